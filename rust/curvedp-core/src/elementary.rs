@@ -1,0 +1,1 @@
+//! Elementary functions without branches, so that a plain loop over an array vectorises.

@@ -1,0 +1,5 @@
+//! Numerical core of curvedp: geometry, noise and the hot loops of the mechanisms, in pure Rust.
+
+pub mod elementary;
+pub mod manifold;
+pub mod rows;

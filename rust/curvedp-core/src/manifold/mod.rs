@@ -1,0 +1,93 @@
+//! Manifolds: one trait, one file each.
+//!
+//! Every kernel works on a block of rows (see [`Rows`]); the drivers in [`crate::batch`] cut large
+//! batches into blocks and spread them over threads. Kernels never fail: on rows that are not points
+//! the result is unspecified but finite time, and records are made points by
+//! [`crate::ball::Ball::project`] before any statistic sees them.
+
+use crate::rows::Rows;
+
+/// What one pass over the points at a base point yields; see [`Manifold::sum_log`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LogSums {
+    /// sum_i w_i rho(p, x_i)^2
+    pub squared_dist: f64,
+    /// sum_i w_i tr(Hess ½rho(., x_i)^2)(p) / dim: the mean curvature of the squared distance. It
+    /// only steers the step length, so an approximation within a few per cent is enough.
+    pub curvature: f64,
+}
+
+/// A Riemannian manifold with closed-form exponential and logarithm.
+pub trait Manifold: Send + Sync {
+    /// Number of float64 entries in a point and in a tangent vector.
+    fn point_size(&self) -> usize;
+
+    /// Dimension of the manifold.
+    fn dim(&self) -> usize;
+
+    /// Lower and upper bound of the sectional curvatures.
+    fn curvature_bounds(&self) -> (f64, f64);
+
+    /// Injectivity radius (infinite on Hadamard manifolds).
+    fn injectivity_radius(&self) -> f64;
+
+    /// Whether `point` lies on the manifold, up to `tolerance` relative to its size. Total: false
+    /// for NaN and infinities.
+    fn belongs(&self, point: &[f64], tolerance: f64) -> bool;
+
+    /// The closest point of the manifold (or its customary stand-in), written in place; false if
+    /// there is none, and then `point` is unspecified.
+    fn project(&self, point: &mut [f64]) -> bool;
+
+    /// The tangent part at `base` of an ambient vector.
+    fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]);
+
+    /// exp_base(tangent); one output row for each `point_size()` entries of `out`.
+    fn exp(&self, tangent: Rows, base: Rows, out: &mut [f64]);
+
+    /// log_base(point): total, of length rho(base, point), deterministic at the cut locus.
+    fn log(&self, point: Rows, base: Rows, out: &mut [f64]);
+
+    /// rho(a, b); one entry of `out` for each pair.
+    fn dist(&self, a: Rows, b: Rows, out: &mut [f64]);
+
+    /// Parallel transport of `tangent` along the minimising geodesic from `base` to `end`.
+    fn parallel_transport(&self, tangent: Rows, base: Rows, end: Rows, out: &mut [f64]);
+
+    /// <a, b>_base; one entry of `out` for each pair.
+    fn inner(&self, a: Rows, b: Rows, base: Rows, out: &mut [f64]);
+
+    /// Coordinates of `tangent` in an orthonormal basis of the tangent space at `base` that depends on
+    /// `base` alone: `dim()` entries a row, Euclidean norm = Riemannian norm.
+    fn coords(&self, tangent: Rows, base: Rows, out: &mut [f64]);
+
+    /// The tangent vector with the given coordinates: the inverse of [`Manifold::coords`].
+    fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]);
+
+    /// exp_base of the tangent vector with the given coordinates.
+    fn exp_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
+        let size = self.point_size();
+        let mut tangent = vec![0.0; out.len()];
+        self.from_coords(coords, base, &mut tangent);
+        self.exp(Rows::new(&tangent, size), base, out);
+    }
+
+    /// Coordinates of log_base(point): [`Manifold::log`] followed by [`Manifold::coords`].
+    fn log_coords(&self, point: Rows, base: Rows, out: &mut [f64]) {
+        let count = out.len() / self.dim();
+        let mut tangent = vec![0.0; count * self.point_size()];
+        self.log(point, base, &mut tangent);
+        self.coords(Rows::new(&tangent, self.point_size()), base, out);
+    }
+
+    /// Adds sum_i w_i log_base(x_i), in coordinates at `base`, to `sum` (`dim()` entries), for the
+    /// `count` rows of `points`; `weights` are 1 if absent.
+    fn sum_log(
+        &self,
+        points: Rows,
+        count: usize,
+        weights: Option<&[f64]>,
+        base: &[f64],
+        sum: &mut [f64],
+    ) -> LogSums;
+}
