@@ -60,6 +60,4 @@ def test_a_caller_cannot_change_what_the_next_caller_gets(tensors):
 def test_shipped_records_are_the_masked_voxels_of_the_full_block(tensors):
     with np.load(Path(DATA) / "dti_tensors" / "small_64D.npz") as full:
         np.testing.assert_array_equal(tensors.records, full["tensor"][full["mask"]])
-        np.testing.assert_array_equal(
-            tensors.covariates["voxel"], np.argwhere(full["mask"])
-        )
+        np.testing.assert_array_equal(tensors.covariates["voxel"], np.argwhere(full["mask"]))

@@ -39,7 +39,8 @@ def parse_guarantee(
     named = [name for name, value in given.items() if value is not None]
     if len(named) != 1:
         raise ValueError(
-            "give one budget: --epsilon (with --delta for approximate DP), --rho (zCDP) or --mu (GDP)"
+            "give one budget: --epsilon (with --delta for approximate DP), --rho (zCDP) "
+            "or --mu (GDP)"
         )
     if delta is not None and epsilon is None:
         raise ValueError(f"--delta goes with --epsilon, not with {named[0]}")
@@ -71,7 +72,7 @@ def _kind(manifold: Manifold) -> str:
 
 
 def _reference_point(manifold: Manifold) -> Array:
-    """A point every homogeneous space of the library has: identity, origin, pole, regular polygon."""
+    """The point customary on each manifold: identity, origin, pole, regular polygon."""
     point = np.zeros(manifold.point_shape)
     kind = _kind(manifold)
     if kind == "spd":
@@ -130,5 +131,6 @@ def _center_from_file(path: Path, manifold: Manifold) -> Array:
 def _on_manifold(point: Array, manifold: Manifold) -> Array:
     """Directions and shapes may be given at any size; other points must be exact."""
     if _kind(manifold) in ("sphere", "kendall"):
-        return np.asarray(manifold.project(point), dtype=np.float64)
+        with np.errstate(all="ignore"):
+            return np.asarray(manifold.project(point), dtype=np.float64)
     return point

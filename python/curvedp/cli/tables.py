@@ -90,26 +90,25 @@ def as_points(table: Array, manifold: Manifold, origin: str) -> Array:
     Raises
     ------
     FileError
-        The rows have another number of entries; the message names the possible numbers.
+        The rows have another shape; the message names the possible numbers of entries.
     """
     shape = manifold.point_shape
     if table.shape[1:] == shape:
         return table
-    flat = table.reshape(len(table), -1)
-    if flat.shape[1] == manifold.point_size:
-        return flat.reshape(len(flat), *shape)
-    possible = str(manifold.point_size)
+    expected = f"a point of {manifold.spec} has {manifold.point_size}"
+    if table.ndim != 2:
+        raise FileError(f"{origin}: records of shape {table.shape[1:]}, but {expected} numbers")
+    if table.shape[1] == manifold.point_size:
+        return table.reshape(len(table), *shape)
     if manifold.spec.startswith("spd:"):
         rows, columns = np.triu_indices(shape[0])
-        if flat.shape[1] == len(rows):
-            matrices = np.empty((len(flat), *shape))
-            matrices[:, rows, columns] = flat
-            matrices[:, columns, rows] = flat
+        if table.shape[1] == len(rows):
+            matrices = np.empty((len(table), *shape))
+            matrices[:, rows, columns] = table
+            matrices[:, columns, rows] = table
             return matrices
-        possible += f", or {len(rows)} for the upper triangle"
-    raise FileError(
-        f"{origin}: {flat.shape[1]} numbers per record, but a point of {manifold.spec} has {possible}"
-    )
+        expected += f", or {len(rows)} for the upper triangle"
+    raise FileError(f"{origin}: {table.shape[1]} numbers per record, but {expected}")
 
 
 def _as_float(array: NDArray[Any], path: Path) -> Array:
@@ -123,11 +122,12 @@ def _as_float(array: NDArray[Any], path: Path) -> Array:
 def _read_numpy(path: Path, key: str | None) -> Array:
     damaged = (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
     try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return _as_float(loaded, path)
-        with loaded:
-            return _as_float(loaded[_member(loaded.files, key, path)], path)
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return _as_float(loaded, path)
+            with loaded:
+                return _as_float(loaded[_member(loaded.files, key, path)], path)
     except damaged as error:
         raise FileError(f"{path}: not a readable {path.suffix} file of numbers") from error
 

@@ -3,6 +3,7 @@
 from curvedp.plotting.ellipsoids import (
     DiffusionTensorDisplay,
     direction_colour,
+    ellipsoid_surface,
     fractional_anisotropy,
     tensor_ellipsoids,
 )
@@ -10,6 +11,7 @@ from curvedp.plotting.ellipsoids import (
 __all__ = [
     "DiffusionTensorDisplay",
     "direction_colour",
+    "ellipsoid_surface",
     "fractional_anisotropy",
     "tensor_ellipsoids",
 ]

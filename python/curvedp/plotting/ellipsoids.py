@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DiffusionTensorDisplay",
     "direction_colour",
+    "ellipsoid_surface",
     "fractional_anisotropy",
     "tensor_ellipsoids",
 ]
@@ -92,8 +93,19 @@ def direction_colour(tensor: ArrayLike) -> tuple[float, float, float]:
     return float(red), float(green), float(blue)
 
 
-def _surface(tensor: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Points D u of the ellipsoid over a grid of unit vectors u, shape (3, 2R, R)."""
+def ellipsoid_surface(tensor: ArrayLike) -> NDArray[np.float64]:
+    """Grid of points D u on the ellipsoid of a tensor D, u over the unit sphere.
+
+    Parameters
+    ----------
+    tensor : array_like of shape (3, 3)
+        Symmetric positive definite matrix.
+
+    Returns
+    -------
+    ndarray of shape (3, p, q)
+        Coordinates over azimuth and polar angle; the semi-axes are the eigenvalues.
+    """
     azimuth = np.linspace(0.0, 2.0 * np.pi, 2 * _RESOLUTION)
     polar = np.linspace(1e-3, np.pi - 1e-3, _RESOLUTION)
     unit = np.stack(
@@ -103,7 +115,8 @@ def _surface(tensor: NDArray[np.float64]) -> NDArray[np.float64]:
             np.outer(np.ones_like(azimuth), np.cos(polar)),
         ]
     )
-    return np.asarray(np.einsum("ij,jkl->ikl", tensor, unit), dtype=np.float64)
+    matrix = np.asarray(tensor, dtype=np.float64)
+    return np.asarray(np.einsum("ij,jkl->ikl", matrix, unit), dtype=np.float64)
 
 
 def _towards_viewer() -> NDArray[np.float64]:
@@ -149,7 +162,7 @@ def _draw(
 ) -> None:
     ax.computed_zorder = False
     ax.plot_surface(
-        *_surface(tensor),
+        *ellipsoid_surface(tensor),
         color=direction_colour(tensor),
         rcount=_RESOLUTION,
         ccount=_RESOLUTION,
