@@ -17,19 +17,35 @@ from curvedp.cli import demo as demo_module
 from curvedp.cli.output import ReleaseFile
 from curvedp.cli.parameters import parse_ball, parse_guarantee
 from curvedp.cli.tables import FileError, as_points, read_table
-from curvedp.errors import BudgetError, ExistenceError, MissingExtraError
+from curvedp.errors import BudgetError, CurvedpError, ExistenceError, LedgerError
 
 __all__ = ["app"]
 
-EXIT_PARAMETER, EXIT_BUDGET, EXIT_EXISTENCE, EXIT_FILE = 2, 3, 4, 5
 
-_EXIT_CODES: tuple[tuple[type[Exception], int], ...] = (
-    (FileError, EXIT_FILE),
-    (BudgetError, EXIT_BUDGET),
-    (ExistenceError, EXIT_EXISTENCE),
-    (MissingExtraError, EXIT_PARAMETER),
-    (ValueError, EXIT_PARAMETER),
-    (TypeError, EXIT_PARAMETER),
+class _ParameterFailure(click.ClickException):
+    exit_code = 2
+
+
+class _BudgetFailure(click.ClickException):
+    exit_code = 3
+
+
+class _ExistenceFailure(click.ClickException):
+    exit_code = 4
+
+
+class _FileFailure(click.ClickException):
+    exit_code = 5
+
+
+_FAILURES: tuple[tuple[type[Exception], type[click.ClickException]], ...] = (
+    (FileError, _FileFailure),
+    (LedgerError, _FileFailure),
+    (BudgetError, _BudgetFailure),
+    (ExistenceError, _ExistenceFailure),
+    (CurvedpError, _ParameterFailure),
+    (ValueError, _ParameterFailure),
+    (TypeError, _ParameterFailure),
 )
 
 
@@ -37,10 +53,9 @@ _EXIT_CODES: tuple[tuple[type[Exception], int], ...] = (
 def _errors_in_one_line() -> Iterator[None]:
     try:
         yield
-    except tuple(kind for kind, _ in _EXIT_CODES) as error:
-        failure = click.ClickException(" ".join(str(error).split()))
-        failure.exit_code = next(code for kind, code in _EXIT_CODES if isinstance(error, kind))
-        raise failure from error
+    except tuple(kind for kind, _ in _FAILURES) as error:
+        failure = next(failure for kind, failure in _FAILURES if isinstance(error, kind))
+        raise failure(" ".join(str(error).split())) from error
 
 
 class _App(click.Group):
@@ -84,7 +99,7 @@ def _ball_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.group(cls=_App, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="curvedp")
+@click.version_option(curvedp.__version__)
 def app() -> None:
     """Differential privacy for data that live on curved spaces.
 
@@ -164,12 +179,12 @@ def mean(
     ledger_budget: float | None,
     seed: int | None,
 ) -> None:
-    """Private Frechet mean of the records in DATA (npy, npz, csv or parquet).
+    """Private Frechet mean of the records in a file.
 
-    One row is one record: a point, flattened, or the upper triangle of a symmetric matrix row by
-    row. Directions may have any length and landmarks any position and size. A record that is not
-    a point of the manifold, or has an empty cell, counts as the centre. The number of records is
-    public.
+    DATA is an npy, npz, csv or parquet file. One row is one record: a point, flattened, or the
+    upper triangle of a symmetric matrix row by row. Directions may have any length and landmarks
+    any position and size. A record that is not a point of the manifold, or has an empty cell,
+    counts as the centre. The number of records is public.
     """
     guarantee = parse_guarantee(epsilon, delta, rho, mu)
     ball = parse_ball(manifold, center, radius)
@@ -195,7 +210,7 @@ def mean(
         )
         file.write(release.to_json())
     report_to = messages if str(out) == "-" else Console(soft_wrap=True, highlight=False)
-    report_to.print(release.report(), markup=False)
+    report_to.print(release.report().rstrip(), markup=False)
     if str(out) != "-":
         report_to.print(f"Written to {out}", markup=False)
 
@@ -223,7 +238,10 @@ def plan(
     n: int | None,
     error: float | None,
 ) -> None:
-    """Expected error for a number of records, or records needed for an error. Reads no data."""
+    """Expected error, or the number of records it takes.
+
+    Reads no data: plan as long as you like before a release is drawn.
+    """
     if (n is None) == (error is None):
         raise ValueError("give either --n (what error?) or --error (how many records?)")
     guarantee = parse_guarantee(epsilon, delta, rho, mu)
