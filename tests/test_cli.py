@@ -1,4 +1,4 @@
-"""The command line does what it says, and says in one line what is wrong."""
+"""The command line does what it says, from every format and under every budget."""
 
 import json
 import os
@@ -7,69 +7,14 @@ import sys
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import SPD_OPTIONS, assert_fails, make_tensors, mean, run, save
 
 import curvedp
-from curvedp.cli.app import app
-
-TENSOR = np.array([[1.2, 0.1, 0.0], [0.1, 0.9, -0.2], [0.0, -0.2, 0.7]])
-SPD_OPTIONS = ["--manifold", "spd:3", "--center", "identity", "--radius", "1.5"]
 
 
 @pytest.fixture
 def tensors():
-    noise = np.random.default_rng(1).normal(scale=0.05, size=(300, 3, 3))
-    return TENSOR + noise + noise.swapaxes(1, 2)
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def mean(data, out, *arguments, options=SPD_OPTIONS, budget=("--epsilon", "1")):
-    return run("mean", data, *options, *budget, "--out", out, *arguments)
-
-
-def assert_fails(result, code, *words):
-    assert result.exit_code == code, result.output
-    assert isinstance(result.exception, SystemExit)
-    last = result.stderr.strip().splitlines()[-1]
-    assert last.startswith("Error: ")
-    for word in words:
-        assert word in last
-
-
-def save(folder, name, array):
-    """Write an array of tensors in the format that the name's ending asks for."""
-    path = folder / name
-    upper = array[:, *np.triu_indices(3)]
-    if name.endswith(".npy"):
-        np.save(path, array)
-    elif name.endswith(".npz"):
-        np.savez(path, tensors=array, other=np.zeros(2))
-    elif name.endswith("upper.csv"):
-        np.savetxt(path, upper, delimiter=",", header="xx,xy,xz,yy,yz,zz", comments="")
-    elif name.endswith(".csv"):
-        np.savetxt(path, array.reshape(-1, 9), delimiter=",")
-    else:
-        write_parquet(path, array, lists="lists" in name)
-    return path
-
-
-def write_parquet(path, array, *, lists):
-    pa = pytest.importorskip("pyarrow")
-    import pyarrow.parquet as pq
-
-    flat = array.reshape(len(array), -1)
-    if lists:
-        values = pa.array(flat.ravel())
-        columns = {"tensor": pa.FixedSizeListArray.from_arrays(values, flat.shape[1])}
-    else:
-        columns = {f"x{k}": flat[:, k] for k in range(flat.shape[1])}
-    pq.write_table(pa.table(columns), path)
-
-
-# ---- mean
+    return make_tensors()
 
 
 @pytest.mark.parametrize(
@@ -197,125 +142,6 @@ def test_cells_that_are_not_numbers_count_as_the_centre_and_are_not_mentioned(tm
     assert results[0].output.replace("upper", "spoilt") == results[1].output
 
 
-# ---- what goes wrong
-
-
-@pytest.mark.parametrize(
-    ("budget", "word"),
-    [
-        ([], "--epsilon"),
-        (["--epsilon", 1, "--mu", 1], "one budget"),
-        (["--delta", 1e-6, "--mu", 1], "--delta goes with --epsilon"),
-        (["--epsilon", 0], "epsilon"),
-        (["--epsilon", -1], "epsilon"),
-        (["--epsilon", "nan"], "epsilon"),
-        (["--mu", -1], "mu"),
-    ],
-)
-def test_a_wrong_budget_is_a_parameter_error(tmp_path, tensors, budget, word):
-    out = tmp_path / "release.json"
-    assert_fails(mean(save(tmp_path, "a.npy", tensors), out, budget=budget), 2, word)
-    assert not out.exists()
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--manifold", "torus:2", "--center", "0,0", "--radius", "1"],
-        ["--manifold", "sphere:2", "--center", "identity", "--radius", "1"],
-        ["--manifold", "sphere:2", "--center", "origin", "--radius", "1"],
-        ["--manifold", "sphere:2", "--center", "0,0,1", "--radius", "1.6"],
-        ["--manifold", "sphere:2", "--center", "0,0,0", "--radius", "1"],
-        ["--manifold", "spd:3", "--center", "-1*identity", "--radius", "1"],
-        ["--manifold", "spd:3", "--center", "identity", "--radius", "0"],
-        ["--manifold", "spd:3", "--center", "identity", "--radius", "nan"],
-    ],
-)
-def test_a_wrong_ball_is_a_parameter_error(tmp_path, tensors, options):
-    result = mean(save(tmp_path, "a.npy", tensors), tmp_path / "release.json", options=options)
-    assert_fails(result, 2)
-
-
-def test_missing_options_are_named(tmp_path):
-    result = run("mean", tmp_path / "a.npy")
-    assert result.exit_code == 2
-    assert "--radius" in result.output or "--manifold" in result.output
-
-
-def test_a_release_that_does_not_exist_says_what_would(tmp_path, tensors):
-    out = tmp_path / "release.json"
-    result = mean(save(tmp_path, "a.npy", tensors), out, budget=["--epsilon", "1e-4"])
-    assert_fails(result, 4, "epsilon", "n of at least")
-    assert not out.exists()
-
-
-def damaged_files(folder):
-    (folder / "empty.csv").write_text("")
-    (folder / "names.csv").write_text("a,b,c,d,e,f,g,h,i\n")
-    (folder / "ragged.csv").write_text("a,b,c,d,e,f,g,h,i\n1,0,0,0,1,0,0,0,1\n1,0\n")
-    (folder / "short.csv").write_text("a,b\n1,2\n")
-    for ending in ("npy", "npz", "parquet"):
-        (folder / f"noise.{ending}").write_bytes(b"PK\x03\x04 not what it seems")
-    np.save(folder / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
-    np.save(folder / "text.npy", np.array([["a"] * 9]))
-    np.save(folder / "complex.npy", np.ones((2, 9), dtype=complex))
-    np.save(folder / "scalar.npy", np.array(1.0))
-    np.save(folder / "shape.npy", np.zeros((5, 3, 2)))
-    np.savez(folder / "several.npz", a=np.zeros(1), b=np.zeros(1))
-    (folder / "notes.txt").write_text("1,2,3")
-    (folder / "folder.npy").mkdir()
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "words"),
-    [
-        ("absent.npy", [], ["no such file"]),
-        ("folder.npy", [], ["no such file"]),
-        ("notes.txt", [], [".parquet"]),
-        ("empty.csv", [], ["empty"]),
-        ("names.csv", [], ["no record below the line of names"]),
-        ("ragged.csv", [], ["record 2 has 2 cells instead of 9"]),
-        ("short.csv", [], ["2 numbers per record", "9, or 6 for the upper triangle"]),
-        ("short.csv", ["--columns", "b,c"], ["no column 'c'", "there are: a, b"]),
-        ("short.csv", ["--no-header", "--columns", "b"], ["only when the first line names them"]),
-        ("short.csv", ["--key", "a"], ["npz file only"]),
-        ("noise.npy", [], ["not a readable .npy"]),
-        ("noise.npz", [], ["not a readable .npz"]),
-        ("noise.parquet", [], ["not a readable parquet"]),
-        ("objects.npy", [], ["not a readable .npy"]),
-        ("text.npy", [], ["not real numbers"]),
-        ("complex.npy", [], ["not real numbers"]),
-        ("scalar.npy", [], ["single number"]),
-        ("shape.npy", [], ["records of shape (3, 2)", "9 numbers"]),
-        ("shape.npy", ["--columns", "a"], ["csv and parquet files only"]),
-        ("several.npz", [], ["several members", "a, b"]),
-        ("several.npz", ["--key", "c"], ["no member 'c'"]),
-    ],
-)
-def test_an_unreadable_file_is_named_with_the_reason(tmp_path, name, arguments, words):
-    damaged_files(tmp_path)
-    out = tmp_path / "release.json"
-    if name.endswith(".parquet"):
-        pytest.importorskip("pyarrow")
-    assert_fails(mean(tmp_path / name, out, *arguments), 5, name, *words)
-    assert not out.exists()
-
-
-def test_an_existing_release_is_never_overwritten(tmp_path, tensors):
-    out = tmp_path / "release.json"
-    out.write_text("paid for")
-    assert_fails(mean(save(tmp_path, "a.npy", tensors), out), 5, "exists")
-    assert out.read_text() == "paid for"
-
-
-def test_a_place_that_cannot_be_written_is_refused(tmp_path, tensors):
-    out = tmp_path / "nowhere" / "release.json"
-    assert_fails(mean(save(tmp_path, "a.npy", tensors), out), 5, "cannot be written")
-
-
-# ---- plan
-
-
 def test_plan_tells_the_error_and_the_number_that_reaches_it():
     options = ["--manifold", "spd:3", "--radius", 1.5, "--epsilon", 1]
     ball = curvedp.Ball(curvedp.SPD(3), np.eye(3), 1.5)
@@ -333,26 +159,6 @@ def test_plan_tells_the_error_and_the_number_that_reaches_it():
 def test_plan_does_not_depend_on_the_centre():
     options = ["plan", "--manifold", "sphere:2", "--radius", 1, "--mu", 1, "--n", 100]
     assert run(*options).output == run(*options, "--center", "1,0,0").output
-
-
-@pytest.mark.parametrize("question", [[], ["--n", 5, "--error", 0.1]])
-def test_plan_answers_one_question(question):
-    options = ["--manifold", "sphere:2", "--radius", 1, "--epsilon", 1]
-    assert_fails(run("plan", *options, *question), 2, "--n", "--error")
-
-
-@pytest.mark.parametrize("error", ["0", "-1", "nan"])
-def test_plan_refuses_an_impossible_error(error):
-    options = ["--manifold", "sphere:2", "--radius", 1, "--epsilon", 1]
-    assert_fails(run("plan", *options, "--error", error), 2)
-
-
-def test_plan_says_when_no_such_release_exists():
-    options = ["--manifold", "spd:3", "--radius", 1.5, "--epsilon", 0.001, "--n", 10]
-    assert_fails(run("plan", *options), 4, "epsilon")
-
-
-# ---- demo and the installed command
 
 
 def subprocess_environment():

@@ -15,7 +15,7 @@ from rich.console import Console
 import curvedp
 from curvedp.cli import demo as demo_module
 from curvedp.cli.output import ReleaseFile
-from curvedp.cli.parameters import parse_ball, parse_guarantee
+from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee
 from curvedp.cli.tables import FileError, as_points, read_table
 from curvedp.errors import BudgetError, CurvedpError, ExistenceError, LedgerError
 
@@ -149,12 +149,12 @@ def demo(out: Path) -> None:
 @click.option(
     "--ledger",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Ledger file to spend from; refuses before drawing when the budget does not suffice.",
+    help="Ledger file to spend from; created when new. Refuses before any noise is drawn.",
 )
 @click.option(
     "--ledger-budget",
-    type=float,
-    help="Total budget, in the parameter of the guarantee asked for, when the ledger is new.",
+    metavar="BUDGET",
+    help="Total budget of that ledger: epsilon=3, epsilon=3,delta=1e-6, rho=0.5 or mu=1.",
 )
 @click.option(
     "--seed",
@@ -176,7 +176,7 @@ def mean(
     header: bool,
     out: Path,
     ledger: Path | None,
-    ledger_budget: float | None,
+    ledger_budget: str | None,
     seed: int | None,
 ) -> None:
     """Private Frechet mean of the records in a file.
@@ -198,7 +198,7 @@ def mean(
     if data.suffix.lower() == ".csv":
         kept = "taken as column names" if header else "taken as a record"
         messages.print(f"{len(records)} records; the first line was {kept}.", markup=False)
-    with ReleaseFile(out) as file, _opened_ledger(ledger, ledger_budget, guarantee) as book:
+    with ReleaseFile(out) as file, open_ledger(ledger, ledger_budget) as book:
         release = curvedp.frechet_mean(
             records,
             ball,
@@ -213,11 +213,6 @@ def mean(
     report_to.print(release.report().rstrip(), markup=False)
     if str(out) != "-":
         report_to.print(f"Written to {out}", markup=False)
-
-
-@contextlib.contextmanager
-def _opened_ledger(path: Path | None, total: float | None, guarantee: Any) -> Iterator[Any]:
-    yield None
 
 
 @app.command()

@@ -7,6 +7,7 @@ may quote them.
 from __future__ import annotations
 
 import re
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +16,14 @@ from numpy.typing import NDArray
 from curvedp.cli.tables import SUFFIXES, FileError, as_points, read_table
 from curvedp.domain import Ball
 from curvedp.manifolds import Manifold, as_manifold
-from curvedp.privacy import GDP, ZCDP, ApproxDP, PureDP, Release
+from curvedp.privacy import GDP, ZCDP, ApproxDP, Ledger, PureDP, Release
 
-__all__ = ["Guarantee", "parse_ball", "parse_guarantee"]
+__all__ = ["Guarantee", "open_ledger", "parse_ball", "parse_guarantee"]
 
 Guarantee = PureDP | ApproxDP | ZCDP | GDP
 Array = NDArray[np.float64]
 
+_BUDGET_ENTRY = re.compile(r"(epsilon|delta|rho|mu)\s*=\s*(\d[\d.]*(?:e[+-]?\d+)?)")
 _IDENTITY = re.compile(r"(?:(?P<factor>[0-9.eE+-]+)\s*\*\s*)?identity")
 
 
@@ -50,6 +52,35 @@ def parse_guarantee(
         return ZCDP(rho)
     assert mu is not None
     return GDP(mu)
+
+
+def open_ledger(path: Path | None, budget: str | None) -> AbstractContextManager[Ledger | None]:
+    """The ledger of a file with its total budget, such as ``epsilon=3`` or ``mu=1``.
+
+    Raises
+    ------
+    ValueError
+        One of the two without the other, or a budget that cannot be read.
+    LedgerError
+        The file is no ledger or has another budget.
+    FileError
+        The file cannot be created or opened.
+    """
+    if path is None and budget is None:
+        return nullcontext()
+    if path is None or budget is None:
+        raise ValueError("--ledger and --ledger-budget go together")
+    given = dict(_BUDGET_ENTRY.findall(budget))
+    if ",".join(f"{name}={value}" for name, value in given.items()) != budget.replace(" ", ""):
+        raise ValueError(
+            f"--ledger-budget {budget}: write epsilon=3, epsilon=3,delta=1e-6, rho=0.5 or mu=1"
+        )
+    values = {name: float(value) for name, value in given.items()}
+    total = parse_guarantee(*(values.get(name) for name in ("epsilon", "delta", "rho", "mu")))
+    try:
+        return Ledger(total, path=path)
+    except OSError as error:
+        raise FileError(f"--ledger {path}: cannot be used ({error.strerror})") from error
 
 
 def parse_ball(manifold: str, center: str | None, radius: float) -> Ball:
