@@ -107,6 +107,27 @@ def test_landmarks_of_any_position_and_size_are_accepted(tmp_path):
     assert float(kendall.dist(released, kendall.project(square))) < 0.02
 
 
+@pytest.mark.parametrize(
+    ("manifold", "center", "good", "spoilt"),
+    [
+        ("sphere:2", "0,0,1", "0,0,1", ["0,0,0", "nan,0,1", "1e308,1e308,1e308", ",,", "inf,0,0"]),
+        ("kendall:3", "0,0,1,0,0,1", "0,0,1,0,0,1", ["5,5,5,5,5,5", "0,0,0,0,0,0", ",,,,,"]),
+        ("spd:2", "identity", "1,0,1", ["0,0,0", "-1,0,-1", "1,2,1", "nan,nan,nan"]),
+        ("hyperboloid:1", "origin", "1,0", ["0,0", "-1,0", "5,1"]),
+    ],
+)
+def test_no_record_changes_anything_but_the_release(tmp_path, manifold, center, good, spoilt):
+    options = ["--manifold", manifold, "--center", center, "--radius", "0.5"]
+    outputs = set()
+    for k, last in enumerate([good, *spoilt]):
+        data, out = tmp_path / "data.csv", tmp_path / f"{k}.json"
+        data.write_text(f"{good}\n" * 200 + f"{last}\n")
+        result = mean(data, out, "--no-header", "--seed", 5, options=options)
+        assert result.exit_code == 0, result.output
+        outputs.add(result.output.replace(out.name, "out") + out.read_text())
+    assert len(outputs) == 1, "a record that is no point counts as the centre"
+
+
 def test_a_release_can_be_the_next_centre(tmp_path, tensors):
     data = save(tmp_path, "a.npy", tensors)
     assert mean(data, tmp_path / "first.json").exit_code == 0

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 from rich.console import Console
 
 import curvedp
 from curvedp.cli import demo as demo_module
 from curvedp.cli.output import ReleaseFile
 from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee
-from curvedp.cli.tables import FileError, as_points, read_table
+from curvedp.cli.tables import FileError, as_points, normalise, read_table
 from curvedp.errors import BudgetError, CurvedpError, ExistenceError, LedgerError
 
 __all__ = ["app"]
@@ -190,10 +189,7 @@ def mean(
     ball = parse_ball(manifold, center, radius)
     chosen = None if columns is None else [name.strip() for name in columns.split(",")]
     table = read_table(data, key=key, columns=chosen, header=header)
-    records = as_points(table, ball.manifold, str(data))
-    if ball.manifold.spec.split(":")[0] in ("sphere", "kendall"):
-        with np.errstate(all="ignore"):
-            records = np.asarray(ball.manifold.project(records))
+    records = normalise(as_points(table, ball.manifold, str(data)), ball.manifold)
     messages = Console(stderr=True, soft_wrap=True, highlight=False)
     if data.suffix.lower() == ".csv":
         kept = "taken as column names" if header else "taken as a record"

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from curvedp.errors import MissingExtraError
 from curvedp.manifolds import Manifold
 
-__all__ = ["SUFFIXES", "FileError", "as_points", "read_table"]
+__all__ = ["SUFFIXES", "FileError", "as_points", "normalise", "read_table"]
 
 SUFFIXES = (".npy", ".npz", ".csv", ".parquet")
 
@@ -109,6 +109,23 @@ def as_points(table: Array, manifold: Manifold, origin: str) -> Array:
             return matrices
         expected += f", or {len(rows)} for the upper triangle"
     raise FileError(f"{origin}: {table.shape[1]} numbers per record, but {expected}")
+
+
+def normalise(records: Array, manifold: Manifold) -> Array:
+    """Bring directions to the sphere's radius, landmarks to centred shapes of unit size.
+
+    Row by row and total: what has no direction or no size becomes NaN, which the ball later
+    replaces by its centre. Other manifolds' records stay as they are.
+    """
+    kind = manifold.spec.split(":")[0]
+    if kind not in ("sphere", "kendall"):
+        return records
+    with np.errstate(all="ignore"):
+        if kind == "kendall":
+            records = records - records.mean(axis=1, keepdims=True)
+        flat = records.reshape(len(records), -1)
+        unit = flat / np.linalg.norm(flat, axis=1, keepdims=True)
+        return (getattr(manifold, "radius", 1.0) * unit).reshape(records.shape)
 
 
 def _as_float(array: NDArray[Any], path: Path) -> Array:
