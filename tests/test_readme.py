@@ -81,3 +81,9 @@ def test_commands_in_the_readme_parse(tmp_path, monkeypatch):
         result = click_testing.CliRunner().invoke(app, arguments)
         assert result.exit_code == 0, f"{command}\n{result.output}"
     assert curvedp.Release.from_json(Path("mean.json").read_text()).n == 500
+
+
+def test_citation_names_this_version_and_the_papers():
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (.*)$", text, re.M)[1] == curvedp.__version__
+    assert text.count("- type: ") == 5
