@@ -1,6 +1,7 @@
 //! Numerical core of curvedp: geometry, noise and the hot loops of the mechanisms, in pure Rust.
 
 pub mod elementary;
+pub mod linalg;
 pub mod manifold;
 pub mod rows;
 pub mod simd;

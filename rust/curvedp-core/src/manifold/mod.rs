@@ -5,6 +5,8 @@
 //! the result is unspecified but finite time, and records are made points by
 //! [`crate::ball::Ball::project`] before any statistic sees them.
 
+pub mod spd;
+
 use crate::rows::Rows;
 
 /// What one pass over the points at a base point yields; see [`Manifold::sum_log`].
