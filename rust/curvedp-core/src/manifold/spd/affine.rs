@@ -5,7 +5,7 @@
 //! rho(P, Q) = |log lambda(P^-1 Q)|. Sectional curvatures lie in [-1/2, 0].
 
 use super::{for_size, is_spd, load_rows, project_spd, to_tangent};
-use crate::elementary::{exp, ln, ln_1p};
+use crate::elementary::{exp, ln};
 use crate::linalg::jacobi::diagonalize;
 use crate::linalg::lanes::{
     Lane, add_product, cholesky, congruence, load_coords, lower_times_full, packed, packed_len,
@@ -93,6 +93,22 @@ impl Manifold for SpdAffine {
 
     fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
         for_size!(self.m, from_coords_block(coords, base, out));
+    }
+
+    fn centred(&self) -> Box<dyn Manifold> {
+        Box::new(*self)
+    }
+
+    fn origin(&self, _center: &[f64]) -> Vec<f64> {
+        (0..self.m * self.m).map(|i| if i % (self.m + 1) == 0 { 1.0 } else { 0.0 }).collect()
+    }
+
+    fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        for_size!(self.m, congruence_block(point, center, false, out));
+    }
+
+    fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        for_size!(self.m, congruence_block(point, center, true, out));
     }
 
     fn sum_log(
@@ -386,6 +402,29 @@ fn from_coords_block<const L: usize>(m: usize, coords: Rows, base: Rows, out: &m
     }
 }
 
+/// X -> G X G^T with C = G G^T (`outward`), or its inverse: the isometry between I and the centre C.
+#[inline(always)]
+fn congruence_block<const L: usize>(
+    m: usize,
+    point: Rows,
+    center: &[f64],
+    outward: bool,
+    out: &mut [f64],
+) {
+    let mut whitener = Whitener::<L>::new(m);
+    whitener.factor(m, &Rows::shared(center), 0, 1);
+    let mut a = vec![[0.0; L]; packed_len(m)];
+    for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
+        load_rows(m, &point, block * L, rows.len() / (m * m), &mut a);
+        if outward {
+            whitener.unwhiten(m, &mut a);
+        } else {
+            whitener.whiten(m, &mut a);
+        }
+        store(m, &a, rows);
+    }
+}
+
 #[inline(always)]
 fn sum_log_block<const L: usize>(
     m: usize,
@@ -476,6 +515,7 @@ fn add_curvature<const L: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::elementary::ln_1p;
 
     #[test]
     fn near_points_keep_relative_accuracy() {

@@ -2,7 +2,7 @@
 //!
 //! Every map is the Euclidean one seen through the chart: exp_p(v) = chart^-1(chart(p) + D chart_p v).
 
-use crate::manifold::{LogSums, Manifold};
+use crate::manifold::{Euclidean, LogSums, Manifold};
 use crate::rows::Rows;
 
 /// An isometric chart phi: M -> R^dim and its derivative.
@@ -172,6 +172,22 @@ impl<C: FlatChart> Manifold for Flat<C> {
 
     fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
         self.0.pull(coords, base, out);
+    }
+
+    fn centred(&self) -> Box<dyn Manifold> {
+        Box::new(Euclidean::new(self.dim()))
+    }
+
+    fn origin(&self, _center: &[f64]) -> Vec<f64> {
+        vec![0.0; self.dim()]
+    }
+
+    fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        self.difference(point, Rows::shared(center), out);
+    }
+
+    fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        self.exp_coords(point, Rows::shared(center), out);
     }
 
     fn sum_log(
