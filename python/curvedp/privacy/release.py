@@ -63,7 +63,8 @@ def _promise(guarantee: Guarantee) -> str:
 
 
 def _frozen_array(value: ArrayLike) -> NDArray[np.float64]:
-    array = np.asarray(value, dtype=np.float64)
+    array = np.array(value, dtype=np.float64)
+    array[np.isnan(array)] = np.nan
     return np.frombuffer(array.tobytes(), dtype=np.float64).reshape(array.shape)
 
 
@@ -241,7 +242,11 @@ class Release:
                 "",
             ]
         value = np.array2string(self.value, precision=6, suppress_small=True, max_line_width=84)
-        error = "not known" if self.expected_error is None else f"{self.expected_error:.6g} (mean distance)"
+        error = (
+            "not known"
+            if self.expected_error is None
+            else f"{self.expected_error:.6g} (mean distance)"
+        )
         rows = [
             ("value", value),
             ("guarantee", str(self.guarantee)),
