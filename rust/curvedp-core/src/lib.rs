@@ -3,3 +3,4 @@
 pub mod elementary;
 pub mod manifold;
 pub mod rows;
+pub mod simd;
