@@ -1,7 +1,7 @@
 """Samplers against exact distribution functions, with negative controls.
 
 False positives have probability 1e-6 for each comparison. Each wrong law must lie far enough from
-the right one to be told from it with power 0.999, which is checked before it is asked to be rejected.
+the right one to be told from it with power 0.999; that is checked before it is to be rejected.
 """
 
 from __future__ import annotations
