@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import curvedp as cdp
+from curvedp import _core
 
 BALL_RADIUS = 0.5
 
@@ -102,4 +103,4 @@ EVERY = LAPLACE + GAUSSIAN + WRAPPED + TANGENT
 
 def draw(mechanism: Any, true_value: np.ndarray, n: int) -> np.ndarray:
     """``n`` outputs with fresh randomness."""
-    return mechanism.sample(true_value, cdp.mechanisms.fresh_stream(), n_samples=n)
+    return mechanism.sample(true_value, _core.Stream.from_os(), n_samples=n)

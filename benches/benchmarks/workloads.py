@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+import curvedp as cdp
+from curvedp import _core
+
 
 def _unit_rows(generator, n, width):
     rows = generator.standard_normal((n, width))
@@ -112,3 +115,30 @@ def batch(spec, n):
             tangent = w - np.einsum("ij,ij->i", z.conj(), w)[:, None] * z
             return as_planar(z), as_planar(w), as_planar(tangent)
     raise ValueError(f"no workload for {spec}")
+
+
+def noise(mechanism, spec, scale):
+    """A function of n that draws from ``mechanism`` calibrated to noise ``scale`` (1/λ or σ).
+
+    Mechanisms whose scale is not the sensitivity over the guarantee's parameter get what they make
+    of ``scale`` as a sensitivity.
+    """
+    manifold = cdp.as_manifold(spec)
+    center = np.reshape(batch(spec, 1)[0], manifold.point_shape)
+    ball = cdp.Ball(manifold, center=center, radius=0.5)
+    laplace = mechanism is cdp.RiemannianLaplace
+    calibrated = mechanism(ball, scale, cdp.PureDP(1.0) if laplace else cdp.GDP(1.0))
+    return lambda n: calibrated.sample(center, _core.Stream.from_os(), n_samples=n)
+
+
+def spd_gaussian(m, scale):
+    """A function of n that draws from the Riemannian Gaussian on SPD(m) about the identity."""
+    manifold, identity = cdp.SPD(m), np.eye(m)
+    law = _core.Noise("spd", m, 0.0, "gaussian", scale)
+
+    def draw(n):
+        coords = np.empty((n, law.dim))
+        law.sample_coords(_core.Stream.from_os(), coords)
+        return manifold.exp(manifold.coords_to_tangent(coords, identity), identity)
+
+    return draw

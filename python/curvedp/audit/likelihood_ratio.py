@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp._core import Stream
 from curvedp.audit.bounds import Claim, FloatArray
 from curvedp.audit.result import AuditResult
 from curvedp.audit.samples import audit_samples
@@ -69,7 +70,8 @@ def likelihood_ratio_audit(
     n_thresholds : int, optional
         Events in each direction, see :func:`audit_samples`.
     stream : object, optional
-        Source of randomness handed to ``mechanism.sample``; None for a fresh one.
+        Source of randomness handed to ``mechanism.sample``; by default a stream with a fresh key
+        from the operating system.
 
     Returns
     -------
@@ -80,6 +82,7 @@ def likelihood_ratio_audit(
     ValueError
         If ``n_samples`` is below 4 or a parameter is out of range.
     """
+    stream = Stream.from_os() if stream is None else stream
     scores_a = _scores(mechanism, value_a, value_a, value_b, n_samples, stream)
     scores_b = _scores(mechanism, value_b, value_a, value_b, n_samples, stream)
     return audit_samples(
