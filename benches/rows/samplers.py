@@ -62,7 +62,7 @@ def _sphere_laplace(dim: int):
 
 
 def _spd_gaussian(m: int):
-    """pyriemann draws a fraction of the sample; its law is wrong for m >= 3 (moments far too large)."""
+    """pyriemann draws a fraction of the sample; for m >= 3 its moments are far too large."""
 
     def build(quick: bool) -> Row:
         n = 10_000 if quick else 100_000
