@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from reference import precise
@@ -29,6 +30,11 @@ class Case:
     twin: Twin
     precise: Any
     curvature_bounds: tuple[float, float]
+
+    @cached_property
+    def manifold(self) -> Any:
+        """The library's manifold, built when first asked for."""
+        return self.make()
 
     def __repr__(self) -> str:
         return self.name

@@ -8,7 +8,7 @@ from reference.twin import Array, Twin
 
 
 def project_on_ball(twin: Twin, points: Array, center: Array, radius: float) -> Array:
-    """Each point of `points` projected; a point in the cut locus of the centre becomes the centre."""
+    """Every point projected; one in the cut locus of the centre becomes the centre."""
     projected = []
     for point in points:
         distance = twin.dist(center, point)

@@ -28,6 +28,9 @@ class SPDLogCholesky(Twin):
         lower = np.linalg.cholesky(point)
         return np.tril(lower, -1) + np.diag(np.log(np.diag(lower)))
 
+    def norm_of_chart(self, point: Array) -> float:
+        return float(np.linalg.norm(self.chart(point)))
+
     def unchart(self, coords: Array) -> Array:
         lower = np.tril(coords, -1) + np.diag(np.exp(np.diag(coords)))
         return symmetric(lower @ lower.T)

@@ -37,6 +37,9 @@ class SPDLogEuclidean(Twin):
         logarithm = apply_to_eigenvalues(np.log, base) + self.dlog(vector, base)
         return apply_to_eigenvalues(np.exp, logarithm)
 
+    def norm_of_chart(self, point: Array) -> float:
+        return float(np.linalg.norm(apply_to_eigenvalues(np.log, point)))
+
     def chart_difference(self, point: Array, base: Array) -> Array:
         return apply_to_eigenvalues(np.log, point) - apply_to_eigenvalues(np.log, base)
 
