@@ -140,7 +140,7 @@ def test_exp_of_a_vanishing_vector_is_the_base_point(case: Case) -> None:
 @example(seed=0, exponent=-9.0)
 def test_sphere_is_accurate_near_the_antipode(case: Case, seed: int, exponent: float) -> None:
     twin, precise = case.twin, case.precise
-    base, vector, _, other = configuration(twin, seed, twin.injectivity_radius)
+    base, _, _, other = configuration(twin, seed, 1.0)
     beside = twin.to_tangent(other, base)
     antipode = -base
     point = twin.exp(10.0**exponent * beside, antipode)
@@ -151,7 +151,7 @@ def test_sphere_is_accurate_near_the_antipode(case: Case, seed: int, exponent: f
     assert abs(case.manifold.dist(base, point) - truth) <= 8 * EPS * twin.injectivity_radius
     carried = case.manifold.parallel_transport(other, base, end_point=point)
     expected = lower(precise.parallel_transport(lift(other), lift(base), lift(point)))
-    assert gap(twin, carried, expected, point) <= RELATIVE
+    assert np.max(np.abs(carried - expected)) <= RELATIVE
 
 
 @pytest.mark.parametrize("case", ROUND, ids=repr)
@@ -202,14 +202,14 @@ def test_diagonal_spd_matrices_of_any_condition_are_exact(
     a, b = diagonal_pair(seed, m, decades)
     share = 0.5 if metric == "log-cholesky" else 1.0  # the factor's diagonal is a square root
     logs = np.log(b / a) if metric == "affine-invariant" else np.log(b) - np.log(a)
-    scale = 1.0 if metric == "affine-invariant" else np.max(np.abs([np.log(a), np.log(b)]))
+    scale = max(1.0, float(np.max(np.abs([np.log(a), np.log(b)]))))
+    scale = 1.0 if metric == "affine-invariant" else scale
     expected = share * float(np.linalg.norm(logs))
     actual = manifold.dist(np.diag(a), np.diag(b))
     assert abs(actual - expected) <= 1e-13 * expected + 16 * EPS * scale
     log = manifold.log(np.diag(b), np.diag(a))
-    assert np.allclose(np.diag(log), a * logs, rtol=1e-13, atol=0.0) or metric != (
-        "affine-invariant"
-    )
+    error = np.abs(np.diag(log) - a * logs)
+    assert np.all(error <= a * (1e-13 * np.abs(logs) + 16 * EPS * scale))
     assert np.all(log - np.diag(np.diag(log)) == 0.0)
     back = manifold.exp(log, np.diag(a))
     assert np.allclose(np.diag(back), b, rtol=1e-12, atol=0.0)
@@ -264,8 +264,6 @@ def test_ill_conditioned_spd_matrices_stay_within_their_condition(
     turn = random_orthogonal(rng, m)
     stiff = (turn * 10.0 ** np.linspace(-6.0, 6.0, m)) @ turn.T
     stiff = 0.5 * (stiff + stiff.T)
-    if np.min(np.linalg.eigvalsh(stiff)) <= 0.0:
-        return
     name = f"spd:{m}" + ("" if metric == "affine-invariant" else f":{metric}")
     case = BY_NAME[name]
     identity = np.eye(m)

@@ -13,6 +13,7 @@ from reference.hyperboloid import Hyperboloid
 from reference.kendall import KendallPlanar
 from reference.spd_log_cholesky import SPDLogCholesky
 from reference.spd_log_euclidean import SPDLogEuclidean
+from reference.sphere import Sphere
 from reference.twin import Array, Twin
 
 EPS = float(np.finfo(np.float64).eps)
@@ -33,6 +34,9 @@ def allowance(twin: Twin, size: float, *points: Array, ulps: float = 64.0) -> fl
     worst = condition(twin, *points)
     relative = RELATIVE + ulps * EPS * worst
     absolute = 1e-50  # the noise of 60-digit arithmetic
+    if isinstance(twin, Sphere | Hyperboloid):
+        # A chord also sees the rounding of its ends across the manifold, in quadrature.
+        absolute += (4 * EPS * worst * twin.radius) ** 2 / max(size, EPS)
     if isinstance(twin, SPDLogEuclidean | SPDLogCholesky):
         # The difference of two charts, each rounded.
         absolute += ulps * EPS * (worst + max(twin.norm_of_chart(point) for point in points))

@@ -10,11 +10,14 @@ from reference.twin import Array, PointMap, Twin, random_orthogonal
 
 def log_quotients(values: Array) -> Array:
     """(log a - log b)/(a - b) for all pairs of eigenvalues, and 1/a on the diagonal."""
-    a, b = values[:, None], values[None, :]
-    ratio = (a - b) / b  # log a - log b = log1p((a - b)/b)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        quotient = np.where(np.abs(ratio) > 0.0, np.log1p(ratio) / ratio, 1.0)
-    return quotient / b
+    out = np.diag(1.0 / values)
+    for i, a in enumerate(values):
+        for j, b in enumerate(values):
+            if a != b:
+                close = abs(a - b) < 0.5 * b
+                logs = np.log1p((a - b) / b) if close else np.log(a) - np.log(b)
+                out[i, j] = logs / (a - b)
+    return out
 
 
 class SPDLogEuclidean(Twin):

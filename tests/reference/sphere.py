@@ -36,13 +36,13 @@ class Sphere(Twin):
         return float(a @ b)
 
     def parallel_transport(self, vector: Array, base: Array, end: Array) -> Array:
-        # The reflection that swaps base and -end, followed by the one that negates the sum.
-        middle = base + end
-        length = self.norm(middle, base)
+        log = self.log(end, base)
+        length = self.norm(log, base)
         if length == 0.0:
             return vector
-        unit = middle / length
-        return vector - 2.0 * (vector @ unit) * unit
+        velocity, angle = log / length, length / self.radius
+        arrival = np.cos(angle) * velocity - np.sin(angle) * base / self.radius
+        return vector + (vector @ velocity) * (arrival - velocity)
 
     def to_tangent(self, vector: Array, base: Array) -> Array:
         return vector - (vector @ base) / (base @ base) * base
