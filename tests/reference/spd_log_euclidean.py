@@ -10,7 +10,7 @@ from reference.twin import Array, PointMap, Twin, random_orthogonal
 
 def log_quotients(values: Array) -> Array:
     """(log a - log b)/(a - b) for all pairs of eigenvalues, and 1/a on the diagonal."""
-    out = np.diag(1.0 / values)
+    out = np.ones((len(values), len(values))) / values
     for i, a in enumerate(values):
         for j, b in enumerate(values):
             if a != b:
