@@ -2,5 +2,6 @@
 
 pub mod elementary;
 pub mod manifold;
+pub mod noise;
 pub mod rows;
 pub mod simd;
