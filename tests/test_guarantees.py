@@ -200,10 +200,12 @@ def test_the_direct_gdp_curve_is_never_worse_than_the_one_through_zcdp(mu, delta
 @example(1.0, False)
 @example(math.nextafter(1.0, 0.0), False)
 @example(1e-8, True)
+@example(10.0**5.5, False)
+@example(1e8, False)
 def test_pure_dp_implies_the_exact_gdp(epsilon, bounded_range):
     mu = PureDP(epsilon).to_gdp(bounded_range=bounded_range).mu
     effective = mpmath.mpf(epsilon) / (2 if bounded_range else 1)
-    if epsilon > 1e5:
+    if epsilon > 1e8:
         # tail of N at mu/2 against e^-epsilon: Q(x) <= e^(-x^2/2) / (x sqrt(2 pi)) and
         # Q(x) >= that times (1 - x^-2), without evaluating e^(-1e300)
         def log_tail(x):
@@ -323,6 +325,18 @@ def test_what_is_not_implied_is_refused(wrong):
         wrong()
     assert isinstance(caught.value, TypeError)
     assert isinstance(caught.value, CurvedpError)
+
+
+def test_zcdp_of_randomised_response_is_not_gdp_with_the_same_rho():
+    rho = PureDP(1.0).to_zcdp().rho
+    mu = PureDP(1.0).to_gdp().mu
+    assert math.sqrt(2.0 * rho) == 1.0
+    truth = 1.0 / (1.0 + math.exp(-1.0))
+    for candidate, dominated in ((1.0, False), (mu, True)):
+        least_error = mpmath.ncdf(
+            -mpmath.mpf(candidate) - mpmath.sqrt(2) * mpmath.erfinv(2 * mpmath.mpf(1.0 - truth) - 1)
+        )
+        assert (least_error <= 1.0 - truth + 1e-12) is dominated
 
 
 # Composition and splitting

@@ -20,7 +20,8 @@ from fractions import Fraction
 import pytest
 from curvedp.errors import BudgetError, ConversionError, LedgerError
 from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved, compose
-from curvedp.privacy.ledger import Ledger
+from curvedp.privacy.ledger import Ledger, LedgerEntry
+from curvedp.privacy.store import FileStore, MemoryStore
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -340,7 +341,7 @@ def test_a_file_follows_the_ledger_when_the_working_folder_changes(tmp_path, mon
 @pytest.mark.parametrize("sharing", ["one in memory", "one on file", "eight on one file"])
 def test_threads_together_spend_exactly_the_budget(tmp_path, sharing):
     place = None if sharing == "one in memory" else tmp_path / "budget.ledger"
-    k, workers = 40, 8
+    k, workers = (40, 8) if place else (400, 8)
     shared = Ledger(PureDP(1.0), path=place)
     start = threading.Barrier(workers)
 
@@ -356,10 +357,44 @@ def test_threads_together_spend_exactly_the_budget(tmp_path, sharing):
                 pass
         return successes
 
-    with ThreadPoolExecutor(workers) as pool:
-        assert sum(pool.map(work, range(workers))) == k
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(workers) as pool:
+            assert sum(pool.map(work, range(workers))) == k
+    finally:
+        sys.setswitchinterval(interval)
     assert len(shared.entries) == k
     assert shared.spent == PureDP(1.0)
+
+
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_a_charge_waits_for_the_one_that_is_being_decided(tmp_path, kind):
+    nothing = (Fraction(0),)
+    store = (
+        MemoryStore(nothing)
+        if kind == "memory"
+        else FileStore(str(tmp_path / "budget.ledger"), PureDP(1.0), nothing)
+    )
+    entry = LedgerEntry(datetime.now(UTC), "", PureDP(0.25))
+    deciding, second_done = threading.Event(), threading.Event()
+
+    def slowly(total):
+        deciding.set()
+        second_done.wait(0.3)
+        return (total[0] + Fraction(1, 4),)
+
+    def second():
+        deciding.wait()
+        store.charge(lambda total: (total[0] + Fraction(1, 4),), entry)
+        second_done.set()
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    store.charge(slowly, entry)
+    thread.join()
+    assert store.total() == (Fraction(1, 2),)
+    assert len(store.read()[1]) == 2
 
 
 COMPETITOR = """
