@@ -5,6 +5,22 @@
 //! the result is unspecified but finite time, and records are made points by
 //! [`crate::ball::Ball::project`] before any statistic sees them.
 
+mod arc;
+mod blocks;
+mod euclidean;
+mod hyperboloid;
+mod kendall;
+mod lanes;
+mod pairs;
+mod sphere;
+#[cfg(test)]
+mod tests;
+
+pub use euclidean::Euclidean;
+pub use hyperboloid::Hyperboloid;
+pub use kendall::KendallPlanar;
+pub use sphere::Sphere;
+
 use crate::rows::Rows;
 
 /// What one pass over the points at a base point yields; see [`Manifold::sum_log`].
