@@ -82,8 +82,11 @@ def test_unknown_spd_metrics_are_refused_and_the_known_named(cdp: Any, metric: A
 
 @pytest.mark.parametrize(
     "text",
-    ["", "torus:2", "sphere", "sphere:", "sphere:two", "sphere:0", "sphere:-2", "sphere:2:x:y"]
-    + ["spd:3:euclid", "kendall:2", "euclidean:3:4", "sphere:2:nan", "hyperboloid:2:1", "::"],
+    [
+        *("", "torus:2", "sphere", "sphere:", "sphere:two", "sphere:0", "sphere:-2"),
+        *("sphere:2:x:y", "spd:3:euclid", "kendall:2", "euclidean:3:4", "sphere:2:nan"),
+        *("hyperboloid:2:1", "::"),
+    ],
 )
 def test_texts_that_name_no_manifold_are_refused(cdp: Any, text: str) -> None:
     with pytest.raises(ValueError) as error:  # noqa: PT011 - the texts differ
