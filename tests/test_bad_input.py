@@ -322,7 +322,7 @@ def test_unknown_mechanisms_are_refused(
         cdp.frechet_mean(records, ball, cdp.PureDP(1.0), mechanism=word)
 
 
-@pytest.mark.parametrize("seed", ["x", 1.5, -1, [1]])
+@pytest.mark.parametrize("seed", ["x", 1.5, -1, [1], 2**256])
 def test_seeds_are_checked(cdp: Any, ball: Any, records: np.ndarray, seed: Any) -> None:
     with pytest.raises(BAD, match="seed"):
         cdp.frechet_mean(records, ball, cdp.PureDP(1.0), seed=seed)
