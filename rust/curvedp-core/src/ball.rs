@@ -136,12 +136,7 @@ impl Frame {
     }
 
     /// Records projected on the ball (see [`Ball::project`]) and moved into the frame.
-    pub fn enter(
-        &self,
-        records: Rows,
-        out: &mut [f64],
-        interrupt: Interrupt,
-    ) -> Result<(), Error> {
+    pub fn enter(&self, records: Rows, out: &mut [f64], interrupt: Interrupt) -> Result<(), Error> {
         let (size, width) = (self.manifold.point_size(), self.centred.point_size());
         for_rows(out, width, piece_rows(size), interrupt, |first, piece| {
             let count = piece.len() / width;

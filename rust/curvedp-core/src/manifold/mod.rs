@@ -5,11 +5,17 @@
 //! the result is unspecified but finite time, and records are made points by
 //! [`crate::ball::Ball::project`] before any statistic sees them.
 
+mod arc;
+mod blocks;
 mod euclidean;
 mod hyperboloid;
 mod kendall;
+mod lanes;
+mod pairs;
 mod spd;
 mod sphere;
+#[cfg(test)]
+mod tests;
 
 pub use euclidean::Euclidean;
 pub use hyperboloid::Hyperboloid;
