@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from click.testing import CliRunner
+
 from curvedp.cli.app import app
 
 TENSOR = np.array([[1.2, 0.1, 0.0], [0.1, 0.9, -0.2], [0.0, -0.2, 0.7]])

@@ -5,9 +5,10 @@ import os
 import subprocess
 import sys
 
-import curvedp
 import numpy as np
 import pytest
+
+import curvedp
 from command_line import SPD_OPTIONS, assert_fails, make_tensors, mean, run, save
 
 

@@ -1,8 +1,9 @@
 """What goes wrong is said in one line with its own exit code, and nothing is drawn or written."""
 
-import curvedp
 import numpy as np
 import pytest
+
+import curvedp
 from command_line import assert_fails, make_tensors, mean, run, save
 
 

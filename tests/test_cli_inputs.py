@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from curvedp.cli import tables
 from curvedp.cli.parameters import parse_ball, parse_guarantee
 

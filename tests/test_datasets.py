@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from curvedp.datasets import load_diffusion_tensors
 
 DATA = os.environ.get("CURVEDP_DATA")

@@ -4,9 +4,10 @@ import subprocess
 import sys
 from dataclasses import replace
 
-import curvedp
 import numpy as np
 import pytest
+
+import curvedp
 from curvedp.plotting import (
     DiffusionTensorDisplay,
     direction_colour,

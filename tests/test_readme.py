@@ -6,9 +6,10 @@ import re
 import shlex
 from pathlib import Path
 
-import curvedp
 import numpy as np
 import pytest
+
+import curvedp
 from curvedp.mechanisms.choice import MECHANISMS
 
 ROOT = Path(__file__).resolve().parents[1]
