@@ -110,7 +110,7 @@ def _reference_point(manifold: Manifold) -> Array:
         return np.eye(manifold.point_shape[0])
     if kind == "kendall":
         angle = 2.0 * np.pi * np.arange(len(point)) / len(point)
-        return np.divide(np.stack([np.cos(angle), np.sin(angle)], axis=1), np.sqrt(len(point)))
+        point[:, 0], point[:, 1] = np.cos(angle), np.sin(angle)
     if kind == "sphere":
         point[-1] = 1.0
     if kind == "hyperboloid":
