@@ -109,7 +109,5 @@ def _start(space: Manifold, data: FloatArray, weights: FloatArray | None) -> Flo
         return np.eye(space.m)
     if isinstance(space, KendallPlanar):
         return np.asarray(data[0])
-    try:
-        return space.project(np.average(data, axis=0, weights=weights))
-    except ValueError:
-        return np.asarray(data[0])
+    average = space.project(np.average(data, axis=0, weights=weights))
+    return average if np.isfinite(average).all() else np.asarray(data[0])

@@ -123,6 +123,9 @@ class Manifold(ABC):
     def project(self, point: ArrayLike) -> FloatArray:
         """The closest points of the manifold, or their customary stand-ins.
 
+        Total: a point without one (not finite, or zero where a direction is needed) becomes NaN, so that
+        no exception tells anything about a record.
+
         Parameters
         ----------
         point : array-like, shape (..., *point_shape)
@@ -130,18 +133,12 @@ class Manifold(ABC):
         Returns
         -------
         ndarray, shape (..., *point_shape)
-
-        Raises
-        ------
-        ValueError
-            If an entry has no projection (not finite, or zero where a direction is needed).
         """
         points = np.array(as_points(point, self.point_shape, "point"))
         found = np.zeros(self._lead(points), dtype=np.bool_)
         if found.size:
             self._core.project(self._flat(points), found.reshape(-1))
-        if not found.all():
-            raise ValueError("some points have no projection on the manifold")
+        points[~found] = np.nan
         return points
 
     def random_point(self, n_samples: int = 1, *, rng: Seed = None) -> FloatArray:

@@ -8,11 +8,11 @@ Proofs: docs/proofs/frechet-mean-sensitivity.md, docs/proofs/frechet-mean-solver
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core, sensitivity
@@ -253,7 +253,7 @@ def _with_smallest_n(error: ExistenceError, n: int, guarantee: Guarantee) -> Exi
     epsilon = getattr(guarantee, "epsilon", None)
     if smallest is None or epsilon is None:
         return error
-    needed = int(np.ceil(n * smallest / epsilon * (1 + 1e-6))) + 1
+    needed = math.ceil(n * smallest / epsilon)
     return ExistenceError(error.message, smallest_epsilon=smallest, smallest_n=needed)
 
 

@@ -27,6 +27,23 @@ impl Hyperboloid {
     }
 }
 
+impl Hyperboloid {
+    /// The Lorentz boost between the origin and `center`: away from the origin for `sign` 1, towards it
+    /// for -1. With u = center/R the space part is y + ((u.y)/(1 + u_0) + sign t) u.
+    fn boost(&self, point: Rows, center: &[f64], sign: f64, out: &mut [f64]) {
+        let u: Vec<f64> = center.iter().map(|c| c / self.radius).collect();
+        for (i, row) in out.chunks_exact_mut(self.dim + 1).enumerate() {
+            let point = point.row(i);
+            let along: f64 = point[1..].iter().zip(&u[1..]).map(|(y, u)| y * u).sum();
+            let share = along / (1.0 + u[0]) + sign * point[0];
+            for ((x, y), u) in row[1..].iter_mut().zip(&point[1..]).zip(&u[1..]) {
+                *x = y + share * u;
+            }
+            row[0] = time(&row[1..], self.radius);
+        }
+    }
+}
+
 /// Squared Minkowski chord of the points, at least 0, and <y, y> - <x, x>, which is rounding.
 #[inline(always)]
 fn chords<W: Width>(width: W, operands: [Rows; 2], first: usize, rows: usize) -> [Block; 2] {
@@ -367,27 +384,12 @@ impl Manifold for Hyperboloid {
         origin
     }
 
-    /// The boost that takes the centre to the origin; its space part is [`Manifold::coords`].
     fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
-        let width = self.dim + 1;
-        let mut space = vec![0.0; out.len() / width * self.dim];
-        self.coords(point, Rows::shared(center), &mut space);
-        for (row, space) in out.chunks_exact_mut(width).zip(space.chunks_exact(self.dim)) {
-            row[0] = time(space, self.radius);
-            row[1..].copy_from_slice(space);
-        }
+        self.boost(point, center, -1.0, out);
     }
 
     fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
-        let width = self.dim + 1;
-        for (i, row) in out.chunks_exact_mut(width).enumerate() {
-            let point = point.row(i);
-            self.from_coords(Rows::shared(&point[1..]), Rows::shared(center), row);
-            for (x, c) in row.iter_mut().zip(center) {
-                *x += point[0] / self.radius * c;
-            }
-            row[0] = time(&row[1..], self.radius);
-        }
+        self.boost(point, center, 1.0, out);
     }
 
     fn sum_log(
