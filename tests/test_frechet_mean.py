@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 
-import curvedp as cdp
 import numpy as np
 import pytest
+
+import curvedp as cdp
 from curvedp import sensitivity
 
 BALLS = {

@@ -7,9 +7,10 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_float_array, as_points
-from numpy.typing import ArrayLike, NDArray
 
 Seed = np.random.Generator | int | None
 
@@ -18,8 +19,8 @@ class Manifold(ABC):
     """A Riemannian manifold with closed-form geodesics.
 
     Points and tangent vectors are arrays of shape ``(..., *point_shape)``; leading axes broadcast
-    against each other. Input of any real dtype is widened to float64. Lengths are in the units of the
-    metric.
+    against each other. Input of any real dtype is widened to float64. Lengths are in the units of
+    the metric.
     """
 
     _core: _core.Manifold
@@ -123,8 +124,8 @@ class Manifold(ABC):
     def project(self, point: ArrayLike) -> FloatArray:
         """The closest points of the manifold, or their customary stand-ins.
 
-        Total: a point without one (not finite, or zero where a direction is needed) becomes NaN, so that
-        no exception tells anything about a record.
+        Total: a point without one (not finite, or zero where a direction is needed) becomes NaN, so
+        that no exception tells anything about a record.
 
         Parameters
         ----------

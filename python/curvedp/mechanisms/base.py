@@ -136,7 +136,7 @@ class Mechanism(abc.ABC):
 
 
 class ChartGaussian(Mechanism):
-    """exp_c(log_c(true value) + sigma N(0, I)): Gaussian noise in the chart at the ball's centre."""
+    """Gaussian noise in the chart at the ball's centre: exp_c(log_c(p) + sigma N(0, I))."""
 
     profile = "gaussian"
 
@@ -164,10 +164,10 @@ class ChartGaussian(Mechanism):
 
 
 def volume_growth(space: tuple[str, int, float]) -> float:
-    """Exponential rate at which the volume of large spheres grows; Laplace noise needs 1/scale above.
+    """Exponential rate at which the volume of spheres grows: Laplace noise needs 1/scale above.
 
-    (d - 1) sqrt(-kappa) on hyperbolic space, sqrt(m (m^2 - 1)/3)/2 on SPD(m) with the affine-invariant
-    metric, 0 elsewhere.
+    (d - 1) sqrt(-kappa) on hyperbolic space, sqrt(m (m^2 - 1)/3)/2 on SPD(m) with the
+    affine-invariant metric, 0 elsewhere.
     """
     kind, size, parameter = space
     if kind == "hyperbolic":
@@ -181,8 +181,8 @@ def volume_growth(space: tuple[str, int, float]) -> float:
 def largest_laplace_scale(space: tuple[str, int, float]) -> float:
     """Largest scale, to 1 part in 1000, at which Laplace noise exists and is drawn exactly.
 
-    Infinite where volumes grow polynomially. Elsewhere 1/scale must exceed `volume_growth`, and on SPD(m)
-    the exact sampler must accept a fair share of its proposals.
+    Infinite where volumes grow polynomially. Elsewhere 1/scale must exceed `volume_growth`, and on
+    SPD(m) the exact sampler must accept a fair share of its proposals.
     """
     growth = volume_growth(space)
     if growth == 0:

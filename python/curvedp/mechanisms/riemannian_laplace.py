@@ -1,8 +1,9 @@
 """Riemannian Laplace mechanism: epsilon-DP on every homogeneous manifold.
 
-Density proportional to exp(-lambda rho(p, y)) with respect to the Riemannian volume (Reimherr et al.
-2021). On a homogeneous manifold its normalising constant does not depend on the true value p, so by the
-triangle inequality lambda = epsilon/Delta gives epsilon-DP. Proof: docs/proofs/riemannian-laplace.md.
+Density proportional to exp(-lambda rho(p, y)) with respect to the Riemannian volume (Reimherr et
+al. 2021). On a homogeneous manifold its normalising constant does not depend on the true value p,
+so by the triangle inequality lambda = epsilon/Delta gives epsilon-DP.
+Proof: docs/proofs/riemannian-laplace.md.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ class RiemannianLaplace(Mechanism):
             raise ExistenceError(
                 f"Riemannian Laplace noise on {self.ball.manifold.spec} cannot be drawn at scale "
                 f"{scale:.4g}, because volumes grow exponentially: scales up to {largest:.4g} can. "
-                "Ask for GDP, whose noise always exists, or for more epsilon, more records or a smaller "
-                "radius.",
+                "Ask for GDP, whose noise always exists, or for more epsilon, more records or a "
+                "smaller radius.",
                 smallest_epsilon=self.sensitivity / largest,
             )
         return scale
