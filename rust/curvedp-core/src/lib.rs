@@ -1,6 +1,13 @@
 //! Numerical core of curvedp: geometry, noise and the hot loops of the mechanisms, in pure Rust.
 
+pub mod ball;
+pub mod batch;
 pub mod elementary;
+pub mod error;
+pub mod linalg;
 pub mod manifold;
+pub mod mean;
+pub mod noise;
+pub mod parallel;
 pub mod rows;
 pub mod simd;

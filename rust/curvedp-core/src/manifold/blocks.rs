@@ -1,7 +1,7 @@
 //! Drivers that run a kernel over a batch, block by block, compiled for the best instruction set.
 
 use super::Manifold;
-use super::lanes::{Any, BLOCK, Block, LANES, Three, Width, tree_sum};
+use super::lanes::{Any, BLOCK, Block, LANES, Three, Width, row_sums, tree_sum};
 use crate::rows::Rows;
 use crate::simd::vectorize;
 
@@ -147,6 +147,10 @@ pub(super) fn add_coords(manifold: &impl Manifold, ambient: &[f64], base: Rows, 
 
 /// Euclidean length, safe from overflow and underflow; not finite if an entry is not.
 pub(super) fn norm(x: &[f64]) -> f64 {
+    let [square] = row_sums(x.len(), [x], |[x]| [x * x]);
+    if square > 1e-250 && square < 1e250 {
+        return square.sqrt();
+    }
     let largest = x.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
     if x.iter().any(|x| !x.is_finite()) {
         return f64::NAN;
@@ -155,4 +159,20 @@ pub(super) fn norm(x: &[f64]) -> f64 {
         return 0.0;
     }
     largest * x.iter().map(|x| (x / largest) * (x / largest)).sum::<f64>().sqrt()
+}
+
+/// Scales `x` to the given length; false if its own is zero or not finite.
+pub(super) fn scale_to(x: &mut [f64], length: f64) -> bool {
+    let own = norm(x);
+    if own > 1e-125 && own < 1e125 {
+        let scale = length / own;
+        x.iter_mut().for_each(|x| *x *= scale);
+        return true;
+    }
+    if !(own > 0.0 && own.is_finite()) {
+        return false;
+    }
+    let largest = x.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+    x.iter_mut().for_each(|x| *x /= largest);
+    scale_to(x, length)
 }

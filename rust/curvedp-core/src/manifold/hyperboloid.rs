@@ -4,7 +4,7 @@
 //! Distances come from the chord: |y - x|^2 = 4 R^2 sinh(angle/2)^2 in the Minkowski norm.
 
 use super::blocks::{Kernel, SumKernel, Terms, add_coords, norm, run, run_sum, weights_of};
-use super::lanes::{BLOCK, Block, Width, first_entries, padded, row_map, row_sums};
+use super::lanes::{BLOCK, Block, Width, first_entries, padded, row_add, row_map, row_sums};
 use super::{LogSums, Manifold};
 use crate::elementary::{asinh_nonneg, cosh, sinhc};
 use crate::rows::Rows;
@@ -24,6 +24,22 @@ impl Hyperboloid {
         assert!(dim > 0, "the dimension of hyperbolic space must be positive");
         assert!(curvature < 0.0 && curvature.is_finite(), "the curvature must be negative");
         Self { dim, curvature, radius: (-1.0 / curvature).sqrt() }
+    }
+
+    /// Writes the boosted difference of `point` and `start`: by the boost that takes the origin to
+    /// `center` (`sign` 1) or its inverse (`sign` -1). Its time is that of a point with its space part.
+    fn boost(&self, point: &[f64], start: &[f64], center: &[f64], sign: f64, out: &mut [f64]) {
+        let difference = [&point[1..], &start[1..]];
+        let [along] =
+            row_sums(self.dim, [difference[0], difference[1], &center[1..]], |[y, x, c]| {
+                [(y - x) * c]
+            });
+        let delay = point[0] - start[0];
+        let moved = (center[0] * delay + sign * along) / self.radius;
+        let share = sign * (delay + moved) / (self.radius + center[0]);
+        let entry = |[y, x, c]: [f64; 3]| (y - x) + share * c;
+        row_map([difference[0], difference[1], &center[1..]], entry, &mut out[1..]);
+        out[0] = time(&out[1..], self.radius);
     }
 }
 
@@ -355,6 +371,31 @@ impl Manifold for Hyperboloid {
 
     fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
         run(&FromCoords { space: *self, coords, base }, self.dim + 1, self.dim + 1, out);
+    }
+
+    fn centred(&self) -> Box<dyn Manifold> {
+        Box::new(*self)
+    }
+
+    fn origin(&self, _: &[f64]) -> Vec<f64> {
+        let mut origin = vec![0.0; self.dim + 1];
+        origin[0] = self.radius;
+        origin
+    }
+
+    fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        for (i, out) in out.chunks_exact_mut(self.dim + 1).enumerate() {
+            self.boost(point.row(i), center, center, -1.0, out);
+        }
+    }
+
+    fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        let origin = self.origin(center);
+        for (i, out) in out.chunks_exact_mut(self.dim + 1).enumerate() {
+            self.boost(point.row(i), &origin, center, 1.0, out);
+            row_add([&center[1..]], |[x]| x, &mut out[1..]);
+            out[0] = time(&out[1..], self.radius);
+        }
     }
 
     fn sum_log(

@@ -14,7 +14,9 @@ use std::f64::consts::FRAC_PI_2;
 use coords::{Coords, FromCoords};
 
 use super::arc::COTANGENT_FLOOR;
-use super::blocks::{Kernel, SumKernel, Terms, add_coords, norm, run, run_sum, weights_of};
+use super::blocks::{
+    Kernel, SumKernel, Terms, add_coords, norm, run, run_sum, scale_to, weights_of,
+};
 use super::euclidean::Dot;
 use super::lanes::{BLOCK, Block, Width, padded};
 use super::pairs::{Pair, hermitian, minus, pair_add, pair_map, pair_sums, times};
@@ -266,19 +268,14 @@ impl Manifold for KendallPlanar {
 
     /// Centres and scales; false if the landmarks coincide up to rounding.
     fn project(&self, point: &mut [f64]) -> bool {
-        let size = norm(point);
-        if !(size > 0.0 && size.is_finite()) {
+        if !scale_to(point, 1.0) {
             return false;
         }
-        let largest = point.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-        point.iter_mut().for_each(|x| *x /= largest);
         for _ in 0..2 {
             let mean = mean(point);
             point.chunks_exact_mut(2).for_each(|x| [x[0], x[1]] = minus([x[0], x[1]], mean));
         }
-        let length = norm(point);
-        point.iter_mut().for_each(|x| *x /= length);
-        length > 8.0 * f64::EPSILON * (size / largest)
+        norm(point) > 8.0 * f64::EPSILON && scale_to(point, 1.0)
     }
 
     fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]) {
@@ -317,6 +314,10 @@ impl Manifold for KendallPlanar {
     fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
         let width = self.point_size();
         run(&FromCoords { shapes: *self, coords, base }, width, width, out);
+    }
+
+    fn centred(&self) -> Box<dyn Manifold> {
+        Box::new(*self)
     }
 
     fn sum_log(

@@ -337,7 +337,7 @@ pub(super) fn row_map<const N: usize>(
         }
         out[c * LANES..(c + 1) * LANES].copy_from_slice(&result);
     }
-    if width % LANES > 0 {
+    if !width.is_multiple_of(LANES) {
         let last = rows.map(|row| last_chunk(&row[..width]));
         let mut result = [0.0; LANES];
         for i in 0..LANES {

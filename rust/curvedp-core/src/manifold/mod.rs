@@ -12,6 +12,7 @@ mod hyperboloid;
 mod kendall;
 mod lanes;
 mod pairs;
+mod spd;
 mod sphere;
 #[cfg(test)]
 mod tests;
@@ -19,8 +20,10 @@ mod tests;
 pub use euclidean::Euclidean;
 pub use hyperboloid::Hyperboloid;
 pub use kendall::KendallPlanar;
+pub use spd::{Flat, FlatChart, LogCholesky, LogEuclidean, SpdAffine};
 pub use sphere::Sphere;
 
+use crate::error::Error;
 use crate::rows::Rows;
 
 /// What one pass over the points at a base point yields; see [`Manifold::sum_log`].
@@ -96,6 +99,28 @@ pub trait Manifold: Send + Sync {
         self.coords(Rows::new(&tangent, self.point_size()), base, out);
     }
 
+    /// The manifold on which centred points live; see [`Manifold::centre`].
+    fn centred(&self) -> Box<dyn Manifold>;
+
+    /// The point to which centring moves `center`.
+    fn origin(&self, center: &[f64]) -> Vec<f64> {
+        center.to_vec()
+    }
+
+    /// An isometry onto [`Manifold::centred`] that moves `center` to [`Manifold::origin`], so that the
+    /// rounding of what is computed there does not depend on where the centre lies.
+    fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        let _ = center;
+        for (i, row) in out.chunks_exact_mut(self.point_size()).enumerate() {
+            row.copy_from_slice(point.row(i));
+        }
+    }
+
+    /// The inverse of [`Manifold::centre`].
+    fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        self.centre(point, center, out);
+    }
+
     /// Adds sum_i w_i log_base(x_i), in coordinates at `base`, to `sum` (`dim()` entries), for the
     /// `count` rows of `points`; `weights` are 1 if absent.
     fn sum_log(
@@ -106,4 +131,36 @@ pub trait Manifold: Send + Sync {
         base: &[f64],
         sum: &mut [f64],
     ) -> LogSums;
+}
+
+/// The manifold called `kind`: "euclidean" (size = dim), "sphere" (dim, radius), "hyperboloid" (dim,
+/// curvature), "spd" / "spd:log-euclidean" / "spd:log-cholesky" (m), "kendall" (landmarks).
+pub fn build(kind: &str, size: usize, parameter: f64) -> Result<Box<dyn Manifold>, Error> {
+    let least = if kind == "kendall" { 3 } else { 1 };
+    if size < least {
+        let allowed = if least == 3 { "at least 3" } else { "at least 1" };
+        return Err(Error::Parameter { name: "size", allowed, value: size as f64 });
+    }
+    let finite = |name, allowed, ok: bool| {
+        if ok && parameter.is_finite() {
+            Ok(parameter)
+        } else {
+            Err(Error::Parameter { name, allowed, value: parameter })
+        }
+    };
+    Ok(match kind {
+        "euclidean" => Box::new(Euclidean::new(size)),
+        "sphere" => {
+            Box::new(Sphere::new(size, finite("radius", "positive and finite", parameter > 0.0)?))
+        }
+        "hyperboloid" => {
+            let curvature = finite("curvature", "negative and finite", parameter < 0.0)?;
+            Box::new(Hyperboloid::new(size, curvature))
+        }
+        "kendall" => Box::new(KendallPlanar::new(size)),
+        "spd" => Box::new(SpdAffine::new(size)),
+        "spd:log-euclidean" => Box::new(Flat(LogEuclidean::new(size))),
+        "spd:log-cholesky" => Box::new(Flat(LogCholesky::new(size))),
+        other => return Err(Error::UnknownManifold(other.to_owned())),
+    })
 }

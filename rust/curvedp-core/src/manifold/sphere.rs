@@ -10,7 +10,7 @@ use std::f64::consts::PI;
 use log::{Log, SumLog};
 
 use super::arc::arc_over_chord;
-use super::blocks::{Kernel, add_coords, norm, run, run_sum};
+use super::blocks::{Kernel, add_coords, norm, run, run_sum, scale_to};
 use super::euclidean::Dot;
 use super::lanes::{BLOCK, Width, padded, row_map, row_sums};
 use super::{LogSums, Manifold};
@@ -223,14 +223,7 @@ impl Manifold for Sphere {
     }
 
     fn project(&self, point: &mut [f64]) -> bool {
-        let length = norm(point);
-        if !(length > 0.0 && length.is_finite()) {
-            return false;
-        }
-        let largest = point.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-        let scale = self.radius / (length / largest);
-        point.iter_mut().for_each(|x| *x = *x / largest * scale);
-        true
+        scale_to(point, self.radius)
     }
 
     fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]) {
@@ -264,6 +257,10 @@ impl Manifold for Sphere {
 
     fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
         run(&FromCoords { sphere: *self, coords, base }, self.dim + 1, self.dim + 1, out);
+    }
+
+    fn centred(&self) -> Box<dyn Manifold> {
+        Box::new(*self)
     }
 
     fn sum_log(

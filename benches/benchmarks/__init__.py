@@ -1,0 +1,1 @@
+"""asv benchmarks of the kernels, the mean and the samplers."""

@@ -1,0 +1,93 @@
+"""Rows for the non-private Fréchet mean, every implementation to gradient norm 1e-12."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyriemann.geometry.mean as pyriemann_mean
+from benchmarks import workloads
+from geomstats.geometry.hypersphere import Hypersphere
+from geomstats.geometry.spd_matrices import SPDMatrices
+from geomstats.learning.frechet_mean import FrechetMean
+from harness import Peer, Row
+from peers import spd, sphere
+from rows import ROWS
+
+import curvedp as cdp
+
+
+@ROWS.add("mean S^2")
+def _sphere_mean(quick: bool) -> Row:
+    n = 10_000 if quick else 100_000
+    x = workloads.sphere_ball(2, n)
+    ours, space = cdp.Sphere(2), Hypersphere(dim=2)
+
+    def geomstats():
+        # its epsilon bounds the squared step
+        return FrechetMean(space).set(epsilon=1e-24, max_iter=200).fit(x).estimate_
+
+    return Row(
+        f"n={n}",
+        lambda: cdp.nonprivate.frechet_mean(x, ours).value,
+        {"NumPy": Peer(lambda: sphere.mean(x), 5), "geomstats": Peer(geomstats)},
+    )
+
+
+_TARGETS = {
+    3: {"NumPy": 12, "pyriemann": 12},
+    5: {"NumPy": 8, "pyriemann": 8},
+    11: {"NumPy": 4, "pyriemann": 4},
+}
+_SIZES = {3: 100_000, 5: 109_309, 11: 6_000}
+
+
+def _spd_mean(m: int):
+    def build(quick: bool) -> Row:
+        n = 1_000 if quick else _SIZES[m]
+        x = workloads.spd_ball(m, n)
+        ours, space = cdp.SPD(m), SPDMatrices(n=m)
+
+        def geomstats():
+            return FrechetMean(space).set(epsilon=1e-20, max_iter=100).fit(x).estimate_
+
+        def pyriemann():
+            return pyriemann_mean.mean_riemann(x, tol=1e-12, maxiter=200)
+
+        return Row(
+            f"n={n}",
+            lambda: cdp.nonprivate.frechet_mean(x, ours).value,
+            {
+                "NumPy": Peer(lambda: spd.mean(x), _TARGETS[m]["NumPy"]),
+                "pyriemann": Peer(pyriemann, _TARGETS[m]["pyriemann"]),
+                "geomstats": Peer(geomstats),
+            },
+        )
+
+    return build
+
+
+for _m in (3, 5, 11):
+    ROWS.add(f"mean SPD({_m})")(_spd_mean(_m))
+
+
+@ROWS.add("means of groups of 100 SPD(3)")
+def _group_means(quick: bool) -> Row:
+    groups = 20 if quick else 200
+    x = np.stack([workloads.spd_ball(3, 100, seed=seed) for seed in range(groups)])
+    ours, space = cdp.SPD(3), SPDMatrices(n=3)
+
+    def geomstats():
+        estimator = FrechetMean(space).set(epsilon=1e-20, max_iter=100)
+        return np.stack([estimator.fit(group).estimate_ for group in x])
+
+    def pyriemann():
+        return np.stack([pyriemann_mean.mean_riemann(g, tol=1e-12, maxiter=200) for g in x])
+
+    return Row(
+        f"{groups} groups",
+        lambda: np.stack([cdp.nonprivate.frechet_mean(group, ours).value for group in x]),
+        {
+            "NumPy": Peer(lambda: np.stack([spd.mean(group) for group in x])),
+            "pyriemann": Peer(pyriemann, 100),
+            "geomstats": Peer(geomstats, 100),
+        },
+    )

@@ -1,0 +1,91 @@
+"""Rows for exact noise: draws about one centre."""
+
+from __future__ import annotations
+
+import numpy as np
+from benchmarks import workloads
+from geomstats.geometry.hypersphere import Hypersphere
+from harness import Peer, Row
+from peers.sphere import RadialTable
+from pyriemann.datasets import sample_gaussian_spd
+from rows import ROWS
+
+import curvedp as cdp
+
+_SCALE = 0.1
+
+
+def _sphere_gaussian(dim: int):
+    def build(quick: bool) -> Row:
+        n = 10_000 if quick else 100_000
+        center = np.eye(dim + 1)[0]
+        space = Hypersphere(dim=dim)
+        generator = np.random.default_rng(0)
+        table = RadialTable(lambda t: -(t**2) / (2 * _SCALE**2), dim)
+        draw = workloads.noise(cdp.RiemannianGaussian, f"sphere:{dim}", _SCALE)
+
+        def geomstats():
+            return space.random_riemannian_normal(mean=center, precision=1 / _SCALE**2, n_samples=n)
+
+        return Row(
+            f"n={n}",
+            lambda: draw(n),
+            {
+                "NumPy inverse-CDF table": Peer(
+                    lambda: table.sample(generator, center, n), 2, comparable=False
+                ),
+                "geomstats rejection": Peer(geomstats, 2, comparable=False),
+            },
+        )
+
+    return build
+
+
+def _sphere_laplace(dim: int):
+    def build(quick: bool) -> Row:
+        n = 10_000 if quick else 100_000
+        center = np.eye(dim + 1)[0]
+        generator = np.random.default_rng(0)
+        table = RadialTable(lambda t: -t / _SCALE, dim)
+        draw = workloads.noise(cdp.RiemannianLaplace, f"sphere:{dim}", _SCALE)
+        return Row(
+            f"n={n}",
+            lambda: draw(n),
+            {
+                "NumPy inverse-CDF table": Peer(
+                    lambda: table.sample(generator, center, n), 2, comparable=False
+                )
+            },
+        )
+
+    return build
+
+
+def _spd_gaussian(m: int):
+    """pyriemann draws a fraction of the sample; for m >= 3 its moments are far too large."""
+
+    def build(quick: bool) -> Row:
+        n = 10_000 if quick else 100_000
+        share = n // 1_000
+        draw = workloads.spd_gaussian(m, 0.3)
+        return Row(
+            f"n={n}",
+            lambda: draw(n),
+            {
+                "pyriemann": Peer(
+                    lambda: sample_gaussian_spd(share, np.eye(m), 0.3, random_state=0),
+                    1000,
+                    comparable=False,
+                    work=share / n,
+                )
+            },
+        )
+
+    return build
+
+
+for _dim in (2, 9):
+    ROWS.add(f"Riemannian Gaussian S^{_dim}")(_sphere_gaussian(_dim))
+    ROWS.add(f"Riemannian Laplace S^{_dim}")(_sphere_laplace(_dim))
+for _m in (2, 3):
+    ROWS.add(f"Riemannian Gaussian SPD({_m})")(_spd_gaussian(_m))

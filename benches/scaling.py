@@ -1,0 +1,98 @@
+"""How cost grows with n, and what a second thread brings.
+
+    python benches/scaling.py [--quick]
+
+The first table gives seconds at growing n and the exponent of the power law between neighbouring
+sizes: 1 is linear, which is what every batch operation and the mean must show. The second gives the
+ratio of one thread to two: 1.8 where computing is the limit, otherwise 0.8 of what copying gains.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+
+import numpy as np
+from benchmarks import workloads
+from harness import medians
+
+import curvedp as cdp
+
+_MANIFOLDS = ("sphere:2", "sphere:99", "hyperboloid:10", "kendall:50", "spd:3", "spd:11")
+_MEANS: dict[str, Callable[[int], np.ndarray]] = {
+    "sphere:2": lambda n: workloads.sphere_ball(2, n),
+    "spd:3": lambda n: workloads.spd_ball(3, n),
+    "spd:11": lambda n: workloads.spd_ball(11, n),
+}
+
+
+def _operations(n: int) -> dict[str, Callable[[], object]]:
+    """Every batch operation and the means on n records (a tenth of it on wide manifolds)."""
+    operations: dict[str, Callable[[], object]] = {}
+    for spec in _MANIFOLDS:
+        manifold = cdp.as_manifold(spec)
+        count = n // 10 if manifold.point_size > 50 else n
+        x, y, v = workloads.batch(spec, count)
+        operations[f"{spec} exp"] = lambda m=manifold, x=x, v=v: m.exp(v, x)
+        operations[f"{spec} log"] = lambda m=manifold, x=x, y=y: m.log(y, x)
+        operations[f"{spec} dist"] = lambda m=manifold, x=x, y=y: m.dist(x, y)
+    for spec, records in _MEANS.items():
+        manifold = cdp.as_manifold(spec)
+        x = records(n // 10 if manifold.point_size > 50 else n)
+        operations[f"{spec} mean"] = lambda m=manifold, x=x: cdp.nonprivate.frechet_mean(x, m)
+    return operations
+
+
+def growth(sizes: list[int], rounds: int) -> None:
+    """Print seconds and growth exponents, one thread."""
+    cdp.set_num_threads(1)
+    columns = [medians(_operations(n), rounds=rounds, budget=5.0)[0] for n in sizes]
+    print("| operation | " + " | ".join(f"n={n}, ms" for n in sizes) + " | exponents |")
+    print("|---|" + "---|" * (len(sizes) + 1))
+    for name in columns[0]:
+        seconds = [column[name] for column in columns]
+        exponents = ", ".join(
+            f"{math.log(seconds[i + 1] / seconds[i]) / math.log(sizes[i + 1] / sizes[i]):.2f}"
+            for i in range(len(sizes) - 1)
+        )
+        milliseconds = " | ".join(f"{1e3 * second:.3g}" for second in seconds)
+        print(f"| {name} | {milliseconds} | {exponents} |", flush=True)
+
+
+def _with_threads(threads: int, function: Callable[[], object]) -> Callable[[], object]:
+    def call() -> object:
+        cdp.set_num_threads(threads)
+        return function()
+
+    return call
+
+
+def speed_up(n: int, rounds: int) -> None:
+    """Print the ratio of one thread to two, measured in turn."""
+    print("\n| operation | n | one thread, ms | two threads, ms | ratio |")
+    print("|---|---|---|---|---|")
+    for name, function in _operations(n).items():
+        seconds, _ = medians(
+            {"one": _with_threads(1, function), "two": _with_threads(2, function)},
+            rounds=rounds,
+            budget=5.0,
+        )
+        one, two = seconds["one"], seconds["two"]
+        print(f"| {name} | {n} | {1e3 * one:.3g} | {1e3 * two:.3g} | {one / two:.2f} |", flush=True)
+
+
+def main() -> None:
+    """Measure and print both tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="small sizes")
+    quick = parser.parse_args().quick
+    sizes = [1_000, 4_000, 16_000] if quick else [10_000, 100_000, 1_000_000]
+    growth(sizes, rounds=5 if quick else 9)
+    speed_up(sizes[1], rounds=5 if quick else 15)
+
+
+if __name__ == "__main__":
+    main()

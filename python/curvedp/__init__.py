@@ -1,0 +1,77 @@
+"""curvedp: differential privacy for data that live on curved spaces.
+
+>>> import numpy as np, curvedp as cdp
+>>> ball = cdp.Ball(cdp.SPD(3), center=np.eye(3), radius=1.5)
+>>> cdp.expected_error(ball, n=5000, guarantee=cdp.GDP(mu=1.0)) < 0.01
+True
+"""
+
+from importlib.metadata import version
+
+from curvedp import audit, datasets, nonprivate, sensitivity
+from curvedp._core import num_threads, set_num_threads
+from curvedp.domain import Ball
+from curvedp.errors import BudgetError, ExistenceError, MissingExtraError
+from curvedp.manifolds import (
+    SPD,
+    Euclidean,
+    Hyperboloid,
+    KendallPlanar,
+    Manifold,
+    Sphere,
+    as_manifold,
+)
+from curvedp.mechanisms import (
+    ExponentialWrappedGaussian,
+    RiemannianGaussian,
+    RiemannianLaplace,
+    TangentGaussian,
+)
+from curvedp.privacy import (
+    GDP,
+    ZCDP,
+    ApproxDP,
+    Ledger,
+    PureDP,
+    Release,
+    Unproved,
+    compose,
+)
+from curvedp.statistics import expected_error, frechet_mean, required_n
+
+__version__ = version("curvedp")
+
+__all__ = [
+    "GDP",
+    "SPD",
+    "ZCDP",
+    "ApproxDP",
+    "Ball",
+    "BudgetError",
+    "Euclidean",
+    "ExistenceError",
+    "ExponentialWrappedGaussian",
+    "Hyperboloid",
+    "KendallPlanar",
+    "Ledger",
+    "Manifold",
+    "MissingExtraError",
+    "PureDP",
+    "Release",
+    "RiemannianGaussian",
+    "RiemannianLaplace",
+    "Sphere",
+    "TangentGaussian",
+    "Unproved",
+    "as_manifold",
+    "audit",
+    "compose",
+    "datasets",
+    "expected_error",
+    "frechet_mean",
+    "nonprivate",
+    "num_threads",
+    "required_n",
+    "sensitivity",
+    "set_num_threads",
+]

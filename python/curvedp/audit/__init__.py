@@ -1,0 +1,20 @@
+"""Privacy audit: does a mechanism keep what it claims?
+
+An audit draws fresh outputs at two neighbouring data sets and turns what it counts into a lower
+bound on the privacy parameter that holds with stated confidence. A bound above the claim refutes
+it.
+"""
+
+from curvedp.audit.likelihood_ratio import Auditable, likelihood_ratio_audit
+from curvedp.audit.release_function import audit_release_function
+from curvedp.audit.result import AuditResult, Event
+from curvedp.audit.samples import audit_samples
+
+__all__ = [
+    "AuditResult",
+    "Auditable",
+    "Event",
+    "audit_release_function",
+    "audit_samples",
+    "likelihood_ratio_audit",
+]

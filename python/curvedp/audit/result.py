@@ -1,0 +1,112 @@
+"""What an audit found, event by event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from curvedp.audit.bounds import Claim
+
+
+@dataclass(frozen=True)
+class Event:
+    """One tested event: the score lies on the telling side of ``threshold``.
+
+    Attributes
+    ----------
+    direction : str
+        ``"a over b"``: scores of at least ``threshold``, more likely at a; ``"b over a"``: scores
+        of at most ``threshold``, more likely at b.
+    threshold : float
+        Where the event begins (or ends), chosen on draws that are not counted here.
+    hits, neighbour_hits : int
+        Draws inside the event where it should be likely, and at the neighbour.
+    trials, neighbour_trials : int
+        Draws counted on each side.
+    probability_lower, neighbour_probability_upper : float
+        Clopper-Pearson bounds of the two probabilities.
+    lower_bound : float
+        Lower bound on the audited parameter that this event alone proves.
+    """
+
+    direction: str
+    threshold: float
+    hits: int
+    neighbour_hits: int
+    trials: int
+    neighbour_trials: int
+    probability_lower: float
+    neighbour_probability_upper: float
+    lower_bound: float
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """Outcome of a privacy audit.
+
+    Attributes
+    ----------
+    parameter : str
+        Which parameter of the guarantee was bounded: ``"epsilon"``, ``"mu"`` or ``"rho"``.
+    lower_bound : float
+        With probability at least ``confidence`` the parameter is no smaller than this.
+    claimed : PureDP, ApproxDP, ZCDP or GDP
+        The guarantee under audit.
+    claimed_value : float
+        The parameter's claimed value.
+    confidence : float
+        Joint confidence of all events and both directions.
+    events : tuple of Event
+        Every event tested: for GDP and zCDP the measured trade-off curve.
+    """
+
+    parameter: str
+    lower_bound: float
+    claimed: Claim
+    claimed_value: float
+    confidence: float
+    events: tuple[Event, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether the draws are compatible with the claim.
+
+        A correct mechanism passes with probability at least ``confidence``. Passing proves nothing:
+        a fault that this pair of data sets or this score does not show stays hidden.
+        """
+        return self.lower_bound <= self.claimed_value
+
+    @property
+    def strongest(self) -> Event:
+        """The event that proves the lower bound."""
+        return max(self.events, key=lambda event: event.lower_bound)
+
+    @property
+    def threshold(self) -> float:
+        """Threshold of the strongest event."""
+        return self.strongest.threshold
+
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """Hits, trials, hits at the neighbour, trials at the neighbour of the strongest event."""
+        best = self.strongest
+        return best.hits, best.trials, best.neighbour_hits, best.neighbour_trials
+
+    def report(self) -> str:
+        """A few lines for people: verdict, bound, and the counts behind it."""
+        best = self.strongest
+        verdict = "compatible with the claim" if self.passed else "CLAIM REFUTED"
+        compared = "<=" if self.passed else ">"
+        side = ">=" if best.direction == "a over b" else "<="
+        return "\n".join(
+            (
+                f"privacy audit of {self.claimed}: {verdict}",
+                f"  {self.parameter} >= {self.lower_bound:.4g} {compared} "
+                f"{self.claimed_value:.4g} claimed (confidence {self.confidence:.10g})",
+                f"  strongest of {len(self.events)} events: {best.direction}, "
+                f"score {side} {best.threshold:.4g}",
+                f"  seen {best.hits} times in {best.trials} draws "
+                f"(probability at least {best.probability_lower:.4g})",
+                f"  at the neighbour {best.neighbour_hits} times in {best.neighbour_trials} draws "
+                f"(probability at most {best.neighbour_probability_upper:.4g})",
+            )
+        )

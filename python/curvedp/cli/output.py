@@ -1,0 +1,89 @@
+"""Files the commands write: a release's place is claimed before its budget is spent."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import TextIO
+
+from curvedp.cli.tables import FileError
+
+__all__ = ["ReleaseFile", "check_writable"]
+
+
+class ReleaseFile:
+    """Context manager that makes sure a release can be stored before it is drawn.
+
+    A release is paid for when it is drawn, so the file is created first and an existing one is
+    refused. It disappears again when nothing was written to it. Should writing fail, the text goes
+    to standard output rather than being lost.
+
+    Parameters
+    ----------
+    path : Path
+        Target; ``-`` is standard output.
+
+    Raises
+    ------
+    FileError
+        The file exists already or cannot be created.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: TextIO | None = None
+        self._written = False
+
+    def __enter__(self) -> ReleaseFile:
+        if str(self._path) == "-":
+            return self
+        try:
+            self._file = self._path.open("x", encoding="utf-8")
+        except FileExistsError as error:
+            raise FileError(
+                f"{self._path}: exists; a release that was paid for is not overwritten, "
+                "choose another --out"
+            ) from error
+        except OSError as error:
+            raise FileError(f"{self._path}: cannot be written ({error.strerror})") from error
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._file is None:
+            return
+        with contextlib.suppress(OSError):
+            self._file.close()
+        if not self._written:
+            with contextlib.suppress(OSError):
+                self._path.unlink()
+
+    def write(self, text: str) -> None:
+        """Store the text; raises `FileError`, after printing the text, when that fails."""
+        if self._file is None:
+            sys.stdout.write(text + "\n")
+            return
+        try:
+            self._file.write(text + "\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            sys.stdout.write(text + "\n")
+            raise FileError(
+                f"{self._path}: cannot be written ({error.strerror}); "
+                "the release stands on standard output"
+            ) from error
+        self._written = True
+
+
+def check_writable(path: Path) -> None:
+    """Raise `FileError` unless a file can be written at `path`, before long work begins."""
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise FileError(f"{path}: cannot be written")

@@ -1,0 +1,167 @@
+"""Options of the command line turned into a manifold, a ball and a guarantee.
+
+All of these are public: they come from the person who asks, never from the records, so messages
+may quote them.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from curvedp.cli.tables import SUFFIXES, FileError, as_points, read_table
+from curvedp.domain import Ball
+from curvedp.manifolds import Manifold, as_manifold
+from curvedp.privacy import GDP, ZCDP, ApproxDP, Ledger, PureDP, Release
+
+__all__ = ["Guarantee", "open_ledger", "parse_ball", "parse_guarantee"]
+
+Guarantee = PureDP | ApproxDP | ZCDP | GDP
+Array = NDArray[np.float64]
+
+_BUDGET_ENTRY = re.compile(r"(epsilon|delta|rho|mu)\s*=\s*(\d[\d.]*(?:e[+-]?\d+)?)")
+_IDENTITY = re.compile(r"(?:(?P<factor>[0-9.eE+-]+)\s*\*\s*)?identity")
+
+
+def parse_guarantee(
+    epsilon: float | None, delta: float | None, rho: float | None, mu: float | None
+) -> Guarantee:
+    """The guarantee that exactly one of the budgets asks for.
+
+    Raises
+    ------
+    ValueError
+        None or several of epsilon, rho and mu, or delta without epsilon, or a value out of range.
+    """
+    given = {"--epsilon": epsilon, "--rho": rho, "--mu": mu}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        raise ValueError(
+            "give one budget: --epsilon (with --delta for approximate DP), --rho (zCDP) "
+            "or --mu (GDP)"
+        )
+    if delta is not None and epsilon is None:
+        raise ValueError(f"--delta goes with --epsilon, not with {named[0]}")
+    if epsilon is not None:
+        return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
+    if rho is not None:
+        return ZCDP(rho)
+    assert mu is not None
+    return GDP(mu)
+
+
+def open_ledger(path: Path | None, budget: str | None) -> AbstractContextManager[Ledger | None]:
+    """The ledger of a file with its total budget, such as ``epsilon=3`` or ``mu=1``.
+
+    Raises
+    ------
+    ValueError
+        One of the two without the other, or a budget that cannot be read.
+    LedgerError
+        The file is no ledger or has another budget.
+    FileError
+        The file cannot be created or opened.
+    """
+    if path is None and budget is None:
+        return nullcontext()
+    if path is None or budget is None:
+        raise ValueError("--ledger and --ledger-budget go together")
+    given = dict(_BUDGET_ENTRY.findall(budget))
+    if ",".join(f"{name}={value}" for name, value in given.items()) != budget.replace(" ", ""):
+        raise ValueError(
+            f"--ledger-budget {budget}: write epsilon=3, epsilon=3,delta=1e-6, rho=0.5 or mu=1"
+        )
+    values = {name: float(value) for name, value in given.items()}
+    total = parse_guarantee(*(values.get(name) for name in ("epsilon", "delta", "rho", "mu")))
+    try:
+        return Ledger(total, path=path)
+    except OSError as error:
+        raise FileError(f"--ledger {path}: cannot be used ({error.strerror})") from error
+
+
+def parse_ball(manifold: str, center: str | None, radius: float) -> Ball:
+    """The public ball; without a centre the manifold's own reference point.
+
+    Raises
+    ------
+    ValueError
+        Unknown manifold, a centre that is not a point of it, or a radius beyond its bound.
+    FileError
+        The centre names a file that cannot be read.
+    """
+    space = as_manifold(manifold)
+    point = _reference_point(space) if center is None else _parse_center(center, space)
+    return Ball(space, point, radius)
+
+
+def _kind(manifold: Manifold) -> str:
+    return manifold.spec.split(":")[0]
+
+
+def _reference_point(manifold: Manifold) -> Array:
+    """The point customary on each manifold: identity, origin, pole, regular polygon."""
+    point = np.zeros(manifold.point_shape)
+    kind = _kind(manifold)
+    if kind == "spd":
+        return np.eye(manifold.point_shape[0])
+    if kind == "kendall":
+        angle = 2.0 * np.pi * np.arange(len(point)) / len(point)
+        return np.stack([np.cos(angle), np.sin(angle)], axis=1) / np.sqrt(len(point))
+    if kind == "sphere":
+        point[-1] = 1.0
+    if kind == "hyperboloid":
+        point[0] = 1.0
+    return np.asarray(manifold.project(point), dtype=np.float64)
+
+
+def _parse_center(text: str, manifold: Manifold) -> Array:
+    """A name (``identity``, ``0.8*identity``, ``origin``), numbers, or a file."""
+    named = _IDENTITY.fullmatch(text.strip())
+    if named:
+        if _kind(manifold) != "spd":
+            raise ValueError(f"--center {text}: only spd manifolds have an identity")
+        return float(named["factor"] or 1.0) * _reference_point(manifold)
+    if text.strip() == "origin":
+        if _kind(manifold) not in ("euclidean", "hyperboloid"):
+            raise ValueError(f"--center origin: {manifold.spec} has no origin")
+        return _reference_point(manifold)
+    try:
+        numbers = np.array([[float(entry) for entry in text.split(",")]])
+    except ValueError:
+        return _center_from_file(Path(text), manifold)
+    return _on_manifold(as_points(numbers, manifold, f"--center {text}")[0], manifold)
+
+
+def _center_from_file(path: Path, manifold: Manifold) -> Array:
+    if not path.is_file():
+        raise FileError(
+            f"--center {path}: neither a known name, nor numbers separated by commas, nor a file"
+        )
+    if path.suffix.lower() == ".json":
+        try:
+            release = Release.from_json(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise FileError(f"--center {path}: not a release written by curvedp") from error
+        table = np.asarray(release.value, dtype=np.float64)[None]
+    elif path.suffix.lower() in SUFFIXES:
+        table = read_table(path, header=False)
+        if table.shape == manifold.point_shape:
+            table = table[None]
+    else:
+        raise FileError(f"--center {path}: the name must end in .json or {', '.join(SUFFIXES)}")
+    points = as_points(table, manifold, f"--center {path}")
+    if len(points) != 1:
+        raise FileError(f"--center {path}: {len(points)} points instead of one")
+    return _on_manifold(points[0], manifold)
+
+
+def _on_manifold(point: Array, manifold: Manifold) -> Array:
+    """Directions and shapes may be given at any size; other points must be exact."""
+    if _kind(manifold) in ("sphere", "kendall"):
+        with np.errstate(all="ignore"):
+            return np.asarray(manifold.project(point), dtype=np.float64)
+    return point

@@ -1,0 +1,116 @@
+"""The public domain of a release: a closed geodesic ball that the user states beforehand."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from curvedp import _core
+from curvedp._validation import FloatArray, as_points, as_positive, as_records
+from curvedp.manifolds import Manifold, as_manifold
+
+
+class Ball:
+    """Closed geodesic ball B(center, radius): the public domain on which records are projected.
+
+    Centre and radius must be chosen without looking at the data; otherwise no guarantee holds.
+
+    Parameters
+    ----------
+    manifold : Manifold, str or geomstats space
+        See `as_manifold`.
+    center : array-like, shape point_shape, or "identity"
+        Public centre; "identity" is the identity matrix, for SPD matrices.
+    radius : float
+        Public radius in the units of the metric, below `manifold.max_ball_radius`, so that every data
+        set in the ball has a unique Fréchet mean.
+
+    Raises
+    ------
+    ValueError
+        If the centre is not on the manifold or the radius is not positive, finite and small enough.
+    """
+
+    def __init__(self, manifold: Manifold | str | Any, center: ArrayLike | str, radius: float) -> None:
+        if isinstance(center, str):
+            if center != "identity":
+                raise ValueError(f"center must be a point or 'identity', got {center!r}")
+            self.manifold = as_manifold(manifold)
+            if len(self.manifold.point_shape) != 2 or not self.manifold.spec.startswith("spd"):
+                raise ValueError("center='identity' is for SPD matrices")
+            point: FloatArray = np.eye(self.manifold.point_shape[0])
+        else:
+            shape = np.shape(center)
+            self.manifold = as_manifold(manifold, shape)
+            point = as_points(center, self.manifold.point_shape, "center")
+            if point.shape != self.manifold.point_shape:
+                raise ValueError(f"center must be one point, got shape {point.shape}")
+        if not self.manifold.belongs(point):
+            raise ValueError(f"center is not a point of {self.manifold.spec}")
+        self.center = self.manifold.project(point)
+        self.center.flags.writeable = False
+        self.radius = as_positive(radius, "radius")
+        bound = self.manifold.max_ball_radius
+        if self.radius >= bound:
+            raise ValueError(
+                f"radius must be below {bound:.6g} on {self.manifold.spec}, where the mean of every "
+                f"data set in the ball is unique, got {self.radius:.6g}"
+            )
+
+    def project(self, points: ArrayLike) -> FloatArray:
+        """Each record moved to the closest point of the ball along the geodesic from the centre.
+
+        x -> exp_c(min(1, r/rho(c, x)) log_c x). A record that is not finite, not on the manifold or in
+        the cut locus of the centre becomes the centre.
+
+        Parameters
+        ----------
+        points : array-like, shape (..., *point_shape)
+
+        Returns
+        -------
+        ndarray, shape (..., *point_shape)
+        """
+        array = as_points(points, self.manifold.point_shape, "points")
+        result = np.empty_like(array)
+        if result.size:
+            size = self.manifold.point_size
+            self._frame.project(array.reshape(-1, size), result.reshape(-1, size))
+        return result
+
+    def contains(self, points: ArrayLike) -> NDArray[np.bool_]:
+        """Whether points lie in the ball (up to 1e-9 relative), shape (...)."""
+        points = as_points(points, self.manifold.point_shape, "points")
+        dist = self.manifold.dist(self.center, points)
+        inside = self.manifold.belongs(points) & (dist <= self.radius * (1 + 1e-9))
+        return np.asarray(inside, dtype=np.bool_)
+
+    @functools.cached_property
+    def _frame(self) -> _core.Frame:
+        return _core.Frame(self.manifold._core, self.center.reshape(-1), self.radius)
+
+    def _enter(self, records: ArrayLike) -> FloatArray:
+        """Records projected on the ball and moved into the frame, one row each."""
+        array = as_records(records, self.manifold.point_shape)
+        rows = np.empty((len(array), self._frame.manifold.point_size))
+        self._frame.enter(array.reshape(len(array), -1), rows)
+        return rows
+
+    def _leave(self, rows: FloatArray) -> FloatArray:
+        """Points of the frame moved back to the manifold, shape (n, *point_shape)."""
+        points = np.empty((len(rows), self.manifold.point_size))
+        self._frame.leave(rows, points)
+        return points.reshape(len(rows), *self.manifold.point_shape)
+
+    def __repr__(self) -> str:
+        center = np.array2string(self.center, precision=4, separator=", ").replace("\n", "")
+        return f"Ball({self.manifold.spec!r}, center={center}, radius={self.radius:g})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"manifold": self.manifold, "center": self.center, "radius": self.radius}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)

@@ -1,0 +1,15 @@
+"""Manifolds: batched geometry under one set of names."""
+
+from curvedp.manifolds.base import Manifold
+from curvedp.manifolds.convert import as_manifold
+from curvedp.manifolds.spaces import SPD, Euclidean, Hyperboloid, KendallPlanar, Sphere
+
+__all__ = [
+    "SPD",
+    "Euclidean",
+    "Hyperboloid",
+    "KendallPlanar",
+    "Manifold",
+    "Sphere",
+    "as_manifold",
+]

@@ -1,0 +1,407 @@
+"""What every manifold offers: batched geometry with the names and shapes of geomstats."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from curvedp import _core
+from curvedp._validation import FloatArray, as_count, as_float_array, as_points
+from numpy.typing import ArrayLike, NDArray
+
+Seed = np.random.Generator | int | None
+
+
+class Manifold(ABC):
+    """A Riemannian manifold with closed-form geodesics.
+
+    Points and tangent vectors are arrays of shape ``(..., *point_shape)``; leading axes broadcast
+    against each other. Input of any real dtype is widened to float64. Lengths are in the units of the
+    metric.
+    """
+
+    _core: _core.Manifold
+    point_shape: tuple[int, ...]
+
+    def __init__(
+        self, kind: str, size: int, parameter: float, point_shape: tuple[int, ...]
+    ) -> None:
+        self._core = _core.Manifold(kind, size, parameter)
+        self.point_shape = point_shape
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    @abstractmethod
+    def spec(self) -> str:
+        """Text that names the manifold, e.g. ``"sphere:2"``; `as_manifold` reads it."""
+
+    @property
+    @abstractmethod
+    def noise_space(self) -> tuple[str, int, float]:
+        """The homogeneous space on which isotropic noise is drawn: kind, size, parameter."""
+
+    @property
+    def dim(self) -> int:
+        """Dimension of the manifold."""
+        return self._core.dim
+
+    @property
+    def point_size(self) -> int:
+        """Number of entries of a point."""
+        return self._core.point_size
+
+    @property
+    def curvature_bounds(self) -> tuple[float, float]:
+        """Lower and upper bound of the sectional curvatures."""
+        return self._core.curvature_bounds
+
+    @property
+    def injectivity_radius(self) -> float:
+        """Radius up to which geodesics from a point are unique and minimising."""
+        return self._core.injectivity_radius
+
+    @property
+    def is_hadamard(self) -> bool:
+        """Whether it is complete, simply connected and nowhere positively curved."""
+        return self.curvature_bounds[1] <= 0 and math.isinf(self.injectivity_radius)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether one chart maps it isometrically onto Euclidean space."""
+        return self.is_hadamard and self.curvature_bounds[0] == 0
+
+    @property
+    def is_homogeneous(self) -> bool:
+        """Whether isometries take any point to any other (true of every manifold here)."""
+        return True
+
+    @property
+    def max_ball_radius(self) -> float:
+        """Balls of a smaller radius have a unique Fréchet mean: min(inj, pi/sqrt(kappa))/2."""
+        upper = self.curvature_bounds[1]
+        conjugate = math.pi / math.sqrt(upper) if upper > 0 else math.inf
+        return 0.5 * min(self.injectivity_radius, conjugate)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.spec!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Manifold) and self.spec == other.spec
+
+    def __hash__(self) -> int:
+        return hash(self.spec)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from curvedp.manifolds.convert import as_manifold
+
+        return (as_manifold, (self.spec,))
+
+    # ------------------------------------------------------------------ points
+
+    def belongs(self, point: ArrayLike, atol: float = 1e-5) -> NDArray[np.bool_]:
+        """Whether points lie on the manifold, up to `atol` relative to their size.
+
+        Parameters
+        ----------
+        point : array-like, shape (..., *point_shape)
+        atol : float
+
+        Returns
+        -------
+        ndarray of bool, shape (...)
+            False for NaN and infinite entries.
+        """
+        points = as_points(point, self.point_shape, "point")
+        found = np.zeros(self._lead(points), dtype=np.bool_)
+        if found.size:
+            self._core.belongs(self._flat(points), atol, found.reshape(-1))
+        return found
+
+    def project(self, point: ArrayLike) -> FloatArray:
+        """The closest points of the manifold, or their customary stand-ins.
+
+        Parameters
+        ----------
+        point : array-like, shape (..., *point_shape)
+
+        Returns
+        -------
+        ndarray, shape (..., *point_shape)
+
+        Raises
+        ------
+        ValueError
+            If an entry has no projection (not finite, or zero where a direction is needed).
+        """
+        points = np.array(as_points(point, self.point_shape, "point"))
+        found = np.zeros(self._lead(points), dtype=np.bool_)
+        if found.size:
+            self._core.project(self._flat(points), found.reshape(-1))
+        if not found.all():
+            raise ValueError("some points have no projection on the manifold")
+        return points
+
+    def random_point(self, n_samples: int = 1, *, rng: Seed = None) -> FloatArray:
+        """Random points, for tests and examples.
+
+        Uniform on spheres and shape spaces; elsewhere the exponential of a standard normal tangent
+        vector at the origin.
+
+        Parameters
+        ----------
+        n_samples : int
+            One point is returned without a leading axis.
+        rng : numpy.random.Generator, int or None
+
+        Returns
+        -------
+        ndarray, shape (n_samples, *point_shape), or point_shape if n_samples is 1
+        """
+        count = as_count(n_samples, "n_samples")
+        points = self._random_points(count, np.random.default_rng(rng))
+        return points[0] if count == 1 else points
+
+    @abstractmethod
+    def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray: ...
+
+    def random_tangent_vec(
+        self, base_point: ArrayLike, n_samples: int = 1, *, rng: Seed = None
+    ) -> FloatArray:
+        """Standard normal tangent vectors at one base point.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, *point_shape), or point_shape if n_samples is 1
+        """
+        count = as_count(n_samples, "n_samples")
+        coords = np.random.default_rng(rng).standard_normal((count, self.dim))
+        vectors = self.coords_to_tangent(coords, base_point)
+        return vectors[0] if count == 1 else vectors
+
+    # ------------------------------------------------------------------ geodesics
+
+    def to_tangent(self, vector: ArrayLike, base_point: ArrayLike) -> FloatArray:
+        """The tangent part at `base_point` of ambient vectors, shape (..., *point_shape)."""
+        return self._binary(self._core.to_tangent, vector, base_point, ("vector", "base_point"))
+
+    def exp(
+        self, tangent_vec: ArrayLike, base_point: ArrayLike, *, out: FloatArray | None = None
+    ) -> FloatArray:
+        """Exponential map exp_p(v).
+
+        Parameters
+        ----------
+        tangent_vec, base_point : array-like, shape (..., *point_shape)
+        out : ndarray of float64, optional
+            C-contiguous array of the result's shape to write to.
+
+        Returns
+        -------
+        ndarray, shape (..., *point_shape)
+        """
+        names = ("tangent_vec", "base_point")
+        return self._binary(self._core.exp, tangent_vec, base_point, names, out)
+
+    def log(
+        self, point: ArrayLike, base_point: ArrayLike, *, out: FloatArray | None = None
+    ) -> FloatArray:
+        """Logarithm map log_p(x): total, of length dist(p, x), deterministic at the cut locus.
+
+        Parameters
+        ----------
+        point, base_point : array-like, shape (..., *point_shape)
+        out : ndarray of float64, optional
+
+        Returns
+        -------
+        ndarray, shape (..., *point_shape)
+        """
+        return self._binary(self._core.log, point, base_point, ("point", "base_point"), out)
+
+    def dist(
+        self, point_a: ArrayLike, point_b: ArrayLike, *, out: FloatArray | None = None
+    ) -> FloatArray:
+        """Geodesic distance rho(a, b), shape (...)."""
+        a = as_points(point_a, self.point_shape, "point_a")
+        b = as_points(point_b, self.point_shape, "point_b")
+        lead = self._broadcast(a, b)
+        result = _output(out, lead)
+        if result.size:
+            rows = (self._rows(a, lead), self._rows(b, lead))
+            self._core.dist(*rows, result.reshape(-1))
+        return result if out is not None else _scalar(result)
+
+    def pairwise_dist(self, points_a: ArrayLike, points_b: ArrayLike | None = None) -> FloatArray:
+        """Matrix of distances between two sets of points, or within one.
+
+        Parameters
+        ----------
+        points_a : array-like, shape (n, *point_shape)
+        points_b : array-like, shape (k, *point_shape), optional
+
+        Returns
+        -------
+        ndarray, shape (n, k), or (n, n)
+        """
+        a = self._set(points_a, "points_a")
+        b = None if points_b is None else self._set(points_b, "points_b")
+        result = np.zeros((len(a), len(a if b is None else b)))
+        if result.size:
+            self._core.pairwise_dist(a, b, result)
+        return result
+
+    def parallel_transport(
+        self,
+        tangent_vec: ArrayLike,
+        base_point: ArrayLike,
+        *,
+        end_point: ArrayLike | None = None,
+        direction: ArrayLike | None = None,
+    ) -> FloatArray:
+        """Parallel transport along the geodesic from `base_point` to `end_point`.
+
+        Parameters
+        ----------
+        tangent_vec, base_point : array-like, shape (..., *point_shape)
+        end_point : array-like, shape (..., *point_shape), optional
+        direction : array-like, shape (..., *point_shape), optional
+            Initial velocity of the geodesic, in place of its end point.
+
+        Returns
+        -------
+        ndarray, shape (..., *point_shape)
+        """
+        if (end_point is None) == (direction is None):
+            raise ValueError("give either end_point or direction")
+        if end_point is None:
+            assert direction is not None
+            end_point = self.exp(direction, base_point)
+        arrays = [
+            as_points(value, self.point_shape, name)
+            for value, name in (
+                (tangent_vec, "tangent_vec"),
+                (base_point, "base_point"),
+                (end_point, "end_point"),
+            )
+        ]
+        lead = self._broadcast(*arrays)
+        result = np.empty(lead + self.point_shape)
+        if result.size:
+            v, p, q = (self._rows(array, lead) for array in arrays)
+            self._core.parallel_transport(v, p, q, self._flat(result))
+        return result
+
+    # ------------------------------------------------------------------ metric
+
+    def inner(
+        self, tangent_vec_a: ArrayLike, tangent_vec_b: ArrayLike, base_point: ArrayLike
+    ) -> FloatArray:
+        """Inner product <v, w>_p, shape (...)."""
+        arrays = [
+            as_points(value, self.point_shape, name)
+            for value, name in (
+                (tangent_vec_a, "tangent_vec_a"),
+                (tangent_vec_b, "tangent_vec_b"),
+                (base_point, "base_point"),
+            )
+        ]
+        lead = self._broadcast(*arrays)
+        result = np.empty(lead)
+        if result.size:
+            a, b, p = (self._rows(array, lead) for array in arrays)
+            self._core.inner(a, b, p, result.reshape(-1))
+        return _scalar(result)
+
+    def norm(self, tangent_vec: ArrayLike, base_point: ArrayLike) -> FloatArray:
+        """Norm |v|_p, shape (...)."""
+        coords = self.tangent_to_coords(tangent_vec, base_point)
+        return _scalar(np.asarray(np.linalg.norm(coords, axis=-1)))
+
+    def tangent_to_coords(self, tangent_vec: ArrayLike, base_point: ArrayLike) -> FloatArray:
+        """Coordinates in an orthonormal basis of the tangent space, shape (..., dim).
+
+        The basis depends on the base point alone; the Euclidean norm is the Riemannian norm.
+        """
+        v = as_points(tangent_vec, self.point_shape, "tangent_vec")
+        p = as_points(base_point, self.point_shape, "base_point")
+        lead = self._broadcast(v, p)
+        result = np.empty((*lead, self.dim))
+        if result.size:
+            rows = (self._rows(v, lead), self._rows(p, lead))
+            self._core.coords(*rows, result.reshape(-1, self.dim))
+        return result
+
+    def coords_to_tangent(self, coords: ArrayLike, base_point: ArrayLike) -> FloatArray:
+        """The tangent vectors with the given coordinates, shape (..., *point_shape)."""
+        c = as_points(coords, (self.dim,), "coords")
+        p = as_points(base_point, self.point_shape, "base_point")
+        lead = np.broadcast_shapes(c.shape[:-1], self._lead(p))
+        result = np.empty(lead + self.point_shape)
+        if result.size:
+            rows = (_rows(c, lead, (self.dim,)), self._rows(p, lead))
+            self._core.from_coords(*rows, self._flat(result))
+        return result
+
+    # ------------------------------------------------------------------ arrays
+
+    def _binary(
+        self,
+        kernel: Any,
+        first: ArrayLike,
+        base: ArrayLike,
+        names: tuple[str, str],
+        out: FloatArray | None = None,
+    ) -> FloatArray:
+        a = as_points(first, self.point_shape, names[0])
+        p = as_points(base, self.point_shape, names[1])
+        lead = self._broadcast(a, p)
+        result = _output(out, lead + self.point_shape)
+        if result.size:
+            kernel(self._rows(a, lead), self._rows(p, lead), self._flat(result))
+        return result
+
+    def _lead(self, points: FloatArray) -> tuple[int, ...]:
+        return points.shape[: points.ndim - len(self.point_shape)]
+
+    def _broadcast(self, *arrays: FloatArray) -> tuple[int, ...]:
+        return np.broadcast_shapes(*(self._lead(array) for array in arrays))
+
+    def _flat(self, points: FloatArray) -> FloatArray:
+        return points.reshape(-1, self.point_size)
+
+    def _rows(self, points: FloatArray, lead: tuple[int, ...]) -> FloatArray:
+        return _rows(points, lead, self.point_shape)
+
+    def _set(self, points: ArrayLike, name: str) -> FloatArray:
+        array = as_points(points, self.point_shape, name)
+        if array.ndim != len(self.point_shape) + 1:
+            raise ValueError(f"{name} must be one set of points, got shape {array.shape}")
+        return self._flat(array)
+
+
+def _rows(array: FloatArray, lead: tuple[int, ...], trail: tuple[int, ...]) -> FloatArray:
+    """Rows that broadcast to the leading shape: one row if it serves all, otherwise all of them."""
+    own = array.shape[: array.ndim - len(trail)]
+    if own != lead and math.prod(own) != 1:
+        array = np.broadcast_to(array, lead + trail)
+    return np.ascontiguousarray(array).reshape(-1, math.prod(trail))
+
+
+def _output(out: FloatArray | None, shape: tuple[int, ...]) -> FloatArray:
+    if out is None:
+        return np.empty(shape)
+    as_float_array(out, "out")
+    if out.shape != shape or out.dtype != np.float64 or not out.flags.c_contiguous:
+        raise ValueError(f"out must be a C-contiguous float64 array of shape {shape}")
+    if not out.flags.writeable:
+        raise ValueError("out must be writeable")
+    return out
+
+
+def _scalar(array: FloatArray) -> FloatArray:
+    """A NumPy scalar in place of an array without axes."""
+    result: FloatArray = array[()] if array.ndim == 0 else array
+    return result

@@ -1,0 +1,125 @@
+"""Recognising a manifold: ours, a text that names one, or a geomstats space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from curvedp.manifolds.base import Manifold
+from curvedp.manifolds.spaces import SPD, Euclidean, Hyperboloid, KendallPlanar, Sphere
+
+#: Names as pyRiemann and geomstats users write them, and the metric they mean.
+_SPD_NAMES = {
+    "spd": "affine-invariant",
+    "riemann": "affine-invariant",
+    "affine-invariant": "affine-invariant",
+    "logeuclid": "log-euclidean",
+    "log-euclidean": "log-euclidean",
+    "logchol": "log-cholesky",
+    "log-cholesky": "log-cholesky",
+}
+
+_GEOMSTATS_SPD_METRICS = {
+    "SPDAffineMetric": "affine-invariant",
+    "SPDLogEuclideanMetric": "log-euclidean",
+    "SPDLogCholeskyMetric": "log-cholesky",
+}
+
+
+def as_manifold(space: Any, point_shape: tuple[int, ...] | None = None) -> Manifold:
+    """The manifold that `space` means.
+
+    Parameters
+    ----------
+    space : Manifold, str or geomstats space
+        Text is ``name:size[:parameter]``: ``"sphere:2"``, ``"spd:3"``, ``"spd:3:log-euclidean"``,
+        ``"hyperboloid:2"``, ``"kendall:10"``, ``"euclidean:4"``. pyRiemann's metric names ("riemann",
+        "logeuclid", "logchol") mean SPD matrices. The size may be left out if `point_shape` is given.
+        Geomstats spaces (Hypersphere, SPDMatrices, Hyperboloid, Euclidean, PreShapeSpace in the plane)
+        are recognised by their attributes; geomstats need not be installed.
+    point_shape : tuple of int, optional
+        Shape of one point.
+
+    Returns
+    -------
+    Manifold
+
+    Raises
+    ------
+    ValueError
+        If the text or the space is not recognised.
+    """
+    if isinstance(space, Manifold):
+        return space
+    if isinstance(space, str):
+        return _from_text(space, point_shape)
+    return _from_geomstats(space)
+
+
+def _from_text(text: str, point_shape: tuple[int, ...] | None) -> Manifold:
+    name, *rest = text.strip().lower().split(":")
+    build: Callable[..., Manifold]
+    keyword: str | None = None
+    parameter: Any = None
+    offset = 0
+    if name in _SPD_NAMES:
+        build, keyword, parameter = SPD, "metric", _SPD_NAMES[name]
+    elif name in ("sphere", "hypersphere"):
+        build, keyword, offset = Sphere, "radius", 1
+    elif name in ("hyperboloid", "hyperbolic"):
+        build, keyword, offset = Hyperboloid, "curvature", 1
+    elif name == "kendall":
+        build = KendallPlanar
+    elif name == "euclidean":
+        build = Euclidean
+    else:
+        known = "sphere, spd, hyperboloid, kendall, euclidean"
+        raise ValueError(f"unknown manifold {text!r}: use one of {known}, as in 'spd:3'")
+    if rest:
+        try:
+            size = int(rest[0])
+        except ValueError:
+            raise ValueError(f"{text!r}: the size must be an integer, as in {name}:3") from None
+    elif point_shape:
+        size = point_shape[0] - offset
+    else:
+        raise ValueError(f"{text!r} needs a size, as in {name}:3")
+    if len(rest) > 1:
+        if keyword is None or len(rest) > 2:
+            raise ValueError(f"{text!r} has too many parts")
+        parameter = rest[1] if keyword == "metric" else _number(text, rest[1])
+    if keyword is None or parameter is None:
+        return build(size)
+    return build(size, **{keyword: parameter})
+
+
+def _number(text: str, part: str) -> float:
+    try:
+        return float(part)
+    except ValueError:
+        raise ValueError(f"{text!r}: {part!r} is not a number") from None
+
+
+def _from_geomstats(space: Any) -> Manifold:
+    names = {cls.__name__ for cls in type(space).__mro__}
+    if "Hypersphere" in names:
+        return Sphere(space.dim)
+    if "SPDMatrices" in names:
+        metric = type(getattr(space, "metric", None)).__name__
+        if metric in _GEOMSTATS_SPD_METRICS:
+            return SPD(space.n, metric=_GEOMSTATS_SPD_METRICS[metric])
+        raise ValueError(
+            f"SPD metric {metric} is not supported: use affine-invariant, "
+            "log-Euclidean or log-Cholesky"
+        )
+    if "Hyperboloid" in names:
+        return Hyperboloid(space.dim)
+    if "PreShapeSpace" in names and getattr(space, "ambient_dim", None) == 2:
+        return KendallPlanar(space.k_landmarks)
+    if "Euclidean" in names and len(getattr(space, "shape", ())) == 1:
+        return Euclidean(space.dim)
+    raise ValueError(
+        f"{type(space).__name__} is not a manifold that curvedp knows: pass a curvedp manifold, a "
+        "text such as 'spd:3', or a geomstats Hypersphere, SPDMatrices, Hyperboloid, Euclidean or "
+        "planar PreShapeSpace"
+    )

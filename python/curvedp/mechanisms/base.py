@@ -1,0 +1,190 @@
+"""What every mechanism is: noise calibrated to a guarantee, drawn around a true value in a ball."""
+
+from __future__ import annotations
+
+import abc
+import math
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from curvedp import _core
+from curvedp._validation import FloatArray, as_count, as_points, as_positive
+from curvedp.domain import Ball
+from curvedp.errors import ExistenceError
+from curvedp.mechanisms.grid import round_to_grid
+from curvedp.privacy import GDP, PureDP
+
+
+class Mechanism(abc.ABC):
+    """Noise on the manifold of a ball, calibrated so that `guarantee` holds.
+
+    Parameters
+    ----------
+    ball : Ball
+        Domain of the true value.
+    sensitivity : float
+        Largest distance between the true values of neighbouring data sets, solver error included.
+    guarantee : PureDP or GDP
+        What the release shall satisfy; each mechanism accepts its own kind.
+    """
+
+    #: Name as printed on releases.
+    name: ClassVar[str]
+    #: Page with definition, calibration and proof.
+    proof: ClassVar[str]
+    #: Shape of the noise: "laplace" or "gaussian".
+    profile: ClassVar[str]
+
+    def __init__(self, ball: Ball, sensitivity: float, guarantee: PureDP | GDP) -> None:
+        self.ball = ball
+        self.sensitivity = as_positive(sensitivity, "sensitivity")
+        self.guarantee = guarantee
+        self.scale = self._calibrate()
+        self._noise = self._build_noise()
+
+    @abc.abstractmethod
+    def _calibrate(self) -> float:
+        """The noise profile's length: 1/lambda or sigma."""
+
+    @abc.abstractmethod
+    def _build_noise(self) -> _core.Noise: ...
+
+    @abc.abstractmethod
+    def _sample_in_frame(
+        self, true_value: FloatArray, stream: _core.Stream, n_samples: int
+    ) -> FloatArray:
+        """Rows of noisy points around one point of the frame, before rounding."""
+
+    @abc.abstractmethod
+    def log_density(self, point: ArrayLike, true_value: ArrayLike) -> FloatArray:
+        """Log-density of the noise at `point`, up to a term that does not depend on `true_value`.
+
+        With respect to the Riemannian volume; differences between two true values are exact.
+
+        Parameters
+        ----------
+        point, true_value : array-like, shape (..., *point_shape)
+
+        Returns
+        -------
+        ndarray, shape (...)
+        """
+
+    @property
+    def expected_error(self) -> float:
+        """Expected distance between release and true value, in the units of the metric."""
+        return self._noise.expected_dist
+
+    def sample(
+        self, true_value: ArrayLike, stream: _core.Stream | None = None, n_samples: int = 1
+    ) -> FloatArray:
+        """Independent draws of the mechanism, rounded to the public grid.
+
+        Parameters
+        ----------
+        true_value : array-like, shape point_shape
+        stream : Stream, optional
+            Source of randomness; by default a fresh key from the operating system.
+        n_samples : int
+
+        Returns
+        -------
+        ndarray, shape (n_samples, *point_shape)
+        """
+        count = as_count(n_samples, "n_samples")
+        point = as_points(true_value, self.ball.manifold.point_shape, "true_value")
+        if point.shape != self.ball.manifold.point_shape:
+            raise ValueError(f"true_value must be one point, got shape {point.shape}")
+        return self._release(self.ball._enter(point[None])[0], stream, count)
+
+    def _release(
+        self, true_value: FloatArray, stream: _core.Stream | None, count: int
+    ) -> FloatArray:
+        """Draws around a point of the frame, rounded and moved back to the manifold."""
+        stream = _core.Stream.from_os() if stream is None else stream
+        drawn = self._sample_in_frame(true_value, stream, count)
+        return self.ball._leave(round_to_grid(self.ball, drawn, self.scale))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.guarantee!r}, scale={self.scale:.6g})"
+
+    # ------------------------------------------------------------------ shared pieces
+
+    def _intrinsic_noise(self) -> _core.Noise:
+        return _core.Noise(*self.ball.manifold.noise_space, self.profile, self.scale)
+
+    def _sample_around(
+        self, true_value: FloatArray, stream: _core.Stream, n_samples: int
+    ) -> FloatArray:
+        """exp_p(noise) with p the true value: the isotropic law carried to p by an isometry."""
+        manifold = self.ball._frame.manifold
+        points = np.empty((n_samples, manifold.point_size))
+        self._noise.sample(manifold, np.ascontiguousarray(true_value), stream, points)
+        return points
+
+    def _epsilon(self) -> float:
+        if not isinstance(self.guarantee, PureDP):
+            raise TypeError(f"{self.name} gives pure DP: ask for PureDP(epsilon)")
+        return self.guarantee.epsilon
+
+    def _mu(self) -> float:
+        if not isinstance(self.guarantee, GDP):
+            raise TypeError(f"{self.name} gives Gaussian DP: ask for GDP(mu)")
+        return self.guarantee.mu
+
+
+class ChartGaussian(Mechanism):
+    """exp_c(log_c(true value) + sigma N(0, I)): Gaussian noise in the chart at the ball's centre."""
+
+    profile = "gaussian"
+
+    def _build_noise(self) -> _core.Noise:
+        return _core.Noise("flat", self.ball.manifold.dim, 0.0, self.profile, self.scale)
+
+    def _sample_in_frame(
+        self, true_value: FloatArray, stream: _core.Stream, n_samples: int
+    ) -> FloatArray:
+        manifold, origin = self.ball._frame.manifold, self.ball._frame.origin[None]
+        coords = np.empty((n_samples, manifold.dim))
+        self._noise.sample_coords(stream, coords)
+        mean = np.empty((1, manifold.dim))
+        manifold.log_coords(np.ascontiguousarray(true_value[None]), origin, mean)
+        points = np.empty((n_samples, manifold.point_size))
+        manifold.exp_coords(mean + coords, origin, points)
+        return points
+
+    def log_density(self, point: ArrayLike, true_value: ArrayLike) -> FloatArray:
+        manifold, center = self.ball.manifold, self.ball.center
+        y = manifold.tangent_to_coords(manifold.log(point, center), center)
+        p = manifold.tangent_to_coords(manifold.log(true_value, center), center)
+        square = np.sum((y - p) ** 2, axis=-1)
+        return np.asarray(-square / (2 * self.scale**2))
+
+
+def volume_growth(ball: Ball) -> float:
+    """Exponential rate at which the volume of large spheres grows: Laplace noise needs 1/scale above it.
+
+    (d - 1) sqrt(-kappa) on hyperbolic space, sqrt(m (m^2 - 1)/3)/2 on SPD(m) with the affine-invariant
+    metric, 0 elsewhere.
+    """
+    kind, size, parameter = ball.manifold.noise_space
+    if kind == "hyperbolic":
+        return (size - 1) * math.sqrt(-parameter)
+    if kind == "spd":
+        return 0.5 * math.sqrt(size * (size**2 - 1) / 3)
+    return 0.0
+
+
+def require_existence(ball: Ball, sensitivity: float, epsilon: float) -> None:
+    """Raise if the Laplace law of scale sensitivity/epsilon does not exist, naming what does."""
+    rate = volume_growth(ball)
+    smallest = rate * sensitivity
+    if epsilon <= smallest:
+        raise ExistenceError(
+            f"Riemannian Laplace noise on {ball.manifold.spec} exists for epsilon above "
+            f"{smallest:.4g} only at sensitivity {sensitivity:.4g}, got {epsilon:g}: raise epsilon, "
+            "use more records or a smaller radius, or ask for GDP, which always exists",
+            smallest_epsilon=smallest,
+        )

@@ -1,0 +1,78 @@
+"""Which mechanism serves a guarantee on a ball, and what it natively promises."""
+
+from __future__ import annotations
+
+import math
+
+from curvedp.domain import Ball
+from curvedp.mechanisms.base import Mechanism
+from curvedp.mechanisms.exponential_wrapped_gaussian import ExponentialWrappedGaussian
+from curvedp.mechanisms.riemannian_gaussian import RiemannianGaussian
+from curvedp.mechanisms.riemannian_laplace import RiemannianLaplace
+from curvedp.mechanisms.tangent_gaussian import TangentGaussian
+from curvedp.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP, conversion
+
+#: Mechanisms by the word that selects them.
+MECHANISMS: dict[str, type[Mechanism]] = {
+    "riemannian-laplace": RiemannianLaplace,
+    "riemannian-gaussian": RiemannianGaussian,
+    "exponential-wrapped-gaussian": ExponentialWrappedGaussian,
+    "tangent-gaussian": TangentGaussian,
+}
+
+
+def choose_mechanism(
+    ball: Ball, guarantee: Guarantee, mechanism: str | type[Mechanism] | None = None
+) -> type[Mechanism]:
+    """The mechanism class for a guarantee, by default the one with the least error.
+
+    Pure DP: Riemannian Laplace. Every other guarantee: Gaussian noise, intrinsic on nonnegative
+    curvature, wrapped by the exponential map at the ball's centre on Hadamard manifolds, in the chart
+    where it is flat.
+
+    Parameters
+    ----------
+    ball : Ball
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+    mechanism : str or Mechanism class, optional
+        One of ``"riemannian-laplace"``, ``"riemannian-gaussian"``,
+        ``"exponential-wrapped-gaussian"``, ``"tangent-gaussian"``.
+    """
+    if isinstance(mechanism, type) and issubclass(mechanism, Mechanism):
+        return mechanism
+    if mechanism is not None:
+        if mechanism not in MECHANISMS:
+            words = ", ".join(map(repr, MECHANISMS))
+            raise ValueError(f"mechanism must be one of {words}, got {mechanism!r}")
+        return MECHANISMS[str(mechanism)]
+    if isinstance(guarantee, PureDP):
+        return RiemannianLaplace
+    if ball.manifold.is_flat:
+        return TangentGaussian
+    if ball.manifold.is_hadamard:
+        return ExponentialWrappedGaussian
+    return RiemannianGaussian
+
+
+def native_guarantee(guarantee: Guarantee, mechanism: type[Mechanism]) -> PureDP | GDP:
+    """What the mechanism is calibrated to, so that `guarantee` follows.
+
+    Laplace noise serves pure DP. Gaussian noise serves mu-GDP, with the largest mu that implies the
+    request: mu = sqrt(2 rho) for zCDP, the root of delta_mu(epsilon) = delta for (epsilon, delta).
+    """
+    if mechanism.profile == "laplace":
+        if isinstance(guarantee, PureDP):
+            return guarantee
+        raise TypeError(
+            f"{mechanism.name} noise gives pure DP: ask for PureDP(epsilon), which implies the others"
+        )
+    if isinstance(guarantee, GDP):
+        return guarantee
+    if isinstance(guarantee, ZCDP):
+        return GDP(math.nextafter(math.sqrt(2 * guarantee.rho), 0.0))
+    if isinstance(guarantee, ApproxDP):
+        return GDP(conversion.gdp_mu(guarantee.epsilon, guarantee.delta))
+    raise TypeError(
+        f"{mechanism.name} noise gives Gaussian DP: ask for GDP, ZCDP or ApproxDP, or use the Riemannian "
+        "Laplace mechanism for pure DP"
+    )

@@ -1,0 +1,43 @@
+"""Riemannian Gaussian mechanism: mu-GDP on symmetric spaces of nonnegative curvature.
+
+Density proportional to exp(-rho(p, y)^2 / (2 sigma^2)) with respect to the Riemannian volume, with
+sigma = Delta/mu (Jiang et al., Algorithm 1). Proof: docs/proofs/riemannian-gaussian.md.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from curvedp import _core
+from curvedp._validation import FloatArray
+from curvedp.mechanisms.base import Mechanism
+
+
+class RiemannianGaussian(Mechanism):
+    """Riemannian Gaussian noise, sigma = sensitivity/mu, on spheres, shape spaces and flat space."""
+
+    name = "Riemannian Gaussian"
+    proof = "docs/proofs/riemannian-gaussian.md"
+    profile = "gaussian"
+
+    def _calibrate(self) -> float:
+        mu = self._mu()
+        if self.ball.manifold.curvature_bounds[0] < 0:
+            raise ValueError(
+                f"the Riemannian Gaussian is mu-GDP on spaces of nonnegative curvature only, not on "
+                f"{self.ball.manifold.spec}: use ExponentialWrappedGaussian"
+            )
+        return self.sensitivity / mu
+
+    def _build_noise(self) -> _core.Noise:
+        return self._intrinsic_noise()
+
+    def _sample_in_frame(
+        self, true_value: FloatArray, stream: _core.Stream, n_samples: int
+    ) -> FloatArray:
+        return self._sample_around(true_value, stream, n_samples)
+
+    def log_density(self, point: ArrayLike, true_value: ArrayLike) -> FloatArray:
+        dist = self.ball.manifold.dist(point, true_value)
+        return np.asarray(-(dist**2) / (2 * self.scale**2))

@@ -1,0 +1,112 @@
+"""Statistics without privacy, in a module of their own so that nobody takes one for a release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from curvedp._validation import FloatArray, as_float_array, as_positive, as_records
+from curvedp.manifolds import SPD, KendallPlanar, Manifold, as_manifold
+
+_MAX_EVALUATIONS = 10_000
+
+
+@dataclass(frozen=True)
+class FrechetMean:
+    """A Fréchet mean with what is known of its accuracy.
+
+    Attributes
+    ----------
+    value : ndarray, shape point_shape
+    gradient_norm : float
+        |mean_i log_p x_i| at the returned point.
+    certified_distance : float
+        Bound on the distance to the true minimiser: asin(s g/cos(s R))/s with s = sqrt(kappa), g the
+        gradient norm with its rounding error and R the largest distance of a point from the mean; g where
+        kappa <= 0; infinite if the points lie in no ball on which the mean is unique.
+    variance : float
+        Fréchet variance: mean squared distance of the points from the mean.
+    n_iter : int
+        Evaluations of the gradient.
+    converged : bool
+        Whether the gradient norm reached the tolerance, or the limit that rounding sets.
+    """
+
+    value: FloatArray
+    gradient_norm: float
+    certified_distance: float
+    variance: float
+    n_iter: int
+    converged: bool
+
+
+def frechet_mean(
+    points: ArrayLike,
+    manifold: Manifold | str | Any,
+    weights: ArrayLike | None = None,
+    *,
+    tol: float = 1e-12,
+) -> FrechetMean:
+    """The Fréchet mean argmin_p sum_i w_i rho(p, x_i)^2, without privacy.
+
+    Parameters
+    ----------
+    points : array-like, shape (n, *point_shape)
+    manifold : Manifold, str or geomstats space
+    weights : array-like, shape (n,), optional
+        Nonnegative, not all zero.
+    tol : float
+        Gradient norm at which to stop.
+
+    Returns
+    -------
+    FrechetMean
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, points off the manifold or unusable weights.
+    """
+    space = as_manifold(manifold, np.shape(points)[1:])
+    data = as_records(points, space.point_shape, "points")
+    if not space.belongs(data).all():
+        raise ValueError(f"some points do not lie on {space.spec}")
+    data = space.project(data)
+    w = None if weights is None else _weights(weights, len(data))
+    rows = np.ascontiguousarray(data.reshape(len(data), -1))
+    start = np.ascontiguousarray(_start(space, data, w).reshape(-1))
+    value, gradient, certified, variance, evaluations, converged = space._core.mean(
+        rows, w, start, as_positive(tol, "tol"), _MAX_EVALUATIONS
+    )
+    return FrechetMean(
+        value=value.reshape(space.point_shape),
+        gradient_norm=gradient,
+        certified_distance=certified,
+        variance=variance,
+        n_iter=evaluations,
+        converged=converged,
+    )
+
+
+def _weights(weights: ArrayLike, n: int) -> FloatArray:
+    w = as_float_array(weights, "weights")
+    if w.shape != (n,):
+        raise ValueError(f"weights must have shape ({n},), got {w.shape}")
+    if not (np.isfinite(w).all() and (w >= 0).all() and w.sum() > 0):
+        raise ValueError("weights must be finite, nonnegative and not all zero")
+    return w
+
+
+def _start(space: Manifold, data: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """A point to descend from: one step from the identity gives SPD matrices their log-Euclidean mean."""
+    if isinstance(space, SPD):
+        return np.eye(space.m)
+    if isinstance(space, KendallPlanar):
+        return np.asarray(data[0])
+    try:
+        return space.project(np.average(data, axis=0, weights=weights))
+    except ValueError:
+        return np.asarray(data[0])

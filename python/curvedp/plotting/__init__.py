@@ -1,0 +1,17 @@
+"""Pictures of releases; needs the extra ``plot`` (matplotlib), imported only when one is drawn."""
+
+from curvedp.plotting.ellipsoids import (
+    DiffusionTensorDisplay,
+    direction_colour,
+    ellipsoid_surface,
+    fractional_anisotropy,
+    tensor_ellipsoids,
+)
+
+__all__ = [
+    "DiffusionTensorDisplay",
+    "direction_colour",
+    "ellipsoid_surface",
+    "fractional_anisotropy",
+    "tensor_ellipsoids",
+]

@@ -1,0 +1,162 @@
+"""Base of all guarantees: the neighbouring relation, validated parameters, splitting, JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from fractions import Fraction
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+
+from curvedp.errors import ConversionError
+from curvedp.privacy.conversion import round_down
+
+if TYPE_CHECKING:
+    from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP
+
+NEIGHBOURING = "replace one record"
+
+
+def number(name: str, value: object) -> float:
+    """A real parameter as a float."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a real number, not {type(value).__name__}")
+    return float(value)
+
+
+def positive(name: str, value: object) -> float:
+    """A parameter that must be finite and positive."""
+    x = number(name, value)
+    if not (math.isfinite(x) and x > 0.0):
+        raise ValueError(
+            f"{name} must be finite and greater than 0, got {x!r}: "
+            "a guarantee of 0 allows no release and an infinite one promises nothing"
+        )
+    return x
+
+
+def non_negative(name: str, value: object) -> float:
+    """A parameter that must be finite and at least 0."""
+    x = number(name, value)
+    if not (math.isfinite(x) and x >= 0.0):
+        raise ValueError(f"{name} must be finite and at least 0, got {x!r}")
+    return x
+
+
+def probability(name: str, value: object) -> float:
+    """A delta, strictly between 0 and 1."""
+    x = number(name, value)
+    if not 0.0 < x < 1.0:
+        raise ValueError(
+            f"{name} must lie strictly between 0 and 1, got {x!r}: "
+            "choose it well below 1/n; use PureDP for delta = 0"
+        )
+    return x
+
+
+class Guarantee:
+    """Base of all guarantees; neighbouring data sets differ by replacing one record, n public.
+
+    Equality, hash and `to_dict` use the kind and the exact parameters.
+    """
+
+    _kinds: ClassVar[dict[str, type[Guarantee]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        Guarantee._kinds[cls.__name__] = cls
+
+    def _not_implied(self, wanted: str, reason: str) -> NoReturn:
+        raise ConversionError(f"{type(self).__name__} does not imply {wanted}: {reason}")
+
+    def _parameters(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={value!r}" for name, value in self._parameters().items())
+        return f"<{type(self).__name__}({inside}); neighbouring: {NEIGHBOURING}, n public>"
+
+    def __str__(self) -> str:
+        inside = ", ".join(f"{name}={value:.6g}" for name, value in self._parameters().items())
+        return f"{type(self).__name__}({inside})"
+
+    def additive(self) -> tuple[Fraction, ...]:
+        """Exact parameters that add up under composition of this kind.
+
+        (epsilon), (epsilon, delta), (rho) and, for GDP, (mu^2).
+        """
+        self._not_implied("composition", "an unproved claim composes with nothing")
+
+    @classmethod
+    def from_additive(
+        cls, parameters: Sequence[Fraction], rounding: Callable[[Fraction], float] = float
+    ) -> Self:
+        """The guarantee of this kind with given additive parameters; inverse of `additive`."""
+        try:
+            return cls(*map(rounding, parameters))
+        except OverflowError:
+            raise ValueError(f"the parameters are too large for {cls.__name__}") from None
+
+    def to_epsilon(self, delta: float) -> float:
+        """Smallest epsilon for which this guarantee implies (epsilon, delta)-DP."""
+        self._not_implied("(epsilon, delta)-DP", "no proof stands behind the claim")
+
+    def to_delta(self, epsilon: float) -> float:
+        """Smallest delta for which this guarantee implies (epsilon, delta)-DP."""
+        self._not_implied("(epsilon, delta)-DP", "no proof stands behind the claim")
+
+    def to_approx_dp(self, delta: float) -> ApproxDP:
+        """The (epsilon, delta)-DP guarantee implied at a delta."""
+        from curvedp.privacy.guarantees import ApproxDP
+
+        return ApproxDP(self.to_epsilon(probability("delta", delta)), delta)
+
+    def to_pure_dp(self) -> PureDP:
+        """The pure guarantee implied; only `PureDP` has one."""
+        self._not_implied("PureDP", "its privacy loss is unbounded; use to_approx_dp(delta)")
+
+    def to_zcdp(self) -> ZCDP:
+        """The zCDP guarantee implied, where there is one."""
+        self._not_implied("ZCDP", "an event of probability delta may lose everything")
+
+    def to_gdp(self) -> GDP:
+        """The GDP guarantee implied, where there is one."""
+        self._not_implied("GDP", "an event of probability delta may lose everything")
+
+    def split(self, weights: Sequence[float]) -> tuple[Self, ...]:
+        """Shares that compose to no more than this guarantee.
+
+        Parameters
+        ----------
+        weights : sequence of float
+            Positive shares of what adds up under composition: of epsilon, of (epsilon, delta),
+            of rho, and of **mu squared** for GDP (pass squares to split mu in proportion). They
+            are divided by their sum.
+
+        Returns
+        -------
+        tuple of guarantees of the same kind, rounded down: their exact total never exceeds self.
+        """
+        exact = [Fraction(positive("a weight", weight)) for weight in weights]
+        if not exact:
+            raise ValueError("split needs at least one weight")
+        total, parts = sum(exact), self.additive()
+        return tuple(
+            self.from_additive([weight / total * part for part in parts], round_down)
+            for weight in exact
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dictionary for JSON; floats survive the round trip exactly."""
+        return {"kind": type(self).__name__, **self._parameters()}
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Guarantee:
+        """Inverse of `to_dict`; refuses unknown kinds and wrong parameters."""
+        rest = dict(data)
+        kind = Guarantee._kinds.get(str(rest.pop("kind", None)))
+        if kind is None or set(rest) != {field.name for field in fields(kind)}:  # type: ignore[arg-type]
+            raise ValueError("not the description of a guarantee: a kind or a parameter is unknown")
+        if "claimed" in rest:
+            rest["claimed"] = Guarantee.from_dict(rest["claimed"])
+        return kind(**rest)

@@ -1,0 +1,214 @@
+"""A ledger is a privacy filter: it refuses what its budget does not cover, before noise is drawn.
+
+Spends may be chosen adaptively, their size included, since each accepted kind adds up in one
+number per spend: epsilon (and delta) by basic composition, rho (Feldman, Zrnic 2021, Individual
+privacy accounting via a Rényi filter; Whitehouse et al. 2023) and mu^2 (Koskela, Tobaben, Honkela
+2023; Smith, Thakurta 2022, fully adaptive composition for Gaussian differential privacy).
+
+Rounding. Totals are kept as exact rational numbers: floats are rational, and so are eps^2/2 and
+mu^2; the one rounded conversion (PureDP to GDP) is rounded up. A spend fits when the exact total
+is at most budget (1 + 2^-50). That single allowance, at most 1e-15 relative for the whole life of
+the ledger, exists because the k-th part of a budget is itself rounded: with u = 2^-53, budget / k
+is at most 1 + u too large, and mu / sqrt(k) at most 1 + 2u, its square 1 + 4u + 5u^2 < 1 + 2^-50.
+So k equal shares always fit, and a total beyond the allowance never does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from fractions import Fraction
+from types import TracebackType
+from typing import Any, Self
+
+from curvedp.errors import BudgetError, ConversionError, LedgerError
+from curvedp.privacy.base import Guarantee
+from curvedp.privacy.conversion import round_down, round_up
+from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
+from curvedp.privacy.store import FileStore, LedgerEntry, MemoryStore, Total
+
+__all__ = ["Ledger", "LedgerEntry"]
+
+_ALLOWANCE = Fraction(1, 2**50)
+
+
+def _cost(budget: Guarantee, guarantee: Guarantee) -> Total:
+    """Exact amount of the budget's additive parameters that a guarantee uses up."""
+    match budget, guarantee:
+        case (PureDP(), PureDP()) | (ApproxDP(), ApproxDP()) | (ZCDP(), ZCDP()) | (GDP(), GDP()):
+            return guarantee.additive()
+        case ApproxDP(), PureDP(epsilon):
+            return (Fraction(epsilon), Fraction(0))
+        case ZCDP(), PureDP(epsilon):
+            return (Fraction(epsilon) ** 2 / 2,)
+        case ZCDP(), GDP(mu):
+            return (Fraction(mu) ** 2 / 2,)
+        case GDP(), PureDP():
+            return guarantee.to_gdp().additive()
+    if not isinstance(guarantee, Guarantee):
+        raise TypeError(f"a ledger spends guarantees, not {type(guarantee).__name__}")
+    kind = type(guarantee).__name__
+    if isinstance(guarantee, Unproved):
+        raise ConversionError("an Unproved claim has no known cost: no ledger accepts it")
+    raise ConversionError(
+        f"{kind} does not imply {type(budget).__name__}, the kind of this ledger's budget: ask the "
+        "mechanism for a guarantee of that kind, or open a ledger of a kind that covers both"
+    )
+
+
+def _as_guarantee(
+    budget: Guarantee, amount: Total, rounding: Callable[[Fraction], float]
+) -> Guarantee | None:
+    """An amount of the budget's additive parameters; None for nothing."""
+    if not any(amount):
+        return None
+    if isinstance(budget, ApproxDP) and amount[1] == 0:
+        return PureDP.from_additive(amount[:1], rounding)
+    return type(budget).from_additive(amount, rounding)
+
+
+def _open(budget: Guarantee, path: str) -> Ledger:
+    return Ledger(budget, path=path)
+
+
+class Ledger:
+    """Budget for one data set; `spend` charges it or refuses.
+
+    Parameters
+    ----------
+    budget : PureDP, ApproxDP, ZCDP or GDP
+        Total to which all spends on the data set may compose. PureDP accepts PureDP; ApproxDP
+        accepts PureDP and ApproxDP (sums); ZCDP accepts PureDP (epsilon^2/2), ZCDP and GDP
+        (mu^2/2); GDP accepts PureDP and GDP (root of summed squares).
+    path : path, optional
+        SQLite file shared by threads, processes and later sessions; created with mode 0600 when it
+        does not exist, in a folder on a local disk. Without it the ledger lives in this process's
+        memory, and a fork or a copy of it is refused.
+
+    Notes
+    -----
+    A spend is never taken back, also not when the release fails afterwards: the failure may have
+    been seen. A stored release may be shown again without a spend; a fresh draw is a new spend.
+
+    Examples
+    --------
+    >>> with Ledger(PureDP(1.0)) as ledger:
+    ...     entry = ledger.spend(PureDP(0.4), "mean of the first visit")
+    ...     print(ledger.spent, ledger.remaining)
+    PureDP(epsilon=0.4) PureDP(epsilon=0.6)
+    """
+
+    def __init__(self, budget: Guarantee, *, path: str | os.PathLike[str] | None = None) -> None:
+        if not isinstance(budget, PureDP | ApproxDP | ZCDP | GDP):
+            raise TypeError("the budget must be a PureDP, ApproxDP, ZCDP or GDP object")
+        self._budget: Guarantee = budget
+        self._limit = budget.additive()
+        self._closed = False
+        start = tuple(Fraction(0) for _ in self._limit)
+        self._store: MemoryStore | FileStore
+        if path is None:
+            self._store = MemoryStore(start)
+        else:
+            self._store = FileStore(os.path.realpath(os.fspath(path)), budget, start)
+
+    @property
+    def budget(self) -> Guarantee:
+        """The whole budget."""
+        return self._budget
+
+    @property
+    def path(self) -> str | None:
+        """Absolute path of the file, None in memory."""
+        return self._store.path if isinstance(self._store, FileStore) else None
+
+    @property
+    def spent(self) -> Guarantee | None:
+        """Composition of all spends in the budget's kind, rounded up; None before the first."""
+        return self._spent(self._store.total())
+
+    @property
+    def remaining(self) -> Guarantee | None:
+        """What still fits, rounded down; None when nothing does."""
+        return self._remaining(self._store.total())
+
+    @property
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        """All spends in order: time, label, guarantee."""
+        return self._store.read()[1]
+
+    def spend(self, guarantee: Guarantee, label: str = "") -> LedgerEntry:
+        """Charge a guarantee, or refuse and charge nothing. Call it before drawing noise.
+
+        Parameters
+        ----------
+        guarantee : Guarantee
+            What the coming release will promise.
+        label : str
+            A note for `entries`; it must not be derived from records.
+
+        Raises
+        ------
+        BudgetError
+            If the budget does not cover it.
+        ConversionError
+            If it does not imply the budget's kind, or is `Unproved`.
+        LedgerError
+            If the ledger is closed or its file cannot be used.
+        """
+        if self._closed:
+            raise LedgerError("this ledger is closed: open it again to spend")
+        if not isinstance(label, str):
+            raise TypeError(f"label must be a string, not {type(label).__name__}")
+        cost = _cost(self._budget, guarantee)
+
+        def decide(total: Total) -> Total:
+            after = tuple(used + more for used, more in zip(total, cost, strict=True))
+            if any(
+                more > 0 and use > limit * (1 + _ALLOWANCE)
+                for use, more, limit in zip(after, cost, self._limit, strict=True)
+            ):
+                raise BudgetError(
+                    self._budget, self._spent(total), guarantee, self._remaining(total)
+                )
+            return after
+
+        entry = LedgerEntry(datetime.now(UTC), label, guarantee)
+        self._store.charge(decide, entry)
+        return entry
+
+    def _spent(self, total: Total) -> Guarantee | None:
+        return _as_guarantee(self._budget, tuple(map(min, total, self._limit)), round_up)
+
+    def _remaining(self, total: Total) -> Guarantee | None:
+        rest = tuple(
+            limit - used if limit - used > limit * _ALLOWANCE else Fraction(0)
+            for limit, used in zip(self._limit, total, strict=True)
+        )
+        return _as_guarantee(self._budget, rest, round_down)
+
+    def close(self) -> None:
+        """Refuse further spends through this object; the account stays readable."""
+        self._closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.path is None:
+            raise LedgerError(
+                "a copy of a ledger in memory would spend its budget twice: give it a path"
+            )
+        return _open, (self._budget, self.path)
+
+    def __repr__(self) -> str:
+        place = "in memory" if self.path is None else self.path
+        return f"<Ledger of {self._budget!r}, {place}{', closed' if self._closed else ''}>"

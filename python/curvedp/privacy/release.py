@@ -1,0 +1,293 @@
+"""A release: the value, the guarantee that holds for it, and everything that produced it.
+
+It holds public quantities only, and never a seed: who knows the seed of a draw can subtract the
+noise.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import textwrap
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from curvedp.privacy.base import NEIGHBOURING, Guarantee
+from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
+
+__all__ = ["ASSUMPTIONS", "SCHEMA_VERSION", "Release"]
+
+SCHEMA_VERSION = 1
+
+ASSUMPTIONS = {
+    "idealized-sampling": (
+        "The noise was computed in floating point and rounded to a public grid; the guarantee is "
+        "proved for the exact distribution, so the low bits of the value are not covered."
+    ),
+    "seeded": (
+        "The noise came from a seed, not from the operating system: whoever learns or guesses the "
+        "seed can subtract the noise, so nothing is promised."
+    ),
+    "records-validated": (
+        "Records were checked and could have raised an error; whether they did depends on single "
+        "records, so nothing is promised."
+    ),
+    "approximate-sampling": (
+        "The noise came from a Markov chain that has not certifiably reached its distribution, so "
+        "nothing is promised."
+    ),
+    "public-groups": (
+        "Results for disjoint groups are counted in parallel; this holds only if the group of each "
+        "record is public or fixed before the data were seen."
+    ),
+}
+
+_VOIDING = frozenset({"seeded", "records-validated", "approximate-sampling"})
+
+
+def _promise(guarantee: Guarantee) -> str:
+    match guarantee:
+        case PureDP(epsilon):
+            factor = f"{math.exp(epsilon):.4g}" if epsilon < 700.0 else f"e^{epsilon:.4g}"
+            return f"no event becomes more than {factor} times as likely"
+        case ApproxDP(epsilon, delta):
+            return f"as for epsilon = {epsilon:.4g}, up to a probability of {delta:.4g}"
+        case ZCDP(rho):
+            return f"Rényi divergence at most {rho:.4g} alpha at every order alpha > 1"
+        case GDP(mu):
+            return f"no easier to see than a shift of a unit normal by {mu:.4g}"
+    return "nothing"
+
+
+def _frozen_array(value: ArrayLike) -> NDArray[np.float64]:
+    array = np.array(value, dtype=np.float64)
+    array[np.isnan(array)] = np.nan
+    return np.frombuffer(array.tobytes(), dtype=np.float64).reshape(array.shape)
+
+
+def _encode(array: NDArray[np.float64]) -> dict[str, Any]:
+    return {"shape": list(array.shape), "data": [_encode_float(x) for x in array.ravel().tolist()]}
+
+
+def _decode(data: dict[str, Any]) -> NDArray[np.float64]:
+    flat = np.array([float(x) for x in data["data"]], dtype=np.float64)
+    return flat.reshape(tuple(data["shape"]))
+
+
+def _encode_float(x: float) -> float | str:
+    return x if math.isfinite(x) else repr(x)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Release:
+    """One released value with its guarantee.
+
+    Parameters
+    ----------
+    value : array of float64, read-only
+        The released value, in the manifold's point shape for a point.
+    guarantee : Guarantee
+        What is proved, or `Unproved`.
+    mechanism, statistic : str
+        Names of the mechanism and of the statistic.
+    manifold : str
+        Specification of the manifold, such as ``"spd:3"``.
+    ball_center : array, read-only
+    ball_radius : float
+        The public domain on which records were projected; distances in the manifold's metric.
+    n : int
+        Number of records; public.
+    records_per_unit : int
+        Most records that one protected unit (a person, say) contributes.
+    sensitivity : float
+        Largest move of the exact statistic when one unit's records are replaced.
+    solver_tolerance : float
+        Public bound e0 on the solver's error; noise is calibrated to sensitivity + 2 e0.
+    scale : float
+        Length of the noise profile: 1/lambda for Laplace, sigma for Gaussian noise.
+    expected_error : float or None
+        Mean distance of the value from the exact statistic caused by the noise, where known.
+    assumptions : frozenset of str
+        What the guarantee rests on besides its proof; keys of `ASSUMPTIONS`.
+    calibration : str
+        "proved", or "published" for a paper's own calibration, which is `Unproved`.
+    """
+
+    value: NDArray[np.float64]
+    guarantee: Guarantee
+    mechanism: str
+    statistic: str
+    manifold: str
+    ball_center: NDArray[np.float64]
+    ball_radius: float
+    n: int
+    records_per_unit: int
+    sensitivity: float
+    solver_tolerance: float
+    scale: float
+    expected_error: float | None
+    assumptions: frozenset[str] = frozenset()
+    calibration: str = "proved"
+    neighbouring: str = NEIGHBOURING
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.guarantee, Guarantee):
+            raise TypeError("guarantee must be PureDP, ApproxDP, ZCDP, GDP or Unproved")
+        if self.calibration not in ("proved", "published"):
+            raise ValueError('calibration must be "proved" or "published"')
+        if self.neighbouring != NEIGHBOURING:
+            raise ValueError(f"neighbouring must be {NEIGHBOURING!r}, curvedp's only relation")
+        if isinstance(self.assumptions, str):
+            raise TypeError("assumptions must be a set of keys, not one string")
+        assumptions = frozenset(self.assumptions)
+        if not isinstance(self.guarantee, Unproved):
+            voids = sorted(_VOIDING & assumptions)
+            if self.calibration == "published" or voids:
+                cause = voids[0] if voids else "published calibration"
+                raise ValueError(f"a release with {cause} must carry Unproved, not a guarantee")
+        expected = None if self.expected_error is None else float(self.expected_error)
+        coerced = {
+            "value": _frozen_array(self.value),
+            "ball_center": _frozen_array(self.ball_center),
+            "ball_radius": float(self.ball_radius),
+            "n": int(self.n),
+            "records_per_unit": int(self.records_per_unit),
+            "sensitivity": float(self.sensitivity),
+            "solver_tolerance": float(self.solver_tolerance),
+            "scale": float(self.scale),
+            "expected_error": expected,
+            "assumptions": assumptions,
+        }
+        for name, coerced_value in coerced.items():
+            object.__setattr__(self, name, coerced_value)
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, Release) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return tuple(
+            (item.shape, item.tobytes())
+            if isinstance(item, np.ndarray)
+            else repr(item)
+            if isinstance(item, float)
+            else item
+            for item in (getattr(self, field.name) for field in fields(self))
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Release.from_json, (self.to_json(),)
+
+    def to_json(self) -> str:
+        """JSON text with ``schema_version``; floats, shapes and kinds survive it exactly."""
+        data: dict[str, Any] = {"schema_version": SCHEMA_VERSION}
+        for field in fields(self):
+            item = getattr(self, field.name)
+            if isinstance(item, np.ndarray):
+                item = _encode(item)
+            elif isinstance(item, Guarantee):
+                item = item.to_dict()
+            elif isinstance(item, frozenset):
+                item = sorted(item)
+            elif isinstance(item, float):
+                item = _encode_float(item)
+            data[field.name] = item
+        return json.dumps(data, allow_nan=False, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Release:
+        """Inverse of `to_json`.
+
+        Raises
+        ------
+        ValueError
+            If the text is no release, of another schema, or carries more or less than its fields.
+        """
+        data = json.loads(text)
+        version = data.pop("schema_version", None) if isinstance(data, dict) else None
+        if version is None:
+            raise ValueError("not a release: the text has no schema_version")
+        if version != SCHEMA_VERSION:
+            raise ValueError(
+                f"release schema {version!r} is unknown to this version of curvedp, which reads "
+                f"schema {SCHEMA_VERSION}: read it with the version that wrote it"
+            )
+        names = {field.name for field in fields(cls)}
+        if set(data) != names:
+            wrong = ", ".join(sorted(set(data) ^ names))
+            raise ValueError(f"not a release of schema {version}: unexpected or missing {wrong}")
+        for name in ("value", "ball_center"):
+            data[name] = _decode(data[name])
+        data["guarantee"] = Guarantee.from_dict(data["guarantee"])
+        data["assumptions"] = frozenset(data["assumptions"])
+        return cls(**data)
+
+    def report(self) -> str:
+        """Plain text that a reader without the code can follow: the promise, on what, at what cost.
+
+        Lines are at most 88 characters wide, except for rows of the value.
+        """
+        lines = [f"Release of the {self.statistic} on {self.manifold} by {self.mechanism}", ""]
+        if isinstance(self.guarantee, Unproved):
+            lines += [
+                "!!! NO GUARANTEE: NOTHING IS PROVED ABOUT THE PRIVACY OF THIS VALUE !!!",
+                *_paragraph(
+                    f"Claimed {self.guarantee.claimed}. Why not proved: {self.guarantee.why}"
+                ),
+                "",
+            ]
+        value = np.array2string(self.value, precision=6, suppress_small=True, max_line_width=84)
+        error = (
+            "not known"
+            if self.expected_error is None
+            else f"{self.expected_error:.6g} (mean distance)"
+        )
+        rows = [
+            ("value", value),
+            ("guarantee", str(self.guarantee)),
+            ("meaning", _promise(self.guarantee)),
+            ("neighbouring", f"{self.neighbouring}; the number of records n is public"),
+            ("protected unit", self._unit()),
+            ("records", f"n = {self.n}"),
+            (
+                "domain",
+                f"ball of radius {self.ball_radius:.6g} around a public centre; records "
+                "outside were projected on it",
+            ),
+            (
+                "sensitivity",
+                f"{self.sensitivity:.6g}, solver tolerance "
+                f"{self.solver_tolerance:.3g} (enters twice)",
+            ),
+            ("noise scale", f"{self.scale:.6g}"),
+            ("expected error", error),
+            ("calibration", self.calibration),
+        ]
+        for name, text in rows:
+            lines += _row(name, text)
+        lines += ["", "assumptions:" if self.assumptions else "assumptions: none"]
+        for key in sorted(self.assumptions):
+            explained = ASSUMPTIONS.get(key, "No explanation is stored for this assumption.")
+            lines += textwrap.wrap(f"- {key}: {explained}", 88, subsequent_indent="  ")
+        return "\n".join(lines) + "\n"
+
+    def _unit(self) -> str:
+        if self.records_per_unit == 1:
+            return "one record; a person who contributes several is protected less"
+        return f"all records of one contributor, at most {self.records_per_unit}"
+
+
+def _paragraph(text: str) -> list[str]:
+    return textwrap.wrap(text, 88, initial_indent="    ", subsequent_indent="    ")
+
+
+def _row(name: str, text: str) -> list[str]:
+    label = f"{name + ':':<16}"
+    if "\n" in text:
+        return [label.rstrip(), *("    " + line for line in text.splitlines())]
+    return textwrap.wrap(label + text, 88, subsequent_indent=" " * 16)

@@ -1,0 +1,193 @@
+"""Where a ledger keeps its account: in memory, or in an SQLite file shared by processes.
+
+A store holds the exact total charged so far and the list of entries. `charge` decides and records
+in one step that no other thread or process can interleave with, and returns only when the charge
+is as durable as the store is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from pathlib import Path
+
+from curvedp.errors import LedgerError
+from curvedp.privacy.base import Guarantee
+
+Total = tuple[Fraction, ...]
+Decide = Callable[[Total], Total]
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """One spend: when (UTC), what for, and the guarantee that was spent."""
+
+    time: datetime
+    label: str
+    guarantee: Guarantee
+
+
+class MemoryStore:
+    """Account of one process; refuses to be used by a fork, which would spend a copy."""
+
+    def __init__(self, start: Total) -> None:
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._account: tuple[Total, tuple[LedgerEntry, ...]] = (start, ())
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise LedgerError(
+                "this ledger lives in the memory of another process and a copy would spend its "
+                "budget twice: give the ledger a path to share it"
+            )
+
+    def charge(self, decide: Decide, entry: LedgerEntry) -> None:
+        self._check_process()
+        with self._lock:
+            total, entries = self._account
+            self._account = (decide(total), (*entries, entry))
+
+    def read(self) -> tuple[Total, tuple[LedgerEntry, ...]]:
+        self._check_process()
+        return self._account
+
+    def total(self) -> Total:
+        return self.read()[0]
+
+
+_APPLICATION = 0x63647031
+_SCHEMA = 1
+_BUSY_SECONDS = 60.0
+_TABLES = """
+CREATE TABLE account (
+    id INTEGER PRIMARY KEY CHECK (id = 1), budget TEXT NOT NULL, total TEXT NOT NULL
+);
+CREATE TABLE entry (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    time TEXT NOT NULL, label TEXT NOT NULL, guarantee TEXT NOT NULL
+);
+"""
+
+# SQLite keeps per-process state about open files that a fork in mid-transaction would inherit:
+# connections are short and a fork waits for them.
+_connections = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_connections.acquire,
+        after_in_parent=_connections.release,
+        after_in_child=_connections.release,
+    )
+
+
+class FileStore:
+    """Account in an SQLite file, one short connection and one immediate transaction per charge.
+
+    The file is created with mode 0600, whole, under another name and then linked to its path, so
+    that a crash never leaves half an account and two creators never both succeed. The rollback
+    journal with synchronous=EXTRA makes a returned charge survive kill -9 and power loss; a charge
+    that was cut off before it returned may or may not be in it, and no noise has been drawn then.
+    """
+
+    def __init__(self, path: str, budget: Guarantee, start: Total) -> None:
+        self.path = path
+        self._budget = json.dumps(budget.to_dict(), sort_keys=True)
+        if not os.path.exists(path):
+            self._create(start)
+        with self._transaction("BEGIN") as connection:
+            found = connection.execute("SELECT budget FROM account").fetchone()[0]
+        if found != self._budget:
+            there = Guarantee.from_dict(json.loads(found))
+            raise LedgerError(
+                f"{path} is a ledger with the budget {there}, not {budget}: open it with its own "
+                "budget, or choose another path for another data set"
+            )
+
+    def _create(self, start: Total) -> None:
+        folder, name = os.path.split(self.path)
+        handle, draft = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+        os.close(handle)
+        try:
+            with _connections, closing(sqlite3.connect(draft)) as connection:
+                connection.executescript(
+                    f"PRAGMA application_id={_APPLICATION};PRAGMA user_version={_SCHEMA};{_TABLES}"
+                )
+                with connection:
+                    connection.execute(
+                        "INSERT INTO account VALUES (1, ?, ?)", (self._budget, _write(start))
+                    )
+            with suppress(FileExistsError):
+                os.link(draft, self.path)
+        finally:
+            os.unlink(draft)
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        uri = f"{Path(self.path).as_uri()}?mode=rw"
+        try:
+            with (
+                _connections,
+                closing(
+                    sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
+                ) as connection,
+            ):
+                connection.execute("PRAGMA synchronous=EXTRA")
+                connection.execute(begin)
+                self._check_schema(connection)
+                with connection:
+                    yield connection
+        except sqlite3.Error as error:
+            raise LedgerError(
+                f"the ledger file {self.path} cannot be used ({error}): nothing was released; "
+                "check that it exists, is a ledger, is writable and not locked for long"
+            ) from error
+
+    def _check_schema(self, connection: sqlite3.Connection) -> None:
+        marks = tuple(
+            connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("application_id", "user_version")
+        )
+        if marks != (_APPLICATION, _SCHEMA):
+            raise LedgerError(f"{self.path} is not a ledger file of this version of curvedp")
+
+    def charge(self, decide: Decide, entry: LedgerEntry) -> None:
+        with self._transaction("BEGIN IMMEDIATE") as connection:
+            total = _read(connection.execute("SELECT total FROM account").fetchone()[0])
+            connection.execute("UPDATE account SET total = ?", (_write(decide(total)),))
+            connection.execute(
+                "INSERT INTO entry (time, label, guarantee) VALUES (?, ?, ?)",
+                (entry.time.isoformat(), entry.label, json.dumps(entry.guarantee.to_dict())),
+            )
+
+    def read(self) -> tuple[Total, tuple[LedgerEntry, ...]]:
+        with self._transaction("BEGIN") as connection:
+            total = _read(connection.execute("SELECT total FROM account").fetchone()[0])
+            rows = connection.execute("SELECT time, label, guarantee FROM entry ORDER BY id")
+            entries = tuple(
+                LedgerEntry(
+                    datetime.fromisoformat(time), label, Guarantee.from_dict(json.loads(guarantee))
+                )
+                for time, label, guarantee in rows
+            )
+        return total, entries
+
+    def total(self) -> Total:
+        with self._transaction("BEGIN") as connection:
+            return _read(connection.execute("SELECT total FROM account").fetchone()[0])
+
+
+def _write(total: Total) -> str:
+    return " ".join(f"{part.numerator:x}/{part.denominator:x}" for part in total)
+
+
+def _read(text: str) -> Total:
+    pairs = (part.split("/") for part in text.split(" "))
+    return tuple(Fraction(int(above, 16), int(below, 16)) for above, below in pairs)

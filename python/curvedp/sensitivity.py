@@ -1,0 +1,67 @@
+"""Sensitivities: how far a statistic moves when one record is replaced.
+
+Proofs: docs/proofs/frechet-mean-sensitivity.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+from curvedp._validation import as_choice, as_count
+from curvedp.domain import Ball
+
+CALIBRATIONS = ("proved", "published")
+
+#: Relative slack that covers the rounding of records at the boundary of the ball.
+_BOUNDARY_SLACK = 1e-12
+
+
+def frechet_mean(
+    ball: Ball, n: int, *, records_per_unit: int = 1, calibration: str = "proved"
+) -> float:
+    """Sensitivity of the Fréchet mean of n records in a ball, in the units of the metric.
+
+    With the upper curvature bound kappa and k = `records_per_unit` replaced records,
+
+    - proved: 2 k tan(r sqrt(kappa)) / (n sqrt(kappa)) for kappa > 0, 2 k r / n for kappa <= 0, and never
+      more than the diameter 2 r;
+    - published: (2 k r / n) (tan(2 r sqrt(kappa)) / (r sqrt(kappa)) - 1) for kappa > 0 and
+      r sqrt(kappa) < pi/4 (Reimherr et al. 2021; Jiang et al., equation 1).
+
+    Parameters
+    ----------
+    ball : Ball
+    n : int
+        Number of records (public).
+    records_per_unit : int
+        Number of records that one person contributes at most.
+    calibration : {"proved", "published"}
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        For the published bound on a ball of radius pi/(4 sqrt(kappa)) or more, where it is infinite.
+    """
+    count = as_count(n, "n")
+    moved = as_count(records_per_unit, "records_per_unit")
+    as_choice(calibration, CALIBRATIONS, "calibration")
+    r = ball.radius
+    kappa = ball.manifold.curvature_bounds[1]
+    if calibration == "published":
+        return moved * _published(r, kappa) / count
+    one = 2 * math.tan(r * math.sqrt(kappa)) / math.sqrt(kappa) if kappa > 0 else 2 * r
+    return min(moved * one / count, 2 * r) * (1 + _BOUNDARY_SLACK)
+
+
+def _published(r: float, kappa: float) -> float:
+    if kappa <= 0:
+        return 2 * r
+    s = r * math.sqrt(kappa)
+    if s >= math.pi / 4:
+        limit = math.pi / (4 * math.sqrt(kappa))
+        raise ValueError(f"the published sensitivity is finite for radii below {limit:.6g} only")
+    return 2 * r * (math.tan(2 * s) / s - 1)

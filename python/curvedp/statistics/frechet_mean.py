@@ -1,0 +1,273 @@
+"""The private Fréchet mean (Reimherr et al. 2021; Jiang et al., Algorithm 1), on a corrected footing.
+
+    records -> projection on the public ball -> mean, within a public tolerance e0 of the true one
+            -> noise calibrated to Delta + 2 e0 -> rounding to a public grid -> Release
+
+Proofs: docs/proofs/frechet-mean-sensitivity.md, docs/proofs/frechet-mean-solver.md.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from curvedp import _core, sensitivity
+from curvedp._validation import as_choice, as_count, as_positive, as_records
+from curvedp.domain import Ball
+from curvedp.errors import ExistenceError
+from curvedp.mechanisms import Mechanism, choose_mechanism, native_guarantee
+from curvedp.privacy import Guarantee, Ledger, Release, Unproved
+
+#: The solver's public tolerance, as a fraction of the sensitivity.
+_TOLERANCE_SHARE = 1e-4
+
+_PUBLISHED_WHY = (
+    "the published calibration does not count the solver's error as sensitivity; it is offered to "
+    "reproduce results, not to protect records"
+)
+_SEEDED_WHY = "the noise was drawn from a seed, which whoever knows it can draw again and subtract"
+
+
+@dataclass(frozen=True)
+class _Design:
+    """Everything about a release that is fixed before a record is seen."""
+
+    mechanism: Mechanism
+    plan: _core.Plan
+    sensitivity: float
+
+
+def frechet_mean(
+    records: ArrayLike,
+    ball: Ball,
+    guarantee: Guarantee,
+    *,
+    records_per_unit: int = 1,
+    ledger: Ledger | None = None,
+    calibration: str = "proved",
+    mechanism: str | type[Mechanism] | None = None,
+    seed: int | None = None,
+    progress: bool | Callable[[str], None] = False,
+) -> Release:
+    """Release the Fréchet mean of records under differential privacy.
+
+    The mean minimises sum_i rho(p, x_i)^2 over the ball, x_i the records projected on it; it is about the
+    projected records.
+
+    Parameters
+    ----------
+    records : array-like, shape (n, *point_shape)
+        One record per row; n is public. No value raises: a record that is not a point of the manifold
+        counts as the ball's centre.
+    ball : Ball
+        Public domain, chosen without looking at the records.
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+        What the release shall satisfy when one unit's records are replaced.
+    records_per_unit : int
+        Number of records that one unit (a person) contributes at most.
+    ledger : Ledger, optional
+        Budget to spend from, before any noise is drawn.
+    calibration : {"proved", "published"}
+        "published" uses the sensitivity of Reimherr et al. and returns an `Unproved` release.
+    mechanism : str or Mechanism class, optional
+        See `choose_mechanism`.
+    seed : int, optional
+        For tests and examples only: the release is then `Unproved`.
+    progress : bool or callable
+        True prints the name of each stage to standard error; a callable receives it.
+
+    Returns
+    -------
+    Release
+        `value` has shape point_shape.
+
+    Raises
+    ------
+    BudgetError
+        If the ledger refuses.
+    ExistenceError
+        If Laplace noise does not exist at this budget; carries the smallest epsilon and n that work.
+    ValueError, TypeError
+        For wrong shapes, dtypes and parameters; never for the value of a record.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> records = np.tile([0.0, 0.1, 1.0] / np.sqrt(1.01), (500, 1))
+    >>> release = cdp.frechet_mean(records, ball, cdp.PureDP(epsilon=1.0))
+    >>> release.value.shape
+    (3,)
+    """
+    report = _reporter(progress)
+    data = as_records(records, ball.manifold.point_shape)
+    if seed is not None:
+        seed = as_count(seed, "seed", least=0)
+    design = _design(
+        ball, len(data), guarantee, records_per_unit, calibration=calibration, mechanism=mechanism
+    )
+    promise = _promise(guarantee, calibration, seeded=seed is not None)
+    if ledger is not None:
+        ledger.spend(promise, label="Fréchet mean")
+    report("project")
+    rows = ball._enter(data)
+    report("mean")
+    mean = ball._frame.mean(rows, design.plan)
+    report("noise")
+    stream = None if seed is None else _core.Stream.from_key(seed.to_bytes(32, "little"), 0)
+    value = design.mechanism._release(mean, stream, 1)[0]
+    assumptions = {"idealized-sampling"} | ({"seeded"} if seed is not None else set())
+    return Release(
+        value=value,
+        guarantee=promise,
+        mechanism=design.mechanism.name,
+        statistic="Fréchet mean",
+        manifold=ball.manifold.spec,
+        ball_center=ball.center,
+        ball_radius=ball.radius,
+        n=len(data),
+        records_per_unit=records_per_unit,
+        sensitivity=design.sensitivity,
+        solver_tolerance=design.plan.tolerance,
+        scale=design.mechanism.scale,
+        expected_error=design.mechanism.expected_error,
+        assumptions=frozenset(assumptions),
+        calibration=calibration,
+    )
+
+
+def expected_error(
+    ball: Ball,
+    n: int,
+    guarantee: Guarantee,
+    *,
+    records_per_unit: int = 1,
+    calibration: str = "proved",
+    mechanism: str | type[Mechanism] | None = None,
+) -> float:
+    """Expected distance between the private and the true mean, before any record is seen.
+
+    Parameters
+    ----------
+    ball : Ball
+    n : int
+        Number of records.
+    guarantee, records_per_unit, calibration, mechanism
+        As in `frechet_mean`.
+
+    Returns
+    -------
+    float
+        In the units of the metric.
+    """
+    design = _design(
+        ball, n, guarantee, records_per_unit, calibration=calibration, mechanism=mechanism
+    )
+    return design.mechanism.expected_error
+
+
+def required_n(
+    ball: Ball,
+    error: float,
+    guarantee: Guarantee,
+    *,
+    records_per_unit: int = 1,
+    mechanism: str | type[Mechanism] | None = None,
+) -> int:
+    """Smallest number of records at which the expected error is at most `error`.
+
+    Parameters
+    ----------
+    ball : Ball
+    error : float
+        Wished expected distance between the private and the true mean.
+    guarantee, records_per_unit, mechanism
+        As in `frechet_mean`.
+
+    Raises
+    ------
+    ValueError
+        If no n up to 10^15 is enough.
+    """
+    wished = as_positive(error, "error")
+
+    def enough(n: int) -> bool:
+        try:
+            return wished >= expected_error(
+                ball, n, guarantee, records_per_unit=records_per_unit, mechanism=mechanism
+            )
+        except ExistenceError:
+            return False
+
+    low, high = 0, 1
+    while not enough(high):
+        low, high = high, 2 * high
+        if high > 10**15:
+            raise ValueError(f"no number of records brings the expected error down to {wished:g}")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _design(
+    ball: Ball,
+    n: int,
+    guarantee: Guarantee,
+    records_per_unit: int,
+    *,
+    calibration: str,
+    mechanism: str | type[Mechanism] | None,
+) -> _Design:
+    if not isinstance(ball, Ball):
+        raise TypeError(f"ball must be a Ball, got {type(ball).__name__}")
+    if not isinstance(guarantee, Guarantee) or isinstance(guarantee, Unproved):
+        raise TypeError("guarantee must be PureDP, ApproxDP, ZCDP or GDP")
+    count = as_count(n, "n")
+    as_choice(calibration, sensitivity.CALIBRATIONS, "calibration")
+    delta = sensitivity.frechet_mean(
+        ball, count, records_per_unit=records_per_unit, calibration=calibration
+    )
+    plan = ball._frame.plan(count, _TOLERANCE_SHARE * delta)
+    if plan is None:
+        raise ValueError(
+            f"a ball of radius {ball.radius:g} on {ball.manifold.spec} is too large for double "
+            "precision to certify the mean: use a smaller radius"
+        )
+    kind = choose_mechanism(ball, guarantee, mechanism)
+    total = delta + (2 * plan.tolerance if calibration == "proved" else 0.0)
+    try:
+        noise = kind(ball, total, native_guarantee(guarantee, kind))
+    except ExistenceError as error:
+        raise _with_smallest_n(error, count, guarantee) from None
+    return _Design(noise, plan, delta)
+
+
+def _with_smallest_n(error: ExistenceError, n: int, guarantee: Guarantee) -> ExistenceError:
+    """The same error with the n that works: sensitivity, and so the smallest epsilon, falls as 1/n."""
+    smallest = error.smallest_epsilon
+    epsilon = getattr(guarantee, "epsilon", None)
+    if smallest is None or epsilon is None:
+        return error
+    needed = int(np.ceil(n * smallest / epsilon * (1 + 1e-6))) + 1
+    return ExistenceError(error.message, smallest_epsilon=smallest, smallest_n=needed)
+
+
+def _promise(guarantee: Guarantee, calibration: str, *, seeded: bool) -> Guarantee:
+    if calibration == "published":
+        return Unproved(claimed=guarantee, why=_PUBLISHED_WHY)
+    if seeded:
+        return Unproved(claimed=guarantee, why=_SEEDED_WHY)
+    return guarantee
+
+
+def _reporter(progress: bool | Callable[[str], None]) -> Callable[[str], None]:
+    if callable(progress):
+        return progress
+    if progress:
+        return lambda stage: print(f"curvedp: {stage}", file=sys.stderr)
+    return lambda stage: None

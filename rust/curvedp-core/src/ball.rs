@@ -1,0 +1,149 @@
+//! The public domain: a closed geodesic ball, and the projection that makes every record a point of it.
+
+use crate::error::Error;
+use std::sync::Arc;
+
+use crate::batch::piece_rows;
+use crate::manifold::Manifold;
+use crate::parallel::{Interrupt, for_rows};
+use crate::rows::Rows;
+
+/// Records may be off the manifold by this much, relative to their size, and are then rounded onto
+/// it; float32 data are.
+pub const RECORD_TOLERANCE: f64 = 1e-5;
+
+/// Relative slack by which a projected record stays inside the ball, so that rounding cannot carry it
+/// outside.
+const SLACK: f64 = 1e-12;
+
+/// A closed geodesic ball B(center, radius).
+#[derive(Clone, Copy)]
+pub struct Ball<'a> {
+    /// The manifold.
+    pub manifold: &'a dyn Manifold,
+    /// The public centre.
+    pub center: &'a [f64],
+    /// The public radius.
+    pub radius: f64,
+}
+
+impl Ball<'_> {
+    /// x -> exp_c(min(1, r/rho(c, x)) log_c x) for every record. A record that is not finite, not on
+    /// the manifold or in the cut locus of c becomes c. Total and deterministic, record by record.
+    pub fn project(
+        &self,
+        records: Rows,
+        out: &mut [f64],
+        interrupt: Interrupt,
+    ) -> Result<(), Error> {
+        let size = self.manifold.point_size();
+        for_rows(out, size, piece_rows(size), interrupt, |first, piece| {
+            let count = piece.len() / size;
+            self.repair(records.range(first..first + count), piece);
+            self.clip(piece);
+        })
+    }
+
+    /// Copies records, rounding those within [`RECORD_TOLERANCE`] onto the manifold and replacing what
+    /// is no point of it by the centre.
+    fn repair(&self, records: Rows, out: &mut [f64]) {
+        for (i, row) in out.chunks_exact_mut(self.manifold.point_size()).enumerate() {
+            row.copy_from_slice(records.row(i));
+            if !(self.manifold.belongs(row, RECORD_TOLERANCE) && self.manifold.project(row)) {
+                row.copy_from_slice(self.center);
+            }
+        }
+    }
+
+    /// Moves points outside the ball to its boundary.
+    fn clip(&self, points: &mut [f64]) {
+        let size = self.manifold.point_size();
+        let mut dist = vec![0.0; points.len() / size];
+        self.manifold.dist(Rows::shared(self.center), Rows::new(points, size), &mut dist);
+        for (row, &dist) in points.chunks_exact_mut(size).zip(&dist) {
+            if dist.is_nan() || dist > self.radius {
+                self.pull_in(row);
+            }
+        }
+    }
+
+    /// Moves one point outside the ball to its boundary along the geodesic from the centre.
+    pub fn pull_in(&self, row: &mut [f64]) {
+        let dist = self.dist_to_center(row);
+        let cut_locus = self.manifold.injectivity_radius() * (1.0 - 1e-9);
+        if !(dist < cut_locus && dist.is_finite()) {
+            row.copy_from_slice(self.center);
+            return;
+        }
+        let mut coords = vec![0.0; self.manifold.dim()];
+        let center = Rows::shared(self.center);
+        self.manifold.log_coords(Rows::shared(row), center, &mut coords);
+        let scale = self.radius * (1.0 - SLACK) / dist;
+        coords.iter_mut().for_each(|x| *x *= scale);
+        self.manifold.exp_coords(Rows::shared(&coords), center, row);
+        if !row.iter().all(|x| x.is_finite()) {
+            row.copy_from_slice(self.center);
+        }
+    }
+
+    /// Whether a point lies in the ball, up to rounding.
+    pub fn contains(&self, point: &[f64]) -> bool {
+        self.dist_to_center(point) <= self.radius * (1.0 + SLACK)
+    }
+
+    fn dist_to_center(&self, point: &[f64]) -> f64 {
+        let mut dist = [f64::NAN];
+        self.manifold.dist(Rows::shared(self.center), Rows::shared(point), &mut dist);
+        dist[0]
+    }
+}
+
+/// A ball moved by an isometry so that its centre is the manifold's origin: where statistics are computed
+/// and noise is drawn.
+pub struct Frame {
+    manifold: Arc<dyn Manifold>,
+    center: Vec<f64>,
+    radius: f64,
+    centred: Arc<dyn Manifold>,
+    origin: Vec<f64>,
+}
+
+impl Frame {
+    /// The frame of B(center, radius).
+    pub fn new(manifold: Arc<dyn Manifold>, center: &[f64], radius: f64) -> Self {
+        let (centred, origin) = (manifold.centred().into(), manifold.origin(center));
+        Self { manifold, center: center.to_vec(), radius, centred, origin }
+    }
+
+    /// The ball on the manifold itself.
+    pub fn outer(&self) -> Ball<'_> {
+        Ball { manifold: &*self.manifold, center: &self.center, radius: self.radius }
+    }
+
+    /// The manifold on which centred points live.
+    pub fn centred(&self) -> &Arc<dyn Manifold> {
+        &self.centred
+    }
+
+    /// The ball in the frame.
+    pub fn ball(&self) -> Ball<'_> {
+        Ball { manifold: &*self.centred, center: &self.origin, radius: self.radius }
+    }
+
+    /// Records projected on the ball (see [`Ball::project`]) and moved into the frame.
+    pub fn enter(&self, records: Rows, out: &mut [f64], interrupt: Interrupt) -> Result<(), Error> {
+        let (size, width) = (self.manifold.point_size(), self.centred.point_size());
+        for_rows(out, width, piece_rows(size), interrupt, |first, piece| {
+            let count = piece.len() / width;
+            let mut repaired = vec![0.0; count * size];
+            self.outer().repair(records.range(first..first + count), &mut repaired);
+            self.manifold.centre(Rows::new(&repaired, size), &self.center, piece);
+            self.ball().clip(piece);
+        })
+    }
+
+    /// Points of the frame moved back to the manifold.
+    pub fn leave(&self, points: Rows, out: &mut [f64]) {
+        self.manifold.uncentre(points, &self.center, out);
+    }
+}

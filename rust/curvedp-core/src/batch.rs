@@ -1,0 +1,120 @@
+//! Large batches: every kernel of [`Manifold`] cut into pieces and spread over threads.
+
+use crate::error::Error;
+use crate::manifold::Manifold;
+use crate::parallel::{Interrupt, for_rows};
+use crate::rows::Rows;
+
+/// Rows in a piece: enough work to pay for a thread's attention, few enough to stay in cache.
+pub fn piece_rows(point_size: usize) -> usize {
+    (32_768 / point_size).clamp(256, 8192) / 64 * 64
+}
+
+/// exp of every row.
+pub fn exp(
+    manifold: &dyn Manifold,
+    tangent: Rows,
+    base: Rows,
+    out: &mut [f64],
+    interrupt: Interrupt,
+) -> Result<(), Error> {
+    binary(manifold.point_size(), tangent, base, out, interrupt, |a, b, out| {
+        manifold.exp(a, b, out);
+    })
+}
+
+/// log of every row.
+pub fn log(
+    manifold: &dyn Manifold,
+    point: Rows,
+    base: Rows,
+    out: &mut [f64],
+    interrupt: Interrupt,
+) -> Result<(), Error> {
+    binary(manifold.point_size(), point, base, out, interrupt, |a, b, out| {
+        manifold.log(a, b, out);
+    })
+}
+
+/// Distance of every pair.
+pub fn dist(
+    manifold: &dyn Manifold,
+    a: Rows,
+    b: Rows,
+    out: &mut [f64],
+    interrupt: Interrupt,
+) -> Result<(), Error> {
+    let rows = piece_rows(manifold.point_size());
+    for_rows(out, 1, rows, interrupt, |first, piece| {
+        let range = first..first + piece.len();
+        manifold.dist(a.range(range.clone()), b.range(range), piece);
+    })
+}
+
+/// A kernel of two inputs with rows of `width` output entries.
+pub fn binary(
+    width: usize,
+    a: Rows,
+    b: Rows,
+    out: &mut [f64],
+    interrupt: Interrupt,
+    kernel: impl Fn(Rows, Rows, &mut [f64]) + Sync,
+) -> Result<(), Error> {
+    for_rows(out, width, piece_rows(a.size()), interrupt, |first, piece| {
+        let range = first..first + piece.len() / width;
+        kernel(a.range(range.clone()), b.range(range), piece);
+    })
+}
+
+/// A kernel of three inputs with rows of `width` output entries.
+pub fn ternary(
+    width: usize,
+    inputs: [Rows; 3],
+    out: &mut [f64],
+    interrupt: Interrupt,
+    kernel: impl Fn([Rows; 3], &mut [f64]) + Sync,
+) -> Result<(), Error> {
+    for_rows(out, width, piece_rows(inputs[0].size()), interrupt, |first, piece| {
+        let range = first..first + piece.len() / width;
+        kernel(inputs.map(|rows| rows.range(range.clone())), piece);
+    })
+}
+
+/// The matrix of distances between the rows of `a` and of `b` (row-major); with `b` absent between the
+/// rows of `a`, where the upper triangle is computed and mirrored.
+pub fn pairwise_dist(
+    manifold: &dyn Manifold,
+    a: Rows,
+    b: Option<Rows>,
+    out: &mut [f64],
+    interrupt: Interrupt,
+) -> Result<(), Error> {
+    let columns = b.unwrap_or(a);
+    let width = columns.data().len() / columns.size();
+    for_rows(out, width, 8, interrupt, |first, piece| {
+        for (i, row) in piece.chunks_exact_mut(width).enumerate() {
+            let start = if b.is_some() { 0 } else { first + i + 1 };
+            row[..start].fill(0.0);
+            let base = Rows::shared(a.row(first + i));
+            manifold.dist(base, columns.range(start..width), &mut row[start..]);
+        }
+    })?;
+    if b.is_none() {
+        mirror(out, width);
+    }
+    Ok(())
+}
+
+/// Copies the upper triangle of a square matrix into the lower one, tile by tile.
+fn mirror(out: &mut [f64], n: usize) {
+    const TILE: usize = 32;
+    for i0 in (0..n).step_by(TILE) {
+        for j0 in (0..=i0).step_by(TILE) {
+            for i in i0..(i0 + TILE).min(n) {
+                for j in j0..(j0 + TILE).min(i) {
+                    out[i * n + j] = out[j * n + i];
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! The one error type of the core.
+
+use thiserror::Error;
+
+/// Why a computation could not be done.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum Error {
+    /// The caller's interrupt flag was raised.
+    #[error("interrupted")]
+    Interrupted,
+    /// No such manifold.
+    #[error("unknown manifold kind {0:?}")]
+    UnknownManifold(String),
+    /// A size or parameter outside its domain.
+    #[error("{name} must be {allowed}, got {value}")]
+    Parameter {
+        /// The parameter.
+        name: &'static str,
+        /// What it may be.
+        allowed: &'static str,
+        /// What was given.
+        value: f64,
+    },
+}

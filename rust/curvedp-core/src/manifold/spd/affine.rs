@@ -1,0 +1,535 @@
+//! SPD(m) with the affine-invariant metric <V, W>_P = tr(P^-1 V P^-1 W).
+//!
+//! With P = G G^T (Cholesky) every map is a spectral function of a whitened matrix:
+//! exp_P(V) = G exp(G^-1 V G^-T) G^T, log_P(Q) = G log(G^-1 Q G^-T) G^T,
+//! rho(P, Q) = |log lambda(P^-1 Q)|. Sectional curvatures lie in [-1/2, 0].
+
+use super::{for_size, is_spd, load_rows, project_spd, to_tangent};
+use crate::elementary::{exp, ln};
+use crate::linalg::jacobi::diagonalize;
+use crate::linalg::lanes::{
+    Lane, add_product, cholesky, congruence, load_coords, lower_times_full, packed, packed_len,
+    spectral, squared_norm, store, store_coords, unwhiten, whiten,
+};
+use crate::manifold::{LogSums, Manifold};
+use crate::rows::Rows;
+
+const EPS: f64 = f64::EPSILON;
+
+/// SPD(m) with the affine-invariant metric.
+#[derive(Clone, Copy, Debug)]
+pub struct SpdAffine {
+    m: usize,
+}
+
+impl SpdAffine {
+    /// m x m matrices, m >= 1.
+    pub fn new(m: usize) -> Self {
+        Self { m }
+    }
+}
+
+impl Manifold for SpdAffine {
+    fn point_size(&self) -> usize {
+        self.m * self.m
+    }
+
+    fn dim(&self) -> usize {
+        packed_len(self.m)
+    }
+
+    fn curvature_bounds(&self) -> (f64, f64) {
+        (if self.m == 1 { 0.0 } else { -0.5 }, 0.0)
+    }
+
+    fn injectivity_radius(&self) -> f64 {
+        f64::INFINITY
+    }
+
+    fn belongs(&self, point: &[f64], tolerance: f64) -> bool {
+        is_spd(self.m, point, tolerance)
+    }
+
+    fn project(&self, point: &mut [f64]) -> bool {
+        project_spd(self.m, point)
+    }
+
+    fn to_tangent(&self, vector: Rows, _base: Rows, out: &mut [f64]) {
+        to_tangent(self.m, vector, out);
+    }
+
+    fn exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
+        for_size!(self.m, exp_block(tangent, base, false, out));
+    }
+
+    fn exp_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
+        for_size!(self.m, exp_block(coords, base, true, out));
+    }
+
+    fn log(&self, point: Rows, base: Rows, out: &mut [f64]) {
+        for_size!(self.m, log_block(point, base, false, out));
+    }
+
+    fn log_coords(&self, point: Rows, base: Rows, out: &mut [f64]) {
+        for_size!(self.m, log_block(point, base, true, out));
+    }
+
+    fn dist(&self, a: Rows, b: Rows, out: &mut [f64]) {
+        let (a, b) = if b.is_shared() { (b, a) } else { (a, b) };
+        for_size!(self.m, dist_block(a, b, out));
+    }
+
+    fn parallel_transport(&self, tangent: Rows, base: Rows, end: Rows, out: &mut [f64]) {
+        for_size!(self.m, transport_block(tangent, base, end, out));
+    }
+
+    fn inner(&self, a: Rows, b: Rows, base: Rows, out: &mut [f64]) {
+        for_size!(self.m, inner_block(a, b, base, out));
+    }
+
+    fn coords(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
+        for_size!(self.m, coords_block(tangent, base, out));
+    }
+
+    fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
+        for_size!(self.m, from_coords_block(coords, base, out));
+    }
+
+    fn centred(&self) -> Box<dyn Manifold> {
+        Box::new(*self)
+    }
+
+    fn origin(&self, _center: &[f64]) -> Vec<f64> {
+        (0..self.m * self.m).map(|i| if i % (self.m + 1) == 0 { 1.0 } else { 0.0 }).collect()
+    }
+
+    fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        for_size!(self.m, congruence_block(point, center, false, out));
+    }
+
+    fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        for_size!(self.m, congruence_block(point, center, true, out));
+    }
+
+    fn sum_log(
+        &self,
+        points: Rows,
+        count: usize,
+        weights: Option<&[f64]>,
+        base: &[f64],
+        sum: &mut [f64],
+    ) -> LogSums {
+        for_size!(self.m, sum_log_block(points, count, weights, base, sum))
+    }
+}
+
+/// Cholesky factors of the base points of a block, computed once if one base point serves all rows.
+struct Whitener<const L: usize> {
+    m: usize,
+    factor: Vec<Lane<L>>,
+    inverse: Vec<Lane<L>>,
+    full: Vec<Lane<L>>,
+    ready: bool,
+}
+
+impl<const L: usize> Whitener<L> {
+    #[inline(always)]
+    fn new(m: usize) -> Self {
+        let lane = [0.0; L];
+        Self {
+            m,
+            factor: vec![lane; packed_len(m)],
+            inverse: vec![lane; m],
+            full: vec![lane; m * m],
+            ready: false,
+        }
+    }
+
+    /// Factors rows `start..start + count` of `base`.
+    #[inline(always)]
+    fn factor(&mut self, m: usize, base: &Rows, start: usize, count: usize) {
+        if !self.ready {
+            load_rows(m, base, start, count, &mut self.factor);
+            cholesky(m, &mut self.factor, &mut self.inverse);
+            self.ready = base.is_shared();
+        }
+    }
+
+    #[inline(always)]
+    fn whiten(&mut self, m: usize, a: &mut [Lane<L>]) {
+        debug_assert_eq!(m, self.m);
+        whiten(m, &self.factor, &self.inverse, a, &mut self.full);
+    }
+
+    #[inline(always)]
+    fn unwhiten(&mut self, m: usize, a: &mut [Lane<L>]) {
+        unwhiten(m, &self.factor, a, &mut self.full);
+    }
+}
+
+/// log lambda and, if asked for, U of the whitened points log(G^-1 Q G^-T) = U diag U^T.
+///
+/// Where Q is close to P the whitened difference G^-1 (Q - P) G^-T is diagonalised instead and
+/// log1p taken, so that small distances keep full relative accuracy.
+struct WhitenedLog<const L: usize> {
+    near: Vec<Lane<L>>,
+    far: Vec<Lane<L>>,
+    values: Vec<Lane<L>>,
+    vectors: Vec<Lane<L>>,
+}
+
+impl<const L: usize> WhitenedLog<L> {
+    #[inline(always)]
+    fn new(m: usize) -> Self {
+        let lane = [0.0; L];
+        Self {
+            near: vec![lane; packed_len(m)],
+            far: vec![lane; packed_len(m)],
+            values: vec![lane; m],
+            vectors: vec![lane; m * m],
+        }
+    }
+
+    #[inline(always)]
+    fn compute(
+        &mut self,
+        m: usize,
+        whitener: &mut Whitener<L>,
+        (point, base): (&Rows, &Rows),
+        (start, count): (usize, usize),
+        with_vectors: bool,
+    ) {
+        const NEAR: f64 = 0.25;
+        load_rows(m, point, start, count, &mut self.far);
+        load_rows(m, base, start, count, &mut self.near);
+        for (near, far) in self.near.iter_mut().zip(&self.far) {
+            for l in 0..L {
+                near[l] = far[l] - near[l];
+            }
+        }
+        whitener.factor(m, base, start, count);
+        whitener.whiten(m, &mut self.far);
+        whitener.whiten(m, &mut self.near);
+        let near_norm = squared_norm(m, &self.near);
+        let mut floor = [0.0; L];
+        for l in 0..L {
+            floor[l] = if near_norm[l] < NEAR { EPS * EPS * near_norm[l] } else { 0.0 };
+        }
+        for (far, near) in self.far.iter_mut().zip(&self.near) {
+            for l in 0..L {
+                far[l] = if near_norm[l] < NEAR { near[l] } else { far[l] };
+            }
+        }
+        let vectors = if with_vectors { Some(self.vectors.as_mut_slice()) } else { None };
+        diagonalize(m, &mut self.far, vectors, &floor);
+        for i in 0..m {
+            let eigenvalue = self.far[packed(m, i, i)];
+            for l in 0..L {
+                let near = near_norm[l] < NEAR;
+                let x = eigenvalue[l];
+                let positive = if x > f64::MIN_POSITIVE { x } else { f64::MIN_POSITIVE };
+                // one logarithm for both branches: ln(u) + (x - (u - 1))/u with u = 1 + x when near
+                let u = if near { 1.0 + x } else { positive };
+                let rest = if near { x - (u - 1.0) } else { 0.0 };
+                self.values[i][l] = ln(u) + rest / u;
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn exp_block<const L: usize>(
+    m: usize,
+    tangent: Rows,
+    base: Rows,
+    in_coords: bool,
+    out: &mut [f64],
+) {
+    let lane = [0.0; L];
+    let mut whitener = Whitener::<L>::new(m);
+    let mut a = vec![lane; packed_len(m)];
+    let mut u = vec![lane; m * m];
+    let mut f = vec![lane; m];
+    for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
+        let (start, count) = (block * L, rows.len() / (m * m));
+        whitener.factor(m, &base, start, count);
+        if in_coords {
+            let shared = tangent.is_shared();
+            load_coords(m, tangent.range(start..start + count).data(), shared, &mut a);
+        } else {
+            load_rows(m, &tangent, start, count, &mut a);
+            whitener.whiten(m, &mut a);
+        }
+        let mut floor = squared_norm(m, &a);
+        for l in 0..L {
+            floor[l] *= EPS * EPS;
+        }
+        diagonalize(m, &mut a, Some(&mut u), &floor);
+        for i in 0..m {
+            let eigenvalue = a[packed(m, i, i)];
+            for l in 0..L {
+                f[i][l] = exp(eigenvalue[l]);
+            }
+        }
+        lower_times_full(m, &whitener.factor, &u, &mut whitener.full);
+        spectral(m, &whitener.full, &f, &mut a);
+        store(m, &a, rows);
+    }
+}
+
+#[inline(always)]
+fn log_block<const L: usize>(m: usize, point: Rows, base: Rows, in_coords: bool, out: &mut [f64]) {
+    let mut whitener = Whitener::<L>::new(m);
+    let mut log = WhitenedLog::<L>::new(m);
+    let size = if in_coords { packed_len(m) } else { m * m };
+    for (block, rows) in out.chunks_mut(L * size).enumerate() {
+        let (start, count) = (block * L, rows.len() / size);
+        log.compute(m, &mut whitener, (&point, &base), (start, count), true);
+        if in_coords {
+            spectral(m, &log.vectors, &log.values, &mut log.far);
+            store_coords(m, &log.far, rows);
+        } else {
+            lower_times_full(m, &whitener.factor, &log.vectors, &mut whitener.full);
+            spectral(m, &whitener.full, &log.values, &mut log.far);
+            store(m, &log.far, rows);
+        }
+    }
+}
+
+#[inline(always)]
+fn dist_block<const L: usize>(m: usize, base: Rows, point: Rows, out: &mut [f64]) {
+    let mut whitener = Whitener::<L>::new(m);
+    let mut log = WhitenedLog::<L>::new(m);
+    for (block, rows) in out.chunks_mut(L).enumerate() {
+        let (start, count) = (block * L, rows.len());
+        log.compute(m, &mut whitener, (&point, &base), (start, count), false);
+        let mut square = [0.0; L];
+        for value in &log.values {
+            add_product(&mut square, value, value, 1.0);
+        }
+        for (l, entry) in rows.iter_mut().enumerate() {
+            *entry = square[l].sqrt();
+        }
+    }
+}
+
+#[inline(always)]
+fn transport_block<const L: usize>(
+    m: usize,
+    tangent: Rows,
+    base: Rows,
+    end: Rows,
+    out: &mut [f64],
+) {
+    let lane = [0.0; L];
+    let mut whitener = Whitener::<L>::new(m);
+    let mut log = WhitenedLog::<L>::new(m);
+    let mut v = vec![lane; packed_len(m)];
+    let mut root = vec![lane; packed_len(m)];
+    let mut root_full = vec![lane; m * m];
+    for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
+        let (start, count) = (block * L, rows.len() / (m * m));
+        log.compute(m, &mut whitener, (&end, &base), (start, count), true);
+        for value in &mut log.values {
+            for l in 0..L {
+                value[l] = exp(0.5 * value[l]);
+            }
+        }
+        spectral(m, &log.vectors, &log.values, &mut root);
+        for i in 0..m {
+            for j in i..m {
+                root_full[i * m + j] = root[packed(m, i, j)];
+                root_full[j * m + i] = root[packed(m, i, j)];
+            }
+        }
+        load_rows(m, &tangent, start, count, &mut v);
+        whitener.whiten(m, &mut v);
+        congruence(m, &root_full, false, &v, &mut log.far, &mut whitener.full);
+        whitener.unwhiten(m, &mut log.far);
+        store(m, &log.far, rows);
+    }
+}
+
+#[inline(always)]
+fn inner_block<const L: usize>(m: usize, a: Rows, b: Rows, base: Rows, out: &mut [f64]) {
+    let lane = [0.0; L];
+    let mut whitener = Whitener::<L>::new(m);
+    let mut x = vec![lane; packed_len(m)];
+    let mut y = vec![lane; packed_len(m)];
+    for (block, rows) in out.chunks_mut(L).enumerate() {
+        let (start, count) = (block * L, rows.len());
+        whitener.factor(m, &base, start, count);
+        load_rows(m, &a, start, count, &mut x);
+        load_rows(m, &b, start, count, &mut y);
+        whitener.whiten(m, &mut x);
+        whitener.whiten(m, &mut y);
+        let mut sum = lane;
+        for i in 0..m {
+            for j in i..m {
+                let k = packed(m, i, j);
+                add_product(&mut sum, &x[k], &y[k], if i == j { 1.0 } else { 2.0 });
+            }
+        }
+        rows.copy_from_slice(&sum[..count]);
+    }
+}
+
+#[inline(always)]
+fn coords_block<const L: usize>(m: usize, tangent: Rows, base: Rows, out: &mut [f64]) {
+    let mut whitener = Whitener::<L>::new(m);
+    let mut a = vec![[0.0; L]; packed_len(m)];
+    let size = packed_len(m);
+    for (block, rows) in out.chunks_mut(L * size).enumerate() {
+        let (start, count) = (block * L, rows.len() / size);
+        whitener.factor(m, &base, start, count);
+        load_rows(m, &tangent, start, count, &mut a);
+        whitener.whiten(m, &mut a);
+        store_coords(m, &a, rows);
+    }
+}
+
+#[inline(always)]
+fn from_coords_block<const L: usize>(m: usize, coords: Rows, base: Rows, out: &mut [f64]) {
+    let mut whitener = Whitener::<L>::new(m);
+    let mut a = vec![[0.0; L]; packed_len(m)];
+    for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
+        let (start, count) = (block * L, rows.len() / (m * m));
+        whitener.factor(m, &base, start, count);
+        let shared = coords.is_shared();
+        load_coords(m, coords.range(start..start + count).data(), shared, &mut a);
+        whitener.unwhiten(m, &mut a);
+        store(m, &a, rows);
+    }
+}
+
+/// X -> G X G^T with C = G G^T (`outward`), or its inverse: the isometry between I and the centre C.
+#[inline(always)]
+fn congruence_block<const L: usize>(
+    m: usize,
+    point: Rows,
+    center: &[f64],
+    outward: bool,
+    out: &mut [f64],
+) {
+    let mut whitener = Whitener::<L>::new(m);
+    whitener.factor(m, &Rows::shared(center), 0, 1);
+    let mut a = vec![[0.0; L]; packed_len(m)];
+    for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
+        load_rows(m, &point, block * L, rows.len() / (m * m), &mut a);
+        if outward {
+            whitener.unwhiten(m, &mut a);
+        } else {
+            whitener.whiten(m, &mut a);
+        }
+        store(m, &a, rows);
+    }
+}
+
+#[inline(always)]
+fn sum_log_block<const L: usize>(
+    m: usize,
+    points: Rows,
+    count: usize,
+    weights: Option<&[f64]>,
+    base: &[f64],
+    sum: &mut [f64],
+) -> LogSums {
+    let lane = [0.0; L];
+    let base = Rows::shared(base);
+    let mut whitener = Whitener::<L>::new(m);
+    whitener.factor(m, &base, 0, count);
+    let mut a = vec![lane; packed_len(m)];
+    let mut u = vec![lane; m * m];
+    let mut f = vec![lane; m];
+    let mut total = vec![lane; packed_len(m)];
+    let (mut squared_dist, mut curvature) = (lane, lane);
+    let mut start = 0;
+    while start < count {
+        let here = L.min(count - start);
+        load_rows(m, &points, start, here, &mut a);
+        let mut weight = lane;
+        for l in 0..here {
+            weight[l] = weights.map_or(1.0, |w| w[start + l]);
+        }
+        whitener.whiten(m, &mut a);
+        diagonalize(m, &mut a, Some(&mut u), &lane);
+        let mut square = lane;
+        for i in 0..m {
+            let eigenvalue = a[packed(m, i, i)];
+            for l in 0..L {
+                let x = eigenvalue[l];
+                let log = ln(if x > f64::MIN_POSITIVE { x } else { f64::MIN_POSITIVE });
+                square[l] += log * log;
+                f[i][l] = log;
+            }
+        }
+        add_curvature(m, &f, &weight, &mut curvature);
+        add_product(&mut squared_dist, &square, &weight, 1.0);
+        for log in f.iter_mut() {
+            for l in 0..L {
+                log[l] *= weight[l];
+            }
+        }
+        spectral(m, &u, &f, &mut a);
+        for (total, a) in total.iter_mut().zip(&a) {
+            for l in 0..L {
+                total[l] += a[l];
+            }
+        }
+        start += L;
+    }
+    let mut row = vec![0.0; packed_len(m)];
+    let reduced: Vec<[f64; 1]> = total.iter().map(|lane| [lane.iter().sum()]).collect();
+    store_coords(m, &reduced, &mut row);
+    for (sum, x) in sum.iter_mut().zip(&row) {
+        *sum += x;
+    }
+    LogSums { squared_dist: squared_dist.iter().sum(), curvature: curvature.iter().sum() }
+}
+
+/// Adds w tr(Hess)/dim: one eigenvalue x coth x, x = d/2, for each pair of log-eigenvalues d apart
+/// (approximated by sqrt(1 + 2/3 x^2), exact to second order), 1 for each diagonal direction.
+#[inline(always)]
+fn add_curvature<const L: usize>(
+    m: usize,
+    log: &[Lane<L>],
+    weight: &Lane<L>,
+    curvature: &mut Lane<L>,
+) {
+    let mut trace = [m as f64; L];
+    for i in 0..m {
+        for j in i + 1..m {
+            let (x, y) = (log[i], log[j]);
+            for l in 0..L {
+                let half = 0.5 * (x[l] - y[l]);
+                let square = half * half;
+                trace[l] += (1.0 + square * (2.0 / 3.0)).sqrt();
+            }
+        }
+    }
+    for l in 0..L {
+        curvature[l] += weight[l] * trace[l] / packed_len(m) as f64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::elementary::ln_1p;
+
+    #[test]
+    fn near_points_keep_relative_accuracy() {
+        let spd = SpdAffine::new(2);
+        let p = [2.0, 0.3, 0.3, 1.0];
+        let h = 1e-9;
+        let q = [2.0 + h, 0.3, 0.3, 1.0];
+        let mut d = [0.0];
+        spd.dist(Rows::new(&p, 4), Rows::new(&q, 4), &mut d);
+        // rho = |P^-1/2 (Q-P) P^-1/2| to first order: h (P^-1)_00, and h is q[0] - p[0] exactly
+        let step = q[0] - p[0];
+        let first = step * 1.0 / (2.0 - 0.09);
+        assert!((d[0] / first - 1.0).abs() < 2e-9, "{} {}", d[0], first);
+        let second = ln_1p(first);
+        assert!((d[0] / second - 1.0).abs() < 1e-14);
+    }
+}

@@ -1,0 +1,207 @@
+//! SPD(m) with the log-Cholesky metric (Lin 2019): with P = G G^T the map P -> (strict lower part of G,
+//! logarithms of its diagonal) is an isometric chart onto Euclidean space.
+
+use super::flat::FlatChart;
+use super::{for_size, is_spd, load_rows, project_spd, to_tangent};
+use crate::elementary::{exp, ln};
+use crate::linalg::lanes::{Lane, cholesky, packed, packed_len, store, whiten};
+use crate::rows::Rows;
+
+/// The Cholesky factor with logarithmic diagonal as a chart; coordinates row by row of G^T.
+#[derive(Clone, Copy, Debug)]
+pub struct LogCholesky {
+    m: usize,
+}
+
+impl LogCholesky {
+    /// m x m matrices, m >= 1.
+    pub fn new(m: usize) -> Self {
+        Self { m }
+    }
+}
+
+impl FlatChart for LogCholesky {
+    fn point_size(&self) -> usize {
+        self.m * self.m
+    }
+
+    fn dim(&self) -> usize {
+        packed_len(self.m)
+    }
+
+    fn belongs(&self, point: &[f64], tolerance: f64) -> bool {
+        is_spd(self.m, point, tolerance)
+    }
+
+    fn project(&self, point: &mut [f64]) -> bool {
+        project_spd(self.m, point)
+    }
+
+    fn to_tangent(&self, vector: Rows, out: &mut [f64]) {
+        to_tangent(self.m, vector, out);
+    }
+
+    fn chart(&self, point: Rows, out: &mut [f64]) {
+        for_size!(self.m, chart_block(point, out));
+    }
+
+    fn unchart(&self, coords: Rows, out: &mut [f64]) {
+        for_size!(self.m, unchart_block(coords, out));
+    }
+
+    fn push(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
+        for_size!(self.m, push_block(tangent, base, out));
+    }
+
+    fn pull(&self, coords: Rows, base: Rows, out: &mut [f64]) {
+        for_size!(self.m, pull_block(coords, base, out));
+    }
+}
+
+/// Reads rows of packed coordinates as they are.
+#[inline(always)]
+fn load_packed<const L: usize>(
+    m: usize,
+    coords: &Rows,
+    start: usize,
+    count: usize,
+    out: &mut [Lane<L>],
+) {
+    for (k, lane) in out.iter_mut().enumerate().take(packed_len(m)) {
+        *lane = [0.0; L];
+        for l in 0..count {
+            lane[l] = coords.row(start + l)[k];
+        }
+    }
+}
+
+#[inline(always)]
+fn store_packed<const L: usize>(m: usize, a: &[Lane<L>], rows: &mut [f64]) {
+    let size = packed_len(m);
+    for (l, row) in rows.chunks_exact_mut(size).enumerate() {
+        for k in 0..size {
+            row[k] = a[k][l];
+        }
+    }
+}
+
+#[inline(always)]
+fn chart_block<const L: usize>(m: usize, point: Rows, out: &mut [f64]) {
+    let mut g = vec![[0.0; L]; packed_len(m)];
+    let mut inverse = vec![[0.0; L]; m];
+    let size = packed_len(m);
+    for (block, rows) in out.chunks_mut(L * size).enumerate() {
+        load_rows(m, &point, block * L, rows.len() / size, &mut g);
+        cholesky(m, &mut g, &mut inverse);
+        for i in 0..m {
+            let diagonal = &mut g[packed(m, i, i)];
+            for l in 0..L {
+                diagonal[l] = ln(diagonal[l]);
+            }
+        }
+        store_packed(m, &g, rows);
+    }
+}
+
+#[inline(always)]
+fn unchart_block<const L: usize>(m: usize, coords: Rows, out: &mut [f64]) {
+    let mut g = vec![[0.0; L]; packed_len(m)];
+    let mut a = vec![[0.0; L]; packed_len(m)];
+    for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
+        load_packed(m, &coords, block * L, rows.len() / (m * m), &mut g);
+        for i in 0..m {
+            let diagonal = &mut g[packed(m, i, i)];
+            for l in 0..L {
+                diagonal[l] = exp(diagonal[l]);
+            }
+        }
+        for i in 0..m {
+            for j in 0..=i {
+                let mut sum = [0.0; L];
+                for k in 0..=j {
+                    let (x, y) = (g[packed(m, k, i)], g[packed(m, k, j)]);
+                    for l in 0..L {
+                        sum[l] += x[l] * y[l];
+                    }
+                }
+                a[packed(m, j, i)] = sum;
+            }
+        }
+        store(m, &a, rows);
+    }
+}
+
+/// D chart: dG = G half(G^-1 V G^-T), half = strict lower part plus half the diagonal; the diagonal
+/// coordinates are d log g_ii = dg_ii / g_ii.
+#[inline(always)]
+fn push_block<const L: usize>(m: usize, tangent: Rows, base: Rows, out: &mut [f64]) {
+    let lane = [0.0; L];
+    let mut g = vec![lane; packed_len(m)];
+    let mut inverse = vec![lane; m];
+    let mut v = vec![lane; packed_len(m)];
+    let mut d = vec![lane; packed_len(m)];
+    let mut work = vec![lane; m * m];
+    let size = packed_len(m);
+    for (block, rows) in out.chunks_mut(L * size).enumerate() {
+        let (start, count) = (block * L, rows.len() / size);
+        load_rows(m, &base, start, count, &mut g);
+        cholesky(m, &mut g, &mut inverse);
+        load_rows(m, &tangent, start, count, &mut v);
+        whiten(m, &g, &inverse, &mut v, &mut work);
+        for i in 0..m {
+            for j in 0..=i {
+                let mut sum = lane;
+                for k in j..=i {
+                    let (x, y) = (g[packed(m, k, i)], v[packed(m, j, k)]);
+                    let half = if k == j { 0.5 } else { 1.0 };
+                    for l in 0..L {
+                        sum[l] += half * x[l] * y[l];
+                    }
+                }
+                if i == j {
+                    for l in 0..L {
+                        sum[l] *= inverse[i][l];
+                    }
+                }
+                d[packed(m, j, i)] = sum;
+            }
+        }
+        store_packed(m, &d, rows);
+    }
+}
+
+/// The inverse of [`push_block`]: V = dG G^T + G dG^T.
+#[inline(always)]
+fn pull_block<const L: usize>(m: usize, coords: Rows, base: Rows, out: &mut [f64]) {
+    let lane = [0.0; L];
+    let mut g = vec![lane; packed_len(m)];
+    let mut inverse = vec![lane; m];
+    let mut d = vec![lane; packed_len(m)];
+    let mut a = vec![lane; packed_len(m)];
+    for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
+        let (start, count) = (block * L, rows.len() / (m * m));
+        load_rows(m, &base, start, count, &mut g);
+        cholesky(m, &mut g, &mut inverse);
+        load_packed(m, &coords, start, count, &mut d);
+        for i in 0..m {
+            let scale = g[packed(m, i, i)];
+            for l in 0..L {
+                d[packed(m, i, i)][l] *= scale[l];
+            }
+        }
+        for i in 0..m {
+            for j in 0..=i {
+                let mut sum = lane;
+                for k in 0..=j {
+                    let (x, y) = (d[packed(m, k, i)], g[packed(m, k, j)]);
+                    let (z, w) = (g[packed(m, k, i)], d[packed(m, k, j)]);
+                    for l in 0..L {
+                        sum[l] += x[l] * y[l] + z[l] * w[l];
+                    }
+                }
+                a[packed(m, j, i)] = sum;
+            }
+        }
+        store(m, &a, rows);
+    }
+}

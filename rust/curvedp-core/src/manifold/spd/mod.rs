@@ -1,0 +1,123 @@
+//! Symmetric positive definite m x m matrices under three metrics.
+//!
+//! Points and tangent vectors are full row-major matrices; kernels read the lower triangle. Tangent
+//! coordinates are a triangle row by row (off-diagonals times sqrt 2 where the metric counts both).
+
+mod affine;
+mod flat;
+mod log_cholesky;
+mod log_euclidean;
+
+pub use affine::SpdAffine;
+pub use flat::{Flat, FlatChart};
+pub use log_cholesky::LogCholesky;
+pub use log_euclidean::LogEuclidean;
+
+use crate::linalg::jacobi::diagonalize;
+use crate::linalg::lanes::{Lane, cholesky, load, load_shared, packed, packed_len, spectral};
+use crate::rows::Rows;
+
+/// Eigenvalues below this fraction of the largest are lifted to it by the projection.
+const PROJECTION_FLOOR: f64 = 1e-12;
+
+/// Runs a kernel body with the matrix size as a compile-time constant where that pays, and with a
+/// number of lanes that keeps the working set in the first-level cache.
+macro_rules! for_size {
+    ($m:expr, $body:ident ( $($arg:expr),* $(,)? )) => {
+        $crate::simd::vectorize(
+            #[inline(always)]
+            || match $m {
+                2 => $body::<16>(2, $($arg),*),
+                3 => $body::<16>(3, $($arg),*),
+                m if m <= 5 => $body::<16>(m, $($arg),*),
+                m => $body::<8>(m, $($arg),*),
+            },
+        )
+    };
+}
+use for_size;
+
+/// Rows `start..` of a batch as packed matrices.
+#[inline(always)]
+fn load_rows<const L: usize>(
+    m: usize,
+    rows: &Rows,
+    start: usize,
+    count: usize,
+    out: &mut [Lane<L>],
+) {
+    if rows.is_shared() {
+        load_shared(m, rows.data(), out);
+    } else {
+        load(m, rows.range(start..start + count).data(), out);
+    }
+}
+
+/// Finite, symmetric up to `tolerance` times the largest entry, and positive definite.
+fn is_spd(m: usize, point: &[f64], tolerance: f64) -> bool {
+    if !point.iter().all(|x| x.is_finite()) {
+        return false;
+    }
+    let largest = point.iter().fold(0.0_f64, |acc, x| acc.max(x.abs()));
+    for i in 0..m {
+        for j in 0..i {
+            if (point[i * m + j] - point[j * m + i]).abs() > tolerance * largest {
+                return false;
+            }
+        }
+    }
+    let mut g = vec![[0.0; 1]; packed_len(m)];
+    let mut inverse = vec![[0.0; 1]; m];
+    load(m, point, &mut g);
+    cholesky(m, &mut g, &mut inverse);
+    let smallest_pivot = f64::MIN_POSITIVE.sqrt();
+    (0..m).all(|i| g[packed(m, i, i)][0] > smallest_pivot && inverse[i][0].is_finite())
+        && g.iter().all(|x| x[0].is_finite())
+}
+
+/// Symmetric part with eigenvalues lifted to [`PROJECTION_FLOOR`] times the largest magnitude.
+fn project_spd(m: usize, point: &mut [f64]) -> bool {
+    if !point.iter().all(|x| x.is_finite()) {
+        return false;
+    }
+    symmetrize(m, point);
+    if is_spd(m, point, 0.0) {
+        return true;
+    }
+    let mut a = vec![[0.0; 1]; packed_len(m)];
+    let mut u = vec![[0.0; 1]; m * m];
+    load(m, point, &mut a);
+    let norm = crate::linalg::lanes::squared_norm(m, &a)[0];
+    diagonalize(m, &mut a, Some(&mut u), &[norm * f64::EPSILON * f64::EPSILON]);
+    let mut values: Vec<[f64; 1]> = (0..m).map(|i| a[packed(m, i, i)]).collect();
+    let largest = values.iter().fold(0.0_f64, |acc, x| acc.max(x[0].abs()));
+    let floor = PROJECTION_FLOOR * largest;
+    if !(floor > f64::MIN_POSITIVE && largest.is_finite()) {
+        return false;
+    }
+    for value in &mut values {
+        value[0] = value[0].max(floor);
+    }
+    spectral(m, &u, &values, &mut a);
+    crate::linalg::lanes::store(m, &a, point);
+    is_spd(m, point, 0.0)
+}
+
+/// A <- (A + A^T)/2 for one row-major matrix.
+fn symmetrize(m: usize, a: &mut [f64]) {
+    for i in 0..m {
+        for j in 0..i {
+            let mean = 0.5 * (a[i * m + j] + a[j * m + i]);
+            a[i * m + j] = mean;
+            a[j * m + i] = mean;
+        }
+    }
+}
+
+/// The symmetric parts of a batch of ambient matrices.
+fn to_tangent(m: usize, vector: Rows, out: &mut [f64]) {
+    for (i, row) in out.chunks_exact_mut(m * m).enumerate() {
+        row.copy_from_slice(vector.row(i));
+        symmetrize(m, row);
+    }
+}

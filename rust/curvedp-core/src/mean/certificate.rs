@@ -1,0 +1,128 @@
+//! Accuracy of a computed mean that is certain beforehand: stopping threshold, safe step and number of
+//! evaluations from public values alone. Proofs: docs/proofs/frechet-mean-solver.md.
+//!
+//! With s = sqrt(kappa) for the upper curvature bound kappa > 0 and k = cos(s r): wherever the gradient
+//! norm g at a point of the ball satisfies s g < k, the distance to the mean is at most asin(s g/k)/s;
+//! where kappa <= 0 it is at most g.
+
+use crate::manifold::Manifold;
+
+/// Unit roundoff.
+const U: f64 = f64::EPSILON / 2.0;
+
+/// What the iteration may rely on before it sees a record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// Certified distance between the returned and the true mean.
+    pub tolerance: f64,
+    /// The iteration stops at a computed gradient norm of at most this.
+    pub gradient_target: f64,
+    /// Length t of a step exp_p(t * descent) that never leaves the ball and always makes progress (on
+    /// negative curvature with projection).
+    pub safe_step: f64,
+    /// Safe steps that always suffice to halve the gradient norm.
+    pub steps_per_halving: usize,
+    /// Evaluations of the gradient that always suffice.
+    pub max_evaluations: usize,
+}
+
+/// Positive curvature scaled to 1: sqrt(kappa) and cos(r sqrt(kappa)); (0, 1) where kappa <= 0.
+fn scaling(manifold: &dyn Manifold, radius: f64) -> (f64, f64) {
+    let (_, upper) = manifold.curvature_bounds();
+    if upper > 0.0 { (upper.sqrt(), (upper.sqrt() * radius).cos()) } else { (0.0, 1.0) }
+}
+
+/// Distance to the mean that a gradient norm certifies at a point of the ball; infinite if none.
+pub fn certified_dist(manifold: &dyn Manifold, radius: f64, gradient_norm: f64) -> f64 {
+    let (s, k) = scaling(manifold, radius);
+    if s == 0.0 {
+        gradient_norm
+    } else if k > 0.0 && s * gradient_norm < k {
+        (s * gradient_norm / k).asin() / s
+    } else {
+        f64::INFINITY
+    }
+}
+
+/// Bound on the rounding error of the computed gradient at a point of a ball of radius `radius` whose
+/// centre is the manifold's origin, for n records in that ball.
+pub fn rounding_error(manifold: &dyn Manifold, radius: f64, n: usize) -> f64 {
+    let entries = manifold.point_size() as f64;
+    let (lower, upper) = manifold.curvature_bounds();
+    let depth = 64.0 + 11.0 + (n.max(1) as f64).log2();
+    let one_log = if upper > 0.0 || manifold.injectivity_radius().is_finite() {
+        // the logarithm is as ill-conditioned as 1/sin near the cut locus, 2r away at most
+        let inverse = std::f64::consts::PI / manifold.injectivity_radius();
+        let (s, angle) =
+            if upper > 0.0 { (upper.sqrt(), upper.sqrt()) } else { (inverse, inverse) };
+        let angle = 2.0 * radius * angle;
+        8.0 * (entries + 4.0) * U * angle / (s * angle.sin())
+    } else if lower < 0.0 {
+        20.0 * (entries + 4.0) * U * (4.0 * radius * (-lower).sqrt()).exp() / (-lower).sqrt()
+    } else {
+        U * radius
+    };
+    one_log + 1.01 * U * depth * 2.0 * radius
+}
+
+/// The plan that certifies a distance of `tolerance` (or, where rounding forbids it, the smallest
+/// distance that can be certified) for n records in a ball of the given radius. None if rounding alone
+/// exceeds what any certificate allows: the ball is too large for double precision.
+pub fn plan(manifold: &dyn Manifold, radius: f64, n: usize, tolerance: f64) -> Option<Plan> {
+    let (s, k) = scaling(manifold, radius);
+    let rounding = rounding_error(manifold, radius, n);
+    let (tolerance, gradient_target) = if s == 0.0 {
+        let tolerance = tolerance.max(10.0 * rounding);
+        (tolerance, tolerance - rounding)
+    } else {
+        if !(10.0 * s * rounding < k) {
+            return None;
+        }
+        let tolerance = tolerance.max((10.0 * s * rounding / k).asin() / s);
+        let angle = (s * tolerance).min(std::f64::consts::FRAC_PI_2);
+        (tolerance, k * angle.sin() / s - rounding)
+    };
+    if !(tolerance < radius || radius == 0.0) {
+        return None;
+    }
+    let (safe_step, progress) = safe_step(manifold, radius);
+    let steps_per_halving = steps_per_halving(progress * k);
+    let max_evaluations = if s == 0.0 {
+        let halvings = halvings(1.15 * 2.0 * radius / gradient_target);
+        1 + halvings * (1 + steps_per_halving)
+    } else {
+        let scaled = s * radius;
+        let early = 1 + halvings(1.15 * 2.0 * scaled / (0.875 * k));
+        let late = halvings(0.875 * k / (s * gradient_target));
+        let energy = (23.1 * scaled * scaled / (progress * k * k)).ceil() as usize;
+        1 + 2 * early + energy + late * (1 + steps_per_halving)
+    };
+    Some(Plan { tolerance, gradient_target, safe_step, steps_per_halving, max_evaluations })
+}
+
+/// A step length that keeps exp_p(t * descent) in the ball (after projection on negative curvature), and
+/// the constant q of the energy decrease F(next) <= F(p) - q g^2, lowered by 1/8 for gradients known up
+/// to g/8.
+fn safe_step(manifold: &dyn Manifold, radius: f64) -> (f64, f64) {
+    let (lower, upper) = manifold.curvature_bounds();
+    if lower < 0.0 {
+        let x = 2.0 * radius * (-lower).sqrt();
+        let smoothness = if x > 1e-4 { x / x.tanh() } else { 1.0 + x * x / 3.0 };
+        return (1.0 / smoothness, 0.875 / smoothness);
+    }
+    let t = if lower < upper { 1.0 - (0.5 * radius * upper.sqrt()).tan().powi(2) } else { 1.0 };
+    (t, 0.875 * t * (1.0 - 0.5 * t))
+}
+
+/// Safe steps after which the gradient norm has halved, when each shrinks the excess energy by the factor
+/// 1 - c.
+fn steps_per_halving(c: f64) -> usize {
+    const RATIO: f64 = 6.62; // (18/7)^2: squared ratio of gradient norms, both known up to 1/8
+    let geometric = ((RATIO / c).ln() / -(-c).ln_1p()).ceil();
+    let additive = 1.0 + (RATIO * (1.0 / c - 1.0)).ceil();
+    geometric.min(additive).max(1.0) as usize
+}
+
+fn halvings(ratio: f64) -> usize {
+    if ratio > 1.0 { ratio.log2().ceil() as usize } else { 0 }
+}

@@ -1,0 +1,100 @@
+//! The Fréchet mean: the minimiser of F(p) = (1/2W) sum_i w_i rho(p, x_i)^2.
+//!
+//! [`in_ball`] is what private statistics use: every point lies in a public ball, the accuracy is fixed
+//! beforehand and reached within a number of evaluations that depends on public values only.
+//! [`unconstrained`] is the ordinary estimate, with a certificate computed from the data.
+
+mod certificate;
+mod in_ball;
+mod unconstrained;
+
+pub use certificate::{Plan, certified_dist, plan, rounding_error};
+pub use in_ball::in_ball;
+pub use unconstrained::{Estimate, unconstrained};
+
+use crate::error::Error;
+use crate::manifold::{LogSums, Manifold};
+use crate::parallel::{Interrupt, map};
+use crate::rows::Rows;
+
+/// Points in one partial sum. Partial sums are added pairwise in a fixed order, so the result does not
+/// depend on the number of threads and its rounding error grows with the logarithm of n only.
+const PIECE: usize = 1024;
+
+/// Weighted points whose mean is sought.
+#[derive(Clone, Copy)]
+pub struct Sample<'a> {
+    /// The manifold.
+    pub manifold: &'a dyn Manifold,
+    /// The points.
+    pub points: Rows<'a>,
+    /// How many there are, at least 1.
+    pub count: usize,
+    /// Nonnegative weights, not all zero; 1 if absent.
+    pub weights: Option<&'a [f64]>,
+}
+
+/// The state of the iteration at a point p.
+#[derive(Clone, Debug)]
+struct Evaluation {
+    /// -grad F(p) = mean log_p x_i in orthonormal coordinates at p.
+    descent: Vec<f64>,
+    /// |grad F(p)|
+    gradient_norm: f64,
+    /// Mean trace of the Hessian over the dimension, at least 1/10: the reciprocal of a good step.
+    curvature: f64,
+    /// mean rho(p, x_i)^2
+    mean_squared_dist: f64,
+}
+
+impl Sample<'_> {
+    fn total_weight(&self) -> f64 {
+        self.weights.map_or(self.count as f64, |w| w.iter().sum())
+    }
+
+    fn evaluate(&self, p: &[f64], interrupt: Interrupt) -> Result<Evaluation, Error> {
+        let dim = self.manifold.dim();
+        let pieces = map(self.count.div_ceil(PIECE), interrupt, |i| {
+            let range = i * PIECE..((i + 1) * PIECE).min(self.count);
+            let mut sum = vec![0.0; dim];
+            let weights = self.weights.map(|w| &w[range.clone()]);
+            let points = self.points.range(range.clone());
+            let sums = self.manifold.sum_log(points, range.len(), weights, p, &mut sum);
+            (sum, sums)
+        })?;
+        let (mut descent, sums) = add_pairwise(pieces);
+        let total = self.total_weight();
+        descent.iter_mut().for_each(|x| *x /= total);
+        Ok(Evaluation {
+            gradient_norm: descent.iter().map(|x| x * x).sum::<f64>().sqrt(),
+            descent,
+            curvature: f64::max(0.1, sums.curvature / total),
+            mean_squared_dist: sums.squared_dist / total,
+        })
+    }
+
+    /// exp_p(length * descent)
+    fn step(&self, p: &[f64], descent: &[f64], length: f64) -> Vec<f64> {
+        let coords: Vec<f64> = descent.iter().map(|x| length * x).collect();
+        let mut next = vec![0.0; p.len()];
+        self.manifold.exp_coords(Rows::shared(&coords), Rows::shared(p), &mut next);
+        next
+    }
+}
+
+fn add_pairwise(mut pieces: Vec<(Vec<f64>, LogSums)>) -> (Vec<f64>, LogSums) {
+    while pieces.len() > 1 {
+        let mut next = Vec::with_capacity(pieces.len().div_ceil(2));
+        let mut items = pieces.into_iter();
+        while let Some((mut sum, mut sums)) = items.next() {
+            if let Some((other, more)) = items.next() {
+                sum.iter_mut().zip(&other).for_each(|(x, y)| *x += y);
+                sums.squared_dist += more.squared_dist;
+                sums.curvature += more.curvature;
+            }
+            next.push((sum, sums));
+        }
+        pieces = next;
+    }
+    pieces.pop().unwrap_or_default()
+}

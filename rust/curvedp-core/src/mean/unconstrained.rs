@@ -1,0 +1,86 @@
+//! The mean without a public domain: for non-private estimates only.
+
+use super::certificate::{certified_dist, rounding_error};
+use super::{Evaluation, Sample};
+use crate::error::Error;
+use crate::parallel::Interrupt;
+use crate::rows::Rows;
+
+/// A Fréchet mean with what is known of its accuracy.
+#[derive(Clone, Debug)]
+pub struct Estimate {
+    /// The mean.
+    pub point: Vec<f64>,
+    /// |mean log_p x_i| at the returned point.
+    pub gradient_norm: f64,
+    /// Distance to the true minimiser that the gradient certifies; infinite if the points lie in no ball
+    /// on which the mean is unique.
+    pub certified_dist: f64,
+    /// mean rho(p, x_i)^2: the Fréchet variance.
+    pub variance: f64,
+    /// Evaluations of the gradient.
+    pub evaluations: usize,
+    /// Whether the gradient norm reached the tolerance or the limit of rounding.
+    pub converged: bool,
+}
+
+/// Descent with step 1/(mean curvature), halved when the gradient norm grows, from `start` until the
+/// gradient norm is at most `tolerance` or no longer falls because of rounding.
+pub fn unconstrained(
+    sample: &Sample,
+    start: &[f64],
+    tolerance: f64,
+    max_evaluations: usize,
+    interrupt: Interrupt,
+) -> Result<Estimate, Error> {
+    let mut p = start.to_vec();
+    let mut here = sample.evaluate(&p, interrupt)?;
+    let (mut damping, mut evaluations, mut failures) = (1.0, 1, 0);
+    while here.gradient_norm > tolerance && evaluations < max_evaluations && failures < 6 {
+        if interrupt() {
+            return Err(Error::Interrupted);
+        }
+        let next = sample.step(&p, &here.descent, damping / here.curvature);
+        let there = sample.evaluate(&next, interrupt)?;
+        evaluations += 1;
+        if improves(&here, &there) {
+            (p, here) = (next, there);
+            failures = 0;
+            damping = f64::min(1.0, 1.5 * damping);
+        } else {
+            failures += 1;
+            damping *= 0.5;
+        }
+    }
+    let radius = largest_dist(sample, &p);
+    let rounding = rounding_error(sample.manifold, radius, sample.count);
+    let (_, upper) = sample.manifold.curvature_bounds();
+    let unique = upper <= 0.0 || radius * upper.sqrt() < std::f64::consts::FRAC_PI_2;
+    let unique = unique && 2.0 * radius < sample.manifold.injectivity_radius();
+    let gradient = here.gradient_norm + rounding;
+    Ok(Estimate {
+        certified_dist: if unique {
+            certified_dist(sample.manifold, radius, gradient)
+        } else {
+            f64::INFINITY
+        },
+        converged: here.gradient_norm <= tolerance.max(10.0 * rounding),
+        point: p,
+        gradient_norm: here.gradient_norm,
+        variance: here.mean_squared_dist,
+        evaluations,
+    })
+}
+
+/// Progress: a smaller gradient, or far from the minimum a smaller value of F.
+fn improves(here: &Evaluation, there: &Evaluation) -> bool {
+    let decrease = here.mean_squared_dist - there.mean_squared_dist;
+    there.gradient_norm < here.gradient_norm
+        || decrease > 0.5 * here.gradient_norm * here.gradient_norm / here.curvature
+}
+
+fn largest_dist(sample: &Sample, p: &[f64]) -> f64 {
+    let mut dist = vec![0.0; sample.count];
+    sample.manifold.dist(Rows::shared(p), sample.points, &mut dist);
+    dist.iter().fold(0.0, |acc, &x| f64::max(acc, x))
+}

@@ -1,0 +1,110 @@
+//! Threads: one lazily built rayon pool per process.
+//!
+//! A forked child inherits the pool object but none of its threads, so the pool is keyed by the
+//! process id and a child builds its own. Work is cut the same way whatever the number of threads.
+
+use std::sync::{Arc, Mutex};
+
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::error::Error;
+
+struct Pool {
+    process: u32,
+    threads: usize,
+    pool: Option<Arc<ThreadPool>>,
+}
+
+static POOL: Mutex<Pool> = Mutex::new(Pool { process: 0, threads: 0, pool: None });
+
+/// Sets the number of threads for later calls; 0 restores the default (`RAYON_NUM_THREADS`, or one
+/// thread per processor).
+pub fn set_num_threads(threads: usize) {
+    if let Ok(mut state) = POOL.lock() {
+        state.threads = threads;
+        state.pool = None;
+    }
+}
+
+/// The number of threads that a large batch uses.
+pub fn num_threads() -> usize {
+    current().map_or(1, |pool| pool.current_num_threads())
+}
+
+/// The pool of this process, or none where none can be had (the caller then works alone): when the
+/// lock was held by a thread that did not survive a fork, or when threads cannot be started.
+fn current() -> Option<Arc<ThreadPool>> {
+    let mut state = POOL.try_lock().ok()?;
+    let process = std::process::id();
+    if state.process != process {
+        // dropping an inherited pool would wait for threads that do not exist here
+        std::mem::forget(state.pool.take());
+        state.process = process;
+    }
+    if state.pool.is_none() {
+        let built = ThreadPoolBuilder::new().num_threads(state.threads).build();
+        state.pool = built.ok().map(Arc::new);
+    }
+    state.pool.clone()
+}
+
+/// Asked between pieces of long work; true ends it with [`Error::Interrupted`].
+pub type Interrupt<'a> = &'a dyn Fn() -> bool;
+
+/// Pieces handled between two looks at the interrupt flag.
+const PIECES_PER_LOOK: usize = 256;
+
+/// Calls `task(i)` for every i below `count`, on all threads, and returns the results in order.
+pub fn map<T: Send>(
+    count: usize,
+    interrupt: Interrupt,
+    task: impl Fn(usize) -> T + Sync,
+) -> Result<Vec<T>, Error> {
+    let mut results = Vec::with_capacity(count);
+    let pool = if count > 1 { current() } else { None };
+    let mut start = 0;
+    while start < count {
+        let end = (start + PIECES_PER_LOOK).min(count);
+        match &pool {
+            Some(pool) => results.extend(
+                pool.install(|| (start..end).into_par_iter().map(&task).collect::<Vec<_>>()),
+            ),
+            None => results.extend((start..end).map(&task)),
+        }
+        start = end;
+        if start < count && interrupt() {
+            return Err(Error::Interrupted);
+        }
+    }
+    Ok(results)
+}
+
+/// Cuts `out` into pieces of `rows` rows of `width` entries and calls `task(first_row, piece)` for each,
+/// on all threads.
+pub fn for_rows(
+    out: &mut [f64],
+    width: usize,
+    rows: usize,
+    interrupt: Interrupt,
+    task: impl Fn(usize, &mut [f64]) + Sync,
+) -> Result<(), Error> {
+    let piece = rows * width;
+    if out.len() <= piece {
+        task(0, out);
+        return Ok(());
+    }
+    let pool = current();
+    for (look, part) in out.chunks_mut(piece * PIECES_PER_LOOK).enumerate() {
+        if look > 0 && interrupt() {
+            return Err(Error::Interrupted);
+        }
+        let first = look * PIECES_PER_LOOK * rows;
+        let run = |(i, piece): (usize, &mut [f64])| task(first + i * rows, piece);
+        match &pool {
+            Some(pool) => pool.install(|| part.par_chunks_mut(piece).enumerate().for_each(run)),
+            None => part.chunks_mut(piece).enumerate().for_each(run),
+        }
+    }
+    Ok(())
+}

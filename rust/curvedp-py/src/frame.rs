@@ -1,0 +1,91 @@
+//! `_core.Frame`: a public ball with its centre moved to the manifold's origin.
+
+use std::sync::Arc;
+
+use curvedp_core::ball;
+use curvedp_core::mean;
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+
+use crate::arrays::{Input, Output, output, row, rows};
+use crate::call::run;
+use crate::manifold::Manifold;
+use crate::mean::Plan;
+
+/// The frame of the ball B(center, radius).
+#[pyclass(frozen, module = "curvedp._core")]
+pub struct Frame {
+    inner: ball::Frame,
+}
+
+#[pymethods]
+impl Frame {
+    #[new]
+    fn new(manifold: &Manifold, center: PyReadonlyArray1<'_, f64>, radius: f64) -> PyResult<Self> {
+        let center = row(&center, manifold.inner.point_size())?;
+        Ok(Self { inner: ball::Frame::new(Arc::clone(&manifold.inner), center, radius) })
+    }
+
+    /// The manifold on which centred points live.
+    #[getter]
+    fn manifold(&self) -> Manifold {
+        Manifold { inner: Arc::clone(self.inner.centred()) }
+    }
+
+    /// The centre in the frame.
+    #[getter]
+    fn origin<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, self.inner.ball().center)
+    }
+
+    /// Projects records on the ball, in the coordinates of the manifold.
+    fn project(&self, py: Python<'_>, records: Input<'_>, mut out: Output<'_>) -> PyResult<()> {
+        let size = self.inner.outer().manifold.point_size();
+        let (out, count) = output(&mut out, size)?;
+        let records = rows(&records, count, size)?;
+        run(py, |interrupt| self.inner.outer().project(records, out, interrupt))
+    }
+
+    /// Projects records on the ball and moves them into the frame.
+    fn enter(&self, py: Python<'_>, records: Input<'_>, mut out: Output<'_>) -> PyResult<()> {
+        let size = self.inner.outer().manifold.point_size();
+        let (out, count) = output(&mut out, self.inner.ball().manifold.point_size())?;
+        let records = rows(&records, count, size)?;
+        run(py, |interrupt| self.inner.enter(records, out, interrupt))
+    }
+
+    /// Moves points of the frame back to the manifold.
+    fn leave(&self, points: Input<'_>, mut out: Output<'_>) -> PyResult<()> {
+        let (out, count) = output(&mut out, self.inner.outer().manifold.point_size())?;
+        let points = rows(&points, count, self.inner.ball().manifold.point_size())?;
+        self.inner.leave(points, out);
+        Ok(())
+    }
+
+    /// The accuracy that can be promised for the mean of n records, or None if the ball is too large for
+    /// double precision.
+    fn plan(&self, n: usize, tolerance: f64) -> Option<Plan> {
+        let ball = self.inner.ball();
+        mean::plan(ball.manifold, ball.radius, n, tolerance).map(|inner| Plan { inner })
+    }
+
+    /// The mean of points of the frame, within the plan's tolerance.
+    fn mean<'py>(
+        &self,
+        py: Python<'py>,
+        points: Input<'py>,
+        plan: &Plan,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        use numpy::PyUntypedArrayMethods;
+        let ball = self.inner.ball();
+        let count = points.shape()[0];
+        let points = rows(&points, count, ball.manifold.point_size())?;
+        let plan = plan.inner;
+        let mean = run(py, |interrupt| {
+            let ball = self.inner.ball();
+            let sample = mean::Sample { manifold: ball.manifold, points, count, weights: None };
+            mean::in_ball(&sample, &ball, &plan, interrupt)
+        })?;
+        Ok(PyArray1::from_vec(py, mean))
+    }
+}

@@ -1,0 +1,257 @@
+//! `_core.Manifold`: batched geometry.
+
+use std::sync::Arc;
+
+use curvedp_core::batch;
+use curvedp_core::manifold;
+use curvedp_core::rows::Rows;
+use numpy::{PyReadonlyArray1, PyReadwriteArray1};
+use pyo3::prelude::*;
+
+use crate::arrays::{Input, Output, OutputVector, output, output_vector, rows};
+use crate::call::{run, to_python};
+use crate::mean::{self, Estimate};
+
+/// A manifold: `kind` names it, `size` and `parameter` fix it (see `curvedp_core::manifold::build`).
+#[pyclass(frozen, module = "curvedp._core")]
+pub struct Manifold {
+    pub(crate) inner: Arc<dyn manifold::Manifold>,
+}
+
+#[pymethods]
+impl Manifold {
+    #[new]
+    fn new(kind: &str, size: usize, parameter: f64) -> PyResult<Self> {
+        let inner = manifold::build(kind, size, parameter).map_err(to_python)?;
+        Ok(Self { inner: inner.into() })
+    }
+
+    #[getter]
+    fn point_size(&self) -> usize {
+        self.inner.point_size()
+    }
+
+    #[getter]
+    fn dim(&self) -> usize {
+        self.inner.dim()
+    }
+
+    #[getter]
+    fn curvature_bounds(&self) -> (f64, f64) {
+        self.inner.curvature_bounds()
+    }
+
+    #[getter]
+    fn injectivity_radius(&self) -> f64 {
+        self.inner.injectivity_radius()
+    }
+
+    fn belongs(
+        &self,
+        points: Input<'_>,
+        tolerance: f64,
+        mut out: PyReadwriteArray1<'_, bool>,
+    ) -> PyResult<()> {
+        let out = out.as_slice_mut()?;
+        let points = rows(&points, out.len(), self.inner.point_size())?;
+        for (i, entry) in out.iter_mut().enumerate() {
+            *entry = self.inner.belongs(points.row(i), tolerance);
+        }
+        Ok(())
+    }
+
+    /// Projects `points` in place; `found` tells which have a projection.
+    fn project(
+        &self,
+        mut points: Output<'_>,
+        mut found: PyReadwriteArray1<'_, bool>,
+    ) -> PyResult<()> {
+        let size = self.inner.point_size();
+        let (points, _) = output(&mut points, size)?;
+        for (row, found) in points.chunks_exact_mut(size).zip(found.as_slice_mut()?) {
+            *found = self.inner.project(row);
+        }
+        Ok(())
+    }
+
+    fn to_tangent(
+        &self,
+        py: Python<'_>,
+        vector: Input<'_>,
+        base: Input<'_>,
+        out: Output<'_>,
+    ) -> PyResult<()> {
+        let size = self.inner.point_size();
+        self.binary(py, (vector, size), base, out, size, |m, a, b, out| m.to_tangent(a, b, out))
+    }
+
+    fn exp(
+        &self,
+        py: Python<'_>,
+        tangent: Input<'_>,
+        base: Input<'_>,
+        out: Output<'_>,
+    ) -> PyResult<()> {
+        let size = self.inner.point_size();
+        self.binary(py, (tangent, size), base, out, size, |m, a, b, out| m.exp(a, b, out))
+    }
+
+    fn log(
+        &self,
+        py: Python<'_>,
+        point: Input<'_>,
+        base: Input<'_>,
+        out: Output<'_>,
+    ) -> PyResult<()> {
+        let size = self.inner.point_size();
+        self.binary(py, (point, size), base, out, size, |m, a, b, out| m.log(a, b, out))
+    }
+
+    fn coords(
+        &self,
+        py: Python<'_>,
+        tangent: Input<'_>,
+        base: Input<'_>,
+        out: Output<'_>,
+    ) -> PyResult<()> {
+        let (size, dim) = (self.inner.point_size(), self.inner.dim());
+        self.binary(py, (tangent, size), base, out, dim, |m, a, b, out| m.coords(a, b, out))
+    }
+
+    fn from_coords(
+        &self,
+        py: Python<'_>,
+        coords: Input<'_>,
+        base: Input<'_>,
+        out: Output<'_>,
+    ) -> PyResult<()> {
+        let (size, dim) = (self.inner.point_size(), self.inner.dim());
+        self.binary(py, (coords, dim), base, out, size, |m, a, b, out| m.from_coords(a, b, out))
+    }
+
+    fn exp_coords(
+        &self,
+        py: Python<'_>,
+        coords: Input<'_>,
+        base: Input<'_>,
+        out: Output<'_>,
+    ) -> PyResult<()> {
+        let (size, dim) = (self.inner.point_size(), self.inner.dim());
+        self.binary(py, (coords, dim), base, out, size, |m, a, b, out| m.exp_coords(a, b, out))
+    }
+
+    fn log_coords(
+        &self,
+        py: Python<'_>,
+        point: Input<'_>,
+        base: Input<'_>,
+        out: Output<'_>,
+    ) -> PyResult<()> {
+        let (size, dim) = (self.inner.point_size(), self.inner.dim());
+        self.binary(py, (point, size), base, out, dim, |m, a, b, out| m.log_coords(a, b, out))
+    }
+
+    fn dist(
+        &self,
+        py: Python<'_>,
+        a: Input<'_>,
+        b: Input<'_>,
+        mut out: OutputVector<'_>,
+    ) -> PyResult<()> {
+        let size = self.inner.point_size();
+        let out = output_vector(&mut out)?;
+        let (a, b) = (rows(&a, out.len(), size)?, rows(&b, out.len(), size)?);
+        run(py, |interrupt| batch::dist(&*self.inner, a, b, out, interrupt))
+    }
+
+    #[pyo3(signature = (a, b, out))]
+    fn pairwise_dist(
+        &self,
+        py: Python<'_>,
+        a: Input<'_>,
+        b: Option<Input<'_>>,
+        mut out: Output<'_>,
+    ) -> PyResult<()> {
+        use numpy::PyUntypedArrayMethods;
+        let size = self.inner.point_size();
+        let columns = b.as_ref().map_or(a.shape()[0], |b| b.shape()[0]);
+        let (out, count) = output(&mut out, columns)?;
+        let all = |array, n| rows(array, n, size).map(|rows| Rows::new(rows.data(), size));
+        let b = b.as_ref().map(|b| all(b, columns)).transpose()?;
+        let a = all(&a, count)?;
+        run(py, |interrupt| batch::pairwise_dist(&*self.inner, a, b, out, interrupt))
+    }
+
+    fn parallel_transport(
+        &self,
+        py: Python<'_>,
+        tangent: Input<'_>,
+        base: Input<'_>,
+        end: Input<'_>,
+        mut out: Output<'_>,
+    ) -> PyResult<()> {
+        let size = self.inner.point_size();
+        let (out, count) = output(&mut out, size)?;
+        let inputs =
+            [rows(&tangent, count, size)?, rows(&base, count, size)?, rows(&end, count, size)?];
+        run(py, |interrupt| {
+            batch::ternary(size, inputs, out, interrupt, |[v, p, q], out| {
+                self.inner.parallel_transport(v, p, q, out);
+            })
+        })
+    }
+
+    fn inner(
+        &self,
+        py: Python<'_>,
+        a: Input<'_>,
+        b: Input<'_>,
+        base: Input<'_>,
+        mut out: OutputVector<'_>,
+    ) -> PyResult<()> {
+        let size = self.inner.point_size();
+        let out = output_vector(&mut out)?;
+        let count = out.len();
+        let inputs = [rows(&a, count, size)?, rows(&b, count, size)?, rows(&base, count, size)?];
+        run(py, |interrupt| {
+            batch::ternary(1, inputs, out, interrupt, |[a, b, p], out| {
+                self.inner.inner(a, b, p, out);
+            })
+        })
+    }
+
+    /// The Fréchet mean of points, without privacy.
+    #[pyo3(signature = (points, weights, start, tolerance, max_evaluations))]
+    fn mean<'py>(
+        &self,
+        py: Python<'py>,
+        points: Input<'py>,
+        weights: Option<PyReadonlyArray1<'py, f64>>,
+        start: PyReadonlyArray1<'py, f64>,
+        tolerance: f64,
+        max_evaluations: usize,
+    ) -> PyResult<Estimate<'py>> {
+        mean::estimate(py, self, (points, weights), start, (tolerance, max_evaluations))
+    }
+}
+
+impl Manifold {
+    fn binary(
+        &self,
+        py: Python<'_>,
+        (a, a_size): (Input<'_>, usize),
+        base: Input<'_>,
+        mut out: Output<'_>,
+        width: usize,
+        kernel: impl Fn(&dyn manifold::Manifold, Rows, Rows, &mut [f64]) + Sync + Send,
+    ) -> PyResult<()> {
+        let (out, count) = output(&mut out, width)?;
+        let a = rows(&a, count, a_size)?;
+        let base = rows(&base, count, self.inner.point_size())?;
+        run(py, |interrupt| {
+            batch::binary(width, a, base, out, interrupt, |a, b, out| {
+                kernel(&*self.inner, a, b, out);
+            })
+        })
+    }
+}

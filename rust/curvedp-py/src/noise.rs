@@ -1,0 +1,156 @@
+//! `_core.Stream` and `_core.Noise`: randomness and isotropic noise.
+
+use std::sync::Mutex;
+
+use curvedp_core::noise::{self, IsotropicNoise, Profile, Radial, Space};
+use curvedp_core::rows::Rows;
+use numpy::PyReadonlyArray1;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::arrays::{Output, output, row};
+use crate::call::{run, to_python};
+use crate::manifold::Manifold;
+
+/// Random numbers of one release: ChaCha20 with a key from the operating system, or with a given key.
+#[pyclass(frozen, module = "curvedp._core")]
+pub struct Stream {
+    inner: Mutex<noise::Stream>,
+}
+
+#[pymethods]
+impl Stream {
+    /// A stream with a fresh key from the operating system.
+    #[staticmethod]
+    fn from_os() -> PyResult<Self> {
+        let stream = noise::Stream::from_os().map_err(|e| to_python(e.into()))?;
+        Ok(Self { inner: Mutex::new(stream) })
+    }
+
+    /// Sub-stream `stream_id` of a 32-byte key.
+    #[staticmethod]
+    fn from_key(key: [u8; 32], stream_id: u64) -> Self {
+        Self { inner: Mutex::new(noise::Stream::from_key(key, stream_id)) }
+    }
+}
+
+/// Isotropic noise on a homogeneous space.
+#[pyclass(frozen, module = "curvedp._core")]
+pub struct Noise {
+    inner: IsotropicNoise,
+}
+
+#[pymethods]
+impl Noise {
+    /// `space` is "flat", "sphere", "hyperbolic", "projective" (with dimension m = k - 2) or "spd".
+    #[new]
+    fn new(
+        space: &str,
+        size: usize,
+        parameter: f64,
+        profile: &str,
+        scale: f64,
+    ) -> PyResult<Self> {
+        let space = match space {
+            "flat" => Space::Radial(Radial::Flat { dim: size }),
+            "sphere" => Space::Radial(Radial::Sphere { dim: size, radius: parameter }),
+            "hyperbolic" => Space::Radial(Radial::Hyperbolic { dim: size, curvature: parameter }),
+            "projective" => Space::Radial(Radial::ComplexProjective { m: size }),
+            "spd" => Space::Spd { m: size },
+            other => return Err(PyValueError::new_err(format!("unknown space {other:?}"))),
+        };
+        let profile = match profile {
+            "laplace" => Profile::Laplace { scale },
+            "gaussian" => Profile::Gaussian { scale },
+            other => return Err(PyValueError::new_err(format!("unknown profile {other:?}"))),
+        };
+        let inner = IsotropicNoise::new(space, profile).map_err(|e| to_python(e.into()))?;
+        Ok(Self { inner })
+    }
+
+    #[getter]
+    fn dim(&self) -> usize {
+        self.inner.dim()
+    }
+
+    /// E t, t the distance from the centre.
+    #[getter]
+    fn expected_dist(&self) -> f64 {
+        self.inner.expected_dist()
+    }
+
+    /// sqrt(E t^2)
+    #[getter]
+    fn root_mean_square_dist(&self) -> f64 {
+        self.inner.root_mean_square_dist()
+    }
+
+    /// Expected fraction of proposals that the sampler accepts.
+    #[getter]
+    fn acceptance(&self) -> f64 {
+        self.inner.acceptance()
+    }
+
+    /// Rows of orthonormal tangent coordinates.
+    fn sample_coords(
+        &self,
+        py: Python<'_>,
+        stream: &Stream,
+        mut out: Output<'_>,
+    ) -> PyResult<()> {
+        let dim = self.inner.dim();
+        let (out, _) = output(&mut out, dim)?;
+        run(py, |interrupt| self.draw(stream, out, dim, interrupt))?
+    }
+
+    /// Points exp_center(noise), `center` on `manifold`, whose dimension is the noise's.
+    fn sample(
+        &self,
+        py: Python<'_>,
+        manifold: &Manifold,
+        center: PyReadonlyArray1<'_, f64>,
+        stream: &Stream,
+        mut out: Output<'_>,
+    ) -> PyResult<()> {
+        let (size, dim) = (manifold.inner.point_size(), self.inner.dim());
+        if manifold.inner.dim() != dim {
+            let have = manifold.inner.dim();
+            return Err(PyValueError::new_err(format!(
+                "noise of dimension {dim} does not fit a manifold of dimension {have}"
+            )));
+        }
+        let center = row(&center, size)?;
+        let (out, count) = output(&mut out, size)?;
+        let manifold = &*manifold.inner;
+        run(py, |interrupt| {
+            let mut coords = vec![0.0; count * dim];
+            let drawn = self.draw(stream, &mut coords, dim, interrupt)?;
+            manifold.exp_coords(Rows::new(&coords, dim), Rows::shared(center), out);
+            Ok(drawn)
+        })?
+    }
+}
+
+impl Noise {
+    fn draw(
+        &self,
+        stream: &Stream,
+        out: &mut [f64],
+        dim: usize,
+        interrupt: curvedp_core::parallel::Interrupt,
+    ) -> Result<PyResult<()>, curvedp_core::error::Error> {
+        const DRAWS_PER_LOOK: usize = 4096;
+        let Ok(mut stream) = stream.inner.lock() else {
+            return Ok(Err(PyRuntimeError::new_err("the stream is in an unknown state")));
+        };
+        for (look, part) in out.chunks_mut(DRAWS_PER_LOOK * dim).enumerate() {
+            if look > 0 && interrupt() {
+                return Err(curvedp_core::error::Error::Interrupted);
+            }
+            for row in part.chunks_exact_mut(dim) {
+                self.inner.sample_coords(&mut stream, row);
+            }
+        }
+        Ok(Ok(()))
+    }
+}

@@ -1,0 +1,49 @@
+"""Settings and fixtures that every test shares."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from manifold_list import CASES, SMALL, Case
+
+_COMMON = {"derandomize": True, "deadline": None, "database": None, "print_blob": True}
+settings.register_profile(
+    "ci", max_examples=10, suppress_health_check=[HealthCheck.too_slow], **_COMMON
+)
+settings.register_profile("local", max_examples=25, **_COMMON)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+_NO_DATA = "CURVEDP_DATA is not set"
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of the real data sets, named by the environment variable CURVEDP_DATA."""
+    folder = os.environ.get("CURVEDP_DATA")
+    if not folder:
+        pytest.skip(_NO_DATA)
+    path = Path(folder)
+    assert path.is_dir(), f"CURVEDP_DATA names no folder: {path}"
+    return path
+
+
+@pytest.fixture(scope="session", params=CASES, ids=repr)
+def case(request: pytest.FixtureRequest) -> Case:
+    """Every manifold of tests/manifold_list.py in turn."""
+    return request.param
+
+
+@pytest.fixture(scope="session", params=SMALL, ids=repr)
+def small_case(request: pytest.FixtureRequest) -> Case:
+    """One manifold of each kind, for expensive tests."""
+    return request.param
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = terminalreporter.stats.get("skipped", [])
+    count = sum(_NO_DATA in str(report.longrepr) for report in skipped)
+    if count:
+        terminalreporter.write_line(f"{count} tests on real data skipped: {_NO_DATA}")

@@ -1,0 +1,158 @@
+"""Every manifold that the batteries run over: add one here and it gets them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from reference import precise
+from reference.euclidean import Euclidean
+from reference.hyperboloid import Hyperboloid
+from reference.kendall import KendallPlanar
+from reference.spd_affine import SPDAffine
+from reference.spd_log_cholesky import SPDLogCholesky
+from reference.spd_log_euclidean import SPDLogEuclidean
+from reference.sphere import Sphere
+from reference.twin import Twin
+
+if TYPE_CHECKING:
+    import curvedp
+
+
+@dataclass(frozen=True)
+class Case:
+    """A manifold of the library beside its NumPy twin and its 60-digit twin."""
+
+    name: str
+    make: Callable[[], curvedp.Manifold]
+    twin: Twin
+    precise: Any
+    curvature_bounds: tuple[float, float]
+
+    @cached_property
+    def manifold(self) -> Any:
+        """The library's manifold, built when first asked for."""
+        return self.make()
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def _library() -> Any:
+    import curvedp
+
+    return curvedp
+
+
+def _euclidean(dim: int) -> Case:
+    return Case(
+        f"euclidean:{dim}",
+        lambda: _library().Euclidean(dim),
+        Euclidean(dim),
+        precise.PreciseEuclidean(),
+        (0.0, 0.0),
+    )
+
+
+def _sphere(dim: int, radius: float = 1.0) -> Case:
+    bound = 0.0 if dim == 1 else radius**-2
+    return Case(
+        f"sphere:{dim}" + ("" if radius == 1.0 else f":radius={radius:g}"),
+        lambda: _library().Sphere(dim, radius=radius),
+        Sphere(dim, radius),
+        precise.PreciseSphere(radius),
+        (bound, bound),
+    )
+
+
+def _hyperboloid(dim: int, curvature: float = -1.0) -> Case:
+    bound = 0.0 if dim == 1 else curvature
+    return Case(
+        f"hyperboloid:{dim}" + ("" if curvature == -1.0 else f":curvature={curvature:g}"),
+        lambda: _library().Hyperboloid(dim, curvature=curvature),
+        Hyperboloid(dim, curvature),
+        precise.PreciseHyperboloid(curvature),
+        (bound, bound),
+    )
+
+
+def _kendall(k: int) -> Case:
+    return Case(
+        f"kendall:{k}",
+        lambda: _library().KendallPlanar(k),
+        KendallPlanar(k),
+        precise.PreciseKendall(),
+        (4.0 if k == 3 else 1.0, 4.0),
+    )
+
+
+def _spd(m: int, metric: str = "affine-invariant") -> Case:
+    twin, exact = {
+        "affine-invariant": (SPDAffine, precise.PreciseSPDAffine),
+        "log-euclidean": (SPDLogEuclidean, precise.PreciseSPDLogEuclidean),
+        "log-cholesky": (SPDLogCholesky, precise.PreciseSPDLogCholesky),
+    }[metric]
+    flat = metric != "affine-invariant" or m == 1
+    return Case(
+        f"spd:{m}" + ("" if metric == "affine-invariant" else f":{metric}"),
+        lambda: _library().SPD(m, metric=metric),
+        twin(m),
+        exact(),
+        (0.0 if flat else -0.5, 0.0),
+    )
+
+
+CASES = [
+    _euclidean(1),
+    _euclidean(3),
+    _sphere(1),
+    _sphere(2),
+    _sphere(2, radius=3.0),
+    _sphere(9),
+    _sphere(99),
+    _hyperboloid(1),
+    _hyperboloid(2),
+    _hyperboloid(3, curvature=-0.25),
+    _hyperboloid(10),
+    _kendall(3),
+    _kendall(4),
+    _kendall(10),
+    _kendall(50),
+    _spd(1),
+    _spd(2),
+    _spd(3),
+    _spd(5),
+    _spd(11),
+    _spd(2, "log-euclidean"),
+    _spd(3, "log-euclidean"),
+    _spd(5, "log-euclidean"),
+    _spd(2, "log-cholesky"),
+    _spd(3, "log-cholesky"),
+    _spd(5, "log-cholesky"),
+]
+
+BY_NAME = {case.name: case for case in CASES}
+
+# One of each kind, for the expensive batteries.
+SMALL = [
+    BY_NAME[name]
+    for name in (
+        "euclidean:3",
+        "sphere:2",
+        "sphere:2:radius=3",
+        "hyperboloid:2",
+        "hyperboloid:3:curvature=-0.25",
+        "kendall:4",
+        "spd:2",
+        "spd:3",
+        "spd:3:log-euclidean",
+        "spd:3:log-cholesky",
+    )
+]
+
+
+def of(cases: list[Case], kind: str) -> list[Case]:
+    """Those whose name begins with `kind`."""
+    return [case for case in cases if case.name.startswith(kind)]

@@ -1,0 +1,1 @@
+"""Plain NumPy twins of the compiled kernels: one point at a time, slow, obviously right."""

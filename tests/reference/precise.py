@@ -1,0 +1,333 @@
+"""The textbook formulas in 60-digit arithmetic: where float64 cancels, these are the truth.
+
+Every function takes and returns object arrays of mpmath numbers; `lift` and `lower` convert. Inputs
+that rounding has moved off the manifold are first put back on it, because float64 determines a
+point of a sphere only up to its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[Any]
+DIGITS = 60
+
+
+def lift(array: Any) -> Numbers:
+    """Exact conversion of float64 entries to mpmath numbers."""
+    source = np.asarray(array)
+    return np.array([mp.mpf(float(x)) for x in source.ravel()], dtype=object).reshape(source.shape)
+
+
+def lower(array: Any) -> NDArray[np.float64]:
+    """Nearest float64 of every entry."""
+    return np.asarray(array, dtype=object).astype(np.float64)
+
+
+def dot(a: Numbers, b: Numbers) -> Any:
+    return sum((x * y for x, y in zip(a.ravel(), b.ravel(), strict=True)), mp.mpf(0))
+
+
+def length(a: Numbers) -> Any:
+    return mp.sqrt(dot(a, a))
+
+
+class PreciseEuclidean:
+    def exp(self, vector: Numbers, base: Numbers) -> Numbers:
+        return base + vector
+
+    def log(self, point: Numbers, base: Numbers) -> Numbers:
+        return point - base
+
+    def dist(self, a: Numbers, b: Numbers) -> Any:
+        return length(a - b)
+
+    def norm(self, vector: Numbers, base: Numbers) -> Any:
+        return length(vector)
+
+    def parallel_transport(self, vector: Numbers, base: Numbers, end: Numbers) -> Numbers:
+        return vector
+
+
+class PreciseSphere:
+    def __init__(self, radius: float = 1.0) -> None:
+        self.radius = mp.mpf(radius)
+
+    def on_manifold(self, point: Numbers) -> Numbers:
+        return point * (self.radius / length(point))
+
+    def to_tangent(self, vector: Numbers, base: Numbers) -> Numbers:
+        return vector - base * (dot(vector, base) / dot(base, base))
+
+    def norm(self, vector: Numbers, base: Numbers) -> Any:
+        return length(vector)
+
+    def exp(self, vector: Numbers, base: Numbers) -> Numbers:
+        angle = length(vector) / self.radius
+        if angle == 0:
+            return base
+        return base * mp.cos(angle) + vector * (mp.sin(angle) / angle)
+
+    def dist(self, a: Numbers, b: Numbers) -> Any:
+        a, b = self.on_manifold(a), self.on_manifold(b)
+        return 2 * self.radius * mp.atan2(length(a - b), length(a + b))
+
+    def log(self, point: Numbers, base: Numbers) -> Numbers:
+        base = self.on_manifold(base)
+        direction = self.to_tangent(point, base)
+        size = length(direction)
+        return direction * (self.dist(point, base) / size if size else 0)
+
+    def parallel_transport(self, vector: Numbers, base: Numbers, end: Numbers) -> Numbers:
+        base, end = self.on_manifold(base), self.on_manifold(end)
+        vector = self.to_tangent(vector, base)
+        share = dot(end, vector) / (self.radius**2 + dot(base, end))
+        return vector - (base + end) * share
+
+
+class PreciseHyperboloid:
+    def __init__(self, curvature: float = -1.0) -> None:
+        self.radius = 1 / mp.sqrt(-mp.mpf(curvature))
+
+    @staticmethod
+    def minkowski(a: Numbers, b: Numbers) -> Any:
+        return dot(a, b) - 2 * a[0] * b[0]
+
+    def on_manifold(self, point: Numbers) -> Numbers:
+        return point * (self.radius / mp.sqrt(-self.minkowski(point, point)))
+
+    def to_tangent(self, vector: Numbers, base: Numbers) -> Numbers:
+        return vector - base * (self.minkowski(vector, base) / self.minkowski(base, base))
+
+    def norm(self, vector: Numbers, base: Numbers) -> Any:
+        return mp.sqrt(self.minkowski(vector, vector))
+
+    def exp(self, vector: Numbers, base: Numbers) -> Numbers:
+        base = self.on_manifold(base)
+        vector = self.to_tangent(vector, base)
+        angle = self.norm(vector, base) / self.radius
+        if angle == 0:
+            return base
+        return base * mp.cosh(angle) + vector * (mp.sinh(angle) / angle)
+
+    def dist(self, a: Numbers, b: Numbers) -> Any:
+        a, b = self.on_manifold(a), self.on_manifold(b)
+        return self.radius * mp.acosh(max(mp.mpf(1), -self.minkowski(a, b) / self.radius**2))
+
+    def log(self, point: Numbers, base: Numbers) -> Numbers:
+        point, base = self.on_manifold(point), self.on_manifold(base)
+        direction = self.to_tangent(point, base)
+        size = mp.sqrt(abs(self.minkowski(direction, direction)))
+        return direction * (self.dist(point, base) / size if size else 0)
+
+    def parallel_transport(self, vector: Numbers, base: Numbers, end: Numbers) -> Numbers:
+        base, end = self.on_manifold(base), self.on_manifold(end)
+        vector = self.to_tangent(vector, base)
+        share = self.minkowski(end, vector) / (self.radius**2 - self.minkowski(base, end))
+        return vector + (base + end) * share
+
+
+class PreciseKendall:
+    """Complex vectors: `lift` gives (k, 2) arrays, which `complexify` reads as C^k."""
+
+    @staticmethod
+    def complexify(array: Numbers) -> Numbers:
+        return np.array([mp.mpc(x, y) for x, y in array], dtype=object)
+
+    @staticmethod
+    def realify(vector: Numbers) -> Numbers:
+        return np.array([[z.real, z.imag] for z in vector], dtype=object)
+
+    @staticmethod
+    def hermitian(a: Numbers, b: Numbers) -> Any:
+        """sum_j conj(a_j) b_j."""
+        return sum((mp.conj(x) * y for x, y in zip(a, b, strict=True)), mp.mpc(0))
+
+    def on_manifold(self, point: Numbers) -> Numbers:
+        z = self.complexify(point)
+        z = z - sum(z, mp.mpc(0)) / len(z)
+        return z / mp.sqrt(self.hermitian(z, z).real)
+
+    def horizontal(self, vector: Numbers, z: Numbers) -> Numbers:
+        w = vector - sum(vector, mp.mpc(0)) / len(vector)
+        return w - z * self.hermitian(z, w)
+
+    def phase(self, z: Numbers, w: Numbers) -> Any:
+        """The unit number u that makes <z, u w> positive."""
+        overlap = self.hermitian(z, w)
+        return mp.conj(overlap) / abs(overlap) if overlap else mp.mpc(1)
+
+    def norm(self, vector: Numbers, base: Numbers) -> Any:
+        return length(vector)
+
+    def exp(self, vector: Numbers, base: Numbers) -> Numbers:
+        angle = length(vector)
+        if angle == 0:
+            return base
+        return base * mp.cos(angle) + vector * (mp.sin(angle) / angle)
+
+    def dist(self, a: Numbers, b: Numbers) -> Any:
+        z, w = self.on_manifold(a), self.on_manifold(b)
+        return mp.acos(min(mp.mpf(1), abs(self.hermitian(z, w))))
+
+    def log(self, point: Numbers, base: Numbers) -> Numbers:
+        z, w = self.on_manifold(base), self.on_manifold(point)
+        direction = self.realify(self.horizontal(w * self.phase(z, w), z))
+        size = length(direction)
+        return direction * (self.dist(point, base) / size if size else 0)
+
+    def parallel_transport(self, vector: Numbers, base: Numbers, end: Numbers) -> Numbers:
+        z, w = self.on_manifold(base), self.on_manifold(end)
+        v = self.horizontal(self.complexify(vector), z)
+        turn = self.phase(z, w)
+        along = self.horizontal(w * turn, z)
+        size = length(self.realify(along))
+        if size:
+            along = along / size
+            angle = self.dist(base, end)
+            arrival = along * mp.cos(angle) - z * mp.sin(angle)
+            v = v + (arrival - along) * self.hermitian(along, v)
+        return self.realify(v * mp.conj(turn))
+
+
+def eigen(matrix: Numbers) -> tuple[Numbers, Numbers]:
+    """Eigenvalues and eigenvectors (columns) of a symmetric matrix."""
+    values, vectors = mp.eigsy(mp.matrix(matrix.tolist()))
+    return (
+        np.array([x for x in values], dtype=object),
+        np.array(vectors.tolist(), dtype=object).reshape(matrix.shape),
+    )
+
+
+def cholesky(matrix: Numbers) -> Numbers:
+    return np.array(mp.cholesky(mp.matrix(matrix.tolist())).tolist(), dtype=object)
+
+
+def inverse(matrix: Numbers) -> Numbers:
+    return np.array((mp.matrix(matrix.tolist()) ** -1).tolist(), dtype=object)
+
+
+def on_spectrum(function: Callable[[Any], Any], matrix: Numbers) -> Numbers:
+    values, q = eigen(matrix)
+    return (q * np.array([function(x) for x in values], dtype=object)) @ q.T
+
+
+class PreciseSPDAffine:
+    def whiten(self, matrix: Numbers, base: Numbers) -> Numbers:
+        back = inverse(cholesky(base))
+        half = back @ matrix @ back.T
+        return (half + half.T) / 2
+
+    def colour(self, matrix: Numbers, base: Numbers) -> Numbers:
+        low = cholesky(base)
+        return low @ matrix @ low.T
+
+    def log_eigenvalues(self, point: Numbers, base: Numbers) -> Numbers:
+        """Logarithms of the eigenvalues of base^-1 point, ascending."""
+        return np.array(sorted(mp.log(x) for x in eigen(self.whiten(point, base))[0]), dtype=object)
+
+    def norm(self, vector: Numbers, base: Numbers) -> Any:
+        return length(self.whiten(vector, base))
+
+    def exp(self, vector: Numbers, base: Numbers) -> Numbers:
+        return self.colour(on_spectrum(mp.exp, self.whiten(vector, base)), base)
+
+    def log(self, point: Numbers, base: Numbers) -> Numbers:
+        return self.colour(on_spectrum(mp.log, self.whiten(point, base)), base)
+
+    def dist(self, a: Numbers, b: Numbers) -> Any:
+        return length(self.log_eigenvalues(b, a))
+
+    def parallel_transport(self, vector: Numbers, base: Numbers, end: Numbers) -> Numbers:
+        root = on_spectrum(mp.sqrt, self.whiten(end, base))
+        return self.colour(root @ self.whiten(vector, base) @ root, base)
+
+
+class PreciseSPDLogEuclidean:
+    def chart(self, point: Numbers) -> Numbers:
+        return on_spectrum(mp.log, point)
+
+    @staticmethod
+    def quotients(values: Numbers) -> Numbers:
+        def quotient(a: Any, b: Any) -> Any:
+            return (mp.log(a) - mp.log(b)) / (a - b) if a != b else 1 / a
+
+        return np.array([[quotient(a, b) for b in values] for a in values], dtype=object)
+
+    def dchart(self, vector: Numbers, base: Numbers) -> Numbers:
+        values, q = eigen(base)
+        return q @ (self.quotients(values) * (q.T @ vector @ q)) @ q.T
+
+    def dunchart(self, coords: Numbers, base: Numbers) -> Numbers:
+        values, q = eigen(base)
+        return q @ ((q.T @ coords @ q) / self.quotients(values)) @ q.T
+
+    def unchart(self, coords: Numbers) -> Numbers:
+        return on_spectrum(mp.exp, coords)
+
+    def norm(self, vector: Numbers, base: Numbers) -> Any:
+        return length(self.dchart(vector, base))
+
+    def exp(self, vector: Numbers, base: Numbers) -> Numbers:
+        return self.unchart(self.chart(base) + self.dchart(vector, base))
+
+    def log(self, point: Numbers, base: Numbers) -> Numbers:
+        return self.dunchart(self.chart(point) - self.chart(base), base)
+
+    def dist(self, a: Numbers, b: Numbers) -> Any:
+        return length(self.chart(a) - self.chart(b))
+
+    def parallel_transport(self, vector: Numbers, base: Numbers, end: Numbers) -> Numbers:
+        return self.dunchart(self.dchart(vector, base), end)
+
+
+class PreciseSPDLogCholesky(PreciseSPDLogEuclidean):
+    """The same flat geometry in Lin's chart: strict lower part and log-diagonal of the factor."""
+
+    def chart(self, point: Numbers) -> Numbers:
+        low = cholesky(point)
+        for i in range(len(low)):
+            low[i, i] = mp.log(low[i, i])
+        return low
+
+    def unchart(self, coords: Numbers) -> Numbers:
+        low = coords.copy()
+        for i in range(len(low)):
+            low[i, i] = mp.exp(low[i, i])
+        return low @ low.T
+
+    def dchart(self, vector: Numbers, base: Numbers) -> Numbers:
+        low = cholesky(base)
+        back = inverse(low)
+        half = np.tril(back @ vector @ back.T)
+        half[np.diag_indices(len(low))] /= 2
+        out = low @ half
+        out[np.diag_indices(len(low))] /= np.diag(low)
+        return out
+
+    def dunchart(self, coords: Numbers, base: Numbers) -> Numbers:
+        low = cholesky(base)
+        step = coords.copy()
+        step[np.diag_indices(len(low))] *= np.diag(low)
+        return step @ low.T + low @ step.T
+
+
+def frechet_mean(
+    manifold: Any, points: Numbers, weights: Numbers, start: Numbers, digits: int, step: float = 1.0
+) -> Numbers:
+    """The minimiser of sum_i w_i rho(p, x_i)^2 / 2 by gradient descent, to `digits` digits."""
+    base, total = start, sum(weights, mp.mpf(0))
+    for _ in range(2000):
+        descent = sum(
+            (w * manifold.log(x, base) for w, x in zip(weights, points, strict=True)), 0 * base
+        )
+        descent = descent / total
+        if manifold.norm(descent, base) < mp.mpf(10) ** -digits:
+            return base
+        base = manifold.exp(mp.mpf(step) * descent, base)
+    raise ArithmeticError("the reference mean did not converge: choose a smaller step")

@@ -1,0 +1,70 @@
+"""What every twin offers; see the file of each manifold for the formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+PointMap = Callable[[Array], Array]
+
+
+class Twin:
+    """A manifold for one point and one tangent vector at a time (arrays of `point_shape`)."""
+
+    dim: int
+    point_shape: tuple[int, ...]
+    injectivity_radius: float = np.inf
+
+    def exp(self, vector: Array, base: Array) -> Array:
+        raise NotImplementedError
+
+    def log(self, point: Array, base: Array) -> Array:
+        raise NotImplementedError
+
+    def dist(self, a: Array, b: Array) -> float:
+        raise NotImplementedError
+
+    def inner(self, a: Array, b: Array, base: Array) -> float:
+        raise NotImplementedError
+
+    def parallel_transport(self, vector: Array, base: Array, end: Array) -> Array:
+        """Along the minimising geodesic from `base` to `end`."""
+        raise NotImplementedError
+
+    def to_tangent(self, vector: Array, base: Array) -> Array:
+        raise NotImplementedError
+
+    def random_point(self, rng: np.random.Generator, spread: float = 1.0) -> Array:
+        raise NotImplementedError
+
+    def random_isometry(self, rng: np.random.Generator) -> tuple[PointMap, PointMap]:
+        """An isometry of the manifold and its inverse, as maps of points."""
+        raise NotImplementedError
+
+    def norm(self, vector: Array, base: Array) -> float:
+        size = float(np.max(np.abs(vector), initial=0.0))
+        if size == 0.0:
+            return 0.0
+        scaled = vector / size
+        return size * float(np.sqrt(max(self.inner(scaled, scaled, base), 0.0)))
+
+    def random_unit_vector(self, rng: np.random.Generator, base: Array) -> Array:
+        """A tangent vector of norm 1 (its law is not uniform)."""
+        vector = self.to_tangent(rng.standard_normal(self.point_shape), base)
+        return vector / self.norm(vector, base)
+
+    def random_points(self, rng: np.random.Generator, n: int, spread: float = 1.0) -> Array:
+        return np.array([self.random_point(rng, spread) for _ in range(n)])
+
+    def each(self, method: str, *batches: Array) -> Array:
+        """`method` applied to the rows of `batches`, one after the other."""
+        return np.array([getattr(self, method)(*rows) for rows in zip(*batches, strict=True)])
+
+
+def random_orthogonal(rng: np.random.Generator, size: int) -> Array:
+    """A Haar-distributed orthogonal matrix."""
+    q, r = np.linalg.qr(rng.standard_normal((size, size)))
+    return np.asarray(q * np.sign(np.diag(r)))

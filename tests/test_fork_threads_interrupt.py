@@ -1,0 +1,197 @@
+"""Forked children, many threads at once, and Ctrl-C."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import curvedp as cdp
+
+POSIX = pytest.mark.skipif(os.name != "posix", reason="fork and SIGINT are POSIX")
+GENEROUS = 60
+
+
+def records(n, seed=0):
+    """SPD(3) matrices about the identity."""
+    square = np.random.default_rng(seed).standard_normal((n, 3, 3)) * 0.2
+    return np.eye(3) + square @ np.swapaxes(square, 1, 2)
+
+
+def spd_ball():
+    return cdp.Ball(cdp.SPD(3), center=np.eye(3), radius=1.5)
+
+
+def release_value(_=None):
+    """One private mean, as nested lists."""
+    release = cdp.frechet_mean(records(2_000), spd_ball(), cdp.PureDP(1.0))
+    return release.value.tolist()
+
+
+# ------------------------------------------------------------------ fork
+
+
+def _child(queue):
+    big = records(20_000)
+    distances = cdp.SPD(3).dist(big, np.eye(3))
+    queue.put((release_value(), float(distances.sum())))
+
+
+@POSIX
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_forked_children_do_not_hang_and_draw_different_noise():
+    """The parent has used its thread pool and drawn noise before it forks."""
+    cdp.set_num_threads(2)
+    parent = release_value()
+    expected = float(cdp.SPD(3).dist(records(20_000), np.eye(3)).sum())
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    children = [context.Process(target=_child, args=(queue,)) for _ in range(4)]
+    for child in children:
+        child.start()
+    results = [queue.get(timeout=GENEROUS) for _ in children]
+    for child in children:
+        child.join(timeout=GENEROUS)
+        assert child.exitcode == 0
+    values = [parent, release_value(), *(value for value, _ in results)]
+    assert len({str(value) for value in values}) == len(values)
+    assert {total for _, total in results} == {expected}
+
+
+# ------------------------------------------------------------------ threads
+
+
+@pytest.fixture(autouse=True)
+def _two_threads_afterwards():
+    yield
+    cdp.set_num_threads(2)
+
+
+def test_many_threads_at_once_give_valid_and_different_releases():
+    with ThreadPoolExecutor(8) as pool:
+        values = list(pool.map(release_value, range(32)))
+    assert np.all(cdp.SPD(3).belongs(np.array(values)))
+    assert len({str(value) for value in values}) == 32
+
+
+def test_many_threads_at_once_compute_what_one_does():
+    points = records(5_000)
+    manifold = cdp.SPD(3)
+    alone = manifold.log(points, np.eye(3))
+    with ThreadPoolExecutor(8) as pool:
+        together = pool.map(lambda _: manifold.log(points, np.eye(3)), range(16))
+        assert all(np.array_equal(alone, result) for result in together)
+
+
+def _everything(spec, n):
+    """Results of every batch operation and of the mean, as bytes."""
+    manifold = cdp.as_manifold(spec)
+    generator = np.random.default_rng(5)
+    x = manifold.random_point(n, rng=generator)
+    y = manifold.random_point(n, rng=generator)
+    ball = cdp.Ball(manifold, center=x[0], radius=0.5)
+    inside = ball.project(x)
+    tangent = manifold.log(y, x)
+    results = (
+        tangent,
+        manifold.exp(tangent, x),
+        manifold.dist(x, y),
+        manifold.pairwise_dist(x[:300]),
+        manifold.parallel_transport(tangent, x, end_point=y),
+        manifold.inner(tangent, tangent, x),
+        inside,
+        cdp.nonprivate.frechet_mean(inside, manifold).value,
+    )
+    return [np.asarray(result).tobytes() for result in results]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "sphere:2",
+        "sphere:99",
+        "hyperboloid:4",
+        "kendall:10",
+        "spd:3",
+        "spd:7",
+        "spd:3:log-euclidean",
+        "spd:3:log-cholesky",
+        "euclidean:5",
+    ],
+)
+def test_results_do_not_depend_on_the_number_of_threads(spec):
+    cdp.set_num_threads(1)
+    one = _everything(spec, 20_000)
+    for threads in (2, 3, 7):
+        cdp.set_num_threads(threads)
+        assert _everything(spec, 20_000) == one
+
+
+@pytest.mark.parametrize("threads", [-1, 1.5, "two"])
+def test_impossible_numbers_of_threads_are_refused(threads):
+    with pytest.raises((ValueError, TypeError, OverflowError)):
+        cdp.set_num_threads(threads)
+
+
+# ------------------------------------------------------------------ Ctrl-C
+
+LONG_MEAN = textwrap.dedent(
+    """
+    import signal, sys
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    import numpy as np
+    import curvedp as cdp
+    cdp.set_num_threads(1)
+    generator = np.random.default_rng(0)
+    square = generator.standard_normal((400, 16, 16))
+    matrices = square @ np.swapaxes(square, 1, 2) / 16 + 1e-3 * np.eye(16)
+    matrices = np.tile(matrices, (250, 1, 1))
+    print("begin", flush=True)
+    try:
+        CALL
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+        sys.exit(7)
+    print("finished", flush=True)
+    """
+)
+CALLS = {
+    "mean": "cdp.nonprivate.frechet_mean(matrices, cdp.SPD(16))",
+    "release": (
+        "cdp.frechet_mean(matrices, cdp.Ball(cdp.SPD(16), center=np.eye(16), radius=8.0), "
+        "cdp.PureDP(1000.0))"
+    ),
+    "pairwise": "cdp.SPD(16).pairwise_dist(matrices[:6000])",
+}
+
+
+@POSIX
+@pytest.mark.parametrize("call", list(CALLS))
+def test_ctrl_c_is_answered_within_two_seconds(call):
+    child = subprocess.Popen(
+        [sys.executable, "-c", LONG_MEAN.replace("CALL", CALLS[call])],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "begin\n"
+        time.sleep(0.7)
+        start = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        output, _ = child.communicate(timeout=GENEROUS)
+        waited = time.monotonic() - start
+    finally:
+        child.kill()
+        child.wait()
+    assert output == "interrupted\n"
+    assert child.returncode == 7
+    assert waited < 2.0

@@ -1,0 +1,83 @@
+"""What the documentation shows runs, links to files that exist, and names what exists."""
+
+import contextlib
+import io
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import curvedp
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+
+
+def name(page):
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=name)
+def test_python_blocks_run_in_order(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace = {}
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        for block in blocks(page, "python"):
+            exec(compile(block, name(page), "exec"), namespace)
+    assert printed.getvalue().strip()
+
+
+def test_readme_releases_a_mean_under_the_guarantee_it_asks_for():
+    namespace = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        for block in blocks(ROOT / "README.md", "python"):
+            exec(block, namespace)
+    release = namespace["release"]
+    assert release.guarantee == curvedp.PureDP(1.0)
+    assert release.n == 584
+    assert np.linalg.eigvalsh(release.value).min() > 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_relative_links_lead_to_files(page):
+    text = page.read_text(encoding="utf-8")
+    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text)
+    broken = [
+        target
+        for target in targets
+        if "://" not in target and not (page.parent / target).resolve().exists()
+    ]
+    assert not broken
+
+
+def test_readme_names_all_mechanisms_and_guarantees_that_exist():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for guarantee in ("PureDP", "ApproxDP", "ZCDP", "GDP", "Unproved"):
+        assert f"`{guarantee}(" in text
+        assert hasattr(curvedp, guarantee)
+    for mechanism in curvedp.mechanisms.__all__:
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", mechanism).lower()
+        assert words.replace("exponential wrapped", "exponential-wrapped") in text.lower()
+
+
+def test_commands_in_the_readme_parse(tmp_path, monkeypatch):
+    click_testing = pytest.importorskip("click.testing")
+    from curvedp.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+    identity = ",".join(map(str, np.eye(3).ravel()))
+    Path("tensors.csv").write_text("a,b,c,d,e,f,g,h,i\n" + f"{identity}\n" * 500)
+    lines = "\n".join(blocks(ROOT / "README.md", "sh")).splitlines()
+    commands = [line for line in lines if line.startswith("curvedp ")]
+    assert len(commands) == 3
+    for command in commands:
+        arguments = shlex.split(command, comments=True)[1:]
+        result = click_testing.CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, f"{command}\n{result.output}"
+    assert curvedp.Release.from_json(Path("mean.json").read_text()).n == 500
