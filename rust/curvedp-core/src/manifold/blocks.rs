@@ -1,7 +1,8 @@
 //! Drivers that run a kernel over a batch, block by block, compiled for the best instruction set.
 
 use super::Manifold;
-use super::lanes::{Any, BLOCK, Block, LANES, Three, Width, row_sums, tree_sum};
+use super::entries::{LANES, row_sums, tree_sum};
+use super::lanes::{Any, BLOCK, Block, Three, Width};
 use crate::rows::Rows;
 use crate::simd::vectorize;
 
@@ -12,9 +13,9 @@ pub(super) trait Kernel {
 }
 
 /// Runs a kernel on rows of `width` entries; `out` has rows of `out_width` entries.
-pub(super) fn run(kernel: &impl Kernel, width: usize, out_width: usize, out: &mut [f64]) {
+pub(super) fn run(kernel: impl Kernel, width: usize, out_width: usize, out: &mut [f64]) {
     #[inline(always)]
-    fn all<W: Width>(kernel: &impl Kernel, width: W, out_width: usize, out: &mut [f64]) {
+    fn all<W: Width>(kernel: impl Kernel, width: W, out_width: usize, out: &mut [f64]) {
         let count = out.len() / out_width;
         let full = width.rows();
         for first in (0..count).step_by(full) {
@@ -29,7 +30,7 @@ pub(super) fn run(kernel: &impl Kernel, width: usize, out_width: usize, out: &mu
     }
     vectorize(
         #[inline(always)]
-        || match width {
+        move || match width {
             3 => all(kernel, Three, out_width, out),
             _ => all(kernel, Any(width), out_width, out),
         },
@@ -58,9 +59,9 @@ pub(super) trait SumKernel {
 
 /// Sum of the vectors of `count` rows of `width` entries, sum of squared distances, and sum of
 /// curvatures. Blocks are summed with compensation, so the error does not grow with `count`.
-pub(super) fn run_sum(kernel: &impl SumKernel, width: usize, count: usize) -> (Vec<f64>, f64, f64) {
+pub(super) fn run_sum(kernel: impl SumKernel, width: usize, count: usize) -> (Vec<f64>, f64, f64) {
     #[inline(always)]
-    fn all<W: Width>(kernel: &impl SumKernel, width: W, count: usize) -> (Vec<f64>, f64, f64) {
+    fn all<W: Width>(kernel: impl SumKernel, width: W, count: usize) -> (Vec<f64>, f64, f64) {
         let length = width.accumulator_len();
         let mut block = vec![0.0; length];
         let (mut sum, mut lost) = (vec![0.0; length], vec![0.0; length]);
@@ -85,7 +86,7 @@ pub(super) fn run_sum(kernel: &impl SumKernel, width: usize, count: usize) -> (V
     }
     vectorize(
         #[inline(always)]
-        || match width {
+        move || match width {
             3 => all(kernel, Three, count),
             _ => all(kernel, Any(width), count),
         },

@@ -3,8 +3,13 @@
 //!
 //! Distances come from the chord: |y - x|^2 = 4 R^2 sinh(angle/2)^2 in the Minkowski norm.
 
+mod coords;
+
+use coords::{Coords, FromCoords};
+
 use super::blocks::{Kernel, SumKernel, Terms, add_coords, norm, run, run_sum, weights_of};
-use super::lanes::{BLOCK, Block, Width, first_entries, padded, row_add, row_map, row_sums};
+use super::entries::{row_add, row_map, row_sums};
+use super::lanes::{BLOCK, Block, Width, first_entries, padded};
 use super::{LogSums, Manifold};
 use crate::elementary::{asinh_nonneg, cosh, sinhc};
 use crate::rows::Rows;
@@ -270,44 +275,6 @@ impl Kernel for Transport<'_> {
     }
 }
 
-/// Space part of the image under the boost that takes the base point to (R, 0).
-struct Coords<'a> {
-    space: Hyperboloid,
-    tangent: Rows<'a>,
-    base: Rows<'a>,
-}
-
-impl Kernel for Coords<'_> {
-    #[inline(always)]
-    fn block<W: Width>(&self, _: W, first: usize, rows: usize, out: &mut [f64]) {
-        for (l, out) in out.chunks_exact_mut(self.space.dim).enumerate().take(rows) {
-            let (x, v) = (self.base.row(first + l), self.tangent.row(first + l));
-            let share = v[0] / (self.space.radius + x[0]);
-            row_map([&x[1..], &v[1..]], |[x, v]| v - share * x, out);
-        }
-    }
-}
-
-struct FromCoords<'a> {
-    space: Hyperboloid,
-    coords: Rows<'a>,
-    base: Rows<'a>,
-}
-
-impl Kernel for FromCoords<'_> {
-    #[inline(always)]
-    fn block<W: Width>(&self, _: W, first: usize, rows: usize, out: &mut [f64]) {
-        let Hyperboloid { dim, radius, .. } = self.space;
-        for (l, out) in out.chunks_exact_mut(dim + 1).enumerate().take(rows) {
-            let (x, c) = (self.base.row(first + l), self.coords.row(first + l));
-            let [along] = row_sums(dim, [&x[1..], c], |[x, c]| [x * c]);
-            out[0] = along / radius;
-            let share = out[0] / (radius + x[0]);
-            row_map([&x[1..], c], |[x, c]| c + share * x, &mut out[1..]);
-        }
-    }
-}
-
 impl Manifold for Hyperboloid {
     fn point_size(&self) -> usize {
         self.dim + 1
@@ -341,36 +308,36 @@ impl Manifold for Hyperboloid {
 
     fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]) {
         let kernel = ToTangent { vector, base, radius: self.radius };
-        run(&kernel, self.dim + 1, self.dim + 1, out);
+        run(kernel, self.dim + 1, self.dim + 1, out);
     }
 
     fn exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
-        run(&Exp { tangent, base, radius: self.radius }, self.dim + 1, self.dim + 1, out);
+        run(Exp { tangent, base, radius: self.radius }, self.dim + 1, self.dim + 1, out);
     }
 
     fn log(&self, point: Rows, base: Rows, out: &mut [f64]) {
-        run(&Log { point, base, radius: self.radius }, self.dim + 1, self.dim + 1, out);
+        run(Log { point, base, radius: self.radius }, self.dim + 1, self.dim + 1, out);
     }
 
     fn dist(&self, a: Rows, b: Rows, out: &mut [f64]) {
-        run(&Dist { a, b, radius: self.radius }, self.dim + 1, 1, out);
+        run(Dist { a, b, radius: self.radius }, self.dim + 1, 1, out);
     }
 
     fn parallel_transport(&self, tangent: Rows, base: Rows, end: Rows, out: &mut [f64]) {
         let kernel = Transport { tangent, base, end, radius: self.radius };
-        run(&kernel, self.dim + 1, self.dim + 1, out);
+        run(kernel, self.dim + 1, self.dim + 1, out);
     }
 
     fn inner(&self, a: Rows, b: Rows, _: Rows, out: &mut [f64]) {
-        run(&Inner { a, b }, self.dim + 1, 1, out);
+        run(Inner { a, b }, self.dim + 1, 1, out);
     }
 
     fn coords(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
-        run(&Coords { space: *self, tangent, base }, self.dim + 1, self.dim, out);
+        run(Coords { space: *self, tangent, base }, self.dim + 1, self.dim, out);
     }
 
     fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
-        run(&FromCoords { space: *self, coords, base }, self.dim + 1, self.dim + 1, out);
+        run(FromCoords { space: *self, coords, base }, self.dim + 1, self.dim + 1, out);
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
@@ -408,7 +375,7 @@ impl Manifold for Hyperboloid {
     ) -> LogSums {
         let base = Rows::shared(base);
         let kernel = SumLog { space: *self, points, weights, base };
-        let (ambient, squared_dist, curvature) = run_sum(&kernel, self.dim + 1, count);
+        let (ambient, squared_dist, curvature) = run_sum(kernel, self.dim + 1, count);
         add_coords(self, &ambient, base, sum);
         LogSums { squared_dist, curvature }
     }

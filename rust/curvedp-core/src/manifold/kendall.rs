@@ -280,40 +280,40 @@ impl Manifold for KendallPlanar {
 
     fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]) {
         let width = self.point_size();
-        run(&ToTangent { vector, base, width }, width, width, out);
+        run(ToTangent { vector, base, width }, width, width, out);
     }
 
     fn exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
         let width = self.point_size();
-        run(&Exp { tangent, base, radius: 1.0 }, width, width, out);
+        run(Exp { tangent, base, radius: 1.0 }, width, width, out);
     }
 
     fn log(&self, point: Rows, base: Rows, out: &mut [f64]) {
         let width = self.point_size();
-        run(&Log { point, base, width }, width, width, out);
+        run(Log { point, base, width }, width, width, out);
     }
 
     fn dist(&self, a: Rows, b: Rows, out: &mut [f64]) {
         let width = self.point_size();
-        run(&Dist { a, b, width }, width, 1, out);
+        run(Dist { a, b, width }, width, 1, out);
     }
 
     fn parallel_transport(&self, tangent: Rows, base: Rows, end: Rows, out: &mut [f64]) {
         let width = self.point_size();
-        run(&Transport { tangent, base, end, width }, width, width, out);
+        run(Transport { tangent, base, end, width }, width, width, out);
     }
 
     fn inner(&self, a: Rows, b: Rows, _: Rows, out: &mut [f64]) {
-        run(&Dot { a, b }, self.point_size(), 1, out);
+        run(Dot { a, b }, self.point_size(), 1, out);
     }
 
     fn coords(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
-        run(&Coords { shapes: *self, tangent, base }, self.point_size(), self.dim(), out);
+        run(Coords { shapes: *self, tangent, base }, self.point_size(), self.dim(), out);
     }
 
     fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
         let width = self.point_size();
-        run(&FromCoords { shapes: *self, coords, base }, width, width, out);
+        run(FromCoords { shapes: *self, coords, base }, width, width, out);
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
@@ -330,7 +330,7 @@ impl Manifold for KendallPlanar {
     ) -> LogSums {
         let base = Rows::shared(base);
         let kernel = SumLog { shapes: *self, points, weights, base };
-        let (ambient, squared_dist, curvature) = run_sum(&kernel, self.point_size(), count);
+        let (ambient, squared_dist, curvature) = run_sum(kernel, self.point_size(), count);
         add_coords(self, &ambient, base, sum);
         LogSums { squared_dist, curvature }
     }
