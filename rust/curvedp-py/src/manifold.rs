@@ -74,6 +74,18 @@ impl Manifold {
         Ok(())
     }
 
+    /// Rounds points within `tolerance` of the manifold onto it, in place; `valid` tells which are.
+    fn snap(
+        &self,
+        mut points: Output<'_>,
+        tolerance: f64,
+        mut valid: PyReadwriteArray1<'_, bool>,
+    ) -> PyResult<()> {
+        let (points, _) = output(&mut points, self.inner.point_size())?;
+        self.inner.snap(points, tolerance, valid.as_slice_mut()?);
+        Ok(())
+    }
+
     fn to_tangent(
         &self,
         py: Python<'_>,

@@ -59,6 +59,14 @@ pub trait Manifold: Send + Sync {
     /// there is none, and then `point` is unspecified.
     fn project(&self, point: &mut [f64]) -> bool;
 
+    /// Rounds rows within `tolerance` of the manifold onto it; `valid` tells which rows are points now,
+    /// the others are unspecified. Row by row, total.
+    fn snap(&self, points: &mut [f64], tolerance: f64, valid: &mut [bool]) {
+        for (row, valid) in points.chunks_exact_mut(self.point_size()).zip(valid) {
+            *valid = self.belongs(row, tolerance) && self.project(row);
+        }
+    }
+
     /// The tangent part at `base` of an ambient vector.
     fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]);
 
