@@ -1,7 +1,8 @@
 //! Drivers that run a kernel over a batch, block by block, compiled for the best instruction set.
 
 use super::Manifold;
-use super::lanes::{Any, BLOCK, Block, LANES, Three, Width, tree_sum};
+use super::entries::{LANES, row_sums, tree_sum};
+use super::lanes::{Any, BLOCK, Block, Three, Width};
 use crate::rows::Rows;
 use crate::simd::vectorize;
 
@@ -12,9 +13,9 @@ pub(super) trait Kernel {
 }
 
 /// Runs a kernel on rows of `width` entries; `out` has rows of `out_width` entries.
-pub(super) fn run(kernel: &impl Kernel, width: usize, out_width: usize, out: &mut [f64]) {
+pub(super) fn run(kernel: impl Kernel, width: usize, out_width: usize, out: &mut [f64]) {
     #[inline(always)]
-    fn all<W: Width>(kernel: &impl Kernel, width: W, out_width: usize, out: &mut [f64]) {
+    fn all<W: Width>(kernel: impl Kernel, width: W, out_width: usize, out: &mut [f64]) {
         let count = out.len() / out_width;
         let full = width.rows();
         for first in (0..count).step_by(full) {
@@ -29,7 +30,7 @@ pub(super) fn run(kernel: &impl Kernel, width: usize, out_width: usize, out: &mu
     }
     vectorize(
         #[inline(always)]
-        || match width {
+        move || match width {
             3 => all(kernel, Three, out_width, out),
             _ => all(kernel, Any(width), out_width, out),
         },
@@ -58,9 +59,9 @@ pub(super) trait SumKernel {
 
 /// Sum of the vectors of `count` rows of `width` entries, sum of squared distances, and sum of
 /// curvatures. Blocks are summed with compensation, so the error does not grow with `count`.
-pub(super) fn run_sum(kernel: &impl SumKernel, width: usize, count: usize) -> (Vec<f64>, f64, f64) {
+pub(super) fn run_sum(kernel: impl SumKernel, width: usize, count: usize) -> (Vec<f64>, f64, f64) {
     #[inline(always)]
-    fn all<W: Width>(kernel: &impl SumKernel, width: W, count: usize) -> (Vec<f64>, f64, f64) {
+    fn all<W: Width>(kernel: impl SumKernel, width: W, count: usize) -> (Vec<f64>, f64, f64) {
         let length = width.accumulator_len();
         let mut block = vec![0.0; length];
         let (mut sum, mut lost) = (vec![0.0; length], vec![0.0; length]);
@@ -85,7 +86,7 @@ pub(super) fn run_sum(kernel: &impl SumKernel, width: usize, count: usize) -> (V
     }
     vectorize(
         #[inline(always)]
-        || match width {
+        move || match width {
             3 => all(kernel, Three, count),
             _ => all(kernel, Any(width), count),
         },
@@ -147,6 +148,10 @@ pub(super) fn add_coords(manifold: &impl Manifold, ambient: &[f64], base: Rows, 
 
 /// Euclidean length, safe from overflow and underflow; not finite if an entry is not.
 pub(super) fn norm(x: &[f64]) -> f64 {
+    let [square] = row_sums(x.len(), [x], |[x]| [x * x]);
+    if square > 1e-250 && square < 1e250 {
+        return square.sqrt();
+    }
     let largest = x.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
     if x.iter().any(|x| !x.is_finite()) {
         return f64::NAN;
@@ -155,4 +160,20 @@ pub(super) fn norm(x: &[f64]) -> f64 {
         return 0.0;
     }
     largest * x.iter().map(|x| (x / largest) * (x / largest)).sum::<f64>().sqrt()
+}
+
+/// Scales `x` to the given length; false if its own is zero or not finite.
+pub(super) fn scale_to(x: &mut [f64], length: f64) -> bool {
+    let own = norm(x);
+    if own > 1e-125 && own < 1e125 {
+        let scale = length / own;
+        x.iter_mut().for_each(|x| *x *= scale);
+        return true;
+    }
+    if !(own > 0.0 && own.is_finite()) {
+        return false;
+    }
+    let largest = x.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+    x.iter_mut().for_each(|x| *x /= largest);
+    scale_to(x, length)
 }

@@ -118,35 +118,51 @@ impl Manifold for Euclidean {
     }
 
     fn to_tangent(&self, vector: Rows, _: Rows, out: &mut [f64]) {
-        run(&Copy(vector), self.dim, self.dim, out);
+        run(Copy(vector), self.dim, self.dim, out);
     }
 
     fn exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
-        run(&Add { a: base, b: tangent, sign: 1.0 }, self.dim, self.dim, out);
+        run(Add { a: base, b: tangent, sign: 1.0 }, self.dim, self.dim, out);
     }
 
     fn log(&self, point: Rows, base: Rows, out: &mut [f64]) {
-        run(&Add { a: point, b: base, sign: -1.0 }, self.dim, self.dim, out);
+        run(Add { a: point, b: base, sign: -1.0 }, self.dim, self.dim, out);
     }
 
     fn dist(&self, a: Rows, b: Rows, out: &mut [f64]) {
-        run(&Dist { a, b }, self.dim, 1, out);
+        run(Dist { a, b }, self.dim, 1, out);
     }
 
     fn parallel_transport(&self, tangent: Rows, _: Rows, _: Rows, out: &mut [f64]) {
-        run(&Copy(tangent), self.dim, self.dim, out);
+        run(Copy(tangent), self.dim, self.dim, out);
     }
 
     fn inner(&self, a: Rows, b: Rows, _: Rows, out: &mut [f64]) {
-        run(&Dot { a, b }, self.dim, 1, out);
+        run(Dot { a, b }, self.dim, 1, out);
     }
 
     fn coords(&self, tangent: Rows, _: Rows, out: &mut [f64]) {
-        run(&Copy(tangent), self.dim, self.dim, out);
+        run(Copy(tangent), self.dim, self.dim, out);
     }
 
     fn from_coords(&self, coords: Rows, _: Rows, out: &mut [f64]) {
-        run(&Copy(coords), self.dim, self.dim, out);
+        run(Copy(coords), self.dim, self.dim, out);
+    }
+
+    fn centred(&self) -> Box<dyn Manifold> {
+        Box::new(*self)
+    }
+
+    fn origin(&self, _: &[f64]) -> Vec<f64> {
+        vec![0.0; self.dim]
+    }
+
+    fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        self.log(point, Rows::shared(center), out);
+    }
+
+    fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        self.exp(point, Rows::shared(center), out);
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
@@ -174,7 +190,7 @@ impl Manifold for Euclidean {
         sum: &mut [f64],
     ) -> LogSums {
         let kernel = SumLog { points, weights, base: Rows::shared(base) };
-        let (total, squared_dist, curvature) = run_sum(&kernel, self.dim, count);
+        let (total, squared_dist, curvature) = run_sum(kernel, self.dim, count);
         sum.iter_mut().zip(&total).for_each(|(sum, x)| *sum += x);
         LogSums { squared_dist, curvature }
     }

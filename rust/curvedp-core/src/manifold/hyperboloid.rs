@@ -3,8 +3,13 @@
 //!
 //! Distances come from the chord: |y - x|^2 = 4 R^2 sinh(angle/2)^2 in the Minkowski norm.
 
+mod coords;
+
+use coords::{Coords, FromCoords};
+
 use super::blocks::{Kernel, SumKernel, Terms, add_coords, norm, run, run_sum, weights_of};
-use super::lanes::{BLOCK, Block, Width, first_entries, padded, row_map, row_sums};
+use super::entries::{row_add, row_map, row_sums};
+use super::lanes::{BLOCK, Block, Width, first_entries, padded};
 use super::{LogSums, Manifold};
 use crate::elementary::{asinh_nonneg, cosh, sinhc};
 use crate::rows::Rows;
@@ -24,6 +29,22 @@ impl Hyperboloid {
         assert!(dim > 0, "the dimension of hyperbolic space must be positive");
         assert!(curvature < 0.0 && curvature.is_finite(), "the curvature must be negative");
         Self { dim, curvature, radius: (-1.0 / curvature).sqrt() }
+    }
+
+    /// Writes the boosted difference of `point` and `start`: by the boost that takes the origin to
+    /// `center` (`sign` 1) or its inverse (`sign` -1). Its time is that of a point with its space part.
+    fn boost(&self, point: &[f64], start: &[f64], center: &[f64], sign: f64, out: &mut [f64]) {
+        let difference = [&point[1..], &start[1..]];
+        let [along] =
+            row_sums(self.dim, [difference[0], difference[1], &center[1..]], |[y, x, c]| {
+                [(y - x) * c]
+            });
+        let delay = point[0] - start[0];
+        let moved = (center[0] * delay + sign * along) / self.radius;
+        let share = sign * (delay + moved) / (self.radius + center[0]);
+        let entry = |[y, x, c]: [f64; 3]| (y - x) + share * c;
+        row_map([difference[0], difference[1], &center[1..]], entry, &mut out[1..]);
+        out[0] = time(&out[1..], self.radius);
     }
 }
 
@@ -271,44 +292,6 @@ impl Kernel for Transport<'_> {
     }
 }
 
-/// Space part of the image under the boost that takes the base point to (R, 0).
-struct Coords<'a> {
-    space: Hyperboloid,
-    tangent: Rows<'a>,
-    base: Rows<'a>,
-}
-
-impl Kernel for Coords<'_> {
-    #[inline(always)]
-    fn block<W: Width>(&self, _: W, first: usize, rows: usize, out: &mut [f64]) {
-        for (l, out) in out.chunks_exact_mut(self.space.dim).enumerate().take(rows) {
-            let (x, v) = (self.base.row(first + l), self.tangent.row(first + l));
-            let share = v[0] / (self.space.radius + x[0]);
-            row_map([&x[1..], &v[1..]], |[x, v]| v - share * x, out);
-        }
-    }
-}
-
-struct FromCoords<'a> {
-    space: Hyperboloid,
-    coords: Rows<'a>,
-    base: Rows<'a>,
-}
-
-impl Kernel for FromCoords<'_> {
-    #[inline(always)]
-    fn block<W: Width>(&self, _: W, first: usize, rows: usize, out: &mut [f64]) {
-        let Hyperboloid { dim, radius, .. } = self.space;
-        for (l, out) in out.chunks_exact_mut(dim + 1).enumerate().take(rows) {
-            let (x, c) = (self.base.row(first + l), self.coords.row(first + l));
-            let [along] = row_sums(dim, [&x[1..], c], |[x, c]| [x * c]);
-            out[0] = along / radius;
-            let share = out[0] / (radius + x[0]);
-            row_map([&x[1..], c], |[x, c]| c + share * x, &mut out[1..]);
-        }
-    }
-}
-
 impl Manifold for Hyperboloid {
     fn point_size(&self) -> usize {
         self.dim + 1
@@ -342,36 +325,61 @@ impl Manifold for Hyperboloid {
 
     fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]) {
         let kernel = ToTangent { vector, base, radius: self.radius };
-        run(&kernel, self.dim + 1, self.dim + 1, out);
+        run(kernel, self.dim + 1, self.dim + 1, out);
     }
 
     fn exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
-        run(&Exp { tangent, base, radius: self.radius }, self.dim + 1, self.dim + 1, out);
+        run(Exp { tangent, base, radius: self.radius }, self.dim + 1, self.dim + 1, out);
     }
 
     fn log(&self, point: Rows, base: Rows, out: &mut [f64]) {
-        run(&Log { point, base, radius: self.radius }, self.dim + 1, self.dim + 1, out);
+        run(Log { point, base, radius: self.radius }, self.dim + 1, self.dim + 1, out);
     }
 
     fn dist(&self, a: Rows, b: Rows, out: &mut [f64]) {
-        run(&Dist { a, b, radius: self.radius }, self.dim + 1, 1, out);
+        run(Dist { a, b, radius: self.radius }, self.dim + 1, 1, out);
     }
 
     fn parallel_transport(&self, tangent: Rows, base: Rows, end: Rows, out: &mut [f64]) {
         let kernel = Transport { tangent, base, end, radius: self.radius };
-        run(&kernel, self.dim + 1, self.dim + 1, out);
+        run(kernel, self.dim + 1, self.dim + 1, out);
     }
 
     fn inner(&self, a: Rows, b: Rows, _: Rows, out: &mut [f64]) {
-        run(&Inner { a, b }, self.dim + 1, 1, out);
+        run(Inner { a, b }, self.dim + 1, 1, out);
     }
 
     fn coords(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
-        run(&Coords { space: *self, tangent, base }, self.dim + 1, self.dim, out);
+        run(Coords { space: *self, tangent, base }, self.dim + 1, self.dim, out);
     }
 
     fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
-        run(&FromCoords { space: *self, coords, base }, self.dim + 1, self.dim + 1, out);
+        run(FromCoords { space: *self, coords, base }, self.dim + 1, self.dim + 1, out);
+    }
+
+    fn centred(&self) -> Box<dyn Manifold> {
+        Box::new(*self)
+    }
+
+    fn origin(&self, _: &[f64]) -> Vec<f64> {
+        let mut origin = vec![0.0; self.dim + 1];
+        origin[0] = self.radius;
+        origin
+    }
+
+    fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        for (i, out) in out.chunks_exact_mut(self.dim + 1).enumerate() {
+            self.boost(point.row(i), center, center, -1.0, out);
+        }
+    }
+
+    fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        let origin = self.origin(center);
+        for (i, out) in out.chunks_exact_mut(self.dim + 1).enumerate() {
+            self.boost(point.row(i), &origin, center, 1.0, out);
+            row_add([&center[1..]], |[x]| x, &mut out[1..]);
+            out[0] = time(&out[1..], self.radius);
+        }
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
@@ -402,7 +410,7 @@ impl Manifold for Hyperboloid {
     ) -> LogSums {
         let base = Rows::shared(base);
         let kernel = SumLog { space: *self, points, weights, base };
-        let (ambient, squared_dist, curvature) = run_sum(&kernel, self.dim + 1, count);
+        let (ambient, squared_dist, curvature) = run_sum(kernel, self.dim + 1, count);
         add_coords(self, &ambient, base, sum);
         LogSums { squared_dist, curvature }
     }

@@ -14,7 +14,9 @@ use std::f64::consts::FRAC_PI_2;
 use coords::{Coords, FromCoords};
 
 use super::arc::COTANGENT_FLOOR;
-use super::blocks::{Kernel, SumKernel, Terms, add_coords, norm, run, run_sum, weights_of};
+use super::blocks::{
+    Kernel, SumKernel, Terms, add_coords, norm, run, run_sum, scale_to, weights_of,
+};
 use super::euclidean::Dot;
 use super::lanes::{BLOCK, Block, Width, padded};
 use super::pairs::{Pair, hermitian, minus, pair_add, pair_map, pair_sums, times};
@@ -266,57 +268,56 @@ impl Manifold for KendallPlanar {
 
     /// Centres and scales; false if the landmarks coincide up to rounding.
     fn project(&self, point: &mut [f64]) -> bool {
-        let size = norm(point);
-        if !(size > 0.0 && size.is_finite()) {
+        if !scale_to(point, 1.0) {
             return false;
         }
-        let largest = point.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-        point.iter_mut().for_each(|x| *x /= largest);
         for _ in 0..2 {
             let mean = mean(point);
             point.chunks_exact_mut(2).for_each(|x| [x[0], x[1]] = minus([x[0], x[1]], mean));
         }
-        let length = norm(point);
-        point.iter_mut().for_each(|x| *x /= length);
-        length > 8.0 * f64::EPSILON * (size / largest)
+        norm(point) > 8.0 * f64::EPSILON && scale_to(point, 1.0)
     }
 
     fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]) {
         let width = self.point_size();
-        run(&ToTangent { vector, base, width }, width, width, out);
+        run(ToTangent { vector, base, width }, width, width, out);
     }
 
     fn exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
         let width = self.point_size();
-        run(&Exp { tangent, base, radius: 1.0 }, width, width, out);
+        run(Exp { tangent, base, radius: 1.0 }, width, width, out);
     }
 
     fn log(&self, point: Rows, base: Rows, out: &mut [f64]) {
         let width = self.point_size();
-        run(&Log { point, base, width }, width, width, out);
+        run(Log { point, base, width }, width, width, out);
     }
 
     fn dist(&self, a: Rows, b: Rows, out: &mut [f64]) {
         let width = self.point_size();
-        run(&Dist { a, b, width }, width, 1, out);
+        run(Dist { a, b, width }, width, 1, out);
     }
 
     fn parallel_transport(&self, tangent: Rows, base: Rows, end: Rows, out: &mut [f64]) {
         let width = self.point_size();
-        run(&Transport { tangent, base, end, width }, width, width, out);
+        run(Transport { tangent, base, end, width }, width, width, out);
     }
 
     fn inner(&self, a: Rows, b: Rows, _: Rows, out: &mut [f64]) {
-        run(&Dot { a, b }, self.point_size(), 1, out);
+        run(Dot { a, b }, self.point_size(), 1, out);
     }
 
     fn coords(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
-        run(&Coords { shapes: *self, tangent, base }, self.point_size(), self.dim(), out);
+        run(Coords { shapes: *self, tangent, base }, self.point_size(), self.dim(), out);
     }
 
     fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
         let width = self.point_size();
-        run(&FromCoords { shapes: *self, coords, base }, width, width, out);
+        run(FromCoords { shapes: *self, coords, base }, width, width, out);
+    }
+
+    fn centred(&self) -> Box<dyn Manifold> {
+        Box::new(*self)
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
@@ -333,7 +334,7 @@ impl Manifold for KendallPlanar {
     ) -> LogSums {
         let base = Rows::shared(base);
         let kernel = SumLog { shapes: *self, points, weights, base };
-        let (ambient, squared_dist, curvature) = run_sum(&kernel, self.point_size(), count);
+        let (ambient, squared_dist, curvature) = run_sum(kernel, self.point_size(), count);
         add_coords(self, &ambient, base, sum);
         LogSums { squared_dist, curvature }
     }

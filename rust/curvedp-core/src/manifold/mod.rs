@@ -7,6 +7,7 @@
 
 mod arc;
 mod blocks;
+mod entries;
 mod euclidean;
 mod hyperboloid;
 mod kendall;

@@ -1,7 +1,7 @@
 //! Loops over the entries of complex rows (real and imaginary parts interleaved): the counterparts of
-//! [`row_sums`](super::lanes::row_sums), `row_map` and `row_add`. Rows have an even length.
+//! [`row_sums`](super::entries::row_sums), `row_map` and `row_add`. Rows have an even length.
 
-use super::lanes::{LANES, WIDE, last_chunk, tree_sum};
+use super::entries::{LANES, WIDE, last_chunk, tree_sum};
 
 /// A complex number.
 pub(super) type Pair = [f64; 2];

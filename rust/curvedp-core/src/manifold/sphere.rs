@@ -10,9 +10,10 @@ use std::f64::consts::PI;
 use log::{Log, SumLog};
 
 use super::arc::arc_over_chord;
-use super::blocks::{Kernel, add_coords, norm, run, run_sum};
+use super::blocks::{Kernel, add_coords, norm, run, run_sum, scale_to};
+use super::entries::{row_map, row_sums};
 use super::euclidean::Dot;
-use super::lanes::{BLOCK, Width, padded, row_map, row_sums};
+use super::lanes::{BLOCK, Width, padded};
 use super::{LogSums, Manifold};
 use crate::elementary::sin_cos;
 use crate::rows::Rows;
@@ -223,47 +224,44 @@ impl Manifold for Sphere {
     }
 
     fn project(&self, point: &mut [f64]) -> bool {
-        let length = norm(point);
-        if !(length > 0.0 && length.is_finite()) {
-            return false;
-        }
-        let largest = point.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-        let scale = self.radius / (length / largest);
-        point.iter_mut().for_each(|x| *x = *x / largest * scale);
-        true
+        scale_to(point, self.radius)
     }
 
     fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]) {
-        run(&ToTangent { vector, base }, self.dim + 1, self.dim + 1, out);
+        run(ToTangent { vector, base }, self.dim + 1, self.dim + 1, out);
     }
 
     fn exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
-        run(&Exp { tangent, base, radius: self.radius }, self.dim + 1, self.dim + 1, out);
+        run(Exp { tangent, base, radius: self.radius }, self.dim + 1, self.dim + 1, out);
     }
 
     fn log(&self, point: Rows, base: Rows, out: &mut [f64]) {
-        run(&Log { sphere: *self, point, base }, self.dim + 1, self.dim + 1, out);
+        run(Log { sphere: *self, point, base }, self.dim + 1, self.dim + 1, out);
     }
 
     fn dist(&self, a: Rows, b: Rows, out: &mut [f64]) {
-        run(&Dist { a, b, radius: self.radius }, self.dim + 1, 1, out);
+        run(Dist { a, b, radius: self.radius }, self.dim + 1, 1, out);
     }
 
     fn parallel_transport(&self, tangent: Rows, base: Rows, end: Rows, out: &mut [f64]) {
         let kernel = Transport { sphere: *self, tangent, base, end };
-        run(&kernel, self.dim + 1, self.dim + 1, out);
+        run(kernel, self.dim + 1, self.dim + 1, out);
     }
 
     fn inner(&self, a: Rows, b: Rows, _: Rows, out: &mut [f64]) {
-        run(&Dot { a, b }, self.dim + 1, 1, out);
+        run(Dot { a, b }, self.dim + 1, 1, out);
     }
 
     fn coords(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
-        run(&Coords { sphere: *self, tangent, base }, self.dim + 1, self.dim, out);
+        run(Coords { sphere: *self, tangent, base }, self.dim + 1, self.dim, out);
     }
 
     fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
-        run(&FromCoords { sphere: *self, coords, base }, self.dim + 1, self.dim + 1, out);
+        run(FromCoords { sphere: *self, coords, base }, self.dim + 1, self.dim + 1, out);
+    }
+
+    fn centred(&self) -> Box<dyn Manifold> {
+        Box::new(*self)
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
@@ -281,7 +279,7 @@ impl Manifold for Sphere {
         let antipodal_direction = &self.antipodal_direction(base);
         let base = Rows::shared(base);
         let kernel = SumLog { sphere: *self, points, weights, base, antipodal_direction };
-        let (ambient, squared_dist, curvature) = run_sum(&kernel, self.dim + 1, count);
+        let (ambient, squared_dist, curvature) = run_sum(kernel, self.dim + 1, count);
         add_coords(self, &ambient, base, sum);
         LogSums { squared_dist, curvature }
     }

@@ -97,7 +97,7 @@ impl<'a> Field<'a> {
         self.apply(self.manifold.dim(), |m, out| m.coords(row(v), row(base), out))
     }
 
-    fn from_coords(&self, c: &[f64], base: &[f64]) -> Vec<f64> {
+    fn vector_from(&self, c: &[f64], base: &[f64]) -> Vec<f64> {
         self.apply(base.len(), |m, out| m.from_coords(row(c), row(base), out))
     }
 

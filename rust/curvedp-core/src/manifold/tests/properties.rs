@@ -73,14 +73,38 @@ proptest! {
             let (ca, cb) = (field.coords(&a, &base), field.coords(&b, &base));
             let dot: f64 = ca.iter().zip(&cb).map(|(x, y)| x * y).sum();
             prop_assert!((dot - field.inner(&a, &b, &base)).abs() < slack, "{name}");
-            prop_assert!(distance(&field.from_coords(&ca, &base), &a) < slack, "{name}");
+            prop_assert!(distance(&field.vector_from(&ca, &base), &a) < slack, "{name}");
             let c = field.vector(manifold.dim());
-            let v = field.from_coords(&c, &base);
+            let v = field.vector_from(&c, &base);
             let tangent = field.apply(v.len(), |m, out| m.to_tangent(row(&v), row(&base), out));
             prop_assert!(distance(&tangent, &v) < slack, "{name}");
             prop_assert!(distance(&field.coords(&v, &base), &c) < slack, "{name}");
             let there = field.apply(base.len(), |m, out| m.exp_coords(row(&c), row(&base), out));
             prop_assert!(distance(&there, &field.exp(&v, &base)) == 0.0, "{name}");
+        }
+    }
+
+    #[test]
+    fn centring_is_an_isometry_that_moves_the_centre_to_the_origin(seed: u64) {
+        for (name, manifold) in manifolds() {
+            let mut field = Field::new(&*manifold, seed);
+            let (center, near) = (field.point(), field.point());
+            let tangent = field.tangent_of_length(&center, 1e-7);
+            let close = field.exp(&tangent, &center);
+            let centred = manifold.centred();
+            let moved = |x: &[f64]| field.apply(x.len(), |m, out| m.centre(row(x), &center, out));
+            let slack = slack(&*manifold, &center, &near);
+            let origin = manifold.origin(&center);
+            prop_assert!(distance(&moved(&center), &origin) < 1e-15 * size(&center), "{name}");
+            for point in [&near, &close] {
+                let image = moved(point);
+                prop_assert!(centred.belongs(&image, 1e-14), "{name}");
+                let mut dist = [0.0];
+                centred.dist(row(&image), row(&origin), &mut dist);
+                prop_assert!((dist[0] - field.dist(point, &center)).abs() < slack, "{name}");
+                let back = field.apply(manifold.point_size(), |m, out| m.uncentre(row(&image), &center, out));
+                prop_assert!(distance(&back, point) < slack, "{name}");
+            }
         }
     }
 
@@ -154,7 +178,7 @@ proptest! {
                 for sign in [-1.0, 1.0] {
                     let mut c = vec![0.0; dim];
                     c[j] = sign * step;
-                    let moved = field.exp(&field.from_coords(&c, &base), &base);
+                    let moved = field.exp(&field.vector_from(&c, &base), &base);
                     laplacian += (half_square(&moved) - half_square(&base)) / (step * step);
                 }
             }
