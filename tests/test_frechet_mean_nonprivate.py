@@ -76,28 +76,64 @@ def test_mean_agrees_with_the_twin(case: Case, seed: int) -> None:
 @pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-6, 1e-12])
 @pytest.mark.parametrize(
     "name",
-    ["euclidean:3", "sphere:2", "sphere:2:radius=3", "hyperboloid:2", "kendall:4", "spd:2"],
+    [
+        *("euclidean:3", "sphere:2", "sphere:2:radius=3", "hyperboloid:2", "kendall:4"),
+        *("spd:2", "spd:2:log-euclidean", "spd:2:log-cholesky"),
+    ],
 )
 def test_certificate_bounds_the_distance_to_the_exact_minimiser(name: str, tol: float) -> None:
     case = BY_NAME[name]
     for seed in range(3):
-        points = cloud(case, seed, 5)
+        points = cloud(case, seed, 5, radius=min(0.2 * case.twin.injectivity_radius, 1.0))
         weights = np.random.default_rng(seed).uniform(0.5, 1.5, 5)
         result = mean_of(points, case, weights, tol=tol)
-        with mp.workdps(40):
-            start = mean_of(points, case, weights).value
-            exact = precise_mean(
-                case.precise,
-                np.array([lift(point) for point in points]),
-                lift(weights),
-                lift(start),
-                digits=25,
-                step=0.7,
-            )
-            error = float(case.precise.dist(lift(result.value), exact))
-        assert error <= result.certified_distance
+        assert exact_error(case, points, weights, result.value) <= result.certified_distance
         if tol < 0.1:  # a useful bound, not infinity
             assert result.certified_distance <= max(10 * tol, 1e-10)
+
+
+def exact_error(case: Case, points: Array, weights: Array, value: Array) -> float:
+    """Distance from `value` to the minimiser, which is computed to 25 digits."""
+    with mp.workdps(45):
+        exact = precise_mean(
+            case.precise,
+            np.array([lift(point) for point in points]),
+            lift(weights),
+            lift(value),
+            digits=25,
+            step=0.7,
+        )
+        return float(case.precise.dist(lift(value), exact))
+
+
+@pytest.mark.parametrize("tol", [1e-6, 1e-12, 1e-300])
+@pytest.mark.parametrize("spread", [1e-6, 1e-2])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("euclidean:3", "sphere:2", "hyperboloid:2", "kendall:4"),
+        *("spd:2", "spd:2:log-euclidean", "spd:2:log-cholesky"),
+    ],
+)
+def test_certificate_counts_the_rounding_of_the_mean_itself(
+    name: str, spread: float, tol: float
+) -> None:
+    """A narrow cloud far from the origin: the float64 nearest the mean is not the mean."""
+    case = BY_NAME[name]
+    twin, rng = case.twin, np.random.default_rng(20)
+    center = {
+        "euclidean": lambda: 1e6 * rng.standard_normal(3),
+        "sphere": lambda: twin.random_point(rng),
+        "kendall": lambda: twin.random_point(rng),
+        "hyperboloid": lambda: twin.on_sheet(30.0 * rng.standard_normal(2)),  # type: ignore[attr-defined]
+        "spd": lambda: symmetric(np.array([[2e3, 1.0], [1.0, 1e-3]])),
+    }[name.partition(":")[0]]()
+    points = np.array(
+        [twin.exp(spread * twin.random_unit_vector(rng, center), center) for _ in range(5)]
+    )
+    weights = rng.uniform(0.5, 1.5, 5)
+    result = mean_of(points, case, weights, tol=tol)
+    assert exact_error(case, points, weights, result.value) <= result.certified_distance
 
 
 @pytest.mark.parametrize("name", ["sphere:2", "sphere:9", "kendall:10", "hyperboloid:10", "spd:3"])

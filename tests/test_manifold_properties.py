@@ -429,7 +429,7 @@ def test_the_manifold_knows_itself(case: Case) -> None:
     assert manifold.injectivity_radius == pytest.approx(twin.injectivity_radius)
     assert manifold.is_hadamard == np.isinf(twin.injectivity_radius)
     assert manifold.is_homogeneous
-    assert manifold.is_flat == (manifold.curvature_bounds == (0.0, 0.0))
+    assert manifold.is_flat == (manifold.is_hadamard and case.curvature_bounds == (0.0, 0.0))
     upper = max(case.curvature_bounds[1], 0.0)
     bound = min(twin.injectivity_radius, np.pi / np.sqrt(upper) if upper else np.inf)
     assert manifold.max_ball_radius == pytest.approx(0.5 * bound)

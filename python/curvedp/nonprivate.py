@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 from curvedp._validation import FloatArray, as_float_array, as_positive, as_records
 from curvedp.manifolds import SPD, KendallPlanar, Manifold, as_manifold
 
+#: Points may be off the manifold by this much, relative to their size, and are then rounded onto it.
+_POINT_TOLERANCE = 1e-5
 _MAX_EVALUATIONS = 10_000
 
 
@@ -71,12 +73,13 @@ def frechet_mean(
         For wrong shapes, points off the manifold or unusable weights.
     """
     space = as_manifold(manifold, np.shape(points)[1:])
-    data = as_records(points, space.point_shape, "points")
-    if not space.belongs(data).all():
+    data = np.array(as_records(points, space.point_shape, "points"))
+    rows = data.reshape(len(data), -1)
+    valid = np.empty(len(data), dtype=np.bool_)
+    space._core.snap(rows, _POINT_TOLERANCE, valid)
+    if not valid.all():
         raise ValueError(f"some points do not lie on {space.spec}")
-    data = space.project(data)
     w = None if weights is None else _weights(weights, len(data))
-    rows = np.ascontiguousarray(data.reshape(len(data), -1))
     start = np.ascontiguousarray(_start(space, data, w).reshape(-1))
     value, gradient, certified, variance, evaluations, converged = space._core.mean(
         rows, w, start, as_positive(tol, "tol"), _MAX_EVALUATIONS

@@ -10,7 +10,7 @@ from curvedp.mechanisms.exponential_wrapped_gaussian import ExponentialWrappedGa
 from curvedp.mechanisms.riemannian_gaussian import RiemannianGaussian
 from curvedp.mechanisms.riemannian_laplace import RiemannianLaplace
 from curvedp.mechanisms.tangent_gaussian import TangentGaussian
-from curvedp.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP, conversion
+from curvedp.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP
 
 #: Mechanisms by the word that selects them.
 MECHANISMS: dict[str, type[Mechanism]] = {
@@ -71,7 +71,7 @@ def native_guarantee(guarantee: Guarantee, mechanism: type[Mechanism]) -> PureDP
     if isinstance(guarantee, ZCDP):
         return GDP(math.nextafter(math.sqrt(2 * guarantee.rho), 0.0))
     if isinstance(guarantee, ApproxDP):
-        return GDP(conversion.gdp_mu(guarantee.epsilon, guarantee.delta))
+        return guarantee.sufficient_gdp()
     raise TypeError(
         f"{mechanism.name} noise gives Gaussian DP: ask for GDP, ZCDP or ApproxDP, or use the Riemannian "
         "Laplace mechanism for pure DP"

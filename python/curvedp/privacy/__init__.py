@@ -1,0 +1,32 @@
+"""Guarantees, their conversions and composition, releases, and the ledger that spends a budget."""
+
+from curvedp.privacy.accounting import compose_mixed, to_dp_event
+from curvedp.privacy.guarantees import (
+    GDP,
+    NEIGHBOURING,
+    ZCDP,
+    ApproxDP,
+    Guarantee,
+    PureDP,
+    Unproved,
+    compose,
+)
+from curvedp.privacy.ledger import Ledger, LedgerEntry
+from curvedp.privacy.release import ASSUMPTIONS, Release
+
+__all__ = [
+    "ASSUMPTIONS",
+    "GDP",
+    "NEIGHBOURING",
+    "ZCDP",
+    "ApproxDP",
+    "Guarantee",
+    "Ledger",
+    "LedgerEntry",
+    "PureDP",
+    "Release",
+    "Unproved",
+    "compose",
+    "compose_mixed",
+    "to_dp_event",
+]

@@ -195,8 +195,8 @@ class ZCDP(Guarantee):
         return self
 
     def to_gdp(self) -> GDP:
-        """Not implied: a rare event with a large loss is allowed by zCDP and by no mu-GDP."""
-        self._not_implied("GDP", "zCDP allows rare large losses that GDP does not; ask for GDP")
+        """Not implied: randomised response with odds e is 1/2-zCDP but only 1.232-GDP."""
+        self._not_implied("GDP", "rho-zCDP is not sqrt(2 rho)-GDP; ask the mechanism for GDP")
 
 
 @dataclass(frozen=True, repr=False)

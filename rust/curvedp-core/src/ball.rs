@@ -47,9 +47,14 @@ impl Ball<'_> {
     /// Copies records, rounding those within [`RECORD_TOLERANCE`] onto the manifold and replacing what
     /// is no point of it by the centre.
     fn repair(&self, records: Rows, out: &mut [f64]) {
-        for (i, row) in out.chunks_exact_mut(self.manifold.point_size()).enumerate() {
+        let size = self.manifold.point_size();
+        for (i, row) in out.chunks_exact_mut(size).enumerate() {
             row.copy_from_slice(records.row(i));
-            if !(self.manifold.belongs(row, RECORD_TOLERANCE) && self.manifold.project(row)) {
+        }
+        let mut valid = vec![false; out.len() / size];
+        self.manifold.snap(out, RECORD_TOLERANCE, &mut valid);
+        for (row, valid) in out.chunks_exact_mut(size).zip(valid) {
+            if !valid {
                 row.copy_from_slice(self.center);
             }
         }
@@ -131,12 +136,7 @@ impl Frame {
     }
 
     /// Records projected on the ball (see [`Ball::project`]) and moved into the frame.
-    pub fn enter(
-        &self,
-        records: Rows,
-        out: &mut [f64],
-        interrupt: Interrupt,
-    ) -> Result<(), Error> {
+    pub fn enter(&self, records: Rows, out: &mut [f64], interrupt: Interrupt) -> Result<(), Error> {
         let (size, width) = (self.manifold.point_size(), self.centred.point_size());
         for_rows(out, width, piece_rows(size), interrupt, |first, piece| {
             let count = piece.len() / width;

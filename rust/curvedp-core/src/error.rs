@@ -2,12 +2,17 @@
 
 use thiserror::Error;
 
+use crate::noise::NoiseError;
+
 /// Why a computation could not be done.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum Error {
     /// The caller's interrupt flag was raised.
     #[error("interrupted")]
     Interrupted,
+    /// A noise law that does not exist or cannot be drawn.
+    #[error(transparent)]
+    Noise(#[from] NoiseError),
     /// No such manifold.
     #[error("unknown manifold kind {0:?}")]
     UnknownManifold(String),

@@ -67,8 +67,9 @@ pub fn map<T: Send>(
     while start < count {
         let end = (start + PIECES_PER_LOOK).min(count);
         match &pool {
-            Some(pool) => results
-                .extend(pool.install(|| (start..end).into_par_iter().map(&task).collect::<Vec<_>>())),
+            Some(pool) => results.extend(
+                pool.install(|| (start..end).into_par_iter().map(&task).collect::<Vec<_>>()),
+            ),
             None => results.extend((start..end).map(&task)),
         }
         start = end;

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use curvedp_core::batch;
-use curvedp_core::manifold::{self, Manifold as _};
+use curvedp_core::manifold;
 use curvedp_core::rows::Rows;
-use numpy::PyReadwriteArray1;
+use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 
 use crate::arrays::{Input, Output, OutputVector, output, output_vector, rows};
 use crate::call::{run, to_python};
+use crate::mean::{self, Estimate};
 
 /// A manifold: `kind` names it, `size` and `parameter` fix it (see `curvedp_core::manifold::build`).
 #[pyclass(frozen, module = "curvedp._core")]
@@ -70,6 +71,18 @@ impl Manifold {
         for (row, found) in points.chunks_exact_mut(size).zip(found.as_slice_mut()?) {
             *found = self.inner.project(row);
         }
+        Ok(())
+    }
+
+    /// Rounds points within `tolerance` of the manifold onto it, in place; `valid` tells which are.
+    fn snap(
+        &self,
+        mut points: Output<'_>,
+        tolerance: f64,
+        mut valid: PyReadwriteArray1<'_, bool>,
+    ) -> PyResult<()> {
+        let (points, _) = output(&mut points, self.inner.point_size())?;
+        self.inner.snap(points, tolerance, valid.as_slice_mut()?);
         Ok(())
     }
 
@@ -217,6 +230,20 @@ impl Manifold {
                 self.inner.inner(a, b, p, out);
             })
         })
+    }
+
+    /// The Fréchet mean of points, without privacy.
+    #[pyo3(signature = (points, weights, start, tolerance, max_evaluations))]
+    fn mean<'py>(
+        &self,
+        py: Python<'py>,
+        points: Input<'py>,
+        weights: Option<PyReadonlyArray1<'py, f64>>,
+        start: PyReadonlyArray1<'py, f64>,
+        tolerance: f64,
+        max_evaluations: usize,
+    ) -> PyResult<Estimate<'py>> {
+        mean::estimate(py, self, (points, weights), start, (tolerance, max_evaluations))
     }
 }
 

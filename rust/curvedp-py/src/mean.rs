@@ -38,37 +38,30 @@ impl Plan {
     }
 }
 
-/// What [`Manifold::mean`] returns: point, gradient norm, certified distance, variance, evaluations,
-/// converged.
-type Estimate<'py> = (Bound<'py, PyArray1<f64>>, f64, f64, f64, usize, bool);
+/// Point, gradient norm, certified distance, variance, evaluations, converged.
+pub type Estimate<'py> = (Bound<'py, PyArray1<f64>>, f64, f64, f64, usize, bool);
 
-#[pymethods]
-impl Manifold {
-    /// The Fréchet mean of points, without privacy.
-    #[pyo3(signature = (points, weights, start, tolerance, max_evaluations))]
-    fn mean<'py>(
-        &self,
-        py: Python<'py>,
-        points: Input<'py>,
-        weights: Option<PyReadonlyArray1<'py, f64>>,
-        start: PyReadonlyArray1<'py, f64>,
-        tolerance: f64,
-        max_evaluations: usize,
-    ) -> PyResult<Estimate<'py>> {
-        let (count, size) = (points.shape()[0], self.inner.point_size());
-        if count == 0 {
-            return Err(PyValueError::new_err("the mean of no points does not exist"));
-        }
-        let points = rows(&points, count, size)?;
-        let weights = weights.as_ref().map(|w| row(w, count)).transpose()?;
-        let start = row(&start, size)?;
-        let manifold = &*self.inner;
-        let mean = run(py, |interrupt| {
-            let sample = mean::Sample { manifold, points, count, weights };
-            mean::unconstrained(&sample, start, tolerance, max_evaluations, interrupt)
-        })?;
-        let point = PyArray1::from_vec(py, mean.point);
-        let (gradient, dist) = (mean.gradient_norm, mean.certified_dist);
-        Ok((point, gradient, dist, mean.variance, mean.evaluations, mean.converged))
+/// The Fréchet mean of points, without privacy.
+pub fn estimate<'py>(
+    py: Python<'py>,
+    manifold: &Manifold,
+    (points, weights): (Input<'py>, Option<PyReadonlyArray1<'py, f64>>),
+    start: PyReadonlyArray1<'py, f64>,
+    (tolerance, max_evaluations): (f64, usize),
+) -> PyResult<Estimate<'py>> {
+    let manifold = &*manifold.inner;
+    let (count, size) = (points.shape()[0], manifold.point_size());
+    if count == 0 {
+        return Err(PyValueError::new_err("the mean of no points does not exist"));
     }
+    let points = rows(&points, count, size)?;
+    let weights = weights.as_ref().map(|w| row(w, count)).transpose()?;
+    let start = row(&start, size)?;
+    let mean = run(py, |interrupt| {
+        let sample = mean::Sample { manifold, points, count, weights };
+        mean::unconstrained(&sample, start, tolerance, max_evaluations, interrupt)
+    })?;
+    let point = PyArray1::from_vec(py, mean.point);
+    let (gradient, dist) = (mean.gradient_norm, mean.certified_dist);
+    Ok((point, gradient, dist, mean.variance, mean.evaluations, mean.converged))
 }

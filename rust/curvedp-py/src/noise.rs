@@ -44,13 +44,7 @@ pub struct Noise {
 impl Noise {
     /// `space` is "flat", "sphere", "hyperbolic", "projective" (with dimension m = k - 2) or "spd".
     #[new]
-    fn new(
-        space: &str,
-        size: usize,
-        parameter: f64,
-        profile: &str,
-        scale: f64,
-    ) -> PyResult<Self> {
+    fn new(space: &str, size: usize, parameter: f64, profile: &str, scale: f64) -> PyResult<Self> {
         let space = match space {
             "flat" => Space::Radial(Radial::Flat { dim: size }),
             "sphere" => Space::Radial(Radial::Sphere { dim: size, radius: parameter }),
@@ -92,12 +86,7 @@ impl Noise {
     }
 
     /// Rows of orthonormal tangent coordinates.
-    fn sample_coords(
-        &self,
-        py: Python<'_>,
-        stream: &Stream,
-        mut out: Output<'_>,
-    ) -> PyResult<()> {
+    fn sample_coords(&self, py: Python<'_>, stream: &Stream, mut out: Output<'_>) -> PyResult<()> {
         let dim = self.inner.dim();
         let (out, _) = output(&mut out, dim)?;
         run(py, |interrupt| self.draw(stream, out, dim, interrupt))?

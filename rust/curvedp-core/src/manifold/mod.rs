@@ -5,11 +5,17 @@
 //! the result is unspecified but finite time, and records are made points by
 //! [`crate::ball::Ball::project`] before any statistic sees them.
 
+mod arc;
+mod blocks;
 mod euclidean;
 mod hyperboloid;
 mod kendall;
+mod lanes;
+mod pairs;
 mod spd;
 mod sphere;
+#[cfg(test)]
+mod tests;
 
 pub use euclidean::Euclidean;
 pub use hyperboloid::Hyperboloid;
@@ -51,6 +57,14 @@ pub trait Manifold: Send + Sync {
     /// The closest point of the manifold (or its customary stand-in), written in place; false if
     /// there is none, and then `point` is unspecified.
     fn project(&self, point: &mut [f64]) -> bool;
+
+    /// Rounds rows within `tolerance` of the manifold onto it; `valid` tells which rows are points now,
+    /// the others are unspecified. Row by row, total.
+    fn snap(&self, points: &mut [f64], tolerance: f64, valid: &mut [bool]) {
+        for (row, valid) in points.chunks_exact_mut(self.point_size()).zip(valid) {
+            *valid = self.belongs(row, tolerance) && self.project(row);
+        }
+    }
 
     /// The tangent part at `base` of an ambient vector.
     fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]);

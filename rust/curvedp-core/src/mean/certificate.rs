@@ -53,7 +53,8 @@ pub fn rounding_error(manifold: &dyn Manifold, radius: f64, n: usize) -> f64 {
     let one_log = if upper > 0.0 || manifold.injectivity_radius().is_finite() {
         // the logarithm is as ill-conditioned as 1/sin near the cut locus, 2r away at most
         let inverse = std::f64::consts::PI / manifold.injectivity_radius();
-        let (s, angle) = if upper > 0.0 { (upper.sqrt(), upper.sqrt()) } else { (inverse, inverse) };
+        let (s, angle) =
+            if upper > 0.0 { (upper.sqrt(), upper.sqrt()) } else { (inverse, inverse) };
         let angle = 2.0 * radius * angle;
         8.0 * (entries + 4.0) * U * angle / (s * angle.sin())
     } else if lower < 0.0 {

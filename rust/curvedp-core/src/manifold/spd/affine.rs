@@ -4,7 +4,7 @@
 //! exp_P(V) = G exp(G^-1 V G^-T) G^T, log_P(Q) = G log(G^-1 Q G^-T) G^T,
 //! rho(P, Q) = |log lambda(P^-1 Q)|. Sectional curvatures lie in [-1/2, 0].
 
-use super::{for_size, is_spd, load_rows, project_spd, to_tangent};
+use super::{for_size, is_spd, load_rows, project_spd, snap, to_tangent};
 use crate::elementary::{exp, ln};
 use crate::linalg::jacobi::diagonalize;
 use crate::linalg::lanes::{
@@ -52,6 +52,10 @@ impl Manifold for SpdAffine {
 
     fn project(&self, point: &mut [f64]) -> bool {
         project_spd(self.m, point)
+    }
+
+    fn snap(&self, points: &mut [f64], tolerance: f64, valid: &mut [bool]) {
+        snap(self.m, points, tolerance, valid);
     }
 
     fn to_tangent(&self, vector: Rows, _base: Rows, out: &mut [f64]) {

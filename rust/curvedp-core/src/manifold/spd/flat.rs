@@ -15,6 +15,8 @@ pub trait FlatChart: Send + Sync {
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool;
     /// See [`Manifold::project`].
     fn project(&self, point: &mut [f64]) -> bool;
+    /// See [`Manifold::snap`].
+    fn snap(&self, points: &mut [f64], tolerance: f64, valid: &mut [bool]);
     /// See [`Manifold::to_tangent`].
     fn to_tangent(&self, vector: Rows, out: &mut [f64]);
     /// phi(point)
@@ -116,6 +118,10 @@ impl<C: FlatChart> Manifold for Flat<C> {
 
     fn project(&self, point: &mut [f64]) -> bool {
         self.0.project(point)
+    }
+
+    fn snap(&self, points: &mut [f64], tolerance: f64, valid: &mut [bool]) {
+        self.0.snap(points, tolerance, valid);
     }
 
     fn to_tangent(&self, vector: Rows, _base: Rows, out: &mut [f64]) {

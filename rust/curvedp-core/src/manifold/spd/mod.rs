@@ -55,24 +55,49 @@ fn load_rows<const L: usize>(
 
 /// Finite, symmetric up to `tolerance` times the largest entry, and positive definite.
 fn is_spd(m: usize, point: &[f64], tolerance: f64) -> bool {
-    if !point.iter().all(|x| x.is_finite()) {
-        return false;
-    }
-    let largest = point.iter().fold(0.0_f64, |acc, x| acc.max(x.abs()));
+    let mut valid = [is_symmetric(m, point, tolerance)];
+    require_definite::<1>(m, point, &mut valid);
+    valid[0]
+}
+
+fn is_symmetric(m: usize, a: &[f64], tolerance: f64) -> bool {
+    let (mut largest, mut asymmetry, mut finite) = (0.0_f64, 0.0_f64, 0.0);
     for i in 0..m {
-        for j in 0..i {
-            if (point[i * m + j] - point[j * m + i]).abs() > tolerance * largest {
-                return false;
+        for j in 0..m {
+            largest = largest.max(a[i * m + j].abs());
+            asymmetry = asymmetry.max((a[i * m + j] - a[j * m + i]).abs());
+            finite += 0.0 * a[i * m + j];
+        }
+    }
+    finite == 0.0 && asymmetry <= tolerance * largest
+}
+
+/// Clears `valid` for rows whose Cholesky factorisation meets a pivot that is not a positive normal
+/// number.
+#[inline(always)]
+fn require_definite<const L: usize>(m: usize, points: &[f64], valid: &mut [bool]) {
+    let mut g = vec![[0.0; L]; packed_len(m)];
+    let mut inverse = vec![[0.0; L]; m];
+    let smallest = f64::MIN_POSITIVE.sqrt();
+    for (rows, valid) in points.chunks(L * m * m).zip(valid.chunks_mut(L)) {
+        load(m, rows, &mut g);
+        cholesky(m, &mut g, &mut inverse);
+        for i in 0..m {
+            let pivot = &g[packed(m, i, i)];
+            for (l, valid) in valid.iter_mut().enumerate() {
+                *valid &= pivot[l] > smallest && pivot[l] < f64::INFINITY;
             }
         }
     }
-    let mut g = vec![[0.0; 1]; packed_len(m)];
-    let mut inverse = vec![[0.0; 1]; m];
-    load(m, point, &mut g);
-    cholesky(m, &mut g, &mut inverse);
-    let smallest_pivot = f64::MIN_POSITIVE.sqrt();
-    (0..m).all(|i| g[packed(m, i, i)][0] > smallest_pivot && inverse[i][0].is_finite())
-        && g.iter().all(|x| x[0].is_finite())
+}
+
+/// See [`super::Manifold::snap`].
+fn snap(m: usize, points: &mut [f64], tolerance: f64, valid: &mut [bool]) {
+    for (row, valid) in points.chunks_exact_mut(m * m).zip(valid.iter_mut()) {
+        *valid = is_symmetric(m, row, tolerance);
+        symmetrize(m, row);
+    }
+    for_size!(m, require_definite(points, valid));
 }
 
 /// Symmetric part with eigenvalues lifted to [`PROJECTION_FLOOR`] times the largest magnitude.

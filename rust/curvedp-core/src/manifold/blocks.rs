@@ -1,0 +1,158 @@
+//! Drivers that run a kernel over a batch, block by block, compiled for the best instruction set.
+
+use super::Manifold;
+use super::lanes::{Any, BLOCK, Block, LANES, Three, Width, tree_sum};
+use crate::rows::Rows;
+use crate::simd::vectorize;
+
+/// A map of rows to rows.
+pub(super) trait Kernel {
+    /// Writes the images of the rows `first..first + rows` to `out`.
+    fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]);
+}
+
+/// Runs a kernel on rows of `width` entries; `out` has rows of `out_width` entries.
+pub(super) fn run(kernel: &impl Kernel, width: usize, out_width: usize, out: &mut [f64]) {
+    #[inline(always)]
+    fn all<W: Width>(kernel: &impl Kernel, width: W, out_width: usize, out: &mut [f64]) {
+        let count = out.len() / out_width;
+        let full = width.rows();
+        for first in (0..count).step_by(full) {
+            let rows = full.min(count - first);
+            let out = &mut out[first * out_width..(first + rows) * out_width];
+            if rows == full {
+                kernel.block(width, first, full, out);
+            } else {
+                kernel.block(width, first, rows, out);
+            }
+        }
+    }
+    vectorize(
+        #[inline(always)]
+        || match width {
+            3 => all(kernel, Three, out_width, out),
+            _ => all(kernel, Any(width), out_width, out),
+        },
+    );
+}
+
+/// What a block adds to the sums of a [`SumKernel`], besides the ambient vectors.
+pub(super) struct Terms {
+    /// w rho^2 of each row.
+    pub squared_dist: Block,
+    /// w tr(Hess ½rho^2) / dim of each row.
+    pub curvature: Block,
+}
+
+/// A sum of ambient vectors over rows.
+pub(super) trait SumKernel {
+    /// Adds the vectors of the rows `first..first + rows` to `accumulator`.
+    fn block<W: Width>(
+        &self,
+        width: W,
+        first: usize,
+        rows: usize,
+        accumulator: &mut [f64],
+    ) -> Terms;
+}
+
+/// Sum of the vectors of `count` rows of `width` entries, sum of squared distances, and sum of
+/// curvatures. Blocks are summed with compensation, so the error does not grow with `count`.
+pub(super) fn run_sum(kernel: &impl SumKernel, width: usize, count: usize) -> (Vec<f64>, f64, f64) {
+    #[inline(always)]
+    fn all<W: Width>(kernel: &impl SumKernel, width: W, count: usize) -> (Vec<f64>, f64, f64) {
+        let length = width.accumulator_len();
+        let mut block = vec![0.0; length];
+        let (mut sum, mut lost) = (vec![0.0; length], vec![0.0; length]);
+        let (mut scalars, mut scalars_lost) = ([0.0; 2], [0.0; 2]);
+        let full = width.rows();
+        for first in (0..count).step_by(full) {
+            let rows = full.min(count - first);
+            block.fill(0.0);
+            let terms = if rows == full {
+                kernel.block(width, first, full, &mut block)
+            } else {
+                kernel.block(width, first, rows, &mut block)
+            };
+            add_compensated(&block, &mut sum, &mut lost);
+            let block_scalars =
+                [block_sum(&terms.squared_dist, rows), block_sum(&terms.curvature, rows)];
+            add_compensated(&block_scalars, &mut scalars, &mut scalars_lost);
+        }
+        add_all(&lost, &mut sum);
+        add_all(&scalars_lost, &mut scalars);
+        (width.collect(&sum), scalars[0], scalars[1])
+    }
+    vectorize(
+        #[inline(always)]
+        || match width {
+            3 => all(kernel, Three, count),
+            _ => all(kernel, Any(width), count),
+        },
+    )
+}
+
+/// Sum of the first `rows` numbers of a block.
+#[inline(always)]
+fn block_sum(block: &Block, rows: usize) -> f64 {
+    let mut lanes = [0.0; LANES];
+    for l in (0..BLOCK).step_by(LANES) {
+        for i in 0..LANES {
+            lanes[i] += if l + i < rows { block[l + i] } else { 0.0 };
+        }
+    }
+    tree_sum(&lanes)
+}
+
+/// Adds `terms` to `sum` and the rounding errors to `lost` (Knuth's two-sum).
+#[inline(always)]
+fn add_compensated(terms: &[f64], sum: &mut [f64], lost: &mut [f64]) {
+    for ((&term, sum), lost) in terms.iter().zip(sum).zip(lost) {
+        let total = *sum + term;
+        let part = total - *sum;
+        *lost += (*sum - (total - part)) + (term - part);
+        *sum = total;
+    }
+}
+
+#[inline(always)]
+fn add_all(terms: &[f64], sum: &mut [f64]) {
+    for (&term, sum) in terms.iter().zip(sum) {
+        *sum += term;
+    }
+}
+
+/// The weights of the rows `first..first + rows`, 1 if absent.
+#[inline(always)]
+pub(super) fn weights_of(weights: Option<&[f64]>, first: usize, rows: usize) -> Block {
+    let mut block = [1.0; BLOCK];
+    if let Some(weights) = weights {
+        block[..rows].copy_from_slice(&weights[first..first + rows]);
+    }
+    block
+}
+
+/// Adds the coordinates at `base` of the tangent part of `ambient` to `sum`. The projection runs
+/// twice: what the first leaves of a long normal part is rounding, and the second removes that.
+pub(super) fn add_coords(manifold: &impl Manifold, ambient: &[f64], base: Rows, sum: &mut [f64]) {
+    let size = manifold.point_size();
+    let mut once = vec![0.0; size];
+    let mut tangent = vec![0.0; size];
+    let mut coords = vec![0.0; manifold.dim()];
+    manifold.to_tangent(Rows::new(ambient, size), base, &mut once);
+    manifold.to_tangent(Rows::new(&once, size), base, &mut tangent);
+    manifold.coords(Rows::new(&tangent, size), base, &mut coords);
+    add_all(&coords, sum);
+}
+
+/// Euclidean length, safe from overflow and underflow; not finite if an entry is not.
+pub(super) fn norm(x: &[f64]) -> f64 {
+    let largest = x.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+    if x.iter().any(|x| !x.is_finite()) {
+        return f64::NAN;
+    }
+    if largest == 0.0 {
+        return 0.0;
+    }
+    largest * x.iter().map(|x| (x / largest) * (x / largest)).sum::<f64>().sqrt()
+}

@@ -1,0 +1,407 @@
+//! Hyperbolic space as the sheet t > 0 of <x, x> = -R^2 in Minkowski space, time first, with curvature
+//! -1/R^2.
+//!
+//! Distances come from the chord: |y - x|^2 = 4 R^2 sinh(angle/2)^2 in the Minkowski norm.
+
+use super::blocks::{Kernel, SumKernel, Terms, add_coords, norm, run, run_sum, weights_of};
+use super::lanes::{BLOCK, Block, Width, first_entries, padded, row_map, row_sums};
+use super::{LogSums, Manifold};
+use crate::elementary::{asinh_nonneg, cosh, sinhc};
+use crate::rows::Rows;
+
+/// Hyperbolic space of dimension `dim` and sectional curvature `curvature` < 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hyperboloid {
+    dim: usize,
+    curvature: f64,
+    radius: f64,
+}
+
+impl Hyperboloid {
+    /// # Panics
+    /// If `dim` is 0 or `curvature` is not negative and finite.
+    pub fn new(dim: usize, curvature: f64) -> Self {
+        assert!(dim > 0, "the dimension of hyperbolic space must be positive");
+        assert!(curvature < 0.0 && curvature.is_finite(), "the curvature must be negative");
+        Self { dim, curvature, radius: (-1.0 / curvature).sqrt() }
+    }
+}
+
+/// Squared Minkowski chord of the points, at least 0, and <y, y> - <x, x>, which is rounding.
+#[inline(always)]
+fn chords<W: Width>(width: W, operands: [Rows; 2], first: usize, rows: usize) -> [Block; 2] {
+    let [mut square, mut skew] = width.sums(operands, first, rows, |[x, y]| {
+        let difference = y - x;
+        [difference * difference, difference * (y + x)]
+    });
+    let times = operands.map(|operand| first_entries(operand, first, rows));
+    for l in 0..padded(rows) {
+        let difference = times[1][l] - times[0][l];
+        let chord = square[l] - 2.0 * difference * difference;
+        square[l] = if chord > 0.0 { chord } else { 0.0 };
+        skew[l] -= 2.0 * difference * (times[1][l] + times[0][l]);
+    }
+    [square, skew]
+}
+
+struct Dist<'a> {
+    a: Rows<'a>,
+    b: Rows<'a>,
+    radius: f64,
+}
+
+impl Kernel for Dist<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
+        let [square, _] = chords(width, [self.a, self.b], first, rows);
+        let mut dist = [0.0; BLOCK];
+        let half = 0.5 / self.radius;
+        for l in 0..padded(rows) {
+            dist[l] = 2.0 * self.radius * asinh_nonneg(half * square[l].sqrt());
+        }
+        out.copy_from_slice(&dist[..rows]);
+    }
+}
+
+struct Exp<'a> {
+    tangent: Rows<'a>,
+    base: Rows<'a>,
+    radius: f64,
+}
+
+impl Kernel for Exp<'_> {
+    /// The time is computed from the space part, so that the result lies on the sheet.
+    #[inline(always)]
+    fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
+        let [v2] = width.sums([self.tangent], first, rows, |[v]| [v * v]);
+        let times = first_entries(self.tangent, first, rows);
+        let mut base_share = [0.0; BLOCK];
+        let mut tangent_share = [0.0; BLOCK];
+        for l in 0..padded(rows) {
+            let square = v2[l] - 2.0 * times[l] * times[l];
+            let angle = (if square > 0.0 { square } else { 0.0 }).sqrt() / self.radius;
+            base_share[l] = cosh(angle);
+            tangent_share[l] = sinhc(angle);
+        }
+        let shares = [&base_share, &tangent_share];
+        let entry = |[x, v]: [f64; 2], [c, s]: [f64; 2]| c * x + s * v;
+        width.combine([self.base, self.tangent], first, rows, shares, entry, out);
+        for point in out.chunks_exact_mut(out.len() / rows) {
+            point[0] = time(&point[1..], self.radius);
+        }
+    }
+}
+
+/// Time of the point with the given space part.
+#[inline(always)]
+fn time(space: &[f64], radius: f64) -> f64 {
+    let [square] = row_sums(space.len(), [space], |[x]| [x * x]);
+    (radius * radius + square).sqrt()
+}
+
+/// Logarithms of a block of points: factor * ((y - x) + shift x).
+struct LogBlock {
+    /// t / sinh t at t = dist / radius.
+    factor: Block,
+    shift: Block,
+    squared_angle: Block,
+    /// t coth t.
+    cotangent: Block,
+}
+
+impl LogBlock {
+    #[inline(always)]
+    fn new<W: Width>(
+        width: W,
+        operands: [Rows; 2],
+        radius: f64,
+        first: usize,
+        rows: usize,
+    ) -> Self {
+        let [square, skew] = chords(width, operands, first, rows);
+        let mut block = Self {
+            factor: [0.0; BLOCK],
+            shift: [0.0; BLOCK],
+            squared_angle: [0.0; BLOCK],
+            cotangent: [0.0; BLOCK],
+        };
+        let inverse = 1.0 / (radius * radius);
+        for l in 0..padded(rows) {
+            let quarter = 0.25 * inverse * square[l];
+            let half_chord = quarter.sqrt();
+            let angle = 2.0 * asinh_nonneg(half_chord);
+            let sinh = 2.0 * half_chord * (1.0 + quarter).sqrt();
+            let factor = if sinh > 0.0 { angle / sinh } else { 1.0 };
+            block.factor[l] = factor;
+            block.shift[l] = 0.5 * inverse * (skew[l] - square[l]);
+            block.squared_angle[l] = angle * angle;
+            block.cotangent[l] = factor * (1.0 + 2.0 * quarter);
+        }
+        block
+    }
+}
+
+struct Log<'a> {
+    point: Rows<'a>,
+    base: Rows<'a>,
+    radius: f64,
+}
+
+impl Kernel for Log<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
+        let operands = [self.base, self.point];
+        let log = LogBlock::new(width, operands, self.radius, first, rows);
+        let entry = |[x, y]: [f64; 2], [k, shift]: [f64; 2]| k * ((y - x) + shift * x);
+        width.combine(operands, first, rows, [&log.factor, &log.shift], entry, out);
+    }
+}
+
+struct SumLog<'a> {
+    space: Hyperboloid,
+    points: Rows<'a>,
+    weights: Option<&'a [f64]>,
+    base: Rows<'a>,
+}
+
+impl SumKernel for SumLog<'_> {
+    /// The parts of the logarithms along the base point are left out: the sum is made tangent later.
+    #[inline(always)]
+    fn block<W: Width>(&self, width: W, first: usize, rows: usize, sum: &mut [f64]) -> Terms {
+        let operands = [self.base, self.points];
+        let Hyperboloid { dim, radius, .. } = self.space;
+        let log = LogBlock::new(width, operands, radius, first, rows);
+        let weights = weights_of(self.weights, first, rows);
+        let along = 1.0 / dim as f64;
+        let across = 1.0 - along;
+        let mut share = [0.0; BLOCK];
+        let mut terms = Terms { squared_dist: [0.0; BLOCK], curvature: [0.0; BLOCK] };
+        for l in 0..BLOCK {
+            share[l] = weights[l] * log.factor[l];
+            terms.squared_dist[l] = weights[l] * (radius * radius * log.squared_angle[l]);
+            terms.curvature[l] = weights[l] * (along + across * log.cotangent[l]);
+        }
+        width.accumulate(operands, first, rows, [&share], |[x, y], [k]| k * (y - x), sum);
+        terms
+    }
+}
+
+/// Minkowski inner products.
+struct Inner<'a> {
+    a: Rows<'a>,
+    b: Rows<'a>,
+}
+
+#[inline(always)]
+fn inner<W: Width>(width: W, a: Rows, b: Rows, first: usize, rows: usize) -> Block {
+    let [mut dot] = width.sums([a, b], first, rows, |[a, b]| [a * b]);
+    let (a, b) = (first_entries(a, first, rows), first_entries(b, first, rows));
+    for l in 0..padded(rows) {
+        dot[l] -= 2.0 * a[l] * b[l];
+    }
+    dot
+}
+
+impl Kernel for Inner<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
+        out.copy_from_slice(&inner(width, self.a, self.b, first, rows)[..rows]);
+    }
+}
+
+/// v + <x, v> x / R^2.
+struct ToTangent<'a> {
+    vector: Rows<'a>,
+    base: Rows<'a>,
+    radius: f64,
+}
+
+impl Kernel for ToTangent<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
+        let share = inner(width, self.base, self.vector, first, rows)
+            .map(|dot| dot / (self.radius * self.radius));
+        let entry = |[x, v]: [f64; 2], [c]: [f64; 1]| v + c * x;
+        width.combine([self.base, self.vector], first, rows, [&share], entry, out);
+    }
+}
+
+/// Transport is the Minkowski reflection that negates x + y, whose square is -4R^2 - |y - x|^2.
+struct Transport<'a> {
+    tangent: Rows<'a>,
+    base: Rows<'a>,
+    end: Rows<'a>,
+    radius: f64,
+}
+
+impl Kernel for Transport<'_> {
+    /// <x + y, v> = <y - x, v>, as v is tangent at x, and the difference is accurate.
+    #[inline(always)]
+    fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
+        let operands = [self.base, self.end, self.tangent];
+        let [d2, dv] =
+            width.sums(operands, first, rows, |[x, y, v]| [(y - x) * (y - x), (y - x) * v]);
+        let [x0, y0, v0] = operands.map(|operand| first_entries(operand, first, rows));
+        let mut share = [0.0; BLOCK];
+        for l in 0..padded(rows) {
+            let difference = y0[l] - x0[l];
+            let square = d2[l] - 2.0 * difference * difference;
+            let dot = dv[l] - 2.0 * difference * v0[l];
+            share[l] = 2.0 * dot / (4.0 * self.radius * self.radius + square);
+        }
+        let entry = |[x, y, v]: [f64; 3], [c]: [f64; 1]| v + c * (x + y);
+        width.combine(operands, first, rows, [&share], entry, out);
+    }
+}
+
+/// Space part of the image under the boost that takes the base point to (R, 0).
+struct Coords<'a> {
+    space: Hyperboloid,
+    tangent: Rows<'a>,
+    base: Rows<'a>,
+}
+
+impl Kernel for Coords<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, _: W, first: usize, rows: usize, out: &mut [f64]) {
+        for (l, out) in out.chunks_exact_mut(self.space.dim).enumerate().take(rows) {
+            let (x, v) = (self.base.row(first + l), self.tangent.row(first + l));
+            let share = v[0] / (self.space.radius + x[0]);
+            row_map([&x[1..], &v[1..]], |[x, v]| v - share * x, out);
+        }
+    }
+}
+
+struct FromCoords<'a> {
+    space: Hyperboloid,
+    coords: Rows<'a>,
+    base: Rows<'a>,
+}
+
+impl Kernel for FromCoords<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, _: W, first: usize, rows: usize, out: &mut [f64]) {
+        let Hyperboloid { dim, radius, .. } = self.space;
+        for (l, out) in out.chunks_exact_mut(dim + 1).enumerate().take(rows) {
+            let (x, c) = (self.base.row(first + l), self.coords.row(first + l));
+            let [along] = row_sums(dim, [&x[1..], c], |[x, c]| [x * c]);
+            out[0] = along / radius;
+            let share = out[0] / (radius + x[0]);
+            row_map([&x[1..], c], |[x, c]| c + share * x, &mut out[1..]);
+        }
+    }
+}
+
+impl Manifold for Hyperboloid {
+    fn point_size(&self) -> usize {
+        self.dim + 1
+    }
+
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn curvature_bounds(&self) -> (f64, f64) {
+        let curvature = if self.dim == 1 { 0.0 } else { self.curvature };
+        (curvature, curvature)
+    }
+
+    fn injectivity_radius(&self) -> f64 {
+        f64::INFINITY
+    }
+
+    fn belongs(&self, point: &[f64], tolerance: f64) -> bool {
+        let time = self.radius.hypot(norm(&point[1..]));
+        time.is_finite() && (point[0] - time).abs() <= tolerance * time
+    }
+
+    /// Computes the time from the space part, which must be small enough for its square to be finite.
+    fn project(&self, point: &mut [f64]) -> bool {
+        let length = norm(&point[1..]);
+        let square = 16.0 * length * length;
+        point[0] = if point[0].is_finite() { self.radius.hypot(length) } else { f64::NAN };
+        point[0].is_finite() && square.is_finite()
+    }
+
+    fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]) {
+        let kernel = ToTangent { vector, base, radius: self.radius };
+        run(&kernel, self.dim + 1, self.dim + 1, out);
+    }
+
+    fn exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
+        run(&Exp { tangent, base, radius: self.radius }, self.dim + 1, self.dim + 1, out);
+    }
+
+    fn log(&self, point: Rows, base: Rows, out: &mut [f64]) {
+        run(&Log { point, base, radius: self.radius }, self.dim + 1, self.dim + 1, out);
+    }
+
+    fn dist(&self, a: Rows, b: Rows, out: &mut [f64]) {
+        run(&Dist { a, b, radius: self.radius }, self.dim + 1, 1, out);
+    }
+
+    fn parallel_transport(&self, tangent: Rows, base: Rows, end: Rows, out: &mut [f64]) {
+        let kernel = Transport { tangent, base, end, radius: self.radius };
+        run(&kernel, self.dim + 1, self.dim + 1, out);
+    }
+
+    fn inner(&self, a: Rows, b: Rows, _: Rows, out: &mut [f64]) {
+        run(&Inner { a, b }, self.dim + 1, 1, out);
+    }
+
+    fn coords(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
+        run(&Coords { space: *self, tangent, base }, self.dim + 1, self.dim, out);
+    }
+
+    fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
+        run(&FromCoords { space: *self, coords, base }, self.dim + 1, self.dim + 1, out);
+    }
+
+    fn centred(&self) -> Box<dyn Manifold> {
+        Box::new(*self)
+    }
+
+    fn origin(&self, _center: &[f64]) -> Vec<f64> {
+        let mut origin = vec![0.0; self.dim + 1];
+        origin[0] = self.radius;
+        origin
+    }
+
+    /// The boost that takes the centre to the origin; its space part is [`Manifold::coords`].
+    fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        let width = self.dim + 1;
+        let mut space = vec![0.0; out.len() / width * self.dim];
+        self.coords(point, Rows::shared(center), &mut space);
+        for (row, space) in out.chunks_exact_mut(width).zip(space.chunks_exact(self.dim)) {
+            row[0] = time(space, self.radius);
+            row[1..].copy_from_slice(space);
+        }
+    }
+
+    fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        let width = self.dim + 1;
+        for (i, row) in out.chunks_exact_mut(width).enumerate() {
+            let point = point.row(i);
+            self.from_coords(Rows::shared(&point[1..]), Rows::shared(center), row);
+            for (x, c) in row.iter_mut().zip(center) {
+                *x += point[0] / self.radius * c;
+            }
+            row[0] = time(&row[1..], self.radius);
+        }
+    }
+
+    fn sum_log(
+        &self,
+        points: Rows,
+        count: usize,
+        weights: Option<&[f64]>,
+        base: &[f64],
+        sum: &mut [f64],
+    ) -> LogSums {
+        let base = Rows::shared(base);
+        let kernel = SumLog { space: *self, points, weights, base };
+        let (ambient, squared_dist, curvature) = run_sum(&kernel, self.dim + 1, count);
+        add_coords(self, &ambient, base, sum);
+        LogSums { squared_dist, curvature }
+    }
+}

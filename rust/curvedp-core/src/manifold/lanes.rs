@@ -1,0 +1,405 @@
+//! Loops over the entries of a row and over blocks of rows, shaped so that they vectorise.
+//!
+//! A [kernel](super::blocks::Kernel) handles a block of at most [`BLOCK`] rows in stages: sums over the entries of each row,
+//! one plain loop over the rows with the formula, and a combination of the entries of each row. A
+//! [`Width`] does the first and last stage; kernels never see how. All sums have a fixed order, so
+//! results are the same on every processor.
+
+use crate::rows::Rows;
+
+/// Independent partial sums within a row.
+pub(super) const LANES: usize = 8;
+/// Entries combined at once. (Chunks of [`LANES`] would be vectorised across chunks, which is slow.)
+pub(super) const WIDE: usize = 2 * LANES;
+/// Most rows in a block.
+pub(super) const BLOCK: usize = 32;
+/// One number for each row of a block.
+pub(super) type Block = [f64; BLOCK];
+
+/// The number of entries in a row, and the loops that suit it.
+pub(super) trait Width: Copy {
+    /// Rows in a full block.
+    fn rows(self) -> usize;
+
+    /// Sums of `term` over the entries of the rows `first..first + rows` of `operands`.
+    fn sums<const N: usize, const K: usize>(
+        self,
+        operands: [Rows; N],
+        first: usize,
+        rows: usize,
+        term: impl Fn([f64; N]) -> [f64; K],
+    ) -> [Block; K];
+
+    /// Writes `entry(entries, coefficients)` for each entry of the rows `first..first + rows`.
+    fn combine<const N: usize, const M: usize>(
+        self,
+        operands: [Rows; N],
+        first: usize,
+        rows: usize,
+        coefficients: [&Block; M],
+        entry: impl Fn([f64; N], [f64; M]) -> f64,
+        out: &mut [f64],
+    );
+
+    /// Length of the accumulator of [`Width::accumulate`].
+    fn accumulator_len(self) -> usize;
+
+    /// Adds `entry(entries, coefficients)` of the rows `first..first + rows` to `accumulator`.
+    fn accumulate<const N: usize, const M: usize>(
+        self,
+        operands: [Rows; N],
+        first: usize,
+        rows: usize,
+        coefficients: [&Block; M],
+        entry: impl Fn([f64; N], [f64; M]) -> f64,
+        accumulator: &mut [f64],
+    );
+
+    /// The row sums held by an accumulator.
+    fn collect(self, accumulator: &[f64]) -> Vec<f64>;
+}
+
+/// Rows of three entries, handled as three columns.
+#[derive(Clone, Copy)]
+pub(super) struct Three;
+
+/// Rows of any length, handled one after the other.
+#[derive(Clone, Copy)]
+pub(super) struct Any(pub usize);
+
+/// The rows of an operand as three columns.
+#[inline(always)]
+fn columns(operand: Rows, first: usize, rows: usize) -> [Block; 3] {
+    let mut columns = [[0.0; BLOCK]; 3];
+    if operand.is_shared() {
+        let row = operand.data();
+        return [[row[0]; BLOCK], [row[1]; BLOCK], [row[2]; BLOCK]];
+    }
+    let (points, _) = operand.data()[3 * first..3 * (first + rows)].as_chunks::<3>();
+    for (l, point) in points.iter().enumerate().take(BLOCK) {
+        for j in 0..3 {
+            columns[j][l] = point[j];
+        }
+    }
+    columns
+}
+
+impl Width for Three {
+    #[inline(always)]
+    fn rows(self) -> usize {
+        BLOCK
+    }
+
+    #[inline(always)]
+    fn sums<const N: usize, const K: usize>(
+        self,
+        operands: [Rows; N],
+        first: usize,
+        rows: usize,
+        term: impl Fn([f64; N]) -> [f64; K],
+    ) -> [Block; K] {
+        let mut entries = [[[0.0; BLOCK]; 3]; N];
+        for n in 0..N {
+            entries[n] = columns(operands[n], first, rows);
+        }
+        let mut sums = [[0.0; BLOCK]; K];
+        for l in 0..BLOCK {
+            let at = |j: usize| term(std::array::from_fn(|n| entries[n][j][l]));
+            let (t0, t1, t2) = (at(0), at(1), at(2));
+            for k in 0..K {
+                sums[k][l] = (t0[k] + t1[k]) + t2[k];
+            }
+        }
+        sums
+    }
+
+    #[inline(always)]
+    fn combine<const N: usize, const M: usize>(
+        self,
+        operands: [Rows; N],
+        first: usize,
+        rows: usize,
+        coefficients: [&Block; M],
+        entry: impl Fn([f64; N], [f64; M]) -> f64,
+        out: &mut [f64],
+    ) {
+        let mut entries = [[[0.0; BLOCK]; 3]; N];
+        for n in 0..N {
+            entries[n] = columns(operands[n], first, rows);
+        }
+        let mut result = [[0.0; BLOCK]; 3];
+        for l in 0..BLOCK {
+            let factors = std::array::from_fn(|m| coefficients[m][l]);
+            for j in 0..3 {
+                result[j][l] = entry(std::array::from_fn(|n| entries[n][j][l]), factors);
+            }
+        }
+        let (points, _) = out[..3 * rows].as_chunks_mut::<3>();
+        for (l, point) in points.iter_mut().enumerate().take(BLOCK) {
+            for j in 0..3 {
+                point[j] = result[j][l];
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn accumulator_len(self) -> usize {
+        3 * LANES
+    }
+
+    #[inline(always)]
+    fn accumulate<const N: usize, const M: usize>(
+        self,
+        operands: [Rows; N],
+        first: usize,
+        rows: usize,
+        coefficients: [&Block; M],
+        entry: impl Fn([f64; N], [f64; M]) -> f64,
+        accumulator: &mut [f64],
+    ) {
+        let mut entries = [[[0.0; BLOCK]; 3]; N];
+        for n in 0..N {
+            entries[n] = columns(operands[n], first, rows);
+        }
+        let (lanes, _) = accumulator.as_chunks_mut::<LANES>();
+        for j in 0..3 {
+            let mut terms = [0.0; BLOCK];
+            for l in 0..BLOCK {
+                let factors = std::array::from_fn(|m| coefficients[m][l]);
+                let term = entry(std::array::from_fn(|n| entries[n][j][l]), factors);
+                terms[l] = if l < rows { term } else { 0.0 };
+            }
+            for l in (0..BLOCK).step_by(LANES) {
+                for i in 0..LANES {
+                    lanes[j][i] += terms[l + i];
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn collect(self, accumulator: &[f64]) -> Vec<f64> {
+        accumulator.as_chunks::<LANES>().0.iter().map(tree_sum).collect()
+    }
+}
+
+impl Width for Any {
+    #[inline(always)]
+    fn rows(self) -> usize {
+        BLOCK / 2
+    }
+
+    #[inline(always)]
+    fn sums<const N: usize, const K: usize>(
+        self,
+        operands: [Rows; N],
+        first: usize,
+        rows: usize,
+        term: impl Fn([f64; N]) -> [f64; K],
+    ) -> [Block; K] {
+        let mut sums = [[0.0; BLOCK]; K];
+        for l in 0..rows {
+            let row = row_sums(self.0, operands.map(|operand| operand.row(first + l)), &term);
+            for k in 0..K {
+                sums[k][l] = row[k];
+            }
+        }
+        sums
+    }
+
+    #[inline(always)]
+    fn combine<const N: usize, const M: usize>(
+        self,
+        operands: [Rows; N],
+        first: usize,
+        rows: usize,
+        coefficients: [&Block; M],
+        entry: impl Fn([f64; N], [f64; M]) -> f64,
+        out: &mut [f64],
+    ) {
+        for l in 0..rows {
+            let factors = std::array::from_fn(|m| coefficients[m][l]);
+            let entries = operands.map(|operand| operand.row(first + l));
+            let out = &mut out[l * self.0..(l + 1) * self.0];
+            row_map(entries, |x| entry(x, factors), out);
+        }
+    }
+
+    #[inline(always)]
+    fn accumulator_len(self) -> usize {
+        self.0
+    }
+
+    #[inline(always)]
+    fn accumulate<const N: usize, const M: usize>(
+        self,
+        operands: [Rows; N],
+        first: usize,
+        rows: usize,
+        coefficients: [&Block; M],
+        entry: impl Fn([f64; N], [f64; M]) -> f64,
+        accumulator: &mut [f64],
+    ) {
+        for l in 0..rows {
+            let factors = std::array::from_fn(|m| coefficients[m][l]);
+            let entries = operands.map(|operand| operand.row(first + l));
+            row_add(entries, |x| entry(x, factors), accumulator);
+        }
+    }
+
+    #[inline(always)]
+    fn collect(self, accumulator: &[f64]) -> Vec<f64> {
+        accumulator.to_vec()
+    }
+}
+
+/// Sum of eight numbers in a fixed order.
+#[inline(always)]
+pub(super) fn tree_sum(x: &[f64; LANES]) -> f64 {
+    ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]))
+}
+
+/// Sums of `term` over the entries of `rows`. The entries beyond the last whole chunk are taken with
+/// their predecessors as one more chunk whose repeated terms count 0.
+#[inline(always)]
+pub(super) fn row_sums<const N: usize, const K: usize>(
+    width: usize,
+    rows: [&[f64]; N],
+    term: impl Fn([f64; N]) -> [f64; K],
+) -> [f64; K] {
+    if width < LANES {
+        let mut sums = [0.0; K];
+        for j in 0..width {
+            let terms = term(std::array::from_fn(|n| rows[n][j]));
+            for k in 0..K {
+                sums[k] += terms[k];
+            }
+        }
+        return sums;
+    }
+    let mut lanes = [[0.0; LANES]; K];
+    let chunks = rows.map(|row| row[..width].as_chunks::<LANES>().0);
+    for c in 0..width / LANES {
+        for i in 0..LANES {
+            let terms = term(std::array::from_fn(|n| chunks[n][c][i]));
+            for k in 0..K {
+                lanes[k][i] += terms[k];
+            }
+        }
+    }
+    let tail = width % LANES;
+    if tail > 0 {
+        let last = rows.map(|row| last_chunk(&row[..width]));
+        for i in 0..LANES {
+            let terms = term(std::array::from_fn(|n| last[n][i]));
+            for k in 0..K {
+                lanes[k][i] += if i + tail >= LANES { terms[k] } else { 0.0 };
+            }
+        }
+    }
+    lanes.map(|x| tree_sum(&x))
+}
+
+/// The last entries of a row that has at least as many.
+#[inline(always)]
+pub(super) fn last_chunk(row: &[f64]) -> &[f64; LANES] {
+    row.last_chunk().expect("the row is shorter than a chunk")
+}
+
+/// Writes `entry` of the entries of `rows`.
+#[inline(always)]
+pub(super) fn row_map<const N: usize>(
+    rows: [&[f64]; N],
+    entry: impl Fn([f64; N]) -> f64,
+    out: &mut [f64],
+) {
+    let width = out.len();
+    if width < LANES {
+        for j in 0..width {
+            out[j] = entry(std::array::from_fn(|n| rows[n][j]));
+        }
+        return;
+    }
+    let chunks = rows.map(|row| row[..width].as_chunks::<WIDE>().0);
+    for (c, out) in out.as_chunks_mut::<WIDE>().0.iter_mut().enumerate() {
+        let mut result = [0.0; WIDE];
+        for i in 0..WIDE {
+            result[i] = entry(std::array::from_fn(|n| chunks[n][c][i]));
+        }
+        *out = result;
+    }
+    let chunks = rows.map(|row| row[..width].as_chunks::<LANES>().0);
+    if width % WIDE >= LANES {
+        let c = width / LANES - 1;
+        let mut result = [0.0; LANES];
+        for i in 0..LANES {
+            result[i] = entry(std::array::from_fn(|n| chunks[n][c][i]));
+        }
+        out[c * LANES..(c + 1) * LANES].copy_from_slice(&result);
+    }
+    if width % LANES > 0 {
+        let last = rows.map(|row| last_chunk(&row[..width]));
+        let mut result = [0.0; LANES];
+        for i in 0..LANES {
+            result[i] = entry(std::array::from_fn(|n| last[n][i]));
+        }
+        out[width - LANES..].copy_from_slice(&result);
+    }
+}
+
+/// Adds `entry` of the entries of `rows` to `sum`.
+#[inline(always)]
+pub(super) fn row_add<const N: usize>(
+    rows: [&[f64]; N],
+    entry: impl Fn([f64; N]) -> f64,
+    sum: &mut [f64],
+) {
+    let width = sum.len();
+    if width < LANES {
+        for j in 0..width {
+            sum[j] += entry(std::array::from_fn(|n| rows[n][j]));
+        }
+        return;
+    }
+    let chunks = rows.map(|row| row[..width].as_chunks::<WIDE>().0);
+    for (c, sum) in sum.as_chunks_mut::<WIDE>().0.iter_mut().enumerate() {
+        let mut result = *sum;
+        for i in 0..WIDE {
+            result[i] += entry(std::array::from_fn(|n| chunks[n][c][i]));
+        }
+        *sum = result;
+    }
+    let chunks = rows.map(|row| row[..width].as_chunks::<LANES>().0);
+    if width % WIDE >= LANES {
+        let c = width / LANES - 1;
+        for i in 0..LANES {
+            sum[c * LANES + i] += entry(std::array::from_fn(|n| chunks[n][c][i]));
+        }
+    }
+    let tail = width % LANES;
+    if tail > 0 {
+        let last = rows.map(|row| last_chunk(&row[..width]));
+        let mut result = *last_chunk(sum);
+        for i in 0..LANES {
+            let term = entry(std::array::from_fn(|n| last[n][i]));
+            result[i] += if i + tail >= LANES { term } else { 0.0 };
+        }
+        sum[width - LANES..].copy_from_slice(&result);
+    }
+}
+
+/// The first entries of the rows `first..first + rows`.
+#[inline(always)]
+pub(super) fn first_entries(operand: Rows, first: usize, rows: usize) -> Block {
+    let mut entries = [0.0; BLOCK];
+    for l in 0..rows {
+        entries[l] = operand.row(first + l)[0];
+    }
+    entries
+}
+
+/// Rows of a block whose formula is evaluated: whole vectors of lanes.
+#[inline(always)]
+pub(super) fn padded(rows: usize) -> usize {
+    rows.next_multiple_of(LANES).min(BLOCK)
+}

@@ -1,0 +1,288 @@
+//! The sphere of radius R in R^(dim+1): points with |x| = R, great circles as geodesics.
+//!
+//! Angles come from the chord |y - x| or the cochord |y + x|, whichever is shorter: its entries carry
+//! no rounding error, and it is 2R sin(t/2) for the angle t from y to x or to -x.
+
+mod log;
+
+use std::f64::consts::PI;
+
+use log::{Log, SumLog};
+
+use super::arc::arc_over_chord;
+use super::blocks::{Kernel, add_coords, norm, run, run_sum};
+use super::euclidean::Dot;
+use super::lanes::{BLOCK, Width, padded, row_map, row_sums};
+use super::{LogSums, Manifold};
+use crate::elementary::sin_cos;
+use crate::rows::Rows;
+
+/// The sphere of dimension `dim` and radius `radius`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sphere {
+    dim: usize,
+    radius: f64,
+}
+
+impl Sphere {
+    /// # Panics
+    /// If `dim` is 0 or `radius` is not positive and finite.
+    pub fn new(dim: usize, radius: f64) -> Self {
+        assert!(dim > 0, "the dimension of a sphere must be positive");
+        assert!(radius > 0.0 && radius.is_finite(), "the radius must be positive and finite");
+        Self { dim, radius }
+    }
+
+    /// The tangent direction at `base` in which its antipode is taken to lie: the coordinate axis
+    /// least aligned with `base`, made tangent.
+    fn antipodal_direction(&self, base: &[f64]) -> Vec<f64> {
+        let axis = (0..base.len())
+            .fold(0, |least, j| if base[j].abs() < base[least].abs() { j } else { least });
+        let scale = -base[axis] / (self.radius * self.radius);
+        let mut direction: Vec<f64> = base.iter().map(|x| scale * x).collect();
+        direction[axis] += 1.0;
+        let length = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
+        direction.iter_mut().for_each(|x| *x /= length);
+        direction
+    }
+}
+
+struct Dist<'a> {
+    a: Rows<'a>,
+    b: Rows<'a>,
+    radius: f64,
+}
+
+impl Kernel for Dist<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
+        let [d2, s2] = width
+            .sums([self.a, self.b], first, rows, |[x, y]| [(y - x) * (y - x), (y + x) * (y + x)]);
+        let quarter = 0.25 / (self.radius * self.radius);
+        let mut dist = [0.0; BLOCK];
+        for l in 0..padded(rows) {
+            let near = d2[l] <= s2[l];
+            let u = quarter * (if near { d2[l] } else { s2[l] });
+            let arc = 2.0 * u.sqrt() * arc_over_chord(u);
+            dist[l] = self.radius * (if near { arc } else { PI - arc });
+        }
+        out.copy_from_slice(&dist[..rows]);
+    }
+}
+
+/// exp on the sphere of radius `radius`, the result brought back to that radius.
+pub(super) struct Exp<'a> {
+    pub tangent: Rows<'a>,
+    pub base: Rows<'a>,
+    pub radius: f64,
+}
+
+impl Kernel for Exp<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
+        let operands = [self.base, self.tangent];
+        let [x2, v2, xv] = width.sums(operands, first, rows, |[x, v]| [x * x, v * v, x * v]);
+        let mut base_share = [0.0; BLOCK];
+        let mut tangent_share = [0.0; BLOCK];
+        for l in 0..padded(rows) {
+            let angle = v2[l].sqrt() / self.radius;
+            let (sin, cos) = sin_cos(angle);
+            let sinc = if angle > 0.0 { sin / angle } else { 1.0 };
+            let square = cos * cos * x2[l] + sinc * (2.0 * cos * xv[l] + sinc * v2[l]);
+            let scale = self.radius / square.sqrt();
+            base_share[l] = cos * scale;
+            tangent_share[l] = sinc * scale;
+        }
+        let shares = [&base_share, &tangent_share];
+        width.combine(operands, first, rows, shares, |[x, v], [c, s]| c * x + s * v, out);
+    }
+}
+
+/// v - <x, v> x / <x, x>.
+struct ToTangent<'a> {
+    vector: Rows<'a>,
+    base: Rows<'a>,
+}
+
+impl Kernel for ToTangent<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
+        let operands = [self.base, self.vector];
+        let [x2, xv] = width.sums(operands, first, rows, |[x, v]| [x * x, x * v]);
+        let mut share = [0.0; BLOCK];
+        for l in 0..padded(rows) {
+            share[l] = xv[l] / x2[l];
+        }
+        width.combine(operands, first, rows, [&share], |[x, v], [c]| v - c * x, out);
+    }
+}
+
+/// Transport is the reflection that negates x + y (with y brought to the norm of x).
+struct Transport<'a> {
+    sphere: Sphere,
+    tangent: Rows<'a>,
+    base: Rows<'a>,
+    end: Rows<'a>,
+}
+
+impl Kernel for Transport<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
+        let operands = [self.base, self.end, self.tangent];
+        let [s2, skew, sv] = width.sums(operands, first, rows, |[x, y, v]| {
+            let s = x + y;
+            [s * s, (y - x) * s, s * v]
+        });
+        let half_inverse = 0.5 / (self.sphere.radius * self.sphere.radius);
+        let mut share = [0.0; BLOCK];
+        let mut shrink = [0.0; BLOCK];
+        for l in 0..padded(rows) {
+            shrink[l] = half_inverse * skew[l];
+            // The square of x + (1 - shrink) y.
+            let square = s2[l] - shrink[l] * (s2[l] + 0.5 * skew[l]);
+            share[l] = if square > 0.0 { 2.0 * sv[l] / square } else { f64::INFINITY };
+        }
+        let entry = |[x, y, v]: [f64; 3], [c, g]: [f64; 2]| v - c * ((x + y) - g * y);
+        width.combine(operands, first, rows, [&share, &shrink], entry, out);
+        for l in 0..rows {
+            if share[l] == f64::INFINITY {
+                let size = self.sphere.dim + 1;
+                let direction = self.sphere.antipodal_direction(self.base.row(first + l));
+                let tangent = self.tangent.row(first + l);
+                let along = 2.0 * tangent.iter().zip(&direction).map(|(v, e)| v * e).sum::<f64>();
+                for j in 0..size {
+                    out[l * size + j] = tangent[j] - along * direction[j];
+                }
+            }
+        }
+    }
+}
+
+/// Householder coordinates: the reflection that takes x/|x| to an end of the first axis takes the
+/// tangent space at x to the other axes.
+struct Coords<'a> {
+    sphere: Sphere,
+    tangent: Rows<'a>,
+    base: Rows<'a>,
+}
+
+impl Kernel for Coords<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, _: W, first: usize, rows: usize, out: &mut [f64]) {
+        let dim = self.sphere.dim;
+        for l in 0..rows {
+            let (x, v) = (self.base.row(first + l), self.tangent.row(first + l));
+            let share = v[0] / (self.sphere.radius.copysign(x[0]) + x[0]);
+            let out = &mut out[l * dim..(l + 1) * dim];
+            row_map([&x[1..], &v[1..]], |[x, v]| v - share * x, out);
+        }
+    }
+}
+
+struct FromCoords<'a> {
+    sphere: Sphere,
+    coords: Rows<'a>,
+    base: Rows<'a>,
+}
+
+impl Kernel for FromCoords<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, _: W, first: usize, rows: usize, out: &mut [f64]) {
+        let Sphere { dim, radius } = self.sphere;
+        for l in 0..rows {
+            let (x, c) = (self.base.row(first + l), self.coords.row(first + l));
+            let [along] = row_sums(dim, [&x[1..], c], |[x, c]| [x * c]);
+            let out = &mut out[l * (dim + 1)..(l + 1) * (dim + 1)];
+            out[0] = -along / radius.copysign(x[0]);
+            let share = along / (radius * (radius + x[0].abs()));
+            row_map([&x[1..], c], |[x, c]| c - share * x, &mut out[1..]);
+        }
+    }
+}
+
+impl Manifold for Sphere {
+    fn point_size(&self) -> usize {
+        self.dim + 1
+    }
+
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn curvature_bounds(&self) -> (f64, f64) {
+        let curvature = if self.dim == 1 { 0.0 } else { 1.0 / (self.radius * self.radius) };
+        (curvature, curvature)
+    }
+
+    fn injectivity_radius(&self) -> f64 {
+        PI * self.radius
+    }
+
+    fn belongs(&self, point: &[f64], tolerance: f64) -> bool {
+        (norm(point) / self.radius - 1.0).abs() <= tolerance
+    }
+
+    fn project(&self, point: &mut [f64]) -> bool {
+        let length = norm(point);
+        if !(length > 0.0 && length.is_finite()) {
+            return false;
+        }
+        let largest = point.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+        let scale = self.radius / (length / largest);
+        point.iter_mut().for_each(|x| *x = *x / largest * scale);
+        true
+    }
+
+    fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]) {
+        run(&ToTangent { vector, base }, self.dim + 1, self.dim + 1, out);
+    }
+
+    fn exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
+        run(&Exp { tangent, base, radius: self.radius }, self.dim + 1, self.dim + 1, out);
+    }
+
+    fn log(&self, point: Rows, base: Rows, out: &mut [f64]) {
+        run(&Log { sphere: *self, point, base }, self.dim + 1, self.dim + 1, out);
+    }
+
+    fn dist(&self, a: Rows, b: Rows, out: &mut [f64]) {
+        run(&Dist { a, b, radius: self.radius }, self.dim + 1, 1, out);
+    }
+
+    fn parallel_transport(&self, tangent: Rows, base: Rows, end: Rows, out: &mut [f64]) {
+        let kernel = Transport { sphere: *self, tangent, base, end };
+        run(&kernel, self.dim + 1, self.dim + 1, out);
+    }
+
+    fn inner(&self, a: Rows, b: Rows, _: Rows, out: &mut [f64]) {
+        run(&Dot { a, b }, self.dim + 1, 1, out);
+    }
+
+    fn coords(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
+        run(&Coords { sphere: *self, tangent, base }, self.dim + 1, self.dim, out);
+    }
+
+    fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
+        run(&FromCoords { sphere: *self, coords, base }, self.dim + 1, self.dim + 1, out);
+    }
+
+    fn centred(&self) -> Box<dyn Manifold> {
+        Box::new(*self)
+    }
+
+    fn sum_log(
+        &self,
+        points: Rows,
+        count: usize,
+        weights: Option<&[f64]>,
+        base: &[f64],
+        sum: &mut [f64],
+    ) -> LogSums {
+        let antipodal_direction = &self.antipodal_direction(base);
+        let base = Rows::shared(base);
+        let kernel = SumLog { sphere: *self, points, weights, base, antipodal_direction };
+        let (ambient, squared_dist, curvature) = run_sum(&kernel, self.dim + 1, count);
+        add_coords(self, &ambient, base, sum);
+        LogSums { squared_dist, curvature }
+    }
+}

@@ -1,0 +1,359 @@
+//! Isotropic noise on spaces where it is fixed by its radius: flat space, spheres, hyperbolic and
+//! complex projective space.
+//!
+//! The distance t of the noise from its centre has density psi(t) V(t), psi the profile and V the
+//! volume of the geodesic sphere of radius t; the direction is uniform and independent of t:
+//!
+//! | space | V(t) up to a constant | range of t |
+//! |---|---|---|
+//! | flat, dimension d | t^(d-1) | (0, inf) |
+//! | sphere of radius R | sin^(d-1)(t/R) | (0, pi R) |
+//! | hyperbolic, curvature -c^2 | sinh^(d-1)(c t) | (0, inf) |
+//! | complex projective, dimension 2m, curvature in [1, 4] | sin^(2m-1)(t) cos(t) | (0, pi/2) |
+//!
+//! ln V is concave (its derivative is a sum of positive multiples of 1/t, cot, coth and -tan), and
+//! so is ln psi, so the radius is drawn by [`LogConcave`]. Dimension 1 of the sphere is the circle:
+//! V = 1.
+
+use super::NoiseError;
+use super::log_concave::{LogConcave, Support};
+use super::stream::Stream;
+use std::f64::consts::{FRAC_PI_2, PI};
+
+/// How the density falls with the distance t from the centre.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Profile {
+    /// psi(t) = e^(-t / scale)
+    Laplace {
+        /// 1 / lambda
+        scale: f64,
+    },
+    /// psi(t) = e^(-t^2 / (2 scale^2))
+    Gaussian {
+        /// sigma
+        scale: f64,
+    },
+}
+
+impl Profile {
+    /// 1/lambda or sigma.
+    #[must_use]
+    pub fn scale(self) -> f64 {
+        match self {
+            Self::Laplace { scale } | Self::Gaussian { scale } => scale,
+        }
+    }
+
+    /// ln psi(t)
+    #[must_use]
+    pub fn ln(self, t: f64) -> f64 {
+        match self {
+            Self::Laplace { scale } => -t / scale,
+            Self::Gaussian { scale } => -0.5 * (t / scale) * (t / scale),
+        }
+    }
+
+    /// The derivative of ln psi.
+    #[must_use]
+    pub(super) fn slope(self, t: f64) -> f64 {
+        match self {
+            Self::Laplace { scale } => -1.0 / scale,
+            Self::Gaussian { scale } => -t / scale / scale,
+        }
+    }
+
+    /// The same profile at another scale.
+    pub(super) fn with_scale(self, scale: f64) -> Self {
+        match self {
+            Self::Laplace { .. } => Self::Laplace { scale },
+            Self::Gaussian { .. } => Self::Gaussian { scale },
+        }
+    }
+
+    /// Whether the scale is a positive number far from the ends of double precision.
+    pub(super) fn check(self) -> Result<(), NoiseError> {
+        check_length("scale", self.scale())
+    }
+}
+
+/// Refuses lengths and rates that are not in [1e-100, 1e100].
+fn check_length(name: &'static str, value: f64) -> Result<(), NoiseError> {
+    if (1e-100..=1e100).contains(&value) {
+        Ok(())
+    } else {
+        Err(NoiseError::Parameter { name, expected: "between 1e-100 and 1e100", value })
+    }
+}
+
+/// A space in which isotropic noise is fixed by its radius.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Radial {
+    /// Euclidean space; also the tangent space of any manifold.
+    Flat {
+        /// Dimension.
+        dim: usize,
+    },
+    /// The sphere of curvature 1/radius^2.
+    Sphere {
+        /// Dimension.
+        dim: usize,
+        /// Radius.
+        radius: f64,
+    },
+    /// The hyperbolic space of constant negative curvature.
+    Hyperbolic {
+        /// Dimension.
+        dim: usize,
+        /// Sectional curvature, negative.
+        curvature: f64,
+    },
+    /// The complex projective space of sectional curvature between 1 and 4: planar shapes of m + 2
+    /// landmarks.
+    ComplexProjective {
+        /// Complex dimension.
+        m: usize,
+    },
+}
+
+impl Radial {
+    /// Dimension over the reals.
+    #[must_use]
+    pub fn dim(self) -> usize {
+        match self {
+            Self::Flat { dim } | Self::Sphere { dim, .. } | Self::Hyperbolic { dim, .. } => dim,
+            Self::ComplexProjective { m } => 2 * m,
+        }
+    }
+
+    /// The largest distance.
+    #[must_use]
+    pub fn diameter(self) -> f64 {
+        match self {
+            Self::Flat { .. } | Self::Hyperbolic { .. } => f64::INFINITY,
+            Self::Sphere { radius, .. } => PI * radius,
+            Self::ComplexProjective { .. } => FRAC_PI_2,
+        }
+    }
+
+    /// The limit of (ln V)': volume grows like e^(rate t).
+    #[must_use]
+    pub fn growth_rate(self) -> f64 {
+        match self {
+            Self::Hyperbolic { dim, curvature } => (dim as f64 - 1.0) * (-curvature).sqrt(),
+            _ => 0.0,
+        }
+    }
+
+    fn check(self) -> Result<(), NoiseError> {
+        if self.dim() == 0 {
+            return Err(NoiseError::Parameter {
+                name: "dimension",
+                expected: "at least 1",
+                value: 0.0,
+            });
+        }
+        match self {
+            Self::Sphere { radius, .. } => check_length("radius", radius),
+            Self::Hyperbolic { curvature, .. } if curvature < 0.0 => {
+                check_length("curvature radius", 1.0 / (-curvature).sqrt())
+            }
+            Self::Hyperbolic { curvature, .. } => Err(NoiseError::Parameter {
+                name: "curvature",
+                expected: "negative",
+                value: curvature,
+            }),
+            Self::Flat { .. } | Self::ComplexProjective { .. } => Ok(()),
+        }
+    }
+}
+
+/// The density of the radius, relative to its value at `reference`.
+#[derive(Clone, Copy)]
+struct RadialDensity {
+    space: Radial,
+    profile: Profile,
+    /// Exponent of t, sin or sinh.
+    power: f64,
+    /// Factor of t in sin or sinh.
+    rate: f64,
+    reference: f64,
+}
+
+impl RadialDensity {
+    /// The density with its mode as reference.
+    fn new(space: Radial, profile: Profile) -> Self {
+        let power = space.dim() as f64 - 1.0;
+        let rate = match space {
+            Radial::Sphere { radius, .. } => 1.0 / radius,
+            Radial::Hyperbolic { curvature, .. } => (-curvature).sqrt(),
+            Radial::Flat { .. } | Radial::ComplexProjective { .. } => 1.0,
+        };
+        let mut density = Self { space, profile, power, rate, reference: 0.0 };
+        if power > 0.0 {
+            let guess = profile.scale();
+            density.reference = root(|t| density.slope(t), space.diameter(), guess);
+        }
+        density
+    }
+
+    /// The profile and the exponential growth of the volume in one product, so that they cancel
+    /// exactly.
+    fn ln_linear(&self, t: f64) -> f64 {
+        let r = self.reference;
+        let growth = self.space.growth_rate();
+        (t - r)
+            * match self.profile {
+                Profile::Laplace { scale } => growth - 1.0 / scale,
+                Profile::Gaussian { scale } => growth - 0.5 * (t + r) / scale / scale,
+            }
+    }
+
+    fn ln(&self, t: f64) -> f64 {
+        if self.power == 0.0 {
+            return self.ln_linear(t);
+        }
+        if t <= 0.0 || t >= self.space.diameter() {
+            return f64::NEG_INFINITY;
+        }
+        let r = self.reference;
+        let ratio = |f: fn(f64) -> f64| f(self.rate * t) / f(self.rate * r);
+        let ln_volume = match self.space {
+            Radial::Flat { .. } => self.power * libm::log(t / r),
+            Radial::Sphere { .. } => self.power * libm::log(ratio(libm::sin)),
+            Radial::Hyperbolic { .. } => self.power * libm::log(ratio(|x| libm::expm1(-2.0 * x))),
+            Radial::ComplexProjective { .. } => {
+                self.power * libm::log(ratio(libm::sin)) + libm::log(ratio(libm::cos))
+            }
+        };
+        self.ln_linear(t) + ln_volume
+    }
+
+    fn slope(&self, t: f64) -> f64 {
+        if self.power == 0.0 {
+            return self.profile.slope(t);
+        }
+        let x = self.rate * t;
+        let ln_volume = match self.space {
+            Radial::Flat { .. } => 1.0 / t,
+            Radial::Sphere { .. } => self.rate / libm::tan(x),
+            Radial::Hyperbolic { .. } => self.rate / libm::tanh(x),
+            Radial::ComplexProjective { .. } => 1.0 / libm::tan(t) - libm::tan(t) / self.power,
+        };
+        self.power * ln_volume + self.profile.slope(t)
+    }
+}
+
+/// Where a decreasing function changes sign on (0, upper), by bisection to the last bit.
+pub(super) fn root(f: impl Fn(f64) -> f64, upper: f64, guess: f64) -> f64 {
+    let mut high = upper;
+    if upper.is_infinite() {
+        high = guess;
+        while f(high) > 0.0 {
+            high *= 2.0;
+        }
+    }
+    let mut low = 0.0;
+    loop {
+        let middle = 0.5 * (low + high);
+        if middle <= low || middle >= high {
+            return middle;
+        }
+        if f(middle) > 0.0 {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+}
+
+/// Exact sampler of isotropic noise on a [`Radial`] space.
+pub struct RadialNoise {
+    space: Radial,
+    profile: Profile,
+    radius: LogConcave,
+}
+
+impl RadialNoise {
+    /// The law with density psi(distance from the centre) with respect to the volume of the space.
+    ///
+    /// # Errors [`NoiseError::Parameter`] for parameters out of range, [`NoiseError::Existence`]
+    /// for a Laplace profile on hyperbolic space unless 1/scale > (dim - 1) sqrt(-curvature),
+    /// [`NoiseError::Range`] if the mean square of the radius is not a positive double.
+    pub fn new(space: Radial, profile: Profile) -> Result<Self, NoiseError> {
+        space.check()?;
+        profile.check()?;
+        let scale = profile.scale();
+        let growth_rate = space.growth_rate();
+        if matches!(profile, Profile::Laplace { .. }) && 1.0 / scale <= growth_rate {
+            let scale_limit = 1.0 / growth_rate;
+            return Err(NoiseError::Existence { scale, growth_rate, scale_limit });
+        }
+        let density = RadialDensity::new(space, profile);
+        let support =
+            Support { lower: 0.0, upper: space.diameter(), mode: density.reference, width: scale };
+        let radius = LogConcave::new(move |t| density.ln(t), |t| density.slope(t), support);
+        let mean_square = radius.mean_square();
+        if !(mean_square >= f64::MIN_POSITIVE && mean_square.is_finite()) {
+            return Err(NoiseError::Range { scale, dim: space.dim() });
+        }
+        Ok(Self { space, profile, radius })
+    }
+
+    /// The space.
+    #[must_use]
+    pub fn space(&self) -> Radial {
+        self.space
+    }
+
+    /// The profile.
+    #[must_use]
+    pub fn profile(&self) -> Profile {
+        self.profile
+    }
+
+    /// The law of the distance from the centre.
+    #[must_use]
+    pub fn radius(&self) -> &LogConcave {
+        &self.radius
+    }
+
+    /// An isotropic tangent vector in orthonormal coordinates, of length the noise's distance from
+    /// its centre. `out` has `dim()` entries.
+    #[inline]
+    pub fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
+        match (self.space, self.profile) {
+            (Radial::Flat { .. }, Profile::Gaussian { scale }) => {
+                for x in out {
+                    *x = scale * stream.normal();
+                }
+            }
+            _ => {
+                let t = self.radius.sample(stream);
+                fill_direction(stream, t, out);
+            }
+        }
+    }
+}
+
+/// A uniformly distributed vector of length `length`.
+#[inline]
+pub(super) fn fill_direction(stream: &mut Stream, length: f64, out: &mut [f64]) {
+    if let [x] = out {
+        *x = length * stream.sign();
+        return;
+    }
+    loop {
+        let mut square = 0.0;
+        for x in out.iter_mut() {
+            *x = stream.normal();
+            square += *x * *x;
+        }
+        if square > 0.0 {
+            let factor = length / square.sqrt();
+            for x in out.iter_mut() {
+                *x *= factor;
+            }
+            return;
+        }
+    }
+}

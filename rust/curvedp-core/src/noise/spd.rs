@@ -1,0 +1,384 @@
+//! Isotropic noise on the affine-invariant space of symmetric positive definite matrices of order
+//! m.
+//!
+//! At the identity, exp_I maps a symmetric A of Frobenius norm t to a matrix at distance t, and the
+//! density of A with respect to Lebesgue measure is psi(t) e^(L(A)), L(A) = sum_{i<j} ln sinhc(|l_i
+//! - l_j|/2) over the eigenvalues l of A. With D = m(m+1)/2, propose t from the density
+//!
+//! t^(D-1) psi(t) e^(B(t)),  B(t) = min((m(m-1)/2) ln sinhc(t/sqrt(2(m-1))), (t/2)
+//! sqrt(m(m^2-1)/3)),
+//!
+//! and the direction of A uniformly; accept with probability e^(L(A) - B(t)).
+//!
+//! *The acceptance probability is at most 1.* First bound: ln sinhc(sqrt y) is concave in y, so by
+//! Jensen L is at most the number of pairs times its value at the mean of (l_i - l_j)^2 / 4, which
+//! is at most t^2 / (2(m-1)) because sum_{i<j} (l_i - l_j)^2 = m t^2 - (tr A)^2. Second: sinhc(x)
+//! <= e^x, and for sorted eigenvalues sum_{i<j} (l_i - l_j)/2 = (1/2) sum_i l_i (m+1-2i) <= (t/2)
+//! sqrt(m(m^2-1)/3) by Cauchy-Schwarz.
+//!
+//! *The proposal is log-concave.* With N = m(m-1)/2 <= D-1 and a = 1/sqrt(2(m-1)), the first bound
+//! gives (D-1-N) ln t + N ln sinh(a t) + ln psi(t) + const, a sum of concave functions, the second
+//! (D-1) ln t + (linear) + ln psi(t); a minimum of concave functions is concave.
+//!
+//! For the Gaussian the trace part of A is an independent normal: it is drawn apart, and all of the
+//! above holds for the trace-free part with D-1 in place of D (N <= D-2).
+
+use super::NoiseError;
+use super::log_concave::{LogConcave, Support};
+use super::radial::{Profile, fill_direction, root};
+use super::roots::{MAX_ORDER, RootBounds, spectrum};
+use super::spd_moments::Moments;
+use super::stream::Stream;
+
+/// Laws whose sampler accepts a smaller fraction of its proposals are refused.
+pub const ACCEPTANCE_FLOOR: f64 = 1e-3;
+
+/// The proposal's density of the radius.
+#[derive(Clone, Copy)]
+pub(super) struct Proposal {
+    pub bounds: RootBounds,
+    pub profile: Profile,
+    /// Exponent of t.
+    pub power: f64,
+    /// The mode.
+    pub reference: f64,
+}
+
+impl Proposal {
+    pub(super) fn new(m: usize, profile: Profile) -> Self {
+        let free_dim = m * (m + 1) / 2 - usize::from(splits_trace(profile));
+        let power = free_dim as f64 - 1.0;
+        let mut proposal = Self { bounds: RootBounds::new(m), profile, power, reference: 0.0 };
+        proposal.reference = root(|t| proposal.slope(t), f64::INFINITY, profile.scale());
+        proposal
+    }
+
+    /// The log-density, up to a constant.
+    pub(super) fn absolute_ln(&self, t: f64) -> f64 {
+        self.power * libm::log(t) + self.profile.ln(t) + self.bounds.envelope(t)
+    }
+
+    /// The log-density relative to the mode.
+    fn ln(&self, t: f64) -> f64 {
+        if t <= 0.0 {
+            return f64::NEG_INFINITY;
+        }
+        let r = self.reference;
+        self.power * libm::log(t / r)
+            + (self.profile.ln(t) - self.profile.ln(r))
+            + (self.bounds.envelope(t) - self.bounds.envelope(r))
+    }
+
+    fn slope(&self, t: f64) -> f64 {
+        self.power / t + self.profile.slope(t) + self.bounds.envelope_slope(t)
+    }
+
+    pub(super) fn law(self) -> LogConcave {
+        let support = Support {
+            lower: 0.0,
+            upper: f64::INFINITY,
+            mode: self.reference,
+            width: self.profile.scale(),
+        };
+        LogConcave::new(move |t| self.ln(t), |t| self.slope(t), support)
+    }
+}
+
+/// A scale that is served, within 1e-3 relative of the largest, given a profile that is refused:
+/// acceptance falls as the scale grows.
+fn largest_scale(m: usize, refused: Profile) -> f64 {
+    let is_served = |scale: f64| {
+        let density = Proposal::new(m, refused.with_scale(scale));
+        Moments::new(&density, &density.law()).acceptance >= ACCEPTANCE_FLOOR
+    };
+    let mut high = refused.scale();
+    let mut low = (0.5 * high).min(8.0);
+    while !is_served(low) {
+        (low, high) = (0.5 * low, low);
+    }
+    while high > low * (1.0 + 1e-3) {
+        let middle = (low * high).sqrt();
+        if is_served(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+/// Whether the trace part is drawn apart.
+pub(super) fn splits_trace(profile: Profile) -> bool {
+    matches!(profile, Profile::Gaussian { .. })
+}
+
+/// Exact sampler of isotropic noise on SPD(m), 2 <= m <= 16, with the affine-invariant metric.
+///
+/// Coordinates are the upper triangle row by row, off-diagonal entries times sqrt 2.
+pub struct SpdNoise {
+    m: usize,
+    profile: Profile,
+    bounds: RootBounds,
+    proposal: LogConcave,
+    moments: Moments,
+}
+
+impl SpdNoise {
+    /// The law with density psi(distance from the centre) with respect to the Riemannian volume.
+    ///
+    /// # Errors [`NoiseError::Parameter`] for parameters out of range, [`NoiseError::Existence`]
+    /// for a Laplace profile unless 1/scale > (1/2) sqrt(m(m^2-1)/3), [`NoiseError::Acceptance`] if
+    /// the expected acceptance is below [`ACCEPTANCE_FLOOR`], [`NoiseError::Range`] if the mean
+    /// square distance is not a positive double.
+    pub fn new(m: usize, profile: Profile) -> Result<Self, NoiseError> {
+        if !(2..=MAX_ORDER).contains(&m) {
+            let value = m as f64;
+            return Err(NoiseError::Parameter { name: "order", expected: "2 to 16", value });
+        }
+        profile.check()?;
+        let scale = profile.scale();
+        let bounds = RootBounds::new(m);
+        let growth_rate = bounds.growth_rate;
+        if !splits_trace(profile) && 1.0 / scale <= growth_rate {
+            let scale_limit = 1.0 / growth_rate;
+            return Err(NoiseError::Existence { scale, growth_rate, scale_limit });
+        }
+        let density = Proposal::new(m, profile);
+        let proposal = density.law();
+        let moments = Moments::new(&density, &proposal);
+        if moments.acceptance < ACCEPTANCE_FLOOR {
+            return Err(NoiseError::Acceptance {
+                scale,
+                expected: moments.acceptance,
+                floor: ACCEPTANCE_FLOOR,
+                scale_limit: largest_scale(m, profile),
+            });
+        }
+        let in_range = moments.mean_square >= f64::MIN_POSITIVE && moments.mean_square.is_finite();
+        if !in_range || moments.acceptance.is_nan() {
+            return Err(NoiseError::Range { scale, dim: m * (m + 1) / 2 });
+        }
+        Ok(Self { m, profile, bounds, proposal, moments })
+    }
+
+    /// Order of the matrices.
+    #[must_use]
+    pub fn order(&self) -> usize {
+        self.m
+    }
+
+    /// The profile.
+    #[must_use]
+    pub fn profile(&self) -> Profile {
+        self.profile
+    }
+
+    /// Expected fraction of proposals that is accepted, to a few per cent of itself; a function of
+    /// m and the profile alone.
+    #[must_use]
+    pub fn acceptance(&self) -> f64 {
+        self.moments.acceptance
+    }
+
+    /// Mean distance from the centre: to 1e-6 relative for m <= 3, else 1e-3, or 3e-3 where the
+    /// acceptance is near its floor.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.moments.mean
+    }
+
+    /// Mean square distance from the centre, to twice the error of the mean.
+    #[must_use]
+    pub fn mean_square(&self) -> f64 {
+        self.moments.mean_square
+    }
+
+    /// The law of the proposed radius (of the trace-free part for the Gaussian).
+    #[must_use]
+    pub fn proposal(&self) -> &LogConcave {
+        &self.proposal
+    }
+
+    /// An isotropic tangent vector in orthonormal coordinates; `out` has m(m+1)/2 entries.
+    pub fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
+        match self.profile {
+            Profile::Gaussian { scale } => {
+                loop {
+                    let t = self.proposal.sample(stream);
+                    self.fill_trace_free_direction(stream, t, out);
+                    if self.accept(t, t, out, stream.exponential()) {
+                        break;
+                    }
+                }
+                let trace_part = scale * stream.normal() / (self.m as f64).sqrt();
+                self.shift_diagonal(out, trace_part);
+            }
+            Profile::Laplace { .. } => loop {
+                let t = self.proposal.sample(stream);
+                fill_direction(stream, t, out);
+                let trace = self.trace(out);
+                let free = (t * t - trace * trace / self.m as f64).max(0.0).sqrt();
+                if self.accept(t, free, out, stream.exponential()) {
+                    return;
+                }
+            },
+        }
+    }
+
+    /// Accepts with probability e^(L - B(t)), `threshold` being a standard exponential: by the
+    /// bounds of L for trace-free parts of norm `free` if they decide, else by the eigenvalues.
+    #[inline]
+    fn accept(&self, t: f64, free: f64, coords: &[f64], threshold: f64) -> bool {
+        let least = self.bounds.envelope(t) - threshold;
+        if self.bounds.lower(free) >= least {
+            return true;
+        }
+        if self.bounds.by_mean_square(free) < least {
+            return false;
+        }
+        self.bounds.ln_product(&spectrum(coords, self.m), 1.0) >= least
+    }
+
+    /// A uniformly distributed trace-free matrix of norm `length`.
+    fn fill_trace_free_direction(&self, stream: &mut Stream, length: f64, out: &mut [f64]) {
+        loop {
+            stream.fill_normal(out);
+            let trace = self.trace(out);
+            self.shift_diagonal(out, -trace / self.m as f64);
+            let square: f64 = out.iter().map(|x| x * x).sum();
+            if square > 0.0 {
+                let factor = length / square.sqrt();
+                for x in out {
+                    *x *= factor;
+                }
+                return;
+            }
+        }
+    }
+
+    fn trace(&self, coords: &[f64]) -> f64 {
+        let (mut sum, mut at) = (0.0, 0);
+        for row in 0..self.m {
+            sum += coords[at];
+            at += self.m - row;
+        }
+        sum
+    }
+
+    fn shift_diagonal(&self, coords: &mut [f64], shift: f64) {
+        let mut at = 0;
+        for row in 0..self.m {
+            coords[at] += shift;
+            at += self.m - row;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn largest_laplace(m: usize, share: f64) -> Profile {
+        Profile::Laplace { scale: share / RootBounds::new(m).growth_rate }
+    }
+
+    /// Fraction accepted of `count` proposals, and the largest log-acceptance by the eigenvalues.
+    fn measured_acceptance(noise: &SpdNoise, stream: &mut Stream, count: usize) -> (f64, f64) {
+        let mut coords = vec![0.0; noise.m * (noise.m + 1) / 2];
+        let (mut accepted, mut largest) = (0, f64::NEG_INFINITY);
+        for _ in 0..count {
+            let t = noise.proposal.sample(stream);
+            if splits_trace(noise.profile) {
+                noise.fill_trace_free_direction(stream, t, &mut coords);
+            } else {
+                fill_direction(stream, t, &mut coords);
+            }
+            let trace = noise.trace(&coords);
+            let free = (t * t - trace * trace / noise.m as f64).max(0.0).sqrt();
+            let threshold = stream.exponential();
+            let by_bounds = noise.accept(t, free, &coords, threshold);
+            let ln_ratio = noise.bounds.ln_product(&spectrum(&coords, noise.m), 1.0)
+                - noise.bounds.envelope(t);
+            assert_eq!(by_bounds, ln_ratio >= -threshold);
+            accepted += usize::from(by_bounds);
+            largest = largest.max(ln_ratio);
+        }
+        (accepted as f64 / count as f64, largest)
+    }
+
+    #[test]
+    fn expected_acceptance_is_the_measured_one_and_never_exceeds_one() {
+        let mut stream = Stream::from_key([31; 32], 0);
+        for m in [2, 3, 4, 8, 16] {
+            let gaussian = Profile::Gaussian { scale: if m < 8 { 1.0 } else { 0.3 } };
+            for profile in [largest_laplace(m, 0.7), gaussian] {
+                let noise = SpdNoise::new(m, profile).unwrap();
+                let (measured, largest) = measured_acceptance(&noise, &mut stream, 4000);
+                let expected = noise.acceptance();
+                let deviation = (expected * (1.0 - expected) / 4000.0).sqrt() + 1e-3 * expected;
+                assert!((measured - expected).abs() < 5.0 * deviation, "{m} {measured} {expected}");
+                assert!(expected <= 1.0 + 1e-10 && largest <= 1e-12 * (1.0 + expected));
+            }
+        }
+    }
+
+    #[test]
+    fn acceptance_is_usable_up_to_order_16() {
+        let figures = [(2, 0.65), (3, 0.58), (4, 0.53), (8, 0.36), (16, 0.083)];
+        for (m, least) in figures {
+            assert!(SpdNoise::new(m, largest_laplace(m, 0.7)).unwrap().acceptance() > least);
+            let gaussian = SpdNoise::new(m, Profile::Gaussian { scale: 0.3 }).unwrap();
+            assert!(gaussian.acceptance() > 0.84, "{m}");
+        }
+    }
+
+    #[test]
+    fn the_proposal_is_log_concave() {
+        for m in 2..=MAX_ORDER {
+            for scale in [1e-3f64, 0.03, 0.3, 3.0] {
+                let laplace = largest_laplace(m, scale.min(0.999));
+                for profile in [laplace, Profile::Gaussian { scale }] {
+                    let density = Proposal::new(m, profile);
+                    let (from, to) = density.law().effective_support();
+                    let at = |k: u32| from + (to - from) * f64::from(k) / 1000.0;
+                    for k in 1..1000 {
+                        let (left, middle, right) =
+                            (density.ln(at(k - 1)), density.ln(at(k)), density.ln(at(k + 1)));
+                        let rounding =
+                            1e-12 * (1.0 + middle.abs() + density.bounds.growth_rate * to);
+                        assert!(2.0 * middle >= left + right - rounding, "{m} {profile:?} {k}");
+                        let before = density.slope(at(k));
+                        let after = density.slope(at(k + 1));
+                        assert!(before >= after - 1e-12 * (before.abs() + 1.0), "{m} {k}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn slope_is_the_derivative_of_the_log_density() {
+        for m in [2, 3, 7, 16] {
+            let density = Proposal::new(m, Profile::Gaussian { scale: 0.5 });
+            for share in [0.1, 0.5, 0.9, 1.1, 2.0] {
+                let (t, step) = (share * density.reference, 1e-5 * density.reference);
+                let difference = (density.ln(t + step) - density.ln(t - step)) / (2.0 * step);
+                let slope = density.slope(t);
+                let size = density.power / t + density.bounds.growth_rate;
+                assert!((difference - slope).abs() < 1e-5 * size, "{m} {share}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_a_scale_that_is_served() {
+        let Err(NoiseError::Acceptance { expected, scale_limit, .. }) =
+            SpdNoise::new(4, Profile::Gaussian { scale: 6.0 })
+        else {
+            panic!("acceptance at this scale is far below the floor");
+        };
+        assert!(expected < ACCEPTANCE_FLOOR);
+        assert!(SpdNoise::new(4, Profile::Gaussian { scale: scale_limit }).is_ok());
+        assert!(SpdNoise::new(4, Profile::Gaussian { scale: 1.01 * scale_limit }).is_err());
+    }
+}

@@ -1,0 +1,157 @@
+//! The source of randomness: ChaCha20 (20 rounds) keyed by the operating system.
+//!
+//! A [`Stream`] is made for one release and dropped with it. [`Stream::from_os`] asks the operating
+//! system for a new key every time, so a forked child that draws a release after the fork shares no
+//! key with its parent. Neither `Clone` nor `Debug` is implemented: a key is not shown or used
+//! twice.
+
+use super::NoiseError;
+use rand::rngs::SysRng;
+use rand::{Rng, SeedableRng, TryRng};
+use rand_chacha::ChaCha20Rng;
+use rand_distr::{Distribution, Exp1, StandardNormal};
+
+/// A stream of random numbers.
+pub struct Stream {
+    rng: ChaCha20Rng,
+}
+
+/// A fresh 256-bit key from the operating system.
+///
+/// # Errors
+/// [`NoiseError::Entropy`] if the operating system gives none.
+pub fn fresh_key() -> Result<[u8; 32], NoiseError> {
+    let mut key = [0; 32];
+    SysRng
+        .try_fill_bytes(&mut key)
+        .map_err(|error| NoiseError::Entropy { reason: error.to_string() })?;
+    Ok(key)
+}
+
+impl Stream {
+    /// A stream with a fresh key from the operating system.
+    ///
+    /// # Errors
+    /// [`NoiseError::Entropy`] if the operating system gives no random bytes.
+    pub fn from_os() -> Result<Self, NoiseError> {
+        Ok(Self::from_key(fresh_key()?, 0))
+    }
+
+    /// Sub-stream `stream_id` of a key: the 2^64 sub-streams of a key do not overlap.
+    #[must_use]
+    pub fn from_key(key: [u8; 32], stream_id: u64) -> Self {
+        let mut rng = ChaCha20Rng::from_seed(key);
+        rng.set_stream(stream_id);
+        Self { rng }
+    }
+
+    /// 64 random bits.
+    #[inline]
+    pub fn bits(&mut self) -> u64 {
+        self.rng.next_u64()
+    }
+
+    /// Uniform on the 2^52 odd multiples of 2^-53 in (0, 1): never 0 and never 1.
+    #[inline]
+    pub fn uniform_open(&mut self) -> f64 {
+        uniform_open(self.bits())
+    }
+
+    /// Standard normal (ziggurat with exact wedges and tail).
+    #[inline]
+    pub fn normal(&mut self) -> f64 {
+        StandardNormal.sample(&mut self.rng)
+    }
+
+    /// Standard exponential (ziggurat with exact wedges and tail).
+    #[inline]
+    pub fn exponential(&mut self) -> f64 {
+        Exp1.sample(&mut self.rng)
+    }
+
+    /// 1 or -1 with equal probability.
+    #[inline]
+    pub fn sign(&mut self) -> f64 {
+        if self.bits() >> 63 == 0 { 1.0 } else { -1.0 }
+    }
+
+    /// Fills `out` with independent standard normals.
+    #[inline]
+    pub fn fill_normal(&mut self, out: &mut [f64]) {
+        for x in out {
+            *x = self.normal();
+        }
+    }
+}
+
+/// The upper 52 of 64 random bits as an odd multiple of 2^-53.
+#[inline(always)]
+pub(super) fn uniform_open(bits: u64) -> f64 {
+    const TWO_MINUS_53: f64 = 1.0 / 9_007_199_254_740_992.0;
+    ((bits >> 11) | 1) as f64 * TWO_MINUS_53
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uniforms_stay_inside_the_open_interval() {
+        assert!(uniform_open(0) > 0.0);
+        assert!(uniform_open(u64::MAX) < 1.0);
+        assert_eq!(uniform_open(1 << 63), 0.5 + 2f64.powi(-53));
+    }
+
+    #[test]
+    fn fresh_keys_differ_and_sub_streams_differ() {
+        assert_ne!(fresh_key().unwrap(), fresh_key().unwrap());
+        let mut own = Stream::from_os().unwrap();
+        let mut other = Stream::from_os().unwrap();
+        assert_ne!(own.bits(), other.bits());
+        let first: Vec<u64> = (0..4).map(|id| Stream::from_key([7; 32], id).bits()).collect();
+        for i in 0..4 {
+            for j in 0..i {
+                assert_ne!(first[i], first[j]);
+            }
+        }
+    }
+
+    #[test]
+    fn one_key_gives_one_sequence() {
+        let mut a = Stream::from_key([1; 32], 5);
+        let mut b = Stream::from_key([1; 32], 5);
+        for _ in 0..1000 {
+            assert_eq!(a.normal().to_bits(), b.normal().to_bits());
+        }
+    }
+
+    /// First keystream words of ChaCha20 with zero key, counter and nonce (RFC 8439, A.1, vector
+    /// 1).
+    #[test]
+    fn the_generator_is_chacha20() {
+        let mut stream = Stream::from_key([0; 32], 0);
+        assert_eq!(stream.bits(), 0x903d_f1a0_ade0_b876);
+        assert_eq!(stream.bits(), 0x28bd_8653_e56a_5d40);
+    }
+
+    #[test]
+    fn moments_of_normal_exponential_and_sign() {
+        let mut stream = Stream::from_key([3; 32], 0);
+        let n = 400_000;
+        let mut sums = [0.0; 6];
+        for _ in 0..n {
+            let (z, e, s, u) =
+                (stream.normal(), stream.exponential(), stream.sign(), stream.uniform_open());
+            for (sum, term) in
+                sums.iter_mut().zip([z, z * z, z.powi(4), e - 1.0, e * e - 2.0, s + u - 0.5])
+            {
+                *sum += term / f64::from(n);
+            }
+        }
+        let expected = [0.0, 1.0, 3.0, 0.0, 0.0, 0.0];
+        let deviation = [1.0, 1.42, 9.8, 1.0, 4.5, 1.05];
+        for k in 0..6 {
+            assert!((sums[k] - expected[k]).abs() < 5.0 * deviation[k] / f64::from(n).sqrt());
+        }
+    }
+}
