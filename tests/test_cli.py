@@ -7,9 +7,9 @@ import sys
 
 import numpy as np
 import pytest
-from command_line import SPD_OPTIONS, assert_fails, make_tensors, mean, run, save
 
 import curvedp
+from command_line import SPD_OPTIONS, assert_fails, make_tensors, mean, run, save
 
 
 @pytest.fixture
@@ -77,6 +77,18 @@ def test_each_budget_gives_its_guarantee(tmp_path, tensors, budget, guarantee):
     result = mean(save(tmp_path, "a.npy", tensors), out, budget=budget)
     assert result.exit_code == 0, result.output
     assert curvedp.Release.from_json(out.read_text()).guarantee == guarantee
+
+
+def test_the_mechanism_can_be_chosen(tmp_path, tensors):
+    out = tmp_path / "release.json"
+    options = ["--manifold", "spd:3", "--center", "identity", "--radius", "1.5"]
+    chosen = ["--mechanism", "tangent-gaussian"]
+    data = save(tmp_path, "a.npy", tensors)
+    assert mean(data, out, *chosen, options=options, budget=["--mu", 1]).exit_code == 0
+    release = curvedp.Release.from_json(out.read_text())
+    assert release.mechanism == curvedp.TangentGaussian.name
+    planned = run("plan", *options, "--mu", 1, "--n", 300, *chosen)
+    assert f"{release.expected_error:.4g}" in planned.output
 
 
 def test_directions_of_any_length_are_accepted(tmp_path):

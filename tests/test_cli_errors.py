@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from command_line import assert_fails, make_tensors, mean, run, save
 
 import curvedp
+from command_line import assert_fails, make_tensors, mean, run, save
 
 
 @pytest.fixture

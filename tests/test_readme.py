@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import curvedp
+from curvedp.mechanisms.choice import MECHANISMS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -61,9 +62,9 @@ def test_readme_names_all_mechanisms_and_guarantees_that_exist():
     for guarantee in ("PureDP", "ApproxDP", "ZCDP", "GDP", "Unproved"):
         assert f"`{guarantee}(" in text
         assert hasattr(curvedp, guarantee)
-    for mechanism in curvedp.mechanisms.__all__:
-        words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", mechanism).lower()
-        assert words.replace("exponential wrapped", "exponential-wrapped") in text.lower()
+    words = text.lower().replace("-", " ")
+    for mechanism in MECHANISMS:
+        assert f"| {mechanism.replace('-', ' ')} |" in words
 
 
 def test_commands_in_the_readme_parse(tmp_path, monkeypatch):
@@ -81,3 +82,9 @@ def test_commands_in_the_readme_parse(tmp_path, monkeypatch):
         result = click_testing.CliRunner().invoke(app, arguments)
         assert result.exit_code == 0, f"{command}\n{result.output}"
     assert curvedp.Release.from_json(Path("mean.json").read_text()).n == 500
+
+
+def test_citation_names_this_version_and_the_papers():
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (.*)$", text, re.M)[1] == curvedp.__version__
+    assert text.count("- type: ") == 5

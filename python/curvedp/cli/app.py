@@ -17,6 +17,7 @@ from curvedp.cli.output import ReleaseFile
 from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee
 from curvedp.cli.tables import FileError, as_points, normalise, read_table
 from curvedp.errors import BudgetError, CurvedpError, ExistenceError, LedgerError
+from curvedp.mechanisms.choice import MECHANISMS
 
 __all__ = ["app"]
 
@@ -72,6 +73,14 @@ def _budget_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = option(command)
     return command
+
+
+def _mechanism_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--mechanism",
+        type=click.Choice(list(MECHANISMS)),
+        help="Noise to use instead of the default for the guarantee and the manifold.",
+    )(command)
 
 
 def _ball_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -131,6 +140,7 @@ def demo(out: Path) -> None:
     "numbers separated by commas, or a file (npy, npz, csv, parquet, or a release's json).",
 )
 @_budget_options
+@_mechanism_option
 @click.option("--key", help="Member of an npz file.")
 @click.option("--columns", help="Columns of a csv or parquet file, separated by commas.")
 @click.option(
@@ -170,6 +180,7 @@ def mean(
     delta: float | None,
     rho: float | None,
     mu: float | None,
+    mechanism: str | None,
     key: str | None,
     columns: str | None,
     header: bool,
@@ -194,7 +205,11 @@ def mean(
     if data.suffix.lower() == ".csv":
         kept = "taken as column names" if header else "taken as a record"
         messages.print(f"{len(records)} records; the first line was {kept}.", markup=False)
-    with ReleaseFile(out) as file, open_ledger(ledger, ledger_budget) as book:
+    with (
+        ReleaseFile(out) as file,
+        open_ledger(ledger, ledger_budget) as book,
+        messages.status("start") as status,
+    ):
         release = curvedp.frechet_mean(
             records,
             ball,
@@ -202,7 +217,8 @@ def mean(
             records_per_unit=records_per_unit,
             ledger=book,
             seed=seed,
-            progress=messages.is_terminal,
+            progress=status.update,
+            mechanism=mechanism,
         )
         file.write(release.to_json())
     report_to = messages if str(out) == "-" else Console(soft_wrap=True, highlight=False)
@@ -215,6 +231,7 @@ def mean(
 @_ball_options
 @click.option("--center", metavar="POINT", help="As for mean; the error does not depend on it.")
 @_budget_options
+@_mechanism_option
 @click.option("--n", type=click.IntRange(min=1), help="Number of records: what error to expect?")
 @click.option("--error", type=float, help="Wished error: how many records are needed?")
 def plan(
@@ -226,6 +243,7 @@ def plan(
     delta: float | None,
     rho: float | None,
     mu: float | None,
+    mechanism: str | None,
     n: int | None,
     error: float | None,
 ) -> None:
@@ -237,10 +255,11 @@ def plan(
         raise ValueError("give either --n (what error?) or --error (how many records?)")
     guarantee = parse_guarantee(epsilon, delta, rho, mu)
     ball = parse_ball(manifold, center, radius)
+    design: dict[str, Any] = {"records_per_unit": records_per_unit, "mechanism": mechanism}
     if n is None:
         assert error is not None
-        n = curvedp.required_n(ball, error, guarantee, records_per_unit=records_per_unit)
-    expected = curvedp.expected_error(ball, n, guarantee, records_per_unit=records_per_unit)
+        n = curvedp.required_n(ball, error, guarantee, **design)
+    expected = curvedp.expected_error(ball, n, guarantee, **design)
     click.echo(f"records          {n}")
     click.echo(f"guarantee        {guarantee}")
     click.echo(f"expected error   {expected:.4g}  ({_percent(expected / radius)} of the radius)")

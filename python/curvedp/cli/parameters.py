@@ -110,7 +110,7 @@ def _reference_point(manifold: Manifold) -> Array:
         return np.eye(manifold.point_shape[0])
     if kind == "kendall":
         angle = 2.0 * np.pi * np.arange(len(point)) / len(point)
-        return np.stack([np.cos(angle), np.sin(angle)], axis=1) / np.sqrt(len(point))
+        point[:, 0], point[:, 1] = np.cos(angle), np.sin(angle)
     if kind == "sphere":
         point[-1] = 1.0
     if kind == "hyperboloid":
@@ -124,7 +124,7 @@ def _parse_center(text: str, manifold: Manifold) -> Array:
     if named:
         if _kind(manifold) != "spd":
             raise ValueError(f"--center {text}: only spd manifolds have an identity")
-        return float(named["factor"] or 1.0) * _reference_point(manifold)
+        return np.multiply(float(named["factor"] or 1.0), _reference_point(manifold))
     if text.strip() == "origin":
         if _kind(manifold) not in ("euclidean", "hyperboloid"):
             raise ValueError(f"--center origin: {manifold.spec} has no origin")

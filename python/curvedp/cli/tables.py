@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curvedp.errors import MissingExtraError
-from curvedp.manifolds import Manifold
+from curvedp.manifolds import Manifold, Sphere
 
 __all__ = ["SUFFIXES", "FileError", "as_points", "normalise", "read_table"]
 
@@ -125,7 +125,8 @@ def normalise(records: Array, manifold: Manifold) -> Array:
             records = records - records.mean(axis=1, keepdims=True)
         flat = records.reshape(len(records), -1)
         unit = flat / np.linalg.norm(flat, axis=1, keepdims=True)
-        return (getattr(manifold, "radius", 1.0) * unit).reshape(records.shape)
+        size = manifold.radius if isinstance(manifold, Sphere) else 1.0
+        return np.reshape(size * unit, records.shape)
 
 
 def _as_float(array: NDArray[Any], path: Path) -> Array:
