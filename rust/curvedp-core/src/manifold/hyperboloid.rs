@@ -365,39 +365,6 @@ impl Manifold for Hyperboloid {
         }
     }
 
-    fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(*self)
-    }
-
-    fn origin(&self, _center: &[f64]) -> Vec<f64> {
-        let mut origin = vec![0.0; self.dim + 1];
-        origin[0] = self.radius;
-        origin
-    }
-
-    /// The boost that takes the centre to the origin; its space part is [`Manifold::coords`].
-    fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
-        let width = self.dim + 1;
-        let mut space = vec![0.0; out.len() / width * self.dim];
-        self.coords(point, Rows::shared(center), &mut space);
-        for (row, space) in out.chunks_exact_mut(width).zip(space.chunks_exact(self.dim)) {
-            row[0] = time(space, self.radius);
-            row[1..].copy_from_slice(space);
-        }
-    }
-
-    fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
-        let width = self.dim + 1;
-        for (i, row) in out.chunks_exact_mut(width).enumerate() {
-            let point = point.row(i);
-            self.from_coords(Rows::shared(&point[1..]), Rows::shared(center), row);
-            for (x, c) in row.iter_mut().zip(center) {
-                *x += point[0] / self.radius * c;
-            }
-            row[0] = time(&row[1..], self.radius);
-        }
-    }
-
     fn sum_log(
         &self,
         points: Rows,

@@ -264,10 +264,6 @@ impl Manifold for Sphere {
         Box::new(*self)
     }
 
-    fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(*self)
-    }
-
     fn sum_log(
         &self,
         points: Rows,
