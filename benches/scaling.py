@@ -14,10 +14,10 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from benchmarks import workloads
-from harness import medians
 
 import curvedp as cdp
+from benchmarks import workloads
+from harness import medians
 
 _MANIFOLDS = ("sphere:2", "sphere:99", "hyperboloid:10", "kendall:50", "spd:3", "spd:11")
 _MEANS: dict[str, Callable[[int], np.ndarray]] = {

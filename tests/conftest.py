@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
 from manifold_list import CASES, SMALL, Case
 
 _COMMON = {"derandomize": True, "deadline": None, "database": None, "print_blob": True}

@@ -8,13 +8,14 @@ import sys
 import dp_accounting
 import mpmath
 import pytest
-from curvedp.errors import ConversionError, MissingExtraError
-from curvedp.privacy.accounting import compose_mixed, to_dp_event
-from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved, compose
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from curvedp.errors import ConversionError, MissingExtraError
+from curvedp.privacy.accounting import compose_mixed, to_dp_event
+from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved, compose
 
 Relation = dp_accounting.NeighboringRelation
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from manifold_list import BY_NAME, CASES, SMALL, Case
 
 BAD = (ValueError, TypeError)

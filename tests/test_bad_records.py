@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
 from manifold_list import SMALL, Case
 from reference.ball import project_on_ball
 from reference.twin import Array

@@ -5,9 +5,10 @@ The tangent and the exponential-wrapped Gaussian are calibrated with these const
 
 from __future__ import annotations
 
-import adversarial_search as search
 import numpy as np
 import pytest
+
+import adversarial_search as search
 
 CASES = [
     (search.Sphere(1), 1.4),

@@ -8,6 +8,9 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
 from curvedp.privacy.conversion import round_down, round_up, sqrt_bounds
 from curvedp.privacy.guarantees import (
     GDP,
@@ -15,8 +18,6 @@ from curvedp.privacy.guarantees import (
     ApproxDP,
     PureDP,
 )
-from hypothesis import assume, example, given, settings
-from hypothesis import strategies as st
 
 DIGITS = 50
 TIGHT = 1e-11

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
+
 from exact_laws import (
     RadialLaw,
     detectable_gap,
@@ -20,7 +22,6 @@ from exact_laws import (
     sphere_volume,
     uniform_direction_cdf,
 )
-from scipy import stats
 
 T = np.linspace(0.01, 3.0, 50)
 

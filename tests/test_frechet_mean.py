@@ -1,13 +1,14 @@
-"""The private Fréchet mean: what is released, what is refused, and what the noise is calibrated to."""
+"""The private Fréchet mean: what is released, what is refused, what the noise is calibrated to."""
 
 from __future__ import annotations
 
 import json
 import math
 
-import curvedp as cdp
 import numpy as np
 import pytest
+
+import curvedp as cdp
 from curvedp import sensitivity
 
 BALLS = {
@@ -98,7 +99,7 @@ def test_release_carries_its_terms(spec: str, guarantee: cdp.privacy.Guarantee) 
     assert release.solver_tolerance <= 2e-4 * release.sensitivity
     assert release.expected_error == cdp.expected_error(ball, 3000, guarantee)
     assert "idealized-sampling" in release.assumptions
-    assert "replaced" in release.report()
+    assert "replace one record" in release.report()
     again = cdp.Release.from_json(release.to_json())
     assert np.array_equal(again.value, release.value)
     assert again.guarantee == guarantee
@@ -223,10 +224,11 @@ def test_existence_error_names_budgets_and_sizes_that_work(spec: str, rate: floa
     with pytest.raises(cdp.ExistenceError) as caught:
         cdp.expected_error(ball, 10, cdp.PureDP(0.3))
     error = caught.value
-    assert error.smallest_epsilon == pytest.approx(rate * 3 / 10, rel=1e-3)
-    assert cdp.expected_error(ball, 10, cdp.PureDP(1.2 * error.smallest_epsilon)) > 0
-    assert error.smallest_n == pytest.approx(rate * 3 / 0.3, rel=0.1)
-    assert cdp.expected_error(ball, int(1.2 * error.smallest_n), cdp.PureDP(0.3)) > 0
+    assert rate * 3 / 10 < error.smallest_epsilon < 1.2 * rate * 3 / 10
+    assert cdp.expected_error(ball, 10, cdp.PureDP(error.smallest_epsilon * (1 + 1e-12))) > 0
+    assert rate * 3 / 0.3 < error.smallest_n < 1.2 * rate * 3 / 0.3 + 1
+    assert cdp.expected_error(ball, error.smallest_n, cdp.PureDP(0.3)) > 0
+    assert str(error.smallest_n) in str(error)
     assert cdp.expected_error(ball, 10, cdp.GDP(0.3)) > 0
 
 
@@ -236,7 +238,7 @@ def test_laplace_noise_that_cannot_be_drawn_names_a_budget_that_can() -> None:
     with pytest.raises(cdp.ExistenceError) as caught:
         cdp.expected_error(ball, 50, cdp.PureDP(1.02 * limit))
     assert caught.value.smallest_epsilon > 1.02 * limit
-    assert cdp.expected_error(ball, 50, cdp.PureDP(caught.value.smallest_epsilon)) > 0
+    assert cdp.expected_error(ball, 50, cdp.PureDP(caught.value.smallest_epsilon * (1 + 1e-12))) > 0
 
 
 def test_expected_error_falls_as_one_over_n_and_required_n_inverts_it() -> None:

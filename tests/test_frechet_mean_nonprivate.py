@@ -6,10 +6,11 @@ from typing import Any
 
 import mpmath as mp
 import numpy as np
-import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import oracles
 from manifold_list import BY_NAME, CASES, Case, of
 from reference import frechet_mean as reference
 from reference.accuracy import EPS, condition

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from reference import frechet_mean as reference
 from reference.accuracy import EPS
 from reference.hyperboloid import Hyperboloid

@@ -10,6 +10,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from curvedp.errors import ConversionError, CurvedpError
 from curvedp.privacy.guarantees import (
     GDP,
@@ -20,8 +23,6 @@ from curvedp.privacy.guarantees import (
     Unproved,
     compose,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 
 def decades(low: float, high: float) -> st.SearchStrategy[float]:

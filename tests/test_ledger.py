@@ -13,11 +13,12 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from curvedp.errors import BudgetError, ConversionError, LedgerError
 from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved, compose
 from curvedp.privacy.ledger import Ledger
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 ALLOWANCE = Fraction(1, 2**50)
 

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 
 import pytest
+
 from curvedp.errors import BudgetError, LedgerError
 from curvedp.privacy.guarantees import GDP, ZCDP, PureDP
 from curvedp.privacy.ledger import Ledger, LedgerEntry

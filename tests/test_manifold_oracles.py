@@ -11,10 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import oracles
 import pytest
 import scipy.linalg
 import scipy.spatial.distance
+
+import oracles
 from manifold_list import BY_NAME, CASES, Case, of
 from reference.accuracy import condition
 from reference.twin import Array

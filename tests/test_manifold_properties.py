@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from manifold_list import CASES, Case, of
 from reference.accuracy import EPS, allowance, condition, gap
 from reference.twin import Array

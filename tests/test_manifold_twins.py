@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+
 from manifold_list import BY_NAME, CASES, Case, of
 from reference.accuracy import EPS, RELATIVE, allowance, condition, gap
 from reference.precise import DIGITS, PreciseSPDAffine, lift, lower

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mechanism_cases import EVERY, LAPLACE, Case
 
 import curvedp as cdp
 from curvedp.audit import audit_release_function, audit_samples, likelihood_ratio_audit
+from mechanism_cases import EVERY, LAPLACE, Case
 
 ONE_MILLION = 1_000_000
 

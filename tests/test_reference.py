@@ -5,6 +5,7 @@ from __future__ import annotations
 import mpmath as mp
 import numpy as np
 import pytest
+
 from manifold_list import CASES, Case
 from reference.accuracy import EPS, allowance, condition, gap
 from reference.precise import DIGITS, lift, lower

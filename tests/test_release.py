@@ -10,11 +10,12 @@ import pickle
 
 import numpy as np
 import pytest
-from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
-from curvedp.privacy.release import ASSUMPTIONS, SCHEMA_VERSION, Release
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
+
+from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
+from curvedp.privacy.release import ASSUMPTIONS, SCHEMA_VERSION, Release
 
 
 def make(**changes) -> Release:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy import stats
+
 from exact_laws import (
     RadialLaw,
     detectable_gap,
@@ -28,7 +30,6 @@ from exact_laws import (
     uniform_direction_cdf,
 )
 from mechanism_cases import GAUSSIAN, LAPLACE, TANGENT, WRAPPED, Case, draw
-from scipy import stats
 
 N = 100_000
 OFF_CENTER = 0.3

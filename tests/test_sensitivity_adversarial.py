@@ -7,9 +7,10 @@ able to see a wrong constant.
 
 from __future__ import annotations
 
-import adversarial_search as search
 import numpy as np
 import pytest
+
+import adversarial_search as search
 
 CASES = [
     (search.Flat(3), 1.0),

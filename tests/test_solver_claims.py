@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-import adversarial_search as search
 import numpy as np
 import pytest
+
+import adversarial_search as search
 
 POSITIVE = [
     (search.Sphere(1), 1.5),

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pyriemann.geometry.distance as pyriemann_distance
 import pyriemann.geometry.tangentspace as pyriemann_maps
-from benchmarks import workloads
 from geomstats.geometry.hyperboloid import Hyperboloid as GeomstatsHyperboloid
 from geomstats.geometry.hypersphere import Hypersphere
 from geomstats.geometry.pre_shape import PreShapeSpace
 from geomstats.geometry.spd_matrices import SPDMatrices
+
+import curvedp as cdp
+from benchmarks import workloads
 from harness import Peer, Row
 from peers import hyperboloid, kendall, spd, sphere
 from rows import ROWS
-
-import curvedp as cdp
 
 
 def _sphere_dist(quick: bool) -> Row:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pyriemann.geometry.mean as pyriemann_mean
-from benchmarks import workloads
 from geomstats.geometry.hypersphere import Hypersphere
 from geomstats.geometry.spd_matrices import SPDMatrices
 from geomstats.learning.frechet_mean import FrechetMean
+
+import curvedp as cdp
+from benchmarks import workloads
 from harness import Peer, Row
 from peers import spd, sphere
 from rows import ROWS
-
-import curvedp as cdp
 
 
 @ROWS.add("mean S^2")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from benchmarks import workloads
 from geomstats.geometry.hypersphere import Hypersphere
-from harness import Peer, Row
-from peers.sphere import RadialTable
 from pyriemann.datasets import sample_gaussian_spd
-from rows import ROWS
 
 import curvedp as cdp
+from benchmarks import workloads
+from harness import Peer, Row
+from peers.sphere import RadialTable
+from rows import ROWS
 
 _SCALE = 0.1
 

@@ -25,8 +25,8 @@ class Ball:
     center : array-like, shape point_shape, or "identity"
         Public centre; "identity" is the identity matrix, for SPD matrices.
     radius : float
-        Public radius in the units of the metric, below `manifold.max_ball_radius`, so that every data
-        set in the ball has a unique Fréchet mean.
+        Public radius in the units of the metric, below `manifold.max_ball_radius`, so that every
+        data set in the ball has a unique Fréchet mean.
 
     Raises
     ------
@@ -34,7 +34,9 @@ class Ball:
         If the centre is not on the manifold or the radius is not positive, finite and small enough.
     """
 
-    def __init__(self, manifold: Manifold | str | Any, center: ArrayLike | str, radius: float) -> None:
+    def __init__(
+        self, manifold: Manifold | str | Any, center: ArrayLike | str, radius: float
+    ) -> None:
         if isinstance(center, str):
             if center != "identity":
                 raise ValueError(f"center must be a point or 'identity', got {center!r}")
@@ -56,15 +58,15 @@ class Ball:
         bound = self.manifold.max_ball_radius
         if self.radius >= bound:
             raise ValueError(
-                f"radius must be below {bound:.6g} on {self.manifold.spec}, where the mean of every "
-                f"data set in the ball is unique, got {self.radius:.6g}"
+                f"radius must be below {bound:.6g} on {self.manifold.spec}, so that the mean of "
+                f"every data set in the ball is unique, got {self.radius:.6g}"
             )
 
     def project(self, points: ArrayLike) -> FloatArray:
         """Each record moved to the closest point of the ball along the geodesic from the centre.
 
-        x -> exp_c(min(1, r/rho(c, x)) log_c x). A record that is not finite, not on the manifold or in
-        the cut locus of the centre becomes the centre.
+        x -> exp_c(min(1, r/rho(c, x)) log_c x). A record that is not finite, not on the manifold or
+        in the cut locus of the centre becomes the centre.
 
         Parameters
         ----------

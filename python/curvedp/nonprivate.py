@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from curvedp._validation import FloatArray, as_float_array, as_positive, as_records
 from curvedp.manifolds import SPD, KendallPlanar, Manifold, as_manifold
 
-#: Points may be off the manifold by this much, relative to their size, and are then rounded onto it.
+#: Points that are off the manifold by no more than this, relative to their size, are rounded.
 _POINT_TOLERANCE = 1e-5
 _MAX_EVALUATIONS = 10_000
 
@@ -26,9 +26,9 @@ class FrechetMean:
     gradient_norm : float
         |mean_i log_p x_i| at the returned point.
     certified_distance : float
-        Bound on the distance to the true minimiser: asin(s g/cos(s R))/s with s = sqrt(kappa), g the
-        gradient norm with its rounding error and R the largest distance of a point from the mean; g where
-        kappa <= 0; infinite if the points lie in no ball on which the mean is unique.
+        Bound on the distance to the true minimiser: asin(s g/cos(s R))/s with s = sqrt(kappa), g
+        the gradient norm with its rounding error and R the largest distance of a point from the
+        mean; g where kappa <= 0; infinite if the points lie in no ball on which the mean is unique.
     variance : float
         Fréchet variance: mean squared distance of the points from the mean.
     n_iter : int
@@ -104,12 +104,10 @@ def _weights(weights: ArrayLike, n: int) -> FloatArray:
 
 
 def _start(space: Manifold, data: FloatArray, weights: FloatArray | None) -> FloatArray:
-    """A point to descend from: one step from the identity gives SPD matrices their log-Euclidean mean."""
+    """A point to descend from; from the identity SPD matrices step to their log-Euclidean mean."""
     if isinstance(space, SPD):
         return np.eye(space.m)
     if isinstance(space, KendallPlanar):
         return np.asarray(data[0])
-    try:
-        return space.project(np.average(data, axis=0, weights=weights))
-    except ValueError:
-        return np.asarray(data[0])
+    average = space.project(np.average(data, axis=0, weights=weights))
+    return average if np.isfinite(average).all() else np.asarray(data[0])

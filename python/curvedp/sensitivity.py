@@ -23,8 +23,8 @@ def frechet_mean(
 
     With the upper curvature bound kappa and k = `records_per_unit` replaced records,
 
-    - proved: 2 k tan(r sqrt(kappa)) / (n sqrt(kappa)) for kappa > 0, 2 k r / n for kappa <= 0, and never
-      more than the diameter 2 r;
+    - proved: 2 k tan(r sqrt(kappa)) / (n sqrt(kappa)) for kappa > 0, 2 k r / n for kappa <= 0, and
+      never more than the diameter 2 r;
     - published: (2 k r / n) (tan(2 r sqrt(kappa)) / (r sqrt(kappa)) - 1) for kappa > 0 and
       r sqrt(kappa) < pi/4 (Reimherr et al. 2021; Jiang et al., equation 1).
 
@@ -44,7 +44,8 @@ def frechet_mean(
     Raises
     ------
     ValueError
-        For the published bound on a ball of radius pi/(4 sqrt(kappa)) or more, where it is infinite.
+        For the published bound on a ball of radius pi/(4 sqrt(kappa)) or more, where it is
+        infinite.
     """
     count = as_count(n, "n")
     moved = as_count(records_per_unit, "records_per_unit")

@@ -7,9 +7,10 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_float_array, as_points
-from numpy.typing import ArrayLike, NDArray
 
 Seed = np.random.Generator | int | None
 
@@ -18,8 +19,8 @@ class Manifold(ABC):
     """A Riemannian manifold with closed-form geodesics.
 
     Points and tangent vectors are arrays of shape ``(..., *point_shape)``; leading axes broadcast
-    against each other. Input of any real dtype is widened to float64. Lengths are in the units of the
-    metric.
+    against each other. Input of any real dtype is widened to float64. Lengths are in the units of
+    the metric.
     """
 
     _core: _core.Manifold
@@ -123,6 +124,9 @@ class Manifold(ABC):
     def project(self, point: ArrayLike) -> FloatArray:
         """The closest points of the manifold, or their customary stand-ins.
 
+        Total: a point without one (not finite, or zero where a direction is needed) becomes NaN, so
+        that no exception tells anything about a record.
+
         Parameters
         ----------
         point : array-like, shape (..., *point_shape)
@@ -130,18 +134,12 @@ class Manifold(ABC):
         Returns
         -------
         ndarray, shape (..., *point_shape)
-
-        Raises
-        ------
-        ValueError
-            If an entry has no projection (not finite, or zero where a direction is needed).
         """
         points = np.array(as_points(point, self.point_shape, "point"))
         found = np.zeros(self._lead(points), dtype=np.bool_)
         if found.size:
             self._core.project(self._flat(points), found.reshape(-1))
-        if not found.all():
-            raise ValueError("some points have no projection on the manifold")
+        points[~found] = np.nan
         return points
 
     def random_point(self, n_samples: int = 1, *, rng: Seed = None) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+
 from curvedp._validation import FloatArray, as_choice, as_count, as_positive
 from curvedp.manifolds.base import Manifold
 
@@ -60,9 +61,9 @@ class SPD(Manifold):
     ----------
     m : int
     metric : {"affine-invariant", "log-euclidean", "log-cholesky"}
-        Affine-invariant: <V, W>_P = tr(P^-1 V P^-1 W), curvature in [-1/2, 0]. The other two are flat:
-        the matrix logarithm (Arsigny et al. 2007) or the Cholesky factor with logarithmic diagonal
-        (Lin 2019) maps them isometrically onto Euclidean space.
+        Affine-invariant: <V, W>_P = tr(P^-1 V P^-1 W), curvature in [-1/2, 0]. The other two are
+        flat: the matrix logarithm (Arsigny et al. 2007) or the Cholesky factor with logarithmic
+        diagonal (Lin 2019) maps them isometrically onto Euclidean space.
     """
 
     def __init__(self, m: int, *, metric: str = "affine-invariant") -> None:

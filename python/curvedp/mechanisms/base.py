@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 import math
 from typing import ClassVar
 
@@ -12,7 +13,6 @@ from numpy.typing import ArrayLike
 from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_points, as_positive
 from curvedp.domain import Ball
-from curvedp.errors import ExistenceError
 from curvedp.mechanisms.grid import round_to_grid
 from curvedp.privacy import GDP, PureDP
 
@@ -136,7 +136,7 @@ class Mechanism(abc.ABC):
 
 
 class ChartGaussian(Mechanism):
-    """exp_c(log_c(true value) + sigma N(0, I)): Gaussian noise in the chart at the ball's centre."""
+    """Gaussian noise in the chart at the ball's centre: exp_c(log_c(p) + sigma N(0, I))."""
 
     profile = "gaussian"
 
@@ -163,13 +163,13 @@ class ChartGaussian(Mechanism):
         return np.asarray(-square / (2 * self.scale**2))
 
 
-def volume_growth(ball: Ball) -> float:
-    """Exponential rate at which the volume of large spheres grows: Laplace noise needs 1/scale above it.
+def volume_growth(space: tuple[str, int, float]) -> float:
+    """Exponential rate at which the volume of spheres grows: Laplace noise needs 1/scale above.
 
-    (d - 1) sqrt(-kappa) on hyperbolic space, sqrt(m (m^2 - 1)/3)/2 on SPD(m) with the affine-invariant
-    metric, 0 elsewhere.
+    (d - 1) sqrt(-kappa) on hyperbolic space, sqrt(m (m^2 - 1)/3)/2 on SPD(m) with the
+    affine-invariant metric, 0 elsewhere.
     """
-    kind, size, parameter = ball.manifold.noise_space
+    kind, size, parameter = space
     if kind == "hyperbolic":
         return (size - 1) * math.sqrt(-parameter)
     if kind == "spd":
@@ -177,14 +177,26 @@ def volume_growth(ball: Ball) -> float:
     return 0.0
 
 
-def require_existence(ball: Ball, sensitivity: float, epsilon: float) -> None:
-    """Raise if the Laplace law of scale sensitivity/epsilon does not exist, naming what does."""
-    rate = volume_growth(ball)
-    smallest = rate * sensitivity
-    if epsilon <= smallest:
-        raise ExistenceError(
-            f"Riemannian Laplace noise on {ball.manifold.spec} exists for epsilon above "
-            f"{smallest:.4g} only at sensitivity {sensitivity:.4g}, got {epsilon:g}: raise epsilon, "
-            "use more records or a smaller radius, or ask for GDP, which always exists",
-            smallest_epsilon=smallest,
-        )
+@functools.lru_cache(maxsize=256)
+def largest_laplace_scale(space: tuple[str, int, float]) -> float:
+    """Largest scale, to 1 part in 1000, at which Laplace noise exists and is drawn exactly.
+
+    Infinite where volumes grow polynomially. Elsewhere 1/scale must exceed `volume_growth`, and on
+    SPD(m) the exact sampler must accept a fair share of its proposals.
+    """
+    growth = volume_growth(space)
+    if growth == 0:
+        return math.inf
+    low, high = 1e-3 / growth, 1 / growth
+    while high > 1.001 * low:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if _laplace_is_drawable(space, middle) else (low, middle)
+    return low
+
+
+def _laplace_is_drawable(space: tuple[str, int, float], scale: float) -> bool:
+    try:
+        _core.Noise(*space, "laplace", scale)
+    except ValueError:
+        return False
+    return True

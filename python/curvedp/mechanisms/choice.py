@@ -27,8 +27,8 @@ def choose_mechanism(
     """The mechanism class for a guarantee, by default the one with the least error.
 
     Pure DP: Riemannian Laplace. Every other guarantee: Gaussian noise, intrinsic on nonnegative
-    curvature, wrapped by the exponential map at the ball's centre on Hadamard manifolds, in the chart
-    where it is flat.
+    curvature, wrapped by the exponential map at the ball's centre on Hadamard manifolds, in the
+    chart where it is flat.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def native_guarantee(guarantee: Guarantee, mechanism: type[Mechanism]) -> PureDP
         if isinstance(guarantee, PureDP):
             return guarantee
         raise TypeError(
-            f"{mechanism.name} noise gives pure DP: ask for PureDP(epsilon), which implies the others"
+            f"{mechanism.name} noise gives pure DP: ask for PureDP(epsilon), which implies more"
         )
     if isinstance(guarantee, GDP):
         return guarantee
@@ -73,6 +73,6 @@ def native_guarantee(guarantee: Guarantee, mechanism: type[Mechanism]) -> PureDP
     if isinstance(guarantee, ApproxDP):
         return guarantee.sufficient_gdp()
     raise TypeError(
-        f"{mechanism.name} noise gives Gaussian DP: ask for GDP, ZCDP or ApproxDP, or use the Riemannian "
-        "Laplace mechanism for pure DP"
+        f"{mechanism.name} noise gives Gaussian DP: ask for GDP, ZCDP or ApproxDP, or use the "
+        "Riemannian Laplace mechanism for pure DP"
     )

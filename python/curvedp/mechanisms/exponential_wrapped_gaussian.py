@@ -1,7 +1,7 @@
 """Exponential-wrapped Gaussian mechanism: mu-GDP on Hadamard manifolds.
 
-Gaussian noise in the tangent space at the ball's centre c, carried to the manifold by exp_c (Jiang et
-al., Algorithm 1). On a Hadamard manifold log_c is 1-Lipschitz, so sigma = Delta/mu.
+Gaussian noise in the tangent space at the ball's centre c, carried to the manifold by exp_c (Jiang
+et al., Algorithm 1). On a Hadamard manifold log_c is 1-Lipschitz, so sigma = Delta/mu.
 Proof: docs/proofs/exponential-wrapped-gaussian.md.
 """
 
@@ -13,8 +13,8 @@ from curvedp.mechanisms.base import ChartGaussian
 class ExponentialWrappedGaussian(ChartGaussian):
     """exp_c(log_c(p) + sigma N(0, I)), sigma = sensitivity/mu, on Hadamard manifolds.
 
-    The expected error is exact for a true value at the centre and a lower bound elsewhere, since exp_c
-    expands distances.
+    The expected error is exact for a true value at the centre and a lower bound elsewhere, since
+    exp_c expands distances.
     """
 
     name = "exponential-wrapped Gaussian"

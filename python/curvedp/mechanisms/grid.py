@@ -1,10 +1,10 @@
 """The public grid to which releases are rounded.
 
 The noise is sampled in double precision; its trailing bits would tell the true value apart (Mironov
-2012). Every release is therefore rounded to multiples of 2^-k, k fixed by the noise scale, in coordinates
-that do not depend on the data: ambient coordinates where the manifold is compact, the chart log_c at the
-ball's centre elsewhere, where the noise is also clipped at a public radius, so that every release is a
-finite point. Both steps are post-processing of the drawn point.
+2012). Every release is therefore rounded to multiples of 2^-k, k fixed by the noise scale, in
+coordinates that do not depend on the data: ambient coordinates where the manifold is compact, the
+chart log_c at the ball's centre elsewhere, where the noise is also clipped at a public radius, so
+that every release is a finite point. Both steps are post-processing of the drawn point.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def grid_step(scale: float) -> float:
 
 
 def clip_radius(ball: Ball) -> float:
-    """Distance from the centre at which releases are clipped; infinite where no clipping is needed."""
+    """Distance from the centre at which releases are clipped; infinite for no clipping."""
     lower = ball.manifold.curvature_bounds[0]
     if not ball.manifold.is_hadamard or ball.manifold.spec.startswith("euclidean"):
         return math.inf

@@ -15,7 +15,7 @@ from curvedp.mechanisms.base import Mechanism
 
 
 class RiemannianGaussian(Mechanism):
-    """Riemannian Gaussian noise, sigma = sensitivity/mu, on spheres, shape spaces and flat space."""
+    """Riemannian Gaussian noise, sigma = sensitivity/mu, on nonnegative curvature."""
 
     name = "Riemannian Gaussian"
     proof = "docs/proofs/riemannian-gaussian.md"
@@ -25,8 +25,8 @@ class RiemannianGaussian(Mechanism):
         mu = self._mu()
         if self.ball.manifold.curvature_bounds[0] < 0:
             raise ValueError(
-                f"the Riemannian Gaussian is mu-GDP on spaces of nonnegative curvature only, not on "
-                f"{self.ball.manifold.spec}: use ExponentialWrappedGaussian"
+                f"the Riemannian Gaussian needs nonnegative curvature, which "
+                f"{self.ball.manifold.spec} has not: use ExponentialWrappedGaussian"
             )
         return self.sensitivity / mu
 

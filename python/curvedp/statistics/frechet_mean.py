@@ -1,4 +1,4 @@
-"""The private Fréchet mean (Reimherr et al. 2021; Jiang et al., Algorithm 1), on a corrected footing.
+"""The private Fréchet mean (Reimherr et al. 2021; Jiang et al., Algorithm 1).
 
     records -> projection on the public ball -> mean, within a public tolerance e0 of the true one
             -> noise calibrated to Delta + 2 e0 -> rounding to a public grid -> Release
@@ -8,11 +8,11 @@ Proofs: docs/proofs/frechet-mean-sensitivity.md, docs/proofs/frechet-mean-solver
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core, sensitivity
@@ -55,14 +55,14 @@ def frechet_mean(
 ) -> Release:
     """Release the Fréchet mean of records under differential privacy.
 
-    The mean minimises sum_i rho(p, x_i)^2 over the ball, x_i the records projected on it; it is about the
-    projected records.
+    The mean minimises sum_i rho(p, x_i)^2 over the ball, x_i the records projected on it; it is
+    about the projected records.
 
     Parameters
     ----------
     records : array-like, shape (n, *point_shape)
-        One record per row; n is public. No value raises: a record that is not a point of the manifold
-        counts as the ball's centre.
+        One record per row; n is public. No value raises: a record that is not a point of the
+        manifold counts as the ball's centre.
     ball : Ball
         Public domain, chosen without looking at the records.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
@@ -90,7 +90,8 @@ def frechet_mean(
     BudgetError
         If the ledger refuses.
     ExistenceError
-        If Laplace noise does not exist at this budget; carries the smallest epsilon and n that work.
+        If Laplace noise does not exist at this budget; carries the smallest epsilon and n that
+        work.
     ValueError, TypeError
         For wrong shapes, dtypes and parameters; never for the value of a record.
 
@@ -248,12 +249,12 @@ def _design(
 
 
 def _with_smallest_n(error: ExistenceError, n: int, guarantee: Guarantee) -> ExistenceError:
-    """The same error with the n that works: sensitivity, and so the smallest epsilon, falls as 1/n."""
+    """The same error with the n that works: the smallest epsilon falls as 1/n."""
     smallest = error.smallest_epsilon
     epsilon = getattr(guarantee, "epsilon", None)
     if smallest is None or epsilon is None:
         return error
-    needed = int(np.ceil(n * smallest / epsilon * (1 + 1e-6))) + 1
+    needed = math.ceil(n * smallest / epsilon)
     return ExistenceError(error.message, smallest_epsilon=smallest, smallest_n=needed)
 
 
