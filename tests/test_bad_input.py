@@ -152,6 +152,8 @@ def test_wrong_shapes_and_dtypes_raise(case: Case, name: str) -> None:
             call(manifold, wrong, point)
         helpful(error)
     for wrong in mistyped(case.twin.point_shape):
+        if wrong is None and name == "pairwise_dist":
+            continue  # None means within one set
         with pytest.raises(BAD) as error:
             call(manifold, wrong, point)
         helpful(error)

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from manifold_list import SMALL, Case
+from manifold_list import CASES, SMALL, Case, of
+from reference.accuracy import EPS, condition
 from reference.ball import project_on_ball
 from reference.twin import Array
 
@@ -125,7 +126,7 @@ def test_small_data_sets_give_valid_releases(case: Case, n: int) -> None:
 
 
 @pytest.mark.parametrize("case", SMALL, ids=repr)
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_any_array_of_the_right_shape_gives_a_valid_release(
     case: Case, data: st.DataObject
@@ -160,12 +161,12 @@ def test_no_dtype_lets_a_record_speak_while_it_is_converted(case: Case, dtype: A
         assert np.array_equal(release(records, ball).value, expected.value)
 
 
-@pytest.mark.parametrize("case", SMALL, ids=repr)
-@pytest.mark.parametrize("value", [2**63, 2**64, 2**70, 10**400, -(10**400)])
+@pytest.mark.parametrize(
+    "case", [case for case in SMALL if not case.name.startswith("euclidean")], ids=repr
+)
+@pytest.mark.parametrize("value", [2**63, 2**70, -(10**400)], ids=["2^63", "2^70", "-10^400"])
 def test_large_integers_in_lists_are_records_like_any_other(case: Case, value: int) -> None:
     """NumPy makes a list with such an entry an object array: its dtype is a record's value."""
-    if case.name.startswith("euclidean"):
-        pytest.skip("a large integer is a point of Euclidean space")
     ball = domain(case)
     records = records_near(case, ball)
     records[7] = np.nan
@@ -200,7 +201,10 @@ def test_projection_on_the_ball_agrees_with_the_twin(case: Case) -> None:
     records = records_near(case, ball, seed=3)
     projected = ball.project(records)
     expected = project_on_ball(case.twin, records, ball.center, ball.radius)
-    assert np.max(np.abs(projected - expected)) <= 1e-12 * np.max(np.abs(expected))
+    worst = max(condition(case.twin, record) for record in records)
+    assert np.max(np.abs(projected - expected)) <= (1e-12 + 64 * EPS * worst) * np.max(
+        np.abs(expected)
+    )
     distances = case.manifold.dist(projected, ball.center)
     assert np.all(distances <= ball.radius * (1.0 + 1e-12))
     inside = case.twin.each("dist", records, np.stack([ball.center] * N)) <= ball.radius
@@ -219,7 +223,7 @@ def test_projection_sends_bad_records_to_the_centre(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", SMALL, ids=repr)
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_projection_lands_in_the_ball_whatever_comes(case: Case, data: st.DataObject) -> None:
     ball = domain(case)
@@ -227,6 +231,37 @@ def test_projection_lands_in_the_ball_whatever_comes(case: Case, data: st.DataOb
     projected = ball.project(data.draw(entries))
     assert np.all(case.manifold.belongs(projected, atol=1e-9))
     assert np.all(case.manifold.dist(projected, ball.center) <= ball.radius * (1.0 + 1e-9))
+
+
+SPD = [*of(CASES, "spd")]
+
+
+def nearly_singular(m: int, rng: np.random.Generator) -> Array:
+    """A symmetric matrix of random rank and scale: positive definite, if at all, by rounding."""
+    rank = int(rng.integers(1, m + 1))
+    factor = rng.standard_normal((m, rank))
+    spread = rng.choice([0.0, 10.0, 150.0])
+    matrix = (factor * 10.0 ** rng.uniform(-spread, spread, rank)) @ factor.T
+    return 0.5 * (matrix + matrix.T)
+
+
+@pytest.mark.parametrize("case", SPD, ids=repr)
+def test_records_at_the_edge_of_the_cone_enter_the_ball(case: Case) -> None:
+    """Rank-deficient covariances are common, and one record outside the ball breaks the bound."""
+    import curvedp
+
+    rng = np.random.default_rng(6)
+    m = case.twin.point_shape[0]
+    for _ in range(40):
+        half = rng.standard_normal((m, m))
+        ball = curvedp.Ball(case.manifold, half @ half.T + 0.1 * np.eye(m), 1.0)
+        records = np.array([nearly_singular(m, rng) for _ in range(30)])
+        projected = ball.project(records)
+        assert np.all(case.manifold.belongs(projected))
+        assert case.twin.each("dist", projected, np.stack([ball.center] * 30)).max() <= 1.0 + 1e-9
+        # The same in the frame in which the mean is computed.
+        returned = ball._leave(ball._enter(records))
+        assert case.twin.each("dist", returned, np.stack([ball.center] * 30)).max() <= 1.0 + 1e-9
 
 
 def test_warnings_are_errors_here() -> None:

@@ -261,6 +261,18 @@ def test_random_points_of_compact_spaces_are_uniform(case: Case) -> None:
     assert np.max(np.abs(covariance - np.eye(dimension) / dimension)) <= 6 * deviation
 
 
+def same(case: Case, a: Array, b: Array, base: Array) -> bool:
+    """Equal bits; on SPD matrices equal up to rounding.
+
+    SPD rows share the sweeps of their block's eigenvalue iteration, which ends when the slowest has
+    converged, and a distance is taken from whichever end serves more rows.
+    """
+    if not case.name.startswith("spd"):
+        return np.array_equal(a, b)
+    limit = 64 * EPS * max(condition(case.twin, p) for p in base.reshape(-1, *base.shape[-2:]))
+    return bool(np.all(np.abs(np.asarray(a) - b) <= limit * np.max(np.abs(b), initial=1e-300)))
+
+
 BINARY: dict[str, Any] = {
     "exp": lambda m, v, p, q, **kw: m.exp(v, p, **kw),
     "log": lambda m, v, p, q, **kw: m.log(q, p, **kw),
@@ -280,14 +292,15 @@ def test_batches_broadcast(case: Case, name: str) -> None:
     rows = np.array(
         [call(manifold, v, p, q) for v, p, q in zip(vectors, bases, points, strict=True)]
     )
-    assert np.array_equal(call(manifold, vectors, bases, points), rows)
+    assert same(case, call(manifold, vectors, bases, points), rows, bases)
     split = tuple(x.reshape(5, 1, *x.shape[1:]) for x in (vectors, bases, points))
-    assert np.array_equal(call(manifold, *split), rows.reshape(5, 1, *rows.shape[1:]))
+    expected = rows.reshape(5, 1, *rows.shape[1:])
+    assert same(case, call(manifold, *split), expected, bases)
     for n in (1, 3):
         one = call(manifold, vectors[:n], bases[0], points[0])
         expected = np.array([call(manifold, v, bases[0], points[0]) for v in vectors[:n]])
         if name != "log" and name != "dist":
-            assert np.array_equal(one, expected)
+            assert same(case, one, expected, bases)
 
 
 @pytest.mark.parametrize("name", ["exp", "log", "dist", "inner"])
@@ -297,7 +310,8 @@ def test_leading_dimensions_broadcast_against_each_other(case: Case, name: str) 
     grid = call(manifold, vectors[:2, None], bases[None, :3], points[:2, None])
     for i in range(2):
         for j in range(3):
-            assert np.array_equal(grid[i, j], call(manifold, vectors[i], bases[j], points[i]))
+            alone = call(manifold, vectors[i], bases[j], points[i])
+            assert same(case, grid[i, j], alone, np.stack([bases[j], points[i]]))
 
 
 @pytest.mark.parametrize("n", [1, 7, 31, 32, 33, 64, 100, 1000])
@@ -309,7 +323,8 @@ def test_results_do_not_depend_on_the_place_in_the_batch(small_case: Case, n: in
         whole = call(manifold, vectors, bases, points)
         for i in {0, n // 2, n - 1}:
             alone = call(manifold, vectors[i], bases[i], points[i])
-            assert np.array_equal(whole[i], alone), name
+            ends = np.stack([bases[i], points[i]])
+            assert same(small_case, whole[i], alone, ends), name
 
 
 @pytest.mark.parametrize("name", ["exp", "log", "dist"])
@@ -321,13 +336,14 @@ def test_out_is_filled_and_returned(case: Case, name: str) -> None:
     assert call(manifold, vectors, bases, points, out=out) is out
     assert np.array_equal(out, expected)
     for wrong in (
-        np.empty((3, *expected.shape[1:])),
-        np.empty(expected.shape, dtype=np.float32),
-        np.empty((*expected.shape, 1)),
+        np.zeros((3, *expected.shape[1:])),
+        np.zeros(expected.shape, dtype=np.float32),
+        np.full(expected.shape, 0x7FA00000, dtype=np.uint32).view(np.float32),  # loud when widened
+        np.zeros((*expected.shape, 1)),
     ):
         with pytest.raises((ValueError, TypeError), match="out"):
             call(manifold, vectors, bases, points, out=wrong)
-    frozen = np.empty_like(expected)
+    frozen = np.zeros_like(expected)
     frozen.flags.writeable = False
     with pytest.raises((ValueError, TypeError), match="out"):
         call(manifold, vectors, bases, points, out=frozen)

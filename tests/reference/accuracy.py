@@ -34,9 +34,10 @@ def allowance(twin: Twin, size: float, *points: Array, ulps: float = 64.0) -> fl
     worst = condition(twin, *points)
     relative = RELATIVE + ulps * EPS * worst
     absolute = 1e-50  # the noise of 60-digit arithmetic
-    if isinstance(twin, Sphere | Hyperboloid):
+    if isinstance(twin, Sphere | Hyperboloid | KendallPlanar):
         # A chord also sees the rounding of its ends across the manifold, in quadrature.
-        absolute += (4 * EPS * worst * twin.radius) ** 2 / max(size, EPS)
+        radius = 1.0 if isinstance(twin, KendallPlanar) else twin.radius
+        absolute += (4 * EPS * worst * radius) ** 2 / max(size, EPS)
     if isinstance(twin, SPDLogEuclidean | SPDLogCholesky):
         # The difference of two charts, each rounded.
         absolute += ulps * EPS * (worst + max(twin.norm_of_chart(point) for point in points))

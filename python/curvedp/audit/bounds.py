@@ -13,12 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import stats  # type: ignore[import-untyped]
 
-from curvedp.privacy import GDP, ZCDP, ApproxDP, PureDP, Unproved
+from curvedp.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP, Unproved
 
 FloatArray = NDArray[np.float64]
-Claim = PureDP | ApproxDP | ZCDP | GDP
 
 _RENYI_ORDERS = 1.0 + np.geomspace(1e-3, 1e3, 61)
 
@@ -114,18 +113,18 @@ class Parameter:
     whole_curve: bool
 
 
-def claim_of(guarantee: Claim | Unproved) -> Claim:
-    """The guarantee to audit: the claimed one if no proof supports it."""
+def claim_of(guarantee: Guarantee) -> Guarantee:
+    """The guarantee to audit: of an ``Unproved`` one, what it claims."""
     return guarantee.claimed if isinstance(guarantee, Unproved) else guarantee
 
 
-def parameter_of(claim: Claim) -> Parameter:
+def parameter_of(claim: Guarantee) -> Parameter:
     """The parameter an audit of ``claim`` bounds.
 
     Raises
     ------
     TypeError
-        If ``claim`` is no guarantee.
+        If ``claim`` is none of PureDP, ApproxDP, ZCDP and GDP.
     """
     match claim:
         case PureDP():

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp._core import Stream
-from curvedp.audit.bounds import Claim, FloatArray
+from curvedp.audit.bounds import FloatArray
 from curvedp.audit.result import AuditResult
 from curvedp.audit.samples import audit_samples
-from curvedp.privacy import Unproved
+from curvedp.privacy import Guarantee
 
 _BATCH = 65_536
 _SCORE_GRID = 2.0**-26
@@ -25,7 +25,7 @@ class Auditable(Protocol):
     """What the audit needs of a mechanism; every mechanism of the library has it."""
 
     @property
-    def guarantee(self) -> Claim | Unproved:
+    def guarantee(self) -> Guarantee:
         """What the mechanism claims."""
 
     def sample(self, true_value: Any, stream: Any, n_samples: int = 1) -> Any:
@@ -41,7 +41,7 @@ def likelihood_ratio_audit(
     value_b: ArrayLike,
     *,
     n_samples: int = 100_000,
-    claimed: Claim | Unproved | None = None,
+    claimed: Guarantee | None = None,
     confidence: float = 1 - 1e-6,
     n_thresholds: int | None = None,
     stream: object = None,

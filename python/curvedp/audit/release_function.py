@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp.audit.bounds import Claim
 from curvedp.audit.result import AuditResult
 from curvedp.audit.samples import audit_samples
-from curvedp.privacy import Unproved
+from curvedp.privacy import Guarantee
 
 
 def audit_release_function(
@@ -21,7 +20,7 @@ def audit_release_function(
     score: Callable[[Any], float],
     *,
     n_releases: int = 10_000,
-    claimed: Claim | Unproved | None = None,
+    claimed: Guarantee | None = None,
     records_per_unit: int = 1,
     confidence: float = 1 - 1e-6,
     n_thresholds: int | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from curvedp.audit.bounds import Claim
+from curvedp.privacy import Guarantee
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class AuditResult:
 
     parameter: str
     lower_bound: float
-    claimed: Claim
+    claimed: Guarantee
     claimed_value: float
     confidence: float
     events: tuple[Event, ...]

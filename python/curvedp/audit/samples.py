@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import stats  # type: ignore[import-untyped]
 
 from curvedp.audit.bounds import (
-    Claim,
     FloatArray,
     Parameter,
     claim_of,
@@ -21,7 +20,7 @@ from curvedp.audit.bounds import (
     parameter_of,
 )
 from curvedp.audit.result import AuditResult, Event
-from curvedp.privacy import Unproved
+from curvedp.privacy import Guarantee
 
 _CURVE_POINTS = 25
 _TAIL_CANDIDATES = np.geomspace(1e-6, 0.5, 160)
@@ -30,7 +29,7 @@ _TAIL_CANDIDATES = np.geomspace(1e-6, 0.5, 160)
 def audit_samples(
     scores_a: ArrayLike,
     scores_b: ArrayLike,
-    claimed: Claim | Unproved,
+    claimed: Guarantee,
     *,
     confidence: float = 1 - 1e-6,
     n_thresholds: int | None = None,

@@ -201,8 +201,8 @@ def _read_csv(path: Path, columns: Sequence[str] | None, header: bool) -> Array:
 
 def _read_parquet(path: Path, columns: Sequence[str] | None) -> Array:
     try:
-        import pyarrow as pa  # type: ignore[import-untyped]
-        import pyarrow.parquet as pq  # type: ignore[import-untyped]
+        import pyarrow as pa
+        import pyarrow.parquet as pq
     except ImportError as error:
         raise MissingExtraError("batch", needed_for="parquet files") from error
     try:
@@ -224,7 +224,7 @@ def _read_parquet(path: Path, columns: Sequence[str] | None) -> Array:
 def _column(array: Any, where: str) -> Array:
     """A column of numbers as (n, 1), of lists of one length k as (n, k); null becomes NaN."""
     import pyarrow as pa
-    import pyarrow.compute as pc  # type: ignore[import-untyped]
+    import pyarrow.compute as pc
 
     width = 1
     if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):

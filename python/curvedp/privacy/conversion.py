@@ -19,7 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special  # type: ignore[import-untyped]
+from scipy import special
 
 _UNIT_ROUNDOFF = 2.0**-53
 _CURVE_MARGIN = 2e-12

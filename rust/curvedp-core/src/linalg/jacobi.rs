@@ -29,19 +29,22 @@ pub fn diagonalize<const L: usize>(
         }
     }
     for _ in 0..MAX_SWEEPS {
-        if converged(m, a, floor) {
+        let active = unconverged(m, a, floor);
+        if active.iter().all(|&x| x == 0.0) {
             return;
         }
         for p in 0..m {
             for q in p + 1..m {
-                rotate(m, a, vectors.as_deref_mut(), p, q);
+                rotate(m, a, vectors.as_deref_mut(), &active, p, q);
             }
         }
     }
 }
 
+/// 1 for each lane that still has an off-diagonal entry to annihilate, else 0. Lanes that are done are
+/// left alone, so that a matrix's result does not depend on its neighbours in the batch.
 #[inline(always)]
-fn converged<const L: usize>(m: usize, a: &[Lane<L>], floor: &Lane<L>) -> bool {
+fn unconverged<const L: usize>(m: usize, a: &[Lane<L>], floor: &Lane<L>) -> Lane<L> {
     const EPS: f64 = f64::EPSILON;
     let mut excess = [f64::MIN; L];
     for p in 0..m {
@@ -55,19 +58,20 @@ fn converged<const L: usize>(m: usize, a: &[Lane<L>], floor: &Lane<L>) -> bool {
             }
         }
     }
-    let mut worst = f64::MIN;
+    let mut active = [0.0; L];
     for l in 0..L {
-        worst = if excess[l] > worst { excess[l] } else { worst };
+        active[l] = if excess[l] > 0.0 { 1.0 } else { 0.0 };
     }
-    worst <= 0.0
+    active
 }
 
-/// One rotation that annihilates entry (p, q), p < q, of every lane.
+/// One rotation that annihilates entry (p, q), p < q, of every active lane.
 #[inline(always)]
 fn rotate<const L: usize>(
     m: usize,
     a: &mut [Lane<L>],
     vectors: Option<&mut [Lane<L>]>,
+    active: &Lane<L>,
     p: usize,
     q: usize,
 ) {
@@ -79,13 +83,16 @@ fn rotate<const L: usize>(
         let d = y[l] - x[l];
         let twice = 2.0 * z[l];
         let h = (d * d + twice * twice).sqrt();
-        let t = (if d >= 0.0 { twice } else { -twice }) / (d.abs() + h + f64::MIN_POSITIVE);
+        let signed = if d >= 0.0 { twice } else { -twice };
+        let t = active[l] * (signed / (d.abs() + h + f64::MIN_POSITIVE));
         c[l] = 1.0 / (1.0 + t * t).sqrt();
         s[l] = t * c[l];
         a[pp][l] = x[l] - t * z[l];
         a[qq][l] = y[l] + t * z[l];
     }
-    a[pq] = [0.0; L];
+    for l in 0..L {
+        a[pq][l] = if active[l] > 0.0 { 0.0 } else { z[l] };
+    }
     for r in 0..m {
         if r != p && r != q {
             rotate_pair(a, packed_any(m, r, p), packed_any(m, r, q), &c, &s);

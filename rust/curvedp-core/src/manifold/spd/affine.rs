@@ -79,7 +79,6 @@ impl Manifold for SpdAffine {
     }
 
     fn dist(&self, a: Rows, b: Rows, out: &mut [f64]) {
-        let (a, b) = if b.is_shared() { (b, a) } else { (a, b) };
         for_size!(self.m, dist_block(a, b, out));
     }
 
