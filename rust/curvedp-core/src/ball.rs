@@ -72,7 +72,8 @@ impl Ball<'_> {
         }
     }
 
-    /// Moves one point outside the ball to its boundary along the geodesic from the centre.
+    /// Moves one point outside the ball to its boundary along the geodesic from the centre; a point so
+    /// close to the edge of the manifold that rounding would leave it outside becomes the centre.
     pub fn pull_in(&self, row: &mut [f64]) {
         let dist = self.dist_to_center(row);
         let cut_locus = self.manifold.injectivity_radius() * (1.0 - 1e-9);
@@ -83,10 +84,11 @@ impl Ball<'_> {
         let mut coords = vec![0.0; self.manifold.dim()];
         let center = Rows::shared(self.center);
         self.manifold.log_coords(Rows::shared(row), center, &mut coords);
-        let scale = self.radius * (1.0 - SLACK) / dist;
+        let norm = coords.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let scale = self.radius * (1.0 - SLACK) / norm;
         coords.iter_mut().for_each(|x| *x *= scale);
         self.manifold.exp_coords(Rows::shared(&coords), center, row);
-        if !row.iter().all(|x| x.is_finite()) {
+        if !(self.contains(row) && self.manifold.belongs(row, RECORD_TOLERANCE)) {
             row.copy_from_slice(self.center);
         }
     }

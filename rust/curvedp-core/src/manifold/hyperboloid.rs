@@ -340,6 +340,10 @@ impl Manifold for Hyperboloid {
         run(FromCoords { space: *self, coords, base }, self.dim + 1, self.dim + 1, out);
     }
 
+    fn conditioning(&self, point: &[f64]) -> f64 {
+        (point[0] / self.radius).powi(2)
+    }
+
     fn centred(&self) -> Box<dyn Manifold> {
         Box::new(*self)
     }

@@ -55,7 +55,7 @@ pub fn rounding_error(manifold: &dyn Manifold, radius: f64, n: usize) -> f64 {
         let inverse = std::f64::consts::PI / manifold.injectivity_radius();
         let (s, angle) =
             if upper > 0.0 { (upper.sqrt(), upper.sqrt()) } else { (inverse, inverse) };
-        let angle = 2.0 * radius * angle;
+        let angle = f64::max(2.0 * radius * angle, f64::MIN_POSITIVE);
         8.0 * (entries + 4.0) * U * angle / (s * angle.sin())
     } else if lower < 0.0 {
         20.0 * (entries + 4.0) * U * (4.0 * radius * (-lower).sqrt()).exp() / (-lower).sqrt()
@@ -75,7 +75,7 @@ pub fn plan(manifold: &dyn Manifold, radius: f64, n: usize, tolerance: f64) -> O
         let tolerance = tolerance.max(10.0 * rounding);
         (tolerance, tolerance - rounding)
     } else {
-        if !(10.0 * s * rounding < k) {
+        if 10.0 * s * rounding >= k {
             return None;
         }
         let tolerance = tolerance.max((10.0 * s * rounding / k).asin() / s);
