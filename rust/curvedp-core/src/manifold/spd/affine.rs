@@ -265,21 +265,25 @@ impl<const L: usize> WhitenedLog<L> {
             }
         }
         whitener.whiten(m, &mut self.far);
-        whitener.whiten(m, &mut self.near);
-        let near_norm = squared_norm(m, &self.near);
+        let near_norm = squared_dist_to_identity(m, &self.far);
         let mut floor = [0.0; L];
-        for l in 0..L {
-            floor[l] = if near_norm[l] < NEAR { EPS * EPS * near_norm[l] } else { 0.0 };
-        }
-        for (far, near) in self.far.iter_mut().zip(&self.near) {
+        if near_norm.iter().any(|&x| x < NEAR) {
+            whitener.whiten(m, &mut self.near);
+            for (far, near) in self.far.iter_mut().zip(&self.near) {
+                for l in 0..L {
+                    far[l] = if near_norm[l] < NEAR { near[l] } else { far[l] };
+                }
+            }
+            let square = squared_norm(m, &self.near);
             for l in 0..L {
-                far[l] = if near_norm[l] < NEAR { near[l] } else { far[l] };
+                floor[l] = if near_norm[l] < NEAR { EPS * EPS * square[l] } else { 0.0 };
             }
         }
         let vectors = if with_vectors { Some(self.vectors.as_mut_slice()) } else { None };
         diagonalize(m, &mut self.far, vectors, &floor);
         for i in 0..m {
             let eigenvalue = self.far[packed(m, i, i)];
+            let value = &mut self.values[i];
             for l in 0..L {
                 let near = near_norm[l] < NEAR;
                 let x = eigenvalue[l];
@@ -287,10 +291,23 @@ impl<const L: usize> WhitenedLog<L> {
                 // one logarithm for both branches: ln(u) + (x - (u - 1))/u with u = 1 + x when near
                 let u = if near { 1.0 + x } else { positive };
                 let rest = if near { x - (u - 1.0) } else { 0.0 };
-                self.values[i][l] = ln(u) + rest / u;
+                value[l] = ln(u) + rest / u;
             }
         }
     }
+}
+
+/// |A - I|^2 for packed symmetric matrices.
+#[inline(always)]
+fn squared_dist_to_identity<const L: usize>(m: usize, a: &[Lane<L>]) -> Lane<L> {
+    let mut sum = squared_norm(m, a);
+    for i in 0..m {
+        let diagonal = a[packed(m, i, i)];
+        for l in 0..L {
+            sum[l] += 1.0 - 2.0 * diagonal[l];
+        }
+    }
+    sum
 }
 
 /// Ratios of diagonal entries beyond this call for the other matrix as the whitener.
@@ -342,9 +359,9 @@ fn exp_block<const L: usize>(
         }
         diagonalize(m, &mut a, Some(&mut u), &floor);
         for i in 0..m {
-            let eigenvalue = a[packed(m, i, i)];
+            let (eigenvalue, f) = (a[packed(m, i, i)], &mut f[i]);
             for l in 0..L {
-                f[i][l] = exp(eigenvalue[l]);
+                f[l] = exp(eigenvalue[l]);
             }
         }
         lower_times_full(m, &whitener.factor, &u, &mut whitener.full);
@@ -531,12 +548,12 @@ fn sum_log_block<const L: usize>(
         diagonalize(m, &mut a, Some(&mut u), &lane);
         let mut square = lane;
         for i in 0..m {
-            let eigenvalue = a[packed(m, i, i)];
+            let (eigenvalue, f) = (a[packed(m, i, i)], &mut f[i]);
             for l in 0..L {
                 let x = eigenvalue[l];
                 let log = ln(if x > f64::MIN_POSITIVE { x } else { f64::MIN_POSITIVE });
                 square[l] += log * log;
-                f[i][l] = log;
+                f[l] = log;
             }
         }
         add_curvature(m, &f, &weight, &mut curvature);

@@ -88,10 +88,10 @@ impl<const L: usize> Logarithm<L> {
         load_rows(m, point, start, count, &mut self.a);
         diagonalize(m, &mut self.a, Some(&mut self.vectors), &[0.0; L]);
         for i in 0..m {
-            let eigenvalue = self.a[packed(m, i, i)];
+            let (eigenvalue, value) = (self.a[packed(m, i, i)], &mut self.values[i]);
             for l in 0..L {
                 let x = eigenvalue[l];
-                self.values[i][l] = ln(if x > f64::MIN_POSITIVE { x } else { f64::MIN_POSITIVE });
+                value[l] = ln(if x > f64::MIN_POSITIVE { x } else { f64::MIN_POSITIVE });
             }
         }
     }
@@ -140,9 +140,9 @@ fn unchart_block<const L: usize>(m: usize, coords: Rows, out: &mut [f64]) {
         }
         diagonalize(m, &mut a, Some(&mut u), &floor);
         for i in 0..m {
-            let eigenvalue = a[packed(m, i, i)];
+            let (eigenvalue, f) = (a[packed(m, i, i)], &mut f[i]);
             for l in 0..L {
-                f[i][l] = exp(eigenvalue[l]);
+                f[l] = exp(eigenvalue[l]);
             }
         }
         spectral(m, &u, &f, &mut a);
