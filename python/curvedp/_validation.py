@@ -16,16 +16,40 @@ FloatArray = NDArray[np.float64]
 
 
 def as_float_array(value: ArrayLike, name: str) -> FloatArray:
-    """C-contiguous float64 array of a real numeric array-like; no copy if it is one already."""
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise ValueError(f"{name} must be a rectangular array of real numbers") from None
+    """C-contiguous float64 array of a real numeric array-like; no copy if it is one already.
+
+    Silent whatever the values: what does not fit float64 becomes infinite.
+    """
+    array = as_array(value, name)
+    if array.dtype.kind == "O" and not isinstance(value, np.ndarray):
+        array = _from_python_numbers(array, name)
     if array.dtype.kind not in "fiu":
         raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
-    if array.ndim == 0:
-        return array.astype(np.float64)
-    return np.ascontiguousarray(array, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        if array.ndim == 0:
+            return array.astype(np.float64)
+        return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def as_array(value: ArrayLike, name: str) -> NDArray[Any]:
+    """A NumPy array of any dtype, refused by shape alone."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name} must be a rectangular array of real numbers") from None
+
+
+def _from_python_numbers(array: NDArray[Any], name: str) -> FloatArray:
+    """Python numbers of any size as floats: an integer beyond 64 bits must not be refused."""
+    result = np.empty(array.shape)
+    for index, entry in np.ndenumerate(array):
+        if isinstance(entry, bool) or not isinstance(entry, (int, float, np.integer, np.floating)):
+            raise TypeError(f"{name} must hold real numbers, got dtype object")
+        try:
+            result[index] = float(entry)
+        except OverflowError:
+            result[index] = math.copysign(math.inf, entry)
+    return result
 
 
 def as_points(value: ArrayLike, point_shape: tuple[int, ...], name: str) -> FloatArray:
@@ -50,17 +74,31 @@ def as_records(value: ArrayLike, point_shape: tuple[int, ...], name: str = "reco
 
 def as_positive(value: float, name: str) -> float:
     """A finite positive float."""
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"{name} must be a number, got {type(value).__name__}")
     try:
         number = float(value)
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}") from None
+    except OverflowError:
+        number = math.inf
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be positive and finite, got {number}")
     return number
 
 
-def as_count(value: Any, name: str, *, least: int = 1) -> int:
-    """An integer of at least `least`."""
+def as_negative(value: float, name: str) -> float:
+    """A finite negative float."""
+    try:
+        return -as_positive(-value, name)
+    except TypeError:
+        raise TypeError(f"{name} must be a number, got {type(value).__name__}") from None
+    except ValueError:
+        raise ValueError(f"{name} must be negative and finite, got {value}") from None
+
+
+def as_count(value: Any, name: str, *, least: int = 1, most: int = 2**62) -> int:
+    """An integer between `least` and `most`."""
     if isinstance(value, bool):
         raise TypeError(f"{name} must be an integer, got bool")
     try:
@@ -69,6 +107,8 @@ def as_count(value: Any, name: str, *, least: int = 1) -> int:
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}") from None
     if number < least:
         raise ValueError(f"{name} must be at least {least}, got {number}")
+    if number > most:
+        raise ValueError(f"{name} must be at most {most}")
     return number
 
 

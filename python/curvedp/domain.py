@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_points, as_positive, as_records
+from curvedp._validation import FloatArray, as_array, as_points, as_positive, as_records
 from curvedp.manifolds import Manifold, as_manifold
 
 
@@ -45,8 +45,7 @@ class Ball:
                 raise ValueError("center='identity' is for SPD matrices")
             point: FloatArray = np.eye(self.manifold.point_shape[0])
         else:
-            shape = np.shape(center)
-            self.manifold = as_manifold(manifold, shape)
+            self.manifold = as_manifold(manifold, as_array(center, "center").shape)
             point = as_points(center, self.manifold.point_shape, "center")
             if point.shape != self.manifold.point_shape:
                 raise ValueError(f"center must be one point, got shape {point.shape}")

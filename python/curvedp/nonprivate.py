@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_float_array, as_positive, as_records
+from curvedp._validation import FloatArray, as_array, as_float_array, as_positive, as_records
 from curvedp.manifolds import SPD, KendallPlanar, Manifold, as_manifold
 
 #: Points that are off the manifold by no more than this, relative to their size, are rounded.
@@ -72,7 +72,7 @@ def frechet_mean(
     ValueError
         For wrong shapes, points off the manifold or unusable weights.
     """
-    space = as_manifold(manifold, np.shape(points)[1:])
+    space = as_manifold(manifold, as_array(points, "points").shape[1:])
     data = np.array(as_records(points, space.point_shape, "points"))
     rows = data.reshape(len(data), -1)
     valid = np.empty(len(data), dtype=np.bool_)

@@ -12,8 +12,8 @@ from curvedp.domain import Ball
 
 CALIBRATIONS = ("proved", "published")
 
-#: Relative slack that covers the rounding of records at the boundary of the ball.
-_BOUNDARY_SLACK = 1e-12
+#: Relative slack of the radius that covers the rounding of records at the boundary of the ball.
+_BOUNDARY_SLACK = 1e-9
 
 
 def frechet_mean(
@@ -54,8 +54,14 @@ def frechet_mean(
     kappa = ball.manifold.curvature_bounds[1]
     if calibration == "published":
         return moved * _published(r, kappa) / count
-    one = 2 * math.tan(r * math.sqrt(kappa)) / math.sqrt(kappa) if kappa > 0 else 2 * r
-    return min(moved * one / count, 2 * r) * (1 + _BOUNDARY_SLACK)
+    return min(moved * _proved(r * (1 + _BOUNDARY_SLACK), kappa) / count, 2 * r)
+
+
+def _proved(r: float, kappa: float) -> float:
+    if kappa <= 0:
+        return 2 * r
+    s = r * math.sqrt(kappa)
+    return 2 * math.tan(s) / math.sqrt(kappa) if s < math.pi / 2 else math.inf
 
 
 def _published(r: float, kappa: float) -> float:

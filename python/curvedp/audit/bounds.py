@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats  # type: ignore[import-untyped]
+from scipy import stats
 
 from curvedp.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP, Unproved
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats  # type: ignore[import-untyped]
+from scipy import stats
 
 from curvedp.audit.bounds import (
     FloatArray,

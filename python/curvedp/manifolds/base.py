@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_count, as_float_array, as_points
+from curvedp._validation import FloatArray, as_count, as_points
 
 Seed = np.random.Generator | int | None
 
@@ -226,7 +226,7 @@ class Manifold(ABC):
         a = as_points(point_a, self.point_shape, "point_a")
         b = as_points(point_b, self.point_shape, "point_b")
         lead = self._broadcast(a, b)
-        result = _output(out, lead)
+        result = _output(out, lead, a, b)
         if result.size:
             rows = (self._rows(a, lead), self._rows(b, lead))
             self._core.dist(*rows, result.reshape(-1))
@@ -316,7 +316,8 @@ class Manifold(ABC):
     def norm(self, tangent_vec: ArrayLike, base_point: ArrayLike) -> FloatArray:
         """Norm |v|_p, shape (...)."""
         coords = self.tangent_to_coords(tangent_vec, base_point)
-        return _scalar(np.asarray(np.linalg.norm(coords, axis=-1)))
+        with np.errstate(all="ignore"):
+            return _scalar(np.asarray(np.linalg.norm(coords, axis=-1)))
 
     def tangent_to_coords(self, tangent_vec: ArrayLike, base_point: ArrayLike) -> FloatArray:
         """Coordinates in an orthonormal basis of the tangent space, shape (..., dim).
@@ -356,7 +357,7 @@ class Manifold(ABC):
         a = as_points(first, self.point_shape, names[0])
         p = as_points(base, self.point_shape, names[1])
         lead = self._broadcast(a, p)
-        result = _output(out, lead + self.point_shape)
+        result = _output(out, lead + self.point_shape, a, p)
         if result.size:
             kernel(self._rows(a, lead), self._rows(p, lead), self._flat(result))
         return result
@@ -388,14 +389,17 @@ def _rows(array: FloatArray, lead: tuple[int, ...], trail: tuple[int, ...]) -> F
     return np.ascontiguousarray(array).reshape(-1, math.prod(trail))
 
 
-def _output(out: FloatArray | None, shape: tuple[int, ...]) -> FloatArray:
+def _output(out: FloatArray | None, shape: tuple[int, ...], *inputs: FloatArray) -> FloatArray:
     if out is None:
         return np.empty(shape)
-    as_float_array(out, "out")
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out must be an array, got {type(out).__name__}")
     if out.shape != shape or out.dtype != np.float64 or not out.flags.c_contiguous:
         raise ValueError(f"out must be a C-contiguous float64 array of shape {shape}")
     if not out.flags.writeable:
         raise ValueError("out must be writeable")
+    if any(np.may_share_memory(out, array) for array in inputs):
+        raise ValueError("out must not overlap an input")
     return out
 
 

@@ -6,9 +6,11 @@ import math
 
 import numpy as np
 
-from curvedp._validation import FloatArray, as_choice, as_count, as_positive
+from curvedp._validation import FloatArray, as_choice, as_count, as_negative, as_positive
 from curvedp.manifolds.base import Manifold
 
+#: Largest dimension or number of landmarks.
+MAX_SIZE = 1_000_000
 SPD_METRICS = ("affine-invariant", "log-euclidean", "log-cholesky")
 
 
@@ -16,7 +18,7 @@ class Euclidean(Manifold):
     """Euclidean space R^dim; points of shape (dim,)."""
 
     def __init__(self, dim: int) -> None:
-        size = as_count(dim, "dim")
+        size = as_count(dim, "dim", most=MAX_SIZE)
         super().__init__("euclidean", size, 0.0, (size,))
 
     @property
@@ -38,7 +40,7 @@ class Sphere(Manifold):
     """
 
     def __init__(self, dim: int, *, radius: float = 1.0) -> None:
-        size = as_count(dim, "dim")
+        size = as_count(dim, "dim", most=MAX_SIZE)
         self.radius = as_positive(radius, "radius")
         super().__init__("sphere", size, self.radius, (size + 1,))
 
@@ -67,7 +69,7 @@ class SPD(Manifold):
     """
 
     def __init__(self, m: int, *, metric: str = "affine-invariant") -> None:
-        self.m = as_count(m, "m")
+        self.m = as_count(m, "m", most=1000)
         self.metric = as_choice(metric, SPD_METRICS, "metric")
         kind = "spd" if metric == "affine-invariant" else f"spd:{metric}"
         super().__init__(kind, self.m, 0.0, (self.m, self.m))
@@ -93,8 +95,8 @@ class Hyperboloid(Manifold):
     """Hyperbolic space as the upper sheet <x, x>_L = 1/curvature, time first; points (dim+1,)."""
 
     def __init__(self, dim: int, *, curvature: float = -1.0) -> None:
-        size = as_count(dim, "dim")
-        self.curvature = -as_positive(-curvature, "-curvature")
+        size = as_count(dim, "dim", most=MAX_SIZE)
+        self.curvature = as_negative(curvature, "curvature")
         super().__init__("hyperboloid", size, self.curvature, (size + 1,))
 
     @property
@@ -125,7 +127,7 @@ class KendallPlanar(Manifold):
     """
 
     def __init__(self, k_landmarks: int) -> None:
-        self.k_landmarks = as_count(k_landmarks, "k_landmarks", least=3)
+        self.k_landmarks = as_count(k_landmarks, "k_landmarks", least=3, most=MAX_SIZE)
         super().__init__("kendall", self.k_landmarks, 0.0, (self.k_landmarks, 2))
 
     @property

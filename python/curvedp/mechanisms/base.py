@@ -136,7 +136,10 @@ class Mechanism(abc.ABC):
 
 
 class ChartGaussian(Mechanism):
-    """Gaussian noise in the chart at the ball's centre: exp_c(log_c(p) + sigma N(0, I))."""
+    """Gaussian noise in the chart at the ball's centre: exp_c(log_c(p) + sigma N(0, I)).
+
+    Its `log_density` leaves out the Jacobian of exp_c, which does not depend on the true value.
+    """
 
     profile = "gaussian"
 

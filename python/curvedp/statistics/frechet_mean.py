@@ -105,9 +105,11 @@ def frechet_mean(
     (3,)
     """
     report = _reporter(progress)
+    if not isinstance(ball, Ball):
+        raise TypeError(f"ball must be a Ball, got {type(ball).__name__}")
     data = as_records(records, ball.manifold.point_shape)
     if seed is not None:
-        seed = as_count(seed, "seed", least=0)
+        seed = as_count(seed, "seed", least=0, most=2**63 - 1)
     design = _design(
         ball, len(data), guarantee, records_per_unit, calibration=calibration, mechanism=mechanism
     )

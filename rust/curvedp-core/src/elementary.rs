@@ -4,6 +4,8 @@
 //! Polynomials and argument reductions follow FreeBSD's msun (`e_log.c`, `k_sin.c`, `k_cos.c`,
 //! `s_atan.c`; Copyright 1993 Sun Microsystems, permission to use freely granted).
 
+#![allow(clippy::excessive_precision)] // coefficients stand as in their source
+
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, LN_2};
 
 /// 1.5 * 2^52: adding it rounds to the nearest integer and leaves that integer in the low bits.

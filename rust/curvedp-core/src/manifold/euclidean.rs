@@ -165,22 +165,6 @@ impl Manifold for Euclidean {
         self.exp(point, Rows::shared(center), out);
     }
 
-    fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(*self)
-    }
-
-    fn origin(&self, _center: &[f64]) -> Vec<f64> {
-        vec![0.0; self.dim]
-    }
-
-    fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
-        self.log(point, Rows::shared(center), out);
-    }
-
-    fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
-        self.exp(point, Rows::shared(center), out);
-    }
-
     fn sum_log(
         &self,
         points: Rows,

@@ -48,23 +48,6 @@ impl Hyperboloid {
     }
 }
 
-impl Hyperboloid {
-    /// The Lorentz boost between the origin and `center`: away from the origin for `sign` 1, towards it
-    /// for -1. With u = center/R the space part is y + ((u.y)/(1 + u_0) + sign t) u.
-    fn boost(&self, point: Rows, center: &[f64], sign: f64, out: &mut [f64]) {
-        let u: Vec<f64> = center.iter().map(|c| c / self.radius).collect();
-        for (i, row) in out.chunks_exact_mut(self.dim + 1).enumerate() {
-            let point = point.row(i);
-            let along: f64 = point[1..].iter().zip(&u[1..]).map(|(y, u)| y * u).sum();
-            let share = along / (1.0 + u[0]) + sign * point[0];
-            for ((x, y), u) in row[1..].iter_mut().zip(&point[1..]).zip(&u[1..]) {
-                *x = y + share * u;
-            }
-            row[0] = time(&row[1..], self.radius);
-        }
-    }
-}
-
 /// Squared Minkowski chord of the points, at least 0, and <y, y> - <x, x>, which is rounding.
 #[inline(always)]
 fn chords<W: Width>(width: W, operands: [Rows; 2], first: usize, rows: usize) -> [Block; 2] {
@@ -357,6 +340,10 @@ impl Manifold for Hyperboloid {
         run(FromCoords { space: *self, coords, base }, self.dim + 1, self.dim + 1, out);
     }
 
+    fn conditioning(&self, point: &[f64]) -> f64 {
+        (point[0] / self.radius).powi(2)
+    }
+
     fn centred(&self) -> Box<dyn Manifold> {
         Box::new(*self)
     }
@@ -380,24 +367,6 @@ impl Manifold for Hyperboloid {
             row_add([&center[1..]], |[x]| x, &mut out[1..]);
             out[0] = time(&out[1..], self.radius);
         }
-    }
-
-    fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(*self)
-    }
-
-    fn origin(&self, _center: &[f64]) -> Vec<f64> {
-        let mut origin = vec![0.0; self.dim + 1];
-        origin[0] = self.radius;
-        origin
-    }
-
-    fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
-        self.boost(point, center, -1.0, out);
-    }
-
-    fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
-        self.boost(point, center, 1.0, out);
     }
 
     fn sum_log(

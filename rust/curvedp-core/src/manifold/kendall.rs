@@ -320,10 +320,6 @@ impl Manifold for KendallPlanar {
         Box::new(*self)
     }
 
-    fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(*self)
-    }
-
     fn sum_log(
         &self,
         points: Rows,

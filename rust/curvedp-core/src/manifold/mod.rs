@@ -108,6 +108,13 @@ pub trait Manifold: Send + Sync {
         self.coords(Rows::new(&tangent, self.point_size()), base, out);
     }
 
+    /// Factor by which the geometry at `point` amplifies relative rounding of its entries: the condition
+    /// number of an SPD matrix, squared time on hyperbolic space.
+    fn conditioning(&self, point: &[f64]) -> f64 {
+        let _ = point;
+        1.0
+    }
+
     /// The manifold on which centred points live; see [`Manifold::centre`].
     fn centred(&self) -> Box<dyn Manifold>;
 

@@ -7,7 +7,7 @@ mod log;
 
 use std::f64::consts::PI;
 
-use log::{Log, SumLog};
+use log::{Log, SumLog, chord_terms, shorter};
 
 use super::arc::arc_over_chord;
 use super::blocks::{Kernel, add_coords, norm, run, run_sum, scale_to};
@@ -57,13 +57,10 @@ struct Dist<'a> {
 impl Kernel for Dist<'_> {
     #[inline(always)]
     fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
-        let [d2, s2] = width
-            .sums([self.a, self.b], first, rows, |[x, y]| [(y - x) * (y - x), (y + x) * (y + x)]);
-        let quarter = 0.25 / (self.radius * self.radius);
+        let [d2, s2, skew] = width.sums([self.a, self.b], first, rows, chord_terms);
         let mut dist = [0.0; BLOCK];
         for l in 0..padded(rows) {
-            let near = d2[l] <= s2[l];
-            let u = quarter * (if near { d2[l] } else { s2[l] });
+            let (near, u) = shorter(d2[l], s2[l], skew[l], self.radius);
             let arc = 2.0 * u.sqrt() * arc_over_chord(u);
             dist[l] = self.radius * (if near { arc } else { PI - arc });
         }
@@ -258,10 +255,6 @@ impl Manifold for Sphere {
 
     fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
         run(FromCoords { sphere: *self, coords, base }, self.dim + 1, self.dim + 1, out);
-    }
-
-    fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(*self)
     }
 
     fn centred(&self) -> Box<dyn Manifold> {

@@ -5,6 +5,7 @@
 //! norm g at a point of the ball satisfies s g < k, the distance to the mean is at most asin(s g/k)/s;
 //! where kappa <= 0 it is at most g.
 
+use crate::ball::SLACK;
 use crate::manifold::Manifold;
 
 /// Unit roundoff.
@@ -55,7 +56,7 @@ pub fn rounding_error(manifold: &dyn Manifold, radius: f64, n: usize) -> f64 {
         let inverse = std::f64::consts::PI / manifold.injectivity_radius();
         let (s, angle) =
             if upper > 0.0 { (upper.sqrt(), upper.sqrt()) } else { (inverse, inverse) };
-        let angle = 2.0 * radius * angle;
+        let angle = f64::max(2.0 * radius * angle, f64::MIN_POSITIVE);
         8.0 * (entries + 4.0) * U * angle / (s * angle.sin())
     } else if lower < 0.0 {
         20.0 * (entries + 4.0) * U * (4.0 * radius * (-lower).sqrt()).exp() / (-lower).sqrt()
@@ -69,13 +70,14 @@ pub fn rounding_error(manifold: &dyn Manifold, radius: f64, n: usize) -> f64 {
 /// distance that can be certified) for n records in a ball of the given radius. None if rounding alone
 /// exceeds what any certificate allows: the ball is too large for double precision.
 pub fn plan(manifold: &dyn Manifold, radius: f64, n: usize, tolerance: f64) -> Option<Plan> {
+    let radius = radius * (1.0 + SLACK);
     let (s, k) = scaling(manifold, radius);
     let rounding = rounding_error(manifold, radius, n);
     let (tolerance, gradient_target) = if s == 0.0 {
         let tolerance = tolerance.max(10.0 * rounding);
         (tolerance, tolerance - rounding)
     } else {
-        if !(10.0 * s * rounding < k) {
+        if 10.0 * s * rounding >= k {
             return None;
         }
         let tolerance = tolerance.max((10.0 * s * rounding / k).asin() / s);

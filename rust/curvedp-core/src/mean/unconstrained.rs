@@ -57,7 +57,10 @@ pub fn unconstrained(
     let (_, upper) = sample.manifold.curvature_bounds();
     let unique = upper <= 0.0 || radius * upper.sqrt() < std::f64::consts::FRAC_PI_2;
     let unique = unique && 2.0 * radius < sample.manifold.injectivity_radius();
-    let gradient = here.gradient_norm + rounding;
+    // away from the manifold's origin the coordinates of the mean itself are known that well only
+    let entries = sample.manifold.point_size() as f64;
+    let place = 8.0 * entries * f64::EPSILON * sample.manifold.conditioning(&p);
+    let gradient = here.gradient_norm + rounding + place;
     Ok(Estimate {
         certified_dist: if unique {
             certified_dist(sample.manifold, radius, gradient)

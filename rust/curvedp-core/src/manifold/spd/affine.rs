@@ -4,7 +4,7 @@
 //! exp_P(V) = G exp(G^-1 V G^-T) G^T, log_P(Q) = G log(G^-1 Q G^-T) G^T,
 //! rho(P, Q) = |log lambda(P^-1 Q)|. Sectional curvatures lie in [-1/2, 0].
 
-use super::{for_size, is_spd, load_rows, project_spd, snap, to_tangent};
+use super::{condition, for_size, is_spd, load_rows, project_spd, snap, to_tangent};
 use crate::elementary::{exp, ln};
 use crate::linalg::jacobi::diagonalize;
 use crate::linalg::lanes::{
@@ -96,6 +96,10 @@ impl Manifold for SpdAffine {
 
     fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
         for_size!(self.m, from_coords_block(coords, base, out));
+    }
+
+    fn conditioning(&self, point: &[f64]) -> f64 {
+        condition(self.m, point)
     }
 
     fn centred(&self) -> Box<dyn Manifold> {

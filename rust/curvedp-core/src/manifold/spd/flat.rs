@@ -15,6 +15,8 @@ pub trait FlatChart: Send + Sync {
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool;
     /// See [`Manifold::project`].
     fn project(&self, point: &mut [f64]) -> bool;
+    /// See [`Manifold::conditioning`].
+    fn conditioning(&self, point: &[f64]) -> f64;
     /// See [`Manifold::snap`].
     fn snap(&self, points: &mut [f64], tolerance: f64, valid: &mut [bool]);
     /// See [`Manifold::to_tangent`].
@@ -178,6 +180,10 @@ impl<C: FlatChart> Manifold for Flat<C> {
 
     fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
         self.0.pull(coords, base, out);
+    }
+
+    fn conditioning(&self, point: &[f64]) -> f64 {
+        self.0.conditioning(point)
     }
 
     fn centred(&self) -> Box<dyn Manifold> {

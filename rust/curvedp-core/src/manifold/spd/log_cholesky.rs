@@ -2,7 +2,7 @@
 //! logarithms of its diagonal) is an isometric chart onto Euclidean space.
 
 use super::flat::FlatChart;
-use super::{for_size, is_spd, load_rows, project_spd, snap, to_tangent};
+use super::{condition, for_size, is_spd, load_rows, project_spd, snap, to_tangent};
 use crate::elementary::{exp, ln};
 use crate::linalg::lanes::{Lane, cholesky, packed, packed_len, store, whiten};
 use crate::rows::Rows;
@@ -35,6 +35,10 @@ impl FlatChart for LogCholesky {
 
     fn project(&self, point: &mut [f64]) -> bool {
         project_spd(self.m, point)
+    }
+
+    fn conditioning(&self, point: &[f64]) -> f64 {
+        condition(self.m, point)
     }
 
     fn snap(&self, points: &mut [f64], tolerance: f64, valid: &mut [bool]) {

@@ -2,7 +2,7 @@
 //! matrices (Arsigny et al. 2007).
 
 use super::flat::FlatChart;
-use super::{for_size, is_spd, load_rows, project_spd, snap, to_tangent};
+use super::{condition, for_size, is_spd, load_rows, project_spd, snap, to_tangent};
 use crate::elementary::{exp, ln, sinhc};
 use crate::linalg::jacobi::diagonalize;
 use crate::linalg::lanes::{
@@ -38,6 +38,10 @@ impl FlatChart for LogEuclidean {
 
     fn project(&self, point: &mut [f64]) -> bool {
         project_spd(self.m, point)
+    }
+
+    fn conditioning(&self, point: &[f64]) -> f64 {
+        condition(self.m, point)
     }
 
     fn snap(&self, points: &mut [f64], tolerance: f64, valid: &mut [bool]) {

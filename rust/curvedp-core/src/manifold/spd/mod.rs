@@ -128,6 +128,16 @@ fn project_spd(m: usize, point: &mut [f64]) -> bool {
     is_spd(m, point, 0.0)
 }
 
+/// Ratio of the largest to the smallest eigenvalue.
+fn condition(m: usize, point: &[f64]) -> f64 {
+    let mut a = vec![[0.0; 1]; packed_len(m)];
+    load(m, point, &mut a);
+    diagonalize(m, &mut a, None, &[0.0]);
+    let values = (0..m).map(|i| a[packed(m, i, i)][0]);
+    let (low, high) = values.fold((f64::INFINITY, 0.0), |(low, high), x| (x.min(low), x.max(high)));
+    high / low
+}
+
 /// A <- (A + A^T)/2 for one row-major matrix.
 fn symmetrize(m: usize, a: &mut [f64]) {
     for i in 0..m {

@@ -8,10 +8,17 @@ use crate::manifold::blocks::{Kernel, SumKernel, Terms, weights_of};
 use crate::manifold::lanes::{BLOCK, Block, Width, padded};
 use crate::rows::Rows;
 
+/// Terms of the squares of y - x and y + x and of their product.
+#[inline(always)]
+pub(super) fn chord_terms([x, y]: [f64; 2]) -> [f64; 3] {
+    let (d, s) = (y - x, y + x);
+    [d * d, s * s, d * s]
+}
+
 /// Whether the chord is shorter than the cochord, and sin^2 of half the angle it or the cochord
 /// spans. `skew` = |y|^2 - |x|^2 removes what rounding of the norms adds to the short one.
 #[inline(always)]
-fn shorter(d2: f64, s2: f64, skew: f64, radius: f64) -> (bool, f64) {
+pub(super) fn shorter(d2: f64, s2: f64, skew: f64, radius: f64) -> (bool, f64) {
     let quarter = 0.25 / (radius * radius);
     let near = d2 <= s2;
     let excess = quarter * skew;
@@ -40,10 +47,7 @@ impl LogBlock {
         first: usize,
         rows: usize,
     ) -> Self {
-        let [d2, s2, skew] = width.sums(operands, first, rows, |[x, y]| {
-            let (d, s) = (y - x, y + x);
-            [d * d, s * s, d * s]
-        });
+        let [d2, s2, skew] = width.sums(operands, first, rows, chord_terms);
         let mut block = Self {
             factor: [0.0; BLOCK],
             sign: [1.0; BLOCK],
