@@ -125,11 +125,11 @@ def test_the_library_computes_both_sensitivities():
     for records_per_unit in (1, 3):
         expected = records_per_unit * 2 * np.tan(0.6) / 500
         value = frechet_mean(ball, 500, records_per_unit=records_per_unit)
-        assert expected <= value <= expected * (1 + 1e-9) + 1e-12
+        assert expected <= value <= expected * (1 + 2e-9)
     assert frechet_mean(ball, 500, calibration="published") == pytest.approx(
-        published(0.6, 1.0, 500), rel=1e-9
+        published(0.6, 1.0, 500), rel=1e-12
     )
     half = curvedp.Ball(curvedp.Sphere(2, radius=2.0), np.array([0.0, 0.0, 2.0]), 1.2)
-    assert frechet_mean(half, 500) == pytest.approx(2 * 2 * np.tan(0.6) / 500, rel=1e-9)
+    assert frechet_mean(half, 500) == pytest.approx(2 * 2 * np.tan(0.6) / 500, rel=2e-9)
     spd = curvedp.Ball(curvedp.SPD(3), np.eye(3), 1.5)
-    assert frechet_mean(spd, 500) == pytest.approx(2 * 1.5 / 500, rel=1e-9)
+    assert frechet_mean(spd, 500) == pytest.approx(2 * 1.5 / 500, rel=2e-9)

@@ -48,7 +48,7 @@ def _from_python_numbers(array: NDArray[Any], name: str) -> FloatArray:
         try:
             result[index] = float(entry)
         except OverflowError:
-            result[index] = math.copysign(math.inf, entry)
+            result[index] = math.inf if entry > 0 else -math.inf
     return result
 
 

@@ -12,8 +12,8 @@ use crate::rows::Rows;
 /// it; float32 data are.
 pub const RECORD_TOLERANCE: f64 = 1e-5;
 
-/// Relative slack at the boundary: projected records end that far inside, so that rounding does not carry
-/// them outside, and iterates may be that far outside. Sensitivities and plans count it.
+/// Relative slack at the boundary: records and iterates may be that far outside, because of rounding.
+/// Sensitivities and plans count it.
 pub const SLACK: f64 = 1e-9;
 
 /// A closed geodesic ball B(center, radius).
@@ -66,39 +66,33 @@ impl Ball<'_> {
         let mut dist = vec![0.0; points.len() / size];
         self.manifold.dist(Rows::shared(self.center), Rows::new(points, size), &mut dist);
         for (row, &dist) in points.chunks_exact_mut(size).zip(&dist) {
-            if dist.is_nan() || dist > self.radius {
+            if dist.is_nan() || dist > self.radius * (1.0 + SLACK) {
                 self.pull_in_record(row);
             }
         }
     }
 
-    /// Moves a record outside the ball to its boundary along the geodesic from the centre. One so close
-    /// to the edge of the manifold that rounding would leave it outside becomes the centre.
+    /// Moves a record outside the ball to its boundary. One so close to the edge of the manifold that
+    /// rounding would leave it outside becomes the centre.
     fn pull_in_record(&self, row: &mut [f64]) {
         let cut_locus = self.manifold.injectivity_radius() * (1.0 - 1e-9);
         let dist = self.dist_to_center(row);
         if dist < cut_locus && dist.is_finite() {
-            self.rescale(row, 1.0 - SLACK);
-            let inside = self.dist_to_center(row) <= self.radius;
-            if inside && self.manifold.belongs(row, RECORD_TOLERANCE) {
+            self.pull_in(row);
+            if self.contains(row) && self.manifold.belongs(row, RECORD_TOLERANCE) {
                 return;
             }
         }
         row.copy_from_slice(self.center);
     }
 
-    /// Moves a point outside the ball to its boundary along the geodesic from the centre.
+    /// Moves a point to the boundary of the ball along its geodesic from the centre.
     pub fn pull_in(&self, point: &mut [f64]) {
-        self.rescale(point, 1.0);
-    }
-
-    /// Moves a point along its geodesic from the centre to `share` of the radius.
-    fn rescale(&self, point: &mut [f64], share: f64) {
         let mut coords = vec![0.0; self.manifold.dim()];
         let center = Rows::shared(self.center);
         self.manifold.log_coords(Rows::shared(point), center, &mut coords);
         let norm = coords.iter().map(|x| x * x).sum::<f64>().sqrt();
-        coords.iter_mut().for_each(|x| *x *= share * self.radius / norm);
+        coords.iter_mut().for_each(|x| *x *= self.radius / norm);
         self.manifold.exp_coords(Rows::shared(&coords), center, point);
     }
 

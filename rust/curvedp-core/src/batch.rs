@@ -91,7 +91,8 @@ pub fn pairwise_dist(
 ) -> Result<(), Error> {
     let columns = b.unwrap_or(a);
     let width = columns.data().len() / columns.size();
-    for_rows(out, width, 8, interrupt, |first, piece| {
+    let rows = (piece_rows(a.size()) / width).max(1);
+    for_rows(out, width, rows, interrupt, |first, piece| {
         for (i, row) in piece.chunks_exact_mut(width).enumerate() {
             let start = if b.is_some() { 0 } else { first + i + 1 };
             row[..start].fill(0.0);

@@ -53,7 +53,7 @@ fn current() -> Option<Arc<ThreadPool>> {
 pub type Interrupt<'a> = &'a dyn Fn() -> bool;
 
 /// Pieces handled between two looks at the interrupt flag.
-const PIECES_PER_LOOK: usize = 256;
+const PIECES_PER_LOOK: usize = 64;
 
 /// Calls `task(i)` for every i below `count`, on all threads, and returns the results in order.
 pub fn map<T: Send>(

@@ -162,6 +162,14 @@ impl<const L: usize> Whitener<L> {
         }
     }
 
+    /// Factors base points that are loaded already; the next block factors its own again.
+    #[inline(always)]
+    fn factor_loaded(&mut self, m: usize, base: &[Lane<L>]) {
+        self.factor.copy_from_slice(base);
+        cholesky(m, &mut self.factor, &mut self.inverse);
+        self.ready = false;
+    }
+
     #[inline(always)]
     fn whiten(&mut self, m: usize, a: &mut [Lane<L>]) {
         debug_assert_eq!(m, self.m);
@@ -197,6 +205,7 @@ impl<const L: usize> WhitenedLog<L> {
         }
     }
 
+    /// log_base(point) for rows `start..start + count`.
     #[inline(always)]
     fn compute(
         &mut self,
@@ -204,17 +213,57 @@ impl<const L: usize> WhitenedLog<L> {
         whitener: &mut Whitener<L>,
         (point, base): (&Rows, &Rows),
         (start, count): (usize, usize),
-        with_vectors: bool,
     ) {
-        const NEAR: f64 = 0.25;
         load_rows(m, point, start, count, &mut self.far);
         load_rows(m, base, start, count, &mut self.near);
+        whitener.factor(m, base, start, count);
+        self.diagonalize(m, whitener, true);
+    }
+
+    /// log rho for rows `start..start + count`: the eigenvalues alone.
+    ///
+    /// They are the same up to sign whichever point whitens the other. A graded matrix (diagonal entries
+    /// of very different size) loses its small eigenvalues as the whitener, not as the whitened, so the
+    /// two change places where that helps.
+    #[inline(always)]
+    fn compute_values(
+        &mut self,
+        m: usize,
+        whitener: &mut Whitener<L>,
+        (point, base): (&Rows, &Rows),
+        (start, count): (usize, usize),
+    ) {
+        load_rows(m, point, start, count, &mut self.far);
+        load_rows(m, base, start, count, &mut self.near);
+        let (of_point, of_base) = (grading(m, &self.far), grading(m, &self.near));
+        let mut swap = [0.0; L];
+        for l in 0..L {
+            swap[l] = if of_base[l] > GRADED * of_point[l] { 1.0 } else { 0.0 };
+        }
+        if swap.iter().all(|&x| x == 0.0) {
+            whitener.factor(m, base, start, count);
+        } else {
+            for (near, far) in self.near.iter_mut().zip(&mut self.far) {
+                for l in 0..L {
+                    let (x, y) = (near[l], far[l]);
+                    near[l] = if swap[l] > 0.0 { y } else { x };
+                    far[l] = if swap[l] > 0.0 { x } else { y };
+                }
+            }
+            whitener.factor_loaded(m, &self.near);
+        }
+        self.diagonalize(m, whitener, false);
+    }
+
+    /// Diagonalises `far` whitened, or its difference from `near` where that is small.
+    #[inline(always)]
+    fn diagonalize(&mut self, m: usize, whitener: &mut Whitener<L>, with_vectors: bool) {
+        const NEAR: f64 = 0.25;
         for (near, far) in self.near.iter_mut().zip(&self.far) {
             for l in 0..L {
                 near[l] = far[l] - near[l];
             }
         }
-        whitener.factor(m, base, start, count);
         whitener.whiten(m, &mut self.far);
         whitener.whiten(m, &mut self.near);
         let near_norm = squared_norm(m, &self.near);
@@ -242,6 +291,26 @@ impl<const L: usize> WhitenedLog<L> {
             }
         }
     }
+}
+
+/// Ratios of diagonal entries beyond this call for the other matrix as the whitener.
+const GRADED: f64 = 65536.0;
+
+/// Largest over smallest diagonal entry.
+#[inline(always)]
+fn grading<const L: usize>(m: usize, a: &[Lane<L>]) -> Lane<L> {
+    let (mut low, mut high) = (a[0], a[0]);
+    for i in 1..m {
+        let diagonal = a[packed(m, i, i)];
+        for l in 0..L {
+            low[l] = if diagonal[l] < low[l] { diagonal[l] } else { low[l] };
+            high[l] = if diagonal[l] > high[l] { diagonal[l] } else { high[l] };
+        }
+    }
+    for l in 0..L {
+        high[l] /= low[l];
+    }
+    high
 }
 
 #[inline(always)]
@@ -291,7 +360,7 @@ fn log_block<const L: usize>(m: usize, point: Rows, base: Rows, in_coords: bool,
     let size = if in_coords { packed_len(m) } else { m * m };
     for (block, rows) in out.chunks_mut(L * size).enumerate() {
         let (start, count) = (block * L, rows.len() / size);
-        log.compute(m, &mut whitener, (&point, &base), (start, count), true);
+        log.compute(m, &mut whitener, (&point, &base), (start, count));
         if in_coords {
             spectral(m, &log.vectors, &log.values, &mut log.far);
             store_coords(m, &log.far, rows);
@@ -309,7 +378,7 @@ fn dist_block<const L: usize>(m: usize, base: Rows, point: Rows, out: &mut [f64]
     let mut log = WhitenedLog::<L>::new(m);
     for (block, rows) in out.chunks_mut(L).enumerate() {
         let (start, count) = (block * L, rows.len());
-        log.compute(m, &mut whitener, (&point, &base), (start, count), false);
+        log.compute_values(m, &mut whitener, (&point, &base), (start, count));
         let mut square = [0.0; L];
         for value in &log.values {
             add_product(&mut square, value, value, 1.0);
@@ -336,7 +405,7 @@ fn transport_block<const L: usize>(
     let mut root_full = vec![lane; m * m];
     for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
         let (start, count) = (block * L, rows.len() / (m * m));
-        log.compute(m, &mut whitener, (&end, &base), (start, count), true);
+        log.compute(m, &mut whitener, (&end, &base), (start, count));
         for value in &mut log.values {
             for l in 0..L {
                 value[l] = exp(0.5 * value[l]);
