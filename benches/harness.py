@@ -61,15 +61,22 @@ class Registry:
 
 
 def medians(
-    functions: dict[str, Callable[[], Any]], *, rounds: int, budget: float
+    functions: dict[str, Callable[[], Any]],
+    *,
+    rounds: int,
+    budget: float,
+    before: dict[str, Callable[[], Any]] | None = None,
 ) -> tuple[dict[str, float], dict[str, Any]]:
     """Median seconds of every function and the result of its first call.
 
     Functions are measured in turn, so that drift hits all alike. Short calls are repeated within a
     round; a function that has used up ``budget`` seconds, warm-up included, is not called again.
+    ``before`` names what to do, untimed, before a function's turn.
     """
     repeats, spent, times, results = {}, {}, {}, {}
+    ready = {name: (before or {}).get(name, lambda: None) for name in functions}
     for name, function in functions.items():
+        ready[name]()
         start = time.perf_counter()
         results[name] = function()
         once = spent[name] = time.perf_counter() - start
@@ -80,6 +87,7 @@ def medians(
             if times[name] and spent[name] > budget:
                 continue
             count = repeats[name]
+            ready[name]()
             start = time.perf_counter()
             for _ in range(count):
                 function()

@@ -66,7 +66,7 @@ def _spd_gaussian(m: int):
 
     def build(quick: bool) -> Row:
         n = 10_000 if quick else 100_000
-        share = n // 1_000
+        share = {2: 500, 3: 200}[m]
         draw = workloads.spd_gaussian(m, 0.3)
         return Row(
             f"n={n}",
