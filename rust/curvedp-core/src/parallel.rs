@@ -4,6 +4,7 @@
 //! process id and a child builds its own. Work is cut the same way whatever the number of threads.
 
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -52,8 +53,31 @@ fn current() -> Option<Arc<ThreadPool>> {
 /// Asked between pieces of long work; true ends it with [`Error::Interrupted`].
 pub type Interrupt<'a> = &'a dyn Fn() -> bool;
 
-/// Pieces handled between two looks at the interrupt flag.
-const PIECES_PER_LOOK: usize = 64;
+/// Work between two looks at the interrupt flag: in pieces, adapted to last about [`Pace::LOOK`]. The
+/// cost of a piece differs by four orders of magnitude between manifolds; results do not depend on it.
+struct Pace {
+    pieces: usize,
+    since: Instant,
+}
+
+impl Pace {
+    const LOOK: Duration = Duration::from_millis(50);
+
+    fn new() -> Self {
+        Self { pieces: 8, since: Instant::now() }
+    }
+
+    /// To be called after `pieces` pieces: sets how many come before the next look.
+    fn adapt(&mut self) {
+        let elapsed = self.since.elapsed();
+        if elapsed < Self::LOOK / 4 {
+            self.pieces = (self.pieces * 4).min(1 << 16);
+        } else if elapsed > Self::LOOK * 2 {
+            self.pieces = (self.pieces / 2).max(1);
+        }
+        self.since = Instant::now();
+    }
+}
 
 /// Calls `task(i)` for every i below `count`, on all threads, and returns the results in order.
 pub fn map<T: Send>(
@@ -64,8 +88,9 @@ pub fn map<T: Send>(
     let mut results = Vec::with_capacity(count);
     let pool = if count > 1 { current() } else { None };
     let mut start = 0;
+    let mut pace = Pace::new();
     while start < count {
-        let end = (start + PIECES_PER_LOOK).min(count);
+        let end = (start + pace.pieces).min(count);
         match &pool {
             Some(pool) => results.extend(
                 pool.install(|| (start..end).into_par_iter().map(&task).collect::<Vec<_>>()),
@@ -76,6 +101,7 @@ pub fn map<T: Send>(
         if start < count && interrupt() {
             return Err(Error::Interrupted);
         }
+        pace.adapt();
     }
     Ok(results)
 }
@@ -95,16 +121,24 @@ pub fn for_rows(
         return Ok(());
     }
     let pool = current();
-    for (look, part) in out.chunks_mut(piece * PIECES_PER_LOOK).enumerate() {
-        if look > 0 && interrupt() {
-            return Err(Error::Interrupted);
-        }
-        let first = look * PIECES_PER_LOOK * rows;
+    let mut pace = Pace::new();
+    let mut first = 0;
+    let mut rest = out;
+    loop {
+        let (part, after) = rest.split_at_mut((piece * pace.pieces).min(rest.len()));
         let run = |(i, piece): (usize, &mut [f64])| task(first + i * rows, piece);
         match &pool {
             Some(pool) => pool.install(|| part.par_chunks_mut(piece).enumerate().for_each(run)),
             None => part.chunks_mut(piece).enumerate().for_each(run),
         }
+        if after.is_empty() {
+            return Ok(());
+        }
+        if interrupt() {
+            return Err(Error::Interrupted);
+        }
+        first += pace.pieces * rows;
+        rest = after;
+        pace.adapt();
     }
-    Ok(())
 }
