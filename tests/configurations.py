@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from manifold_list import Case
 from reference.twin import Array
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from configurations import batch
 from manifold_list import Case
 from reference.accuracy import EPS, condition

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from configurations import batch, far, triple
 from hypothesis import given
 from hypothesis import strategies as st
 
+from configurations import batch, far, triple
 from manifold_list import CASES, Case, of
 from reference.accuracy import EPS, allowance, condition, gap
 from reference.twin import Array

@@ -3,6 +3,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["Frame", "Manifold", "Noise", "Plan", "Stream", "num_threads", "set_num_threads"]
+
 _Array = NDArray[np.float64]
 _Mask = NDArray[np.bool_]
 

@@ -36,7 +36,14 @@ pub fn num_threads() -> usize {
 /// The pool of this process, or none where none can be had (the caller then works alone): when the
 /// lock was held by a thread that did not survive a fork, or when threads cannot be started.
 fn current() -> Option<Arc<ThreadPool>> {
-    let mut state = POOL.try_lock().ok()?;
+    const TRIES: usize = 1000;
+    let mut state = (0..TRIES).find_map(|_| {
+        let attempt = POOL.try_lock().ok();
+        if attempt.is_none() {
+            std::thread::yield_now();
+        }
+        attempt
+    })?;
     let process = std::process::id();
     if state.process != process {
         // dropping an inherited pool would wait for threads that do not exist here
