@@ -6,6 +6,7 @@
 
 mod certificate;
 mod in_ball;
+mod quasi_newton;
 mod unconstrained;
 
 pub use certificate::{Plan, certified_dist, plan, rounding_error};
@@ -73,13 +74,16 @@ impl Sample<'_> {
         })
     }
 
-    /// exp_p(length * descent)
-    fn step(&self, p: &[f64], descent: &[f64], length: f64) -> Vec<f64> {
-        let coords: Vec<f64> = descent.iter().map(|x| length * x).collect();
+    /// exp_p(step)
+    fn exp(&self, p: &[f64], step: &[f64]) -> Vec<f64> {
         let mut next = vec![0.0; p.len()];
-        self.manifold.exp_coords(Rows::shared(&coords), Rows::shared(p), &mut next);
+        self.manifold.exp_coords(Rows::shared(step), Rows::shared(p), &mut next);
         next
     }
+}
+
+fn scaled(vector: &[f64], length: f64) -> Vec<f64> {
+    vector.iter().map(|x| length * x).collect()
 }
 
 fn add_pairwise(mut pieces: Vec<(Vec<f64>, LogSums)>) -> (Vec<f64>, LogSums) {

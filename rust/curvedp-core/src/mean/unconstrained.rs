@@ -1,7 +1,9 @@
 //! The mean without a public domain: for non-private estimates only.
 
 use super::certificate::{certified_dist, rounding_error};
-use super::{Evaluation, Sample};
+use super::quasi_newton::Memory;
+use super::{Evaluation, Sample, scaled};
+use crate::batch;
 use crate::error::Error;
 use crate::parallel::Interrupt;
 use crate::rows::Rows;
@@ -24,8 +26,8 @@ pub struct Estimate {
     pub converged: bool,
 }
 
-/// Descent with step 1/(mean curvature), halved when the gradient norm grows, from `start` until the
-/// gradient norm is at most `tolerance` or no longer falls because of rounding.
+/// Quasi-Newton descent with steps halved when they make no progress, from `start` until the gradient norm
+/// is at most `tolerance` or no longer falls because of rounding.
 pub fn unconstrained(
     sample: &Sample,
     start: &[f64],
@@ -35,24 +37,28 @@ pub fn unconstrained(
 ) -> Result<Estimate, Error> {
     let mut p = start.to_vec();
     let mut here = sample.evaluate(&p, interrupt)?;
+    let mut memory = Memory::default();
     let (mut damping, mut evaluations, mut failures) = (1.0, 1, 0);
     while here.gradient_norm > tolerance && evaluations < max_evaluations && failures < 6 {
         if interrupt() {
             return Err(Error::Interrupted);
         }
-        let next = sample.step(&p, &here.descent, damping / here.curvature);
+        let step = scaled(&memory.step(&here.descent, here.curvature), damping);
+        let next = sample.exp(&p, &step);
         let there = sample.evaluate(&next, interrupt)?;
         evaluations += 1;
         if improves(&here, &there) {
+            let descents = (here.descent.as_slice(), there.descent.as_slice());
+            memory.update(sample.manifold, (&p, &next), &step, descents);
             (p, here) = (next, there);
             failures = 0;
             damping = f64::min(1.0, 1.5 * damping);
-        } else {
+        } else if !memory.clear() {
             failures += 1;
             damping *= 0.5;
         }
     }
-    let radius = largest_dist(sample, &p);
+    let radius = largest_dist(sample, &p, interrupt)?;
     let rounding = rounding_error(sample.manifold, radius, sample.count);
     let (_, upper) = sample.manifold.curvature_bounds();
     let unique = upper <= 0.0 || radius * upper.sqrt() < std::f64::consts::FRAC_PI_2;
@@ -82,8 +88,8 @@ fn improves(here: &Evaluation, there: &Evaluation) -> bool {
         || decrease > 0.5 * here.gradient_norm * here.gradient_norm / here.curvature
 }
 
-fn largest_dist(sample: &Sample, p: &[f64]) -> f64 {
+fn largest_dist(sample: &Sample, p: &[f64], interrupt: Interrupt) -> Result<f64, Error> {
     let mut dist = vec![0.0; sample.count];
-    sample.manifold.dist(Rows::shared(p), sample.points, &mut dist);
-    dist.iter().fold(0.0, |acc, &x| f64::max(acc, x))
+    batch::dist(sample.manifold, Rows::shared(p), sample.points, &mut dist, interrupt)?;
+    Ok(dist.iter().fold(0.0, |acc, &x| f64::max(acc, x)))
 }

@@ -1,0 +1,94 @@
+//! Limited-memory BFGS on a manifold: earlier steps and gradient changes are carried along the path by
+//! parallel transport (Huang, Gallivan, Absil 2015). It only proposes steps; whether one is taken is for
+//! the caller to decide.
+
+use crate::manifold::Manifold;
+use crate::rows::Rows;
+
+/// Pairs kept: enough for the Hessians of squared distances, whose eigenvalues lie close together.
+const PAIRS: usize = 6;
+
+/// Steps s and gradient changes y in orthonormal coordinates at the current point: rows s_1, y_1, s_2,
+/// y_2, ..., oldest first.
+#[derive(Default)]
+pub struct Memory {
+    rows: Vec<f64>,
+}
+
+impl Memory {
+    /// Forgets everything; tells whether there was anything.
+    pub fn clear(&mut self) -> bool {
+        let had_any = !self.rows.is_empty();
+        self.rows.clear();
+        had_any
+    }
+
+    /// The inverse-Hessian approximation applied to the descent vector; `descent / curvature` while there
+    /// is no memory.
+    pub fn step(&self, descent: &[f64], curvature: f64) -> Vec<f64> {
+        let dim = descent.len();
+        let mut step = descent.to_vec();
+        let pairs: Vec<(&[f64], &[f64], f64)> = self
+            .rows
+            .chunks_exact(2 * dim)
+            .map(|pair| pair.split_at(dim))
+            .map(|(s, y)| (s, y, dot(s, y)))
+            .collect();
+        let mut shares = vec![0.0; pairs.len()];
+        for (share, (s, y, curvature)) in shares.iter_mut().zip(&pairs).rev() {
+            *share = dot(s, &step) / curvature;
+            add(&mut step, -*share, y);
+        }
+        let scale = pairs.last().map_or(1.0 / curvature, |(_, y, sy)| sy / dot(y, y));
+        step.iter_mut().for_each(|x| *x *= scale);
+        for (share, (s, y, curvature)) in shares.iter().zip(&pairs) {
+            let correction = share - dot(y, &step) / curvature;
+            add(&mut step, correction, s);
+        }
+        step
+    }
+
+    /// Moves the memory from `base` to `end` = exp_base(step) and adds the pair of this step; `before` and
+    /// `after` are the descent vectors at the two points.
+    pub fn update(
+        &mut self,
+        manifold: &dyn Manifold,
+        (base, end): (&[f64], &[f64]),
+        step: &[f64],
+        (before, after): (&[f64], &[f64]),
+    ) {
+        let dim = step.len();
+        self.rows.extend_from_slice(step);
+        self.rows.extend_from_slice(before);
+        self.transport(manifold, base, end);
+        let last = self.rows.len() - 2 * dim;
+        for (y, after) in self.rows[last + dim..].iter_mut().zip(after) {
+            *y -= after;
+        }
+        let (s, y) = self.rows[last..].split_at(dim);
+        if dot(s, y) <= 1e-3 * (dot(s, s) * dot(y, y)).sqrt() || !dot(y, y).is_normal() {
+            self.rows.truncate(last);
+        }
+        if self.rows.len() > PAIRS * 2 * dim {
+            self.rows.drain(..2 * dim);
+        }
+    }
+
+    fn transport(&mut self, manifold: &dyn Manifold, base: &[f64], end: &[f64]) {
+        let (size, dim) = (manifold.point_size(), manifold.dim());
+        let (base, end) = (Rows::shared(base), Rows::shared(end));
+        let mut tangent = vec![0.0; self.rows.len() / dim * size];
+        manifold.from_coords(Rows::new(&self.rows, dim), base, &mut tangent);
+        let mut moved = vec![0.0; tangent.len()];
+        manifold.parallel_transport(Rows::new(&tangent, size), base, end, &mut moved);
+        manifold.coords(Rows::new(&moved, size), end, &mut self.rows);
+    }
+}
+
+fn dot(x: &[f64], y: &[f64]) -> f64 {
+    x.iter().zip(y).map(|(x, y)| x * y).sum()
+}
+
+fn add(x: &mut [f64], share: f64, y: &[f64]) {
+    x.iter_mut().zip(y).for_each(|(x, y)| *x += share * y);
+}
