@@ -162,12 +162,14 @@ impl<const L: usize> Whitener<L> {
         }
     }
 
-    /// Factors base points that are loaded already; the next block factors its own again.
+    /// Factors base points that are loaded already; `shared` keeps the factor for the next blocks.
     #[inline(always)]
-    fn factor_loaded(&mut self, m: usize, base: &[Lane<L>]) {
-        self.factor.copy_from_slice(base);
-        cholesky(m, &mut self.factor, &mut self.inverse);
-        self.ready = false;
+    fn factor_loaded(&mut self, m: usize, base: &[Lane<L>], shared: bool) {
+        if !self.ready {
+            self.factor.copy_from_slice(base);
+            cholesky(m, &mut self.factor, &mut self.inverse);
+            self.ready = shared;
+        }
     }
 
     #[inline(always)]
@@ -216,7 +218,7 @@ impl<const L: usize> WhitenedLog<L> {
     ) {
         load_rows(m, point, start, count, &mut self.far);
         load_rows(m, base, start, count, &mut self.near);
-        whitener.factor(m, base, start, count);
+        whitener.factor_loaded(m, &self.near, base.is_shared());
         self.diagonalize(m, whitener, true);
     }
 
@@ -241,7 +243,7 @@ impl<const L: usize> WhitenedLog<L> {
             swap[l] = if of_base[l] > GRADED * of_point[l] { 1.0 } else { 0.0 };
         }
         if swap.iter().all(|&x| x == 0.0) {
-            whitener.factor(m, base, start, count);
+            whitener.factor_loaded(m, &self.near, base.is_shared());
         } else {
             for (near, far) in self.near.iter_mut().zip(&mut self.far) {
                 for l in 0..L {
@@ -250,7 +252,8 @@ impl<const L: usize> WhitenedLog<L> {
                     far[l] = if swap[l] > 0.0 { x } else { y };
                 }
             }
-            whitener.factor_loaded(m, &self.near);
+            whitener.ready = false;
+            whitener.factor_loaded(m, &self.near, false);
         }
         self.diagonalize(m, whitener, false);
     }
