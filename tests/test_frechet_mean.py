@@ -241,6 +241,14 @@ def test_laplace_noise_that_cannot_be_drawn_names_a_budget_that_can() -> None:
     assert cdp.expected_error(ball, 50, cdp.PureDP(caught.value.smallest_epsilon * (1 + 1e-12))) > 0
 
 
+def test_laplace_noise_without_an_exact_sampler_promises_no_budget() -> None:
+    for n in (10, 10**9):
+        with pytest.raises(cdp.ExistenceError, match="16 by 16") as caught:
+            cdp.expected_error(cdp.Ball("spd:17", "identity", 1.0), n, cdp.PureDP(1.0))
+        assert caught.value.smallest_epsilon is None
+        assert caught.value.smallest_n is None
+
+
 def test_expected_error_falls_as_one_over_n_and_required_n_inverts_it() -> None:
     ball = make_ball("spd:2")
     assert cdp.expected_error(ball, 1000, cdp.GDP(1.0)) == pytest.approx(
@@ -307,6 +315,16 @@ def test_release_values_lie_on_the_public_grid() -> None:
     step = 2.0 ** (math.floor(math.log2(release.scale)) - 20)
     steps = (release.value - ball.center) / step
     assert np.array_equal(steps, np.round(steps))
+
+
+@pytest.mark.parametrize("spec", ["sphere:1", "sphere:2", "kendall:7"])
+def test_the_grid_of_a_compact_manifold_is_fine_however_large_the_noise(spec: str) -> None:
+    ball = make_ball(spec)
+    values = [
+        cdp.frechet_mean(ball.center[None], ball, cdp.PureDP(1e-9)).value.tobytes()
+        for _ in range(20)
+    ]
+    assert len(set(values)) == 20
 
 
 def test_huge_noise_still_gives_a_point() -> None:

@@ -243,4 +243,5 @@ def test_tangent_noise_pays_for_the_chart_on_positive_curvature():
         case = next(case for case in TANGENT if case.spec == spec)
         angle = 0.5 * np.sqrt(curvature)
         factor = angle / np.sin(angle)
-        assert case.build().scale == pytest.approx(factor * case.sensitivity, rel=1e-12)
+        share = case.build().scale / (factor * case.sensitivity)
+        assert 1 <= share <= 1 + 2e-9  # the slack of the ball's radius

@@ -114,7 +114,7 @@ def as_count(value: Any, name: str, *, least: int = 1, most: int = 2**62) -> int
 
 def as_choice(value: str, choices: tuple[str, ...], name: str) -> str:
     """One of a few words."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         wanted = ", ".join(map(repr, choices))
         raise ValueError(f"{name} must be one of {wanted}, got {value!r}")
     return value

@@ -10,13 +10,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
 from curvedp._validation import FloatArray, as_array, as_points, as_positive, as_records
-from curvedp.manifolds import Manifold, as_manifold
+from curvedp.manifolds import SPD, Manifold, as_manifold
+
+#: Relative slack of the radius: rounding may leave records and means that far outside the ball.
+#: Sensitivities count it.
+BOUNDARY_SLACK = 1e-9
 
 
 class Ball:
     """Closed geodesic ball B(center, radius): the public domain on which records are projected.
 
-    Centre and radius must be chosen without looking at the data; otherwise no guarantee holds.
+    Centre and radius must be chosen without looking at the data; otherwise no guarantee holds. A
+    ball cannot be changed.
 
     Parameters
     ----------
@@ -32,6 +37,14 @@ class Ball:
     ------
     ValueError
         If the centre is not on the manifold or the radius is not positive, finite and small enough.
+
+    Examples
+    --------
+    >>> ball = Ball("spd:3", center="identity", radius=1.5)
+    >>> bool(ball.contains(4.0 * np.eye(3)))
+    False
+    >>> float(ball.manifold.dist(ball.center, ball.project(4.0 * np.eye(3))).round(6))
+    1.5
     """
 
     def __init__(
@@ -40,26 +53,43 @@ class Ball:
         if isinstance(center, str):
             if center != "identity":
                 raise ValueError(f"center must be a point or 'identity', got {center!r}")
-            self.manifold = as_manifold(manifold)
-            if len(self.manifold.point_shape) != 2 or not self.manifold.spec.startswith("spd"):
+            space = as_manifold(manifold)
+            if not isinstance(space, SPD):
                 raise ValueError("center='identity' is for SPD matrices")
-            point: FloatArray = np.eye(self.manifold.point_shape[0])
+            point: FloatArray = np.eye(space.m)
         else:
-            self.manifold = as_manifold(manifold, as_array(center, "center").shape)
-            point = as_points(center, self.manifold.point_shape, "center")
-            if point.shape != self.manifold.point_shape:
+            space = as_manifold(manifold, as_array(center, "center").shape)
+            point = as_points(center, space.point_shape, "center")
+            if point.shape != space.point_shape:
                 raise ValueError(f"center must be one point, got shape {point.shape}")
-        if not self.manifold.belongs(point):
-            raise ValueError(f"center is not a point of {self.manifold.spec}")
-        self.center = self.manifold.project(point)
-        self.center.flags.writeable = False
-        self.radius = as_positive(radius, "radius")
-        bound = self.manifold.max_ball_radius
-        if self.radius >= bound:
+        if not space.belongs(point):
+            raise ValueError(f"center is not a point of {space.spec}")
+        length = as_positive(radius, "radius")
+        bound = space.max_ball_radius
+        if length * (1 + BOUNDARY_SLACK) >= bound:
             raise ValueError(
-                f"radius must be below {bound:.6g} on {self.manifold.spec}, so that the mean of "
-                f"every data set in the ball is unique, got {self.radius:.6g}"
+                f"radius must be below {bound:.6g} on {space.spec}, so that the mean of every "
+                f"data set in the ball is unique, got {length:.6g}"
             )
+        self._manifold = space
+        self._center = space.project(point)
+        self._center.flags.writeable = False
+        self._radius = length
+
+    @property
+    def manifold(self) -> Manifold:
+        """The manifold."""
+        return self._manifold
+
+    @property
+    def center(self) -> FloatArray:
+        """The public centre, shape point_shape, read-only."""
+        return self._center
+
+    @property
+    def radius(self) -> float:
+        """The public radius, in the units of the metric."""
+        return self._radius
 
     def project(self, points: ArrayLike) -> FloatArray:
         """Each record moved to the closest point of the ball along the geodesic from the centre.
@@ -86,7 +116,7 @@ class Ball:
         """Whether points lie in the ball (up to 1e-9 relative), shape (...)."""
         points = as_points(points, self.manifold.point_shape, "points")
         dist = self.manifold.dist(self.center, points)
-        inside = self.manifold.belongs(points) & (dist <= self.radius * (1 + 1e-9))
+        inside = self.manifold.belongs(points) & (dist <= self.radius * (1 + BOUNDARY_SLACK))
         return np.asarray(inside, dtype=np.bool_)
 
     @functools.cached_property
@@ -110,8 +140,5 @@ class Ball:
         center = np.array2string(self.center, precision=4, separator=", ").replace("\n", "")
         return f"Ball({self.manifold.spec!r}, center={center}, radius={self.radius:g})"
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"manifold": self.manifold, "center": self.center, "radius": self.radius}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.manifold, self.center, self.radius)

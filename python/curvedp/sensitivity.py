@@ -8,12 +8,9 @@ from __future__ import annotations
 import math
 
 from curvedp._validation import as_choice, as_count
-from curvedp.domain import Ball
+from curvedp.domain import BOUNDARY_SLACK, Ball
 
 CALIBRATIONS = ("proved", "published")
-
-#: Relative slack of the radius that covers the rounding of records at the boundary of the ball.
-_BOUNDARY_SLACK = 1e-9
 
 
 def frechet_mean(
@@ -24,7 +21,8 @@ def frechet_mean(
     With the upper curvature bound kappa and k = `records_per_unit` replaced records,
 
     - proved: 2 k tan(r sqrt(kappa)) / (n sqrt(kappa)) for kappa > 0, 2 k r / n for kappa <= 0, and
-      never more than the diameter 2 r;
+      never more than the diameter 2 r, with r larger by 1e-9 relative than the ball's radius,
+      because rounding may leave records that far outside;
     - published: (2 k r / n) (tan(2 r sqrt(kappa)) / (r sqrt(kappa)) - 1) for kappa > 0 and
       r sqrt(kappa) < pi/4 (Reimherr et al. 2021; Jiang et al., equation 1).
 
@@ -46,15 +44,23 @@ def frechet_mean(
     ValueError
         For the published bound on a ball of radius pi/(4 sqrt(kappa)) or more, where it is
         infinite.
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.7)
+    >>> round(frechet_mean(ball, 500), 5)
+    0.00337
+    >>> round(frechet_mean(ball, 500, calibration="published"), 4)
+    0.0204
     """
     count = as_count(n, "n")
     moved = as_count(records_per_unit, "records_per_unit")
     as_choice(calibration, CALIBRATIONS, "calibration")
-    r = ball.radius
     kappa = ball.manifold.curvature_bounds[1]
     if calibration == "published":
-        return moved * _published(r, kappa) / count
-    return min(moved * _proved(r * (1 + _BOUNDARY_SLACK), kappa) / count, 2 * r)
+        return moved * _published(ball.radius, kappa) / count
+    r = ball.radius * (1 + BOUNDARY_SLACK)
+    return min(moved * _proved(r, kappa) / count, 2 * r)
 
 
 def _proved(r: float, kappa: float) -> float:

@@ -85,6 +85,7 @@ class Mechanism(abc.ABC):
         Parameters
         ----------
         true_value : array-like, shape point_shape
+            Projected on the ball, outside which the calibration does not hold.
         stream : Stream, optional
             Source of randomness; by default a fresh key from the operating system.
         n_samples : int
@@ -110,20 +111,6 @@ class Mechanism(abc.ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.guarantee!r}, scale={self.scale:.6g})"
 
-    # ------------------------------------------------------------------ shared pieces
-
-    def _intrinsic_noise(self) -> _core.Noise:
-        return _core.Noise(*self.ball.manifold.noise_space, self.profile, self.scale)
-
-    def _sample_around(
-        self, true_value: FloatArray, stream: _core.Stream, n_samples: int
-    ) -> FloatArray:
-        """exp_p(noise) with p the true value: the isotropic law carried to p by an isometry."""
-        manifold = self.ball._frame.manifold
-        points = np.empty((n_samples, manifold.point_size))
-        self._noise.sample(manifold, np.ascontiguousarray(true_value), stream, points)
-        return points
-
     def _epsilon(self) -> float:
         if not isinstance(self.guarantee, PureDP):
             raise TypeError(f"{self.name} gives pure DP: ask for PureDP(epsilon)")
@@ -133,6 +120,21 @@ class Mechanism(abc.ABC):
         if not isinstance(self.guarantee, GDP):
             raise TypeError(f"{self.name} gives Gaussian DP: ask for GDP(mu)")
         return self.guarantee.mu
+
+
+class IntrinsicMechanism(Mechanism):
+    """exp_p(noise) with p the true value: an isotropic law carried to p by an isometry."""
+
+    def _build_noise(self) -> _core.Noise:
+        return _core.Noise(*self.ball.manifold.noise_space, self.profile, self.scale)
+
+    def _sample_in_frame(
+        self, true_value: FloatArray, stream: _core.Stream, n_samples: int
+    ) -> FloatArray:
+        manifold = self.ball._frame.manifold
+        points = np.empty((n_samples, manifold.point_size))
+        self._noise.sample(manifold, np.ascontiguousarray(true_value), stream, points)
+        return points
 
 
 class ChartGaussian(Mechanism):
@@ -185,12 +187,15 @@ def largest_laplace_scale(space: tuple[str, int, float]) -> float:
     """Largest scale, to 1 part in 1000, at which Laplace noise exists and is drawn exactly.
 
     Infinite where volumes grow polynomially. Elsewhere 1/scale must exceed `volume_growth`, and on
-    SPD(m) the exact sampler must accept a fair share of its proposals.
+    SPD(m) the exact sampler must accept a fair share of its proposals. 0 where there is no exact
+    sampler: on SPD(m) beyond m = 16.
     """
     growth = volume_growth(space)
     if growth == 0:
         return math.inf
     low, high = 1e-3 / growth, 1 / growth
+    if not _laplace_is_drawable(space, low):
+        return 0.0
     while high > 1.001 * low:
         middle = math.sqrt(low * high)
         low, high = (middle, high) if _laplace_is_drawable(space, middle) else (low, middle)

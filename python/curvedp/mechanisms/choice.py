@@ -37,14 +37,19 @@ def choose_mechanism(
     mechanism : str or Mechanism class, optional
         One of ``"riemannian-laplace"``, ``"riemannian-gaussian"``,
         ``"exponential-wrapped-gaussian"``, ``"tangent-gaussian"``.
+
+    Raises
+    ------
+    ValueError
+        If `mechanism` is none of these.
     """
     if isinstance(mechanism, type) and issubclass(mechanism, Mechanism):
         return mechanism
     if mechanism is not None:
-        if mechanism not in MECHANISMS:
+        if not isinstance(mechanism, str) or mechanism not in MECHANISMS:
             words = ", ".join(map(repr, MECHANISMS))
             raise ValueError(f"mechanism must be one of {words}, got {mechanism!r}")
-        return MECHANISMS[str(mechanism)]
+        return MECHANISMS[mechanism]
     if isinstance(guarantee, PureDP):
         return RiemannianLaplace
     if ball.manifold.is_flat:

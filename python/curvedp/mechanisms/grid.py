@@ -23,9 +23,11 @@ _STEPS_PER_SCALE_LOG2 = 20
 _CLIP_RADIUS = 16.0
 
 
-def grid_step(scale: float) -> float:
-    """Largest power of two that is at most 2^-20 of the noise scale."""
-    return math.ldexp(1.0, math.floor(math.log2(scale)) - _STEPS_PER_SCALE_LOG2)
+def grid_step(ball: Ball, scale: float) -> float:
+    """Largest power of two that is at most 2^-20 of the noise scale, or of the injectivity radius
+    where that is smaller."""
+    length = min(scale, ball.manifold.injectivity_radius)
+    return math.ldexp(1.0, math.floor(math.log2(length)) - _STEPS_PER_SCALE_LOG2)
 
 
 def clip_radius(ball: Ball) -> float:
@@ -38,7 +40,7 @@ def clip_radius(ball: Ball) -> float:
 
 def round_to_grid(ball: Ball, points: FloatArray, scale: float) -> FloatArray:
     """Rows of points of the ball's frame, clipped and rounded; see the module's description."""
-    step = grid_step(scale)
+    step = grid_step(ball, scale)
     manifold = ball._frame.manifold
     origin = ball._frame.origin
     if ball.manifold.is_hadamard:

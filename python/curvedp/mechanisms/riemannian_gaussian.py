@@ -9,12 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp import _core
 from curvedp._validation import FloatArray
-from curvedp.mechanisms.base import Mechanism
+from curvedp.mechanisms.base import IntrinsicMechanism
 
 
-class RiemannianGaussian(Mechanism):
+class RiemannianGaussian(IntrinsicMechanism):
     """Riemannian Gaussian noise, sigma = sensitivity/mu, on nonnegative curvature."""
 
     name = "Riemannian Gaussian"
@@ -29,14 +28,6 @@ class RiemannianGaussian(Mechanism):
                 f"{self.ball.manifold.spec} has not: use ExponentialWrappedGaussian"
             )
         return self.sensitivity / mu
-
-    def _build_noise(self) -> _core.Noise:
-        return self._intrinsic_noise()
-
-    def _sample_in_frame(
-        self, true_value: FloatArray, stream: _core.Stream, n_samples: int
-    ) -> FloatArray:
-        return self._sample_around(true_value, stream, n_samples)
 
     def log_density(self, point: ArrayLike, true_value: ArrayLike) -> FloatArray:
         dist = self.ball.manifold.dist(point, true_value)

@@ -11,13 +11,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.errors import ExistenceError
-from curvedp.mechanisms.base import Mechanism, largest_laplace_scale
+from curvedp.mechanisms.base import IntrinsicMechanism, largest_laplace_scale
 
 
-class RiemannianLaplace(Mechanism):
+class RiemannianLaplace(IntrinsicMechanism):
     """Riemannian Laplace noise, scale 1/lambda = sensitivity/epsilon."""
 
     name = "Riemannian Laplace"
@@ -27,6 +26,11 @@ class RiemannianLaplace(Mechanism):
     def _calibrate(self) -> float:
         scale = self.sensitivity / self._epsilon()
         largest = largest_laplace_scale(self.ball.manifold.noise_space)
+        if largest == 0:
+            raise ExistenceError(
+                f"Riemannian Laplace noise on {self.ball.manifold.spec} has no exact sampler; "
+                "matrices up to 16 by 16 have one. Ask for GDP, whose noise always exists."
+            )
         if scale > largest:
             raise ExistenceError(
                 f"Riemannian Laplace noise on {self.ball.manifold.spec} cannot be drawn at scale "
@@ -36,14 +40,6 @@ class RiemannianLaplace(Mechanism):
                 smallest_epsilon=self.sensitivity / largest,
             )
         return scale
-
-    def _build_noise(self) -> _core.Noise:
-        return self._intrinsic_noise()
-
-    def _sample_in_frame(
-        self, true_value: FloatArray, stream: _core.Stream, n_samples: int
-    ) -> FloatArray:
-        return self._sample_around(true_value, stream, n_samples)
 
     def log_density(self, point: ArrayLike, true_value: ArrayLike) -> FloatArray:
         return np.asarray(-self.ball.manifold.dist(point, true_value) / self.scale)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from curvedp.domain import BOUNDARY_SLACK
 from curvedp.mechanisms.base import ChartGaussian
 
 
@@ -29,5 +30,5 @@ class TangentGaussian(ChartGaussian):
         upper = self.ball.manifold.curvature_bounds[1]
         if upper <= 0:
             return 1.0
-        s = self.ball.radius * math.sqrt(upper)
+        s = self.ball.radius * (1 + BOUNDARY_SLACK) * math.sqrt(upper)
         return s / math.sin(s)

@@ -105,7 +105,8 @@ class Release:
     sensitivity : float
         Largest move of the exact statistic when one unit's records are replaced.
     solver_tolerance : float
-        Public bound e0 on the solver's error; noise is calibrated to sensitivity + 2 e0.
+        Public bound e0 on the solver's error; noise is calibrated to sensitivity + 2 e0, with
+        calibration "published" to the sensitivity alone.
     scale : float
         Length of the noise profile: 1/lambda for Laplace, sigma for Gaussian noise.
     expected_error : float or None
@@ -262,7 +263,8 @@ class Release:
             (
                 "sensitivity",
                 f"{self.sensitivity:.6g}, solver tolerance "
-                f"{self.solver_tolerance:.3g} (enters twice)",
+                f"{self.solver_tolerance:.3g} "
+                f"({'enters twice' if self.calibration == 'proved' else 'not counted'})",
             ),
             ("noise scale", f"{self.scale:.6g}"),
             ("expected error", error),

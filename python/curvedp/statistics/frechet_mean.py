@@ -166,6 +166,13 @@ def expected_error(
     -------
     float
         In the units of the metric.
+
+    Raises
+    ------
+    ExistenceError
+        As in `frechet_mean`.
+    ValueError, TypeError
+        For wrong parameters.
     """
     design = _design(
         ball, n, guarantee, records_per_unit, calibration=calibration, mechanism=mechanism
@@ -191,10 +198,21 @@ def required_n(
     guarantee, records_per_unit, mechanism
         As in `frechet_mean`.
 
+    Returns
+    -------
+    int
+
     Raises
     ------
     ValueError
         If no n up to 10^15 is enough.
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> required_n(ball, 0.01, cdp.PureDP(epsilon=1.0))
+    219
     """
     wished = as_positive(error, "error")
 

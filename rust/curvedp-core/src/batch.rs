@@ -10,32 +10,6 @@ pub fn piece_rows(point_size: usize) -> usize {
     (32_768 / point_size).clamp(256, 8192) / 64 * 64
 }
 
-/// exp of every row.
-pub fn exp(
-    manifold: &dyn Manifold,
-    tangent: Rows,
-    base: Rows,
-    out: &mut [f64],
-    interrupt: Interrupt,
-) -> Result<(), Error> {
-    binary(manifold.point_size(), tangent, base, out, interrupt, |a, b, out| {
-        manifold.exp(a, b, out);
-    })
-}
-
-/// log of every row.
-pub fn log(
-    manifold: &dyn Manifold,
-    point: Rows,
-    base: Rows,
-    out: &mut [f64],
-    interrupt: Interrupt,
-) -> Result<(), Error> {
-    binary(manifold.point_size(), point, base, out, interrupt, |a, b, out| {
-        manifold.log(a, b, out);
-    })
-}
-
 /// Distance of every pair.
 pub fn dist(
     manifold: &dyn Manifold,
