@@ -17,7 +17,7 @@ pub enum Error {
     #[error("unknown manifold kind {0:?}")]
     UnknownManifold(String),
     /// A size or parameter outside its domain.
-    #[error("{name} must be {allowed}, got {value}")]
+    #[error("{name} must be {allowed}, got {value:e}")]
     Parameter {
         /// The parameter.
         name: &'static str,

@@ -55,11 +55,13 @@ impl Frame {
     }
 
     /// Moves points of the frame back to the manifold.
-    fn leave(&self, points: Input<'_>, mut out: Output<'_>) -> PyResult<()> {
+    fn leave(&self, py: Python<'_>, points: Input<'_>, mut out: Output<'_>) -> PyResult<()> {
         let (out, count) = output(&mut out, self.inner.outer().manifold.point_size())?;
         let points = rows(&points, count, self.inner.ball().manifold.point_size())?;
-        self.inner.leave(points, out);
-        Ok(())
+        run(py, |_| {
+            self.inner.leave(points, out);
+            Ok(())
+        })
     }
 
     /// The accuracy that can be promised for the mean of n records, or None if the ball is too large for

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use curvedp_core::batch;
+use curvedp_core::error::Error;
 use curvedp_core::manifold;
+use curvedp_core::parallel::Interrupt;
 use curvedp_core::rows::Rows;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrays::{Input, Output, OutputVector, output, output_vector, rows};
@@ -48,42 +51,51 @@ impl Manifold {
 
     fn belongs(
         &self,
+        py: Python<'_>,
         points: Input<'_>,
         tolerance: f64,
         mut out: PyReadwriteArray1<'_, bool>,
     ) -> PyResult<()> {
         let out = out.as_slice_mut()?;
         let points = rows(&points, out.len(), self.inner.point_size())?;
-        for (i, entry) in out.iter_mut().enumerate() {
-            *entry = self.inner.belongs(points.row(i), tolerance);
-        }
-        Ok(())
+        run(py, |interrupt| {
+            for (piece, flags) in out.chunks_mut(ROWS_PER_LOOK).enumerate() {
+                look(piece, interrupt)?;
+                for (i, flag) in flags.iter_mut().enumerate() {
+                    let row = points.row(piece * ROWS_PER_LOOK + i);
+                    *flag = self.inner.belongs(row, tolerance);
+                }
+            }
+            Ok(())
+        })
     }
 
     /// Projects `points` in place; `found` tells which have a projection.
     fn project(
         &self,
-        mut points: Output<'_>,
-        mut found: PyReadwriteArray1<'_, bool>,
+        py: Python<'_>,
+        points: Output<'_>,
+        found: PyReadwriteArray1<'_, bool>,
     ) -> PyResult<()> {
         let size = self.inner.point_size();
-        let (points, _) = output(&mut points, size)?;
-        for (row, found) in points.chunks_exact_mut(size).zip(found.as_slice_mut()?) {
-            *found = self.inner.project(row);
-        }
-        Ok(())
+        self.in_place(py, points, found, |points, found| {
+            for (row, found) in points.chunks_exact_mut(size).zip(found) {
+                *found = self.inner.project(row);
+            }
+        })
     }
 
     /// Rounds points within `tolerance` of the manifold onto it, in place; `valid` tells which are.
     fn snap(
         &self,
-        mut points: Output<'_>,
+        py: Python<'_>,
+        points: Output<'_>,
         tolerance: f64,
-        mut valid: PyReadwriteArray1<'_, bool>,
+        valid: PyReadwriteArray1<'_, bool>,
     ) -> PyResult<()> {
-        let (points, _) = output(&mut points, self.inner.point_size())?;
-        self.inner.snap(points, tolerance, valid.as_slice_mut()?);
-        Ok(())
+        self.in_place(py, points, valid, |points, valid| {
+            self.inner.snap(points, tolerance, valid);
+        })
     }
 
     fn to_tangent(
@@ -247,7 +259,38 @@ impl Manifold {
     }
 }
 
+/// Rows handled between two looks at the interrupt flag where a kernel is not spread over threads.
+const ROWS_PER_LOOK: usize = 4096;
+
+fn look(piece: usize, interrupt: Interrupt) -> Result<(), Error> {
+    if piece > 0 && interrupt() { Err(Error::Interrupted) } else { Ok(()) }
+}
+
 impl Manifold {
+    fn in_place(
+        &self,
+        py: Python<'_>,
+        mut points: Output<'_>,
+        mut flags: PyReadwriteArray1<'_, bool>,
+        kernel: impl Fn(&mut [f64], &mut [bool]) + Send + Sync,
+    ) -> PyResult<()> {
+        let size = self.inner.point_size();
+        let (points, count) = output(&mut points, size)?;
+        let flags = flags.as_slice_mut()?;
+        if flags.len() != count {
+            let have = flags.len();
+            return Err(PyValueError::new_err(format!("expected {count} flags, got {have}")));
+        }
+        run(py, |interrupt| {
+            let pieces = points.chunks_mut(ROWS_PER_LOOK * size);
+            for (piece, (rows, flags)) in pieces.zip(flags.chunks_mut(ROWS_PER_LOOK)).enumerate() {
+                look(piece, interrupt)?;
+                kernel(rows, flags);
+            }
+            Ok(())
+        })
+    }
+
     fn binary(
         &self,
         py: Python<'_>,

@@ -50,7 +50,7 @@ pub fn certified_dist(manifold: &dyn Manifold, radius: f64, gradient_norm: f64) 
 pub fn rounding_error(manifold: &dyn Manifold, radius: f64, n: usize) -> f64 {
     let entries = manifold.point_size() as f64;
     let (lower, upper) = manifold.curvature_bounds();
-    let depth = 64.0 + 11.0 + (n.max(1) as f64).log2();
+    let depth = 140.0 + (n.max(1) as f64).log2();
     let one_log = if upper > 0.0 || manifold.injectivity_radius().is_finite() {
         // the logarithm is as ill-conditioned as 1/sin near the cut locus, 2r away at most
         let inverse = std::f64::consts::PI / manifold.injectivity_radius();
@@ -73,6 +73,9 @@ pub fn plan(manifold: &dyn Manifold, radius: f64, n: usize, tolerance: f64) -> O
     let radius = radius * (1.0 + SLACK);
     let (s, k) = scaling(manifold, radius);
     let rounding = rounding_error(manifold, radius, n);
+    if !(k > 0.0 && rounding >= 0.0 && rounding.is_finite()) {
+        return None;
+    }
     let (tolerance, gradient_target) = if s == 0.0 {
         let tolerance = tolerance.max(10.0 * rounding);
         (tolerance, tolerance - rounding)
@@ -103,8 +106,8 @@ pub fn plan(manifold: &dyn Manifold, radius: f64, n: usize, tolerance: f64) -> O
 }
 
 /// A step length that keeps exp_p(t * descent) in the ball (after projection on negative curvature), and
-/// the constant q of the energy decrease F(next) <= F(p) - q g^2, lowered by 1/8 for gradients known up
-/// to g/8.
+/// the share c/k of the excess energy F - F* that it removes, k = cos(r sqrt(kappa)), lowered by 1/8 for
+/// gradients known up to g/8.
 fn safe_step(manifold: &dyn Manifold, radius: f64) -> (f64, f64) {
     let (lower, upper) = manifold.curvature_bounds();
     if lower < 0.0 {

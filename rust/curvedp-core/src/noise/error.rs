@@ -6,7 +6,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum NoiseError {
     /// A parameter outside its range.
-    #[error("{name} must be {expected}, got {value}")]
+    #[error("{name} must be {expected}, got {value:e}")]
     Parameter {
         /// The parameter's name.
         name: &'static str,
