@@ -16,7 +16,8 @@ from curvedp.manifolds import Manifold, as_manifold
 class Ball:
     """Closed geodesic ball B(center, radius): the public domain on which records are projected.
 
-    Centre and radius must be chosen without looking at the data; otherwise no guarantee holds.
+    Centre and radius must be chosen without looking at the data; otherwise no guarantee holds. They
+    cannot be changed: noise calibrated to one ball does not protect records projected on another.
 
     Parameters
     ----------
@@ -34,32 +35,45 @@ class Ball:
         If the centre is not on the manifold or the radius is not positive, finite and small enough.
     """
 
+    manifold: Manifold
+    center: FloatArray
+    radius: float
+
     def __init__(
         self, manifold: Manifold | str | Any, center: ArrayLike | str, radius: float
     ) -> None:
         if isinstance(center, str):
             if center != "identity":
                 raise ValueError(f"center must be a point or 'identity', got {center!r}")
-            self.manifold = as_manifold(manifold)
-            if len(self.manifold.point_shape) != 2 or not self.manifold.spec.startswith("spd"):
+            space = as_manifold(manifold)
+            if len(space.point_shape) != 2 or not space.spec.startswith("spd"):
                 raise ValueError("center='identity' is for SPD matrices")
-            point: FloatArray = np.eye(self.manifold.point_shape[0])
+            point: FloatArray = np.eye(space.point_shape[0])
         else:
-            self.manifold = as_manifold(manifold, as_array(center, "center").shape)
-            point = as_points(center, self.manifold.point_shape, "center")
-            if point.shape != self.manifold.point_shape:
+            space = as_manifold(manifold, as_array(center, "center").shape)
+            point = as_points(center, space.point_shape, "center")
+            if point.shape != space.point_shape:
                 raise ValueError(f"center must be one point, got shape {point.shape}")
-        if not self.manifold.belongs(point):
-            raise ValueError(f"center is not a point of {self.manifold.spec}")
-        self.center = self.manifold.project(point)
-        self.center.flags.writeable = False
-        self.radius = as_positive(radius, "radius")
-        bound = self.manifold.max_ball_radius
-        if self.radius >= bound:
+        if not space.belongs(point):
+            raise ValueError(f"center is not a point of {space.spec}")
+        size = as_positive(radius, "radius")
+        bound = space.max_ball_radius
+        if size >= bound:
             raise ValueError(
-                f"radius must be below {bound:.6g} on {self.manifold.spec}, so that the mean of "
-                f"every data set in the ball is unique, got {self.radius:.6g}"
+                f"radius must be below {bound:.6g} on {space.spec}, so that the mean of "
+                f"every data set in the ball is unique, got {size:.6g}"
             )
+        self._set(space, space.project(point), size)
+
+    def _set(self, manifold: Manifold, center: FloatArray, radius: float) -> None:
+        center.flags.writeable = False
+        self.__dict__.update(manifold=manifold, center=center, radius=radius)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a Ball cannot be changed: make a new one instead of setting {name}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a Ball cannot be changed: make a new one instead of deleting {name}")
 
     def project(self, points: ArrayLike) -> FloatArray:
         """Each record moved to the closest point of the ball along the geodesic from the centre.
@@ -114,4 +128,4 @@ class Ball:
         return {"manifold": self.manifold, "center": self.center, "radius": self.radius}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self._set(**state)
