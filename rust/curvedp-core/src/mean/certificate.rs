@@ -49,7 +49,8 @@ pub fn certified_dist(manifold: &dyn Manifold, radius: f64, gradient_norm: f64) 
 /// centre is the manifold's origin, for n records in that ball.
 pub fn rounding_error(manifold: &dyn Manifold, radius: f64, n: usize) -> f64 {
     let entries = manifold.point_size() as f64;
-    let (lower, upper) = manifold.curvature_bounds();
+    let (_, upper) = manifold.curvature_bounds();
+    let growth = manifold.growth_rate();
     let depth = 64.0 + 11.0 + (n.max(1) as f64).log2();
     let one_log = if upper > 0.0 || manifold.injectivity_radius().is_finite() {
         // the logarithm is as ill-conditioned as 1/sin near the cut locus, 2r away at most
@@ -58,10 +59,10 @@ pub fn rounding_error(manifold: &dyn Manifold, radius: f64, n: usize) -> f64 {
             if upper > 0.0 { (upper.sqrt(), upper.sqrt()) } else { (inverse, inverse) };
         let angle = f64::max(2.0 * radius * angle, f64::MIN_POSITIVE);
         8.0 * (entries + 4.0) * U * angle / (s * angle.sin())
-    } else if lower < 0.0 {
-        20.0 * (entries + 4.0) * U * (4.0 * radius * (-lower).sqrt()).exp() / (-lower).sqrt()
+    } else if growth > 0.0 {
+        20.0 * (entries + 4.0) * U * (4.0 * radius * growth).exp() / growth
     } else {
-        U * radius
+        U * 2.0 * radius // one subtraction
     };
     one_log + 1.01 * U * depth * 2.0 * radius
 }
