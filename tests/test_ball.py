@@ -57,3 +57,10 @@ def test_the_bound_on_the_sensitivity_covers_the_slack_of_the_ball() -> None:
         for moved in (1, 5):
             delta = cdp.sensitivity.frechet_mean(ball, 1, records_per_unit=moved)
             assert delta >= 2 * ball.radius * (1 + 0.99e-9)
+
+
+def test_a_ball_keeps_its_own_copy_of_the_centre() -> None:
+    center = np.array([0.0, 0.0, 1.0])
+    domain = cdp.Ball(cdp.Sphere(2), center, 1.0)
+    center[:] = [1.0, 0.0, 0.0]
+    assert np.array_equal(domain.center, [0.0, 0.0, 1.0])

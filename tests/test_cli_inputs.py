@@ -98,3 +98,24 @@ def test_a_bad_centre_file_is_refused(tmp_path, text, content):
 def test_no_budget_is_no_guarantee():
     with pytest.raises(ValueError, match="one budget"):
         parse_guarantee(None, None, None, None)
+
+
+@pytest.mark.parametrize("name", ["t.npy", "t.npz"])
+def test_no_record_of_an_array_file_warns_while_it_is_widened(tmp_path, name):
+    """Warnings are errors in this suite: a float32 signalling NaN and what float64 cannot hold."""
+    save = np.save if name.endswith("npy") else np.savez
+    narrow = np.array([[0x7FA00000, 0]], dtype=np.uint32).view(np.float32)
+    save(tmp_path / name, narrow)
+    np.testing.assert_array_equal(tables.read_table(tmp_path / name), [[np.nan, 0]])
+    save(tmp_path / name, np.array([[np.longdouble("1e4000"), 0]]))
+    np.testing.assert_array_equal(tables.read_table(tmp_path / name), [[np.inf, 0]])
+
+
+def test_parquet_lists_without_any_number_are_refused(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": pa.array([None, None], pa.list_(pa.float64()))}), path)
+    with pytest.raises(tables.FileError, match="empty lists"):
+        tables.read_table(path)

@@ -18,7 +18,8 @@ FloatArray = NDArray[np.float64]
 def as_float_array(value: ArrayLike, name: str) -> FloatArray:
     """C-contiguous float64 array of a real numeric array-like; no copy if it is one already.
 
-    Silent whatever the values: what does not fit float64 becomes infinite.
+    Silent whatever the values: what does not fit float64 becomes infinite, what is missing (masked,
+    or None in a list) becomes NaN.
     """
     array = as_array(value, name)
     if array.dtype.kind == "O" and not isinstance(value, np.ndarray):
@@ -26,6 +27,8 @@ def as_float_array(value: ArrayLike, name: str) -> FloatArray:
     if array.dtype.kind not in "fiu":
         raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
     with np.errstate(all="ignore"):
+        if isinstance(value, np.ma.MaskedArray):
+            array = np.asarray(value.astype(np.float64).filled(np.nan))
         if array.ndim == 0:
             return array.astype(np.float64)
         return np.ascontiguousarray(array, dtype=np.float64)
@@ -34,21 +37,30 @@ def as_float_array(value: ArrayLike, name: str) -> FloatArray:
 def as_array(value: ArrayLike, name: str) -> NDArray[Any]:
     """A NumPy array of any dtype, refused by shape alone."""
     try:
-        return np.asarray(value)
+        # entries of a list that mixes dtypes are converted one by one, some values with a warning
+        with np.errstate(all="ignore"):
+            return np.asarray(value)
     except ValueError:
         raise ValueError(f"{name} must be a rectangular array of real numbers") from None
 
 
 def _from_python_numbers(array: NDArray[Any], name: str) -> FloatArray:
-    """Python numbers of any size as floats: an integer beyond 64 bits must not be refused."""
+    """The floats that NumPy would have made, had not one entry turned the array into objects.
+
+    An integer beyond 64 bits or a missing value is a record's value, so neither it nor its company
+    may be refused.
+    """
     result = np.empty(array.shape)
     for index, entry in np.ndenumerate(array):
-        if isinstance(entry, bool) or not isinstance(entry, (int, float, np.integer, np.floating)):
+        scalar = entry[()] if isinstance(entry, np.ndarray) and entry.ndim == 0 else entry
+        if scalar is None or type(scalar).__name__ == "NAType":
+            scalar = math.nan
+        if not isinstance(scalar, (bool, int, float, np.bool_, np.integer, np.floating)):
             raise TypeError(f"{name} must hold real numbers, got dtype object")
         try:
-            result[index] = float(entry)
+            result[index] = float(scalar)
         except OverflowError:
-            result[index] = math.inf if entry > 0 else -math.inf
+            result[index] = math.inf if scalar > 0 else -math.inf
     return result
 
 

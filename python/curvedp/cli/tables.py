@@ -134,7 +134,8 @@ def _as_float(array: NDArray[Any], path: Path) -> Array:
         raise FileError(f"{path}: holds {array.dtype}, not real numbers")
     if array.ndim == 0:
         raise FileError(f"{path}: holds a single number, not a table of records")
-    return np.ascontiguousarray(array[:, None] if array.ndim == 1 else array, dtype=np.float64)
+    with np.errstate(all="ignore"):  # some values warn when they are widened or do not fit
+        return np.ascontiguousarray(array[:, None] if array.ndim == 1 else array, dtype=np.float64)
 
 
 def _read_numpy(path: Path, key: str | None) -> Array:
@@ -231,7 +232,9 @@ def _column(array: Any, where: str) -> Array:
         lengths = pc.min_max(pc.list_value_length(array)).as_py()
         if lengths["min"] != lengths["max"]:
             raise FileError(f"{where} holds lists of different lengths")
-        array = array.cast(pa.list_(array.type.value_type, lengths["min"] or 0))
+        if not lengths["min"]:
+            raise FileError(f"{where} holds empty lists only")
+        array = array.cast(pa.list_(array.type.value_type, lengths["min"]))
     values = array
     missing = None
     if pa.types.is_fixed_size_list(array.type):

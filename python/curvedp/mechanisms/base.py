@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_points, as_positive
 from curvedp.domain import Ball
-from curvedp.mechanisms.grid import round_to_grid
+from curvedp.mechanisms.grid import clip_coords, round_to_grid
 from curvedp.privacy import GDP, PureDP
 
 
@@ -157,7 +157,7 @@ class ChartGaussian(Mechanism):
         mean = np.empty((1, manifold.dim))
         manifold.log_coords(np.ascontiguousarray(true_value[None]), origin, mean)
         points = np.empty((n_samples, manifold.point_size))
-        manifold.exp_coords(mean + coords, origin, points)
+        manifold.exp_coords(clip_coords(self.ball, mean + coords), origin, points)
         return points
 
     def log_density(self, point: ArrayLike, true_value: ArrayLike) -> FloatArray:

@@ -15,27 +15,45 @@ import numpy as np
 
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
+from curvedp.manifolds import Euclidean, Hyperboloid
 
 #: Fraction of the noise scale that one grid step takes: 2^-20.
 _STEPS_PER_SCALE_LOG2 = 20
 
-#: Releases on non-compact manifolds stay within this distance of the centre (or within the ball).
+#: Releases on non-compact manifolds stay within this distance of the centre (or within the ball),
+#: on hyperbolic space in units of 1/sqrt(-curvature).
 _CLIP_RADIUS = 16.0
 
 
 def grid_step(ball: Ball, scale: float) -> float:
-    """Largest power of two that is at most 2^-20 of the noise scale, or of the injectivity radius
-    where that is smaller."""
-    length = min(scale, ball.manifold.injectivity_radius)
-    return math.ldexp(1.0, math.floor(math.log2(length)) - _STEPS_PER_SCALE_LOG2)
+    """Largest power of two that is at most 2^-20 of the noise scale.
+
+    A scale beyond the extent of the manifold (or of the releases that clipping leaves) counts as
+    that extent: the noise is then as wide as the manifold, and the grid must not be coarser.
+    """
+    extent = min(ball.manifold.injectivity_radius, clip_radius(ball))
+    return math.ldexp(1.0, math.floor(math.log2(min(scale, extent))) - _STEPS_PER_SCALE_LOG2)
 
 
 def clip_radius(ball: Ball) -> float:
     """Distance from the centre at which releases are clipped; infinite for no clipping."""
-    lower = ball.manifold.curvature_bounds[0]
-    if not ball.manifold.is_hadamard or ball.manifold.spec.startswith("euclidean"):
+    if not ball.manifold.is_hadamard or isinstance(ball.manifold, Euclidean):
         return math.inf
-    return max(ball.radius, _CLIP_RADIUS / math.sqrt(-lower) if lower < -1 else _CLIP_RADIUS)
+    unit = 1.0
+    if isinstance(ball.manifold, Hyperboloid):
+        unit = 1 / math.sqrt(-ball.manifold.curvature)
+    return max(ball.radius, _CLIP_RADIUS * unit)
+
+
+def clip_coords(ball: Ball, coords: FloatArray) -> FloatArray:
+    """Rows of coordinates log_c, shortened to `clip_radius`; 0 where they are not finite."""
+    limit = clip_radius(ball)
+    if math.isinf(limit):
+        return coords
+    with np.errstate(all="ignore"):
+        norm = np.linalg.norm(coords, axis=1, keepdims=True)
+        clipped: FloatArray = coords * np.minimum(1.0, limit / np.maximum(norm, limit))
+        return np.where(np.isfinite(clipped), clipped, 0.0)
 
 
 def round_to_grid(ball: Ball, points: FloatArray, scale: float) -> FloatArray:
@@ -46,12 +64,7 @@ def round_to_grid(ball: Ball, points: FloatArray, scale: float) -> FloatArray:
     if ball.manifold.is_hadamard:
         coords = np.empty((len(points), manifold.dim))
         manifold.log_coords(points, origin[None], coords)
-        limit = clip_radius(ball)
-        if math.isfinite(limit):
-            norm = np.linalg.norm(coords, axis=1, keepdims=True)
-            coords *= np.minimum(1.0, limit / np.maximum(norm, limit))
-            coords = np.where(np.isfinite(coords), coords, 0.0)
-        coords = np.ascontiguousarray(np.round(coords / step) * step)
+        coords = np.ascontiguousarray(np.round(clip_coords(ball, coords) / step) * step)
         rounded = np.empty_like(points)
         manifold.exp_coords(coords, origin[None], rounded)
         return rounded

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from curvedp._validation import as_count, as_positive
 from curvedp.privacy.base import NEIGHBOURING, Guarantee
 from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
 
@@ -75,6 +76,13 @@ def _encode(array: NDArray[np.float64]) -> dict[str, Any]:
 def _decode(data: dict[str, Any]) -> NDArray[np.float64]:
     flat = np.array([float(x) for x in data["data"]], dtype=np.float64)
     return flat.reshape(tuple(data["shape"]))
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object whose names are unique: with two values for one, readers would disagree."""
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError("not a release: a name occurs twice")
+    return dict(pairs)
 
 
 def _encode_float(x: float) -> float | str:
@@ -145,6 +153,7 @@ class Release:
             raise TypeError("assumptions must be a set of keys, not one string")
         assumptions = frozenset(self.assumptions)
         if not isinstance(self.guarantee, Unproved):
+            self._check_what_a_guarantee_rests_on()
             voids = sorted(_VOIDING & assumptions)
             if self.calibration == "published" or voids:
                 cause = voids[0] if voids else "published calibration"
@@ -154,8 +163,8 @@ class Release:
             "value": _frozen_array(self.value),
             "ball_center": _frozen_array(self.ball_center),
             "ball_radius": float(self.ball_radius),
-            "n": int(self.n),
-            "records_per_unit": int(self.records_per_unit),
+            "n": as_count(self.n, "n"),
+            "records_per_unit": as_count(self.records_per_unit, "records_per_unit"),
             "sensitivity": float(self.sensitivity),
             "solver_tolerance": float(self.solver_tolerance),
             "scale": float(self.scale),
@@ -164,6 +173,15 @@ class Release:
         }
         for name, coerced_value in coerced.items():
             object.__setattr__(self, name, coerced_value)
+
+    def _check_what_a_guarantee_rests_on(self) -> None:
+        """Refuses a guarantee beside numbers with which no mechanism gives one."""
+        for name in ("ball_radius", "sensitivity", "scale"):
+            as_positive(float(getattr(self, name)), name)
+        if not 0 <= float(self.solver_tolerance) < math.inf:
+            raise ValueError(
+                f"solver_tolerance must be nonnegative and finite, got {self.solver_tolerance}"
+            )
 
     def __eq__(self, other: object) -> bool:
         return self._key() == other._key() if isinstance(other, Release) else NotImplemented
@@ -209,7 +227,7 @@ class Release:
         ValueError
             If the text is no release, of another schema, or carries more or less than its fields.
         """
-        data = json.loads(text)
+        data = json.loads(text, object_pairs_hook=_without_repetition)
         version = data.pop("schema_version", None) if isinstance(data, dict) else None
         if version is None:
             raise ValueError("not a release: the text has no schema_version")
@@ -225,6 +243,8 @@ class Release:
         for name in ("value", "ball_center"):
             data[name] = _decode(data[name])
         data["guarantee"] = Guarantee.from_dict(data["guarantee"])
+        if not isinstance(data["assumptions"], list):
+            raise ValueError("not a release: assumptions must be a list of keys")
         data["assumptions"] = frozenset(data["assumptions"])
         return cls(**data)
 

@@ -16,6 +16,8 @@ use crate::manifold::Manifold;
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct Stream {
     inner: Mutex<noise::Stream>,
+    /// The process that asked the operating system for the key; none for a given key.
+    owner: Option<u32>,
 }
 
 #[pymethods]
@@ -24,13 +26,13 @@ impl Stream {
     #[staticmethod]
     fn from_os() -> PyResult<Self> {
         let stream = noise::Stream::from_os().map_err(|e| to_python(e.into()))?;
-        Ok(Self { inner: Mutex::new(stream) })
+        Ok(Self { inner: Mutex::new(stream), owner: Some(std::process::id()) })
     }
 
     /// Sub-stream `stream_id` of a 32-byte key.
     #[staticmethod]
     fn from_key(key: [u8; 32], stream_id: u64) -> Self {
-        Self { inner: Mutex::new(noise::Stream::from_key(key, stream_id)) }
+        Self { inner: Mutex::new(noise::Stream::from_key(key, stream_id)), owner: None }
     }
 }
 
@@ -129,6 +131,11 @@ impl Noise {
         interrupt: curvedp_core::parallel::Interrupt,
     ) -> Result<PyResult<()>, curvedp_core::error::Error> {
         const DRAWS_PER_LOOK: usize = 4096;
+        if stream.owner.is_some_and(|owner| owner != std::process::id()) {
+            // parent and child would draw the same noise, which their releases' difference cancels
+            let message = "the stream belongs to the process that forked this one: make a new one";
+            return Ok(Err(PyRuntimeError::new_err(message)));
+        }
         let Ok(mut stream) = stream.inner.lock() else {
             return Ok(Err(PyRuntimeError::new_err("the stream is in an unknown state")));
         };

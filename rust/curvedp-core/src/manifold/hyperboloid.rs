@@ -344,6 +344,10 @@ impl Manifold for Hyperboloid {
         (point[0] / self.radius).powi(2)
     }
 
+    fn growth_rate(&self) -> f64 {
+        (-self.curvature).sqrt() // in one dimension too, which is flat but not written in a chart
+    }
+
     fn centred(&self) -> Box<dyn Manifold> {
         Box::new(*self)
     }

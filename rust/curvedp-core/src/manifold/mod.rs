@@ -115,6 +115,12 @@ pub trait Manifold: Send + Sync {
         1.0
     }
 
+    /// Rate w at which the entries of points, and with them the effect of their rounding, grow as
+    /// e^(w distance) away from the origin; 0 if points are written in a flat chart.
+    fn growth_rate(&self) -> f64 {
+        (-self.curvature_bounds().0).max(0.0).sqrt()
+    }
+
     /// The manifold on which centred points live; see [`Manifold::centre`].
     fn centred(&self) -> Box<dyn Manifold>;
 

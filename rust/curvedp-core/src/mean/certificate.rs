@@ -8,6 +8,10 @@
 use crate::ball::SLACK;
 use crate::manifold::Manifold;
 
+/// A plan that could take more evaluations than this is none: a ball that close to the largest allowed
+/// one could keep the solver busy for hours.
+const MAX_EVALUATIONS: usize = 100_000_000;
+
 /// Unit roundoff.
 const U: f64 = f64::EPSILON / 2.0;
 
@@ -49,7 +53,8 @@ pub fn certified_dist(manifold: &dyn Manifold, radius: f64, gradient_norm: f64) 
 /// centre is the manifold's origin, for n records in that ball.
 pub fn rounding_error(manifold: &dyn Manifold, radius: f64, n: usize) -> f64 {
     let entries = manifold.point_size() as f64;
-    let (lower, upper) = manifold.curvature_bounds();
+    let (_, upper) = manifold.curvature_bounds();
+    let growth = manifold.growth_rate();
     let depth = 140.0 + (n.max(1) as f64).log2();
     let one_log = if upper > 0.0 || manifold.injectivity_radius().is_finite() {
         // the logarithm is as ill-conditioned as 1/sin near the cut locus, 2r away at most
@@ -58,17 +63,17 @@ pub fn rounding_error(manifold: &dyn Manifold, radius: f64, n: usize) -> f64 {
             if upper > 0.0 { (upper.sqrt(), upper.sqrt()) } else { (inverse, inverse) };
         let angle = f64::max(2.0 * radius * angle, f64::MIN_POSITIVE);
         8.0 * (entries + 4.0) * U * angle / (s * angle.sin())
-    } else if lower < 0.0 {
-        20.0 * (entries + 4.0) * U * (4.0 * radius * (-lower).sqrt()).exp() / (-lower).sqrt()
+    } else if growth > 0.0 {
+        20.0 * (entries + 4.0) * U * (4.0 * radius * growth).exp() / growth
     } else {
-        U * radius
+        U * 2.0 * radius // one subtraction
     };
     one_log + 1.01 * U * depth * 2.0 * radius
 }
 
 /// The plan that certifies a distance of `tolerance` (or, where rounding forbids it, the smallest
-/// distance that can be certified) for n records in a ball of the given radius. None if rounding alone
-/// exceeds what any certificate allows: the ball is too large for double precision.
+/// distance that can be certified) for n records in a ball of the given radius. None if the ball is too
+/// large for that in double precision and in reasonable time.
 pub fn plan(manifold: &dyn Manifold, radius: f64, n: usize, tolerance: f64) -> Option<Plan> {
     let radius = radius * (1.0 + SLACK);
     let (s, k) = scaling(manifold, radius);
@@ -102,6 +107,9 @@ pub fn plan(manifold: &dyn Manifold, radius: f64, n: usize, tolerance: f64) -> O
         let energy = (23.1 * scaled * scaled / (progress * k * k)).ceil() as usize;
         1 + 2 * early + energy + late * (1 + steps_per_halving)
     };
+    if max_evaluations > MAX_EVALUATIONS {
+        return None;
+    }
     Some(Plan { tolerance, gradient_target, safe_step, steps_per_halving, max_evaluations })
 }
 

@@ -102,6 +102,10 @@ impl Manifold for SpdAffine {
         condition(self.m, point)
     }
 
+    fn growth_rate(&self) -> f64 {
+        std::f64::consts::FRAC_1_SQRT_2 // for 1x1 matrices too, which are flat but no chart
+    }
+
     fn centred(&self) -> Box<dyn Manifold> {
         Box::new(*self)
     }

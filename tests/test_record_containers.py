@@ -1,0 +1,85 @@
+"""Lists, masks and mixed types: how a record is written must not let its value speak either."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import curvedp as cdp
+
+BALL = cdp.Ball(cdp.Sphere(2), [0.0, 0.0, 1.0], 1.0)
+ROWS = [[0.6, 0.0, 0.8], [0.0, 0.6, 0.8], [0.0, 0.0, 1.0]]
+
+
+def value(records: Any) -> Any:
+    return cdp.frechet_mean(records, BALL, cdp.PureDP(4.0), seed=5).value
+
+
+def with_nan() -> Any:
+    return value([*ROWS, [np.nan] * 3])
+
+
+def signalling() -> Any:
+    """float32 signalling NaNs, which NumPy warns about when it widens them."""
+    return np.full(3, 0x7FA00000, dtype=np.uint32).view(np.float32)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        signalling(),
+        list(signalling()),
+        [signalling()[:1].reshape(()), 0.0, 0.0],
+        np.full(3, np.longdouble("1e4000")),
+        list(np.full(3, np.longdouble("1e4000"))),
+        [None, None, None],
+        [None, 0.0, 1.0],
+        [2**70, 0, 0],
+        [-(10**400), 0.0, 0.0],
+    ],
+    ids=["array", "list", "0-d", "wide array", "wide list", "missing", "partly", "large", "huge"],
+)
+def test_no_row_of_a_list_speaks(row: Any) -> None:
+    """Warnings are errors in this suite."""
+    assert np.array_equal(value([*ROWS, row]), with_nan())
+    assert np.array_equal(value([*map(np.array, ROWS), row]), with_nan())
+
+
+@pytest.mark.parametrize(
+    "company",
+    [
+        [True, False, False],
+        [np.bool_(True), 0, 0],
+        np.array([True, False, False]),
+        [np.array(1.0), 0.0, 0.0],
+        [np.float16(1.0), 0, 0],
+    ],
+    ids=["bools", "numpy bool", "bool array", "0-d array", "half"],
+)
+def test_a_large_integer_does_not_get_its_company_refused(company: Any) -> None:
+    """The same list with a small integer in its place is accepted."""
+    expected = value([company, [7, 0, 0]])
+    assert np.array_equal(value([company, [2**70, 0, 0]]), expected)
+    assert np.array_equal(value([company, [None, 0, 0]]), expected)
+
+
+@pytest.mark.parametrize(
+    "entry", ["1", 1j, object(), [1.0]], ids=["text", "complex", "object", "list"]
+)
+def test_what_is_no_number_is_refused_beside_large_integers_too(entry: Any) -> None:
+    for other in (0.0, 2**70):
+        with pytest.raises((TypeError, ValueError), match="real numbers"):
+            value([[entry, 0.0, 1.0], [other, 0.0, 1.0]])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_masked_records_are_missing(dtype: Any) -> None:
+    data = np.array([[0, 0, 1], [0, 1, 0], [1, 0, 0]], dtype=dtype)
+    mask = np.zeros(data.shape, bool)
+    assert np.array_equal(value(np.ma.array(data, mask=mask)), value(data))
+    mask[1, 2] = True
+    expected = value([[0.0, 0.0, 1.0], [np.nan] * 3, [1.0, 0.0, 0.0]])
+    assert np.array_equal(value(np.ma.array(data, mask=mask)), expected)
+    assert not np.array_equal(expected, value(data))

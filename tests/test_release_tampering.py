@@ -1,0 +1,61 @@
+"""A text that claims a guarantee beside numbers with which none can hold is no release."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import curvedp as cdp
+
+
+def text() -> str:
+    ball = cdp.Ball(cdp.Sphere(2), [0.0, 0.0, 1.0], 0.5)
+    return cdp.frechet_mean(np.tile(ball.center, (20, 1)), ball, cdp.PureDP(1.0)).to_json()
+
+
+def changed(**fields: Any) -> str:
+    return json.dumps(json.loads(text()) | fields)
+
+
+NOT_POSITIVE = [0.0, -1.0, "nan", "inf", "-inf"]
+
+
+@pytest.mark.parametrize("name", ["scale", "sensitivity", "ball_radius"])
+@pytest.mark.parametrize("value", NOT_POSITIVE)
+def test_lengths_beside_a_guarantee_are_positive_and_finite(name: str, value: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match=name):
+        cdp.Release.from_json(changed(**{name: value}))
+
+
+@pytest.mark.parametrize("value", [-1e-9, "nan", "inf"])
+def test_the_solver_tolerance_is_nonnegative_and_finite(value: Any) -> None:
+    with pytest.raises(ValueError, match="solver_tolerance"):
+        cdp.Release.from_json(changed(solver_tolerance=value))
+
+
+@pytest.mark.parametrize("name", ["n", "records_per_unit"])
+@pytest.mark.parametrize("value", [0, -5, 2.7, True, "7", None])
+def test_counts_are_counts(name: str, value: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match=name):
+        cdp.Release.from_json(changed(**{name: value}))
+
+
+def test_assumptions_cannot_be_spelled_so_that_the_seed_is_overlooked() -> None:
+    for disguise in ("seeded", {"seeded": 1}):
+        with pytest.raises(ValueError, match="assumptions"):
+            cdp.Release.from_json(changed(assumptions=disguise))
+    with pytest.raises(ValueError, match="seeded"):
+        cdp.Release.from_json(changed(assumptions=["seeded"]))
+
+
+def test_a_name_occurs_once() -> None:
+    with pytest.raises(ValueError, match="twice"):
+        cdp.Release.from_json(text()[:-1] + ', "n": 3}')
+
+
+def test_the_untouched_text_is_accepted() -> None:
+    """Control."""
+    assert cdp.Release.from_json(changed()).n == 20
