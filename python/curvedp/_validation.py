@@ -28,7 +28,8 @@ def as_float_array(value: ArrayLike, name: str) -> FloatArray:
         raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
     with np.errstate(all="ignore"):
         if isinstance(value, np.ma.MaskedArray):
-            array = np.asarray(value.astype(np.float64).filled(np.nan))
+            masked: Any = value
+            array = np.asarray(masked.astype(np.float64).filled(np.nan))
         if array.ndim == 0:
             return array.astype(np.float64)
         return np.ascontiguousarray(array, dtype=np.float64)
