@@ -144,12 +144,14 @@ def test_gdp_implies_half_mu_squared_zcdp(mu):
 @example(1e-8, 1e-8)
 @example(1e3, 1e-8)
 @example(0.5, 0.5)
+@example(10.0**-1.46875, 10.0)
 def test_zcdp_delta_is_the_optimum_over_orders_rounded_up(rho, epsilon):
     log_delta = exact_zcdp_log_delta(rho, epsilon)
-    claimed = mpmath.log(ZCDP(rho).to_delta(epsilon))
+    delta = mpmath.mpf(ZCDP(rho).to_delta(epsilon))
     assume(log_delta > -740)
-    assert claimed >= log_delta - mpmath.mpf(10) ** -25
-    assert claimed <= log_delta + 1e-11
+    assert mpmath.log(delta) >= log_delta - mpmath.mpf(10) ** -25
+    # below 2.2e-308 neighbouring floats are 4.9e-324 apart, whatever their size
+    assert delta <= mpmath.exp(log_delta + 1e-11) + 2 * mpmath.mpf(math.ulp(0.0))
 
 
 @settings(max_examples=60, deadline=None)
