@@ -69,7 +69,7 @@ pub fn pairwise_dist(
     for_rows(out, width, rows, interrupt, |first, piece| {
         for (i, row) in piece.chunks_exact_mut(width).enumerate() {
             let start = if b.is_some() { 0 } else { first + i + 1 };
-            row[..start].fill(0.0);
+            row[start.saturating_sub(1)..start].fill(0.0);
             let base = Rows::shared(a.row(first + i));
             manifold.dist(base, columns.range(start..width), &mut row[start..]);
         }
@@ -80,7 +80,7 @@ pub fn pairwise_dist(
     Ok(())
 }
 
-/// Copies the upper triangle of a square matrix into the lower one, tile by tile.
+/// Copies the strict upper triangle of a square matrix into the lower one, tile by tile.
 fn mirror(out: &mut [f64], n: usize) {
     const TILE: usize = 32;
     for i0 in (0..n).step_by(TILE) {

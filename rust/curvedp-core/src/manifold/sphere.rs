@@ -224,6 +224,15 @@ impl Manifold for Sphere {
         scale_to(point, self.radius)
     }
 
+    fn snap(&self, points: &mut [f64], tolerance: f64, valid: &mut [bool]) {
+        for (row, valid) in points.chunks_exact_mut(self.dim + 1).zip(valid) {
+            let size = norm(row);
+            *valid = (size / self.radius - 1.0).abs() <= tolerance;
+            let scale = if *valid { self.radius / size } else { 1.0 };
+            row.iter_mut().for_each(|x| *x *= scale);
+        }
+    }
+
     fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]) {
         run(ToTangent { vector, base }, self.dim + 1, self.dim + 1, out);
     }
