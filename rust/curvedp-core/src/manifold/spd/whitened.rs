@@ -1,0 +1,213 @@
+//! Pairs of SPD matrices in whitened coordinates: with P = G G^T (Cholesky) the matrix G^-1 Q G^-T has the
+//! eigenvalues of P^-1 Q, and its logarithm is log_P(Q) seen from the identity.
+
+use super::load_rows;
+use crate::elementary::ln;
+use crate::linalg::jacobi::diagonalize;
+use crate::linalg::lanes::{Lane, cholesky, packed, packed_len, squared_norm, unwhiten, whiten};
+use crate::rows::Rows;
+
+const EPS: f64 = f64::EPSILON;
+
+/// Cholesky factors of the base points of a block, computed once if one base point serves all rows.
+pub(super) struct Whitener<const L: usize> {
+    m: usize,
+    pub(super) factor: Vec<Lane<L>>,
+    inverse: Vec<Lane<L>>,
+    pub(super) full: Vec<Lane<L>>,
+    ready: bool,
+}
+
+impl<const L: usize> Whitener<L> {
+    #[inline(always)]
+    pub(super) fn new(m: usize) -> Self {
+        let lane = [0.0; L];
+        Self {
+            m,
+            factor: vec![lane; packed_len(m)],
+            inverse: vec![lane; m],
+            full: vec![lane; m * m],
+            ready: false,
+        }
+    }
+
+    /// Factors rows `start..start + count` of `base`.
+    #[inline(always)]
+    pub(super) fn factor(&mut self, m: usize, base: &Rows, start: usize, count: usize) {
+        if !self.ready {
+            load_rows(m, base, start, count, &mut self.factor);
+            cholesky(m, &mut self.factor, &mut self.inverse);
+            self.ready = base.is_shared();
+        }
+    }
+
+    /// Factors base points that are loaded already; `shared` keeps the factor for the next blocks.
+    #[inline(always)]
+    pub(super) fn factor_loaded(&mut self, m: usize, base: &[Lane<L>], shared: bool) {
+        if !self.ready {
+            self.factor.copy_from_slice(base);
+            cholesky(m, &mut self.factor, &mut self.inverse);
+            self.ready = shared;
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn whiten(&mut self, m: usize, a: &mut [Lane<L>]) {
+        debug_assert_eq!(m, self.m);
+        whiten(m, &self.factor, &self.inverse, a, &mut self.full);
+    }
+
+    #[inline(always)]
+    pub(super) fn unwhiten(&mut self, m: usize, a: &mut [Lane<L>]) {
+        unwhiten(m, &self.factor, a, &mut self.full);
+    }
+}
+
+/// log lambda and, if asked for, U of the whitened points log(G^-1 Q G^-T) = U diag U^T.
+///
+/// Where Q is close to P the whitened difference G^-1 (Q - P) G^-T is diagonalised instead and
+/// log1p taken, so that small distances keep full relative accuracy.
+pub(super) struct WhitenedLog<const L: usize> {
+    near: Vec<Lane<L>>,
+    pub(super) far: Vec<Lane<L>>,
+    pub(super) values: Vec<Lane<L>>,
+    pub(super) vectors: Vec<Lane<L>>,
+}
+
+impl<const L: usize> WhitenedLog<L> {
+    #[inline(always)]
+    pub(super) fn new(m: usize) -> Self {
+        let lane = [0.0; L];
+        Self {
+            near: vec![lane; packed_len(m)],
+            far: vec![lane; packed_len(m)],
+            values: vec![lane; m],
+            vectors: vec![lane; m * m],
+        }
+    }
+
+    /// log_base(point) for rows `start..start + count`.
+    #[inline(always)]
+    pub(super) fn compute(
+        &mut self,
+        m: usize,
+        whitener: &mut Whitener<L>,
+        (point, base): (&Rows, &Rows),
+        (start, count): (usize, usize),
+    ) {
+        load_rows(m, point, start, count, &mut self.far);
+        load_rows(m, base, start, count, &mut self.near);
+        whitener.factor_loaded(m, &self.near, base.is_shared());
+        self.diagonalize(m, whitener, true);
+    }
+
+    /// log rho for rows `start..start + count`: the eigenvalues alone.
+    ///
+    /// They are the same up to sign whichever point whitens the other. A graded matrix (diagonal entries
+    /// of very different size) loses its small eigenvalues as the whitener, not as the whitened, so the
+    /// two change places where that helps.
+    #[inline(always)]
+    pub(super) fn compute_values(
+        &mut self,
+        m: usize,
+        whitener: &mut Whitener<L>,
+        (point, base): (&Rows, &Rows),
+        (start, count): (usize, usize),
+    ) {
+        load_rows(m, point, start, count, &mut self.far);
+        load_rows(m, base, start, count, &mut self.near);
+        let (of_point, of_base) = (grading(m, &self.far), grading(m, &self.near));
+        let mut swap = [0.0; L];
+        for l in 0..L {
+            swap[l] = if of_base[l] > GRADED * of_point[l] { 1.0 } else { 0.0 };
+        }
+        if swap.iter().all(|&x| x == 0.0) {
+            whitener.factor_loaded(m, &self.near, base.is_shared());
+        } else {
+            for (near, far) in self.near.iter_mut().zip(&mut self.far) {
+                for l in 0..L {
+                    let (x, y) = (near[l], far[l]);
+                    near[l] = if swap[l] > 0.0 { y } else { x };
+                    far[l] = if swap[l] > 0.0 { x } else { y };
+                }
+            }
+            whitener.ready = false;
+            whitener.factor_loaded(m, &self.near, false);
+        }
+        self.diagonalize(m, whitener, false);
+    }
+
+    /// Diagonalises `far` whitened, or its difference from `near` where that is small.
+    #[inline(always)]
+    fn diagonalize(&mut self, m: usize, whitener: &mut Whitener<L>, with_vectors: bool) {
+        const NEAR: f64 = 0.25;
+        for (near, far) in self.near.iter_mut().zip(&self.far) {
+            for l in 0..L {
+                near[l] = far[l] - near[l];
+            }
+        }
+        whitener.whiten(m, &mut self.far);
+        let near_norm = squared_dist_to_identity(m, &self.far);
+        let mut floor = [0.0; L];
+        if near_norm.iter().any(|&x| x < NEAR) {
+            whitener.whiten(m, &mut self.near);
+            for (far, near) in self.far.iter_mut().zip(&self.near) {
+                for l in 0..L {
+                    far[l] = if near_norm[l] < NEAR { near[l] } else { far[l] };
+                }
+            }
+            let square = squared_norm(m, &self.near);
+            for l in 0..L {
+                floor[l] = if near_norm[l] < NEAR { EPS * EPS * square[l] } else { 0.0 };
+            }
+        }
+        let vectors = if with_vectors { Some(self.vectors.as_mut_slice()) } else { None };
+        diagonalize(m, &mut self.far, vectors, &floor);
+        for i in 0..m {
+            let eigenvalue = self.far[packed(m, i, i)];
+            let value = &mut self.values[i];
+            for l in 0..L {
+                let near = near_norm[l] < NEAR;
+                let x = eigenvalue[l];
+                let positive = if x > f64::MIN_POSITIVE { x } else { f64::MIN_POSITIVE };
+                // one logarithm for both branches: ln(u) + (x - (u - 1))/u with u = 1 + x when near
+                let u = if near { 1.0 + x } else { positive };
+                let rest = if near { x - (u - 1.0) } else { 0.0 };
+                value[l] = ln(u) + rest / u;
+            }
+        }
+    }
+}
+
+/// |A - I|^2 for packed symmetric matrices.
+#[inline(always)]
+fn squared_dist_to_identity<const L: usize>(m: usize, a: &[Lane<L>]) -> Lane<L> {
+    let mut sum = squared_norm(m, a);
+    for i in 0..m {
+        let diagonal = a[packed(m, i, i)];
+        for l in 0..L {
+            sum[l] += 1.0 - 2.0 * diagonal[l];
+        }
+    }
+    sum
+}
+
+/// Ratios of diagonal entries beyond this call for the other matrix as the whitener.
+const GRADED: f64 = 65536.0;
+
+/// Largest over smallest diagonal entry.
+#[inline(always)]
+fn grading<const L: usize>(m: usize, a: &[Lane<L>]) -> Lane<L> {
+    let (mut low, mut high) = (a[0], a[0]);
+    for i in 1..m {
+        let diagonal = a[packed(m, i, i)];
+        for l in 0..L {
+            low[l] = if diagonal[l] < low[l] { diagonal[l] } else { low[l] };
+            high[l] = if diagonal[l] > high[l] { diagonal[l] } else { high[l] };
+        }
+    }
+    for l in 0..L {
+        high[l] /= low[l];
+    }
+    high
+}
