@@ -160,7 +160,7 @@ class ConfidenceRegion:
         if set(data) != names | {"manifold", "quantile", "dof", "level", "n", "guarantee", "parts"}:
             raise ValueError("not a confidence region: unexpected or missing fields")
         for name in names:
-            data[name] = np.array(data[name], dtype=float)
+            data[name] = np.array(data[name], dtype=np.float64)
         data["dof"] = math.inf if data["dof"] is None else float(data["dof"])
         given = data["guarantee"]
         data["guarantee"] = None if given is None else Guarantee.from_dict(given)
@@ -176,8 +176,8 @@ def _unit_vectors(n: int, dim: int) -> FloatArray:
         return np.column_stack([np.cos(angle), np.sin(angle)])
     if dim == 3:  # Fibonacci points
         height = 1 - (2 * np.arange(n) + 1) / n
-        angle = np.pi * (1 + math.sqrt(5)) * np.arange(n)
-        ring = np.sqrt(1 - height**2)
-        return np.column_stack([ring * np.cos(angle), ring * np.sin(angle), height])
+        turn = np.pi * (1 + math.sqrt(5)) * np.arange(n)
+        across = np.sqrt(1 - height**2)
+        return np.column_stack([across * np.cos(turn), across * np.sin(turn), height])
     normal = np.random.default_rng(0).standard_normal((n, dim))
     return np.asarray(normal / np.linalg.norm(normal, axis=1, keepdims=True))
