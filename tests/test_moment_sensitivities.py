@@ -85,9 +85,9 @@ def test_contributors_and_limits(statistic):
     assert bound(b, 40, max_dist=1e9) == one
     assert bound(b, 40, max_dist=1.0) < one
     for wrong in ({"max_dist": -1.0}, {"max_dist": math.nan}, {"calibration": "hoped"}):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match=r"max_dist|calibration"):
             bound(b, 40, **wrong)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="n must"):
         bound(b, 0)
 
 
