@@ -1,7 +1,7 @@
 """Coverage of intervals for the Fréchet variance (docs/proofs/frechet-variance.md).
 
 The setting is Table 2 of Jiang, Chang and Hu: uniform data on the ball of radius pi/8 in S^2, n is
-600. Squared distances to the released mean are those to the true one plus the shift of their average.
+600. Squared distances to the released mean are those to the true one, plus their average shift.
 """
 
 from __future__ import annotations
