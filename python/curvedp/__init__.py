@@ -37,7 +37,15 @@ from curvedp.privacy import (
     Unproved,
     compose,
 )
-from curvedp.statistics import expected_error, frechet_mean, required_n
+from curvedp.statistics import (
+    Schedule,
+    adaptive_mean,
+    adaptive_schedule,
+    expected_error,
+    frechet_mean,
+    quantile,
+    required_n,
+)
 
 __version__ = version("curvedp")
 
@@ -60,9 +68,12 @@ __all__ = [
     "Release",
     "RiemannianGaussian",
     "RiemannianLaplace",
+    "Schedule",
     "Sphere",
     "TangentGaussian",
     "Unproved",
+    "adaptive_mean",
+    "adaptive_schedule",
     "as_manifold",
     "audit",
     "compose",
@@ -71,6 +82,7 @@ __all__ = [
     "frechet_mean",
     "nonprivate",
     "num_threads",
+    "quantile",
     "required_n",
     "sensitivity",
     "set_num_threads",
