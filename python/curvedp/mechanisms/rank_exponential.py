@@ -133,8 +133,8 @@ class RankExponential:
         return edges, log_mass
 
     def _utility(self, rank: FloatArray, n: int) -> FloatArray:
-        """-|k - q n| / scale for k values below."""
-        utility = rank - self.q * n
+        """-|k - q n| / scale for k values below, q n rounded to halves: differences are exact."""
+        utility = rank - 0.5 * round(2 * self.q * n)
         np.abs(utility, out=utility)
         utility *= -1 / self.scale
         return utility
