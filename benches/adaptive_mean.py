@@ -110,7 +110,7 @@ def rule(rounds: int) -> None:
     spreads = (0.03, 0.1, 0.25, 0.5)
     heads = " | ".join(f"S = {s:g} r" for s in spreads)
     print(f"| space | n eps or n mu | a | shares | {heads} |\n|---|---|---|---|" + "---|" * 4)
-    for kind, budgets in ((cdp.PureDP, (100, 150, 250, 500, 2000)), (cdp.GDP, (40, 80, 150, 500))):
+    for kind, budgets in ((cdp.PureDP, (130, 200, 500, 2000)), (cdp.GDP, (50, 80, 150, 500))):
         for spec, radius in (("sphere:2", 0.7), ("spd:3", 1.5), ("sphere:20", 0.7)):
             for budget in budgets:
                 setting = Setting(spec, radius, 500, kind(budget / 500))
@@ -187,7 +187,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", default=["table", "rule", "failures"])
     parser.add_argument("--quick", action="store_true", help="a twentieth of the rounds")
     options = parser.parse_args()
-    runs = {"table": (table, 600), "rule": (rule, 200), "failures": (failures, 600)}
+    runs = {"table": (table, 1000), "rule": (rule, 200), "failures": (failures, 600)}
     for part in options.parts:
         run, rounds = runs[part]
         run(rounds // 20 if options.quick else rounds)

@@ -55,12 +55,16 @@ def adaptive_schedule(
 ) -> Schedule:
     """The schedule that `adaptive_mean` follows, before any record is seen.
 
-    With N = n epsilon (or n mu) / records_per_unit and a the expected error of `frechet_mean` over
-    the ball's radius, "auto" gives the first mean m = 0.85 a^(1/3) of the budget and each radius
-    t = 3 / sqrt(N), the last mean the rest. PureDP: fractions of epsilon, one radius, where
-    m + t <= 0.55. Otherwise: fractions of mu, where m + t <= 1; from N = 80 on a second radius,
-    about a second mean with 0.3 of mu. Elsewhere one mean takes all. Levels are 1 - 8 s / n within
-    [0.5, 0.95], s the scale of the radius's noise in ranks.
+    Let N = n epsilon / records_per_unit (with mu for epsilon, except for PureDP), d the dimension
+    and a the expected error of `frechet_mean` over the ball's radius. "auto" gives the first mean m
+    of the budget, each radius t, and the last mean the rest:
+
+    - PureDP: m = 0.75 a^(1/3) and t = (2 + sqrt(2/d)) / sqrt(N) of epsilon, if m + t <= 0.52;
+    - otherwise: m = 0.85 a^(1/3) and t = max((2 + sqrt(2/d)) / sqrt(N), 25 / N) of mu, if
+      m + t <= 1; from N = 80 on there is a second mean, with 0.3 of mu, and a radius about it.
+
+    Where the sum is larger, or Laplace noise for the first mean does not exist, one mean takes all.
+    Levels are 1 - 8 s / n within [0.5, 0.95], s the scale of the radius's noise in ranks.
 
     Parameters
     ----------
@@ -87,7 +91,7 @@ def adaptive_schedule(
     >>> ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.0, 1.0], radius=0.7)
     >>> plan = adaptive_schedule(ball, 500, cdp.PureDP(epsilon=1.0))
     >>> [round(weight, 2) for weight in plan.weights], round(plan.levels[0], 2)
-    ([0.18, 0.13, 0.69], 0.76)
+    ([0.16, 0.13, 0.71], 0.76)
     """
     count = as_count(n, "n")
     budget = native(check_guarantee(guarantee))
@@ -100,7 +104,8 @@ def adaptive_schedule(
         return design.mechanism.expected_error
 
     if automatic:
-        weights = _automatic(budget, count / unit, expected_error(budget) / ball.radius)
+        error = expected_error(budget) / ball.radius
+        weights = _automatic(budget, count / unit, ball.manifold.dim, error)
     elif isinstance(schedule, str):
         weights = (1.0,)
     else:
@@ -120,16 +125,17 @@ def adaptive_schedule(
     return Schedule(weights, levels)
 
 
-def _automatic(budget: PureDP | GDP, n: float, error: float) -> tuple[float, ...]:
+def _automatic(budget: PureDP | GDP, n: float, dim: int, error: float) -> tuple[float, ...]:
     """Weights by the rule; `error` is the expected error of one mean over the ball's radius."""
-    mean = 0.85 * error ** (1 / 3)
+    size = min(n * (budget.epsilon if isinstance(budget, PureDP) else budget.mu), 1e12)
+    radius = (2 + math.sqrt(2 / dim)) / math.sqrt(size)
     if isinstance(budget, PureDP):
-        radius = 3 / math.sqrt(n * budget.epsilon)
-        return (mean, radius, 1 - mean - radius) if mean + radius <= 0.55 else (1.0,)
-    radius = 3 / math.sqrt(n * budget.mu)
+        mean = 0.75 * error ** (1 / 3)
+        return (mean, radius, 1 - mean - radius) if mean + radius <= 0.52 else (1.0,)
+    mean, radius = 0.85 * error ** (1 / 3), max(radius, 25 / size)
     if mean + radius > 1:
         return (1.0,)
-    early = (mean, radius, 0.3, radius) if n * budget.mu >= 80 else (mean, radius)
+    early = (mean, radius, 0.3, radius) if size >= 80 else (mean, radius)
     squares = tuple(share * share for share in early)
     return (*squares, 1 - sum(squares))
 
