@@ -208,17 +208,16 @@ def test_laplace_noise_that_does_not_exist_for_a_first_mean_means_one_shot() -> 
         assert ledger.spent is None
 
 
-@pytest.mark.parametrize("spread", [0.03, 0.1])
 @pytest.mark.parametrize("guarantee", [cdp.PureDP(1.0), cdp.GDP(0.5)], ids=str)
 @pytest.mark.parametrize("spec", ["sphere:2", "spd:2", "euclidean:3"])
-def test_concentrated_records_are_averaged_better(spec: str, guarantee: Any, spread: float) -> None:
+def test_concentrated_records_are_averaged_better(spec: str, guarantee: Any) -> None:
     ball = make_ball(spec)
     manifold = ball.manifold
-    records = clump(ball, 600, spread / math.sqrt(manifold.dim))
+    records = clump(ball, 600, 0.05 / math.sqrt(manifold.dim))
     exact = cdp.nonprivate.frechet_mean(records, manifold).value
     errors = [
         float(manifold.dist(cdp.adaptive_mean(records, ball, guarantee).value, exact))
-        for _ in range(60)
+        for _ in range(40)
     ]
     assert np.mean(errors) < 0.65 * cdp.expected_error(ball, 600, guarantee)
 
@@ -263,7 +262,7 @@ def audited(n_releases: int, guarantee: Any) -> dict[str, Any]:
     return {name: audit_samples(*pair, guarantee) for name, pair in scores.items()}
 
 
-@pytest.mark.parametrize("n_releases", [400, pytest.param(40_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_releases", [300, pytest.param(40_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("guarantee", [cdp.PureDP(1.0), cdp.GDP(1.0)], ids=str)
 def test_whole_release_keeps_its_claim(guarantee: Any, n_releases: int) -> None:
     for name, result in audited(n_releases, guarantee).items():
@@ -278,7 +277,7 @@ def test_a_radius_without_noise_is_flagged(guarantee: Any, monkeypatch: pytest.M
         return np.full(n_samples, np.clip(np.max(values), self.low, self.high))
 
     monkeypatch.setattr(RankExponential, "sample", largest)
-    results = audited(400, guarantee)
+    results = audited(300, guarantee)
     for name in ("radius", "noise"):
         assert not results[name].passed, results[name].report()
     if isinstance(guarantee, cdp.GDP):

@@ -3,13 +3,23 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Frame", "Manifold", "Noise", "Plan", "Stream", "num_threads", "set_num_threads"]
+__all__ = [
+    "Frame",
+    "Manifold",
+    "Noise",
+    "Plan",
+    "Stream",
+    "num_threads",
+    "set_num_threads",
+    "summation_error",
+]
 
 _Array = NDArray[np.float64]
 _Mask = NDArray[np.bool_]
 
 def set_num_threads(threads: int) -> None: ...
 def num_threads() -> int: ...
+def summation_error(n: int) -> float: ...
 
 @final
 class Manifold:
@@ -46,6 +56,13 @@ class Manifold:
         tolerance: float,
         max_evaluations: int,
     ) -> tuple[_Array, float, float, float, int, bool]: ...
+    def dist_moments(
+        self, points: _Array, base: _Array, max_dist: float
+    ) -> tuple[float, float]: ...
+    def log_moments(
+        self, points: _Array, base: _Array, max_dist: float, hessian: bool
+    ) -> tuple[_Array, _Array, _Array | None]: ...
+    def exp_differential(self, coords: _Array, base: _Array) -> _Array: ...
 
 @final
 class Plan:

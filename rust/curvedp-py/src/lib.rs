@@ -8,6 +8,7 @@ mod call;
 mod frame;
 mod manifold;
 mod mean;
+mod moments;
 mod noise;
 
 /// Compiled kernels of curvedp.
@@ -34,6 +35,12 @@ mod _core {
     #[pyfunction]
     fn num_threads() -> usize {
         curvedp_core::parallel::num_threads()
+    }
+
+    /// Bound on the rounding error of a mean of n terms, relative to the largest length of a term.
+    #[pyfunction]
+    fn summation_error(n: usize) -> f64 {
+        curvedp_core::moments::summation_error(n)
     }
 
     #[pymodule_init]
