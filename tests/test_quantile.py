@@ -14,7 +14,7 @@ from scipy import special, stats
 
 import curvedp as cdp
 from curvedp import _core
-from curvedp.audit import audit_release_function, likelihood_ratio_audit
+from curvedp.audit import audit_samples, likelihood_ratio_audit
 from curvedp.mechanisms import RankExponential, bounded_range_epsilon
 from exact_laws import detectable_gap, ks_critical, ks_statistic
 from reference import quantile as reference
@@ -227,17 +227,17 @@ def test_audit_flags_a_third_of_the_noise(guarantee: Any) -> None:
     assert not result.passed, result.report()
 
 
-def test_audit_of_the_release_function() -> None:
-    a, b = np.array([0.0, 0.45, 0.55]), np.array([1.0, 0.45, 0.55])
-
-    def release(values: np.ndarray) -> cdp.Release:
-        return cdp.quantile(values, 0.5, low=0.0, high=1.0, guarantee=cdp.PureDP(1.0))
-
-    result = audit_release_function(release, a, b, lambda y: -float(y), n_releases=3_000)
+def test_audit_of_whole_releases() -> None:
+    scores = [
+        [
+            -float(cdp.quantile(data, 0.5, low=0.0, high=1.0, guarantee=cdp.PureDP(1.0)).value)
+            for _ in range(3_000)
+        ]
+        for data in ([0.0, 0.45, 0.55], [1.0, 0.45, 0.55])
+    ]
+    result = audit_samples(*scores, cdp.PureDP(1.0))
     assert result.passed, result.report()
-    result = audit_release_function(
-        release, a, b, lambda y: -float(y), n_releases=3_000, claimed=cdp.PureDP(0.05)
-    )
+    result = audit_samples(*scores, cdp.PureDP(0.05))
     assert not result.passed, result.report()
 
 
