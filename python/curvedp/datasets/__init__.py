@@ -1,7 +1,7 @@
-"""Small real data sets that ship with the package, for the demo, the tests and trying things out.
+"""Small real data sets that ship with the package, and made-up records with known laws.
 
-They are public and their records are not people: nothing here needs protection, which is why a
-demo may print a private release beside the exact answer.
+The real ones are public and their records are not people: nothing here needs protection, which is
+why a demo may print a private release beside the exact answer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Dataset", "load_diffusion_tensors"]
+from curvedp.datasets.synthetic import (
+    riemannian_normal,
+    uniform_ball,
+    von_mises_fisher,
+    wrapped_normal,
+)
+
+__all__ = [
+    "Dataset",
+    "load_diffusion_tensors",
+    "riemannian_normal",
+    "uniform_ball",
+    "von_mises_fisher",
+    "wrapped_normal",
+]
 
 
 @dataclass(frozen=True, eq=False)
