@@ -99,7 +99,7 @@ def confidence_region(
     >>> import numpy as np, curvedp as cdp
     >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
     >>> rng = np.random.default_rng(0)
-    >>> records = ball.project(ball.center + 0.1 * rng.standard_normal((500, 3)))
+    >>> records = ball.manifold.project(ball.center + 0.1 * rng.standard_normal((500, 3)))
     >>> region = confidence_region(records, ball, cdp.GDP(mu=1.0))
     >>> bool(region.contains(region.estimate)), region.axes()[0].shape
     (True, (2,))
