@@ -40,6 +40,8 @@ def image_table(folder: Path, out: Path | None) -> list[str]:
     ball = cdp.Ball(space, center, radius)
     lines = [
         f"Ball: mean of the validation images, radius {radius:.2f} (holds 95 % of them).",
+        "λ, rad and vol belong to n Γ. The paper has 109,309 images in four classes, so its noise is",
+        "far smaller beside the spread.",
         "",
         "| class | n | mu | λ1 | λ2 | λ3 | ratio | rad | vol | dist |",
         "|---|---|---|---|---|---|---|---|---|---|",
@@ -50,10 +52,10 @@ def image_table(folder: Path, out: Path | None) -> list[str]:
         n = len(records)
         exact = cdp.nonprivate.confidence_region(records, space)
         regions[label] = [exact]
-        for mu in (*IMAGE_BUDGETS, math.inf):
+        for k, mu in enumerate((*IMAGE_BUDGETS, math.inf)):
             region = exact
             if math.isfinite(mu):
-                region = cdp.confidence_region(records, ball, cdp.GDP(mu), seed=label)
+                region = cdp.confidence_region(records, ball, cdp.GDP(mu), seed=10 * label + k)
                 regions[label].append(region)
             gamma = n * region.in_chart(center)[1]
             values = np.linalg.eigvalsh(gamma)[::-1]

@@ -83,12 +83,12 @@ def moments(replications: int) -> list[Line]:
     lines = []
     for name, private, exact in (
         (
-            "second moment at the mean (sqrt2 R²/n) against centred covariance (6 R²/n, R = 2 r): error",
+            "second moment (sqrt2 R²/n) against centred covariance (6 R²/n, R = 2 r): error",
             cdp.log_covariance,
             cdp.nonprivate.log_covariance(records, space, mean=center),
         ),
         (
-            "sensitivity of the Hessian's deviation from 2 I against the full Hessian (R = 2 r): error",
+            "deviation of the Hessian from 2 I against the full Hessian (R = 2 r): error",
             cdp.mean_hessian,
             cdp.nonprivate.mean_hessian(records, space, mean=center),
         ),
