@@ -8,7 +8,7 @@ True
 
 from importlib.metadata import version
 
-from curvedp import audit, datasets, nonprivate, sensitivity
+from curvedp import audit, datasets, descriptors, nonprivate, sensitivity
 from curvedp._core import num_threads, set_num_threads
 from curvedp.domain import Ball
 from curvedp.errors import BudgetError, ExistenceError, MissingExtraError
@@ -67,6 +67,7 @@ __all__ = [
     "audit",
     "compose",
     "datasets",
+    "descriptors",
     "expected_error",
     "frechet_mean",
     "nonprivate",

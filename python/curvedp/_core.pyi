@@ -3,13 +3,34 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Frame", "Manifold", "Noise", "Plan", "Stream", "num_threads", "set_num_threads"]
+__all__ = [
+    "Frame",
+    "Manifold",
+    "Noise",
+    "Plan",
+    "Stream",
+    "image_covariance",
+    "num_threads",
+    "set_num_threads",
+    "time_series_covariance",
+]
 
 _Array = NDArray[np.float64]
 _Mask = NDArray[np.bool_]
 
 def set_num_threads(threads: int) -> None: ...
 def num_threads() -> int: ...
+def image_covariance(
+    images: NDArray[np.uint8] | _Array,
+    features: list[str],
+    gray_weights: _Array,
+    value_range: tuple[float, float],
+    ridge: float,
+    out: _Array,
+) -> None: ...
+def time_series_covariance(
+    signals: _Array, shrinkage: float, ridge: float, out: _Array
+) -> None: ...
 
 @final
 class Manifold:
