@@ -256,6 +256,12 @@ def test_unknown_features_are_refused(bad: Any) -> None:
         image_covariance(gray_bytes(), features=bad)
 
 
+def test_images_have_at_least_one_channel() -> None:
+    for bad in (0, -1, 1.5, None):
+        with pytest.raises((ValueError, TypeError), match="channels"):
+            feature_labels("region", channels=bad)
+
+
 @pytest.mark.parametrize("bad", [0, -1, 1e-11, np.nan, np.inf, "1", None])
 def test_ridges_that_rounding_could_eat_are_refused(bad: Any) -> None:
     with pytest.raises((ValueError, TypeError), match="ridge"):

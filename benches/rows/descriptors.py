@@ -22,7 +22,7 @@ def _texture(quick: bool) -> Row:
         lambda: image_covariance(images, features="texture", ridge=_RIDGE),
         {
             "NumPy": Peer(lambda: peers.texture(images, _RIDGE), 2),
-            "SciPy loop": Peer(lambda: peers.texture_loop(images, _RIDGE), 10),
+            "SciPy loop": Peer(lambda: peers.texture_loop(images, _RIDGE), 5),
         },
     )
 
@@ -36,7 +36,7 @@ def _region(quick: bool) -> Row:
         lambda: image_covariance(images, ridge=_RIDGE),
         {
             "NumPy": Peer(lambda: peers.region(images, _RIDGE), 2),
-            "SciPy loop": Peer(lambda: peers.region_loop(images, _RIDGE), 10),
+            "SciPy loop": Peer(lambda: peers.region_loop(images, _RIDGE), 5),
         },
     )
 

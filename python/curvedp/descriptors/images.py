@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_choice, as_float_array, as_positive
+from curvedp._validation import FloatArray, as_choice, as_count, as_float_array, as_positive
 
 #: Pixel features by name. G is the gray image; "intensity" stands for one feature per channel.
 FEATURES = (
@@ -176,10 +176,11 @@ def feature_labels(features: str | Sequence[str] = "region", channels: int = 1) 
     >>> len(feature_labels("region", channels=3))
     11
     """
+    count = as_count(channels, "channels")
     labels: list[str] = []
     for name in _as_features(features):
-        if name == "intensity" and channels > 1:
-            labels += [f"intensity_{channel}" for channel in range(channels)]
+        if name == "intensity" and count > 1:
+            labels += [f"intensity_{channel}" for channel in range(count)]
         else:
             labels.append(name)
     return tuple(labels)
