@@ -12,6 +12,7 @@ __all__ = [
     "image_covariance",
     "num_threads",
     "set_num_threads",
+    "summation_error",
     "time_series_covariance",
 ]
 
@@ -20,6 +21,7 @@ _Mask = NDArray[np.bool_]
 
 def set_num_threads(threads: int) -> None: ...
 def num_threads() -> int: ...
+def summation_error(n: int) -> float: ...
 def image_covariance(
     images: NDArray[np.uint8] | _Array,
     features: list[str],
@@ -67,6 +69,13 @@ class Manifold:
         tolerance: float,
         max_evaluations: int,
     ) -> tuple[_Array, float, float, float, int, bool]: ...
+    def dist_moments(
+        self, points: _Array, base: _Array, max_dist: float
+    ) -> tuple[float, float]: ...
+    def log_moments(
+        self, points: _Array, base: _Array, max_dist: float, hessian: bool
+    ) -> tuple[_Array, _Array, _Array | None]: ...
+    def exp_differential(self, coords: _Array, base: _Array) -> _Array: ...
 
 @final
 class Plan:

@@ -6,7 +6,7 @@
 
 #![allow(clippy::excessive_precision)] // coefficients stand as in their source
 
-use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, LN_2};
+use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, LN_2, PI};
 
 /// 1.5 * 2^52: adding it rounds to the nearest integer and leaves that integer in the low bits.
 const ROUND: f64 = 6_755_399_441_055_744.0;
@@ -175,6 +175,69 @@ pub fn sinh(x: f64) -> f64 {
 pub fn cosh(x: f64) -> f64 {
     let e = exp(x);
     0.5 * (e + 1.0 / e)
+}
+
+/// Coefficients 2n/(2n + 1)! of (x cosh x - sinh x)/x^3 in powers of x^2, n = 1, 2, ...
+const COSH_MINUS_SINHC: [f64; 10] = {
+    let mut coefficients = [0.0; 10];
+    let mut factorial = 1.0;
+    let mut n = 1;
+    while n <= 10 {
+        factorial *= (2 * n * (2 * n + 1)) as f64;
+        coefficients[n - 1] = (2 * n) as f64 / factorial;
+        n += 1;
+    }
+    coefficients
+};
+
+/// Coefficients 1/(2n + 1)! of sinh(x)/x in powers of x^2, n = 0, 1, ...
+const SINHC: [f64; 10] = {
+    let mut coefficients = [1.0; 10];
+    let mut n = 1;
+    while n < 10 {
+        coefficients[n] = coefficients[n - 1] / (2 * n * (2 * n + 1)) as f64;
+        n += 1;
+    }
+    coefficients
+};
+
+#[inline(always)]
+fn horner<const N: usize>(coefficients: &[f64; N], z: f64) -> f64 {
+    let mut sum = coefficients[N - 1];
+    for i in (0..N - 1).rev() {
+        sum = sum * z + coefficients[i];
+    }
+    sum
+}
+
+/// (x coth x - 1)/x^2 at z = x^2 >= 0: decreases from 1/3; relative error within 8 ulp.
+///
+/// Near 0 it is (x cosh x - sinh x)/x^3 over sinh(x)/x, both series of positive terms.
+#[inline(always)]
+pub fn coth_excess(z: f64) -> f64 {
+    let near = z < 1.0;
+    let small = if near { z } else { 1.0 };
+    let large = if near { 1.0 } else { z };
+    let series = horner(&COSH_MINUS_SINHC, small) / horner(&SINHC, small);
+    let x = large.sqrt();
+    let direct = ((x - 1.0) + 2.0 * x / (exp(2.0 * x) - 1.0)) / large;
+    if near { series } else { direct }
+}
+
+/// (1 - x cot x)/x^2 at z = x^2 >= 0: increases from 1/3 to a pole at pi, and stays at its value one
+/// rounding below the pole from there on.
+///
+/// Near 0 it is (sin x - x cos x)/x^3 over sin(x)/x, whose series alternate but fall fast.
+#[inline(always)]
+pub fn cot_excess(z: f64) -> f64 {
+    let near = z < 1.0;
+    let small = if near { -z } else { -1.0 };
+    let x = (if near { 1.0 } else { z }).sqrt();
+    let x = if x < PI { x } else { PI }; // below pi: as a float64, PI is
+    let series = horner(&COSH_MINUS_SINHC, small) / horner(&SINHC, small);
+    let (sin, cos) = sin_cos(x);
+    let direct = (sin - x * cos) / (x * x * sin);
+    if near { series } else { direct }
 }
 
 #[cfg(test)]

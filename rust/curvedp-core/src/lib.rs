@@ -8,6 +8,7 @@ pub mod error;
 pub mod linalg;
 pub mod manifold;
 pub mod mean;
+pub mod moments;
 pub mod noise;
 pub mod parallel;
 pub mod rows;

@@ -9,6 +9,7 @@ mod descriptors;
 mod frame;
 mod manifold;
 mod mean;
+mod moments;
 mod noise;
 
 /// Compiled kernels of curvedp.
@@ -37,6 +38,12 @@ mod _core {
     #[pyfunction]
     fn num_threads() -> usize {
         curvedp_core::parallel::num_threads()
+    }
+
+    /// Bound on the rounding error of a mean of n terms, relative to the largest length of a term.
+    #[pyfunction]
+    fn summation_error(n: usize) -> f64 {
+        curvedp_core::moments::summation_error(n)
     }
 
     #[pymodule_init]

@@ -7,13 +7,14 @@ use curvedp_core::error::Error;
 use curvedp_core::manifold;
 use curvedp_core::parallel::Interrupt;
 use curvedp_core::rows::Rows;
-use numpy::{PyReadonlyArray1, PyReadwriteArray1};
+use numpy::{PyArray2, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrays::{Input, Output, OutputVector, output, output_vector, rows};
 use crate::call::{run, to_python};
 use crate::mean::{self, Estimate};
+use crate::moments::{self, LogMoments};
 
 /// A manifold: `kind` names it, `size` and `parameter` fix it (see `curvedp_core::manifold::build`).
 #[pyclass(frozen, module = "curvedp._core")]
@@ -256,6 +257,41 @@ impl Manifold {
         max_evaluations: usize,
     ) -> PyResult<Estimate<'py>> {
         mean::estimate(py, self, (points, weights), start, (tolerance, max_evaluations))
+    }
+
+    /// Means of min(rho(base, x_i), R)^2 and of its square, R = max_dist.
+    fn dist_moments(
+        &self,
+        py: Python<'_>,
+        points: Input<'_>,
+        base: PyReadonlyArray1<'_, f64>,
+        max_dist: f64,
+    ) -> PyResult<(f64, f64)> {
+        moments::dist_moments(py, self, points, base, max_dist)
+    }
+
+    /// Means of u_i = log_base x_i clipped to length R, of u_i u_i^T and, if asked for, of the Hessian of
+    /// ½rho(., exp_base u_i)^2 minus the identity, in orthonormal coordinates at `base`.
+    fn log_moments<'py>(
+        &self,
+        py: Python<'py>,
+        points: Input<'py>,
+        base: PyReadonlyArray1<'py, f64>,
+        max_dist: f64,
+        hessian: bool,
+    ) -> PyResult<LogMoments<'py>> {
+        moments::log_moments(py, self, points, base, max_dist, hessian)
+    }
+
+    /// The differential of exp_base at the tangent vector with the given coordinates, from orthonormal
+    /// coordinates at `base` to those at its end point.
+    fn exp_differential<'py>(
+        &self,
+        py: Python<'py>,
+        coords: PyReadonlyArray1<'py, f64>,
+        base: PyReadonlyArray1<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        moments::exp_differential(py, self, coords, base)
     }
 }
 

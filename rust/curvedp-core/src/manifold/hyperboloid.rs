@@ -8,6 +8,7 @@ mod coords;
 use coords::{Coords, FromCoords};
 
 use super::blocks::{Kernel, SumKernel, Terms, add_coords, norm, run, run_sum, weights_of};
+use super::curvature::isotropic;
 use super::entries::{row_add, row_map, row_sums};
 use super::lanes::{BLOCK, Block, Width, first_entries, padded};
 use super::{LogSums, Manifold};
@@ -386,5 +387,9 @@ impl Manifold for Hyperboloid {
         let (ambient, squared_dist, curvature) = run_sum(kernel, self.dim + 1, count);
         add_coords(self, &ambient, base, sum);
         LogSums { squared_dist, curvature }
+    }
+
+    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+        isotropic(u, self.curvature, f, out);
     }
 }

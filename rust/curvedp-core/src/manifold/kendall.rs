@@ -17,12 +17,13 @@ use super::arc::COTANGENT_FLOOR;
 use super::blocks::{
     Kernel, SumKernel, Terms, add_coords, norm, run, run_sum, scale_to, weights_of,
 };
+use super::curvature::complex;
 use super::euclidean::Dot;
 use super::lanes::{BLOCK, Block, Width, padded};
-use super::pairs::{Pair, hermitian, minus, pair_add, pair_map, pair_sums, times};
+use super::pairs::{Pair, hermitian, minus, pair_add, pair_map, pair_sums, plus, times};
 use super::sphere::Exp;
 use super::{LogSums, Manifold};
-use crate::elementary::atan2_nonneg;
+use crate::elementary::{atan2_nonneg, sin_cos};
 use crate::rows::Rows;
 
 /// Shapes of `k` landmarks in the plane.
@@ -333,5 +334,38 @@ impl Manifold for KendallPlanar {
         let (ambient, squared_dist, curvature) = run_sum(kernel, self.point_size(), count);
         add_coords(self, &ambient, base, sum);
         LogSums { squared_dist, curvature }
+    }
+
+    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+        complex(u, f, out);
+    }
+
+    fn transport_along(
+        &self,
+        tangent: Rows,
+        velocity: &[f64],
+        base: &[f64],
+        _end: &[f64],
+        out: &mut [f64],
+    ) {
+        carry(tangent, velocity, base, out);
+    }
+}
+
+/// v + <e, v> ((cos t - 1) e - sin t z) for the velocity t e, with the Hermitian product: the complex line
+/// of the velocity turns with the geodesic, its complement stays.
+fn carry(tangent: Rows, velocity: &[f64], base: &[f64], out: &mut [f64]) {
+    let (length, width) = (norm(velocity), base.len());
+    let scale = if length > 0.0 { 1.0 / length } else { 0.0 };
+    let (sin, cos) = sin_cos(length);
+    for (i, out) in out.chunks_exact_mut(width).enumerate() {
+        let vector = tangent.row(i);
+        let along = pair_sums(width, [velocity, vector], |[e, v]| hermitian(e, v));
+        let share = along.map(|part| scale * part);
+        let entry = |[v, e, z]: [Pair; 3]| {
+            let arrival = minus(e.map(|e| (cos - 1.0) * scale * e), z.map(|z| sin * z));
+            plus(v, times(share, arrival))
+        };
+        pair_map([vector, velocity, base], entry, out);
     }
 }

@@ -7,6 +7,7 @@
 
 mod arc;
 mod blocks;
+mod curvature;
 mod entries;
 mod euclidean;
 mod hyperboloid;
@@ -18,6 +19,7 @@ mod sphere;
 #[cfg(test)]
 mod tests;
 
+pub use curvature::hessian_excess;
 pub use euclidean::Euclidean;
 pub use hyperboloid::Hyperboloid;
 pub use kendall::KendallPlanar;
@@ -25,6 +27,7 @@ pub use spd::{Flat, FlatChart, LogCholesky, LogEuclidean, SpdAffine};
 pub use sphere::Sphere;
 
 use crate::error::Error;
+use crate::moments;
 use crate::rows::Rows;
 
 /// What one pass over the points at a base point yields; see [`Manifold::sum_log`].
@@ -153,6 +156,45 @@ pub trait Manifold: Send + Sync {
         base: &[f64],
         sum: &mut [f64],
     ) -> LogSums;
+
+    /// f(R_u) as a matrix in coordinates (`dim()` x `dim()`), where R_u v = R(v, u)u is the curvature
+    /// operator of the tangent vector with coordinates `u`; f(0) I on flat space.
+    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+        curvature::scalar(u.len(), f(0.0), out);
+    }
+
+    /// Parallel transport of the rows of `tangent` along exp_base(t velocity), 0 <= t <= 1, up to its
+    /// `end`. Where the geodesic does not minimise, this is not [`Manifold::parallel_transport`].
+    fn transport_along(
+        &self,
+        tangent: Rows,
+        velocity: &[f64],
+        base: &[f64],
+        end: &[f64],
+        out: &mut [f64],
+    ) {
+        let _ = velocity;
+        self.parallel_transport(tangent, Rows::shared(base), Rows::shared(end), out);
+    }
+
+    /// The differential of exp_base at the tangent vector with the given coordinates: a matrix
+    /// (`dim()` x `dim()`) from orthonormal coordinates at `base` to those at its end point.
+    fn exp_differential(&self, coords: &[f64], base: &[f64], out: &mut [f64]) {
+        curvature::exp_differential(self, coords, base, out);
+    }
+
+    /// Adds the sums of [`crate::moments::log_moments`] over the `count` rows of `points` to `sums`
+    /// (upper triangles).
+    fn sum_log_moments(
+        &self,
+        points: Rows,
+        count: usize,
+        base: &[f64],
+        max_dist: f64,
+        sums: &mut moments::LogMoments,
+    ) {
+        moments::sum_by_rows(self, points, count, base, max_dist, sums);
+    }
 }
 
 /// The manifold called `kind`: "euclidean" (size = dim), "sphere" (dim, radius), "hyperboloid" (dim,

@@ -11,6 +11,7 @@ use log::{Log, SumLog, chord_terms, shorter};
 
 use super::arc::arc_over_chord;
 use super::blocks::{Kernel, add_coords, norm, run, run_sum, scale_to};
+use super::curvature::isotropic;
 use super::entries::{row_map, row_sums};
 use super::euclidean::Dot;
 use super::lanes::{BLOCK, Width, padded};
@@ -284,5 +285,33 @@ impl Manifold for Sphere {
         let (ambient, squared_dist, curvature) = run_sum(kernel, self.dim + 1, count);
         add_coords(self, &ambient, base, sum);
         LogSums { squared_dist, curvature }
+    }
+
+    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+        isotropic(u, 1.0 / (self.radius * self.radius), f, out);
+    }
+
+    fn transport_along(
+        &self,
+        tangent: Rows,
+        velocity: &[f64],
+        base: &[f64],
+        _end: &[f64],
+        out: &mut [f64],
+    ) {
+        carry(tangent, velocity, base, self.radius, out);
+    }
+}
+
+/// v + <e, v> ((cos t - 1) e - sin t x/R) for the velocity t R e.
+fn carry(tangent: Rows, velocity: &[f64], base: &[f64], radius: f64, out: &mut [f64]) {
+    let length = norm(velocity);
+    let scale = if length > 0.0 { 1.0 / length } else { 0.0 };
+    let (sin, cos) = sin_cos(length / radius);
+    for (i, out) in out.chunks_exact_mut(base.len()).enumerate() {
+        let vector = tangent.row(i);
+        let [along] = row_sums(base.len(), [velocity, vector], |[e, v]| [scale * e * v]);
+        let (e, x) = (along * (cos - 1.0) * scale, along * sin / radius);
+        row_map([vector, velocity, base], |[v, w, y]| v + (e * w - x * y), out);
     }
 }

@@ -4,6 +4,7 @@
 //! exp_P(V) = G exp(G^-1 V G^-T) G^T, log_P(Q) = G log(G^-1 Q G^-T) G^T,
 //! rho(P, Q) = |log lambda(P^-1 Q)|. Sectional curvatures lie in [-1/2, 0].
 
+use super::moments;
 use super::whitened::{WhitenedLog, Whitener};
 use super::{condition, for_size, is_spd, load_rows, project_spd, snap, to_tangent};
 use crate::elementary::{exp, ln};
@@ -132,6 +133,10 @@ impl Manifold for SpdAffine {
         sum: &mut [f64],
     ) -> LogSums {
         for_size!(self.m, sum_log_block(points, count, weights, base, sum))
+    }
+
+    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+        moments::curvature_function(self.m, u, f, out);
     }
 }
 

@@ -7,6 +7,7 @@ mod affine;
 mod flat;
 mod log_cholesky;
 mod log_euclidean;
+mod moments;
 mod whitened;
 
 pub use affine::SpdAffine;

@@ -1,0 +1,89 @@
+//! Functions of the curvature operator R_u v = R(v, u)u on locally symmetric spaces.
+//!
+//! Curvature is parallel there, so Jacobi fields along exp_p(tu) are explicit: with eigenvalues k_j of
+//! R_u, the Hessian of ½rho(., exp_p u)^2 at p is h(R_u) with h(k) = √k cot √k (√-k coth √-k for k < 0), and
+//! the differential of exp_p at u is g(R_u), g(k) = sin √k/√k (sinh √-k/√-k), followed by parallel
+//! transport along the geodesic.
+
+use super::Manifold;
+use super::blocks::norm;
+use crate::elementary::{cot_excess, coth_excess, sinc, sinhc};
+use crate::rows::Rows;
+
+/// h(k) - 1, the excess of an eigenvalue of the Hessian over that of flat space.
+pub fn hessian_excess(k: f64) -> f64 {
+    if k > 0.0 { -k * cot_excess(k) } else { -k * coth_excess(-k) }
+}
+
+/// g(k), by which the component of a Jacobi field grows compared to flat space.
+pub(super) fn jacobi_growth(k: f64) -> f64 {
+    if k > 0.0 { sinc(k.sqrt()) } else { sinhc((-k).sqrt()) }
+}
+
+/// out <- c I
+pub(super) fn scalar(dim: usize, c: f64, out: &mut [f64]) {
+    out.fill(0.0);
+    out.iter_mut().step_by(dim + 1).for_each(|x| *x = c);
+}
+
+/// f(R_u) for constant curvature `kappa`: f(0) along u, f(kappa |u|^2) across.
+pub(super) fn isotropic(u: &[f64], kappa: f64, f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+    let (dim, length) = (u.len(), norm(u));
+    if dim == 1 || length == 0.0 {
+        return scalar(dim, f(0.0), out);
+    }
+    let across = f(kappa * length * length);
+    scalar(dim, across, out);
+    add_projection(u, length, f(0.0) - across, out);
+}
+
+/// f(R_u) for CP^m with curvatures from 1 to 4, coordinates being real and imaginary parts: f(0) along u,
+/// f(4|u|^2) along iu, f(|u|^2) across.
+pub(super) fn complex(u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+    let (dim, length) = (u.len(), norm(u));
+    if length == 0.0 {
+        return scalar(dim, f(0.0), out);
+    }
+    let across = f(length * length);
+    scalar(dim, across, out);
+    add_projection(u, length, f(0.0) - across, out);
+    let turned: Vec<f64> = u.chunks_exact(2).flat_map(|z| [-z[1], z[0]]).collect();
+    add_projection(&turned, length, f(4.0 * length * length) - across, out);
+}
+
+/// Adds c (u/|u|)(u/|u|)^T.
+fn add_projection(u: &[f64], length: f64, c: f64, out: &mut [f64]) {
+    for (row, x) in out.chunks_exact_mut(u.len()).zip(u) {
+        for (out, y) in row.iter_mut().zip(u) {
+            *out += c * (x / length) * (y / length);
+        }
+    }
+}
+
+/// The matrix of D exp_base at the tangent vector with the given coordinates, from coordinates at `base`
+/// to coordinates at its end point: transport after g(R_u).
+pub(super) fn exp_differential<M: Manifold + ?Sized>(
+    manifold: &M,
+    coords: &[f64],
+    base: &[f64],
+    out: &mut [f64],
+) {
+    let (dim, size) = (manifold.dim(), manifold.point_size());
+    let mut fields = vec![0.0; dim * dim];
+    manifold.curvature_function(coords, &jacobi_growth, &mut fields);
+    let mut velocity = vec![0.0; size];
+    let mut end = vec![0.0; size];
+    manifold.from_coords(Rows::shared(coords), Rows::shared(base), &mut velocity);
+    manifold.exp_coords(Rows::shared(coords), Rows::shared(base), &mut end);
+    // the matrix g(R_u) is symmetric: its rows are the images of the basis vectors
+    let mut tangent = vec![0.0; dim * size];
+    let mut carried = vec![0.0; dim * size];
+    manifold.from_coords(Rows::new(&fields, dim), Rows::shared(base), &mut tangent);
+    manifold.transport_along(Rows::new(&tangent, size), &velocity, base, &end, &mut carried);
+    manifold.coords(Rows::new(&carried, size), Rows::shared(&end), &mut fields);
+    for i in 0..dim {
+        for j in 0..dim {
+            out[i * dim + j] = fields[j * dim + i];
+        }
+    }
+}
