@@ -8,7 +8,7 @@ True
 
 from importlib.metadata import version
 
-from curvedp import audit, datasets, nonprivate, sensitivity
+from curvedp import audit, datasets, descriptors, nonprivate, sensitivity
 from curvedp._core import num_threads, set_num_threads
 from curvedp.domain import Ball
 from curvedp.errors import BudgetError, ExistenceError, MissingExtraError
@@ -93,6 +93,7 @@ __all__ = [
     "compose",
     "confidence_region",
     "datasets",
+    "descriptors",
     "expected_error",
     "fourth_moment",
     "frechet_mean",
