@@ -37,7 +37,21 @@ from curvedp.privacy import (
     Unproved,
     compose,
 )
-from curvedp.statistics import expected_error, frechet_mean, required_n
+from curvedp.statistics import (
+    ConfidenceRegion,
+    MeanComparison,
+    VarianceInterval,
+    compare_means,
+    confidence_region,
+    expected_error,
+    fourth_moment,
+    frechet_mean,
+    frechet_variance,
+    log_covariance,
+    mean_hessian,
+    required_n,
+    variance_interval,
+)
 
 __version__ = version("curvedp")
 
@@ -48,6 +62,7 @@ __all__ = [
     "ApproxDP",
     "Ball",
     "BudgetError",
+    "ConfidenceRegion",
     "Euclidean",
     "ExistenceError",
     "ExponentialWrappedGaussian",
@@ -55,6 +70,7 @@ __all__ = [
     "KendallPlanar",
     "Ledger",
     "Manifold",
+    "MeanComparison",
     "MissingExtraError",
     "PureDP",
     "Release",
@@ -63,15 +79,23 @@ __all__ = [
     "Sphere",
     "TangentGaussian",
     "Unproved",
+    "VarianceInterval",
     "as_manifold",
     "audit",
+    "compare_means",
     "compose",
+    "confidence_region",
     "datasets",
     "expected_error",
+    "fourth_moment",
     "frechet_mean",
+    "frechet_variance",
+    "log_covariance",
+    "mean_hessian",
     "nonprivate",
     "num_threads",
     "required_n",
     "sensitivity",
     "set_num_threads",
+    "variance_interval",
 ]

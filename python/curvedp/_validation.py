@@ -100,6 +100,14 @@ def as_positive(value: float, name: str) -> float:
     return number
 
 
+def as_probability(value: float, name: str) -> float:
+    """A float strictly between 0 and 1."""
+    number = as_positive(value, name)
+    if number >= 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {number}")
+    return number
+
+
 def as_negative(value: float, name: str) -> float:
     """A finite negative float."""
     try:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_array, as_float_array, as_positive, as_records
+from curvedp._validation import (
+    FloatArray,
+    as_array,
+    as_float_array,
+    as_positive,
+    as_probability,
+    as_records,
+)
 from curvedp.manifolds import SPD, KendallPlanar, Manifold, as_manifold
+from curvedp.statistics.quantiles import hotelling_quantile
+from curvedp.statistics.region import ConfidenceRegion
+from curvedp.statistics.variance_interval import VarianceInterval
 
 #: Points that are off the manifold by no more than this, relative to their size, are rounded.
 _POINT_TOLERANCE = 1e-5
@@ -78,13 +89,8 @@ def frechet_mean(
     >>> mean.value.round(6).tolist(), mean.certified_distance < 1e-12
     ([[2.0, 0.0], [0.0, 2.0]], True)
     """
-    space = as_manifold(manifold, as_array(points, "points").shape[1:])
-    data = np.array(as_records(points, space.point_shape, "points"))
+    space, data = _as_points(points, manifold)
     rows = data.reshape(len(data), -1)
-    valid = np.empty(len(data), dtype=np.bool_)
-    space._core.snap(rows, _POINT_TOLERANCE, valid)
-    if not valid.all():
-        raise ValueError(f"some points do not lie on {space.spec}")
     w = None if weights is None else _weights(weights, len(data))
     start = np.ascontiguousarray(_start(space, data, w).reshape(-1))
     value, gradient, certified, variance, evaluations, converged = space._core.mean(
@@ -98,6 +104,135 @@ def frechet_mean(
         n_iter=evaluations,
         converged=converged,
     )
+
+
+def frechet_variance(
+    points: ArrayLike, manifold: Manifold | str | Any, *, mean: ArrayLike | None = None
+) -> float:
+    """Mean squared distance of points from their Fréchet mean (or a given point), without privacy.
+
+    In squared units of the metric. `mean` has shape point_shape.
+
+    Examples
+    --------
+    >>> round(frechet_variance([[0.0, 1.0], [2.0, 1.0]], "euclidean"), 6)
+    1.0
+    """
+    space, rows, base = _rows_and_mean(points, manifold, mean)
+    return space._core.dist_moments(rows, base, math.inf)[0]
+
+
+def fourth_moment(
+    points: ArrayLike, manifold: Manifold | str | Any, *, mean: ArrayLike | None = None
+) -> float:
+    """Mean fourth power of the distance of points from their Fréchet mean, without privacy."""
+    space, rows, base = _rows_and_mean(points, manifold, mean)
+    return space._core.dist_moments(rows, base, math.inf)[1]
+
+
+def log_covariance(
+    points: ArrayLike, manifold: Manifold | str | Any, *, mean: ArrayLike | None = None
+) -> FloatArray:
+    """Second moment of log_p x_i at the Fréchet mean p, without privacy.
+
+    Shape (dim, dim), in `Manifold.tangent_to_coords` coordinates at p.
+    """
+    space, rows, base = _rows_and_mean(points, manifold, mean)
+    return space._core.log_moments(rows, base, math.inf, False)[1]
+
+
+def mean_hessian(
+    points: ArrayLike, manifold: Manifold | str | Any, *, mean: ArrayLike | None = None
+) -> FloatArray:
+    """Mean Hessian of rho(., x_i)^2 at the Fréchet mean p, without privacy.
+
+    Shape (dim, dim), in `Manifold.tangent_to_coords` coordinates at p.
+    """
+    space, rows, base = _rows_and_mean(points, manifold, mean)
+    excess = space._core.log_moments(rows, base, math.inf, True)[2]
+    assert excess is not None
+    return 2 * (np.eye(space.dim) + excess)
+
+
+def confidence_region(
+    points: ArrayLike, manifold: Manifold | str | Any, *, level: float = 0.95
+) -> ConfidenceRegion:
+    """Confidence region for the Fréchet mean of the population, without privacy.
+
+    In normal coordinates at the mean p of the points: covariance H^-1 S H^-1/(n - 1) with S the
+    second moment of the logarithms and H half the mean Hessian; Hotelling's quantile.
+    """
+    confidence = as_probability(level, "level")
+    space, data = _as_points(points, manifold)
+    n = len(data)
+    if n < space.dim + 2:
+        raise ValueError(f"a region on {space.spec} needs at least {space.dim + 2} points, got {n}")
+    mean = frechet_mean(data, space).value
+    _, second, excess = space._core.log_moments(
+        data.reshape(n, -1), mean.reshape(-1), math.inf, True
+    )
+    assert excess is not None
+    inverse = np.linalg.inv(np.eye(space.dim) + excess)
+    return ConfidenceRegion(
+        manifold=space.spec,
+        estimate=mean,
+        chart_point=mean,
+        covariance=inverse @ second @ inverse / (n - 1),
+        quantile=hotelling_quantile(confidence, space.dim, n - 1),
+        dof=n - 1,
+        level=confidence,
+        n=n,
+    )
+
+
+def variance_interval(
+    points: ArrayLike, manifold: Manifold | str | Any, *, level: float = 0.95
+) -> VarianceInterval:
+    """Confidence interval for the Fréchet variance of the population, without privacy.
+
+    V n/(n - 1) -+ t sigma_F/sqrt(n), sigma_F^2 the variance of the squared distance and t
+    Student's quantile with n - 1 degrees of freedom.
+    """
+    confidence = as_probability(level, "level")
+    space, rows, base = _rows_and_mean(points, manifold, None)
+    n = len(rows)
+    if n < 2:
+        raise ValueError("an interval needs at least 2 points, got 1")
+    square, fourth = space._core.dist_moments(rows, base, math.inf)
+    estimate = square * n / (n - 1)
+    spread = max(fourth - square**2, 0.0) / n
+    half = math.sqrt(hotelling_quantile(confidence, 1, n - 1) * spread)
+    return VarianceInterval(
+        lower=max(estimate - half, 0.0),
+        upper=estimate + half,
+        estimate=estimate,
+        level=confidence,
+        n=n,
+    )
+
+
+def _as_points(points: ArrayLike, manifold: Manifold | str | Any) -> tuple[Manifold, FloatArray]:
+    """The manifold, and the points rounded onto it."""
+    space = as_manifold(manifold, as_array(points, "points").shape[1:])
+    data = np.array(as_records(points, space.point_shape, "points"))
+    valid = np.empty(len(data), dtype=np.bool_)
+    space._core.snap(data.reshape(len(data), -1), _POINT_TOLERANCE, valid)
+    if not valid.all():
+        raise ValueError(f"some points do not lie on {space.spec}")
+    return space, data
+
+
+def _rows_and_mean(
+    points: ArrayLike, manifold: Manifold | str | Any, mean: ArrayLike | None
+) -> tuple[Manifold, FloatArray, FloatArray]:
+    """The manifold, one row a point, and the mean as a row."""
+    space, data = _as_points(points, manifold)
+    base = (
+        frechet_mean(data, space).value
+        if mean is None
+        else _as_points(np.asarray(mean)[None], space)[1][0]
+    )
+    return space, data.reshape(len(data), -1), np.ascontiguousarray(base).reshape(-1)
 
 
 def _weights(weights: ArrayLike, n: int) -> FloatArray:

@@ -1,16 +1,27 @@
 """Sensitivities: how far a statistic moves when one record is replaced.
 
-Proofs: docs/proofs/frechet-mean-sensitivity.md.
+Statistics of the logarithms log_p x_i at a base point p are those of logarithms clipped to the
+length R = `max_dist`; between points of the ball no distance exceeds 2 r, and from p none exceeds
+r + rho(c, p).
+
+Proofs: docs/proofs/frechet-mean-sensitivity.md, docs/proofs/frechet-variance.md,
+docs/proofs/log-moments.md.
 """
 
 from __future__ import annotations
 
 import math
 
-from curvedp._validation import as_choice, as_count
+from curvedp._validation import as_choice, as_count, as_positive
+from curvedp.curvature import excess_diameter, hessian_bound
 from curvedp.domain import BOUNDARY_SLACK, Ball
 
 CALIBRATIONS = ("proved", "published")
+
+_GOLDEN = (math.sqrt(5) - 1) / 2
+#: Weight c of the second coordinate of (a, c (a^2 - a)), a in [0, 1], at which two such points are
+#: still at most 1 apart: c^2 = (1 + w)/(w^2 (1 - w)) at w = (sqrt(5) - 1)/2, the smallest value.
+FOURTH_MOMENT_WEIGHT = math.sqrt((1 + _GOLDEN) / (_GOLDEN**2 * (1 - _GOLDEN))) * (1 - 1e-15)
 
 
 def frechet_mean(
@@ -78,3 +89,129 @@ def _published(r: float, kappa: float) -> float:
         limit = math.pi / (4 * math.sqrt(kappa))
         raise ValueError(f"the published sensitivity is finite for radii below {limit:.6g} only")
     return 2 * r * (math.tan(2 * s) / s - 1)
+
+
+def frechet_variance(
+    ball: Ball,
+    n: int,
+    *,
+    max_dist: float | None = None,
+    records_per_unit: int = 1,
+    calibration: str = "proved",
+) -> float:
+    """Sensitivity of the mean squared distance from a released point.
+
+    With k = `records_per_unit`: k R^2/n, never more than R^2; published: 4 k r^2/n (Jiang et al.,
+    Theorem 2).
+
+    Parameters
+    ----------
+    ball : Ball
+    n : int
+        Number of records (public).
+    max_dist : float, optional
+        Length R at which distances are clipped; 2 r if not given.
+    records_per_unit : int
+    calibration : {"proved", "published"}
+
+    Returns
+    -------
+    float
+        In squared units of the metric.
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> round(frechet_variance(ball, 100, max_dist=0.6), 6)
+    0.0036
+    """
+    reach, share = _reach_and_share(ball, n, max_dist, records_per_unit, calibration)
+    return reach**2 * share
+
+
+def fourth_moment(
+    ball: Ball,
+    n: int,
+    *,
+    max_dist: float | None = None,
+    records_per_unit: int = 1,
+    calibration: str = "proved",
+) -> float:
+    """Sensitivity of the mean fourth power of the distance from a released point.
+
+    k R^4/n, never more than R^4; published: 16 k r^4/n (Jiang et al., Theorem 7). Parameters as in
+    `frechet_variance`.
+    """
+    reach, share = _reach_and_share(ball, n, max_dist, records_per_unit, calibration)
+    return reach**4 * share
+
+
+def distance_moments(
+    ball: Ball, n: int, *, max_dist: float | None = None, records_per_unit: int = 1
+) -> float:
+    """Sensitivity of the mean of (a_i, c (a_i^2 - a_i)), a_i = (rho(p, x_i)/R)^2.
+
+    k/n, never more than 1, with c = `FOURTH_MOMENT_WEIGHT`: both moments of the distance for the
+    budget of one. Parameters as in `frechet_variance`.
+    """
+    return _reach_and_share(ball, n, max_dist, records_per_unit, "proved")[1]
+
+
+def log_covariance(
+    ball: Ball,
+    n: int,
+    *,
+    max_dist: float | None = None,
+    records_per_unit: int = 1,
+    calibration: str = "proved",
+) -> float:
+    """Sensitivity of the second moment S of the logarithms at a point.
+
+    sqrt(2) k R^2/n in the norm sqrt(|S|_F^2 + (tr S)^2), never more than sqrt(2) R^2: in this norm
+    the trace, which is the variance, is released more exactly than in the Frobenius norm, whose
+    sensitivity is the same. Published: 6 k (2 r)^2/n in the Frobenius norm, for the centred
+    covariance (Jiang et al., Theorem 6). Parameters as in `frechet_variance`.
+    """
+    reach, share = _reach_and_share(ball, n, max_dist, records_per_unit, calibration)
+    factor = 6 if calibration == "published" else math.sqrt(2)
+    return factor * reach**2 * share
+
+
+def mean_hessian(
+    ball: Ball,
+    n: int,
+    *,
+    max_dist: float | None = None,
+    records_per_unit: int = 1,
+    calibration: str = "proved",
+) -> float:
+    """Sensitivity, in the Frobenius norm, of the mean Hessian of the squared distance at a point.
+
+    Hess rho^2 = 2 (I + G), and G is 0 on flat manifolds, whose sensitivity is 0. Parameters as in
+    `frechet_variance`; published: 2 k B/n with B the largest norm of a Hessian (Jiang et al.,
+    Theorem 6).
+
+    Raises
+    ------
+    ValueError
+        If the Hessian is unbounded within R: from R = pi/sqrt(kappa) on.
+    """
+    reach, share = _reach_and_share(ball, n, max_dist, records_per_unit, calibration)
+    if calibration == "published":
+        return 2 * hessian_bound(ball.manifold, reach) * share
+    return 2 * excess_diameter(ball.manifold, reach) * share
+
+
+def _reach_and_share(
+    ball: Ball, n: int, max_dist: float | None, records_per_unit: int, calibration: str
+) -> tuple[float, float]:
+    """The length R and the share min(1, k/n) of the data that a unit replaces."""
+    count = as_count(n, "n")
+    moved = as_count(records_per_unit, "records_per_unit")
+    as_choice(calibration, CALIBRATIONS, "calibration")
+    if calibration == "published":
+        return 2 * ball.radius, moved / count
+    reach = 2 * ball.radius * (1 + BOUNDARY_SLACK)
+    if max_dist is not None:
+        reach = min(reach, as_positive(max_dist, "max_dist"))
+    return reach, min(1.0, moved / count)

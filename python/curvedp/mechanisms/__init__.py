@@ -1,13 +1,15 @@
 """Mechanisms: noise calibrated to a guarantee. One file each; proofs under docs/proofs."""
 
-from curvedp.mechanisms.base import Mechanism
-from curvedp.mechanisms.choice import choose_mechanism, native_guarantee
+from curvedp.mechanisms.base import ChartGaussian, Mechanism
+from curvedp.mechanisms.choice import MECHANISMS, choose_mechanism, native_guarantee
 from curvedp.mechanisms.exponential_wrapped_gaussian import ExponentialWrappedGaussian
 from curvedp.mechanisms.riemannian_gaussian import RiemannianGaussian
 from curvedp.mechanisms.riemannian_laplace import RiemannianLaplace
 from curvedp.mechanisms.tangent_gaussian import TangentGaussian
 
 __all__ = [
+    "MECHANISMS",
+    "ChartGaussian",
     "ExponentialWrappedGaussian",
     "Mechanism",
     "RiemannianGaussian",

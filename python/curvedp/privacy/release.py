@@ -123,6 +123,10 @@ class Release:
         What the guarantee rests on besides its proof; keys of `ASSUMPTIONS`.
     calibration : str
         "proved", or "published" for a paper's own calibration, which is `Unproved`.
+    base_point : array, read-only, or None
+        The released point at which the statistic was taken, for statistics in a tangent space.
+    parts : tuple of Release
+        The releases from which this one was computed; its guarantee covers them.
     """
 
     value: NDArray[np.float64]
@@ -141,6 +145,8 @@ class Release:
     assumptions: frozenset[str] = frozenset()
     calibration: str = "proved"
     neighbouring: str = NEIGHBOURING
+    base_point: NDArray[np.float64] | None = None
+    parts: tuple[Release, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Guarantee):
@@ -152,13 +158,18 @@ class Release:
         if isinstance(self.assumptions, str):
             raise TypeError("assumptions must be a set of keys, not one string")
         assumptions = frozenset(self.assumptions)
+        if not all(isinstance(part, Release) for part in self.parts):
+            raise TypeError("parts must be releases")
         if not isinstance(self.guarantee, Unproved):
             self._check_what_a_guarantee_rests_on()
             voids = sorted(_VOIDING & assumptions)
             if self.calibration == "published" or voids:
                 cause = voids[0] if voids else "published calibration"
                 raise ValueError(f"a release with {cause} must carry Unproved, not a guarantee")
+            if any(isinstance(part.guarantee, Unproved) for part in self.parts):
+                raise ValueError("a release computed from an unproved one carries no guarantee")
         expected = None if self.expected_error is None else float(self.expected_error)
+        base_point = None if self.base_point is None else _frozen_array(self.base_point)
         coerced = {
             "value": _frozen_array(self.value),
             "ball_center": _frozen_array(self.ball_center),
@@ -170,6 +181,8 @@ class Release:
             "scale": float(self.scale),
             "expected_error": expected,
             "assumptions": assumptions,
+            "base_point": base_point,
+            "parts": tuple(self.parts),
         }
         for name, coerced_value in coerced.items():
             object.__setattr__(self, name, coerced_value)
@@ -204,6 +217,10 @@ class Release:
 
     def to_json(self) -> str:
         """JSON text with ``schema_version``; floats, shapes and kinds survive it exactly."""
+        return json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dictionary for JSON; `from_dict` reads it."""
         data: dict[str, Any] = {"schema_version": SCHEMA_VERSION}
         for field in fields(self):
             item = getattr(self, field.name)
@@ -215,8 +232,10 @@ class Release:
                 item = sorted(item)
             elif isinstance(item, float):
                 item = _encode_float(item)
+            elif field.name == "parts":
+                item = [part.to_dict() for part in item]
             data[field.name] = item
-        return json.dumps(data, allow_nan=False, ensure_ascii=False)
+        return data
 
     @classmethod
     def from_json(cls, text: str) -> Release:
@@ -227,7 +246,12 @@ class Release:
         ValueError
             If the text is no release, of another schema, or carries more or less than its fields.
         """
-        data = json.loads(text, object_pairs_hook=_without_repetition)
+        return cls.from_dict(json.loads(text, object_pairs_hook=_without_repetition))
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Release:
+        """Inverse of `to_dict`; raises as `from_json`."""
+        data = dict(data) if isinstance(data, dict) else data
         version = data.pop("schema_version", None) if isinstance(data, dict) else None
         if version is None:
             raise ValueError("not a release: the text has no schema_version")
@@ -242,10 +266,15 @@ class Release:
             raise ValueError(f"not a release of schema {version}: unexpected or missing {wrong}")
         for name in ("value", "ball_center"):
             data[name] = _decode(data[name])
+        if data["base_point"] is not None:
+            data["base_point"] = _decode(data["base_point"])
         data["guarantee"] = Guarantee.from_dict(data["guarantee"])
         if not isinstance(data["assumptions"], list):
             raise ValueError("not a release: assumptions must be a list of keys")
         data["assumptions"] = frozenset(data["assumptions"])
+        if not isinstance(data["parts"], list):
+            raise ValueError("not a release: parts must be a list of releases")
+        data["parts"] = tuple(map(cls.from_dict, data["parts"]))
         return cls(**data)
 
     def report(self) -> str:
@@ -296,6 +325,10 @@ class Release:
         for key in sorted(self.assumptions):
             explained = ASSUMPTIONS.get(key, "No explanation is stored for this assumption.")
             lines += textwrap.wrap(f"- {key}: {explained}", 88, subsequent_indent="  ")
+        if self.parts:
+            lines += ["", "computed from these releases, which the guarantee above covers:"]
+        for part in self.parts:
+            lines += ["", textwrap.indent(part.report(), "  ").rstrip("\n")]
         return "\n".join(lines) + "\n"
 
     def _unit(self) -> str:

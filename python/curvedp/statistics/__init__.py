@@ -1,5 +1,29 @@
-"""Private statistics: each returns a Release."""
+"""Private statistics: each takes records, a ball and a guarantee, and returns a release."""
 
+from curvedp.statistics.comparison import MeanComparison, compare_means
+from curvedp.statistics.confidence_region import confidence_region
+from curvedp.statistics.dispersion import (
+    fourth_moment,
+    frechet_variance,
+    log_covariance,
+    mean_hessian,
+)
 from curvedp.statistics.frechet_mean import expected_error, frechet_mean, required_n
+from curvedp.statistics.region import ConfidenceRegion
+from curvedp.statistics.variance_interval import VarianceInterval, variance_interval
 
-__all__ = ["expected_error", "frechet_mean", "required_n"]
+__all__ = [
+    "ConfidenceRegion",
+    "MeanComparison",
+    "VarianceInterval",
+    "compare_means",
+    "confidence_region",
+    "expected_error",
+    "fourth_moment",
+    "frechet_mean",
+    "frechet_variance",
+    "log_covariance",
+    "mean_hessian",
+    "required_n",
+    "variance_interval",
+]

@@ -9,31 +9,24 @@ Proofs: docs/proofs/frechet-mean-sensitivity.md, docs/proofs/frechet-mean-solver
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
 from curvedp import _core, sensitivity
-from curvedp._validation import as_choice, as_count, as_positive, as_records
+from curvedp._validation import FloatArray, as_choice, as_count, as_positive
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism, choose_mechanism, native_guarantee
-from curvedp.privacy import Guarantee, Ledger, Release, Unproved
+from curvedp.privacy import Guarantee, Ledger, Release
+from curvedp.statistics.entry import Entry, Progress, check_ball, check_guarantee
 
 #: The solver's public tolerance, as a fraction of the sensitivity.
 _TOLERANCE_SHARE = 1e-4
 
-_PUBLISHED_WHY = (
-    "the published calibration does not count the solver's error as sensitivity; it is offered to "
-    "reproduce results, not to protect records"
-)
-_SEEDED_WHY = "the noise was drawn from a seed, which whoever knows it can draw again and subtract"
-
 
 @dataclass(frozen=True)
-class _Design:
+class Design:
     """Everything about a release that is fixed before a record is seen."""
 
     mechanism: Mechanism
@@ -51,7 +44,7 @@ def frechet_mean(
     calibration: str = "proved",
     mechanism: str | type[Mechanism] | None = None,
     seed: int | None = None,
-    progress: bool | Callable[[str], None] = False,
+    progress: Progress = False,
 ) -> Release:
     """Release the Fréchet mean of records under differential privacy.
 
@@ -104,42 +97,45 @@ def frechet_mean(
     >>> release.value.shape
     (3,)
     """
-    report = _reporter(progress)
-    if not isinstance(ball, Ball):
-        raise TypeError(f"ball must be a Ball, got {type(ball).__name__}")
-    data = as_records(records, ball.manifold.point_shape)
-    if seed is not None:
-        seed = as_count(seed, "seed", least=0, most=2**63 - 1)
-    design = _design(
-        ball, len(data), guarantee, records_per_unit, calibration=calibration, mechanism=mechanism
-    )
-    promise = _promise(guarantee, calibration, seeded=seed is not None)
-    if ledger is not None:
-        ledger.spend(promise, label="Fréchet mean")
-    report("project")
-    rows = ball._enter(data)
-    report("mean")
-    mean = ball._frame.mean(rows, design.plan)
-    report("noise")
-    stream = None if seed is None else _core.Stream.from_key(seed.to_bytes(32, "little"), 0)
-    value = design.mechanism._release(mean, stream, 1)[0]
-    assumptions = {"idealized-sampling"} | ({"seeded"} if seed is not None else set())
-    return Release(
-        value=value,
-        guarantee=promise,
-        mechanism=design.mechanism.name,
-        statistic="Fréchet mean",
-        manifold=ball.manifold.spec,
-        ball_center=ball.center,
-        ball_radius=ball.radius,
-        n=len(data),
+    entry = Entry.check(
+        records,
+        ball,
+        guarantee,
         records_per_unit=records_per_unit,
+        ledger=ledger,
+        calibration=calibration,
+        seed=seed,
+        progress=progress,
+    )
+    design = design_mean(
+        ball,
+        entry.n,
+        guarantee,
+        records_per_unit,
+        calibration=calibration,
+        mechanism=mechanism,
+    )
+    entry.spend("Fréchet mean")
+    return release_mean(entry, entry.enter(), design, guarantee)
+
+
+def release_mean(
+    entry: Entry, rows: FloatArray, design: Design, guarantee: Guarantee, stage: int = 0
+) -> Release:
+    """The mean of rows of the frame, with the noise of a design calibrated to `guarantee`."""
+    entry.report("mean")
+    mean = entry.ball._frame.mean(rows, design.plan)
+    entry.report("noise")
+    mechanism = design.mechanism
+    return entry.release(
+        entry.promise(guarantee),
+        value=mechanism._release(mean, entry.stream(stage), 1)[0],
+        mechanism=mechanism.name,
+        statistic="Fréchet mean",
         sensitivity=design.sensitivity,
         solver_tolerance=design.plan.tolerance,
-        scale=design.mechanism.scale,
-        expected_error=design.mechanism.expected_error,
-        assumptions=frozenset(assumptions),
-        calibration=calibration,
+        scale=mechanism.scale,
+        expected_error=mechanism.expected_error,
     )
 
 
@@ -174,7 +170,7 @@ def expected_error(
     ValueError, TypeError
         For wrong parameters.
     """
-    design = _design(
+    design = design_mean(
         ball, n, guarantee, records_per_unit, calibration=calibration, mechanism=mechanism
     )
     return design.mechanism.expected_error
@@ -235,7 +231,7 @@ def required_n(
     return high
 
 
-def _design(
+def design_mean(
     ball: Ball,
     n: int,
     guarantee: Guarantee,
@@ -243,11 +239,10 @@ def _design(
     *,
     calibration: str,
     mechanism: str | type[Mechanism] | None,
-) -> _Design:
-    if not isinstance(ball, Ball):
-        raise TypeError(f"ball must be a Ball, got {type(ball).__name__}")
-    if not isinstance(guarantee, Guarantee) or isinstance(guarantee, Unproved):
-        raise TypeError("guarantee must be PureDP, ApproxDP, ZCDP or GDP")
+) -> Design:
+    """The mechanism, plan and sensitivity of a private mean of n records."""
+    check_ball(ball)
+    check_guarantee(guarantee)
     count = as_count(n, "n")
     as_choice(calibration, sensitivity.CALIBRATIONS, "calibration")
     delta = sensitivity.frechet_mean(
@@ -265,7 +260,7 @@ def _design(
         noise = kind(ball, total, native_guarantee(guarantee, kind))
     except ExistenceError as error:
         raise _with_smallest_n(error, count, guarantee) from None
-    return _Design(noise, plan, delta)
+    return Design(noise, plan, delta)
 
 
 def _with_smallest_n(error: ExistenceError, n: int, guarantee: Guarantee) -> ExistenceError:
@@ -276,19 +271,3 @@ def _with_smallest_n(error: ExistenceError, n: int, guarantee: Guarantee) -> Exi
         return error
     needed = math.ceil(n * smallest / epsilon)
     return ExistenceError(error.message, smallest_epsilon=smallest, smallest_n=needed)
-
-
-def _promise(guarantee: Guarantee, calibration: str, *, seeded: bool) -> Guarantee:
-    if calibration == "published":
-        return Unproved(claimed=guarantee, why=_PUBLISHED_WHY)
-    if seeded:
-        return Unproved(claimed=guarantee, why=_SEEDED_WHY)
-    return guarantee
-
-
-def _reporter(progress: bool | Callable[[str], None]) -> Callable[[str], None]:
-    if callable(progress):
-        return progress
-    if progress:
-        return lambda stage: print(f"curvedp: {stage}", file=sys.stderr)
-    return lambda stage: None

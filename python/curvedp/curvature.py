@@ -1,0 +1,106 @@
+"""The Hessian of the squared distance, as far as it is public: bounds on its deviation from flat.
+
+Hess (1/2) rho(., x)^2 = I + G on a symmetric space, and with k the eigenvalues of the curvature
+operator of log_p x, G has the eigenvalues h(k) - 1, h(k) = sqrt(k) cot sqrt(k) for k > 0, 1 for
+k = 0 and sqrt(-k) coth sqrt(-k) for k < 0: at most 0 on nonnegative, at least 0 on nonpositive
+curvature. Proofs: docs/proofs/log-moments.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+from curvedp.manifolds import SPD, KendallPlanar, Manifold
+
+
+def has_curved_hessian(manifold: Manifold) -> bool:
+    """Whether the Hessian of the squared distance depends on the points at all."""
+    return manifold.dim > 1 and manifold.curvature_bounds != (0.0, 0.0)
+
+
+def radial_hessian(curvature: float, dist: float) -> float:
+    """h(kappa s^2): eigenvalue of Hess (1/2) rho^2 across a geodesic of curvature kappa.
+
+    Minus infinity from the conjugate distance pi/sqrt(kappa) on.
+    """
+    x = math.sqrt(abs(curvature)) * dist
+    if x < 1e-8:
+        return 1.0
+    if curvature < 0:
+        return x / math.tanh(x)
+    return x / math.tan(x) if x < math.pi else -math.inf
+
+
+def excess_range(manifold: Manifold, dist: float) -> tuple[float, float]:
+    """Bounds on the eigenvalues of G within distance `dist`."""
+    if not has_curved_hessian(manifold):
+        return 0.0, 0.0
+    lower, upper = manifold.curvature_bounds
+    return (
+        min(0.0, radial_hessian(max(upper, 0.0), dist) - 1),
+        max(0.0, radial_hessian(min(lower, 0.0), dist) - 1),
+    )
+
+
+def excess_diameter(manifold: Manifold, dist: float) -> float:
+    """Largest Frobenius distance between two matrices G within distance `dist`."""
+    if not has_curved_hessian(manifold):
+        return 0.0
+    if isinstance(manifold, SPD):
+        return math.sqrt(2) * _excess_norm(manifold, dist)  # all G >= 0, so tr(G G') >= 0
+    values = _eigenvalues(manifold, dist)
+    if isinstance(manifold, KendallPlanar):
+        (_, along), (count, across) = values
+        return _finite(math.hypot(along, max(abs(along), math.sqrt(count) * abs(across))), dist)
+    # G = (h - 1)(I - uu'): they differ most when one is 0 or the directions are orthogonal
+    return _finite(abs(values[0][1]) * math.sqrt(max(manifold.dim - 1, 2)), dist)
+
+
+def hessian_bound(manifold: Manifold, dist: float) -> float:
+    """Largest Frobenius norm of Hess rho^2 = 2 (I + G) within distance `dist`, or more."""
+    return 2 * (math.sqrt(manifold.dim) + _excess_norm(manifold, dist))
+
+
+def mean_hessian_trace(manifold: Manifold, dist: float) -> float:
+    """Trace of Hess (1/2) rho^2 at distance `dist`, averaged over directions.
+
+    Exact on spheres, hyperbolic space and shapes; on SPD matrices to second order in `dist`, from
+    the mean Ricci curvature -(m/4)(d - 1)/d.
+    """
+    dim = manifold.dim
+    if not has_curved_hessian(manifold):
+        return float(dim)
+    if isinstance(manifold, SPD):
+        return dim + dist**2 * manifold.m / 12 * (dim - 1) / dim
+    return dim + sum(count * value for count, value in _eigenvalues(manifold, dist))
+
+
+def _eigenvalues(manifold: Manifold, dist: float) -> list[tuple[int, float]]:
+    """Eigenvalues of G at distance `dist` on a rank-one space, with multiplicities."""
+    lower, upper = manifold.curvature_bounds
+    if isinstance(manifold, KendallPlanar):
+        across = (manifold.dim - 2, radial_hessian(1.0, dist) - 1)
+        return [(1, radial_hessian(4.0, dist) - 1), across]
+    return [(manifold.dim - 1, radial_hessian(lower if lower < 0 else upper, dist) - 1)]
+
+
+def _excess_norm(manifold: Manifold, dist: float) -> float:
+    """Largest Frobenius norm of G within distance `dist`."""
+    if not has_curved_hessian(manifold):
+        return 0.0
+    if isinstance(manifold, SPD):
+        # one eigenvalue x coth x - 1, x = |lambda_i - lambda_j|/2, for each pair: most at
+        # log p = diag(m - 1, -1, ..., -1), up to scale
+        m = manifold.m
+        farthest = dist * math.sqrt(m / (m - 1))
+        return math.sqrt(m - 1) * (radial_hessian(-0.25, farthest) - 1)
+    values = _eigenvalues(manifold, dist)
+    return _finite(math.sqrt(sum(count * value**2 for count, value in values)), dist)
+
+
+def _finite(norm: float, dist: float) -> float:
+    if not math.isfinite(norm):
+        raise ValueError(
+            f"the Hessian of the squared distance is unbounded within {dist:g}: use a smaller ball"
+        )
+    return norm

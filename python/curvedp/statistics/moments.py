@@ -1,0 +1,253 @@
+"""Moments of the logarithms at the private mean (Jiang et al., Algorithm 2 and section 4).
+
+    base point p (private mean, kept in the ball) -> logarithms of the projected records at p,
+    clipped at the largest distance R that is possible from p -> mean of a bounded function of them
+    -> Gaussian noise (Laplace for pure DP) in a flat space of numbers or symmetric matrices
+
+R = r + rho(c, p) is public once p is, and never clips. Proofs: docs/proofs/frechet-variance.md,
+docs/proofs/log-moments.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from curvedp import _core, sensitivity
+from curvedp._validation import FloatArray
+from curvedp.curvature import excess_range, mean_hessian_trace, radial_hessian
+from curvedp.domain import Ball
+from curvedp.manifolds import Euclidean
+from curvedp.mechanisms import choose_mechanism
+from curvedp.privacy import GDP, Guarantee, PureDP, Release
+from curvedp.statistics.base_point import BasePoint, mean_noise_covariance
+from curvedp.statistics.entry import Entry
+from curvedp.statistics.symmetric import (
+    clip_eigenvalues,
+    scale_trace,
+    unvecd,
+    vecd,
+)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A statistic of the logarithms at a base point: a vector that moves at most `sensitivity`.
+
+    Attributes
+    ----------
+    name : str
+    vector : ndarray, shape (k,)
+        In an isometric picture of the statistic's values: `vecd` of a matrix.
+    magnitude : float
+        Bound on the norm of the vector, and on the change that a relative rounding error of 1 in
+        the sums over records would make in it.
+    sensitivity : float
+    finish : callable
+        From the noisy vector to the released value: post-processing.
+    """
+
+    name: str
+    vector: FloatArray
+    magnitude: float
+    sensitivity: float
+    finish: Callable[[FloatArray], FloatArray]
+
+
+def release_moment(
+    entry: Entry,
+    base: BasePoint,
+    moment: Moment,
+    guarantee: PureDP | GDP,
+    *,
+    stage: int,
+    promise: Guarantee | None = None,
+    parts: tuple[Release, ...] = (),
+) -> Release:
+    """Adds noise calibrated to `guarantee` to a moment and finishes it.
+
+    The release promises the same, or `promise` if it covers `parts` too.
+
+    Each record's computed share lies in the range that the sensitivity assumes, whatever rounding
+    does; the rounding of their sum counts as solver error.
+    """
+    entry.report("noise")
+    rounding = _core.summation_error(entry.n) * moment.magnitude
+    total = moment.sensitivity + (2 * rounding if entry.calibration == "proved" else 0.0)
+    size = len(moment.vector)
+    domain = Ball(Euclidean(size), np.zeros(size), moment.magnitude)
+    mechanism = choose_mechanism(domain, guarantee)(domain, total, guarantee)
+    noisy = mechanism._release(moment.vector, entry.stream(stage), 1)[0]
+    return entry.release(
+        entry.promise(promise or guarantee, base_is_released=base.is_released),
+        value=moment.finish(noisy),
+        mechanism=mechanism.name,
+        statistic=moment.name,
+        sensitivity=moment.sensitivity,
+        solver_tolerance=rounding,
+        scale=mechanism.scale,
+        expected_error=mechanism.expected_error,
+        base_point=base.point,
+        parts=parts,
+    )
+
+
+def variance_moment(entry: Entry, rows: FloatArray, base: BasePoint) -> Moment:
+    """Mean squared distance from p; finished by subtracting what the mean's own noise adds."""
+    reach = base.max_dist
+    square, _ = _dist_moments(entry, rows, base)
+
+    def finish(noisy: FloatArray) -> FloatArray:
+        plain = float(noisy[0])
+        if entry.calibration == "published":
+            return np.array(plain)
+        return np.array(min(max(plain - mean_noise_excess(base, plain), 0.0), reach**2))
+
+    return Moment(
+        name="Fréchet variance",
+        vector=np.array([square]),
+        magnitude=reach**2,
+        sensitivity=sensitivity.frechet_variance(entry.ball, entry.n, **_public(entry, base)),
+        finish=finish,
+    )
+
+
+def mean_noise_excess(base: BasePoint, variance: float) -> float:
+    """E of F_n(p) - F_n(mean): tr(H cov), H = Hess (1/2) F_n, from the noise of p; 0 if unknown."""
+    if base.mean is None:
+        return 0.0
+    manifold = base.ball.manifold
+    covariance = mean_noise_covariance(base.ball, base.mean, base.point)
+    dist = min(math.sqrt(max(variance, 0.0)), base.max_dist)
+    return float(np.trace(covariance)) * mean_hessian_trace(manifold, dist) / manifold.dim
+
+
+def fourth_moment_of(entry: Entry, rows: FloatArray, base: BasePoint) -> Moment:
+    """Mean fourth power of the distance from p."""
+    reach = base.max_dist
+    _, fourth = _dist_moments(entry, rows, base)
+    proved = entry.calibration == "proved"
+    return Moment(
+        name="fourth moment of the distance",
+        vector=np.array([fourth]),
+        magnitude=reach**4,
+        sensitivity=sensitivity.fourth_moment(entry.ball, entry.n, **_public(entry, base)),
+        finish=lambda noisy: np.array(np.clip(noisy[0], 0.0, reach**4) if proved else noisy[0]),
+    )
+
+
+def distance_moments_of(entry: Entry, rows: FloatArray, base: BasePoint) -> Moment:
+    """Second and fourth moment of the distance from p at once: value of shape (2,), not clipped.
+
+    The noise is drawn on the mean of (a, c (a^2 - a)), a = (rho/R)^2, for which one record counts
+    no more than for a alone.
+    """
+    reach, weight = base.max_dist, sensitivity.FOURTH_MOMENT_WEIGHT
+    square, fourth = _dist_moments(entry, rows, base)
+    first, second = square / reach**2, fourth / reach**4
+
+    def finish(noisy: FloatArray) -> FloatArray:
+        a, b = noisy
+        return np.array([a * reach**2, (b / weight + a) * reach**4])
+
+    public = _public(entry, base)
+    del public["calibration"]
+    return Moment(
+        name="second and fourth moment of the distance",
+        vector=np.array([first, weight * (second - first)]),
+        magnitude=1 + 2 * weight,
+        sensitivity=sensitivity.distance_moments(entry.ball, entry.n, **public),
+        finish=finish,
+    )
+
+
+def covariance_moment(
+    entry: Entry, base: BasePoint, first: FloatArray, second: FloatArray
+) -> Moment:
+    """Second moment of the logarithms about p (published: about their mean).
+
+    The noise is drawn in the norm sqrt(|S|_F^2 + (tr S)^2): with the trace part of S multiplied by
+    sqrt(dim + 1) it is the Frobenius norm.
+    """
+    ball, n, reach = entry.ball, entry.n, base.max_dist
+    published = entry.calibration == "published"
+    stretch = 1.0 if published else math.sqrt(ball.manifold.dim + 1)
+    if published:
+        second = (second - np.outer(first, first)) * n / max(n - 1, 1)
+
+    def finish(noisy: FloatArray) -> FloatArray:
+        matrix = scale_trace(unvecd(noisy), 1 / stretch)
+        return base.to_outer(matrix if published else clip_eigenvalues(matrix, 0.0, reach**2))
+
+    return Moment(
+        name="covariance of the logarithms",
+        vector=vecd(scale_trace(second, stretch)),
+        magnitude=math.sqrt(ball.manifold.dim + 1) * reach**2,
+        sensitivity=sensitivity.log_covariance(ball, n, **_public(entry, base)),
+        finish=finish,
+    )
+
+
+def hessian_moment(entry: Entry, base: BasePoint, excess: FloatArray) -> Moment:
+    """Mean Hessian 2 (I + G) of the squared distance at p; the noise is drawn on 2 G."""
+    ball = entry.ball
+    low, high = hessian_limits(base)
+    bound = sensitivity.mean_hessian(ball, 1, **_public(entry, base))
+
+    def finish(noisy: FloatArray) -> FloatArray:
+        matrix = unvecd(noisy) + 2 * np.eye(ball.manifold.dim)
+        if entry.calibration == "published":
+            return base.to_outer(matrix)
+        return base.to_outer(clip_eigenvalues(matrix, low, high))
+
+    return Moment(
+        name="mean Hessian of the squared distance",
+        vector=vecd(2 * excess),
+        magnitude=bound,
+        sensitivity=sensitivity.mean_hessian(ball, entry.n, **_public(entry, base)),
+        finish=finish,
+    )
+
+
+def hessian_limits(base: BasePoint) -> tuple[float, float]:
+    """Public bounds on the eigenvalues of the mean Hessian of rho^2 at a mean.
+
+    From below at most h(R) and, at the mean of points of a ball, r cot r > 0 (on positive
+    curvature, docs/proofs/frechet-mean-sensitivity.md, step 2).
+    """
+    manifold = base.ball.manifold
+    low, high = excess_range(manifold, base.max_dist)
+    upper = manifold.curvature_bounds[1]
+    at_mean = radial_hessian(upper, base.ball.radius) if upper > 0 else 1.0
+    return 2 * max(1 + low, at_mean), 2 * (1 + high)
+
+
+def log_moments(
+    entry: Entry, rows: FloatArray, base: BasePoint, *, hessian: bool
+) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """First and second moment of the clipped logarithms and, where asked for, G; frame coords."""
+    entry.report("moments")
+    manifold = entry.ball._frame.manifold
+    return manifold.log_moments(rows, base.inner[0], _clip(entry, base), hessian)
+
+
+def _dist_moments(entry: Entry, rows: FloatArray, base: BasePoint) -> tuple[float, float]:
+    entry.report("moments")
+    return entry.ball._frame.manifold.dist_moments(rows, base.inner[0], _clip(entry, base))
+
+
+def _clip(entry: Entry, base: BasePoint) -> float:
+    return base.max_dist if entry.calibration == "proved" else math.inf
+
+
+def _public(entry: Entry, base: BasePoint) -> dict[str, Any]:
+    """What a sensitivity depends on besides the ball and n."""
+    return {
+        "max_dist": base.max_dist,
+        "records_per_unit": entry.records_per_unit,
+        "calibration": entry.calibration,
+    }

@@ -1,0 +1,49 @@
+"""Quantiles for ellipsoids and intervals whose covariance is itself estimated with noise.
+
+If y ~ N(0, Gamma) and G = Gamma^(1/2) (I + M) Gamma^(1/2) is an independent estimate with E M = 0,
+then with F_k the distribution function of chi^2_k and to second order in M
+
+    P(y' G^-1 y <= q) = F_d + a/2 (F_(d+2) - F_d) + (a/4 + b/8) (F_(d+4) - 2 F_(d+2) + F_d),
+
+a = E tr M^2, b = E (tr M)^2. A Wishart matrix with m degrees of freedom has a = d (d + 1)/m and
+b = 2 d/m, and then y' G^-1 y has Hotelling's law, exactly. Other noise gets the m whose Hotelling
+law has the same second order at the 95 % quantile. Derivation: docs/proofs/confidence-region.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+from scipy import stats
+
+
+def effective_dof(dim: int, a: float, b: float) -> float:
+    """Degrees of freedom m of the Wishart matrix as noisy as M; infinite without noise."""
+    at = float(stats.chi2.ppf(0.95, dim))
+    loss = _second_order(at, dim, a, b)
+    if loss >= -1e-12:
+        return math.inf
+    return max(_second_order(at, dim, dim * (dim + 1), 2 * dim) / loss, dim + 1.0)
+
+
+def hotelling_quantile(level: float, dim: int, dof: float) -> float:
+    """The q with P(y' G^-1 y <= q) = level."""
+    if math.isinf(dof):
+        return float(stats.chi2.ppf(level, dim))
+    return float(_ratio(dim, dof) * stats.f.ppf(level, dim, dof - dim + 1))
+
+
+def hotelling_tail(q: float, dim: int, dof: float) -> float:
+    """P(y' G^-1 y > q)."""
+    if math.isinf(dof):
+        return float(stats.chi2.sf(q, dim))
+    return float(stats.f.sf(q / _ratio(dim, dof), dim, dof - dim + 1))
+
+
+def _ratio(dim: int, dof: float) -> float:
+    return dim * dof / (dof - dim + 1)
+
+
+def _second_order(q: float, dim: int, a: float, b: float) -> float:
+    f0, f2, f4 = (float(stats.chi2.cdf(q, dim + k)) for k in (0, 2, 4))
+    return a / 2 * (f2 - f0) + (a / 4 + b / 8) * (f4 - 2 * f2 + f0)

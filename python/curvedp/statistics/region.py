@@ -1,0 +1,183 @@
+"""A confidence region: an ellipsoid in a chart of the manifold, and the releases it rests on."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from curvedp._validation import FloatArray, as_count, as_points
+from curvedp.manifolds import Manifold, as_manifold
+from curvedp.privacy import Guarantee, Release
+
+_SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConfidenceRegion:
+    """{v : (phi(v) - phi(p))' Gamma^-1 (phi(v) - phi(p)) <= q}: Jiang et al., Corollary 1.
+
+    phi(v) are the coordinates of log_b v in `Manifold.tangent_to_coords` at the chart's base point
+    b: the estimate p itself for noise that is isotropic there, the ball's centre for noise drawn in
+    the chart at the centre.
+
+    Attributes
+    ----------
+    manifold : str
+        Specification, such as ``"spd:3"``.
+    estimate : ndarray, shape point_shape
+        p, the private mean.
+    chart_point : ndarray, shape point_shape
+        b.
+    covariance : ndarray, shape (dim, dim)
+        Gamma, the estimated covariance of phi(p).
+    quantile : float
+        q: Hotelling's quantile with `dof` degrees of freedom, chi^2's if they are infinite.
+    dof : float
+        Degrees of freedom of a Wishart matrix as noisy as Gamma.
+    level : float
+        Probability with which the region covers the mean of the population, for large n.
+    n : int
+        Number of records.
+    guarantee : Guarantee or None
+        What holds for everything in this object; None without privacy.
+    parts : tuple of Release
+        The releases that it was computed from.
+    """
+
+    manifold: str
+    estimate: FloatArray
+    chart_point: FloatArray
+    covariance: FloatArray
+    quantile: float
+    dof: float
+    level: float
+    n: int
+    guarantee: Guarantee | None = None
+    parts: tuple[Release, ...] = ()
+
+    @functools.cached_property
+    def _space(self) -> Manifold:
+        return as_manifold(self.manifold)
+
+    @functools.cached_property
+    def _center(self) -> FloatArray:
+        return self._coords(self.estimate)
+
+    def _coords(self, points: FloatArray) -> FloatArray:
+        log = self._space.log(points, self.chart_point)
+        return self._space.tangent_to_coords(log, self.chart_point)
+
+    @property
+    def dim(self) -> int:
+        """Dimension of the manifold."""
+        return len(self.covariance)
+
+    def contains(self, points: ArrayLike) -> NDArray[np.bool_]:
+        """Whether points lie in the region, shape (...)."""
+        array = as_points(points, self._space.point_shape, "points")
+        offset = self._coords(array) - self._center
+        solved = np.linalg.solve(self.covariance, offset[..., None])[..., 0]
+        return np.asarray(np.sum(offset * solved, axis=-1) <= self.quantile)
+
+    def axes(self) -> tuple[FloatArray, FloatArray]:
+        """Half-lengths of the principal axes, longest first, and their directions.
+
+        Returns
+        -------
+        radii : ndarray, shape (dim,)
+            In the units of the metric.
+        directions : ndarray, shape (dim, dim)
+            One unit vector a row, in tangent coordinates at `chart_point`.
+        """
+        values, vectors = np.linalg.eigh(self.covariance)
+        return np.sqrt(self.quantile * values[::-1]), np.ascontiguousarray(vectors.T[::-1])
+
+    def volume(self) -> float:
+        """Volume of the ellipsoid in tangent coordinates, in units of the metric to the dim."""
+        d = self.dim
+        _, log_det = np.linalg.slogdet(self.quantile * self.covariance)
+        log_ball = d / 2 * math.log(math.pi) - math.lgamma(d / 2 + 1)
+        return math.exp(log_ball + log_det / 2)
+
+    def boundary(self, n: int = 100) -> FloatArray:
+        """Points on the boundary of the region, for plotting, shape (n, *point_shape).
+
+        In order around it in dimension 2; spread evenly in dimension 3; in random directions, the
+        same at each call, beyond.
+        """
+        radii, directions = self.axes()
+        coords = self._center + (_unit_vectors(as_count(n, "n"), self.dim) * radii) @ directions
+        space = self._space
+        return space.exp(space.coords_to_tangent(coords, self.chart_point), self.chart_point)
+
+    def report(self) -> str:
+        """Plain text: the region, then the report of each release it rests on."""
+        radii, _ = self.axes()
+        lines = [
+            f"{100 * self.level:g} % confidence region for the Fréchet mean on {self.manifold}",
+            f"half-lengths of its axes: {np.array2string(radii, precision=5)}",
+            f"guarantee: {self.guarantee if self.guarantee else 'NONE: computed without privacy'}",
+            f"records: n = {self.n}",
+        ]
+        return "\n".join(lines) + "".join("\n\n" + part.report() for part in self.parts)
+
+    def to_json(self) -> str:
+        """JSON text with ``schema_version``; floats survive it exactly."""
+        data: dict[str, Any] = {
+            "schema_version": _SCHEMA_VERSION,
+            "manifold": self.manifold,
+            "estimate": self.estimate.tolist(),
+            "chart_point": self.chart_point.tolist(),
+            "covariance": self.covariance.tolist(),
+            "quantile": self.quantile,
+            "dof": self.dof if math.isfinite(self.dof) else None,
+            "level": self.level,
+            "n": self.n,
+            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
+            "parts": [part.to_dict() for part in self.parts],
+        }
+        return json.dumps(data, allow_nan=False, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> ConfidenceRegion:
+        """Inverse of `to_json`.
+
+        Raises
+        ------
+        ValueError
+            If the text is no region of this schema.
+        """
+        data = json.loads(text)
+        if not isinstance(data, dict) or data.pop("schema_version", None) != _SCHEMA_VERSION:
+            raise ValueError(f"not a confidence region of schema {_SCHEMA_VERSION}")
+        names = {"estimate", "chart_point", "covariance"}
+        if set(data) != names | {"manifold", "quantile", "dof", "level", "n", "guarantee", "parts"}:
+            raise ValueError("not a confidence region: unexpected or missing fields")
+        for name in names:
+            data[name] = np.array(data[name], dtype=np.float64)
+        data["dof"] = math.inf if data["dof"] is None else float(data["dof"])
+        given = data["guarantee"]
+        data["guarantee"] = None if given is None else Guarantee.from_dict(given)
+        data["parts"] = tuple(map(Release.from_dict, data["parts"]))
+        return cls(**data)
+
+
+def _unit_vectors(n: int, dim: int) -> FloatArray:
+    if dim == 1:
+        return np.asarray(1.0 - 2.0 * (np.arange(n) % 2))[:, None]
+    if dim == 2:
+        angle = 2 * np.pi * np.arange(n) / n
+        return np.column_stack([np.cos(angle), np.sin(angle)])
+    if dim == 3:  # Fibonacci points
+        height = 1 - (2 * np.arange(n) + 1) / n
+        turn = np.pi * (1 + math.sqrt(5)) * np.arange(n)
+        across = np.sqrt(1 - height**2)
+        return np.column_stack([across * np.cos(turn), across * np.sin(turn), height])
+    normal = np.random.default_rng(0).standard_normal((n, dim))
+    return np.asarray(normal / np.linalg.norm(normal, axis=1, keepdims=True))

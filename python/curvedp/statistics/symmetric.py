@@ -1,0 +1,43 @@
+"""Symmetric matrices as vectors (vecd of Schwartzman 2016), and their repair after noise."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from curvedp._validation import FloatArray
+
+
+def vecd(matrix: FloatArray) -> FloatArray:
+    """Coordinates of a symmetric (d, d) matrix whose Euclidean norm is its Frobenius norm.
+
+    The diagonal, then the entries above it times sqrt(2): shape (d (d + 1)/2,).
+    """
+    rows, columns = np.triu_indices(len(matrix), 1)
+    return np.concatenate([np.diag(matrix), math.sqrt(2) * matrix[rows, columns]])
+
+
+def unvecd(vector: FloatArray) -> FloatArray:
+    """The inverse of `vecd`."""
+    d = (math.isqrt(8 * len(vector) + 1) - 1) // 2
+    matrix = np.diag(vector[:d])
+    rows, columns = np.triu_indices(d, 1)
+    matrix[rows, columns] = matrix[columns, rows] = vector[d:] / math.sqrt(2)
+    return matrix
+
+
+def clip_eigenvalues(matrix: FloatArray, low: float, high: float) -> FloatArray:
+    """The closest symmetric matrix with eigenvalues in [low, high]."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    clipped = np.clip(values, low, high)
+    if np.array_equal(clipped, values):
+        return matrix
+    result = (vectors * clipped) @ vectors.T
+    return np.asarray((result + result.T) / 2)
+
+
+def scale_trace(matrix: FloatArray, factor: float) -> FloatArray:
+    """The matrix with its trace part, (tr/d) I, multiplied by a factor."""
+    share = (factor - 1) * float(np.trace(matrix)) / len(matrix)
+    return np.asarray(matrix + share * np.eye(len(matrix)))
