@@ -40,7 +40,8 @@ mod _core {
         curvedp_core::parallel::num_threads()
     }
 
-    /// Bound on the rounding error of a mean of n terms, relative to the largest length of a term.
+    /// Bound on the rounding error of the means of `dist_moments` and of the first two of `log_moments` over n
+    /// records, relative to the largest length (Euclidean or Frobenius norm) that a term may have.
     #[pyfunction]
     fn summation_error(n: usize) -> f64 {
         curvedp_core::moments::summation_error(n)
