@@ -7,9 +7,13 @@ from curvedp.plotting.ellipsoids import (
     fractional_anisotropy,
     tensor_ellipsoids,
 )
+from curvedp.plotting.intervals import VarianceIntervalDisplay
+from curvedp.plotting.regions import RegionDisplay
 
 __all__ = [
     "DiffusionTensorDisplay",
+    "RegionDisplay",
+    "VarianceIntervalDisplay",
     "direction_colour",
     "ellipsoid_surface",
     "fractional_anisotropy",

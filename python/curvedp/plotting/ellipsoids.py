@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from curvedp.errors import MissingExtraError
 from curvedp.manifolds import as_manifold
+from curvedp.plotting.figures import budget_text, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,14 +35,6 @@ __all__ = [
 _GREY = 0.72
 _RESOLUTION = 60
 _ELEVATION, _AZIMUTH = 22.0, 35.0
-
-
-def _import_figure() -> type[Figure]:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("plot", needed_for="pictures of releases") from error
-    return Figure
 
 
 def _as_tensors(tensors: ArrayLike) -> NDArray[np.float64]:
@@ -241,7 +233,7 @@ def tensor_ellipsoids(
         raise ValueError(f"{len(labels)} titles for {len(stack)} tensors")
     outline = None if reference is None else _as_tensors(reference)[0]
     if figure is None:
-        figure = _import_figure()(figsize=(3.1 * len(stack), 4.1), layout="constrained")
+        figure = new_figure(3.1 * len(stack), 4.1)
     shown = stack if outline is None else np.concatenate([stack, outline[None]])
     extent = 1.05 * float(np.linalg.eigvalsh(shown).max())
     axes = np.empty(len(stack), dtype=object)
@@ -321,7 +313,7 @@ class DiffusionTensorDisplay:
         if len(specs) != 1 or not specs <= {"spd:3", "spd:3:log-euclidean", "spd:3:log-cholesky"}:
             raise ValueError(f"releases must be on one metric of spd:3, not {sorted(specs)}")
         values = [np.asarray(release.value, dtype=np.float64) for release in releases]
-        titles = [f"private, {_budget(release.guarantee)}" for release in releases]
+        titles = [f"private, {budget_text(release.guarantee)}" for release in releases]
         if nonprivate_mean is None:
             return cls(values, titles).plot(figure=figure)
         exact = _as_tensors(nonprivate_mean)[0]
@@ -342,19 +334,3 @@ class DiffusionTensorDisplay:
         )
         self.figure_ = self.ax_[0].figure
         return self
-
-
-_SYMBOLS = (("epsilon", "ε"), ("delta", "δ"), ("rho", "ρ"), ("mu", "μ"))
-
-
-def _budget(guarantee: object) -> str:
-    """The parameters of a guarantee in the field's letters, as ``ε = 1, δ = 1e-06``."""
-    parts = [
-        f"{symbol} = {getattr(guarantee, name):g}"
-        for name, symbol in _SYMBOLS
-        if isinstance(getattr(guarantee, name, None), int | float)
-    ]
-    if parts:
-        return ", ".join(parts)
-    claimed = getattr(guarantee, "claimed", None)
-    return "unproved" if claimed is None else f"unproved {_budget(claimed)}"

@@ -112,25 +112,8 @@ def _common_chart(
         difference = a._coords(a.estimate) - b._coords(b.estimate)
         return difference, a.covariance, b.covariance
     middle = space.exp(0.5 * space.log(b.estimate, a.estimate), a.estimate)
-    ends = [_at_midpoint(space, region, middle) for region in (a, b)]
+    ends = [region.in_chart(middle) for region in (a, b)]
     return ends[0][0] - ends[1][0], ends[0][1], ends[1][1]
-
-
-def _at_midpoint(
-    space: Manifold, region: ConfidenceRegion, middle: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Coordinates and covariance of a region's estimate in the chart at another point."""
-    old = _differential(space, region.estimate, region.chart_point)
-    new = _differential(space, region.estimate, middle)
-    change = np.linalg.solve(new, old)
-    coords = space.tangent_to_coords(space.log(region.estimate, middle), middle)
-    return coords, np.asarray(change @ region.covariance @ change.T)
-
-
-def _differential(space: Manifold, point: FloatArray, base: FloatArray) -> FloatArray:
-    """D exp_base at log_base(point), in orthonormal coordinates at both ends."""
-    coords = space.tangent_to_coords(space.log(point, base), base)
-    return space._core.exp_differential(np.ascontiguousarray(coords), base.reshape(-1))
 
 
 def _pooled_dof(total: FloatArray, *groups: tuple[FloatArray, float]) -> float:

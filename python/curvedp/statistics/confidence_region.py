@@ -28,19 +28,24 @@ from curvedp.statistics.base_point import (
     mean_noise_covariance,
     plan_base_point,
 )
+from curvedp.statistics.bootstrap import NoisyCovariance
 from curvedp.statistics.entry import Entry, Progress
 from curvedp.statistics.moments import (
     covariance_moment,
+    hessian_limits,
     hessian_moment,
     log_moments,
     release_moment,
 )
-from curvedp.statistics.quantiles import effective_dof, hotelling_quantile
+from curvedp.statistics.quantiles import dof_at_quantile, effective_dof, hotelling_quantile
 from curvedp.statistics.region import ConfidenceRegion
 from curvedp.statistics.symmetric import clip_eigenvalues
 
 #: Shares of mu^2 of the mean, the covariance and the Hessian.
 DEFAULT_WEIGHTS = (0.75, 0.2, 0.05)
+
+#: Degrees of freedom per dimension from which the expansion of quantiles.py is used.
+SMALL_NOISE_DOF = 10
 
 
 def confidence_region(
@@ -99,7 +104,7 @@ def confidence_region(
     >>> import numpy as np, curvedp as cdp
     >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
     >>> rng = np.random.default_rng(0)
-    >>> records = ball.project(ball.center + 0.1 * rng.standard_normal((500, 3)))
+    >>> records = ball.manifold.project(ball.center + 0.1 * rng.standard_normal((500, 3)))
     >>> region = confidence_region(records, ball, cdp.GDP(mu=1.0))
     >>> bool(region.contains(region.estimate)), region.axes()[0].shape
     (True, (2,))
@@ -158,7 +163,7 @@ def _assemble(
     spread = Spread.of(base, moments, entry.n, entry.calibration)
     published = entry.calibration == "published"
     dim = len(spread.gamma)
-    dof = math.inf if published else effective_dof(dim, *spread.noise())
+    dof = math.inf if published else spread.dof()
     return ConfidenceRegion(
         manifold=base.ball.manifold.spec,
         estimate=base.mean.value,
@@ -188,9 +193,8 @@ class Spread:
         H^-1 at the base point.
     to_chart : ndarray
         From coordinates at the base point to those of the chart.
-    n : int
-    covariance_scale, hessian_scale : float
-        Standard deviations of the noise in S and in H.
+    estimate : NoisyCovariance
+        S, H and their noise.
     """
 
     chart_point: FloatArray
@@ -198,9 +202,7 @@ class Spread:
     sampling: FloatArray
     inverse_hessian: FloatArray
     to_chart: FloatArray
-    n: int
-    covariance_scale: float
-    hessian_scale: float
+    estimate: NoisyCovariance
 
     @classmethod
     def of(cls, base: BasePoint, moments: list[Release], n: int, calibration: str) -> Spread:
@@ -210,19 +212,20 @@ class Spread:
         dim = ball.manifold.dim
         hessian = moments[1].value / 2 if len(moments) > 1 else np.eye(dim)
         hessian_scale = moments[1].scale / 2 if len(moments) > 1 else 0.0
+        limits = hessian_limits(base)
         noise = mean_noise_covariance(ball, mean, base.point)
         second = moments[0].value
-        correction = 1.0
         if calibration == "proved":
             # S is about p, not about the sample mean, which is H noise away
             correction = n / (n - 1)
-            high = base.max_dist**2
+            high = correction * base.max_dist**2
             # an eigenvalue below the noise's own size cannot be told from it
-            low = min(moments[0].scale, high)
-            second = correction * clip_eigenvalues(second - hessian @ noise @ hessian, low, high)
+            low = min(correction * moments[0].scale, high)
+            second = clip_eigenvalues(correction * (second - hessian @ noise @ hessian), low, high)
         else:
-            hessian = clip_eigenvalues(hessian, 1e-3, np.inf)
-            second = clip_eigenvalues(second, 0.0, np.inf)
+            correction, low, high = 1.0, 0.0, math.inf
+            hessian = clip_eigenvalues(hessian, 1e-3, math.inf)
+            second = clip_eigenvalues(second, low, high)
         inverse = np.linalg.inv(hessian)
         sampling = inverse @ second @ inverse / n
         if _is_in_chart(mean):
@@ -238,10 +241,28 @@ class Spread:
             sampling=sampling,
             inverse_hessian=np.asarray(inverse),
             to_chart=np.asarray(to_chart),
-            n=n,
-            covariance_scale=correction * moments[0].scale,
-            hessian_scale=hessian_scale,
+            estimate=NoisyCovariance(
+                second=second,
+                second_range=(low, high),
+                second_scale=correction * moments[0].scale,
+                hessian=hessian,
+                hessian_range=(limits[0] / 2, limits[1] / 2),
+                hessian_scale=hessian_scale,
+                mean_noise=noise,
+                n=n,
+            ),
         )
+
+    def dof(self) -> float:
+        """Degrees of freedom of a Wishart matrix as noisy as Gamma.
+
+        From the expansion where the noise is small, from the bootstrap's 95 % quantile elsewhere.
+        """
+        dim = len(self.gamma)
+        dof = effective_dof(dim, *self.noise())
+        if dof >= SMALL_NOISE_DOF * dim:
+            return dof
+        return dof_at_quantile(self.estimate.quantile(0.95), dim)
 
     def noise(self) -> tuple[float, float]:
         """E tr M^2 and E (tr M)^2 of M = Gamma^-1/2 (estimate of Gamma) Gamma^-1/2 - I.
@@ -253,8 +274,9 @@ class Spread:
         whiten = (vectors / np.sqrt(values)) @ vectors.T @ self.to_chart
         u = whiten @ self.inverse_hessian
         t = whiten @ self.sampling
-        p, sampled = u @ u.T / self.n, whiten @ self.sampling @ whiten.T
-        s2, h2 = self.covariance_scale**2, self.hessian_scale**2
+        n = self.estimate.n
+        p, sampled = u @ u.T / n, whiten @ self.sampling @ whiten.T
+        s2, h2 = self.estimate.second_scale**2, self.estimate.hessian_scale**2
         cross = t.T @ u
         symmetric = (cross + cross.T) / 2
         squares = (
@@ -263,12 +285,12 @@ class Spread:
             # M = -(u E t' + t E u')
             h2 * (np.sum((u.T @ u) * (t.T @ t)) + np.trace(cross) ** 2)
             + h2 * (np.sum((u @ t.T) * (u @ t.T)) + np.trace(t @ t.T) * np.trace(u @ u.T)),
-            _square(sampled) / (self.n - 1),
+            _square(sampled) / (n - 1),
         )
         traces = (
             s2 * (np.sum(p * p) - np.trace(p) ** 2 / (len(p) + 1)),
             4 * h2 * np.sum(symmetric**2),
-            2 * np.sum(sampled**2) / (self.n - 1),
+            2 * np.sum(sampled**2) / (n - 1),
         )
         return float(sum(squares)), float(sum(traces))
 

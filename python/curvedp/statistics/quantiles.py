@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-from scipy import stats
+from scipy import optimize, stats
 
 
 def effective_dof(dim: int, a: float, b: float) -> float:
@@ -31,6 +31,20 @@ def hotelling_quantile(level: float, dim: int, dof: float) -> float:
     if math.isinf(dof):
         return float(stats.chi2.ppf(level, dim))
     return float(_ratio(dim, dof) * stats.f.ppf(level, dim, dof - dim + 1))
+
+
+def dof_at_quantile(q: float, dim: int) -> float:
+    """The m at which Hotelling's 95 % quantile is q; infinite if chi^2's is no smaller."""
+    if q <= hotelling_quantile(0.95, dim, math.inf) * (1 + 1e-6):
+        return math.inf
+
+    def excess(log_dof: float) -> float:
+        return math.log(hotelling_quantile(0.95, dim, math.exp(log_dof)) / q)
+
+    least = math.log(dim + 1.0)
+    if excess(least) <= 0:
+        return dim + 1.0
+    return math.exp(float(optimize.brentq(excess, least, math.log(1e9), xtol=1e-9)))
 
 
 def hotelling_tail(q: float, dim: int, dof: float) -> float:

@@ -85,6 +85,32 @@ class ConfidenceRegion:
         solved = np.linalg.solve(self.covariance, offset[..., None])[..., 0]
         return np.asarray(np.sum(offset * solved, axis=-1) <= self.quantile)
 
+    def in_chart(self, point: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """The estimate's coordinates and its covariance in the chart at another point.
+
+        To first order in the size of the region; exact on flat manifolds.
+
+        Parameters
+        ----------
+        point : array-like, shape point_shape
+            Base point of the new chart.
+
+        Returns
+        -------
+        center : ndarray, shape (dim,)
+        covariance : ndarray, shape (dim, dim)
+        """
+        base = as_points(point, self._space.point_shape, "point")
+        change = np.linalg.solve(self._differential(base), self._differential(self.chart_point))
+        center = self._space.tangent_to_coords(self._space.log(self.estimate, base), base)
+        return center, np.asarray(change @ self.covariance @ change.T)
+
+    def _differential(self, base: FloatArray) -> FloatArray:
+        """D exp_base at log_base(estimate), in orthonormal coordinates at both ends."""
+        space = self._space
+        coords = space.tangent_to_coords(space.log(self.estimate, base), base)
+        return space._core.exp_differential(np.ascontiguousarray(coords), base.reshape(-1))
+
     def axes(self) -> tuple[FloatArray, FloatArray]:
         """Half-lengths of the principal axes, longest first, and their directions.
 

@@ -165,7 +165,7 @@ def variance_interval(
     >>> import numpy as np, curvedp as cdp
     >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
     >>> rng = np.random.default_rng(0)
-    >>> records = ball.project(ball.center + 0.1 * rng.standard_normal((500, 3)))
+    >>> records = ball.manifold.project(ball.center + 0.1 * rng.standard_normal((500, 3)))
     >>> interval = variance_interval(records, ball, cdp.GDP(mu=1.0))
     >>> interval.lower <= interval.estimate <= interval.upper
     True
@@ -222,7 +222,7 @@ def _assemble(entry: Entry, base: BasePoint, moments: Release, level: float) -> 
     assert base.mean is not None
     ball, n, reach = entry.ball, entry.n, base.max_dist
     s, c = moments.scale, sensitivity.FOURTH_MOMENT_WEIGHT
-    a, fourth = moments.value[0] / reach**2, moments.value[1] / reach**4
+    a, fourth = float(moments.value[0]) / reach**2, float(moments.value[1]) / reach**4
     covariance = mean_noise_covariance(ball, base.mean, base.point)
     dim = ball.manifold.dim
     dist = math.sqrt(min(max(a, 0.0), 1.0)) * reach
@@ -259,9 +259,9 @@ def _interval(
 ) -> VarianceInterval:
     most = (2 * entry.ball.radius) ** 2
     return VarianceInterval(
-        lower=min(max(estimate - half, 0.0), most),
-        upper=max(min(estimate + half, most), 0.0),
-        estimate=min(max(estimate, 0.0), most),
+        lower=float(min(max(estimate - half, 0.0), most)),
+        upper=float(max(min(estimate + half, most), 0.0)),
+        estimate=float(min(max(estimate, 0.0), most)),
         level=level,
         n=entry.n,
         guarantee=entry.promise(entry.guarantee),

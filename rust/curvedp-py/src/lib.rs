@@ -5,6 +5,7 @@
 
 mod arrays;
 mod call;
+mod descriptors;
 mod frame;
 mod manifold;
 mod mean;
@@ -16,6 +17,8 @@ mod noise;
 mod _core {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::descriptors::{image_covariance, time_series_covariance};
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]

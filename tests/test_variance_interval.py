@@ -1,0 +1,154 @@
+"""Confidence intervals for the Fréchet variance: their parts, limits and form."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import curvedp as cdp
+from curvedp import sensitivity
+from inference_cases import BALLS, GUARANTEES, make_ball, spread_records
+
+
+@pytest.mark.parametrize("spec", BALLS)
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=repr)
+def test_the_parts_compose_to_the_guarantee(spec: str, guarantee: cdp.GDP) -> None:
+    ball = make_ball(spec)
+    interval = cdp.variance_interval(spread_records(ball, 200), ball, guarantee)
+    assert interval.guarantee == guarantee
+    assert len(interval.parts) == 2
+    mu = cdp.compose(*(part.guarantee for part in interval.parts)).mu
+    match guarantee:
+        case cdp.GDP(most):
+            assert math.isclose(mu, most, rel_tol=1e-12)
+        case cdp.ZCDP(rho):
+            assert mu**2 / 2 <= rho * (1 + 1e-12)
+        case cdp.ApproxDP(epsilon, delta):
+            assert cdp.GDP(mu).to_delta(epsilon) <= delta * (1 + 1e-9)
+    assert 0 <= interval.lower <= interval.estimate <= interval.upper <= (2 * ball.radius) ** 2
+
+
+@pytest.mark.parametrize("spec", BALLS)
+def test_with_little_noise_the_interval_is_the_one_without_privacy(spec: str) -> None:
+    ball = make_ball(spec)
+    records = spread_records(ball, 4000)
+    private = cdp.variance_interval(records, ball, cdp.GDP(1e5), seed=1)
+    exact = cdp.nonprivate.variance_interval(records, ball.manifold)
+    width = exact.upper - exact.lower
+    np.testing.assert_allclose(
+        [private.lower, private.estimate, private.upper],
+        [exact.lower, exact.estimate, exact.upper],
+        atol=0.01 * width,
+    )
+
+
+@pytest.mark.parametrize("spec", BALLS)
+def test_more_privacy_makes_a_wider_interval(spec: str) -> None:
+    ball = make_ball(spec)
+    records = spread_records(ball, 1000)
+    intervals = [
+        cdp.variance_interval(records, ball, cdp.GDP(mu), seed=2) for mu in (0.1, 1.0, 100.0)
+    ]
+    widths = [interval.upper - interval.lower for interval in intervals]
+    assert widths[0] > widths[1] > widths[2]
+
+
+def test_a_higher_level_makes_a_wider_interval_about_the_same_estimate() -> None:
+    ball = make_ball("sphere:2")
+    records = spread_records(ball, 1000)
+    low, high = (
+        cdp.variance_interval(records, ball, cdp.GDP(1.0), level=level, seed=2)
+        for level in (0.8, 0.99)
+    )
+    assert low.estimate == high.estimate
+    assert high.lower < low.lower < low.upper < high.upper
+
+
+def test_weights_are_shares_of_mu_squared() -> None:
+    ball = make_ball("sphere:2")
+    interval = cdp.variance_interval(
+        spread_records(ball, 100), ball, cdp.GDP(2.0), weights=(3.0, 1.0)
+    )
+    shares = [part.guarantee.mu**2 / 4.0 for part in interval.parts]
+    np.testing.assert_allclose(shares, [0.75, 0.25], rtol=1e-12)
+
+
+def test_records_per_unit_scales_the_sensitivity_of_every_part() -> None:
+    ball = make_ball("spd:2")
+    records = spread_records(ball, 500)
+    single, triple = (
+        cdp.variance_interval(records, ball, cdp.GDP(1.0), records_per_unit=k, seed=4)
+        for k in (1, 3)
+    )
+    for one, three in zip(single.parts, triple.parts, strict=True):
+        assert math.isclose(three.sensitivity, 3 * one.sensitivity, rel_tol=1e-12)
+    assert single.parts[1].sensitivity == sensitivity.distance_moments(ball, 500)
+
+
+def test_seeded_intervals_are_reproducible_and_promise_nothing() -> None:
+    ball = make_ball("sphere:2")
+    records = spread_records(ball, 100)
+    one, again, other = (
+        cdp.variance_interval(records, ball, cdp.GDP(1.0), seed=seed) for seed in (3, 3, 4)
+    )
+    assert one.to_json() == again.to_json()
+    assert one.estimate != other.estimate
+    assert isinstance(one.guarantee, cdp.Unproved)
+
+
+def test_published_calibration_splits_in_three_and_promises_nothing() -> None:
+    ball = make_ball("sphere:2")
+    interval = cdp.variance_interval(
+        spread_records(ball, 300), ball, cdp.GDP(1.0), calibration="published"
+    )
+    assert isinstance(interval.guarantee, cdp.Unproved)
+    assert [part.statistic for part in interval.parts[1:]] == [
+        "Fréchet variance",
+        "fourth moment of the distance",
+    ]
+    shares = [part.guarantee.claimed.mu for part in interval.parts]
+    np.testing.assert_allclose(shares, 1 / math.sqrt(3), rtol=1e-12)
+    sizes = [part.sensitivity for part in interval.parts[1:]]
+    np.testing.assert_allclose(sizes, [4 * 0.7**2 / 300, 16 * 0.7**4 / 300], rtol=1e-12)
+
+
+def test_json_keeps_everything_and_refuses_other_text() -> None:
+    ball = make_ball("sphere:2")
+    interval = cdp.variance_interval(spread_records(ball, 100), ball, cdp.GDP(1.0))
+    again = cdp.VarianceInterval.from_json(interval.to_json())
+    assert again.to_json() == interval.to_json()
+    assert (again.lower, again.upper) == (interval.lower, interval.upper)
+    assert again.guarantee == interval.guarantee
+    data = json.loads(interval.to_json())
+    for changed in (
+        {**data, "schema_version": 2},
+        {**data, "surprise": 0},
+        {k: v for k, v in data.items() if k != "upper"},
+        [],
+    ):
+        with pytest.raises(ValueError, match="not a variance interval"):
+            cdp.VarianceInterval.from_json(json.dumps(changed))
+
+
+def test_the_report_names_both_ends_and_every_part() -> None:
+    ball = make_ball("sphere:2")
+    interval = cdp.variance_interval(spread_records(ball, 100), ball, cdp.GDP(1.0))
+    text = interval.report()
+    assert f"[{interval.lower:.6g}, {interval.upper:.6g}]" in text
+    assert "guarantee: GDP(mu=1)" in text
+    for part in interval.parts:
+        assert part.report() in text
+    exact = cdp.nonprivate.variance_interval(spread_records(ball, 100), ball.manifold)
+    assert "NONE: computed without privacy" in exact.report()
+
+
+@pytest.mark.parametrize("spec", BALLS)
+@pytest.mark.parametrize("fill", [np.nan, np.inf, 0.0, 1e300])
+def test_any_records_whatever_give_a_finite_interval(spec: str, fill: float) -> None:
+    ball = make_ball(spec)
+    records = np.full((2, *ball.manifold.point_shape), fill)
+    interval = cdp.variance_interval(records, ball, cdp.GDP(0.05))
+    assert 0 <= interval.lower <= interval.estimate <= interval.upper <= (2 * ball.radius) ** 2
