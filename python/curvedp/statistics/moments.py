@@ -49,6 +49,8 @@ class Moment:
     sensitivity : float
     finish : callable
         From the noisy vector to the released value: post-processing.
+    rounding : callable
+        From the number of records to the relative rounding error of the sums.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Moment:
     magnitude: float
     sensitivity: float
     finish: Callable[[FloatArray], FloatArray]
+    rounding: Callable[[int], float] = _core.summation_error
 
 
 def release_moment(
@@ -76,7 +79,7 @@ def release_moment(
     does; the rounding of their sum counts as solver error.
     """
     entry.report("noise")
-    rounding = _core.summation_error(entry.n) * moment.magnitude
+    rounding = moment.rounding(entry.n) * moment.magnitude
     total = moment.sensitivity + (2 * rounding if entry.calibration == "proved" else 0.0)
     size = len(moment.vector)
     domain = Ball(Euclidean(size), np.zeros(size), moment.magnitude)
@@ -210,6 +213,7 @@ def hessian_moment(entry: Entry, base: BasePoint, excess: FloatArray) -> Moment:
         magnitude=bound,
         sensitivity=sensitivity.mean_hessian(ball, entry.n, **_public(entry, base)),
         finish=finish,
+        rounding=ball._frame.manifold.hessian_error,
     )
 
 
