@@ -170,6 +170,7 @@ CALLS = {
         "cdp.PureDP(1000.0))"
     ),
     "pairwise": "cdp.SPD(16).pairwise_dist(matrices[:6000])",
+    "images": "cdp.descriptors.image_covariance(np.zeros((30_000, 128, 128), dtype=np.uint8))",
 }
 
 

@@ -8,7 +8,7 @@ True
 
 from importlib.metadata import version
 
-from curvedp import audit, datasets, nonprivate, sensitivity
+from curvedp import audit, datasets, descriptors, nonprivate, sensitivity
 from curvedp._core import num_threads, set_num_threads
 from curvedp.domain import Ball
 from curvedp.errors import BudgetError, ExistenceError, MissingExtraError
@@ -40,7 +40,10 @@ from curvedp.privacy import (
 from curvedp.statistics import (
     ConfidenceRegion,
     MeanComparison,
+    Schedule,
     VarianceInterval,
+    adaptive_mean,
+    adaptive_schedule,
     compare_means,
     confidence_region,
     expected_error,
@@ -49,6 +52,7 @@ from curvedp.statistics import (
     frechet_variance,
     log_covariance,
     mean_hessian,
+    quantile,
     required_n,
     variance_interval,
 )
@@ -76,16 +80,20 @@ __all__ = [
     "Release",
     "RiemannianGaussian",
     "RiemannianLaplace",
+    "Schedule",
     "Sphere",
     "TangentGaussian",
     "Unproved",
     "VarianceInterval",
+    "adaptive_mean",
+    "adaptive_schedule",
     "as_manifold",
     "audit",
     "compare_means",
     "compose",
     "confidence_region",
     "datasets",
+    "descriptors",
     "expected_error",
     "fourth_moment",
     "frechet_mean",
@@ -94,6 +102,7 @@ __all__ = [
     "mean_hessian",
     "nonprivate",
     "num_threads",
+    "quantile",
     "required_n",
     "sensitivity",
     "set_num_threads",

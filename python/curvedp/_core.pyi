@@ -9,9 +9,11 @@ __all__ = [
     "Noise",
     "Plan",
     "Stream",
+    "image_covariance",
     "num_threads",
     "set_num_threads",
     "summation_error",
+    "time_series_covariance",
 ]
 
 _Array = NDArray[np.float64]
@@ -20,6 +22,17 @@ _Mask = NDArray[np.bool_]
 def set_num_threads(threads: int) -> None: ...
 def num_threads() -> int: ...
 def summation_error(n: int) -> float: ...
+def image_covariance(
+    images: NDArray[np.uint8] | _Array,
+    features: list[str],
+    gray_weights: _Array,
+    value_range: tuple[float, float],
+    ridge: float,
+    out: _Array,
+) -> None: ...
+def time_series_covariance(
+    signals: _Array, shrinkage: float, ridge: float, out: _Array
+) -> None: ...
 
 @final
 class Manifold:
@@ -62,6 +75,7 @@ class Manifold:
     def log_moments(
         self, points: _Array, base: _Array, max_dist: float, hessian: bool
     ) -> tuple[_Array, _Array, _Array | None]: ...
+    def hessian_error(self, n: int) -> float: ...
     def exp_differential(self, coords: _Array, base: _Array) -> _Array: ...
 
 @final
@@ -94,6 +108,8 @@ class Stream:
     def from_os() -> Stream: ...
     @staticmethod
     def from_key(key: bytes, stream_id: int) -> Stream: ...
+    def uniform(self, out: _Array) -> None: ...
+    def exponential(self, out: _Array) -> None: ...
 
 @final
 class Noise:

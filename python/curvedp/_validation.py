@@ -85,18 +85,39 @@ def as_records(value: ArrayLike, point_shape: tuple[int, ...], name: str = "reco
     return array
 
 
-def as_positive(value: float, name: str) -> float:
-    """A finite positive float."""
+def as_number(value: float, name: str) -> float:
+    """A float; infinite for integers beyond its range."""
     if isinstance(value, (str, bytes)):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
     try:
-        number = float(value)
+        return float(value)
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}") from None
     except OverflowError:
-        number = math.inf
+        return math.inf
+
+
+def as_positive(value: float, name: str) -> float:
+    """A finite positive float."""
+    number = as_number(value, name)
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be positive and finite, got {number}")
+    return number
+
+
+def as_finite(value: float, name: str) -> float:
+    """A finite float."""
+    number = as_number(value, name)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {number}")
+    return number
+
+
+def as_level(value: float, name: str) -> float:
+    """A float between 0 and 1."""
+    number = as_finite(value, name)
+    if not 0 <= number <= 1:
+        raise ValueError(f"{name} must lie between 0 and 1, got {number}")
     return number
 
 

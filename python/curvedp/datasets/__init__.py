@@ -1,7 +1,8 @@
-"""Small real data sets that ship with the package, for the demo, the tests and trying things out.
+"""Real data for the demo, the tests and trying things out, and made-up records with known laws.
 
-They are public and their records are not people: nothing here needs protection, which is why a
-demo may print a private release beside the exact answer.
+`load_diffusion_tensors` ships with the package. It is public and its records are not people: it
+needs no protection, which is why a demo may print a private release beside the exact answer. The
+other loaders read public image collections from files of yours.
 """
 
 from __future__ import annotations
@@ -16,7 +17,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Dataset", "load_diffusion_tensors"]
+from curvedp.datasets.images import (
+    ImageCollection,
+    load_cifar10,
+    load_fashion_mnist,
+    load_medmnist,
+)
+from curvedp.datasets.synthetic import (
+    riemannian_normal,
+    uniform_ball,
+    von_mises_fisher,
+    wrapped_normal,
+)
+
+__all__ = [
+    "Dataset",
+    "ImageCollection",
+    "load_cifar10",
+    "load_diffusion_tensors",
+    "load_fashion_mnist",
+    "load_medmnist",
+    "riemannian_normal",
+    "uniform_ball",
+    "von_mises_fisher",
+    "wrapped_normal",
+]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,10 @@
 """Mechanisms: noise calibrated to a guarantee. One file each; proofs under docs/proofs."""
 
 from curvedp.mechanisms.base import ChartGaussian, Mechanism
+from curvedp.mechanisms.bounded_range import bounded_range_epsilon
 from curvedp.mechanisms.choice import MECHANISMS, choose_mechanism, native_guarantee
 from curvedp.mechanisms.exponential_wrapped_gaussian import ExponentialWrappedGaussian
+from curvedp.mechanisms.rank_exponential import RankExponential
 from curvedp.mechanisms.riemannian_gaussian import RiemannianGaussian
 from curvedp.mechanisms.riemannian_laplace import RiemannianLaplace
 from curvedp.mechanisms.tangent_gaussian import TangentGaussian
@@ -12,9 +14,11 @@ __all__ = [
     "ChartGaussian",
     "ExponentialWrappedGaussian",
     "Mechanism",
+    "RankExponential",
     "RiemannianGaussian",
     "RiemannianLaplace",
     "TangentGaussian",
+    "bounded_range_epsilon",
     "choose_mechanism",
     "native_guarantee",
 ]

@@ -65,7 +65,7 @@ def _last_true(holds: Callable[[float], bool], inside: float, outside: float) ->
             outside = middle
 
 
-def _last_true_above(holds: Callable[[float], bool], start: float) -> float:
+def last_true_above(holds: Callable[[float], bool], start: float) -> float:
     """Largest positive argument where a predicate that turns false once is still true."""
     inside = start
     while not holds(inside):
@@ -142,7 +142,7 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     if quantile > 0.0 and epsilon > 0.0:
         leg = math.hypot(quantile, math.sqrt(2.0) * math.sqrt(epsilon))
         start = max(start, 2.0 * (epsilon / (quantile + leg)))
-    return _last_true_above(lambda mu: gdp_delta(mu, epsilon) <= delta, start)
+    return last_true_above(lambda mu: gdp_delta(mu, epsilon) <= delta, start)
 
 
 def pure_mu(epsilon: float) -> float:
@@ -219,7 +219,7 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
     log_inverse = -math.log(delta)
     start = (epsilon / (math.sqrt(log_inverse + epsilon) + math.sqrt(log_inverse))) ** 2
     start = max(start, 0.5 * delta * delta, _TINIEST)
-    return _last_true_above(lambda rho: zcdp_delta(rho, epsilon) <= delta, start)
+    return last_true_above(lambda rho: zcdp_delta(rho, epsilon) <= delta, start)
 
 
 def _rising_root(rising: Callable[[float], float], lower: float, upper: float) -> float:

@@ -1,5 +1,6 @@
 """Private statistics: each takes records, a ball and a guarantee, and returns a release."""
 
+from curvedp.statistics.adaptive_mean import adaptive_mean
 from curvedp.statistics.comparison import MeanComparison, compare_means
 from curvedp.statistics.confidence_region import confidence_region
 from curvedp.statistics.dispersion import (
@@ -9,13 +10,18 @@ from curvedp.statistics.dispersion import (
     mean_hessian,
 )
 from curvedp.statistics.frechet_mean import expected_error, frechet_mean, required_n
+from curvedp.statistics.quantile import quantile
 from curvedp.statistics.region import ConfidenceRegion
+from curvedp.statistics.schedule import Schedule, adaptive_schedule
 from curvedp.statistics.variance_interval import VarianceInterval, variance_interval
 
 __all__ = [
     "ConfidenceRegion",
     "MeanComparison",
+    "Schedule",
     "VarianceInterval",
+    "adaptive_mean",
+    "adaptive_schedule",
     "compare_means",
     "confidence_region",
     "expected_error",
@@ -24,6 +30,7 @@ __all__ = [
     "frechet_variance",
     "log_covariance",
     "mean_hessian",
+    "quantile",
     "required_n",
     "variance_interval",
 ]

@@ -259,9 +259,9 @@ def _interval(
 ) -> VarianceInterval:
     most = (2 * entry.ball.radius) ** 2
     return VarianceInterval(
-        lower=min(max(estimate - half, 0.0), most),
-        upper=max(min(estimate + half, most), 0.0),
-        estimate=min(max(estimate, 0.0), most),
+        lower=float(min(max(estimate - half, 0.0), most)),
+        upper=float(max(min(estimate + half, most), 0.0)),
+        estimate=float(min(max(estimate, 0.0), most)),
         level=level,
         n=entry.n,
         guarantee=entry.promise(entry.guarantee),

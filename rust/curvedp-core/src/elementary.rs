@@ -313,4 +313,46 @@ mod tests {
             assert_eq!(*y, ln(x) + exp(-x) + sin_cos(x).0 + atan2_nonneg(x, 1.0));
         }
     }
+
+    /// 2 sum_n sign^(n+1) zeta(2n) z^(n-1)/pi^2n for z <= 1, from libm beyond.
+    fn excess(z: f64, sign: f64) -> f64 {
+        let x = z.sqrt();
+        if z > 1.0 {
+            let direct = if sign > 0.0 { x / libm::tan(x) } else { x / libm::tanh(x) };
+            return sign * (1.0 - direct) / z;
+        }
+        let zeta = |s: i32| 1.0 + (2..200).rev().map(|k| f64::from(k).powi(-s)).sum::<f64>();
+        let term = |n: i32| {
+            let share = match n {
+                1 => 1.0 / 6.0,
+                2 => 1.0 / 90.0,
+                3 => 1.0 / 945.0,
+                _ => zeta(2 * n) / PI.powi(2 * n),
+            };
+            2.0 * share * (sign * z).powi(n - 1)
+        };
+        (1..30).rev().map(term).sum()
+    }
+
+    #[test]
+    fn excesses_keep_relative_accuracy_at_every_size() {
+        let sizes = || (0..2000).map(|i| libm::pow(10.0, -300.0 + 0.15 * f64::from(i)));
+        for z in sizes().chain(grid(0.0, 2.0).step_by(50)) {
+            assert!(ulps(coth_excess(z), excess(z, -1.0)) <= 10.0 || z > 1.0, "coth {z}");
+            assert!(ulps(cot_excess(z), excess(z, 1.0)) <= 10.0 || z > 1.0, "cot {z}");
+        }
+        for x in grid(1.0, 300.0).step_by(50) {
+            assert!(ulps(coth_excess(x * x), excess(x * x, -1.0)) <= 20.0, "coth {x}");
+        }
+        for x in grid(1.0, 3.1).step_by(50) {
+            let conditioning = PI / (PI - x);
+            let error = ulps(cot_excess(x * x), excess(x * x, 1.0));
+            assert!(error <= 10.0 * conditioning, "cot {x} {error}");
+        }
+        assert_eq!([coth_excess(0.0), cot_excess(0.0)], [1.0 / 3.0; 2]);
+        for z in [PI * PI, 10.0, 1e10, 1e300, f64::INFINITY] {
+            assert!(cot_excess(z) > 1e14 && cot_excess(z).is_finite(), "{z}");
+        }
+        assert!(coth_excess(1e300).is_finite());
+    }
 }

@@ -16,6 +16,9 @@ pub enum Error {
     /// No such manifold.
     #[error("unknown manifold kind {0:?}")]
     UnknownManifold(String),
+    /// No such pixel feature.
+    #[error("unknown pixel feature {0:?}")]
+    UnknownFeature(String),
     /// A size or parameter outside its domain.
     #[error("{name} must be {allowed}, got {value:e}")]
     Parameter {

@@ -2,6 +2,7 @@
 
 pub mod ball;
 pub mod batch;
+pub mod descriptors;
 pub mod elementary;
 pub mod error;
 pub mod linalg;

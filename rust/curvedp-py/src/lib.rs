@@ -5,6 +5,7 @@
 
 mod arrays;
 mod call;
+mod descriptors;
 mod frame;
 mod manifold;
 mod mean;
@@ -16,6 +17,8 @@ mod noise;
 mod _core {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::descriptors::{image_covariance, time_series_covariance};
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]
@@ -37,7 +40,8 @@ mod _core {
         curvedp_core::parallel::num_threads()
     }
 
-    /// Bound on the rounding error of a mean of n terms, relative to the largest length of a term.
+    /// Bound on the rounding error of the means of `dist_moments` and of the first two of `log_moments` over n
+    /// records, relative to the largest length (Euclidean or Frobenius norm) that a term may have.
     #[pyfunction]
     fn summation_error(n: usize) -> f64 {
         curvedp_core::moments::summation_error(n)

@@ -283,6 +283,12 @@ impl Manifold {
         moments::log_moments(py, self, points, base, max_dist, hessian)
     }
 
+    /// Bound on the rounding error of the third mean of `log_moments` over n records, relative to the
+    /// largest Frobenius norm that a term may have.
+    fn hessian_error(&self, n: usize) -> f64 {
+        curvedp_core::moments::hessian_error(&*self.inner, n)
+    }
+
     /// The differential of exp_base at the tangent vector with the given coordinates, from orthonormal
     /// coordinates at `base` to those at its end point.
     fn exp_differential<'py>(

@@ -10,45 +10,54 @@ use super::blocks::norm;
 use crate::elementary::{cot_excess, coth_excess, sinc, sinhc};
 use crate::rows::Rows;
 
-/// h(k) - 1, the excess of an eigenvalue of the Hessian over that of flat space.
+/// h(k) - 1: what an eigenvalue of the Hessian has over that of flat space.
 pub fn hessian_excess(k: f64) -> f64 {
     if k > 0.0 { -k * cot_excess(k) } else { -k * coth_excess(-k) }
 }
 
-/// g(k), by which the component of a Jacobi field grows compared to flat space.
+/// g(k), by which a Jacobi field differs from that of flat space.
 pub(super) fn jacobi_growth(k: f64) -> f64 {
     if k > 0.0 { sinc(k.sqrt()) } else { sinhc((-k).sqrt()) }
+}
+
+/// The curvature operator, where one number or the complex structure determines it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Curvature {
+    /// R_u = 0.
+    Flat,
+    /// R_u = kappa |u|^2 across u, 0 along it.
+    Constant(f64),
+    /// CP^m: R_u = 4|u|^2 along iu, |u|^2 across u and iu, 0 along u. Coordinates are real and imaginary
+    /// parts in turn.
+    Complex,
+}
+
+impl Curvature {
+    /// f(R_u) as a matrix.
+    pub(super) fn function(self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+        let (dim, length) = (u.len(), norm(u));
+        let square = length * length;
+        let across = match self {
+            Self::Constant(kappa) if length > 0.0 => f(kappa * square),
+            Self::Complex if length > 0.0 => f(square),
+            _ => f(0.0),
+        };
+        scalar(dim, across, out);
+        if self == Self::Flat || length == 0.0 {
+            return;
+        }
+        add_projection(u, length, f(0.0) - across, out);
+        if self == Self::Complex {
+            let turned: Vec<f64> = u.chunks_exact(2).flat_map(|z| [-z[1], z[0]]).collect();
+            add_projection(&turned, length, f(4.0 * square) - across, out);
+        }
+    }
 }
 
 /// out <- c I
 pub(super) fn scalar(dim: usize, c: f64, out: &mut [f64]) {
     out.fill(0.0);
     out.iter_mut().step_by(dim + 1).for_each(|x| *x = c);
-}
-
-/// f(R_u) for constant curvature `kappa`: f(0) along u, f(kappa |u|^2) across.
-pub(super) fn isotropic(u: &[f64], kappa: f64, f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
-    let (dim, length) = (u.len(), norm(u));
-    if dim == 1 || length == 0.0 {
-        return scalar(dim, f(0.0), out);
-    }
-    let across = f(kappa * length * length);
-    scalar(dim, across, out);
-    add_projection(u, length, f(0.0) - across, out);
-}
-
-/// f(R_u) for CP^m with curvatures from 1 to 4, coordinates being real and imaginary parts: f(0) along u,
-/// f(4|u|^2) along iu, f(|u|^2) across.
-pub(super) fn complex(u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
-    let (dim, length) = (u.len(), norm(u));
-    if length == 0.0 {
-        return scalar(dim, f(0.0), out);
-    }
-    let across = f(length * length);
-    scalar(dim, across, out);
-    add_projection(u, length, f(0.0) - across, out);
-    let turned: Vec<f64> = u.chunks_exact(2).flat_map(|z| [-z[1], z[0]]).collect();
-    add_projection(&turned, length, f(4.0 * length * length) - across, out);
 }
 
 /// Adds c (u/|u|)(u/|u|)^T.
@@ -60,8 +69,7 @@ fn add_projection(u: &[f64], length: f64, c: f64, out: &mut [f64]) {
     }
 }
 
-/// The matrix of D exp_base at the tangent vector with the given coordinates, from coordinates at `base`
-/// to coordinates at its end point: transport after g(R_u).
+/// See [`Manifold::exp_differential`]: transport after g(R_u).
 pub(super) fn exp_differential<M: Manifold + ?Sized>(
     manifold: &M,
     coords: &[f64],

@@ -1,8 +1,11 @@
 //! Euclidean space: points and tangent vectors are vectors of R^dim.
 
 use super::blocks::{Kernel, SumKernel, Terms, run, run_sum, weights_of};
+use super::curvature::Curvature;
 use super::lanes::{BLOCK, Width};
+use super::moments::sum_log_moments;
 use super::{LogSums, Manifold};
+use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
 
 /// R^dim with its usual metric.
@@ -177,5 +180,20 @@ impl Manifold for Euclidean {
         let (total, squared_dist, curvature) = run_sum(kernel, self.dim, count);
         sum.iter_mut().zip(&total).for_each(|(sum, x)| *sum += x);
         LogSums { squared_dist, curvature }
+    }
+
+    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+        Curvature::Flat.function(u, f, out);
+    }
+
+    fn sum_log_moments(
+        &self,
+        points: Rows,
+        count: usize,
+        base: &[f64],
+        range: &Range,
+        sums: &mut LogMoments,
+    ) {
+        sum_log_moments(self, Curvature::Flat, (points, count), base, range, sums);
     }
 }

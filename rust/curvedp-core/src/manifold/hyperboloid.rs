@@ -8,11 +8,13 @@ mod coords;
 use coords::{Coords, FromCoords};
 
 use super::blocks::{Kernel, SumKernel, Terms, add_coords, norm, run, run_sum, weights_of};
-use super::curvature::isotropic;
+use super::curvature::Curvature;
 use super::entries::{row_add, row_map, row_sums};
 use super::lanes::{BLOCK, Block, Width, first_entries, padded};
+use super::moments::sum_log_moments;
 use super::{LogSums, Manifold};
 use crate::elementary::{asinh_nonneg, cosh, sinhc};
+use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
 
 /// Hyperbolic space of dimension `dim` and sectional curvature `curvature` < 0.
@@ -30,6 +32,10 @@ impl Hyperboloid {
         assert!(dim > 0, "the dimension of hyperbolic space must be positive");
         assert!(curvature < 0.0 && curvature.is_finite(), "the curvature must be negative");
         Self { dim, curvature, radius: (-1.0 / curvature).sqrt() }
+    }
+
+    fn operator(&self) -> Curvature {
+        if self.dim == 1 { Curvature::Flat } else { Curvature::Constant(self.curvature) }
     }
 
     /// Writes the boosted difference of `point` and `start`: by the boost that takes the origin to
@@ -390,6 +396,17 @@ impl Manifold for Hyperboloid {
     }
 
     fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
-        isotropic(u, self.curvature, f, out);
+        self.operator().function(u, f, out);
+    }
+
+    fn sum_log_moments(
+        &self,
+        points: Rows,
+        count: usize,
+        base: &[f64],
+        range: &Range,
+        sums: &mut LogMoments,
+    ) {
+        sum_log_moments(self, self.operator(), (points, count), base, range, sums);
     }
 }

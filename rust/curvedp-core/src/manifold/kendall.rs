@@ -17,13 +17,15 @@ use super::arc::COTANGENT_FLOOR;
 use super::blocks::{
     Kernel, SumKernel, Terms, add_coords, norm, run, run_sum, scale_to, weights_of,
 };
-use super::curvature::complex;
+use super::curvature::Curvature;
 use super::euclidean::Dot;
 use super::lanes::{BLOCK, Block, Width, padded};
+use super::moments::sum_log_moments;
 use super::pairs::{Pair, hermitian, minus, pair_add, pair_map, pair_sums, plus, times};
 use super::sphere::Exp;
 use super::{LogSums, Manifold};
 use crate::elementary::{atan2_nonneg, sin_cos};
+use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
 
 /// Shapes of `k` landmarks in the plane.
@@ -38,6 +40,11 @@ impl KendallPlanar {
     pub fn new(k: usize) -> Self {
         assert!(k >= 3, "a planar shape needs at least 3 landmarks");
         Self { k }
+    }
+
+    /// Of triangles, CP^1: the sphere of radius 1/2.
+    fn curvature(&self) -> Curvature {
+        if self.k == 3 { Curvature::Constant(4.0) } else { Curvature::Complex }
     }
 }
 
@@ -337,7 +344,7 @@ impl Manifold for KendallPlanar {
     }
 
     fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
-        complex(u, f, out);
+        self.curvature().function(u, f, out);
     }
 
     fn transport_along(
@@ -350,13 +357,24 @@ impl Manifold for KendallPlanar {
     ) {
         carry(tangent, velocity, base, out);
     }
+
+    fn sum_log_moments(
+        &self,
+        points: Rows,
+        count: usize,
+        base: &[f64],
+        range: &Range,
+        sums: &mut LogMoments,
+    ) {
+        sum_log_moments(self, self.curvature(), (points, count), base, range, sums);
+    }
 }
 
 /// v + <e, v> ((cos t - 1) e - sin t z) for the velocity t e, with the Hermitian product: the complex line
 /// of the velocity turns with the geodesic, its complement stays.
 fn carry(tangent: Rows, velocity: &[f64], base: &[f64], out: &mut [f64]) {
     let (length, width) = (norm(velocity), base.len());
-    let scale = if length > 0.0 { 1.0 / length } else { 0.0 };
+    let scale = if length > f64::MIN_POSITIVE { 1.0 / length } else { 0.0 };
     let (sin, cos) = sin_cos(length);
     for (i, out) in out.chunks_exact_mut(width).enumerate() {
         let vector = tangent.row(i);

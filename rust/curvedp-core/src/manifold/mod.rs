@@ -13,13 +13,14 @@ mod euclidean;
 mod hyperboloid;
 mod kendall;
 mod lanes;
+mod moments;
 mod pairs;
 mod spd;
 mod sphere;
 #[cfg(test)]
 mod tests;
 
-pub use curvature::hessian_excess;
+pub use curvature::{Curvature, hessian_excess};
 pub use euclidean::Euclidean;
 pub use hyperboloid::Hyperboloid;
 pub use kendall::KendallPlanar;
@@ -27,7 +28,7 @@ pub use spd::{Flat, FlatChart, LogCholesky, LogEuclidean, SpdAffine};
 pub use sphere::Sphere;
 
 use crate::error::Error;
-use crate::moments;
+use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
 
 /// What one pass over the points at a base point yields; see [`Manifold::sum_log`].
@@ -159,9 +160,7 @@ pub trait Manifold: Send + Sync {
 
     /// f(R_u) as a matrix in coordinates (`dim()` x `dim()`), where R_u v = R(v, u)u is the curvature
     /// operator of the tangent vector with coordinates `u`; f(0) I on flat space.
-    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
-        curvature::scalar(u.len(), f(0.0), out);
-    }
+    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]);
 
     /// Parallel transport of the rows of `tangent` along exp_base(t velocity), 0 <= t <= 1, up to its
     /// `end`. Where the geodesic does not minimise, this is not [`Manifold::parallel_transport`].
@@ -183,6 +182,13 @@ pub trait Manifold: Send + Sync {
         curvature::exp_differential(self, coords, base, out);
     }
 
+    /// Relative error, in Frobenius norm and unit roundoffs, of what a record adds to the sum of
+    /// Hessians in [`Manifold::sum_log_moments`], compared to the same for some vector at most R long.
+    fn hessian_rounding(&self) -> f64 {
+        // |u|^2 of the identity's part and of u u^T differ by its rounding; 8 for phi and the products
+        8.0 + (self.dim() as f64).sqrt()
+    }
+
     /// Adds the sums of [`crate::moments::log_moments`] over the `count` rows of `points` to `sums`
     /// (upper triangles).
     fn sum_log_moments(
@@ -190,11 +196,9 @@ pub trait Manifold: Send + Sync {
         points: Rows,
         count: usize,
         base: &[f64],
-        max_dist: f64,
-        sums: &mut moments::LogMoments,
-    ) {
-        moments::sum_by_rows(self, points, count, base, max_dist, sums);
-    }
+        range: &Range,
+        sums: &mut LogMoments,
+    );
 }
 
 /// The manifold called `kind`: "euclidean" (size = dim), "sphere" (dim, radius), "hyperboloid" (dim,

@@ -11,12 +11,14 @@ use log::{Log, SumLog, chord_terms, shorter};
 
 use super::arc::arc_over_chord;
 use super::blocks::{Kernel, add_coords, norm, run, run_sum, scale_to};
-use super::curvature::isotropic;
+use super::curvature::Curvature;
 use super::entries::{row_map, row_sums};
 use super::euclidean::Dot;
 use super::lanes::{BLOCK, Width, padded};
+use super::moments::sum_log_moments;
 use super::{LogSums, Manifold};
 use crate::elementary::sin_cos;
+use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
 
 /// The sphere of dimension `dim` and radius `radius`.
@@ -33,6 +35,13 @@ impl Sphere {
         assert!(dim > 0, "the dimension of a sphere must be positive");
         assert!(radius > 0.0 && radius.is_finite(), "the radius must be positive and finite");
         Self { dim, radius }
+    }
+
+    fn curvature(&self) -> Curvature {
+        match self.curvature_bounds() {
+            (_, 0.0) => Curvature::Flat,
+            (_, kappa) => Curvature::Constant(kappa),
+        }
     }
 
     /// The tangent direction at `base` in which its antipode is taken to lie: the coordinate axis
@@ -288,7 +297,7 @@ impl Manifold for Sphere {
     }
 
     fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
-        isotropic(u, 1.0 / (self.radius * self.radius), f, out);
+        self.curvature().function(u, f, out);
     }
 
     fn transport_along(
@@ -301,12 +310,23 @@ impl Manifold for Sphere {
     ) {
         carry(tangent, velocity, base, self.radius, out);
     }
+
+    fn sum_log_moments(
+        &self,
+        points: Rows,
+        count: usize,
+        base: &[f64],
+        range: &Range,
+        sums: &mut LogMoments,
+    ) {
+        sum_log_moments(self, self.curvature(), (points, count), base, range, sums);
+    }
 }
 
 /// v + <e, v> ((cos t - 1) e - sin t x/R) for the velocity t R e.
 fn carry(tangent: Rows, velocity: &[f64], base: &[f64], radius: f64, out: &mut [f64]) {
     let length = norm(velocity);
-    let scale = if length > 0.0 { 1.0 / length } else { 0.0 };
+    let scale = if length > f64::MIN_POSITIVE { 1.0 / length } else { 0.0 };
     let (sin, cos) = sin_cos(length / radius);
     for (i, out) in out.chunks_exact_mut(base.len()).enumerate() {
         let vector = tangent.row(i);

@@ -38,3 +38,31 @@ pub(super) fn cascade<T: Send>(
         left
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tree_depends_on_the_number_of_pieces_alone() {
+        let add = |sum: &mut String, other: &String| *sum = format!("({sum}{other})");
+        let tree = |count, at_once| {
+            let name = |i: usize| char::from(b'a' + i as u8).to_string();
+            cascade(count, at_once, &|| false, name, add).unwrap()
+        };
+        assert_eq!(tree(0, 3), None);
+        assert_eq!(tree(1, 3), Some("a".into()));
+        assert_eq!(tree(7, 2), Some("(((ab)(cd))((ef)g))".into()));
+        for count in 1..20 {
+            let whole = tree(count, usize::MAX).unwrap();
+            let depth = whole.chars().scan(0_u32, |depth, c| {
+                *depth = if c == '(' { *depth + 1 } else { *depth - u32::from(c == ')') };
+                Some(*depth)
+            });
+            assert!(depth.max().unwrap() <= count.ilog2() + 1, "{whole}");
+            for at_once in [0, 1, 2, 3, 5, 16] {
+                assert_eq!(tree(count, at_once).as_ref(), Some(&whole));
+            }
+        }
+    }
+}

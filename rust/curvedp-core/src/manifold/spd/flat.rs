@@ -2,8 +2,10 @@
 //!
 //! Every map is the Euclidean one seen through the chart: exp_p(v) = chart^-1(chart(p) + D chart_p v).
 
-use crate::manifold::curvature::scalar;
+use crate::manifold::curvature::{Curvature, scalar};
+use crate::manifold::moments::sum_log_moments;
 use crate::manifold::{Euclidean, LogSums, Manifold};
+use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
 
 /// An isometric chart phi: M -> R^dim and its derivative.
@@ -238,5 +240,20 @@ impl<C: FlatChart> Manifold for Flat<C> {
 
     fn exp_differential(&self, coords: &[f64], _base: &[f64], out: &mut [f64]) {
         scalar(coords.len(), 1.0, out);
+    }
+
+    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+        Curvature::Flat.function(u, f, out);
+    }
+
+    fn sum_log_moments(
+        &self,
+        points: Rows,
+        count: usize,
+        base: &[f64],
+        range: &Range,
+        sums: &mut LogMoments,
+    ) {
+        sum_log_moments(self, Curvature::Flat, (points, count), base, range, sums);
     }
 }

@@ -1,11 +1,25 @@
-//! Functions of the curvature operator of the affine-invariant metric.
+//! Sums of clipped logarithms, of their products and of Hessians for the affine-invariant metric.
 //!
-//! For the whitened vector U = Q diag(lambda) Q^T the curvature operator R_U V = -[U, [U, V]]/4 has the
+//! For the whitened logarithm U = Q diag(lambda) Q^T the curvature operator R_U V = -[U, [U, V]]/4 has the
 //! eigenvectors (q_i q_j^T + q_j q_i^T)/√2 with eigenvalues -(lambda_i - lambda_j)^2/4, and q_i q_i^T with 0.
+//! With c_ij = x coth x - 1, x = (lambda_i - lambda_j)/2, the excess of the Hessian is therefore
+//!
+//!     <X, (Hess - I) Y> = sum_ij c_ij (q_i^T X q_j)(q_i^T Y q_j) = sum_abcd X_ab Y_cd B_ac,bd,
+//!     B_ac,bd = sum_i P^i_ac T^i_bd,   P^i = q_i q_i^T,   T^i = sum_j c_ij P^j,
+//!
+//! and the sum over records of the rearranged B costs m products a record for each entry where that of the
+//! Hessian itself would cost m(m - 1)/2.
 
+use super::whitened::{WhitenedLog, Whitener};
+use crate::elementary::coth_excess;
 use crate::linalg::jacobi::diagonalize;
-use crate::linalg::lanes::{load_coords, packed, packed_len, squared_norm};
+use crate::linalg::lanes::{
+    Lane, add_product, load_coords, packed, packed_any, packed_len, spectral, squared_norm,
+};
 use crate::manifold::curvature::scalar;
+use crate::moments::{LogMoments, Range};
+use crate::rows::Rows;
+use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
 /// See [`crate::manifold::Manifold::curvature_function`].
 pub(super) fn curvature_function(m: usize, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
@@ -32,11 +46,209 @@ pub(super) fn curvature_function(m: usize, u: &[f64], f: &dyn Fn(f64) -> f64, ou
 }
 
 /// Coordinates of (q_i q_j^T + q_j q_i^T)/√2.
-fn pair_coords(m: usize, q: &[[f64; 1]], i: usize, j: usize, out: &mut [f64]) {
+fn pair_coords(m: usize, q: &[Lane<1>], i: usize, j: usize, out: &mut [f64]) {
     for a in 0..m {
         for b in a..m {
             let sum = q[a * m + i][0] * q[b * m + j][0] + q[a * m + j][0] * q[b * m + i][0];
-            out[packed(m, a, b)] = if a == b { sum * std::f64::consts::FRAC_1_SQRT_2 } else { sum };
+            out[packed(m, a, b)] = if a == b { sum * FRAC_1_SQRT_2 } else { sum };
         }
     }
+}
+
+/// Clipped logarithms of `L` records and what they add up to.
+struct Sums<const L: usize> {
+    /// Coordinates of U.
+    coords: Vec<Lane<L>>,
+    first: Vec<Lane<L>>,
+    /// Upper triangle, packed.
+    second: Vec<Lane<L>>,
+    /// P^i and T^i, one after the other.
+    projections: Vec<Lane<L>>,
+    mixtures: Vec<Lane<L>>,
+    /// c_ij, full.
+    coefficients: Vec<Lane<L>>,
+    /// sum B, upper triangle, packed.
+    rearranged: Vec<Lane<L>>,
+}
+
+impl<const L: usize> Sums<L> {
+    #[inline(always)]
+    fn new(m: usize, hessian: bool) -> Self {
+        let lane = [0.0; L];
+        let d = packed_len(m);
+        let of_hessian = |length: usize| vec![lane; if hessian { length } else { 0 }];
+        Self {
+            coords: vec![lane; d],
+            first: vec![lane; d],
+            second: vec![lane; packed_len(d)],
+            projections: of_hessian(m * d),
+            mixtures: of_hessian(m * d),
+            coefficients: of_hessian(m * m),
+            rearranged: of_hessian(packed_len(d)),
+        }
+    }
+
+    /// Clips the logarithms, of which `count` are there, and zeroes those that are not finite.
+    #[inline(always)]
+    fn clip(&mut self, m: usize, log: &mut WhitenedLog<L>, count: usize, range: &Range) {
+        spectral(m, &log.vectors, &log.values, &mut self.coords);
+        let square = squared_norm(m, &self.coords);
+        let mut scale = [0.0; L];
+        for l in 0..L {
+            scale[l] = if l < count { range.scale(square[l]).0 } else { 0.0 };
+        }
+        let apply = |lane: &mut Lane<L>, factor: f64| {
+            for l in 0..L {
+                let scaled = lane[l] * (factor * scale[l]);
+                lane[l] = if scale[l] > 0.0 { scaled } else { 0.0 };
+            }
+        };
+        for i in 0..m {
+            for j in i..m {
+                apply(&mut self.coords[packed(m, i, j)], if i == j { 1.0 } else { SQRT_2 });
+            }
+        }
+        log.values.iter_mut().for_each(|value| apply(value, 1.0));
+        for vector in &mut log.vectors {
+            for l in 0..L {
+                vector[l] = if scale[l] > 0.0 { vector[l] } else { 0.0 };
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn add_products(&mut self, m: usize) {
+        let d = packed_len(m);
+        for a in 0..d {
+            let x = self.coords[a];
+            add_product(&mut self.first[a], &x, &[1.0; L], 1.0);
+            for b in a..d {
+                add_product(&mut self.second[packed(d, a, b)], &x, &self.coords[b], 1.0);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn add_hessians(&mut self, m: usize, log: &WhitenedLog<L>, range: &Range) {
+        let d = packed_len(m);
+        // |lambda_i - lambda_j| <= √2 R
+        let limit = range.largest(0.5, coth_excess);
+        for i in 0..m {
+            for j in i + 1..m {
+                let (x, y) = (log.values[i], log.values[j]);
+                let mut c = [0.0; L];
+                for l in 0..L {
+                    let half = 0.5 * (x[l] - y[l]);
+                    let z = half * half;
+                    c[l] = limit.clamp_product(z * coth_excess(z));
+                }
+                self.coefficients[i * m + j] = c;
+                self.coefficients[j * m + i] = c;
+            }
+        }
+        for i in 0..m {
+            for a in 0..m {
+                for c in a..m {
+                    let (x, y) = (log.vectors[a * m + i], log.vectors[c * m + i]);
+                    let out = &mut self.projections[i * d + packed(m, a, c)];
+                    for l in 0..L {
+                        out[l] = x[l] * y[l];
+                    }
+                }
+            }
+        }
+        for i in 0..m {
+            for k in 0..d {
+                let mut sum = [0.0; L];
+                for j in 0..m {
+                    if j != i {
+                        let c = &self.coefficients[i * m + j];
+                        add_product(&mut sum, c, &self.projections[j * d + k], 1.0);
+                    }
+                }
+                self.mixtures[i * d + k] = sum;
+            }
+        }
+        for a in 0..d {
+            for b in a..d {
+                let mut sum = [0.0; L];
+                for i in 0..m {
+                    let (x, y) = (&self.projections[i * d + a], &self.mixtures[i * d + b]);
+                    add_product(&mut sum, x, y, 1.0);
+                }
+                let total = &mut self.rearranged[packed(d, a, b)];
+                for l in 0..L {
+                    total[l] += sum[l];
+                }
+            }
+        }
+    }
+
+    /// Adds the sums of all lanes to `sums`.
+    #[inline(always)]
+    fn add_to(&self, m: usize, sums: &mut LogMoments) {
+        let d = packed_len(m);
+        let total = |lane: &Lane<L>| lane.iter().sum::<f64>();
+        for (sum, lane) in sums.first.iter_mut().zip(&self.first) {
+            *sum += total(lane);
+        }
+        for a in 0..d {
+            for b in a..d {
+                sums.second[a * d + b] += total(&self.second[packed(d, a, b)]);
+            }
+        }
+        if let Some(excess) = &mut sums.excess {
+            let rearranged: Vec<f64> = self.rearranged.iter().map(total).collect();
+            add_excess(m, &rearranged, excess);
+        }
+    }
+}
+
+/// Adds the matrix of the form sum_abcd X_ab Y_cd B_ac,bd in orthonormal coordinates (upper triangle).
+fn add_excess(m: usize, rearranged: &[f64], excess: &mut [f64]) {
+    let d = packed_len(m);
+    let b = |i, j, k, l| rearranged[packed_any(d, packed_any(m, i, j), packed_any(m, k, l))];
+    for i in 0..m {
+        for j in i..m {
+            for k in 0..m {
+                for l in k..m {
+                    let (row, column) = (packed(m, i, j), packed(m, k, l));
+                    if row <= column {
+                        let scale = match (i == j, k == l) {
+                            (true, true) => 0.5,
+                            (false, false) => 1.0,
+                            _ => FRAC_1_SQRT_2,
+                        };
+                        excess[row * d + column] += scale * (b(i, k, j, l) + b(i, l, j, k));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// See [`crate::manifold::Manifold::sum_log_moments`].
+#[inline(always)]
+pub(super) fn sum_log_moments_block<const L: usize>(
+    m: usize,
+    points: Rows,
+    count: usize,
+    base: &[f64],
+    range: &Range,
+    sums: &mut LogMoments,
+) {
+    let base = Rows::shared(base);
+    let mut whitener = Whitener::<L>::new(m);
+    let mut log = WhitenedLog::<L>::new(m);
+    let mut lanes = Sums::<L>::new(m, sums.excess.is_some());
+    for start in (0..count).step_by(L) {
+        let here = L.min(count - start);
+        log.compute(m, &mut whitener, (&points, &base), (start, here));
+        lanes.clip(m, &mut log, here, range);
+        lanes.add_products(m);
+        if sums.excess.is_some() {
+            lanes.add_hessians(m, &log, range);
+        }
+    }
+    lanes.add_to(m, sums);
 }

@@ -1,6 +1,7 @@
 //! Properties that hold on every manifold, and accuracy against double-double arithmetic.
 
 mod accuracy;
+mod moments;
 mod precise;
 mod properties;
 mod totality;

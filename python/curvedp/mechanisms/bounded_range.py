@@ -1,0 +1,37 @@
+"""What a bounded-range mechanism may be calibrated to, so that a requested guarantee follows.
+
+A mechanism is epsilon-bounded-range when, for each pair of neighbouring data sets, its privacy loss
+lies in an interval of length epsilon; every exponential mechanism is, with epsilon twice the
+sensitivity over the scale. That implies epsilon-DP, epsilon^2/8-zCDP and mu-GDP with
+mu = 2 Phi^-1(1/(1 + e^(-epsilon/2))). Proof: docs/proofs/conversions.md, sections 2 and 3.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from curvedp.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP
+from curvedp.privacy.conversion import last_true_above, pure_mu, round_down, sqrt_bounds
+
+
+def bounded_range_epsilon(guarantee: Guarantee) -> float:
+    """The largest epsilon with epsilon-bounded range implying `guarantee`, rounded down.
+
+    epsilon for PureDP; sqrt(8 rho) for ZCDP; 2 log(Phi(mu/2) / Phi(-mu/2)) for GDP; for ApproxDP
+    the larger of epsilon and what the mu-GDP that implies it allows.
+
+    Raises
+    ------
+    TypeError
+        If `guarantee` is none of these.
+    """
+    match guarantee:
+        case PureDP(epsilon):
+            return epsilon
+        case ZCDP(rho):
+            return round_down(sqrt_bounds(8 * Fraction(rho))[0])
+        case GDP(mu):
+            return last_true_above(lambda epsilon: pure_mu(0.5 * epsilon) <= mu, mu)
+        case ApproxDP(epsilon):
+            return max(epsilon, bounded_range_epsilon(guarantee.sufficient_gdp()))
+    raise TypeError("guarantee must be PureDP, ApproxDP, ZCDP or GDP")

@@ -1,0 +1,163 @@
+//! The covariance of samples that arrive in blocks, in one pass and without cancellation.
+//!
+//! Each block is centred at its own mean; blocks are merged by the update of Chan, Golub and LeVeque
+//! (1983). So the error of an entry is relative to the standard deviations, whatever the means.
+
+use crate::linalg::lanes::{cholesky, packed, packed_len};
+
+/// Samples in a block: the variables of one fit the second-level cache.
+pub const BLOCK: usize = 1024;
+const LANES: usize = 8;
+
+/// Entries of a row of [`Scatter::add`]'s argument for blocks of `samples` samples.
+pub fn stride(samples: usize) -> usize {
+    samples.next_multiple_of(LANES)
+}
+
+/// Count, mean and scatter matrix sum (x - mean)(x - mean)^T of the samples so far.
+pub struct Scatter {
+    variables: usize,
+    count: f64,
+    mean: Vec<f64>,
+    scatter: Vec<f64>,
+    shift: Vec<f64>,
+}
+
+impl Scatter {
+    /// No samples of `variables` variables.
+    pub fn new(variables: usize) -> Self {
+        Self {
+            variables,
+            count: 0.0,
+            mean: vec![0.0; variables],
+            scatter: vec![0.0; packed_len(variables)],
+            shift: vec![0.0; variables],
+        }
+    }
+
+    /// Forgets all samples.
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        self.count = 0.0;
+        self.mean.fill(0.0);
+        self.scatter.fill(0.0);
+    }
+
+    /// Adds `samples` samples; `block` holds one row of [`stride`]`(samples)` entries for each variable
+    /// and is overwritten.
+    #[inline(always)]
+    pub fn add(&mut self, block: &mut [f64], samples: usize) {
+        let (m, width) = (self.variables, stride(samples));
+        let (old, new) = (self.count, samples as f64);
+        let total = old + new;
+        self.count = total;
+        for (k, row) in block.chunks_exact_mut(width).take(m).enumerate() {
+            let mean = centre(row, samples);
+            self.shift[k] = mean - self.mean[k];
+            self.mean[k] += self.shift[k] * (new / total);
+        }
+        let between = old * (new / total);
+        for i in 0..m {
+            let a = &block[i * width..(i + 1) * width];
+            for j in (i..m).step_by(4) {
+                let b = &block[j * width..m * width];
+                let products = match m - j {
+                    1 => products::<1>(a, b),
+                    2 => products::<2>(a, b),
+                    3 => products::<3>(a, b),
+                    _ => products::<4>(a, b),
+                };
+                for (j, product) in (j..m).zip(products) {
+                    self.scatter[packed(m, i, j)] +=
+                        product + between * self.shift[i] * self.shift[j];
+                }
+            }
+        }
+    }
+
+    /// Writes (1 - shrinkage) S + (shrinkage tr(S)/m + ridge) I as a full matrix, S the covariance
+    /// scatter / count, or `ridge * I` if that is not finite and numerically positive definite.
+    pub fn covariance(&self, shrinkage: f64, ridge: f64, out: &mut [f64]) {
+        let m = self.variables;
+        let scale = (1.0 - shrinkage) / self.count;
+        let trace: f64 = (0..m).map(|i| self.scatter[packed(m, i, i)] / self.count).sum();
+        let diagonal = shrinkage * (trace / m as f64) + ridge;
+        for i in 0..m {
+            for j in i..m {
+                let entry = scale * self.scatter[packed(m, i, j)];
+                out[i * m + j] = if i == j { entry + diagonal } else { entry };
+                out[j * m + i] = out[i * m + j];
+            }
+        }
+        if !is_definite(m, out) {
+            scaled_identity(m, ridge, out);
+        }
+    }
+}
+
+/// Writes `ridge * I`.
+pub fn scaled_identity(m: usize, ridge: f64, out: &mut [f64]) {
+    out.fill(0.0);
+    out.iter_mut().step_by(m + 1).for_each(|x| *x = ridge);
+}
+
+/// Subtracts the mean of the first `samples` entries from them, zeroes the others; returns the mean.
+#[inline(always)]
+fn centre(row: &mut [f64], samples: usize) -> f64 {
+    row[samples..].fill(0.0);
+    let first = row[0];
+    let mut sums = [0.0; LANES];
+    row[..samples].iter_mut().for_each(|x| *x -= first);
+    for chunk in row.as_chunks::<LANES>().0 {
+        for l in 0..LANES {
+            sums[l] += chunk[l];
+        }
+    }
+    let mean = tree_sum(sums) / samples as f64;
+    row[..samples].iter_mut().for_each(|x| *x -= mean);
+    first + mean
+}
+
+/// Inner products of `a` with the first `J` rows of `b`.
+#[inline(always)]
+fn products<const J: usize>(a: &[f64], b: &[f64]) -> [f64; 4] {
+    let width = a.len();
+    let a = a.as_chunks::<LANES>().0;
+    let b: [&[[f64; LANES]]; J] =
+        std::array::from_fn(|j| b[j * width..(j + 1) * width].as_chunks::<LANES>().0);
+    let mut sums = [[0.0; LANES]; J];
+    for (k, x) in a.iter().enumerate() {
+        for j in 0..J {
+            let y = &b[j][k];
+            for l in 0..LANES {
+                sums[j][l] += x[l] * y[l];
+            }
+        }
+    }
+    let mut out = [0.0; 4];
+    for j in 0..J {
+        out[j] = tree_sum(sums[j]);
+    }
+    out
+}
+
+#[inline(always)]
+fn tree_sum(x: [f64; LANES]) -> f64 {
+    ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]))
+}
+
+/// Finite, and a Cholesky factorisation meets positive normal pivots alone.
+fn is_definite(m: usize, point: &[f64]) -> bool {
+    if !point.iter().all(|x| x.is_finite()) {
+        return false;
+    }
+    let mut g = vec![[0.0; 1]; packed_len(m)];
+    let mut inverse = vec![[0.0; 1]; m];
+    for i in 0..m {
+        for j in i..m {
+            g[packed(m, i, j)] = [point[i * m + j]];
+        }
+    }
+    cholesky(m, &mut g, &mut inverse);
+    (0..m).all(|i| g[packed(m, i, i)][0] > f64::MIN_POSITIVE.sqrt())
+}

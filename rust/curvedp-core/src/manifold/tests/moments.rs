@@ -1,0 +1,158 @@
+//! Sums of clipped logarithms against the plain loop over records.
+
+use super::*;
+use crate::manifold::{SpdAffine, hessian_excess};
+use crate::moments::{LogMoments, dist_moments, log_moments};
+
+fn with_spd() -> Vec<(String, Box<dyn Manifold>)> {
+    let mut list = manifolds();
+    for m in [1, 2, 3, 4, 6, 9] {
+        list.push((format!("spd:{m}"), Box::new(SpdAffine::new(m))));
+    }
+    list
+}
+
+/// A point and records at distances up to `reach` from it.
+fn sample(manifold: &dyn Manifold, count: usize, reach: f64) -> (Vec<f64>, Vec<f64>) {
+    let mut field = Field::new(manifold, 9);
+    let base = spread(&mut field, &manifold.origin(&origin_or_point(manifold)), 0.4 * reach);
+    let points = (0..count).flat_map(|_| spread(&mut field, &base, reach)).collect();
+    (base, points)
+}
+
+fn origin_or_point(manifold: &dyn Manifold) -> Vec<f64> {
+    let mut point: Vec<f64> = (0..manifold.point_size()).map(|i| 1.0 / (i + 2) as f64).collect();
+    assert!(manifold.project(&mut point) || manifold.point_size() == 1);
+    point
+}
+
+/// A random point at most `reach` from `base`.
+fn spread(field: &mut Field, base: &[f64], reach: f64) -> Vec<f64> {
+    let mut coords = field.vector(field.manifold.dim());
+    let share = field.vector(1)[0].abs() * reach / size(&coords);
+    coords.iter_mut().for_each(|x| *x *= share);
+    let mut point = vec![0.0; base.len()];
+    field.manifold.exp_coords(row(&coords), row(base), &mut point);
+    point
+}
+
+fn moments(manifold: &dyn Manifold, points: &[f64], base: &[f64], max_dist: f64) -> LogMoments {
+    let count = points.len() / base.len();
+    let rows = Rows::new(points, base.len());
+    log_moments(manifold, rows, count, base, max_dist, true, &|| false).unwrap()
+}
+
+/// First, second and excess, one record after the other.
+fn plain(manifold: &dyn Manifold, points: &[f64], base: &[f64], max_dist: f64) -> [Vec<f64>; 3] {
+    let dim = manifold.dim();
+    let mut means = [vec![0.0; dim], vec![0.0; dim * dim], vec![0.0; dim * dim]];
+    let share = base.len() as f64 / points.len() as f64;
+    for point in points.chunks_exact(base.len()) {
+        let mut u = vec![0.0; dim];
+        manifold.log_coords(row(point), row(base), &mut u);
+        let shrink = (max_dist / size(&u)).min(1.0);
+        u.iter_mut().for_each(|x| *x *= shrink);
+        let mut hessian = vec![0.0; dim * dim];
+        manifold.curvature_function(&u, &hessian_excess, &mut hessian);
+        for i in 0..dim {
+            means[0][i] += share * u[i];
+            for j in 0..dim {
+                means[1][i * dim + j] += share * u[i] * u[j];
+                means[2][i * dim + j] += share * hessian[i * dim + j];
+            }
+        }
+    }
+    means
+}
+
+#[test]
+fn sums_agree_with_the_plain_loop() {
+    for (name, manifold) in with_spd() {
+        let reach = (0.9 * manifold.injectivity_radius()).min(2.0);
+        for (count, share) in [(1, 2.0), (5, 0.7), (130, 0.5), (2100, 0.8)] {
+            if count > 500 && manifold.dim() > 20 {
+                continue;
+            }
+            let (base, points) = sample(&*manifold, count, reach);
+            let computed = moments(&*manifold, &points, &base, share * reach);
+            let expected = plain(&*manifold, &points, &base, share * reach);
+            let scale = manifold.conditioning(&base) * reach.max(1.0 / reach);
+            let limit = 1e-13 * scale * scale;
+            assert!(distance(&computed.first, &expected[0]) < limit, "{name} {count}");
+            assert!(distance(&computed.second, &expected[1]) < limit, "{name} {count}");
+            let excess = computed.excess.unwrap();
+            assert!(distance(&excess, &expected[2]) < 10.0 * limit, "{name} {count}");
+        }
+    }
+}
+
+#[test]
+fn a_record_adds_the_same_whatever_its_neighbours() {
+    for (name, manifold) in with_spd() {
+        let reach = (0.9 * manifold.injectivity_radius()).min(2.0);
+        let (base, points) = sample(&*manifold, 1, reach);
+        let alone = moments(&*manifold, &points, &base, reach);
+        // a power of two of records, the others adding nothing: the mean is exact
+        for place in [0, 5, 130, 1500] {
+            let mut rows: Vec<f64> = (0..2048).flat_map(|_| base.clone()).collect();
+            rows[place * base.len()..(place + 1) * base.len()].copy_from_slice(&points);
+            let among = moments(&*manifold, &rows, &base, reach);
+            let times = |x: &[f64]| x.iter().map(|x| 2048.0 * x).collect::<Vec<_>>();
+            assert_eq!(times(&among.first), alone.first, "{name}");
+            assert_eq!(times(&among.second), alone.second, "{name}");
+            let excess = alone.excess.as_ref().unwrap();
+            assert_eq!(times(among.excess.as_ref().unwrap()), *excess, "{name}");
+            if manifold.dim() > 30 {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_that_are_no_points_stay_in_range() {
+    let bad = [f64::NAN, f64::INFINITY, -f64::INFINITY, 0.0, 1e300, -1e300, 1e-300, -1.0];
+    for (name, manifold) in with_spd() {
+        let reach = (0.9 * manifold.injectivity_radius()).min(2.0);
+        let (base, points) = sample(&*manifold, bad.len(), reach);
+        for max_dist in [0.0, 0.5 * reach, reach] {
+            for (i, &value) in bad.iter().enumerate() {
+                for whole in [true, false] {
+                    let mut point = points[i * base.len()..(i + 1) * base.len()].to_vec();
+                    if whole {
+                        point.fill(value);
+                    } else {
+                        *point.last_mut().unwrap() = value;
+                    }
+                    let computed = moments(&*manifold, &point, &base, max_dist);
+                    let excess = computed.excess.unwrap();
+                    let limit = max_dist * (1.0 + 1e-15);
+                    assert!(size(&computed.first) <= limit, "{name} {value}");
+                    assert!(size(&computed.second) <= limit * limit, "{name} {value}");
+                    let (low, high) = manifold.curvature_bounds();
+                    let square = max_dist * max_dist;
+                    let largest =
+                        f64::max(-hessian_excess(high * square), hessian_excess(low * square));
+                    let limit = largest * (manifold.dim() as f64).sqrt() * (1.0 + 1e-13);
+                    assert!(size(&excess) <= limit, "{name} {value} {}", size(&excess));
+                    let rows = Rows::new(&point, base.len());
+                    let (square, fourth) =
+                        dist_moments(&*manifold, rows, 1, &base, max_dist, &|| false).unwrap();
+                    assert!(square >= 0.0 && square <= max_dist * max_dist, "{name} {value}");
+                    assert!(fourth == square * square, "{name} {value}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_interrupt_ends_the_sums() {
+    let sphere = Sphere::new(2, 1.0);
+    let (base, points) = sample(&sphere, 40_000, 1.0);
+    let rows = Rows::new(&points, 3);
+    let all = log_moments(&sphere, rows, 40_000, &base, 1.0, true, &|| true);
+    assert_eq!(all.map(|_| ()), Err(crate::error::Error::Interrupted));
+    let all = dist_moments(&sphere, rows, 40_000, &base, 1.0, &|| true);
+    assert_eq!(all, Err(crate::error::Error::Interrupted));
+}
