@@ -24,8 +24,8 @@ NOTES = {
     "intervals cover too rarely around mu = 1: the noise in sigma_F² is not in the interval.",
     3: "The printed errors are those of a mean that gets mu/sqrt3; so are the published ones here. "
     "proved: the mean is part of a region and gets sqrt(0.75) mu. Published regions cover far too "
-    "rarely around mu = 0.7: noise in the Hessian and the covariance. Without privacy the covariance "
-    "of the central limit theorem gives 41.7e-3, near 42.2e-3 here; the printed 37.7e-3 is unexplained.",
+    "rarely around mu = 0.7: noise in the Hessian and the covariance. Without privacy the central "
+    "limit theorem gives 41.7e-3, near the 42.2e-3 found here; the printed 37.7e-3 is unexplained.",
     4: "The printed unit is ten times too small here too.",
 }
 TITLES = {
