@@ -40,8 +40,8 @@ def image_table(folder: Path, out: Path | None) -> list[str]:
     ball = cdp.Ball(space, center, radius)
     lines = [
         f"Ball: mean of the validation images, radius {radius:.2f} (holds 95 % of them).",
-        "λ, rad and vol belong to n Γ. The paper has 109,309 images in four classes: far",
-        "less noise beside the spread.",
+        "λ, rad and vol belong to n Γ. The paper has 109,309 images in four classes: less noise",
+        "beside the spread.",
         "",
         "| class | n | mu | λ1 | λ2 | λ3 | ratio | rad | vol | dist |",
         "|---|---|---|---|---|---|---|---|---|---|",

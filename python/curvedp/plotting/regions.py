@@ -207,7 +207,7 @@ class RegionDisplay:
                     ax.plot(*curve, color=colour, linewidth=0.9)
                 ax.plot([], [], [], color=colour, linewidth=1.6, label=name)
             ax.plot(*center[:, None], marker="o", markersize=4, color=colour, linestyle="none")
-        ax.set_aspect("equal", adjustable="datalim" if len(k) == 2 else "box")
+        ax.set_aspect("equal", adjustable="box")
         setters = (ax.set_xlabel, ax.set_ylabel) + ((ax.set_zlabel,) if len(k) == 3 else ())
         for setter, index in zip(setters, k, strict=True):
             setter(f"tangent coordinate {index + 1}", fontsize=9)
@@ -263,7 +263,7 @@ class RegionDisplay:
             ax.plot(
                 *(region.estimate @ circle.T), color=colour, linewidth=1.8, label=name, zorder=3
             )
-        ax.set_aspect("equal", adjustable="datalim")
+        ax.set_aspect("equal", adjustable="box")
         ax.tick_params(labelsize=8)
 
 
