@@ -5,10 +5,14 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Frame",
+    "GaussianKernel",
     "Manifold",
     "Noise",
     "Plan",
     "Stream",
+    "diameter",
+    "label_sums",
+    "nearest",
     "num_threads",
     "set_num_threads",
     "summation_error",
@@ -16,10 +20,21 @@ __all__ = [
 
 _Array = NDArray[np.float64]
 _Mask = NDArray[np.bool_]
+_Index = NDArray[np.int64]
 
 def set_num_threads(threads: int) -> None: ...
 def num_threads() -> int: ...
 def summation_error(n: int) -> float: ...
+def label_sums(
+    codes: _Index,
+    classes: int,
+    weight: float,
+    z: _Array,
+    out: _Array,
+    degrees: _Array,
+) -> None: ...
+def nearest(queries: _Array, points: _Array, k: int) -> tuple[_Index, _Array]: ...
+def diameter(rows: _Array) -> float: ...
 
 @final
 class Manifold:
@@ -89,11 +104,22 @@ class Frame:
     def mean(self, points: _Array, plan: Plan) -> _Array: ...
 
 @final
+class GaussianKernel:
+    def __new__(
+        cls, rows: _Array, bandwidth: float, floor: float, memory_limit: int, single: bool
+    ) -> GaussianKernel: ...
+    @property
+    def is_kept(self) -> bool: ...
+    def product(self, z: _Array, out: _Array) -> None: ...
+
+@final
 class Stream:
     @staticmethod
     def from_os() -> Stream: ...
     @staticmethod
     def from_key(key: bytes, stream_id: int) -> Stream: ...
+    def uniform(self, out: _Array) -> None: ...
+    def exponential(self, out: _Array) -> None: ...
 
 @final
 class Noise:

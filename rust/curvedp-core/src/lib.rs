@@ -5,6 +5,7 @@ pub mod batch;
 pub mod elementary;
 pub mod error;
 pub mod linalg;
+pub mod mail;
 pub mod manifold;
 pub mod mean;
 pub mod moments;

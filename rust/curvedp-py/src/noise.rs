@@ -1,6 +1,6 @@
 //! `_core.Stream` and `_core.Noise`: randomness and isotropic noise.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use curvedp_core::noise::{self, IsotropicNoise, Profile, Radial, Space};
 use curvedp_core::rows::Rows;
@@ -8,7 +8,7 @@ use numpy::PyReadonlyArray1;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::arrays::{Output, output, row};
+use crate::arrays::{Output, OutputVector, output, output_vector, row};
 use crate::call::{run, to_python};
 use crate::manifold::Manifold;
 
@@ -33,6 +33,51 @@ impl Stream {
     #[staticmethod]
     fn from_key(key: [u8; 32], stream_id: u64) -> Self {
         Self { inner: Mutex::new(noise::Stream::from_key(key, stream_id)), owner: None }
+    }
+
+    /// Fills `out` with uniforms on (0, 1).
+    fn uniform(&self, py: Python<'_>, mut out: OutputVector<'_>) -> PyResult<()> {
+        let out = output_vector(&mut out)?;
+        self.fill(py, out, noise::Stream::uniform_open)
+    }
+
+    /// Fills `out` with standard exponentials.
+    fn exponential(&self, py: Python<'_>, mut out: OutputVector<'_>) -> PyResult<()> {
+        let out = output_vector(&mut out)?;
+        self.fill(py, out, noise::Stream::exponential)
+    }
+}
+
+impl Stream {
+    fn fill(
+        &self,
+        py: Python<'_>,
+        out: &mut [f64],
+        draw: fn(&mut noise::Stream) -> f64,
+    ) -> PyResult<()> {
+        run(py, |interrupt| {
+            let mut stream = match self.open() {
+                Ok(stream) => stream,
+                Err(error) => return Ok(Err(error)),
+            };
+            for (look, part) in out.chunks_mut(1 << 16).enumerate() {
+                if look > 0 && interrupt() {
+                    return Err(curvedp_core::error::Error::Interrupted);
+                }
+                part.fill_with(|| draw(&mut stream));
+            }
+            Ok(Ok(()))
+        })?
+    }
+
+    /// The generator, in the process that it belongs to.
+    fn open(&self) -> PyResult<MutexGuard<'_, noise::Stream>> {
+        if self.owner.is_some_and(|owner| owner != std::process::id()) {
+            // parent and child would draw the same noise, which their releases' difference cancels
+            let message = "the stream belongs to the process that forked this one: make a new one";
+            return Err(PyRuntimeError::new_err(message));
+        }
+        self.inner.lock().map_err(|_| PyRuntimeError::new_err("the stream is in an unknown state"))
     }
 }
 
@@ -131,13 +176,9 @@ impl Noise {
         interrupt: curvedp_core::parallel::Interrupt,
     ) -> Result<PyResult<()>, curvedp_core::error::Error> {
         const DRAWS_PER_LOOK: usize = 4096;
-        if stream.owner.is_some_and(|owner| owner != std::process::id()) {
-            // parent and child would draw the same noise, which their releases' difference cancels
-            let message = "the stream belongs to the process that forked this one: make a new one";
-            return Ok(Err(PyRuntimeError::new_err(message)));
-        }
-        let Ok(mut stream) = stream.inner.lock() else {
-            return Ok(Err(PyRuntimeError::new_err("the stream is in an unknown state")));
+        let mut stream = match stream.open() {
+            Ok(stream) => stream,
+            Err(error) => return Ok(Err(error)),
         };
         for (look, part) in out.chunks_mut(DRAWS_PER_LOOK * dim).enumerate() {
             if look > 0 && interrupt() {
