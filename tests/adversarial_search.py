@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 def _ratio(numerator: Array, denominator: Array) -> Array:
     """numerator / denominator, 1 where both vanish."""
-    small = denominator < 1e-150
+    small = np.abs(denominator) < 1e-150
     return np.where(small, 1.0, numerator / np.where(small, 1.0, denominator))
 
 

@@ -43,8 +43,9 @@ class Moment:
     name : str
     vector : ndarray, shape (k,)
         In an isometric picture of the statistic's values: `vecd` of a matrix.
-    norm_bound : float
-        Largest norm of the vector.
+    magnitude : float
+        Bound on the norm of the vector, and on the change that a relative rounding error of 1 in
+        the sums over records would make in it.
     sensitivity : float
     finish : callable
         From the noisy vector to the released value: post-processing.
@@ -52,7 +53,7 @@ class Moment:
 
     name: str
     vector: FloatArray
-    norm_bound: float
+    magnitude: float
     sensitivity: float
     finish: Callable[[FloatArray], FloatArray]
 
@@ -75,10 +76,10 @@ def release_moment(
     does; the rounding of their sum counts as solver error.
     """
     entry.report("noise")
-    rounding = _core.summation_error(entry.n) * moment.norm_bound
+    rounding = _core.summation_error(entry.n) * moment.magnitude
     total = moment.sensitivity + (2 * rounding if entry.calibration == "proved" else 0.0)
     size = len(moment.vector)
-    domain = Ball(Euclidean(size), np.zeros(size), moment.norm_bound)
+    domain = Ball(Euclidean(size), np.zeros(size), moment.magnitude)
     mechanism = choose_mechanism(domain, guarantee)(domain, total, guarantee)
     noisy = mechanism._release(moment.vector, entry.stream(stage), 1)[0]
     return entry.release(
@@ -109,7 +110,7 @@ def variance_moment(entry: Entry, rows: FloatArray, base: BasePoint) -> Moment:
     return Moment(
         name="Fréchet variance",
         vector=np.array([square]),
-        norm_bound=reach**2,
+        magnitude=reach**2,
         sensitivity=sensitivity.frechet_variance(entry.ball, entry.n, **_public(entry, base)),
         finish=finish,
     )
@@ -133,7 +134,7 @@ def fourth_moment_of(entry: Entry, rows: FloatArray, base: BasePoint) -> Moment:
     return Moment(
         name="fourth moment of the distance",
         vector=np.array([fourth]),
-        norm_bound=reach**4,
+        magnitude=reach**4,
         sensitivity=sensitivity.fourth_moment(entry.ball, entry.n, **_public(entry, base)),
         finish=lambda noisy: np.array(np.clip(noisy[0], 0.0, reach**4) if proved else noisy[0]),
     )
@@ -158,7 +159,7 @@ def distance_moments_of(entry: Entry, rows: FloatArray, base: BasePoint) -> Mome
     return Moment(
         name="second and fourth moment of the distance",
         vector=np.array([first, weight * (second - first)]),
-        norm_bound=1.0,
+        magnitude=1 + 2 * weight,
         sensitivity=sensitivity.distance_moments(entry.ball, entry.n, **public),
         finish=finish,
     )
@@ -185,7 +186,7 @@ def covariance_moment(
     return Moment(
         name="covariance of the logarithms",
         vector=vecd(scale_trace(second, stretch)),
-        norm_bound=math.sqrt(2) * reach**2,
+        magnitude=math.sqrt(ball.manifold.dim + 1) * reach**2,
         sensitivity=sensitivity.log_covariance(ball, n, **_public(entry, base)),
         finish=finish,
     )
@@ -206,7 +207,7 @@ def hessian_moment(entry: Entry, base: BasePoint, excess: FloatArray) -> Moment:
     return Moment(
         name="mean Hessian of the squared distance",
         vector=vecd(2 * excess),
-        norm_bound=bound,
+        magnitude=bound,
         sensitivity=sensitivity.mean_hessian(ball, entry.n, **_public(entry, base)),
         finish=finish,
     )

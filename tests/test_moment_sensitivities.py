@@ -1,0 +1,100 @@
+"""The library's sensitivities of moments equal the bounds that were derived and attacked apart."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import adversarial_search as search
+import curvedp as cdp
+import moment_bounds as bounds
+from curvedp.curvature import excess_diameter, hessian_bound
+
+SPACES = [
+    ("sphere:2", search.Sphere(2)),
+    ("sphere:5", search.Sphere(5)),
+    ("hyperboloid:3", search.Hyperbolic(3)),
+    ("spd:2", search.SPD(2)),
+    ("spd:3", search.SPD(3)),
+    ("spd:6", search.SPD(6)),
+    ("kendall:4", search.ComplexProjective(2)),
+    ("kendall:14", search.ComplexProjective(12)),
+    ("euclidean:3", search.Space(3)),
+]
+
+
+@pytest.mark.parametrize(("spec", "space"), SPACES, ids=[spec for spec, _ in SPACES])
+@pytest.mark.parametrize("reach", [1e-6, 0.1, 0.7, 1.4])
+def test_hessian(spec, space, reach):
+    expected = float(np.squeeze(bounds.hessian_excess(space, np.array(reach))))
+    assert excess_diameter(cdp.as_manifold(spec), reach) == pytest.approx(
+        expected, rel=1e-9, abs=1e-15
+    )
+
+
+@pytest.mark.parametrize(("curvature", "reach"), [(4.0, 1.2), (0.25, 2.0)])
+def test_other_curvatures_rescale(curvature, reach):
+    radius = 1 / math.sqrt(curvature)
+    scaled = excess_diameter(cdp.Sphere(4, radius=radius), reach)
+    assert scaled == pytest.approx(excess_diameter(cdp.Sphere(4), reach / radius))
+    scaled = excess_diameter(cdp.Hyperboloid(4, curvature=-curvature), reach)
+    assert scaled == pytest.approx(excess_diameter(cdp.Hyperboloid(4), reach / radius))
+
+
+@pytest.mark.parametrize("spec", ["euclidean:1", "sphere:1", "hyperboloid:1", "spd:1"])
+def test_curves_have_no_curvature(spec):
+    assert excess_diameter(cdp.as_manifold(spec), 1.0) == 0.0
+
+
+def ball(spec="spd:3", radius=1.5):
+    return cdp.Ball(spec, center="identity", radius=radius)
+
+
+def test_moments_of_distances():
+    b, reach = ball(), 1.9
+    at = np.array(reach)
+    assert cdp.sensitivity.frechet_variance(b, 50, max_dist=reach) == pytest.approx(
+        float(bounds.variance(at)) / 50
+    )
+    assert cdp.sensitivity.fourth_moment(b, 50, max_dist=reach) == pytest.approx(
+        float(bounds.fourth_moment(at)) / 50
+    )
+    assert cdp.sensitivity.distance_moments(b, 50, max_dist=reach) == pytest.approx(1 / 50)
+    assert pytest.approx(bounds.FOURTH_BESIDE_DISTANCE) == cdp.sensitivity.FOURTH_MOMENT_WEIGHT
+    assert cdp.sensitivity.FOURTH_MOMENT_WEIGHT < bounds.FOURTH_BESIDE_DISTANCE
+
+
+def test_second_moment():
+    expected = float(bounds.adapted_moments(6, np.array(1.9))) / 50
+    assert cdp.sensitivity.log_covariance(ball(), 50, max_dist=1.9) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "statistic", ["frechet_variance", "fourth_moment", "log_covariance", "mean_hessian"]
+)
+def test_contributors_and_limits(statistic):
+    bound = getattr(cdp.sensitivity, statistic)
+    b = ball()
+    one = bound(b, 40)
+    assert bound(b, 40, records_per_unit=3) == pytest.approx(3 * one)
+    # a unit that holds all the records moves the statistic no farther than its range is wide
+    assert bound(b, 40, records_per_unit=400) == pytest.approx(bound(b, 1))
+    # distances in the ball are at most 2 r, whatever is asked for
+    assert bound(b, 40, max_dist=1e9) == one
+    assert bound(b, 40, max_dist=1.0) < one
+    for wrong in ({"max_dist": -1.0}, {"max_dist": math.nan}, {"calibration": "hoped"}):
+        with pytest.raises(ValueError, match=r"max_dist|calibration"):
+            bound(b, 40, **wrong)
+    with pytest.raises(ValueError, match="n must"):
+        bound(b, 0)
+
+
+def test_published():
+    b, n = ball(radius=1.5), 600
+    assert cdp.sensitivity.frechet_variance(b, n, calibration="published") == pytest.approx(9 / n)
+    assert cdp.sensitivity.fourth_moment(b, n, calibration="published") == pytest.approx(81 / n)
+    assert cdp.sensitivity.log_covariance(b, n, calibration="published") == pytest.approx(54 / n)
+    expected = 2 * hessian_bound(b.manifold, 3.0) / n
+    assert cdp.sensitivity.mean_hessian(b, n, calibration="published") == pytest.approx(expected)
