@@ -29,7 +29,7 @@ def laplacian(weights: Array) -> Array:
 
 
 def iterate(z: Array, w_x: Array, w_y: Array, alpha: float, form: str) -> Array:
-    """One iteration: eq. 7 ("published"), or with the label Laplacian divided by its own degrees."""
+    """One iteration: eq. 7 ("published"), or L_Y divided by its own degrees ("normalised")."""
     l_x, l_y = laplacian(w_x), laplacian(w_y)
     d_x = np.diag(l_x)[:, None]
     d_y = d_x if form == "published" else np.diag(l_y)[:, None]

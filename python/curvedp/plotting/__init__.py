@@ -7,9 +7,12 @@ from curvedp.plotting.ellipsoids import (
     fractional_anisotropy,
     tensor_ellipsoids,
 )
+from curvedp.plotting.embeddings import EmbeddingDisplay, RetrievalDisplay
 
 __all__ = [
     "DiffusionTensorDisplay",
+    "EmbeddingDisplay",
+    "RetrievalDisplay",
     "direction_colour",
     "ellipsoid_surface",
     "fractional_anisotropy",
