@@ -277,7 +277,7 @@ def mail_iteration(
     >>> round(mail_iteration(1000, bandwidth=1.0, alpha=0.5), 3)
     0.499
     >>> round(mail_iteration(1000, bandwidth=1.0, alpha=0.5, form="published"), 3)
-    1.758
+    1.76
     """
     count = as_count(n, "n", least=2)
     moved = as_count(records_per_unit, "records_per_unit")

@@ -54,7 +54,7 @@ class Laplacians:
     >>> rows = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     >>> operators = Laplacians(rows, bandwidth=1.0)
     >>> operators.step(np.array([[0.0], [1.0], [2.0]])).round(3).tolist()
-    [[0.75], [0.878], [1.311]]
+    [[0.75], [0.878], [1.189]]
     """
 
     def __init__(

@@ -7,11 +7,13 @@ import math
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import ArrayLike
 
 from curvedp import _core, sensitivity
 from curvedp._validation import (
     FloatArray,
+    as_array,
     as_choice,
     as_count,
     as_float_array,
@@ -311,7 +313,9 @@ class PrivateMail:
             )
         entry = self._entry(row, public.ball, ledger)
         if entry.calibration == "published":
-            raise ValueError("the paper gives no bound for a query alone: use calibration='proved'")
+            raise ValueError(
+                "the published calibration has no bound for a query alone: use 'proved'"
+            )
         if method == "noise":
             return public.release_noise(entry)
         return public.release_cell(entry, n_cells)
@@ -476,8 +480,21 @@ _PARAMETERS = tuple(inspect.signature(PrivateMail).parameters)
 
 
 def as_rows(X: ArrayLike) -> FloatArray:
-    """A float64 array of n >= 1 rows and m >= 1 columns."""
-    rows = as_float_array(X, "X")
+    """A float64 array of n >= 1 rows and m >= 1 columns; the words are scikit-learn's."""
+    if scipy.sparse.issparse(X):
+        raise TypeError("sparse input is not supported: pass X.toarray()")
+    array = as_array(X, "X")
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X must hold real numbers")
+    if array.dtype.kind == "O":
+        try:
+            array = as_float_array(array.tolist(), "X")
+        except TypeError:
+            raise TypeError(
+                "X must hold real numbers, got dtype object: every argument must be a real number, "
+                "not a string or another object that is no number"
+            ) from None
+    rows = as_float_array(X if array.dtype.kind != "f" else array, "X")
     if rows.ndim != 2:
         raise ValueError(
             f"X must have shape (n, m), got {rows.shape}. Reshape your data with X.reshape(-1, 1) "
