@@ -63,10 +63,10 @@ def inverse_degrees(others: int, power: int, exponent: float, weight_error: floa
 
     From Jensen's inequality and the convexity of the sum in the rows, for rows in the ball.
     """
-    if others < 2:
+    if others < 2 or weight_error >= 1:
         return math.inf
     kappa = power * exponent * others / (others - 1)
-    if kappa > 300:
+    if kappa > 80:  # beyond, weights may leave the normal range of single precision
         return math.inf
     degree = (others - 1) * (1 - weight_error)
     grown = math.exp(0.5 * kappa) * math.sqrt(_spread(kappa) * others)

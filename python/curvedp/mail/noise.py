@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean
-from curvedp.mechanisms import choose_mechanism
+from curvedp.mechanisms import RiemannianLaplace, TangentGaussian
+from curvedp.mechanisms.grid import round_to_grid
 from curvedp.privacy import GDP, Guarantee, PureDP, Release, Unproved
 from curvedp.statistics.entry import Entry
 
@@ -38,48 +37,41 @@ def noisy_embedding(
 ) -> Release:
     """An embedding with noise in the Frobenius norm, calibrated to `sensitivity` + 2 `rounding`."""
     entry.report("noise")
-    fields = {
-        "statistic": "iteration of the supervised embedding",
-        "sensitivity": sensitivity,
-        "solver_tolerance": rounding,
-    }
+    n, k = exact.shape
+    pure = isinstance(guarantee, PureDP)
+    budget = guarantee.epsilon if isinstance(guarantee, PureDP) else guarantee.mu
     if entry.calibration == "published":
-        noisy, scale, name = _published_noise(entry, exact, guarantee, sensitivity, stage)
-        return entry.release(
-            promise(entry, guarantee),
-            value=noisy,
-            mechanism=name,
-            scale=scale,
-            expected_error=None,
-            **fields,
-        )
-    size = exact.size
-    reach = max(float(np.finfo(np.float64).tiny), sensitivity)
-    domain = Ball(Euclidean(size), np.zeros(size), reach)
-    mechanism = choose_mechanism(domain, guarantee)(domain, sensitivity + 2 * rounding, guarantee)
-    noisy = mechanism._release(exact.reshape(-1), entry.stream(stage), 1)[0].reshape(exact.shape)
+        # independent Laplace noise on each entry (Figure 3, step 3c); Gaussian if not pure DP
+        shape, name = (n * k, 1), "multi-dimensional Laplace" if pure else "Gaussian"
+        scale, expected_error = sensitivity / budget, None
+    else:
+        # density in the Frobenius norm: one Laplace vector, or Gaussian rows
+        shape = (1, n * k) if pure else (n, k)
+        name = RiemannianLaplace.name if pure else TangentGaussian.name
+        scale = (sensitivity + 2 * rounding) / budget
+        profile = "laplace" if pure else "gaussian"
+        expected_error = _core.Noise("flat", n * k, 0.0, profile, scale).expected_dist
     return entry.release(
         promise(entry, guarantee),
-        value=noisy,
-        mechanism=mechanism.name,
-        scale=mechanism.scale,
-        expected_error=mechanism.expected_error,
-        **fields,
+        value=_add_noise(entry, exact, shape, pure, scale, stage),
+        mechanism=name,
+        statistic="iteration of the supervised embedding",
+        sensitivity=sensitivity,
+        solver_tolerance=rounding,
+        scale=scale,
+        expected_error=expected_error,
     )
 
 
-def _published_noise(
-    entry: Entry, exact: FloatArray, guarantee: PureDP | GDP, sensitivity: float, stage: int
-) -> tuple[FloatArray, float, str]:
-    """Independent Laplace noise on each entry (Figure 3, step 3c); Gaussian if not pure DP."""
-    laplace = isinstance(guarantee, PureDP)
-    scale = sensitivity / (guarantee.epsilon if isinstance(guarantee, PureDP) else guarantee.mu)
-    name = "multi-dimensional Laplace" if laplace else "Gaussian"
+def _add_noise(
+    entry: Entry, exact: FloatArray, shape: tuple[int, int], pure: bool, scale: float, stage: int
+) -> FloatArray:
+    """Noise drawn as rows of `shape`, and rounding to the public grid."""
     if scale == 0:
-        return exact, 0.0, name
-    drawn = np.empty((exact.size, 1))
-    noise = _core.Noise("flat", 1, 0.0, "laplace" if laplace else "gaussian", scale)
+        return exact
+    drawn = np.empty(shape)
+    noise = _core.Noise("flat", shape[1], 0.0, "laplace" if pure else "gaussian", scale)
     noise.sample_coords(entry.stream(stage), drawn)
-    step = math.ldexp(1.0, math.floor(math.log2(scale)) - 20)
-    noisy: FloatArray = np.round((exact + drawn.reshape(exact.shape)) / step) * step
-    return noisy, scale, name
+    k = exact.shape[1]
+    space = Ball(Euclidean(k), np.zeros(k), 1.0)
+    return round_to_grid(space, exact + drawn.reshape(exact.shape), scale)

@@ -420,7 +420,7 @@ class PrivateMail:
                 log_beta=self.log_beta,
                 start_scale=self.start_scale,
             )
-        # of computed kernel weights: the relative error of a squared distance times 1/2 sigma^2
+        # of computed weights: error of half a squared distance, over sigma^2, and own rounding
         unit = 2.0**-24 if self.dtype == "float32" else 2.0**-53
         spread = (entry.ball.radius / self.bandwidth) ** 2
         return sensitivity.mail_iteration(
@@ -431,7 +431,7 @@ class PrivateMail:
             radius=entry.ball.radius,
             form=self.form,
             records_per_unit=self.records_per_unit,
-            weight_error=4 * (entry.ball.manifold.dim + 8) * unit * spread,
+            weight_error=(4 * (entry.ball.manifold.dim + 8) * spread + 8) * unit,
         )
 
     def _private_step(

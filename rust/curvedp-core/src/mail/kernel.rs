@@ -90,7 +90,8 @@ impl<T: Scalar> GaussianKernel<T> {
         let half = |row: &[T]| 0.5 * row.iter().map(|x| x.widen() * x.widen()).sum::<f64>();
         let half_squares = rows.chunks_exact(size).map(half).collect();
         let rate = 1.0 / (bandwidth * bandwidth);
-        let points = Points { rows, size, half_squares, rate, floor };
+        // a stored weight must not be rounded below the floor
+        let points = Points { rows, size, half_squares, rate, floor: T::round_up(floor) };
         let pairs = all(count.div_ceil(TILE));
         let weights = if Self::size_of_tiles(count) <= memory_limit {
             let tiles = map(pairs.len(), interrupt, |k| {
@@ -222,6 +223,18 @@ mod tests {
                 let diagonal = k % (x.len() + 1) == 0;
                 assert!(if diagonal { weight == 0.0 } else { (floor..=1.0).contains(&weight) });
             }
+        }
+    }
+
+    #[test]
+    fn stored_weights_are_not_rounded_below_the_floor() {
+        for floor in [1e-300, 1e-44, 0.1, (-2f64).exp(), 1.0] {
+            let x = [1.0, -1.0];
+            let kernel =
+                GaussianKernel::<f32>::new(&x, 1, 0.01, floor, u64::MAX, &|| false).unwrap();
+            let Weights::Kept(tiles) = kernel.weights else { panic!("not kept") };
+            let weight = f64::from(tiles[0][1]);
+            assert!(weight >= floor && weight > 0.0 && weight <= floor * 1.0001 + 1e-44);
         }
     }
 

@@ -7,6 +7,8 @@ use faer::{Accum, MatMut, MatRef, Par};
 pub trait Scalar: faer::traits::ComplexField + Copy + Send + Sync + 'static {
     /// Nearest value of this type.
     fn round(x: f64) -> Self;
+    /// Smallest value of this type that is not below `x`, in [0, 1].
+    fn round_up(x: f64) -> f64;
     /// The same value in double precision.
     fn widen(self) -> f64;
     /// The numbers themselves if they are in double precision already.
@@ -16,6 +18,10 @@ pub trait Scalar: faer::traits::ComplexField + Copy + Send + Sync + 'static {
 impl Scalar for f64 {
     #[inline(always)]
     fn round(x: f64) -> Self {
+        x
+    }
+
+    fn round_up(x: f64) -> f64 {
         x
     }
 
@@ -33,6 +39,11 @@ impl Scalar for f32 {
     #[inline(always)]
     fn round(x: f64) -> Self {
         x as f32
+    }
+
+    fn round_up(x: f64) -> f64 {
+        let near = x as f32;
+        f64::from(if f64::from(near) < x { near.next_up() } else { near })
     }
 
     #[inline(always)]
