@@ -74,14 +74,14 @@ def predict_class(queries: FloatArray, rows: FloatArray, codes: Codes) -> Codes:
 def choose_n_cells(epsilon: float, n_anchors: int, codes: Codes | None) -> int:
     """How many cells a budget bears, from public values alone.
 
-    The truth is told with probability e^eps/(e^eps + K - 1). Without labels the largest K at which
-    that is 3/4 at least; with C classes one cell for each, and more parts of each as long as the
-    truth is told with probability 0.99.
+    The truth is told with probability e^eps/(e^eps + K - 1). With C classes one cell for each, and
+    more parts of each as long as that is 0.99. Without labels K = 4 e^(eps/2): cells become purer
+    slowly as K grows, and the truth rarer only once K is near e^eps (docs/privatemail.md).
     """
     most = max(2, n_anchors // 8)
     odds = math.exp(min(epsilon, 30.0))
     if codes is None:
-        return min(most, max(2, 1 + int(odds / 3)))
+        return min(most, int(4 * math.sqrt(odds)))
     classes = len(np.unique(codes))
     parts = max(1, int((1 + odds / 99) / classes))
     return max(2, min(most, parts * classes, n_anchors))
