@@ -55,7 +55,7 @@ def start(rng, n, m, k, extreme):
 def test_random_neighbours_stay_within_the_bound(form, sigma, alpha, sigma_y):
     rng = np.random.default_rng(11)
     worst = 0.0
-    for trial in range(300):
+    for trial in range(100):
         n, m, k = int(rng.integers(2, 30)), int(rng.integers(1, 5)), int(rng.integers(1, 4))
         data = start(rng, n, m, k, extreme=trial % 2 == 0)
         moved = shift(*data, sigma, sigma_y, alpha, form)
@@ -67,14 +67,16 @@ def test_random_neighbours_stay_within_the_bound(form, sigma, alpha, sigma_y):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("sigma", "alpha", "sigma_y"), SETTINGS)
-@pytest.mark.parametrize("n", [3, 6])
-def test_gradient_search_stays_within_the_bound(form, sigma, alpha, sigma_y, n):
+@pytest.mark.parametrize(
+    ("n", "restarts"), [(4, 2), *(pytest.param(n, 6, marks=pytest.mark.slow) for n in (3, 6, 9))]
+)
+def test_gradient_search_stays_within_the_bound(form, sigma, alpha, sigma_y, n, restarts):
     """Ascent on rows, replaced row and embedding at once, by quasi-Newton with restarts."""
     m = k = 2
     limit = bound(n, sigma, sigma_y, alpha, form)
     rng = np.random.default_rng(5)
     best = 0.0
-    for restart in range(3):
+    for restart in range(restarts):
         rows, new_row, labels, new_label, z = start(rng, n, m, k, extreme=restart > 0)
 
         def loss(x, labels=labels, new_label=new_label):
@@ -84,10 +86,12 @@ def test_gradient_search_stays_within_the_bound(form, sigma, alpha, sigma_y, n):
             return -np.linalg.norm(moved) / limit
 
         x = np.concatenate([rows.ravel(), new_row, z.ravel()])
-        best = max(best, -minimize(loss, x, method="L-BFGS-B", options={"maxiter": 25}).fun)
+        best = max(
+            best, -minimize(loss, x, method="L-BFGS-B", options={"maxiter": 12 * restarts}).fun
+        )
     print(f"tightness {best:.3f}")
     assert best <= 1 + 1e-9
-    assert best > 0.2
+    assert best > 0.1
 
 
 def halves(n, alpha):
@@ -123,7 +127,7 @@ def test_the_published_bound_of_the_replaced_row_is_attained(sigma, alpha, sigma
     w, v = np.exp(-2 / sigma**2), np.exp(-1 / sigma_y**2)
     limit = laplacian_bounds.replaced_row(w, v, alpha, "published")
     best = 0.0
-    n = 201
+    n = 101
     for close in range(1, n):
         side = np.concatenate([[-1.0], np.ones(close), -np.ones(n - 1 - close)])
         rows, z = side[:, None] * np.array([[1.0, 0.0]]), 0.5 * side[:, None]
@@ -131,12 +135,12 @@ def test_the_published_bound_of_the_replaced_row_is_attained(sigma, alpha, sigma
         labels[0] = 0
         moved = shift(rows, -rows[0], labels, 1, z, sigma, sigma_y, alpha, "published")
         best = max(best, moved[0])
-    assert 0.99 * 0.5 * limit < best <= 0.5 * limit * (1 + 1e-9)
+    assert 0.98 * 0.5 * limit < best <= 0.5 * limit * (1 + 1e-9)
 
 
 def test_degrees_of_rows_in_the_ball_obey_the_bound_on_their_inverses():
     rng = np.random.default_rng(0)
-    for _ in range(300):
+    for _ in range(100):
         n, sigma = int(rng.integers(3, 200)), float(rng.uniform(0.4, 2.0))
         side = np.where(rng.random(n) < rng.uniform(0.5, 1), 1.0, -1.0)
         rows = project(np.column_stack([side, rng.choice([0.0, 1.0]) * rng.standard_normal(n)]))
