@@ -43,7 +43,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
 
     from harness import TABLE_HEAD, table_lines
-    from rows import ROWS, descriptors, maps, means, samplers  # noqa: F401
+    from rows import ROWS, descriptors, mail, maps, means, samplers  # noqa: F401
 
     if arguments.list:
         print("\n".join(ROWS.builders))

@@ -12,6 +12,7 @@ from curvedp import audit, datasets, descriptors, nonprivate, sensitivity
 from curvedp._core import num_threads, set_num_threads
 from curvedp.domain import Ball
 from curvedp.errors import BudgetError, ExistenceError, MissingExtraError
+from curvedp.mail import PrivateMail
 from curvedp.manifolds import (
     SPD,
     Euclidean,
@@ -76,6 +77,7 @@ __all__ = [
     "Manifold",
     "MeanComparison",
     "MissingExtraError",
+    "PrivateMail",
     "PureDP",
     "Release",
     "RiemannianGaussian",

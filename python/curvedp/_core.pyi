@@ -5,11 +5,15 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Frame",
+    "GaussianKernel",
     "Manifold",
     "Noise",
     "Plan",
     "Stream",
+    "diameter",
     "image_covariance",
+    "label_sums",
+    "nearest",
     "num_threads",
     "set_num_threads",
     "summation_error",
@@ -18,6 +22,7 @@ __all__ = [
 
 _Array = NDArray[np.float64]
 _Mask = NDArray[np.bool_]
+_Index = NDArray[np.int64]
 
 def set_num_threads(threads: int) -> None: ...
 def num_threads() -> int: ...
@@ -33,6 +38,16 @@ def image_covariance(
 def time_series_covariance(
     signals: _Array, shrinkage: float, ridge: float, out: _Array
 ) -> None: ...
+def label_sums(
+    codes: _Index,
+    classes: int,
+    weight: float,
+    z: _Array,
+    out: _Array,
+    degrees: _Array,
+) -> None: ...
+def nearest(queries: _Array, points: _Array, k: int) -> tuple[_Index, _Array]: ...
+def diameter(rows: _Array) -> float: ...
 
 @final
 class Manifold:
@@ -101,6 +116,15 @@ class Frame:
     def leave(self, points: _Array, out: _Array) -> None: ...
     def plan(self, n: int, tolerance: float) -> Plan | None: ...
     def mean(self, points: _Array, plan: Plan) -> _Array: ...
+
+@final
+class GaussianKernel:
+    def __new__(
+        cls, rows: _Array, bandwidth: float, floor: float, memory_limit: int, single: bool
+    ) -> GaussianKernel: ...
+    @property
+    def is_kept(self) -> bool: ...
+    def product(self, z: _Array, out: _Array) -> None: ...
 
 @final
 class Stream:

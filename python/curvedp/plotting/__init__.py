@@ -7,12 +7,15 @@ from curvedp.plotting.ellipsoids import (
     fractional_anisotropy,
     tensor_ellipsoids,
 )
+from curvedp.plotting.embeddings import EmbeddingDisplay, RetrievalDisplay
 from curvedp.plotting.intervals import VarianceIntervalDisplay
 from curvedp.plotting.regions import RegionDisplay
 
 __all__ = [
     "DiffusionTensorDisplay",
+    "EmbeddingDisplay",
     "RegionDisplay",
+    "RetrievalDisplay",
     "VarianceIntervalDisplay",
     "direction_colour",
     "ellipsoid_surface",

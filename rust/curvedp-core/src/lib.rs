@@ -6,6 +6,7 @@ pub mod descriptors;
 pub mod elementary;
 pub mod error;
 pub mod linalg;
+pub mod mail;
 pub mod manifold;
 pub mod mean;
 pub mod moments;

@@ -7,6 +7,7 @@ mod arrays;
 mod call;
 mod descriptors;
 mod frame;
+mod mail;
 mod manifold;
 mod mean;
 mod moments;
@@ -21,6 +22,8 @@ mod _core {
     use crate::descriptors::{image_covariance, time_series_covariance};
     #[pymodule_export]
     use crate::frame::Frame;
+    #[pymodule_export]
+    use crate::mail::GaussianKernel;
     #[pymodule_export]
     use crate::manifold::Manifold;
     #[pymodule_export]
@@ -45,6 +48,37 @@ mod _core {
     #[pyfunction]
     fn summation_error(n: usize) -> f64 {
         curvedp_core::moments::summation_error(n)
+    }
+
+    /// Sums over the other rows, weighted by whether their labels are the same, and the weights' sums.
+    #[pyfunction]
+    fn label_sums(
+        py: Python<'_>,
+        codes: numpy::PyReadonlyArray1<'_, i64>,
+        classes: usize,
+        weight: f64,
+        z: crate::arrays::Input<'_>,
+        out: crate::arrays::Output<'_>,
+        degrees: crate::arrays::OutputVector<'_>,
+    ) -> PyResult<()> {
+        crate::mail::label_sums(py, codes, classes, weight, z, out, degrees)
+    }
+
+    /// Indices and squared distances of the k points nearest to each query.
+    #[pyfunction]
+    fn nearest<'py>(
+        py: Python<'py>,
+        queries: crate::arrays::Input<'py>,
+        points: crate::arrays::Input<'py>,
+        k: usize,
+    ) -> PyResult<crate::mail::Nearest<'py>> {
+        crate::mail::nearest(py, queries, points, k)
+    }
+
+    /// Upper bound, exact up to rounding, on the largest distance between two rows.
+    #[pyfunction]
+    fn diameter(py: Python<'_>, rows: crate::arrays::Input<'_>) -> PyResult<f64> {
+        crate::mail::diameter(py, rows)
     }
 
     #[pymodule_init]

@@ -1,0 +1,250 @@
+"""Vepakomma, Balla and Raskar, "Differentially private supervised manifold learning": figures.
+
+    python benches/papers/privatemail.py                 # digits; with CURVEDP_DATA also images
+    python benches/papers/privatemail.py --quick --out figures
+
+Prints Markdown: retrieval scores against the budget for one private query among public anchors, and
+for tables of private rows; published and proved calibration.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+import numpy as np
+
+import curvedp as cdp
+from curvedp import _core
+from curvedp.mail import PrivateMail, nearest, retrieval_score
+from curvedp.mail.cells import choose_n_cells, predict_class, randomised_response
+
+EPSILONS = (1.0, 3.0, 5.0, 8.0)
+DELTA = 1e-6
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="a tenth of the draws")
+    parser.add_argument("--out", type=Path, help="folder for the figures")
+    parser.add_argument(
+        "--data", type=Path, default=os.environ.get("CURVEDP_DATA"), help="folder of the real data"
+    )
+    return parser.parse_args()
+
+
+def images(folder: Path):
+    """5,000 Fashion-MNIST images as unit vectors of 64 components: 4,000 anchors, 1,000 queries."""
+    stored = np.load(folder / "retrieval_features" / "fashion_pca64_unit_5000.npz")
+    return _split(stored["features"].astype(np.float64), stored["label"].astype(np.int64), 4000)
+
+
+def digits():
+    """1,797 handwritten digits of 8 x 8 pixels, centred and scaled to the unit sphere."""
+    from sklearn.datasets import load_digits
+
+    rows, labels = load_digits(return_X_y=True)
+    rows = rows - 8.0
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return _split(rows, labels.astype(np.int64), 1400)
+
+
+def _split(rows, labels, count):
+    order = np.random.default_rng(0).permutation(len(rows))
+    first, second = order[:count], order[count:]
+    return rows[first], labels[first], rows[second], labels[second]
+
+
+class Queries:
+    """Scores of private queries among the anchors of a data set, many draws at once.
+
+    The draws are those of `PrivateMail.embed_query`, whose cells, places and scales are used.
+    """
+
+    def __init__(self, data, n_components: int, bandwidth: float, alpha: float) -> None:
+        self.anchors, self.labels, self.queries, self.wanted = data
+        self.settings = {"bandwidth": bandwidth, "alpha": alpha}
+        self.n_components = n_components
+        self.labelled = self._mail(1.0).anchors(self.anchors, self.labels)
+        self.plain = self._mail(1.0).anchors(self.anchors)
+
+    def _mail(self, epsilon: float, delta: float | None = None) -> PrivateMail:
+        pure = cdp.PureDP(epsilon)
+        guarantee = pure if delta is None else cdp.ApproxDP(epsilon, delta)
+        return PrivateMail(self.n_components, guarantee=guarantee, **self.settings)
+
+    def not_private(self):
+        return retrieval_score(self.labels[nearest(self.queries, self.anchors, 8)], self.wanted)
+
+    def cell(self, epsilon: float, draws: int, *, labels: bool = True, n_cells: int | None = None):
+        public = self.labelled if labels else self.plain
+        codes = public.codes
+        count = n_cells or choose_n_cells(epsilon, len(self.anchors), codes)
+        cells = public.cells(count)
+        found = cells.find(self.queries)
+        matches = self.labels[nearest(cells.values, public.embedding, 8)]
+        stream = _core.Stream.from_os()
+        told = np.array(
+            [
+                [randomised_response(int(c), cells.count, epsilon, stream) for c in found]
+                for _ in range(draws)
+            ]
+        )
+        score = retrieval_score(matches[told.reshape(-1)], np.tile(self.wanted, draws))
+        return score, cells.count
+
+    def noise(self, epsilon: float, draws: int):
+        public = self.plain
+        mail = self._mail(epsilon, DELTA)
+        scale = mail.embed_query(self.queries[0], public, method="noise").release.scale
+        places = public.place(self.queries)
+        rng = np.random.default_rng(1)
+        scores = [
+            self._score(places + scale * rng.standard_normal(places.shape)) for _ in range(draws)
+        ]
+        return _mean(scores)
+
+    def without_noise(self):
+        return self._score(self.plain.place(self.queries))
+
+    def _score(self, places):
+        found = nearest(places, self.plain.embedding, 8)
+        return retrieval_score(self.labels[found], self.wanted)
+
+
+def _mean(scores):
+    first = scores[0]
+    return type(first)(
+        {k: float(np.mean([s.recall[k] for s in scores])) for k in first.recall},
+        {k: float(np.mean([s.precision[k] for s in scores])) for k in first.precision},
+    )
+
+
+def _cells(score) -> str:
+    return f"{score.recall[1]:.3f} | {score.recall[8]:.3f} | {score.precision[8]:.3f}"
+
+
+def query_table(name: str, data, draws: int, bandwidth: float) -> dict[str, list[float]]:
+    """One private query: rows of a Markdown table; recall@1 by method for the figure."""
+    queries = Queries(data, n_components=64, bandwidth=bandwidth, alpha=0.0)
+    print(f"\n### One private query, {name}: {len(data[0])} anchors, {len(data[2])} queries\n")
+    print("| method | guarantee | cells | recall@1 | recall@8 | precision@8 |")
+    print("|---|---|---|---|---|---|")
+    print(f"| features, not private | - | - | {_cells(queries.not_private())} |")
+    print(f"| kernel mean, no noise | - | - | {_cells(queries.without_noise())} |")
+    predicted = predict_class(data[2], data[0], data[1])
+    print(f"| (predicted class is right: {np.mean(predicted == data[3]):.3f}) | | | | | |")
+    curves: dict[str, list[float]] = {"cell": [], "cell without labels": [], "noise": []}
+    for epsilon in EPSILONS:
+        score, count = queries.cell(epsilon, draws)
+        curves["cell"].append(score.recall[1])
+        print(f"| cell | ε={epsilon:g}, δ=0 | {count} | {_cells(score)} |")
+        score, count = queries.cell(epsilon, draws, labels=False)
+        curves["cell without labels"].append(score.recall[1])
+        print(f"| cell, no labels | ε={epsilon:g}, δ=0 | {count} | {_cells(score)} |")
+        score = queries.noise(epsilon, max(1, draws // 10))
+        curves["noise"].append(score.recall[1])
+        print(f"| noise | ε={epsilon:g}, δ={DELTA:g} | - | {_cells(score)} |", flush=True)
+    classes = len(np.unique(data[1]))
+    blind = np.tile(np.arange(8) % classes, (len(data[3]), 1))
+    print(
+        f"| one image of each of 8 classes, without looking | ε=0 | - | "
+        f"{_cells(retrieval_score(blind, data[3]))} |"
+    )
+    return curves
+
+
+def table_table(name: str, data, bandwidth: float) -> None:
+    """A table of private rows: each row's nearest others, in the embedding, have its class?"""
+    rows, labels = data[0][:1000], data[1][:1000]
+    print(f"\n### A table of private rows, {name}: n={len(rows)}, k=16, bandwidth {bandwidth:g}\n")
+    scores = "recall@1 | recall@8 | precision@8"
+    print(f"| calibration | form | alpha | guarantee | noise scale | {scores} |")
+    print("|---|---|---|---|---|---|---|---|")
+    for form, alpha in (("normalised", 0.5), ("published", 0.5), ("normalised", -1.0)):
+        print_row = _table_row_printer(rows, labels, bandwidth=bandwidth, form=form, alpha=alpha)
+        for epsilon in (1.0, 10.0, 100.0, 1000.0):
+            print_row(cdp.ApproxDP(epsilon, DELTA), f"ε={epsilon:g}, δ={DELTA:g}")
+        # a budget with which noise does not matter
+        print_row(cdp.GDP(1e9), "none to speak of")
+    print_row = _table_row_printer(
+        rows, labels, bandwidth=bandwidth, form="published", calibration="published"
+    )
+    print_row(cdp.PureDP(1.0), "claims ε=1")
+
+
+def _table_row_printer(rows, labels, **settings):
+    def print_row(guarantee, words: str) -> None:
+        _print_table_row(PrivateMail(16, guarantee=guarantee, **settings), rows, labels, words)
+
+    return print_row
+
+
+def _print_table_row(mail: PrivateMail, rows, labels, guarantee: str) -> None:
+    z = mail.fit_transform(rows, labels)
+    others = nearest(z, z, 9)
+    own = others == np.arange(len(z))[:, None]
+    own[~own.any(axis=1), -1] = True
+    others = others[~own].reshape(len(z), 8)
+    score = retrieval_score(labels[others], labels)
+    scale = mail.release_.scale
+    kind = f"{mail.calibration} | {mail.form} | {mail.alpha:g}"
+    print(f"| {kind} | {guarantee} | {scale:.3g} | {_cells(score)} |", flush=True)
+
+
+def sign_table(name: str, data, bandwidth: float) -> None:
+    """What the sign of alpha does to classes, without noise."""
+    rows, labels = data[0], data[1]
+    print(f"\n### The sign of alpha, {name}, no noise, 16 components, bandwidth {bandwidth:g}\n")
+    print("| alpha | spread within classes / spread of all |")
+    print("|---|---|")
+    for alpha in (-1.0, -0.5, 0.0, 0.5, 1.0):
+        mail = PrivateMail(16, guarantee=cdp.GDP(1.0), bandwidth=bandwidth, alpha=alpha)
+        z = mail.anchors(rows, labels).embedding
+        means = np.stack([z[labels == label].mean(axis=0) for label in np.unique(labels)])
+        within = np.mean(np.sum((z - means[np.searchsorted(np.unique(labels), labels)]) ** 2, 1))
+        total = np.mean(np.sum((z - z.mean(axis=0)) ** 2, axis=1))
+        print(f"| {alpha:g} | {np.sqrt(within / total):.3f} |")
+
+
+def figures(folder: Path, data, curves: dict[str, list[float]], baseline: float) -> None:
+    """Figures 2 and 4 for this data."""
+    from curvedp.plotting import EmbeddingDisplay, RetrievalDisplay
+
+    folder.mkdir(parents=True, exist_ok=True)
+    rows, labels = data[0][:600], data[1][:600]
+    mail = PrivateMail(2, guarantee=cdp.ApproxDP(100.0, DELTA)).fit(rows, labels)
+    EmbeddingDisplay.from_iterations(mail, labels=labels).figure_.savefig(
+        folder / "privatemail-iterations.png", dpi=120
+    )
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((rows.shape[1],) * 2))[0]
+    client, server = mail.anchors(rows, labels), mail.anchors(rows @ turn, labels)
+    flipped = client.embedding * np.array([-1.0, 1.0])
+    EmbeddingDisplay.from_alignment(flipped, server.embedding, labels=labels).figure_.savefig(
+        folder / "privatemail-alignment.png", dpi=120
+    )
+    display = RetrievalDisplay(EPSILONS, curves, baseline=baseline).plot()
+    display.figure_.savefig(folder / "privatemail-recall.png", dpi=120)
+
+
+def main() -> None:
+    """Print all tables."""
+    arguments = _arguments()
+    draws = 5 if arguments.quick else 50
+    sets = {"digits": digits()}
+    if arguments.data:
+        sets["Fashion-MNIST"] = images(Path(arguments.data))
+    for name, data in sets.items():
+        curves = query_table(name, data, draws, bandwidth=0.3)
+        table_table(name, data, bandwidth=1.0)
+        sign_table(name, data, bandwidth=0.5)
+        if arguments.out:
+            baseline = Queries(data, 64, 0.3, 0.0).not_private().recall[1]
+            figures(arguments.out / name.lower(), data, curves, baseline)
+
+
+if __name__ == "__main__":
+    main()

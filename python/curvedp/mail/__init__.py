@@ -1,0 +1,32 @@
+"""PrivateMail: private supervised embeddings and image retrieval (Vepakomma, Balla and Raskar).
+
+rows of features, labels -> iteration with Gaussian-kernel Laplacians -> noise after each one
+a query among public anchors -> its public cell, by randomised response -> nearest matches
+"""
+
+from curvedp.mail.alignment import Alignment, align
+from curvedp.mail.anchors import Anchors, QueryRelease
+from curvedp.mail.iteration import Laplacians
+from curvedp.mail.private_mail import PrivateMail
+from curvedp.mail.reference import cccp_embedding, objective, spectral_embedding
+from curvedp.mail.retrieval import RetrievalScore, nearest, retrieval_score
+from curvedp.mail.roles import Client, Reply, Request, Server
+
+__all__ = [
+    "Alignment",
+    "Anchors",
+    "Client",
+    "Laplacians",
+    "PrivateMail",
+    "QueryRelease",
+    "Reply",
+    "Request",
+    "RetrievalScore",
+    "Server",
+    "align",
+    "cccp_embedding",
+    "nearest",
+    "objective",
+    "retrieval_score",
+    "spectral_embedding",
+]

@@ -1,0 +1,173 @@
+"""Public cells of the feature space and randomised response over them.
+
+With labelled anchors a query's cell is its predicted class, or a part of it; without labels it is
+the nearest of the centres that k-means finds among the anchors. Everything but the query is public.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.vq import kmeans2
+from scipy.spatial.distance import cdist
+from scipy.special import ndtr
+
+from curvedp import _core
+from curvedp._validation import FloatArray
+from curvedp.mail.labels import Codes
+from curvedp.mail.retrieval import nearest
+from curvedp.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP
+
+#: Anchors that vote on a query's class.
+_VOTERS = 5
+
+#: Neighbours by which representatives are judged, and anchors considered for one cell.
+_NEIGHBOURS, _CANDIDATES = 8, 200
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A partition of the feature space, decided by the anchors.
+
+    Attributes
+    ----------
+    centres : ndarray, shape (K, m)
+    classes : ndarray of int, shape (K,), or None
+        The class that each cell is part of.
+    values : ndarray, shape (K, k)
+        Embedded representatives.
+    rows, codes : the anchors
+    """
+
+    centres: FloatArray
+    classes: Codes | None
+    values: FloatArray
+    rows: FloatArray
+    codes: Codes | None
+
+    @property
+    def count(self) -> int:
+        """Number of cells."""
+        return len(self.centres)
+
+    def find(self, queries: FloatArray) -> Codes:
+        """Cells of queries, shape (q,)."""
+        squares = cdist(queries, self.centres, "sqeuclidean")
+        if self.codes is not None and self.classes is not None:
+            predicted = predict_class(queries, self.rows, self.codes)
+            squares[predicted[:, None] != self.classes[None, :]] = np.inf
+        found: Codes = np.argmin(squares, axis=1).astype(np.int64)
+        return found
+
+
+def predict_class(queries: FloatArray, rows: FloatArray, codes: Codes) -> Codes:
+    """The class of most of the nearest anchors, among equals that of the nearest."""
+    votes = codes[nearest(queries, rows, min(_VOTERS, len(rows)))]
+    counts = np.sum(votes[:, :, None] == votes[:, None, :], axis=2)
+    winners: Codes = votes[np.arange(len(votes)), np.argmax(counts, axis=1)]
+    return winners
+
+
+def choose_n_cells(epsilon: float, n_anchors: int, codes: Codes | None) -> int:
+    """How many cells a budget bears, from public values alone.
+
+    The truth is told with probability e^eps/(e^eps + K - 1). With C classes one cell for each, and
+    more parts of each as long as that is 0.99. Without labels K = 4 e^(eps/2): cells become purer
+    slowly as K grows, and the truth rarer only once K is near e^eps (docs/privatemail.md).
+    """
+    most = max(2, n_anchors // 8)
+    odds = math.exp(min(epsilon, 30.0))
+    if codes is None:
+        return min(most, int(4 * math.sqrt(odds)))
+    classes = len(np.unique(codes))
+    parts = max(1, int((1 + odds / 99) / classes))
+    return max(2, min(most, parts * classes, n_anchors))
+
+
+def make_cells(rows: FloatArray, codes: Codes | None, embedding: FloatArray, n_cells: int) -> Cells:
+    """K cells, or with labels the nearest multiple of the number of classes (one each at least)."""
+    if codes is None:
+        centres, members = _divide(rows, n_cells)
+        values = _representatives(embedding, members, None)
+        return Cells(centres, None, values, rows, None)
+    present = np.unique(codes)
+    parts = max(1, n_cells // len(present))
+    all_centres, all_members, classes = [], [], []
+    for label in present:
+        own = np.flatnonzero(codes == label)
+        centres, members = _divide(rows[own], min(parts, max(1, len(own) // 2)))
+        all_centres.append(centres)
+        all_members += [own[part] for part in members]
+        classes += [label] * len(centres)
+    values = _representatives(embedding, all_members, codes)
+    centres = np.concatenate(all_centres)
+    if len(centres) == 1:  # randomised response needs two: a cell that no query falls into
+        centres, values = np.repeat(centres, 2, axis=0), np.repeat(values, 2, axis=0)
+        classes = classes * 2
+    return Cells(centres, np.array(classes), values, rows, codes)
+
+
+def _divide(rows: FloatArray, parts: int) -> tuple[FloatArray, list[NDArray[np.int64]]]:
+    """k-means centres and the rows nearest to each; centres without rows are dropped."""
+    if parts == 1:
+        return rows.mean(axis=0, keepdims=True), [np.arange(len(rows))]
+    start = rows[np.linspace(0, len(rows) - 1, parts).astype(np.int64)]
+    centres, owner = kmeans2(rows, start, minit="matrix", missing="warn", iter=20)
+    members = [np.flatnonzero(owner == part) for part in range(parts)]
+    kept = [part for part in range(parts) if len(members[part])]
+    return np.ascontiguousarray(centres[kept]), [members[part] for part in kept]
+
+
+def _representatives(
+    embedding: FloatArray, cells: list[NDArray[np.int64]], codes: Codes | None
+) -> FloatArray:
+    """One embedded anchor for each cell: that whose neighbours share its label most, else the most
+    central one."""
+    values = []
+    for members in cells:
+        mean = embedding[members].mean(axis=0, keepdims=True)
+        count = min(_CANDIDATES, len(members))
+        candidates = members[nearest(mean, embedding[members], count)[0]]
+        best = 0
+        if codes is not None:
+            k = min(_NEIGHBOURS, len(embedding))
+            around = codes[nearest(embedding[candidates], embedding, k)]
+            best = int(np.argmax(np.mean(around == codes[candidates][:, None], axis=1)))
+        values.append(embedding[candidates[best]])
+    return np.stack(values)
+
+
+def randomised_response(cell: int, count: int, epsilon: float, stream: _core.Stream) -> int:
+    """The cell with probability e^eps/(e^eps + K - 1), else any other one: eps-DP.
+
+    The probability of a lie is rounded up by more than the resolution of the uniforms, so that the
+    odds never exceed e^eps.
+    """
+    lie = (count - 1) / (math.exp(min(epsilon, 700.0)) + count - 1)
+    threshold = lie * (1 + count * 2.0**-50) + 2.0**-51
+    uniform = np.empty(2)
+    stream.uniform(uniform)
+    if uniform[0] >= threshold:
+        return cell
+    other = min(int(uniform[1] * (count - 1)), count - 2)
+    return other + (other >= cell)
+
+
+def sufficient(guarantee: Guarantee) -> float:
+    """The largest epsilon of pure differential privacy that implies `guarantee`, rounded down."""
+    match guarantee:
+        case PureDP(epsilon) | ApproxDP(epsilon, _):
+            found = epsilon
+        case ZCDP(rho):
+            found = math.sqrt(2 * rho) * (1 - 1e-12)
+        case GDP(mu):
+            # mu = 2 Phi^-1(1/(1 + e^-eps))
+            found = math.log(ndtr(mu / 2) / ndtr(-mu / 2)) * (1 - 1e-12) if mu < 12 else 20.0
+        case _:
+            raise TypeError("guarantee must be PureDP, ApproxDP, ZCDP or GDP")
+    if found <= 0:
+        raise ValueError("randomised response needs an epsilon above 0")
+    return float(found)

@@ -1,0 +1,507 @@
+"""PrivateMail: embeddings of private rows, and of one private query among public anchors."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike
+
+from curvedp import _core, sensitivity
+from curvedp._validation import (
+    FloatArray,
+    as_array,
+    as_choice,
+    as_count,
+    as_float_array,
+    as_positive,
+)
+from curvedp.domain import BOUNDARY_SLACK, Ball
+from curvedp.laplacian_bounds import FORMS
+from curvedp.mail.anchors import Anchors, QueryRelease
+from curvedp.mail.iteration import DTYPES, MEMORY_LIMIT, Laplacians, rounding_error
+from curvedp.mail.labels import label_codes
+from curvedp.mail.noise import noisy_embedding, promise
+from curvedp.manifolds import Euclidean
+from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release
+from curvedp.statistics.entry import Entry, Progress
+
+
+class PrivateMail:
+    """Private supervised manifold embedding (Vepakomma, Balla and Raskar, Figure 3, Algorithm 1).
+
+    From a random start Z_0 that does not depend on the data, `private_iterations` times
+
+        Z + (1/2) (alpha D_Y^-1 L_Y - D_X^-1 L_X) Z + noise                     (normalised form)
+
+    with the Laplacians of Gaussian kernels of rows and labels, then `post_iterations` times the
+    same with the kernel of the released embedding and without labels, which costs nothing.
+
+    **The noise of `fit_transform` does not fall with the number of rows.** Each row of the result
+    belongs to one record, so its noise is at least (D/2) tanh(r^2/sigma^2)/mu per entry, D the
+    diameter of the embedding: a table of n private rows, as under local differential privacy. One
+    private query among public anchors is another matter: `embed_query`.
+
+    Parameters
+    ----------
+    n_components : int
+        Columns k of the embedding.
+    bandwidth : float
+        Sigma of the kernel exp(-d^2/2 sigma^2) of the rows; public, in units of their distances.
+    alpha : float
+        Weight of the label term. Equation 3 subtracts it: alpha > 0 drives equal labels apart and
+        alpha < 0 draws them together (docs/privatemail.md).
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+        Of the whole embedding, or of one query. There is no default: naming it is the decision.
+    private_iterations, post_iterations : int
+    form : {"normalised", "published"}
+        "published" is equation 7, whose sensitivity is exp(2 r^2/sigma^2) alpha D/2 and more.
+    calibration : {"proved", "published"}
+        "published" adds the noise of Corollary 1.1, which protects nothing: `Unproved`.
+    log_beta : float, optional
+        ln of the paper's beta, for the published calibration; by default the largest at which its
+        bound is a real number. The bound is 0 there, and no noise is added.
+    label_bandwidth : float, optional
+        Sigma of the kernel of one-hot labels; `bandwidth` if not given, as in the paper.
+    post_bandwidth : float, optional
+        Sigma of the kernel of the released embedding; by default `bandwidth`, scaled to it.
+    ball : Ball, optional
+        Public Euclidean ball on which rows are projected; the unit ball if not given.
+    max_norm : float, optional
+        Released rows are shortened to this norm; 2 sqrt(k) `start_scale` if not given.
+    start_scale : float
+        Standard deviation of the entries of the random start.
+    dtype : {"float64", "float32"}
+        Precision of the kernel.
+    memory_limit : int
+        Bytes that the kernel may take; beyond it is computed anew for each iteration.
+    records_per_unit : int
+        Number of records that one unit (a person) contributes at most.
+    seed : int, optional
+        For tests and examples only: releases are then `Unproved`.
+    progress : bool or callable
+        True prints the name of each stage to standard error; a callable receives it.
+
+    Attributes
+    ----------
+    embedding_ : ndarray, shape (n, n_components)
+    release_ : Release
+        Its `parts` are the noisy embeddings of the private iterations.
+    n_features_in_ : int
+
+    Notes
+    -----
+    Follows scikit-learn's conventions without needing scikit-learn. Labels may be numbers, strings
+    or objects; only their equality counts, and it is as private as the rows.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.repeat([0, 1], 50)
+    >>> rows = 0.1 * rng.standard_normal((100, 3)) + np.eye(3)[labels]
+    >>> mail = PrivateMail(n_components=2, guarantee=cdp.GDP(mu=1.0))
+    >>> mail.fit_transform(rows, labels).shape
+    (100, 2)
+    >>> mail.embed_query(rows[0], anchors=rows[1:], anchor_labels=labels[1:]).value.shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        bandwidth: float = 1.0,
+        alpha: float = 0.5,
+        guarantee: Guarantee | None = None,
+        private_iterations: int = 2,
+        post_iterations: int = 2,
+        form: str = "normalised",
+        calibration: str = "proved",
+        log_beta: float | None = None,
+        label_bandwidth: float | None = None,
+        post_bandwidth: float | None = None,
+        ball: Ball | None = None,
+        max_norm: float | None = None,
+        start_scale: float = 1.0,
+        dtype: str = "float64",
+        memory_limit: int = MEMORY_LIMIT,
+        records_per_unit: int = 1,
+        seed: int | None = None,
+        progress: Progress = False,
+    ) -> None:
+        self.n_components = n_components
+        self.bandwidth = bandwidth
+        self.alpha = alpha
+        self.guarantee = guarantee
+        self.private_iterations = private_iterations
+        self.post_iterations = post_iterations
+        self.form = form
+        self.calibration = calibration
+        self.log_beta = log_beta
+        self.label_bandwidth = label_bandwidth
+        self.post_bandwidth = post_bandwidth
+        self.ball = ball
+        self.max_norm = max_norm
+        self.start_scale = start_scale
+        self.dtype = dtype
+        self.memory_limit = memory_limit
+        self.records_per_unit = records_per_unit
+        self.seed = seed
+        self.progress = progress
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike | None = None, *, ledger: Ledger | None = None
+    ) -> Self:
+        """Embeds the rows; see `fit_transform`."""
+        self.fit_transform(X, y, ledger=ledger)
+        return self
+
+    def fit_transform(
+        self, X: ArrayLike, y: ArrayLike | None = None, *, ledger: Ledger | None = None
+    ) -> FloatArray:
+        """The private embedding of the rows.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, m)
+            n >= 2 rows, projected on the ball; no value raises.
+        y : array-like, shape (n,)
+            Their labels; not needed if alpha is 0.
+        ledger : Ledger, optional
+            Budget to spend from, before any noise is drawn.
+
+        Returns
+        -------
+        ndarray, shape (n, n_components)
+
+        Raises
+        ------
+        BudgetError
+            If the ledger refuses.
+        ValueError, TypeError
+            For wrong shapes, dtypes and parameters; never for a value in X or y.
+        """
+        self._check_parameters()
+        rows = as_rows(X)
+        entry = self._entry(rows, self._ball(rows.shape[1]), ledger)
+        if entry.n < 2:
+            raise ValueError("an embedding needs at least 2 rows, got n_samples=1")
+        if y is None and self.alpha != 0:
+            raise ValueError(
+                "PrivateMail requires y to be passed, but the target y is None; pass the labels, "
+                "or alpha=0"
+            )
+        labels = None if y is None else label_codes(y, entry.n)
+        shares = entry.shares([1.0] * self.private_iterations)
+        unit = self._sensitivity(entry)
+        entry.spend("PrivateMail embedding")
+
+        entry.report("kernel")
+        operators = Laplacians(
+            entry.enter(),
+            self.bandwidth,
+            labels=labels,
+            label_bandwidth=self.label_bandwidth,
+            radius=entry.ball.radius * (1 + BOUNDARY_SLACK),
+            dtype=self.dtype,
+            memory_limit=self.memory_limit,
+        )
+        z = self._shorten(self._start(entry))
+        parts: list[Release] = []
+        for stage, share in enumerate(shares, start=1):
+            parts.append(self._private_step(entry, operators, z, share, unit, stage))
+            z = self._shorten(parts[-1].value)
+        del operators
+        z = self._post_process(entry, z)
+        last = parts[-1]
+        self.release_ = entry.release(
+            promise(entry, entry.guarantee),
+            value=z,
+            mechanism=last.mechanism,
+            statistic="supervised embedding",
+            sensitivity=last.sensitivity,
+            solver_tolerance=last.solver_tolerance,
+            scale=last.scale,
+            expected_error=None,
+            parts=tuple(parts),
+        )
+        self.embedding_ = np.array(self.release_.value)
+        self.n_features_in_ = rows.shape[1]
+        names = getattr(X, "columns", None)
+        if names is not None and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(list(names), dtype=object)
+        return self.embedding_
+
+    def anchors(self, rows: ArrayLike, labels: ArrayLike | None = None) -> Anchors:
+        """Public anchors embedded without noise, for many queries.
+
+        Parameters
+        ----------
+        rows : array-like, shape (n, m)
+        labels : array-like, shape (n,), optional
+            Public as well. Without labels alpha counts as 0.
+        """
+        self._check_parameters()
+        points = as_rows(rows)
+        return Anchors(
+            points,
+            labels,
+            ball=self._ball(points.shape[1]),
+            n_components=self.n_components,
+            bandwidth=self.bandwidth,
+            label_bandwidth=self.label_bandwidth,
+            alpha=self.alpha,
+            form=self.form,
+            iterations=self.private_iterations + self.post_iterations,
+            dtype=self.dtype,
+            memory_limit=self.memory_limit,
+        )
+
+    def embed_query(
+        self,
+        query: ArrayLike,
+        anchors: ArrayLike | Anchors,
+        anchor_labels: ArrayLike | None = None,
+        *,
+        method: str = "cell",
+        n_cells: int | None = None,
+        ledger: Ledger | None = None,
+    ) -> QueryRelease:
+        """One private query among public anchors. Works unfitted.
+
+        Parameters
+        ----------
+        query : array-like, shape (m,)
+            The private record, projected on the ball; no value raises.
+        anchors : array-like, shape (n, m), or Anchors
+            Public rows, or what `anchors` made of them.
+        anchor_labels : array-like, shape (n,), optional
+            Public labels.
+        method : {"cell", "noise"}
+            "cell" releases the query's public cell by randomised response: pure differential
+            privacy, an error that does not grow with the dimension. "noise" is the paper's way:
+            noise on the kernel-weighted mean of the embedded anchors.
+        n_cells : int, optional
+            For "cell" without labels, or as cells of all classes together; chosen from the budget
+            and the anchors if not given.
+        ledger : Ledger, optional
+
+        Returns
+        -------
+        QueryRelease
+            `value` is the embedded query, shape (n_components,), `anchors` the embedded anchors.
+
+        Raises
+        ------
+        BudgetError
+            If the ledger refuses.
+        ValueError, TypeError
+            For wrong shapes, dtypes and parameters; never for the value of the query.
+        """
+        self._check_parameters()
+        as_choice(method, ("cell", "noise"), "method")
+        public = anchors if isinstance(anchors, Anchors) else self.anchors(anchors, anchor_labels)
+        row = as_float_array(query, "query").reshape(1, -1)
+        if row.shape[1] != public.n_features:
+            raise ValueError(
+                f"query must have {public.n_features} entries as the anchors have, "
+                f"got {row.shape[1]}"
+            )
+        entry = self._entry(row, public.ball, ledger)
+        if entry.calibration == "published":
+            raise ValueError(
+                "the published calibration has no bound for a query alone: use 'proved'"
+            )
+        if method == "noise":
+            return public.release_noise(entry)
+        return public.release_cell(entry, n_cells)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's parameters."""
+        return {name: getattr(self, name) for name in _PARAMETERS}
+
+    def set_params(self, **params: Any) -> Self:
+        """Sets parameters of the constructor."""
+        for name, value in params.items():
+            if name not in _PARAMETERS:
+                raise ValueError(f"Invalid parameter {name!r}: choose from {list(_PARAMETERS)}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self)).parameters
+        given = ", ".join(
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if value is not defaults[name].default and value != defaults[name].default
+        )
+        return f"{type(self).__name__}({given})"
+
+    def __sklearn_tags__(self) -> Any:
+        """Read by scikit-learn alone."""
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=True),
+            transformer_tags=TransformerTags(),
+            input_tags=InputTags(allow_nan=True),
+            non_deterministic=True,
+        )
+
+    def _check_parameters(self) -> None:
+        as_count(self.n_components, "n_components")
+        as_positive(self.bandwidth, "bandwidth")
+        as_count(self.private_iterations, "private_iterations")
+        as_count(self.post_iterations, "post_iterations", least=0)
+        as_choice(self.form, FORMS, "form")
+        as_choice(self.dtype, DTYPES, "dtype")
+        as_count(self.memory_limit, "memory_limit", least=0)
+        as_positive(self.start_scale, "start_scale")
+        if isinstance(self.alpha, str) or not math.isfinite(self.alpha):
+            raise ValueError(f"alpha must be a finite number, got {self.alpha!r}")
+        for name in ("label_bandwidth", "post_bandwidth", "max_norm"):
+            if getattr(self, name) is not None:
+                as_positive(getattr(self, name), name)
+
+    def _ball(self, size: int) -> Ball:
+        if self.ball is None:
+            return Ball(Euclidean(size), np.zeros(size), 1.0)
+        if not isinstance(self.ball, Ball) or self.ball.manifold.spec != f"euclidean:{size}":
+            raise ValueError(
+                f"ball must be a Ball of euclidean:{size}, as rows have {size} entries"
+            )
+        return self.ball
+
+    def _entry(self, rows: FloatArray, ball: Ball, ledger: Ledger | None) -> Entry:
+        if self.guarantee is None:
+            raise TypeError("guarantee is not set: pass PureDP, ApproxDP, ZCDP or GDP")
+        return Entry.check(
+            rows,
+            ball,
+            self.guarantee,
+            records_per_unit=self.records_per_unit,
+            ledger=ledger,
+            calibration=self.calibration,
+            seed=self.seed,
+            progress=self.progress,
+        )
+
+    def _start(self, entry: Entry) -> FloatArray:
+        """The random start, drawn without looking at the data."""
+        noise = _core.Noise("flat", self.n_components, 0.0, "gaussian", self.start_scale)
+        start = np.empty((entry.n, self.n_components))
+        noise.sample_coords(entry.stream(0), start)
+        return start
+
+    def _largest_norm(self) -> float:
+        if self.max_norm is not None:
+            return self.max_norm
+        return 2 * math.sqrt(self.n_components) * self.start_scale
+
+    def _shorten(self, z: FloatArray) -> FloatArray:
+        norm = np.linalg.norm(z, axis=1, keepdims=True)
+        limit = self._largest_norm()
+        shortened: FloatArray = z * (limit / np.maximum(norm, limit))
+        return shortened
+
+    def _sensitivity(self, entry: Entry) -> float:
+        """Of one iteration: for an embedding of diameter 1, or the published number."""
+        if self.calibration == "published":
+            return sensitivity.mail_published(
+                entry.n,
+                self.n_components,
+                bandwidth=self.bandwidth,
+                alpha=self.alpha,
+                log_beta=self.log_beta,
+                start_scale=self.start_scale,
+            )
+        # of computed weights: error of half a squared distance, over sigma^2, and own rounding
+        unit = 2.0**-24 if self.dtype == "float32" else 2.0**-53
+        spread = (entry.ball.radius / self.bandwidth) ** 2
+        return sensitivity.mail_iteration(
+            entry.n,
+            bandwidth=self.bandwidth,
+            alpha=self.alpha,
+            label_bandwidth=self.label_bandwidth,
+            radius=entry.ball.radius,
+            form=self.form,
+            records_per_unit=self.records_per_unit,
+            weight_error=(4 * (entry.ball.manifold.dim + 8) * spread + 8) * unit,
+        )
+
+    def _private_step(
+        self,
+        entry: Entry,
+        operators: Laplacians,
+        z: FloatArray,
+        share: PureDP | GDP,
+        unit_sensitivity: float,
+        stage: int,
+    ) -> Release:
+        entry.report(f"private iteration {stage}")
+        limit = self._largest_norm()
+        # at least a little: rows may have been shortened to one point
+        diameter = max(_core.diameter(z), 1e-6 * limit)
+        published = entry.calibration == "published"
+        label_share = 1.0
+        if self.form == "published":
+            label_share = math.exp(min(2 * (entry.ball.radius / self.bandwidth) ** 2, 700.0))
+        return noisy_embedding(
+            entry,
+            operators.step(z, self.alpha, self.form),
+            share,
+            sensitivity=unit_sensitivity if published else unit_sensitivity * diameter,
+            rounding=rounding_error(entry.n, limit, self.alpha, label_share),
+            stage=stage,
+        )
+
+    def _post_process(self, entry: Entry, z: FloatArray) -> FloatArray:
+        if self.post_iterations == 0:
+            return z
+        entry.report("post-processing")
+        bandwidth = self.post_bandwidth
+        if bandwidth is None:
+            # rows on the sphere of the ball are sqrt(2) r apart in root mean square
+            spread = math.sqrt(2 * float(np.mean(np.sum((z - z.mean(axis=0)) ** 2, axis=1))))
+            relative = self.bandwidth / (math.sqrt(2) * entry.ball.radius)
+            bandwidth = relative * max(spread, 1e-6 * self._largest_norm())
+        operators = Laplacians(z, bandwidth, dtype=self.dtype, memory_limit=self.memory_limit)
+        for _ in range(self.post_iterations):
+            z = operators.step(z)
+        return z
+
+
+_PARAMETERS = tuple(inspect.signature(PrivateMail).parameters)
+
+
+def as_rows(X: ArrayLike) -> FloatArray:
+    """A float64 array of n >= 1 rows and m >= 1 columns; the words are scikit-learn's."""
+    if scipy.sparse.issparse(X):
+        raise TypeError("sparse input is not supported: pass X.toarray()")
+    array = as_array(X, "X")
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X must hold real numbers")
+    if array.dtype.kind == "O":
+        try:
+            array = as_float_array(array.tolist(), "X")
+        except TypeError:
+            raise TypeError(
+                "X must hold real numbers, got dtype object: every argument must be a real number, "
+                "not a string or another object that is no number"
+            ) from None
+    rows = as_float_array(X if array.dtype.kind != "f" else array, "X")
+    if rows.ndim != 2:
+        raise ValueError(
+            f"X must have shape (n, m), got {rows.shape}. Reshape your data with X.reshape(-1, 1) "
+            "for one feature or X.reshape(1, -1) for one row"
+        )
+    if rows.shape[1] == 0:
+        raise ValueError(f"0 feature(s) (shape={rows.shape}) while a minimum of 1 is required.")
+    if len(rows) == 0:
+        raise ValueError(f"0 sample(s) (shape={rows.shape}) while a minimum of 2 is required.")
+    return rows

@@ -1,0 +1,248 @@
+//! The Gaussian kernel W_ij = exp(-|x_i - x_j|^2 / 2 sigma^2), W_ii = 0, of the rows of a matrix.
+
+use super::pairs::{all, for_pairs, place};
+use super::product::{Scalar, add_product, add_transposed_product, outer};
+use crate::elementary::exp;
+use crate::error::Error;
+use crate::parallel::{Interrupt, map};
+use crate::simd::vectorize;
+
+/// Rows in a tile of the kernel.
+pub const TILE: usize = 384;
+
+/// Rows x_i with what their kernel needs.
+struct Points<T> {
+    rows: Vec<T>,
+    size: usize,
+    /// |x_i|^2 / 2
+    half_squares: Vec<f64>,
+    /// 1 / sigma^2
+    rate: f64,
+    floor: f64,
+}
+
+impl<T: Scalar> Points<T> {
+    fn block(&self, i: usize) -> (&[T], &[f64]) {
+        let end = ((i + 1) * TILE).min(self.half_squares.len());
+        let range = i * TILE..end;
+        (&self.rows[i * TILE * self.size..end * self.size], &self.half_squares[range])
+    }
+
+    /// Weights of the rows of block i (down) and those of block j (across).
+    fn tile(&self, i: usize, j: usize) -> Vec<f64> {
+        let ((a, half_a), (b, half_b)) = (self.block(i), self.block(j));
+        let mut products = vec![T::round(0.0); half_a.len() * half_b.len()];
+        outer(a, b, self.size, &mut products);
+        let mut weights = vec![0.0; products.len()];
+        vectorize(
+            #[inline(always)]
+            || {
+                let rows = products.chunks_exact(half_b.len()).zip(half_a);
+                for (out, (products, &half)) in weights.chunks_exact_mut(half_b.len()).zip(rows) {
+                    for (l, weight) in out.iter_mut().enumerate() {
+                        // - |a - b|^2 / 2 = a.b - |a|^2 / 2 - |b|^2 / 2
+                        let minus_half_square = (products[l].widen() - half) - half_b[l];
+                        *weight = bounded_exp(self.rate * minus_half_square, self.floor);
+                    }
+                }
+            },
+        );
+        if i == j {
+            (0..half_a.len()).for_each(|l| weights[l * (half_a.len() + 1)] = 0.0);
+        }
+        weights
+    }
+}
+
+/// exp(x) within [floor, 1]; 1 if x is not a number.
+#[inline(always)]
+fn bounded_exp(x: f64, floor: f64) -> f64 {
+    let x = if x < 0.0 { x } else { 0.0 };
+    let weight = exp(x);
+    if weight > floor { weight } else { floor }
+}
+
+enum Weights<T> {
+    Streamed(Points<T>),
+    /// Tiles in the order of [`all`] pairs of blocks.
+    Kept(Vec<Vec<T>>),
+}
+
+/// The kernel of n rows, kept in memory as the tiles of one triangle or computed for every product.
+pub struct GaussianKernel<T> {
+    count: usize,
+    weights: Weights<T>,
+}
+
+impl<T: Scalar> GaussianKernel<T> {
+    /// The kernel of rows of `size` entries with bandwidth sigma, whose weights lie in [floor, 1]. Tiles are
+    /// kept if they take at most `memory_limit` bytes.
+    pub fn new(
+        rows: &[f64],
+        size: usize,
+        bandwidth: f64,
+        floor: f64,
+        memory_limit: u64,
+        interrupt: Interrupt,
+    ) -> Result<Self, Error> {
+        let count = rows.len() / size;
+        let rows: Vec<T> = rows.iter().map(|&x| T::round(x)).collect();
+        let half = |row: &[T]| 0.5 * row.iter().map(|x| x.widen() * x.widen()).sum::<f64>();
+        let half_squares = rows.chunks_exact(size).map(half).collect();
+        let rate = 1.0 / (bandwidth * bandwidth);
+        // a stored weight must not be rounded below the floor
+        let points = Points { rows, size, half_squares, rate, floor: T::round_up(floor) };
+        let pairs = all(count.div_ceil(TILE));
+        let weights = if Self::size_of_tiles(count) <= memory_limit {
+            let tiles = map(pairs.len(), interrupt, |k| {
+                let (i, j) = pairs[k];
+                points.tile(i, j).into_iter().map(T::round).collect()
+            })?;
+            Weights::Kept(tiles)
+        } else {
+            Weights::Streamed(points)
+        };
+        Ok(Self { count, weights })
+    }
+
+    /// Bytes that the tiles of n rows take.
+    pub fn size_of_tiles(count: usize) -> u64 {
+        let (full, rest) = ((count / TILE) as u64, (count % TILE) as u64);
+        let tile = TILE as u64;
+        let entries = tile * tile * full * (full + 1) / 2 + rest * (tile * full + rest);
+        entries * size_of::<T>() as u64
+    }
+
+    /// Number of rows.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Whether the tiles are kept in memory.
+    pub fn is_kept(&self) -> bool {
+        matches!(self.weights, Weights::Kept(_))
+    }
+
+    /// out = W Z for Z with rows of `width` entries.
+    pub fn product(
+        &self,
+        z: &[f64],
+        width: usize,
+        out: &mut [f64],
+        interrupt: Interrupt,
+    ) -> Result<(), Error> {
+        let blocks = self.count.div_ceil(TILE);
+        let block_of = |i: usize| &z[i * TILE * width..((i + 1) * TILE * width).min(z.len())];
+        out.fill(0.0);
+        for_pairs(out, TILE * width, interrupt, |i, j, first, second| {
+            let fresh;
+            let weights: &[f64] = match &self.weights {
+                Weights::Streamed(points) => {
+                    fresh = points.tile(i, j);
+                    &fresh
+                }
+                Weights::Kept(tiles) => {
+                    let tile = &tiles[place(i, j, blocks)];
+                    match T::as_double(tile) {
+                        Some(tile) => tile,
+                        None => {
+                            fresh = tile.iter().map(|x| x.widen()).collect();
+                            &fresh
+                        }
+                    }
+                }
+            };
+            add_product(weights, block_of(j), width, first);
+            if let Some(second) = second {
+                add_transposed_product(weights, block_of(i), width, second);
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(count: usize, size: usize) -> Vec<f64> {
+        (0..count * size).map(|k| ((k * 7919 + 13) % 1009) as f64 / 1009.0 - 0.5).collect()
+    }
+
+    fn direct(x: &[f64], size: usize, bandwidth: f64, z: &[f64], width: usize) -> Vec<f64> {
+        let count = x.len() / size;
+        let mut out = vec![0.0; count * width];
+        for i in 0..count {
+            for j in (0..count).filter(|&j| j != i) {
+                let square: f64 =
+                    (0..size).map(|l| (x[i * size + l] - x[j * size + l]).powi(2)).sum();
+                let weight = (-square / (2.0 * bandwidth * bandwidth)).exp();
+                (0..width).for_each(|c| out[i * width + c] += weight * z[j * width + c]);
+            }
+        }
+        out
+    }
+
+    fn worst<T: Scalar>(count: usize, memory: u64) -> f64 {
+        let (x, z) = (rows(count, 5), rows(count, 3));
+        let kernel = GaussianKernel::<T>::new(&x, 5, 0.7, 0.0, memory, &|| false).unwrap();
+        assert_eq!(kernel.is_kept(), memory > 0);
+        let mut out = vec![f64::NAN; z.len()];
+        kernel.product(&z, 3, &mut out, &|| false).unwrap();
+        let exact = direct(&x, 5, 0.7, &z, 3);
+        out.iter().zip(&exact).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) / count as f64
+    }
+
+    #[test]
+    fn products_equal_sums_over_all_pairs() {
+        for count in [1, 2, 100, TILE, TILE + 1, 3 * TILE - 5] {
+            for memory in [0, u64::MAX] {
+                assert!(worst::<f64>(count, memory) < 1e-15);
+                assert!(worst::<f32>(count, memory) < 1e-6);
+            }
+        }
+    }
+
+    #[test]
+    fn tiles_take_the_memory_that_is_announced() {
+        for count in [1, TILE - 1, TILE, TILE + 1, 2 * TILE, 5 * TILE + 17] {
+            let x = rows(count, 2);
+            let kernel = GaussianKernel::<f32>::new(&x, 2, 1.0, 0.0, u64::MAX, &|| false).unwrap();
+            let Weights::Kept(tiles) = kernel.weights else { panic!("not kept") };
+            let bytes: usize = tiles.iter().map(|tile| 4 * tile.len()).sum();
+            assert_eq!(bytes as u64, GaussianKernel::<f32>::size_of_tiles(count));
+        }
+    }
+
+    #[test]
+    fn weights_stay_in_range_whatever_the_rows() {
+        let x = [1e200, -1e200, 1e-200, 3.0, 0.0, f64::MAX];
+        for floor in [0.0, 0.25] {
+            let kernel = GaussianKernel::<f64>::new(&x, 1, 1.0, floor, 0, &|| false).unwrap();
+            let Weights::Streamed(points) = kernel.weights else { panic!("not streamed") };
+            for (k, weight) in points.tile(0, 0).into_iter().enumerate() {
+                let diagonal = k % (x.len() + 1) == 0;
+                assert!(if diagonal { weight == 0.0 } else { (floor..=1.0).contains(&weight) });
+            }
+        }
+    }
+
+    #[test]
+    fn stored_weights_are_not_rounded_below_the_floor() {
+        for floor in [1e-300, 1e-44, 0.1, (-2f64).exp(), 1.0] {
+            let x = [1.0, -1.0];
+            let kernel =
+                GaussianKernel::<f32>::new(&x, 1, 0.01, floor, u64::MAX, &|| false).unwrap();
+            let Weights::Kept(tiles) = kernel.weights else { panic!("not kept") };
+            let weight = f64::from(tiles[0][1]);
+            assert!(weight >= floor && weight > 0.0 && weight <= floor * 1.0001 + 1e-44);
+        }
+    }
+
+    #[test]
+    fn long_products_can_be_interrupted() {
+        let x = rows(5 * TILE, 2);
+        let kernel = GaussianKernel::<f64>::new(&x, 2, 1.0, 0.0, 0, &|| false).unwrap();
+        let mut out = vec![0.0; x.len()];
+        assert_eq!(kernel.product(&x, 2, &mut out, &|| true), Err(Error::Interrupted));
+    }
+}

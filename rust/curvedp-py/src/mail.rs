@@ -1,0 +1,146 @@
+//! `_core.GaussianKernel` and the other kernels of PrivateMail.
+
+use curvedp_core::mail::{self, Neighbours};
+use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::arrays::{Input, Output, OutputVector, output, output_vector};
+use crate::call::run;
+
+/// Indices and squared distances of the nearest points.
+pub type Nearest<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f64>>);
+
+enum Precision {
+    Double(mail::GaussianKernel<f64>),
+    Single(mail::GaussianKernel<f32>),
+}
+
+/// The Gaussian kernel of the rows of a matrix, with weights in [floor, 1] and 0 on the diagonal.
+#[pyclass(frozen, module = "curvedp._core")]
+pub struct GaussianKernel {
+    inner: Precision,
+}
+
+#[pymethods]
+impl GaussianKernel {
+    /// Tiles are kept in memory if they take at most `memory_limit` bytes.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        rows: Input<'_>,
+        bandwidth: f64,
+        floor: f64,
+        memory_limit: u64,
+        single: bool,
+    ) -> PyResult<Self> {
+        let size = rows.shape()[1];
+        let (rows, _) = entries(&rows)?;
+        let inner = run(py, |interrupt| {
+            use mail::GaussianKernel as Kernel;
+            Ok(if single {
+                let kernel = Kernel::new(rows, size, bandwidth, floor, memory_limit, interrupt);
+                Precision::Single(kernel?)
+            } else {
+                let kernel = Kernel::new(rows, size, bandwidth, floor, memory_limit, interrupt);
+                Precision::Double(kernel?)
+            })
+        })?;
+        Ok(Self { inner })
+    }
+
+    /// Whether the weights are kept in memory.
+    #[getter]
+    fn is_kept(&self) -> bool {
+        match &self.inner {
+            Precision::Double(kernel) => kernel.is_kept(),
+            Precision::Single(kernel) => kernel.is_kept(),
+        }
+    }
+
+    /// out = W Z
+    fn product(&self, py: Python<'_>, z: Input<'_>, mut out: Output<'_>) -> PyResult<()> {
+        let (z, width) = entries(&z)?;
+        let (out, count) = output(&mut out, width)?;
+        let rows = match &self.inner {
+            Precision::Double(kernel) => kernel.count(),
+            Precision::Single(kernel) => kernel.count(),
+        };
+        if z.len() != out.len() || count != rows {
+            return Err(PyValueError::new_err(format!("expected {rows} rows, got {count}")));
+        }
+        run(py, |interrupt| match &self.inner {
+            Precision::Double(kernel) => kernel.product(z, width, out, interrupt),
+            Precision::Single(kernel) => kernel.product(z, width, out, interrupt),
+        })
+    }
+}
+
+/// See [`mail::label_sums`].
+pub fn label_sums(
+    py: Python<'_>,
+    codes: PyReadonlyArray1<'_, i64>,
+    classes: usize,
+    weight: f64,
+    z: Input<'_>,
+    mut out: Output<'_>,
+    mut degrees: OutputVector<'_>,
+) -> PyResult<()> {
+    let (z, width) = entries(&z)?;
+    let (out, count) = output(&mut out, width)?;
+    let degrees = output_vector(&mut degrees)?;
+    let codes: Vec<usize> = codes.as_array().iter().map(|&code| code as usize).collect();
+    if z.len() != out.len() || codes.len() != count || degrees.len() != count {
+        return Err(PyValueError::new_err("codes, z, out and degrees must have as many rows"));
+    }
+    if codes.iter().any(|&code| code >= classes) {
+        return Err(PyValueError::new_err("codes must lie between 0 and classes - 1"));
+    }
+    run(py, |_| {
+        mail::label_sums(&codes, classes, weight, z, width, out, degrees);
+        Ok(())
+    })
+}
+
+/// See [`mail::nearest`].
+pub fn nearest<'py>(
+    py: Python<'py>,
+    queries: Input<'py>,
+    points: Input<'py>,
+    k: usize,
+) -> PyResult<Nearest<'py>> {
+    let (points, size) = entries(&points)?;
+    let (queries, width) = entries(&queries)?;
+    let count = points.len() / size;
+    if width != size || k == 0 || k > count {
+        return Err(PyValueError::new_err(format!(
+            "expected queries of {size} entries and k between 1 and {count}"
+        )));
+    }
+    let found: Vec<Neighbours> =
+        run(py, |interrupt| mail::nearest(queries, points, size, k, interrupt))?;
+    let shape = [found.len(), k];
+    let flat = || found.iter().flatten();
+    let indices = flat().map(|&(_, index)| index as i64).collect();
+    let squares = flat().map(|&(square, _)| square).collect();
+    use numpy::PyArray1;
+    Ok((
+        PyArray1::from_vec(py, indices).reshape(shape)?,
+        PyArray1::from_vec(py, squares).reshape(shape)?,
+    ))
+}
+
+/// See [`mail::nearest::diameter`].
+pub fn diameter(py: Python<'_>, rows: Input<'_>) -> PyResult<f64> {
+    let (rows, size) = entries(&rows)?;
+    run(py, |interrupt| mail::diameter(rows, size, interrupt))
+}
+
+/// All entries and the length of a row, of at least one row and column.
+fn entries<'a>(array: &'a Input<'_>) -> PyResult<(&'a [f64], usize)> {
+    let data = array.as_slice().map_err(|_| PyValueError::new_err("array must be C-contiguous"))?;
+    if data.is_empty() {
+        return Err(PyValueError::new_err("expected at least one row and one column"));
+    }
+    Ok((data, array.shape()[1]))
+}

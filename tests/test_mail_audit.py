@@ -1,0 +1,168 @@
+"""PrivateMail's releases keep what they claim; broken variants are found out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import curvedp as cdp
+from curvedp.audit import audit_release_function
+from curvedp.mail import PrivateMail
+from curvedp.mail import noise as mail_noise
+from reference import mail as twin
+
+N = 41
+
+
+def neighbours():
+    """Two data sets at which the normalised bound of the replaced row is attained, and a start.
+
+    The first column of a data set holds the label.
+    """
+    side = np.concatenate([[1.0], np.tile([1.0, -1.0], (N - 1) // 2)])
+    rows = side[:, None] * np.array([[1.0, 0.0]])
+    labels = (side < 0).astype(float)
+    labels[0] = 1.0
+    first = np.column_stack([labels, rows])
+    second = first.copy()
+    second[0] = [0.0, -1.0, 0.0]
+    return first, second, 0.5 * side[:, None]
+
+
+class FixedStart(PrivateMail):
+    """With a public start that is the worst for the attained bound."""
+
+    def _start(self, entry):
+        return neighbours()[2]
+
+
+def estimator(**parameters):
+    settings = {"private_iterations": 1, "post_iterations": 0, "max_norm": 0.5}
+    return FixedStart(1, **{"guarantee": cdp.GDP(2.0), **settings, **parameters})
+
+
+def releases(**parameters):
+    def release(data):
+        mail = estimator(**parameters)
+        mail.fit(data[:, 1:], data[:, 0])
+        return mail.release_
+
+    return release
+
+
+def exact(data, form="normalised"):
+    w_x, w_y = twin.gaussian_kernel(data[:, 1:], 1.0), twin.label_kernel(data[:, 0], 1.0)
+    return twin.iterate(neighbours()[2], w_x, w_y, 0.5, form)
+
+
+def along(form="normalised"):
+    """Score: the coordinate along the line between both exact embeddings."""
+    first, second, _ = neighbours()
+    direction = exact(first, form) - exact(second, form)
+    direction /= np.linalg.norm(direction)
+    return lambda value: float(np.sum(direction * value))
+
+
+def audit(release, claimed, count, score=None):
+    first, second, _ = neighbours()
+    return audit_release_function(
+        release, first, second, score or along(), n_releases=count, claimed=claimed
+    )
+
+
+def test_the_embedding_keeps_its_guarantee():
+    result = audit(releases(), cdp.GDP(2.0), 800)
+    assert result.passed, result
+    assert result.lower_bound > 0.7, "an audit without power proves nothing"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["normalised", "published"])
+@pytest.mark.parametrize("guarantee", [cdp.GDP(1.0), cdp.PureDP(1.0)])
+def test_the_embedding_keeps_its_guarantee_at_many_releases(form, guarantee):
+    result = audit(releases(form=form, guarantee=guarantee), guarantee, 10_000, along(form))
+    assert result.passed, result
+
+
+def test_half_the_noise_is_found_out(monkeypatch):
+    honest = mail_noise.noisy_embedding
+
+    def half(entry, exact_value, guarantee, *, sensitivity, **fields):
+        return honest(entry, exact_value, guarantee, sensitivity=sensitivity / 2, **fields)
+
+    monkeypatch.setattr("curvedp.mail.private_mail.noisy_embedding", half)
+    assert not audit(releases(), cdp.GDP(2.0), 1500).passed
+
+
+def test_the_published_calibration_is_found_out():
+    """It adds no noise at the largest beta."""
+    result = audit(releases(calibration="published", form="published"), cdp.GDP(2.0), 600)
+    assert not result.passed
+    assert result.lower_bound > 2.5
+
+
+def test_a_variance_in_the_place_of_a_deviation_is_found_out(monkeypatch):
+    """The public implementation draws noise of standard deviation (Delta/mu)^2, Delta/mu < 1."""
+    honest = mail_noise.noisy_embedding
+
+    def squared(entry, exact_value, guarantee, *, sensitivity, **fields):
+        deviation = sensitivity / guarantee.mu
+        return honest(
+            entry, exact_value, guarantee, sensitivity=deviation**2 * guarantee.mu, **fields
+        )
+
+    monkeypatch.setattr("curvedp.mail.private_mail.noisy_embedding", squared)
+    assert not audit(releases(), cdp.GDP(2.0), 400).passed
+
+
+# ------------------------------------------------------------------ one private query
+
+
+ANCHORS = np.array([[1.0, 0.0], [0.9, 0.1], [-1.0, 0.0], [-0.9, 0.1]] * 5)
+CLASSES = np.array([0, 0, 1, 1] * 5)
+
+
+def query_audit(method, claimed, count, release=None):
+    mail = PrivateMail(1, guarantee=claimed)
+    anchors = mail.anchors(ANCHORS, CLASSES)
+    first, second = np.array([[1.0, 0.0]]), np.array([[-1.0, 0.0]])
+    direction = anchors.embedding[0, 0] - anchors.embedding[2, 0]
+
+    def embed(data):
+        return mail.embed_query(data[0], anchors, method=method).release
+
+    return audit_release_function(
+        release or embed,
+        first,
+        second,
+        lambda value: float(value[0] * direction),
+        n_releases=count,
+        claimed=claimed,
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "claimed", "power"),
+    [
+        ("cell", cdp.PureDP(1.0), 0.1),
+        ("noise", cdp.GDP(2.0), 0.7),
+        ("noise", cdp.PureDP(2.0), 0.4),
+    ],
+)
+def test_the_query_keeps_its_guarantee(method, claimed, power):
+    result = query_audit(method, claimed, 1200)
+    assert result.passed, result
+    assert result.lower_bound > power
+
+
+def test_a_response_that_lies_too_rarely_is_found_out():
+    rng = np.random.default_rng(0)
+
+    def release(data):
+        # the odds of two cells where they are K - 1 of them: e^1.6 in place of e^1
+        truth = rng.random() < np.exp(1.6) / (np.exp(1.6) + 1)
+        return np.array([1.0 if truth == (data[0, 0] > 0) else -1.0])
+
+    anchors = PrivateMail(1, guarantee=cdp.PureDP(1.0)).anchors(ANCHORS, CLASSES)
+    sign = np.sign(anchors.embedding[0, 0] - anchors.embedding[2, 0])
+    assert not query_audit("cell", cdp.PureDP(1.0), 2000, lambda data: sign * release(data)).passed

@@ -1,0 +1,241 @@
+"""A private query among public anchors: cells, randomised response, retrieval by two roles."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import curvedp as cdp
+from curvedp import _core
+from curvedp.mail import Client, PrivateMail, Reply, Request, Server, align, retrieval_score
+from curvedp.mail.cells import choose_n_cells, predict_class, randomised_response, sufficient
+
+
+def blobs(n=200, m=6, classes=4, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, classes, n)
+    rows = np.eye(m)[labels] + 0.15 * rng.standard_normal((n, m))
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True), labels
+
+
+def mail(epsilon=4.0, **parameters):
+    return PrivateMail(3, guarantee=cdp.PureDP(epsilon), **parameters)
+
+
+@pytest.mark.parametrize(("count", "epsilon"), [(2, 0.5), (4, 1.0), (10, 3.0), (50, 2.0)])
+def test_randomised_response_has_its_probabilities(count, epsilon):
+    stream = _core.Stream.from_key(bytes(32), count)
+    told = [randomised_response(1, count, epsilon, stream) for _ in range(40_000)]
+    frequencies = np.bincount(told, minlength=count)
+    odds = np.where(np.arange(count) == 1, np.exp(epsilon), 1.0)
+    expected = 40_000 * odds / odds.sum()
+    assert scipy.stats.chisquare(frequencies, expected).pvalue > 1e-6
+    # negative control: odds that are off by a tenth of epsilon are seen
+    wrong = np.where(np.arange(count) == 1, np.exp(1.1 * epsilon), 1.0)
+    if epsilon >= 1:
+        assert scipy.stats.chisquare(frequencies, 40_000 * wrong / wrong.sum()).pvalue < 1e-6
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 20.0, 40.0, 600.0])
+@pytest.mark.parametrize("count", [2, 10, 1000])
+def test_the_odds_of_the_drawn_numbers_never_exceed_the_budget(count, epsilon):
+    """Exactly: uniforms are the 2^52 odd multiples of 2^-53."""
+    lie = (count - 1) / (np.exp(epsilon) + count - 1)
+    threshold = lie * (1 + count * 2.0**-50) + 2.0**-51
+    lies = int(threshold * 2**52)
+    truth = 2**52 - lies
+    other = lies * (2**52 // (count - 1)) / 2**52
+    assert np.log(truth) - np.log(other) <= epsilon
+
+
+def test_sufficient_epsilons_imply_what_was_asked_for():
+    for wanted in (cdp.GDP(0.1), cdp.GDP(2.0), cdp.GDP(9.0)):
+        assert cdp.PureDP(sufficient(wanted)).to_gdp().mu <= wanted.mu
+        assert cdp.PureDP(1.001 * sufficient(wanted)).to_gdp().mu > wanted.mu
+    for rho in (0.01, 3.0):
+        assert cdp.PureDP(sufficient(cdp.ZCDP(rho))).to_zcdp().rho <= rho
+    assert sufficient(cdp.ApproxDP(1.5, 1e-6)) == 1.5
+    with pytest.raises(ValueError, match="above 0"):
+        sufficient(cdp.ApproxDP(0.0, 1e-6))
+    with pytest.raises(TypeError):
+        sufficient(cdp.Unproved(cdp.GDP(1.0), "test"))
+
+
+def test_the_number_of_cells_depends_on_public_values_and_grows_with_the_budget():
+    _, labels = blobs()
+    labelled = [choose_n_cells(e, 200, labels) for e in (0.1, 3.0, 8.0)]
+    plain = [choose_n_cells(e, 200, None) for e in (0.1, 3.0, 8.0)]
+    assert labelled == sorted(labelled)
+    assert plain == sorted(plain)
+    assert labelled[0] == 4
+    assert plain[0] == 4
+    assert labelled[-1] > 4
+    assert max(labelled + plain) <= 25
+
+
+def test_at_a_large_budget_the_value_represents_the_query():
+    rows, labels = blobs()
+    found = mail(30.0).embed_query(rows[0], rows[1:], labels[1:])
+    gaps = np.linalg.norm(found.anchors - found.value, axis=1)
+    nearest = labels[1:][np.argsort(gaps)[:8]]
+    assert np.all(nearest == labels[0])
+    assert found.anchors.shape == (199, 3)
+    assert "randomised response" in found.report()
+
+
+def test_the_query_is_not_among_the_anchors_it_is_released_with():
+    """Embedded anchors and cells are the same whatever the query is."""
+    rows, labels = blobs()
+    estimator = mail(2.0, seed=1)
+    first = estimator.embed_query(rows[0], rows[1:], labels[1:])
+    second = estimator.embed_query(-rows[0], rows[1:], labels[1:])
+    assert np.array_equal(first.anchors, second.anchors)
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+@pytest.mark.parametrize("n_cells", [2, 7, 20])
+def test_cells_divide_the_space(labelled, n_cells):
+    rows, labels = blobs()
+    anchors = mail().anchors(rows, labels if labelled else None)
+    cells = anchors.cells(n_cells)
+    found = cells.find(blobs(seed=9)[0])
+    assert found.min() >= 0
+    assert found.max() < cells.count
+    assert len(np.unique(found)) > 1
+    assert cells.values.shape == (cells.count, 3)
+    assert cells.count >= min(n_cells, 4)
+    assert cells.count <= max(n_cells, 4)
+    if labelled:
+        queries, truth = blobs(seed=9)
+        predicted = predict_class(queries, anchors.rows, anchors.codes)
+        assert np.array_equal(cells.classes[found], predicted)
+        assert np.mean(predicted == truth) > 0.97
+
+
+def test_anchors_of_one_class_still_have_two_cells():
+    rows, _ = blobs()
+    found = mail().embed_query(rows[0], rows[1:], np.zeros(199))
+    assert np.all(np.isfinite(found.value))
+
+
+# ------------------------------------------------------------------ alignment and scores
+
+
+def test_alignment_recovers_a_similarity():
+    rng = np.random.default_rng(0)
+    for reflection in (True, False):
+        rotation = np.linalg.qr(rng.standard_normal((4, 4)))[0]
+        if not reflection and np.linalg.det(rotation) < 0:
+            rotation[0] *= -1
+        points = rng.standard_normal((30, 4))
+        target = 2.5 * points @ rotation.T + rng.standard_normal(4)
+        found = align(points, target, reflection=reflection)
+        assert np.allclose(found.rotation, rotation)
+        assert found.scale == pytest.approx(2.5)
+        assert np.allclose(found(points), target)
+    assert align(points, target, scaling=False).scale == 1.0
+
+
+def test_alignment_without_reflections_is_the_best_rotation():
+    rng = np.random.default_rng(1)
+    x, y = rng.standard_normal((20, 2)), rng.standard_normal((20, 2))
+    y[:, 0] = -x[:, 0] + 0.1 * y[:, 0]
+    y[:, 1] = x[:, 1] + 0.1 * y[:, 1]
+    found = align(x, y, reflection=False)
+    assert np.linalg.det(found.rotation) == pytest.approx(1.0)
+    best = np.sum((found(x) - y) ** 2)
+    for angle in np.linspace(0, 2 * np.pi, 200):
+        turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        moved = x @ turn.T
+        scale = max(0.0, np.sum((moved - moved.mean(0)) * y) / np.sum((x - x.mean(0)) ** 2))
+        other = scale * (moved - moved.mean(0)) + y.mean(0)
+        assert np.sum((other - y) ** 2) >= best - 1e-9
+    assert np.sum((align(x, y)(x) - y) ** 2) < best
+    with pytest.raises(ValueError, match="shape"):
+        align(x, y[:-1])
+
+
+def test_scores_count_matches_of_the_querys_class():
+    score = retrieval_score([[1, 2, 2], [3, 3, 1]], [2, 3], ks=(1, 2, 3))
+    assert score.recall == {1: 0.5, 2: 1.0, 3: 1.0}
+    assert score.precision == {1: 0.5, 2: 0.75, 3: pytest.approx(2 / 3)}
+    with pytest.raises(ValueError, match="match_labels"):
+        retrieval_score([1, 2], [1, 2])
+
+
+# ------------------------------------------------------------------ roles
+
+
+def parties(m_server=6):
+    rows, labels = blobs(500, 6)
+    public, images, queries = slice(0, 150), slice(150, 400), slice(400, 500)
+    # the server's model: other features of the same images
+    turn = np.linalg.qr(np.random.default_rng(5).standard_normal((m_server, m_server)))[0][:, :6]
+    other = rows @ turn.T
+    client = Client(mail(8.0), rows[public], labels[public])
+    server = Server(mail(), other[images], other[public], labels[images], labels[public])
+    return client, server, rows[queries], labels[queries], labels[images]
+
+
+@pytest.mark.parametrize("m_server", [6, 9])
+def test_matches_have_the_querys_class_though_the_models_differ(m_server):
+    client, server, queries, wanted, images = parties(m_server)
+    answers = []
+    for query in queries[:60]:
+        request = Request.from_json(client.ask(query, n_matches=8).to_json())
+        answers.append(Reply.from_json(server.answer(request).to_json()).matches)
+    score = retrieval_score(images[np.array(answers)], wanted[:60])
+    assert score.recall[1] > 0.9
+    assert score.precision[8] > 0.9
+
+
+def test_a_request_holds_embedded_anchors_released_query_and_guarantee_and_no_more():
+    client, server, queries, _, _ = parties()
+    request = client.ask(queries[0], n_matches=3)
+    data = json.loads(request.to_json())
+    assert set(data) == {"schema_version", "anchors", "query", "guarantee", "n_matches"}
+    assert np.array(data["anchors"]).shape == (150, 3)
+    assert data["guarantee"] == {"kind": "PureDP", "epsilon": 8.0}
+    others = [client.ask(query).anchors for query in queries[1:4]]
+    assert all(np.array_equal(request.anchors, other) for other in others)
+    assert set(json.loads(server.answer(request).to_json())) == {"schema_version", "matches"}
+    assert len(server.answer(request).matches) == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"anchors": [[1.0, "x"]]},
+        {"anchors": []},
+        {"anchors": [[1.0, 2.0, 3.0], [1.0]]},
+        {"query": [1.0]},
+        {"query": [1.0, float("inf"), 2.0]},
+        {"guarantee": 3},
+        {"guarantee": {"kind": "Other"}},
+        {"n_matches": 0},
+        {"schema_version": 2},
+        {"features": [1.0]},
+    ],
+)
+def test_malformed_requests_are_refused(change):
+    client, _, queries, _, _ = parties()
+    data = json.loads(client.ask(queries[0]).to_json())
+    with pytest.raises(ValueError, match=r".+"):
+        Request.from_json(json.dumps({**data, **change}))
+    for text in ("[]", "{}", "nonsense"):
+        with pytest.raises(ValueError, match=r".+"):
+            Request.from_json(text)
+        with pytest.raises(ValueError, match=r".+"):
+            Reply.from_json(text)
+
+
+def test_a_server_refuses_other_anchors_and_too_many_matches():
+    client, server, queries, _, _ = parties()
+    request = client.ask(queries[0])
+    with pytest.raises(ValueError, match="same anchors"):
+        server.answer(Request(request.anchors[:-1], request.query, request.guarantee, 3))
+    with pytest.raises(ValueError, match="n_matches"):
+        server.answer(Request(request.anchors, request.query, request.guarantee, 251))
