@@ -8,7 +8,7 @@
 //! alone and lies in the range that R and the curvature allow, whatever the record. Terms are summed in a fixed order, so what remains is the rounding of the
 //! sum, bounded by [`summation_error`].
 
-mod cascade;
+pub(crate) mod cascade;
 
 use cascade::cascade;
 
