@@ -37,6 +37,7 @@ from curvedp.privacy import (
     Unproved,
     compose,
 )
+from curvedp.regression import Geodesic, GeodesicFit, GeodesicRelease, geodesic_regression
 from curvedp.statistics import (
     ConfidenceRegion,
     MeanComparison,
@@ -66,6 +67,9 @@ __all__ = [
     "Euclidean",
     "ExistenceError",
     "ExponentialWrappedGaussian",
+    "Geodesic",
+    "GeodesicFit",
+    "GeodesicRelease",
     "Hyperboloid",
     "KendallPlanar",
     "Ledger",
@@ -90,6 +94,7 @@ __all__ = [
     "fourth_moment",
     "frechet_mean",
     "frechet_variance",
+    "geodesic_regression",
     "log_covariance",
     "mean_hessian",
     "nonprivate",

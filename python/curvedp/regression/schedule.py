@@ -1,0 +1,65 @@
+"""The steps of noisy gradient descent, fixed by public values alone.
+
+First steps travel: full Gauss-Newton steps for covariates spread evenly, with residuals clipped at
+lengths that fall geometrically from half the ball's radius to tau. Then steps of length 1/(k + 1)
+at tau average: in flat space the result is the mean of as many one-step estimates, so that
+splitting the budget over them costs nothing under Gaussian DP. The fewer steps, the less noise in
+each, which counts where the budget is low: the number of steps is the largest whose noise is still
+short compared with the clipping length.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from curvedp.privacy import GDP, PureDP
+
+#: s of the norm sqrt(|g_p|^2 + s^2 |g_v|^2): 48^(1/4) gives the least mean squared error of
+#: predictions in flat space, 4 + s^2/4 + 12/s^2 up to a factor.
+SLOPE_WEIGHT = 48**0.25
+#: The reciprocal of the variance of a covariate spread evenly over [-1/2, 1/2].
+SLOPE_STEP = 12.0
+
+_AVERAGING_STEPS = 4
+_EXTRA_TRAVEL = 2
+_MIN_STEPS = 2
+#: Largest root mean square length of a step's noise, in clipping lengths.
+_NOISE_TO_CLIP = 0.55
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: the length at which residuals are clipped, and the length of the step."""
+
+    tau: float
+    length: float
+
+
+def schedule(
+    n: int, dim: int, radius: float, tau: float, guarantee: PureDP | GDP, records_per_unit: int = 1
+) -> list[Step]:
+    """The steps for n records on a manifold of dimension `dim`, in a ball of the given radius."""
+    start = max(tau, radius / 2)
+    halvings = math.ceil(math.log2(start / tau)) if start > tau else 0
+    most = halvings + _EXTRA_TRAVEL + _AVERAGING_STEPS
+    steps = most
+    while steps > _MIN_STEPS and _noise_to_clip(steps, n, dim, guarantee, records_per_unit) > (
+        _NOISE_TO_CLIP
+    ):
+        steps -= 1
+    averaging = min(_AVERAGING_STEPS, steps // 2)
+    travel = steps - averaging
+    falling = [Step(start * (tau / start) ** (k / travel), 1.0) for k in range(travel)]
+    return falling + [Step(tau, 1 / (k + 1)) for k in range(averaging)]
+
+
+def _noise_to_clip(
+    steps: int, n: int, dim: int, guarantee: PureDP | GDP, records_per_unit: int
+) -> float:
+    """Root mean square length of a step's noise over the clipping length, on flat space."""
+    sensitivity = 2 * records_per_unit * math.sqrt(1 + SLOPE_WEIGHT**2 / 4) / n
+    size = 2 * dim
+    if isinstance(guarantee, PureDP):
+        return sensitivity * steps / guarantee.epsilon * math.sqrt(size * (size + 1))
+    return sensitivity * math.sqrt(steps) / guarantee.mu * math.sqrt(size)
