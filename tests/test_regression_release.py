@@ -18,10 +18,11 @@ from curvedp.regression.schedule import SLOPE_WEIGHT, schedule
 from regression_problems import SPACES, problem, tangent
 
 SPHERE = SPACES[1]
+ONE = GDP(1.0)
 GUARANTEES = [PureDP(1.0), GDP(0.7), cdp.ZCDP(0.5), cdp.ApproxDP(1.0, 1e-6)]
 
 
-def call(space, x, y, guarantee=GDP(1.0), **changes):
+def call(space, x, y, guarantee=ONE, **changes):
     arguments = {"x_range": (-0.5, 0.5), "tau": 0.2, "v_max": space.v_max, **changes}
     return cdp.geodesic_regression(x, y, space.ball, guarantee, **arguments)
 
