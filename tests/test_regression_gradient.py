@@ -9,6 +9,7 @@ import pytest
 
 import curvedp as cdp
 from curvedp import sensitivity
+from curvedp.jacobi import sum_of_norms_bound
 from manifold_list import CASES
 from reference import regression
 from regression_problems import SPACES, problem, tangent
@@ -78,7 +79,7 @@ def test_no_record_moves_the_gradients_beyond_the_sensitivity(space, speed):
     """n = 1: the terms of single records, at random geodesics of the support."""
     rng, tau, manifold = np.random.default_rng(3), 0.4, space.manifold
     kwargs = {"tau": tau, "v_max": space.v_max}
-    worst = {"footpoint": 0.0, "shooting": 0.0, "joint": 0.0}
+    worst = {"footpoint": 0.0, "shooting": 0.0, "joint": 0.0, "sum": 0.0}
     for trial in range(200):
         footpoint = manifold.exp(
             tangent(space, rng, space.center, space.radius * rng.random()), space.center
@@ -93,10 +94,13 @@ def test_no_record_moves_the_gradients_beyond_the_sensitivity(space, speed):
         worst["shooting"] = max(worst["shooting"], float(np.linalg.norm(at_v)))
         both = math.hypot(np.linalg.norm(at_p), 2.0 * np.linalg.norm(at_v))
         worst["joint"] = max(worst["joint"], both)
+        terms = np.linalg.norm(at_p / 2 + at_v) + np.linalg.norm(at_p / 2 - at_v)
+        worst["sum"] = max(worst["sum"], float(terms))
     bounds = {
         "footpoint": sensitivity.regression_footpoint(space.ball, 1, **kwargs),
         "shooting": sensitivity.regression_shooting(space.ball, 1, **kwargs),
         "joint": sensitivity.regression_joint(space.ball, 1, slope_weight=2.0, **kwargs),
+        "sum": sensitivity.regression_sum_of_norms(space.ball, 1, **kwargs),
     }
     share = {name: 2 * worst[name] / bound for name, bound in bounds.items()}
     print(f"{space!r}, |v| = {speed:g} V: share of the bound {share}")
@@ -147,3 +151,29 @@ def test_sensitivities_refuse_unusable_parameters():
         sensitivity.regression_shooting(ball, 10, tau=0.1, v_max=math.inf)
     with pytest.raises(ValueError, match="slope_weight"):
         sensitivity.regression_joint(ball, 10, tau=0.1, v_max=1.0, slope_weight=-1.0)
+
+
+def sum_of_norms(u, angles, t, hyperbolic):
+    c = np.cosh(angles) if hyperbolic else np.cos(angles)
+    g = np.array([(np.sinh if hyperbolic else np.sin)(x) / x if x else 1.0 for x in angles])
+    return np.linalg.norm((c / 2 + t * g) * u) + np.linalg.norm((c / 2 - t * g) * u)
+
+
+@pytest.mark.parametrize("length", [0.1, 0.5, 1.0, 1.5])
+@pytest.mark.parametrize("hyperbolic", [False, True])
+def test_sum_of_norms_bound_holds_and_is_nearly_attained(length, hyperbolic):
+    """Against a search over residuals in a flat and a curved direction, times and velocities."""
+    space = cdp.Hyperboloid(2) if hyperbolic else cdp.Sphere(2)
+    bound = sum_of_norms_bound(space, length)
+    found = max(
+        sum_of_norms(np.array([np.cos(w), np.sin(w)]), (0.0, 2 * t * share * length), t, hyperbolic)
+        for w in np.linspace(0, np.pi / 2, 41)
+        for t in np.linspace(0, 0.5, 26)
+        for share in np.linspace(0, 1, 11)
+    )
+    print(f"{space.spec}, x = {length:g}: search {found:.5f}, bound {bound:.5f}")
+    assert found <= bound <= 1.02 * found
+
+
+def test_sum_of_norms_bound_is_one_on_flat_space():
+    assert sum_of_norms_bound(cdp.Euclidean(3), 7.0) == 1.0

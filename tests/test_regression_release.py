@@ -14,7 +14,7 @@ from curvedp import _core
 from curvedp.privacy import GDP, PureDP
 from curvedp.regression.covariate import clipped_times
 from curvedp.regression.descent import Descent, calibrate
-from curvedp.regression.schedule import SLOPE_WEIGHT, schedule
+from curvedp.regression.schedule import schedule
 from regression_problems import SPACES, problem, tangent
 
 SPHERE = SPACES[1]
@@ -162,7 +162,7 @@ class Transcript:
         self.scale_factor = scale_factor
 
     def shifts(self, key):
-        """|difference of the gradients| / noise scale, step by step, along a random run."""
+        """Norm of the gradients' difference / noise scale, step by step, along a random run."""
         ball = self.space.ball
         manifold, found = ball._frame.manifold, []
         descent = Descent.start(ball, self.space.v_max)
@@ -173,12 +173,11 @@ class Transcript:
                 _, g_p, g_v = manifold.regression_energy(
                     rows, times, descent.footpoint, descent.velocity, noisy.step.tau
                 )
-                gradients.append(np.concatenate([g_p, SLOPE_WEIGHT * g_v]))
-            noise = np.empty((1, 2 * manifold.dim))
-            noisy.noise.sample_coords(stream, noise)
-            moved = np.linalg.norm(gradients[0] - gradients[1])
+                gradients.append((g_p, g_v))
+            (one_p, one_v), (two_p, two_v) = gradients
+            moved = noisy.norm(one_p - two_p, one_v - two_v)
             found.append(moved / (noisy.scale * self.scale_factor))
-            descent.step(gradients[0] + noise[0], noisy.step.length)
+            descent.step(*noisy.add_noise(one_p, one_v, stream), noisy.step.length)
         return np.array(found)
 
 
@@ -199,7 +198,7 @@ def neighbours(space, rng, n):
 @pytest.mark.parametrize("space", SPACES, ids=repr)
 @pytest.mark.parametrize("budget", [PureDP(2.0), GDP(1.0)], ids=str)
 def test_loss_along_a_run_stays_within_the_budget(space, budget):
-    """Sum of shifts <= epsilon for exp(-|z|/scale), of their squares <= mu^2 for Gaussians."""
+    """Sum of shifts <= epsilon for exp(-norm/scale), of their squares <= mu^2 for Gaussians."""
     rng = np.random.default_rng(7)
     steps = schedule(50, space.manifold.dim, space.radius, 0.1, budget)
     shares = budget.split([1.0] * len(steps))

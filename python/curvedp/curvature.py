@@ -31,19 +31,6 @@ def radial_hessian(curvature: float, dist: float) -> float:
     return x / math.tan(x) if x < math.pi else -math.inf
 
 
-def jacobi_bounds(manifold: Manifold, dist: float) -> tuple[float, float]:
-    """Largest growth of Jacobi fields along geodesics of length up to `dist`.
-
-    Of those that start with slope 0, and of those that start at 0 compared with flat space: 1 on
-    nonnegative curvature, cosh x and sinh(x)/x with x = sqrt(-kappa) dist for the lower curvature
-    bound kappa < 0.
-    """
-    x = math.sqrt(max(-manifold.curvature_bounds[0], 0.0)) * dist
-    if x > 700:
-        raise ValueError(f"geodesics of length {dist:g} are too long for double precision")
-    return math.cosh(x), math.sinh(x) / x if x > 0 else 1.0
-
-
 def excess_range(manifold: Manifold, dist: float) -> tuple[float, float]:
     """Bounds on the eigenvalues of G within distance `dist`."""
     if not has_curved_hessian(manifold):

@@ -13,8 +13,9 @@ from __future__ import annotations
 import math
 
 from curvedp._validation import as_choice, as_count, as_positive
-from curvedp.curvature import excess_diameter, hessian_bound, jacobi_bounds
+from curvedp.curvature import excess_diameter, hessian_bound
 from curvedp.domain import BOUNDARY_SLACK, Ball
+from curvedp.jacobi import jacobi_bounds, sum_of_norms_bound
 
 CALIBRATIONS = ("proved", "published")
 
@@ -284,6 +285,26 @@ def regression_joint(
     start, field = jacobi_bounds(ball.manifold, _slack(v_max, "v_max") / 2)
     longest = _slack(tau, "tau") * math.hypot(start, slope_weight * field / 2)
     return 2 * min(1.0, moved / count) * longest
+
+
+def regression_sum_of_norms(
+    ball: Ball, n: int, *, tau: float, v_max: float, records_per_unit: int = 1
+) -> float:
+    """Sensitivity of both gradients in the norm |g_p/2 + g_v| + |g_p/2 - g_v|, at any geodesic.
+
+    2 k tau c/n, with c = 1 on flat space: a record at time t moves the two terms by 1/2 + t and
+    1/2 - t times its residual. On curved space c is `jacobi.sum_of_norms_bound`. Parameters as in
+    `regression_footpoint`.
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> round(regression_sum_of_norms(ball, 100, tau=0.1, v_max=1.0), 5)
+    0.00201
+    """
+    count, moved = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
+    factor = sum_of_norms_bound(ball.manifold, _slack(v_max, "v_max") / 2)
+    return 2 * min(1.0, moved / count) * _slack(tau, "tau") * factor
 
 
 def _slack(value: float, name: str) -> float:

@@ -24,8 +24,8 @@ SLOPE_STEP = 12.0
 _AVERAGING_STEPS = 4
 _EXTRA_TRAVEL = 2
 _MIN_STEPS = 2
-#: Largest root mean square length of a step's noise, in clipping lengths.
-_NOISE_TO_CLIP = 0.55
+#: Largest root mean square prediction error that a step's noise makes, in clipping lengths.
+_NOISE_TO_CLIP = 0.65
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,10 @@ def schedule(
 def _noise_to_clip(
     steps: int, n: int, dim: int, guarantee: PureDP | GDP, records_per_unit: int
 ) -> float:
-    """Root mean square length of a step's noise over the clipping length, on flat space."""
-    sensitivity = 2 * records_per_unit * math.sqrt(1 + SLOPE_WEIGHT**2 / 4) / n
-    size = 2 * dim
-    if isinstance(guarantee, PureDP):
-        return sensitivity * steps / guarantee.epsilon * math.sqrt(size * (size + 1))
-    return sensitivity * math.sqrt(steps) / guarantee.mu * math.sqrt(size)
+    """Root mean square prediction error of a step's noise over the clipping length, flat space."""
+    share = 2 * records_per_unit / n
+    if isinstance(guarantee, PureDP):  # noise of g_p/2 +- g_v of variance (dim + 1) scale^2
+        return share * steps / guarantee.epsilon * math.sqrt(8 * dim * (dim + 1))
+    sensitivity = share * math.sqrt(1 + SLOPE_WEIGHT**2 / 4)
+    scale = sensitivity * math.sqrt(steps) / guarantee.mu
+    return scale * math.sqrt(dim * (1 + SLOPE_STEP / SLOPE_WEIGHT**2))
