@@ -21,11 +21,24 @@ SLOPE_WEIGHT = 48**0.25
 #: The reciprocal of the variance of a covariate spread evenly over [-1/2, 1/2].
 SLOPE_STEP = 12.0
 
-_AVERAGING_STEPS = 4
-_EXTRA_TRAVEL = 2
 _MIN_STEPS = 2
-#: Largest root mean square prediction error that a step's noise makes, in clipping lengths.
-_NOISE_TO_CLIP = 0.65
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Most averaging steps, travelling steps beyond one for each halving of the clipping length,
+    and the largest root mean square prediction error of a step's noise, in clipping lengths.
+    """
+
+    averaging: int
+    extra_travel: int
+    noise_to_clip: float
+
+
+#: Gaussian noise of T steps grows like sqrt(T), which averaging makes up for;
+#: that of pure DP like T.
+_GAUSSIAN = _Plan(averaging=4, extra_travel=2, noise_to_clip=1.0)
+_PURE = _Plan(averaging=2, extra_travel=0, noise_to_clip=0.45)
 
 
 @dataclass(frozen=True)
@@ -42,13 +55,13 @@ def schedule(
     """The steps for n records on a manifold of dimension `dim`, in a ball of the given radius."""
     start = max(tau, radius / 2)
     halvings = math.ceil(math.log2(start / tau)) if start > tau else 0
-    most = halvings + _EXTRA_TRAVEL + _AVERAGING_STEPS
-    steps = most
-    while steps > _MIN_STEPS and _noise_to_clip(steps, n, dim, guarantee, records_per_unit) > (
-        _NOISE_TO_CLIP
+    plan = _PURE if isinstance(guarantee, PureDP) else _GAUSSIAN
+    steps = halvings + plan.extra_travel + plan.averaging
+    while steps > _MIN_STEPS and (
+        _noise_to_clip(steps, n, dim, guarantee, records_per_unit) > plan.noise_to_clip
     ):
         steps -= 1
-    averaging = min(_AVERAGING_STEPS, steps // 2)
+    averaging = min(plan.averaging, steps // 2)
     travel = steps - averaging
     falling = [Step(start * (tau / start) ** (k / travel), 1.0) for k in range(travel)]
     return falling + [Step(tau, 1 / (k + 1)) for k in range(averaging)]
