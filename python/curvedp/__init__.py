@@ -38,6 +38,7 @@ from curvedp.privacy import (
     Unproved,
     compose,
 )
+from curvedp.regression import Geodesic, GeodesicFit, GeodesicRelease, geodesic_regression
 from curvedp.statistics import (
     ConfidenceRegion,
     MeanComparison,
@@ -71,6 +72,9 @@ __all__ = [
     "Euclidean",
     "ExistenceError",
     "ExponentialWrappedGaussian",
+    "Geodesic",
+    "GeodesicFit",
+    "GeodesicRelease",
     "Hyperboloid",
     "KendallPlanar",
     "Ledger",
@@ -100,6 +104,7 @@ __all__ = [
     "fourth_moment",
     "frechet_mean",
     "frechet_variance",
+    "geodesic_regression",
     "log_covariance",
     "mean_hessian",
     "nonprivate",

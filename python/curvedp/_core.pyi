@@ -92,6 +92,24 @@ class Manifold:
     ) -> tuple[_Array, _Array, _Array | None]: ...
     def hessian_error(self, n: int) -> float: ...
     def exp_differential(self, coords: _Array, base: _Array) -> _Array: ...
+    def regression_energy(
+        self,
+        points: _Array,
+        times: _Array,
+        footpoint: _Array,
+        velocity: _Array,
+        max_residual: float,
+    ) -> tuple[float, _Array, _Array]: ...
+    def regression_fit(
+        self,
+        points: _Array,
+        times: _Array,
+        footpoint: _Array,
+        velocity: _Array,
+        tolerance: float,
+        max_evaluations: int,
+        max_speed: float,
+    ) -> tuple[_Array, _Array, float, float, int, bool]: ...
 
 @final
 class Plan:

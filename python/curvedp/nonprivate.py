@@ -18,6 +18,8 @@ from curvedp._validation import (
     as_records,
 )
 from curvedp.manifolds import SPD, KendallPlanar, Manifold, as_manifold
+from curvedp.regression.covariate import as_range, own_range, to_times
+from curvedp.regression.fit import GeodesicFit
 from curvedp.statistics.quantiles import hotelling_quantile
 from curvedp.statistics.region import ConfidenceRegion
 from curvedp.statistics.variance_interval import VarianceInterval
@@ -208,6 +210,81 @@ def variance_interval(
         estimate=estimate,
         level=confidence,
         n=n,
+    )
+
+
+def geodesic_regression(
+    x: ArrayLike,
+    y: ArrayLike,
+    manifold: Manifold | str | Any,
+    *,
+    x_range: tuple[float, float] | None = None,
+    v_max: float | None = None,
+    tol: float = 1e-10,
+) -> GeodesicFit:
+    """The geodesic through which points y_i move with a covariate x_i, without privacy.
+
+    Minimises (1/2n) sum_i rho(exp_p(t_i v), y_i)^2, t_i the covariate moved to [-1/2, 1/2]
+    (Fletcher 2011), by damped Gauss-Newton steps with exact Jacobi fields from the Fréchet mean.
+
+    Parameters
+    ----------
+    x : array-like, shape (n,)
+    y : array-like, shape (n, *point_shape)
+    manifold : Manifold, str or geomstats space
+    x_range : pair of float, optional
+        Range of the covariate on which velocities are stated; by default from its least to its
+        largest value.
+    v_max : float, optional
+        Largest length of the velocity over the range; unbounded by default.
+    tol : float
+        Length of the gradient at which to stop.
+
+    Returns
+    -------
+    GeodesicFit
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, values that are not finite and points off the manifold.
+
+    Examples
+    --------
+    >>> fit = geodesic_regression([0.0, 1.0, 2.0], [[0.0], [1.0], [2.0]], "euclidean")
+    >>> fit.intercept.round(9).tolist(), fit.slope.round(9).tolist(), fit.converged
+    ([0.0], [1.0], True)
+    """
+    space, data = _as_points(y, manifold)
+    covariate = as_float_array(x, "x")
+    if covariate.shape != (len(data),):
+        raise ValueError(f"x must have shape ({len(data)},), got {covariate.shape}")
+    if not np.isfinite(covariate).all():
+        raise ValueError("x must be finite")
+    limits = own_range(covariate) if x_range is None else as_range(x_range)
+    speed = math.inf if v_max is None else as_positive(v_max, "v_max")
+    mean = frechet_mean(data, space)
+    times = np.ascontiguousarray(to_times(covariate, limits))
+    footpoint, velocity, loss, gradient, evaluations, converged = space._core.regression_fit(
+        data.reshape(len(data), -1),
+        times,
+        np.ascontiguousarray(mean.value.reshape(-1)),
+        np.zeros(space.dim),
+        as_positive(tol, "tol"),
+        _MAX_EVALUATIONS,
+        speed,
+    )
+    point = footpoint.reshape(space.point_shape)
+    return GeodesicFit(
+        manifold=space.spec,
+        x_range=limits,
+        footpoint=point,
+        velocity=space.coords_to_tangent(velocity, point),
+        loss=loss,
+        r_squared=1 - 2 * loss / mean.variance if mean.variance > 0 else math.nan,
+        gradient_norm=gradient,
+        n_iter=evaluations,
+        converged=converged,
     )
 
 

@@ -5,7 +5,7 @@ length R = `max_dist`; between points of the ball no distance exceeds 2 r, and f
 r + rho(c, p).
 
 Proofs: docs/proofs/frechet-mean-sensitivity.md, docs/proofs/frechet-variance.md,
-docs/proofs/log-moments.md, docs/proofs/privatemail.md.
+docs/proofs/log-moments.md, docs/proofs/geodesic-regression.md, docs/proofs/privatemail.md.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from curvedp import laplacian_bounds, laplacian_published
 from curvedp._validation import as_choice, as_count, as_positive
 from curvedp.curvature import excess_diameter, hessian_bound
 from curvedp.domain import BOUNDARY_SLACK, Ball
+from curvedp.jacobi import jacobi_bounds, sum_of_norms_bound
 
 CALIBRATIONS = ("proved", "published")
 
@@ -201,6 +202,115 @@ def mean_hessian(
     if calibration == "published":
         return 2 * hessian_bound(ball.manifold, reach) * share
     return 2 * excess_diameter(ball.manifold, reach) * share
+
+
+def regression_footpoint(
+    ball: Ball, n: int, *, tau: float, v_max: float, records_per_unit: int = 1
+) -> float:
+    """Sensitivity of the gradient of geodesic regression in the footpoint, at any geodesic.
+
+    2 k tau C/n, never more than 2 tau C, with k = `records_per_unit` and C = cosh(sqrt(-kappa) V/2)
+    for the lower curvature bound kappa < 0, 1 otherwise (Kulkarni and Soto, Theorem 3.1, with the
+    bound of their equation 44).
+
+    Parameters
+    ----------
+    ball : Ball
+    n : int
+        Number of records (public).
+    tau : float
+        Public length at which residuals are clipped.
+    v_max : float
+        Public bound V on the length of the velocity over the whole range of the covariate.
+    records_per_unit : int
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> round(regression_footpoint(ball, 100, tau=0.1, v_max=1.0), 6)
+    0.002
+    """
+    return regression_joint(
+        ball, n, tau=tau, v_max=v_max, slope_weight=0.0, records_per_unit=records_per_unit
+    )
+
+
+def regression_shooting(
+    ball: Ball, n: int, *, tau: float, v_max: float, records_per_unit: int = 1
+) -> float:
+    """Sensitivity of the gradient of geodesic regression in the velocity, at any geodesic.
+
+    k tau G/n, never more than tau G, with G = sinh(x)/x, x = sqrt(-kappa) V/2, for kappa < 0 and 1
+    otherwise: covariates are measured from the middle of their range, |t| <= 1/2, which halves the
+    published 2 tau/n. Parameters as in `regression_footpoint`.
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> round(regression_shooting(ball, 100, tau=0.1, v_max=1.0), 6)
+    0.001
+    """
+    count, moved = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
+    _, field = jacobi_bounds(ball.manifold, _slack(v_max, "v_max") / 2)
+    return 2 * min(1.0, moved / count) * _slack(tau, "tau") * field / 2
+
+
+def regression_joint(
+    ball: Ball,
+    n: int,
+    *,
+    tau: float,
+    v_max: float,
+    slope_weight: float,
+    records_per_unit: int = 1,
+) -> float:
+    """Sensitivity of both gradients in the norm sqrt(|g_p|^2 + s^2 |g_v|^2), at any geodesic.
+
+    2 k tau sqrt(C^2 + s^2 G^2/4)/n with s = `slope_weight` and C, G as in `regression_footpoint`
+    and `regression_shooting`: less than their sum, since no record moves both by the most. Other
+    parameters as in `regression_footpoint`.
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> round(regression_joint(ball, 100, tau=0.1, v_max=1.0, slope_weight=1.0), 6)
+    0.002236
+    """
+    count, moved = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
+    if not (math.isfinite(slope_weight) and slope_weight >= 0):
+        raise ValueError(f"slope_weight must be nonnegative and finite, got {slope_weight}")
+    start, field = jacobi_bounds(ball.manifold, _slack(v_max, "v_max") / 2)
+    longest = _slack(tau, "tau") * math.hypot(start, slope_weight * field / 2)
+    return 2 * min(1.0, moved / count) * longest
+
+
+def regression_sum_of_norms(
+    ball: Ball, n: int, *, tau: float, v_max: float, records_per_unit: int = 1
+) -> float:
+    """Sensitivity of both gradients in the norm |g_p/2 + g_v| + |g_p/2 - g_v|, at any geodesic.
+
+    2 k tau c/n, with c = 1 on flat space: a record at time t moves the two terms by 1/2 + t and
+    1/2 - t times its residual. On curved space c is `jacobi.sum_of_norms_bound`. Parameters as in
+    `regression_footpoint`.
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> round(regression_sum_of_norms(ball, 100, tau=0.1, v_max=1.0), 5)
+    0.00201
+    """
+    count, moved = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
+    factor = sum_of_norms_bound(ball.manifold, _slack(v_max, "v_max") / 2)
+    return 2 * min(1.0, moved / count) * _slack(tau, "tau") * factor
+
+
+def _slack(value: float, name: str) -> float:
+    """A length with room for the rounding of what is clipped to it."""
+    return as_positive(value, name) * (1 + BOUNDARY_SLACK)
 
 
 def _reach_and_share(

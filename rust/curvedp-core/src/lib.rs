@@ -12,5 +12,6 @@ pub mod mean;
 pub mod moments;
 pub mod noise;
 pub mod parallel;
+pub mod regression;
 pub mod rows;
 pub mod simd;

@@ -9,7 +9,7 @@
 //! [`Range`]); a logarithm that is not finite counts as 0. Terms are summed in a fixed order, whatever the
 //! number of threads, and the rounding of the sum is bounded by [`summation_error`] and [`hessian_error`].
 
-mod cascade;
+pub(crate) mod cascade;
 mod range;
 
 pub use range::{Limit, Range};

@@ -12,6 +12,7 @@ mod manifold;
 mod mean;
 mod moments;
 mod noise;
+mod regression;
 
 /// Compiled kernels of curvedp.
 #[pyo3::pymodule]

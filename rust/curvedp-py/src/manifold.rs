@@ -15,6 +15,7 @@ use crate::arrays::{Input, Output, OutputVector, output, output_vector, rows};
 use crate::call::{run, to_python};
 use crate::mean::{self, Estimate};
 use crate::moments::{self, LogMoments};
+use crate::regression;
 
 /// A manifold: `kind` names it, `size` and `parameter` fix it (see `curvedp_core::manifold::build`).
 #[pyclass(frozen, module = "curvedp._core")]
@@ -298,6 +299,37 @@ impl Manifold {
         base: PyReadonlyArray1<'py, f64>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         moments::exp_differential(py, self, coords, base)
+    }
+
+    /// Energy of the geodesic exp_footpoint(t velocity) with residuals clipped at `max_residual`, and its
+    /// gradients; velocity and gradients in coordinates at the footpoint.
+    fn regression_energy<'py>(
+        &self,
+        py: Python<'py>,
+        points: Input<'py>,
+        times: PyReadonlyArray1<'py, f64>,
+        footpoint: PyReadonlyArray1<'py, f64>,
+        velocity: PyReadonlyArray1<'py, f64>,
+        max_residual: f64,
+    ) -> PyResult<regression::Energy<'py>> {
+        regression::energy(py, self, (points, times), (footpoint, velocity), max_residual)
+    }
+
+    /// The geodesic of least energy near a start, with a velocity no longer than `max_speed`.
+    #[expect(clippy::too_many_arguments, reason = "one argument for each argument in Python")]
+    fn regression_fit<'py>(
+        &self,
+        py: Python<'py>,
+        points: Input<'py>,
+        times: PyReadonlyArray1<'py, f64>,
+        footpoint: PyReadonlyArray1<'py, f64>,
+        velocity: PyReadonlyArray1<'py, f64>,
+        tolerance: f64,
+        max_evaluations: usize,
+        max_speed: f64,
+    ) -> PyResult<regression::Fit<'py>> {
+        let limits = (tolerance, max_evaluations, max_speed);
+        regression::fit(py, self, (points, times), (footpoint, velocity), limits)
     }
 }
 

@@ -12,6 +12,7 @@ use super::curvature::Curvature;
 use super::entries::{row_add, row_map, row_sums};
 use super::lanes::{BLOCK, Block, Width, first_entries, padded};
 use super::moments::sum_log_moments;
+use super::transvection::{Frame, log_along};
 use super::{LogSums, Manifold};
 use crate::elementary::{asinh_nonneg, cosh, sinhc};
 use crate::moments::{LogMoments, Range};
@@ -393,6 +394,18 @@ impl Manifold for Hyperboloid {
         let (ambient, squared_dist, curvature) = run_sum(kernel, self.dim + 1, count);
         add_coords(self, &ambient, base, sum);
         LogSums { squared_dist, curvature }
+    }
+
+    fn log_along(
+        &self,
+        points: Rows,
+        times: &[f64],
+        velocity: &[f64],
+        base: &[f64],
+        out: &mut [f64],
+    ) {
+        let frame = Frame::hyperbolic(self, velocity, base, self.radius);
+        log_along(self, &frame, points, times, base, out);
     }
 
     fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {

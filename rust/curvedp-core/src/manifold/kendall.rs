@@ -23,7 +23,7 @@ use super::lanes::{BLOCK, Block, Width, padded};
 use super::moments::sum_log_moments;
 use super::pairs::{Pair, hermitian, minus, pair_add, pair_map, pair_sums, plus, times};
 use super::sphere::Exp;
-use super::{LogSums, Manifold};
+use super::{LogSums, Manifold, transvection};
 use crate::elementary::{atan2_nonneg, sin_cos};
 use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
@@ -341,6 +341,17 @@ impl Manifold for KendallPlanar {
         let (ambient, squared_dist, curvature) = run_sum(kernel, self.point_size(), count);
         add_coords(self, &ambient, base, sum);
         LogSums { squared_dist, curvature }
+    }
+
+    fn log_along(
+        &self,
+        points: Rows,
+        times: &[f64],
+        velocity: &[f64],
+        base: &[f64],
+        out: &mut [f64],
+    ) {
+        transvection::log_along_complex(self, points, times, velocity, base, out);
     }
 
     fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {

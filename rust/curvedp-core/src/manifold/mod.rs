@@ -19,6 +19,7 @@ mod spd;
 mod sphere;
 #[cfg(test)]
 mod tests;
+mod transvection;
 
 pub use curvature::{Curvature, hessian_excess};
 pub use euclidean::Euclidean;
@@ -187,6 +188,23 @@ pub trait Manifold: Send + Sync {
     fn hessian_rounding(&self) -> f64 {
         // |u|^2 of the identity's part and of u u^T differ by its rounding; 8 for phi and the products
         8.0 + (self.dim() as f64).sqrt()
+    }
+
+    /// Coordinates at `base` of log_q(y_i), q = exp_base(t_i v), carried back to `base` along exp_base(s v),
+    /// 0 <= s <= t_i, for the rows y_i of `points`, the numbers t_i of `times` and the tangent vector v
+    /// with coordinates `velocity`. The default is for flat space.
+    fn log_along(
+        &self,
+        points: Rows,
+        times: &[f64],
+        velocity: &[f64],
+        base: &[f64],
+        out: &mut [f64],
+    ) {
+        self.log_coords(points, Rows::shared(base), out);
+        for (log, t) in out.chunks_exact_mut(velocity.len()).zip(times) {
+            log.iter_mut().zip(velocity).for_each(|(u, v)| *u -= t * v);
+        }
     }
 
     /// Adds the sums of [`crate::moments::log_moments`] over the `count` rows of `points` to `sums`

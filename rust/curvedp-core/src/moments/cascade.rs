@@ -8,7 +8,7 @@ use crate::parallel::{Interrupt, map};
 ///
 /// Piece i is a leaf; two neighbouring sums of 2^k leaves become one of 2^(k+1), and what is left over at
 /// the end is added from the right. No leaf passes through more than log2(count) + 1 additions.
-pub(super) fn cascade<T: Send>(
+pub(crate) fn cascade<T: Send>(
     count: usize,
     at_once: usize,
     interrupt: Interrupt,

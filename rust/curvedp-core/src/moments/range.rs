@@ -36,6 +36,17 @@ impl Range {
         if usable { (scale, clipped) } else { (0.0, 0.0) }
     }
 
+    /// Applies [`Range::scale`] to the vector `u` and returns its squared length.
+    pub fn clip(&self, u: &mut [f64]) -> f64 {
+        let (scale, square) = self.scale(u.iter().map(|x| x * x).sum());
+        if scale == 0.0 {
+            u.fill(0.0); // its entries may be infinite
+        } else if scale < 1.0 {
+            u.iter_mut().for_each(|x| *x *= scale);
+        }
+        square
+    }
+
     /// The largest coefficient kappa s^2 q(kappa s^2), s <= R, for an increasing z q(z), rounded down.
     #[inline(always)]
     pub fn largest(&self, kappa: f64, q: impl Fn(f64) -> f64) -> Limit {

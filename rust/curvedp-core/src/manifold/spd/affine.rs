@@ -5,6 +5,7 @@
 //! rho(P, Q) = |log lambda(P^-1 Q)|. Sectional curvatures lie in [-1/2, 0].
 
 use super::moments::{curvature_function, sum_log_moments_block};
+use super::transvection;
 use super::whitened::{WhitenedLog, Whitener};
 use super::{condition, for_size, is_spd, load_rows, project_spd, snap, to_tangent};
 use crate::elementary::{exp, ln};
@@ -134,6 +135,17 @@ impl Manifold for SpdAffine {
         sum: &mut [f64],
     ) -> LogSums {
         for_size!(self.m, sum_log_block(points, count, weights, base, sum))
+    }
+
+    fn log_along(
+        &self,
+        points: Rows,
+        times: &[f64],
+        velocity: &[f64],
+        base: &[f64],
+        out: &mut [f64],
+    ) {
+        transvection::log_along(self, self.m, points, times, velocity, base, out);
     }
 
     fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {

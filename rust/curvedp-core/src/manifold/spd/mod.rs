@@ -8,6 +8,7 @@ mod flat;
 mod log_cholesky;
 mod log_euclidean;
 mod moments;
+mod transvection;
 mod whitened;
 
 pub use affine::SpdAffine;

@@ -1,0 +1,44 @@
+"""The covariate: a public range, moved to [-1/2, 1/2]."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from curvedp._validation import FloatArray
+
+
+def as_range(x_range: tuple[float, float]) -> tuple[float, float]:
+    """Two finite numbers, the first below the second."""
+    try:
+        low, high = (float(end) for end in x_range)
+    except (TypeError, ValueError):
+        raise TypeError("x_range must be a pair of numbers (x_lo, x_hi)") from None
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ValueError(f"x_range must be finite with x_lo < x_hi, got ({low}, {high})")
+    if not math.isfinite(high - low):
+        raise ValueError("x_range is too wide for double precision")
+    return low, high
+
+
+def to_times(x: FloatArray, x_range: tuple[float, float]) -> FloatArray:
+    """(x - x_mid)/(x_hi - x_lo)."""
+    low, high = x_range
+    return np.asarray((x - (low + 0.5 * (high - low))) / (high - low))
+
+
+def own_range(x: FloatArray) -> tuple[float, float]:
+    """From the least to the largest value, or of width 1 if they are equal."""
+    low, high = float(x.min()), float(x.max())
+    return (low, high) if low < high else (low - 0.5, low + 0.5)
+
+
+def clipped_times(x: FloatArray, x_range: tuple[float, float]) -> FloatArray:
+    """`to_times` of each covariate clipped to the range; one that is missing counts as its middle.
+
+    Total, covariate by covariate, and never beyond 1/2 in absolute value.
+    """
+    with np.errstate(all="ignore"):
+        times = np.clip(to_times(x, x_range), -0.5, 0.5)
+    return np.ascontiguousarray(np.where(np.isnan(times), 0.0, times))

@@ -1,0 +1,184 @@
+"""Private geodesic regression (Kulkarni and Soto 2025, with another sampler and calibration).
+
+    records -> projection on the public ball, covariates clipped to their public range
+            -> noisy gradients of the clipped loss -> descent within the public support
+            -> rounding to a public grid -> GeodesicRelease
+
+Proof: docs/proofs/geodesic-regression.md.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from curvedp._validation import FloatArray, as_choice, as_float_array, as_positive
+from curvedp.domain import Ball
+from curvedp.mechanisms.grid import grid_step, round_to_grid
+from curvedp.privacy import Guarantee, Ledger
+from curvedp.regression.covariate import as_range, clipped_times
+from curvedp.regression.descent import Descent, NoisyGradient, calibrate, carry
+from curvedp.regression.release import GeodesicRelease, stack
+from curvedp.regression.schedule import schedule
+from curvedp.statistics.entry import Entry, Progress, native
+
+SAMPLERS = ("auto", "gradient")
+
+
+def geodesic_regression(
+    x: ArrayLike,
+    y: ArrayLike,
+    ball: Ball,
+    guarantee: Guarantee,
+    *,
+    x_range: tuple[float, float],
+    tau: float,
+    v_max: float,
+    sampler: str = "auto",
+    records_per_unit: int = 1,
+    ledger: Ledger | None = None,
+    seed: int | None = None,
+    progress: Progress = False,
+) -> GeodesicRelease:
+    """Release the geodesic along which records move with a covariate.
+
+    Approximates the minimiser of (1/2n) sum_i min(rho(exp_p(t_i v), y_i), tau)^2 (Fletcher 2011,
+    residuals clipped in the gradient), t_i the covariate moved to [-1/2, 1/2], over p in the ball
+    and |v| <= V, by noisy Riemannian gradient descent with a public number of steps. Footpoint and
+    velocity are released together.
+
+    Parameters
+    ----------
+    x : array-like, shape (n,)
+        Covariates. Clipped to `x_range`; one that is missing counts as the middle of the range.
+    y : array-like, shape (n, *point_shape)
+        Records. One that is not a point of the manifold counts as the ball's centre.
+    ball : Ball
+        Public domain of the records and of the point at the middle of the range.
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+        What the release shall satisfy when one unit's pairs (x_i, y_i) are replaced.
+    x_range : pair of float
+        Public range (x_lo, x_hi) of the covariate.
+    tau : float
+        Public length at which residuals are clipped, in the units of the metric: noise is
+        proportional to it. About the largest residual expected; below the typical residual the
+        estimate is that of a spatial median.
+    v_max : float
+        Public bound V on the length of the geodesic over the range. On positive curvature
+        2 r + V/2 must be below the injectivity radius, so that residuals are continuous.
+    sampler : {"auto", "gradient"}
+        Noisy gradient descent is the one mechanism with a proof; "auto" chooses it.
+    records_per_unit : int
+        Number of records that one unit (a person) contributes at most.
+    ledger : Ledger, optional
+        Budget to spend from, before any noise is drawn.
+    seed : int, optional
+        For tests and examples only: the release is then `Unproved`.
+    progress : bool or callable
+        True prints the name of each stage to standard error; a callable receives it.
+
+    Returns
+    -------
+    GeodesicRelease
+        With `intercept`, `slope` and `predict`. `sensitivity` and `scale` are those of the last
+        step's gradients.
+
+    Raises
+    ------
+    BudgetError
+        If the ledger refuses.
+    ValueError, TypeError
+        For wrong shapes, dtypes and parameters; never for the value of a record or covariate.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> x = np.linspace(0.0, 10.0, 2000)
+    >>> y = np.column_stack([np.sin(0.05 * x), np.zeros_like(x), np.cos(0.05 * x)])
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.7)
+    >>> release = cdp.geodesic_regression(
+    ...     x, y, ball, cdp.GDP(mu=1.0), x_range=(0.0, 10.0), tau=0.1, v_max=1.0
+    ... )
+    >>> release.predict([0.0, 5.0, 10.0]).shape
+    (3, 3)
+    """
+    entry = Entry.check(
+        y,
+        ball,
+        guarantee,
+        records_per_unit=records_per_unit,
+        ledger=ledger,
+        calibration="proved",
+        seed=seed,
+        progress=progress,
+    )
+    covariates = as_float_array(x, "x")
+    if covariates.shape != (entry.n,):
+        raise ValueError(f"x must have shape ({entry.n},), got {covariates.shape}")
+    limits = as_range(x_range)
+    clip, speed = as_positive(tau, "tau"), as_positive(v_max, "v_max")
+    as_choice(sampler, SAMPLERS, "sampler")
+    check_support(ball, speed)
+    steps = plan_steps(entry, clip, speed)
+    entry.spend("geodesic regression")
+    rows, times = entry.enter(), clipped_times(covariates, limits)
+    entry.report("descent")
+    descent = Descent.start(ball, speed)
+    descent.run(rows, times, steps, entry.stream(0))
+    last = steps[-1]
+    return GeodesicRelease(
+        **vars(
+            entry.release(
+                entry.promise(guarantee),
+                value=rounded(descent, last.scale),
+                mechanism="noisy gradient descent",
+                statistic="geodesic regression",
+                sensitivity=last.sensitivity,
+                solver_tolerance=last.rounding,
+                scale=last.scale,
+                expected_error=None,
+            )
+        ),
+        x_range=limits,
+        tau=clip,
+        v_max=speed,
+    )
+
+
+def check_support(ball: Ball, v_max: float) -> None:
+    """Refuses geodesics that could meet the cut locus of a record."""
+    reach = 2 * ball.radius + 0.5 * v_max
+    if reach >= ball.manifold.injectivity_radius:
+        raise ValueError(
+            f"2 r + v_max/2 must be below the injectivity radius "
+            f"{ball.manifold.injectivity_radius:.6g} of {ball.manifold.spec}, got {reach:.6g}: "
+            "use a smaller ball or a smaller v_max"
+        )
+
+
+def plan_steps(entry: Entry, tau: float, v_max: float) -> list[NoisyGradient]:
+    """The steps with their noise; their shares of the budget compose to the whole."""
+    ball, budget = entry.ball, native(entry.guarantee)
+    steps = schedule(entry.n, ball.manifold.dim, ball.radius, tau, budget, entry.records_per_unit)
+    shares = entry.shares([1.0] * len(steps))
+    return [
+        calibrate(ball, entry.n, v_max, step, share, entry.records_per_unit)
+        for step, share in zip(steps, shares, strict=True)
+    ]
+
+
+def rounded(descent: Descent, scale: float) -> FloatArray:
+    """Footpoint and velocity on the public grid, outside the frame, shape (2, *point_shape)."""
+    ball, manifold = descent.ball, descent.ball._frame.manifold
+    base = descent.footpoint[None]
+    footpoint = round_to_grid(ball, base, scale)
+    step = grid_step(ball, scale)
+    velocity = np.round(carry(manifold, descent.velocity, base, footpoint) / step) * step
+    length = float(np.linalg.norm(velocity))
+    # an isometry takes geodesics to geodesics: the velocity outside is read off a short piece
+    share = min(1.0, 0.25 * ball.manifold.injectivity_radius / length) if length > 0 else 1.0
+    ahead = np.empty_like(footpoint)
+    manifold.exp_coords(np.ascontiguousarray(share * velocity[None]), footpoint, ahead)
+    space = ball.manifold
+    outer, further = ball._leave(footpoint)[0], ball._leave(ahead)[0]
+    return stack(outer, space.log(further, outer) / share)

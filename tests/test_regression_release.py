@@ -1,0 +1,247 @@
+"""Private geodesic regression: what is promised, what it costs, what it returns."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import curvedp as cdp
+from curvedp import _core
+from curvedp.privacy import GDP, PureDP
+from curvedp.regression.covariate import clipped_times
+from curvedp.regression.descent import Descent, calibrate
+from curvedp.regression.schedule import schedule
+from regression_problems import SPACES, problem, tangent
+
+SPHERE = SPACES[1]
+ONE = GDP(1.0)
+GUARANTEES = [PureDP(1.0), GDP(0.7), cdp.ZCDP(0.5), cdp.ApproxDP(1.0, 1e-6)]
+
+
+def call(space, x, y, guarantee=ONE, **changes):
+    arguments = {"x_range": (-0.5, 0.5), "tau": 0.2, "v_max": space.v_max, **changes}
+    return cdp.geodesic_regression(x, y, space.ball, guarantee, **arguments)
+
+
+@pytest.fixture(scope="module")
+def data():
+    times, points, _, _ = problem(SPHERE, np.random.default_rng(1), 300, 0.1)
+    return times, points
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
+def test_release_promises_what_was_asked(data, guarantee):
+    release = call(SPHERE, *data, guarantee)
+    assert release.guarantee == guarantee
+    assert release.assumptions == {"idealized-sampling"}
+    assert release.n == 300
+    assert SPHERE.manifold.belongs(release.value[0])
+    assert release.predict([[-0.5, 0.0], [0.5, 2.0]]).shape == (2, 2, 3)
+    assert "clipped to [-0.5, 0.5]" in release.report()
+
+
+def test_seeded_release_promises_nothing_and_repeats(data):
+    one, two = (call(SPHERE, *data, seed=3) for _ in range(2))
+    assert isinstance(one.guarantee, cdp.Unproved)
+    assert one == two
+    assert call(SPHERE, *data, seed=4) != one
+    assert call(SPHERE, *data) != call(SPHERE, *data)
+
+
+def test_release_survives_json_and_pickle(data):
+    release = call(SPHERE, *data)
+    assert cdp.GeodesicRelease.from_json(release.to_json()) == release
+    assert pickle.loads(pickle.dumps(release)) == release
+    with pytest.raises(ValueError, match="tau"):
+        cdp.GeodesicRelease.from_json(release.to_json().replace('"tau": 0.2', '"tau": -1.0'))
+
+
+@pytest.mark.parametrize("space", SPACES, ids=repr)
+def test_released_geodesic_lies_in_the_support(space):
+    times, points, _, _ = problem(space, np.random.default_rng(2), 60, 0.1)
+    for guarantee in (PureDP(0.05), GDP(0.05), GDP(20.0)):
+        release = call(space, times, points, guarantee)
+        assert np.isfinite(release.value).all()
+        assert space.manifold.dist(release.value[0], space.center) <= space.radius * (1 + 1e-4)
+        length = space.manifold.norm(release.value[1], release.value[0])
+        assert length <= space.v_max * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("space", SPACES, ids=repr)
+def test_large_budget_gives_the_fit(space):
+    times, points, _, _ = problem(space, np.random.default_rng(3), 400, 0.02)
+    release = call(space, times, space.ball.project(points), GDP(1e5), tau=1.0)
+    fit = cdp.nonprivate.geodesic_regression(times, space.ball.project(points), space.manifold)
+    gap = np.mean(space.manifold.dist(release.predict(times), fit.predict(times)))
+    assert gap < 0.004
+
+
+def test_ledger_is_charged_before_noise_is_drawn(data):
+    with cdp.Ledger(GDP(1.0)) as ledger:
+        call(SPHERE, *data, GDP(0.9), ledger=ledger)
+        with pytest.raises(cdp.BudgetError):
+            call(SPHERE, *data, GDP(0.9), ledger=ledger)
+    with cdp.Ledger(GDP(1.0)) as ledger:
+        with pytest.raises(ValueError, match="injectivity"):
+            call(SPHERE, *data, GDP(0.9), ledger=ledger, v_max=4.0)
+        assert ledger.spent is None
+
+
+BAD_RECORDS = [np.nan, np.inf, -np.inf, 1e308, 0.0]
+
+
+@pytest.mark.parametrize("bad", BAD_RECORDS)
+def test_no_record_or_covariate_raises_or_warns(data, bad):
+    x, y = data[0].copy(), data[1].copy()
+    x[0] = bad
+    y[1] = bad
+    assert np.isfinite(call(SPHERE, x, y).value).all()
+
+
+def test_a_bad_record_counts_as_the_centre_and_a_bad_covariate_as_the_middle(data):
+    x, y = data[0].copy(), data[1].copy()
+    x[0], y[1] = np.nan, np.nan
+    spoilt = call(SPHERE, x, y, seed=5)
+    x[0], y[1] = 0.0, SPHERE.center
+    assert spoilt.value.tobytes() == call(SPHERE, x, y, seed=5).value.tobytes()
+    assert clipped_times(np.array([-9.0, 9.0, np.inf, -np.inf]), (0.0, 1.0)).tolist() == [
+        -0.5,
+        0.5,
+        0.5,
+        -0.5,
+    ]
+
+
+def test_wrong_parameters_are_refused(data):
+    with pytest.raises(ValueError, match="x must have shape"):
+        call(SPHERE, data[0][:-1], data[1])
+    with pytest.raises(ValueError, match="x_lo < x_hi"):
+        call(SPHERE, *data, x_range=(1.0, 0.0))
+    with pytest.raises(ValueError, match="tau"):
+        call(SPHERE, *data, tau=-1.0)
+    with pytest.raises(ValueError, match="sampler"):
+        call(SPHERE, *data, sampler="exact-ish")
+    with pytest.raises(TypeError, match="guarantee"):
+        call(SPHERE, *data, cdp.Unproved(claimed=GDP(1.0), why="test"))
+
+
+@pytest.mark.parametrize("budget", [PureDP(0.1), PureDP(3.0), GDP(0.1), GDP(3.0)], ids=str)
+@pytest.mark.parametrize("tau", [0.001, 0.1, 5.0])
+def test_steps_compose_to_the_budget(budget, tau):
+    """Exact rational totals, and noise in proportion to the sensitivity of each step."""
+    ball, n = SPHERE.ball, 200
+    steps = schedule(n, 2, ball.radius, tau, budget)
+    assert 2 <= len(steps) <= 30
+    assert steps[-1].tau == pytest.approx(tau)
+    assert all(one.tau >= two.tau * (1 - 1e-12) for one, two in itertools.pairwise(steps))
+    shares = budget.split([1.0] * len(steps))
+    total = cdp.compose(*shares)
+    assert total.additive() <= budget.additive()
+    for step, share in zip(steps, shares, strict=True):
+        noisy = calibrate(ball, n, 1.0, step, share, 1)
+        spend = share.epsilon if isinstance(share, PureDP) else share.mu
+        assert noisy.scale >= noisy.sensitivity / spend
+        doubled = calibrate(ball, n, 1.0, step, share, 2)
+        assert doubled.sensitivity == pytest.approx(2 * noisy.sensitivity)
+
+
+class Transcript:
+    """Runs the descent on one data set and replays its geodesics on a neighbouring one.
+
+    Given the noisy gradients so far, each step is noise around the gradient. The privacy loss of a
+    run is that of the shifts between both data sets' gradients along it.
+    """
+
+    def __init__(self, space, rows, times, other_rows, other_times, steps, scale_factor=1.0):
+        self.space, self.steps = space, steps
+        self.one, self.two = (rows, times), (other_rows, other_times)
+        self.scale_factor = scale_factor
+
+    def shifts(self, key):
+        """Norm of the gradients' difference / noise scale, step by step, along a random run."""
+        ball = self.space.ball
+        manifold, found = ball._frame.manifold, []
+        descent = Descent.start(ball, self.space.v_max)
+        stream = _core.Stream.from_key(bytes([key] * 32), 0)
+        for noisy in self.steps:
+            gradients = []
+            for rows, times in (self.one, self.two):
+                _, g_p, g_v = manifold.regression_energy(
+                    rows, times, descent.footpoint, descent.velocity, noisy.step.tau
+                )
+                gradients.append((g_p, g_v))
+            (one_p, one_v), (two_p, two_v) = gradients
+            moved = noisy.norm(one_p - two_p, one_v - two_v)
+            found.append(moved / (noisy.scale * self.scale_factor))
+            descent.step(*noisy.add_noise(one_p, one_v, stream), noisy.step.length)
+        return np.array(found)
+
+
+def neighbours(space, rng, n):
+    """A record on the boundary at the end of the range, and its opposite: the worst pair."""
+    times, points, _, _ = problem(space, rng, n, 0.05)
+    direction = tangent(space, rng, space.center, space.radius)
+    ends = [space.manifold.exp(sign * direction, space.center) for sign in (1, -1)]
+    data = []
+    for end in ends:
+        y = points.copy()
+        y[0] = end
+        data.append(space.ball._enter(y))
+    times[0] = 0.5
+    return times, data
+
+
+@pytest.mark.parametrize("space", SPACES, ids=repr)
+@pytest.mark.parametrize("budget", [PureDP(2.0), GDP(1.0)], ids=str)
+def test_loss_along_a_run_stays_within_the_budget(space, budget):
+    """Sum of shifts <= epsilon for exp(-norm/scale), of their squares <= mu^2 for Gaussians."""
+    rng = np.random.default_rng(7)
+    steps = schedule(50, space.manifold.dim, space.radius, 0.1, budget)
+    shares = budget.split([1.0] * len(steps))
+    noisy = [
+        calibrate(space.ball, 50, space.v_max, step, share, 1)
+        for step, share in zip(steps, shares, strict=True)
+    ]
+    spent, halved = [], []
+    for key in range(20):
+        times, (one, two) = neighbours(space, rng, 50)
+        for factor, losses in ((1.0, spent), (0.5, halved)):
+            shifts = Transcript(space, one, times, two, times, noisy, factor).shifts(key)
+            pure = isinstance(budget, PureDP)
+            losses.append(
+                shifts.sum() / budget.epsilon if pure else math.hypot(*shifts) / budget.mu
+            )
+    print(f"{space!r}, {budget}: at most {max(spent):.3f} of the budget")
+    assert max(spent) <= 1
+    # the negative control: half the noise is found out
+    assert max(halved) > 1
+
+
+@pytest.mark.parametrize("budget", [PureDP(4.0), GDP(2.0)], ids=str)
+def test_error_falls_with_the_number_of_records(budget):
+    errors = []
+    for n in (100, 3000):
+        gaps = []
+        for seed in range(8):
+            times, points, _, _ = problem(SPHERE, np.random.default_rng(seed), n, 0.05)
+            points = SPHERE.ball.project(points)
+            fit = cdp.nonprivate.geodesic_regression(times, points, SPHERE.manifold)
+            release = call(SPHERE, times, points, budget)
+            grid = np.linspace(-0.5, 0.5, 9)
+            gaps.append(np.mean(SPHERE.manifold.dist(release.predict(grid), fit.predict(grid))))
+        errors.append(np.mean(gaps))
+    assert errors[1] < 0.3 * errors[0]
+
+
+@pytest.mark.parametrize("space", SPACES, ids=repr)
+def test_no_records_of_the_ball_exceed_the_loss_bound(space):
+    rng = np.random.default_rng(9)
+    times, points, _, _ = problem(space, rng, 50, space.radius)
+    inside = space.ball.project(points)
+    release = call(space, times, inside, PureDP(0.05))
+    loss = 0.5 * np.mean(space.manifold.dist(release.predict(times), inside) ** 2)
+    assert 0 < loss <= release.loss_bound
