@@ -123,8 +123,8 @@ def test_wrong_parameters_are_refused(data):
         call(SPHERE, *data, x_range=(1.0, 0.0))
     with pytest.raises(ValueError, match="tau"):
         call(SPHERE, *data, tau=-1.0)
-    with pytest.raises(ValueError, match="sampler"):
-        call(SPHERE, *data, sampler="exact-ish")
+    with pytest.raises(ValueError, match="calibration"):
+        call(SPHERE, *data, calibration="hoped")
     with pytest.raises(TypeError, match="guarantee"):
         call(SPHERE, *data, cdp.Unproved(claimed=GDP(1.0), why="test"))
 
