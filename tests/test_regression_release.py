@@ -123,8 +123,8 @@ def test_wrong_parameters_are_refused(data):
         call(SPHERE, *data, x_range=(1.0, 0.0))
     with pytest.raises(ValueError, match="tau"):
         call(SPHERE, *data, tau=-1.0)
-    with pytest.raises(ValueError, match="sampler"):
-        call(SPHERE, *data, sampler="exact-ish")
+    with pytest.raises(ValueError, match="calibration"):
+        call(SPHERE, *data, calibration="hoped")
     with pytest.raises(TypeError, match="guarantee"):
         call(SPHERE, *data, cdp.Unproved(claimed=GDP(1.0), why="test"))
 
@@ -245,3 +245,19 @@ def test_no_records_of_the_ball_exceed_the_loss_bound(space):
     release = call(space, times, inside, PureDP(0.05))
     loss = 0.5 * np.mean(space.manifold.dist(release.predict(times), inside) ** 2)
     assert 0 < loss <= release.loss_bound
+
+
+def test_estimator_wraps_a_release(data):
+    model = cdp.GeodesicRegression(
+        SPHERE.ball, GDP(20.0), x_range=(-0.5, 0.5), tau=0.2, v_max=SPHERE.v_max
+    )
+    with pytest.raises(ValueError, match="call fit"):
+        model.predict([0.0])
+    x, y = data
+    assert model.fit(x[:, None], y) is model
+    assert model.release_.guarantee == GDP(20.0)
+    np.testing.assert_array_equal(model.predict(x[:, None]), model.release_.predict(x))
+    np.testing.assert_array_equal(model.intercept_, model.predict([-0.5])[0])
+    fit = cdp.nonprivate.geodesic_regression(x, y, SPHERE.manifold)
+    assert model.score(x, y) == pytest.approx(fit.r_squared, abs=0.02)
+    assert model.coef_ @ model.intercept_ == pytest.approx(0.0, abs=1e-9)

@@ -38,7 +38,13 @@ from curvedp.privacy import (
     Unproved,
     compose,
 )
-from curvedp.regression import Geodesic, GeodesicFit, GeodesicRelease, geodesic_regression
+from curvedp.regression import (
+    Geodesic,
+    GeodesicFit,
+    GeodesicRegression,
+    GeodesicRelease,
+    geodesic_regression,
+)
 from curvedp.statistics import (
     ConfidenceRegion,
     MeanComparison,
@@ -74,6 +80,7 @@ __all__ = [
     "ExponentialWrappedGaussian",
     "Geodesic",
     "GeodesicFit",
+    "GeodesicRegression",
     "GeodesicRelease",
     "Hyperboloid",
     "KendallPlanar",

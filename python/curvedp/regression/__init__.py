@@ -1,8 +1,15 @@
 """Geodesic regression: points of a manifold that move with a covariate."""
 
+from curvedp.regression.estimator import GeodesicRegression
 from curvedp.regression.fit import GeodesicFit
 from curvedp.regression.geodesic import Geodesic
 from curvedp.regression.private import geodesic_regression
 from curvedp.regression.release import GeodesicRelease
 
-__all__ = ["Geodesic", "GeodesicFit", "GeodesicRelease", "geodesic_regression"]
+__all__ = [
+    "Geodesic",
+    "GeodesicFit",
+    "GeodesicRegression",
+    "GeodesicRelease",
+    "geodesic_regression",
+]

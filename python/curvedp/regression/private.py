@@ -9,20 +9,21 @@ Proof: docs/proofs/geodesic-regression.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_choice, as_float_array, as_positive
+from curvedp._validation import FloatArray, as_count, as_float_array, as_positive
 from curvedp.domain import Ball
 from curvedp.mechanisms.grid import grid_step, round_to_grid
-from curvedp.privacy import Guarantee, Ledger
+from curvedp.privacy import Guarantee, Ledger, PureDP, Unproved
 from curvedp.regression.covariate import as_range, clipped_times
 from curvedp.regression.descent import Descent, NoisyGradient, calibrate, carry
+from curvedp.regression.published import WHY, sequential_kng
 from curvedp.regression.release import GeodesicRelease, stack
 from curvedp.regression.schedule import schedule
 from curvedp.statistics.entry import Entry, Progress, native
-
-SAMPLERS = ("auto", "gradient")
 
 
 def geodesic_regression(
@@ -34,7 +35,9 @@ def geodesic_regression(
     x_range: tuple[float, float],
     tau: float,
     v_max: float,
-    sampler: str = "auto",
+    calibration: str = "proved",
+    weights: Sequence[float] = (1.0, 1.0),
+    chain_length: int = 10_000,
     records_per_unit: int = 1,
     ledger: Ledger | None = None,
     seed: int | None = None,
@@ -66,8 +69,13 @@ def geodesic_regression(
     v_max : float
         Public bound V on the length of the geodesic over the range. On positive curvature
         2 r + V/2 must be below the injectivity radius, so that residuals are continuous.
-    sampler : {"auto", "gradient"}
-        Noisy gradient descent is the one mechanism with a proof; "auto" chooses it.
+    calibration : {"proved", "published"}
+        "published" draws footpoint and shooting vector one after the other by Markov chains, as
+        Kulkarni and Soto do, for pure DP; the release is then `Unproved`.
+    weights : pair of float
+        Shares of epsilon of the footpoint and of the shooting vector, with "published".
+    chain_length : int
+        Steps of each Markov chain, with "published".
     records_per_unit : int
         Number of records that one unit (a person) contributes at most.
     ledger : Ledger, optional
@@ -108,7 +116,7 @@ def geodesic_regression(
         guarantee,
         records_per_unit=records_per_unit,
         ledger=ledger,
-        calibration="proved",
+        calibration=calibration,
         seed=seed,
         progress=progress,
     )
@@ -117,8 +125,10 @@ def geodesic_regression(
         raise ValueError(f"x must have shape ({entry.n},), got {covariates.shape}")
     limits = as_range(x_range)
     clip, speed = as_positive(tau, "tau"), as_positive(v_max, "v_max")
-    as_choice(sampler, SAMPLERS, "sampler")
     check_support(ball, speed)
+    if calibration == "published":
+        steps_each = as_count(chain_length, "chain_length")
+        return _published(entry, covariates, limits, clip, speed, weights, steps_each)
     steps = plan_steps(entry, clip, speed)
     entry.spend("geodesic regression")
     rows, times = entry.enter(), clipped_times(covariates, limits)
@@ -126,23 +136,59 @@ def geodesic_regression(
     descent = Descent.start(ball, speed)
     descent.run(rows, times, steps, entry.stream(0))
     last = steps[-1]
-    return GeodesicRelease(
-        **vars(
-            entry.release(
-                entry.promise(guarantee),
-                value=rounded(descent, last.scale),
-                mechanism="noisy gradient descent",
-                statistic="geodesic regression",
-                sensitivity=last.sensitivity,
-                solver_tolerance=last.rounding,
-                scale=last.scale,
-                expected_error=None,
-            )
-        ),
-        x_range=limits,
-        tau=clip,
-        v_max=speed,
+    release = entry.release(
+        entry.promise(guarantee),
+        value=rounded(descent, last.scale),
+        mechanism="noisy gradient descent",
+        statistic="geodesic regression",
+        sensitivity=last.sensitivity,
+        solver_tolerance=last.rounding,
+        scale=last.scale,
+        expected_error=None,
     )
+    return GeodesicRelease(**vars(release), x_range=limits, tau=clip, v_max=speed)
+
+
+def _published(
+    entry: Entry,
+    x: FloatArray,
+    x_range: tuple[float, float],
+    tau: float,
+    v_max: float,
+    weights: Sequence[float],
+    chain_length: int,
+) -> GeodesicRelease:
+    budget = entry.guarantee
+    if not isinstance(budget, PureDP):
+        raise TypeError("the published mechanism claims pure DP: ask for PureDP(epsilon)")
+    if len(weights) != 2:
+        raise ValueError("weights must be two positive numbers: of footpoint and shooting vector")
+    footpoint, shooting = budget.split(weights)
+    entry.spend("geodesic regression")
+    low, high = x_range
+    middle = low + 0.5 * (high - low)
+    geodesic, sigma = sequential_kng(
+        middle + clipped_times(x, x_range) * (high - low),
+        entry.ball.project(entry.data),
+        entry.ball,
+        (footpoint, shooting),
+        x_range=x_range,
+        tau=tau,
+        v_max=v_max,
+        chain_length=chain_length,
+        rng=np.random.default_rng(entry.seed),
+    )
+    release = entry.release(
+        Unproved(claimed=budget, why=WHY),
+        value=stack(geodesic.footpoint, geodesic.velocity),
+        mechanism="sequential K-norm gradient",
+        statistic="geodesic regression",
+        sensitivity=sigma * footpoint.epsilon,
+        solver_tolerance=0.0,
+        scale=sigma,
+        expected_error=None,
+    )
+    return GeodesicRelease(**vars(release), x_range=x_range, tau=tau, v_max=v_max)
 
 
 def check_support(ball: Ball, v_max: float) -> None:

@@ -22,23 +22,15 @@ SLOPE_WEIGHT = 48**0.25
 SLOPE_STEP = 12.0
 
 _MIN_STEPS = 2
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """Most averaging steps, travelling steps beyond one for each halving of the clipping length,
-    and the largest root mean square prediction error of a step's noise, in clipping lengths.
-    """
-
-    averaging: int
-    extra_travel: int
-    noise_to_clip: float
-
-
-#: Gaussian noise of T steps grows like sqrt(T), which averaging makes up for;
-#: that of pure DP like T.
-_GAUSSIAN = _Plan(averaging=4, extra_travel=2, noise_to_clip=1.0)
-_PURE = _Plan(averaging=2, extra_travel=0, noise_to_clip=0.45)
+_AVERAGING = 4
+_EXTRA_TRAVEL = 2
+#: Fewer averaging steps where noise grows faster than averaging takes it away: under pure DP.
+_FEW_AVERAGING = 2
+#: Largest root mean square prediction errors of a step's noise, in clipping lengths: under Gaussian
+#: DP; under pure DP for the steps that are needed to get there, and for those beyond.
+_GAUSSIAN_NOISE = 1.0
+_PURE_NOISE = 0.45
+_PURE_NOISE_BEYOND = 0.12
 
 
 @dataclass(frozen=True)
@@ -55,13 +47,20 @@ def schedule(
     """The steps for n records on a manifold of dimension `dim`, in a ball of the given radius."""
     start = max(tau, radius / 2)
     halvings = math.ceil(math.log2(start / tau)) if start > tau else 0
-    plan = _PURE if isinstance(guarantee, PureDP) else _GAUSSIAN
-    steps = halvings + plan.extra_travel + plan.averaging
-    while steps > _MIN_STEPS and (
-        _noise_to_clip(steps, n, dim, guarantee, records_per_unit) > plan.noise_to_clip
-    ):
+    pure = isinstance(guarantee, PureDP)
+    needed = halvings + _FEW_AVERAGING
+    steps = halvings + _EXTRA_TRAVEL + _AVERAGING
+    while steps > _MIN_STEPS:
+        limit = _GAUSSIAN_NOISE
+        if pure:
+            limit = _PURE_NOISE_BEYOND if steps > needed else _PURE_NOISE
+        if _noise_to_clip(steps, n, dim, guarantee, records_per_unit) <= limit:
+            break
         steps -= 1
-    averaging = min(plan.averaging, steps // 2)
+    averaging = _AVERAGING
+    if pure:
+        averaging = min(_AVERAGING, _FEW_AVERAGING + max(0, steps - needed) // 2)
+    averaging = min(averaging, steps // 2)
     travel = steps - averaging
     falling = [Step(start * (tau / start) ** (k / travel), 1.0) for k in range(travel)]
     return falling + [Step(tau, 1 / (k + 1)) for k in range(averaging)]

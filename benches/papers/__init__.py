@@ -1,0 +1,1 @@
+"""One runnable file for each paper whose tables and figures are reproduced."""
