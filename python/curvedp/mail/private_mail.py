@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import ArrayLike
 
 from curvedp import _core, sensitivity
 from curvedp._validation import (
     FloatArray,
-    as_array,
     as_choice,
     as_count,
     as_float_array,
@@ -22,6 +19,7 @@ from curvedp._validation import (
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.laplacian_bounds import FORMS
 from curvedp.mail.anchors import Anchors, QueryRelease
+from curvedp.mail.conventions import Conventions, as_rows
 from curvedp.mail.iteration import DTYPES, MEMORY_LIMIT, Laplacians, rounding_error
 from curvedp.mail.labels import label_codes
 from curvedp.mail.noise import noisy_embedding, promise
@@ -30,7 +28,7 @@ from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release
 from curvedp.statistics.entry import Entry, Progress
 
 
-class PrivateMail:
+class PrivateMail(Conventions):
     """Private supervised manifold embedding (Vepakomma, Balla and Raskar, Figure 3, Algorithm 1).
 
     From a random start Z_0 that does not depend on the data, `private_iterations` times
@@ -320,39 +318,6 @@ class PrivateMail:
             return public.release_noise(entry)
         return public.release_cell(entry, n_cells)
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's parameters."""
-        return {name: getattr(self, name) for name in _PARAMETERS}
-
-    def set_params(self, **params: Any) -> Self:
-        """Sets parameters of the constructor."""
-        for name, value in params.items():
-            if name not in _PARAMETERS:
-                raise ValueError(f"Invalid parameter {name!r}: choose from {list(_PARAMETERS)}")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        defaults = inspect.signature(type(self)).parameters
-        given = ", ".join(
-            f"{name}={value!r}"
-            for name, value in self.get_params().items()
-            if value is not defaults[name].default and value != defaults[name].default
-        )
-        return f"{type(self).__name__}({given})"
-
-    def __sklearn_tags__(self) -> Any:
-        """Read by scikit-learn alone."""
-        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
-
-        return Tags(
-            estimator_type=None,
-            target_tags=TargetTags(required=True),
-            transformer_tags=TransformerTags(),
-            input_tags=InputTags(allow_nan=True),
-            non_deterministic=True,
-        )
-
     def _check_parameters(self) -> None:
         as_count(self.n_components, "n_components")
         as_positive(self.bandwidth, "bandwidth")
@@ -474,34 +439,3 @@ class PrivateMail:
         for _ in range(self.post_iterations):
             z = operators.step(z)
         return z
-
-
-_PARAMETERS = tuple(inspect.signature(PrivateMail).parameters)
-
-
-def as_rows(X: ArrayLike) -> FloatArray:
-    """A float64 array of n >= 1 rows and m >= 1 columns; the words are scikit-learn's."""
-    if scipy.sparse.issparse(X):
-        raise TypeError("sparse input is not supported: pass X.toarray()")
-    array = as_array(X, "X")
-    if array.dtype.kind == "c":
-        raise ValueError("Complex data not supported: X must hold real numbers")
-    if array.dtype.kind == "O":
-        try:
-            array = as_float_array(array.tolist(), "X")
-        except TypeError:
-            raise TypeError(
-                "X must hold real numbers, got dtype object: every argument must be a real number, "
-                "not a string or another object that is no number"
-            ) from None
-    rows = as_float_array(X if array.dtype.kind != "f" else array, "X")
-    if rows.ndim != 2:
-        raise ValueError(
-            f"X must have shape (n, m), got {rows.shape}. Reshape your data with X.reshape(-1, 1) "
-            "for one feature or X.reshape(1, -1) for one row"
-        )
-    if rows.shape[1] == 0:
-        raise ValueError(f"0 feature(s) (shape={rows.shape}) while a minimum of 1 is required.")
-    if len(rows) == 0:
-        raise ValueError(f"0 sample(s) (shape={rows.shape}) while a minimum of 2 is required.")
-    return rows
