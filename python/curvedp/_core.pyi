@@ -3,13 +3,29 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Frame", "Manifold", "Noise", "Plan", "Stream", "num_threads", "set_num_threads"]
+__all__ = [
+    "Frame",
+    "Graph",
+    "HelmholtzSolver",
+    "Laplacian",
+    "Manifold",
+    "Noise",
+    "Plan",
+    "Stream",
+    "nearest",
+    "num_threads",
+    "set_num_threads",
+]
 
 _Array = NDArray[np.float64]
 _Mask = NDArray[np.bool_]
+_Indices = NDArray[np.int64]
 
 def set_num_threads(threads: int) -> None: ...
 def num_threads() -> int: ...
+def nearest(
+    manifold: Manifold, points: _Array, queries: _Array | None, k: int
+) -> tuple[_Indices, _Array]: ...
 
 @final
 class Manifold:
@@ -93,3 +109,36 @@ class Noise:
     def acceptance(self) -> float: ...
     def sample_coords(self, stream: Stream, out: _Array) -> None: ...
     def sample(self, manifold: Manifold, center: _Array, stream: Stream, out: _Array) -> None: ...
+
+@final
+class Graph:
+    @staticmethod
+    def knn(manifold: Manifold, points: _Array, k: int) -> Graph: ...
+    def lengths(self) -> tuple[_Indices, _Indices, _Array]: ...
+    def laplacian(
+        self,
+        dim: int,
+        bandwidth: float,
+        volumes: _Array | None,
+        normalization: str,
+        scaled: bool,
+    ) -> Laplacian: ...
+    def shortest_paths(self, start: _Array, factors: _Array | None) -> _Array: ...
+
+@final
+class Laplacian:
+    def stiffness(self) -> tuple[_Indices, _Indices, _Array]: ...
+    def mass(self) -> _Array: ...
+    def spectral_bound(self) -> float: ...
+    def chebyshev(self, coefficients: _Array, bound: float, f: _Array) -> _Array: ...
+
+@final
+class HelmholtzSolver:
+    def __new__(
+        cls, laplacian: Laplacian, upsilon: float, method: str, count: int
+    ) -> HelmholtzSolver: ...
+    @property
+    def method(self) -> str: ...
+    def solve(
+        self, rhs: _Array, tolerance: float
+    ) -> tuple[_Array, int, float, float, float, bool]: ...

@@ -6,9 +6,11 @@
 mod arrays;
 mod call;
 mod frame;
+mod graph;
 mod manifold;
 mod mean;
 mod noise;
+mod solve;
 
 /// Compiled kernels of curvedp.
 #[pyo3::pymodule]
@@ -18,11 +20,15 @@ mod _core {
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]
+    use crate::graph::{Graph, Laplacian, nearest};
+    #[pymodule_export]
     use crate::manifold::Manifold;
     #[pymodule_export]
     use crate::mean::Plan;
     #[pymodule_export]
     use crate::noise::{Noise, Stream};
+    #[pymodule_export]
+    use crate::solve::HelmholtzSolver;
 
     /// Sets the number of threads for later calls; 0 restores the default.
     #[pyfunction]

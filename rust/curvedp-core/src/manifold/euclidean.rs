@@ -3,6 +3,7 @@
 use super::blocks::{Kernel, SumKernel, Terms, run, run_sum, weights_of};
 use super::lanes::{BLOCK, Width};
 use super::{LogSums, Manifold};
+use crate::graph::Embedding;
 use crate::rows::Rows;
 
 /// R^dim with its usual metric.
@@ -147,6 +148,10 @@ impl Manifold for Euclidean {
 
     fn from_coords(&self, coords: Rows, _: Rows, out: &mut [f64]) {
         run(Copy(coords), self.dim, self.dim, out);
+    }
+
+    fn embedding(&self) -> Embedding {
+        Embedding::Ambient
     }
 
     fn centred(&self) -> Box<dyn Manifold> {

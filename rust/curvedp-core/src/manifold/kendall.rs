@@ -23,6 +23,7 @@ use super::pairs::{Pair, hermitian, minus, pair_add, pair_map, pair_sums, times}
 use super::sphere::Exp;
 use super::{LogSums, Manifold};
 use crate::elementary::atan2_nonneg;
+use crate::graph::Embedding;
 use crate::rows::Rows;
 
 /// Shapes of `k` landmarks in the plane.
@@ -314,6 +315,10 @@ impl Manifold for KendallPlanar {
     fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
         let width = self.point_size();
         run(FromCoords { shapes: *self, coords, base }, width, width, out);
+    }
+
+    fn embedding(&self) -> Embedding {
+        Embedding::Hermitian
     }
 
     fn centred(&self) -> Box<dyn Manifold> {

@@ -25,6 +25,7 @@ pub use spd::{Flat, FlatChart, LogCholesky, LogEuclidean, SpdAffine};
 pub use sphere::Sphere;
 
 use crate::error::Error;
+use crate::graph::Embedding;
 use crate::rows::Rows;
 
 /// What one pass over the points at a base point yields; see [`Manifold::sum_log`].
@@ -106,6 +107,12 @@ pub trait Manifold: Send + Sync {
         let mut tangent = vec![0.0; count * self.point_size()];
         self.log(point, base, &mut tangent);
         self.coords(Rows::new(&tangent, self.point_size()), base, out);
+    }
+
+    /// The map into Euclidean space in which neighbours are sought. The default is right wherever the
+    /// curvature is nowhere positive.
+    fn embedding(&self) -> Embedding {
+        Embedding::Logarithm
     }
 
     /// Factor by which the geometry at `point` amplifies relative rounding of its entries: the condition

@@ -16,6 +16,7 @@ use super::euclidean::Dot;
 use super::lanes::{BLOCK, Width, padded};
 use super::{LogSums, Manifold};
 use crate::elementary::sin_cos;
+use crate::graph::Embedding;
 use crate::rows::Rows;
 
 /// The sphere of dimension `dim` and radius `radius`.
@@ -264,6 +265,10 @@ impl Manifold for Sphere {
 
     fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
         run(FromCoords { sphere: *self, coords, base }, self.dim + 1, self.dim + 1, out);
+    }
+
+    fn embedding(&self) -> Embedding {
+        Embedding::Ambient
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
