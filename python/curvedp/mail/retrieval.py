@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
 from curvedp._validation import as_array, as_count, as_float_array
+from curvedp.manifolds import Euclidean
 
 
 def nearest(queries: ArrayLike, points: ArrayLike, k: int) -> NDArray[np.int64]:
@@ -37,7 +38,9 @@ def nearest(queries: ArrayLike, points: ArrayLike, k: int) -> NDArray[np.int64]:
         raise ValueError(
             f"queries and points must have shapes (q, d) and (n, d), got {a.shape} and {b.shape}"
         )
-    return _core.nearest(a, b, as_count(k, "k", most=len(b)))[0]
+    count = as_count(k, "k", most=len(b))
+    indices, _ = _core.nearest(Euclidean(b.shape[1])._core, b, a, count)
+    return indices.reshape(len(a), count)
 
 
 @dataclass(frozen=True)

@@ -149,3 +149,12 @@ pub fn for_rows(
         pace.adapt();
     }
 }
+
+/// Calls `task` for every piece of a pass that is over within milliseconds, on all threads, and returns
+/// the results in order. Callers look at the interrupt flag between passes.
+pub fn pass<P: Send, T: Send>(pieces: Vec<P>, task: impl Fn(P) -> T + Sync + Send) -> Vec<T> {
+    match if pieces.len() > 1 { current() } else { None } {
+        Some(pool) => pool.install(|| pieces.into_par_iter().map(task).collect()),
+        None => pieces.into_iter().map(task).collect(),
+    }
+}

@@ -7,12 +7,14 @@ mod arrays;
 mod call;
 mod descriptors;
 mod frame;
+mod graph;
 mod mail;
 mod manifold;
 mod mean;
 mod moments;
 mod noise;
 mod regression;
+mod solve;
 
 /// Compiled kernels of curvedp.
 #[pyo3::pymodule]
@@ -24,6 +26,8 @@ mod _core {
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]
+    use crate::graph::{Graph, Laplacian, nearest};
+    #[pymodule_export]
     use crate::mail::GaussianKernel;
     #[pymodule_export]
     use crate::manifold::Manifold;
@@ -31,6 +35,8 @@ mod _core {
     use crate::mean::Plan;
     #[pymodule_export]
     use crate::noise::{Noise, Stream};
+    #[pymodule_export]
+    use crate::solve::HelmholtzSolver;
 
     /// Sets the number of threads for later calls; 0 restores the default.
     #[pyfunction]
@@ -63,17 +69,6 @@ mod _core {
         degrees: crate::arrays::OutputVector<'_>,
     ) -> PyResult<()> {
         crate::mail::label_sums(py, codes, classes, weight, z, out, degrees)
-    }
-
-    /// Indices and squared distances of the k points nearest to each query.
-    #[pyfunction]
-    fn nearest<'py>(
-        py: Python<'py>,
-        queries: crate::arrays::Input<'py>,
-        points: crate::arrays::Input<'py>,
-        k: usize,
-    ) -> PyResult<crate::mail::Nearest<'py>> {
-        crate::mail::nearest(py, queries, points, k)
     }
 
     /// Upper bound, exact up to rounding, on the largest distance between two rows.

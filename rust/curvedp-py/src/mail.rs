@@ -1,15 +1,12 @@
 //! `_core.GaussianKernel` and the other kernels of PrivateMail.
 
-use curvedp_core::mail::{self, Neighbours};
-use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
+use curvedp_core::mail;
+use numpy::{PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrays::{Input, Output, OutputVector, output, output_vector};
 use crate::call::run;
-
-/// Indices and squared distances of the nearest points.
-pub type Nearest<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f64>>);
 
 enum Precision {
     Double(mail::GaussianKernel<f64>),
@@ -102,35 +99,7 @@ pub fn label_sums(
     })
 }
 
-/// See [`mail::nearest`].
-pub fn nearest<'py>(
-    py: Python<'py>,
-    queries: Input<'py>,
-    points: Input<'py>,
-    k: usize,
-) -> PyResult<Nearest<'py>> {
-    let (points, size) = entries(&points)?;
-    let (queries, width) = entries(&queries)?;
-    let count = points.len() / size;
-    if width != size || k == 0 || k > count {
-        return Err(PyValueError::new_err(format!(
-            "expected queries of {size} entries and k between 1 and {count}"
-        )));
-    }
-    let found: Vec<Neighbours> =
-        run(py, |interrupt| mail::nearest(queries, points, size, k, interrupt))?;
-    let shape = [found.len(), k];
-    let flat = || found.iter().flatten();
-    let indices = flat().map(|&(_, index)| index as i64).collect();
-    let squares = flat().map(|&(square, _)| square).collect();
-    use numpy::PyArray1;
-    Ok((
-        PyArray1::from_vec(py, indices).reshape(shape)?,
-        PyArray1::from_vec(py, squares).reshape(shape)?,
-    ))
-}
-
-/// See [`mail::nearest::diameter`].
+/// See [`mail::diameter`].
 pub fn diameter(py: Python<'_>, rows: Input<'_>) -> PyResult<f64> {
     let (rows, size) = entries(&rows)?;
     run(py, |interrupt| mail::diameter(rows, size, interrupt))

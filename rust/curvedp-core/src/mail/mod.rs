@@ -1,15 +1,15 @@
 //! Kernels of PrivateMail (Vepakomma, Balla and Raskar): products with Gaussian-kernel matrices that are
-//! never formed as a whole, class sums in place of the label kernel, and exact nearest neighbours.
+//! never formed as a whole, class sums in place of the label kernel, and the diameter of a set.
 //!
 //! What a privacy proof rests on: a weight depends on its two rows alone and lies in [floor, 1] whatever
 //! the rows are. The products are sums of at most n terms, in an order that depends on n alone.
 
+mod diameter;
 pub mod kernel;
 pub mod labels;
-pub mod nearest;
 mod pairs;
 mod product;
 
+pub use diameter::diameter;
 pub use kernel::GaussianKernel;
 pub use labels::label_sums;
-pub use nearest::{Neighbours, diameter, nearest};

@@ -5,6 +5,7 @@ use super::curvature::Curvature;
 use super::lanes::{BLOCK, Width};
 use super::moments::sum_log_moments;
 use super::{LogSums, Manifold};
+use crate::graph::Embedding;
 use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
 
@@ -150,6 +151,10 @@ impl Manifold for Euclidean {
 
     fn from_coords(&self, coords: Rows, _: Rows, out: &mut [f64]) {
         run(Copy(coords), self.dim, self.dim, out);
+    }
+
+    fn embedding(&self) -> Embedding {
+        Embedding::Ambient
     }
 
     fn centred(&self) -> Box<dyn Manifold> {

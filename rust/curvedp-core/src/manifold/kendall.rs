@@ -25,6 +25,7 @@ use super::pairs::{Pair, hermitian, minus, pair_add, pair_map, pair_sums, plus, 
 use super::sphere::Exp;
 use super::{LogSums, Manifold, transvection};
 use crate::elementary::{atan2_nonneg, sin_cos};
+use crate::graph::Embedding;
 use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
 
@@ -322,6 +323,10 @@ impl Manifold for KendallPlanar {
     fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
         let width = self.point_size();
         run(FromCoords { shapes: *self, coords, base }, width, width, out);
+    }
+
+    fn embedding(&self) -> Embedding {
+        Embedding::Hermitian
     }
 
     fn centred(&self) -> Box<dyn Manifold> {

@@ -29,6 +29,7 @@ pub use spd::{Flat, FlatChart, LogCholesky, LogEuclidean, SpdAffine};
 pub use sphere::Sphere;
 
 use crate::error::Error;
+use crate::graph::Embedding;
 use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
 
@@ -111,6 +112,12 @@ pub trait Manifold: Send + Sync {
         let mut tangent = vec![0.0; count * self.point_size()];
         self.log(point, base, &mut tangent);
         self.coords(Rows::new(&tangent, self.point_size()), base, out);
+    }
+
+    /// The map into Euclidean space in which neighbours are sought. The default is right wherever the
+    /// curvature is nowhere positive.
+    fn embedding(&self) -> Embedding {
+        Embedding::Logarithm
     }
 
     /// Factor by which the geometry at `point` amplifies relative rounding of its entries: the condition

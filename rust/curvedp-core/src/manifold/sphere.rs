@@ -19,6 +19,7 @@ use super::moments::sum_log_moments;
 use super::transvection::{Frame, log_along};
 use super::{LogSums, Manifold};
 use crate::elementary::sin_cos;
+use crate::graph::Embedding;
 use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
 
@@ -275,6 +276,10 @@ impl Manifold for Sphere {
 
     fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
         run(FromCoords { sphere: *self, coords, base }, self.dim + 1, self.dim + 1, out);
+    }
+
+    fn embedding(&self) -> Embedding {
+        Embedding::Ambient
     }
 
     fn centred(&self) -> Box<dyn Manifold> {

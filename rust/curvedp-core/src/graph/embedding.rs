@@ -1,0 +1,141 @@
+//! Maps into Euclidean space that order distances or bound them below, so that neighbours can be
+//! sought there.
+
+use super::knn::Nodes;
+use crate::batch;
+use crate::error::Error;
+use crate::manifold::Manifold;
+use crate::parallel::Interrupt;
+use crate::rows::Rows;
+
+/// Which map, named by the manifold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Embedding {
+    /// The entries of the points: |x - y| grows with rho(x, y) (spheres, where it is the chord).
+    Ambient,
+    /// z -> z z^* for complex unit vectors: |z z^* - w w^*| = sqrt 2 sin rho(z, w) (planar shapes).
+    Hermitian,
+    /// log_c in orthonormal coordinates: |log_c x - log_c y| <= rho(x, y) where the curvature is
+    /// nowhere positive (Rauch), with equality where it is 0.
+    Logarithm,
+}
+
+/// Widest image of [`Embedding::Hermitian`] that is worth its memory.
+const WIDEST_HERMITIAN: usize = 64;
+
+/// The images of points: rows of `dim` entries.
+pub(super) struct Embedded {
+    pub dim: usize,
+    pub coords: Vec<f64>,
+}
+
+impl Embedded {
+    /// Refuses nodes that have no image.
+    pub fn check(&self) -> Result<(), Error> {
+        match self.coords.iter().find(|x| !x.is_finite()) {
+            None => Ok(()),
+            Some(&value) => {
+                let allowed = "finite points of the manifold";
+                Err(Error::Parameter { name: "nodes", allowed, value })
+            }
+        }
+    }
+}
+
+/// A map that is ready to be applied.
+pub(super) struct Embedder<'a> {
+    manifold: &'a dyn Manifold,
+    base: Vec<f64>,
+    /// Whether distances in the image are a monotone function of the true ones.
+    pub exact: bool,
+    conditioning: f64,
+}
+
+impl<'a> Embedder<'a> {
+    /// The map for a set of points; none where only the distance itself can be used.
+    pub fn new(nodes: &Nodes<'a>) -> Option<Self> {
+        let Nodes { manifold, points, count } = *nodes;
+        let size = manifold.point_size();
+        let mut embedder = Self { manifold, base: Vec::new(), exact: true, conditioning: 1.0 };
+        match manifold.embedding() {
+            Embedding::Hermitian if size / 2 * (size / 2) > WIDEST_HERMITIAN => return None,
+            Embedding::Ambient | Embedding::Hermitian => {}
+            Embedding::Logarithm => {
+                embedder.base = middle(nodes);
+                embedder.exact = manifold.curvature_bounds() == (0.0, 0.0);
+                embedder.conditioning =
+                    (0..count).map(|i| manifold.conditioning(points.row(i))).fold(1.0, f64::max);
+            }
+        }
+        Some(embedder)
+    }
+
+    /// How far rounding may move the distance between two images, or the true distance.
+    pub fn slack(&self, images: &Embedded) -> f64 {
+        let largest = images.coords.iter().fold(0.0, |acc: f64, x| acc.max(x.abs()));
+        64.0 * f64::EPSILON * self.conditioning * largest * (images.dim as f64).sqrt()
+    }
+
+    /// The images of `count` points.
+    pub fn embed(
+        &self,
+        points: Rows,
+        count: usize,
+        interrupt: Interrupt,
+    ) -> Result<Embedded, Error> {
+        let size = self.manifold.point_size();
+        let (dim, coords) = match self.manifold.embedding() {
+            Embedding::Ambient => (size, points.range(0..count).data().to_vec()),
+            Embedding::Hermitian => {
+                let k = size / 2;
+                let rows = (0..count).flat_map(|i| outer_product(points.row(i)));
+                (k * k, rows.collect())
+            }
+            Embedding::Logarithm => {
+                let dim = self.manifold.dim();
+                let mut coords = vec![0.0; count * dim];
+                let base = Rows::shared(&self.base);
+                batch::binary(dim, points, base, &mut coords, interrupt, |x, c, out| {
+                    self.manifold.log_coords(x, c, out);
+                })?;
+                (dim, coords)
+            }
+        };
+        Ok(Embedded { dim, coords })
+    }
+}
+
+/// The entries |z_i|^2 and sqrt 2 (Re, Im) z_i conj(z_j), j < i: an isometric copy of z z^*.
+fn outer_product(z: &[f64]) -> impl Iterator<Item = f64> {
+    let root = std::f64::consts::SQRT_2;
+    let k = z.len() / 2;
+    (0..k).flat_map(move |i| {
+        let (x, y) = (z[2 * i], z[2 * i + 1]);
+        let off = (0..i).flat_map(move |j| {
+            let (u, v) = (z[2 * j], z[2 * j + 1]);
+            [root * (x * u + y * v), root * (y * u - x * v)]
+        });
+        off.chain([x * x + y * y])
+    })
+}
+
+/// A point among the others: three steps towards their mean. The nearer the base, the sharper the bound.
+fn middle(nodes: &Nodes) -> Vec<f64> {
+    let Nodes { manifold, points, count } = *nodes;
+    let mut base = points.row(0).to_vec();
+    if manifold.curvature_bounds() == (0.0, 0.0) {
+        return base;
+    }
+    for _ in 0..3 {
+        let mut sum = vec![0.0; manifold.dim()];
+        let sums = manifold.sum_log(points, count, None, &base, &mut sum);
+        sum.iter_mut().for_each(|x| *x /= f64::max(sums.curvature, count as f64));
+        let mut next = vec![0.0; base.len()];
+        manifold.exp_coords(Rows::shared(&sum), Rows::shared(&base), &mut next);
+        if !manifold.belongs(&next, 1e-5) {
+            break;
+        }
+        base = next;
+    }
+    base
+}

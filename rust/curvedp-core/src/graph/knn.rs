@@ -1,0 +1,457 @@
+//! Exact k nearest neighbours on every manifold.
+//!
+//! Neighbours are sought among the images of an [`Embedding`](super::Embedding), with room for rounding,
+//! and chosen by their true distance: the result is that of comparing all distances, ties going to the
+//! smaller index.
+
+use std::ops::Range;
+
+use super::brute;
+use super::csr::Csr;
+use super::embedding::{Embedded, Embedder};
+use super::kd_tree::{Candidates, KdTree, LEAF};
+use crate::batch;
+use crate::error::Error;
+use crate::manifold::Manifold;
+use crate::parallel::{Interrupt, map};
+use crate::rows::Rows;
+use crate::simd::vectorize;
+
+/// Queries handled together.
+const PIECE: usize = 128;
+
+/// Whether a tree saves comparisons: it has to halve the nodes often enough in every dimension.
+fn tree_pays(dim: usize, count: usize) -> bool {
+    dim <= 8 || dim + 5 <= count.ilog2() as usize
+}
+
+/// Relative room for the rounding of distances.
+const ROUNDING: f64 = 1e-12;
+
+/// Points among which neighbours are sought.
+#[derive(Clone, Copy)]
+pub struct Nodes<'a> {
+    /// The manifold.
+    pub manifold: &'a dyn Manifold,
+    /// The points.
+    pub points: Rows<'a>,
+    /// How many there are.
+    pub count: usize,
+}
+
+/// The k nearest neighbours of every query, nearest first: rows of `k` entries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbours {
+    /// Neighbours of a query.
+    pub k: usize,
+    /// Indices of nodes.
+    pub indices: Vec<u32>,
+    /// Geodesic distances.
+    pub dists: Vec<f64>,
+}
+
+impl Neighbours {
+    /// The lengths of the edges between nodes of which one is a neighbour of the other: symmetric.
+    pub fn graph(&self) -> Csr {
+        let k = self.k;
+        let edge = |e: usize| {
+            let (i, j) = ((e / k) as u32, self.indices[e]);
+            (i.min(j), i.max(j), e)
+        };
+        // where both directions occur the two distances may differ in the last place
+        let mut edges: Vec<(u32, u32, usize)> = (0..self.indices.len()).map(edge).collect();
+        edges.sort_unstable();
+        edges.dedup_by_key(|edge| (edge.0, edge.1));
+        let triples = edges.iter().map(|&(i, j, e)| (i, j, self.dists[e]));
+        Csr::symmetric(self.indices.len() / k, triples)
+    }
+}
+
+/// The k nearest other nodes of every node.
+pub fn neighbours(nodes: &Nodes, k: usize, interrupt: Interrupt) -> Result<Neighbours, Error> {
+    search(nodes, None, nodes.count, k, interrupt)
+}
+
+/// The k nodes nearest to every query.
+pub fn nearest(
+    nodes: &Nodes,
+    (queries, count): (Rows, usize),
+    k: usize,
+    interrupt: Interrupt,
+) -> Result<Neighbours, Error> {
+    search(nodes, Some(queries), count, k, interrupt)
+}
+
+fn search(
+    nodes: &Nodes,
+    queries: Option<Rows>,
+    count: usize,
+    k: usize,
+    interrupt: Interrupt,
+) -> Result<Neighbours, Error> {
+    let available = nodes.count - usize::from(queries.is_none() && nodes.count > 0);
+    if k == 0 || k > available {
+        let allowed = "at least 1 and at most the number of nodes to choose from";
+        return Err(Error::Parameter { name: "k", allowed, value: k as f64 });
+    }
+    if nodes.count > u32::MAX as usize / 2 {
+        let allowed = "below 2^31";
+        return Err(Error::Parameter { name: "nodes", allowed, value: nodes.count as f64 });
+    }
+    let job = Job::new(nodes, queries, k, available, interrupt)?;
+    let pieces = map(count.div_ceil(PIECE), interrupt, |i| {
+        job.piece(i * PIECE..((i + 1) * PIECE).min(count))
+    })?;
+    let mut result = Neighbours { k, indices: vec![0; count * k], dists: vec![0.0; count * k] };
+    for (i, found) in pieces.iter().enumerate() {
+        for (s, row) in found.chunks_exact(k).enumerate() {
+            let query = job.query(i * PIECE + s) * k;
+            for (e, &(dist, node)) in row.iter().enumerate() {
+                // a query that is no point may be near to nothing
+                let known = (node as usize) < nodes.count;
+                result.indices[query + e] = if known { node } else { 0 };
+                result.dists[query + e] = if known { dist } else { f64::NAN };
+            }
+        }
+    }
+    Ok(result)
+}
+
+/// How candidates are found.
+enum Index {
+    Tree(KdTree),
+    Blocks(brute::Blocks),
+    Distances,
+}
+
+struct Job<'a> {
+    nodes: Nodes<'a>,
+    queries: Option<Rows<'a>>,
+    k: usize,
+    available: usize,
+    embedder: Option<Embedder<'a>>,
+    images: Embedded,
+    slack: f64,
+    query_images: Option<Embedded>,
+    index: Index,
+}
+
+impl<'a> Job<'a> {
+    fn new(
+        nodes: &Nodes<'a>,
+        queries: Option<Rows<'a>>,
+        k: usize,
+        available: usize,
+        interrupt: Interrupt,
+    ) -> Result<Self, Error> {
+        let nodes = *nodes;
+        let embedder = Embedder::new(&nodes);
+        let mut images = Embedded { dim: 1, coords: Vec::new() };
+        let (mut slack, mut query_images) = (0.0, None);
+        let mut index = Index::Distances;
+        if let Some(embedder) = &embedder {
+            images = embedder.embed(nodes.points, nodes.count, interrupt)?;
+            images.check()?;
+            slack = embedder.slack(&images);
+            query_images = match queries {
+                None => None,
+                Some(queries) => {
+                    let count = queries.data().len() / queries.size();
+                    Some(embedder.embed(queries, count, interrupt)?)
+                }
+            };
+            index = if tree_pays(images.dim, nodes.count) || !embedder.exact {
+                Index::Tree(KdTree::new(images.dim, &images.coords))
+            } else {
+                Index::Blocks(brute::Blocks::new(images.dim, &images.coords))
+            };
+        }
+        Ok(Self { nodes, queries, k, available, embedder, images, slack, query_images, index })
+    }
+
+    /// The query at a position in the order of work: near ones follow each other.
+    fn query(&self, position: usize) -> usize {
+        match &self.index {
+            Index::Tree(tree) if self.queries.is_none() => tree.order[position] as usize,
+            _ => position,
+        }
+    }
+
+    fn query_point(&self, query: usize) -> &'a [f64] {
+        self.queries.unwrap_or(self.nodes.points).row(query)
+    }
+
+    fn image(&self, query: usize) -> &[f64] {
+        let images = self.query_images.as_ref().unwrap_or(&self.images);
+        &images.coords[query * images.dim..][..images.dim]
+    }
+
+    /// The node that is no neighbour of a query: itself.
+    fn excluded(&self, query: usize) -> u32 {
+        if self.queries.is_none() { query as u32 } else { u32::MAX }
+    }
+
+    fn piece(&self, positions: Range<usize>) -> Vec<(f64, u32)> {
+        match (&self.index, &self.embedder) {
+            (Index::Tree(tree), Some(embedder)) if !embedder.exact => self.refine(tree, positions),
+            (Index::Tree(_) | Index::Blocks(_), _) => self.filter(positions),
+            (Index::Distances, _) => self.compare_all(positions),
+        }
+    }
+
+    /// Images order distances: candidates by image, then the true distance of all that rounding could
+    /// have misplaced.
+    fn filter(&self, positions: Range<usize>) -> Vec<(f64, u32)> {
+        let mut lists: Vec<Closest> = positions
+            .clone()
+            .map(|p| Closest::new(self.k + 1, self.excluded(self.query(p))))
+            .collect();
+        self.collect(positions.clone(), &mut lists);
+        let mut ends = Vec::with_capacity(lists.len());
+        for (list, position) in lists.iter_mut().zip(positions.clone()) {
+            let mut end = self.settled(list);
+            while end.is_none() {
+                let room = (2 * list.keys.len()).min(self.available);
+                *list = Closest::new(room, list.excluded);
+                self.collect(position..position + 1, std::slice::from_mut(list));
+                end = self.settled(list);
+            }
+            ends.push(end.unwrap_or(self.k));
+        }
+        self.choose(&lists, &ends, positions)
+    }
+
+    /// How many candidates may be among the k nearest, or none if the list is too short to say.
+    fn settled(&self, list: &Closest) -> Option<usize> {
+        let reach = list.keys[self.k - 1].max(0.0).sqrt() * (1.0 + ROUNDING) + 2.0 * self.slack;
+        let extra = match &self.index {
+            Index::Blocks(blocks) => blocks.rounding,
+            _ => 0.0,
+        };
+        let limit = reach * reach + extra;
+        let end = list.keys.partition_point(|&key| key <= limit && key < f64::INFINITY);
+        (end < list.keys.len() || list.keys.len() >= self.available).then_some(end)
+    }
+
+    fn collect(&self, positions: Range<usize>, lists: &mut [Closest]) {
+        match &self.index {
+            Index::Tree(tree) => {
+                let mut stack = Vec::new();
+                vectorize(
+                    #[inline(always)]
+                    || {
+                        for (position, list) in positions.zip(lists) {
+                            let own = self.queries.is_none().then(|| tree.leaf_of(position));
+                            tree.search(self.image(self.query(position)), own, list, &mut stack);
+                        }
+                    },
+                );
+            }
+            Index::Blocks(blocks) => {
+                let images = self.query_images.as_ref().unwrap_or(&self.images);
+                let rows = positions.start * images.dim..positions.end * images.dim;
+                blocks.collect(&images.coords[rows], lists);
+            }
+            Index::Distances => {}
+        }
+    }
+
+    /// True distances of the first `ends` candidates of every list, and the k least of each.
+    fn choose(
+        &self,
+        lists: &[Closest],
+        ends: &[usize],
+        positions: Range<usize>,
+    ) -> Vec<(f64, u32)> {
+        let size = self.nodes.points.size();
+        let total: usize = ends.iter().sum();
+        let (mut from, mut to) = (Vec::new(), Vec::new());
+        from.reserve(total * size);
+        to.reserve(total * size);
+        for ((list, &end), position) in lists.iter().zip(ends).zip(positions) {
+            let query = self.query_point(self.query(position));
+            for &node in &list.nodes[..end] {
+                from.extend_from_slice(query);
+                to.extend_from_slice(self.nodes.points.row(node as usize));
+            }
+        }
+        let mut dists = vec![0.0; total];
+        self.nodes.manifold.dist(Rows::new(&from, size), Rows::new(&to, size), &mut dists);
+        let mut chosen = Vec::with_capacity(lists.len() * self.k);
+        let mut rest = dists.as_slice();
+        let mut row: Vec<(f64, u32)> = Vec::new();
+        for (list, &end) in lists.iter().zip(ends) {
+            row.clear();
+            row.extend(rest[..end].iter().copied().zip(list.nodes[..end].iter().copied()));
+            row.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            row.resize(self.k, (f64::NAN, u32::MAX));
+            chosen.extend_from_slice(&row);
+            rest = &rest[end..];
+        }
+        chosen
+    }
+
+    /// Images bound distances below: the true distance of whatever the bound does not exclude.
+    fn refine(&self, tree: &KdTree, positions: Range<usize>) -> Vec<(f64, u32)> {
+        let mut chosen = Vec::with_capacity(positions.len() * self.k);
+        let mut stack = Vec::new();
+        for position in positions {
+            let query = self.query(position);
+            let mut list = Refined {
+                nodes: &self.nodes,
+                query: self.query_point(query),
+                slack: self.slack,
+                best: Best::new(self.k, self.excluded(query)),
+                gathered: Vec::new(),
+            };
+            let own = self.queries.is_none().then(|| tree.leaf_of(position));
+            vectorize(
+                #[inline(always)]
+                || tree.search(self.image(query), own, &mut list, &mut stack),
+            );
+            chosen.extend_from_slice(&list.best.list);
+        }
+        chosen
+    }
+
+    fn compare_all(&self, positions: Range<usize>) -> Vec<(f64, u32)> {
+        let rows = batch::piece_rows(self.nodes.points.size());
+        let mut chosen = Vec::with_capacity(positions.len() * self.k);
+        let mut dists = vec![0.0; rows];
+        for query in positions {
+            let mut best = Best::new(self.k, self.excluded(query));
+            let base = Rows::shared(self.query_point(query));
+            for start in (0..self.nodes.count).step_by(rows) {
+                let end = (start + rows).min(self.nodes.count);
+                let dists = &mut dists[..end - start];
+                self.nodes.manifold.dist(base, self.nodes.points.range(start..end), dists);
+                for (e, &dist) in dists.iter().enumerate() {
+                    best.insert(dist, (start + e) as u32);
+                }
+            }
+            chosen.extend_from_slice(&best.list);
+        }
+        chosen
+    }
+}
+
+/// The candidates with the least squared distances between images, nearest first.
+pub(super) struct Closest {
+    keys: Vec<f64>,
+    nodes: Vec<u32>,
+    excluded: u32,
+}
+
+impl Closest {
+    fn new(room: usize, excluded: u32) -> Self {
+        Self { keys: vec![f64::INFINITY; room], nodes: vec![u32::MAX; room], excluded }
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, key: f64, node: u32) {
+        let last = self.keys.len() - 1;
+        if key.is_nan() || key >= self.keys[last] || node == self.excluded {
+            return;
+        }
+        let mut e = last;
+        while e > 0 && key < self.keys[e - 1] {
+            self.keys[e] = self.keys[e - 1];
+            self.nodes[e] = self.nodes[e - 1];
+            e -= 1;
+        }
+        self.keys[e] = key;
+        self.nodes[e] = node;
+    }
+}
+
+/// Lanes whose squared distance is at most the bound, as bits.
+#[inline(always)]
+fn within(squared: &[f64; LEAF], bound: f64) -> u32 {
+    let mut bits = 0;
+    for s in 0..LEAF {
+        bits |= u32::from(squared[s] <= bound) << s;
+    }
+    bits
+}
+
+impl Candidates for Closest {
+    #[inline(always)]
+    fn bound(&self) -> f64 {
+        self.keys[self.keys.len() - 1]
+    }
+
+    #[inline(always)]
+    fn offer(&mut self, points: &[u32], squared: &[f64; LEAF]) {
+        let mut bits = within(squared, self.bound());
+        while bits != 0 {
+            let s = bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            self.insert(squared[s], points[s]);
+        }
+    }
+}
+
+/// The nodes at the least distances; of equal ones those with the smaller indices.
+struct Best {
+    list: Vec<(f64, u32)>,
+    excluded: u32,
+}
+
+impl Best {
+    fn new(k: usize, excluded: u32) -> Self {
+        Self { list: vec![(f64::INFINITY, u32::MAX); k], excluded }
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, dist: f64, node: u32) {
+        let last = self.list.len() - 1;
+        let before = |a: (f64, u32)| (dist, node) < a;
+        if !before(self.list[last]) || node == self.excluded {
+            return;
+        }
+        let mut e = last;
+        while e > 0 && before(self.list[e - 1]) {
+            self.list[e] = self.list[e - 1];
+            e -= 1;
+        }
+        self.list[e] = (dist, node);
+    }
+}
+
+/// [`Best`], fed with what a lower bound lets through.
+struct Refined<'a> {
+    nodes: &'a Nodes<'a>,
+    query: &'a [f64],
+    slack: f64,
+    best: Best,
+    gathered: Vec<f64>,
+}
+
+impl Candidates for Refined<'_> {
+    #[inline(always)]
+    fn bound(&self) -> f64 {
+        let reach =
+            self.best.list[self.best.list.len() - 1].0 * (1.0 + ROUNDING) + 2.0 * self.slack;
+        reach * reach
+    }
+
+    #[inline(always)]
+    fn offer(&mut self, points: &[u32], squared: &[f64; LEAF]) {
+        let bits = within(squared, self.bound());
+        let chosen = || (0..points.len()).filter(|s| bits >> s & 1 == 1);
+        self.gathered.clear();
+        for s in chosen() {
+            self.gathered.extend_from_slice(self.nodes.points.row(points[s] as usize));
+        }
+        let mut dists = [0.0; LEAF];
+        let count = chosen().count();
+        if count == 0 {
+            return;
+        }
+        let rows = Rows::new(&self.gathered, self.query.len());
+        self.nodes.manifold.dist(Rows::shared(self.query), rows, &mut dists[..count]);
+        for (s, &dist) in chosen().zip(&dists) {
+            self.best.insert(dist, points[s]);
+        }
+    }
+}

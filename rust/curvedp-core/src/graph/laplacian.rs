@@ -1,0 +1,144 @@
+//! Graph Laplacians that approximate -Delta_g on public nodes.
+//!
+//! With heat weights W_ij = v_i v_j exp(-rho_ij^2 / 4t) on the edges (v the nodes' volumes), degrees
+//! D_i = sum_j W_ij and node masses m, the operator is (L f)_i = (c/m_i) sum_j W_ij (f_i - f_j): a
+//! symmetric stiffness and a diagonal mass. The constant c is taken from the graph itself, so that it
+//! is right for any bandwidth and any truncation of the heat kernel: f = ½ rho(x, .)^2 has Laplacian
+//! -d at x, and the edges at i give (Lf)_i = -(c/m_i) ½ sum_j W_ij rho_ij^2.
+
+use super::csr::Csr;
+
+/// Which masses the nodes carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Normalization {
+    /// The volumes: converges to -Delta_g where these are right.
+    Unnormalised,
+    /// The degrees: I - D^-1 W, a random walk, over the time 2d tau = mean squared step that one step
+    /// takes. Converges to -Delta_g where nodes are spread evenly.
+    RandomWalk,
+    /// The random walk of K_ij / (q_i q_j) with the plain heat kernel K and q_i = sum_j K_ij the kernel
+    /// density of the nodes: converges to -Delta_g for every spread of the nodes, whose volumes it
+    /// needs only for the sum of the masses (Coifman and Lafon 2006, alpha = 1).
+    DensityCorrected,
+}
+
+/// How a Laplacian is assembled.
+#[derive(Clone, Copy, Debug)]
+pub struct Assembly<'a> {
+    /// Dimension d of the manifold.
+    pub dim: usize,
+    /// Heat time t of the weights.
+    pub bandwidth: f64,
+    /// Volumes of the nodes; 1 if absent.
+    pub volumes: Option<&'a [f64]>,
+    /// Which masses.
+    pub normalization: Normalization,
+    /// Whether to scale to -Delta_g; otherwise c = 1.
+    pub scaled: bool,
+}
+
+/// The operator (L f)_i = (1/m_i) sum_j w_ij (f_i - f_j).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Laplacian {
+    /// Symmetric nonnegative weights w between different nodes.
+    pub weights: Csr,
+    /// Positive masses m.
+    pub mass: Vec<f64>,
+}
+
+/// The Laplacian of a graph with symmetric edge lengths.
+pub fn laplacian(lengths: &Csr, assembly: &Assembly) -> Laplacian {
+    let Assembly { dim, bandwidth, volumes, normalization, scaled } = *assembly;
+    let size = lengths.size();
+    let volume = |i: usize| volumes.map_or(1.0, |v| v[i]);
+    let corrected = normalization == Normalization::DensityCorrected;
+    let factor = |i: usize| if corrected { 1.0 } else { volume(i) };
+    let mut weights = lengths.clone();
+    for i in 0..size {
+        for e in lengths.offsets[i]..lengths.offsets[i + 1] {
+            let (j, length) = (lengths.columns[e] as usize, lengths.values[e]);
+            let kernel = (-length * length / (4.0 * bandwidth)).exp();
+            weights.values[e] = kernel * (factor(i) * factor(j));
+        }
+    }
+    if corrected {
+        let density: Vec<f64> =
+            (0..size).map(|i| 1.0 + weights.row(i).1.iter().sum::<f64>()).collect();
+        for i in 0..size {
+            for e in weights.offsets[i]..weights.offsets[i + 1] {
+                let j = weights.columns[e] as usize;
+                weights.values[e] /= density[i] * density[j];
+            }
+        }
+    }
+    let degrees: Vec<f64> = (0..size).map(|i| weights.row(i).1.iter().sum()).collect();
+    let moment = pairwise(size, &|i| {
+        let (weights, lengths) = (weights.row(i).1, lengths.row(i).1);
+        weights.iter().zip(lengths).map(|(w, rho)| w * rho * rho).sum()
+    });
+    let total_degree = pairwise(size, &|i| degrees[i]);
+    let total_volume = pairwise(size, &volume);
+    let (mass, mut scale) = match normalization {
+        Normalization::Unnormalised => {
+            ((0..size).map(volume).collect(), 2.0 * dim as f64 * total_volume / moment)
+        }
+        Normalization::RandomWalk | Normalization::DensityCorrected => {
+            // masses that add up to the volume; isolated nodes keep a little
+            let unit = total_volume / total_degree;
+            let least = 1e-12 * total_volume / size as f64;
+            let mass: Vec<f64> = degrees.iter().map(|d| (unit * d).max(least)).collect();
+            (mass, unit * 2.0 * dim as f64 * total_degree / moment)
+        }
+    };
+    if !scaled {
+        scale = match normalization {
+            Normalization::Unnormalised => 1.0,
+            _ => total_volume / total_degree,
+        };
+    }
+    weights.values.iter_mut().for_each(|w| *w *= scale);
+    Laplacian { weights, mass }
+}
+
+/// A sum over 0..count by halves.
+fn pairwise(count: usize, term: &dyn Fn(usize) -> f64) -> f64 {
+    fn part(start: usize, end: usize, term: &dyn Fn(usize) -> f64) -> f64 {
+        if end - start <= 64 {
+            return (start..end).map(term).sum();
+        }
+        let middle = start + (end - start) / 2;
+        part(start, middle, term) + part(middle, end, term)
+    }
+    part(0, count, term)
+}
+
+impl Laplacian {
+    /// The symmetric matrix with the entries sum_j w_ij on the diagonal and -w_ij off it.
+    pub fn stiffness(&self) -> Csr {
+        let size = self.weights.size();
+        let mut result = Csr { offsets: vec![0], ..Csr::default() };
+        for i in 0..size {
+            let (columns, weights) = self.weights.row(i);
+            let before = columns.partition_point(|&j| (j as usize) < i);
+            let degree: f64 = weights.iter().sum();
+            for e in 0..=columns.len() {
+                if e == before {
+                    result.columns.push(i as u32);
+                    result.values.push(degree);
+                }
+                if e < columns.len() {
+                    result.columns.push(columns[e]);
+                    result.values.push(-weights[e]);
+                }
+            }
+            result.offsets.push(result.columns.len());
+        }
+        result
+    }
+
+    /// An upper bound of the spectrum of L: 2 max_i D_i / m_i (Gershgorin).
+    pub fn spectral_bound(&self) -> f64 {
+        let degree = |i: usize| self.weights.row(i).1.iter().sum::<f64>();
+        (0..self.mass.len()).map(|i| 2.0 * degree(i) / self.mass[i]).fold(0.0, f64::max)
+    }
+}

@@ -1,0 +1,169 @@
+//! `_core.nearest`, `_core.Graph` and `_core.Laplacian`.
+
+use curvedp_core::graph::{self, Assembly, Csr, Neighbours, Nodes, Normalization};
+use curvedp_core::solve;
+use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::arrays::{Input, row, rows};
+use crate::call::run;
+use crate::manifold::Manifold;
+
+/// Offsets, columns and entries of compressed sparse rows.
+pub type Rows<'py> =
+    (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
+
+/// Indices and distances, `k` of each for every query.
+pub type Nearest<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
+
+fn compressed<'py>(py: Python<'py>, matrix: &Csr) -> Rows<'py> {
+    (
+        PyArray1::from_iter(py, matrix.offsets.iter().map(|&e| e as i64)),
+        PyArray1::from_iter(py, matrix.columns.iter().map(|&j| i64::from(j))),
+        PyArray1::from_slice(py, &matrix.values),
+    )
+}
+
+fn found<'py>(py: Python<'py>, neighbours: Neighbours) -> Nearest<'py> {
+    (
+        PyArray1::from_iter(py, neighbours.indices.iter().map(|&i| i64::from(i))),
+        PyArray1::from_vec(py, neighbours.dists),
+    )
+}
+
+/// The k nodes nearest to every query, or the k nearest other nodes of every node.
+#[pyfunction]
+#[pyo3(signature = (manifold, points, queries, k))]
+pub fn nearest<'py>(
+    py: Python<'py>,
+    manifold: &Manifold,
+    points: Input<'py>,
+    queries: Option<Input<'py>>,
+    k: usize,
+) -> PyResult<Nearest<'py>> {
+    let manifold = &*manifold.inner;
+    let size = manifold.point_size();
+    let count = points.shape()[0];
+    let nodes = Nodes { manifold, points: every_row(&points, size)?, count };
+    let neighbours = match &queries {
+        None => run(py, |interrupt| graph::neighbours(&nodes, k, interrupt))?,
+        Some(queries) => {
+            let asked = (every_row(queries, size)?, queries.shape()[0]);
+            run(py, |interrupt| graph::nearest(&nodes, asked, k, interrupt))?
+        }
+    };
+    Ok(found(py, neighbours))
+}
+
+/// The rows of an array, one for each point even if there is one point alone.
+fn every_row<'a>(array: &'a Input<'_>, size: usize) -> PyResult<curvedp_core::rows::Rows<'a>> {
+    let all = rows(array, array.shape()[0], size)?;
+    Ok(curvedp_core::rows::Rows::new(all.data(), size))
+}
+
+/// A graph with symmetric edge lengths.
+#[pyclass(frozen, module = "curvedp._core")]
+pub struct Graph {
+    inner: Csr,
+}
+
+#[pymethods]
+impl Graph {
+    /// Joins every node with its k nearest neighbours.
+    #[staticmethod]
+    fn knn(py: Python<'_>, manifold: &Manifold, points: Input<'_>, k: usize) -> PyResult<Self> {
+        let manifold = &*manifold.inner;
+        let count = points.shape()[0];
+        let nodes = Nodes { manifold, points: every_row(&points, manifold.point_size())?, count };
+        let inner = run(py, |interrupt| {
+            graph::neighbours(&nodes, k, interrupt).map(|neighbours| neighbours.graph())
+        })?;
+        Ok(Self { inner })
+    }
+
+    /// The matrix of edge lengths.
+    fn lengths<'py>(&self, py: Python<'py>) -> Rows<'py> {
+        compressed(py, &self.inner)
+    }
+
+    /// See `curvedp_core::graph::laplacian`.
+    #[pyo3(signature = (dim, bandwidth, volumes, normalization, scaled))]
+    fn laplacian(
+        &self,
+        py: Python<'_>,
+        dim: usize,
+        bandwidth: f64,
+        volumes: Option<PyReadonlyArray1<'_, f64>>,
+        normalization: &str,
+        scaled: bool,
+    ) -> PyResult<Laplacian> {
+        let normalization = match normalization {
+            "unnormalised" => Normalization::Unnormalised,
+            "random-walk" => Normalization::RandomWalk,
+            "density-corrected" => Normalization::DensityCorrected,
+            other => {
+                return Err(PyValueError::new_err(format!("no normalization {other:?}")));
+            }
+        };
+        let volumes = volumes.as_ref().map(|v| row(v, self.inner.size())).transpose()?;
+        let assembly = Assembly { dim, bandwidth, volumes, normalization, scaled };
+        let inner = run(py, |_| Ok(graph::laplacian(&self.inner, &assembly)))?;
+        Ok(Laplacian { inner })
+    }
+
+    /// Least start value plus length of the path, over all starting nodes.
+    #[pyo3(signature = (start, factors))]
+    fn shortest_paths<'py>(
+        &self,
+        py: Python<'py>,
+        start: PyReadonlyArray1<'py, f64>,
+        factors: Option<PyReadonlyArray1<'py, f64>>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let size = self.inner.size();
+        let start = row(&start, size)?;
+        let factors = factors.as_ref().map(|f| row(f, size)).transpose()?;
+        let dists =
+            run(py, |interrupt| graph::shortest_paths(&self.inner, factors, start, interrupt))?;
+        Ok(PyArray1::from_vec(py, dists))
+    }
+}
+
+/// The operator (L f)_i = (1/m_i) sum_j w_ij (f_i - f_j).
+#[pyclass(frozen, module = "curvedp._core")]
+pub struct Laplacian {
+    pub(crate) inner: graph::Laplacian,
+}
+
+#[pymethods]
+impl Laplacian {
+    /// The symmetric matrix diag(sum_j w_ij) - w.
+    fn stiffness<'py>(&self, py: Python<'py>) -> Rows<'py> {
+        compressed(py, &self.inner.stiffness())
+    }
+
+    /// The masses.
+    fn mass<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, &self.inner.mass)
+    }
+
+    /// An upper bound of the spectrum.
+    fn spectral_bound(&self) -> f64 {
+        self.inner.spectral_bound()
+    }
+
+    /// sum_k c_k T_k(2L/b - 1) f.
+    fn chebyshev<'py>(
+        &self,
+        py: Python<'py>,
+        coefficients: PyReadonlyArray1<'py, f64>,
+        bound: f64,
+        f: PyReadonlyArray1<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let coefficients = row(&coefficients, coefficients.shape()[0])?;
+        let f = row(&f, self.inner.mass.len())?;
+        let values =
+            run(py, |interrupt| solve::chebyshev(&self.inner, coefficients, bound, f, interrupt))?;
+        Ok(PyArray1::from_vec(py, values))
+    }
+}
