@@ -52,26 +52,33 @@ fn sweep_round<const L: usize>(
     active: &Lane<L>,
     round: usize,
 ) {
+    let partner = |p: usize| if round >= p { round - p } else { round + m - p };
+    if m <= 3 {
+        // a single pair, and loops that unroll
+        for p in 0..m {
+            for q in p + 1..m {
+                if partner(p) == q {
+                    let rotation = Rotation::new(m, a, active, p, q);
+                    rotation.apply(m, a, vectors.as_deref_mut());
+                }
+            }
+        }
+        return;
+    }
     let mut group = [Rotation { p: 0, q: 0, c: [1.0; L], s: [0.0; L] }; GROUP];
     let mut count = 0;
-    let mut next = 0;
-    while next < m {
-        while next < m && count < GROUP {
-            let p = next;
-            let q = if round >= p { round - p } else { round + m - p };
-            if p < q {
-                group[count] = Rotation::new(m, a, active, p, q);
-                count += 1;
-            }
-            next += 1;
+    for p in 0..m {
+        let q = partner(p);
+        if p < q {
+            group[count] = Rotation::new(m, a, active, p, q);
+            count += 1;
         }
-        for rotation in &group[..count] {
-            rotation.apply(m, a);
-            if let Some(u) = vectors.as_deref_mut() {
-                rotation.apply_to_columns(m, u);
+        if count == GROUP || p + 1 == m {
+            for rotation in &group[..count] {
+                rotation.apply(m, a, vectors.as_deref_mut());
             }
+            count = 0;
         }
-        count = 0;
     }
 }
 
@@ -134,26 +141,23 @@ impl<const L: usize> Rotation<L> {
         Self { p, q, c, s }
     }
 
-    /// Rotates the rows and columns p and q outside their intersection.
+    /// Rotates the rows and columns p and q outside their intersection, and the columns of `vectors`.
     #[inline(always)]
-    fn apply(&self, m: usize, a: &mut [Lane<L>]) {
-        let Self { p, q, .. } = *self;
+    fn apply(&self, m: usize, a: &mut [Lane<L>], vectors: Option<&mut [Lane<L>]>) {
+        let Self { p, q, c, s } = *self;
         for r in 0..p {
-            rotate_pair(a, packed(m, r, p), packed(m, r, q), &self.c, &self.s);
+            rotate_pair(a, packed(m, r, p), packed(m, r, q), &c, &s);
         }
         for r in p + 1..q {
-            rotate_pair(a, packed(m, p, r), packed(m, r, q), &self.c, &self.s);
+            rotate_pair(a, packed(m, p, r), packed(m, r, q), &c, &s);
         }
         for r in q + 1..m {
-            rotate_pair(a, packed(m, p, r), packed(m, q, r), &self.c, &self.s);
+            rotate_pair(a, packed(m, p, r), packed(m, q, r), &c, &s);
         }
-    }
-
-    /// Rotates the columns p and q of a full matrix.
-    #[inline(always)]
-    fn apply_to_columns(&self, m: usize, u: &mut [Lane<L>]) {
-        for r in 0..m {
-            rotate_pair(u, r * m + self.p, r * m + self.q, &self.c, &self.s);
+        if let Some(u) = vectors {
+            for row in u.chunks_exact_mut(m) {
+                rotate_pair(row, p, q, &c, &s);
+            }
         }
     }
 }
