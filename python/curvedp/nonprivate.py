@@ -17,7 +17,7 @@ from curvedp._validation import (
     as_probability,
     as_records,
 )
-from curvedp.manifolds import SPD, KendallPlanar, Manifold, as_manifold
+from curvedp.manifolds import KendallPlanar, Manifold, as_manifold
 from curvedp.regression.covariate import as_range, own_range, to_times
 from curvedp.regression.fit import GeodesicFit
 from curvedp.statistics.quantiles import hotelling_quantile
@@ -27,6 +27,8 @@ from curvedp.statistics.variance_interval import VarianceInterval
 #: Points that are off the manifold by no more than this, relative to their size, are rounded.
 _POINT_TOLERANCE = 1e-5
 _MAX_EVALUATIONS = 10_000
+#: Rows up to this long are added up column by column.
+_FEW_COLUMNS = 16
 
 
 @dataclass(frozen=True)
@@ -322,10 +324,19 @@ def _weights(weights: ArrayLike, n: int) -> FloatArray:
 
 
 def _start(space: Manifold, data: FloatArray, weights: FloatArray | None) -> FloatArray:
-    """A point to descend from; from the identity SPD matrices step to their log-Euclidean mean."""
-    if isinstance(space, SPD):
-        return np.eye(space.m)
+    """A point to descend from: the average of the entries, made a point."""
     if isinstance(space, KendallPlanar):
         return np.asarray(data[0])
-    average = space.project(np.average(data, axis=0, weights=weights))
+    with np.errstate(all="ignore"):
+        average = space.project(_average(data, weights))
     return average if np.isfinite(average).all() else np.asarray(data[0])
+
+
+def _average(data: FloatArray, weights: FloatArray | None) -> FloatArray:
+    if weights is not None:
+        return np.asarray(np.average(data, axis=0, weights=weights))
+    rows = data.reshape(len(data), -1)
+    if rows.shape[1] > _FEW_COLUMNS:
+        return np.asarray(data.mean(axis=0))
+    columns = [column.sum() for column in rows.T]  # NumPy adds up short rows slowly
+    return np.reshape(columns, data.shape[1:]) / len(data)

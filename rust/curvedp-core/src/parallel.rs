@@ -57,6 +57,11 @@ fn current() -> Option<Arc<ThreadPool>> {
     state.pool.clone()
 }
 
+/// The pool, if it has more than one thread: a single one would only cost the way there and back.
+fn helpers() -> Option<Arc<ThreadPool>> {
+    current().filter(|pool| pool.current_num_threads() > 1)
+}
+
 /// Asked between pieces of long work; true ends it with [`Error::Interrupted`].
 pub type Interrupt<'a> = &'a dyn Fn() -> bool;
 
@@ -93,7 +98,7 @@ pub fn map<T: Send>(
     task: impl Fn(usize) -> T + Sync,
 ) -> Result<Vec<T>, Error> {
     let mut results = Vec::with_capacity(count);
-    let pool = if count > 1 { current() } else { None };
+    let pool = if count > 1 { helpers() } else { None };
     let mut start = 0;
     let mut pace = Pace::new();
     while start < count {
@@ -127,7 +132,7 @@ pub fn for_rows(
         task(0, out);
         return Ok(());
     }
-    let pool = current();
+    let pool = helpers();
     let mut pace = Pace::new();
     let mut first = 0;
     let mut rest = out;

@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard};
 
+use curvedp_core::error::Error;
 use curvedp_core::noise::{self, IsotropicNoise, Profile, Radial, Space};
 use curvedp_core::rows::Rows;
 use numpy::PyReadonlyArray1;
@@ -136,7 +137,17 @@ impl Noise {
     fn sample_coords(&self, py: Python<'_>, stream: &Stream, mut out: Output<'_>) -> PyResult<()> {
         let dim = self.inner.dim();
         let (out, _) = output(&mut out, dim)?;
-        run(py, |interrupt| self.draw(stream, out, dim, interrupt))?
+        run(py, |interrupt| {
+            for (look, part) in out.chunks_mut(DRAWS_PER_LOOK * dim).enumerate() {
+                if look > 0 && interrupt() {
+                    return Err(Error::Interrupted);
+                }
+                if let Err(error) = self.draw(stream, part, dim) {
+                    return Ok(Err(error));
+                }
+            }
+            Ok(Ok(()))
+        })?
     }
 
     /// Points exp_center(noise), `center` on `manifold`, whose dimension is the noise's.
@@ -159,35 +170,32 @@ impl Noise {
         let (out, count) = output(&mut out, size)?;
         let manifold = &*manifold.inner;
         run(py, |interrupt| {
-            let mut coords = vec![0.0; count * dim];
-            let drawn = self.draw(stream, &mut coords, dim, interrupt)?;
-            manifold.exp_coords(Rows::new(&coords, dim), Rows::shared(center), out);
-            Ok(drawn)
+            let mut buffer = vec![0.0; count.min(DRAWS_PER_LOOK) * dim];
+            for (look, part) in out.chunks_mut(DRAWS_PER_LOOK * size).enumerate() {
+                if look > 0 && interrupt() {
+                    return Err(Error::Interrupted);
+                }
+                let coords = &mut buffer[..part.len() / size * dim];
+                if let Err(error) = self.draw(stream, coords, dim) {
+                    return Ok(Err(error));
+                }
+                manifold.exp_coords(Rows::new(coords, dim), Rows::shared(center), part);
+            }
+            Ok(Ok(()))
         })?
     }
 }
 
+/// Draws between two looks at the interrupt flag; their coordinates stay in cache.
+const DRAWS_PER_LOOK: usize = 512;
+
 impl Noise {
-    fn draw(
-        &self,
-        stream: &Stream,
-        out: &mut [f64],
-        dim: usize,
-        interrupt: curvedp_core::parallel::Interrupt,
-    ) -> Result<PyResult<()>, curvedp_core::error::Error> {
-        const DRAWS_PER_LOOK: usize = 4096;
-        let mut stream = match stream.open() {
-            Ok(stream) => stream,
-            Err(error) => return Ok(Err(error)),
-        };
-        for (look, part) in out.chunks_mut(DRAWS_PER_LOOK * dim).enumerate() {
-            if look > 0 && interrupt() {
-                return Err(curvedp_core::error::Error::Interrupted);
-            }
-            for row in part.chunks_exact_mut(dim) {
-                self.inner.sample_coords(&mut stream, row);
-            }
+    /// Fills `out` with rows of coordinates.
+    fn draw(&self, stream: &Stream, out: &mut [f64], dim: usize) -> PyResult<()> {
+        let mut stream = stream.open()?;
+        for row in out.chunks_exact_mut(dim) {
+            self.inner.sample_coords(&mut stream, row);
         }
-        Ok(Ok(()))
+        Ok(())
     }
 }

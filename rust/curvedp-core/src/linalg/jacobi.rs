@@ -4,7 +4,7 @@
 //! are as accurate as its entries determine them (Demmel and Veselić 1992), where a tridiagonal method
 //! loses the small ones of an ill-conditioned matrix.
 
-use super::lanes::{Lane, packed, packed_any};
+use super::lanes::{Lane, packed};
 
 /// Sweeps after which iteration stops whatever the matrix; convergence takes about 3 + log2(m).
 const MAX_SWEEPS: usize = 40;
@@ -33,10 +33,51 @@ pub fn diagonalize<const L: usize>(
         if active.iter().all(|&x| x == 0.0) {
             return;
         }
+        for round in 0..m {
+            sweep_round(m, a, vectors.as_deref_mut(), &active, round);
+        }
+    }
+}
+
+/// Most rotations whose angles are computed together.
+const GROUP: usize = 4;
+
+/// Annihilates the entries (p, q) with p + q = round (mod m), which share no index: the angles do not
+/// depend on one another, so the processor computes several at a time.
+#[inline(always)]
+fn sweep_round<const L: usize>(
+    m: usize,
+    a: &mut [Lane<L>],
+    mut vectors: Option<&mut [Lane<L>]>,
+    active: &Lane<L>,
+    round: usize,
+) {
+    let partner = |p: usize| if round >= p { round - p } else { round + m - p };
+    if m <= 3 {
+        // a single pair, and loops that unroll
         for p in 0..m {
             for q in p + 1..m {
-                rotate(m, a, vectors.as_deref_mut(), &active, p, q);
+                if partner(p) == q {
+                    let rotation = Rotation::new(m, a, active, p, q);
+                    rotation.apply(m, a, vectors.as_deref_mut());
+                }
             }
+        }
+        return;
+    }
+    let mut group = [Rotation { p: 0, q: 0, c: [1.0; L], s: [0.0; L] }; GROUP];
+    let mut count = 0;
+    for p in 0..m {
+        let q = partner(p);
+        if p < q {
+            group[count] = Rotation::new(m, a, active, p, q);
+            count += 1;
+        }
+        if count == GROUP || p + 1 == m {
+            for rotation in &group[..count] {
+                rotation.apply(m, a, vectors.as_deref_mut());
+            }
+            count = 0;
         }
     }
 }
@@ -65,42 +106,58 @@ fn unconverged<const L: usize>(m: usize, a: &[Lane<L>], floor: &Lane<L>) -> Lane
     active
 }
 
-/// One rotation that annihilates entry (p, q), p < q, of every active lane.
-#[inline(always)]
-fn rotate<const L: usize>(
-    m: usize,
-    a: &mut [Lane<L>],
-    vectors: Option<&mut [Lane<L>]>,
-    active: &Lane<L>,
+/// A rotation in the plane of axes p < q.
+#[derive(Clone, Copy)]
+struct Rotation<const L: usize> {
     p: usize,
     q: usize,
-) {
-    let (pp, qq, pq) = (packed(m, p, p), packed(m, q, q), packed(m, p, q));
-    let (x, y, z) = (a[pp], a[qq], a[pq]);
-    let (mut c, mut s) = ([0.0; L], [0.0; L]);
-    for l in 0..L {
-        // t = tan of the smaller angle: sign(d) 2z / (|d| + sqrt(d^2 + 4 z^2)), d = y - x
-        let d = y[l] - x[l];
-        let twice = 2.0 * z[l];
-        let h = (d * d + twice * twice).sqrt();
-        let signed = if d >= 0.0 { twice } else { -twice };
-        let t = active[l] * (signed / (d.abs() + h + f64::MIN_POSITIVE));
-        c[l] = 1.0 / (1.0 + t * t).sqrt();
-        s[l] = t * c[l];
-        a[pp][l] = x[l] - t * z[l];
-        a[qq][l] = y[l] + t * z[l];
-    }
-    for l in 0..L {
-        a[pq][l] = if active[l] > 0.0 { 0.0 } else { z[l] };
-    }
-    for r in 0..m {
-        if r != p && r != q {
-            rotate_pair(a, packed_any(m, r, p), packed_any(m, r, q), &c, &s);
+    c: Lane<L>,
+    s: Lane<L>,
+}
+
+impl<const L: usize> Rotation<L> {
+    /// The rotation that annihilates entry (p, q) of every active lane; updates that entry and the two
+    /// diagonal ones.
+    #[inline(always)]
+    fn new(m: usize, a: &mut [Lane<L>], active: &Lane<L>, p: usize, q: usize) -> Self {
+        let (pp, qq, pq) = (packed(m, p, p), packed(m, q, q), packed(m, p, q));
+        let (x, y, z) = (a[pp], a[qq], a[pq]);
+        let (mut c, mut s) = ([0.0; L], [0.0; L]);
+        for l in 0..L {
+            // t = tan of the smaller angle: sign(d) 2z / (|d| + sqrt(d^2 + 4 z^2)), d = y - x
+            let d = y[l] - x[l];
+            let twice = 2.0 * z[l];
+            let h = (d * d + twice * twice).sqrt();
+            let signed = if d >= 0.0 { twice } else { -twice };
+            let t = active[l] * (signed / (d.abs() + h + f64::MIN_POSITIVE));
+            c[l] = 1.0 / (1.0 + t * t).sqrt();
+            s[l] = t * c[l];
+            a[pp][l] = x[l] - t * z[l];
+            a[qq][l] = y[l] + t * z[l];
         }
+        for l in 0..L {
+            a[pq][l] = if active[l] > 0.0 { 0.0 } else { z[l] };
+        }
+        Self { p, q, c, s }
     }
-    if let Some(u) = vectors {
-        for r in 0..m {
-            rotate_pair(u, r * m + p, r * m + q, &c, &s);
+
+    /// Rotates the rows and columns p and q outside their intersection, and the columns of `vectors`.
+    #[inline(always)]
+    fn apply(&self, m: usize, a: &mut [Lane<L>], vectors: Option<&mut [Lane<L>]>) {
+        let Self { p, q, c, s } = *self;
+        for r in 0..p {
+            rotate_pair(a, packed(m, r, p), packed(m, r, q), &c, &s);
+        }
+        for r in p + 1..q {
+            rotate_pair(a, packed(m, p, r), packed(m, r, q), &c, &s);
+        }
+        for r in q + 1..m {
+            rotate_pair(a, packed(m, p, r), packed(m, q, r), &c, &s);
+        }
+        if let Some(u) = vectors {
+            for row in u.chunks_exact_mut(m) {
+                rotate_pair(row, p, q, &c, &s);
+            }
         }
     }
 }

@@ -5,8 +5,47 @@
 //! Lower triangular matrices use the transposed index, `packed(m, j, i)` for j <= i. Full matrices are
 //! row-major.
 
+use std::ops::{Deref, DerefMut};
+
 /// The same entry of `L` matrices.
 pub type Lane<const L: usize> = [f64; L];
+
+/// Zeroed lanes that begin at a cache line: a vector that straddles two lines takes twice as long to load
+/// and far longer to load back after a store.
+pub struct Lanes<const L: usize> {
+    entries: Vec<f64>,
+    start: usize,
+    count: usize,
+}
+
+impl<const L: usize> Lanes<L> {
+    const CACHE_LINE: usize = 64;
+
+    /// `count` lanes.
+    #[inline]
+    pub fn new(count: usize) -> Self {
+        let spare = Self::CACHE_LINE / size_of::<f64>() - 1;
+        let entries = vec![0.0; count * L + spare];
+        let start = entries.as_ptr().align_offset(Self::CACHE_LINE).min(spare);
+        Self { entries, start, count }
+    }
+}
+
+impl<const L: usize> Deref for Lanes<L> {
+    type Target = [Lane<L>];
+
+    #[inline(always)]
+    fn deref(&self) -> &[Lane<L>] {
+        self.entries[self.start..self.start + self.count * L].as_chunks().0
+    }
+}
+
+impl<const L: usize> DerefMut for Lanes<L> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [Lane<L>] {
+        self.entries[self.start..self.start + self.count * L].as_chunks_mut().0
+    }
+}
 
 /// Position of entry (i, j), i <= j, of a packed symmetric m x m matrix.
 #[inline(always)]

@@ -80,6 +80,29 @@ impl Kernel for Dist<'_> {
     }
 }
 
+/// The factor that rounds a point within `tolerance` of the sphere onto it. 0 stands for all others, and
+/// for points whose squared norm may have overflowed or underflowed.
+struct SnapScale<'a> {
+    points: Rows<'a>,
+    radius: f64,
+    tolerance: f64,
+}
+
+impl Kernel for SnapScale<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
+        let [square] = width.sums([self.points], first, rows, |[x]| [x * x]);
+        let mut scale = [0.0; BLOCK];
+        for l in 0..padded(rows) {
+            let size = square[l].sqrt();
+            let safe = square[l] > 1e-250 && square[l] < 1e250;
+            let valid = safe && (size / self.radius - 1.0).abs() <= self.tolerance;
+            scale[l] = if valid { self.radius / size } else { 0.0 };
+        }
+        out.copy_from_slice(&scale[..rows]);
+    }
+}
+
 /// exp on the sphere of radius `radius`, the result brought back to that radius.
 pub(super) struct Exp<'a> {
     pub tangent: Rows<'a>,
@@ -237,11 +260,26 @@ impl Manifold for Sphere {
     }
 
     fn snap(&self, points: &mut [f64], tolerance: f64, valid: &mut [bool]) {
-        for (row, valid) in points.chunks_exact_mut(self.dim + 1).zip(valid) {
-            let size = norm(row);
-            *valid = (size / self.radius - 1.0).abs() <= tolerance;
-            let scale = if *valid { self.radius / size } else { 1.0 };
-            row.iter_mut().for_each(|x| *x *= scale);
+        let size = self.dim + 1;
+        let mut scales = vec![0.0; valid.len()];
+        let kernel = SnapScale { points: Rows::new(points, size), radius: self.radius, tolerance };
+        run(kernel, size, 1, &mut scales);
+        for (i, (scale, valid)) in scales.iter_mut().zip(valid).enumerate() {
+            *valid = *scale != 0.0;
+            if !*valid {
+                let norm = norm(&points[i * size..(i + 1) * size]);
+                *valid = (norm / self.radius - 1.0).abs() <= tolerance;
+                *scale = if *valid { self.radius / norm } else { 1.0 };
+            }
+        }
+        if size == 3 {
+            for (row, scale) in points.as_chunks_mut::<3>().0.iter_mut().zip(&scales) {
+                row.iter_mut().for_each(|x| *x *= scale);
+            }
+        } else {
+            for (row, scale) in points.chunks_exact_mut(size).zip(&scales) {
+                row.iter_mut().for_each(|x| *x *= scale);
+            }
         }
     }
 

@@ -1,4 +1,5 @@
-//! The source of randomness: ChaCha20 (20 rounds) keyed by the operating system.
+//! The source of randomness: ChaCha20 (20 rounds) keyed by the operating system, in the original form
+//! with a 64-bit nonce, which numbers sub-streams, and a 64-bit block counter.
 //!
 //! A [`Stream`] is made for one release and dropped with it. [`Stream::from_os`] asks the operating
 //! system for a new key every time, so a forked child that draws a release after the fork shares no
@@ -6,14 +7,67 @@
 //! twice.
 
 use super::NoiseError;
+use chacha20::ChaCha20Legacy;
+use chacha20::cipher::{KeyIvInit, StreamCipher};
+use rand::TryRng;
+use rand::rand_core::Infallible;
 use rand::rngs::SysRng;
-use rand::{Rng, SeedableRng, TryRng};
-use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, Exp1, StandardNormal};
 
 /// A stream of random numbers.
 pub struct Stream {
-    rng: ChaCha20Rng,
+    rng: Keystream,
+}
+
+/// 64-bit words of a keystream, made 16 blocks at a time: as many as the widest implementation of the
+/// cipher computes together.
+struct Keystream {
+    cipher: ChaCha20Legacy,
+    bytes: [u8; Self::BYTES],
+    /// Bytes used.
+    next: usize,
+}
+
+impl Keystream {
+    const BYTES: usize = 1024;
+
+    #[inline(never)]
+    fn refill(&mut self) {
+        self.bytes.fill(0);
+        self.cipher.apply_keystream(&mut self.bytes);
+        self.next = 0;
+    }
+
+    #[inline(always)]
+    fn word(&mut self) -> u64 {
+        if self.next >= Self::BYTES {
+            self.refill();
+        }
+        let word = self.bytes[self.next..].first_chunk().expect("words divide the buffer");
+        self.next += 8;
+        u64::from_le_bytes(*word)
+    }
+}
+
+impl TryRng for Keystream {
+    type Error = Infallible;
+
+    #[inline]
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(self.word() as u32)
+    }
+
+    #[inline]
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(self.word())
+    }
+
+    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), Infallible> {
+        for part in out.chunks_mut(8) {
+            part.copy_from_slice(&self.word().to_le_bytes()[..part.len()]);
+        }
+        Ok(())
+    }
 }
 
 /// A fresh 256-bit key from the operating system.
@@ -40,15 +94,14 @@ impl Stream {
     /// Sub-stream `stream_id` of a key: the 2^64 sub-streams of a key do not overlap.
     #[must_use]
     pub fn from_key(key: [u8; 32], stream_id: u64) -> Self {
-        let mut rng = ChaCha20Rng::from_seed(key);
-        rng.set_stream(stream_id);
-        Self { rng }
+        let cipher = ChaCha20Legacy::new(&key.into(), &stream_id.to_le_bytes().into());
+        Self { rng: Keystream { cipher, bytes: [0; Keystream::BYTES], next: Keystream::BYTES } }
     }
 
     /// 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
-        self.rng.next_u64()
+        self.rng.word()
     }
 
     /// Uniform on the 2^52 odd multiples of 2^-53 in (0, 1): never 0 and never 1.
@@ -132,6 +185,20 @@ mod tests {
         let mut stream = Stream::from_key([0; 32], 0);
         assert_eq!(stream.bits(), 0x903d_f1a0_ade0_b876);
         assert_eq!(stream.bits(), 0x28bd_8653_e56a_5d40);
+    }
+
+    #[test]
+    fn keystreams_are_those_of_an_independent_implementation() {
+        use rand::{Rng, SeedableRng};
+        for id in [0, 1, 77, u64::MAX] {
+            let key = [id as u8 ^ 0x5a; 32];
+            let mut other = rand_chacha::ChaCha20Rng::from_seed(key);
+            other.set_stream(id);
+            let mut own = Stream::from_key(key, id);
+            for _ in 0..5000 {
+                assert_eq!(own.bits(), other.next_u64());
+            }
+        }
     }
 
     #[test]

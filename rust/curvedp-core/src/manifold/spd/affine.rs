@@ -7,16 +7,17 @@
 use super::moments::{curvature_function, sum_log_moments_block};
 use super::transvection;
 use super::whitened::{WhitenedLog, Whitener};
-use super::{condition, for_size, is_spd, load_rows, project_spd, snap, to_tangent};
+use super::{condition, for_size, is_spd, load_rows, project_spd, snap, to_tangent, two};
 use crate::elementary::{exp, ln};
 use crate::linalg::jacobi::diagonalize;
 use crate::linalg::lanes::{
-    Lane, add_product, congruence, load_coords, lower_times_full, packed, packed_len, spectral,
-    squared_norm, store, store_coords,
+    Lane, Lanes, add_product, congruence, load_coords, lower_times_full, packed, packed_len,
+    spectral, squared_norm, store, store_coords,
 };
 use crate::manifold::{LogSums, Manifold};
 use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
+use crate::simd::vectorize;
 
 const EPS: f64 = f64::EPSILON;
 
@@ -83,7 +84,14 @@ impl Manifold for SpdAffine {
     }
 
     fn dist(&self, a: Rows, b: Rows, out: &mut [f64]) {
-        for_size!(self.m, dist_block(a, b, out));
+        if self.m == 2 {
+            vectorize(
+                #[inline(always)]
+                || two::dist_block::<16>(a, b, out),
+            );
+        } else {
+            for_size!(self.m, dist_block(a, b, out));
+        }
     }
 
     fn parallel_transport(&self, tangent: Rows, base: Rows, end: Rows, out: &mut [f64]) {
@@ -180,11 +188,10 @@ fn exp_block<const L: usize>(
     in_coords: bool,
     out: &mut [f64],
 ) {
-    let lane = [0.0; L];
     let mut whitener = Whitener::<L>::new(m);
-    let mut a = vec![lane; packed_len(m)];
-    let mut u = vec![lane; m * m];
-    let mut f = vec![lane; m];
+    let mut a = Lanes::<L>::new(packed_len(m));
+    let mut u = Lanes::<L>::new(m * m);
+    let mut f = Lanes::<L>::new(m);
     for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
         let (start, count) = (block * L, rows.len() / (m * m));
         whitener.factor(m, &base, start, count);
@@ -239,7 +246,7 @@ fn dist_block<const L: usize>(m: usize, base: Rows, point: Rows, out: &mut [f64]
         let (start, count) = (block * L, rows.len());
         log.compute_values(m, &mut whitener, (&point, &base), (start, count));
         let mut square = [0.0; L];
-        for value in &log.values {
+        for value in log.values.iter() {
             add_product(&mut square, value, value, 1.0);
         }
         for (l, entry) in rows.iter_mut().enumerate() {
@@ -256,16 +263,15 @@ fn transport_block<const L: usize>(
     end: Rows,
     out: &mut [f64],
 ) {
-    let lane = [0.0; L];
     let mut whitener = Whitener::<L>::new(m);
     let mut log = WhitenedLog::<L>::new(m);
-    let mut v = vec![lane; packed_len(m)];
-    let mut root = vec![lane; packed_len(m)];
-    let mut root_full = vec![lane; m * m];
+    let mut v = Lanes::<L>::new(packed_len(m));
+    let mut root = Lanes::<L>::new(packed_len(m));
+    let mut root_full = Lanes::<L>::new(m * m);
     for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
         let (start, count) = (block * L, rows.len() / (m * m));
         log.compute(m, &mut whitener, (&end, &base), (start, count));
-        for value in &mut log.values {
+        for value in log.values.iter_mut() {
             for l in 0..L {
                 value[l] = exp(0.5 * value[l]);
             }
@@ -289,8 +295,8 @@ fn transport_block<const L: usize>(
 fn inner_block<const L: usize>(m: usize, a: Rows, b: Rows, base: Rows, out: &mut [f64]) {
     let lane = [0.0; L];
     let mut whitener = Whitener::<L>::new(m);
-    let mut x = vec![lane; packed_len(m)];
-    let mut y = vec![lane; packed_len(m)];
+    let mut x = Lanes::<L>::new(packed_len(m));
+    let mut y = Lanes::<L>::new(packed_len(m));
     for (block, rows) in out.chunks_mut(L).enumerate() {
         let (start, count) = (block * L, rows.len());
         whitener.factor(m, &base, start, count);
@@ -312,7 +318,7 @@ fn inner_block<const L: usize>(m: usize, a: Rows, b: Rows, base: Rows, out: &mut
 #[inline(always)]
 fn coords_block<const L: usize>(m: usize, tangent: Rows, base: Rows, out: &mut [f64]) {
     let mut whitener = Whitener::<L>::new(m);
-    let mut a = vec![[0.0; L]; packed_len(m)];
+    let mut a = Lanes::<L>::new(packed_len(m));
     let size = packed_len(m);
     for (block, rows) in out.chunks_mut(L * size).enumerate() {
         let (start, count) = (block * L, rows.len() / size);
@@ -326,7 +332,7 @@ fn coords_block<const L: usize>(m: usize, tangent: Rows, base: Rows, out: &mut [
 #[inline(always)]
 fn from_coords_block<const L: usize>(m: usize, coords: Rows, base: Rows, out: &mut [f64]) {
     let mut whitener = Whitener::<L>::new(m);
-    let mut a = vec![[0.0; L]; packed_len(m)];
+    let mut a = Lanes::<L>::new(packed_len(m));
     for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
         let (start, count) = (block * L, rows.len() / (m * m));
         whitener.factor(m, &base, start, count);
@@ -348,7 +354,7 @@ fn congruence_block<const L: usize>(
 ) {
     let mut whitener = Whitener::<L>::new(m);
     whitener.factor(m, &Rows::shared(center), 0, 1);
-    let mut a = vec![[0.0; L]; packed_len(m)];
+    let mut a = Lanes::<L>::new(packed_len(m));
     for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
         load_rows(m, &point, block * L, rows.len() / (m * m), &mut a);
         if outward {
@@ -373,10 +379,10 @@ fn sum_log_block<const L: usize>(
     let base = Rows::shared(base);
     let mut whitener = Whitener::<L>::new(m);
     whitener.factor(m, &base, 0, count);
-    let mut a = vec![lane; packed_len(m)];
-    let mut u = vec![lane; m * m];
-    let mut f = vec![lane; m];
-    let mut total = vec![lane; packed_len(m)];
+    let mut a = Lanes::<L>::new(packed_len(m));
+    let mut u = Lanes::<L>::new(m * m);
+    let mut f = Lanes::<L>::new(m);
+    let mut total = Lanes::<L>::new(packed_len(m));
     let (mut squared_dist, mut curvature) = (lane, lane);
     let mut start = 0;
     while start < count {
@@ -406,7 +412,7 @@ fn sum_log_block<const L: usize>(
             }
         }
         spectral(m, &u, &f, &mut a);
-        for (total, a) in total.iter_mut().zip(&a) {
+        for (total, a) in total.iter_mut().zip(a.iter()) {
             for l in 0..L {
                 total[l] += a[l];
             }

@@ -4,7 +4,7 @@
 use super::flat::FlatChart;
 use super::{condition, for_size, is_spd, load_rows, project_spd, snap, to_tangent};
 use crate::elementary::{exp, ln};
-use crate::linalg::lanes::{Lane, cholesky, packed, packed_len, store, whiten};
+use crate::linalg::lanes::{Lane, Lanes, cholesky, packed, packed_len, store, whiten};
 use crate::rows::Rows;
 
 /// The Cholesky factor with logarithmic diagonal as a chart; coordinates row by row of G^T.
@@ -95,8 +95,8 @@ fn store_packed<const L: usize>(m: usize, a: &[Lane<L>], rows: &mut [f64]) {
 
 #[inline(always)]
 fn chart_block<const L: usize>(m: usize, point: Rows, out: &mut [f64]) {
-    let mut g = vec![[0.0; L]; packed_len(m)];
-    let mut inverse = vec![[0.0; L]; m];
+    let mut g = Lanes::<L>::new(packed_len(m));
+    let mut inverse = Lanes::<L>::new(m);
     let size = packed_len(m);
     for (block, rows) in out.chunks_mut(L * size).enumerate() {
         load_rows(m, &point, block * L, rows.len() / size, &mut g);
@@ -113,8 +113,8 @@ fn chart_block<const L: usize>(m: usize, point: Rows, out: &mut [f64]) {
 
 #[inline(always)]
 fn unchart_block<const L: usize>(m: usize, coords: Rows, out: &mut [f64]) {
-    let mut g = vec![[0.0; L]; packed_len(m)];
-    let mut a = vec![[0.0; L]; packed_len(m)];
+    let mut g = Lanes::<L>::new(packed_len(m));
+    let mut a = Lanes::<L>::new(packed_len(m));
     for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
         load_packed(m, &coords, block * L, rows.len() / (m * m), &mut g);
         for i in 0..m {
@@ -144,11 +144,11 @@ fn unchart_block<const L: usize>(m: usize, coords: Rows, out: &mut [f64]) {
 #[inline(always)]
 fn push_block<const L: usize>(m: usize, tangent: Rows, base: Rows, out: &mut [f64]) {
     let lane = [0.0; L];
-    let mut g = vec![lane; packed_len(m)];
-    let mut inverse = vec![lane; m];
-    let mut v = vec![lane; packed_len(m)];
-    let mut d = vec![lane; packed_len(m)];
-    let mut work = vec![lane; m * m];
+    let mut g = Lanes::<L>::new(packed_len(m));
+    let mut inverse = Lanes::<L>::new(m);
+    let mut v = Lanes::<L>::new(packed_len(m));
+    let mut d = Lanes::<L>::new(packed_len(m));
+    let mut work = Lanes::<L>::new(m * m);
     let size = packed_len(m);
     for (block, rows) in out.chunks_mut(L * size).enumerate() {
         let (start, count) = (block * L, rows.len() / size);
@@ -182,10 +182,10 @@ fn push_block<const L: usize>(m: usize, tangent: Rows, base: Rows, out: &mut [f6
 #[inline(always)]
 fn pull_block<const L: usize>(m: usize, coords: Rows, base: Rows, out: &mut [f64]) {
     let lane = [0.0; L];
-    let mut g = vec![lane; packed_len(m)];
-    let mut inverse = vec![lane; m];
-    let mut d = vec![lane; packed_len(m)];
-    let mut a = vec![lane; packed_len(m)];
+    let mut g = Lanes::<L>::new(packed_len(m));
+    let mut inverse = Lanes::<L>::new(m);
+    let mut d = Lanes::<L>::new(packed_len(m));
+    let mut a = Lanes::<L>::new(packed_len(m));
     for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
         let (start, count) = (block * L, rows.len() / (m * m));
         load_rows(m, &base, start, count, &mut g);

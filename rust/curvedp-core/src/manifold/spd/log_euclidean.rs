@@ -6,7 +6,8 @@ use super::{condition, for_size, is_spd, load_rows, project_spd, snap, to_tangen
 use crate::elementary::{exp, ln, sinhc};
 use crate::linalg::jacobi::diagonalize;
 use crate::linalg::lanes::{
-    Lane, congruence, load_coords, packed, packed_len, spectral, squared_norm, store, store_coords,
+    Lane, Lanes, congruence, load_coords, packed, packed_len, spectral, squared_norm, store,
+    store_coords,
 };
 use crate::rows::Rows;
 
@@ -71,16 +72,19 @@ impl FlatChart for LogEuclidean {
 
 /// Eigenvectors and log-eigenvalues of a block of base points.
 struct Logarithm<const L: usize> {
-    a: Vec<Lane<L>>,
-    vectors: Vec<Lane<L>>,
-    values: Vec<Lane<L>>,
+    a: Lanes<L>,
+    vectors: Lanes<L>,
+    values: Lanes<L>,
 }
 
 impl<const L: usize> Logarithm<L> {
     #[inline(always)]
     fn new(m: usize) -> Self {
-        let lane = [0.0; L];
-        Self { a: vec![lane; packed_len(m)], vectors: vec![lane; m * m], values: vec![lane; m] }
+        Self {
+            a: Lanes::<L>::new(packed_len(m)),
+            vectors: Lanes::<L>::new(m * m),
+            values: Lanes::<L>::new(m),
+        }
     }
 
     #[inline(always)]
@@ -126,10 +130,9 @@ fn chart_block<const L: usize>(m: usize, point: Rows, out: &mut [f64]) {
 
 #[inline(always)]
 fn unchart_block<const L: usize>(m: usize, coords: Rows, out: &mut [f64]) {
-    let lane = [0.0; L];
-    let mut a = vec![lane; packed_len(m)];
-    let mut u = vec![lane; m * m];
-    let mut f = vec![lane; m];
+    let mut a = Lanes::<L>::new(packed_len(m));
+    let mut u = Lanes::<L>::new(m * m);
+    let mut f = Lanes::<L>::new(m);
     for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
         let (start, count) = (block * L, rows.len() / (m * m));
         let shared = coords.is_shared();
@@ -152,11 +155,10 @@ fn unchart_block<const L: usize>(m: usize, coords: Rows, out: &mut [f64]) {
 
 #[inline(always)]
 fn push_block<const L: usize>(m: usize, tangent: Rows, base: Rows, out: &mut [f64]) {
-    let lane = [0.0; L];
     let mut log = Logarithm::<L>::new(m);
-    let mut v = vec![lane; packed_len(m)];
-    let mut w = vec![lane; packed_len(m)];
-    let mut work = vec![lane; m * m];
+    let mut v = Lanes::<L>::new(packed_len(m));
+    let mut w = Lanes::<L>::new(packed_len(m));
+    let mut work = Lanes::<L>::new(m * m);
     let size = packed_len(m);
     for (block, rows) in out.chunks_mut(L * size).enumerate() {
         let (start, count) = (block * L, rows.len() / size);
@@ -171,11 +173,10 @@ fn push_block<const L: usize>(m: usize, tangent: Rows, base: Rows, out: &mut [f6
 
 #[inline(always)]
 fn pull_block<const L: usize>(m: usize, coords: Rows, base: Rows, out: &mut [f64]) {
-    let lane = [0.0; L];
     let mut log = Logarithm::<L>::new(m);
-    let mut v = vec![lane; packed_len(m)];
-    let mut w = vec![lane; packed_len(m)];
-    let mut work = vec![lane; m * m];
+    let mut v = Lanes::<L>::new(packed_len(m));
+    let mut w = Lanes::<L>::new(packed_len(m));
+    let mut work = Lanes::<L>::new(m * m);
     for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
         let (start, count) = (block * L, rows.len() / (m * m));
         log.compute(m, &base, start, count);

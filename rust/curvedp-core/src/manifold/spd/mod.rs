@@ -9,6 +9,7 @@ mod log_cholesky;
 mod log_euclidean;
 mod moments;
 mod transvection;
+mod two;
 mod whitened;
 
 pub use affine::SpdAffine;
@@ -17,21 +18,23 @@ pub use log_cholesky::LogCholesky;
 pub use log_euclidean::LogEuclidean;
 
 use crate::linalg::jacobi::diagonalize;
-use crate::linalg::lanes::{Lane, cholesky, load, load_shared, packed, packed_len, spectral};
+use crate::linalg::lanes::{
+    Lane, Lanes, cholesky, load, load_shared, packed, packed_len, spectral,
+};
 use crate::rows::Rows;
 
 /// Eigenvalues below this fraction of the largest are lifted to it by the projection.
 const PROJECTION_FLOOR: f64 = 1e-12;
 
 /// Runs a kernel body with the matrix size as a compile-time constant where that pays, and with a
-/// number of lanes that keeps the working set in the first-level cache.
+/// number of lanes that keeps the working set in registers or in the first-level cache.
 macro_rules! for_size {
     ($m:expr, $body:ident ( $($arg:expr),* $(,)? )) => {
         $crate::simd::vectorize(
             #[inline(always)]
             || match $m {
                 2 => $body::<16>(2, $($arg),*),
-                3 => $body::<16>(3, $($arg),*),
+                3 => $body::<32>(3, $($arg),*),
                 m if m <= 5 => $body::<16>(m, $($arg),*),
                 m => $body::<8>(m, $($arg),*),
             },
@@ -79,8 +82,8 @@ fn is_symmetric(m: usize, a: &[f64], tolerance: f64) -> bool {
 /// number.
 #[inline(always)]
 fn require_definite<const L: usize>(m: usize, points: &[f64], valid: &mut [bool]) {
-    let mut g = vec![[0.0; L]; packed_len(m)];
-    let mut inverse = vec![[0.0; L]; m];
+    let mut g = Lanes::<L>::new(packed_len(m));
+    let mut inverse = Lanes::<L>::new(m);
     let smallest = f64::MIN_POSITIVE.sqrt();
     for (rows, valid) in points.chunks(L * m * m).zip(valid.chunks_mut(L)) {
         load(m, rows, &mut g);

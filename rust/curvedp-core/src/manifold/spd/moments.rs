@@ -109,7 +109,7 @@ impl<const L: usize> Sums<L> {
             }
         }
         log.values.iter_mut().for_each(|value| apply(value, 1.0));
-        for vector in &mut log.vectors {
+        for vector in log.vectors.iter_mut() {
             for l in 0..L {
                 vector[l] = if scale[l] > 0.0 { vector[l] } else { 0.0 };
             }

@@ -4,29 +4,33 @@
 use super::load_rows;
 use crate::elementary::ln;
 use crate::linalg::jacobi::diagonalize;
-use crate::linalg::lanes::{Lane, cholesky, packed, packed_len, squared_norm, unwhiten, whiten};
+use crate::linalg::lanes::{
+    Lane, Lanes, cholesky, packed, packed_len, squared_norm, unwhiten, whiten,
+};
 use crate::rows::Rows;
 
 const EPS: f64 = f64::EPSILON;
 
+/// Squared distance |W - I|^2 of a whitened point below which its difference from I is used.
+pub(super) const NEAR: f64 = 0.25;
+
 /// Cholesky factors of the base points of a block, computed once if one base point serves all rows.
 pub(super) struct Whitener<const L: usize> {
     m: usize,
-    pub(super) factor: Vec<Lane<L>>,
-    inverse: Vec<Lane<L>>,
-    pub(super) full: Vec<Lane<L>>,
+    pub(super) factor: Lanes<L>,
+    inverse: Lanes<L>,
+    pub(super) full: Lanes<L>,
     ready: bool,
 }
 
 impl<const L: usize> Whitener<L> {
     #[inline(always)]
     pub(super) fn new(m: usize) -> Self {
-        let lane = [0.0; L];
         Self {
             m,
-            factor: vec![lane; packed_len(m)],
-            inverse: vec![lane; m],
-            full: vec![lane; m * m],
+            factor: Lanes::<L>::new(packed_len(m)),
+            inverse: Lanes::<L>::new(m),
+            full: Lanes::<L>::new(m * m),
             ready: false,
         }
     }
@@ -68,21 +72,20 @@ impl<const L: usize> Whitener<L> {
 /// Where Q is close to P the whitened difference G^-1 (Q - P) G^-T is diagonalised instead and
 /// log1p taken, so that small distances keep full relative accuracy.
 pub(super) struct WhitenedLog<const L: usize> {
-    near: Vec<Lane<L>>,
-    pub(super) far: Vec<Lane<L>>,
-    pub(super) values: Vec<Lane<L>>,
-    pub(super) vectors: Vec<Lane<L>>,
+    near: Lanes<L>,
+    pub(super) far: Lanes<L>,
+    pub(super) values: Lanes<L>,
+    pub(super) vectors: Lanes<L>,
 }
 
 impl<const L: usize> WhitenedLog<L> {
     #[inline(always)]
     pub(super) fn new(m: usize) -> Self {
-        let lane = [0.0; L];
         Self {
-            near: vec![lane; packed_len(m)],
-            far: vec![lane; packed_len(m)],
-            values: vec![lane; m],
-            vectors: vec![lane; m * m],
+            near: Lanes::<L>::new(packed_len(m)),
+            far: Lanes::<L>::new(packed_len(m)),
+            values: Lanes::<L>::new(m),
+            vectors: Lanes::<L>::new(m * m),
         }
     }
 
@@ -124,7 +127,7 @@ impl<const L: usize> WhitenedLog<L> {
         if swap.iter().all(|&x| x == 0.0) {
             whitener.factor_loaded(m, &self.near, base.is_shared());
         } else {
-            for (near, far) in self.near.iter_mut().zip(&mut self.far) {
+            for (near, far) in self.near.iter_mut().zip(self.far.iter_mut()) {
                 for l in 0..L {
                     let (x, y) = (near[l], far[l]);
                     near[l] = if swap[l] > 0.0 { y } else { x };
@@ -140,8 +143,7 @@ impl<const L: usize> WhitenedLog<L> {
     /// Diagonalises `far` whitened, or its difference from `near` where that is small.
     #[inline(always)]
     fn diagonalize(&mut self, m: usize, whitener: &mut Whitener<L>, with_vectors: bool) {
-        const NEAR: f64 = 0.25;
-        for (near, far) in self.near.iter_mut().zip(&self.far) {
+        for (near, far) in self.near.iter_mut().zip(self.far.iter()) {
             for l in 0..L {
                 near[l] = far[l] - near[l];
             }
@@ -151,7 +153,7 @@ impl<const L: usize> WhitenedLog<L> {
         let mut floor = [0.0; L];
         if near_norm.iter().any(|&x| x < NEAR) {
             whitener.whiten(m, &mut self.near);
-            for (far, near) in self.far.iter_mut().zip(&self.near) {
+            for (far, near) in self.far.iter_mut().zip(self.near.iter()) {
                 for l in 0..L {
                     far[l] = if near_norm[l] < NEAR { near[l] } else { far[l] };
                 }
@@ -161,7 +163,7 @@ impl<const L: usize> WhitenedLog<L> {
                 floor[l] = if near_norm[l] < NEAR { EPS * EPS * square[l] } else { 0.0 };
             }
         }
-        let vectors = if with_vectors { Some(self.vectors.as_mut_slice()) } else { None };
+        let vectors = if with_vectors { Some(&mut *self.vectors) } else { None };
         diagonalize(m, &mut self.far, vectors, &floor);
         for i in 0..m {
             let eigenvalue = self.far[packed(m, i, i)];

@@ -1,0 +1,87 @@
+//! Distances of 2x2 matrices in closed form, with the relative accuracy of the general path.
+//!
+//! With P = G G^T the whitened point W = G^-1 Q G^-T has the eigenvalues of P^-1 Q. The larger comes from
+//! its trace and discriminant, (w_11 - w_22)^2 + 4 w_12^2, both free of cancellation; the smaller is
+//! det Q / det P over it. Where Q is close to P the same is done with the difference Q - P and log1p.
+
+use super::load_rows;
+use super::whitened::NEAR;
+use crate::elementary::ln;
+use crate::linalg::lanes::Lane;
+use crate::rows::Rows;
+
+/// rho(base, point) of a batch of 2x2 matrices.
+#[inline(always)]
+pub(super) fn dist_block<const L: usize>(base: Rows, point: Rows, out: &mut [f64]) {
+    let (mut p, mut q) = ([[0.0; L]; 3], [[0.0; L]; 3]);
+    for (block, rows) in out.chunks_mut(L).enumerate() {
+        let (start, count) = (block * L, rows.len());
+        load_rows(2, &base, start, count, &mut p);
+        load_rows(2, &point, start, count, &mut q);
+        let mut dist: Lane<L> = [0.0; L];
+        for l in 0..L {
+            dist[l] = dist_of([p[0][l], p[1][l], p[2][l]], [q[0][l], q[1][l], q[2][l]]);
+        }
+        rows.copy_from_slice(&dist[..count]);
+    }
+}
+
+/// The factorisation [1 0; slope 1] diag(first, second) [1 slope; 0 1].
+struct Pivots {
+    first: f64,
+    slope: f64,
+    second: f64,
+}
+
+#[inline(always)]
+fn positive(x: f64) -> f64 {
+    if x > f64::MIN_POSITIVE { x } else { f64::MIN_POSITIVE }
+}
+
+#[inline(always)]
+fn pivots([a, b, c]: [f64; 3]) -> Pivots {
+    let first = positive(a);
+    let slope = b / first;
+    Pivots { first, slope, second: positive(c - slope * b) }
+}
+
+/// w_11, w_12^2 and w_22 of the whitened matrix W.
+#[inline(always)]
+fn whitened(p: &Pivots, inverse: [f64; 2], [a, b, c]: [f64; 3]) -> [f64; 3] {
+    let across = b - p.slope * a;
+    let rest = c - p.slope * (b + across);
+    [a * inverse[0], (across * inverse[0]) * (across * inverse[1]), rest * inverse[1]]
+}
+
+#[inline(always)]
+fn dist_of(p: [f64; 3], q: [f64; 3]) -> f64 {
+    let (base, point) = (pivots(p), pivots(q));
+    let inverse = [1.0 / base.first, 1.0 / base.second];
+    let difference = whitened(&base, inverse, [q[0] - p[0], q[1] - p[1], q[2] - p[2]]);
+    let far = whitened(&base, inverse, q);
+    let square =
+        difference[0] * difference[0] + 2.0 * difference[1] + difference[2] * difference[2];
+    let near = square < NEAR;
+    let [x, across, y] = if near { difference } else { far };
+    // scaled by the larger entry, which may be as large as a number can be
+    let size = if near { 1.0 } else { positive(if x > y { x } else { y }) };
+    let shrink = 1.0 / size;
+    let gap = (x - y) * shrink;
+    let root = size * (gap * gap + 4.0 * ((across * shrink) * shrink)).sqrt();
+    let high = 0.5 * ((x + y) + root);
+    let low = if near {
+        0.5 * ((x + y) - root)
+    } else {
+        (point.first * inverse[0]) * ((point.second * inverse[1]) / positive(high))
+    };
+    let (high, low) = (log_of(near, high), log_of(near, low));
+    (high * high + low * low).sqrt()
+}
+
+/// ln(1 + x) if near, else ln x.
+#[inline(always)]
+fn log_of(near: bool, x: f64) -> f64 {
+    let u = if near { 1.0 + x } else { positive(x) };
+    let rest = if near { x - (u - 1.0) } else { 0.0 };
+    ln(u) + rest / u
+}
