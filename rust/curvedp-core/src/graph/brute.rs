@@ -3,8 +3,8 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
+use super::candidates::Closest;
 use super::kd_tree::{Candidates, LEAF};
-use super::knn::Closest;
 use crate::simd::vectorize;
 
 /// Columns of a block: with 128 queries it stays in the second-level cache.

@@ -1,6 +1,7 @@
 //! Graphs on public nodes: exact nearest neighbours, Laplacians, shortest paths.
 
 mod brute;
+mod candidates;
 mod csr;
 mod embedding;
 mod kd_tree;
