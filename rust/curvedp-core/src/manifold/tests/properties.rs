@@ -64,6 +64,26 @@ proptest! {
     }
 
     #[test]
+    fn logs_along_a_geodesic_are_those_carried_back(seed: u64, t in -0.5..0.5f64) {
+        for (name, manifold) in manifolds() {
+            let mut field = Field::new(&*manifold, seed);
+            let base = field.point();
+            let velocity = field.tangent_of_length(&base, field.reach());
+            let step: Vec<f64> = velocity.iter().map(|v| t * v).collect();
+            let end = field.exp(&step, &base);
+            let log = field.tangent_of_length(&end, 0.4 * field.reach());
+            let point = field.exp(&log, &end);
+            let carried = field.coords(&field.transport(&log, &end, &base), &base);
+            let coords = field.coords(&velocity, &base);
+            let along = field.apply(manifold.dim(), |m, out| {
+                m.log_along(row(&point), &[t], &coords, &base, out);
+            });
+            let limit = 1e-12 + 100.0 * slack(&*manifold, &base, &point);
+            prop_assert!(distance(&along, &carried) <= limit, "{name}: {along:?} {carried:?}");
+        }
+    }
+
+    #[test]
     fn coordinates_are_orthonormal_and_invertible(seed: u64) {
         for (name, manifold) in manifolds() {
             let mut field = Field::new(&*manifold, seed);
