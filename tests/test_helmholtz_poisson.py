@@ -92,6 +92,28 @@ def test_multigrid_needs_as_many_iterations_on_fine_meshes_as_on_coarse_ones():
     assert iterations[2] <= iterations[0] + 8
 
 
+@pytest.mark.parametrize("method", ["jacobi", "multigrid", "auto"])
+@pytest.mark.parametrize(("scaled", "upsilon"), [(False, 0.01), (True, 1.0)])
+def test_every_iteration_converges_on_a_very_uneven_mesh(method, scaled, upsilon):
+    """Half of the nodes about one point: weights differ by many powers of ten.
+
+    On this very mesh a smoother for an estimated spectrum makes multigrid indefinite.
+    """
+    n = 20_000
+    x = np.random.default_rng(4).standard_normal((n, 3))
+    x[: n // 2] *= 0.35
+    x[: n // 2, 0] += 1.0
+    mesh = Mesh("sphere", x / np.linalg.norm(x, axis=1, keepdims=True), np.ones(n))
+    bandwidth = np.median(mesh.neighbours(10)[1][:, -1]) ** 2 / 4
+    operator = laplacian(knn_graph(mesh, k=10), bandwidth=bandwidth, scaled=scaled)
+    noise = np.random.default_rng(5).laplace(0, 0.01, n)
+    h = np.exp(8 * (mesh.points[:, 0] - 1)) + noise
+    solution = helmholtz_poisson(operator, h.mean() - h, upsilon=upsilon, method=method)
+    assert solution.converged
+    if method == "multigrid":
+        assert solution.n_iter < 100
+
+
 def test_solutions_obey_the_maximum_principle_of_theorem_III_5():
     """(c - f_max)/upsilon <= sigma <= (c - f_min)/upsilon, and phi = e^(2 sigma) accordingly."""
     mesh = fibonacci_mesh(3000)

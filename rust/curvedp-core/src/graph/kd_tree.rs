@@ -186,10 +186,10 @@ impl KdTree {
 
     #[inline(always)]
     fn squared_to_box(&self, dim: usize, node: usize, query: &[f64]) -> f64 {
-        let (low, high) = self.boxes[node * 2 * dim..][..2 * dim].split_at(dim);
+        let bounds = &self.boxes[node * 2 * dim..][..2 * dim];
         let mut squared = 0.0;
-        for ((low, high), x) in low.iter().zip(high).zip(query) {
-            let outside = (low - x).max(x - high).max(0.0);
+        for j in 0..dim {
+            let outside = (bounds[j] - query[j]).max(query[j] - bounds[dim + j]).max(0.0);
             squared += outside * outside;
         }
         squared

@@ -122,8 +122,7 @@ impl Solver {
         let target = tolerance * self.operator.norm(&rhs);
         let mut solution = match &self.way {
             Way::Iterate(preconditioner) => {
-                let goal = Goal { target, patience: usize::MAX };
-                pcg::solve(&self.operator, &**preconditioner, &rhs, start, goal, interrupt)?
+                self.iterate(&**preconditioner, &rhs, start, target, interrupt)?
             }
             Way::Adaptive(jacobi, multigrid) => {
                 self.adapt(jacobi, multigrid, &rhs, start, target, interrupt)?
@@ -143,9 +142,8 @@ impl Solver {
         target: f64,
         interrupt: Interrupt,
     ) -> Result<Solution, Error> {
-        let all = Goal { target, patience: usize::MAX };
         if let Some(multigrid) = multigrid.get() {
-            return pcg::solve(&self.operator, multigrid, rhs, start, all, interrupt);
+            return self.iterate(multigrid, rhs, start, target, interrupt);
         }
         let trial = Goal { target, patience: FEW };
         let first = pcg::solve(&self.operator, jacobi, rhs, start, trial, interrupt)?;
@@ -156,10 +154,31 @@ impl Solver {
         let values = first.values.clone();
         let mut second = if hierarchy.complexity() < HEAVY {
             let multigrid = multigrid.get_or_init(|| hierarchy);
-            pcg::solve(&self.operator, multigrid, rhs, values, all, interrupt)?
+            self.iterate(multigrid, rhs, values, target, interrupt)?
         } else {
-            pcg::solve(&self.operator, jacobi, rhs, values, all, interrupt)?
+            self.iterate(jacobi, rhs, values, target, interrupt)?
         };
+        second.iterations += first.iterations;
+        Ok(second)
+    }
+
+    /// Iterates to the end; should multigrid come to a halt before, the diagonal goes on from there.
+    fn iterate(
+        &self,
+        preconditioner: &dyn Preconditioner,
+        rhs: &[f64],
+        start: Vec<f64>,
+        target: f64,
+        interrupt: Interrupt,
+    ) -> Result<Solution, Error> {
+        let goal = Goal { target, patience: usize::MAX };
+        let first = pcg::solve(&self.operator, preconditioner, rhs, start, goal, interrupt)?;
+        if first.converged || preconditioner.method() == Method::Jacobi {
+            return Ok(first);
+        }
+        let jacobi = Jacobi::new(&self.operator);
+        let values = first.values.clone();
+        let mut second = pcg::solve(&self.operator, &jacobi, rhs, values, goal, interrupt)?;
         second.iterations += first.iterations;
         Ok(second)
     }
