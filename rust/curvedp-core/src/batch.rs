@@ -80,14 +80,56 @@ pub fn pairwise_dist(
     Ok(())
 }
 
-/// Copies the strict upper triangle of a square matrix into the lower one, tile by tile.
+/// Copies the strict upper triangle of a square matrix into the lower one: bands of rows, in blocks that
+/// are turned in registers.
 fn mirror(out: &mut [f64], n: usize) {
-    const TILE: usize = 32;
-    for i0 in (0..n).step_by(TILE) {
-        for j0 in (0..=i0).step_by(TILE) {
-            for i in i0..(i0 + TILE).min(n) {
-                for j in j0..(j0 + TILE).min(i) {
-                    out[i * n + j] = out[j * n + i];
+    const BAND: usize = 128;
+    const BLOCK: usize = 8;
+    for start in (0..n).step_by(BAND) {
+        let (above, band) = out.split_at_mut(start * n);
+        let height = BAND.min(n - start);
+        let whole = height - height % BLOCK;
+        for j in (0..start).step_by(BLOCK) {
+            for i in (0..whole).step_by(BLOCK) {
+                let mut turned = [[0.0; BLOCK]; BLOCK];
+                for k in 0..BLOCK {
+                    let row = &above[(j + k) * n + start + i..][..BLOCK];
+                    for l in 0..BLOCK {
+                        turned[l][k] = row[l];
+                    }
+                }
+                for (l, row) in turned.iter().enumerate() {
+                    band[(i + l) * n + j..][..BLOCK].copy_from_slice(row);
+                }
+            }
+            for i in whole..height {
+                for k in j..j + BLOCK {
+                    band[i * n + k] = above[k * n + start + i];
+                }
+            }
+        }
+        for i in 0..height {
+            for j in 0..i {
+                band[i * n + start + j] = band[j * n + start + i];
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mirrored_matrices_are_symmetric_and_keep_their_upper_triangle() {
+        for n in [1, 2, 7, 8, 127, 128, 131, 136, 300] {
+            let upper: Vec<f64> = (0..n * n).map(|k| k as f64).collect();
+            let mut both = upper.clone();
+            mirror(&mut both, n);
+            for i in 0..n {
+                for j in i..n {
+                    assert_eq!(both[i * n + j], upper[i * n + j]);
+                    assert_eq!(both[j * n + i], upper[i * n + j]);
                 }
             }
         }

@@ -152,12 +152,22 @@ pub fn sinc(x: f64) -> f64 {
 /// sinh(x)/x, 1 at 0; |x| <= 700.
 #[inline(always)]
 pub fn sinhc(x: f64) -> f64 {
+    /// 1/(k (k - 1)) for k = 3, 5, ..., 19.
+    const RATIOS: [f64; 9] = [
+        1.0 / 6.0,
+        1.0 / 20.0,
+        1.0 / 42.0,
+        1.0 / 72.0,
+        1.0 / 110.0,
+        1.0 / 156.0,
+        1.0 / 210.0,
+        1.0 / 272.0,
+        1.0 / 342.0,
+    ];
     let z = x * x;
     let mut series = 1.0;
-    let mut k = 19.0;
-    while k > 1.0 {
-        series = 1.0 + series * z / (k * (k - 1.0));
-        k -= 2.0;
+    for ratio in RATIOS.iter().rev() {
+        series = 1.0 + series * (z * ratio);
     }
     let e = exp(x);
     let ratio = 0.5 * (e - 1.0 / e) / x;

@@ -63,7 +63,7 @@ fn chords<W: Width>(width: W, operands: [Rows; 2], first: usize, rows: usize) ->
         let difference = y - x;
         [difference * difference, difference * (y + x)]
     });
-    let times = operands.map(|operand| first_entries(operand, first, rows));
+    let times = [first_entries(operands[0], first, rows), first_entries(operands[1], first, rows)];
     for l in 0..padded(rows) {
         let difference = times[1][l] - times[0][l];
         let chord = square[l] - 2.0 * difference * difference;

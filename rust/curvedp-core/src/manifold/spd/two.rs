@@ -45,12 +45,12 @@ fn pivots([a, b, c]: [f64; 3]) -> Pivots {
     Pivots { first, slope, second: positive(c - slope * b) }
 }
 
-/// w_11, w_12^2 and w_22 of the whitened matrix W.
+/// w_11, w_22, and two factors of w_12^2, of the whitened matrix W.
 #[inline(always)]
-fn whitened(p: &Pivots, inverse: [f64; 2], [a, b, c]: [f64; 3]) -> [f64; 3] {
+fn whitened(p: &Pivots, inverse: [f64; 2], [a, b, c]: [f64; 3]) -> [f64; 4] {
     let across = b - p.slope * a;
     let rest = c - p.slope * (b + across);
-    [a * inverse[0], (across * inverse[0]) * (across * inverse[1]), rest * inverse[1]]
+    [a * inverse[0], rest * inverse[1], across * inverse[0], across * inverse[1]]
 }
 
 #[inline(always)]
@@ -59,15 +59,16 @@ fn dist_of(p: [f64; 3], q: [f64; 3]) -> f64 {
     let inverse = [1.0 / base.first, 1.0 / base.second];
     let difference = whitened(&base, inverse, [q[0] - p[0], q[1] - p[1], q[2] - p[2]]);
     let far = whitened(&base, inverse, q);
-    let square =
-        difference[0] * difference[0] + 2.0 * difference[1] + difference[2] * difference[2];
+    let square = difference[0] * difference[0]
+        + difference[1] * difference[1]
+        + 2.0 * (difference[2] * difference[3]);
     let near = square < NEAR;
-    let [x, across, y] = if near { difference } else { far };
+    let [x, y, first, second] = if near { difference } else { far };
     // scaled by the larger entry, which may be as large as a number can be
     let size = if near { 1.0 } else { positive(if x > y { x } else { y }) };
     let shrink = 1.0 / size;
     let gap = (x - y) * shrink;
-    let root = size * (gap * gap + 4.0 * ((across * shrink) * shrink)).sqrt();
+    let root = size * (gap * gap + 4.0 * ((first * shrink) * (second * shrink))).sqrt();
     let high = 0.5 * ((x + y) + root);
     let low = if near {
         0.5 * ((x + y) - root)
@@ -84,4 +85,40 @@ fn log_of(near: bool, x: f64) -> f64 {
     let u = if near { 1.0 + x } else { positive(x) };
     let rest = if near { x - (u - 1.0) } else { 0.0 };
     ln(u) + rest / u
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dist(p: [f64; 3], q: [f64; 3]) -> f64 {
+        let full = |[a, b, c]: [f64; 3]| [a, b, b, c];
+        let mut out = [0.0];
+        dist_block::<4>(Rows::new(&full(p), 4), Rows::new(&full(q), 4), &mut out);
+        out[0]
+    }
+
+    /// P = [2 1; 1 1] and Q = [3 1; 1 2]: P^-1 Q has trace 5 and determinant 5.
+    #[test]
+    fn scales_of_any_size_only_shift_the_log_eigenvalues() {
+        let root = 5.0_f64.sqrt();
+        let logs = [libm::log((5.0 + root) / 2.0), libm::log((5.0 - root) / 2.0)];
+        for exponent in [-280, -200, -100, -3, 0, 1, 100, 200, 280] {
+            let (half, rest) = (exponent / 2, exponent - exponent / 2);
+            let (down, up) = (libm::pow(10.0, -f64::from(half)), libm::pow(10.0, f64::from(rest)));
+            let shift = libm::log(up) - libm::log(down);
+            let expected = libm::hypot(logs[0] + shift, logs[1] + shift);
+            let found = dist([2.0 * down, down, down], [3.0 * up, up, 2.0 * up]);
+            assert!((found / expected - 1.0).abs() < 1e-14, "{exponent}: {found} {expected}");
+        }
+    }
+
+    #[test]
+    fn equal_matrices_have_distance_zero_and_strange_ones_a_number() {
+        assert_eq!(dist([2.0, 0.3, 1.0], [2.0, 0.3, 1.0]), 0.0);
+        for strange in [[0.0; 3], [1.0, 1.0, 1.0], [-1.0, 0.0, 2.0], [1e308, 0.0, 1e-308]] {
+            assert!(dist([1.0, 0.0, 1.0], strange).is_finite(), "{strange:?}");
+            assert!(dist(strange, [1.0, 0.0, 1.0]) >= 0.0, "{strange:?}");
+        }
+    }
 }
