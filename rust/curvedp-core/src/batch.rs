@@ -80,37 +80,15 @@ pub fn pairwise_dist(
     Ok(())
 }
 
-/// Copies the strict upper triangle of a square matrix into the lower one: bands of rows, in blocks that
-/// are turned in registers.
+/// Copies the strict upper triangle of a square matrix into the lower one, tile by tile.
 fn mirror(out: &mut [f64], n: usize) {
-    const BAND: usize = 128;
-    const BLOCK: usize = 8;
-    for start in (0..n).step_by(BAND) {
-        let (above, band) = out.split_at_mut(start * n);
-        let height = BAND.min(n - start);
-        let whole = height - height % BLOCK;
-        for j in (0..start).step_by(BLOCK) {
-            for i in (0..whole).step_by(BLOCK) {
-                let mut turned = [[0.0; BLOCK]; BLOCK];
-                for k in 0..BLOCK {
-                    let row = &above[(j + k) * n + start + i..][..BLOCK];
-                    for l in 0..BLOCK {
-                        turned[l][k] = row[l];
-                    }
+    const TILE: usize = 32;
+    for i0 in (0..n).step_by(TILE) {
+        for j0 in (0..=i0).step_by(TILE) {
+            for i in i0..(i0 + TILE).min(n) {
+                for j in j0..(j0 + TILE).min(i) {
+                    out[i * n + j] = out[j * n + i];
                 }
-                for (l, row) in turned.iter().enumerate() {
-                    band[(i + l) * n + j..][..BLOCK].copy_from_slice(row);
-                }
-            }
-            for i in whole..height {
-                for k in j..j + BLOCK {
-                    band[i * n + k] = above[k * n + start + i];
-                }
-            }
-        }
-        for i in 0..height {
-            for j in 0..i {
-                band[i * n + start + j] = band[j * n + start + i];
             }
         }
     }
