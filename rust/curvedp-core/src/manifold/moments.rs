@@ -3,8 +3,10 @@
 //!
 //! With s = |u| and q(z) = (1 - √z cot √z)/z, or (√z coth √z - 1)/z for negative curvature (1/3 at 0):
 //!
-//!     constant curvature kappa   Hess - I = -kappa q(|kappa| s^2) (s^2 I - u u^T)
-//!     CP^m                       Hess - I = -q(s^2) (s^2 I - u u^T) - (4 q(4 s^2) - q(s^2)) (iu)(iu)^T
+//! ```text
+//! constant curvature kappa   Hess - I = -kappa q(|kappa| s^2) (s^2 I - u u^T)
+//! CP^m                       Hess - I = -q(s^2) (s^2 I - u u^T) - (4 q(4 s^2) - q(s^2)) (iu)(iu)^T
+//! ```
 //!
 //! so that the sums over records are three weighted sums of products u u^T.
 

@@ -4,8 +4,10 @@
 //! eigenvectors (q_i q_j^T + q_j q_i^T)/√2 with eigenvalues -(lambda_i - lambda_j)^2/4, and q_i q_i^T with 0.
 //! With c_ij = x coth x - 1, x = (lambda_i - lambda_j)/2, the excess of the Hessian is therefore
 //!
-//!     <X, (Hess - I) Y> = sum_ij c_ij (q_i^T X q_j)(q_i^T Y q_j) = sum_abcd X_ab Y_cd B_ac,bd,
-//!     B_ac,bd = sum_i P^i_ac T^i_bd,   P^i = q_i q_i^T,   T^i = sum_j c_ij P^j,
+//! ```text
+//! <X, (Hess - I) Y> = sum_ij c_ij (q_i^T X q_j)(q_i^T Y q_j) = sum_abcd X_ab Y_cd B_ac,bd,
+//! B_ac,bd = sum_i P^i_ac T^i_bd,   P^i = q_i q_i^T,   T^i = sum_j c_ij P^j,
+//! ```
 //!
 //! and the sum over records of the rearranged B costs m products a record for each entry where that of the
 //! Hessian itself would cost m(m - 1)/2.
