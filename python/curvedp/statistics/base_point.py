@@ -154,13 +154,18 @@ def mean_noise_covariance(ball: Ball, mean: Release, point: FloatArray) -> Float
     at the centre.
     """
     manifold = ball.manifold
-    kind = next(kind for kind in MECHANISMS.values() if kind.name == mean.mechanism)
+    kind = mechanism_of(mean)
     dim = manifold.dim
     if not issubclass(kind, ChartGaussian):
         noise = _core.Noise(*manifold.noise_space, kind.profile, mean.scale)
         return np.asarray(noise.root_mean_square_dist**2 / dim * np.eye(dim))
     spread = mean.scale * chart_differential(ball, point)
     return np.asarray(spread @ spread.T)
+
+
+def mechanism_of(mean: Release) -> type[Mechanism]:
+    """The mechanism that a mean was released with."""
+    return next(kind for kind in MECHANISMS.values() if kind.name == mean.mechanism)
 
 
 def chart_differential(ball: Ball, point: FloatArray) -> FloatArray:

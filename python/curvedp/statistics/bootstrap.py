@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from curvedp._validation import FloatArray
+from curvedp.statistics.symmetric import clip_eigenvalues
 
 _DRAWS = 12_000
 _MATRICES = 400
@@ -75,11 +76,11 @@ class NoisyCovariance:
         noise = self.second_scale * _symmetric(rng, count, dim)
         trace = np.trace(noise, axis1=1, axis2=2)[:, None, None] / dim
         noise -= (1 - 1 / math.sqrt(dim + 1)) * trace * np.eye(dim)
-        seconds = _clip(second + root @ sampling @ root.T + noise, *self.second_range)
+        seconds = clip_eigenvalues(second + root @ sampling @ root.T + noise, *self.second_range)
         hessians = self.hessian[None]
         if self.hessian_scale > 0:
             errors = self.hessian_scale * _symmetric(rng, count, dim)
-            hessians = _clip(self.hessian + errors, *self.hessian_range)
+            hessians = clip_eigenvalues(self.hessian + errors, *self.hessian_range)
         normal = rng.standard_normal((count, _DRAWS // count, dim))
         y = normal @ np.linalg.cholesky(self.gamma(second, self.hessian)).T
         solved = np.linalg.solve(self.gamma(seconds, hessians), np.swapaxes(y, 1, 2))
@@ -90,9 +91,3 @@ def _symmetric(rng: np.random.Generator, count: int, dim: int) -> FloatArray:
     """Symmetric matrices, standard normal in the Frobenius norm, shape (count, dim, dim)."""
     square = rng.standard_normal((count, dim, dim))
     return np.asarray((square + np.swapaxes(square, 1, 2)) / 2)
-
-
-def _clip(matrices: FloatArray, low: float, high: float) -> FloatArray:
-    """The closest symmetric matrices with eigenvalues in [low, high]."""
-    values, vectors = np.linalg.eigh(matrices)
-    return np.asarray((vectors * np.clip(values, low, high)[:, None]) @ np.swapaxes(vectors, 1, 2))

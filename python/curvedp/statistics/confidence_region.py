@@ -19,13 +19,14 @@ from numpy.typing import ArrayLike
 from curvedp._validation import FloatArray, as_positive, as_probability
 from curvedp.curvature import has_curved_hessian
 from curvedp.domain import Ball
-from curvedp.mechanisms import MECHANISMS, ChartGaussian, Mechanism
+from curvedp.mechanisms import ChartGaussian, Mechanism
 from curvedp.privacy import Guarantee, Ledger, PureDP, Release
 from curvedp.statistics.base_point import (
     BasePoint,
     chart_differential,
     find_base_point,
     mean_noise_covariance,
+    mechanism_of,
     plan_base_point,
 )
 from curvedp.statistics.bootstrap import NoisyCovariance
@@ -228,7 +229,7 @@ class Spread:
             second = clip_eigenvalues(second, low, high)
         inverse = np.linalg.inv(hessian)
         sampling = inverse @ second @ inverse / n
-        if _is_in_chart(mean):
+        if issubclass(mechanism_of(mean), ChartGaussian):
             chart_point = ball.center
             to_chart = np.linalg.inv(chart_differential(ball, base.point))
         else:
@@ -297,12 +298,6 @@ class Spread:
 
 def _square(p: FloatArray) -> float:
     return float(np.sum(p * p) + np.trace(p) ** 2)
-
-
-def _is_in_chart(mean: Release) -> bool:
-    """Whether the mean's noise was drawn in the chart at the ball's centre."""
-    kind = next(kind for kind in MECHANISMS.values() if kind.name == mean.mechanism)
-    return issubclass(kind, ChartGaussian)
 
 
 def _transport(ball: Ball, start: FloatArray, end: FloatArray) -> FloatArray:

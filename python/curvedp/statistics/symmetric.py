@@ -28,13 +28,13 @@ def unvecd(vector: FloatArray) -> FloatArray:
 
 
 def clip_eigenvalues(matrix: FloatArray, low: float, high: float) -> FloatArray:
-    """The closest symmetric matrix with eigenvalues in [low, high]."""
-    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    """The closest symmetric matrix with eigenvalues in [low, high]; or a stack of them."""
+    values, vectors = np.linalg.eigh((matrix + np.swapaxes(matrix, -1, -2)) / 2)
     clipped = np.clip(values, low, high)
     if np.array_equal(clipped, values):
         return matrix
-    result = (vectors * clipped) @ vectors.T
-    return np.asarray((result + result.T) / 2)
+    result = (vectors * clipped[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    return np.asarray((result + np.swapaxes(result, -1, -2)) / 2)
 
 
 def scale_trace(matrix: FloatArray, factor: float) -> FloatArray:
