@@ -50,6 +50,8 @@ class Row:
         Pages in docs/proofs.
     audits : tuple of str
         Tests, as file::function.
+    page : str
+        Of the documentation, where there is one.
     """
 
     statistic: str
@@ -59,6 +61,7 @@ class Row:
     run: Run
     proofs: tuple[str, ...]
     audits: tuple[str, ...]
+    page: str = ""
 
     def __str__(self) -> str:
         return f"{self.call}-{self.mechanism}".replace(" ", "_")
@@ -169,6 +172,7 @@ ROWS = (
         at_private_mean(cdp.adaptive_mean),
         ("adaptive-mean", "private-quantile", *MEAN_PROOFS),
         ("test_adaptive_mean.py::test_whole_release_keeps_its_claim",),
+        "adaptive-mean",
     ),
     Row(
         "Fréchet variance",
@@ -214,6 +218,7 @@ ROWS = (
         at_private_mean(cdp.confidence_region),
         ("confidence-region", "log-moments", *MEAN_PROOFS),
         WHOLE_AUDIT,
+        "confidence-regions",
     ),
     Row(
         "interval for the variance",
@@ -223,6 +228,7 @@ ROWS = (
         at_private_mean(cdp.variance_interval),
         ("frechet-variance", "log-moments", *MEAN_PROOFS),
         WHOLE_AUDIT,
+        "confidence-regions",
     ),
     Row(
         "comparison of two means",
@@ -232,6 +238,7 @@ ROWS = (
         compared,
         ("confidence-region",),
         WHOLE_AUDIT,
+        "confidence-regions",
     ),
     Row(
         "quantile of numbers",
@@ -253,6 +260,7 @@ ROWS = (
         regressed,
         ("geodesic-regression",),
         WHOLE_AUDIT,
+        "geodesic-regression",
     ),
     Row(
         "supervised embedding of rows",
@@ -262,6 +270,7 @@ ROWS = (
         embedded,
         ("privatemail",),
         ("test_mail_audit.py::test_the_embedding_keeps_its_guarantee",),
+        "privatemail",
     ),
     Row(
         "query among public anchors",
@@ -271,6 +280,7 @@ ROWS = (
         query("cell"),
         ("privatemail",),
         ("test_mail_audit.py::test_the_query_keeps_its_guarantee",),
+        "privatemail",
     ),
     Row(
         "",
@@ -284,10 +294,10 @@ ROWS = (
 )
 
 
-def short_table() -> str:
-    """The README's table: without proofs and audits."""
+def short_table(folder: str = "") -> str:
+    """The README's table: without proofs and audits; pages stand in `folder`."""
     head = ["statistic", "mechanism", *COLUMNS]
-    rows = [[_statistic(row), row.mechanism, *row.spaces.values()] for row in ROWS]
+    rows = [[_statistic(row, folder), row.mechanism, *row.spaces.values()] for row in ROWS]
     return _markdown(head, rows)
 
 
@@ -306,8 +316,11 @@ def long_table() -> str:
     return _markdown(head, rows)
 
 
-def _statistic(row: Row) -> str:
-    return f"{row.statistic} `{row.call}`" if row.statistic else ""
+def _statistic(row: Row, folder: str = "") -> str:
+    if not row.statistic:
+        return ""
+    name = f"[{row.statistic}]({folder}{row.page}.md)" if row.page else row.statistic
+    return f"{name} `{row.call}`"
 
 
 def _markdown(head: list[str], rows: list[list[str]]) -> str:
@@ -323,7 +336,7 @@ def _between(text: str, name: str, table: str) -> str:
 
 #: Where each table stands.
 PLACES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
-    (ROOT / "README.md", "guarantees", short_table),
+    (ROOT / "README.md", "guarantees", lambda: short_table("docs/")),
     (ROOT / "docs" / "guarantees.md", "guarantees", short_table),
     (ROOT / "docs" / "guarantees.md", "proofs and audits", long_table),
 )

@@ -83,9 +83,7 @@ def solver() -> list[str]:
         pairs = {
             "geomstats, default": [defaults.fit(x).estimate_ for x in (records, neighbour)],
             "geomstats, epsilon=1e-12": [tight.fit(x).estimate_ for x in (records, neighbour)],
-            "curvedp": [
-                cdp.nonprivate.frechet_mean(x, SPHERE).value for x in (records, neighbour)
-            ],
+            "curvedp": [cdp.nonprivate.frechet_mean(x, SPHERE).value for x in (records, neighbour)],
         }
         for name, pair in pairs.items():
             beyond[name] += float(SPHERE.dist(*pair)) > bound
