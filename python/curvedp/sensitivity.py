@@ -143,6 +143,16 @@ def fourth_moment(
 
     k R^4/n, never more than R^4; published: 16 k r^4/n (Jiang et al., Theorem 7). Parameters as in
     `frechet_variance`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> round(fourth_moment(ball, 100, max_dist=0.6), 6)
+    0.001296
     """
     reach, share = _reach_and_share(ball, n, max_dist, records_per_unit, calibration)
     return reach**4 * share
@@ -155,6 +165,16 @@ def distance_moments(
 
     k/n, never more than 1, with c = `FOURTH_MOMENT_WEIGHT`: both moments of the distance for the
     budget of one. Parameters as in `frechet_variance`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> distance_moments(ball, 100)
+    0.01
     """
     return _reach_and_share(ball, n, max_dist, records_per_unit, "proved")[1]
 
@@ -173,6 +193,16 @@ def log_covariance(
     the trace, which is the variance, is released more exactly than in the Frobenius norm, whose
     sensitivity is the same. Published: 6 k (2 r)^2/n in the Frobenius norm, for the centred
     covariance (Jiang et al., Theorem 6). Parameters as in `frechet_variance`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> round(log_covariance(ball, 100, max_dist=0.6), 6)
+    0.005091
     """
     reach, share = _reach_and_share(ball, n, max_dist, records_per_unit, calibration)
     factor = 6 if calibration == "published" else math.sqrt(2)
@@ -193,10 +223,20 @@ def mean_hessian(
     `frechet_variance`; published: 2 k B/n with B the largest norm of a Hessian (Jiang et al.,
     Theorem 6).
 
+    Returns
+    -------
+    float
+
     Raises
     ------
     ValueError
         If the Hessian is unbounded within R: from R = pi/sqrt(kappa) on.
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> round(mean_hessian(ball, 100, max_dist=0.6), 6)
+    0.003478
     """
     reach, share = _reach_and_share(ball, n, max_dist, records_per_unit, calibration)
     if calibration == "published":
@@ -248,6 +288,10 @@ def regression_shooting(
     otherwise: covariates are measured from the middle of their range, |t| <= 1/2, which halves the
     published 2 tau/n. Parameters as in `regression_footpoint`.
 
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
@@ -274,6 +318,10 @@ def regression_joint(
     and `regression_shooting`: less than their sum, since no record moves both by the most. Other
     parameters as in `regression_footpoint`.
 
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
@@ -296,6 +344,10 @@ def regression_sum_of_norms(
     2 k tau c/n, with c = 1 on flat space: a record at time t moves the two terms by 1/2 + t and
     1/2 - t times its residual. On curved space c is `jacobi.sum_of_norms_bound`. Parameters as in
     `regression_footpoint`.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -414,6 +466,10 @@ def mail_query(*, bandwidth: float, diameter: float = 1.0, radius: float = 1.0) 
     The place is the mean of the embedded anchors weighted by the Gaussian kernel of the query.
     Parameters as in `mail_iteration`, D the largest distance between two embedded anchors.
 
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> round(mail_query(bandwidth=1.0), 4)
@@ -447,6 +503,10 @@ def mail_published(
         ln of the paper's beta; by default the largest at which the bound is a real number, 0.
     start_scale : float
         Standard deviation sigma_q of the random start.
+
+    Returns
+    -------
+    float
 
     Raises
     ------

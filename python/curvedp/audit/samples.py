@@ -71,6 +71,15 @@ def audit_samples(
     ----------
     Jagielski, Ullman and Oprea (2020), "Auditing differentially private machine learning"; Nasr et
     al. (2023), "Tight auditing of differentially private machine learning" for the GDP curve.
+
+    Examples
+    --------
+    >>> from curvedp import GDP
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.normal(1.0, 1.0, 20_000), rng.normal(0.0, 1.0, 20_000)
+    >>> result = audit_samples(a, b, GDP(mu=0.5))
+    >>> result.passed, round(result.lower_bound, 2)
+    (False, 0.86)
     """
     claim = claim_of(claimed)
     parameter = parameter_of(claim)

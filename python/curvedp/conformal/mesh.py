@@ -137,6 +137,14 @@ def fibonacci_mesh(n: int) -> Mesh:
 
     Node i has height 1 - (2i + 1)/n and turns by the golden angle from node i - 1.
 
+    Parameters
+    ----------
+    n : int
+
+    Returns
+    -------
+    Mesh
+
     Examples
     --------
     >>> mesh = fibonacci_mesh(1000)
@@ -156,6 +164,15 @@ def icosphere_mesh(level: int) -> Mesh:
 
     It has 10 * 4^level + 2 nodes, those of lower levels first. A node's volume is a third of the
     areas of the spherical triangles around it.
+
+    Parameters
+    ----------
+    level : int
+        From 0, the icosahedron.
+
+    Returns
+    -------
+    Mesh
 
     Examples
     --------

@@ -7,6 +7,7 @@ the nearest of the centres that k-means finds among the anchors. Everything but 
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,7 +114,9 @@ def _divide(rows: FloatArray, parts: int) -> tuple[FloatArray, list[NDArray[np.i
     if parts == 1:
         return rows.mean(axis=0, keepdims=True), [np.arange(len(rows))]
     start = rows[np.linspace(0, len(rows) - 1, parts).astype(np.int64)]
-    centres, owner = scipy.cluster.vq.kmeans2(rows, start, minit="matrix", missing="warn", iter=20)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="One of the clusters is empty")
+        centres, owner = scipy.cluster.vq.kmeans2(rows, start, minit="matrix", iter=20)
     members = [np.flatnonzero(owner == part) for part in range(parts)]
     kept = [part for part in range(parts) if len(members[part])]
     return np.ascontiguousarray(centres[kept]), [members[part] for part in kept]

@@ -75,6 +75,13 @@ def compose_mixed(guarantees: Iterable[Guarantee], delta: float) -> ApproxDP:
         If one is `Unproved`.
     MissingExtraError
         If dp-accounting is not installed.
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> total = compose_mixed([cdp.GDP(mu=0.5), cdp.PureDP(epsilon=0.5)], delta=1e-6)
+    >>> round(total.epsilon, 2), total.delta
+    (2.7, 1e-06)
     """
     parts = tuple(guarantees)
     target = probability("delta", delta)
@@ -203,6 +210,16 @@ def to_dp_event(guarantee: Guarantee, accountant: Any = None) -> Any:
         If there is no event for this guarantee in this accountant.
     ValueError
         If the accountant's neighbouring relation is not REPLACE_ONE.
+
+    Examples
+    --------
+    >>> import curvedp as cdp, dp_accounting
+    >>> from dp_accounting.pld import PLDAccountant
+    >>> accountant = PLDAccountant(dp_accounting.NeighboringRelation.REPLACE_ONE)
+    >>> to_dp_event(cdp.GDP(mu=1.0), accountant)
+    GaussianDpEvent(noise_multiplier=2.0)
+    >>> to_dp_event(cdp.GDP(mu=1.0))
+    GaussianDpEvent(noise_multiplier=1.0)
     """
     events = _library("dp_event")
     if accountant is None:
