@@ -8,8 +8,8 @@ better score only makes the bound sharper.
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from curvedp.audit.bounds import (
     FloatArray,
@@ -122,7 +122,7 @@ def _thresholds(
     """Thresholds for events {score >= t}, from the draws set aside for choosing them."""
     pooled = np.concatenate((likely, neighbour))
     if n_thresholds > 1:
-        levels = stats.norm.cdf(np.linspace(-3.0, 3.0, n_thresholds))
+        levels = scipy.stats.norm.cdf(np.linspace(-3.0, 3.0, n_thresholds))
         quantiles = np.quantile(pooled, levels, method="inverted_cdf")
         return np.asarray(quantiles, dtype=np.float64)
     levels = np.concatenate((_TAIL_CANDIDATES, 1.0 - _TAIL_CANDIDATES[:-1]))

@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 import numpy as np
-import scipy.sparse
+import scipy
 from numpy.typing import ArrayLike
 
 from curvedp import _core

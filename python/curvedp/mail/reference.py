@@ -10,9 +10,8 @@ The paper speaks of the largest eigenvectors, which maximise.
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
+import scipy
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import cdist
 
 from curvedp._validation import FloatArray, as_count, as_float_array, as_positive
 from curvedp.mail.labels import label_codes
@@ -33,7 +32,7 @@ def dense_laplacians(
     label_sigma = sigma if label_bandwidth is None else as_positive(label_bandwidth, "bandwidth")
     codes = label_codes(labels, len(points), "labels")
     same = codes[:, None] == codes[None, :]
-    kernel = np.exp(-cdist(points, points, "sqeuclidean") / (2 * sigma**2))
+    kernel = np.exp(-scipy.spatial.distance.cdist(points, points, "sqeuclidean") / (2 * sigma**2))
     return _laplacian(kernel), _laplacian(np.where(same, 1.0, np.exp(-1 / label_sigma**2)))
 
 

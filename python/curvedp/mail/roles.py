@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp._validation import FloatArray, as_count
 from curvedp.mail.alignment import align
-from curvedp.mail.conventions import as_rows
 from curvedp.mail.private_mail import PrivateMail
 from curvedp.mail.retrieval import nearest
+from curvedp.mail.rows import as_rows
 from curvedp.privacy import Guarantee, Ledger
 
 SCHEMA_VERSION = 1
