@@ -2,6 +2,7 @@
 
 pub mod ball;
 pub mod batch;
+pub mod chains;
 pub mod descriptors;
 pub mod elementary;
 pub mod error;
