@@ -10,6 +10,7 @@ from importlib.metadata import version
 
 from curvedp import audit, datasets, descriptors, nonprivate, sensitivity
 from curvedp._core import num_threads, set_num_threads
+from curvedp.conformal import conformal_mean
 from curvedp.domain import Ball
 from curvedp.errors import BudgetError, ExistenceError, MissingExtraError
 from curvedp.mail import PrivateMail
@@ -105,6 +106,7 @@ __all__ = [
     "compare_means",
     "compose",
     "confidence_region",
+    "conformal_mean",
     "datasets",
     "descriptors",
     "expected_error",

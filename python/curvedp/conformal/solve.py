@@ -152,6 +152,8 @@ def heat_smooth(
     """
     values = as_node_values(f, laplacian.graph.mesh, "f")
     bound = laplacian._core.spectral_bound()
+    if bound == 0:  # no two nodes are joined
+        return values.copy()
     coefficients = _heat_coefficients(
         as_positive(time, "time") * bound / 2, as_positive(tol, "tol")
     )

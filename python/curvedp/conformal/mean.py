@@ -1,0 +1,182 @@
+"""The conformal mean (He et al.): a private mean whose noise follows a private density.
+
+    records -> density on a public mesh (share of the budget) -> sigma, phi = exp(2 sigma)
+            -> mean, within a public tolerance of the true one
+            -> exponential mechanism on the mesh in the metric phi g (the rest) -> point in the cell
+
+Proof: docs/proofs/conformal-mean.md. Where it stands beside other means: docs/conformal.md.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from curvedp._validation import FloatArray, as_choice, as_count, as_positive, as_probability
+from curvedp.conformal.density import (
+    DENSITY_METHODS,
+    DensityPlan,
+    as_laplacian,
+    release_density,
+)
+from curvedp.conformal.factor import factor
+from curvedp.conformal.graph import Graph, Laplacian
+from curvedp.conformal.mechanism import MeshExponential, jitter
+from curvedp.conformal.mesh import Mesh, ball_mesh
+from curvedp.domain import Ball
+from curvedp.privacy import Guarantee, Ledger, Release
+from curvedp.statistics.entry import Entry, Progress
+from curvedp.statistics.frechet_mean import plan_mean
+
+#: Nodes of the mesh over the ball if none is given.
+_NODES = 5000
+
+
+def conformal_mean(
+    records: ArrayLike,
+    ball: Ball,
+    guarantee: Guarantee,
+    *,
+    split: float = 0.5,
+    mesh: Mesh | Graph | Laplacian | None = None,
+    method: str = "histogram",
+    bandwidth: float | None = None,
+    heat_time: float | None = None,
+    upsilon: float = 1.0,
+    records_per_unit: int = 1,
+    ledger: Ledger | None = None,
+    seed: int | None = None,
+    progress: Progress = False,
+) -> Release:
+    """Release the Fréchet mean of records with noise that follows their private density.
+
+    A density released with the share `split` of the budget gives the conformal factor phi, small
+    where records are many; a node z of the mesh is then drawn with probability proportional to
+    w_z phi_z^{d/2} exp(-u(eta, z)/scale), u the distance from the mean eta in the metric phi g over
+    its greatest stretch, and moved to a random place in its cell.
+
+    It is here to make the published mechanism whole, not because it is the better mean: its error
+    exceeds that of `frechet_mean` wherever phi does not fall away from the mean, which it does not
+    where records are concentrated. `adaptive_mean` makes use of density with a gain; figures in
+    docs/conformal.md.
+
+    Parameters
+    ----------
+    records : array-like, shape (n, *point_shape)
+        One record per row; n is public. No value raises: a record that is not a point of the
+        manifold counts as the ball's centre.
+    ball : Ball
+        Public domain, chosen without looking at the records.
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+        What the whole release, both parts together, shall satisfy when one unit's records are
+        replaced.
+    split : float
+        Share of the density, strictly between 0 and 1: of epsilon for PureDP, of mu^2 otherwise.
+    mesh : Mesh, Graph or Laplacian, optional
+        Public nodes, chosen without looking at the records; by default 5000 on the ball. One
+        Laplacian given to many calls saves making it.
+    method, bandwidth, heat_time
+        Of the density; see `curvedp.conformal.density`.
+    upsilon : float
+        Public; see `curvedp.conformal.factor`.
+    records_per_unit : int
+        Number of records that one unit (a person) contributes at most.
+    ledger : Ledger, optional
+        Budget to spend the whole guarantee from, before any noise is drawn.
+    seed : int, optional
+        For tests and examples only: the release is then `Unproved`.
+    progress : bool or callable
+        True prints the name of each stage to standard error; a callable receives it.
+
+    Returns
+    -------
+    Release
+        `parts` holds the density (`value` at the nodes of the mesh) and the node that was drawn.
+
+    Raises
+    ------
+    BudgetError
+        If the ledger refuses.
+    ValueError, TypeError
+        For wrong shapes, dtypes and parameters; never for the value of a record.
+
+    References
+    ----------
+    He, Tang, Rahimian and Joshi, Density-aware noise mechanisms for differential privacy on
+    Riemannian manifolds via conformal transformation.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.0, 1.0], radius=0.7)
+    >>> records = np.tile([0.0, 0.1, 1.0] / np.sqrt(1.01), (500, 1))
+    >>> release = cdp.conformal_mean(records, ball, cdp.PureDP(2.0))
+    >>> [part.guarantee.epsilon for part in release.parts], release.value.shape
+    ([1.0, 1.0], (3,))
+    """
+    entry = Entry.check(
+        records,
+        ball,
+        guarantee,
+        records_per_unit=records_per_unit,
+        ledger=ledger,
+        calibration="proved",
+        seed=seed,
+        progress=progress,
+    )
+    part = as_probability(split, "split")
+    as_choice(method, DENSITY_METHODS, "method")
+    shift = as_positive(upsilon, "upsilon")
+    operator = default_laplacian(ball) if mesh is None else as_laplacian(mesh)
+    graph = operator.graph
+    if graph.mesh.manifold != ball.manifold:
+        raise ValueError(
+            f"the mesh is on {graph.mesh.manifold.spec}, the ball on {ball.manifold.spec}"
+        )
+    shares = entry.shares([part, 1 - part])
+    density_plan = DensityPlan.make(entry, operator, method, bandwidth, heat_time, shares[0])
+    delta, mean_plan = plan_mean(ball, entry.n, entry.records_per_unit, calibration="proved")
+    total = delta + 2 * mean_plan.tolerance
+
+    def design(sigma: FloatArray) -> MeshExponential:
+        return MeshExponential(graph, sigma, ball=ball, sensitivity=total, guarantee=shares[1])
+
+    design(np.zeros(len(graph.mesh)))  # what is wrong with the parameters is told before spending
+    entry.spend("conformal Fréchet mean")
+    density = release_density(entry, ball.project(entry.data), density_plan, 0)
+    entry.report("conformal factor")
+    sigma = factor(density.value, shift, laplacian=operator).sigma
+    rows = entry.enter()
+    entry.report("mean")
+    eta = ball._leave(ball._frame.mean(rows, mean_plan)[None])[0]
+    entry.report("noise")
+    mechanism = design(sigma)
+    node = int(mechanism.sample_node(eta, entry.stream(1))[0])
+    fields = {
+        "mechanism": mechanism.name,
+        "sensitivity": delta,
+        "solver_tolerance": mean_plan.tolerance,
+        "scale": mechanism.scale,
+        "expected_error": None,
+    }
+    drawn = entry.release(
+        entry.promise(shares[1]),
+        value=graph.mesh.points[node],
+        statistic="node of a public mesh about the Fréchet mean",
+        **fields,
+    )
+    return entry.release(
+        entry.promise(guarantee),
+        value=jitter(graph.mesh, node, entry.stream(2)),
+        statistic="conformal Fréchet mean",
+        parts=(density, drawn),
+        **fields,
+    )
+
+
+@functools.lru_cache(maxsize=4)
+def default_laplacian(ball: Ball, n_nodes: int = _NODES) -> Laplacian:
+    """The operator on a mesh of `n_nodes` nodes over a ball, kept for the next call."""
+    return as_laplacian(ball_mesh(ball, as_count(n_nodes, "n_nodes")))
