@@ -55,9 +55,9 @@ def test_bounds_are_attained_by_constant_densities():
 
 def test_a_sign_error_would_break_the_bounds():
     operator = operator_on()
-    f = np.random.default_rng(1).standard_normal(400) ** 3
-    found = factor(f, 1.0, laplacian=operator)
-    turned = -helmholtz_poisson(operator, found.mean_density - f, upsilon=1.0).value
+    f = np.where(np.arange(400) == 7, 1.0, 0.0)
+    found = factor(f, 1e3, laplacian=operator)
+    turned = -helmholtz_poisson(operator, found.mean_density - f, upsilon=1e3).value
     low, high = found.sigma_bounds
     assert turned.min() < low or turned.max() > high
 
@@ -79,8 +79,12 @@ def harmonic(mesh, degree, order):
     return sph_harm_y(degree, order, np.arccos(np.clip(z, -1, 1)), np.arctan2(y, x)).real
 
 
-@pytest.mark.parametrize("build", [lambda s: fibonacci_mesh(10 * 4**s), icosphere_mesh])
-def test_solutions_tend_to_those_on_the_sphere(build):
+@pytest.mark.parametrize(
+    ("build", "ratio", "last"),
+    [(lambda s: fibonacci_mesh(10 * 4**s), 0.5, 0.02), (icosphere_mesh, 0.8, 0.03)],
+    ids=["fibonacci", "icosphere"],
+)
+def test_solutions_tend_to_those_on_the_sphere(build, ratio, last):
     """h = Y has the solution Y / (l (l + 1) + upsilon): in norm and at the worst node, three
     meshes, both shrinking."""
     errors = []
@@ -93,8 +97,8 @@ def test_solutions_tend_to_those_on_the_sphere(build):
         norm = np.sqrt((operator.mass * gap**2).sum(1) / (operator.mass * exact**2).sum(1))
         errors.append((norm.max(), (np.abs(gap).max(1) / np.abs(exact).max(1)).max()))
     errors = np.array(errors)
-    assert np.all(errors[1:] < 0.5 * errors[:-1])
-    assert errors[-1].max() < 0.03
+    assert np.all(errors[1:] < ratio * errors[:-1])
+    assert errors[-1].max() < last
 
 
 def test_disconnected_and_isolated_nodes_have_a_factor():

@@ -47,7 +47,7 @@ def test_parts_compose_to_the_whole(ball, operator, records, guarantee, split):
         assert first == pytest.approx(split)
         assert density.scale == pytest.approx(2 / first)
     else:
-        whole = cdp.compose([density.guarantee, node.guarantee])
+        whole = cdp.compose(density.guarantee, node.guarantee)
         allowed = {
             cdp.GDP: lambda g: g.mu,
             cdp.ZCDP: lambda g: math.sqrt(2 * g.rho),

@@ -157,8 +157,7 @@ def density(
         edges.
     heat_time : float, optional
         Time t of the smoothing, in squared units of the metric, 0 for none. By default the time at
-        which the noise's standard deviation falls to the mean density on flat space, within public
-        limits; see `default_heat_time`.
+        which the noise's standard deviation falls to the mean density; see `default_heat_time`.
     records_per_unit : int
         Number of records that one unit (a person) contributes at most.
     ledger : Ledger, optional
@@ -203,9 +202,12 @@ def density(
     """
     chosen = as_choice(method, DENSITY_METHODS, "method")
     base = mesh_of(mesh)
+    domain = _any_ball(base) if ball is None else check_ball(ball)
+    if domain.manifold != base.manifold:
+        raise ValueError(f"the mesh is on {base.manifold.spec}, the ball on {domain.manifold.spec}")
     entry = Entry.check(
         records,
-        _any_ball(base) if ball is None else check_ball(ball),
+        domain,
         guarantee,
         records_per_unit=records_per_unit,
         ledger=ledger,
@@ -213,8 +215,6 @@ def density(
         seed=seed,
         progress=progress,
     )
-    if ball is not None and ball.manifold != base.manifold:
-        raise ValueError(f"the mesh is on {base.manifold.spec}, the ball on {ball.manifold.spec}")
     plan = DensityPlan.make(entry, mesh, chosen, bandwidth, heat_time, entry.guarantee)
     entry.spend("density")
     entry.report("project")
@@ -282,14 +282,13 @@ def default_heat_time(operator: Laplacian, n: int, rate: float) -> float:
 
     In flat space of dimension d, noise of variance v records on each of N nodes of total volume V
     leaves a standard deviation sqrt(v N / (n^2 V (8 pi t)^{d/2})) after the time t; it equals 1/V
-    at t = (v N V / n^2)^{2/d} / 8 pi. Not below the Laplacian's own bandwidth and not above
-    V^{2/d}.
+    at t = (v N V / n^2)^{2/d} / 8 pi, which is cut at V^{2/d}.
     """
     dim, volume = operator.graph.mesh.manifold.dim, float(operator.mass.sum())
     falling = math.exp(-rate)
     variance = 2 * falling / (math.expm1(-rate) ** 2)
     wished = (variance * len(operator.mass) * volume / n**2) ** (2 / dim) / (8 * math.pi)
-    return float(max(min(wished, volume ** (2 / dim)), operator.bandwidth))
+    return float(min(wished, volume ** (2 / dim)))
 
 
 def release_density(entry: Entry, points: FloatArray, plan: DensityPlan, stage: int) -> Release:
@@ -331,9 +330,10 @@ def as_laplacian(mesh: Mesh | Graph | Laplacian) -> Laplacian:
     """The operator itself, or that of a graph or a mesh with customary settings."""
     if isinstance(mesh, Laplacian):
         return mesh
-    if isinstance(mesh, Mesh):
-        mesh = knn_graph(mesh, min(_NEIGHBOURS, max(1, len(mesh) - 1)))
-    return laplacian(mesh)
+    nodes = mesh_of(mesh)
+    if isinstance(mesh, Graph):
+        return laplacian(mesh)
+    return laplacian(knn_graph(nodes, min(_NEIGHBOURS, max(1, len(nodes) - 1))))
 
 
 def mesh_of(mesh: Mesh | Graph | Laplacian) -> Mesh:

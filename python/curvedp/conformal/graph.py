@@ -54,7 +54,7 @@ def knn_graph(mesh: Mesh, k: int = 24) -> Graph:
     ----------
     mesh : Mesh
     k : int
-        Below the number of nodes. With 24 the first 24 eigenvalues of the Laplacian on 2560 even
+        Below the number of nodes, 1 for a single node, which has no neighbour. With 24 the first 24 eigenvalues of the Laplacian on 2560 even
         nodes of S^2 are right within 3 %, and the error falls as 1/n.
 
     Returns
@@ -168,7 +168,8 @@ def laplacian(
     kind = as_choice(normalization, NORMALIZATIONS, "normalization")
     dim = graph.mesh.manifold.dim
     if bandwidth is None:
-        time = float(np.mean(graph.lengths.data**2)) / (4 * dim)
+        lengths = graph.lengths.data
+        time = float(np.mean(lengths**2)) / (4 * dim) if lengths.any() else 1.0
     else:
         time = as_positive(bandwidth, "bandwidth")
     core = graph._core.laplacian(dim, time, graph.mesh.volumes, kind, bool(scaled))

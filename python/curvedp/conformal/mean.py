@@ -10,10 +10,12 @@ Proof: docs/proofs/conformal-mean.md. Where it stands beside other means: docs/c
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp import sensitivity
 from curvedp._validation import FloatArray, as_choice, as_count, as_positive, as_probability
 from curvedp.conformal.density import (
     DENSITY_METHODS,
@@ -25,6 +27,7 @@ from curvedp.conformal.factor import factor
 from curvedp.conformal.graph import Graph, Laplacian
 from curvedp.conformal.mechanism import MeshExponential, jitter
 from curvedp.conformal.mesh import Mesh, ball_mesh
+from curvedp.conformal.published import published_release, pure_shares
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Ledger, Release
 from curvedp.statistics.entry import Entry, Progress
@@ -45,6 +48,8 @@ def conformal_mean(
     bandwidth: float | None = None,
     heat_time: float | None = None,
     upsilon: float = 1.0,
+    calibration: str = "proved",
+    chain_length: int = 10_000,
     records_per_unit: int = 1,
     ledger: Ledger | None = None,
     seed: int | None = None,
@@ -81,6 +86,12 @@ def conformal_mean(
         Of the density; see `curvedp.conformal.density`.
     upsilon : float
         Public; see `curvedp.conformal.factor`.
+    calibration : {"proved", "published"}
+        "published" computes what the paper does (a graph on the records, a Metropolis chain of
+        `chain_length` steps) and returns an `Unproved` release; `mesh`, `method` and `heat_time`
+        mean nothing to it, and `bandwidth` is 0.5 if not given.
+    chain_length : int
+        Steps of the published chain.
     records_per_unit : int
         Number of records that one unit (a person) contributes at most.
     ledger : Ledger, optional
@@ -122,13 +133,20 @@ def conformal_mean(
         guarantee,
         records_per_unit=records_per_unit,
         ledger=ledger,
-        calibration="proved",
+        calibration=calibration,
         seed=seed,
         progress=progress,
     )
     part = as_probability(split, "split")
     as_choice(method, DENSITY_METHODS, "method")
     shift = as_positive(upsilon, "upsilon")
+    steps = as_count(chain_length, "chain_length")
+    if entry.calibration == "published":
+        reach = 0.5 if bandwidth is None else as_positive(bandwidth, "bandwidth")
+        halves = pure_shares(entry.guarantee, part)
+        sensitivity.frechet_mean(ball, entry.n, calibration="published")  # finite, or says so
+        entry.spend("conformal Fréchet mean")
+        return published_release(entry, halves, reach, shift, steps)
     operator = default_laplacian(ball) if mesh is None else as_laplacian(mesh)
     graph = operator.graph
     if graph.mesh.manifold != ball.manifold:
@@ -154,7 +172,7 @@ def conformal_mean(
     entry.report("noise")
     mechanism = design(sigma)
     node = int(mechanism.sample_node(eta, entry.stream(1))[0])
-    fields = {
+    fields: dict[str, Any] = {
         "mechanism": mechanism.name,
         "sensitivity": delta,
         "solver_tolerance": mean_plan.tolerance,

@@ -61,8 +61,7 @@ pub fn conformal_chains<'py>(
     let plan = Plan { burn_in, draws, thinning, scale, acceptance };
     let key = stream.key()?;
     let (chains, diagnoses) = run(py, |interrupt| {
-        let law =
-            ConformalLaplace::new(&nodes, sigma, center, rate, volume, distance, interrupt)?;
+        let law = ConformalLaplace::new(&nodes, sigma, center, rate, volume, distance, interrupt)?;
         let states = starts.chunks_exact(size).map(|start| law.state(start)).collect();
         let chains = chains::run(&law, states, &plan, key, interrupt)?;
         let diagnoses = chains::diagnose(&chains, manifold.dim() + 1);

@@ -73,8 +73,7 @@ pub fn bump_counts<'py>(
     let nodes = Nodes { manifold, points: every_row(&points, size)?, count };
     let volumes = row(&volumes, count)?;
     let asked = (every_row(&records, size)?, records.shape()[0]);
-    let units =
-        run(py, |stop| graph::bump_counts(&nodes, volumes, asked, reach, units, stop))?;
+    let units = run(py, |stop| graph::bump_counts(&nodes, volumes, asked, reach, units, stop))?;
     Ok(PyArray1::from_iter(py, units.iter().map(|&u| u as f64)))
 }
 
@@ -98,6 +97,9 @@ impl Graph {
         let manifold = &*manifold.inner;
         let count = points.shape()[0];
         let nodes = Nodes { manifold, points: every_row(&points, manifold.point_size())?, count };
+        if count == 1 {
+            return Ok(Self { inner: Csr::symmetric(1, std::iter::empty()) });
+        }
         let inner = run(py, |interrupt| {
             graph::neighbours(&nodes, k, interrupt).map(|neighbours| neighbours.graph())
         })?;

@@ -116,9 +116,8 @@ impl<'a> Finder<'a> {
         count: usize,
         interrupt: Interrupt,
     ) -> Result<Option<Embedded>, Error> {
-        let embed = |(embedder, ..): &(Embedder, KdTree, f64)| {
-            embedder.embed(records, count, interrupt)
-        };
+        let embed =
+            |(embedder, ..): &(Embedder, KdTree, f64)| embedder.embed(records, count, interrupt);
         self.tree.as_ref().map(embed).transpose()
     }
 
