@@ -104,7 +104,9 @@ def test_noise_has_the_law_that_is_claimed_on_every_node():
         inside = (1 - ratio) / (1 + ratio) * ratio ** np.abs(edges)
         expected = np.append(inside, 1 - inside.sum())
         found = [np.sum(counts == x) for x in edges]
-        return stats.chisquare(np.append(found, len(counts) - sum(found)), expected * len(counts)).pvalue
+        return stats.chisquare(
+            np.append(found, len(counts) - sum(found)), expected * len(counts)
+        ).pvalue
 
     assert p_value(falling) > 1e-6
     assert p_value(math.exp(-epsilon)) < 1e-6  # a sensitivity of 1: half the noise
@@ -120,7 +122,9 @@ def test_the_joint_loss_of_a_replaced_record_is_epsilon_exactly():
     np.testing.assert_allclose(2 * np.array(ratios), 2 * rate, atol=0.05)
 
 
-@pytest.mark.parametrize("guarantee", [cdp.GDP(0.5), cdp.ZCDP(0.1), cdp.ApproxDP(0.3, 1e-6)], ids=str)
+@pytest.mark.parametrize(
+    "guarantee", [cdp.GDP(0.5), cdp.ZCDP(0.1), cdp.ApproxDP(0.3, 1e-6)], ids=str
+)
 def test_other_guarantees_follow_from_pure_dp(guarantee):
     mesh = fibonacci_mesh(30)
     release = density(mesh.points, mesh, guarantee)

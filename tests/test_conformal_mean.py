@@ -66,7 +66,14 @@ def test_parts_compose_to_the_whole(ball, operator, records, guarantee, split):
 def test_the_second_stage_is_the_mechanism_at_the_first_stages_factor(ball, operator, records):
     """Frequencies of nodes over seeds that share a factor: with epsilon huge in stage one."""
     release = cdp.conformal_mean(
-        records, ball, cdp.PureDP(2000.0), mesh=operator, split=0.999, upsilon=0.3, seed=1
+        records,
+        ball,
+        cdp.PureDP(2000.0),
+        mesh=operator,
+        cells=operator,
+        split=0.999,
+        upsilon=0.3,
+        seed=1,
     )
     density, node = release.parts
     sigma = factor(density.value, 0.3, laplacian=operator).sigma
@@ -81,7 +88,14 @@ def test_the_second_stage_is_the_mechanism_at_the_first_stages_factor(ball, oper
     expected = np.exp(mechanism.log_probabilities(mean))
     drawn = [
         cdp.conformal_mean(
-            records, ball, cdp.PureDP(2000.0), mesh=operator, split=0.999, upsilon=0.3, seed=s
+            records,
+            ball,
+            cdp.PureDP(2000.0),
+            mesh=operator,
+            cells=operator,
+            split=0.999,
+            upsilon=0.3,
+            seed=s,
         )
         .parts[1]
         .value
@@ -108,7 +122,7 @@ def test_the_value_lies_in_the_cell_of_the_node(ball, operator, records):
 def test_factors_are_small_where_records_are_many(ball, operator, method):
     records = von_mises_fisher(20_000, POLE, 80.0, rng=1)
     release = cdp.conformal_mean(
-        records, ball, cdp.PureDP(4.0), mesh=operator, method=method, upsilon=5.0
+        records, ball, cdp.PureDP(4.0), mesh=operator, cells=operator, method=method, upsilon=5.0
     )
     sigma = factor(release.parts[0].value, 5.0, laplacian=operator).sigma
     dist = ball.manifold.dist(POLE, operator.graph.mesh.points)
@@ -126,7 +140,7 @@ def test_bad_records_stand_for_the_centre(
     records = ball.project(case.manifold.random_point(8, rng=2))
     records[3] = center
     for method in ("histogram", "kde"):
-        settings = {"mesh": operator, "seed": 4, "method": method}
+        settings = {"mesh": operator, "cells": operator, "seed": 4, "method": method}
         expected = cdp.conformal_mean(records, ball, cdp.PureDP(2.0), **settings)
         for name, bad in bad_records(case, center).items():
             changed = records.copy()
@@ -150,8 +164,18 @@ def test_extremes_give_finite_releases(ball, epsilon, n):
 @pytest.mark.parametrize("nodes", [1, 2, 3])
 def test_meshes_of_few_nodes(ball, records, nodes):
     mesh = Mesh("sphere:2", fibonacci_mesh(7).points[:nodes])
-    release = cdp.conformal_mean(records, ball, cdp.PureDP(1.0), mesh=mesh)
-    assert np.isfinite(release.value).all()
+    for settings in ({"mesh": mesh}, {"cells": mesh}, {"mesh": mesh, "cells": mesh}):
+        release = cdp.conformal_mean(records, ball, cdp.PureDP(1.0), **settings)
+        assert np.isfinite(release.value).all()
+
+
+def test_default_cells_are_as_many_as_the_noise_allows(ball, operator, records):
+    release = cdp.conformal_mean(records, ball, cdp.PureDP(1.0), mesh=operator)
+    assert release.parts[0].value.shape == (int(200 * 0.5 / math.sqrt(8)),)
+    huge = cdp.conformal_mean(records, ball, cdp.PureDP(1e6), mesh=operator)
+    assert huge.parts[0].value.shape == (5000,)
+    tiny = cdp.conformal_mean(records, ball, cdp.PureDP(1e-6), mesh=operator)
+    assert tiny.parts[0].value.shape == (1,)
 
 
 def test_a_ledger_is_charged_once_and_refuses_before_noise(ball, operator, records):
@@ -184,6 +208,7 @@ def test_parameters_are_checked(ball, operator, records):
         ({"method": "spline"}, "method"),
         ({"upsilon": 0.0}, "upsilon"),
         ({"mesh": ball_mesh(cdp.Ball("spd:2", np.eye(2), 1.0), 20)}, "mesh is on"),
+        ({"cells": ball_mesh(cdp.Ball("spd:2", np.eye(2), 1.0), 20)}, "cells are not on"),
     ):
         with pytest.raises(ValueError, match=word):
             cdp.conformal_mean(records, ball, pure, **bad)

@@ -185,7 +185,10 @@ def test_other_guarantees_follow_from_bounded_range(guarantee):
     a, b = ball.center, ball.center + 0.05
     p, q = (np.exp(mechanism.log_probabilities(x)) for x in (a, b))
     for epsilon in (0.0, 0.1, 0.3, 0.6, 1.0):
-        exact = max(np.maximum(p - np.exp(epsilon) * q, 0).sum(), np.maximum(q - np.exp(epsilon) * p, 0).sum())
+        exact = max(
+            np.maximum(p - np.exp(epsilon) * q, 0).sum(),
+            np.maximum(q - np.exp(epsilon) * p, 0).sum(),
+        )
         assert exact <= guarantee.to_delta(epsilon) + 1e-12
     if isinstance(guarantee, cdp.ZCDP):
         for alpha in (1.5, 2.0, 8.0):
@@ -243,7 +246,9 @@ def test_extreme_budgets_and_meshes_of_one_node(epsilon, n):
     ball = domain("sphere:2")
     mesh = ball_mesh(ball, n)
     mechanism = MeshExponential(
-        knn_graph(mesh, 1) if n > 1 else knn_graph(Mesh(mesh.manifold, np.repeat(mesh.points, 2, 0)), 1),
+        knn_graph(mesh, 1)
+        if n > 1
+        else knn_graph(Mesh(mesh.manifold, np.repeat(mesh.points, 2, 0)), 1),
         np.zeros(max(n, 2)),
         ball=ball,
         sensitivity=0.1,

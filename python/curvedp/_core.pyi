@@ -55,7 +55,6 @@ def diameter(rows: _Array) -> float: ...
 def nearest(
     manifold: Manifold, points: _Array, queries: _Array | None, k: int
 ) -> tuple[_Index, _Array]: ...
-
 def bump_counts(
     manifold: Manifold,
     points: _Array,
@@ -64,7 +63,6 @@ def bump_counts(
     reach: float,
     units: int,
 ) -> _Array: ...
-
 def conformal_chains(
     manifold: Manifold,
     points: _Array,

@@ -8,7 +8,7 @@ from curvedp.conformal.chains import ConformalChains, metropolis
 from curvedp.conformal.density import DensityRelease, default_heat_time, density
 from curvedp.conformal.factor import ConformalFactor, factor
 from curvedp.conformal.graph import Graph, Laplacian, knn_graph, laplacian, shortest_paths
-from curvedp.conformal.mean import conformal_mean, default_laplacian
+from curvedp.conformal.mean import conformal_mean, default_cells, default_laplacian
 from curvedp.conformal.mechanism import MeshExponential
 from curvedp.conformal.mesh import Mesh, ball_mesh, fibonacci_mesh, icosphere_mesh
 from curvedp.conformal.solve import HelmholtzSolution, heat_smooth, helmholtz_poisson
@@ -24,6 +24,7 @@ __all__ = [
     "MeshExponential",
     "ball_mesh",
     "conformal_mean",
+    "default_cells",
     "default_heat_time",
     "default_laplacian",
     "density",

@@ -271,7 +271,9 @@ class DensityPlan:
             else:
                 reach = as_positive(bandwidth, "bandwidth")
         if heat_time is None:
-            time = default_heat_time(as_laplacian(mesh) if operator is None else operator, entry.n, rate)
+            time = default_heat_time(
+                as_laplacian(mesh) if operator is None else operator, entry.n, rate
+            )
         else:
             time = 0.0 if heat_time == 0 else as_positive(heat_time, "heat_time")
         return cls(mesh_of(mesh), operator, method, reach, time, guarantee, rate)

@@ -99,6 +99,7 @@ class Laplacian:
         self.graph, self.bandwidth = graph, bandwidth
         self.normalization, self.scaled = normalization, scaled
         self._core = core
+        self._solver = functools.lru_cache(maxsize=1)(self._make_solver)
 
     @functools.cached_property
     def stiffness(self) -> Any:
@@ -116,6 +117,10 @@ class Laplacian:
         rows = values.reshape(-1, values.shape[-1])
         result: FloatArray = (self.stiffness @ rows.T).T / self.mass
         return result.reshape(values.shape)
+
+    def _make_solver(self, shift: float, method: str, count: int) -> _core.HelmholtzSolver:
+        """What solves (L + shift) sigma = h for `count` right-hand sides; the last one is kept."""
+        return _core.HelmholtzSolver(self._core, shift, method, count)
 
     def __repr__(self) -> str:
         return f"Laplacian({self.graph!r}, {self.normalization!r}, bandwidth={self.bandwidth:.4g})"

@@ -10,6 +10,7 @@ Proof: docs/proofs/conformal-mean.md. Where it stands beside other means: docs/c
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -24,17 +25,22 @@ from curvedp.conformal.density import (
     release_density,
 )
 from curvedp.conformal.factor import factor
-from curvedp.conformal.graph import Graph, Laplacian
+from curvedp.conformal.graph import Graph, Laplacian, knn_graph, laplacian
 from curvedp.conformal.mechanism import MeshExponential, jitter
 from curvedp.conformal.mesh import Mesh, ball_mesh
 from curvedp.conformal.published import published_release, pure_shares
 from curvedp.domain import Ball
+from curvedp.mechanisms import pure_epsilon
 from curvedp.privacy import Guarantee, Ledger, Release
 from curvedp.statistics.entry import Entry, Progress
 from curvedp.statistics.frechet_mean import plan_mean
 
-#: Nodes of the mesh over the ball if none is given.
+#: Nodes of the mesh over the ball if none is given, and neighbours of each.
 _NODES = 5000
+_NEIGHBOURS = 12
+
+#: Meshes of dimension 2 with at most this many nodes are solved by factorisation.
+_SMALL = 20_000
 
 
 def conformal_mean(
@@ -44,6 +50,7 @@ def conformal_mean(
     *,
     split: float = 0.5,
     mesh: Mesh | Graph | Laplacian | None = None,
+    cells: Mesh | Graph | Laplacian | None = None,
     method: str = "histogram",
     bandwidth: float | None = None,
     heat_time: float | None = None,
@@ -80,8 +87,12 @@ def conformal_mean(
     split : float
         Share of the density, strictly between 0 and 1: of epsilon for PureDP, of mu^2 otherwise.
     mesh : Mesh, Graph or Laplacian, optional
-        Public nodes, chosen without looking at the records; by default 5000 on the ball. One
-        Laplacian given to many calls saves making it.
+        Public nodes to draw from, chosen without looking at the records; by default 5000 on the
+        ball. One Laplacian given to many calls saves making it.
+    cells : Mesh, Graph or Laplacian, optional
+        Public nodes of the density. By default as many on the ball as let a node's mean number of
+        records match the noise, see `default_cells`; its value counts for all nodes of `mesh` in a
+        cell.
     method, bandwidth, heat_time
         Of the density; see `curvedp.conformal.density`.
     upsilon : float
@@ -154,7 +165,11 @@ def conformal_mean(
             f"the mesh is on {graph.mesh.manifold.spec}, the ball on {ball.manifold.spec}"
         )
     shares = entry.shares([part, 1 - part])
-    density_plan = DensityPlan.make(entry, operator, method, bandwidth, heat_time, shares[0])
+    if cells is None:
+        cells = ball_mesh(ball, default_cells(entry.n, shares[0], entry.records_per_unit))
+    density_plan = DensityPlan.make(entry, cells, method, bandwidth, heat_time, shares[0])
+    if density_plan.mesh.manifold != ball.manifold:
+        raise ValueError(f"the cells are not on {ball.manifold.spec}")
     delta, mean_plan = plan_mean(ball, entry.n, entry.records_per_unit, calibration="proved")
     total = delta + 2 * mean_plan.tolerance
 
@@ -165,7 +180,13 @@ def conformal_mean(
     entry.spend("conformal Fréchet mean")
     density = release_density(entry, ball.project(entry.data), density_plan, 0)
     entry.report("conformal factor")
-    sigma = factor(density.value, shift, laplacian=operator).sigma
+    values = density.value
+    if density_plan.mesh is not graph.mesh:
+        values = values[density_plan.mesh.nearest(graph.mesh.points)[0]]
+    # in the plane a factorisation is cheap, and kept for the next call with the same operator
+    small = ball.manifold.dim <= 2 and len(graph.mesh) <= _SMALL
+    way = "cholesky" if small else "auto"
+    sigma = factor(values, shift, laplacian=operator, method=way).sigma
     rows = entry.enter()
     entry.report("mean")
     eta = ball._leave(ball._frame.mean(rows, mean_plan)[None])[0]
@@ -197,4 +218,20 @@ def conformal_mean(
 @functools.lru_cache(maxsize=4)
 def default_laplacian(ball: Ball, n_nodes: int = _NODES) -> Laplacian:
     """The operator on a mesh of `n_nodes` nodes over a ball, kept for the next call."""
-    return as_laplacian(ball_mesh(ball, as_count(n_nodes, "n_nodes")))
+    mesh = ball_mesh(ball, as_count(n_nodes, "n_nodes"))
+    return laplacian(knn_graph(mesh, min(_NEIGHBOURS, max(1, len(mesh) - 1))))
+
+
+def default_cells(n: int, guarantee: Guarantee, records_per_unit: int = 1) -> int:
+    """Number of cells at which a cell's mean number of records is the noise's deviation.
+
+    n epsilon / (sqrt(8) k), between 1 and 5000: a function of public values.
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> default_cells(500, cdp.PureDP(0.5))
+    88
+    """
+    deviation = math.sqrt(8) * records_per_unit / pure_epsilon(guarantee)
+    return int(np.clip(as_count(n, "n") / deviation, 1, _NODES))
