@@ -31,6 +31,7 @@ _PUBLIC = {
         "num_threads",
         "set_num_threads",
     ),
+    "conformal": ("conformal_mean",),
     "domain": ("Ball",),
     "errors": (
         "BudgetError",

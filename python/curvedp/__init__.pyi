@@ -15,6 +15,7 @@ from curvedp import sensitivity as sensitivity
 from curvedp import statistics as statistics
 from curvedp._core import num_threads as num_threads
 from curvedp._core import set_num_threads as set_num_threads
+from curvedp.conformal import conformal_mean as conformal_mean
 from curvedp.domain import Ball as Ball
 from curvedp.errors import BudgetError as BudgetError
 from curvedp.errors import ExistenceError as ExistenceError

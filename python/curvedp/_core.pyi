@@ -13,6 +13,8 @@ __all__ = [
     "Noise",
     "Plan",
     "Stream",
+    "bump_counts",
+    "conformal_chains",
     "diameter",
     "image_covariance",
     "label_sums",
@@ -53,6 +55,32 @@ def diameter(rows: _Array) -> float: ...
 def nearest(
     manifold: Manifold, points: _Array, queries: _Array | None, k: int
 ) -> tuple[_Index, _Array]: ...
+def bump_counts(
+    manifold: Manifold,
+    points: _Array,
+    volumes: _Array,
+    records: _Array,
+    reach: float,
+    units: int,
+) -> _Array: ...
+def conformal_chains(
+    manifold: Manifold,
+    points: _Array,
+    sigma: _Array,
+    center: _Array,
+    starts: _Array,
+    stream: Stream,
+    *,
+    rate: float,
+    volume: bool,
+    path_lengths: _Array | None,
+    line_steps: int,
+    burn_in: int,
+    draws: int,
+    thinning: int,
+    scale: float,
+    acceptance: float | None,
+) -> tuple[_Array, _Array, _Array, _Array, _Array]: ...
 
 @final
 class Manifold:
@@ -157,6 +185,7 @@ class Stream:
     def from_key(key: bytes, stream_id: int) -> Stream: ...
     def uniform(self, out: _Array) -> None: ...
     def exponential(self, out: _Array) -> None: ...
+    def discrete_laplace(self, rate: float, out: _Array) -> None: ...
 
 @final
 class Noise:

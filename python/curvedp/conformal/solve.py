@@ -10,7 +10,6 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from curvedp import _core
 from curvedp._validation import FloatArray, as_choice, as_float_array, as_positive
 from curvedp.conformal.graph import Laplacian, as_node_values
 
@@ -101,7 +100,7 @@ def helmholtz_poisson(
     if not np.isfinite(values).all():
         raise ValueError("h must be finite")
     rows = values.reshape(-1, values.shape[-1])
-    solver = _core.HelmholtzSolver(laplacian._core, shift, way, len(rows))
+    solver = laplacian._solver(shift, way, len(rows))
     solved = [solver.solve(row, tolerance) for row in rows]
     lead = values.shape[:-1]
 
@@ -152,6 +151,8 @@ def heat_smooth(
     """
     values = as_node_values(f, laplacian.graph.mesh, "f")
     bound = laplacian._core.spectral_bound()
+    if bound == 0:  # no two nodes are joined
+        return values.copy()
     coefficients = _heat_coefficients(
         as_positive(time, "time") * bound / 2, as_positive(tol, "tol")
     )

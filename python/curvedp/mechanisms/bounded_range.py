@@ -50,3 +50,22 @@ def bounded_range_epsilon(guarantee: Guarantee) -> float:
         case ApproxDP(epsilon):
             return max(epsilon, bounded_range_epsilon(guarantee.sufficient_gdp()))
     raise TypeError("guarantee must be PureDP, ApproxDP, ZCDP or GDP")
+
+
+def pure_epsilon(guarantee: Guarantee) -> float:
+    """The largest epsilon with epsilon-DP, of any mechanism, implying `guarantee`, rounded down.
+
+    epsilon for PureDP; sqrt(2 rho) for ZCDP; log(Phi(mu/2) / Phi(-mu/2)) for GDP: half of what
+    bounded range allows, since a loss in [-epsilon, epsilon] has a range of length 2 epsilon.
+
+    Raises
+    ------
+    TypeError
+        As `bounded_range_epsilon`.
+    """
+    match guarantee:
+        case PureDP(epsilon):
+            return epsilon
+        case ApproxDP(epsilon):
+            return max(epsilon, 0.5 * bounded_range_epsilon(guarantee.sufficient_gdp()))
+    return 0.5 * bounded_range_epsilon(guarantee)

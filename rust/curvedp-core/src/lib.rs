@@ -2,6 +2,8 @@
 
 pub mod ball;
 pub mod batch;
+pub mod chains;
+pub mod conformal;
 pub mod descriptors;
 pub mod elementary;
 pub mod error;

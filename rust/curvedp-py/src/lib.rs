@@ -5,6 +5,7 @@
 
 mod arrays;
 mod call;
+mod conformal;
 mod descriptors;
 mod frame;
 mod graph;
@@ -22,11 +23,13 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::conformal::conformal_chains;
+    #[pymodule_export]
     use crate::descriptors::{image_covariance, time_series_covariance};
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]
-    use crate::graph::{Graph, Laplacian, nearest};
+    use crate::graph::{Graph, Laplacian, bump_counts, nearest};
     #[pymodule_export]
     use crate::mail::GaussianKernel;
     #[pymodule_export]

@@ -1,0 +1,63 @@
+//! The node nearest to one point at a time.
+
+use super::candidates::{Best, Closest, Refined};
+use super::embedding::Embedder;
+use super::kd_tree::KdTree;
+use super::knn::{Nodes, tree_pays};
+use crate::error::Error;
+use crate::parallel::Interrupt;
+use crate::rows::Rows;
+
+/// Nodes ready to be asked for the nearest to a point. Of nodes that rounding cannot tell apart any may
+/// be the answer.
+pub struct NodeIndex<'a> {
+    nodes: Nodes<'a>,
+    tree: Option<(Embedder<'a>, KdTree, f64)>,
+}
+
+impl<'a> NodeIndex<'a> {
+    /// # Errors
+    /// [`Error::Parameter`] for nodes that are not finite, [`Error::Interrupted`].
+    pub fn new(nodes: &Nodes<'a>, interrupt: Interrupt) -> Result<Self, Error> {
+        let mut tree = None;
+        if let Some(embedder) = Embedder::new(nodes) {
+            let images = embedder.embed(nodes.points, nodes.count, interrupt)?;
+            images.check()?;
+            if tree_pays(images.dim, nodes.count) {
+                let slack = embedder.slack(&images);
+                tree = Some((embedder, KdTree::new(images.dim, &images.coords), slack));
+            }
+        }
+        Ok(Self { nodes: *nodes, tree })
+    }
+
+    /// The node nearest to a point; 0 for what is no point. `stack` is scratch.
+    pub fn nearest(&self, point: &[f64], stack: &mut Vec<(u32, f64)>) -> usize {
+        let Nodes { manifold, points, count } = self.nodes;
+        let found = match &self.tree {
+            Some((embedder, tree, slack)) => {
+                let image = embedder.image(point);
+                if embedder.exact {
+                    let mut list = Closest::new(1, u32::MAX);
+                    tree.search(&image, None, &mut list, stack);
+                    list.nodes[0]
+                } else {
+                    let best = Best::new(1, u32::MAX);
+                    let (nodes, query) = (&self.nodes, point);
+                    let gathered = Vec::new();
+                    let mut list = Refined { nodes, query, slack: *slack, best, gathered };
+                    tree.search(&image, None, &mut list, stack);
+                    list.best.list[0].1
+                }
+            }
+            None => {
+                let mut dists = vec![0.0; count];
+                manifold.dist(Rows::shared(point), points.range(0..count), &mut dists);
+                let mut best = Best::new(1, u32::MAX);
+                dists.iter().zip(0..).for_each(|(&dist, node)| best.insert(dist, node));
+                best.list[0].1
+            }
+        };
+        if (found as usize) < count { found as usize } else { 0 }
+    }
+}
