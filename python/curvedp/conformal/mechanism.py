@@ -139,7 +139,7 @@ class MeshExponential:
 
 
 def jitter(mesh: Mesh, node: int, stream: _core.Stream) -> FloatArray:
-    """A point drawn uniformly, in normal coordinates, from a ball about a node as large as its cell.
+    """A point drawn uniformly, in normal coordinates, from a ball as large as a node's cell.
 
     The ball has the volume of the cell on flat space, and at most the distance to the nearest node
     as radius. It depends on the released node alone.
