@@ -91,6 +91,34 @@ def test_every_record_spreads_the_same_units_whatever_it_is(spec, reach):
         assert units.min() >= 0
 
 
+@pytest.mark.parametrize("spec", ["sphere:2", "sphere:11", "kendall:4", "spd:2"])
+@pytest.mark.parametrize("method", ["histogram", "kde"])
+def test_what_a_record_adds_does_not_depend_on_the_others(spec, method):
+    """Records on the edge between cells, where the last bit decides: their part in the counts is
+    the same whatever the others are and wherever they stand."""
+    manifold = cdp.as_manifold(spec)
+    rng = np.random.default_rng(6)
+    nodes = manifold.random_point(30, rng=rng)
+    mesh = Mesh(manifold, nodes)
+    index, _ = mesh.neighbours(1)
+    towards = manifold.log(nodes[index[:, 0]], nodes)
+    edges = manifold.exp(0.5 * towards, nodes)
+
+    def counts(records):
+        settings = {"heat_time": 0, "method": method}
+        release = density(records, mesh, cdp.PureDP(1e9), **settings)
+        return np.round(release.value * mesh.volumes * len(records) * UNITS)
+
+    alone = np.array([counts(edge[None]) for edge in edges])
+    others = manifold.random_point(30, rng=rng)
+    for size in (2, 7, 30):
+        for shift in (0, 1, 5):
+            chosen = np.roll(np.arange(30), shift)[:size]
+            together = counts(np.concatenate([others[:shift], edges[chosen]]))
+            apart = counts(others[:shift]) if shift else 0
+            np.testing.assert_allclose(together - apart, alone[chosen].sum(0), atol=1)
+
+
 def test_noise_has_the_law_that_is_claimed_on_every_node():
     """One record far from all but one node: the other nodes hold noise alone."""
     mesh = fibonacci_mesh(20_000)
@@ -240,5 +268,10 @@ def test_parameters_are_checked():
         density(mesh.points, mesh.points, pure)
     with pytest.raises(ValueError, match="the ball on"):
         density(mesh.points, mesh, pure, ball=cdp.Ball("spd:2", np.eye(2), 1.0))
-    with pytest.raises(ValueError, match="rate"):
-        density(mesh.points, mesh, cdp.PureDP(1e-20))
+    for method in ("histogram", "kde"):
+        with (
+            cdp.Ledger(pure) as ledger,
+            pytest.raises(ValueError, match="no counts can be drawn"),
+        ):
+            density(mesh.points, mesh, cdp.PureDP(1e-12), method=method, ledger=ledger)
+        density(mesh.points, mesh, cdp.PureDP(1e-10), method=method)

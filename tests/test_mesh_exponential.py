@@ -224,6 +224,29 @@ def test_constant_factors_cancel():
     assert first.scale == second.scale
 
 
+@pytest.mark.parametrize("condition", [1.0, 1e4, 1e8])
+def test_probabilities_do_not_depend_on_the_condition_of_the_centre(condition):
+    """Carried by a congruence, ball, mesh and true value keep their law: distances are computed in
+    the ball's frame."""
+    turn = np.array([[0.8, -0.6], [0.6, 0.8]])
+    root = turn @ np.diag([condition**0.25, condition**-0.25]) @ turn.T
+    space = cdp.SPD(2)
+    ball = cdp.Ball(space, np.eye(2), 1.0)
+    points = ball.project(space.random_point(40, rng=5))
+    laws = []
+    for factor_of in (np.eye(2), root):
+        mechanism = MeshExponential(
+            knn_graph(Mesh(space, factor_of @ points @ factor_of), 6),
+            np.zeros(40),
+            ball=cdp.Ball(space, factor_of @ factor_of, 1.0),
+            sensitivity=1e-3,
+            guarantee=cdp.PureDP(1.0),
+        )
+        laws.append(mechanism.path_lengths(factor_of @ points[0] @ factor_of))
+        assert mechanism.rounding < 1e-9
+    np.testing.assert_allclose(laws[1], laws[0], atol=1e-15 * condition)
+
+
 def test_disconnected_graphs_keep_every_node_possible():
     """Two clusters far apart, each the other's only way out: u is finite by the direct term."""
     line = np.concatenate([np.linspace(-1, -0.9, 20), np.linspace(0.9, 1, 20)])[:, None]

@@ -31,6 +31,9 @@ DENSITY_METHODS = ("histogram", "kde")
 #: Units into which a record is divided where it is spread over several nodes.
 _UNITS = 1 << 20
 
+#: Noise of more records than its inverse is refused; in units of the kernel it still fits.
+_LEAST_RATE = 1e-11
+
 #: Neighbours of a node in the graph that smoothing uses if none is given.
 _NEIGHBOURS = 24
 
@@ -262,6 +265,8 @@ class DensityPlan:
     ) -> DensityPlan:
         """The plan for a share of a call's guarantee; `rate` is that of the noise, per record."""
         rate = math.nextafter(pure_epsilon(guarantee) / (2 * entry.records_per_unit), 0.0)
+        if rate < _LEAST_RATE:
+            raise ValueError(f"no counts can be drawn at a scale of {1 / rate:.3g} records")
         operator = None if heat_time == 0 else as_laplacian(mesh)
         reach = 0.0
         if method == "kde":

@@ -54,8 +54,9 @@ def knn_graph(mesh: Mesh, k: int = 24) -> Graph:
     ----------
     mesh : Mesh
     k : int
-        Below the number of nodes, 1 for a single node, which has no neighbour. With 24 the first 24 eigenvalues of the Laplacian on 2560 even
-        nodes of S^2 are right within 3 %, and the error falls as 1/n.
+        Below the number of nodes, 1 for a single node, which has no neighbour. With 24 the first 24
+        eigenvalues of the Laplacian on 2560 even nodes of S^2 are right within 3 %, and the error
+        falls as 1/n.
 
     Returns
     -------

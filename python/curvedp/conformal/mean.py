@@ -189,10 +189,10 @@ def conformal_mean(
     sigma = factor(values, shift, laplacian=operator, method=way).sigma
     rows = entry.enter()
     entry.report("mean")
-    eta = ball._leave(ball._frame.mean(rows, mean_plan)[None])[0]
+    eta = ball._frame.mean(rows, mean_plan)
     entry.report("noise")
     mechanism = design(sigma)
-    node = int(mechanism.sample_node(eta, entry.stream(1))[0])
+    node = int(mechanism._draw(mechanism._path_lengths(eta), entry.stream(1), 1)[0])
     fields: dict[str, Any] = {
         "mechanism": mechanism.name,
         "sensitivity": delta,

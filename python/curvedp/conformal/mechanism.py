@@ -77,8 +77,11 @@ class MeshExponential:
         #: log √phi - log M, so that M = 1 in what follows
         self._sigma: FloatArray = np.clip(values - top, -_LOG_CLIP, _LOG_CLIP)
         self._log_base: FloatArray = np.log(mesh.volumes) + mesh.manifold.dim * self._sigma
+        farthest = max(ball.radius, float(dist.max()))
+        self._wide, self._rows = _centred(ball, mesh, farthest)
         # a path of n edges takes n roundings; u is at most the distance itself
-        self.rounding = (len(mesh) + 256) * 2.0**-52 * (ball.radius + float(dist.max()))
+        roundings = len(mesh) + 256 * _amplification(ball, farthest)
+        self.rounding = roundings * 2.0**-52 * (ball.radius + farthest)
         total = self.sensitivity + 2 * self.rounding
         self.scale = 2 * total / bounded_range_epsilon(guarantee)
         if not 1e-250 < self.scale < 1e250:
@@ -90,12 +93,24 @@ class MeshExponential:
         eta = as_points(true_value, mesh.manifold.point_shape, "true_value")
         if eta.shape != mesh.manifold.point_shape:
             raise ValueError(f"true_value must be one point, got shape {eta.shape}")
-        start = mesh.manifold.dist(eta, mesh.points)
+        if self._wide is not None:
+            return self._path_lengths(self._wide._enter(eta[None])[0])
+        return self._paths_from(mesh.manifold.dist(eta, mesh.points))
+
+    def _path_lengths(self, row: FloatArray) -> FloatArray:
+        """`path_lengths` of a point of the ball's frame."""
+        if self._wide is None:
+            return self.path_lengths(self.ball._leave(row[None])[0])
+        start = np.empty(len(self._rows))
+        self._wide._frame.manifold.dist(row[None], self._rows, start)
+        return self._paths_from(start)
+
+    def _paths_from(self, start: FloatArray) -> FloatArray:
         return self.graph._core.shortest_paths(start, np.exp(self._sigma))
 
     def log_probabilities(self, true_value: ArrayLike) -> FloatArray:
         """Logarithms of the exact output probabilities of all nodes, shape (n,)."""
-        logs = self._log_weights(true_value)
+        logs = self._log_weights(self.path_lengths(true_value))
         top = logs.max()
         return np.asarray(logs - (top + math.log(np.exp(logs - top).sum())))
 
@@ -115,9 +130,13 @@ class MeshExponential:
         Each draw is an exponential race at the rates of the weights, so that every weight counts
         with a few units of relative rounding, however small.
         """
-        count = as_count(n_samples, "n_samples")
+        return self._draw(self.path_lengths(true_value), stream, as_count(n_samples, "n_samples"))
+
+    def _draw(
+        self, lengths: FloatArray, stream: _core.Stream | None, count: int
+    ) -> NDArray[np.intp]:
         stream = _core.Stream.from_os() if stream is None else stream
-        logs = self._log_weights(true_value)
+        logs = self._log_weights(lengths)
         times = np.empty(len(logs))
         drawn = np.empty(count, dtype=np.intp)
         for i in range(count):
@@ -131,15 +150,31 @@ class MeshExponential:
         """Nodes drawn independently, as points, shape (n_samples, *point_shape)."""
         return self.graph.mesh.points[self.sample_node(true_value, stream, n_samples)]
 
-    def _log_weights(self, true_value: ArrayLike) -> FloatArray:
-        return np.asarray(self._log_base - self.path_lengths(true_value) / self.scale)
+    def _log_weights(self, lengths: FloatArray) -> FloatArray:
+        return np.asarray(self._log_base - lengths / self.scale)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.graph!r}, {self.guarantee!r}, scale={self.scale:.6g})"
 
 
+def _centred(ball: Ball, mesh: Mesh, farthest: float) -> tuple[Ball | None, FloatArray]:
+    """On Hadamard manifolds, a ball about the same centre that holds all nodes, and the nodes in
+    its frame, where rounding does not depend on where the centre lies; none elsewhere."""
+    if not ball.manifold.is_hadamard:
+        return None, mesh.points
+    wide = Ball(ball.manifold, ball.center, 1.01 * farthest)
+    return wide, wide._enter(mesh.points)
+
+
+def _amplification(ball: Ball, farthest: float) -> float:
+    """How much the rounding of points that far from the frame's origin grows in distances."""
+    if not ball.manifold.is_hadamard or ball.manifold.is_flat:
+        return 1.0
+    return math.exp(4 * math.sqrt(-ball.manifold.curvature_bounds[0]) * farthest)
+
+
 def jitter(mesh: Mesh, node: int, stream: _core.Stream) -> FloatArray:
-    """A point drawn uniformly, in normal coordinates, from a ball about a node as large as its cell.
+    """A point drawn uniformly, in normal coordinates, from a ball as large as a node's cell.
 
     The ball has the volume of the cell on flat space, and at most the distance to the nearest node
     as radius. It depends on the released node alone.

@@ -1,5 +1,6 @@
 """Pictures of releases; needs the extra ``plot`` (matplotlib), imported only when one is drawn."""
 
+from curvedp.plotting.conformal import MeshFieldDisplay
 from curvedp.plotting.ellipsoids import (
     DiffusionTensorDisplay,
     direction_colour,
@@ -14,6 +15,7 @@ from curvedp.plotting.regions import RegionDisplay
 __all__ = [
     "DiffusionTensorDisplay",
     "EmbeddingDisplay",
+    "MeshFieldDisplay",
     "RegionDisplay",
     "RetrievalDisplay",
     "VarianceIntervalDisplay",

@@ -1,8 +1,8 @@
 //! The node nearest to one point at a time.
 
-use super::candidates::{Best, Closest, Refined};
+use super::candidates::{Best, Refined};
 use super::embedding::Embedder;
-use super::kd_tree::KdTree;
+use super::kd_tree::{Candidates, KdTree, LEAF};
 use super::knn::{Nodes, tree_pays};
 use crate::error::Error;
 use crate::parallel::Interrupt;
@@ -38,9 +38,9 @@ impl<'a> NodeIndex<'a> {
             Some((embedder, tree, slack)) => {
                 let image = embedder.image(point);
                 if embedder.exact {
-                    let mut list = Closest::new(1, u32::MAX);
-                    tree.search(&image, None, &mut list, stack);
-                    list.nodes[0]
+                    let mut closest = One { key: f64::INFINITY, node: u32::MAX };
+                    tree.search(&image, None, &mut closest, stack);
+                    closest.node
                 } else {
                     let best = Best::new(1, u32::MAX);
                     let (nodes, query) = (&self.nodes, point);
@@ -59,5 +59,28 @@ impl<'a> NodeIndex<'a> {
             }
         };
         if (found as usize) < count { found as usize } else { 0 }
+    }
+}
+
+/// The point at the least distance so far.
+struct One {
+    key: f64,
+    node: u32,
+}
+
+impl Candidates for One {
+    #[inline(always)]
+    fn bound(&self) -> f64 {
+        self.key
+    }
+
+    #[inline(always)]
+    fn offer(&mut self, points: &[u32], squared: &[f64; LEAF]) {
+        let least = squared.iter().fold(f64::INFINITY, |least, &s| least.min(s));
+        if least < self.key {
+            self.key = least;
+            let place = squared.iter().position(|&s| s == least);
+            self.node = place.and_then(|s| points.get(s)).copied().unwrap_or(u32::MAX);
+        }
     }
 }
