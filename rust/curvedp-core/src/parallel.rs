@@ -67,7 +67,7 @@ pub type Interrupt<'a> = &'a dyn Fn() -> bool;
 
 /// Work between two looks at the interrupt flag: in pieces, adapted to last about [`Pace::LOOK`]. The
 /// cost of a piece differs by four orders of magnitude between manifolds; results do not depend on it.
-struct Pace {
+pub(crate) struct Pace {
     pieces: usize,
     since: Instant,
 }
@@ -75,12 +75,17 @@ struct Pace {
 impl Pace {
     const LOOK: Duration = Duration::from_millis(50);
 
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { pieces: 8, since: Instant::now() }
     }
 
+    /// Pieces before the next look.
+    pub(crate) fn pieces(&self) -> usize {
+        self.pieces
+    }
+
     /// To be called after `pieces` pieces: sets how many come before the next look.
-    fn adapt(&mut self) {
+    pub(crate) fn adapt(&mut self) {
         let elapsed = self.since.elapsed();
         if elapsed < Self::LOOK / 4 {
             self.pieces = (self.pieces * 4).min(1 << 16);

@@ -8,6 +8,7 @@ mod call;
 mod descriptors;
 mod frame;
 mod graph;
+mod groups;
 mod mail;
 mod manifold;
 mod mean;
@@ -28,11 +29,13 @@ mod _core {
     #[pymodule_export]
     use crate::graph::{Graph, Laplacian, nearest};
     #[pymodule_export]
+    use crate::groups::{GroupDesign, GroupKeys, clip_coords, group_means, hash_names};
+    #[pymodule_export]
     use crate::mail::GaussianKernel;
     #[pymodule_export]
     use crate::manifold::Manifold;
     #[pymodule_export]
-    use crate::mean::Plan;
+    use crate::mean::{Descent, Plan};
     #[pymodule_export]
     use crate::noise::{Noise, Stream};
     #[pymodule_export]
@@ -78,7 +81,8 @@ mod _core {
     }
 
     #[pymodule_init]
-    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("PIECE", curvedp_core::mean::PIECE)?;
         crate::call::silence_panics();
         Ok(())
     }

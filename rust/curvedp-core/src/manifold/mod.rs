@@ -155,6 +155,12 @@ pub trait Manifold: Send + Sync {
         self.centre(point, center, out);
     }
 
+    /// Moves a point within what it stands for as close as possible to `reference`: a shape is turned.
+    /// Nothing to do where a point has one representation.
+    fn align(&self, point: &mut [f64], reference: &[f64]) {
+        let _ = (point, reference);
+    }
+
     /// Adds sum_i w_i log_base(x_i), in coordinates at `base`, to `sum` (`dim()` entries), for the
     /// `count` rows of `points`; `weights` are 1 if absent.
     fn sum_log(

@@ -4,6 +4,7 @@
 
 mod error;
 mod hull;
+mod keys;
 mod log_concave;
 mod quadrature;
 mod radial;
@@ -13,6 +14,7 @@ mod spd_moments;
 mod stream;
 
 pub use error::NoiseError;
+pub use keys::{DerivedKeys, GroupInput, GroupKeys};
 pub use log_concave::{LogConcave, Support};
 pub use radial::{Profile, Radial, RadialNoise};
 pub use spd::{ACCEPTANCE_FLOOR, SpdNoise};
