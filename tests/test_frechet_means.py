@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import itertools
 import math
 import struct
 
@@ -53,7 +54,7 @@ def same_bits(a, b):
 def test_a_group_is_released_as_it_would_be_alone(small_case, guarantee):
     ball, records, offsets = groups(small_case)
     releases = cdp.frechet_means(records, offsets, ball, guarantee, seed=5)
-    for g, (start, end) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for g, (start, end) in enumerate(itertools.pairwise(offsets)):
         stream = _core.Stream.from_key((5).to_bytes(32, "little"), g)
         value, design = alone(ball, records[start:end], guarantee, stream)
         assert same_bits(releases.value[g], value), g
@@ -210,11 +211,11 @@ def test_rows_of_the_result_are_releases(sphere_groups):
         releases[200]
 
 
-def test_a_million_groups_of_one_record(sphere_groups):
+def test_as_many_groups_as_records(sphere_groups):
     ball, records, _ = sphere_groups
-    many = np.tile(records, (250, 1))
-    releases = cdp.frechet_means(many, np.arange(1_000_001), ball, cdp.GDP(1.0))
-    assert releases.value.shape == (1_000_000, 3)
+    many = np.tile(records, (50, 1))
+    releases = cdp.frechet_means(many, np.arange(200_001), ball, cdp.GDP(1.0))
+    assert releases.value.shape == (200_000, 3)
     assert ball.manifold.belongs(releases.value).all()
 
 

@@ -271,7 +271,7 @@ def release_groups(
     value = np.empty((count, space.point_size))
     _core.group_means(
         [ball._frame for ball in plan.balls],
-        data.reshape(len(data), -1),
+        data.reshape(len(data), space.point_size),
         offsets,
         own,
         renumbered[choice],

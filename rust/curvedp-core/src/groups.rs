@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::ball::Frame;
 use crate::error::Error;
-use crate::mean::{Plan, Sample, in_ball};
+use crate::mean::{Plan, in_ball_each};
 use crate::noise::{GroupInput, GroupKeys, IsotropicNoise};
 use crate::parallel::{Pace, pass};
 use crate::release::{Grid, Placement};
@@ -63,7 +63,7 @@ pub struct Ids<'a> {
 
 impl Ids<'_> {
     /// The leading 64 bits of the SHA-256 of each string, one entry of `out` for each.
-    pub fn hash(&self, out: &mut [u64]) {
+    pub fn hashes(&self, out: &mut [u64]) {
         for (hash, range) in out.iter_mut().zip(self.offsets.windows(2)) {
             let digest: [u8; 32] = Sha256::digest(&self.bytes[range[0]..range[1]]).into();
             *hash = u64::from_be_bytes(*digest.first_chunk().expect("a digest has 32 bytes"));
@@ -180,22 +180,17 @@ fn release(
     } else {
         frame.enter_piece(groups.records(task.clone()), &mut points);
     }
+    let own = |group: usize| groups.offsets[group] - first..groups.offsets[group + 1] - first;
+    let ranges: Vec<_> = task.clone().map(own).collect();
+    let plans: Vec<_> = task.clone().filter_map(|g| Some(&groups.design(g)?.plan)).collect();
     let mut means = vec![0.0; task.len() * width];
+    in_ball_each(&ball, Rows::new(&points, width), &ranges, &plans, &mut means, interrupt)?;
     let mut coords = vec![0.0; task.len() * dim];
-    let rows = means.chunks_exact_mut(width).zip(coords.chunks_exact_mut(dim));
-    for (group, (mean, noise)) in task.clone().zip(rows) {
-        let Some(design) = groups.design(group) else { continue };
-        let range = groups.offsets[group]..groups.offsets[group + 1];
-        let own = &points[(range.start - first) * width..(range.end - first) * width];
-        let sample = Sample {
-            manifold: ball.manifold,
-            points: Rows::new(own, width),
-            count: range.len(),
-            weights: None,
-        };
-        mean.copy_from_slice(&in_ball(&sample, &ball, &design.plan, interrupt)?);
-        let mut stream = stream(groups, keys, group, design);
-        design.noise.sample_coords(&mut stream, noise);
+    for (group, noise) in task.clone().zip(coords.chunks_exact_mut(dim)) {
+        if let Some(design) = groups.design(group) {
+            let mut stream = stream(groups, keys, group, design);
+            design.noise.sample_coords(&mut stream, noise);
+        }
     }
     let grids = |i: usize| {
         let design = groups.design(task.start + i);
@@ -239,7 +234,7 @@ mod tests {
     #[test]
     fn hashes_are_the_leading_bits_of_sha_256() {
         let mut out = [0; 2];
-        Ids { bytes: b"abc", offsets: &[0, 0, 3] }.hash(&mut out);
+        Ids { bytes: b"abc", offsets: &[0, 0, 3] }.hashes(&mut out);
         assert_eq!(out, [0xe3b0_c442_98fc_1c14, 0xba78_16bf_8f01_cfea]); // FIPS 180-4 examples
     }
 }

@@ -164,7 +164,7 @@ pub fn clip_coords(py: Python<'_>, mut coords: Output<'_>, limit: f64) -> PyResu
     })
 }
 
-/// The hash of each name; see [`Ids::hash`].
+/// The hash of each name; see [`Ids::hashes`].
 #[pyfunction]
 pub fn hash_names(
     py: Python<'_>,
@@ -179,7 +179,7 @@ pub fn hash_names(
         return Err(PyValueError::new_err("names and output do not match"));
     }
     run(py, |_| {
-        Ids { bytes, offsets: &offsets }.hash(out);
+        Ids { bytes, offsets: &offsets }.hashes(out);
         Ok::<_, Error>(())
     })
 }

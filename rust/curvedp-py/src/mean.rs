@@ -93,7 +93,7 @@ impl Descent {
             (sum.to_vec(), LogSums { squared_dist: rest[0], curvature: rest[1] })
         });
         let pieces = pieces.collect();
-        run(py, |_| Ok(self.open().map(|mut state| state.advance_by_pieces(&ball, pieces, n))))?
+        run(py, |_| Ok(self.open().map(|mut state| state.advance(&ball, pieces, n))))?
     }
 }
 

@@ -10,7 +10,7 @@ mod quasi_newton;
 mod unconstrained;
 
 pub use certificate::{Plan, certified_dist, plan, rounding_error};
-pub use in_ball::{Descent, in_ball};
+pub use in_ball::{Descent, in_ball, in_ball_each};
 pub use unconstrained::{Estimate, unconstrained};
 
 use crate::error::Error;
@@ -80,15 +80,10 @@ impl Sample<'_> {
 
     /// exp_p(step)
     fn exp(&self, p: &[f64], step: &[f64]) -> Vec<f64> {
-        exp_point(self.manifold, p, step)
+        let mut next = vec![0.0; p.len()];
+        self.manifold.exp_coords(Rows::shared(step), Rows::shared(p), &mut next);
+        next
     }
-}
-
-/// exp_p(step)
-fn exp_point(manifold: &dyn Manifold, p: &[f64], step: &[f64]) -> Vec<f64> {
-    let mut next = vec![0.0; p.len()];
-    manifold.exp_coords(Rows::shared(step), Rows::shared(p), &mut next);
-    next
 }
 
 impl Evaluation {
