@@ -79,7 +79,8 @@ class PointsOfFile:
 
     def sums_of_range(self, start: int, stop: int, base: FloatArray) -> FloatArray:
         """Sums over the pieces of some rows. For worker processes; `start` begins a piece."""
-        return self.piece_sums(self.open().read(start, stop), ball_from_dict(self.ball), base)
+        point = np.array(base)  # what a scheduler hands over need not be aligned
+        return self.piece_sums(self.open().read(start, stop), ball_from_dict(self.ball), point)
 
 
 def frechet_mean_of_file(
