@@ -60,6 +60,7 @@ _PUBLIC = {
         "ZCDP",
         "ApproxDP",
         "Ledger",
+        "NoiseSecret",
         "PureDP",
         "Release",
         "Unproved",
@@ -74,6 +75,7 @@ _PUBLIC = {
     ),
     "statistics": (
         "ConfidenceRegion",
+        "GroupReleases",
         "MeanComparison",
         "Schedule",
         "VarianceInterval",
@@ -84,6 +86,7 @@ _PUBLIC = {
         "expected_error",
         "fourth_moment",
         "frechet_mean",
+        "frechet_means",
         "frechet_variance",
         "log_covariance",
         "mean_hessian",

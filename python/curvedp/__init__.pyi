@@ -37,6 +37,7 @@ from curvedp.privacy import GDP as GDP
 from curvedp.privacy import ZCDP as ZCDP
 from curvedp.privacy import ApproxDP as ApproxDP
 from curvedp.privacy import Ledger as Ledger
+from curvedp.privacy import NoiseSecret as NoiseSecret
 from curvedp.privacy import PureDP as PureDP
 from curvedp.privacy import Release as Release
 from curvedp.privacy import Unproved as Unproved
@@ -47,6 +48,7 @@ from curvedp.regression import GeodesicRegression as GeodesicRegression
 from curvedp.regression import GeodesicRelease as GeodesicRelease
 from curvedp.regression import geodesic_regression as geodesic_regression
 from curvedp.statistics import ConfidenceRegion as ConfidenceRegion
+from curvedp.statistics import GroupReleases as GroupReleases
 from curvedp.statistics import MeanComparison as MeanComparison
 from curvedp.statistics import Schedule as Schedule
 from curvedp.statistics import VarianceInterval as VarianceInterval
@@ -57,6 +59,7 @@ from curvedp.statistics import confidence_region as confidence_region
 from curvedp.statistics import expected_error as expected_error
 from curvedp.statistics import fourth_moment as fourth_moment
 from curvedp.statistics import frechet_mean as frechet_mean
+from curvedp.statistics import frechet_means as frechet_means
 from curvedp.statistics import frechet_variance as frechet_variance
 from curvedp.statistics import log_covariance as log_covariance
 from curvedp.statistics import mean_hessian as mean_hessian

@@ -9,6 +9,7 @@ mod conformal;
 mod descriptors;
 mod frame;
 mod graph;
+mod groups;
 mod mail;
 mod manifold;
 mod mean;
@@ -31,11 +32,13 @@ mod _core {
     #[pymodule_export]
     use crate::graph::{Graph, Laplacian, bump_counts, nearest};
     #[pymodule_export]
+    use crate::groups::{GroupDesign, GroupKeys, clip_coords, group_means, hash_names};
+    #[pymodule_export]
     use crate::mail::GaussianKernel;
     #[pymodule_export]
     use crate::manifold::Manifold;
     #[pymodule_export]
-    use crate::mean::Plan;
+    use crate::mean::{Descent, Plan};
     #[pymodule_export]
     use crate::noise::{Noise, Stream};
     #[pymodule_export]
@@ -81,7 +84,8 @@ mod _core {
     }
 
     #[pymodule_init]
-    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("PIECE", curvedp_core::mean::PIECE)?;
         crate::call::silence_panics();
         Ok(())
     }

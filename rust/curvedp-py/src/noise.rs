@@ -108,7 +108,7 @@ impl Stream {
 /// Isotropic noise on a homogeneous space.
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct Noise {
-    inner: IsotropicNoise,
+    pub(crate) inner: IsotropicNoise,
 }
 
 #[pymethods]
