@@ -10,6 +10,7 @@ from curvedp.statistics.dispersion import (
     mean_hessian,
 )
 from curvedp.statistics.frechet_mean import expected_error, frechet_mean, required_n
+from curvedp.statistics.kng_mean import kng_mean
 from curvedp.statistics.quantile import quantile
 from curvedp.statistics.region import ConfidenceRegion
 from curvedp.statistics.schedule import Schedule, adaptive_schedule
@@ -28,6 +29,7 @@ __all__ = [
     "fourth_moment",
     "frechet_mean",
     "frechet_variance",
+    "kng_mean",
     "log_covariance",
     "mean_hessian",
     "quantile",

@@ -15,6 +15,7 @@ pub mod moments;
 pub mod noise;
 pub mod parallel;
 pub mod regression;
+pub mod rejection;
 pub mod rows;
 pub mod simd;
 pub mod solve;

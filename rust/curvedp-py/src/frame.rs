@@ -15,7 +15,7 @@ use crate::mean::Plan;
 /// The frame of the ball B(center, radius).
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct Frame {
-    inner: ball::Frame,
+    pub(crate) inner: ball::Frame,
 }
 
 #[pymethods]

@@ -8,6 +8,7 @@ mod call;
 mod descriptors;
 mod frame;
 mod graph;
+mod k_norm;
 mod mail;
 mod manifold;
 mod mean;
@@ -27,6 +28,10 @@ mod _core {
     use crate::frame::Frame;
     #[pymodule_export]
     use crate::graph::{Graph, Laplacian, nearest};
+    #[pymodule_export]
+    use crate::k_norm::{
+        Chains, KNormMean, KNormRegression, published_footpoint, published_shooting,
+    };
     #[pymodule_export]
     use crate::mail::GaussianKernel;
     #[pymodule_export]
