@@ -88,6 +88,7 @@ _PUBLIC = {
         "frechet_mean",
         "frechet_means",
         "frechet_variance",
+        "kng_mean",
         "log_covariance",
         "mean_hessian",
         "quantile",

@@ -202,6 +202,65 @@ class Frame:
     def piece_sums(self, points: _Array, base: _Array, out: _Array) -> None: ...
     def mean(self, points: _Array, plan: Plan) -> _Array: ...
 
+_ChainPlan = tuple[int, int, int, float, float | None]
+
+@final
+class Chains:
+    def draws(self) -> _Array: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def acceptance(self) -> list[float]: ...
+    @property
+    def scale(self) -> list[float]: ...
+    def diagnose(self) -> list[tuple[float, float]]: ...
+
+@final
+class KNormRegression:
+    def __new__(
+        cls,
+        frame: Frame,
+        max_residual: float,
+        scale: float,
+        max_speed: float,
+        slope_weight: float | None,
+    ) -> KNormRegression: ...
+    def sample_exact(
+        self, points: _Array, times: _Array, factor: float, stream: Stream
+    ) -> tuple[_Array, int]: ...
+    def run_chains(
+        self, points: _Array, times: _Array, starts: _Array, plan: _ChainPlan, stream: Stream
+    ) -> Chains: ...
+
+@final
+class KNormMean:
+    def __new__(cls, frame: Frame, max_residual: float, scale: float) -> KNormMean: ...
+    def sample_exact(self, points: _Array, stream: Stream) -> tuple[_Array, int]: ...
+    def run_chains(
+        self, points: _Array, starts: _Array, plan: _ChainPlan, stream: Stream
+    ) -> Chains: ...
+
+def published_footpoint(
+    manifold: Manifold,
+    points: _Array,
+    times: _Array,
+    footpoint: _Array,
+    velocity: _Array,
+    scale: float,
+    plan: _ChainPlan,
+    stream: Stream,
+) -> Chains: ...
+def published_shooting(
+    manifold: Manifold,
+    points: _Array,
+    times: _Array,
+    footpoint: _Array,
+    velocity: _Array,
+    scale: float,
+    plan: _ChainPlan,
+    stream: Stream,
+) -> Chains: ...
+
 @final
 class GaussianKernel:
     def __new__(

@@ -5,7 +5,8 @@ length R = `max_dist`; between points of the ball no distance exceeds 2 r, and f
 r + rho(c, p).
 
 Proofs: docs/proofs/frechet-mean-sensitivity.md, docs/proofs/frechet-variance.md,
-docs/proofs/log-moments.md, docs/proofs/geodesic-regression.md, docs/proofs/privatemail.md.
+docs/proofs/log-moments.md, docs/proofs/geodesic-regression.md, docs/proofs/kng-mean.md,
+docs/proofs/privatemail.md.
 """
 
 from __future__ import annotations
@@ -242,6 +243,44 @@ def mean_hessian(
     if calibration == "published":
         return 2 * hessian_bound(ball.manifold, reach) * share
     return 2 * excess_diameter(ball.manifold, reach) * share
+
+
+def kng_mean(
+    ball: Ball, n: int, *, tau: float | None = None, records_per_unit: int = 1
+) -> float:
+    """Sensitivity of the gradient -(1/n) sum_i log_p x_i of the Fréchet mean, at any p in the ball.
+
+    min(2 k tan(r sqrt(kappa)) / (n sqrt(kappa)), 2 k tau/n) with the upper curvature bound kappa > 0
+    and k = `records_per_unit`, 2 k r/n in place of the first for kappa <= 0; k at most n.
+    Proof: docs/proofs/kng-mean.md.
+
+    Parameters
+    ----------
+    ball : Ball
+    n : int
+        Number of records (public).
+    tau : float, optional
+        Public length at which logarithms are clipped.
+    records_per_unit : int
+        Number of records that one person contributes at most.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.7)
+    >>> round(kng_mean(ball, 500), 5)
+    0.00337
+    >>> round(kng_mean(ball, 500, tau=0.1), 6)
+    0.0004
+    """
+    share = min(1.0, as_count(records_per_unit, "records_per_unit") / as_count(n, "n"))
+    widest = _proved(ball.radius * (1 + BOUNDARY_SLACK), ball.manifold.curvature_bounds[1])
+    if tau is not None:
+        widest = min(widest, 2 * _slack(tau, "tau"))
+    return share * widest
 
 
 def regression_footpoint(

@@ -18,6 +18,7 @@ pub mod noise;
 pub mod parallel;
 pub mod regression;
 pub mod release;
+pub mod rejection;
 pub mod rows;
 pub mod simd;
 pub mod solve;

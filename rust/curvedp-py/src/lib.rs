@@ -10,6 +10,7 @@ mod descriptors;
 mod frame;
 mod graph;
 mod groups;
+mod k_norm;
 mod mail;
 mod manifold;
 mod mean;
@@ -33,6 +34,10 @@ mod _core {
     use crate::graph::{Graph, Laplacian, bump_counts, nearest};
     #[pymodule_export]
     use crate::groups::{GroupDesign, GroupKeys, clip_coords, group_means, hash_names};
+    #[pymodule_export]
+    use crate::k_norm::{
+        Chains, KNormMean, KNormRegression, published_footpoint, published_shooting,
+    };
     #[pymodule_export]
     use crate::mail::GaussianKernel;
     #[pymodule_export]
