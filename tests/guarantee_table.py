@@ -6,6 +6,7 @@ every cell and fails if a release has no row. ``python tests/guarantee_table.py`
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +15,14 @@ from typing import Any
 import numpy as np
 
 import curvedp as cdp
+from curvedp.conformal import ball_mesh, density, knn_graph, laplacian
 
 ROOT = Path(__file__).resolve().parents[1]
 
 #: Columns, each with the manifolds on which its cells are run.
 COLUMNS = {
     "Euclidean": ("euclidean:3",),
-    "sphere": ("sphere:2", "sphere:4"),
+    "sphere": ("sphere:2",),
     "SPD": ("spd:2",),
     "SPD, flat metrics": ("spd:2:log-euclidean", "spd:2:log-cholesky"),
     "hyperbolic": ("hyperboloid:2",),
@@ -95,9 +97,38 @@ def compared(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
     return a
 
 
-def regressed(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
-    times = np.linspace(0.0, 1.0, len(x))
-    return cdp.geodesic_regression(times, x, ball, claim, x_range=(0.0, 1.0), tau=0.3, v_max=0.5)
+def regressed(sampler: str) -> Run:
+    def run(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+        times = np.linspace(0.0, 1.0, len(x))
+        public = {"x_range": (0.0, 1.0), "tau": 0.3, "v_max": 0.5}
+        return cdp.geodesic_regression(times, x, ball, claim, sampler=sampler, **public)
+
+    return run
+
+
+def grouped(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+    return cdp.frechet_means(x, [0, len(x) // 2, len(x)], ball, claim)[0]
+
+
+@functools.cache
+def nodes_of(spec: str, center: bytes, radius: float) -> Any:
+    """A small public mesh with its Laplacian, made once for each ball."""
+    manifold = cdp.as_manifold(spec)
+    point = np.frombuffer(center).reshape(manifold.point_shape)
+    mesh = ball_mesh(cdp.Ball(manifold, point, radius), 60)
+    return laplacian(knn_graph(mesh, 8))
+
+
+def nodes(ball: cdp.Ball) -> Any:
+    return nodes_of(ball.manifold.spec, ball.center.tobytes(), ball.radius)
+
+
+def conformal(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+    return cdp.conformal_mean(x, ball, claim, mesh=nodes(ball))
+
+
+def counted(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+    return density(x, nodes(ball), claim, ball=ball)
 
 
 def middle(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
@@ -173,6 +204,45 @@ ROWS = (
         ("adaptive-mean", "private-quantile", *MEAN_PROOFS),
         ("test_adaptive_mean.py::test_whole_release_keeps_its_claim",),
         "adaptive-mean",
+    ),
+    Row(
+        "means of many groups",
+        "frechet_means",
+        "as one mean",
+        everywhere(BOTH),
+        grouped,
+        MEAN_PROOFS,
+        WHOLE_AUDIT,
+    ),
+    Row(
+        "mean by its gradient",
+        "kng_mean",
+        "K-norm gradient, dimension up to 6",
+        everywhere(BOTH),
+        at_private_mean(cdp.kng_mean),
+        ("kng-mean",),
+        WHOLE_AUDIT,
+    ),
+    Row(
+        "conformal mean",
+        "conformal_mean",
+        "exponential mechanism on a mesh",
+        everywhere(BOTH),
+        conformal,
+        ("conformal-mean", *MEAN_PROOFS),
+        (
+            *WHOLE_AUDIT,
+            "test_mesh_exponential.py::test_neighbouring_data_sets_found_by_search_keep_epsilon",
+        ),
+    ),
+    Row(
+        "density on public nodes",
+        "conformal.density",
+        "two-sided geometric noise",
+        everywhere(BOTH),
+        counted,
+        ("conformal-mean",),
+        ("test_conformal_density.py::test_the_joint_loss_of_a_replaced_record_is_epsilon_exactly",),
     ),
     Row(
         "Fréchet variance",
@@ -257,10 +327,19 @@ ROWS = (
         "geodesic_regression",
         "noisy gradient descent",
         everywhere(BOTH),
-        regressed,
+        regressed("gradient"),
         ("geodesic-regression",),
         WHOLE_AUDIT,
         "geodesic-regression",
+    ),
+    Row(
+        "",
+        "geodesic_regression",
+        "K-norm gradient, dimension up to 3",
+        everywhere(BOTH, planar_shapes=NONE),
+        regressed("exact"),
+        ("geodesic-regression",),
+        WHOLE_AUDIT,
     ),
     Row(
         "supervised embedding of rows",

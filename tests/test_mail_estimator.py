@@ -248,6 +248,7 @@ PRIVACY_REASONS: dict[str, str] = {}
 
 
 def test_it_follows_scikit_learns_conventions():
+    pytest.importorskip("sklearn", minversion="1.6")
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -227,6 +227,17 @@ def default_cells(n: int, guarantee: Guarantee, records_per_unit: int = 1) -> in
 
     n epsilon / (sqrt(8) k), between 1 and 5000: a function of public values.
 
+    Parameters
+    ----------
+    n : int
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+        Of the density.
+    records_per_unit : int
+
+    Returns
+    -------
+    int
+
     Examples
     --------
     >>> import curvedp as cdp

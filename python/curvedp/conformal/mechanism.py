@@ -49,6 +49,18 @@ class MeshExponential:
         1/(lambda M): the length over which the probabilities fall by e where √phi = M.
     rounding : float
         Bound on the rounding error of u/M; it is counted twice as sensitivity.
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> from curvedp.conformal import fibonacci_mesh, knn_graph
+    >>> graph = knn_graph(fibonacci_mesh(500), 10)
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.7)
+    >>> kernel = MeshExponential(
+    ...     graph, np.zeros(500), ball=ball, sensitivity=0.01, guarantee=cdp.PureDP(epsilon=1.0)
+    ... )
+    >>> round(kernel.scale, 6), kernel.sample_node([0.0, 0.0, 1.0]).shape
+    (0.02, (1,))
     """
 
     name: ClassVar[str] = "exponential mechanism on a mesh"

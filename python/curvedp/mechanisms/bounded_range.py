@@ -58,10 +58,23 @@ def pure_epsilon(guarantee: Guarantee) -> float:
     epsilon for PureDP; sqrt(2 rho) for ZCDP; log(Phi(mu/2) / Phi(-mu/2)) for GDP: half of what
     bounded range allows, since a loss in [-epsilon, epsilon] has a range of length 2 epsilon.
 
+    Parameters
+    ----------
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+
+    Returns
+    -------
+    float
+
     Raises
     ------
     TypeError
         As `bounded_range_epsilon`.
+
+    Examples
+    --------
+    >>> round(pure_epsilon(GDP(mu=1.0)), 4), bounded_range_epsilon(GDP(mu=1.0)) > 1.6
+    (0.8069, True)
     """
     match guarantee:
         case PureDP(epsilon):

@@ -22,7 +22,9 @@ class GeodesicRegression(Conventions):
 
     Parameters
     ----------
-    ball, guarantee, x_range, tau, v_max, calibration, weights, chain_length, records_per_unit
+    ball, guarantee, x_range, tau, v_max, sampler, calibration, weights, chain_length
+        See `geodesic_regression`, to which they are passed on.
+    records_per_unit
         See `geodesic_regression`, to which they are passed on.
     ledger : Ledger, optional
         Budget that every fit spends from, before any noise is drawn; clones made by scikit-learn
@@ -62,6 +64,7 @@ class GeodesicRegression(Conventions):
         x_range: tuple[float, float],
         tau: float,
         v_max: float,
+        sampler: str = "auto",
         calibration: str = "proved",
         weights: Sequence[float] = (1.0, 1.0),
         chain_length: int = 10_000,
@@ -75,6 +78,7 @@ class GeodesicRegression(Conventions):
         self.x_range = x_range
         self.tau = tau
         self.v_max = v_max
+        self.sampler = sampler
         self.calibration = calibration
         self.weights = weights
         self.chain_length = chain_length
