@@ -62,8 +62,7 @@ fn records(case: &Case, count: usize, stream: &mut Stream) -> (Vec<f64>, Vec<f64
 
 fn law<'a>(case: &'a Case, points: &'a [f64], times: &'a [f64], tau: f64) -> KNorm<'a> {
     let manifold = &*case.manifold;
-    let support =
-        Support { center: &case.origin, radius: case.radius, max_speed: case.max_speed };
+    let support = Support { center: &case.origin, radius: case.radius, max_speed: case.max_speed };
     let points = Rows::new(points, manifold.point_size());
     let sample = Sample { manifold, points, times };
     KNorm { sample, norm: GradientNorm::SumOfNorms, max_residual: tau, scale: 1e-3, support }
@@ -87,8 +86,7 @@ fn violations(case: &Case, share: f64, stream: &mut Stream) -> usize {
         for _ in 0..20 {
             let size = 0.3 * stream.uniform_open().powi(3);
             let center: Vec<f64> = extent.iter().map(|e| uniform(stream, *e)).collect();
-            let half: Vec<f64> =
-                extent.iter().map(|e| e * size * stream.uniform_open()).collect();
+            let half: Vec<f64> = extent.iter().map(|e| e * size * stream.uniform_open()).collect();
             let bound = chart.bound(&center, &half);
             for _ in 0..8 {
                 let point: Vec<f64> =

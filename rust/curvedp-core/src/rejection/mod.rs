@@ -55,7 +55,7 @@ pub fn sample(
 ) -> Result<(Vec<f64>, usize), Error> {
     let mut boxes = Boxes::cover(target);
     let mut pace = Pace::new();
-    let mut rest = pace.pieces;
+    let mut rest = pace.pieces();
     let mut evaluations = 1;
     loop {
         evaluations += 1;
@@ -69,7 +69,7 @@ pub fn sample(
                 return Err(Error::Interrupted);
             }
             pace.adapt();
-            rest = pace.pieces;
+            rest = pace.pieces();
         }
     }
 }
