@@ -206,6 +206,8 @@ def test_wrong_parameters_and_shapes_are_refused_before_records_are_read():
         ({"calibration": "none"}, "calibration"),
         ({"ball": cdp.Ball("euclidean:4", np.zeros(4), 1.0)}, "ball"),
         ({"bandwidth": 0.01, "form": "published"}, "published form"),
+        ({"bandwidth": 1e-170}, "bandwidth must lie"),
+        ({"label_bandwidth": 1e170}, "label_bandwidth must lie"),
     ]:
         with pytest.raises(ValueError, match=message):
             mail(**parameters).fit(rows, labels)
@@ -284,3 +286,12 @@ def test_the_library_does_not_import_scikit_learn():
 
     code = "import sys, curvedp; curvedp.PrivateMail(); sys.exit('sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("form", ["normalised", "published"])
+def test_bandwidths_at_which_all_weights_round_to_one_are_served(form):
+    rows, labels = blobs()
+    estimator = mail(bandwidth=1e9, form=form).fit(rows, labels)
+    assert all(part.sensitivity > 0 for part in estimator.release_.parts)
+    query = estimator.embed_query(rows[0], rows[1:], labels[1:], method="noise")
+    assert query.release.sensitivity > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ def label_codes(labels: ArrayLike, n: int, name: str = "y") -> Codes:
     ValueError
         If there are not n labels.
     """
-    array = as_array(labels, name)
+    array = _one_by_one(labels) if isinstance(labels, list | tuple) else as_array(labels, name)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.shape != (n,):
@@ -33,6 +34,16 @@ def label_codes(labels: ArrayLike, n: int, name: str = "y") -> Codes:
     if array.dtype.kind == "O":
         return _codes_of_objects(array)
     return np.unique(array, return_inverse=True)[1].astype(np.int64).reshape(n)
+
+
+def _one_by_one(labels: Sequence[Any]) -> NDArray[Any]:
+    """Labels of a list as they are: a common dtype would let one of them decide which others are
+    equal, as 0.5 does for integers beyond 2^53, and a string for 1 and 1.0."""
+    array = np.empty(len(labels), dtype=object)
+    for i, label in enumerate(labels):
+        inner = isinstance(label, list | tuple | np.ndarray) and np.shape(label) == (1,)
+        array[i] = label[0] if inner else label
+    return array
 
 
 def _codes_of_objects(array: NDArray[Any]) -> Codes:

@@ -143,8 +143,14 @@ class Descent:
         inside = np.empty_like(base)
         inner = _core.Frame(manifold, self.ball._frame.origin, self.ball.radius)
         inner.project(end, inside)
-        self.velocity = shorten(carry(manifold, velocity, base, inside), self.v_max)
+        self.velocity = velocity
+        self.velocity = self.carried(inside)
         self.footpoint = inside[0]
+
+    def carried(self, end: FloatArray) -> FloatArray:
+        """Coordinates of the velocity carried to `end`, shape (1, size), no longer than allowed."""
+        manifold, base = self.ball._frame.manifold, self.footpoint[None]
+        return shorten(carry(manifold, self.velocity, base, end), self.v_max)
 
 
 def carry(
@@ -161,7 +167,8 @@ def carry(
 
 def shorten(vector: FloatArray, limit: float) -> FloatArray:
     """The vector at a length of at most `limit`; 0 if it is not finite."""
-    length = float(np.linalg.norm(vector))
+    with np.errstate(all="ignore"):
+        length = float(np.linalg.norm(vector))
     if not math.isfinite(length):
         return np.zeros_like(vector)
     return vector * (limit / length) if length > limit else vector

@@ -19,7 +19,7 @@ from curvedp.domain import Ball
 from curvedp.mechanisms.grid import grid_step, round_to_grid
 from curvedp.privacy import Guarantee, Ledger, PureDP, Unproved
 from curvedp.regression.covariate import as_range, clipped_times
-from curvedp.regression.descent import Descent, NoisyGradient, calibrate, carry
+from curvedp.regression.descent import Descent, NoisyGradient, calibrate
 from curvedp.regression.published import WHY, sequential_kng
 from curvedp.regression.release import GeodesicRelease, stack
 from curvedp.regression.schedule import schedule
@@ -216,10 +216,9 @@ def plan_steps(entry: Entry, tau: float, v_max: float) -> list[NoisyGradient]:
 def rounded(descent: Descent, scale: float) -> FloatArray:
     """Footpoint and velocity on the public grid, outside the frame, shape (2, *point_shape)."""
     ball, manifold = descent.ball, descent.ball._frame.manifold
-    base = descent.footpoint[None]
-    footpoint = round_to_grid(ball, base, scale)
+    footpoint = round_to_grid(ball, descent.footpoint[None], scale)
     step = grid_step(ball, scale)
-    velocity = np.round(carry(manifold, descent.velocity, base, footpoint) / step) * step
+    velocity = np.round(descent.carried(footpoint) / step) * step
     length = float(np.linalg.norm(velocity))
     # an isometry takes geodesics to geodesics: the velocity outside is read off a short piece
     share = min(1.0, 0.25 * ball.manifold.injectivity_radius / length) if length > 0 else 1.0

@@ -248,11 +248,11 @@ def design_mean(
     delta = sensitivity.frechet_mean(
         ball, count, records_per_unit=records_per_unit, calibration=calibration
     )
-    plan = ball._frame.plan(count, _TOLERANCE_SHARE * delta)
+    plan = plan_mean(ball, count, records_per_unit, calibration)
     if plan is None:
         raise ValueError(
-            f"a ball of radius {ball.radius:g} on {ball.manifold.spec} is too large for double "
-            "precision to certify the mean: use a smaller radius"
+            f"a ball of radius {ball.radius:g} on {ball.manifold.spec} is too large, or too small, "
+            "for double precision to certify the mean: use another radius"
         )
     kind = choose_mechanism(ball, guarantee, mechanism)
     total = delta + (2 * plan.tolerance if calibration == "proved" else 0.0)
@@ -261,6 +261,16 @@ def design_mean(
     except ExistenceError as error:
         raise _with_smallest_n(error, count, guarantee) from None
     return Design(noise, plan, delta)
+
+
+def plan_mean(
+    ball: Ball, n: int, records_per_unit: int, calibration: str = "proved"
+) -> _core.Plan | None:
+    """The solver's plan; None if double precision cannot certify a mean on this ball."""
+    delta = sensitivity.frechet_mean(
+        ball, n, records_per_unit=records_per_unit, calibration=calibration
+    )
+    return ball._frame.plan(n, _TOLERANCE_SHARE * delta)
 
 
 def _with_smallest_n(error: ExistenceError, n: int, guarantee: Guarantee) -> ExistenceError:
