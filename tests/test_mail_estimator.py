@@ -171,13 +171,12 @@ def test_no_record_value_raises_or_warns_or_spoils_the_others(value, capfd):
         np.array([float("nan"), 1.0] * 30, dtype=object),
         np.arange(60),
         np.zeros(60, dtype=bool),
+        [[1, [2]], (3, 4), np.array([5])] * 20,
     ],
-    ids=["nan", "strings", "mixed", "column", "objects", "all different", "booleans"],
+    ids=["nan", "strings", "mixed", "column", "objects", "all different", "booleans", "ragged"],
 )
 def test_labels_of_any_value_are_accepted(labels):
     rows, _ = blobs()
-    if isinstance(labels, list) and isinstance(labels[0], list):
-        labels = np.array(labels)
     assert np.all(np.isfinite(mail().fit_transform(rows, labels)))
 
 

@@ -9,6 +9,7 @@ from scipy.spatial.distance import pdist
 
 from curvedp import laplacian_bounds, laplacian_published, sensitivity
 from curvedp.mail.iteration import Laplacians
+from curvedp.mail.labels import label_codes
 from reference import mail as twin
 
 FORMS = ("normalised", "published")
@@ -267,3 +268,21 @@ def test_a_label_of_another_type_does_not_change_which_others_are_equal(label, n
 
     moved = np.linalg.norm(embedded(label) - embedded(new_label))
     assert moved <= bound(101, 1.0, 1.0, 1.0, "normalised")
+
+
+@pytest.mark.parametrize(
+    ("module", "column"),
+    [
+        ("pyarrow", "array"),
+        ("pyarrow", "chunked_array"),
+        ("polars", "Series"),
+        ("pandas", "Series"),
+    ],
+)
+def test_a_missing_label_in_a_column_does_not_change_which_others_are_equal(module, column):
+    """Converted to an array, integers in a column with a missing one become floats."""
+    make = getattr(pytest.importorskip(module), column)
+    options = {"dtype": "Int64"} if module == "pandas" else {}
+    labels = [2**53, 2**53 + 1, None]
+    labels = make([labels] if column == "chunked_array" else labels, **options)
+    assert len(set(label_codes(labels, 3).tolist())) == 3
