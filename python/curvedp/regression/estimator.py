@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_records
+from curvedp._validation import FloatArray, as_float_array, as_records
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee
 from curvedp.regression.private import geodesic_regression
@@ -62,9 +62,7 @@ class GeodesicRegression:
 
     def fit(self, x: ArrayLike, y: ArrayLike) -> GeodesicRegression:
         """Makes a release from covariates of shape (n,) or (n, 1) and records; returns self."""
-        covariates = np.asarray(x)
-        if covariates.ndim == 2 and covariates.shape[1] == 1:
-            covariates = covariates[:, 0]
+        covariates = _one_axis(x)
         self.release_: GeodesicRelease = geodesic_regression(
             covariates,
             y,
@@ -89,9 +87,7 @@ class GeodesicRegression:
         """
         if not hasattr(self, "release_"):
             raise ValueError("call fit before predict")
-        covariates = np.asarray(x)
-        if covariates.ndim == 2 and covariates.shape[1] == 1:
-            covariates = covariates[:, 0]
+        covariates = _one_axis(x)
         return self.release_.predict(covariates)
 
     def score(self, x: ArrayLike, y: ArrayLike) -> float:
@@ -106,3 +102,10 @@ class GeodesicRegression:
         points = as_records(y, manifold.point_shape, "y")
         residual = float(np.mean(manifold.dist(self.predict(x), points) ** 2))
         return 1 - residual / frechet_variance(points, manifold)
+
+
+def _one_axis(x: ArrayLike) -> FloatArray:
+    """Covariates of shape (n, 1) as (n,)."""
+    covariates = as_float_array(x, "x")
+    column = covariates.ndim == 2 and covariates.shape[1] == 1
+    return covariates[:, 0] if column else covariates
