@@ -86,6 +86,16 @@ def test_masked_records_are_missing(dtype: Any) -> None:
     assert not np.array_equal(expected, value(data))
 
 
+def test_masked_records_of_a_list_are_missing() -> None:
+    """NumPy takes what a mask hides, or warns."""
+    masked = np.ma.array(ROWS, mask=False)
+    masked[1, 2] = np.ma.masked
+    half = [ROWS[0], [0.0, 0.6, np.ma.masked], ROWS[2]]
+    for rows in (list(masked), tuple(masked), half):
+        assert np.array_equal(value(rows), value([ROWS[0], [np.nan] * 3, ROWS[2]]))
+    assert np.array_equal(value([*half, [None] * 3]), value([*half, [np.nan] * 3]))
+
+
 @pytest.mark.parametrize("missing", [None, 10**400, 2**70])
 def test_a_covariate_of_a_list_does_not_speak_through_the_estimator(missing: Any) -> None:
     ball = cdp.Ball("euclidean:1", [0.0], 1.0)

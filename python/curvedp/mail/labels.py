@@ -55,7 +55,9 @@ def _one_by_one(labels: Sequence[Any]) -> NDArray[Any]:
     """Labels as objects, shape (n,); a label alone in a row is that label."""
     array = np.empty(len(labels), dtype=object)
     for i, label in enumerate(labels):
-        if isinstance(label, np.ndarray) and label.size == 1:
+        if label is np.ma.masked:
+            array[i] = None
+        elif isinstance(label, np.ndarray) and label.size == 1:
             array[i] = label.item()
         else:
             array[i] = label[0] if isinstance(label, list | tuple) and len(label) == 1 else label
