@@ -161,7 +161,8 @@ def carry(
 
 def shorten(vector: FloatArray, limit: float) -> FloatArray:
     """The vector at a length of at most `limit`; 0 if it is not finite."""
-    length = float(np.linalg.norm(vector))
+    with np.errstate(all="ignore"):
+        length = float(np.linalg.norm(vector))
     if not math.isfinite(length):
         return np.zeros_like(vector)
     return vector * (limit / length) if length > limit else vector
