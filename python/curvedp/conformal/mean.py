@@ -88,7 +88,8 @@ def conformal_mean(
         Share of the density, strictly between 0 and 1: of epsilon for PureDP, of mu^2 otherwise.
     mesh : Mesh, Graph or Laplacian, optional
         Public nodes to draw from, chosen without looking at the records; by default 5000 on the
-        ball. One Laplacian given to many calls saves making it.
+        ball, which is too coarse beyond about ten dimensions. One Laplacian given to many calls
+        saves making it.
     cells : Mesh, Graph or Laplacian, optional
         Public nodes of the density. By default as many on the ball as let a node's mean number of
         records match the noise, see `default_cells`; its value counts for all nodes of `mesh` in a
