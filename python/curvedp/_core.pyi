@@ -1,12 +1,17 @@
+from collections.abc import Callable, Sequence
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "PIECE",
+    "Descent",
     "Frame",
     "GaussianKernel",
     "Graph",
+    "GroupDesign",
+    "GroupKeys",
     "HelmholtzSolver",
     "Laplacian",
     "Manifold",
@@ -14,8 +19,11 @@ __all__ = [
     "Plan",
     "Stream",
     "bump_counts",
+    "clip_coords",
     "conformal_chains",
     "diameter",
+    "group_means",
+    "hash_names",
     "image_covariance",
     "label_sums",
     "nearest",
@@ -28,6 +36,8 @@ __all__ = [
 _Array = NDArray[np.float64]
 _Mask = NDArray[np.bool_]
 _Index = NDArray[np.int64]
+
+PIECE: int
 
 def set_num_threads(threads: int) -> None: ...
 def num_threads() -> int: ...
@@ -52,6 +62,20 @@ def label_sums(
     degrees: _Array,
 ) -> None: ...
 def diameter(rows: _Array) -> float: ...
+def clip_coords(coords: _Array, limit: float) -> None: ...
+def group_means(
+    frames: Sequence[Frame],
+    records: _Array,
+    row_offsets: _Index,
+    designs: Sequence[GroupDesign],
+    choice: NDArray[np.int32],
+    chart: bool,
+    keys: GroupKeys,
+    ids: tuple[NDArray[np.uint8], _Index] | None,
+    progress: Callable[[int], object] | None,
+    out: _Array,
+) -> None: ...
+def hash_names(bytes: NDArray[np.uint8], name_offsets: _Index, out: NDArray[np.uint64]) -> None: ...
 def nearest(
     manifold: Manifold, points: _Array, queries: _Array | None, k: int
 ) -> tuple[_Index, _Array]: ...
@@ -156,6 +180,14 @@ class Plan:
     def max_evaluations(self) -> int: ...
 
 @final
+class Descent:
+    def __new__(cls, frame: Frame, plan: Plan) -> Descent: ...
+    def wanted(self) -> _Array | None: ...
+    @property
+    def point(self) -> _Array: ...
+    def advance(self, sums: _Array, n: int) -> None: ...
+
+@final
 class Frame:
     def __new__(cls, manifold: Manifold, center: _Array, radius: float) -> Frame: ...
     @property
@@ -165,8 +197,69 @@ class Frame:
     def project(self, records: _Array, out: _Array) -> None: ...
     def enter(self, records: _Array, out: _Array) -> None: ...
     def leave(self, points: _Array, out: _Array) -> None: ...
+    def round_to_grid(self, points: _Array, step: float, clip_radius: float) -> None: ...
     def plan(self, n: int, tolerance: float) -> Plan | None: ...
+    def piece_sums(self, points: _Array, base: _Array, out: _Array) -> None: ...
     def mean(self, points: _Array, plan: Plan) -> _Array: ...
+
+_ChainPlan = tuple[int, int, int, float, float | None]
+
+@final
+class Chains:
+    def draws(self) -> _Array: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def acceptance(self) -> list[float]: ...
+    @property
+    def scale(self) -> list[float]: ...
+    def diagnose(self) -> list[tuple[float, float]]: ...
+
+@final
+class KNormRegression:
+    def __new__(
+        cls,
+        frame: Frame,
+        max_residual: float,
+        scale: float,
+        max_speed: float,
+        slope_weight: float | None,
+    ) -> KNormRegression: ...
+    def sample_exact(
+        self, points: _Array, times: _Array, factor: float, stream: Stream
+    ) -> tuple[_Array, int]: ...
+    def run_chains(
+        self, points: _Array, times: _Array, starts: _Array, plan: _ChainPlan, stream: Stream
+    ) -> Chains: ...
+
+@final
+class KNormMean:
+    def __new__(cls, frame: Frame, max_residual: float, scale: float) -> KNormMean: ...
+    def sample_exact(self, points: _Array, stream: Stream) -> tuple[_Array, int]: ...
+    def run_chains(
+        self, points: _Array, starts: _Array, plan: _ChainPlan, stream: Stream
+    ) -> Chains: ...
+
+def published_footpoint(
+    manifold: Manifold,
+    points: _Array,
+    times: _Array,
+    footpoint: _Array,
+    velocity: _Array,
+    scale: float,
+    plan: _ChainPlan,
+    stream: Stream,
+) -> Chains: ...
+def published_shooting(
+    manifold: Manifold,
+    points: _Array,
+    times: _Array,
+    footpoint: _Array,
+    velocity: _Array,
+    scale: float,
+    plan: _ChainPlan,
+    stream: Stream,
+) -> Chains: ...
 
 @final
 class GaussianKernel:
@@ -202,6 +295,19 @@ class Noise:
     def acceptance(self) -> float: ...
     def sample_coords(self, stream: Stream, out: _Array) -> None: ...
     def sample(self, manifold: Manifold, center: _Array, stream: Stream, out: _Array) -> None: ...
+
+@final
+class GroupDesign:
+    def __new__(cls, plan: Plan, noise: Noise, step: float, clip_radius: float) -> GroupDesign: ...
+
+@final
+class GroupKeys:
+    @staticmethod
+    def fresh() -> GroupKeys: ...
+    @staticmethod
+    def numbered(key: bytes) -> GroupKeys: ...
+    @staticmethod
+    def derived(secret: bytes, context: bytes) -> GroupKeys: ...
 
 @final
 class Graph:

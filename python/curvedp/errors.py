@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from curvedp.privacy.guarantees import Guarantee
 
 __all__ = [
+    "BatchError",
     "BudgetError",
     "ConversionError",
     "CurvedpError",
     "ExistenceError",
     "LedgerError",
     "MissingExtraError",
+    "SecretError",
 ]
 
 
@@ -118,3 +120,11 @@ class MissingExtraError(CurvedpError, ImportError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.extra, self.needed_for)
+
+
+class SecretError(CurvedpError, RuntimeError):
+    """A noise secret cannot be used: missing, readable by others, damaged or copied."""
+
+
+class BatchError(CurvedpError, ValueError):
+    """A batch cannot run: its table, its files or an earlier run's state do not fit."""

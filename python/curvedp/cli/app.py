@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,19 @@ from rich.console import Console
 
 import curvedp
 from curvedp.cli import demo as demo_module
+from curvedp.cli.batch import batch
+from curvedp.cli.options import ball_options, budget_options, mechanism_option
 from curvedp.cli.output import ReleaseFile
 from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee
 from curvedp.cli.tables import FileError, as_points, normalise, read_table
-from curvedp.errors import BudgetError, CurvedpError, ExistenceError, LedgerError
-from curvedp.mechanisms.choice import MECHANISMS
+from curvedp.errors import (
+    BatchError,
+    BudgetError,
+    CurvedpError,
+    ExistenceError,
+    LedgerError,
+    SecretError,
+)
 
 __all__ = ["app"]
 
@@ -41,6 +49,8 @@ class _FileFailure(click.ClickException):
 _FAILURES: tuple[tuple[type[Exception], type[click.ClickException]], ...] = (
     (FileError, _FileFailure),
     (LedgerError, _FileFailure),
+    (SecretError, _FileFailure),
+    (BatchError, _FileFailure),
     (BudgetError, _BudgetFailure),
     (ExistenceError, _ExistenceFailure),
     (CurvedpError, _ParameterFailure),
@@ -64,48 +74,6 @@ class _App(click.Group):
             return super().invoke(ctx)
 
 
-def _budget_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (
-        click.option("--mu", type=float, help="Gaussian DP with this mu."),
-        click.option("--rho", type=float, help="Zero-concentrated DP with this rho."),
-        click.option("--delta", type=float, help="With --epsilon: approximate DP."),
-        click.option("--epsilon", type=float, help="Pure DP with this epsilon."),
-    ):
-        command = option(command)
-    return command
-
-
-def _mechanism_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option(
-        "--mechanism",
-        type=click.Choice(list(MECHANISMS)),
-        help="Noise to use instead of the default for the guarantee and the manifold.",
-    )(command)
-
-
-def _ball_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (
-        click.option(
-            "--records-per-unit",
-            type=click.IntRange(min=1),
-            default=1,
-            show_default=True,
-            help="Largest number of records one protected person contributes.",
-        ),
-        click.option(
-            "--radius", type=float, required=True, help="Radius of the public ball, a distance."
-        ),
-        click.option(
-            "--manifold",
-            required=True,
-            metavar="SPEC",
-            help="spd:3, spd:3:log-euclidean, sphere:2, hyperboloid:2, kendall:10, euclidean:3.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
 @click.group(cls=_App, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(curvedp.__version__)
 def app() -> None:
@@ -114,6 +82,9 @@ def app() -> None:
     Exit codes: 2 a parameter is wrong, 3 the budget is spent, 4 no such release exists for
     these parameters, 5 a file cannot be read or written.
     """
+
+
+app.add_command(batch)
 
 
 @app.command()
@@ -131,7 +102,7 @@ def demo(out: Path) -> None:
 
 @app.command()
 @click.argument("data", type=click.Path(path_type=Path))
-@_ball_options
+@ball_options
 @click.option(
     "--center",
     required=True,
@@ -139,8 +110,8 @@ def demo(out: Path) -> None:
     help="Centre of the ball, chosen without looking at the data: identity, 0.8*identity, origin, "
     "numbers separated by commas, or a file (npy, npz, csv, parquet, or a release's json).",
 )
-@_budget_options
-@_mechanism_option
+@budget_options
+@mechanism_option
 @click.option("--key", help="Member of an npz file.")
 @click.option("--columns", help="Columns of a csv or parquet file, separated by commas.")
 @click.option(
@@ -228,10 +199,10 @@ def mean(
 
 
 @app.command()
-@_ball_options
+@ball_options
 @click.option("--center", metavar="POINT", help="As for mean; the error does not depend on it.")
-@_budget_options
-@_mechanism_option
+@budget_options
+@mechanism_option
 @click.option("--n", type=click.IntRange(min=1), help="Number of records: what error to expect?")
 @click.option("--error", type=float, help="Wished error: how many records are needed?")
 def plan(

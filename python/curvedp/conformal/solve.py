@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ive
 
 from curvedp._validation import FloatArray, as_choice, as_float_array, as_positive
 from curvedp.conformal.graph import Laplacian, as_node_values
@@ -165,7 +165,7 @@ def _heat_coefficients(a: float, tol: float) -> FloatArray:
     """(2 - [k=0]) (-1)^k e^{-a} I_k(a), as many as leave out at most `tol` in sum."""
     terms = 16 + math.ceil(math.sqrt(a))
     while True:
-        sizes = ive(np.arange(terms), a)
+        sizes = scipy.special.ive(np.arange(terms), a)
         sizes[1:] *= 2
         # all of them add up to 1, and from k on they fall faster than a geometric series
         ratio = sizes[-1] / sizes[-2] if sizes[-2] > 0 else 0.0

@@ -7,13 +7,12 @@ the nearest of the centres that k-means finds among the anchors. Everything but 
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.cluster.vq import kmeans2
-from scipy.spatial.distance import cdist
-from scipy.special import ndtr
 
 from curvedp import _core
 from curvedp._validation import FloatArray
@@ -55,7 +54,7 @@ class Cells:
 
     def find(self, queries: FloatArray) -> Codes:
         """Cells of queries, shape (q,)."""
-        squares = cdist(queries, self.centres, "sqeuclidean")
+        squares = scipy.spatial.distance.cdist(queries, self.centres, "sqeuclidean")
         if self.codes is not None and self.classes is not None:
             predicted = predict_class(queries, self.rows, self.codes)
             squares[predicted[:, None] != self.classes[None, :]] = np.inf
@@ -115,7 +114,9 @@ def _divide(rows: FloatArray, parts: int) -> tuple[FloatArray, list[NDArray[np.i
     if parts == 1:
         return rows.mean(axis=0, keepdims=True), [np.arange(len(rows))]
     start = rows[np.linspace(0, len(rows) - 1, parts).astype(np.int64)]
-    centres, owner = kmeans2(rows, start, minit="matrix", missing="warn", iter=20)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="One of the clusters is empty")
+        centres, owner = scipy.cluster.vq.kmeans2(rows, start, minit="matrix", iter=20)
     members = [np.flatnonzero(owner == part) for part in range(parts)]
     kept = [part for part in range(parts) if len(members[part])]
     return np.ascontiguousarray(centres[kept]), [members[part] for part in kept]
@@ -165,7 +166,8 @@ def sufficient(guarantee: Guarantee) -> float:
             found = math.sqrt(2 * rho) * (1 - 1e-12)
         case GDP(mu):
             # mu = 2 Phi^-1(1/(1 + e^-eps))
-            found = math.log(ndtr(mu / 2) / ndtr(-mu / 2)) * (1 - 1e-12) if mu < 12 else 20.0
+            high, low = scipy.special.ndtr([mu / 2, -mu / 2])
+            found = math.log(high / low) * (1 - 1e-12) if mu < 12 else 20.0
         case _:
             raise TypeError("guarantee must be PureDP, ApproxDP, ZCDP or GDP")
     if found <= 0:

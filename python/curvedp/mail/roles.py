@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp._validation import FloatArray, as_count
 from curvedp.mail.alignment import align
-from curvedp.mail.conventions import as_rows
 from curvedp.mail.private_mail import PrivateMail
 from curvedp.mail.retrieval import nearest
+from curvedp.mail.rows import as_rows
 from curvedp.privacy import Guarantee, Ledger
 
 SCHEMA_VERSION = 1
@@ -81,7 +81,12 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Reply:
-    """What the server returns: places of the matches in its database, the best first."""
+    """What the server returns: places of the matches in its database, the best first.
+
+    Attributes
+    ----------
+    matches : ndarray of int, shape (n_matches,)
+    """
 
     matches: NDArray[np.int64]
 
@@ -106,6 +111,15 @@ class Client:
     embedding : PrivateMail
     anchors : array-like, shape (n, m)
     anchor_labels : array-like, shape (n,), optional
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> anchors, labels = np.eye(3)[[0, 1, 2] * 10], [0, 1, 2] * 10
+    >>> mail = cdp.PrivateMail(2, guarantee=cdp.PureDP(epsilon=3.0))
+    >>> request = Client(mail, anchors, labels).ask(anchors[0], n_matches=4)
+    >>> request.query.shape, request.guarantee == cdp.PureDP(epsilon=3.0)
+    ((2,), True)
     """
 
     def __init__(
@@ -145,6 +159,15 @@ class Server:
     anchors : array-like, shape (n, m)
     database_labels, anchor_labels : array-like, optional
         Both or none.
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> anchors, images = np.eye(3)[[0, 1, 2] * 10], np.eye(3)[[2, 1, 0, 0, 1, 2]]
+    >>> mail = cdp.PrivateMail(2, guarantee=cdp.PureDP(epsilon=3.0))
+    >>> request = Client(mail, anchors).ask(anchors[0], n_matches=4)
+    >>> Server(mail, images, anchors).answer(request).matches.shape
+    (4,)
     """
 
     def __init__(

@@ -24,6 +24,21 @@ def bounded_range_epsilon(guarantee: Guarantee) -> float:
     ------
     TypeError
         If `guarantee` is none of these.
+
+    Parameters
+    ----------
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(bounded_range_epsilon(ZCDP(rho=0.125)), 12)
+    1.0
+    >>> round(bounded_range_epsilon(GDP(mu=1.0)), 4)
+    1.6139
     """
     match guarantee:
         case PureDP(epsilon):

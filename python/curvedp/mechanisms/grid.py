@@ -13,6 +13,7 @@ import math
 
 import numpy as np
 
+from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean, Hyperboloid
@@ -46,43 +47,17 @@ def clip_radius(ball: Ball) -> float:
 
 
 def clip_coords(ball: Ball, coords: FloatArray) -> FloatArray:
-    """Rows of coordinates log_c, shortened to `clip_radius`; 0 where they are not finite."""
-    limit = clip_radius(ball)
-    if math.isinf(limit):
-        return coords
-    with np.errstate(all="ignore"):
-        norm = np.linalg.norm(coords, axis=1, keepdims=True)
-        clipped: FloatArray = coords * np.minimum(1.0, limit / np.maximum(norm, limit))
-        return np.where(np.isfinite(clipped), clipped, 0.0)
+    """Rows of coordinates log_c, shortened to `clip_radius`; 0 where their length is not finite."""
+    clipped = np.array(coords, dtype=np.float64, order="C")
+    _core.clip_coords(clipped, clip_radius(ball))
+    return clipped
 
 
 def round_to_grid(ball: Ball, points: FloatArray, scale: float) -> FloatArray:
-    """Rows of points of the ball's frame, clipped and rounded; see the module's description."""
-    step = grid_step(ball, scale)
-    manifold = ball._frame.manifold
-    origin = ball._frame.origin
-    if ball.manifold.is_hadamard:
-        coords = np.empty((len(points), manifold.dim))
-        manifold.log_coords(points, origin[None], coords)
-        coords = np.ascontiguousarray(np.round(clip_coords(ball, coords) / step) * step)
-        rounded = np.empty_like(points)
-        manifold.exp_coords(coords, origin[None], rounded)
-        return rounded
-    rounded = _align(ball, points)
-    rounded = np.ascontiguousarray(np.round(rounded / step) * step)
-    found = np.empty(len(rounded), dtype=np.bool_)
-    manifold.project(rounded, found)
-    rounded[~found] = origin
+    """Rows of points of the ball's frame, clipped and rounded; see the module's description.
+
+    Shapes are turned towards the centre before they are rounded.
+    """
+    rounded = np.array(points, dtype=np.float64, order="C")
+    ball._frame.round_to_grid(rounded, grid_step(ball, scale), clip_radius(ball))
     return rounded
-
-
-def _align(ball: Ball, points: FloatArray) -> FloatArray:
-    """Shapes turned into the rotation closest to the centre; other points as they are."""
-    if not ball.manifold.spec.startswith("kendall"):
-        return points
-    shapes = points.view(np.complex128)
-    product = shapes @ ball._frame.origin.view(np.complex128).conj()
-    size = np.abs(product)
-    phase = np.where(size > 0, product.conj() / np.where(size > 0, size, 1.0), 1.0)
-    aligned: FloatArray = (shapes * phase[:, None]).view(np.float64)
-    return aligned

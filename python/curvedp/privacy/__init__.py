@@ -13,6 +13,7 @@ from curvedp.privacy.guarantees import (
 )
 from curvedp.privacy.ledger import Ledger, LedgerEntry
 from curvedp.privacy.release import ASSUMPTIONS, Release
+from curvedp.privacy.secret import NoiseSecret
 
 __all__ = [
     "ASSUMPTIONS",
@@ -23,6 +24,7 @@ __all__ = [
     "Guarantee",
     "Ledger",
     "LedgerEntry",
+    "NoiseSecret",
     "PureDP",
     "Release",
     "Unproved",

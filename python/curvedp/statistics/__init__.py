@@ -10,6 +10,9 @@ from curvedp.statistics.dispersion import (
     mean_hessian,
 )
 from curvedp.statistics.frechet_mean import expected_error, frechet_mean, required_n
+from curvedp.statistics.frechet_means import frechet_means
+from curvedp.statistics.group_releases import GroupReleases
+from curvedp.statistics.kng_mean import kng_mean
 from curvedp.statistics.quantile import quantile
 from curvedp.statistics.region import ConfidenceRegion
 from curvedp.statistics.schedule import Schedule, adaptive_schedule
@@ -17,6 +20,7 @@ from curvedp.statistics.variance_interval import VarianceInterval, variance_inte
 
 __all__ = [
     "ConfidenceRegion",
+    "GroupReleases",
     "MeanComparison",
     "Schedule",
     "VarianceInterval",
@@ -27,7 +31,9 @@ __all__ = [
     "expected_error",
     "fourth_moment",
     "frechet_mean",
+    "frechet_means",
     "frechet_variance",
+    "kng_mean",
     "log_covariance",
     "mean_hessian",
     "quantile",

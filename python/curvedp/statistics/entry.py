@@ -23,7 +23,7 @@ _PUBLISHED_WHY = (
     "does it keep the released mean in the ball; it is offered to reproduce results, not to "
     "protect records"
 )
-_SEEDED_WHY = "the noise was drawn from a seed, which whoever knows it can draw again and subtract"
+SEEDED_WHY = "the noise was drawn from a seed, which whoever knows it can draw again and subtract"
 _BASE_POINT_WHY = "the base point comes from a release without a guarantee"
 
 
@@ -77,15 +77,19 @@ class Entry:
         if self.calibration == "published":
             return Unproved(claimed=guarantee, why=_PUBLISHED_WHY)
         if self.seed is not None:
-            return Unproved(claimed=guarantee, why=_SEEDED_WHY)
+            return Unproved(claimed=guarantee, why=SEEDED_WHY)
         if not base_is_released:
             return Unproved(claimed=guarantee, why=_BASE_POINT_WHY)
         return guarantee
 
-    def spend(self, label: str) -> None:
-        """Takes the whole guarantee from the ledger, before any noise is drawn."""
+    def spend(self, label: str, promise: Guarantee | None = None) -> None:
+        """Takes the whole guarantee from the ledger, before any noise is drawn.
+
+        `promise` is what the release will claim, where that is less than `Entry.promise`.
+        """
         if self.ledger is not None:
-            self.ledger.spend(self.promise(self.guarantee), label=label)
+            claimed = self.promise(self.guarantee) if promise is None else promise
+            self.ledger.spend(claimed, label=label)
 
     def shares(self, weights: Sequence[float]) -> tuple[PureDP | GDP, ...]:
         """Guarantees of the stages, which compose to the call's: see `Guarantee.split`."""
@@ -105,17 +109,17 @@ class Entry:
     def release(self, guarantee: Guarantee, **fields: Any) -> Release:
         """A release of this call with the given promise."""
         assumptions = {"idealized-sampling"} | ({"seeded"} if self.seed is not None else set())
-        return Release(
-            guarantee=guarantee,
-            manifold=self.ball.manifold.spec,
-            ball_center=self.ball.center,
-            ball_radius=self.ball.radius,
-            n=self.n,
-            records_per_unit=self.records_per_unit,
-            assumptions=frozenset(assumptions),
-            calibration=self.calibration,
-            **fields,
-        )
+        described: dict[str, Any] = {
+            "guarantee": guarantee,
+            "manifold": self.ball.manifold.spec,
+            "ball_center": self.ball.center,
+            "ball_radius": self.ball.radius,
+            "n": self.n,
+            "records_per_unit": self.records_per_unit,
+            "assumptions": frozenset(assumptions),
+            "calibration": self.calibration,
+        }
+        return Release(**(described | fields))
 
 
 def check_ball(ball: Ball) -> Ball:

@@ -169,6 +169,13 @@ def expected_error(
         As in `frechet_mean`.
     ValueError, TypeError
         For wrong parameters.
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> round(expected_error(ball, n=1000, guarantee=cdp.PureDP(epsilon=1.0)), 5)
+    0.00219
     """
     design = design_mean(
         ball, n, guarantee, records_per_unit, calibration=calibration, mechanism=mechanism

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from curvedp import sensitivity
 from curvedp._validation import as_positive, as_probability
@@ -250,7 +250,7 @@ def _published(
     estimate = float(square.value)
     sigma_f2 = max(float(fourth.value) - estimate**2, 0.0)
     variance = sigma_f2 / entry.n + square.scale**2
-    half = float(stats.norm.ppf(0.5 + level / 2)) * math.sqrt(variance)
+    half = float(scipy.stats.norm.ppf(0.5 + level / 2)) * math.sqrt(variance)
     return _interval(entry, (base.mean, square, fourth), estimate, half, level)
 
 

@@ -110,6 +110,7 @@ impl Ball<'_> {
 
 /// A ball moved by an isometry so that its centre is the manifold's origin: where statistics are computed
 /// and noise is drawn.
+#[derive(Clone)]
 pub struct Frame {
     manifold: Arc<dyn Manifold>,
     center: Vec<f64>,
@@ -145,11 +146,18 @@ impl Frame {
         let (size, width) = (self.manifold.point_size(), self.centred.point_size());
         for_rows(out, width, piece_rows(size), interrupt, |first, piece| {
             let count = piece.len() / width;
-            let mut repaired = vec![0.0; count * size];
-            self.outer().repair(records.range(first..first + count), &mut repaired);
-            self.manifold.centre(Rows::new(&repaired, size), &self.center, piece);
-            self.ball().clip(piece);
+            self.enter_piece(records.range(first..first + count), piece);
         })
+    }
+
+    /// [`Frame::enter`] on this thread.
+    pub fn enter_piece(&self, records: Rows, out: &mut [f64]) {
+        let size = self.manifold.point_size();
+        let count = out.len() / self.centred.point_size();
+        let mut repaired = vec![0.0; count * size];
+        self.outer().repair(records, &mut repaired);
+        self.manifold.centre(Rows::new(&repaired, size), &self.center, out);
+        self.ball().clip(out);
     }
 
     /// Points of the frame moved back to the manifold.

@@ -68,7 +68,7 @@ pub type Interrupt<'a> = &'a dyn Fn() -> bool;
 /// Work between two looks at the interrupt flag: in pieces, adapted to last about [`Pace::LOOK`]. The
 /// cost of a piece differs by four orders of magnitude between manifolds; results do not depend on it.
 pub(crate) struct Pace {
-    pub(crate) pieces: usize,
+    pieces: usize,
     since: Instant,
 }
 
@@ -77,6 +77,11 @@ impl Pace {
 
     pub(crate) fn new() -> Self {
         Self { pieces: 8, since: Instant::now() }
+    }
+
+    /// Pieces before the next look.
+    pub(crate) fn pieces(&self) -> usize {
+        self.pieces
     }
 
     /// To be called after `pieces` pieces: sets how many come before the next look.

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use curvedp_core::ball;
 use curvedp_core::mean;
-use numpy::{PyArray1, PyReadonlyArray1};
+use curvedp_core::release::Grid;
+use curvedp_core::rows::Rows;
+use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrays::{Input, Output, output, row, rows};
@@ -15,7 +18,7 @@ use crate::mean::Plan;
 /// The frame of the ball B(center, radius).
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct Frame {
-    inner: ball::Frame,
+    pub(crate) inner: ball::Frame,
 }
 
 #[pymethods]
@@ -64,11 +67,57 @@ impl Frame {
         })
     }
 
+    /// Clips points of the frame and rounds them to the public grid, in place.
+    fn round_to_grid(
+        &self,
+        py: Python<'_>,
+        mut points: Output<'_>,
+        step: f64,
+        clip_radius: f64,
+    ) -> PyResult<()> {
+        let (points, _) = output(&mut points, self.inner.ball().manifold.point_size())?;
+        run(py, |_| {
+            self.inner.ball().round_to_grid(points, |_| Grid { step, clip_radius });
+            Ok(())
+        })
+    }
+
     /// The accuracy that can be promised for the mean of n records, or None if the ball is too large for
     /// double precision.
     fn plan(&self, n: usize, tolerance: f64) -> Option<Plan> {
         let ball = self.inner.ball();
         mean::plan(ball.manifold, ball.radius, n, tolerance).map(|inner| Plan { inner })
+    }
+
+    /// Sums of the logarithms at `base` over every PIECE points of the frame: rows of a tangent vector in
+    /// coordinates, the sum of squared distances and that of curvatures.
+    fn piece_sums(
+        &self,
+        py: Python<'_>,
+        points: Input<'_>,
+        base: PyReadonlyArray1<'_, f64>,
+        mut out: Output<'_>,
+    ) -> PyResult<()> {
+        let manifold = self.inner.ball().manifold;
+        let count = points.shape()[0];
+        let base = row(&base, manifold.point_size())?;
+        let width = manifold.dim() + 2;
+        let (out, pieces) = output(&mut out, width)?;
+        if points.shape()[1] != manifold.point_size() || pieces != count.div_ceil(mean::PIECE) {
+            return Err(PyValueError::new_err("points and sums do not match"));
+        }
+        let points = Rows::new(points.as_slice()?, manifold.point_size());
+        run(py, |interrupt| {
+            let sample = mean::Sample { manifold, points, count, weights: None };
+            for (row, (sum, sums)) in
+                out.chunks_exact_mut(width).zip(sample.piece_sums(base, interrupt)?)
+            {
+                row[..sum.len()].copy_from_slice(&sum);
+                row[sum.len()] = sums.squared_dist;
+                row[sum.len() + 1] = sums.curvature;
+            }
+            Ok(())
+        })
     }
 
     /// The mean of points of the frame, within the plan's tolerance.
@@ -78,7 +127,6 @@ impl Frame {
         points: Input<'py>,
         plan: &Plan,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        use numpy::PyUntypedArrayMethods;
         let ball = self.inner.ball();
         let count = points.shape()[0];
         let points = rows(&points, count, ball.manifold.point_size())?;

@@ -9,6 +9,8 @@ mod conformal;
 mod descriptors;
 mod frame;
 mod graph;
+mod groups;
+mod k_norm;
 mod mail;
 mod manifold;
 mod mean;
@@ -31,11 +33,17 @@ mod _core {
     #[pymodule_export]
     use crate::graph::{Graph, Laplacian, bump_counts, nearest};
     #[pymodule_export]
+    use crate::groups::{GroupDesign, GroupKeys, clip_coords, group_means, hash_names};
+    #[pymodule_export]
+    use crate::k_norm::{
+        Chains, KNormMean, KNormRegression, published_footpoint, published_shooting,
+    };
+    #[pymodule_export]
     use crate::mail::GaussianKernel;
     #[pymodule_export]
     use crate::manifold::Manifold;
     #[pymodule_export]
-    use crate::mean::Plan;
+    use crate::mean::{Descent, Plan};
     #[pymodule_export]
     use crate::noise::{Noise, Stream};
     #[pymodule_export]
@@ -81,7 +89,8 @@ mod _core {
     }
 
     #[pymodule_init]
-    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("PIECE", curvedp_core::mean::PIECE)?;
         crate::call::silence_panics();
         Ok(())
     }

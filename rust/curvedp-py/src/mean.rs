@@ -1,12 +1,16 @@
-//! `_core.Plan` and the non-private mean.
+//! `_core.Plan`, `_core.Descent` and the non-private mean.
 
+use std::sync::{Mutex, MutexGuard};
+
+use curvedp_core::manifold::LogSums;
 use curvedp_core::mean;
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::arrays::{Input, row, rows};
 use crate::call::run;
+use crate::frame::Frame;
 use crate::manifold::Manifold;
 
 /// The accuracy of a mean, fixed before a record is seen.
@@ -35,6 +39,61 @@ impl Plan {
     #[getter]
     fn max_evaluations(&self) -> usize {
         self.inner.max_evaluations
+    }
+}
+
+/// The iteration for the mean of points in a ball, whose gradients the caller sums.
+#[pyclass(frozen, module = "curvedp._core")]
+pub struct Descent {
+    frame: Py<Frame>,
+    inner: Mutex<mean::Descent>,
+}
+
+impl Descent {
+    fn open(&self) -> PyResult<MutexGuard<'_, mean::Descent>> {
+        self.inner
+            .lock()
+            .map_err(|_| PyRuntimeError::new_err("the iteration is in an unknown state"))
+    }
+}
+
+#[pymethods]
+impl Descent {
+    #[new]
+    fn new(frame: Py<Frame>, plan: &Plan) -> Self {
+        let inner = Mutex::new(mean::Descent::new(&frame.get().inner.ball(), &plan.inner));
+        Self { frame, inner }
+    }
+
+    /// The point of the frame at which the gradient is wanted; None once the mean is found.
+    fn wanted<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
+        let state = self.open()?;
+        Ok(state.wanted().map(|point| PyArray1::from_slice(py, point)))
+    }
+
+    /// The last point.
+    #[getter]
+    fn point<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(PyArray1::from_slice(py, self.open()?.point()))
+    }
+
+    /// Takes the sums over all pieces of n points; see `Frame.piece_sums`.
+    fn advance(&self, py: Python<'_>, sums: Input<'_>, n: usize) -> PyResult<()> {
+        let ball = self.frame.get().inner.ball();
+        let dim = ball.manifold.dim();
+        let count = n.div_ceil(mean::PIECE).max(1);
+        if sums.shape() != [count, dim + 2] {
+            return Err(PyValueError::new_err(format!(
+                "expected {count} rows of {} sums",
+                dim + 2
+            )));
+        }
+        let pieces = sums.as_slice()?.chunks_exact(dim + 2).map(|row| {
+            let (sum, rest) = row.split_at(dim);
+            (sum.to_vec(), LogSums { squared_dist: rest[0], curvature: rest[1] })
+        });
+        let pieces = pieces.collect();
+        run(py, |_| Ok(self.open().map(|mut state| state.advance(&ball, pieces, n))))?
     }
 }
 

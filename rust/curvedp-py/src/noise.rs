@@ -95,7 +95,7 @@ impl Stream {
     }
 
     /// The generator, in the process that it belongs to.
-    fn open(&self) -> PyResult<MutexGuard<'_, noise::Stream>> {
+    pub(crate) fn open(&self) -> PyResult<MutexGuard<'_, noise::Stream>> {
         if self.owner.is_some_and(|owner| owner != std::process::id()) {
             // parent and child would draw the same noise, which their releases' difference cancels
             let message = "the stream belongs to the process that forked this one: make a new one";
@@ -108,7 +108,7 @@ impl Stream {
 /// Isotropic noise on a homogeneous space.
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct Noise {
-    inner: IsotropicNoise,
+    pub(crate) inner: IsotropicNoise,
 }
 
 #[pymethods]

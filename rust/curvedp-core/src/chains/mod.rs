@@ -96,7 +96,7 @@ pub fn run<T: Target>(
     let (mut done, total) = (0, plan.steps());
     let mut pace = Pace::new();
     while done < total {
-        let steps = pace.pieces.min(total - done);
+        let steps = pace.pieces().min(total - done);
         walkers = pass(walkers, |mut walker| {
             (done..done + steps).for_each(|step| walker.step(target, plan, step));
             walker

@@ -133,13 +133,14 @@ pub(super) fn weights_of(weights: Option<&[f64]>, first: usize, rows: usize) -> 
     block
 }
 
-/// Adds the coordinates at `base` of the tangent part of `ambient` to `sum`. The projection runs
-/// twice: what the first leaves of a long normal part is rounding, and the second removes that.
+/// Adds the coordinates at `base` of the tangent parts of rows of `ambient` to those of `sum`. The
+/// projection runs twice: what the first leaves of a long normal part is rounding, and the second removes
+/// that.
 pub(super) fn add_coords(manifold: &impl Manifold, ambient: &[f64], base: Rows, sum: &mut [f64]) {
     let size = manifold.point_size();
-    let mut once = vec![0.0; size];
-    let mut tangent = vec![0.0; size];
-    let mut coords = vec![0.0; manifold.dim()];
+    let mut once = vec![0.0; ambient.len()];
+    let mut tangent = vec![0.0; ambient.len()];
+    let mut coords = vec![0.0; sum.len()];
     manifold.to_tangent(Rows::new(ambient, size), base, &mut once);
     manifold.to_tangent(Rows::new(&once, size), base, &mut tangent);
     manifold.coords(Rows::new(&tangent, size), base, &mut coords);

@@ -325,6 +325,17 @@ impl Manifold for KendallPlanar {
         run(FromCoords { shapes: *self, coords, base }, width, width, out);
     }
 
+    /// The rotation of `point` closest to `reference`.
+    fn align(&self, point: &mut [f64], reference: &[f64]) {
+        let rows = [&*point, reference];
+        let [x, y] = pair_sums(reference.len(), rows, |[z, c]| hermitian(z, c));
+        let size = x.hypot(y);
+        if size > 0.0 {
+            let phase = [x / size, y / size];
+            point.chunks_exact_mut(2).for_each(|z| [z[0], z[1]] = times([z[0], z[1]], phase));
+        }
+    }
+
     fn embedding(&self) -> Embedding {
         Embedding::Hermitian
     }

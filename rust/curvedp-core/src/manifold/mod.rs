@@ -21,7 +21,7 @@ mod sphere;
 mod tests;
 mod transvection;
 
-pub use curvature::{Curvature, hessian_excess};
+pub use curvature::{Curvature, hessian_excess, log_jacobian};
 pub use euclidean::Euclidean;
 pub use hyperboloid::Hyperboloid;
 pub use kendall::KendallPlanar;
@@ -30,6 +30,8 @@ pub use sphere::Sphere;
 
 use crate::error::Error;
 use crate::graph::Embedding;
+use std::ops::Range as Indices;
+
 use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
 
@@ -155,6 +157,12 @@ pub trait Manifold: Send + Sync {
         self.centre(point, center, out);
     }
 
+    /// Moves a point within what it stands for as close as possible to `reference`: a shape is turned.
+    /// Nothing to do where a point has one representation.
+    fn align(&self, point: &mut [f64], reference: &[f64]) {
+        let _ = (point, reference);
+    }
+
     /// Adds sum_i w_i log_base(x_i), in coordinates at `base`, to `sum` (`dim()` entries), for the
     /// `count` rows of `points`; `weights` are 1 if absent.
     fn sum_log(
@@ -165,6 +173,23 @@ pub trait Manifold: Send + Sync {
         base: &[f64],
         sum: &mut [f64],
     ) -> LogSums;
+
+    /// [`Manifold::sum_log`] for several ranges of rows, each at a base point of its own; range g adds to
+    /// row g of `sums` and writes entry g of `others`. The same bits as one by one.
+    fn sum_log_each(
+        &self,
+        points: Rows,
+        ranges: &[Indices<usize>],
+        bases: Rows,
+        sums: &mut [f64],
+        others: &mut [LogSums],
+    ) {
+        let rows = sums.chunks_exact_mut(self.dim()).zip(others);
+        for (g, (range, (sum, other))) in ranges.iter().zip(rows).enumerate() {
+            let points = points.range(range.clone());
+            *other = self.sum_log(points, range.len(), None, bases.row(g), sum);
+        }
+    }
 
     /// f(R_u) as a matrix in coordinates (`dim()` x `dim()`), where R_u v = R(v, u)u is the curvature
     /// operator of the tangent vector with coordinates `u`; f(0) I on flat space.

@@ -6,6 +6,7 @@
 mod log;
 
 use std::f64::consts::PI;
+use std::ops::Range as Indices;
 
 use log::{Log, SumLog, chord_terms, shorter};
 
@@ -338,6 +339,29 @@ impl Manifold for Sphere {
         let (ambient, squared_dist, curvature) = run_sum(kernel, self.dim + 1, count);
         add_coords(self, &ambient, base, sum);
         LogSums { squared_dist, curvature }
+    }
+
+    fn sum_log_each(
+        &self,
+        points: Rows,
+        ranges: &[Indices<usize>],
+        bases: Rows,
+        sums: &mut [f64],
+        others: &mut [LogSums],
+    ) {
+        let width = self.dim + 1;
+        let mut ambient = vec![0.0; ranges.len() * width];
+        let rows = ambient.chunks_exact_mut(width).zip(others);
+        for (g, (range, (row, other))) in ranges.iter().zip(rows).enumerate() {
+            let (points, base) = (points.range(range.clone()), bases.row(g));
+            let antipodal_direction = &self.antipodal_direction(base);
+            let base = Rows::shared(base);
+            let kernel = SumLog { sphere: *self, points, weights: None, base, antipodal_direction };
+            let (sum, squared_dist, curvature) = run_sum(kernel, width, range.len());
+            row.copy_from_slice(&sum);
+            *other = LogSums { squared_dist, curvature };
+        }
+        add_coords(self, &ambient, bases, sums);
     }
 
     fn log_along(

@@ -6,11 +6,13 @@
 
 mod certificate;
 mod in_ball;
+mod k_norm;
 mod quasi_newton;
 mod unconstrained;
 
 pub use certificate::{Plan, certified_dist, plan, rounding_error};
-pub use in_ball::in_ball;
+pub use in_ball::{Descent, in_ball, in_ball_each};
+pub use k_norm::KNorm;
 pub use unconstrained::{Estimate, unconstrained};
 
 use crate::error::Error;
@@ -20,7 +22,10 @@ use crate::rows::Rows;
 
 /// Points in one partial sum. Partial sums are added pairwise in a fixed order, so the result does not
 /// depend on the number of threads and its rounding error grows with the logarithm of n only.
-const PIECE: usize = 1024;
+pub const PIECE: usize = 1024;
+
+/// Sum of the logarithms of a piece's points at a point, in coordinates, and what goes with it.
+pub type PieceSums = (Vec<f64>, LogSums);
 
 /// Weighted points whose mean is sought.
 #[derive(Clone, Copy)]
@@ -54,24 +59,25 @@ impl Sample<'_> {
     }
 
     fn evaluate(&self, p: &[f64], interrupt: Interrupt) -> Result<Evaluation, Error> {
+        let (sum, sums) = add_pairwise(self.piece_sums(p, interrupt)?);
+        Ok(Evaluation::new(sum, sums, self.total_weight()))
+    }
+
+    /// Sums of the logarithms at p over every [`PIECE`] points, in order.
+    pub fn piece_sums(&self, p: &[f64], interrupt: Interrupt) -> Result<Vec<PieceSums>, Error> {
         let dim = self.manifold.dim();
-        let pieces = map(self.count.div_ceil(PIECE), interrupt, |i| {
+        let piece = |i: usize| {
             let range = i * PIECE..((i + 1) * PIECE).min(self.count);
             let mut sum = vec![0.0; dim];
             let weights = self.weights.map(|w| &w[range.clone()]);
             let points = self.points.range(range.clone());
             let sums = self.manifold.sum_log(points, range.len(), weights, p, &mut sum);
             (sum, sums)
-        })?;
-        let (mut descent, sums) = add_pairwise(pieces);
-        let total = self.total_weight();
-        descent.iter_mut().for_each(|x| *x /= total);
-        Ok(Evaluation {
-            gradient_norm: descent.iter().map(|x| x * x).sum::<f64>().sqrt(),
-            descent,
-            curvature: f64::max(0.1, sums.curvature / total),
-            mean_squared_dist: sums.squared_dist / total,
-        })
+        };
+        if self.count <= PIECE {
+            return Ok(vec![piece(0)]);
+        }
+        map(self.count.div_ceil(PIECE), interrupt, piece)
     }
 
     /// exp_p(step)
@@ -82,11 +88,24 @@ impl Sample<'_> {
     }
 }
 
+impl Evaluation {
+    /// From the sums over all points, of weight `total` together.
+    fn new(mut descent: Vec<f64>, sums: LogSums, total: f64) -> Self {
+        descent.iter_mut().for_each(|x| *x /= total);
+        Self {
+            gradient_norm: descent.iter().map(|x| x * x).sum::<f64>().sqrt(),
+            descent,
+            curvature: f64::max(0.1, sums.curvature / total),
+            mean_squared_dist: sums.squared_dist / total,
+        }
+    }
+}
+
 fn scaled(vector: &[f64], length: f64) -> Vec<f64> {
     vector.iter().map(|x| length * x).collect()
 }
 
-fn add_pairwise(mut pieces: Vec<(Vec<f64>, LogSums)>) -> (Vec<f64>, LogSums) {
+fn add_pairwise(mut pieces: Vec<PieceSums>) -> PieceSums {
     while pieces.len() > 1 {
         let mut next = Vec::with_capacity(pieces.len().div_ceil(2));
         let mut items = pieces.into_iter();

@@ -57,10 +57,31 @@ impl Memory {
         step: &[f64],
         (before, after): (&[f64], &[f64]),
     ) {
-        let dim = step.len();
+        self.push(step, before);
+        let count = self.rows.len() / step.len();
+        transport(manifold, &base.repeat(count), &end.repeat(count), &mut self.rows);
+        self.close(after);
+    }
+
+    /// Adds the pair of a step, of which the descent vector at its end is missing yet.
+    pub fn push(&mut self, step: &[f64], before: &[f64]) {
         self.rows.extend_from_slice(step);
         self.rows.extend_from_slice(before);
-        self.transport(manifold, base, end);
+    }
+
+    /// The rows to be carried along the step: see [`transport`].
+    pub fn rows(&self) -> &[f64] {
+        &self.rows
+    }
+
+    /// The same, to be overwritten.
+    pub fn rows_mut(&mut self) -> &mut [f64] {
+        &mut self.rows
+    }
+
+    /// Completes the last pair with the descent vector at the step's end; drops one that is of no use.
+    pub fn close(&mut self, after: &[f64]) {
+        let dim = after.len();
         let last = self.rows.len() - 2 * dim;
         for (y, after) in self.rows[last + dim..].iter_mut().zip(after) {
             *y -= after;
@@ -73,16 +94,17 @@ impl Memory {
             self.rows.drain(..2 * dim);
         }
     }
+}
 
-    fn transport(&mut self, manifold: &dyn Manifold, base: &[f64], end: &[f64]) {
-        let (size, dim) = (manifold.point_size(), manifold.dim());
-        let (base, end) = (Rows::shared(base), Rows::shared(end));
-        let mut tangent = vec![0.0; self.rows.len() / dim * size];
-        manifold.from_coords(Rows::new(&self.rows, dim), base, &mut tangent);
-        let mut moved = vec![0.0; tangent.len()];
-        manifold.parallel_transport(Rows::new(&tangent, size), base, end, &mut moved);
-        manifold.coords(Rows::new(&moved, size), end, &mut self.rows);
-    }
+/// Carries row i of coordinates from row i of `bases` to row i of `ends`.
+pub fn transport(manifold: &dyn Manifold, bases: &[f64], ends: &[f64], rows: &mut [f64]) {
+    let (size, dim) = (manifold.point_size(), manifold.dim());
+    let (bases, ends) = (Rows::new(bases, size), Rows::new(ends, size));
+    let mut tangent = vec![0.0; rows.len() / dim * size];
+    manifold.from_coords(Rows::new(rows, dim), bases, &mut tangent);
+    let mut moved = vec![0.0; tangent.len()];
+    manifold.parallel_transport(Rows::new(&tangent, size), bases, ends, &mut moved);
+    manifold.coords(Rows::new(&moved, size), ends, rows);
 }
 
 fn dot(x: &[f64], y: &[f64]) -> f64 {

@@ -5,6 +5,7 @@
 mod discrete_laplace;
 mod error;
 mod hull;
+mod keys;
 mod log_concave;
 mod quadrature;
 mod radial;
@@ -15,6 +16,7 @@ mod stream;
 
 pub use discrete_laplace::DiscreteLaplace;
 pub use error::NoiseError;
+pub use keys::{DerivedKeys, GroupInput, GroupKeys};
 pub use log_concave::{LogConcave, Support};
 pub use radial::{Profile, Radial, RadialNoise};
 pub use spd::{ACCEPTANCE_FLOOR, SpdNoise};

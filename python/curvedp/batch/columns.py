@@ -1,0 +1,269 @@
+"""Arrow columns as records and as keys of groups.
+
+Types, shapes and names of columns raise. What a record holds does not: a missing point or number
+becomes NaN, which counts as the ball's centre. Group keys are public, so theirs may be looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from curvedp._validation import FloatArray
+from curvedp.batch._arrow import pa, pc
+from curvedp.errors import BatchError
+from curvedp.manifolds import Manifold, Sphere
+from curvedp.statistics.frechet_means import Names, Offsets
+
+__all__ = ["as_table", "group_names", "group_offsets", "key_columns", "records"]
+
+Table = Any
+
+
+def as_table(source: Any) -> Table:
+    """An Arrow table from anything with ``__arrow_c_stream__``: pyarrow, polars, pandas."""
+    if isinstance(source, pa.Table):
+        return source
+    if not hasattr(source, "__arrow_c_stream__"):
+        raise TypeError(
+            "the data must be an Arrow table (anything with __arrow_c_stream__, such as a pyarrow, "
+            f"polars or pandas table), got {type(source).__name__}"
+        )
+    return pa.table(source)
+
+
+def select(schema: Any, names: Sequence[str]) -> None:
+    """Raises unless every name is one column."""
+    for name in names:
+        found = schema.get_all_field_indices(name)
+        if len(found) != 1:
+            how = "no column" if not found else f"{len(found)} columns"
+            raise BatchError(f"{how} {name!r}; there are: {', '.join(map(repr, schema.names))}")
+
+
+# ------------------------------------------------------------------------------------- group keys
+
+
+def key_columns(table: Table, by: Sequence[str]) -> Table:
+    """The columns of group keys, dictionaries spelled out.
+
+    Raises
+    ------
+    BatchError
+        For a missing column or a type without exact equality (numbers with a fraction, lists).
+    """
+    select(table.schema, by)
+    return pa.table({name: _key(table.column(name), name) for name in by})
+
+
+def _key(column: Any, name: str) -> Any:
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    kind = column.type
+    types = pa.types
+    if types.is_string_view(kind) or types.is_binary_view(kind):
+        kind = pa.large_string() if types.is_string_view(kind) else pa.large_binary()
+        column = column.cast(kind)
+    exact = (
+        types.is_integer(kind)
+        or types.is_boolean(kind)
+        or types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_binary(kind)
+        or types.is_large_binary(kind)
+        or types.is_fixed_size_binary(kind)
+        or types.is_date(kind)
+        or types.is_timestamp(kind)
+    )
+    if not exact:
+        raise BatchError(
+            f"the group key {name!r} holds {kind}: keys are integers, booleans, strings, dates or "
+            "timestamps"
+        )
+    return column
+
+
+def group_offsets(keys: Table) -> Offsets:
+    """Where the groups of equal neighbouring keys begin, and the number of rows."""
+    ends = [np.array([0, len(keys)], dtype=np.int64)]
+    for column in keys.columns:
+        done = 0
+        for chunk in column.chunks:
+            if len(chunk):
+                runs = pc.run_end_encode(chunk, run_end_type=pa.int64()).run_ends
+                ends.append(done + runs.to_numpy(zero_copy_only=False))
+                done += len(chunk)
+    offsets: Offsets = np.unique(np.concatenate(ends))
+    return _joined(keys, offsets)
+
+
+def _joined(keys: Table, offsets: Offsets) -> Offsets:
+    """Offsets without those between equal keys, which chunks of a column leave behind."""
+    if all(column.num_chunks <= 1 for column in keys.columns) or len(offsets) < 3:
+        return offsets
+    seams = {0}
+    for column in keys.columns:
+        seams.update(np.cumsum([len(chunk) for chunk in column.chunks]).tolist())
+    doubtful = [at for at in sorted(seams) if 0 < at < len(keys)]
+    equal = [at for at in doubtful if _row(keys, at - 1) == _row(keys, at)]
+    return np.setdiff1d(offsets, np.array(equal, dtype=np.int64))
+
+
+def _row(keys: Table, index: int) -> tuple[Any, ...]:
+    return tuple(column[index].as_py() for column in keys.columns)
+
+
+def in_order(keys: Table) -> bool:
+    """Whether rows of keys never decrease, nulls last."""
+    order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
+    return bool(np.array_equal(order.to_numpy(), np.arange(len(keys))))
+
+
+def group_names(keys: Table) -> Names:
+    """One byte string per row of keys, different for different rows.
+
+    Each key is written as its length, a colon and its text, a missing one as "-": no two rows of
+    keys are written alike.
+    """
+    if not len(keys):
+        return np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64)
+    tokens = []
+    for column in keys.columns:
+        text = _text(column.combine_chunks() if column.num_chunks != 1 else column.chunk(0))
+        length = pc.cast(pc.binary_length(text), pa.large_string()).cast(pa.large_binary())
+        colon = pa.scalar(b":", pa.large_binary())
+        written = pc.binary_join_element_wise(length, text, colon)
+        tokens.append(pc.fill_null(written, pa.scalar(b"-", pa.large_binary())))
+    comma = pa.scalar(b",", pa.large_binary())
+    whole = tokens[0] if len(tokens) == 1 else pc.binary_join_element_wise(*tokens, comma)
+    whole = whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
+    _, ends, data = whole.buffers()
+    offsets = np.frombuffer(ends, dtype=np.int64)[whole.offset : whole.offset + len(whole) + 1]
+    text_bytes = np.frombuffer(data or b"", dtype=np.uint8)[offsets[0] : offsets[-1]]
+    return text_bytes, offsets - offsets[0]
+
+
+def _text(array: Any) -> Any:
+    """Keys as large_binary."""
+    kind = array.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return array.cast(pa.large_binary())
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return array.cast(pa.large_binary())
+    if pa.types.is_fixed_size_binary(kind):
+        return array.cast(pa.binary()).cast(pa.large_binary())
+    return array.cast(pa.large_string()).cast(pa.large_binary())
+
+
+# ---------------------------------------------------------------------------------------- records
+
+
+def records(
+    table: Table, points: Sequence[str], manifold: Manifold, *, normalise: bool = False
+) -> FloatArray:
+    """The points of a table, one row of `point_size` numbers each.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    points : sequence of str
+        One column of lists of one length or of tensors, or several columns of numbers.
+    manifold : Manifold
+    normalise : bool
+        Bring directions to the sphere's radius and landmarks to centred shapes of unit size.
+
+    Raises
+    ------
+    BatchError
+        For a missing column, a type that holds no real numbers, or points of another shape.
+    """
+    select(table.schema, points)
+    columns = [_numbers(table.column(name), name, manifold) for name in points]
+    rows = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
+    rows = _as_points(rows, manifold, ", ".join(map(repr, points)))
+    if normalise:
+        rows = _normalised(rows, manifold)
+    return np.ascontiguousarray(rows)
+
+
+def _numbers(column: Any, name: str, manifold: Manifold) -> FloatArray:
+    """A column as (n, k) floats; what is missing is NaN."""
+    array = column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = array.chunk(0) if array.num_chunks else pa.array([], type=column.type)
+    shape = None
+    if isinstance(array.type, pa.FixedShapeTensorType):
+        shape = tuple(array.type.shape)
+        order = array.type.permutation
+        if order is not None and list(order) != list(range(len(shape))):
+            raise BatchError(f"column {name!r}: tensors must be in row-major order")
+        array = array.storage
+    kind = array.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        if len(array) == array.null_count:  # lists of no length: every point is missing
+            return np.full((len(array), manifold.point_size), np.nan)
+        array = _fixed(array, name)
+    width = 1
+    values, missing = array, None
+    if pa.types.is_fixed_size_list(array.type):
+        width = array.type.list_size
+        values = array.values.slice(array.offset * width, len(array) * width)
+        if array.null_count:
+            missing = array.is_null().to_numpy(zero_copy_only=False)
+    if not (pa.types.is_floating(values.type) or pa.types.is_integer(values.type)):
+        raise BatchError(f"column {name!r} holds {column.type}, not points of real numbers")
+    if shape is not None and shape not in (manifold.point_shape, (manifold.point_size,)):
+        raise BatchError(
+            f"column {name!r} holds tensors of shape {shape}, a point of {manifold.spec} has "
+            f"{manifold.point_shape}"
+        )
+    flat = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    block: FloatArray = flat.reshape(len(array), width)
+    if missing is not None:
+        block = np.where(missing[:, None], np.nan, block)
+    return block
+
+
+def _fixed(array: Any, name: str) -> Any:
+    """Lists of one length as fixed-size lists."""
+    found = pc.min_max(pc.list_value_length(array)).as_py()
+    if found["min"] != found["max"]:
+        raise BatchError(f"column {name!r} holds lists of different lengths")
+    width = found["min"] or 0
+    if not array.null_count:
+        values = array.flatten()
+        return pa.FixedSizeListArray.from_arrays(values, width) if width else array
+    return array.cast(pa.list_(array.type.value_type, width))
+
+
+def _as_points(rows: FloatArray, manifold: Manifold, where: str) -> FloatArray:
+    """Rows of whole points; the upper triangle of a symmetric matrix is completed."""
+    width = rows.shape[1]
+    if width == manifold.point_size:
+        return rows
+    expected = f"a point of {manifold.spec} has {manifold.point_size}"
+    if manifold.spec.startswith("spd:"):
+        m = manifold.point_shape[0]
+        above, right = np.triu_indices(m)
+        if width == len(above):
+            matrices = np.empty((len(rows), m, m))
+            matrices[:, above, right] = rows
+            matrices[:, right, above] = rows
+            return matrices.reshape(len(rows), m * m)
+        expected += f", or {len(above)} for the upper triangle"
+    raise BatchError(f"column {where}: {width} numbers for each record, but {expected}")
+
+
+def _normalised(rows: FloatArray, manifold: Manifold) -> FloatArray:
+    """Directions and landmarks brought to size; what has none becomes NaN."""
+    kind = manifold.spec.split(":")[0]
+    if kind not in ("sphere", "kendall"):
+        return rows
+    with np.errstate(all="ignore"):
+        if kind == "kendall":
+            marks = rows.reshape(len(rows), -1, 2)
+            rows = (marks - marks.mean(axis=1, keepdims=True)).reshape(len(rows), -1)
+        size = manifold.radius if isinstance(manifold, Sphere) else 1.0
+        return np.asarray(size * (rows / np.linalg.norm(rows, axis=1, keepdims=True)))

@@ -1,0 +1,173 @@
+"""A batch from a Parquet file to a Parquet file, in memory that one chunk needs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from curvedp._validation import as_count
+from curvedp.batch.job import Job, locked, manifest_path, open_job
+from curvedp.batch.parameters import BatchParameters
+from curvedp.domain import Ball
+from curvedp.privacy import Guarantee, Ledger
+
+__all__ = ["CHUNK_ROWS", "frechet_means_of_file", "run"]
+
+#: Records in a chunk, at least.
+CHUNK_ROWS = 1 << 19
+
+Progress = Callable[[int, int], object]
+
+
+def frechet_means_of_file(
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    by: str | Sequence[str],
+    points: str | Sequence[str],
+    ball: Ball,
+    guarantee: Guarantee,
+    public_keys: bool,
+    records_per_unit: int = 1,
+    groups_per_unit: int = 1,
+    mechanism: str | None = None,
+    pass_over: bool = False,
+    normalise: bool = False,
+    ledger: Ledger | None = None,
+    secret: str | os.PathLike[str] | None = None,
+    chunk_rows: int = CHUNK_ROWS,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Release the Fréchet mean of every group of a Parquet file into another Parquet file.
+
+    The file is read chunk by chunk. A chunk holds whole groups, so memory is bounded by
+    `chunk_rows`, the file's largest row group and its largest group, whatever the file's size. If
+    the keys are not in order, the records are first dealt out to files in the job's folder, which
+    its owner alone can read and which are deleted at the end.
+
+    A batch that is cut off, also by kill -9, goes on with ``resume=True``: releases that are stored
+    are kept, the others get the noise that they would have got, and the ledger is charged once.
+
+    Parameters
+    ----------
+    source : path
+        Parquet file of records.
+    out : path
+        Parquet file to write, with the columns of `BatchReleases.table`; the manifest goes to
+        ``out + ".manifest.json"``. Neither may exist. The unfinished job is kept in
+        ``out + ".job"``.
+    by, points, ball, guarantee, public_keys, records_per_unit, groups_per_unit, mechanism
+        As in `frechet_means`.
+    pass_over, normalise
+        As in `frechet_means`.
+    ledger : Ledger, optional
+        Budget to spend from, before any noise is drawn; with a path if the job may be resumed.
+    secret : path, optional
+        File of a `NoiseSecret` that is kept; by default one is made in the job's folder and deleted
+        with it.
+    chunk_rows : int
+        Records in a chunk, at least. Results do not depend on it.
+    resume : bool
+        Go on with a job that was interrupted; begins one if there is none, and does nothing if it
+        is finished.
+    progress : callable, optional
+        Called with the number of groups done and their number in all.
+
+    Returns
+    -------
+    dict
+        The manifest.
+
+    Raises
+    ------
+    BatchError
+        Without public keys; if a file cannot be read, lacks a column or exists already; if what is
+        resumed differs from what is asked for.
+    SecretError
+        If the secret cannot be used.
+    BudgetError, ExistenceError, ValueError, TypeError
+        As in `frechet_means`.
+    """
+    parameters = BatchParameters.check(
+        by=by,
+        points=points,
+        ball=ball,
+        guarantee=guarantee,
+        public_keys=public_keys,
+        records_per_unit=records_per_unit,
+        groups_per_unit=groups_per_unit,
+        mechanism=mechanism,
+        pass_over=pass_over,
+        normalise=normalise,
+    )
+    return run(
+        source,
+        out,
+        parameters,
+        release_all,
+        ledger=ledger,
+        secret=secret,
+        chunk_rows=chunk_rows,
+        resume=resume,
+        progress=progress,
+    )
+
+
+def run(
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    parameters: BatchParameters,
+    release: Callable[[Job, Progress], None],
+    *,
+    ledger: Ledger | None,
+    secret: str | os.PathLike[str] | None,
+    chunk_rows: int,
+    resume: bool,
+    progress: Progress | None,
+) -> dict[str, Any]:
+    """A job from its beginning, or from where it stopped, to its end; `release` fills its parts."""
+    rows = as_count(chunk_rows, "chunk_rows")
+    target = Path(out).resolve()
+    folder = target.with_name(target.name + ".job")
+    with contextlib.ExitStack() as stack:
+        stack.callback(_remove_if_empty, folder)
+        if target.parent.is_dir():
+            stack.enter_context(locked(folder))
+        job = open_job(source, out, parameters, chunk_rows=rows, secret=secret, resume=resume)
+        if job is None:
+            text = manifest_path(target).read_text(encoding="utf-8")
+            return dict(json.loads(text))
+        job.prepare()
+        job.pay(ledger)
+        release(job, progress or (lambda done, groups: None))
+        return job.finish(ledger)
+
+
+def release_all(job: Job, progress: Progress) -> None:
+    """Releases the chunks one after the other; the next is read meanwhile."""
+    pending = job.pending()
+    groups = sum(job.layout.sizes.values())
+    finished = set(range(job.layout.chunks)).difference(pending)
+    done = sum(job.released(number) for number in finished)
+    progress(done, groups)
+    with ThreadPoolExecutor(1) as reader:
+        following = [reader.submit(job.read, number) for number in pending[:1]]
+        for position, number in enumerate(pending):
+            chunk = following.pop().result()
+            if position + 1 < len(pending):
+                following.append(reader.submit(job.read, pending[position + 1]))
+            done += job.release(
+                number, chunk, lambda part, _, before=done: progress(before + part, groups)
+            )
+            del chunk
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()

@@ -1,0 +1,391 @@
+"""The state of a batch on disk: what was asked for, what is done, what is left to do.
+
+A job lives in a folder beside its result until it is finished:
+
+    job.json     what was asked for; the input's fingerprint
+    secret       the noise secret, unless one was given (mode 0600)
+    layout.json  the chunks
+    partitions/  the rows by hash of their key, if the keys of the input are not in order
+    parts/       the releases of each finished chunk, never drawn again
+
+Every file appears whole or not at all. A chunk that was cut off is released again with the same
+noise, since the noise of a group comes from the secret and the group's own input.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from curvedp._validation import FloatArray
+from curvedp.batch._arrow import ipc, pa, pq
+from curvedp.batch.columns import group_names, group_offsets, key_columns, records
+from curvedp.batch.layout import Layout, partition, read_partition, scan
+from curvedp.batch.parameters import BatchParameters
+from curvedp.batch.parquet import Source, sync_folder, write_atomically
+from curvedp.batch.results import charged, manifest, releases_table
+from curvedp.errors import BatchError
+from curvedp.privacy import Ledger, NoiseSecret
+from curvedp.statistics.frechet_means import noise_keys, release_groups
+
+__all__ = ["Job", "open_job", "release_chunk"]
+
+_SCHEMA = 1
+
+Chunk = tuple[Any, FloatArray]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A batch from a Parquet file to a Parquet file."""
+
+    folder: Path
+    identity: str
+    source_path: Path
+    out: Path
+    fingerprint: dict[str, Any]
+    parameters: BatchParameters
+    chunk_rows: int
+    given_secret: Path | None
+
+    # ------------------------------------------------------------------ what was asked for
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dictionary for JSON."""
+        return {
+            "schema_version": _SCHEMA,
+            "identity": self.identity,
+            "source": str(self.source_path),
+            "out": str(self.out),
+            "fingerprint": self.fingerprint,
+            "parameters": self.parameters.to_dict(),
+            "chunk_rows": self.chunk_rows,
+            "secret": None if self.given_secret is None else str(self.given_secret),
+        }
+
+    @classmethod
+    def load(cls, folder: Path) -> Job:
+        """The job of a folder.
+
+        Raises
+        ------
+        BatchError
+            If the folder holds none.
+        """
+        try:
+            data = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+            if data["schema_version"] != _SCHEMA:
+                raise BatchError(f"{folder} belongs to another version of curvedp")
+            return cls(
+                folder=folder,
+                identity=data["identity"],
+                source_path=Path(data["source"]),
+                out=Path(data["out"]),
+                fingerprint=data["fingerprint"],
+                parameters=BatchParameters.from_dict(data["parameters"]),
+                chunk_rows=data["chunk_rows"],
+                given_secret=None if data["secret"] is None else Path(data["secret"]),
+            )
+        except (OSError, KeyError, TypeError, json.JSONDecodeError):
+            raise BatchError(f"{folder} holds no batch that can be resumed") from None
+
+    @property
+    def manifest_path(self) -> Path:
+        """Where the manifest goes."""
+        return manifest_path(self.out)
+
+    @cached_property
+    def source(self) -> Source:
+        """The input."""
+        return Source(self.source_path, [*self.parameters.by, *self.parameters.points])
+
+    @cached_property
+    def secret(self) -> NoiseSecret:
+        """The noise secret."""
+        return NoiseSecret.load(self.given_secret or self.folder / "secret")
+
+    # ------------------------------------------------------------------ steps
+
+    def prepare(self) -> None:
+        """Finds the chunks, and refuses groups without a release, before anything is spent."""
+        if self.source.fingerprint() != self.fingerprint:
+            raise BatchError(
+                f"{self.source_path} has changed since the batch began: remove {self.folder} and "
+                "begin anew, which is a new spend"
+            )
+        if self.given_secret is None and not (self.folder / "secret").exists():
+            NoiseSecret.create(self.folder / "secret")
+        if not self.secret:  # loads it: fail early if it cannot be used
+            raise BatchError("no secret")
+        if not (self.folder / "layout.json").exists():
+            layout = self._find_layout()
+            self.parameters.plan.designs(np.array(sorted(layout.sizes), dtype=np.int64))
+            _write_json(self.folder / "layout.json", layout.to_dict())
+        (self.folder / "parts").mkdir(mode=0o700, exist_ok=True)
+
+    def _find_layout(self) -> Layout:
+        if not self.source.rows:
+            raise BatchError(f"{self.source_path} holds no record")
+        by, points = self.parameters.by, self.parameters.points
+        manifold, normalise = self.parameters.ball.manifold, self.parameters.normalise
+        records(self.source.read(0, 1), points, manifold)  # its shape, before all else
+        found = scan(self.source, by, self.chunk_rows)
+        if found is not None:
+            return found
+        folder, chunk = self.folder / "partitions", self.chunk_rows
+        return partition(self.source, by, points, manifold, chunk, folder, normalise=normalise)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The chunks."""
+        return Layout.from_dict(json.loads((self.folder / "layout.json").read_text()))
+
+    def pay(self, ledger: Ledger | None) -> None:
+        """Charges the batch to a ledger, once however often the job is resumed."""
+        if ledger is None:
+            return
+        mark = f"batch {self.identity}: "
+        if any(entry.label.startswith(mark) for entry in ledger.entries):
+            return
+        groups = sum(self.layout.sizes.values())
+        ledger.spend(self.parameters.plan.total, label=f"{mark}means of {groups} groups")
+
+    def part(self, number: int) -> Path:
+        """The file of a chunk's releases."""
+        return self.folder / "parts" / f"{number:06d}.arrow"
+
+    def released(self, number: int) -> int:
+        """The number of groups in a finished chunk."""
+        with pa.memory_map(str(self.part(number))) as file, ipc.open_file(file) as part:
+            return sum(part.get_batch(i).num_rows for i in range(part.num_record_batches))
+
+    def pending(self) -> list[int]:
+        """Chunks without releases."""
+        return [number for number in range(self.layout.chunks) if not self.part(number).exists()]
+
+    def read(self, number: int) -> Chunk:
+        """Keys and points of a chunk."""
+        parameters, layout = self.parameters, self.layout
+        manifold = parameters.ball.manifold
+        if layout.partitions:
+            return read_partition(self.folder / "partitions", number, parameters.by, manifold)
+        table = self.source.read(*layout.bounds[number : number + 2])
+        rows = records(table, parameters.points, manifold, normalise=parameters.normalise)
+        return key_columns(table, parameters.by).combine_chunks(), rows
+
+    def release(
+        self, number: int, chunk: Chunk, progress: Callable[[int, int], object] | None = None
+    ) -> int:
+        """Draws and stores the releases of a chunk; returns the number of its groups."""
+        keys, rows = chunk
+        plan = self.parameters.plan
+        if not len(keys):
+            firsts, offsets = keys, np.zeros(1, dtype=np.int64)
+        else:
+            offsets = group_offsets(keys)
+            firsts = keys.take(pa.array(offsets[:-1])).combine_chunks()
+        releases = release_groups(
+            plan,
+            rows,
+            offsets,
+            plan.designs(np.diff(offsets)),
+            noise_keys(plan, self.secret, None),
+            names=group_names(firsts),
+            report=progress,
+        )
+        table = releases_table(firsts, releases)
+        write_atomically(self.part(number), lambda path: _write_ipc(path, table))
+        return len(releases)
+
+    def finish(self, ledger: Ledger | None) -> dict[str, Any]:
+        """Puts the releases together, writes result and manifest, and removes the job's folder."""
+        plan, layout = self.parameters.plan, self.layout
+        designs, choice = plan.designs(np.array(sorted(layout.sizes), dtype=np.int64))
+        too_small = {
+            size
+            for size, number in zip(sorted(layout.sizes), choice.tolist(), strict=True)
+            if designs[number] is None
+        }
+        described = manifest(
+            self.parameters,
+            layout.sizes,
+            too_small,
+            noise="deleted" if self.given_secret is None else "kept",
+            ledger=None if ledger is None else charged(self.parameters),
+        )
+        result, text = self.folder / "result.parquet", self.folder / "manifest.json"
+        if not result.exists():
+            write_atomically(result, self._write_result)
+            result.chmod(0o666 & ~_umask())
+        _write_json(text, described)
+        text.chmod(0o666 & ~_umask())
+        _publish(text, self.manifest_path)
+        _publish(result, self.out)
+        self.remove()
+        return described
+
+    def _write_result(self, path: Path) -> None:
+        with contextlib.ExitStack() as stack:
+            writer = None
+            for number in range(self.layout.chunks):
+                with ipc.open_file(pa.memory_map(str(self.part(number)))) as part:
+                    table = part.read_all()
+                if writer is None:
+                    writer = stack.enter_context(pq.ParquetWriter(path, table.schema))
+                if len(table):
+                    writer.write_table(table)
+
+    def remove(self) -> None:
+        """Deletes the job's folder, the secret in it first."""
+        with contextlib.suppress(FileNotFoundError):
+            (self.folder / "secret").unlink()
+        shutil.rmtree(self.folder)
+
+    def is_published(self) -> bool:
+        """Whether the result stands in its place and only the folder is left."""
+        result = self.folder / "result.parquet"
+        return self.out.exists() and result.exists() and self.out.samefile(result)
+
+
+def open_job(
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    parameters: BatchParameters,
+    *,
+    chunk_rows: int,
+    secret: str | os.PathLike[str] | None,
+    resume: bool,
+) -> Job | None:
+    """A new job, or with `resume` the one that was interrupted; None if it is finished already.
+
+    Raises
+    ------
+    BatchError
+        If the result exists, a job was left unfinished or differs from what is asked for.
+    """
+    target = Path(out).resolve()
+    folder = target.with_name(target.name + ".job")
+    if not target.parent.is_dir():
+        raise BatchError(f"{target.parent}: no such folder")
+    read = Source(source, [*parameters.by, *parameters.points])
+    asked = Job(
+        folder=folder,
+        identity=secrets.token_hex(16),
+        source_path=read.path,
+        out=target,
+        fingerprint=read.fingerprint(),
+        parameters=parameters,
+        chunk_rows=chunk_rows,
+        given_secret=None if secret is None else Path(secret).resolve(),
+    )
+    if (folder / "job.json").exists():
+        if not resume:
+            raise BatchError(
+                f"{folder} holds a batch that was interrupted: resume it, or remove the folder; "
+                "what it released is paid for"
+            )
+        found = Job.load(folder)
+        if found.is_published():
+            found.remove()
+            return None
+        _require_same(found, asked)
+        return found
+    if target.exists():
+        if resume and manifest_path(target).exists():
+            return None
+        raise BatchError(f"{target} exists: releases that were paid for are not overwritten")
+    if manifest_path(target).exists():
+        raise BatchError(f"{manifest_path(target)} exists: choose another name for the result")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    _write_json(folder / "job.json", asked.to_dict())
+    return asked
+
+
+def release_chunk(folder: str, number: int) -> int:
+    """Releases one chunk of a job; returns the number of its groups. For worker processes."""
+    job = _loaded(folder)
+    if job.part(number).exists():
+        return job.released(number)
+    return job.release(number, job.read(number))
+
+
+@lru_cache(maxsize=4)
+def _loaded(folder: str) -> Job:
+    return Job.load(Path(folder))
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keeps a second process from working on the same job, where the system has file locks."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    folder.mkdir(mode=0o700, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise BatchError(f"{folder}: another process works on this batch") from None
+        yield
+    finally:
+        os.close(handle)
+
+
+def manifest_path(out: Path) -> Path:
+    """Where the manifest of a result goes."""
+    return out.with_name(out.name + ".manifest.json")
+
+
+def _require_same(found: Job, asked: Job) -> None:
+    mine, theirs = asked.to_dict(), found.to_dict()
+    differing = [
+        name
+        for name in ("source", "fingerprint", "parameters", "secret")
+        if mine[name] != theirs[name]
+    ]
+    if differing:
+        raise BatchError(
+            f"the interrupted batch in {found.folder} was asked for with another "
+            f"{' and '.join(differing)}: resume it as it was begun, or remove the folder and begin "
+            "anew, which is a new spend"
+        )
+
+
+def _publish(draft: Path, target: Path) -> None:
+    """Gives a finished file its name; never over another file."""
+    if target.exists() and target.samefile(draft):
+        return
+    try:
+        os.link(draft, target)
+    except FileExistsError:
+        raise BatchError(f"{target} appeared meanwhile: move it away and resume") from None
+    sync_folder(target.parent)
+
+
+def _write_json(path: Path, data: dict[str, Any]) -> None:
+    text = json.dumps(data, indent=2, allow_nan=False) + "\n"
+    write_atomically(path, lambda draft: draft.write_text(text, encoding="utf-8"))
+
+
+def _write_ipc(path: Path, table: Any) -> None:
+    with pa.OSFile(str(path), "wb") as file, ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,153 @@
+"""What a batch is asked for: columns, ball, guarantee; written to JSON and read again exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from curvedp.domain import Ball
+from curvedp.errors import BatchError
+from curvedp.mechanisms.choice import MECHANISMS
+from curvedp.privacy import Guarantee
+from curvedp.statistics.entry import check_ball
+from curvedp.statistics.frechet_means import GroupPlan
+
+__all__ = ["BatchParameters", "ball_from_dict", "ball_to_dict"]
+
+_REFUSAL = (
+    "the releases of a batch compose in parallel only if the groups are public: which keys occur, "
+    "which record has which key, and how many records each key has must be public or fixed before "
+    "the data were seen. If so, say public_keys=True (--public-keys). If not, a batch by these "
+    "keys has no guarantee: release one mean over all records instead."
+)
+
+
+@dataclass(frozen=True)
+class BatchParameters:
+    """A batch of means by group key.
+
+    Attributes
+    ----------
+    by : tuple of str
+        Columns of the group key.
+    points : tuple of str
+        The column of points, or one column for each number of a point.
+    plan : GroupPlan
+        Ball, guarantee and what else the releases are computed with.
+    normalise : bool
+        Whether directions and shapes are brought to size first.
+    """
+
+    by: tuple[str, ...]
+    points: tuple[str, ...]
+    plan: GroupPlan
+    normalise: bool = False
+
+    @classmethod
+    def check(
+        cls,
+        *,
+        by: str | Sequence[str],
+        points: str | Sequence[str],
+        ball: Ball,
+        guarantee: Guarantee,
+        public_keys: bool,
+        records_per_unit: int,
+        groups_per_unit: int,
+        mechanism: str | None,
+        pass_over: bool,
+        normalise: bool,
+    ) -> BatchParameters:
+        """The parameters, checked."""
+        if public_keys is not True:
+            raise BatchError(_REFUSAL)
+        keys, columns = _names(by, "by"), _names(points, "points")
+        if set(keys) & set(columns):
+            raise BatchError("a column cannot be a group key and a point at once")
+        reserved = {"n", "value", "sensitivity", "scale", "expected_error", "guarantee"}
+        if reserved & set(keys):
+            raise BatchError(
+                f"the result has columns {', '.join(sorted(reserved))} of its own: rename the key"
+            )
+        if mechanism is not None and mechanism not in MECHANISMS:
+            words = ", ".join(map(repr, MECHANISMS))
+            raise ValueError(f"mechanism must be one of {words}, got {mechanism!r}")
+        plan = GroupPlan.check(
+            check_ball(ball),
+            guarantee,
+            records_per_unit=records_per_unit,
+            groups_per_unit=groups_per_unit,
+            mechanism=mechanism,
+            pass_over=pass_over,
+        )
+        plan.kind  # noqa: B018 - raises for a mechanism that does not fit
+        return cls(keys, columns, plan, bool(normalise))
+
+    @property
+    def ball(self) -> Ball:
+        """The public domain of all groups."""
+        return self.plan.balls[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dictionary for JSON; `from_dict` reads it."""
+        return {
+            "by": list(self.by),
+            "points": list(self.points),
+            "normalise": self.normalise,
+            "ball": ball_to_dict(self.ball),
+            "guarantee": self.plan.guarantee.to_dict(),
+            "mechanism": self.plan.mechanism,
+            "records_per_unit": self.plan.records_per_unit,
+            "groups_per_unit": self.plan.groups_per_unit,
+            "pass_over": self.plan.pass_over,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> BatchParameters:
+        """Inverse of `to_dict`."""
+        return cls(
+            by=tuple(data["by"]),
+            points=tuple(data["points"]),
+            normalise=data["normalise"],
+            plan=GroupPlan(
+                balls=(ball_from_dict(data["ball"]),),
+                guarantee=Guarantee.from_dict(data["guarantee"]),
+                records_per_unit=data["records_per_unit"],
+                groups_per_unit=data["groups_per_unit"],
+                mechanism=data["mechanism"],
+                pass_over=data["pass_over"],
+            ),
+        )
+
+
+def _names(given: str | Sequence[str], what: str) -> tuple[str, ...]:
+    names = (given,) if isinstance(given, str) else tuple(given)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"{what} must be a column's name, or several")
+    if len(set(names)) != len(names):
+        raise BatchError(f"{what} names a column twice")
+    return names
+
+
+def ball_to_dict(ball: Ball) -> dict[str, Any]:
+    """A ball for JSON."""
+    return {
+        "manifold": ball.manifold.spec,
+        "center": ball.center.ravel().tolist(),
+        "radius": ball.radius,
+    }
+
+
+def ball_from_dict(data: dict[str, Any]) -> Ball:
+    """The same ball to the last bit: rounding its centre onto the manifold again may change it."""
+    from curvedp.manifolds import as_manifold
+
+    space = as_manifold(data["manifold"])
+    center = np.array(data["center"]).reshape(space.point_shape)
+    ball = Ball(space, center, data["radius"])
+    center.flags.writeable = False
+    ball._center = center
+    return ball

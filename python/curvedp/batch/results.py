@@ -1,0 +1,137 @@
+"""Releases of a batch as an Arrow table, and the manifest that says what they promise together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import curvedp
+from curvedp.batch._arrow import pa
+from curvedp.batch.parameters import BatchParameters, ball_to_dict
+from curvedp.privacy import ASSUMPTIONS, NEIGHBOURING
+from curvedp.statistics.frechet_means import STATISTIC
+from curvedp.statistics.group_releases import GroupReleases
+
+__all__ = ["MANIFEST_VERSION", "charged", "count_sizes", "manifest", "releases_table"]
+
+MANIFEST_VERSION = 1
+
+
+def releases_table(keys: Any, releases: GroupReleases) -> Any:
+    """One row per group: its key, n, value, sensitivity, scale, expected error, guarantee.
+
+    `value` is a fixed-size list of the point's numbers in row-major order, null for groups that
+    were passed over.
+    """
+    count, missing = len(releases), ~releases.released
+    flat = pa.array(releases.value.reshape(-1))
+    width = releases.balls[0].manifold.point_size
+    mask = {"mask": pa.array(missing)} if missing.any() else {}
+    value = pa.FixedSizeListArray.from_arrays(flat, width, **mask)
+    guarantee = pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(count, dtype=np.int8), mask=missing),
+        pa.array([str(releases.guarantee)]),
+    )
+    columns = {name: keys.column(name) for name in keys.column_names}
+    columns |= {
+        "n": pa.array(releases.n),
+        "value": value,
+        "sensitivity": pa.array(releases.sensitivity, mask=missing),
+        "scale": pa.array(releases.scale, mask=missing),
+        "expected_error": pa.array(releases.expected_error, mask=missing),
+        "guarantee": guarantee,
+    }
+    return pa.table(columns)
+
+
+def manifest(
+    parameters: BatchParameters,
+    sizes: Counter[int],
+    too_small: set[int],
+    *,
+    noise: str,
+    ledger: str | None,
+) -> dict[str, Any]:
+    """Everything public about a batch; never the secret.
+
+    Parameters
+    ----------
+    parameters : BatchParameters
+    sizes : Counter
+        Number of groups of each number of records.
+    too_small : set of int
+        Numbers of records at which groups were passed over.
+    noise : {"fresh", "kept", "deleted"}
+        Whether the noise came from a fresh key, a secret that is kept or one that is deleted.
+    ledger : str or None
+        How the budget was spent.
+    """
+    plan = parameters.plan
+    groups = sum(sizes.values())
+    passed_over = sum(sizes[n] for n in too_small)
+    assumptions = ("idealized-sampling", "public-groups")
+    return {
+        "schema_version": MANIFEST_VERSION,
+        "curvedp": curvedp.__version__,
+        "statistic": STATISTIC,
+        "mechanism": plan.kind.name,
+        "by": list(parameters.by),
+        "points": list(parameters.points),
+        "normalised": parameters.normalise,
+        "ball": ball_to_dict(parameters.ball),
+        "point_shape": list(parameters.ball.manifold.point_shape),
+        "groups": groups,
+        "groups_passed_over": passed_over,
+        "records": sum(n * count for n, count in sizes.items()),
+        "neighbouring": NEIGHBOURING,
+        "records_per_unit": plan.records_per_unit,
+        "groups_per_unit": plan.groups_per_unit,
+        "guarantee_of_each_group": plan.guarantee.to_dict(),
+        "guarantee_of_all": plan.total.to_dict(),
+        "composition": composition(parameters, groups - passed_over),
+        "assumptions": {name: ASSUMPTIONS[name] for name in assumptions},
+        "noise": _NOISE[noise],
+        "ledger": ledger or "none: what these releases cost was not charged to a ledger",
+    }
+
+
+_NOISE = {
+    "fresh": "drawn with a fresh key from the operating system, which is not kept",
+    "kept": "derived from a secret that its owner keeps: whoever holds it can subtract the noise",
+    "deleted": "derived from a secret that was made for this batch and deleted when it was done",
+}
+
+
+def composition(parameters: BatchParameters, groups: int) -> str:
+    """What all releases of a batch promise together, in words."""
+    plan = parameters.plan
+    several = plan.groups_per_unit > 1
+    unit = (
+        f"contributes at most {plan.records_per_unit} record"
+        f"{'s' if plan.records_per_unit > 1 else ''} to each of at most {plan.groups_per_unit} "
+        f"group{'s' if several else ''}"
+    )
+    how = (
+        f"the guarantee of one group, composed {plan.groups_per_unit} times"
+        if several
+        else "the guarantee of one group, since its records are in no other"
+    )
+    return (
+        f"Parallel composition over {groups} disjoint groups, whose keys were declared public: a "
+        f"unit that {unit} is protected by {plan.total}, {how}. If keys depend on what is to be "
+        "protected, or a unit contributes to more groups, this does not hold."
+    )
+
+
+def count_sizes(n: NDArray[np.int64]) -> Counter[int]:
+    """How many groups have each number of records."""
+    sizes, counts = np.unique(n, return_counts=True)
+    return Counter(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
+
+
+def charged(parameters: BatchParameters) -> str:
+    """How the budget of a batch was spent."""
+    return f"{parameters.plan.total} was charged before any noise was drawn"

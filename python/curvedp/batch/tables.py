@@ -1,0 +1,165 @@
+"""A batch in memory: an Arrow table in, a table of releases and a manifest out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from curvedp.batch._arrow import pa, pc
+from curvedp.batch.columns import as_table, group_names, group_offsets, key_columns, records
+from curvedp.batch.parameters import BatchParameters
+from curvedp.batch.results import charged, count_sizes, manifest, releases_table
+from curvedp.domain import Ball
+from curvedp.errors import BatchError
+from curvedp.privacy import Guarantee, Ledger, NoiseSecret
+from curvedp.statistics.frechet_means import STATISTIC, noise_keys, release_groups
+
+__all__ = ["BatchReleases", "frechet_means"]
+
+
+@dataclass(frozen=True)
+class BatchReleases:
+    """Releases of a batch.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        One row per group in the order of the keys: the key's columns, `n`, `value` (a fixed-size
+        list, row-major), `sensitivity`, `scale`, `expected_error`, `guarantee`.
+    manifest : dict
+        What the releases promise together, and from what they came; for JSON.
+    """
+
+    table: Any
+    manifest: dict[str, Any]
+
+    def manifest_json(self) -> str:
+        """The manifest as JSON text."""
+        return json.dumps(self.manifest, indent=2, allow_nan=False)
+
+
+def frechet_means(
+    data: Any,
+    *,
+    by: str | Sequence[str],
+    points: str | Sequence[str],
+    ball: Ball,
+    guarantee: Guarantee,
+    public_keys: bool,
+    records_per_unit: int = 1,
+    groups_per_unit: int = 1,
+    mechanism: str | None = None,
+    pass_over: bool = False,
+    normalise: bool = False,
+    ledger: Ledger | None = None,
+    secret: NoiseSecret | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> BatchReleases:
+    """Release the Fréchet mean of every group of a table.
+
+    Parameters
+    ----------
+    data : anything with ``__arrow_c_stream__``
+        A pyarrow, polars or pandas table, in any order.
+    by : str or sequence of str
+        Columns of the group key: integers, booleans, strings, dates. Rows whose key is missing form
+        groups of their own.
+    points : str or sequence of str
+        The column of points (fixed-size lists in row-major order, or tensors), or one column for
+        each number. A missing point counts as the ball's centre.
+    ball : Ball
+        Public domain of all groups.
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+        What the release of each group shall satisfy.
+    public_keys : bool
+        Must be True: you declare that the keys, and which record has which, are public. Without
+        that the releases do not compose in parallel, and the batch is refused.
+    records_per_unit, groups_per_unit : int
+        Number of records that one unit (a person) contributes to any one group, and number of
+        groups to which it contributes, at most.
+    mechanism : str, optional
+        See `choose_mechanism`.
+    pass_over : bool
+        Pass over groups that are too small for the mechanism to exist, instead of raising.
+    normalise : bool
+        Bring directions to the sphere's radius and landmarks to centred shapes of unit size first.
+    ledger : Ledger, optional
+        Budget to spend from, before any noise is drawn.
+    secret : NoiseSecret, optional
+        Derive the noise from a secret; by default it comes from a fresh key.
+    progress : callable, optional
+        Called with the number of groups done and their number in all.
+
+    Returns
+    -------
+    BatchReleases
+
+    Raises
+    ------
+    BatchError
+        Without public keys, for missing columns, wrong types and shapes, and an empty table.
+    BudgetError, ExistenceError, ValueError, TypeError
+        As in `curvedp.frechet_means`.
+
+    Examples
+    --------
+    >>> import numpy as np, pyarrow as pa, curvedp as cdp, curvedp.batch
+    >>> rows = np.tile([0.0, 0.1, 1.0] / np.sqrt(1.01), (600, 1))
+    >>> table = pa.table({"site": np.arange(600) % 3, "direction": list(rows)})
+    >>> ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> releases = cdp.batch.frechet_means(
+    ...     table, by="site", points="direction", ball=ball,
+    ...     guarantee=cdp.PureDP(epsilon=1.0), public_keys=True,
+    ... )
+    >>> releases.table.column("n").to_pylist(), releases.manifest["groups"]
+    ([200, 200, 200], 3)
+    """
+    parameters = BatchParameters.check(
+        by=by,
+        points=points,
+        ball=ball,
+        guarantee=guarantee,
+        public_keys=public_keys,
+        records_per_unit=records_per_unit,
+        groups_per_unit=groups_per_unit,
+        mechanism=mechanism,
+        pass_over=pass_over,
+        normalise=normalise,
+    )
+    table = as_table(data)
+    keys = key_columns(table, parameters.by)
+    if not len(keys):
+        raise BatchError("the table holds no record")
+    rows = records(table, parameters.points, ball.manifold, normalise=normalise)
+    keys, rows = _in_order(keys, rows)
+    offsets = group_offsets(keys)
+    firsts = keys.take(pa.array(offsets[:-1])).combine_chunks()
+    n = np.diff(offsets)
+    designs = parameters.plan.designs(n)
+    noise = noise_keys(parameters.plan, secret, None)
+    if ledger is not None:
+        ledger.spend(parameters.plan.total, label=f"{STATISTIC} of {len(n)} groups")
+    releases = release_groups(
+        parameters.plan, rows, offsets, designs, noise, names=group_names(firsts), report=progress
+    )
+    described = manifest(
+        parameters,
+        count_sizes(n),
+        set(np.unique(n[~releases.released]).tolist()),
+        noise="fresh" if secret is None else "kept",
+        ledger=None if ledger is None else charged(parameters),
+    )
+    return BatchReleases(releases_table(firsts, releases), described)
+
+
+def _in_order(keys: Any, rows: np.ndarray[Any, Any]) -> tuple[Any, Any]:
+    """Rows of equal keys side by side, in the order in which they came."""
+    order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
+    index = order.to_numpy()
+    if np.array_equal(index, np.arange(len(index))):
+        return keys, rows
+    return keys.take(order).combine_chunks(), rows[index]

@@ -1,0 +1,268 @@
+"""``curvedp batch``: the mean of every group of a Parquet file."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from curvedp.cli.options import ball_options, budget_options, mechanism_option
+from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee
+from curvedp.errors import MissingExtraError
+from curvedp.privacy import Ledger, NoiseSecret
+
+__all__ = ["batch"]
+
+_CHUNK_ROWS = 1 << 19
+_REFUSAL = (
+    "the releases of a batch compose in parallel only if the groups are public: say --public-keys "
+    "if the keys that occur, which record has which, and how many records each has are public or "
+    "were fixed before the data were seen; otherwise a batch by these keys has no guarantee."
+)
+
+
+@click.command()
+@click.argument("source", type=click.Path(path_type=Path))
+@click.option("--by", required=True, help="Columns of the group key, separated by commas.")
+@click.option(
+    "--points",
+    required=True,
+    help="Column of points (lists or tensors), or the columns of a point's numbers, with commas.",
+)
+@ball_options
+@click.option(
+    "--center",
+    required=True,
+    metavar="POINT",
+    help="Centre of the ball, chosen without looking at the data; as for mean.",
+)
+@budget_options
+@mechanism_option
+@click.option(
+    "--public-keys",
+    is_flag=True,
+    help="Declare that which record belongs to which group is public; without it: refused.",
+)
+@click.option(
+    "--groups-per-unit",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Largest number of groups to which one protected person contributes.",
+)
+@click.option(
+    "--pass-over",
+    is_flag=True,
+    help="Leave out groups that are too small for the noise to exist, instead of refusing.",
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="Parquet file to write; never over an existing one. The manifest stands beside it.",
+)
+@click.option(
+    "--ledger",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Ledger file to spend from; created when new. Refuses before any noise is drawn.",
+)
+@click.option("--ledger-budget", metavar="BUDGET", help="Total budget of that ledger; as for mean.")
+@click.option(
+    "--secret",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File of a noise secret, made when new and kept. Never publish it, never use it again for "
+    "changed data. By default one is made and deleted at the end.",
+)
+@click.option(
+    "--chunk-rows",
+    type=click.IntRange(min=1),
+    default=_CHUNK_ROWS,
+    show_default=True,
+    help="Records in memory at once, at least.",
+)
+@click.option("--resume", is_flag=True, help="Go on with a batch that was interrupted.")
+@click.option("--dry-run", is_flag=True, help="Say what it would cost and how good it would be.")
+@click.option(
+    "--workers", type=click.IntRange(min=1), help="Processes of a Dask cluster to start for this."
+)
+@click.option("--scheduler", metavar="ADDRESS", help="A running Dask cluster to use.")
+def batch(
+    source: Path,
+    by: str,
+    points: str,
+    manifold: str,
+    radius: float,
+    records_per_unit: int,
+    center: str,
+    epsilon: float | None,
+    delta: float | None,
+    rho: float | None,
+    mu: float | None,
+    mechanism: str | None,
+    public_keys: bool,
+    groups_per_unit: int,
+    pass_over: bool,
+    out: Path,
+    ledger: Path | None,
+    ledger_budget: str | None,
+    secret: Path | None,
+    chunk_rows: int,
+    resume: bool,
+    dry_run: bool,
+    workers: int | None,
+    scheduler: str | None,
+) -> None:
+    """Private Frechet mean of every group of records in a Parquet file.
+
+    SOURCE holds one record per row: the columns of its group's key and its point, as lists or
+    tensors in row-major order, or the upper triangle of a symmetric matrix. Directions may have any
+    length and landmarks any position and size. A record that is not a point of the manifold, or is
+    missing, counts as the centre. A batch that was interrupted goes on with --resume, with the same
+    noise, and is paid for once.
+    """
+    if not public_keys:
+        raise click.UsageError(_REFUSAL)
+    if workers is not None and scheduler is not None:
+        raise click.UsageError("give --workers or --scheduler, not both")
+    try:
+        from curvedp.batch.files import release_all, run
+        from curvedp.batch.parameters import BatchParameters
+    except MissingExtraError as error:
+        raise click.UsageError(str(error)) from error
+    parameters = BatchParameters.check(
+        by=_names(by),
+        points=_names(points),
+        ball=parse_ball(manifold, center, radius),
+        guarantee=parse_guarantee(epsilon, delta, rho, mu),
+        public_keys=public_keys,
+        records_per_unit=records_per_unit,
+        groups_per_unit=groups_per_unit,
+        mechanism=mechanism,
+        pass_over=pass_over,
+        normalise=True,
+    )
+    console = Console(soft_wrap=True, highlight=False)
+    if dry_run:
+        # a ledger that does not exist yet is not created by a dry run
+        existing = ledger if ledger is not None and ledger.exists() else None
+        with open_ledger(existing, ledger_budget if existing else None) as book:
+            _print_plan(console, parameters, source, book)
+        return
+    if secret is not None and not secret.exists() and not resume:
+        NoiseSecret.create(secret)
+    with (
+        open_ledger(ledger, ledger_budget) as book,
+        _bar() as report,
+        _release_on(workers, scheduler, release_all) as release,
+    ):
+        described = run(
+            source,
+            out,
+            parameters,
+            release,
+            ledger=book,
+            secret=secret,
+            chunk_rows=chunk_rows,
+            resume=resume,
+            progress=report,
+        )
+    console.print(described["composition"], markup=False)
+    released = described["groups"] - described["groups_passed_over"]
+    console.print(f"{released} releases written to {out}", markup=False)
+    console.print(f"Manifest written to {out}.manifest.json", markup=False)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+@contextlib.contextmanager
+def _bar() -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on standard error."""
+    messages = Console(stderr=True)
+    with Progress(
+        TextColumn("groups"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=messages,
+    ) as bar:
+        task = bar.add_task("groups", total=None)
+        yield lambda done, groups: bar.update(task, completed=done, total=groups)
+
+
+@contextlib.contextmanager
+def _release_on(
+    workers: int | None, scheduler: str | None, local: Callable[..., None]
+) -> Iterator[Callable[..., None]]:
+    """How chunks are released: in this process or on a Dask cluster."""
+    if workers is None and scheduler is None:
+        yield local
+        return
+    try:
+        from curvedp.distributed.files import cluster_of, release_on
+    except MissingExtraError as error:
+        raise click.UsageError(str(error)) from error
+    with cluster_of(workers, scheduler) as client:
+        yield lambda job, report: release_on(client, job, report)
+
+
+def _print_plan(console: Console, parameters: Any, source: Path, book: Ledger | None) -> None:
+    """Budget, expected error by size of group, and cost."""
+    from curvedp.batch.layout import group_sizes
+    from curvedp.batch.parquet import Source
+    from curvedp.batch.results import composition
+
+    file = Source(source, [*parameters.by, *parameters.points])
+    sizes = group_sizes(file, parameters.by)
+    ordered = np.array(sorted(sizes), dtype=np.int64)
+    designs, choice = parameters.plan.designs(ordered)
+    chosen = {int(n): designs[number] for n, number in zip(ordered, choice, strict=True)}
+    left_out = sum(sizes[n] for n, design in chosen.items() if design is None)
+    groups = sum(sizes.values())
+    rows = [
+        ("records", f"{file.rows} in {groups} groups by {', '.join(parameters.by)}"),
+        ("each group", str(parameters.plan.guarantee)),
+        ("cost of all", str(parameters.plan.total)),
+        ("passed over", f"{left_out} groups, too small for the noise to exist"),
+    ]
+    if book is not None:
+        rows.append(("ledger", f"remaining {book.remaining or 'nothing'} of {book.budget}"))
+    for name, text in rows:
+        console.print(f"{name:<16} {text}", markup=False)
+    table = Table(title="Expected error by size of group (distance, and share of the radius)")
+    for column in ("records", "groups", "noise scale", "expected error", "of the radius"):
+        table.add_column(column, justify="right")
+    for n in _typical(sizes):
+        design = chosen[n]
+        if design is None:
+            table.add_row(str(n), str(sizes[n]), "-", "-", "-")
+            continue
+        error = design.mechanism.expected_error
+        table.add_row(
+            str(n),
+            str(sizes[n]),
+            f"{design.mechanism.scale:.4g}",
+            f"{error:.4g}",
+            f"{100 * error / parameters.ball.radius:.2g} %",
+        )
+    console.print(table)
+    console.print(composition(parameters, groups - left_out), markup=False)
+    console.print("Nothing was spent or released.", markup=False)
+
+
+def _typical(sizes: Counter[int]) -> list[int]:
+    """The smallest, the largest and the quantiles of the sizes of groups."""
+    ordered = np.array(sorted(sizes), dtype=np.int64)
+    cumulative = np.cumsum([sizes[int(n)] for n in ordered])
+    levels = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0]) * cumulative[-1]
+    found = ordered[np.minimum(np.searchsorted(cumulative, levels), len(ordered) - 1)]
+    return sorted(set(found.tolist()))

@@ -1,0 +1,115 @@
+"""Means of many groups on a Dask cluster: one task per chunk of whole groups."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from curvedp.batch.files import CHUNK_ROWS, Progress, run
+from curvedp.batch.job import Job, release_chunk
+from curvedp.batch.parameters import BatchParameters
+from curvedp.distributed._dask import Client, LocalCluster, as_completed, check_client
+from curvedp.domain import Ball
+from curvedp.privacy import Guarantee, Ledger
+
+__all__ = ["cluster_of", "frechet_means_of_file", "release_on"]
+
+
+def frechet_means_of_file(
+    client: Any,
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    by: str | Sequence[str],
+    points: str | Sequence[str],
+    ball: Ball,
+    guarantee: Guarantee,
+    public_keys: bool,
+    records_per_unit: int = 1,
+    groups_per_unit: int = 1,
+    mechanism: str | None = None,
+    pass_over: bool = False,
+    normalise: bool = False,
+    ledger: Ledger | None = None,
+    secret: str | os.PathLike[str] | None = None,
+    chunk_rows: int = CHUNK_ROWS,
+    resume: bool = False,
+    progress: Callable[[int, int], object] | None = None,
+) -> dict[str, Any]:
+    """`curvedp.batch.frechet_means_of_file` with the chunks released by the workers of a cluster.
+
+    The result is that of the local call with the same secret, bit for bit. A worker that dies is
+    replaced by Dask: its chunk is released again, with the same noise, and nothing is spent again.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Its workers must see the files under the same paths.
+    source, out, by, points, ball, guarantee, public_keys, records_per_unit, groups_per_unit
+        As in `curvedp.batch.frechet_means_of_file`.
+    mechanism, pass_over, normalise, ledger, secret, chunk_rows, resume, progress
+        As in `curvedp.batch.frechet_means_of_file`.
+
+    Returns
+    -------
+    dict
+        The manifest.
+
+    Raises
+    ------
+    BatchError, SecretError, BudgetError, ExistenceError, ValueError, TypeError
+        As in `curvedp.batch.frechet_means_of_file`.
+    """
+    cluster = check_client(client)
+    parameters = BatchParameters.check(
+        by=by,
+        points=points,
+        ball=ball,
+        guarantee=guarantee,
+        public_keys=public_keys,
+        records_per_unit=records_per_unit,
+        groups_per_unit=groups_per_unit,
+        mechanism=mechanism,
+        pass_over=pass_over,
+        normalise=normalise,
+    )
+    return run(
+        source,
+        out,
+        parameters,
+        lambda job, report: release_on(cluster, job, report),
+        ledger=ledger,
+        secret=secret,
+        chunk_rows=chunk_rows,
+        resume=resume,
+        progress=progress,
+    )
+
+
+def release_on(client: Any, job: Job, progress: Progress) -> None:
+    """One task for each chunk that is left to do."""
+    pending = job.pending()
+    groups = sum(job.layout.sizes.values())
+    done = sum(job.released(n) for n in set(range(job.layout.chunks)).difference(pending))
+    progress(done, groups)
+    futures = client.map(release_chunk, [str(job.folder)] * len(pending), pending, pure=False)
+    try:
+        for _, released in as_completed(futures, with_results=True):
+            done += released
+            progress(done, groups)
+    finally:
+        client.cancel(futures)
+
+
+@contextmanager
+def cluster_of(workers: int | None, scheduler: str | None) -> Iterator[Any]:
+    """A client of the cluster at an address, or of as many new processes on this machine."""
+    if scheduler is not None:
+        with Client(scheduler) as client:
+            yield client
+        return
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with LocalCluster(n_workers=workers, **options) as cluster, Client(cluster) as client:
+        yield client

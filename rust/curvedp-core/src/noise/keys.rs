@@ -1,0 +1,152 @@
+//! Streams of many groups: numbered sub-streams of one fresh key, or keys derived from a secret.
+//!
+//! With a secret s, group g draws from the stream whose key is
+//!
+//! ```text
+//! HMAC-SHA256(s, context | id | n | center | radius | scale | records)
+//! ```
+//!
+//! each part preceded by its length in bytes, records as they were before projection. So a group's noise
+//! is the same whenever the same records are released in the same way, and independent (as far as
+//! HMAC-SHA256 is a pseudo-random function) as soon as a single bit of any of it differs: changed records
+//! never meet old noise, and two groups never share any.
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use super::stream::Stream;
+
+/// Where the groups of a batch get their randomness.
+pub enum GroupKeys {
+    /// Group i draws from sub-stream `first + i` of a key that is used for nothing else.
+    Numbered {
+        /// The key.
+        key: [u8; 32],
+        /// The number of the first group.
+        first: u64,
+    },
+    /// Every group has a key of its own.
+    Derived(DerivedKeys),
+}
+
+/// Keys derived from a secret; see the module's description.
+pub struct DerivedKeys {
+    keyed: Hmac<Sha256>,
+}
+
+/// All that a group's noise depends on, besides the secret and the context.
+pub struct GroupInput<'a> {
+    /// The group's name.
+    pub id: &'a [u8],
+    /// Centre of its ball.
+    pub center: &'a [f64],
+    /// Radius of its ball.
+    pub radius: f64,
+    /// Scale of its noise.
+    pub scale: f64,
+    /// Its records, row by row.
+    pub records: &'a [f64],
+}
+
+impl DerivedKeys {
+    /// Keys for `secret`; `context` stands for all parameters that the groups share.
+    #[must_use]
+    pub fn new(secret: &[u8; 32], context: &[u8]) -> Self {
+        let mut keyed = Hmac::new_from_slice(secret).expect("HMAC takes keys of any length");
+        update(&mut keyed, context);
+        Self { keyed }
+    }
+
+    fn key(&self, input: &GroupInput) -> [u8; 32] {
+        let mut mac = self.keyed.clone();
+        update(&mut mac, input.id);
+        update_floats(&mut mac, input.center);
+        update_floats(&mut mac, &[input.radius]);
+        update_floats(&mut mac, &[input.scale]);
+        update_floats(&mut mac, input.records);
+        mac.finalize().into_bytes().into()
+    }
+}
+
+impl GroupKeys {
+    /// The stream of group `index` of the call.
+    #[must_use]
+    pub fn stream(&self, index: usize, input: &GroupInput) -> Stream {
+        match self {
+            Self::Numbered { key, first } => Stream::from_key(*key, first + index as u64),
+            Self::Derived(keys) => Stream::from_key(keys.key(input), 0),
+        }
+    }
+}
+
+fn update(mac: &mut Hmac<Sha256>, bytes: &[u8]) {
+    mac.update(&(bytes.len() as u64).to_le_bytes());
+    mac.update(bytes);
+}
+
+fn update_floats(mac: &mut Hmac<Sha256>, values: &[f64]) {
+    const CHUNK: usize = 64;
+    mac.update(&(8 * values.len() as u64).to_le_bytes());
+    let mut bytes = [0; 8 * CHUNK];
+    for chunk in values.chunks(CHUNK) {
+        for (bytes, value) in bytes.as_chunks_mut().0.iter_mut().zip(chunk) {
+            *bytes = value.to_le_bytes();
+        }
+        mac.update(&bytes[..8 * chunk.len()]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input<'a>(id: &'a [u8], records: &'a [f64]) -> GroupInput<'a> {
+        GroupInput { id, center: &[0.0, 1.0], radius: 0.5, scale: 0.1, records }
+    }
+
+    #[test]
+    fn every_part_of_the_input_changes_the_noise() {
+        let records = [1.0, 2.0, 3.0, 4.0];
+        let first = |context: &[u8], secret: u8, input: GroupInput| {
+            let keys = GroupKeys::Derived(DerivedKeys::new(&[secret; 32], context));
+            keys.stream(0, &input).bits()
+        };
+        let usual = || input(b"a", &records);
+        let same = first(b"mean", 1, usual());
+        assert_eq!(same, first(b"mean", 1, usual()));
+        let changed = [1.0, 2.0, 3.0, f64::from_bits(4.0_f64.to_bits() + 1)];
+        let longer = [1.0, 2.0, 3.0, 4.0, 0.0];
+        let others = [
+            first(b"mean", 2, usual()),
+            first(b"means", 1, usual()),
+            first(b"mean", 1, input(b"b", &records)),
+            first(b"mean", 1, input(b"", &records)),
+            first(b"mean", 1, input(b"a", &changed)),
+            first(b"mean", 1, input(b"a", &longer)),
+            first(b"mean", 1, input(b"a", &records[..3])),
+            first(b"mean", 1, GroupInput { center: &[1.0, 0.0], ..usual() }),
+            first(b"mean", 1, GroupInput { radius: 0.6, ..usual() }),
+            first(b"mean", 1, GroupInput { scale: 0.2, ..usual() }),
+        ];
+        for (i, other) in others.iter().enumerate() {
+            assert_ne!(same, *other, "{i}");
+            assert!(others[..i].iter().all(|x| x != other), "{i}");
+        }
+    }
+
+    #[test]
+    fn parts_cannot_be_moved_from_one_to_the_next() {
+        let keys = |context: &[u8]| GroupKeys::Derived(DerivedKeys::new(&[7; 32], context));
+        let ab = keys(b"a").stream(0, &input(b"b", &[])).bits();
+        assert_ne!(ab, keys(b"ab").stream(0, &input(b"", &[])).bits());
+        assert_ne!(ab, keys(b"").stream(0, &input(b"ab", &[])).bits());
+    }
+
+    #[test]
+    fn numbered_groups_draw_from_their_own_sub_streams() {
+        let keys = GroupKeys::Numbered { key: [3; 32], first: 5 };
+        let drawn = keys.stream(2, &input(b"", &[])).bits();
+        assert_eq!(drawn, Stream::from_key([3; 32], 7).bits());
+        assert_ne!(drawn, keys.stream(3, &input(b"", &[])).bits());
+    }
+}

@@ -1,0 +1,190 @@
+//! Exact draws in few dimensions: rejection from a piecewise-constant envelope that grows finer where it
+//! rejects (branch and bound).
+//!
+//! The support is covered by boxes, each with an upper bound of the density. A box is drawn in proportion to
+//! volume times bound, a point uniformly in it, and accepted with probability density / bound; a box that
+//! rejects is halved. Whatever the boxes are when a point is accepted, its law is the target: every
+//! envelope is above the density, and which one is used depends on earlier, rejected points alone. Bounds
+//! therefore decide about the time that a draw takes, not about its law.
+
+pub(crate) mod chart;
+#[cfg(test)]
+mod tests;
+
+pub use chart::MAX_DIM;
+
+use crate::error::Error;
+use crate::noise::Stream;
+use crate::parallel::{Interrupt, Pace};
+
+/// A density on a bounded part of R^k, known up to a constant, with upper bounds on boxes.
+pub trait Bounded {
+    /// Half widths of a box about 0 that holds the support.
+    fn extent(&self) -> Vec<f64>;
+
+    /// Log density; none outside the support.
+    fn log_density(&self, point: &[f64]) -> Option<f64>;
+
+    /// A bound on the box of the given centre and half widths; none if it misses the support.
+    fn bound(&self, center: &[f64], half: &[f64]) -> Option<Bound>;
+}
+
+/// What is known of a density on a box.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bound {
+    /// Upper bound of the log density.
+    pub log_density: f64,
+    /// The coordinate to halve: the one that makes the bound loose.
+    pub axis: usize,
+}
+
+/// Nodes of the tree of boxes beyond which none is halved: draws then take longer, they do not fail.
+const MAX_NODES: usize = 1 << 23;
+
+/// A rejected point at which the bound is closer than this does not halve its box.
+const TIGHT: f64 = 0.7;
+
+/// A point of the law, and how many densities and bounds were computed for it.
+///
+/// # Errors
+/// [`Error::Interrupted`].
+pub fn sample(
+    target: &dyn Bounded,
+    stream: &mut Stream,
+    interrupt: Interrupt,
+) -> Result<(Vec<f64>, usize), Error> {
+    let mut boxes = Boxes::cover(target);
+    let mut pace = Pace::new();
+    let mut rest = pace.pieces();
+    let mut evaluations = 1;
+    loop {
+        evaluations += 1;
+        match boxes.propose(target, stream) {
+            Ok(point) => return Ok((point, evaluations)),
+            Err(halved) => evaluations += if halved { 2 } else { 0 },
+        }
+        rest -= 1;
+        if rest == 0 {
+            if interrupt() {
+                return Err(Error::Interrupted);
+            }
+            pace.adapt();
+            rest = pace.pieces();
+        }
+    }
+}
+
+/// The tree of boxes.
+struct Boxes {
+    nodes: Vec<Node>,
+    extent: Vec<f64>,
+}
+
+#[derive(Clone, Copy)]
+struct Node {
+    /// Logarithm of volume times bound, summed over the leaves below, volumes relative to the root.
+    log_mass: f64,
+    /// Bound on a leaf; on the others it is no longer used.
+    log_bound: f64,
+    axis: u32,
+    /// The first of two children; 0 for a leaf.
+    children: u32,
+}
+
+/// A box on the way down the tree.
+struct Cell {
+    center: Vec<f64>,
+    half: Vec<f64>,
+    log_volume: f64,
+}
+
+impl Cell {
+    /// The lower or upper half across a coordinate.
+    fn enter(&mut self, axis: usize, upper: bool) {
+        self.half[axis] *= 0.5;
+        self.center[axis] += if upper { self.half[axis] } else { -self.half[axis] };
+        self.log_volume -= std::f64::consts::LN_2;
+    }
+
+    /// Undoes [`Cell::enter`].
+    fn leave(&mut self, axis: usize, upper: bool) {
+        self.center[axis] -= if upper { self.half[axis] } else { -self.half[axis] };
+        self.half[axis] *= 2.0;
+        self.log_volume += std::f64::consts::LN_2;
+    }
+}
+
+impl Boxes {
+    fn cover(target: &dyn Bounded) -> Self {
+        let extent = target.extent();
+        let root = Cell { center: vec![0.0; extent.len()], half: extent.clone(), log_volume: 0.0 };
+        let nodes = vec![Node::leaf(target, &root, f64::INFINITY)];
+        Self { nodes, extent }
+    }
+
+    /// An accepted point, or whether the box that rejected it was halved.
+    fn propose(&mut self, target: &dyn Bounded, stream: &mut Stream) -> Result<Vec<f64>, bool> {
+        let dim = self.extent.len();
+        let mut cell = Cell { center: vec![0.0; dim], half: self.extent.clone(), log_volume: 0.0 };
+        let mut path = vec![0];
+        let mut index = 0;
+        while self.nodes[index].children > 0 {
+            let node = self.nodes[index];
+            let lower = node.children as usize;
+            let odds = self.nodes[lower + 1].log_mass - self.nodes[lower].log_mass;
+            let upper = stream.uniform_open() * (1.0 + odds.exp()) > 1.0 || odds == f64::INFINITY;
+            cell.enter(node.axis as usize, upper);
+            index = lower + usize::from(upper);
+            path.push(index);
+        }
+        let leaf = self.nodes[index];
+        let place = |(c, h): (&f64, &f64)| c + h * (2.0 * stream.uniform_open() - 1.0);
+        let point: Vec<f64> = cell.center.iter().zip(&cell.half).map(place).collect();
+        let gap = match target.log_density(&point) {
+            Some(log_density) => leaf.log_bound - log_density,
+            None => f64::INFINITY,
+        };
+        if stream.exponential() > gap {
+            return Ok(point);
+        }
+        if gap < TIGHT || self.nodes.len() + 2 > MAX_NODES {
+            return Err(false);
+        }
+        self.halve(target, index, &mut cell);
+        for &index in path.iter().rev() {
+            let lower = self.nodes[index].children as usize;
+            self.nodes[index].log_mass =
+                log_sum(self.nodes[lower].log_mass, self.nodes[lower + 1].log_mass);
+        }
+        Err(true)
+    }
+
+    fn halve(&mut self, target: &dyn Bounded, index: usize, cell: &mut Cell) {
+        let Node { axis, log_bound, .. } = self.nodes[index];
+        self.nodes[index].children = self.nodes.len() as u32;
+        for upper in [false, true] {
+            cell.enter(axis as usize, upper);
+            self.nodes.push(Node::leaf(target, cell, log_bound));
+            cell.leave(axis as usize, upper);
+        }
+    }
+}
+
+impl Node {
+    /// A leaf whose bound is no higher than that of the box it was cut from.
+    fn leaf(target: &dyn Bounded, cell: &Cell, log_bound: f64) -> Self {
+        let bound = target.bound(&cell.center, &cell.half);
+        let (log_bound, axis) = match bound {
+            Some(bound) => (bound.log_density.min(log_bound), bound.axis),
+            None => (f64::NEG_INFINITY, 0),
+        };
+        let log_mass = cell.log_volume + log_bound;
+        Self { log_mass, log_bound, axis: axis as u32, children: 0 }
+    }
+}
+
+/// ln(e^a + e^b)
+fn log_sum(a: f64, b: f64) -> f64 {
+    let (small, large) = if a < b { (a, b) } else { (b, a) };
+    if large == f64::NEG_INFINITY { large } else { large + (small - large).exp().ln_1p() }
+}

@@ -1,0 +1,122 @@
+use super::*;
+
+/// exp(-|x|_1 / scale) on the disc of radius `radius` about 0, shifted by `shift`.
+struct Cone {
+    scale: f64,
+    shift: [f64; 2],
+    radius: f64,
+    /// Factor on the slack of the bounds: below 1 they are wrong.
+    slack: f64,
+}
+
+impl Cone {
+    fn height(&self, x: &[f64]) -> f64 {
+        -((x[0] - self.shift[0]).abs() + (x[1] - self.shift[1]).abs()) / self.scale
+    }
+}
+
+impl Bounded for Cone {
+    fn extent(&self) -> Vec<f64> {
+        vec![self.radius; 2]
+    }
+
+    fn log_density(&self, x: &[f64]) -> Option<f64> {
+        (x[0].hypot(x[1]) <= self.radius).then(|| self.height(x))
+    }
+
+    fn bound(&self, center: &[f64], half: &[f64]) -> Option<Bound> {
+        let nearest = |i: usize| (center[i].abs() - half[i]).max(0.0);
+        let slack = self.slack * (half[0] + half[1]) / self.scale;
+        (nearest(0).hypot(nearest(1)) <= self.radius).then(|| Bound {
+            log_density: (self.height(center) + slack).min(0.0),
+            axis: usize::from(half[1] > half[0]),
+        })
+    }
+}
+
+/// Chi-square of draws against the density on a grid of cells over the disc's box, and its degrees.
+fn chi_square(cone: &Cone, draws: usize, seed: u8) -> (f64, usize) {
+    const CELLS: usize = 12;
+    const FINE: usize = 24;
+    let width = 2.0 * cone.radius / CELLS as f64;
+    let mut expected = vec![0.0; CELLS * CELLS];
+    for i in 0..CELLS * FINE {
+        for j in 0..CELLS * FINE {
+            let at = |k: usize| -cone.radius + (k as f64 + 0.5) * width / FINE as f64;
+            if let Some(log) = cone.log_density(&[at(i), at(j)]) {
+                expected[i / FINE * CELLS + j / FINE] += log.exp();
+            }
+        }
+    }
+    let total: f64 = expected.iter().sum();
+    expected.iter_mut().for_each(|x| *x *= draws as f64 / total);
+    let mut counts = vec![0.0; CELLS * CELLS];
+    let mut stream = Stream::from_key([seed; 32], 0);
+    for _ in 0..draws {
+        let (x, _) = sample(cone, &mut stream, &|| false).unwrap();
+        let cell = |x: f64| (((x + cone.radius) / width) as usize).min(CELLS - 1);
+        counts[cell(x[0]) * CELLS + cell(x[1])] += 1.0;
+    }
+    let (mut square, mut cells, mut rest) = (0.0, 0, (0.0, 0.0));
+    for (count, expected) in counts.iter().zip(&expected) {
+        if *expected >= 8.0 {
+            square += (count - expected) * (count - expected) / expected;
+            cells += 1;
+        } else {
+            rest = (rest.0 + count, rest.1 + expected);
+        }
+    }
+    if rest.1 > 8.0 {
+        square += (rest.0 - rest.1) * (rest.0 - rest.1) / rest.1;
+        cells += 1;
+    }
+    (square, cells - 1)
+}
+
+/// Five standard deviations of a chi-square.
+fn limit(degrees: usize) -> f64 {
+    degrees as f64 + 5.5 * (2.0 * degrees as f64).sqrt()
+}
+
+#[test]
+fn draws_follow_the_density() {
+    for (scale, shift) in [(0.3, [0.4, -0.2]), (3.0, [0.0, 0.0]), (0.1, [1.2, 0.3])] {
+        let cone = Cone { scale, shift, radius: 1.0, slack: 1.0 };
+        let (square, degrees) = chi_square(&cone, 20_000, 1);
+        assert!(square < limit(degrees), "{square} on {degrees} at {scale}");
+    }
+    // the negative control: bounds that are no bounds
+    let wrong = Cone { scale: 0.3, shift: [0.4, -0.2], radius: 1.0, slack: 0.2 };
+    let (square, degrees) = chi_square(&wrong, 20_000, 1);
+    assert!(square > limit(degrees), "{square} on {degrees}");
+}
+
+#[test]
+fn a_needle_and_a_far_peak_are_drawn() {
+    let mut stream = Stream::from_key([2; 32], 0);
+    for (scale, shift) in [(1e-6, [0.4, -0.2]), (1e-3, [30.0, 0.0]), (1e9, [0.0, 0.0])] {
+        let cone = Cone { scale, shift, radius: 1.0, slack: 1.0 };
+        for _ in 0..20 {
+            let (x, evaluations) = sample(&cone, &mut stream, &|| false).unwrap();
+            assert!(x[0].hypot(x[1]) <= 1.0);
+            assert!(evaluations < 3000, "{evaluations} at {scale}");
+            if scale == 1e-6 {
+                assert!((x[0] - 0.4).abs() + (x[1] + 0.2).abs() < 1e-4);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_raised_flag_ends_the_draw() {
+    let needle = Cone { scale: 1e-12, shift: [0.4, -0.2], radius: 1.0, slack: 1e3 };
+    let mut stream = Stream::from_key([3; 32], 0);
+    assert_eq!(sample(&needle, &mut stream, &|| true), Err(Error::Interrupted));
+}
+
+#[test]
+fn sums_of_logarithms_are_stable() {
+    assert_eq!(log_sum(f64::NEG_INFINITY, f64::NEG_INFINITY), f64::NEG_INFINITY);
+    assert_eq!(log_sum(f64::NEG_INFINITY, -3.0), -3.0);
+    assert!((log_sum(-1e4, -1e4) - (2f64.ln() - 1e4)).abs() < 1e-10);
+}

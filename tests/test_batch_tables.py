@@ -1,0 +1,286 @@
+"""Batches from Arrow tables."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import batch_cases as cases
+import curvedp as cdp
+import curvedp.batch
+from curvedp.batch.columns import group_names, group_offsets, key_columns, records
+from curvedp.errors import BatchError, BudgetError, ExistenceError
+
+
+@pytest.fixture
+def secret(tmp_path):
+    return cdp.NoiseSecret.create(tmp_path / "secret")
+
+
+def test_every_group_gets_the_release_of_its_records(secret):
+    data = cases.table(30)
+    releases = cdp.batch.frechet_means(data, **cases.arguments(), secret=secret)
+    found = cases.by_key(releases.table)
+    rows = np.array(data["direction"].to_pylist())
+    _names, _offsets = [], [0]
+    for key in found:
+        site, scanner = key
+        same = zip(data["site"].to_pylist(), data["scanner"].to_pylist(), strict=True)
+        mask = [other == key for other in same]
+        own = rows[np.array(mask)]
+        name = "-" if site is None else f"{len(site)}:{site}"
+        alone = cdp.frechet_means(
+            own,
+            [0, len(own)],
+            cases.ball(),
+            cases.GUARANTEE,
+            secret=secret,
+            names=[f"{name},1:{scanner}"],
+        )
+        assert alone.value[0].tolist() == found[key]
+    assert len(found) == 30
+    assert releases.table["n"].to_pylist() == cases.sizes(30).tolist()
+
+
+@pytest.mark.parametrize("kind", ["pyarrow", "polars", "pandas", "chunked", "stream", "shuffled"])
+def test_any_arrow_table_in_any_order_gives_the_same_releases(kind, secret):
+    data = cases.table(60)
+    expected = cdp.batch.frechet_means(data, **cases.arguments(), secret=secret).table
+    given = data
+    if kind == "polars":
+        given = pl.from_arrow(data)
+    elif kind == "pandas":
+        given = pd.DataFrame(
+            {
+                "site": data["site"].to_pandas(),
+                "scanner": data["scanner"].to_pandas(),
+                "direction": data["direction"].to_pylist(),
+            }
+        )
+    elif kind == "chunked":
+        given = pa.Table.from_batches(data.to_batches(max_chunksize=17))
+    elif kind == "stream":
+        given = pa.RecordBatchReader.from_batches(data.schema, data.to_batches(max_chunksize=100))
+    elif kind == "shuffled":
+        # groups in another order, the records of each in the same one
+        group = np.array(data["scanner"]) * 7 % 10
+        given = data.take(pa.array(np.argsort(group, kind="stable")))
+    result = cdp.batch.frechet_means(given, **cases.arguments(), secret=secret).table
+    assert result["value"].to_pylist() == expected["value"].to_pylist()
+    assert result["site"].to_pylist() == expected["site"].to_pylist()
+
+
+def test_points_may_stand_in_lists_tensors_columns_or_triangles():
+    space = cdp.SPD(2)
+    points = space.random_point(20, rng=0)
+    flat = points.reshape(20, 4)
+    tensor = pa.FixedShapeTensorArray.from_numpy_ndarray(points)
+    data = pa.table(
+        {
+            "tensor": tensor,
+            "fixed": pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), 4),
+            "list": pa.array(flat.tolist()),
+            "triangle": pa.array(points[:, [0, 0, 1], [0, 1, 1]].tolist()),
+            "float32": pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel().astype("f4")), 4),
+            **{name: column for name, column in zip("abcd", flat.T.copy(), strict=True)},
+        }
+    )
+    for columns in (["tensor"], ["fixed"], ["list"], ["triangle"], list("abcd")):
+        assert records(data, columns, space).tobytes() == flat.tobytes()
+        part = records(data.slice(3, 5), columns, space)
+        assert part.tobytes() == flat[3:8].tobytes()
+    assert records(data, ["float32"], space).tolist() == flat.astype("f4").tolist()
+
+
+def test_missing_points_and_numbers_are_nan():
+    space = cdp.Euclidean(2)
+    lists = pa.array([[1.0, 2.0], None, [3.0, None]], pa.list_(pa.float64()))
+    fixed = pa.array([[1.0, 2.0], None, [3.0, None]], pa.list_(pa.float64(), 2))
+    columns = {"x": pa.array([1.0, None, 3.0]), "y": pa.array([2.0, None, None])}
+    data = pa.table({"lists": lists, "fixed": fixed, **columns})
+    for names in (["lists"], ["fixed"], ["x", "y"]):
+        found = records(data, names, space)
+        assert np.array_equal(found, [[1, 2], [np.nan] * 2, [3, np.nan]], equal_nan=True)
+
+
+def test_missing_points_count_as_the_centre_and_raise_nothing():
+    data = cases.table(5)
+    nulls = pa.array([None] * len(data), pa.list_(pa.float64(), 3))
+    data = data.set_column(2, "direction", nulls)
+    wide = cdp.PureDP(1e9)
+    releases = cdp.batch.frechet_means(data, **cases.arguments(guarantee=wide)).table
+    values = np.array(releases["value"].to_pylist())
+    assert np.allclose(values, cases.ball().center, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (pa.array([[1.0, 2.0], [1.0]]), "different lengths"),
+        (pa.array([[1.0, 2.0], [1.0, 2.0]]), "2 numbers for each record.*sphere:2 has 3"),
+        (pa.array([1.0, 2.0]), "1 numbers for each record"),
+        (pa.array(["a", "b"]), "holds string, not points"),
+        (pa.array([["a"] * 3, ["b"] * 3]), "not points of real numbers"),
+        (pa.FixedShapeTensorArray.from_numpy_ndarray(np.ones((2, 3, 1))), "tensors of shape"),
+        (pa.array([[], []], pa.list_(pa.float64())), "not points of real numbers"),
+    ],
+)
+def test_points_of_another_shape_or_type_are_refused(column, message):
+    with pytest.raises(BatchError, match=message):
+        records(pa.table({"p": column}), ["p"], cdp.Sphere(2))
+
+
+def test_a_batch_is_refused_without_public_keys():
+    for value in (False, None, 1, "yes"):
+        with pytest.raises(BatchError, match="compose in parallel only if"):
+            cdp.batch.frechet_means(cases.table(3), **cases.arguments(public_keys=value))
+    with pytest.raises(TypeError, match="public_keys"):
+        cdp.batch.frechet_means(
+            cases.table(3), by="site", points="direction", ball=cases.ball(), guarantee=cdp.GDP(1.0)
+        )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"by": "place"}, "no column 'place'"),
+        ({"points": "x"}, "no column 'x'"),
+        ({"by": ["site", "site"]}, "names a column twice"),
+        ({"by": "direction"}, "at once"),
+        ({"points": ["direction", "age"]}, "4 numbers for each record"),
+    ],
+)
+def test_wrong_columns_are_refused(changes, message):
+    with pytest.raises(BatchError, match=message):
+        cdp.batch.frechet_means(cases.table(3), **cases.arguments(**changes))
+
+
+def test_wrong_tables_are_refused():
+    with pytest.raises(TypeError, match="__arrow_c_stream__"):
+        cdp.batch.frechet_means([1, 2], **cases.arguments())
+    with pytest.raises(BatchError, match="no record"):
+        cdp.batch.frechet_means(cases.table(3).slice(0, 0), **cases.arguments())
+    doubled = cases.table(3).append_column("site", pa.array(["a"] * len(cases.table(3))))
+    with pytest.raises(BatchError, match="2 columns 'site'"):
+        cdp.batch.frechet_means(doubled, **cases.arguments())
+    renamed = cases.table(3).rename_columns(["n", "scanner", "direction", "age"])
+    with pytest.raises(BatchError, match="rename the key"):
+        cdp.batch.frechet_means(renamed, **cases.arguments(by="n"))
+    floats = cases.table(3).set_column(0, "site", pa.array(np.zeros(len(cases.table(3)))))
+    with pytest.raises(BatchError, match="keys are integers"):
+        cdp.batch.frechet_means(floats, **cases.arguments())
+
+
+# ------------------------------------------------------------------------------------ group keys
+
+
+def names_of(keys):
+    data, ends = group_names(keys)
+    return [data[a:b].tobytes().decode() for a, b in itertools.pairwise(ends)]
+
+
+def test_different_keys_have_different_names():
+    keys = pa.table(
+        {
+            "a": ["x", "x,1:y", "x", None, "-", "", None, "1:x"],
+            "b": ["y", "z", "1:y,z", None, None, "-", "", "y"],
+        }
+    )
+    names = names_of(keys)
+    assert len(set(names)) == 8
+    assert names[0] == "1:x,1:y"
+    assert names[3] == "-,-"
+    assert names[6] == "-,0:"
+
+
+def test_names_are_those_of_the_keys_in_every_type():
+    day = datetime.date(2026, 11, 20)
+    keys = pa.table(
+        {
+            "i": pa.array([-5], pa.int8()),
+            "b": [True],
+            "d": [day],
+            "t": pa.array([datetime.datetime(2026, 11, 20, 1)], pa.timestamp("us")),
+            "s": pa.array(["ü"]).dictionary_encode(),
+            "z": pa.array([b"\x00\xff"], pa.binary()),
+        }
+    )
+    ready = key_columns(keys, keys.column_names)
+    data, ends = group_names(ready)
+    expected = b"2:-5,4:true,10:2026-11-20,26:2026-11-20 01:00:00.000000,2:\xc3\xbc,2:\x00\xff"
+    assert data.tobytes() == expected
+    assert ends.tolist() == [0, len(expected)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_groups_begin_where_a_key_changes(seed):
+    generator = np.random.default_rng(seed)
+    n = int(generator.integers(1, 60))
+    a = generator.integers(0, 2, n)
+    b = [None if x == 2 else "uv"[x] for x in generator.integers(0, 3, n)]
+    keys = pa.table({"a": a, "b": pa.array(b, pa.string())})
+    chunks = pa.concat_tables(
+        [keys.slice(start, 7) for start in range(0, n, 7)] + [keys.slice(0, 0)]
+    )
+    rows = list(zip(a.tolist(), b, strict=True))
+    expected = [0] + [i for i in range(1, n) if rows[i] != rows[i - 1]] + [n]
+    assert group_offsets(keys).tolist() == expected
+    assert group_offsets(chunks).tolist() == expected
+
+
+# ----------------------------------------------------------------------------------- composition
+
+
+def test_the_manifest_says_what_all_releases_promise_and_holds_no_secret(secret, tmp_path):
+    ledger = cdp.Ledger(cdp.PureDP(5.0))
+    releases = cdp.batch.frechet_means(
+        cases.table(40),
+        **cases.arguments(),
+        records_per_unit=2,
+        groups_per_unit=3,
+        secret=secret,
+        ledger=ledger,
+    )
+    told = json.loads(releases.manifest_json())
+    assert told["guarantee_of_each_group"] == cases.GUARANTEE.to_dict()
+    assert told["guarantee_of_all"] == cdp.PureDP(3.0).to_dict()
+    assert ledger.spent == cdp.PureDP(3.0)
+    assert told["groups"] == 40
+    assert told["records"] == int(cases.sizes(40).sum())
+    assert "at most 2 records to each of at most 3 groups" in told["composition"]
+    assert "declared public" in told["composition"]
+    text = releases.manifest_json() + repr(releases)
+    assert secret._secret.hex() not in text
+    assert secret._secret.hex() in (tmp_path / "secret").read_text()
+
+
+def test_a_batch_that_the_ledger_refuses_releases_nothing():
+    ledger = cdp.Ledger(cdp.PureDP(0.5))
+    with pytest.raises(BudgetError):
+        cdp.batch.frechet_means(cases.table(3), **cases.arguments(), ledger=ledger)
+    assert ledger.spent is None
+
+
+def test_small_groups_are_refused_before_the_ledger_or_passed_over():
+    space = cdp.SPD(3)
+    counts = [1, 400, 2]
+    rows = np.tile(np.eye(3).ravel(), (sum(counts), 1))
+    data = pa.table({"g": np.repeat([0, 1, 2], counts), "p": list(rows)})
+    ball = cdp.Ball(space, center="identity", radius=1.5)
+    common = {"by": "g", "points": "p", "ball": ball, "guarantee": cdp.PureDP(1.0)}
+    ledger = cdp.Ledger(cdp.PureDP(1.0))
+    with pytest.raises(ExistenceError):
+        cdp.batch.frechet_means(data, public_keys=True, ledger=ledger, **common)
+    assert ledger.spent is None
+    releases = cdp.batch.frechet_means(data, public_keys=True, pass_over=True, **common)
+    assert [value is None for value in releases.table["value"].to_pylist()] == [True, False, True]
+    assert releases.table["scale"].null_count == 2
+    assert releases.table["guarantee"].to_pylist() == [None, "PureDP(epsilon=1)", None]
+    assert releases.manifest["groups_passed_over"] == 2

@@ -1,0 +1,162 @@
+"""The batch's jobs on a real Dask cluster of processes: the same bits, also when a worker dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pyarrow.parquet as pq
+import pytest
+
+import batch_cases as cases
+import curvedp as cdp
+import curvedp.batch
+from test_batch_large import write as write_points
+
+distributed = pytest.importorskip("distributed")
+import curvedp.distributed  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two worker processes on this machine."""
+    settings = {"distributed.worker.daemon": True, "distributed.comm.timeouts.connect": "60s"}
+    import dask
+
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def secret(tmp_path):
+    cdp.NoiseSecret.create(tmp_path / "secret")
+    return tmp_path / "secret"
+
+
+@pytest.mark.parametrize("ordered", [True, False], ids=["in order", "shuffled"])
+def test_a_cluster_releases_what_this_process_would(client, tmp_path, secret, ordered):
+    source = cases.write(tmp_path / "in.parquet", cases.table(ordered=ordered))
+    common = cases.arguments(secret=secret)
+    local, remote = tmp_path / "local.parquet", tmp_path / "remote.parquet"
+    cdp.batch.frechet_means_of_file(source, local, **common)
+    ledger = cdp.Ledger(cdp.PureDP(1.0))
+    seen = []
+    told = cdp.distributed.frechet_means_of_file(
+        client,
+        source,
+        remote,
+        **common,
+        chunk_rows=300,
+        ledger=ledger,
+        progress=lambda *state: seen.append(state),
+    )
+    assert pq.read_table(remote).equals(pq.read_table(local))
+    assert told["groups"] == 200
+    assert ledger.spent == cdp.PureDP(1.0)
+    assert seen[-1] == (200, 200)
+
+
+def test_a_worker_killed_in_mid_run_changes_nothing(client, tmp_path, secret):
+    data = cases.table(2000)
+    source = cases.write(tmp_path / "in.parquet", data)
+    ledger = cdp.Ledger(cdp.PureDP(1.0), path=tmp_path / "ledger")
+    killed = []
+
+    def progress(done, groups):
+        if 0 < done < groups and not killed:
+            killed.append(next(iter(client.run(os.getpid).values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    cdp.distributed.frechet_means_of_file(
+        client,
+        source,
+        tmp_path / "remote.parquet",
+        **cases.arguments(secret=secret),
+        chunk_rows=200,
+        ledger=ledger,
+        progress=progress,
+    )
+    assert killed
+    expected = cdp.batch.frechet_means(
+        data, **cases.arguments(), secret=cdp.NoiseSecret.load(secret)
+    )
+    result = cases.by_key(pq.read_table(tmp_path / "remote.parquet"))
+    assert result == cases.by_key(expected.table)
+    assert [entry.guarantee for entry in ledger.entries] == [cdp.PureDP(1.0)]
+
+
+def test_neither_secret_nor_records_are_in_the_tasks(client, tmp_path, secret, monkeypatch):
+    source = cases.write(tmp_path / "in.parquet", cases.table(50))
+    sent = []
+    real = client.map
+
+    def record(function, *lists, **options):
+        sent.append((function, lists))
+        return real(function, *lists, **options)
+
+    monkeypatch.setattr(client, "map", record)
+    cdp.distributed.frechet_means_of_file(
+        client, source, tmp_path / "out.parquet", **cases.arguments(secret=secret)
+    )
+    [(function, (folders, numbers))] = sent
+    assert function.__module__ == "curvedp.batch.job"
+    assert set(folders) == {str(tmp_path / "out.parquet.job")}
+    assert all(isinstance(number, int) for number in numbers)
+
+
+def test_the_mean_of_a_large_file_is_the_local_one(client, tmp_path):
+    ball = cases.ball()
+    points = cdp.Sphere(2).random_point(20_000, rng=0)
+    path = write_points(tmp_path / "in.parquet", points)
+    common = {"points": "point", "ball": ball, "guarantee": cdp.PureDP(1.0), "seed": 9}
+    expected = cdp.frechet_mean(points, ball, cdp.PureDP(1.0), seed=9)
+    for chunk_rows in (1000, 7000):
+        found = cdp.distributed.frechet_mean_of_file(client, path, **common, chunk_rows=chunk_rows)
+        assert found == expected
+
+
+def test_a_client_is_required(tmp_path):
+    with pytest.raises(TypeError, match="client must be"):
+        cdp.distributed.frechet_means_of_file(
+            None, "in.parquet", tmp_path / "out.parquet", **cases.arguments()
+        )
+
+
+def test_the_engine_is_imported_only_when_asked_for():
+    code = (
+        "import sys, curvedp, curvedp.batch; "
+        "loaded = [name for name in ('dask', 'distributed', 'click') if name in sys.modules]; "
+        "assert not loaded, loaded"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    code = "import sys, curvedp; assert 'pyarrow' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+@pytest.mark.parametrize(
+    ("hidden", "module", "extra"),
+    [("pyarrow", "batch", "batch"), ("distributed", "distributed", "distributed")],
+)
+def test_a_missing_extra_is_named(hidden, module, extra):
+    code = (
+        f"import sys; sys.modules[{hidden!r}] = None\n"
+        "import curvedp\n"
+        "try:\n"
+        f"    import curvedp.{module}\n"
+        "except curvedp.MissingExtraError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, timeout=120, capture_output=True, text=True
+    )
+    assert f"pip install 'curvedp[{extra}]'" in done.stdout
