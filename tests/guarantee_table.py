@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import curvedp as cdp
+from curvedp.conformal import ball_mesh
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -86,6 +87,10 @@ def mean_by(mechanism: str) -> Run:
 
 def at_private_mean(statistic: Any) -> Run:
     return lambda ball, x, claim: statistic(x, ball, claim)
+
+
+def conformal(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+    return cdp.conformal_mean(x, ball, claim, mesh=ball_mesh(ball, 200))
 
 
 def compared(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
@@ -173,6 +178,19 @@ ROWS = (
         ("adaptive-mean", "private-quantile", *MEAN_PROOFS),
         ("test_adaptive_mean.py::test_whole_release_keeps_its_claim",),
         "adaptive-mean",
+    ),
+    Row(
+        "mean with density-aware noise",
+        "conformal_mean",
+        "exponential mechanism on a mesh",
+        everywhere(BOTH),
+        conformal,
+        ("conformal-mean", *MEAN_PROOFS),
+        (
+            "test_conformal_audit.py::test_the_mesh_mechanism_keeps_its_claim",
+            "test_conformal_audit.py::test_whole_releases_keep_their_claim",
+        ),
+        "conformal",
     ),
     Row(
         "Fréchet variance",

@@ -290,6 +290,26 @@ def default_heat_time(operator: Laplacian, n: int, rate: float) -> float:
     In flat space of dimension d, noise of variance v records on each of N nodes of total volume V
     leaves a standard deviation sqrt(v N / (n^2 V (8 pi t)^{d/2})) after the time t; it equals 1/V
     at t = (v N V / n^2)^{2/d} / 8 pi, which is cut at V^{2/d}.
+
+    Parameters
+    ----------
+    operator : Laplacian
+    n : int
+        Number of records.
+    rate : float
+        Of the noise: P(X = x) proportional to exp(-rate |x|).
+
+    Returns
+    -------
+    float
+        In squared units of the metric.
+
+    Examples
+    --------
+    >>> from curvedp.conformal import fibonacci_mesh, knn_graph, laplacian
+    >>> operator = laplacian(knn_graph(fibonacci_mesh(500)))
+    >>> round(default_heat_time(operator, n=1000, rate=0.25), 4)
+    0.0079
     """
     dim, volume = operator.graph.mesh.manifold.dim, float(operator.mass.sum())
     falling = math.exp(-rate)

@@ -218,7 +218,23 @@ def conformal_mean(
 
 @functools.lru_cache(maxsize=4)
 def default_laplacian(ball: Ball, n_nodes: int = _NODES) -> Laplacian:
-    """The operator on a mesh of `n_nodes` nodes over a ball, kept for the next call."""
+    """The operator on a mesh of `n_nodes` nodes over a ball, kept for the next call.
+
+    Parameters
+    ----------
+    ball : Ball
+    n_nodes : int
+
+    Returns
+    -------
+    Laplacian
+
+    Examples
+    --------
+    >>> ball = Ball("sphere", center=[0, 0, 1], radius=0.7)
+    >>> default_laplacian(ball, 500) is default_laplacian(ball, 500)
+    True
+    """
     mesh = ball_mesh(ball, as_count(n_nodes, "n_nodes"))
     return laplacian(knn_graph(mesh, min(_NEIGHBOURS, max(1, len(mesh) - 1))))
 
@@ -227,6 +243,18 @@ def default_cells(n: int, guarantee: Guarantee, records_per_unit: int = 1) -> in
     """Number of cells at which a cell's mean number of records is the noise's deviation.
 
     n epsilon / (sqrt(8) k), between 1 and 5000: a function of public values.
+
+    Parameters
+    ----------
+    n : int
+        Number of records.
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+        Of the density.
+    records_per_unit : int
+
+    Returns
+    -------
+    int
 
     Examples
     --------

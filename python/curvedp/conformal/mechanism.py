@@ -49,6 +49,23 @@ class MeshExponential:
         1/(lambda M): the length over which the probabilities fall by e where √phi = M.
     rounding : float
         Bound on the rounding error of u/M; it is counted twice as sensitivity.
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> from curvedp.conformal import ball_mesh, knn_graph
+    >>> ball = cdp.Ball("sphere", center=[0, 0, 1], radius=0.7)
+    >>> mechanism = MeshExponential(
+    ...     knn_graph(ball_mesh(ball, 500)),
+    ...     np.zeros(500),
+    ...     ball=ball,
+    ...     sensitivity=0.003,
+    ...     guarantee=cdp.PureDP(0.5),
+    ... )
+    >>> round(mechanism.scale, 6)
+    0.012
+    >>> bool(mechanism.log_probabilities([0, 0, 1]).argmax() == 0)  # the node at the centre
+    True
     """
 
     name: ClassVar[str] = "exponential mechanism on a mesh"

@@ -62,6 +62,19 @@ def pure_epsilon(guarantee: Guarantee) -> float:
     ------
     TypeError
         As `bounded_range_epsilon`.
+
+    Parameters
+    ----------
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(pure_epsilon(ZCDP(rho=0.5)), 12)
+    1.0
     """
     match guarantee:
         case PureDP(epsilon):
