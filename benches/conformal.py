@@ -87,7 +87,7 @@ def harmonics() -> None:
         ("Fibonacci", lambda level: fibonacci_mesh(10 * 4**level)),
         ("icosphere", icosphere_mesh),
     ):
-        for level in (4, 5, 6):
+        for level in (3, 4, 5, 6):
             mesh = build(level)
             operator = laplacian(knn_graph(mesh, 24))
             x, y, z = mesh.points.T

@@ -233,7 +233,10 @@ ROWS = (
         (
             *WHOLE_AUDIT,
             "test_mesh_exponential.py::test_neighbouring_data_sets_found_by_search_keep_epsilon",
+            "test_conformal_audit.py::test_the_mesh_mechanism_keeps_its_claim",
+            "test_conformal_audit.py::test_whole_releases_keep_their_claim",
         ),
+        "conformal",
     ),
     Row(
         "density on public nodes",
@@ -243,6 +246,7 @@ ROWS = (
         counted,
         ("conformal-mean",),
         ("test_conformal_density.py::test_the_joint_loss_of_a_replaced_record_is_epsilon_exactly",),
+        "conformal",
     ),
     Row(
         "Fréchet variance",
