@@ -45,8 +45,6 @@ class KNormGradient:
         Bound on the rounding error of N.
     scale : float
         sigma.
-    factor : float
-        Largest value of N that a residual of length 1 adds, times the number of records.
     """
 
     ball: Ball
@@ -55,7 +53,6 @@ class KNormGradient:
     sensitivity: float
     rounding: float
     scale: float
-    factor: float
 
     @classmethod
     def calibrate(
@@ -75,10 +72,10 @@ class KNormGradient:
                 ball, count, tau=tau, v_max=v_max, records_per_unit=moved
             )
 
-        delta, largest = bound(n, records_per_unit), bound(1, 1)
-        rounding = largest * gradient_rounding(ball.manifold, n)
+        delta = bound(n, records_per_unit)
+        rounding = bound(1, 1) * gradient_rounding(ball.manifold, n)
         scale = 2 * (delta + 2 * rounding) / bounded_range_epsilon(guarantee)
-        return cls(ball, tau, v_max, delta, rounding, scale, largest / (2 * tau))
+        return cls(ball, tau, v_max, delta, rounding, scale)
 
     @property
     def _law(self) -> _core.KNormRegression:
@@ -88,7 +85,7 @@ class KNormGradient:
         self, rows: FloatArray, times: FloatArray, stream: _core.Stream
     ) -> tuple[FloatArray, FloatArray]:
         """An exact draw: footpoint and coordinates of the velocity, in the frame of the ball."""
-        drawn, _ = self._law.sample_exact(rows, times, self.factor, stream)
+        drawn, _ = self._law.sample_exact(rows, times, stream)
         size = rows.shape[1]
         return drawn[:size], drawn[size:]
 

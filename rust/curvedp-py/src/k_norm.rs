@@ -110,19 +110,17 @@ impl KNormRegression {
         Self { frame: frame.inner.clone(), norm, max_residual, scale, max_speed }
     }
 
-    /// An exact draw: footpoint, then coordinates of the velocity. `factor` is the largest norm of the gradients
-    /// of one record with a residual of length 1.
+    /// An exact draw: footpoint, then coordinates of the velocity.
     fn sample_exact<'py>(
         &self,
         py: Python<'py>,
         points: Input<'py>,
         times: PyReadonlyArray1<'py, f64>,
-        factor: f64,
         stream: &Stream,
     ) -> PyResult<Draw<'py>> {
         let law = self.law(self.sample(&points, &times)?);
         let (drawn, evaluations) = with_stream(py, stream, |stream, interrupt| {
-            regression::sample_k_norm(&law, factor, stream, interrupt)
+            regression::sample_k_norm(&law, stream, interrupt)
         })?;
         Ok((PyArray1::from_vec(py, [drawn.footpoint, drawn.velocity].concat()), evaluations))
     }

@@ -44,23 +44,25 @@ const MAX_NODES: usize = 1 << 23;
 /// A rejected point at which the bound is closer than this does not halve its box.
 const TIGHT: f64 = 0.7;
 
-/// A point of the law, and how many densities and bounds were computed for it.
+/// Independent points of the law, and how many densities and bounds were computed for them. Boxes are kept
+/// from one point to the next: given what was drawn before, the next point has the same law.
 ///
 /// # Errors
 /// [`Error::Interrupted`].
 pub fn sample(
     target: &dyn Bounded,
+    count: usize,
     stream: &mut Stream,
     interrupt: Interrupt,
-) -> Result<(Vec<f64>, usize), Error> {
+) -> Result<(Vec<Vec<f64>>, usize), Error> {
     let mut boxes = Boxes::cover(target);
     let mut pace = Pace::new();
     let mut rest = pace.pieces;
-    let mut evaluations = 1;
-    loop {
+    let (mut points, mut evaluations) = (Vec::with_capacity(count), 1);
+    while points.len() < count {
         evaluations += 1;
         match boxes.propose(target, stream) {
-            Ok(point) => return Ok((point, evaluations)),
+            Ok(point) => points.push(point),
             Err(halved) => evaluations += if halved { 2 } else { 0 },
         }
         rest -= 1;
@@ -72,6 +74,7 @@ pub fn sample(
             rest = pace.pieces;
         }
     }
+    Ok((points, evaluations))
 }
 
 /// The tree of boxes.
