@@ -231,7 +231,7 @@ def sensitivities(repetitions: int) -> None:
 
 
 def shift_ratios(ball: cdp.Ball, n: int, noise: float, seed: int) -> tuple[float, float]:
-    """Bounds of both gradients over the shift that exchanging the first record for another makes."""
+    """Bounds of both gradients over the shift that exchanging one record for another makes."""
     space, one = ball.manifold, drawn(ball, n + 1, noise, 1.0, 1.5, seed)
     fit = cdp.nonprivate.geodesic_regression(one.x[1:], one.y[1:], space, x_range=(-0.5, 0.5))
     tau = float(space.dist(fit.predict(one.x), one.y).max())

@@ -1,9 +1,10 @@
 """The K-norm gradient of geodesic regression, footpoint and velocity at once.
 
-    density of (p, v) = exp(-N(p, v)/sigma),  N = |g_p/2 + g_v| + |g_p/2 - g_v|,  sigma = 2 Delta/epsilon
+    density of (p, v) = exp(-N(p, v)/sigma),  N = |g_p/2 + g_v| + |g_p/2 - g_v|,
+    sigma = 2 Delta/epsilon,
 
-with respect to the Sasaki volume of {p in the ball, |v| <= V}: a mechanism of bounded range epsilon.
-Drawn exactly where the tangent bundle has at most 6 dimensions, by rejection from boxes; elsewhere
+with respect to the Sasaki volume of {p in the ball, |v| <= V}: of bounded range epsilon. Drawn
+exactly where the tangent bundle has at most 6 dimensions, by rejection from boxes; elsewhere
 a Metropolis chain comes close without a guarantee. Proof: docs/proofs/geodesic-regression.md.
 """
 
@@ -85,7 +86,7 @@ class KNormGradient:
         self, rows: FloatArray, times: FloatArray, stream: _core.Stream
     ) -> tuple[FloatArray, FloatArray]:
         """An exact draw: footpoint and coordinates of the velocity, in the frame of the ball."""
-        drawn, _ = self._law.sample_exact(rows, times, stream)
+        drawn, _ = self._law.sample_exact(rows, times, 1, stream)
         size = rows.shape[1]
         return drawn[:size], drawn[size:]
 

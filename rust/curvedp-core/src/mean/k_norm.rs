@@ -143,7 +143,7 @@ impl Bounded for KNorm<'_> {
         let least = (least - 1e-9 * tau).max(0.0);
         let log_density = -least / self.scale + largest_log_jacobian(self.manifold, shift);
         let axis = (0..half.len()).max_by(|i, j| half[*i].total_cmp(&half[*j])).unwrap_or(0);
-        Some(Bound { log_density, axis })
+        Some(Bound { log_density, slope: [0.0; MAX_DIM], axis })
     }
 }
 

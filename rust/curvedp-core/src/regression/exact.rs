@@ -4,13 +4,13 @@ use std::cell::RefCell;
 
 use super::Geodesic;
 use super::k_norm::KNorm;
-use super::least::{Neighbourhood, Work, least_norm};
+use super::least::{Affine, Neighbourhood, Work, least_norm};
 use crate::error::Error;
 use crate::manifold::log_jacobian;
 use crate::noise::Stream;
 use crate::parallel::Interrupt;
 use crate::rejection::chart::{MAX_DIM, largest_log_jacobian, length, lengths, shortened};
-use crate::rejection::{self, Bound, Bounded};
+use crate::rejection::{self, Bound, Bounded, log_mean_exp};
 
 /// The density of (a, w), p = exp_c(a), v = w carried from c, with respect to Lebesgue measure.
 pub(super) struct Chart<'a> {
@@ -49,8 +49,9 @@ impl<'a> Chart<'a> {
         Self { law, mean_time, work: RefCell::default() }
     }
 
-    /// Lower bound of the norm of the gradients on the part of a box in the support.
-    pub(super) fn least_norm(&self, center: &[f64], half: &[f64]) -> f64 {
+    /// Affine lower bound of the norm of the gradients on the part of a box in the support, its value that at
+    /// the centre.
+    pub(super) fn least_norm(&self, center: &[f64], half: &[f64]) -> Affine {
         let support = &self.law.support;
         let (a, w) = center.split_at(center.len() / 2);
         let (half_a, half_w) = half.split_at(half.len() / 2);
@@ -63,7 +64,10 @@ impl<'a> Chart<'a> {
             (length(half_a), length(half_w)),
             (support.radius, self.law.max_residual),
         );
-        least_norm(self.law, &at, &around, &mut self.work.borrow_mut()).max(0.0)
+        let Affine { value, slope } =
+            least_norm(self.law, &at, &around, &mut self.work.borrow_mut());
+        let steps = center.iter().zip(&inner).zip(&slope).map(|((c, i), s)| s * (c - i));
+        Affine { value: value + steps.sum::<f64>(), slope }
     }
 }
 
@@ -91,10 +95,18 @@ impl Bounded for Chart<'_> {
         if nearest > support.radius || lengths(&center[dim..], &half[dim..]).0 > support.max_speed {
             return None;
         }
-        let log_density = -self.least_norm(center, half) / self.law.scale
-            + largest_log_jacobian(manifold, farthest.min(support.radius));
+        let scale = self.law.scale;
+        let least = self.least_norm(center, half);
+        let mut slope = [0.0; MAX_DIM];
+        slope.iter_mut().zip(&least.slope).for_each(|(to, from)| *to = -from / scale);
+        let mut height = -least.value / scale;
+        // 0 is a lower bound, too
+        if height + log_mean_exp(&slope, half) >= 0.0 {
+            (height, slope) = (0.0, [0.0; MAX_DIM]);
+        }
+        let log_density = height + largest_log_jacobian(manifold, farthest.min(support.radius));
         let cost = |j: usize| if j < dim { half[j] } else { self.mean_time.max(0.05) * half[j] };
         let axis = (0..2 * dim).max_by(|i, j| cost(*i).total_cmp(&cost(*j))).unwrap_or(0);
-        Some(Bound { log_density, axis })
+        Some(Bound { log_density, slope, axis })
     }
 }
