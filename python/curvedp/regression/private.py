@@ -188,7 +188,7 @@ def _published(
         tau=tau,
         v_max=v_max,
         chain_length=chain_length,
-        rng=np.random.default_rng(entry.seed),
+        stream=entry.stream(0),
     )
     release = entry.release(
         Unproved(claimed=budget, why=WHY),
