@@ -172,8 +172,8 @@ def partition(
                 )
     sizes = Counter[int]()
     for number in range(count):
-        own = np.fromfile(_paths(folder, number)[2], dtype=np.uint64)
-        sizes.update(count_sizes(np.unique(own, return_counts=True)[1]))
+        found = np.fromfile(_paths(folder, number)[2], dtype=np.uint64)
+        sizes.update(count_sizes(np.unique(found, return_counts=True)[1]))
     return Layout((), count, sizes)
 
 
