@@ -130,7 +130,7 @@ def test_an_interrupted_batch_is_resumed(source, tmp_path):
     command = [sys.executable, "-m", "curvedp", "batch", source, *OPTIONS, *BALL, "--public-keys"]
     command += ["--out", out, "--chunk-rows", 1]
     child = subprocess.Popen([str(part) for part in command], stderr=subprocess.DEVNULL)
-    while child.poll() is None and not (folder / "parts").exists():
+    while child.poll() is None and not list(folder.glob("parts-*")):
         pass
     child.send_signal(signal.SIGINT)
     child.wait(timeout=100)

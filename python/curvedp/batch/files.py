@@ -146,7 +146,7 @@ def run(
         job.prepare()
         job.pay(ledger)
         release(job, progress or (lambda done, groups: None))
-        return job.finish(ledger)
+        return job.finish()
 
 
 def release_all(job: Job, progress: Progress) -> None:

@@ -94,7 +94,8 @@ def release_on(client: Any, job: Job, progress: Progress) -> None:
     groups = sum(job.layout.sizes.values())
     done = sum(job.released(n) for n in set(range(job.layout.chunks)).difference(pending))
     progress(done, groups)
-    futures = client.map(release_chunk, [str(job.folder)] * len(pending), pending, pure=False)
+    common = [[shared] * len(pending) for shared in (str(job.folder), job.identity)]
+    futures = client.map(release_chunk, *common, pending, pure=False)
     try:
         for _, released in engine.as_completed(futures, with_results=True):
             done += released
