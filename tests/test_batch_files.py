@@ -115,6 +115,39 @@ def test_keys_with_one_hash_are_kept_apart(tmp_path, secret, monkeypatch):
     assert cases.by_key(pq.read_table(tmp_path / "out.parquet")) == expected
 
 
+@pytest.mark.parametrize("shuffled", [False, True], ids=["in order", "shuffled"])
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pa.array(np.arange(60) // 7 % 2 == 0),
+        pa.array(np.arange(60) // 7, pa.uint8()),
+        pa.array([None if i < 7 else -i for i in range(60)], pa.int64()),
+        pa.array([f"ü,1:{i // 7}" for i in range(60)]).dictionary_encode(),
+        pa.array(np.arange(60) // 7 * 10**6, pa.timestamp("us", tz="UTC")),
+        pa.array(np.arange(60, dtype=np.int32) // 7, pa.date32()),
+        pa.array([bytes([i // 7, 0]) for i in range(60)], pa.binary(2)),
+    ],
+    ids=lambda keys: str(keys.type),
+)
+def test_keys_of_every_type_make_the_same_groups_as_in_memory(tmp_path, secret, keys, shuffled):
+    rows = cdp.Sphere(2).random_point(60, rng=0)
+    data = pa.table({"site": keys, "direction": list(rows)})
+    if shuffled:
+        data = data.take(pa.array(np.random.default_rng(0).permutation(60)))
+    source = cases.write(tmp_path / "in.parquet", data, row_group_size=11)
+    run(tmp_path, source, by="site", secret=secret, chunk_rows=13)
+    loaded = cdp.NoiseSecret.load(secret)
+    expected = cdp.batch.frechet_means(data, **cases.arguments(by="site"), secret=loaded).table
+
+    def values(table):
+        pairs = zip(table["site"].to_pylist(), table["value"].to_pylist(), strict=True)
+        return dict(pairs)
+
+    result = pq.read_table(tmp_path / "out.parquet")
+    assert values(result) == values(expected)
+    assert len(values(expected)) == result.num_rows == len(set(data["site"].to_pylist()))
+
+
 def test_one_large_group_is_not_cut(tmp_path, secret):
     rows = np.tile(cases.ball().center, (5000, 1))
     group = np.repeat([0, 1, 2], [10, 4000, 990])
