@@ -279,6 +279,7 @@ def test_a_velocity_that_lost_all_digits_is_no_longer_than_promised():
         velocity *= 60.0 / np.linalg.norm(velocity)
         drawn = Drawn(point[0], velocity, GDP(1.0), "", 1.0, 0.0, 1e6)
         footpoint, slope = rounded(ball, drawn, 60.0)
-        assert np.all(np.isfinite(footpoint)) and np.all(np.isfinite(slope))
+        assert np.all(np.isfinite(footpoint))
+        assert np.all(np.isfinite(slope))
         carried = shorten(carry(manifold, velocity, point, end), 60.0)
         assert np.linalg.norm(carried) <= 60.0 * (1 + 1e-12)
