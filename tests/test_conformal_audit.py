@@ -24,7 +24,7 @@ def operator(ball):
 
 
 def mechanism_with(operator, ball, claim):
-    """Nearly all of the mass in one cell: the worst case, in which the loss comes near the claim."""
+    """Nearly all of the mass in one cell: there the loss comes near the claim."""
     sigma = np.zeros(60)
     sigma[7] = 6.0
     return MeshExponential(
