@@ -239,7 +239,9 @@ def test_a_request_holds_embedded_anchors_released_query_and_guarantee_and_no_mo
         {"query": [1.0, float("inf"), 2.0]},
         {"guarantee": 3},
         {"guarantee": {"kind": "Other"}},
+        {"guarantee": {"kind": "GDP", "mu": "1"}},
         {"n_matches": 0},
+        {"n_matches": "8"},
         {"schema_version": 2},
         {"features": [1.0]},
     ],
@@ -249,7 +251,7 @@ def test_malformed_requests_are_refused(change):
     data = json.loads(client.ask(queries[0]).to_json())
     with pytest.raises(ValueError, match=r".+"):
         Request.from_json(json.dumps({**data, **change}))
-    for text in ("[]", "{}", "nonsense"):
+    for text in ("[]", "{}", "nonsense", "[" * 100_000):
         with pytest.raises(ValueError, match=r".+"):
             Request.from_json(text)
         with pytest.raises(ValueError, match=r".+"):

@@ -91,6 +91,8 @@ def test_ledger_is_charged_before_noise_is_drawn(data):
     with cdp.Ledger(GDP(1.0)) as ledger:
         with pytest.raises(ValueError, match="injectivity"):
             call(SPHERE, *data, GDP(0.9), ledger=ledger, v_max=4.0)
+        with pytest.raises(ValueError, match="scale"):
+            call(SPHERE, *data, GDP(0.9), ledger=ledger, tau=1e120)
         assert ledger.spent is None
 
 

@@ -49,7 +49,11 @@ def _holds_masks(value: Any) -> bool:
     """Whether a list holds masked arrays or entries, at any depth."""
     if not isinstance(value, (list, tuple)):
         return False
-    return any(isinstance(entry, np.ma.MaskedArray) or _holds_masks(entry) for entry in value)
+    kinds = set(map(type, value))
+    if any(issubclass(kind, np.ma.MaskedArray) for kind in kinds):
+        return True
+    nested = any(issubclass(kind, (list, tuple)) for kind in kinds)
+    return nested and any(map(_holds_masks, value))
 
 
 def _filled(value: Any) -> Any:
