@@ -245,9 +245,7 @@ def mean_hessian(
     return 2 * excess_diameter(ball.manifold, reach) * share
 
 
-def kng_mean(
-    ball: Ball, n: int, *, tau: float | None = None, records_per_unit: int = 1
-) -> float:
+def kng_mean(ball: Ball, n: int, *, tau: float | None = None, records_per_unit: int = 1) -> float:
     """Sensitivity of the gradient -(1/n) sum_i log_p x_i of the Fréchet mean, at any p in the ball.
 
     min(2 k tan(r sqrt(kappa)) / (n sqrt(kappa)), 2 k tau/n) with the upper curvature bound kappa > 0

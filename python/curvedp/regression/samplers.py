@@ -84,9 +84,7 @@ def draw_geodesic(
         footpoint, velocity = law.draw(rows, times, stream)
     else:
         footpoint, velocity = law.walk(rows, times, stream, chain_length)
-    return Drawn(
-        footpoint, velocity, promise, mechanism, law.sensitivity, law.rounding, law.scale
-    )
+    return Drawn(footpoint, velocity, promise, mechanism, law.sensitivity, law.rounding, law.scale)
 
 
 def check_exact(ball: Ball) -> None:
