@@ -309,7 +309,7 @@ def default_heat_time(operator: Laplacian, n: int, rate: float) -> float:
     >>> from curvedp.conformal import fibonacci_mesh, knn_graph, laplacian
     >>> operator = laplacian(knn_graph(fibonacci_mesh(500)))
     >>> round(default_heat_time(operator, n=1000, rate=0.25), 4)
-    0.0079
+    0.008
     """
     dim, volume = operator.graph.mesh.manifold.dim, float(operator.mass.sum())
     falling = math.exp(-rate)
