@@ -259,7 +259,7 @@ def test_small_groups_are_refused_before_anything_is_spent(tmp_path):
             run(tmp_path, source, by="g", points="p", ball=ball, ledger=ledger)
         assert ledger.spent is None
         out = f"out{ordered}.parquet"
-        (tmp_path / "out.parquet.job" / "job.json").unlink()
+        assert left_over(tmp_path) == []
         told = run(tmp_path, source, out, by="g", points="p", ball=ball, pass_over=True)
         assert told["groups_passed_over"] == 1
 
@@ -414,10 +414,9 @@ def test_a_refused_budget_leaves_nothing_released(tmp_path):
     source = cases.write(tmp_path / "in.parquet", cases.table(20))
     with pytest.raises(BudgetError):
         run(tmp_path, source, ledger=cdp.Ledger(cdp.PureDP(0.5)))
-    [folder] = (tmp_path / "out.parquet.job").glob("parts-*")
-    assert list(folder.iterdir()) == []
+    assert left_over(tmp_path) == []
     ledger = cdp.Ledger(cdp.PureDP(1.0))
-    run(tmp_path, source, ledger=ledger, resume=True)
+    run(tmp_path, source, ledger=ledger)
     assert ledger.spent == cdp.PureDP(1.0)
 
 
