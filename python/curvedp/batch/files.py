@@ -143,8 +143,13 @@ def run(
         if job is None:
             text = manifest_path(target).read_text(encoding="utf-8")
             return dict(json.loads(text))
-        job.prepare()
-        job.pay(ledger)
+        try:
+            job.prepare()
+            job.pay(ledger)
+        except Exception:
+            if not job.is_begun():  # nothing was paid or drawn: no trace of the records stays
+                job.remove()
+            raise
         release(job, progress or (lambda done, groups: None))
         return job.finish()
 

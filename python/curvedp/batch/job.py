@@ -161,6 +161,11 @@ class Job:
             ledger.spend(self.parameters.plan.total, label=f"{mark}means of {groups} groups")
         (self.folder / "paid").touch(mode=0o600)
 
+    def is_begun(self) -> bool:
+        """Whether anything was paid or drawn for it."""
+        drawn = self.parts.is_dir() and any(self.parts.iterdir())
+        return drawn or (self.folder / "paid").exists()
+
     @property
     def parts(self) -> Path:
         """The folder of finished chunks: of this job alone, whatever stood in its place before."""
