@@ -24,6 +24,9 @@ from curvedp.regression.descent import gradient_rounding
 #: Largest dimension of the tangent bundle in which draws are exact.
 MAX_EXACT_DIM = 6
 
+#: Largest support, r + V/2 in lengths tau, that boxes cover: they cannot be much larger than tau.
+MAX_EXTENT = 50.0
+
 CHAIN_WHY = "the Markov chain is not certified to have reached its law"
 
 #: Acceptance rate to which the proposals of chains adapt, and their first size in radii.
