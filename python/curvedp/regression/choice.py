@@ -23,6 +23,8 @@ from curvedp.statistics.entry import native
 _QUICK_DIM = 2
 _QUICK_COUNTS = range(20, 1001)
 _QUICK_EXTENT = 25.0
+#: Lengths tau in noise scales beyond which the law is so narrow that a descent may as well serve.
+_QUICK_PRECISION = 1e4
 
 
 def choose_sampler(
@@ -39,6 +41,8 @@ def choose_sampler(
         ball, n, tau=tau, v_max=v_max, records_per_unit=records_per_unit
     )
     scale = 2 * delta / bounded_range_epsilon(guarantee)
+    if tau > _QUICK_PRECISION * scale:
+        return "gradient"
     extent = ball.radius + v_max / 4
     near = scale * math.sqrt(8 * dim * (dim + 1))
     exact = near + extent * far_mass(dim, ball.radius, v_max, tau, scale)

@@ -9,7 +9,13 @@ from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Unproved
 from curvedp.regression.choice import choose_sampler
 from curvedp.regression.descent import Descent, NoisyGradient, calibrate
-from curvedp.regression.k_norm import CHAIN_WHY, MAX_EXACT_DIM, MAX_EXTENT, KNormGradient
+from curvedp.regression.k_norm import (
+    CHAIN_WHY,
+    MAX_EXACT_DIM,
+    MAX_EXTENT,
+    MAX_PRECISION,
+    KNormGradient,
+)
 from curvedp.regression.schedule import schedule
 from curvedp.statistics.entry import Entry, native
 
@@ -73,6 +79,11 @@ def draw_geodesic(
         v_max=v_max,
         records_per_unit=entry.records_per_unit,
     )
+    if sampler == "exact" and tau > MAX_PRECISION * law.scale:
+        raise ValueError(
+            f"noise of scale {law.scale:.3g} is too small beside tau = {tau:.3g} for exact draws: "
+            "use a smaller budget, or sampler='gradient'"
+        )
     promise, mechanism = entry.promise(entry.guarantee), "K-norm gradient"
     if sampler == "metropolis":
         promise = Unproved(claimed=entry.guarantee, why=CHAIN_WHY)
