@@ -253,7 +253,7 @@ def pictures(repetitions: int) -> None:
     from curvedp.plotting import GeodesicDisplay
 
     folder = Path("docs/images")
-    for name, ball, epsilon in (("sphere", sphere(), 2.0), ("spd", spd(), 4.0)):
+    for name, ball, epsilon in (("sphere", sphere(), 2.0), ("spd", spd(), 2.0)):
         one = drawn(ball, 50 if name == "sphere" else 100, 0.04, 0.1, 1.5, 3)
         fit = cdp.nonprivate.geodesic_regression(one.x, one.y, ball.manifold, x_range=one.x_range)
         releases = [one.release(cdp.PureDP(epsilon)), one.release(cdp.PureDP(4 * epsilon))]

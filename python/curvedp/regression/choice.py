@@ -15,9 +15,16 @@ from curvedp import sensitivity
 from curvedp.domain import Ball
 from curvedp.mechanisms.bounded_range import bounded_range_epsilon
 from curvedp.privacy import Guarantee
-from curvedp.regression.k_norm import MAX_EXACT_DIM
 from curvedp.regression.schedule import noise_after
 from curvedp.statistics.entry import native
+
+#: Where an exact draw of some 30,000 gradients takes seconds at most: dimension of the manifold,
+#: numbers of records, and r + V/2 in lengths tau.
+_QUICK_DIM = 2
+_QUICK_COUNTS = range(20, 1001)
+_QUICK_EXTENT = 25.0
+#: Lengths tau in noise scales beyond which the law is so narrow that a descent may as well serve.
+_QUICK_PRECISION = 1e4
 
 
 def choose_sampler(
@@ -25,7 +32,8 @@ def choose_sampler(
 ) -> str:
     """ "exact" or "gradient"."""
     dim = ball.manifold.dim
-    if 2 * dim > MAX_EXACT_DIM:
+    quick = dim <= _QUICK_DIM and n in _QUICK_COUNTS
+    if not quick or ball.radius + v_max / 2 > _QUICK_EXTENT * tau:
         return "gradient"
     budget = native(guarantee)
     descent = noise_after(n, dim, ball.radius, tau, budget, records_per_unit)
@@ -33,6 +41,8 @@ def choose_sampler(
         ball, n, tau=tau, v_max=v_max, records_per_unit=records_per_unit
     )
     scale = 2 * delta / bounded_range_epsilon(guarantee)
+    if tau > _QUICK_PRECISION * scale:
+        return "gradient"
     extent = ball.radius + v_max / 4
     near = scale * math.sqrt(8 * dim * (dim + 1))
     exact = near + extent * far_mass(dim, ball.radius, v_max, tau, scale)

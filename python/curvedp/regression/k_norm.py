@@ -24,6 +24,12 @@ from curvedp.regression.descent import gradient_rounding
 #: Largest dimension of the tangent bundle in which draws are exact.
 MAX_EXACT_DIM = 6
 
+#: Largest support, r + V/2 in lengths tau, that boxes cover: they cannot be much larger than tau.
+MAX_EXTENT = 50.0
+
+#: Largest tau in noise scales: the bounds of boxes have room for rounding, 1e-9 tau.
+MAX_PRECISION = 1e7
+
 CHAIN_WHY = "the Markov chain is not certified to have reached its law"
 
 #: Acceptance rate to which the proposals of chains adapt, and their first size in radii.

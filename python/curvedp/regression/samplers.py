@@ -9,7 +9,13 @@ from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Unproved
 from curvedp.regression.choice import choose_sampler
 from curvedp.regression.descent import Descent, NoisyGradient, calibrate
-from curvedp.regression.k_norm import CHAIN_WHY, MAX_EXACT_DIM, KNormGradient
+from curvedp.regression.k_norm import (
+    CHAIN_WHY,
+    MAX_EXACT_DIM,
+    MAX_EXTENT,
+    MAX_PRECISION,
+    KNormGradient,
+)
 from curvedp.regression.schedule import schedule
 from curvedp.statistics.entry import Entry, native
 
@@ -64,7 +70,7 @@ def draw_geodesic(
     if sampler == "gradient":
         return _descend(entry, times, tau, v_max)
     if sampler == "exact":
-        check_exact(entry.ball)
+        check_exact(entry.ball, tau, v_max)
     law = KNormGradient.calibrate(
         entry.ball,
         entry.n,
@@ -73,6 +79,11 @@ def draw_geodesic(
         v_max=v_max,
         records_per_unit=entry.records_per_unit,
     )
+    if sampler == "exact" and tau > MAX_PRECISION * law.scale:
+        raise ValueError(
+            f"noise of scale {law.scale:.3g} is too small beside tau = {tau:.3g} for exact draws: "
+            "use a smaller budget, or sampler='gradient'"
+        )
     promise, mechanism = entry.promise(entry.guarantee), "K-norm gradient"
     if sampler == "metropolis":
         promise = Unproved(claimed=entry.guarantee, why=CHAIN_WHY)
@@ -87,13 +98,19 @@ def draw_geodesic(
     return Drawn(footpoint, velocity, promise, mechanism, law.sensitivity, law.rounding, law.scale)
 
 
-def check_exact(ball: Ball) -> None:
-    """Refuses dimensions in which boxes are too coarse."""
+def check_exact(ball: Ball, tau: float, v_max: float) -> None:
+    """Refuses dimensions in which boxes are too coarse, and supports that need too many of them."""
     dim = 2 * ball.manifold.dim
     if dim > MAX_EXACT_DIM:
         raise ValueError(
             f"exact draws exist up to {MAX_EXACT_DIM} dimensions of the tangent bundle, and that "
             f"of {ball.manifold.spec} has {dim}: use sampler='gradient'"
+        )
+    least = (ball.radius + v_max / 2) / MAX_EXTENT
+    if tau < least:
+        raise ValueError(
+            f"exact draws need tau of at least (r + v_max/2)/{MAX_EXTENT:g} = {least:.3g}, got "
+            f"{tau:.3g}: use a larger tau, or sampler='gradient'"
         )
 
 

