@@ -168,7 +168,9 @@ def test_a_search_over_a_pipeline_reaches_the_parameters():
 
 def test_scikit_learn_reads_what_the_estimators_are():
     base = pytest.importorskip("sklearn.base")
-    tags = pytest.importorskip("sklearn.utils").get_tags
+    pytest.importorskip("sklearn", minversion="1.6")
+    from sklearn.utils import get_tags as tags
+
     mean, line_model, mail = (build(None, 1.0) for build, _ in ESTIMATORS.values())
     assert base.is_regressor(line_model)
     assert not base.is_regressor(mean)

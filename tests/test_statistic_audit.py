@@ -7,6 +7,7 @@ that Gaussian noise of the printed scales on each part of a release would have.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 
 import curvedp as cdp
 from curvedp.audit import AuditResult, audit_samples
+from curvedp.conformal import ball_mesh, knn_graph, laplacian
 
 N = 8
 BALL = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.6)
@@ -92,10 +94,22 @@ def with_mean(statistic: Any) -> Release:
     return lambda data, guarantee: statistic(data, BALL, guarantee)
 
 
+@functools.cache
+def others() -> cdp.ConfidenceRegion:
+    """The region of another group."""
+    return cdp.confidence_region(crowd(edge(1.0))[0], BALL, cdp.GDP(1.0))
+
+
+@functools.cache
+def public_nodes() -> Any:
+    """A small mesh with its Laplacian."""
+    return laplacian(knn_graph(ball_mesh(BALL, 100), 8))
+
+
 def against(data: np.ndarray, guarantee: Any) -> Any:
     """A comparison with a group of others; what it holds of this one is the region's parts."""
     region = cdp.confidence_region(data, BALL, guarantee)
-    comparison = cdp.compare_means(region, OTHERS)
+    comparison = cdp.compare_means(region, others())
     assert 0 <= comparison.p_value <= 1
     return region
 
@@ -113,7 +127,6 @@ def pairs(last: float) -> np.ndarray:
     return np.column_stack([np.linspace(0.0, 1.0, 40), y])
 
 
-OTHERS = cdp.confidence_region(crowd(edge(1.0))[0], BALL, cdp.GDP(1.0))
 KINDS = {
     "frechet_mean": Kind(lambda data, claim: cdp.frechet_mean(data, BALL, claim), OPPOSITE),
     "frechet_variance": Kind(at_center(cdp.frechet_variance), OUT_OR_IN),
@@ -127,6 +140,13 @@ KINDS = {
         lambda data, claim: cdp.variance_interval(data, BALL, claim), OUT_OR_IN
     ),
     "compare_means": Kind(against, OPPOSITE),
+    "frechet_means": Kind(
+        lambda data, claim: cdp.frechet_means(data, [0, N - 2, N], BALL, claim)[0], OPPOSITE
+    ),
+    "kng_mean": Kind(lambda data, claim: cdp.kng_mean(data, BALL, claim), OPPOSITE),
+    "conformal_mean": Kind(
+        lambda data, claim: cdp.conformal_mean(data, BALL, claim, mesh=public_nodes()), OPPOSITE
+    ),
     "geodesic_regression": Kind(slope, (pairs(1.0), pairs(-1.0))),
 }
 

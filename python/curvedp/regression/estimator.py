@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_records
+from curvedp._validation import FloatArray, as_float_array, as_records
 from curvedp.domain import Ball
 from curvedp.estimators.conventions import Conventions
 from curvedp.privacy import Guarantee, Ledger
@@ -22,7 +22,9 @@ class GeodesicRegression(Conventions):
 
     Parameters
     ----------
-    ball, guarantee, x_range, tau, v_max, calibration, weights, chain_length, records_per_unit
+    ball, guarantee, x_range, tau, v_max, sampler, calibration, weights, chain_length
+        See `geodesic_regression`, to which they are passed on.
+    records_per_unit
         See `geodesic_regression`, to which they are passed on.
     ledger : Ledger, optional
         Budget that every fit spends from, before any noise is drawn; clones made by scikit-learn
@@ -62,6 +64,7 @@ class GeodesicRegression(Conventions):
         x_range: tuple[float, float],
         tau: float,
         v_max: float,
+        sampler: str = "auto",
         calibration: str = "proved",
         weights: Sequence[float] = (1.0, 1.0),
         chain_length: int = 10_000,
@@ -75,6 +78,7 @@ class GeodesicRegression(Conventions):
         self.x_range = x_range
         self.tau = tau
         self.v_max = v_max
+        self.sampler = sampler
         self.calibration = calibration
         self.weights = weights
         self.chain_length = chain_length
@@ -141,7 +145,7 @@ class GeodesicRegression(Conventions):
         return 1 - residual / frechet_variance(points, manifold)
 
 
-def _column(X: ArrayLike) -> ArrayLike:
+def _column(X: ArrayLike) -> FloatArray:
     """Covariates of shape (n, 1) as (n,), the shape that scikit-learn hands on as it is."""
-    covariates = np.asarray(X)
+    covariates = as_float_array(X, "X")
     return covariates[:, 0] if covariates.ndim == 2 and covariates.shape[1] == 1 else covariates
