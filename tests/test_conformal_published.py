@@ -41,6 +41,9 @@ def test_it_needs_pure_dp_and_a_small_ball_and_no_ledger_takes_it():
         cdp.conformal_mean(records, ball(), cdp.GDP(1.0), **settings)
     with pytest.raises(ValueError, match="finite for radii"):
         cdp.conformal_mean(records, ball(0.8), cdp.PureDP(1.0), **settings)
+    far = cdp.Ball("sphere:400", np.eye(401)[0], 0.7)
+    with pytest.raises(ValueError, match="double precision"):
+        cdp.conformal_mean(np.eye(401)[:3], far, cdp.PureDP(1.0), **settings)
     with cdp.Ledger(cdp.PureDP(9.0)) as ledger, pytest.raises(Exception, match="npro"):
         cdp.conformal_mean(records, ball(), cdp.PureDP(1.0), ledger=ledger, **settings)
 

@@ -85,10 +85,6 @@ class DensityRelease(Release):
         """The operator that smoothed the density; made anew after a round trip through JSON."""
         return as_laplacian(self.mesh)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain dictionary for JSON; `from_dict` reads it."""
-        return super().to_dict()
-
     @classmethod
     def from_dict(cls, data: Any) -> DensityRelease:
         """Inverse of `to_dict`; raises as `from_json`."""

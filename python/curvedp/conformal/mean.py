@@ -28,7 +28,7 @@ from curvedp.conformal.factor import factor
 from curvedp.conformal.graph import Graph, Laplacian, knn_graph, laplacian
 from curvedp.conformal.mechanism import MeshExponential, jitter
 from curvedp.conformal.mesh import Mesh, ball_mesh
-from curvedp.conformal.published import published_release, pure_shares
+from curvedp.conformal.published import check_range, published_release, pure_shares
 from curvedp.domain import Ball
 from curvedp.mechanisms import pure_epsilon
 from curvedp.privacy import Guarantee, Ledger, Release
@@ -156,7 +156,9 @@ def conformal_mean(
     if entry.calibration == "published":
         reach = 0.5 if bandwidth is None else as_positive(bandwidth, "bandwidth")
         halves = pure_shares(entry.guarantee, part)
-        sensitivity.frechet_mean(ball, entry.n, calibration="published")  # finite, or says so
+        # what is infinite is told before spending
+        sensitivity.frechet_mean(ball, entry.n, calibration="published")
+        check_range(ball, reach)
         entry.spend("conformal Fréchet mean")
         return published_release(entry, halves, reach, shift, steps)
     operator = default_laplacian(ball) if mesh is None else as_laplacian(mesh)

@@ -91,7 +91,7 @@ def published_draw(
     )
     f = kernel_density(ball, points, bandwidth)
     # the L1 norm of values at n records that stand for the volume V of the ball: V/n each
-    scale = 2 / (n * shares[0].epsilon) * n / ball_volume(ball)
+    scale = 2 / shares[0].epsilon / ball_volume(ball)
     uniform = np.empty((2, n))
     stream = entry.stream(0)
     for row in uniform:
@@ -144,6 +144,17 @@ def ball_volume(ball: Ball) -> float:
     dim = ball.manifold.dim
     log_unit = dim / 2 * math.log(math.pi) - math.lgamma(dim / 2 + 1)
     return math.exp(log_unit + dim * math.log(ball.radius))
+
+
+def check_range(ball: Ball, bandwidth: float) -> None:
+    """Refuses dimensions in which the published density, of order 1/volume, is no finite number."""
+    dim = ball.manifold.dim
+    smallest = min(ball_volume(ball), 10.0 ** min(300.0, dim * math.log10(bandwidth)))
+    if smallest < 1e-200:
+        raise ValueError(
+            f"the published density leaves the range of double precision in dimension {dim}: the "
+            f"volume of the ball is {smallest:.1e}"
+        )
 
 
 def pure_shares(guarantee: Guarantee, split: float) -> tuple[PureDP, PureDP]:
