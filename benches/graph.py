@@ -38,7 +38,7 @@ for _library in ("OMP", "OPENBLAS", "MKL", "RAYON"):
 
 import numpy as np  # noqa: E402
 import scipy.sparse.linalg  # noqa: E402
-from scipy.sparse import diags_array  # noqa: E402
+from scipy.sparse import diags  # noqa: E402
 from scipy.spatial import cKDTree  # noqa: E402
 
 import curvedp as cdp  # noqa: E402
@@ -100,7 +100,7 @@ def _system(mesh: Mesh, scaled: bool) -> tuple[Laplacian, np.ndarray, float]:
 
 def _peers(operator: Laplacian, h: np.ndarray, upsilon: float, target: float) -> dict[str, Peer]:
     """Jacobi-CG, SuperLU (dimension 2) and Ruge-Stüben multigrid, to the same relative residual."""
-    matrix = (operator.stiffness + diags_array(upsilon * operator.mass)).tocsr()
+    matrix = (operator.stiffness + diags(upsilon * operator.mass)).tocsr()
     matrix.indices, matrix.indptr = matrix.indices.astype("i4"), matrix.indptr.astype("i4")
     rhs, inverse = operator.mass * h, 1 / matrix.diagonal()
     size, columns = matrix.shape, matrix.tocsc()

@@ -261,3 +261,36 @@ def test_laplace_events_do_not_exist_under_replace_one():
     accountant = PLDAccountant(Relation.REPLACE_ONE)
     assert not accountant.supports(dp_accounting.LaplaceDpEvent(1.0))
     assert math.isfinite(accountant.get_epsilon(1e-6))
+
+
+# without an accountant
+
+
+@pytest.mark.parametrize("mu", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("kind", [PLDAccountant, RdpAccountant])
+def test_the_event_for_an_unknown_accountant_understates_in_none(kind, mu):
+    accountant = kind(neighboring_relation=Relation.REPLACE_ONE)
+    accountant.compose(GDP(mu).to_dp_event())
+    exact = GDP(mu).to_epsilon(1e-6)
+    assert exact <= accountant.get_epsilon(1e-6) * (1 + 1e-9)
+    named = kind(neighboring_relation=Relation.REPLACE_ONE)
+    named.compose(GDP(mu).to_dp_event(named))
+    assert named.get_epsilon(1e-6) <= accountant.get_epsilon(1e-6) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("kind", [PLDAccountant, RdpAccountant])
+def test_the_method_and_the_function_give_one_event(kind):
+    accountant = kind(neighboring_relation=Relation.REPLACE_ONE)
+    for guarantee in (GDP(1.0), PureDP(0.5)):
+        assert guarantee.to_dp_event(accountant) == to_dp_event(guarantee, accountant)
+    event = PureDP(0.5).to_dp_event()
+    accountant.compose(event)
+    assert accountant.get_epsilon(1e-9) >= 0.5 - 1e-4
+    assert ZCDP(0.5).to_dp_event() == dp_accounting.ZCDpEvent(0.5)
+
+
+def test_what_has_no_event_is_refused_without_an_accountant_too():
+    with pytest.raises(ConversionError, match="compose_mixed"):
+        ApproxDP(1.0, 1e-6).to_dp_event()
+    with pytest.raises(ConversionError, match="proves nothing"):
+        Unproved(GDP(1.0), "no proof").to_dp_event()

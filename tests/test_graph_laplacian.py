@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse.linalg
 from scipy.linalg import expm
-from scipy.sparse import diags_array
+from scipy.sparse import diags
 from scipy.sparse.csgraph import dijkstra
 
 import curvedp as cdp
@@ -34,7 +34,7 @@ def uneven_mesh(n, seed=0):
 
 
 def eigenvalues(operator, count):
-    root = diags_array(operator.mass**-0.5)
+    root = diags(operator.mass**-0.5)
     symmetric = (root @ operator.stiffness @ root).tocsc()
     values = scipy.sparse.linalg.eigsh(
         symmetric, count, sigma=-1, return_eigenvectors=False, v0=np.ones(len(operator.mass))

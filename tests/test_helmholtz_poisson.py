@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse.linalg
-from scipy.sparse import diags_array
+from scipy.sparse import diags
 
 import curvedp as cdp
 from curvedp.conformal import Mesh, fibonacci_mesh, helmholtz_poisson, knn_graph, laplacian
@@ -72,7 +72,7 @@ def test_solutions_are_those_of_scipy(normalization, method):
     mesh = fibonacci_mesh(3000)
     operator = laplacian(knn_graph(mesh, k=12), normalization=normalization)
     h = np.exp(4 * mesh.points[:, 0])
-    matrix = (operator.stiffness + diags_array(0.7 * operator.mass)).tocsc()
+    matrix = (operator.stiffness + diags(0.7 * operator.mass)).tocsc()
     expected = scipy.sparse.linalg.spsolve(matrix, operator.mass * h)
     solution = helmholtz_poisson(operator, h, upsilon=0.7, tol=1e-11, method=method)
     np.testing.assert_allclose(solution.value, expected, rtol=1e-8)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import curvedp as cdp
+import oracles
 from curvedp.descriptors import preshapes, time_series_covariance
 from reference import descriptors as twin
 
@@ -136,6 +137,7 @@ def test_covariances_agree_with_the_twin(
 
 
 def test_covariances_agree_with_pyriemann_and_scikit_learn() -> None:
+    oracles.pyriemann("mean")  # skips where pyriemann does not run
     covariances = importlib.import_module("pyriemann.estimation").Covariances
     shrunk_covariance = importlib.import_module("sklearn.covariance").shrunk_covariance
     x = signals(6, 5, 200)

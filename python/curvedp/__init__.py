@@ -6,127 +6,116 @@
 True
 """
 
-from importlib.metadata import version
+from importlib import import_module
+from typing import Any
 
-from curvedp import audit, datasets, descriptors, nonprivate, sensitivity
-from curvedp._core import num_threads, set_num_threads
-from curvedp.domain import Ball
-from curvedp.errors import BudgetError, ExistenceError, MissingExtraError
-from curvedp.mail import PrivateMail
-from curvedp.manifolds import (
-    SPD,
-    Euclidean,
-    Hyperboloid,
-    KendallPlanar,
-    Manifold,
-    Sphere,
-    as_manifold,
-)
-from curvedp.mechanisms import (
-    ExponentialWrappedGaussian,
-    RiemannianGaussian,
-    RiemannianLaplace,
-    TangentGaussian,
-)
-from curvedp.privacy import (
-    GDP,
-    ZCDP,
-    ApproxDP,
-    Ledger,
-    NoiseSecret,
-    PureDP,
-    Release,
-    Unproved,
-    compose,
-)
-from curvedp.regression import (
-    Geodesic,
-    GeodesicFit,
-    GeodesicRegression,
-    GeodesicRelease,
-    geodesic_regression,
-)
-from curvedp.statistics import (
-    ConfidenceRegion,
-    GroupReleases,
-    MeanComparison,
-    Schedule,
-    VarianceInterval,
-    adaptive_mean,
-    adaptive_schedule,
-    compare_means,
-    confidence_region,
-    each_group,
-    expected_error,
-    fourth_moment,
-    frechet_mean,
-    frechet_means,
-    frechet_variance,
-    log_covariance,
-    mean_hessian,
-    quantile,
-    required_n,
-    variance_interval,
-)
-
-__version__ = version("curvedp")
-
-__all__ = [
-    "GDP",
-    "SPD",
-    "ZCDP",
-    "ApproxDP",
-    "Ball",
-    "BudgetError",
-    "ConfidenceRegion",
-    "Euclidean",
-    "ExistenceError",
-    "ExponentialWrappedGaussian",
-    "Geodesic",
-    "GeodesicFit",
-    "GeodesicRegression",
-    "GeodesicRelease",
-    "GroupReleases",
-    "Hyperboloid",
-    "KendallPlanar",
-    "Ledger",
-    "Manifold",
-    "MeanComparison",
-    "MissingExtraError",
-    "NoiseSecret",
-    "PrivateMail",
-    "PureDP",
-    "Release",
-    "RiemannianGaussian",
-    "RiemannianLaplace",
-    "Schedule",
-    "Sphere",
-    "TangentGaussian",
-    "Unproved",
-    "VarianceInterval",
-    "adaptive_mean",
-    "adaptive_schedule",
-    "as_manifold",
+#: Submodules and public names by the module that defines them. All are imported at first use, so
+#: that importing curvedp takes no time; `__init__.pyi` lists the same for type checkers.
+_SUBMODULES = (
     "audit",
-    "compare_means",
-    "compose",
-    "confidence_region",
+    "conformal",
     "datasets",
     "descriptors",
-    "each_group",
-    "expected_error",
-    "fourth_moment",
-    "frechet_mean",
-    "frechet_means",
-    "frechet_variance",
-    "geodesic_regression",
-    "log_covariance",
-    "mean_hessian",
+    "estimators",
+    "mail",
+    "mechanisms",
     "nonprivate",
-    "num_threads",
-    "quantile",
-    "required_n",
+    "plotting",
+    "privacy",
+    "regression",
     "sensitivity",
-    "set_num_threads",
-    "variance_interval",
-]
+    "statistics",
+)
+_PUBLIC = {
+    "_core": (
+        "num_threads",
+        "set_num_threads",
+    ),
+    "conformal": ("conformal_mean",),
+    "domain": ("Ball",),
+    "errors": (
+        "BudgetError",
+        "ExistenceError",
+        "MissingExtraError",
+    ),
+    "estimators": ("FrechetMean",),
+    "mail": ("PrivateMail",),
+    "manifolds": (
+        "SPD",
+        "Euclidean",
+        "Hyperboloid",
+        "KendallPlanar",
+        "Manifold",
+        "Sphere",
+        "as_manifold",
+    ),
+    "mechanisms": (
+        "ExponentialWrappedGaussian",
+        "RiemannianGaussian",
+        "RiemannianLaplace",
+        "TangentGaussian",
+    ),
+    "privacy": (
+        "GDP",
+        "ZCDP",
+        "ApproxDP",
+        "Ledger",
+        "NoiseSecret",
+        "PureDP",
+        "Release",
+        "Unproved",
+        "compose",
+    ),
+    "regression": (
+        "Geodesic",
+        "GeodesicFit",
+        "GeodesicRegression",
+        "GeodesicRelease",
+        "geodesic_regression",
+    ),
+    "statistics": (
+        "ConfidenceRegion",
+        "GroupReleases",
+        "MeanComparison",
+        "Schedule",
+        "VarianceInterval",
+        "adaptive_mean",
+        "adaptive_schedule",
+        "compare_means",
+        "confidence_region",
+        "each_group",
+        "expected_error",
+        "fourth_moment",
+        "frechet_mean",
+        "frechet_means",
+        "frechet_variance",
+        "kng_mean",
+        "log_covariance",
+        "mean_hessian",
+        "quantile",
+        "required_n",
+        "variance_interval",
+    ),
+}
+_HOME = {name: module for module, names in _PUBLIC.items() for name in names}
+
+__all__ = sorted([*_SUBMODULES, *_HOME])
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return import_module(f"curvedp.{name}")
+    if name in _HOME:
+        value = getattr(import_module(f"curvedp.{_HOME[name]}"), name)
+    elif name == "__version__":
+        from importlib.metadata import version
+
+        value = version("curvedp")
+    else:
+        raise AttributeError(f"module 'curvedp' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__, "__version__"])

@@ -18,7 +18,9 @@ __all__ = [
     "Noise",
     "Plan",
     "Stream",
+    "bump_counts",
     "clip_coords",
+    "conformal_chains",
     "diameter",
     "group_means",
     "hash_names",
@@ -77,6 +79,32 @@ def hash_names(bytes: NDArray[np.uint8], name_offsets: _Index, out: NDArray[np.u
 def nearest(
     manifold: Manifold, points: _Array, queries: _Array | None, k: int
 ) -> tuple[_Index, _Array]: ...
+def bump_counts(
+    manifold: Manifold,
+    points: _Array,
+    volumes: _Array,
+    records: _Array,
+    reach: float,
+    units: int,
+) -> _Array: ...
+def conformal_chains(
+    manifold: Manifold,
+    points: _Array,
+    sigma: _Array,
+    center: _Array,
+    starts: _Array,
+    stream: Stream,
+    *,
+    rate: float,
+    volume: bool,
+    path_lengths: _Array | None,
+    line_steps: int,
+    burn_in: int,
+    draws: int,
+    thinning: int,
+    scale: float,
+    acceptance: float | None,
+) -> tuple[_Array, _Array, _Array, _Array, _Array]: ...
 
 @final
 class Manifold:
@@ -174,6 +202,65 @@ class Frame:
     def piece_sums(self, points: _Array, base: _Array, out: _Array) -> None: ...
     def mean(self, points: _Array, plan: Plan) -> _Array: ...
 
+_ChainPlan = tuple[int, int, int, float, float | None]
+
+@final
+class Chains:
+    def draws(self) -> _Array: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def acceptance(self) -> list[float]: ...
+    @property
+    def scale(self) -> list[float]: ...
+    def diagnose(self) -> list[tuple[float, float]]: ...
+
+@final
+class KNormRegression:
+    def __new__(
+        cls,
+        frame: Frame,
+        max_residual: float,
+        scale: float,
+        max_speed: float,
+        slope_weight: float | None,
+    ) -> KNormRegression: ...
+    def sample_exact(
+        self, points: _Array, times: _Array, count: int, stream: Stream
+    ) -> tuple[_Array, int]: ...
+    def run_chains(
+        self, points: _Array, times: _Array, starts: _Array, plan: _ChainPlan, stream: Stream
+    ) -> Chains: ...
+
+@final
+class KNormMean:
+    def __new__(cls, frame: Frame, max_residual: float, scale: float) -> KNormMean: ...
+    def sample_exact(self, points: _Array, count: int, stream: Stream) -> tuple[_Array, int]: ...
+    def run_chains(
+        self, points: _Array, starts: _Array, plan: _ChainPlan, stream: Stream
+    ) -> Chains: ...
+
+def published_footpoint(
+    manifold: Manifold,
+    points: _Array,
+    times: _Array,
+    footpoint: _Array,
+    velocity: _Array,
+    scale: float,
+    plan: _ChainPlan,
+    stream: Stream,
+) -> Chains: ...
+def published_shooting(
+    manifold: Manifold,
+    points: _Array,
+    times: _Array,
+    footpoint: _Array,
+    velocity: _Array,
+    scale: float,
+    plan: _ChainPlan,
+    stream: Stream,
+) -> Chains: ...
+
 @final
 class GaussianKernel:
     def __new__(
@@ -191,6 +278,7 @@ class Stream:
     def from_key(key: bytes, stream_id: int) -> Stream: ...
     def uniform(self, out: _Array) -> None: ...
     def exponential(self, out: _Array) -> None: ...
+    def discrete_laplace(self, rate: float, out: _Array) -> None: ...
 
 @final
 class Noise:
@@ -225,6 +313,7 @@ class GroupKeys:
 class Graph:
     @staticmethod
     def knn(manifold: Manifold, points: _Array, k: int) -> Graph: ...
+    def mean_square_length(self) -> float: ...
     def lengths(self) -> tuple[_Index, _Index, _Array]: ...
     def laplacian(
         self,

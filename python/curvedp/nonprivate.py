@@ -115,7 +115,23 @@ def frechet_variance(
 ) -> float:
     """Mean squared distance of points from their Fréchet mean (or a given point), without privacy.
 
-    In squared units of the metric. `mean` has shape point_shape.
+    In squared units of the metric.
+
+    Parameters
+    ----------
+    points : array-like, shape (n, *point_shape)
+    manifold : Manifold, str or geomstats space
+    mean : array-like, shape point_shape, optional
+        In place of the points' Fréchet mean.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes and points off the manifold.
 
     Examples
     --------
@@ -129,7 +145,29 @@ def frechet_variance(
 def fourth_moment(
     points: ArrayLike, manifold: Manifold | str | Any, *, mean: ArrayLike | None = None
 ) -> float:
-    """Mean fourth power of the distance of points from their Fréchet mean, without privacy."""
+    """Mean fourth power of the distance of points from their Fréchet mean, without privacy.
+
+    Parameters
+    ----------
+    points : array-like, shape (n, *point_shape)
+    manifold : Manifold, str or geomstats space
+    mean : array-like, shape point_shape, optional
+        In place of the points' Fréchet mean.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes and points off the manifold.
+
+    Examples
+    --------
+    >>> round(fourth_moment([[0.0, 1.0], [2.0, 1.0]], "euclidean"), 6)
+    1.0
+    """
     space, rows, base = _rows_and_mean(points, manifold, mean)
     return space._core.dist_moments(rows, base, math.inf)[1]
 
@@ -140,6 +178,27 @@ def log_covariance(
     """Second moment of log_p x_i at the Fréchet mean p, without privacy.
 
     Shape (dim, dim), in `Manifold.tangent_to_coords` coordinates at p.
+
+    Parameters
+    ----------
+    points : array-like, shape (n, *point_shape)
+    manifold : Manifold, str or geomstats space
+    mean : array-like, shape point_shape, optional
+        In place of the points' Fréchet mean.
+
+    Returns
+    -------
+    ndarray, shape (dim, dim)
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes and points off the manifold.
+
+    Examples
+    --------
+    >>> log_covariance([[0.0, 1.0], [2.0, 1.0]], "euclidean").tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
     """
     space, rows, base = _rows_and_mean(points, manifold, mean)
     return space._core.log_moments(rows, base, math.inf, False)[1]
@@ -151,6 +210,27 @@ def mean_hessian(
     """Mean Hessian of rho(., x_i)^2 at the Fréchet mean p, without privacy.
 
     Shape (dim, dim), in `Manifold.tangent_to_coords` coordinates at p.
+
+    Parameters
+    ----------
+    points : array-like, shape (n, *point_shape)
+    manifold : Manifold, str or geomstats space
+    mean : array-like, shape point_shape, optional
+        In place of the points' Fréchet mean.
+
+    Returns
+    -------
+    ndarray, shape (dim, dim)
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes and points off the manifold.
+
+    Examples
+    --------
+    >>> mean_hessian([[0.0, 1.0], [2.0, 1.0]], "euclidean").tolist()
+    [[2.0, 0.0], [0.0, 2.0]]
     """
     space, rows, base = _rows_and_mean(points, manifold, mean)
     excess = space._core.log_moments(rows, base, math.inf, True)[2]
@@ -165,6 +245,28 @@ def confidence_region(
 
     In normal coordinates at the mean p of the points: covariance H^-1 S H^-1/(n - 1) with S the
     second moment of the logarithms and H half the mean Hessian; Hotelling's quantile.
+
+    Parameters
+    ----------
+    points : array-like, shape (n, *point_shape)
+    manifold : Manifold, str or geomstats space
+    level : float
+        Probability of covering it, for large n.
+
+    Returns
+    -------
+    ConfidenceRegion
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes and points off the manifold.
+
+    Examples
+    --------
+    >>> points = np.random.default_rng(0).standard_normal((200, 2))
+    >>> bool(confidence_region(points, "euclidean").contains([0.0, 0.0]))
+    True
     """
     confidence = as_probability(level, "level")
     space, data = _as_points(points, manifold)
@@ -196,6 +298,29 @@ def variance_interval(
 
     V n/(n - 1) -+ t sigma_F/sqrt(n), sigma_F^2 the variance of the squared distance and t
     Student's quantile with n - 1 degrees of freedom.
+
+    Parameters
+    ----------
+    points : array-like, shape (n, *point_shape)
+    manifold : Manifold, str or geomstats space
+    level : float
+        Probability of covering it, for large n.
+
+    Returns
+    -------
+    VarianceInterval
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes and points off the manifold.
+
+    Examples
+    --------
+    >>> points = np.random.default_rng(0).standard_normal((200, 2))
+    >>> interval = variance_interval(points, "euclidean")
+    >>> interval.lower < 2.0 < interval.upper
+    True
     """
     confidence = as_probability(level, "level")
     space, rows, base = _rows_and_mean(points, manifold, None)

@@ -5,7 +5,8 @@ length R = `max_dist`; between points of the ball no distance exceeds 2 r, and f
 r + rho(c, p).
 
 Proofs: docs/proofs/frechet-mean-sensitivity.md, docs/proofs/frechet-variance.md,
-docs/proofs/log-moments.md, docs/proofs/geodesic-regression.md, docs/proofs/privatemail.md.
+docs/proofs/log-moments.md, docs/proofs/geodesic-regression.md, docs/proofs/kng-mean.md,
+docs/proofs/privatemail.md.
 """
 
 from __future__ import annotations
@@ -143,6 +144,16 @@ def fourth_moment(
 
     k R^4/n, never more than R^4; published: 16 k r^4/n (Jiang et al., Theorem 7). Parameters as in
     `frechet_variance`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> round(fourth_moment(ball, 100, max_dist=0.6), 6)
+    0.001296
     """
     reach, share = _reach_and_share(ball, n, max_dist, records_per_unit, calibration)
     return reach**4 * share
@@ -155,6 +166,16 @@ def distance_moments(
 
     k/n, never more than 1, with c = `FOURTH_MOMENT_WEIGHT`: both moments of the distance for the
     budget of one. Parameters as in `frechet_variance`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> distance_moments(ball, 100)
+    0.01
     """
     return _reach_and_share(ball, n, max_dist, records_per_unit, "proved")[1]
 
@@ -173,6 +194,16 @@ def log_covariance(
     the trace, which is the variance, is released more exactly than in the Frobenius norm, whose
     sensitivity is the same. Published: 6 k (2 r)^2/n in the Frobenius norm, for the centred
     covariance (Jiang et al., Theorem 6). Parameters as in `frechet_variance`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> round(log_covariance(ball, 100, max_dist=0.6), 6)
+    0.005091
     """
     reach, share = _reach_and_share(ball, n, max_dist, records_per_unit, calibration)
     factor = 6 if calibration == "published" else math.sqrt(2)
@@ -193,15 +224,61 @@ def mean_hessian(
     `frechet_variance`; published: 2 k B/n with B the largest norm of a Hessian (Jiang et al.,
     Theorem 6).
 
+    Returns
+    -------
+    float
+
     Raises
     ------
     ValueError
         If the Hessian is unbounded within R: from R = pi/sqrt(kappa) on.
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> round(mean_hessian(ball, 100, max_dist=0.6), 6)
+    0.003478
     """
     reach, share = _reach_and_share(ball, n, max_dist, records_per_unit, calibration)
     if calibration == "published":
         return 2 * hessian_bound(ball.manifold, reach) * share
     return 2 * excess_diameter(ball.manifold, reach) * share
+
+
+def kng_mean(ball: Ball, n: int, *, tau: float | None = None, records_per_unit: int = 1) -> float:
+    """Sensitivity of the gradient -(1/n) sum_i log_p x_i of the Fréchet mean, at any p in the ball.
+
+    min(2 k tan(r sqrt(kappa)) / (n sqrt(kappa)), 2 k tau/n) with the upper curvature bound kappa
+    > 0 and k = `records_per_unit`, 2 k r/n in place of the first for kappa <= 0; k at most n.
+    Proof: docs/proofs/kng-mean.md.
+
+    Parameters
+    ----------
+    ball : Ball
+    n : int
+        Number of records (public).
+    tau : float, optional
+        Public length at which logarithms are clipped.
+    records_per_unit : int
+        Number of records that one person contributes at most.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.7)
+    >>> round(kng_mean(ball, 500), 5)
+    0.00337
+    >>> round(kng_mean(ball, 500, tau=0.1), 6)
+    0.0004
+    """
+    share = min(1.0, as_count(records_per_unit, "records_per_unit") / as_count(n, "n"))
+    widest = _proved(ball.radius * (1 + BOUNDARY_SLACK), ball.manifold.curvature_bounds[1])
+    if tau is not None:
+        widest = min(widest, 2 * _slack(tau, "tau"))
+    return share * widest
 
 
 def regression_footpoint(
@@ -248,6 +325,10 @@ def regression_shooting(
     otherwise: covariates are measured from the middle of their range, |t| <= 1/2, which halves the
     published 2 tau/n. Parameters as in `regression_footpoint`.
 
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
@@ -274,6 +355,10 @@ def regression_joint(
     and `regression_shooting`: less than their sum, since no record moves both by the most. Other
     parameters as in `regression_footpoint`.
 
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
@@ -296,6 +381,10 @@ def regression_sum_of_norms(
     2 k tau c/n, with c = 1 on flat space: a record at time t moves the two terms by 1/2 + t and
     1/2 - t times its residual. On curved space c is `jacobi.sum_of_norms_bound`. Parameters as in
     `regression_footpoint`.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -414,6 +503,10 @@ def mail_query(*, bandwidth: float, diameter: float = 1.0, radius: float = 1.0) 
     The place is the mean of the embedded anchors weighted by the Gaussian kernel of the query.
     Parameters as in `mail_iteration`, D the largest distance between two embedded anchors.
 
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> round(mail_query(bandwidth=1.0), 4)
@@ -447,6 +540,10 @@ def mail_published(
         ln of the paper's beta; by default the largest at which the bound is a real number, 0.
     start_scale : float
         Standard deviation sigma_q of the random start.
+
+    Returns
+    -------
+    float
 
     Raises
     ------

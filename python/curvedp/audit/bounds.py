@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from curvedp.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP, Unproved
 
@@ -46,8 +46,8 @@ def clopper_pearson(hits: object, trials: int, error: float) -> tuple[FloatArray
     the binomial", Biometrika 26(4).
     """
     k = np.asarray(hits, dtype=np.float64)
-    lower = stats.beta.ppf(error, np.maximum(k, 1), trials - k + 1)
-    upper = stats.beta.isf(error, k + 1, np.maximum(trials - k, 1))
+    lower = scipy.stats.beta.ppf(error, np.maximum(k, 1), trials - k + 1)
+    upper = scipy.stats.beta.isf(error, k + 1, np.maximum(trials - k, 1))
     return np.where(k == 0, 0.0, lower), np.where(k == trials, 1.0, upper)
 
 
@@ -65,7 +65,7 @@ def mu_lower_bound(p: FloatArray, q: FloatArray) -> FloatArray:
     Dong, Roth and Su (2022), "Gaussian differential privacy", J. R. Stat. Soc. B 84(1), eq. 6.
     """
     with np.errstate(invalid="ignore"):
-        difference = stats.norm.ppf(p) - stats.norm.ppf(q)
+        difference = scipy.stats.norm.ppf(p) - scipy.stats.norm.ppf(q)
     return np.where(p > q, difference, 0.0)
 
 

@@ -81,6 +81,14 @@ def likelihood_ratio_audit(
     ------
     ValueError
         If ``n_samples`` is below 4 or a parameter is out of range.
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> ball = cdp.Ball("euclidean:1", center=[0.0], radius=1.0)
+    >>> noise = cdp.TangentGaussian(ball, 0.1, cdp.GDP(mu=1.0))
+    >>> likelihood_ratio_audit(noise, [0.05], [-0.05], n_samples=5000).passed
+    True
     """
     stream = Stream.from_os() if stream is None else stream
     scores_a = _scores(mechanism, value_a, value_a, value_b, n_samples, stream)

@@ -60,6 +60,22 @@ def audit_release_function(
         If the data sets are not neighbouring or ``n_releases`` is below 4.
     TypeError
         If no guarantee is claimed: neither by argument nor by the release.
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> ball = cdp.Ball("euclidean:1", center=[0.0], radius=1.0)
+    >>> first, second = np.zeros((5, 1)), np.zeros((5, 1))
+    >>> first[0], second[0] = 1.0, -1.0
+    >>> result = audit_release_function(
+    ...     lambda records: cdp.frechet_mean(records, ball, cdp.GDP(mu=2.0)),
+    ...     first,
+    ...     second,
+    ...     score=lambda value: value[0],
+    ...     n_releases=200,
+    ... )
+    >>> result.passed
+    True
     """
     a, b = np.asarray(data_a), np.asarray(data_b)
     _require_neighbouring(a, b, records_per_unit)

@@ -1,24 +1,40 @@
-"""Public meshes and the numerical tools of conformal mechanisms on them.
+"""Conformal differential privacy: a private density, the metric it induces, a mean in that metric.
 
-Nodes are public: they never depend on records. Everything here is either computed from public
-values alone or is post-processing of what has been released.
+Nodes are public: they never depend on records. `density` and `conformal_mean` read records; all
+else is computed from public values alone or is post-processing of what has been released.
 """
 
+from curvedp.conformal.chains import ConformalChains, metropolis
+from curvedp.conformal.density import DensityRelease, default_heat_time, density
+from curvedp.conformal.factor import ConformalFactor, factor
 from curvedp.conformal.graph import Graph, Laplacian, knn_graph, laplacian, shortest_paths
+from curvedp.conformal.mean import conformal_mean, default_cells, default_laplacian
+from curvedp.conformal.mechanism import MeshExponential
 from curvedp.conformal.mesh import Mesh, ball_mesh, fibonacci_mesh, icosphere_mesh
 from curvedp.conformal.solve import HelmholtzSolution, heat_smooth, helmholtz_poisson
 
 __all__ = [
+    "ConformalChains",
+    "ConformalFactor",
+    "DensityRelease",
     "Graph",
     "HelmholtzSolution",
     "Laplacian",
     "Mesh",
+    "MeshExponential",
     "ball_mesh",
+    "conformal_mean",
+    "default_cells",
+    "default_heat_time",
+    "default_laplacian",
+    "density",
+    "factor",
     "fibonacci_mesh",
     "heat_smooth",
     "helmholtz_poisson",
     "icosphere_mesh",
     "knn_graph",
     "laplacian",
+    "metropolis",
     "shortest_paths",
 ]

@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 import numpy as np
-import scipy.sparse
+import scipy
 from numpy.typing import ArrayLike
 
 from curvedp import _core
@@ -54,8 +54,9 @@ def knn_graph(mesh: Mesh, k: int = 24) -> Graph:
     ----------
     mesh : Mesh
     k : int
-        Below the number of nodes. With 24 the first 24 eigenvalues of the Laplacian on 2560 even
-        nodes of S^2 are right within 3 %, and the error falls as 1/n.
+        Below the number of nodes, 1 for a single node, which has no neighbour. With 24 the first 24
+        eigenvalues of the Laplacian on 2560 even nodes of S^2 are right within 3 %, and the error
+        falls as 1/n.
 
     Returns
     -------
@@ -99,6 +100,7 @@ class Laplacian:
         self.graph, self.bandwidth = graph, bandwidth
         self.normalization, self.scaled = normalization, scaled
         self._core = core
+        self._solver = functools.lru_cache(maxsize=1)(self._make_solver)
 
     @functools.cached_property
     def stiffness(self) -> Any:
@@ -116,6 +118,10 @@ class Laplacian:
         rows = values.reshape(-1, values.shape[-1])
         result: FloatArray = (self.stiffness @ rows.T).T / self.mass
         return result.reshape(values.shape)
+
+    def _make_solver(self, shift: float, method: str, count: int) -> _core.HelmholtzSolver:
+        """What solves (L + shift) sigma = h for `count` right-hand sides; the last one is kept."""
+        return _core.HelmholtzSolver(self._core, shift, method, count)
 
     def __repr__(self) -> str:
         return f"Laplacian({self.graph!r}, {self.normalization!r}, bandwidth={self.bandwidth:.4g})"
@@ -168,7 +174,7 @@ def laplacian(
     kind = as_choice(normalization, NORMALIZATIONS, "normalization")
     dim = graph.mesh.manifold.dim
     if bandwidth is None:
-        time = float(np.mean(graph.lengths.data**2)) / (4 * dim)
+        time = graph._core.mean_square_length() / (4 * dim) or 1.0
     else:
         time = as_positive(bandwidth, "bandwidth")
     core = graph._core.laplacian(dim, time, graph.mesh.volumes, kind, bool(scaled))
@@ -228,4 +234,7 @@ def as_node_values(value: ArrayLike, mesh: Mesh, name: str, *, one: bool = False
 
 def _csr(parts: tuple[Any, Any, FloatArray], n: int) -> Any:
     offsets, columns, values = parts
-    return scipy.sparse.csr_array((values, columns, offsets), shape=(n, n))
+    # 32-bit indices where they suffice: half the memory, and older solvers take no others
+    kind = np.int32 if max(len(values), n) <= np.iinfo(np.int32).max else np.int64
+    places = (np.asarray(columns, dtype=kind), np.asarray(offsets, dtype=kind))
+    return scipy.sparse.csr_array((values, *places), shape=(n, n))

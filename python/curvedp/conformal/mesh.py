@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
-from scipy.stats import qmc
 
 from curvedp import _core
 from curvedp._validation import FloatArray, as_array, as_count, as_float_array, as_records
@@ -138,6 +137,14 @@ def fibonacci_mesh(n: int) -> Mesh:
 
     Node i has height 1 - (2i + 1)/n and turns by the golden angle from node i - 1.
 
+    Parameters
+    ----------
+    n : int
+
+    Returns
+    -------
+    Mesh
+
     Examples
     --------
     >>> mesh = fibonacci_mesh(1000)
@@ -157,6 +164,15 @@ def icosphere_mesh(level: int) -> Mesh:
 
     It has 10 * 4^level + 2 nodes, those of lower levels first. A node's volume is a third of the
     areas of the spherical triangles around it.
+
+    Parameters
+    ----------
+    level : int
+        From 0, the icosahedron.
+
+    Returns
+    -------
+    Mesh
 
     Examples
     --------
@@ -274,8 +290,9 @@ def _spiral(curvature: float, radius: float, n: int) -> tuple[FloatArray, FloatA
 def _unit_ball(dim: int, n: int) -> FloatArray:
     """The first n points of a Sobol' sequence, carried to the uniform law on the unit ball."""
     bits = max(1, math.ceil(math.log2(n)))
-    uniform = qmc.Sobol(dim + 1, scramble=False).random_base2(bits)[:n] + 0.5 ** (bits + 1)
-    direction = ndtri(uniform[:, 1:])
+    sobol = scipy.stats.qmc.Sobol(dim + 1, scramble=False)
+    uniform = sobol.random_base2(bits)[:n] + 0.5 ** (bits + 1)
+    direction = scipy.special.ndtri(uniform[:, 1:])
     # the middle of the cube has no direction
     direction[~direction.any(axis=1), 0] = 1.0
     direction /= np.linalg.norm(direction, axis=1, keepdims=True)

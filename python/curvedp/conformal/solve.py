@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ive
 
-from curvedp import _core
 from curvedp._validation import FloatArray, as_choice, as_float_array, as_positive
 from curvedp.conformal.graph import Laplacian, as_node_values
 
@@ -101,7 +100,7 @@ def helmholtz_poisson(
     if not np.isfinite(values).all():
         raise ValueError("h must be finite")
     rows = values.reshape(-1, values.shape[-1])
-    solver = _core.HelmholtzSolver(laplacian._core, shift, way, len(rows))
+    solver = laplacian._solver(shift, way, len(rows))
     solved = [solver.solve(row, tolerance) for row in rows]
     lead = values.shape[:-1]
 
@@ -152,6 +151,8 @@ def heat_smooth(
     """
     values = as_node_values(f, laplacian.graph.mesh, "f")
     bound = laplacian._core.spectral_bound()
+    if bound == 0:  # no two nodes are joined
+        return values.copy()
     coefficients = _heat_coefficients(
         as_positive(time, "time") * bound / 2, as_positive(tol, "tol")
     )
@@ -164,7 +165,7 @@ def _heat_coefficients(a: float, tol: float) -> FloatArray:
     """(2 - [k=0]) (-1)^k e^{-a} I_k(a), as many as leave out at most `tol` in sum."""
     terms = 16 + math.ceil(math.sqrt(a))
     while True:
-        sizes = ive(np.arange(terms), a)
+        sizes = scipy.special.ive(np.arange(terms), a)
         sizes[1:] *= 2
         # all of them add up to 1, and from k on they fall faster than a geometric series
         ratio = sizes[-1] / sizes[-2] if sizes[-2] > 0 else 0.0

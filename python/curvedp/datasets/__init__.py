@@ -96,6 +96,12 @@ def load_diffusion_tensors() -> Dataset:
     geometry and the noise, not a realistic unit of privacy.
 
     The arrays are fresh copies at every call.
+
+    Examples
+    --------
+    >>> tensors = load_diffusion_tensors()
+    >>> tensors.records.shape, tensors.manifold
+    ((584, 3, 3), 'spd:3')
     """
     folder = resources.files(__package__) / "data"
     with np.load(io.BytesIO((folder / "diffusion_tensors.npz").read_bytes())) as stored:

@@ -12,8 +12,8 @@ import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import cdist
 
 from curvedp import _core, sensitivity
 from curvedp._validation import FloatArray, as_count
@@ -119,8 +119,9 @@ class Anchors:
     def place(self, queries: FloatArray) -> FloatArray:
         """Means of the embedded anchors, weighted by the kernel of each query, shape (q, k)."""
         floor = weight_floor(4 * (self.ball.radius * (1 + BOUNDARY_SLACK)) ** 2, self.bandwidth)
-        squares = cdist(queries, self.rows, "sqeuclidean")
-        weights = np.clip(np.exp(-squares / (2 * self.bandwidth**2)), floor, 1.0)
+        squares = scipy.spatial.distance.cdist(queries, self.rows, "sqeuclidean")
+        with np.errstate(all="ignore"):
+            weights = np.clip(np.exp(-squares / (2 * self.bandwidth**2)), floor, 1.0)
         means: FloatArray = weights @ self.embedding / weights.sum(axis=1, keepdims=True)
         return means
 

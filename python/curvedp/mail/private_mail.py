@@ -17,12 +17,13 @@ from curvedp._validation import (
     as_positive,
 )
 from curvedp.domain import BOUNDARY_SLACK, Ball
-from curvedp.laplacian_bounds import FORMS
+from curvedp.estimators.conventions import Conventions
+from curvedp.laplacian_bounds import FORMS, as_bandwidth
 from curvedp.mail.anchors import Anchors, QueryRelease
-from curvedp.mail.conventions import Conventions, as_rows
 from curvedp.mail.iteration import DTYPES, MEMORY_LIMIT, Laplacians, rounding_error
 from curvedp.mail.labels import label_codes
 from curvedp.mail.noise import noisy_embedding, promise
+from curvedp.mail.rows import as_rows
 from curvedp.manifolds import Euclidean
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release
 from curvedp.statistics.entry import Entry, Progress
@@ -78,6 +79,9 @@ class PrivateMail(Conventions):
         Bytes that the kernel may take; beyond it is computed anew for each iteration.
     records_per_unit : int
         Number of records that one unit (a person) contributes at most.
+    ledger : Ledger, optional
+        Budget that every fit and every query spends from, before any noise is drawn; clones made
+        by scikit-learn spend from the same one. Methods take another as an argument.
     seed : int, optional
         For tests and examples only: releases are then `Unproved`.
     progress : bool or callable
@@ -108,6 +112,9 @@ class PrivateMail(Conventions):
     (2,)
     """
 
+    _needs_target = True
+    _transforms = True
+
     def __init__(
         self,
         n_components: int = 2,
@@ -128,6 +135,7 @@ class PrivateMail(Conventions):
         dtype: str = "float64",
         memory_limit: int = MEMORY_LIMIT,
         records_per_unit: int = 1,
+        ledger: Ledger | None = None,
         seed: int | None = None,
         progress: Progress = False,
     ) -> None:
@@ -148,6 +156,7 @@ class PrivateMail(Conventions):
         self.dtype = dtype
         self.memory_limit = memory_limit
         self.records_per_unit = records_per_unit
+        self.ledger = ledger
         self.seed = seed
         self.progress = progress
 
@@ -170,7 +179,7 @@ class PrivateMail(Conventions):
         y : array-like, shape (n,)
             Their labels; not needed if alpha is 0.
         ledger : Ledger, optional
-            Budget to spend from, before any noise is drawn.
+            Budget to spend from in place of the estimator's, before any noise is drawn.
 
         Returns
         -------
@@ -320,7 +329,7 @@ class PrivateMail(Conventions):
 
     def _check_parameters(self) -> None:
         as_count(self.n_components, "n_components")
-        as_positive(self.bandwidth, "bandwidth")
+        as_bandwidth(self.bandwidth, "bandwidth")
         as_count(self.private_iterations, "private_iterations")
         as_count(self.post_iterations, "post_iterations", least=0)
         as_choice(self.form, FORMS, "form")
@@ -329,9 +338,11 @@ class PrivateMail(Conventions):
         as_positive(self.start_scale, "start_scale")
         if isinstance(self.alpha, str) or not math.isfinite(self.alpha):
             raise ValueError(f"alpha must be a finite number, got {self.alpha!r}")
-        for name in ("label_bandwidth", "post_bandwidth", "max_norm"):
+        for name in ("label_bandwidth", "post_bandwidth"):
             if getattr(self, name) is not None:
-                as_positive(getattr(self, name), name)
+                as_bandwidth(getattr(self, name), name)
+        if self.max_norm is not None:
+            as_positive(self.max_norm, "max_norm")
 
     def _ball(self, size: int) -> Ball:
         if self.ball is None:
@@ -350,7 +361,7 @@ class PrivateMail(Conventions):
             ball,
             self.guarantee,
             records_per_unit=self.records_per_unit,
-            ledger=ledger,
+            ledger=self.ledger if ledger is None else ledger,
             calibration=self.calibration,
             seed=self.seed,
             progress=self.progress,

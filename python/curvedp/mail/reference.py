@@ -10,9 +10,8 @@ The paper speaks of the largest eigenvectors, which maximise.
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
+import scipy
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import cdist
 
 from curvedp._validation import FloatArray, as_count, as_float_array, as_positive
 from curvedp.mail.labels import label_codes
@@ -33,12 +32,30 @@ def dense_laplacians(
     label_sigma = sigma if label_bandwidth is None else as_positive(label_bandwidth, "bandwidth")
     codes = label_codes(labels, len(points), "labels")
     same = codes[:, None] == codes[None, :]
-    kernel = np.exp(-cdist(points, points, "sqeuclidean") / (2 * sigma**2))
+    kernel = np.exp(-scipy.spatial.distance.cdist(points, points, "sqeuclidean") / (2 * sigma**2))
     return _laplacian(kernel), _laplacian(np.where(same, 1.0, np.exp(-1 / label_sigma**2)))
 
 
 def objective(z: ArrayLike, l_x: ArrayLike, l_y: ArrayLike, alpha: float) -> float:
-    """Tr(Z' L_X Z) - alpha Tr(Z' L_Y Z) (equation 3)."""
+    """Tr(Z' L_X Z) - alpha Tr(Z' L_Y Z) (equation 3).
+
+    Parameters
+    ----------
+    z : array-like, shape (n, k)
+    l_x, l_y : array-like, shape (n, n)
+    alpha : float
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> rows, labels = np.array([[0.0], [0.1], [1.0], [1.1]]), [0, 0, 1, 1]
+    >>> l_x, l_y = dense_laplacians(rows, labels, bandwidth=0.5)
+    >>> objective(np.ones((4, 1)), l_x, l_y, alpha=0.5)
+    0.0
+    """
     embedding = as_float_array(z, "z")
     difference = as_float_array(l_x, "l_x") - alpha * as_float_array(l_y, "l_y")
     return float(np.sum(embedding * (difference @ embedding)))
@@ -51,6 +68,23 @@ def spectral_embedding(
 
     Columns orthogonal to the constant vector, which both Laplacians map to 0: for alpha > 0 the
     objective may be negative on some of them.
+
+    Parameters
+    ----------
+    l_x, l_y : array-like, shape (n, n)
+    alpha : float
+    n_components : int
+
+    Returns
+    -------
+    ndarray, shape (n, n_components)
+
+    Examples
+    --------
+    >>> rows, labels = np.array([[0.0], [0.1], [1.0], [1.1]]), [0, 0, 1, 1]
+    >>> l_x, l_y = dense_laplacians(rows, labels, bandwidth=0.5)
+    >>> np.abs(spectral_embedding(l_x, l_y, -1.0, n_components=1)[:, 0]).round(1).tolist()
+    [0.5, 0.5, 0.5, 0.5]
     """
     difference = as_float_array(l_x, "l_x") - alpha * as_float_array(l_y, "l_y")
     n, k = len(difference), as_count(n_components, "n_components")
@@ -87,6 +121,14 @@ def cccp_embedding(
     Returns
     -------
     ndarray, shape (iterations + 1, n, k)
+
+    Examples
+    --------
+    >>> rows, labels = np.array([[0.0], [0.1], [1.0], [1.1]]), [0, 0, 1, 1]
+    >>> l_x, l_y = dense_laplacians(rows, labels, bandwidth=0.5)
+    >>> start = np.array([[0.1], [0.2], [0.3], [0.4]])
+    >>> cccp_embedding(l_x, l_y, 0.1, start, start, iterations=3).shape
+    (4, 4, 1)
     """
     inverse = scipy.linalg.pinvh(as_float_array(l_x, "l_x"))
     labels = as_float_array(l_y, "l_y")

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp._validation import FloatArray, as_count
 from curvedp.mail.alignment import align
-from curvedp.mail.conventions import as_rows
 from curvedp.mail.private_mail import PrivateMail
 from curvedp.mail.retrieval import nearest
+from curvedp.mail.rows import as_rows
 from curvedp.privacy import Guarantee, Ledger
 
 SCHEMA_VERSION = 1
@@ -75,13 +75,22 @@ class Request:
             raise ValueError("not a request: query and anchors have different dimensions")
         if not isinstance(data["guarantee"], dict):
             raise ValueError("not a request: guarantee must be an object")
-        guarantee = Guarantee.from_dict(data["guarantee"])
-        return cls(anchors, query, guarantee, as_count(data["n_matches"], "n_matches"))
+        try:
+            guarantee = Guarantee.from_dict(data["guarantee"])
+            n_matches = as_count(data["n_matches"], "n_matches")
+        except TypeError as error:
+            raise ValueError(f"not a request: {error}") from None
+        return cls(anchors, query, guarantee, n_matches)
 
 
 @dataclass(frozen=True, eq=False)
 class Reply:
-    """What the server returns: places of the matches in its database, the best first."""
+    """What the server returns: places of the matches in its database, the best first.
+
+    Attributes
+    ----------
+    matches : ndarray of int, shape (n_matches,)
+    """
 
     matches: NDArray[np.int64]
 
@@ -106,6 +115,15 @@ class Client:
     embedding : PrivateMail
     anchors : array-like, shape (n, m)
     anchor_labels : array-like, shape (n,), optional
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> anchors, labels = np.eye(3)[[0, 1, 2] * 10], [0, 1, 2] * 10
+    >>> mail = cdp.PrivateMail(2, guarantee=cdp.PureDP(epsilon=3.0))
+    >>> request = Client(mail, anchors, labels).ask(anchors[0], n_matches=4)
+    >>> request.query.shape, request.guarantee == cdp.PureDP(epsilon=3.0)
+    ((2,), True)
     """
 
     def __init__(
@@ -145,6 +163,15 @@ class Server:
     anchors : array-like, shape (n, m)
     database_labels, anchor_labels : array-like, optional
         Both or none.
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> anchors, images = np.eye(3)[[0, 1, 2] * 10], np.eye(3)[[2, 1, 0, 0, 1, 2]]
+    >>> mail = cdp.PrivateMail(2, guarantee=cdp.PureDP(epsilon=3.0))
+    >>> request = Client(mail, anchors).ask(anchors[0], n_matches=4)
+    >>> Server(mail, images, anchors).answer(request).matches.shape
+    (4,)
     """
 
     def __init__(
@@ -185,7 +212,10 @@ class Server:
 
 
 def _read(text: str | bytes, kind: str, names: set[str]) -> dict[str, Any]:
-    data = json.loads(text)
+    try:
+        data = json.loads(text)
+    except RecursionError:
+        raise ValueError(f"not a {kind}: nested too deeply") from None
     if not isinstance(data, dict) or data.get("schema_version") != SCHEMA_VERSION:
         raise ValueError(f"not a {kind} of schema {SCHEMA_VERSION}")
     if set(data) != names | {"schema_version"}:

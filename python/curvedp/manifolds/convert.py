@@ -49,6 +49,11 @@ def as_manifold(space: Any, point_shape: tuple[int, ...] | None = None) -> Manif
     ------
     ValueError
         If the text or the space is not recognised.
+
+    Examples
+    --------
+    >>> as_manifold("spd:3:log-euclidean"), as_manifold("riemann", (3, 3))
+    (SPD('spd:3:log-euclidean'), SPD('spd:3'))
     """
     if isinstance(space, Manifold):
         return space

@@ -15,7 +15,17 @@ SPD_METRICS = ("affine-invariant", "log-euclidean", "log-cholesky")
 
 
 class Euclidean(Manifold):
-    """Euclidean space R^dim; points of shape (dim,)."""
+    """Euclidean space R^dim; points of shape (dim,).
+
+    Parameters
+    ----------
+    dim : int
+
+    Examples
+    --------
+    >>> float(Euclidean(3).dist(np.zeros(3), np.ones(3)).round(4))
+    1.7321
+    """
 
     def __init__(self, dim: int) -> None:
         size = as_count(dim, "dim", most=MAX_SIZE)
@@ -37,6 +47,16 @@ class Sphere(Manifold):
     """Sphere of dimension `dim` in R^(dim+1): points x of shape (dim+1,) with |x| = radius.
 
     Sectional curvature 1/radius^2 (0 on the circle), injectivity radius pi * radius.
+
+    Parameters
+    ----------
+    dim : int
+    radius : float
+
+    Examples
+    --------
+    >>> float(Sphere(2).dist([0.0, 0.0, 1.0], [0.0, 1.0, 0.0]).round(4))
+    1.5708
     """
 
     def __init__(self, dim: int, *, radius: float = 1.0) -> None:
@@ -66,6 +86,11 @@ class SPD(Manifold):
         Affine-invariant: <V, W>_P = tr(P^-1 V P^-1 W), curvature in [-1/2, 0]. The other two are
         flat: the matrix logarithm (Arsigny et al. 2007) or the Cholesky factor with logarithmic
         diagonal (Lin 2019) maps them isometrically onto Euclidean space.
+
+    Examples
+    --------
+    >>> float(SPD(2).dist(np.eye(2), np.e * np.eye(2)).round(4))
+    1.4142
     """
 
     def __init__(self, m: int, *, metric: str = "affine-invariant") -> None:
@@ -92,7 +117,20 @@ class SPD(Manifold):
 
 
 class Hyperboloid(Manifold):
-    """Hyperbolic space as the upper sheet <x, x>_L = 1/curvature, time first; points (dim+1,)."""
+    """Hyperbolic space as the upper sheet <x, x>_L = 1/curvature, time first; points (dim+1,).
+
+    Parameters
+    ----------
+    dim : int
+    curvature : float
+        Negative.
+
+    Examples
+    --------
+    >>> space = Hyperboloid(2)
+    >>> float(space.dist(space.origin, space.exp([0.0, 1.5, 0.0], space.origin)).round(4))
+    1.5
+    """
 
     def __init__(self, dim: int, *, curvature: float = -1.0) -> None:
         size = as_count(dim, "dim", most=MAX_SIZE)
@@ -124,6 +162,18 @@ class KendallPlanar(Manifold):
     """Shapes of `k_landmarks` points in the plane: centred, unit, up to rotation (CP^(k-2)).
 
     Points have shape (k_landmarks, 2). Sectional curvature in [1, 4], injectivity radius pi/2.
+
+    Parameters
+    ----------
+    k_landmarks : int
+        3 or more.
+
+    Examples
+    --------
+    >>> triangle = KendallPlanar(3).project([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> turned = triangle @ [[0.0, 1.0], [-1.0, 0.0]]
+    >>> bool(KendallPlanar(3).dist(triangle, turned) < 1e-7)
+    True
     """
 
     def __init__(self, k_landmarks: int) -> None:

@@ -1,7 +1,7 @@
 """Mechanisms: noise calibrated to a guarantee. One file each; proofs under docs/proofs."""
 
 from curvedp.mechanisms.base import ChartGaussian, Mechanism
-from curvedp.mechanisms.bounded_range import bounded_range_epsilon
+from curvedp.mechanisms.bounded_range import bounded_range_epsilon, pure_epsilon
 from curvedp.mechanisms.choice import MECHANISMS, choose_mechanism, native_guarantee
 from curvedp.mechanisms.exponential_wrapped_gaussian import ExponentialWrappedGaussian
 from curvedp.mechanisms.rank_exponential import RankExponential
@@ -21,4 +21,5 @@ __all__ = [
     "bounded_range_epsilon",
     "choose_mechanism",
     "native_guarantee",
+    "pure_epsilon",
 ]

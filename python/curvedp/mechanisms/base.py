@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import functools
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -107,6 +107,34 @@ class Mechanism(abc.ABC):
         stream = _core.Stream.from_os() if stream is None else stream
         drawn = self._sample_in_frame(true_value, stream, count)
         return self.ball._leave(round_to_grid(self.ball, drawn, self.scale))
+
+    def to_opendp(self) -> Any:
+        """This mechanism as a measurement of OpenDP (an extra), from the ball to a noisy point.
+
+        Input: points of `ball` (others are projected on it), with the geodesic distance as metric.
+        Privacy map, for true values d apart: epsilon d / sensitivity for Laplace noise under
+        OpenDP's max divergence; (mu d / sensitivity)^2 / 2 for Gaussian noise under its
+        zero-concentrated divergence, since it has no measure for Gaussian DP.
+
+        Returns
+        -------
+        opendp.mod.Measurement
+
+        Raises
+        ------
+        MissingExtraError
+            If opendp is not installed.
+
+        Notes
+        -----
+        OpenDP wants its features "contrib" and "honest-but-curious" enabled first.
+        """
+        from curvedp.opendp import to_opendp
+
+        return to_opendp(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.ball, self.sensitivity, self.guarantee)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.guarantee!r}, scale={self.scale:.6g})"

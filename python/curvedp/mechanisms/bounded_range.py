@@ -24,6 +24,21 @@ def bounded_range_epsilon(guarantee: Guarantee) -> float:
     ------
     TypeError
         If `guarantee` is none of these.
+
+    Parameters
+    ----------
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(bounded_range_epsilon(ZCDP(rho=0.125)), 12)
+    1.0
+    >>> round(bounded_range_epsilon(GDP(mu=1.0)), 4)
+    1.6139
     """
     match guarantee:
         case PureDP(epsilon):
@@ -35,3 +50,35 @@ def bounded_range_epsilon(guarantee: Guarantee) -> float:
         case ApproxDP(epsilon):
             return max(epsilon, bounded_range_epsilon(guarantee.sufficient_gdp()))
     raise TypeError("guarantee must be PureDP, ApproxDP, ZCDP or GDP")
+
+
+def pure_epsilon(guarantee: Guarantee) -> float:
+    """The largest epsilon with epsilon-DP, of any mechanism, implying `guarantee`, rounded down.
+
+    epsilon for PureDP; sqrt(2 rho) for ZCDP; log(Phi(mu/2) / Phi(-mu/2)) for GDP: half of what
+    bounded range allows, since a loss in [-epsilon, epsilon] has a range of length 2 epsilon.
+
+    Parameters
+    ----------
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    TypeError
+        As `bounded_range_epsilon`.
+
+    Examples
+    --------
+    >>> round(pure_epsilon(GDP(mu=1.0)), 4), bounded_range_epsilon(GDP(mu=1.0)) > 1.6
+    (0.8069, True)
+    """
+    match guarantee:
+        case PureDP(epsilon):
+            return epsilon
+        case ApproxDP(epsilon):
+            return max(epsilon, 0.5 * bounded_range_epsilon(guarantee.sufficient_gdp()))
+    return 0.5 * bounded_range_epsilon(guarantee)

@@ -42,6 +42,17 @@ def choose_mechanism(
     ------
     ValueError
         If `mechanism` is none of these.
+
+    Returns
+    -------
+    Mechanism class
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> choose_mechanism(ball, GDP(mu=1.0)).name, choose_mechanism(ball, PureDP(epsilon=1.0)).name
+    ('Riemannian Gaussian', 'Riemannian Laplace')
     """
     if isinstance(mechanism, type) and issubclass(mechanism, Mechanism):
         return mechanism
@@ -64,6 +75,25 @@ def native_guarantee(guarantee: Guarantee, mechanism: type[Mechanism]) -> PureDP
 
     Laplace noise serves pure DP. Gaussian noise serves mu-GDP, with the largest mu that implies the
     request: mu = sqrt(2 rho) for zCDP, the root of delta_mu(epsilon) = delta for (epsilon, delta).
+
+    Parameters
+    ----------
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+    mechanism : Mechanism class
+
+    Returns
+    -------
+    PureDP or GDP
+
+    Raises
+    ------
+    TypeError
+        If the mechanism's noise does not imply the guarantee.
+
+    Examples
+    --------
+    >>> print(native_guarantee(ZCDP(rho=0.5), TangentGaussian))
+    GDP(mu=1)
     """
     if mechanism.profile == "laplace":
         if isinstance(guarantee, PureDP):

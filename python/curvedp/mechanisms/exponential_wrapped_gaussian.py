@@ -15,6 +15,14 @@ class ExponentialWrappedGaussian(ChartGaussian):
 
     The expected error is exact for a true value at the centre and a lower bound elsewhere, since
     exp_c expands distances.
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> ball = cdp.Ball("spd:2", center="identity", radius=1.0)
+    >>> noise = ExponentialWrappedGaussian(ball, 0.01, cdp.GDP(mu=1.0))
+    >>> noise.scale, noise.sample(ball.center).shape
+    (0.01, (1, 2, 2))
     """
 
     name = "exponential-wrapped Gaussian"

@@ -41,6 +41,13 @@ class RankExponential:
     records_per_unit : int
     base : {"uniform", "log-uniform"}
         Public base measure on the interval; "log-uniform" needs low > 0.
+
+    Examples
+    --------
+    >>> from curvedp import PureDP
+    >>> kernel = RankExponential(0.5, low=0.0, high=1.0, guarantee=PureDP(epsilon=1.0))
+    >>> kernel.scale, kernel.sample([0.2, 0.4, 0.9], n_samples=4).shape
+    (2.0, (4,))
     """
 
     name: ClassVar[str] = "exponential mechanism on ranks"

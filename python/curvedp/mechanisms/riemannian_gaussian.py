@@ -14,7 +14,16 @@ from curvedp.mechanisms.base import IntrinsicMechanism
 
 
 class RiemannianGaussian(IntrinsicMechanism):
-    """Riemannian Gaussian noise, sigma = sensitivity/mu, on nonnegative curvature."""
+    """Riemannian Gaussian noise, sigma = sensitivity/mu, on nonnegative curvature.
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> noise = RiemannianGaussian(ball, 0.01, cdp.GDP(mu=1.0))
+    >>> round(noise.scale, 6), noise.sample(ball.center, n_samples=5).shape
+    (0.01, (5, 3))
+    """
 
     name = "Riemannian Gaussian"
     proof = "docs/proofs/riemannian-gaussian.md"

@@ -17,7 +17,16 @@ from curvedp.mechanisms.base import IntrinsicMechanism, largest_laplace_scale
 
 
 class RiemannianLaplace(IntrinsicMechanism):
-    """Riemannian Laplace noise, scale 1/lambda = sensitivity/epsilon."""
+    """Riemannian Laplace noise, scale 1/lambda = sensitivity/epsilon.
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> noise = RiemannianLaplace(ball, 0.01, cdp.PureDP(epsilon=1.0))
+    >>> round(noise.scale, 6), noise.sample(ball.center, n_samples=5).shape
+    (0.01, (5, 3))
+    """
 
     name = "Riemannian Laplace"
     proof = "docs/proofs/riemannian-laplace.md"

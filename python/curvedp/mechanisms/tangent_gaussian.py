@@ -17,6 +17,14 @@ class TangentGaussian(ChartGaussian):
     """exp_c(log_c(p) + sigma N(0, I)), sigma = sensitivity * Lipschitz constant of log_c / mu.
 
     On positive curvature the expected error is an upper bound, since exp_c contracts distances.
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> noise = TangentGaussian(ball, 0.01, cdp.GDP(mu=1.0))
+    >>> round(noise.scale, 6), noise.sample(ball.center, n_samples=5).shape
+    (0.010429, (5, 3))
     """
 
     name = "tangent Gaussian"

@@ -1,5 +1,6 @@
 """Pictures of releases; needs the extra ``plot`` (matplotlib), imported only when one is drawn."""
 
+from curvedp.plotting.conformal import MeshFieldDisplay
 from curvedp.plotting.ellipsoids import (
     DiffusionTensorDisplay,
     direction_colour,
@@ -8,12 +9,15 @@ from curvedp.plotting.ellipsoids import (
     tensor_ellipsoids,
 )
 from curvedp.plotting.embeddings import EmbeddingDisplay, RetrievalDisplay
+from curvedp.plotting.geodesics import GeodesicDisplay
 from curvedp.plotting.intervals import VarianceIntervalDisplay
 from curvedp.plotting.regions import RegionDisplay
 
 __all__ = [
     "DiffusionTensorDisplay",
     "EmbeddingDisplay",
+    "GeodesicDisplay",
+    "MeshFieldDisplay",
     "RegionDisplay",
     "RetrievalDisplay",
     "VarianceIntervalDisplay",

@@ -58,6 +58,11 @@ def fractional_anisotropy(tensors: ArrayLike) -> NDArray[np.float64]:
     -------
     ndarray of shape (...)
         sqrt(3/2) |l - mean(l)| / |l| of the eigenvalues l: 0 when isotropic, 1 for a line.
+
+    Examples
+    --------
+    >>> float(fractional_anisotropy(np.diag([3.0, 1.0, 1.0])).round(4))
+    0.603
     """
     eigenvalues = np.linalg.eigvalsh(np.asarray(tensors, dtype=np.float64))
     deviation = eigenvalues - eigenvalues.mean(axis=-1, keepdims=True)
@@ -78,6 +83,11 @@ def direction_colour(tensor: ArrayLike) -> tuple[float, float, float]:
     tuple of three floats in [0, 1]
         f |e| / max |e| + (1 - f) grey, with e the principal eigenvector and f the square root of
         the fractional anisotropy (the root keeps the hue visible at the anisotropy of a mean).
+
+    Examples
+    --------
+    >>> tuple(round(float(c), 3) for c in direction_colour(np.diag([3.0, 1.0, 1.0])))
+    (0.937, 0.161, 0.161)
     """
     principal = np.abs(np.linalg.eigh(np.asarray(tensor, dtype=np.float64))[1][:, -1])
     weight = np.sqrt(np.clip(fractional_anisotropy(tensor), 0.0, 1.0))
@@ -97,6 +107,11 @@ def ellipsoid_surface(tensor: ArrayLike) -> NDArray[np.float64]:
     -------
     ndarray of shape (3, p, q)
         Coordinates over azimuth and polar angle; the semi-axes are the eigenvalues.
+
+    Examples
+    --------
+    >>> ellipsoid_surface(np.eye(3)).shape
+    (3, 120, 60)
     """
     azimuth = np.linspace(0.0, 2.0 * np.pi, 2 * _RESOLUTION)
     polar = np.linspace(1e-3, np.pi - 1e-3, _RESOLUTION)
@@ -226,6 +241,11 @@ def tensor_ellipsoids(
         Wrong shape, or not as many titles as tensors.
     MissingExtraError
         matplotlib is not installed; the message names the install command.
+
+    Examples
+    --------
+    >>> len(tensor_ellipsoids(np.eye(3)[None], titles=["isotropic"]))
+    1
     """
     stack = _as_tensors(tensors)
     labels = [""] * len(stack) if titles is None else list(titles)
@@ -261,6 +281,12 @@ class DiffusionTensorDisplay:
         Set by `plot`.
     ax_ : ndarray of k matplotlib axes
         Set by `plot`.
+
+    Examples
+    --------
+    >>> display = DiffusionTensorDisplay([np.eye(3)], ["isotropic"]).plot()
+    >>> len(display.ax_)
+    1
     """
 
     figure_: Figure

@@ -39,6 +39,13 @@ class EmbeddingDisplay:
         Classes, which give the colours. They are **not private**.
     figure_, ax_
         Set by `plot`.
+
+    Examples
+    --------
+    >>> points = np.random.default_rng(0).standard_normal((20, 2))
+    >>> display = EmbeddingDisplay([{"rows": points}], ["start"]).plot()
+    >>> display.ax_.size
+    1
     """
 
     figure_: Figure

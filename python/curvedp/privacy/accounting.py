@@ -10,7 +10,8 @@ Both know the library's traps, found by running version 0.6.0; tests/test_accoun
 - REPLACE_ONE doubles a Gaussian's sensitivity in `PLDAccountant`. Ours are replace-one already:
   `GaussianDpEvent(2 / mu)` there.
 - `RdpAccountant` ignores the neighbouring relation: the same event there would understate the loss
-  fourfold, so GDP goes to it as `ZCDpEvent(mu^2 / 2)`.
+  fourfold, so GDP goes to it as `ZCDpEvent(mu^2 / 2)`. `GaussianDpEvent(1 / mu)` is exact there and
+  counts as 2 mu in `PLDAccountant`: safe in both, it stands for GDP where no accountant is named.
 - REPLACE_SPECIAL understates `RandomizedResponseDpEvent`; other relations than REPLACE_ONE are
   refused.
 - `PLDAccountant.compose(event, count)` ignores the count for `RandomizedResponseDpEvent`: compose
@@ -74,6 +75,13 @@ def compose_mixed(guarantees: Iterable[Guarantee], delta: float) -> ApproxDP:
         If one is `Unproved`.
     MissingExtraError
         If dp-accounting is not installed.
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> total = compose_mixed([cdp.GDP(mu=0.5), cdp.PureDP(epsilon=0.5)], delta=1e-6)
+    >>> round(total.epsilon, 2), total.delta
+    (2.7, 1e-06)
     """
     parts = tuple(guarantees)
     target = probability("delta", delta)
@@ -176,23 +184,25 @@ def _on_grid(epsilon: float, interval: float) -> float:
     return rounded if rounded >= epsilon else rounded + interval
 
 
-def to_dp_event(guarantee: Guarantee, accountant: Any) -> Any:
+def to_dp_event(guarantee: Guarantee, accountant: Any = None) -> Any:
     """The event that stands for a guarantee in a given accountant of dp_accounting.
 
-    The mapping depends on the accountant (see the module's text), which is why it is asked for.
+    The mapping depends on the accountant (see the module's text): name it to have the exact one.
     Compose the returned event once per release, never with a count.
 
     Parameters
     ----------
     guarantee : PureDP, GDP, or ZCDP where the accountant is an `RdpAccountant`
-    accountant : dp_accounting.pld.PLDAccountant or dp_accounting.rdp.RdpAccountant
-        With the neighbouring relation REPLACE_ONE.
+    accountant : dp_accounting.pld.PLDAccountant or dp_accounting.rdp.RdpAccountant, optional
+        With the neighbouring relation REPLACE_ONE. Without it the event understates the loss in
+        neither of them under REPLACE_ONE; other relations are not meant.
 
     Returns
     -------
     dp_accounting.DpEvent
-        GDP: ``GaussianDpEvent(2 / mu)``, or ``ZCDpEvent(mu^2 / 2)`` for Rényi accounting; ZCDP:
-        ``ZCDpEvent(rho)``; PureDP: the randomised response of two buckets that dominates it.
+        GDP: ``GaussianDpEvent(2 / mu)``, or ``ZCDpEvent(mu^2 / 2)`` for Rényi accounting, or
+        ``GaussianDpEvent(1 / mu)`` for an unknown accountant; ZCDP: ``ZCDpEvent(rho)``; PureDP: the
+        randomised response of two buckets that dominates it.
 
     Raises
     ------
@@ -200,8 +210,20 @@ def to_dp_event(guarantee: Guarantee, accountant: Any) -> Any:
         If there is no event for this guarantee in this accountant.
     ValueError
         If the accountant's neighbouring relation is not REPLACE_ONE.
+
+    Examples
+    --------
+    >>> import curvedp as cdp, dp_accounting
+    >>> from dp_accounting.pld import PLDAccountant
+    >>> accountant = PLDAccountant(dp_accounting.NeighboringRelation.REPLACE_ONE)
+    >>> to_dp_event(cdp.GDP(mu=1.0), accountant)
+    GaussianDpEvent(noise_multiplier=2.0)
+    >>> to_dp_event(cdp.GDP(mu=1.0))
+    GaussianDpEvent(noise_multiplier=1.0)
     """
     events = _library("dp_event")
+    if accountant is None:
+        return _safe_event(guarantee, events)
     relation = _library("privacy_accountant").NeighboringRelation.REPLACE_ONE
     by_distribution = isinstance(accountant, _library("pld.pld_privacy_accountant").PLDAccountant)
     by_divergence = isinstance(accountant, _library("rdp.rdp_privacy_accountant").RdpAccountant)
@@ -219,10 +241,24 @@ def to_dp_event(guarantee: Guarantee, accountant: Any) -> Any:
             return events.ZCDpEvent(guarantee.to_zcdp().rho)
         case PureDP(epsilon):
             return events.RandomizedResponseDpEvent(_lie_probability(epsilon), 2)
+    raise _no_event(guarantee, type(accountant).__name__)
+
+
+def _safe_event(guarantee: Guarantee, events: Any) -> Any:
+    """The event that no accountant for REPLACE_ONE understates."""
+    match guarantee:
+        case GDP(mu):
+            return events.GaussianDpEvent(round_down(1 / Fraction(mu)))
+        case ZCDP(rho):
+            return events.ZCDpEvent(rho)
+        case PureDP(epsilon):
+            return events.RandomizedResponseDpEvent(_lie_probability(epsilon), 2)
+    raise _no_event(guarantee, "dp_accounting")
+
+
+def _no_event(guarantee: Guarantee, where: str) -> ConversionError:
     reason = "it proves nothing" if isinstance(guarantee, Unproved) else "use compose_mixed"
-    raise ConversionError(
-        f"{type(guarantee).__name__} has no event in {type(accountant).__name__}: {reason}"
-    )
+    return ConversionError(f"{type(guarantee).__name__} has no event in {where}: {reason}")
 
 
 def _lie_probability(epsilon: float) -> float:

@@ -123,6 +123,31 @@ class Guarantee:
         """The GDP guarantee implied, where there is one."""
         self._not_implied("GDP", "an event of probability delta may lose everything")
 
+    def to_dp_event(self, accountant: Any = None) -> Any:
+        """The event of Google's `dp_accounting` (an extra) that stands for this guarantee.
+
+        Parameters
+        ----------
+        accountant : dp_accounting.pld.PLDAccountant or dp_accounting.rdp.RdpAccountant, optional
+            The accountant that will compose it, created for REPLACE_ONE. What an event means
+            depends on it: without it the event is one that understates in neither, see
+            `curvedp.privacy.to_dp_event`.
+
+        Returns
+        -------
+        dp_accounting.DpEvent
+
+        Raises
+        ------
+        ConversionError
+            If there is no event for this guarantee.
+        MissingExtraError
+            If dp-accounting is not installed.
+        """
+        from curvedp.privacy.accounting import to_dp_event
+
+        return to_dp_event(self, accountant)
+
     def split(self, weights: Sequence[float]) -> tuple[Self, ...]:
         """Shares that compose to no more than this guarantee.
 

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 _UNIT_ROUNDOFF = 2.0**-53
 _CURVE_MARGIN = 2e-12
@@ -82,7 +82,7 @@ def last_true_above(holds: Callable[[float], bool], start: float) -> float:
 
 
 def _mills(x: float) -> float:
-    return math.sqrt(0.5 * math.pi) * float(special.erfcx(x * math.sqrt(0.5)))
+    return math.sqrt(0.5 * math.pi) * float(scipy.special.erfcx(x * math.sqrt(0.5)))
 
 
 def _mills_slope(x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -94,7 +94,7 @@ def _mills_slope(x: NDArray[np.float64]) -> NDArray[np.float64]:
     for order in range(1, 40):
         term = term * -(2 * order + 1) / far**2
         series += term
-    direct = 1.0 - near * math.sqrt(0.5 * math.pi) * special.erfcx(near * math.sqrt(0.5))
+    direct = 1.0 - near * math.sqrt(0.5 * math.pi) * scipy.special.erfcx(near * math.sqrt(0.5))
     return np.where(x < 10.0, direct, series / far**2)
 
 
@@ -117,7 +117,7 @@ def gdp_delta(mu: float, epsilon: float) -> float:
     elif x >= 0.0:
         delta = density * (_mills(x) - _mills(x + mu))
     else:
-        delta = float(special.ndtr(-x)) - density * _mills(x + mu)
+        delta = float(scipy.special.ndtr(-x)) - density * _mills(x + mu)
     return min(1.0, _inflate(delta, _CURVE_MARGIN))
 
 
@@ -129,7 +129,7 @@ def gdp_epsilon(mu: float, delta: float) -> float:
 
     if holds(0.0):
         return 0.0
-    inside = max(mu * (0.5 * mu - float(special.ndtri(delta))), _TINIEST)
+    inside = max(mu * (0.5 * mu - float(scipy.special.ndtri(delta))), _TINIEST)
     while not holds(inside):
         inside *= 2.0
     return _last_true(holds, inside, 0.0)
@@ -137,7 +137,7 @@ def gdp_epsilon(mu: float, delta: float) -> float:
 
 def gdp_mu(epsilon: float, delta: float) -> float:
     """Largest mu for which mu-GDP implies (epsilon, delta)."""
-    quantile = -float(special.ndtri(delta))
+    quantile = -float(scipy.special.ndtri(delta))
     start = delta * math.sqrt(2.0 * math.pi)
     if quantile > 0.0 and epsilon > 0.0:
         leg = math.hypot(quantile, math.sqrt(2.0) * math.sqrt(epsilon))
@@ -154,9 +154,9 @@ def pure_mu(epsilon: float) -> float:
     if epsilon < 1e-8:
         mu = math.sqrt(0.5 * math.pi) * epsilon
     elif epsilon < 1.0:
-        mu = 2.0 * math.sqrt(2.0) * float(special.erfinv(math.tanh(0.5 * epsilon)))
+        mu = 2.0 * math.sqrt(2.0) * float(scipy.special.erfinv(math.tanh(0.5 * epsilon)))
     else:
-        mu = -2.0 * float(special.ndtri_exp(-epsilon - math.log1p(math.exp(-epsilon))))
+        mu = -2.0 * float(scipy.special.ndtri_exp(-epsilon - math.log1p(math.exp(-epsilon))))
     return _inflate(mu, 1e-13)
 
 

@@ -55,6 +55,13 @@ class PureDP(Guarantee):
     ----------
     epsilon : float
         Bound on the privacy loss in nats; finite and positive.
+
+    Examples
+    --------
+    >>> PureDP(epsilon=1.0).to_gdp()
+    <GDP(mu=1.2320353853450243); neighbouring: replace one record, n public>
+    >>> PureDP(epsilon=1.0).to_zcdp().rho
+    0.5
     """
 
     epsilon: float
@@ -122,6 +129,11 @@ class ApproxDP(Guarantee):
         Finite, at least 0.
     delta : float
         Strictly between 0 and 1; a mechanism with delta near 1/n may publish a whole record.
+
+    Examples
+    --------
+    >>> round(ApproxDP(epsilon=1.0, delta=1e-6).sufficient_gdp().mu, 4)
+    0.2367
     """
 
     epsilon: float
@@ -166,6 +178,11 @@ class ZCDP(Guarantee):
     ----------
     rho : float
         Finite and positive.
+
+    Examples
+    --------
+    >>> round(ZCDP(rho=0.5).to_epsilon(delta=1e-6), 4)
+    5.2215
     """
 
     rho: float
@@ -207,6 +224,13 @@ class GDP(Guarantee):
     ----------
     mu : float
         Shift of the unit normal that is as hard to see as any record; finite and positive.
+
+    Examples
+    --------
+    >>> round(GDP(mu=1.0).to_epsilon(delta=1e-6), 4)
+    4.8866
+    >>> GDP(mu=1.0).split([1.0, 3.0])[0]
+    <GDP(mu=0.5); neighbouring: replace one record, n public>
     """
 
     mu: float
@@ -262,6 +286,11 @@ class Unproved(Guarantee):
         What is claimed, by a paper or an approximate sampler for instance.
     why : str
         Why it is not proved.
+
+    Examples
+    --------
+    >>> print(Unproved(claimed=PureDP(epsilon=1.0), why="the noise came from a seed"))
+    Unproved(claimed=PureDP(epsilon=1), why='the noise came from a seed')
     """
 
     claimed: Guarantee
@@ -304,6 +333,20 @@ def compose(first: GuaranteeT, *others: GuaranteeT) -> GuaranteeT:
     ------
     ConversionError
         If the kinds differ (convert them first, or use `compose_mixed`) or one is `Unproved`.
+
+    Parameters
+    ----------
+    first, *others : PureDP, ApproxDP, ZCDP or GDP
+        All of one kind.
+
+    Returns
+    -------
+    guarantee of that kind
+
+    Examples
+    --------
+    >>> print(compose(PureDP(0.5), PureDP(0.25)), compose(GDP(0.6), GDP(0.8)))
+    PureDP(epsilon=0.75) GDP(mu=1)
     """
     kind = type(first)
     for other in others:

@@ -209,6 +209,10 @@ class Ledger:
             )
         return _open, (self._budget, self.path)
 
+    def __sklearn_clone__(self) -> Self:
+        """Itself: a clone of an estimator that holds a ledger spends from the same account."""
+        return self
+
     def __repr__(self) -> str:
         place = "in memory" if self.path is None else self.path
         return f"<Ledger of {self._budget!r}, {place}{', closed' if self._closed else ''}>"

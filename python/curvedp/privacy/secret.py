@@ -35,6 +35,11 @@ class NoiseSecret:
 
     Make one with `create`, read it again with `load`.
 
+    Parameters
+    ----------
+    secret : bytes
+        32 of them.
+
     Examples
     --------
     >>> import os, tempfile

@@ -28,7 +28,14 @@ Decide = Callable[[Total], Total]
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """One spend: when (UTC), what for, and the guarantee that was spent."""
+    """One spend: when (UTC), what for, and the guarantee that was spent.
+
+    Attributes
+    ----------
+    time : datetime
+    label : str
+    guarantee : Guarantee
+    """
 
     time: datetime
     label: str

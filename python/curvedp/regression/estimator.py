@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_records
+from curvedp._validation import FloatArray, as_float_array, as_records
 from curvedp.domain import Ball
-from curvedp.privacy import Guarantee
+from curvedp.estimators.conventions import Conventions
+from curvedp.privacy import Guarantee, Ledger
 from curvedp.regression.private import geodesic_regression
 from curvedp.regression.release import GeodesicRelease
+from curvedp.statistics.entry import Progress
 
 
-class GeodesicRegression:
+class GeodesicRegression(Conventions):
     """`geodesic_regression` as an estimator: parameters first, data in `fit`.
 
     Parameters
     ----------
-    ball, guarantee
-        See `geodesic_regression`, as for the other parameters, which are passed on to it.
+    ball, guarantee, x_range, tau, v_max, sampler, calibration, weights, chain_length
+        See `geodesic_regression`, to which they are passed on.
+    records_per_unit
+        See `geodesic_regression`, to which they are passed on.
+    ledger : Ledger, optional
+        Budget that every fit spends from, before any noise is drawn; clones made by scikit-learn
+        spend from the same one.
+    seed, progress
+        See `geodesic_regression`.
 
     Attributes
     ----------
@@ -43,6 +53,9 @@ class GeodesicRegression:
     True
     """
 
+    _estimator_type = "regressor"
+    _needs_target = True
+
     def __init__(
         self,
         ball: Ball,
@@ -51,36 +64,58 @@ class GeodesicRegression:
         x_range: tuple[float, float],
         tau: float,
         v_max: float,
-        **options: Any,
+        sampler: str = "auto",
+        calibration: str = "proved",
+        weights: Sequence[float] = (1.0, 1.0),
+        chain_length: int = 10_000,
+        records_per_unit: int = 1,
+        ledger: Ledger | None = None,
+        seed: int | None = None,
+        progress: Progress = False,
     ) -> None:
         self.ball = ball
         self.guarantee = guarantee
         self.x_range = x_range
         self.tau = tau
         self.v_max = v_max
-        self.options = options
+        self.sampler = sampler
+        self.calibration = calibration
+        self.weights = weights
+        self.chain_length = chain_length
+        self.records_per_unit = records_per_unit
+        self.ledger = ledger
+        self.seed = seed
+        self.progress = progress
 
-    def fit(self, x: ArrayLike, y: ArrayLike) -> GeodesicRegression:
-        """Makes a release from covariates of shape (n,) or (n, 1) and records; returns self."""
-        covariates = np.asarray(x)
-        if covariates.ndim == 2 and covariates.shape[1] == 1:
-            covariates = covariates[:, 0]
-        self.release_: GeodesicRelease = geodesic_regression(
-            covariates,
-            y,
-            self.ball,
-            self.guarantee,
-            x_range=self.x_range,
-            tau=self.tau,
-            v_max=self.v_max,
-            **self.options,
-        )
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Makes a release from covariates and records.
+
+        Parameters
+        ----------
+        X : array-like, shape (n,) or (n, 1)
+        y : array-like, shape (n, *point_shape)
+
+        Returns
+        -------
+        GeodesicRegression
+            Itself.
+
+        Raises
+        ------
+        BudgetError, ValueError, TypeError
+            As `geodesic_regression`; never for the value of a record or covariate.
+        """
+        self.release_: GeodesicRelease = geodesic_regression(_column(X), y, **self.get_params())
         self.intercept_: FloatArray = self.release_.intercept
         self.coef_: FloatArray = self.release_.slope
         return self
 
-    def predict(self, x: ArrayLike) -> FloatArray:
-        """Points of the released geodesic, shape (n, *point_shape), for x of shape (n,) or (n, 1).
+    def predict(self, X: ArrayLike) -> FloatArray:
+        """Points of the released geodesic, shape (n, *point_shape).
+
+        Parameters
+        ----------
+        X : array-like, shape (n,) or (n, 1)
 
         Raises
         ------
@@ -89,20 +124,28 @@ class GeodesicRegression:
         """
         if not hasattr(self, "release_"):
             raise ValueError("call fit before predict")
-        covariates = np.asarray(x)
-        if covariates.ndim == 2 and covariates.shape[1] == 1:
-            covariates = covariates[:, 0]
-        return self.release_.predict(covariates)
+        return self.release_.predict(_column(X))
 
-    def score(self, x: ArrayLike, y: ArrayLike) -> float:
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Share of the Fréchet variance of y that predictions explain, without privacy.
 
         A function of the given points, not of the release alone: do not publish it for records
         that need protection.
+
+        Parameters
+        ----------
+        X : array-like, shape (n,) or (n, 1)
+        y : array-like, shape (n, *point_shape)
         """
         from curvedp.nonprivate import frechet_variance
 
         manifold = self.ball.manifold
         points = as_records(y, manifold.point_shape, "y")
-        residual = float(np.mean(manifold.dist(self.predict(x), points) ** 2))
+        residual = float(np.mean(manifold.dist(self.predict(X), points) ** 2))
         return 1 - residual / frechet_variance(points, manifold)
+
+
+def _column(X: ArrayLike) -> FloatArray:
+    """Covariates of shape (n, 1) as (n,), the shape that scikit-learn hands on as it is."""
+    covariates = as_float_array(X, "X")
+    return covariates[:, 0] if covariates.ndim == 2 and covariates.shape[1] == 1 else covariates

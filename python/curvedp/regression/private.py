@@ -1,7 +1,8 @@
 """Private geodesic regression (Kulkarni and Soto 2025, with another sampler and calibration).
 
     records -> projection on the public ball, covariates clipped to their public range
-            -> noisy gradients of the clipped loss -> descent within the public support
+            -> noisy gradients of the clipped loss -> descent within the public support, or
+               a draw from the K-norm gradient
             -> rounding to a public grid -> GeodesicRelease
 
 Proof: docs/proofs/geodesic-regression.md.
@@ -14,16 +15,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_count, as_float_array, as_positive
+from curvedp._validation import FloatArray, as_choice, as_count, as_float_array, as_positive
 from curvedp.domain import Ball
 from curvedp.mechanisms.grid import grid_step, round_to_grid
 from curvedp.privacy import Guarantee, Ledger, PureDP, Unproved
 from curvedp.regression.covariate import as_range, clipped_times
-from curvedp.regression.descent import Descent, NoisyGradient, calibrate, carry
+from curvedp.regression.descent import carry, shorten
 from curvedp.regression.published import WHY, sequential_kng
 from curvedp.regression.release import GeodesicRelease, stack
-from curvedp.regression.schedule import schedule
-from curvedp.statistics.entry import Entry, Progress, native
+from curvedp.regression.samplers import SAMPLERS, Drawn, draw_geodesic
+from curvedp.statistics.entry import Entry, Progress
 
 
 def geodesic_regression(
@@ -35,6 +36,7 @@ def geodesic_regression(
     x_range: tuple[float, float],
     tau: float,
     v_max: float,
+    sampler: str = "auto",
     calibration: str = "proved",
     weights: Sequence[float] = (1.0, 1.0),
     chain_length: int = 10_000,
@@ -47,8 +49,7 @@ def geodesic_regression(
 
     Approximates the minimiser of (1/2n) sum_i min(rho(exp_p(t_i v), y_i), tau)^2 (Fletcher 2011,
     residuals clipped in the gradient), t_i the covariate moved to [-1/2, 1/2], over p in the ball
-    and |v| <= V, by noisy Riemannian gradient descent with a public number of steps. Footpoint and
-    velocity are released together.
+    and |v| <= V. Footpoint and velocity are released together.
 
     Parameters
     ----------
@@ -69,13 +70,20 @@ def geodesic_regression(
     v_max : float
         Public bound V on the length of the geodesic over the range. On positive curvature
         2 r + V/2 must be below the injectivity radius, so that residuals are continuous.
+    sampler : {"auto", "gradient", "exact", "metropolis"}
+        "gradient" is noisy Riemannian gradient descent with a public number of steps. "exact" draws
+        from the K-norm gradient by rejection, in dimensions up to 3; how long that takes depends on
+        the records, from milliseconds to seconds. "metropolis" runs a Markov chain of
+        `chain_length` steps towards the same law in any dimension; the release is then `Unproved`.
+        "auto" takes the one of the first two with the smaller expected error, which n, the
+        guarantee and the other public parameters decide.
     calibration : {"proved", "published"}
         "published" draws footpoint and shooting vector one after the other by Markov chains, as
         Kulkarni and Soto do, for pure DP; the release is then `Unproved`.
     weights : pair of float
         Shares of epsilon of the footpoint and of the shooting vector, with "published".
     chain_length : int
-        Steps of each Markov chain, with "published".
+        Steps of each Markov chain, with "published" and "metropolis".
     records_per_unit : int
         Number of records that one unit (a person) contributes at most.
     ledger : Ledger, optional
@@ -88,8 +96,8 @@ def geodesic_regression(
     Returns
     -------
     GeodesicRelease
-        With `intercept`, `slope` and `predict`. `sensitivity` and `scale` are those of the last
-        step's gradients.
+        With `intercept`, `slope` and `predict`. `sensitivity` and `scale` are those of the
+        gradients, in the last step of a descent.
 
     Raises
     ------
@@ -125,25 +133,29 @@ def geodesic_regression(
         raise ValueError(f"x must have shape ({entry.n},), got {covariates.shape}")
     limits = as_range(x_range)
     clip, speed = as_positive(tau, "tau"), as_positive(v_max, "v_max")
+    steps_each = as_count(chain_length, "chain_length")
+    as_choice(sampler, SAMPLERS, "sampler")
     check_support(ball, speed)
     if calibration == "published":
-        steps_each = as_count(chain_length, "chain_length")
         return _published(entry, covariates, limits, clip, speed, weights, steps_each)
-    steps = plan_steps(entry, clip, speed)
-    entry.spend("geodesic regression")
-    rows, times = entry.enter(), clipped_times(covariates, limits)
-    entry.report("descent")
-    descent = Descent.start(ball, speed)
-    descent.run(rows, times, steps, entry.stream(0))
-    last = steps[-1]
+    # no residual is longer than 2 r + V/2
+    reach = 2 * ball.radius + 0.5 * speed
+    drawn = draw_geodesic(
+        entry,
+        clipped_times(covariates, limits),
+        tau=min(clip, reach),
+        v_max=speed,
+        sampler=sampler,
+        chain_length=steps_each,
+    )
     release = entry.release(
-        entry.promise(guarantee),
-        value=rounded(descent, last.scale),
-        mechanism="noisy gradient descent",
+        drawn.promise,
+        value=rounded(ball, drawn, speed),
+        mechanism=drawn.mechanism,
         statistic="geodesic regression",
-        sensitivity=last.sensitivity,
-        solver_tolerance=last.rounding,
-        scale=last.scale,
+        sensitivity=drawn.sensitivity,
+        solver_tolerance=drawn.rounding,
+        scale=drawn.scale,
         expected_error=None,
     )
     return GeodesicRelease(**vars(release), x_range=limits, tau=clip, v_max=speed)
@@ -176,7 +188,7 @@ def _published(
         tau=tau,
         v_max=v_max,
         chain_length=chain_length,
-        rng=np.random.default_rng(entry.seed),
+        stream=entry.stream(0),
     )
     release = entry.release(
         Unproved(claimed=budget, why=WHY),
@@ -202,24 +214,14 @@ def check_support(ball: Ball, v_max: float) -> None:
         )
 
 
-def plan_steps(entry: Entry, tau: float, v_max: float) -> list[NoisyGradient]:
-    """The steps with their noise; their shares of the budget compose to the whole."""
-    ball, budget = entry.ball, native(entry.guarantee)
-    steps = schedule(entry.n, ball.manifold.dim, ball.radius, tau, budget, entry.records_per_unit)
-    shares = entry.shares([1.0] * len(steps))
-    return [
-        calibrate(ball, entry.n, v_max, step, share, entry.records_per_unit)
-        for step, share in zip(steps, shares, strict=True)
-    ]
-
-
-def rounded(descent: Descent, scale: float) -> FloatArray:
+def rounded(ball: Ball, drawn: Drawn, v_max: float) -> FloatArray:
     """Footpoint and velocity on the public grid, outside the frame, shape (2, *point_shape)."""
-    ball, manifold = descent.ball, descent.ball._frame.manifold
-    base = descent.footpoint[None]
+    manifold, scale = ball._frame.manifold, drawn.scale
+    base = drawn.footpoint[None]
     footpoint = round_to_grid(ball, base, scale)
     step = grid_step(ball, scale)
-    velocity = np.round(carry(manifold, descent.velocity, base, footpoint) / step) * step
+    carried = shorten(carry(manifold, drawn.velocity, base, footpoint), v_max)
+    velocity = np.round(carried / step) * step
     length = float(np.linalg.norm(velocity))
     # an isometry takes geodesics to geodesics: the velocity outside is read off a short piece
     share = min(1.0, 0.25 * ball.manifold.injectivity_radius / length) if length > 0 else 1.0

@@ -66,6 +66,16 @@ def schedule(
     return falling + [Step(tau, 1 / (k + 1)) for k in range(averaging)]
 
 
+def noise_after(
+    n: int, dim: int, radius: float, tau: float, guarantee: PureDP | GDP, records_per_unit: int = 1
+) -> float:
+    """Root mean square prediction error of the noise of a whole descent, flat space."""
+    steps = schedule(n, dim, radius, tau, guarantee, records_per_unit)
+    averaged = 1 + sum(step.length < 1 for step in steps)
+    one = tau * _noise_to_clip(len(steps), n, dim, guarantee, records_per_unit)
+    return one / math.sqrt(averaged)
+
+
 def _noise_to_clip(
     steps: int, n: int, dim: int, guarantee: PureDP | GDP, records_per_unit: int
 ) -> float:

@@ -13,6 +13,7 @@ from curvedp.statistics.each_group import each_group
 from curvedp.statistics.frechet_mean import expected_error, frechet_mean, required_n
 from curvedp.statistics.frechet_means import frechet_means
 from curvedp.statistics.group_releases import GroupReleases
+from curvedp.statistics.kng_mean import kng_mean
 from curvedp.statistics.quantile import quantile
 from curvedp.statistics.region import ConfidenceRegion
 from curvedp.statistics.schedule import Schedule, adaptive_schedule
@@ -34,6 +35,7 @@ __all__ = [
     "frechet_mean",
     "frechet_means",
     "frechet_variance",
+    "kng_mean",
     "log_covariance",
     "mean_hessian",
     "quantile",

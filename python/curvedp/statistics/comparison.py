@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 from curvedp._validation import FloatArray, as_probability
 from curvedp.manifolds import Manifold, as_manifold
@@ -139,5 +139,5 @@ def _overlap(difference: FloatArray, a: FloatArray, b: FloatArray) -> bool:
         solved = np.linalg.solve((1 - s) * a + s * b, difference)
         return -s * (1 - s) * float(difference @ solved)
 
-    best = optimize.minimize_scalar(negative, bounds=(0.0, 1.0), method="bounded")
+    best = scipy.optimize.minimize_scalar(negative, bounds=(0.0, 1.0), method="bounded")
     return bool(-best.fun <= 1)

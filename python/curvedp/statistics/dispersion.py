@@ -70,6 +70,16 @@ def frechet_variance(
     ------
     BudgetError, ValueError, TypeError
         As in `frechet_mean`.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> rng = np.random.default_rng(0)
+    >>> records = ball.manifold.project(ball.center + 0.1 * rng.standard_normal((500, 3)))
+    >>> release = frechet_variance(records, ball, cdp.GDP(mu=1.0))
+    >>> release.value.shape, [part.statistic for part in release.parts]
+    ((), ['Fréchet mean'])
     """
     return _private_moment(
         "Fréchet variance",
@@ -129,6 +139,16 @@ def fourth_moment(
     ------
     BudgetError, ValueError, TypeError
         As in `frechet_mean`.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> rng = np.random.default_rng(0)
+    >>> records = ball.manifold.project(ball.center + 0.1 * rng.standard_normal((500, 3)))
+    >>> release = fourth_moment(records, ball, cdp.GDP(mu=1.0))
+    >>> release.value.shape, [part.statistic for part in release.parts]
+    ((), ['Fréchet mean'])
     """
     return _private_moment(
         "fourth moment of the distance",
@@ -191,6 +211,16 @@ def log_covariance(
     ------
     BudgetError, ValueError, TypeError
         As in `frechet_mean`.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> rng = np.random.default_rng(0)
+    >>> records = ball.manifold.project(ball.center + 0.1 * rng.standard_normal((500, 3)))
+    >>> release = log_covariance(records, ball, cdp.GDP(mu=1.0))
+    >>> release.value.shape, [part.statistic for part in release.parts]
+    ((2, 2), ['Fréchet mean'])
     """
     return _private_moment(
         "covariance of the logarithms",
@@ -252,6 +282,16 @@ def mean_hessian(
     ------
     BudgetError, ValueError, TypeError
         As in `frechet_mean`.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> rng = np.random.default_rng(0)
+    >>> records = ball.manifold.project(ball.center + 0.1 * rng.standard_normal((500, 3)))
+    >>> release = mean_hessian(records, ball, cdp.GDP(mu=1.0))
+    >>> release.value.shape, [part.statistic for part in release.parts]
+    ((2, 2), ['Fréchet mean'])
     """
     return _private_moment(
         "mean Hessian of the squared distance",

@@ -82,10 +82,14 @@ class Entry:
             return Unproved(claimed=guarantee, why=_BASE_POINT_WHY)
         return guarantee
 
-    def spend(self, label: str) -> None:
-        """Takes the whole guarantee from the ledger, before any noise is drawn."""
+    def spend(self, label: str, promise: Guarantee | None = None) -> None:
+        """Takes the whole guarantee from the ledger, before any noise is drawn.
+
+        `promise` is what the release will claim, where that is less than `Entry.promise`.
+        """
         if self.ledger is not None:
-            self.ledger.spend(self.promise(self.guarantee), label=label)
+            claimed = self.promise(self.guarantee) if promise is None else promise
+            self.ledger.spend(claimed, label=label)
 
     def shares(self, weights: Sequence[float]) -> tuple[PureDP | GDP, ...]:
         """Guarantees of the stages, which compose to the call's: see `Guarantee.split`."""

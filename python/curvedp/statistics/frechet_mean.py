@@ -169,6 +169,13 @@ def expected_error(
         As in `frechet_mean`.
     ValueError, TypeError
         For wrong parameters.
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> round(expected_error(ball, n=1000, guarantee=cdp.PureDP(epsilon=1.0)), 5)
+    0.00219
     """
     design = design_mean(
         ball, n, guarantee, records_per_unit, calibration=calibration, mechanism=mechanism
@@ -244,16 +251,7 @@ def design_mean(
     check_ball(ball)
     check_guarantee(guarantee)
     count = as_count(n, "n")
-    as_choice(calibration, sensitivity.CALIBRATIONS, "calibration")
-    delta = sensitivity.frechet_mean(
-        ball, count, records_per_unit=records_per_unit, calibration=calibration
-    )
-    plan = ball._frame.plan(count, _TOLERANCE_SHARE * delta)
-    if plan is None:
-        raise ValueError(
-            f"a ball of radius {ball.radius:g} on {ball.manifold.spec} is too large for double "
-            "precision to certify the mean: use a smaller radius"
-        )
+    delta, plan = plan_mean(ball, count, records_per_unit, calibration=calibration)
     kind = choose_mechanism(ball, guarantee, mechanism)
     total = delta + (2 * plan.tolerance if calibration == "proved" else 0.0)
     try:
@@ -261,6 +259,30 @@ def design_mean(
     except ExistenceError as error:
         raise _with_smallest_n(error, count, guarantee) from None
     return Design(noise, plan, delta)
+
+
+def plan_mean(
+    ball: Ball, n: int, records_per_unit: int, *, calibration: str
+) -> tuple[float, _core.Plan]:
+    """The sensitivity of a mean of n records and the solver's plan for it."""
+    delta, plan = find_plan(ball, n, records_per_unit, calibration=calibration)
+    if plan is None:
+        raise ValueError(
+            f"a ball of radius {ball.radius:g} on {ball.manifold.spec} is too large, or too small, "
+            "for double precision to certify the mean: use another radius"
+        )
+    return delta, plan
+
+
+def find_plan(
+    ball: Ball, n: int, records_per_unit: int, *, calibration: str
+) -> tuple[float, _core.Plan | None]:
+    """As `plan_mean`, with no plan where double precision cannot certify a mean on the ball."""
+    as_choice(calibration, sensitivity.CALIBRATIONS, "calibration")
+    delta = sensitivity.frechet_mean(
+        ball, n, records_per_unit=records_per_unit, calibration=calibration
+    )
+    return delta, ball._frame.plan(n, _TOLERANCE_SHARE * delta)
 
 
 def _with_smallest_n(error: ExistenceError, n: int, guarantee: Guarantee) -> ExistenceError:

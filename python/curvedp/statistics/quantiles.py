@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import math
 
-from scipy import optimize, stats
+import scipy
 
 
 def effective_dof(dim: int, a: float, b: float) -> float:
     """Degrees of freedom m of the Wishart matrix as noisy as M; infinite without noise."""
-    at = float(stats.chi2.ppf(0.95, dim))
+    at = float(scipy.stats.chi2.ppf(0.95, dim))
     loss = _second_order(at, dim, a, b)
     if loss >= -1e-12:
         return math.inf
@@ -29,8 +29,8 @@ def effective_dof(dim: int, a: float, b: float) -> float:
 def hotelling_quantile(level: float, dim: int, dof: float) -> float:
     """The q with P(y' G^-1 y <= q) = level."""
     if math.isinf(dof):
-        return float(stats.chi2.ppf(level, dim))
-    return float(_ratio(dim, dof) * stats.f.ppf(level, dim, dof - dim + 1))
+        return float(scipy.stats.chi2.ppf(level, dim))
+    return float(_ratio(dim, dof) * scipy.stats.f.ppf(level, dim, dof - dim + 1))
 
 
 def dof_at_quantile(q: float, dim: int) -> float:
@@ -44,14 +44,14 @@ def dof_at_quantile(q: float, dim: int) -> float:
     least = math.log(dim + 1.0)
     if excess(least) <= 0:
         return dim + 1.0
-    return math.exp(float(optimize.brentq(excess, least, math.log(1e9), xtol=1e-9)))
+    return math.exp(float(scipy.optimize.brentq(excess, least, math.log(1e9), xtol=1e-9)))
 
 
 def hotelling_tail(q: float, dim: int, dof: float) -> float:
     """P(y' G^-1 y > q)."""
     if math.isinf(dof):
-        return float(stats.chi2.sf(q, dim))
-    return float(stats.f.sf(q / _ratio(dim, dof), dim, dof - dim + 1))
+        return float(scipy.stats.chi2.sf(q, dim))
+    return float(scipy.stats.f.sf(q / _ratio(dim, dof), dim, dof - dim + 1))
 
 
 def _ratio(dim: int, dof: float) -> float:
@@ -59,5 +59,5 @@ def _ratio(dim: int, dof: float) -> float:
 
 
 def _second_order(q: float, dim: int, a: float, b: float) -> float:
-    f0, f2, f4 = (float(stats.chi2.cdf(q, dim + k)) for k in (0, 2, 4))
+    f0, f2, f4 = (float(scipy.stats.chi2.cdf(q, dim + k)) for k in (0, 2, 4))
     return a / 2 * (f2 - f0) + (a / 4 + b / 8) * (f4 - 2 * f2 + f0)

@@ -129,6 +129,7 @@ impl Ball<'_> {
 
 /// A ball moved by an isometry so that its centre is the manifold's origin: where statistics are computed
 /// and noise is drawn.
+#[derive(Clone)]
 pub struct Frame {
     manifold: Arc<dyn Manifold>,
     center: Vec<f64>,

@@ -2,6 +2,8 @@
 
 pub mod ball;
 pub mod batch;
+pub mod chains;
+pub mod conformal;
 pub mod descriptors;
 pub mod elementary;
 pub mod error;
@@ -15,6 +17,7 @@ pub mod moments;
 pub mod noise;
 pub mod parallel;
 pub mod regression;
+pub mod rejection;
 pub mod release;
 pub mod rows;
 pub mod simd;

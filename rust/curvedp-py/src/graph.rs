@@ -56,6 +56,27 @@ pub fn nearest<'py>(
     Ok(found(py, neighbours))
 }
 
+/// Units of all records at every node, spread by the bump kernel.
+#[pyfunction]
+pub fn bump_counts<'py>(
+    py: Python<'py>,
+    manifold: &Manifold,
+    points: Input<'py>,
+    volumes: PyReadonlyArray1<'py, f64>,
+    records: Input<'py>,
+    reach: f64,
+    units: u64,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let manifold = &*manifold.inner;
+    let size = manifold.point_size();
+    let count = points.shape()[0];
+    let nodes = Nodes { manifold, points: every_row(&points, size)?, count };
+    let volumes = row(&volumes, count)?;
+    let asked = (every_row(&records, size)?, records.shape()[0]);
+    let units = run(py, |stop| graph::bump_counts(&nodes, volumes, asked, reach, units, stop))?;
+    Ok(PyArray1::from_iter(py, units.iter().map(|&u| u as f64)))
+}
+
 /// The rows of an array, one for each point even if there is one point alone.
 fn every_row<'a>(array: &'a Input<'_>, size: usize) -> PyResult<curvedp_core::rows::Rows<'a>> {
     let all = rows(array, array.shape()[0], size)?;
@@ -76,10 +97,21 @@ impl Graph {
         let manifold = &*manifold.inner;
         let count = points.shape()[0];
         let nodes = Nodes { manifold, points: every_row(&points, manifold.point_size())?, count };
+        if count == 1 {
+            return Ok(Self { inner: Csr::symmetric(1, std::iter::empty()) });
+        }
         let inner = run(py, |interrupt| {
             graph::neighbours(&nodes, k, interrupt).map(|neighbours| neighbours.graph())
         })?;
         Ok(Self { inner })
+    }
+
+    /// Mean of the squared lengths of the edges, 0 if there are none.
+    fn mean_square_length(&self) -> f64 {
+        let lengths = &self.inner.values;
+        let total: f64 =
+            lengths.chunks(1024).map(|part| part.iter().map(|x| x * x).sum::<f64>()).sum();
+        total / lengths.len().max(1) as f64
     }
 
     /// The matrix of edge lengths.

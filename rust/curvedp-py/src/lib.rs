@@ -5,10 +5,12 @@
 
 mod arrays;
 mod call;
+mod conformal;
 mod descriptors;
 mod frame;
 mod graph;
 mod groups;
+mod k_norm;
 mod mail;
 mod manifold;
 mod mean;
@@ -23,13 +25,19 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::conformal::conformal_chains;
+    #[pymodule_export]
     use crate::descriptors::{image_covariance, time_series_covariance};
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]
-    use crate::graph::{Graph, Laplacian, nearest};
+    use crate::graph::{Graph, Laplacian, bump_counts, nearest};
     #[pymodule_export]
     use crate::groups::{GroupDesign, GroupKeys, clip_coords, group_means, hash_names};
+    #[pymodule_export]
+    use crate::k_norm::{
+        Chains, KNormMean, KNormRegression, published_footpoint, published_shooting,
+    };
     #[pymodule_export]
     use crate::mail::GaussianKernel;
     #[pymodule_export]

@@ -47,14 +47,37 @@ impl Stream {
         let out = output_vector(&mut out)?;
         self.fill(py, out, noise::Stream::exponential)
     }
+
+    /// Fills `out` with integers x of probability proportional to exp(-rate |x|), drawn exactly and then
+    /// rounded to the nearest double.
+    fn discrete_laplace(
+        &self,
+        py: Python<'_>,
+        rate: f64,
+        mut out: OutputVector<'_>,
+    ) -> PyResult<()> {
+        let law = noise::DiscreteLaplace::new(rate).map_err(|e| to_python(e.into()))?;
+        let out = output_vector(&mut out)?;
+        self.fill(py, out, |stream| law.sample(stream) as f64)
+    }
 }
 
 impl Stream {
+    /// 256 random bits.
+    pub(crate) fn key(&self) -> PyResult<[u8; 32]> {
+        let mut stream = self.open()?;
+        let mut key = [0; 32];
+        key.chunks_exact_mut(8).for_each(|part| {
+            part.copy_from_slice(&stream.bits().to_le_bytes());
+        });
+        Ok(key)
+    }
+
     fn fill(
         &self,
         py: Python<'_>,
         out: &mut [f64],
-        draw: fn(&mut noise::Stream) -> f64,
+        draw: impl Fn(&mut noise::Stream) -> f64 + Sync,
     ) -> PyResult<()> {
         run(py, |interrupt| {
             let mut stream = match self.open() {
@@ -72,7 +95,7 @@ impl Stream {
     }
 
     /// The generator, in the process that it belongs to.
-    fn open(&self) -> PyResult<MutexGuard<'_, noise::Stream>> {
+    pub(crate) fn open(&self) -> PyResult<MutexGuard<'_, noise::Stream>> {
         if self.owner.is_some_and(|owner| owner != std::process::id()) {
             // parent and child would draw the same noise, which their releases' difference cancels
             let message = "the stream belongs to the process that forked this one: make a new one";

@@ -5,9 +5,12 @@
 
 use crate::linalg::lanes::{cholesky, packed, packed_len};
 
-/// Samples in a block: the variables of one fit the second-level cache.
-pub const BLOCK: usize = 1024;
 const LANES: usize = 8;
+
+/// Samples in a block of `variables` variables: few enough to stay in the first-level cache.
+pub fn block_samples(variables: usize) -> usize {
+    (4096 / variables / LANES * LANES).clamp(64, 1024)
+}
 
 /// Entries of a row of [`Scatter::add`]'s argument for blocks of `samples` samples.
 pub fn stride(samples: usize) -> usize {
@@ -57,20 +60,35 @@ impl Scatter {
             self.mean[k] += self.shift[k] * (new / total);
         }
         let between = old * (new / total);
-        for i in 0..m {
-            let a = &block[i * width..(i + 1) * width];
+        for i in (0..m).step_by(2) {
             for j in (i..m).step_by(4) {
-                let b = &block[j * width..m * width];
-                let products = match m - j {
-                    1 => products::<1>(a, b),
-                    2 => products::<2>(a, b),
-                    3 => products::<3>(a, b),
-                    _ => products::<4>(a, b),
-                };
-                for (j, product) in (j..m).zip(products) {
-                    self.scatter[packed(m, i, j)] +=
-                        product + between * self.shift[i] * self.shift[j];
+                let (rows, columns) = (&block[i * width..], &block[j * width..]);
+                match (m - i, m - j) {
+                    (1, _) => self.add_products::<1, 1>((i, j), [rows, columns], width, between),
+                    (_, 1) => self.add_products::<2, 1>((i, j), [rows, columns], width, between),
+                    (_, 2) => self.add_products::<2, 2>((i, j), [rows, columns], width, between),
+                    (_, 3) => self.add_products::<2, 3>((i, j), [rows, columns], width, between),
+                    _ => self.add_products::<2, 4>((i, j), [rows, columns], width, between),
                 }
+            }
+        }
+    }
+
+    /// Adds the inner products of the first `I` of `rows` with the first `J` of `columns`, variables
+    /// i.. and j.., and what the shift of the mean adds to them.
+    #[inline(always)]
+    fn add_products<const I: usize, const J: usize>(
+        &mut self,
+        (i, j): (usize, usize),
+        [rows, columns]: [&[f64]; 2],
+        width: usize,
+        between: f64,
+    ) {
+        let sums = products::<I, J>(rows, columns, width);
+        for (i, sums) in (i..).zip(sums) {
+            for (j, sum) in (j..).zip(sums).filter(|(j, _)| *j >= i) {
+                self.scatter[packed(self.variables, i, j)] +=
+                    tree_sum(sum) + between * self.shift[i] * self.shift[j];
             }
         }
     }
@@ -118,27 +136,28 @@ fn centre(row: &mut [f64], samples: usize) -> f64 {
     first + mean
 }
 
-/// Inner products of `a` with the first `J` rows of `b`.
+/// Inner products, lane by lane, of the first `I` rows of `a` with the first `J` rows of `b`.
 #[inline(always)]
-fn products<const J: usize>(a: &[f64], b: &[f64]) -> [f64; 4] {
-    let width = a.len();
-    let a = a.as_chunks::<LANES>().0;
+fn products<const I: usize, const J: usize>(
+    a: &[f64],
+    b: &[f64],
+    width: usize,
+) -> [[[f64; LANES]; J]; I] {
+    let a: [&[[f64; LANES]]; I] =
+        std::array::from_fn(|i| a[i * width..(i + 1) * width].as_chunks::<LANES>().0);
     let b: [&[[f64; LANES]]; J] =
         std::array::from_fn(|j| b[j * width..(j + 1) * width].as_chunks::<LANES>().0);
-    let mut sums = [[0.0; LANES]; J];
-    for (k, x) in a.iter().enumerate() {
-        for j in 0..J {
-            let y = &b[j][k];
-            for l in 0..LANES {
-                sums[j][l] += x[l] * y[l];
+    let mut sums = [[[0.0; LANES]; J]; I];
+    for k in 0..width / LANES {
+        for i in 0..I {
+            for j in 0..J {
+                for l in 0..LANES {
+                    sums[i][j][l] += a[i][k][l] * b[j][k][l];
+                }
             }
         }
     }
-    let mut out = [0.0; 4];
-    for j in 0..J {
-        out[j] = tree_sum(sums[j]);
-    }
-    out
+    sums
 }
 
 #[inline(always)]

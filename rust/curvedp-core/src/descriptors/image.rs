@@ -1,7 +1,7 @@
 //! Region covariance descriptors of images (Tuzel, Porikli and Meer 2006): the covariance of pixel
 //! features plus a ridge, equations 45 and 46 of the conformal mechanism's paper.
 
-use super::covariance::{BLOCK, Scatter, scaled_identity, stride};
+use super::covariance::{Scatter, block_samples, scaled_identity, stride};
 use super::features::{Feature, Neighbourhood};
 use crate::error::Error;
 use crate::parallel::{Interrupt, for_rows};
@@ -91,7 +91,8 @@ impl<'a> Worker<'a> {
     fn new(task: &'a ImageCovariance<'a>) -> Self {
         let (height, width) = (task.height, task.width);
         let pixels = height * width;
-        let (m, samples) = (task.features.len(), width * rows_per_block(width).min(height));
+        let (m, samples) =
+            (task.features.len(), width * rows_per_block(width, task.features.len()).min(height));
         Self {
             task,
             levels: vec![0.0; pixels * task.gray_weights.len()],
@@ -109,7 +110,7 @@ impl<'a> Worker<'a> {
         }
         self.average_channels();
         self.scatter.clear();
-        let rows = rows_per_block(task.width);
+        let rows = rows_per_block(task.width, task.features.len());
         for first in (0..task.height).step_by(rows) {
             let last = (first + rows).min(task.height);
             self.fill_block(first, last);
@@ -127,10 +128,8 @@ impl<'a> Worker<'a> {
         let span = high - low;
         let mut finite = 0.0;
         for (channel, levels) in self.levels.chunks_exact_mut(pixels).enumerate() {
-            for (level, pixel) in
-                levels.iter_mut().zip(image.iter().skip(channel).step_by(channels))
-            {
-                *level = pixel.value();
+            for (level, pixel) in levels.iter_mut().zip(image.chunks_exact(channels)) {
+                *level = pixel[channel].value();
             }
             for level in levels {
                 finite += 0.0 * *level;
@@ -197,7 +196,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Whole rows, about [`BLOCK`] pixels of them.
-fn rows_per_block(width: usize) -> usize {
-    (BLOCK / width).max(1)
+/// Whole rows of an image, about [`block_samples`] pixels of them.
+fn rows_per_block(width: usize, features: usize) -> usize {
+    (block_samples(features) / width).max(1)
 }

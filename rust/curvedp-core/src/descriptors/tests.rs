@@ -1,4 +1,4 @@
-use super::covariance::{BLOCK, Scatter, scaled_identity, stride};
+use super::covariance::{Scatter, block_samples, scaled_identity, stride};
 use super::features::Feature;
 use super::image::ImageCovariance;
 use super::time_series::TimeSeriesCovariance;
@@ -64,7 +64,9 @@ fn textbook_covariance(rows: &[Vec<f64>]) -> Vec<f64> {
 
 #[test]
 fn blocks_merge_to_the_covariance_of_all_samples() {
-    for (m, samples) in [(1, 1), (2, 7), (3, 8), (4, 1023), (5, 1025), (9, 5000)] {
+    for (m, samples) in
+        [(1, 1), (2, 7), (3, 8), (4, 1023), (5, 1025), (6, 700), (9, 5000), (71, 130)]
+    {
         let data = noise(m * samples);
         let rows: Vec<Vec<f64>> = data
             .chunks(samples)
@@ -72,8 +74,8 @@ fn blocks_merge_to_the_covariance_of_all_samples() {
             .map(|(k, row)| row.iter().map(|x| x + 1e3 * k as f64).collect())
             .collect();
         let mut scatter = Scatter::new(m);
-        for first in (0..samples).step_by(BLOCK) {
-            let count = BLOCK.min(samples - first);
+        for first in (0..samples).step_by(block_samples(m)) {
+            let count = block_samples(m).min(samples - first);
             let mut block = vec![f64::NAN; m * stride(count)];
             for (out, row) in block.chunks_mut(stride(count)).zip(&rows) {
                 out[..count].copy_from_slice(&row[first..first + count]);

@@ -1,6 +1,6 @@
 //! Sample covariances of multichannel time series, with shrinkage towards a multiple of the identity.
 
-use super::covariance::{BLOCK, Scatter, stride};
+use super::covariance::{Scatter, block_samples, stride};
 use crate::error::Error;
 use crate::parallel::{Interrupt, for_rows};
 use crate::simd::vectorize;
@@ -38,7 +38,7 @@ impl TimeSeriesCovariance {
                 #[inline(always)]
                 || {
                     let mut scatter = Scatter::new(m);
-                    let mut block = vec![0.0; m * stride(BLOCK.min(self.samples))];
+                    let mut block = vec![0.0; m * stride(block_samples(m).min(self.samples))];
                     for (signal, out) in
                         signals.chunks_exact(size).zip(piece.chunks_exact_mut(m * m))
                     {
@@ -53,8 +53,9 @@ impl TimeSeriesCovariance {
     #[inline(always)]
     fn add_signal(&self, signal: &[f64], scatter: &mut Scatter, block: &mut [f64]) {
         scatter.clear();
-        for first in (0..self.samples).step_by(BLOCK) {
-            let samples = BLOCK.min(self.samples - first);
+        let block_size = block_samples(self.channels);
+        for first in (0..self.samples).step_by(block_size) {
+            let samples = block_size.min(self.samples - first);
             for (row, channel) in
                 block.chunks_exact_mut(stride(samples)).zip(signal.chunks_exact(self.samples))
             {

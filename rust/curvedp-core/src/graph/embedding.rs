@@ -1,6 +1,8 @@
 //! Maps into Euclidean space that order distances or bound them below, so that neighbours can be
 //! sought there.
 
+use std::borrow::Cow;
+
 use super::knn::Nodes;
 use crate::batch;
 use crate::error::Error;
@@ -74,6 +76,20 @@ impl<'a> Embedder<'a> {
     pub fn slack(&self, images: &Embedded) -> f64 {
         let largest = images.coords.iter().fold(0.0, |acc: f64, x| acc.max(x.abs()));
         64.0 * f64::EPSILON * self.conditioning * largest * (images.dim as f64).sqrt()
+    }
+
+    /// The image of one point.
+    pub fn image<'p>(&self, point: &'p [f64]) -> Cow<'p, [f64]> {
+        match self.manifold.embedding() {
+            Embedding::Ambient => Cow::Borrowed(point),
+            Embedding::Hermitian => outer_product(point).collect(),
+            Embedding::Logarithm => {
+                let mut coords = vec![0.0; self.manifold.dim()];
+                let base = Rows::shared(&self.base);
+                self.manifold.log_coords(Rows::shared(point), base, &mut coords);
+                Cow::Owned(coords)
+            }
+        }
     }
 
     /// The images of `count` points.

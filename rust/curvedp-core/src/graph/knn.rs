@@ -22,7 +22,7 @@ use crate::simd::vectorize;
 const PIECE: usize = 128;
 
 /// Whether a tree saves comparisons: it has to halve the nodes often enough in every dimension.
-fn tree_pays(dim: usize, count: usize) -> bool {
+pub(super) fn tree_pays(dim: usize, count: usize) -> bool {
     dim <= 8 || dim + 5 <= count.ilog2() as usize
 }
 

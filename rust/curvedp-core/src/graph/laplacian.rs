@@ -76,6 +76,9 @@ pub fn laplacian(lengths: &Csr, assembly: &Assembly) -> Laplacian {
         let (weights, lengths) = (weights.row(i).1, lengths.row(i).1);
         weights.iter().zip(lengths).map(|(w, rho)| w * rho * rho).sum()
     });
+    // without edges of positive length there is nothing to scale: the operator is 0
+    let or_infinite = |x: f64| if x > 0.0 { x } else { f64::INFINITY };
+    let moment = or_infinite(moment);
     let total_degree = pairwise(size, &|i| degrees[i]);
     let total_volume = pairwise(size, &volume);
     let (mass, mut scale) = match normalization {
@@ -84,7 +87,7 @@ pub fn laplacian(lengths: &Csr, assembly: &Assembly) -> Laplacian {
         }
         Normalization::RandomWalk | Normalization::DensityCorrected => {
             // masses that add up to the volume; isolated nodes keep a little
-            let unit = total_volume / total_degree;
+            let unit = total_volume / or_infinite(total_degree);
             let least = 1e-12 * total_volume / size as f64;
             let mass: Vec<f64> = degrees.iter().map(|d| (unit * d).max(least)).collect();
             (mass, unit * 2.0 * dim as f64 * total_degree / moment)
@@ -93,7 +96,7 @@ pub fn laplacian(lengths: &Csr, assembly: &Assembly) -> Laplacian {
     if !scaled {
         scale = match normalization {
             Normalization::Unnormalised => 1.0,
-            _ => total_volume / total_degree,
+            _ => total_volume / or_infinite(total_degree),
         };
     }
     weights.values.iter_mut().for_each(|w| *w *= scale);

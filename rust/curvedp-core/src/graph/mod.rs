@@ -1,16 +1,20 @@
 //! Graphs on public nodes: exact nearest neighbours, Laplacians, shortest paths.
 
 mod brute;
+mod bump;
 mod candidates;
 mod csr;
 mod embedding;
 mod kd_tree;
 mod knn;
 mod laplacian;
+mod node_index;
 mod shortest_paths;
 
+pub use bump::bump_counts;
 pub use csr::Csr;
 pub use embedding::Embedding;
 pub use knn::{Neighbours, Nodes, nearest, neighbours};
 pub use laplacian::{Assembly, Laplacian, Normalization, laplacian};
+pub use node_index::NodeIndex;
 pub use shortest_paths::shortest_paths;

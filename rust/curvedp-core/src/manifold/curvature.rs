@@ -95,3 +95,12 @@ pub(super) fn exp_differential<M: Manifold + ?Sized>(
         }
     }
 }
+
+/// Logarithm of the volume element of exp at the tangent vector with the given coordinates: ln det g(R_u).
+/// NaN from the first conjugate point on.
+pub fn log_jacobian(manifold: &dyn Manifold, coords: &[f64]) -> f64 {
+    let dim = coords.len();
+    let mut logs = vec![0.0; dim * dim];
+    manifold.curvature_function(coords, &|k| jacobi_growth(k).ln(), &mut logs);
+    logs.iter().step_by(dim + 1).sum()
+}

@@ -6,11 +6,13 @@
 
 mod certificate;
 mod in_ball;
+mod k_norm;
 mod quasi_newton;
 mod unconstrained;
 
 pub use certificate::{Plan, certified_dist, plan, rounding_error};
 pub use in_ball::{Descent, in_ball, in_ball_each};
+pub use k_norm::KNorm;
 pub use unconstrained::{Estimate, unconstrained};
 
 use crate::error::Error;

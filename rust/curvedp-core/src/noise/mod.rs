@@ -2,6 +2,7 @@
 //! sampled by rejection, never by a Markov chain. How many proposals a draw takes does not depend
 //! on data: the noise is drawn at a fixed point and carried to the true value by an isometry.
 
+mod discrete_laplace;
 mod error;
 mod hull;
 mod keys;
@@ -13,6 +14,7 @@ mod spd;
 mod spd_moments;
 mod stream;
 
+pub use discrete_laplace::DiscreteLaplace;
 pub use error::NoiseError;
 pub use keys::{DerivedKeys, GroupInput, GroupKeys};
 pub use log_concave::{LogConcave, Support};

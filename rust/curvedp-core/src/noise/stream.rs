@@ -98,6 +98,13 @@ impl Stream {
         Self { rng: Keystream { cipher, bytes: [0; Keystream::BYTES], next: Keystream::BYTES } }
     }
 
+    /// A key for streams of their own, drawn from this one.
+    pub fn child_key(&mut self) -> [u8; 32] {
+        let mut key = [0; 32];
+        key.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&self.bits().to_le_bytes()));
+        key
+    }
+
     /// 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {

@@ -10,12 +10,21 @@
 //! first is d_p exp(p, t v)^† with v moved parallel, the second d_v exp(p, t v)^† (Kulkarni and Soto,
 //! equations 5 to 8).
 
+mod chains;
 mod energy;
+mod exact;
 mod fit;
+mod k_norm;
+mod least;
 mod spectrum;
+#[cfg(test)]
+mod tests;
 
+pub use chains::{Footpoint, Shooting};
 pub use energy::{Energy, energy};
+pub use exact::sample_k_norm;
 pub use fit::{Fit, Limits, fit};
+pub use k_norm::{GradientNorm, KNorm, Support};
 
 use crate::manifold::Manifold;
 use crate::rows::Rows;

@@ -1,0 +1,275 @@
+"""Accuracy and cost of the conformal mean's tools on S^2.
+
+    python benches/conformal.py [eigenvalues] [harmonics] [large] [release] [means] [--threads 2]
+
+``eigenvalues``: of the Laplacian at 1e5 nodes against l(l + 1). ``harmonics``: error of solutions
+against spherical harmonics. ``large``: seconds and memory at 1e6 nodes. ``release``: one release
+beside the paper's pipeline in NumPy and SciPy. ``means``: errors of several private means under one
+total budget. The figures of docs/conformal.md are its output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import resource
+import time
+from collections.abc import Callable
+
+PARTS = ("eigenvalues", "harmonics", "large", "release", "means")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", help=", ".join(PARTS))
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--nodes", type=int, help="instead of 1e5 or 1e6")
+    parser.add_argument("--rounds", type=int, default=200, help="data sets of means")
+    return parser.parse_args()
+
+
+ARGUMENTS = _arguments()
+for _library in ("OMP", "OPENBLAS", "MKL", "RAYON"):
+    os.environ[f"{_library}_NUM_THREADS"] = str(ARGUMENTS.threads)
+
+import numpy as np  # noqa: E402
+import scipy.sparse as sp  # noqa: E402
+import scipy.sparse.linalg as spl  # noqa: E402
+from scipy.sparse.csgraph import dijkstra  # noqa: E402
+from scipy.spatial import cKDTree  # noqa: E402
+from scipy.special import sph_harm_y  # noqa: E402
+
+import curvedp as cdp  # noqa: E402
+from curvedp.conformal import (  # noqa: E402
+    MeshExponential,
+    density,
+    factor,
+    fibonacci_mesh,
+    helmholtz_poisson,
+    icosphere_mesh,
+    knn_graph,
+    laplacian,
+)
+from curvedp.datasets import von_mises_fisher  # noqa: E402
+from harness import medians  # noqa: E402
+
+POLE = np.array([0.0, 0.0, 1.0])
+
+
+def eigenvalues() -> None:
+    """The 24 least positive eigenvalues, l = 1..4, by shift and invert."""
+    count = ARGUMENTS.nodes or 100_000
+    for k in (10, 24):
+        operator = laplacian(knn_graph(fibonacci_mesh(count), k))
+        root = sp.diags_array(operator.mass**-0.5)
+        symmetric = root @ operator.stiffness @ root
+
+        def inverse(x: np.ndarray, operator=operator) -> np.ndarray:
+            scaled = helmholtz_poisson(
+                operator, x * operator.mass**-0.5, upsilon=1.0, tol=1e-12, method="cholesky"
+            )
+            return scaled.value * operator.mass**0.5
+
+        solve = spl.LinearOperator(symmetric.shape, matvec=inverse, dtype=np.float64)
+        found = spl.eigsh(
+            symmetric, 25, sigma=-1.0, OPinv=solve, return_eigenvectors=False, v0=np.ones(count)
+        )
+        exact = np.repeat([0, 2, 6, 12, 20], [1, 3, 5, 7, 9])
+        ratio = np.sort(found)[1:] / exact[1:] - 1
+        cells = [f"{100 * np.abs(ratio[exact[1:] == e]).max():.3f} %" for e in (2, 6, 12, 20)]
+        print(f"| {count} nodes, k = {k} | " + " | ".join(cells) + " |", flush=True)
+
+
+def harmonics() -> None:
+    """Errors of sigma for right-hand sides Y_l1, l = 1..4, upsilon = 1: in norm, at worst."""
+    for name, build in (
+        ("Fibonacci", lambda level: fibonacci_mesh(10 * 4**level)),
+        ("icosphere", icosphere_mesh),
+    ):
+        for level in (3, 4, 5, 6):
+            mesh = build(level)
+            operator = laplacian(knn_graph(mesh, 24))
+            x, y, z = mesh.points.T
+            angles = np.arccos(np.clip(z, -1, 1)), np.arctan2(y, x)
+            h = np.array([sph_harm_y(degree, 1, *angles).real for degree in (1, 2, 3, 4)])
+            exact = h / np.array([3.0, 7.0, 13.0, 21.0])[:, None]
+            solution = helmholtz_poisson(operator, h, upsilon=1.0)
+            gap, mass = solution.value - exact, operator.mass
+            norm = np.sqrt((mass * gap**2).sum(1) / (mass * exact**2).sum(1)).max()
+            worst = (np.abs(gap).max(1) / np.abs(exact).max(1)).max()
+            certified = solution.max_error.max()
+            print(
+                f"| {name} | {len(mesh)} | {norm:.2%} | {worst:.2%} | {certified:.0e} |", flush=True
+            )
+
+
+def large() -> None:
+    """Everything at 1e6 nodes, once."""
+    count = ARGUMENTS.nodes or 1_000_000
+    records = von_mises_fisher(100_000, POLE, 100.0, rng=1)
+    ball = cdp.Ball("sphere:2", POLE, 0.7)
+    begin = last = time.perf_counter()
+
+    def lap(name: str) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        print(f"| {name} | {now - last:.2f} | {peak:.2f} |", flush=True)
+        last = now
+
+    graph = knn_graph(fibonacci_mesh(count), 10)
+    lap("mesh and graph, k = 10")
+    operator = laplacian(graph)
+    lap("Laplacian, scaled to -Delta_g")
+    released = density(records, operator, cdp.PureDP(0.5), ball=ball, heat_time=0)
+    lap("density of 1e5 records")
+    found = factor(released, 1.0)
+    lap(f"solve, upsilon = 1 ({found.solution.method}, error {found.max_error:.0e})")
+    mechanism = MeshExponential(
+        graph, found.sigma, ball=ball, sensitivity=1e-4, guarantee=cdp.PureDP(0.5)
+    )
+    mechanism.sample(POLE)
+    lap("shortest paths and draw")
+    print(f"| in all | {last - begin:.2f} | |", flush=True)
+
+
+def paper_release(records: np.ndarray, rng: np.random.Generator, steps: int = 10_000) -> np.ndarray:
+    """The paper's pipeline on its records, plainly in NumPy and SciPy: rho* through the graph."""
+    n, h, k, upsilon, shares, radius = len(records), 0.5, 10, 1.0, (0.15, 0.15), 0.7
+    dist = np.arccos(np.clip(records @ records.T, -1, 1))
+    s = (dist / h) ** 2
+    f = np.where(s < 1, np.exp(-1 / np.where(s < 1, 1 - s, 1)), 0).mean(1) / h**2
+    f += rng.laplace(0, 2 / (shares[0] * math.pi * radius**2), n)
+    np.fill_diagonal(dist, np.inf)
+    near = np.argpartition(dist, k, axis=1)[:, :k]
+    lengths = np.take_along_axis(dist, near, 1).ravel()
+    rows, columns = np.repeat(np.arange(n), k), near.ravel()
+    weights = sp.csr_array((np.exp(-(lengths**2) / (4 * h**2)), (rows, columns)), shape=(n, n))
+    weights = weights.maximum(weights.T)
+    matrix = sp.diags_array(weights.sum(1) + upsilon) - weights
+    sigma = spl.spsolve(matrix.tocsc(), f.mean() - f)
+    root = np.exp(sigma)
+    edges = np.maximum(lengths * (root[rows] + root[columns]) / 2, 1e-300)
+    graph = sp.csr_array((edges, (rows, columns)), shape=(n, n))
+    eta = records.mean(0) / np.linalg.norm(records.mean(0))
+    for _ in range(50):
+        c = records @ eta
+        v = records - c[:, None] * eta
+        length = np.linalg.norm(v, axis=1)
+        g = (np.arctan2(length, c) / np.where(length > 0, length, 1)) @ v / n
+        size = np.linalg.norm(g)
+        if size < 1e-12:
+            break
+        eta = np.cos(size) * eta + np.sin(size) / size * g
+        eta /= np.linalg.norm(eta)
+    tree = cKDTree(records)
+    paths = dijkstra(graph, directed=False, indices=tree.query(eta)[1])
+    paths = np.where(np.isfinite(paths), paths, 10.0)
+    delta = 2 * radius * (math.tan(2 * radius) / radius - 1) / n
+    rate = shares[1] / (2 * root.max() * delta)
+    step = 1 / (rate * float(np.median(root)))
+
+    def log_density(z: np.ndarray) -> float:
+        d, i = tree.query(z)
+        return float(-rate * (paths[i] + root[i] * d))
+
+    x, value = eta, log_density(eta)
+    for _ in range(steps):
+        v = step * rng.standard_normal(3)
+        v -= (v @ x) * x
+        size = math.sqrt(v @ v)
+        y = math.cos(size) * x + math.sin(size) / size * v
+        y /= math.sqrt(y @ y)
+        proposed = log_density(y)
+        if math.log(rng.random()) < proposed - value:
+            x, value = y, proposed
+    return x
+
+
+def release() -> None:
+    """Medians of one release: N = 500, epsilon = 0.3, 5000 nodes; the paper's with 1e4 steps."""
+    records = von_mises_fisher(500, POLE, 100.0, rng=1)
+    rng = np.random.default_rng(0)
+    ball = cdp.Ball("sphere:2", POLE, 0.7)
+    mesh_of_its_own: list[cdp.Ball] = []
+
+    def fresh() -> None:
+        mesh_of_its_own.append(cdp.Ball("sphere:2", POLE, 0.7))
+        cdp.conformal_mean(records, mesh_of_its_own[-1], cdp.PureDP(0.3))
+
+    ways: dict[str, Callable[[], object]] = {
+        "Riemannian Laplace": lambda: cdp.frechet_mean(records, ball, cdp.PureDP(0.3)),
+        "conformal, 5000 nodes": lambda: cdp.conformal_mean(records, ball, cdp.PureDP(0.3)),
+        "conformal, mesh and graph made anew": fresh,
+        "conformal, published, 1e4 steps": lambda: cdp.conformal_mean(
+            records, ball, cdp.PureDP(0.3), calibration="published"
+        ),
+        "published, NumPy and SciPy": lambda: paper_release(records, rng),
+    }
+    found = medians(ways, rounds=9, budget=20.0)[0]
+    for name, seconds in found.items():
+        print(f"| {name} | {1e3 * seconds:.2f} |", flush=True)
+
+
+def _ring(rng: np.random.Generator) -> np.ndarray:
+    """Records at a distance of 0.4 from the pole, where none is."""
+    angle, t = rng.uniform(0, 2 * math.pi, 500), 0.4 + 0.03 * rng.standard_normal(500)
+    return np.stack([np.sin(t) * np.cos(angle), np.sin(t) * np.sin(angle), np.cos(t)], axis=1)
+
+
+def means() -> None:
+    """S^2, N = 500, epsilon = 0.3 in all, r = 0.7 about a centre 0.3 r from the pole."""
+    rng = np.random.default_rng(1)
+    ball = cdp.Ball("sphere:2", [math.sin(0.21), 0.0, math.cos(0.21)], 0.7)
+    whole, loose = cdp.PureDP(0.3), cdp.ApproxDP(0.3, 1e-9)
+    kind = "tangent-gaussian"
+    ways: dict[str, Callable[[np.ndarray], cdp.Release]] = {
+        "Riemannian Laplace": lambda x: cdp.frechet_mean(x, ball, whole),
+        "Riemannian Laplace, published": lambda x: cdp.frechet_mean(
+            x, ball, whole, calibration="published"
+        ),
+        "tangent Gaussian": lambda x: cdp.frechet_mean(x, ball, loose, mechanism=kind),
+        "tangent Gaussian, published": lambda x: cdp.frechet_mean(
+            x, ball, loose, mechanism=kind, calibration="published"
+        ),
+        "adaptive": lambda x: cdp.adaptive_mean(x, ball, whole),
+    }
+    for upsilon in (1.0, 10.0, 1000.0):
+        ways[f"conformal, upsilon = {upsilon:g}"] = lambda x, upsilon=upsilon: cdp.conformal_mean(
+            x, ball, whole, upsilon=upsilon
+        )
+    ways["conformal, upsilon = 10, split = 0.2"] = lambda x: cdp.conformal_mean(
+        x, ball, whole, upsilon=10.0, split=0.2
+    )
+    for upsilon in (1.0, 100.0):
+        ways[f"conformal, published, upsilon = {upsilon:g}"] = lambda x, upsilon=upsilon: (
+            cdp.conformal_mean(x, ball, whole, upsilon=upsilon, calibration="published")
+        )
+    laws: list[Callable[[], np.ndarray]] = [
+        lambda kappa=kappa: von_mises_fisher(500, POLE, kappa, rng=rng)
+        for kappa in (10.0, 100.0, 1000.0)
+    ]
+    errors = np.empty((len(ways), 4, ARGUMENTS.rounds))
+    for column, law in enumerate([*laws, lambda: _ring(rng)]):
+        for j in range(ARGUMENTS.rounds):
+            records = law()
+            exact = cdp.nonprivate.frechet_mean(records, ball.manifold).value
+            for i, way in enumerate(ways.values()):
+                errors[i, column, j] = ball.manifold.dist(way(records).value, exact)
+    for name, row in zip(ways, errors.mean(axis=2), strict=True):
+        print(f"| {name} | " + " | ".join(f"{error:.2g}" for error in row) + " |", flush=True)
+
+
+def main() -> None:
+    """Measure and print."""
+    cdp.set_num_threads(ARGUMENTS.threads)
+    for part in ARGUMENTS.parts or PARTS:
+        print(f"{part}, {ARGUMENTS.threads} thread(s)")
+        {f.__name__: f for f in (eigenvalues, harmonics, large, release, means)}[part]()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""
+The mean of diffusion tensors
+=============================
+
+584 diffusion tensors of a brain, symmetric positive definite 3 × 3 matrices, and their private mean
+under the affine-invariant metric.
+"""
+
+# %%
+# Centre and radius come from what is known about water, not from the records: free water diffuses
+# at 3.0e-3 mm²/s, tissue at about 0.7e-3, and both lie within 2.0 of the identity.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import curvedp as cdp
+from curvedp.datasets import load_diffusion_tensors
+from curvedp.plotting import DiffusionTensorDisplay
+
+tensors = load_diffusion_tensors().records
+ball = cdp.Ball(cdp.SPD(3), center=np.eye(3), radius=2.0)
+releases = [cdp.frechet_mean(tensors, ball, cdp.PureDP(epsilon)) for epsilon in (0.1, 0.3, 1.0)]
+
+# %%
+# The data are public and show voxels, not people, which is why the exact mean may stand beside the
+# private ones.
+
+exact = cdp.nonprivate.frechet_mean(ball.project(tensors), ball.manifold).value
+display = DiffusionTensorDisplay.from_releases(
+    releases, nonprivate_mean=exact, figure=plt.figure(figsize=(10, 3.6))
+)
+
+# %%
+# Where records lie closer together than the ball allows, a ball that shrinks privately needs less
+# noise for the same guarantee.
+
+for name, release in (
+    ("one mean", cdp.frechet_mean(tensors, ball, cdp.GDP(mu=0.5))),
+    ("adaptive", cdp.adaptive_mean(tensors, ball, cdp.GDP(mu=0.5))),
+):
+    distance = float(ball.manifold.dist(release.value, exact))
+    print(f"{name}: noise scale {release.scale:.4f}, distance to the exact mean {distance:.4f}")

@@ -1,0 +1,57 @@
+"""
+A private mean of directions
+============================
+
+500 directions, their exact mean, and private means at three budgets. What error to expect is known
+before any record is looked at.
+"""
+
+# %%
+# The ball is public: directions of the northern hemisphere that are less than 0.7 rad from the
+# pole. Whatever lies outside is moved to its edge.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import curvedp as cdp
+from curvedp.datasets import von_mises_fisher
+
+pole = np.array([0.0, 0.0, 1.0])
+ball = cdp.Ball(cdp.Sphere(2), center=pole, radius=0.7)
+records = von_mises_fisher(500, [0.2, 0.1, 0.97], 30.0, rng=0)
+
+# %%
+# Nothing is drawn yet: the expected error depends on the ball, n and the guarantee alone.
+
+epsilons = [0.3, 1.0, 3.0]
+for epsilon in epsilons:
+    error = cdp.expected_error(ball, n=500, guarantee=cdp.PureDP(epsilon))
+    print(f"epsilon = {epsilon}: about {error:.4f} rad")
+
+# %%
+# Twenty releases for each budget, which nobody should make in earnest: their epsilons add up to 86.
+
+exact = cdp.nonprivate.frechet_mean(ball.project(records), ball.manifold).value
+figure, axes = plt.subplots(1, 3, figsize=(9, 3.2), sharex=True, sharey=True)
+for ax, epsilon in zip(axes, epsilons, strict=True):
+    released = np.array(
+        [cdp.frechet_mean(records, ball, cdp.PureDP(epsilon)).value for _ in range(20)]
+    )
+    ax.plot(*records[:, :2].T, ".", color="0.85", markersize=3)
+    ax.plot(*released[:, :2].T, ".", color="tab:blue")
+    ax.plot(*exact[:2], "k+", markersize=12)
+    ax.set(title=f"ε = {epsilon}", xlabel="x", aspect="equal")
+axes[0].set_ylabel("y")
+figure.suptitle("Seen from above the pole; the cross is the mean of the projected records")
+figure.tight_layout()
+
+# %%
+# A ledger refuses what the budget does not cover, before any noise is drawn.
+
+with cdp.Ledger(cdp.PureDP(1.0)) as ledger:
+    release = cdp.frechet_mean(records, ball, cdp.PureDP(0.8), ledger=ledger)
+    try:
+        cdp.frechet_mean(records, ball, cdp.PureDP(0.8), ledger=ledger)
+    except cdp.BudgetError as refusal:
+        print(refusal)
+print(release.report())

@@ -1,0 +1,131 @@
+"""The conformal factor of a density: phi = exp(2 sigma), (-Delta_g + upsilon) sigma = c - f.
+
+He et al., section III-A. All of it is post-processing of the density. Proofs of the bounds for the
+discrete equation: docs/proofs/conformal-mean.md, section 2.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from curvedp._validation import FloatArray
+from curvedp.conformal.density import DensityRelease
+from curvedp.conformal.graph import Laplacian, as_node_values
+from curvedp.conformal.solve import HelmholtzSolution, helmholtz_poisson
+
+#: sigma is kept within this distance of 0, so that phi and its inverse are finite.
+GREATEST_SIGMA = 300.0
+
+
+@dataclass(frozen=True)
+class ConformalFactor:
+    """phi = exp(2 sigma) at the nodes of a mesh, with what is certain about it.
+
+    Attributes
+    ----------
+    laplacian : Laplacian
+    upsilon : float
+    density : ndarray, shape (n,)
+        f.
+    mean_density : float
+        c, the mean of f by mass.
+    sigma : ndarray, shape (n,)
+    solution : HelmholtzSolution
+        Iterations, residual and certified error of sigma.
+    """
+
+    laplacian: Laplacian
+    upsilon: float
+    density: FloatArray
+    mean_density: float
+    sigma: FloatArray
+    solution: HelmholtzSolution
+
+    @functools.cached_property
+    def phi(self) -> FloatArray:
+        """The conformal factor, shape (n,)."""
+        return np.exp(2 * self.sigma)
+
+    @property
+    def sigma_bounds(self) -> tuple[float, float]:
+        """((c - max f)/upsilon, (c - min f)/upsilon): He et al., equation 16."""
+        return _sigma_bounds(self.density, self.mean_density, self.upsilon)
+
+    @property
+    def phi_bounds(self) -> tuple[float, float]:
+        """exp(2 x) of both `sigma_bounds`, equation 17; 0 or infinite beyond double precision."""
+        low, high = np.array(self.sigma_bounds)
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.exp(2 * low)), float(np.exp(2 * high))
+
+    @property
+    def max_error(self) -> float:
+        """Certified bound of |sigma - exact solution of the discrete equation| at every node."""
+        return float(self.solution.max_error)
+
+
+def factor(
+    density: DensityRelease | ArrayLike,
+    upsilon: float = 1.0,
+    *,
+    laplacian: Laplacian | None = None,
+    tol: float = 1e-10,
+    method: str = "auto",
+) -> ConformalFactor:
+    """The conformal factor of a density: small where it is high, large where it is low.
+
+    sigma solves (L + upsilon) sigma = c - f with c = sum_i m_i f_i / sum_i m_i, to a certified
+    error; rounding beyond the bounds (16), which the exact solution keeps, is cut off.
+
+    Parameters
+    ----------
+    density : DensityRelease or array-like, shape (n,)
+        f at the nodes.
+    upsilon : float
+        Positive and public: the larger, the closer phi is to 1 and the more local.
+    laplacian : Laplacian, optional
+        The operator L; by default the one that smoothed the density.
+    tol, method
+        As in `helmholtz_poisson`.
+
+    Returns
+    -------
+    ConformalFactor
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> from curvedp.conformal import density, factor, fibonacci_mesh
+    >>> from curvedp.datasets import von_mises_fisher
+    >>> records = von_mises_fisher(20_000, [0, 0, 1], 10.0, rng=0)
+    >>> found = factor(density(records, fibonacci_mesh(300), cdp.PureDP(1.0)), upsilon=2.0)
+    >>> bool(found.phi[0] < 0.8 < 1.0 < found.phi[-1])
+    True
+    >>> low, high = found.phi_bounds
+    >>> bool(low <= found.phi.min() and found.phi.max() <= high)
+    True
+    """
+    if isinstance(density, DensityRelease):
+        operator = density.laplacian if laplacian is None else laplacian
+        values: ArrayLike = density.value
+    elif laplacian is None:
+        raise TypeError("laplacian is needed for a density that is not a DensityRelease")
+    else:
+        operator, values = laplacian, density
+    f = as_node_values(values, operator.graph.mesh, "density", one=True)
+    if not np.isfinite(f).all():
+        raise ValueError("density must be finite")
+    mass = operator.mass
+    mean = float(np.clip((mass / mass.sum()) @ f, f.min(), f.max()))
+    solution = helmholtz_poisson(operator, mean - f, upsilon=upsilon, tol=tol, method=method)
+    low, high = _sigma_bounds(f, mean, upsilon)
+    sigma = np.clip(solution.value, max(low, -GREATEST_SIGMA), min(high, GREATEST_SIGMA))
+    return ConformalFactor(operator, float(upsilon), f, mean, sigma, solution)
+
+
+def _sigma_bounds(f: FloatArray, mean: float, upsilon: float) -> tuple[float, float]:
+    return (mean - float(f.max())) / upsilon, (mean - float(f.min())) / upsilon

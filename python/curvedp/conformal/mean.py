@@ -1,0 +1,266 @@
+"""The conformal mean (He et al.): a private mean whose noise follows a private density.
+
+    records -> density on a public mesh (share of the budget) -> sigma, phi = exp(2 sigma)
+            -> mean, within a public tolerance of the true one
+            -> exponential mechanism on the mesh in the metric phi g (the rest) -> point in the cell
+
+Proof: docs/proofs/conformal-mean.md. Where it stands beside other means: docs/conformal.md.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from curvedp import sensitivity
+from curvedp._validation import FloatArray, as_choice, as_count, as_positive, as_probability
+from curvedp.conformal.density import (
+    DENSITY_METHODS,
+    DensityPlan,
+    as_laplacian,
+    release_density,
+)
+from curvedp.conformal.factor import factor
+from curvedp.conformal.graph import Graph, Laplacian, knn_graph, laplacian
+from curvedp.conformal.mechanism import MeshExponential, jitter
+from curvedp.conformal.mesh import Mesh, ball_mesh
+from curvedp.conformal.published import published_release, pure_shares
+from curvedp.domain import Ball
+from curvedp.mechanisms import pure_epsilon
+from curvedp.privacy import Guarantee, Ledger, Release
+from curvedp.statistics.entry import Entry, Progress
+from curvedp.statistics.frechet_mean import plan_mean
+
+#: Nodes of the mesh over the ball if none is given, and neighbours of each.
+_NODES = 5000
+_NEIGHBOURS = 12
+
+#: Meshes of dimension 2 with at most this many nodes are solved by factorisation.
+_SMALL = 20_000
+
+
+def conformal_mean(
+    records: ArrayLike,
+    ball: Ball,
+    guarantee: Guarantee,
+    *,
+    split: float = 0.5,
+    mesh: Mesh | Graph | Laplacian | None = None,
+    cells: Mesh | Graph | Laplacian | None = None,
+    method: str = "histogram",
+    bandwidth: float | None = None,
+    heat_time: float | None = None,
+    upsilon: float = 1.0,
+    calibration: str = "proved",
+    chain_length: int = 10_000,
+    records_per_unit: int = 1,
+    ledger: Ledger | None = None,
+    seed: int | None = None,
+    progress: Progress = False,
+) -> Release:
+    """Release the Fréchet mean of records with noise that follows their private density.
+
+    A density released with the share `split` of the budget gives the conformal factor phi, small
+    where records are many; a node z of the mesh is then drawn with probability proportional to
+    w_z phi_z^{d/2} exp(-u(eta, z)/scale), u the distance from the mean eta in the metric phi g over
+    its greatest stretch, and moved to a random place in its cell.
+
+    It is here to make the published mechanism whole, not because it is the better mean: its error
+    exceeds that of `frechet_mean` wherever phi does not fall away from the mean, which it does not
+    where records are concentrated. `adaptive_mean` makes use of density with a gain; figures in
+    docs/conformal.md.
+
+    Parameters
+    ----------
+    records : array-like, shape (n, *point_shape)
+        One record per row; n is public. No value raises: a record that is not a point of the
+        manifold counts as the ball's centre.
+    ball : Ball
+        Public domain, chosen without looking at the records.
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+        What the whole release, both parts together, shall satisfy when one unit's records are
+        replaced.
+    split : float
+        Share of the density, strictly between 0 and 1: of epsilon for PureDP, of mu^2 otherwise.
+    mesh : Mesh, Graph or Laplacian, optional
+        Public nodes to draw from, chosen without looking at the records; by default 5000 on the
+        ball, which is too coarse beyond about ten dimensions. One Laplacian given to many calls
+        saves making it.
+    cells : Mesh, Graph or Laplacian, optional
+        Public nodes of the density. By default as many on the ball as let a node's mean number of
+        records match the noise, see `default_cells`; its value counts for all nodes of `mesh` in a
+        cell.
+    method, bandwidth, heat_time
+        Of the density; see `curvedp.conformal.density`.
+    upsilon : float
+        Public; see `curvedp.conformal.factor`.
+    calibration : {"proved", "published"}
+        "published" computes what the paper does (a graph on the records, a Metropolis chain of
+        `chain_length` steps) and returns an `Unproved` release; `mesh`, `method` and `heat_time`
+        mean nothing to it, and `bandwidth` is 0.5 if not given.
+    chain_length : int
+        Steps of the published chain.
+    records_per_unit : int
+        Number of records that one unit (a person) contributes at most.
+    ledger : Ledger, optional
+        Budget to spend the whole guarantee from, before any noise is drawn.
+    seed : int, optional
+        For tests and examples only: the release is then `Unproved`.
+    progress : bool or callable
+        True prints the name of each stage to standard error; a callable receives it.
+
+    Returns
+    -------
+    Release
+        `parts` holds the density (`value` at the nodes of the mesh) and the node that was drawn.
+
+    Raises
+    ------
+    BudgetError
+        If the ledger refuses.
+    ValueError, TypeError
+        For wrong shapes, dtypes and parameters; never for the value of a record.
+
+    References
+    ----------
+    He, Tang, Rahimian and Joshi, Density-aware noise mechanisms for differential privacy on
+    Riemannian manifolds via conformal transformation.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.0, 1.0], radius=0.7)
+    >>> records = np.tile([0.0, 0.1, 1.0] / np.sqrt(1.01), (500, 1))
+    >>> release = cdp.conformal_mean(records, ball, cdp.PureDP(2.0))
+    >>> [part.guarantee.epsilon for part in release.parts], release.value.shape
+    ([1.0, 1.0], (3,))
+    """
+    entry = Entry.check(
+        records,
+        ball,
+        guarantee,
+        records_per_unit=records_per_unit,
+        ledger=ledger,
+        calibration=calibration,
+        seed=seed,
+        progress=progress,
+    )
+    part = as_probability(split, "split")
+    as_choice(method, DENSITY_METHODS, "method")
+    shift = as_positive(upsilon, "upsilon")
+    steps = as_count(chain_length, "chain_length")
+    if entry.calibration == "published":
+        reach = 0.5 if bandwidth is None else as_positive(bandwidth, "bandwidth")
+        halves = pure_shares(entry.guarantee, part)
+        sensitivity.frechet_mean(ball, entry.n, calibration="published")  # finite, or says so
+        entry.spend("conformal Fréchet mean")
+        return published_release(entry, halves, reach, shift, steps)
+    operator = default_laplacian(ball) if mesh is None else as_laplacian(mesh)
+    graph = operator.graph
+    if graph.mesh.manifold != ball.manifold:
+        raise ValueError(
+            f"the mesh is on {graph.mesh.manifold.spec}, the ball on {ball.manifold.spec}"
+        )
+    shares = entry.shares([part, 1 - part])
+    if cells is None:
+        cells = ball_mesh(ball, default_cells(entry.n, shares[0], entry.records_per_unit))
+    density_plan = DensityPlan.make(entry, cells, method, bandwidth, heat_time, shares[0])
+    if density_plan.mesh.manifold != ball.manifold:
+        raise ValueError(f"the cells are not on {ball.manifold.spec}")
+    delta, mean_plan = plan_mean(ball, entry.n, entry.records_per_unit, calibration="proved")
+    total = delta + 2 * mean_plan.tolerance
+
+    def design(sigma: FloatArray) -> MeshExponential:
+        return MeshExponential(graph, sigma, ball=ball, sensitivity=total, guarantee=shares[1])
+
+    design(np.zeros(len(graph.mesh)))  # what is wrong with the parameters is told before spending
+    entry.spend("conformal Fréchet mean")
+    density = release_density(entry, ball.project(entry.data), density_plan, 0)
+    entry.report("conformal factor")
+    values = density.value
+    if density_plan.mesh is not graph.mesh:
+        values = values[density_plan.mesh.nearest(graph.mesh.points)[0]]
+    # in the plane a factorisation is cheap, and kept for the next call with the same operator
+    small = ball.manifold.dim <= 2 and len(graph.mesh) <= _SMALL
+    way = "cholesky" if small else "auto"
+    sigma = factor(values, shift, laplacian=operator, method=way).sigma
+    rows = entry.enter()
+    entry.report("mean")
+    eta = ball._frame.mean(rows, mean_plan)
+    entry.report("noise")
+    mechanism = design(sigma)
+    node = int(mechanism._draw(mechanism._path_lengths(eta), entry.stream(1), 1)[0])
+    fields: dict[str, Any] = {
+        "mechanism": mechanism.name,
+        "sensitivity": delta,
+        "solver_tolerance": mean_plan.tolerance,
+        "scale": mechanism.scale,
+        "expected_error": None,
+    }
+    drawn = entry.release(
+        entry.promise(shares[1]),
+        value=graph.mesh.points[node],
+        statistic="node of a public mesh about the Fréchet mean",
+        **fields,
+    )
+    return entry.release(
+        entry.promise(guarantee),
+        value=jitter(graph.mesh, node, entry.stream(2)),
+        statistic="conformal Fréchet mean",
+        parts=(density, drawn),
+        **fields,
+    )
+
+
+@functools.lru_cache(maxsize=4)
+def default_laplacian(ball: Ball, n_nodes: int = _NODES) -> Laplacian:
+    """The operator on a mesh of `n_nodes` nodes over a ball, kept for the next call.
+
+    Parameters
+    ----------
+    ball : Ball
+    n_nodes : int
+
+    Returns
+    -------
+    Laplacian
+
+    Examples
+    --------
+    >>> ball = Ball("sphere", center=[0, 0, 1], radius=0.7)
+    >>> default_laplacian(ball, 500) is default_laplacian(ball, 500)
+    True
+    """
+    mesh = ball_mesh(ball, as_count(n_nodes, "n_nodes"))
+    return laplacian(knn_graph(mesh, min(_NEIGHBOURS, max(1, len(mesh) - 1))))
+
+
+def default_cells(n: int, guarantee: Guarantee, records_per_unit: int = 1) -> int:
+    """Number of cells at which a cell's mean number of records is the noise's deviation.
+
+    n epsilon / (sqrt(8) k), between 1 and 5000: a function of public values.
+
+    Parameters
+    ----------
+    n : int
+        Number of records.
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+        Of the density.
+    records_per_unit : int
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> default_cells(500, cdp.PureDP(0.5))
+    88
+    """
+    deviation = math.sqrt(8) * records_per_unit / pure_epsilon(guarantee)
+    return int(np.clip(as_count(n, "n") / deviation, 1, _NODES))

@@ -1,0 +1,188 @@
+"""The private Fréchet mean with the interface of an estimator."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from curvedp._validation import FloatArray, as_records
+from curvedp.domain import Ball
+from curvedp.estimators.conventions import Conventions
+from curvedp.mechanisms import Mechanism
+from curvedp.privacy import Guarantee, Ledger, Release
+from curvedp.statistics.adaptive_mean import adaptive_mean
+from curvedp.statistics.entry import Progress
+from curvedp.statistics.frechet_mean import frechet_mean
+
+
+class FrechetMean(Conventions):
+    """`frechet_mean` or `adaptive_mean` as an estimator: parameters first, records in `fit`.
+
+    As in geomstats the result is `estimate_`; as in pyRiemann's tangent space, `transform` maps
+    points to coordinates at it.
+
+    Parameters
+    ----------
+    ball : Ball
+        Public domain, chosen without looking at the records.
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+        What each call of `fit` satisfies.
+    adaptive : bool
+        Whether to release `adaptive_mean`, which shrinks the ball privately.
+    calibration : {"proved", "published"}
+        As in `frechet_mean`; "published" not with `adaptive`.
+    mechanism : str or Mechanism class, optional
+        As in `frechet_mean`.
+    records_per_unit : int
+        Number of records that one unit (a person) contributes at most.
+    ledger : Ledger, optional
+        Budget that every fit spends from, before any noise is drawn. Clones made by scikit-learn
+        spend from the same one: a search over k candidates with m folds costs k m releases, and
+        one more for the refit.
+    seed : int, optional
+        For tests and examples only: the release is then `Unproved`.
+    progress : bool or callable
+        True prints the name of each stage to standard error; a callable receives it.
+
+    Attributes
+    ----------
+    estimate_ : ndarray, shape point_shape
+        The released mean.
+    release_ : Release
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> ball = cdp.Ball(cdp.SPD(2), center="identity", radius=1.0)
+    >>> records = np.tile(1.5 * np.eye(2), (500, 1, 1))
+    >>> model = cdp.FrechetMean(ball, cdp.GDP(mu=1.0)).fit(records)
+    >>> model.estimate_.shape, model.transform(records[:4]).shape
+    ((2, 2), (4, 3))
+    """
+
+    _transforms = True
+
+    def __init__(
+        self,
+        ball: Ball,
+        guarantee: Guarantee,
+        *,
+        adaptive: bool = False,
+        calibration: str = "proved",
+        mechanism: str | type[Mechanism] | None = None,
+        records_per_unit: int = 1,
+        ledger: Ledger | None = None,
+        seed: int | None = None,
+        progress: Progress = False,
+    ) -> None:
+        self.ball = ball
+        self.guarantee = guarantee
+        self.adaptive = adaptive
+        self.calibration = calibration
+        self.mechanism = mechanism
+        self.records_per_unit = records_per_unit
+        self.ledger = ledger
+        self.seed = seed
+        self.progress = progress
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Makes a release; each call spends the guarantee again.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, *point_shape)
+            One record per row; no value raises.
+        y : ignored
+
+        Returns
+        -------
+        FrechetMean
+            Itself.
+
+        Raises
+        ------
+        BudgetError, ExistenceError, ValueError, TypeError
+            As `frechet_mean`; never for the value of a record.
+        """
+        if self.adaptive:
+            if self.calibration != "proved":
+                raise ValueError("the adaptive mean has no published calibration: use 'proved'")
+            self.release_: Release = adaptive_mean(
+                X,
+                self.ball,
+                self.guarantee,
+                mechanism=self.mechanism,
+                records_per_unit=self.records_per_unit,
+                ledger=self.ledger,
+                seed=self.seed,
+                progress=self.progress,
+            )
+        else:
+            self.release_ = frechet_mean(
+                X,
+                self.ball,
+                self.guarantee,
+                calibration=self.calibration,
+                mechanism=self.mechanism,
+                records_per_unit=self.records_per_unit,
+                ledger=self.ledger,
+                seed=self.seed,
+                progress=self.progress,
+            )
+        self.estimate_: FloatArray = np.array(self.release_.value)
+        return self
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Coordinates of log_p x at the released mean p, shape (n, dim).
+
+        A map of each record on its own, projected on the ball first: what comes out is as private
+        as what went in.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, *point_shape)
+
+        Raises
+        ------
+        ValueError
+            Before `fit`, and for wrong shapes.
+        """
+        mean, manifold = self._fitted(), self.ball.manifold
+        points = self.ball.project(as_records(X, manifold.point_shape, "X"))
+        return manifold.tangent_to_coords(manifold.log(points, mean), mean)
+
+    def inverse_transform(self, X: ArrayLike) -> FloatArray:
+        """Points exp_p v with the coordinates that `transform` gives, shape (n, *point_shape).
+
+        Parameters
+        ----------
+        X : array-like, shape (n, dim)
+
+        Raises
+        ------
+        ValueError
+            Before `fit`, and for wrong shapes.
+        """
+        mean, manifold = self._fitted(), self.ball.manifold
+        return manifold.exp(manifold.coords_to_tangent(X, mean), mean)
+
+    def fit_transform(self, X: ArrayLike, y: object = None) -> FloatArray:
+        """`fit`, then `transform` of the same records."""
+        return self.fit(X, y).transform(X)
+
+    def score(self, X: ArrayLike, y: object = None) -> float:
+        """Minus the mean squared distance of projected records from the released mean.
+
+        Computed without privacy from the records given: publish neither it nor what a search picks
+        by it unless they are public.
+        """
+        mean, manifold = self._fitted(), self.ball.manifold
+        points = self.ball.project(as_records(X, manifold.point_shape, "X"))
+        return -float(np.mean(manifold.dist(points, mean) ** 2))
+
+    def _fitted(self) -> FloatArray:
+        if not hasattr(self, "release_"):
+            raise ValueError("call fit before transform, inverse_transform or score")
+        return self.estimate_

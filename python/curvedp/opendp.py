@@ -1,0 +1,176 @@
+"""Mechanisms and the private Fréchet mean as measurements of OpenDP (an extra).
+
+`Mechanism.to_opendp` maps a point of a ball to a noisy point, with the geodesic distance as metric;
+`make_frechet_mean` maps a data set to its private mean, with OpenDP's change-one distance. OpenDP
+composes and converts them; the losses that it adds up are those that curvedp prints on a release.
+
+OpenDP has no measure for Gaussian DP: mu-GDP enters as mu^2/2-zCDP. It does not check either that
+an argument belongs to a domain of the user's own. The measurements make every argument a member
+themselves, by projecting points and records on the ball.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from curvedp import sensitivity
+from curvedp._validation import FloatArray, as_count
+from curvedp.domain import Ball
+from curvedp.errors import MissingExtraError
+from curvedp.mechanisms import Mechanism
+from curvedp.privacy import Guarantee
+from curvedp.privacy.base import non_negative
+from curvedp.privacy.conversion import round_up
+from curvedp.statistics.frechet_mean import design_mean, frechet_mean
+
+__all__ = ["make_frechet_mean", "to_opendp"]
+
+
+def _library() -> Any:
+    try:
+        return import_module("opendp.prelude")
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "opendp":
+            raise
+        raise MissingExtraError("opendp", "A measurement of OpenDP") from None
+
+
+def to_opendp(mechanism: Mechanism) -> Any:
+    """The measurement behind `Mechanism.to_opendp`, which says what it is.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+
+    Returns
+    -------
+    opendp.mod.Measurement
+
+    Raises
+    ------
+    MissingExtraError
+        If opendp is not installed.
+
+    Examples
+    --------
+    >>> import curvedp as cdp, opendp.prelude as dp
+    >>> dp.enable_features("contrib", "honest-but-curious")
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> noise = cdp.RiemannianLaplace(ball, 0.01, cdp.PureDP(epsilon=1.0)).to_opendp()
+    >>> noise.map(0.01), noise.map(0.02), noise([0.0, 0.0, 1.0]).shape
+    (1.0, 2.0, (3,))
+    """
+    dp = _library()
+    ball = mechanism.ball
+    point_shape = ball.manifold.point_shape
+
+    def release(point: Any) -> FloatArray:
+        return np.asarray(mechanism.sample(point)[0])
+
+    def member(point: Any) -> bool:
+        return np.shape(point) == point_shape and bool(ball.contains(point))
+
+    return dp.m.make_user_measurement(
+        input_domain=dp.user_domain(f"curvedp: points of {_name(ball)}", member),
+        input_metric=dp.user_distance(f"curvedp: geodesic distance on {ball.manifold.spec}"),
+        output_measure=_measure(dp, mechanism),
+        function=release,
+        privacy_map=lambda dist: _loss(mechanism, Fraction(non_negative("d_in", dist))),
+    )
+
+
+def make_frechet_mean(
+    ball: Ball,
+    n: int,
+    guarantee: Guarantee,
+    *,
+    mechanism: str | type[Mechanism] | None = None,
+) -> Any:
+    """The private Fréchet mean of n records as a measurement of OpenDP.
+
+    Input: arrays of shape (n, *point_shape) with the change-one distance, each record projected on
+    the ball. Output: what `frechet_mean` releases. Privacy map, for k changed records: that of the
+    mechanism at the sensitivity for k records of one unit plus twice the solver's tolerance.
+
+    Parameters
+    ----------
+    ball : Ball
+    n : int
+        Number of records; public.
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+        What the measurement satisfies when one record is changed.
+    mechanism : str or Mechanism class, optional
+        As in `frechet_mean`.
+
+    Returns
+    -------
+    opendp.mod.Measurement
+        Under the max divergence for PureDP, under the zero-concentrated divergence otherwise.
+
+    Raises
+    ------
+    MissingExtraError
+        If opendp is not installed.
+    ExistenceError, ValueError, TypeError
+        As `expected_error`.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp, opendp.prelude as dp
+    >>> dp.enable_features("contrib", "honest-but-curious")
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> mean = make_frechet_mean(ball, 500, cdp.ZCDP(rho=0.5))
+    >>> round(mean.map(1), 6), round(mean.map(2), 3)
+    (0.5, 2.0)
+    >>> mean(np.tile([0.0, 0.0, 1.0], (500, 1))).shape
+    (3,)
+    """
+    dp = _library()
+    count = as_count(n, "n")
+    shape = (count, *ball.manifold.point_shape)
+    design = design_mean(ball, count, guarantee, 1, calibration="proved", mechanism=mechanism)
+
+    def release(records: Any) -> FloatArray:
+        if np.shape(records) != shape:
+            raise ValueError(f"records must have shape {shape}, got {np.shape(records)}")
+        return frechet_mean(records, ball, guarantee, mechanism=mechanism).value
+
+    def privacy_map(changed: int) -> float:
+        k = min(as_count(changed, "d_in", least=0), count)
+        if k == 0:
+            return 0.0
+        moved = sensitivity.frechet_mean(ball, count, records_per_unit=k)
+        return _loss(design.mechanism, Fraction(moved + 2 * design.plan.tolerance))
+
+    return dp.m.make_user_measurement(
+        input_domain=dp.user_domain(
+            f"curvedp: {count} records, each projected on {_name(ball)}",
+            lambda records: np.shape(records) == shape,
+        ),
+        input_metric=dp.change_one_distance(),
+        output_measure=_measure(dp, design.mechanism),
+        function=release,
+        privacy_map=privacy_map,
+    )
+
+
+def _measure(dp: Any, mechanism: Mechanism) -> Any:
+    laplace = mechanism.profile == "laplace"
+    return dp.max_divergence() if laplace else dp.zero_concentrated_divergence()
+
+
+def _loss(mechanism: Mechanism, dist: Fraction) -> float:
+    """epsilon d/Delta for Laplace noise, rho = (mu d/Delta)^2/2 for Gaussian noise, rounded up."""
+    (full,) = mechanism.guarantee.additive()
+    ratio = dist / Fraction(mechanism.sensitivity)
+    return round_up(full * ratio if mechanism.profile == "laplace" else full * ratio**2 / 2)
+
+
+def _name(ball: Ball) -> str:
+    """A ball in full precision: OpenDP takes domains of one name for equal."""
+    center = ",".join(map(float.hex, ball.center.ravel().tolist()))
+    return f"B({ball.manifold.spec}; {center}; {ball.radius.hex()})"

@@ -1,0 +1,129 @@
+"""The K-norm gradient of geodesic regression, footpoint and velocity at once.
+
+    density of (p, v) = exp(-N(p, v)/sigma),  N = |g_p/2 + g_v| + |g_p/2 - g_v|,
+    sigma = 2 Delta/epsilon,
+
+with respect to the Sasaki volume of {p in the ball, |v| <= V}: of bounded range epsilon. Drawn
+exactly where the tangent bundle has at most 6 dimensions, by rejection from boxes; elsewhere
+a Metropolis chain comes close without a guarantee. Proof: docs/proofs/geodesic-regression.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from curvedp import _core, sensitivity
+from curvedp._validation import FloatArray
+from curvedp.domain import Ball
+from curvedp.mechanisms.bounded_range import bounded_range_epsilon
+from curvedp.privacy import Guarantee
+from curvedp.regression.descent import gradient_rounding
+
+#: Largest dimension of the tangent bundle in which draws are exact.
+MAX_EXACT_DIM = 6
+
+CHAIN_WHY = "the Markov chain is not certified to have reached its law"
+
+#: Acceptance rate to which the proposals of chains adapt, and their first size in radii.
+_ACCEPTANCE = 0.3
+_FIRST_STEP = 0.1
+
+
+@dataclass(frozen=True)
+class KNormGradient:
+    """The mechanism, calibrated before a record is seen.
+
+    Attributes
+    ----------
+    ball : Ball
+    tau, v_max : float
+        Length at which residuals are clipped, and bound on the velocity.
+    sensitivity : float
+        Of N.
+    rounding : float
+        Bound on the rounding error of N.
+    scale : float
+        sigma.
+    """
+
+    ball: Ball
+    tau: float
+    v_max: float
+    sensitivity: float
+    rounding: float
+    scale: float
+
+    @classmethod
+    def calibrate(
+        cls,
+        ball: Ball,
+        n: int,
+        guarantee: Guarantee,
+        *,
+        tau: float,
+        v_max: float,
+        records_per_unit: int = 1,
+    ) -> KNormGradient:
+        """For n records, so that `guarantee` holds: sigma = 2 (Delta + 2 rounding)/epsilon."""
+
+        def bound(count: int, moved: int) -> float:
+            return sensitivity.regression_sum_of_norms(
+                ball, count, tau=tau, v_max=v_max, records_per_unit=moved
+            )
+
+        delta = bound(n, records_per_unit)
+        rounding = bound(1, 1) * gradient_rounding(ball.manifold, n)
+        scale = 2 * (delta + 2 * rounding) / bounded_range_epsilon(guarantee)
+        return cls(ball, tau, v_max, delta, rounding, scale)
+
+    @property
+    def _law(self) -> _core.KNormRegression:
+        return _core.KNormRegression(self.ball._frame, self.tau, self.scale, self.v_max, None)
+
+    def draw(
+        self, rows: FloatArray, times: FloatArray, stream: _core.Stream
+    ) -> tuple[FloatArray, FloatArray]:
+        """An exact draw: footpoint and coordinates of the velocity, in the frame of the ball."""
+        drawn, _ = self._law.sample_exact(rows, times, 1, stream)
+        size = rows.shape[1]
+        return drawn[:size], drawn[size:]
+
+    def walk(
+        self, rows: FloatArray, times: FloatArray, stream: _core.Stream, length: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """The end of one chain of that length: footpoint and coordinates of the velocity."""
+        end = self.chains(rows, times, stream, count=1, burn_in=length - 1, draws=1).draws()
+        size = rows.shape[1]
+        return end[:size], end[size:]
+
+    def chains(
+        self,
+        rows: FloatArray,
+        times: FloatArray,
+        stream: _core.Stream,
+        *,
+        count: int,
+        burn_in: int,
+        draws: int,
+        thinning: int = 1,
+    ) -> _core.Chains:
+        """Metropolis chains from public starts, uniform in normal coordinates of the support."""
+        starts = self._uniform(stream, count)
+        first = _FIRST_STEP * self.ball.radius
+        plan = (burn_in, draws, thinning, first, _ACCEPTANCE)
+        return self._law.run_chains(rows, times, starts, plan, stream)
+
+    def _uniform(self, stream: _core.Stream, count: int) -> FloatArray:
+        """Rows (a, w), each half uniform in its ball."""
+        dim = self.ball.manifold.dim
+        noise = _core.Noise("flat", dim, 0.0, "gaussian", 1.0)
+        halves = []
+        for limit in (self.ball.radius, self.v_max):
+            points, uniform = np.empty((count, dim)), np.empty(count)
+            noise.sample_coords(stream, points)
+            stream.uniform(uniform)
+            lengths = np.linalg.norm(points, axis=1)
+            halves.append(points * (limit * uniform ** (1 / dim) / lengths)[:, None])
+        return np.ascontiguousarray(np.hstack(halves))

@@ -1,0 +1,179 @@
+//! The K-norm gradient of the Fréchet mean (Soto et al. 2022): the law of p in B(c, r) with density
+//! exp(-|g(p)|/sigma) with respect to the volume, g(p) = -mean log_p x_i, logarithms shortened to a length tau.
+
+use crate::chains::Target;
+use crate::error::Error;
+use crate::manifold::{Manifold, log_jacobian};
+use crate::moments::Range;
+use crate::moments::cascade::cascade;
+use crate::noise::Stream;
+use crate::parallel::Interrupt;
+use crate::rejection::chart::{
+    Clipped, MAX_DIM, largest_log_jacobian, length, lengths, shortened, spread,
+};
+use crate::rejection::{self, Bound, Bounded};
+use crate::rows::Rows;
+
+/// Points in one partial sum.
+const PIECE: usize = 1024;
+
+/// The law, up to a constant.
+#[derive(Clone, Copy)]
+pub struct KNorm<'a> {
+    /// The manifold.
+    pub manifold: &'a dyn Manifold,
+    /// The records, in B(c, r).
+    pub points: Rows<'a>,
+    /// How many there are, at least 1.
+    pub count: usize,
+    /// Length tau at which logarithms are clipped; may be infinite.
+    pub max_residual: f64,
+    /// sigma
+    pub scale: f64,
+    /// c
+    pub center: &'a [f64],
+    /// r
+    pub radius: f64,
+}
+
+impl KNorm<'_> {
+    /// Length of the gradient at a point.
+    #[must_use]
+    pub fn norm(&self, point: &[f64]) -> f64 {
+        length(&self.gradient(point))
+    }
+
+    /// mean min(1, tau/|u_i|) u_i, u_i = log_p x_i.
+    fn gradient(&self, point: &[f64]) -> Vec<f64> {
+        let dim = self.manifold.dim();
+        let longest = Range::new(self.max_residual, dim);
+        let piece = |i: usize| {
+            let range = i * PIECE..((i + 1) * PIECE).min(self.count);
+            let mut logs = vec![0.0; range.len() * dim];
+            self.manifold.log_coords(self.points.range(range), Rows::shared(point), &mut logs);
+            let mut sum = vec![0.0; dim];
+            for log in logs.chunks_exact_mut(dim) {
+                longest.clip(log);
+                add(&mut sum, log);
+            }
+            sum
+        };
+        let pieces = self.count.div_ceil(PIECE);
+        let sum = cascade(pieces, usize::MAX, &|| false, piece, |sum, other| add(sum, other));
+        // only an interrupt ends it early, and there is none
+        let sum = sum.ok().flatten().unwrap_or_else(|| vec![f64::NAN; dim]);
+        sum.into_iter().map(|x| x / self.count as f64).collect()
+    }
+
+    /// Least length of the gradient within `moved` of a point: that of its part along the direction it has
+    /// at the point, record by record.
+    fn least_norm(&self, point: &[f64], clipped: Clipped, moved: f64) -> f64 {
+        let dim = self.manifold.dim();
+        let gradient = self.gradient(point);
+        let norm = length(&gradient);
+        if norm == 0.0 {
+            return 0.0;
+        }
+        let longest = Range::new(self.max_residual, dim);
+        let mut logs = vec![0.0; PIECE.min(self.count) * dim];
+        let mut sum = 0.0;
+        for first in (0..self.count).step_by(PIECE) {
+            let range = first..(first + PIECE).min(self.count);
+            let logs = &mut logs[..range.len() * dim];
+            self.manifold.log_coords(self.points.range(range), Rows::shared(point), logs);
+            for log in logs.chunks_exact_mut(dim) {
+                let dist = length(log);
+                longest.clip(log);
+                let product = log.iter().zip(&gradient).map(|(u, g)| u * g).sum::<f64>() / norm;
+                sum += clipped.least(product, 1.0, dist, moved);
+            }
+        }
+        sum / self.count as f64
+    }
+
+    /// Draws independent points exactly, and tells how many gradients that took.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] in more than [`MAX_DIM`] dimensions; [`Error::Interrupted`].
+    pub fn sample(
+        &self,
+        count: usize,
+        stream: &mut Stream,
+        interrupt: Interrupt,
+    ) -> Result<(Vec<Vec<f64>>, usize), Error> {
+        let dim = self.manifold.dim();
+        if dim > MAX_DIM {
+            let allowed = "at most 6 for exact draws";
+            return Err(Error::Parameter { name: "dimension", allowed, value: dim as f64 });
+        }
+        let (points, evaluations) = rejection::sample(self, count, stream, interrupt)?;
+        Ok((points.iter().map(|coords| self.at(coords)).collect(), evaluations))
+    }
+
+    /// exp_c(a)
+    fn at(&self, coords: &[f64]) -> Vec<f64> {
+        let mut point = vec![0.0; self.manifold.point_size()];
+        self.manifold.exp_coords(Rows::shared(coords), Rows::shared(self.center), &mut point);
+        point
+    }
+}
+
+/// The density of a, p = exp_c(a), with respect to Lebesgue measure.
+impl Bounded for KNorm<'_> {
+    fn extent(&self) -> Vec<f64> {
+        vec![self.radius; self.manifold.dim()]
+    }
+
+    fn log_density(&self, point: &[f64]) -> Option<f64> {
+        let inside = length(point) <= self.radius;
+        inside
+            .then(|| -self.norm(&self.at(point)) / self.scale + log_jacobian(self.manifold, point))
+    }
+
+    fn bound(&self, center: &[f64], half: &[f64]) -> Option<Bound> {
+        let (nearest, farthest) = lengths(center, half);
+        if nearest > self.radius {
+            return None;
+        }
+        let shift = farthest.min(self.radius);
+        let tau = self.max_residual.min(shift + self.radius);
+        let clipped = Clipped::new(self.manifold, tau, shift + self.radius);
+        let moved = spread(self.manifold, shift) * length(half) * (1.0 + 1e-9);
+        let least = self.least_norm(&self.at(&shortened(center, self.radius)), clipped, moved);
+        let least = (least - 1e-9 * tau).max(0.0);
+        let log_density = -least / self.scale + largest_log_jacobian(self.manifold, shift);
+        let axis = (0..half.len()).max_by(|i, j| half[*i].total_cmp(&half[*j])).unwrap_or(0);
+        Some(Bound { log_density, slope: [0.0; MAX_DIM], axis })
+    }
+}
+
+impl Target for KNorm<'_> {
+    type State = Vec<f64>;
+
+    fn log_density(&self, state: &mut Vec<f64>) -> f64 {
+        let mut dist = [f64::NAN];
+        self.manifold.dist(Rows::shared(self.center), Rows::shared(state), &mut dist);
+        if dist[0] <= self.radius { -self.norm(state) / self.scale } else { f64::NEG_INFINITY }
+    }
+
+    fn propose(&self, from: &Vec<f64>, scale: f64, stream: &mut Stream, to: &mut Vec<f64>) -> f64 {
+        let shift: Vec<f64> = (0..self.manifold.dim()).map(|_| scale * stream.normal()).collect();
+        if length(&shift) >= self.manifold.injectivity_radius() {
+            return f64::NEG_INFINITY; // past the cut locus the way back is another one
+        }
+        self.manifold.exp_coords(Rows::shared(&shift), Rows::shared(from), to);
+        0.0
+    }
+
+    fn width(&self) -> usize {
+        self.manifold.point_size()
+    }
+
+    fn describe(&self, state: &Vec<f64>, row: &mut [f64]) {
+        row.copy_from_slice(state);
+    }
+}
+
+fn add(sum: &mut [f64], terms: &[f64]) {
+    sum.iter_mut().zip(terms).for_each(|(sum, x)| *sum += x);
+}

@@ -1,0 +1,439 @@
+"""Everything that curvedp releases: statistic by manifold by mechanism, its proof and its audit.
+
+The one source of the tables in README.md and docs/guarantees.md; tests/test_guarantee_table.py runs
+every cell and fails if a release has no row. ``python tests/guarantee_table.py`` writes the tables.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import curvedp as cdp
+from curvedp.conformal import ball_mesh, density, knn_graph, laplacian
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: Columns, each with the manifolds on which its cells are run.
+COLUMNS = {
+    "Euclidean": ("euclidean:3",),
+    "sphere": ("sphere:2",),
+    "SPD": ("spd:2",),
+    "SPD, flat metrics": ("spd:2:log-euclidean", "spd:2:log-cholesky"),
+    "hyperbolic": ("hyperboloid:2",),
+    "planar shapes": ("kendall:5",),
+}
+PURE, GAUSSIAN, BOTH, NONE = "ε", "μ", "ε, μ", "–"
+
+Run = Callable[[cdp.Ball, np.ndarray, Any], Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A statistic by one mechanism.
+
+    Attributes
+    ----------
+    statistic : str
+    call : str
+        The public function or method.
+    mechanism : str
+        As printed on the release, or a word for several.
+    spaces : dict
+        By column: which guarantee is proved.
+    run : callable
+        A release from a ball, records and a guarantee.
+    proofs : tuple of str
+        Pages in docs/proofs.
+    audits : tuple of str
+        Tests, as file::function.
+    page : str
+        Of the documentation, where there is one.
+    """
+
+    statistic: str
+    call: str
+    mechanism: str
+    spaces: dict[str, str]
+    run: Run
+    proofs: tuple[str, ...]
+    audits: tuple[str, ...]
+    page: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.call}-{self.mechanism}".replace(" ", "_")
+
+
+def everywhere(guarantee: str, **but: str) -> dict[str, str]:
+    """The same in every column except those named (spaces and commas left out)."""
+    cells = dict.fromkeys(COLUMNS, guarantee)
+    for name, other in but.items():
+        (column,) = (c for c in COLUMNS if c.replace(" ", "_").replace(",", "") == name)
+        cells[column] = other
+    return cells
+
+
+def only(column: str, guarantee: str) -> dict[str, str]:
+    return dict.fromkeys(COLUMNS, NONE) | {column: guarantee}
+
+
+def mean_by(mechanism: str) -> Run:
+    return lambda ball, x, claim: cdp.frechet_mean(x, ball, claim, mechanism=mechanism)
+
+
+def at_private_mean(statistic: Any) -> Run:
+    return lambda ball, x, claim: statistic(x, ball, claim)
+
+
+def compared(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+    """The region of the first half, after it was compared with that of the second."""
+    a, b = (cdp.confidence_region(half, ball, claim) for half in (x[::2], x[1::2]))
+    cdp.compare_means(a, b)
+    return a
+
+
+def regressed(sampler: str) -> Run:
+    def run(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+        times = np.linspace(0.0, 1.0, len(x))
+        public = {"x_range": (0.0, 1.0), "tau": 0.3, "v_max": 0.5}
+        return cdp.geodesic_regression(times, x, ball, claim, sampler=sampler, **public)
+
+    return run
+
+
+def grouped(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+    return cdp.frechet_means(x, [0, len(x) // 2, len(x)], ball, claim)[0]
+
+
+@functools.cache
+def nodes_of(spec: str, center: bytes, radius: float) -> Any:
+    """A small public mesh with its Laplacian, made once for each ball."""
+    manifold = cdp.as_manifold(spec)
+    point = np.frombuffer(center).reshape(manifold.point_shape)
+    mesh = ball_mesh(cdp.Ball(manifold, point, radius), 60)
+    return laplacian(knn_graph(mesh, 8))
+
+
+def nodes(ball: cdp.Ball) -> Any:
+    return nodes_of(ball.manifold.spec, ball.center.tobytes(), ball.radius)
+
+
+def conformal(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+    return cdp.conformal_mean(x, ball, claim, mesh=nodes(ball))
+
+
+def counted(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+    return density(x, nodes(ball), claim, ball=ball)
+
+
+def middle(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+    return cdp.quantile(x.reshape(len(x), -1)[:, 0], 0.5, low=-9.0, high=9.0, guarantee=claim)
+
+
+def embedded(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+    return cdp.PrivateMail(2, guarantee=claim, ball=ball).fit(x, np.arange(len(x)) % 2).release_
+
+
+def query(method: str) -> Run:
+    def run(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+        mail = cdp.PrivateMail(2, guarantee=claim, ball=ball)
+        labels = np.arange(len(x) - 1) % 2
+        return mail.embed_query(x[0], x[1:], labels, method=method).release
+
+    return run
+
+
+MEAN_PROOFS = ("frechet-mean-sensitivity", "frechet-mean-solver")
+MECHANISM_AUDITS = (
+    "test_mechanism_audit.py::test_mechanism_keeps_its_claim",
+    "test_mechanism_audit.py::test_whole_release_keeps_its_claim",
+    "test_statistic_audit.py::test_a_statistic_keeps_its_guarantee_and_a_fifth_of_its_noise_would"
+    "_be_flagged",
+)
+WHOLE_AUDIT = MECHANISM_AUDITS[-1:]
+NOISE = "Laplace or Gaussian noise"
+
+ROWS = (
+    Row(
+        "Fréchet mean",
+        "frechet_mean",
+        "Riemannian Laplace",
+        everywhere(PURE),
+        mean_by("riemannian-laplace"),
+        (*MEAN_PROOFS, "riemannian-laplace"),
+        MECHANISM_AUDITS,
+    ),
+    Row(
+        "",
+        "frechet_mean",
+        "Riemannian Gaussian",
+        everywhere(GAUSSIAN, SPD=NONE, hyperbolic=NONE),
+        mean_by("riemannian-gaussian"),
+        (*MEAN_PROOFS, "riemannian-gaussian"),
+        MECHANISM_AUDITS,
+    ),
+    Row(
+        "",
+        "frechet_mean",
+        "exponential-wrapped Gaussian",
+        everywhere(GAUSSIAN, sphere=NONE, planar_shapes=NONE),
+        mean_by("exponential-wrapped-gaussian"),
+        (*MEAN_PROOFS, "exponential-wrapped-gaussian"),
+        MECHANISM_AUDITS,
+    ),
+    Row(
+        "",
+        "frechet_mean",
+        "tangent Gaussian",
+        everywhere(GAUSSIAN),
+        mean_by("tangent-gaussian"),
+        (*MEAN_PROOFS, "tangent-gaussian"),
+        MECHANISM_AUDITS,
+    ),
+    Row(
+        "adaptive mean",
+        "adaptive_mean",
+        "the mean's, ranks for the radius",
+        everywhere(BOTH),
+        at_private_mean(cdp.adaptive_mean),
+        ("adaptive-mean", "private-quantile", *MEAN_PROOFS),
+        ("test_adaptive_mean.py::test_whole_release_keeps_its_claim",),
+        "adaptive-mean",
+    ),
+    Row(
+        "means of many groups",
+        "frechet_means",
+        "as one mean",
+        everywhere(BOTH),
+        grouped,
+        MEAN_PROOFS,
+        WHOLE_AUDIT,
+    ),
+    Row(
+        "mean by its gradient",
+        "kng_mean",
+        "K-norm gradient, dimension up to 6",
+        everywhere(BOTH),
+        at_private_mean(cdp.kng_mean),
+        ("kng-mean",),
+        WHOLE_AUDIT,
+    ),
+    Row(
+        "conformal mean",
+        "conformal_mean",
+        "exponential mechanism on a mesh",
+        everywhere(BOTH),
+        conformal,
+        ("conformal-mean", *MEAN_PROOFS),
+        (
+            *WHOLE_AUDIT,
+            "test_mesh_exponential.py::test_neighbouring_data_sets_found_by_search_keep_epsilon",
+            "test_conformal_audit.py::test_the_mesh_mechanism_keeps_its_claim",
+            "test_conformal_audit.py::test_whole_releases_keep_their_claim",
+        ),
+        "conformal",
+    ),
+    Row(
+        "density on public nodes",
+        "conformal.density",
+        "two-sided geometric noise",
+        everywhere(BOTH),
+        counted,
+        ("conformal-mean",),
+        ("test_conformal_density.py::test_the_joint_loss_of_a_replaced_record_is_epsilon_exactly",),
+        "conformal",
+    ),
+    Row(
+        "Fréchet variance",
+        "frechet_variance",
+        NOISE,
+        everywhere(BOTH),
+        at_private_mean(cdp.frechet_variance),
+        ("frechet-variance", "log-moments"),
+        WHOLE_AUDIT,
+    ),
+    Row(
+        "fourth moment of the distance",
+        "fourth_moment",
+        NOISE,
+        everywhere(BOTH),
+        at_private_mean(cdp.fourth_moment),
+        ("log-moments",),
+        WHOLE_AUDIT,
+    ),
+    Row(
+        "covariance of the logarithms",
+        "log_covariance",
+        NOISE,
+        everywhere(BOTH),
+        at_private_mean(cdp.log_covariance),
+        ("log-moments",),
+        WHOLE_AUDIT,
+    ),
+    Row(
+        "mean Hessian",
+        "mean_hessian",
+        NOISE,
+        everywhere(BOTH, Euclidean=NONE, SPD_flat_metrics=NONE),
+        at_private_mean(cdp.mean_hessian),
+        ("log-moments",),
+        WHOLE_AUDIT,
+    ),
+    Row(
+        "confidence region of the mean",
+        "confidence_region",
+        "Gaussian noise",
+        everywhere(GAUSSIAN),
+        at_private_mean(cdp.confidence_region),
+        ("confidence-region", "log-moments", *MEAN_PROOFS),
+        WHOLE_AUDIT,
+        "confidence-regions",
+    ),
+    Row(
+        "interval for the variance",
+        "variance_interval",
+        "Gaussian noise",
+        everywhere(GAUSSIAN),
+        at_private_mean(cdp.variance_interval),
+        ("frechet-variance", "log-moments", *MEAN_PROOFS),
+        WHOLE_AUDIT,
+        "confidence-regions",
+    ),
+    Row(
+        "comparison of two means",
+        "compare_means",
+        "from two regions",
+        everywhere(GAUSSIAN),
+        compared,
+        ("confidence-region",),
+        WHOLE_AUDIT,
+        "confidence-regions",
+    ),
+    Row(
+        "quantile of numbers",
+        "quantile",
+        "exponential mechanism on ranks",
+        only("Euclidean", BOTH),
+        middle,
+        ("private-quantile",),
+        (
+            "test_quantile.py::test_audit_finds_no_more_than_is_claimed",
+            "test_quantile.py::test_audit_of_whole_releases",
+        ),
+    ),
+    Row(
+        "geodesic regression",
+        "geodesic_regression",
+        "noisy gradient descent",
+        everywhere(BOTH),
+        regressed("gradient"),
+        ("geodesic-regression",),
+        WHOLE_AUDIT,
+        "geodesic-regression",
+    ),
+    Row(
+        "",
+        "geodesic_regression",
+        "K-norm gradient, dimension up to 3",
+        everywhere(BOTH, planar_shapes=NONE),
+        regressed("exact"),
+        ("geodesic-regression",),
+        WHOLE_AUDIT,
+    ),
+    Row(
+        "supervised embedding of rows",
+        "PrivateMail",
+        NOISE,
+        only("Euclidean", BOTH),
+        embedded,
+        ("privatemail",),
+        ("test_mail_audit.py::test_the_embedding_keeps_its_guarantee",),
+        "privatemail",
+    ),
+    Row(
+        "query among public anchors",
+        "PrivateMail.embed_query",
+        "randomised response",
+        only("Euclidean", BOTH),
+        query("cell"),
+        ("privatemail",),
+        ("test_mail_audit.py::test_the_query_keeps_its_guarantee",),
+        "privatemail",
+    ),
+    Row(
+        "",
+        "PrivateMail.embed_query",
+        NOISE,
+        only("Euclidean", BOTH),
+        query("noise"),
+        ("privatemail",),
+        ("test_mail_audit.py::test_the_query_keeps_its_guarantee",),
+    ),
+)
+
+
+def short_table(folder: str = "") -> str:
+    """The README's table: without proofs and audits; pages stand in `folder`."""
+    head = ["statistic", "mechanism", *COLUMNS]
+    rows = [[_statistic(row, folder), row.mechanism, *row.spaces.values()] for row in ROWS]
+    return _markdown(head, rows)
+
+
+def long_table() -> str:
+    """Proofs and audits of every row, for docs/guarantees.md."""
+    head = ["statistic", "mechanism", "proof", "attacked by"]
+    rows = [
+        [
+            _statistic(row),
+            row.mechanism,
+            ", ".join(f"[{page}](proofs/{page}.md)" for page in row.proofs),
+            ", ".join(f"`{audit.split('::')[0]}`" for audit in row.audits),
+        ]
+        for row in ROWS
+    ]
+    return _markdown(head, rows)
+
+
+def _statistic(row: Row, folder: str = "") -> str:
+    if not row.statistic:
+        return ""
+    name = f"[{row.statistic}]({folder}{row.page}.md)" if row.page else row.statistic
+    return f"{name} `{row.call}`"
+
+
+def _markdown(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def _between(text: str, name: str, table: str) -> str:
+    start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    before, rest = text.split(start)
+    return f"{before}{start}\n{table}\n\n{end}{rest.split(end)[1]}"
+
+
+#: Where each table stands.
+PLACES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
+    (ROOT / "README.md", "guarantees", lambda: short_table("docs/")),
+    (ROOT / "docs" / "guarantees.md", "guarantees", short_table),
+    (ROOT / "docs" / "guarantees.md", "proofs and audits", long_table),
+)
+
+
+def rewritten(page: Path) -> str:
+    """A page with its tables as they should be."""
+    text = page.read_text(encoding="utf-8")
+    for place, name, table in PLACES:
+        if place == page:
+            text = _between(text, name, table())
+    return text
+
+
+if __name__ == "__main__":
+    for page in {place for place, _, _ in PLACES}:
+        page.write_text(rewritten(page), encoding="utf-8")

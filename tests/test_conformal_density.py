@@ -1,0 +1,277 @@
+"""The private density: exact sensitivity of what is counted, exact noise, smoothing after it."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import curvedp as cdp
+from curvedp import _core
+from curvedp.conformal import (
+    DensityRelease,
+    Mesh,
+    ball_mesh,
+    density,
+    fibonacci_mesh,
+    knn_graph,
+    laplacian,
+)
+from curvedp.datasets import von_mises_fisher
+from manifold_list import SMALL, Case
+from reference import conformal as twin
+
+UNITS = 2**20
+
+
+def domain(case: Case):
+    center = case.twin.random_point(np.random.default_rng(0), 0.5)
+    return cdp.Ball(case.manifold, center, min(0.6 * case.manifold.max_ball_radius, 1.0))
+
+
+def counted(release, mesh, n, units=1):
+    """What was counted, noise included, in units: integers."""
+    counts = release.value * mesh.volumes * n * units
+    np.testing.assert_allclose(counts, np.round(counts), atol=1e-5 * units)
+    return np.round(counts)
+
+
+@pytest.mark.parametrize("case", SMALL, ids=repr)
+def test_counts_are_those_of_the_nearest_nodes(case):
+    """At a huge epsilon the noise is 0."""
+    ball = domain(case)
+    mesh = ball_mesh(ball, 40)
+    records = case.manifold.random_point(200, rng=1)
+    release = density(records, mesh, cdp.PureDP(1e3), ball=ball, heat_time=0)
+    points = ball.project(records)
+    dist = np.array([case.manifold.dist(x, mesh.points) for x in points])
+    expected = np.bincount(dist.argmin(1), minlength=40)
+    np.testing.assert_array_equal(counted(release, mesh, 200), expected)
+
+
+@pytest.mark.parametrize("case", SMALL, ids=repr)
+@pytest.mark.parametrize("reach", [0.02, 0.3, 2.0])
+def test_kernel_shares_are_those_of_the_dense_twin(case, reach):
+    ball = domain(case)
+    mesh = ball_mesh(ball, 60)
+    records = ball.project(case.manifold.random_point(20, rng=1))
+    release = density(
+        records, mesh, cdp.PureDP(1e9), ball=ball, method="kde", bandwidth=reach, heat_time=0
+    )
+    dist = np.array([case.manifold.dist(x, mesh.points) for x in records])
+    expected = twin.bump_shares(dist, mesh.volumes, reach).sum(axis=0)
+    found = release.value * mesh.volumes * 20
+    np.testing.assert_allclose(found, expected, atol=20 * 60 / UNITS)
+    assert found.sum() == pytest.approx(20.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("spec", ["sphere:2", "sphere:12", "spd:2", "kendall:8", "hyperboloid:3"])
+@pytest.mark.parametrize("reach", [1e-3, 0.4, 5.0])
+def test_every_record_spreads_the_same_units_whatever_it_is(spec, reach):
+    """The sensitivity of the functional mechanism: two vectors of 2^20 units each, exactly."""
+    manifold = cdp.as_manifold(spec)
+    generator = np.random.default_rng(2)
+    nodes = manifold.random_point(150, rng=generator)
+    shape = manifold.point_shape
+    odd = [np.full(shape, x) for x in (np.nan, np.inf, -np.inf, 0.0, 1e308, 5e-324)]
+    records = np.concatenate([manifold.random_point(10, rng=generator), nodes[:2], odd])
+    for record in records:
+        units = _core.bump_counts(
+            manifold._core,
+            nodes.reshape(150, -1),
+            generator.uniform(1e-3, 2, 150),
+            np.ascontiguousarray(record.reshape(1, -1)),
+            reach,
+            UNITS,
+        )
+        assert units.sum() == UNITS
+        assert units.min() >= 0
+
+
+@pytest.mark.parametrize("spec", ["sphere:2", "sphere:11", "kendall:4", "spd:2"])
+@pytest.mark.parametrize("method", ["histogram", "kde"])
+def test_what_a_record_adds_does_not_depend_on_the_others(spec, method):
+    """Records on the edge between cells, where the last bit decides: their part in the counts is
+    the same whatever the others are and wherever they stand."""
+    manifold = cdp.as_manifold(spec)
+    rng = np.random.default_rng(6)
+    nodes = manifold.random_point(30, rng=rng)
+    mesh = Mesh(manifold, nodes)
+    index, _ = mesh.neighbours(1)
+    towards = manifold.log(nodes[index[:, 0]], nodes)
+    edges = manifold.exp(0.5 * towards, nodes)
+
+    def counts(records):
+        settings = {"heat_time": 0, "method": method}
+        release = density(records, mesh, cdp.PureDP(1e9), **settings)
+        return np.round(release.value * mesh.volumes * len(records) * UNITS)
+
+    alone = np.array([counts(edge[None]) for edge in edges])
+    others = manifold.random_point(30, rng=rng)
+    for size in (2, 7, 30):
+        for shift in (0, 1, 5):
+            chosen = np.roll(np.arange(30), shift)[:size]
+            together = counts(np.concatenate([others[:shift], edges[chosen]]))
+            apart = counts(others[:shift]) if shift else 0
+            np.testing.assert_allclose(together - apart, alone[chosen].sum(0), atol=1)
+
+
+def test_noise_has_the_law_that_is_claimed_on_every_node():
+    """One record far from all but one node: the other nodes hold noise alone."""
+    mesh = fibonacci_mesh(20_000)
+    epsilon = 0.7
+    release = density(mesh.points[:1], mesh, cdp.PureDP(epsilon), heat_time=0, seed=3)
+    counts = counted(release, mesh, 1)[1:]
+    falling = math.exp(-epsilon / 2)
+
+    def p_value(ratio):
+        edges = np.arange(-12, 13)
+        inside = (1 - ratio) / (1 + ratio) * ratio ** np.abs(edges)
+        expected = np.append(inside, 1 - inside.sum())
+        found = [np.sum(counts == x) for x in edges]
+        return stats.chisquare(
+            np.append(found, len(counts) - sum(found)), expected * len(counts)
+        ).pvalue
+
+    assert p_value(falling) > 1e-6
+    assert p_value(math.exp(-epsilon)) < 1e-6  # a sensitivity of 1: half the noise
+    assert release.scale == pytest.approx(2 / epsilon)
+
+
+def test_the_joint_loss_of_a_replaced_record_is_epsilon_exactly():
+    """Two cells change by one: the log ratio of P(X = x) over P(X = x + 1) twice."""
+    rate = 0.35
+    draws = np.empty(400_000)
+    _core.Stream.from_key(bytes(32), 0).discrete_laplace(rate, draws)
+    ratios = [np.log(np.sum(draws == x) / np.sum(draws == x + 1)) for x in (0, 1, 2)]
+    np.testing.assert_allclose(2 * np.array(ratios), 2 * rate, atol=0.05)
+
+
+@pytest.mark.parametrize(
+    "guarantee", [cdp.GDP(0.5), cdp.ZCDP(0.1), cdp.ApproxDP(0.3, 1e-6)], ids=str
+)
+def test_other_guarantees_follow_from_pure_dp(guarantee):
+    mesh = fibonacci_mesh(30)
+    release = density(mesh.points, mesh, guarantee)
+    pure = cdp.PureDP(2 / release.scale)
+    assert release.guarantee == guarantee
+    if isinstance(guarantee, cdp.GDP):
+        assert pure.to_gdp().mu <= guarantee.mu * (1 + 1e-9)
+        assert pure.to_gdp().mu > 0.999 * guarantee.mu
+    if isinstance(guarantee, cdp.ZCDP):
+        assert pure.to_zcdp().rho == pytest.approx(guarantee.rho, rel=1e-6)
+    if isinstance(guarantee, cdp.ApproxDP):
+        assert pure.to_delta(0.3) <= 1e-6
+
+
+@pytest.mark.parametrize("method", ["histogram", "kde"])
+def test_records_per_unit_scale_the_noise(method):
+    mesh = fibonacci_mesh(30)
+    one = density(mesh.points, mesh, cdp.PureDP(1.0), method=method)
+    three = density(mesh.points, mesh, cdp.PureDP(1.0), method=method, records_per_unit=3)
+    assert three.scale == pytest.approx(3 * one.scale)
+    assert three.sensitivity == 6.0
+
+
+@pytest.mark.parametrize("method", ["histogram", "kde"])
+def test_many_records_give_their_density(method):
+    records = von_mises_fisher(200_000, [0, 0, 1], 6.0, rng=1)
+    mesh = fibonacci_mesh(800)
+    release = density(records, mesh, cdp.PureDP(1.0), method=method)
+    exact = 6 / (4 * math.pi * math.sinh(6)) * np.exp(6 * mesh.points[:, 2])
+    assert np.abs(release.value - exact).max() < 0.06 * exact.max()
+    assert (release.value * mesh.volumes).sum() == pytest.approx(1.0, abs=0.01)
+
+
+def test_smoothing_keeps_the_mass_and_lowers_the_noise():
+    mesh = fibonacci_mesh(2000)
+    records = mesh.points[:5]
+    rough = density(records, mesh, cdp.PureDP(1.0), heat_time=0, seed=1)
+    smooth = density(records, mesh, cdp.PureDP(1.0), heat_time=0.02, seed=1)
+    assert (smooth.value @ mesh.volumes) == pytest.approx(rough.value @ mesh.volumes, rel=1e-6)
+    # flat space: variance falls by the factor N w (8 pi t)^-1 / N
+    expected = math.sqrt(mesh.volumes[0] / (8 * math.pi * 0.02))
+    assert smooth.value.std() / rough.value.std() == pytest.approx(expected, rel=0.2)
+
+
+def test_the_default_time_makes_noise_as_large_as_the_mean_density():
+    mesh = fibonacci_mesh(4000)
+    n = 3000
+    noise_only = density(mesh.points[:1].repeat(n, 0), mesh, cdp.PureDP(0.5), seed=2)
+    far = noise_only.value[2000:]
+    mean = 1 / (4 * math.pi)
+    assert 0.5 * mean < far.std() < 2 * mean
+    assert 0.005 < noise_only.heat_time < 2
+
+
+def test_bad_records_count_at_the_centre_or_the_first_node(capfd):
+    mesh = fibonacci_mesh(50)
+    ball = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.7)
+    good = np.tile(mesh.points[30], (6, 1))
+    for bad in (np.nan, np.inf, 0.0, 1e308, 5e-324):
+        records = good.copy()
+        records[2] = bad
+        release = density(records, mesh, cdp.PureDP(1e3), heat_time=0)
+        counts = counted(release, mesh, 6)
+        assert counts[0] == 1
+        assert counts[30] == 5
+        release = density(records, mesh, cdp.PureDP(1e3), heat_time=0, ball=ball)
+        assert counted(release, mesh, 6).sum() == 6
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("method", ["histogram", "kde"])
+def test_meshes_of_few_nodes(n, method):
+    mesh = Mesh("sphere:2", fibonacci_mesh(5).points[:n])
+    release = density(np.eye(3), mesh, cdp.PureDP(1.0), method=method)
+    assert np.isfinite(release.value).all()
+    assert release.report()
+
+
+def test_a_release_survives_json_and_keeps_its_mesh():
+    mesh = fibonacci_mesh(20)
+    release = density(mesh.points, laplacian(knn_graph(mesh, 5)), cdp.PureDP(1.0))
+    again = DensityRelease.from_json(release.to_json())
+    assert again == release
+    assert hash(again) == hash(release)
+    assert json.loads(release.to_json())["method"] == "histogram"
+    np.testing.assert_allclose(again.mesh.points, mesh.points, atol=1e-15)
+    assert again.laplacian.graph.k == 19
+    assert release.laplacian.graph.k == 5
+    assert "20 public nodes" in release.report()
+    assert release.assumptions == frozenset()
+
+
+def test_seeded_releases_are_unproved_and_a_ledger_is_charged_once():
+    mesh = fibonacci_mesh(20)
+    assert isinstance(density(mesh.points, mesh, cdp.PureDP(1.0), seed=1).guarantee, cdp.Unproved)
+    with cdp.Ledger(cdp.PureDP(1.5)) as ledger:
+        density(mesh.points, mesh, cdp.PureDP(1.0), ledger=ledger)
+        with pytest.raises(cdp.BudgetError):
+            density(mesh.points, mesh, cdp.PureDP(1.0), ledger=ledger)
+
+
+def test_parameters_are_checked():
+    mesh = fibonacci_mesh(20)
+    pure = cdp.PureDP(1.0)
+    with pytest.raises(ValueError, match="method"):
+        density(mesh.points, mesh, pure, method="spline")
+    with pytest.raises(ValueError, match="bandwidth"):
+        density(mesh.points, mesh, pure, method="kde", bandwidth=0.0)
+    with pytest.raises(ValueError, match="heat_time"):
+        density(mesh.points, mesh, pure, heat_time=-1.0)
+    with pytest.raises(TypeError, match="mesh"):
+        density(mesh.points, mesh.points, pure)
+    with pytest.raises(ValueError, match="the ball on"):
+        density(mesh.points, mesh, pure, ball=cdp.Ball("spd:2", np.eye(2), 1.0))
+    for method in ("histogram", "kde"):
+        with (
+            cdp.Ledger(pure) as ledger,
+            pytest.raises(ValueError, match="no counts can be drawn"),
+        ):
+            density(mesh.points, mesh, cdp.PureDP(1e-12), method=method, ledger=ledger)
+        density(mesh.points, mesh, cdp.PureDP(1e-10), method=method)

@@ -1,0 +1,216 @@
+"""The conformal mean: composition, both stages, bad records, extremes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import curvedp as cdp
+from curvedp import sensitivity
+from curvedp.conformal import Mesh, ball_mesh, factor, fibonacci_mesh, knn_graph, laplacian
+from curvedp.datasets import von_mises_fisher
+from manifold_list import SMALL, Case
+from test_bad_records import bad_records
+
+POLE = np.array([0.0, 0.0, 1.0])
+
+
+@pytest.fixture
+def ball():
+    return cdp.Ball("sphere:2", POLE, 0.7)
+
+
+@pytest.fixture
+def operator(ball):
+    return laplacian(knn_graph(ball_mesh(ball, 300), 12))
+
+
+@pytest.fixture
+def records():
+    return von_mises_fisher(200, POLE, 50.0, rng=1)
+
+
+@pytest.mark.parametrize(
+    "guarantee", [cdp.PureDP(1.0), cdp.GDP(0.5), cdp.ZCDP(0.1), cdp.ApproxDP(0.5, 1e-6)], ids=str
+)
+@pytest.mark.parametrize("split", [0.1, 0.5, 0.9])
+def test_parts_compose_to_the_whole(ball, operator, records, guarantee, split):
+    release = cdp.conformal_mean(records, ball, guarantee, mesh=operator, split=split)
+    assert release.guarantee == guarantee
+    density, node = release.parts
+    assert density.statistic == "density of the records"
+    if isinstance(guarantee, cdp.PureDP):
+        first, second = density.guarantee.epsilon, node.guarantee.epsilon
+        assert first + second <= guarantee.epsilon
+        assert first == pytest.approx(split)
+        assert density.scale == pytest.approx(2 / first)
+    else:
+        whole = cdp.compose(density.guarantee, node.guarantee)
+        allowed = {
+            cdp.GDP: lambda g: g.mu,
+            cdp.ZCDP: lambda g: math.sqrt(2 * g.rho),
+            cdp.ApproxDP: lambda g: g.sufficient_gdp().mu,
+        }[type(guarantee)](guarantee)
+        assert whole.mu <= allowed
+        assert whole.mu > 0.999 * allowed
+    delta = sensitivity.frechet_mean(ball, 200)
+    assert release.sensitivity == delta
+    if isinstance(guarantee, cdp.PureDP):
+        total = delta + 2 * release.solver_tolerance
+        assert node.scale == pytest.approx(2 * total / second, rel=1e-6)
+        assert node.scale >= 2 * total / second
+
+
+def test_the_second_stage_is_the_mechanism_at_the_first_stages_factor(ball, operator, records):
+    """Frequencies of nodes over seeds that share a factor: with epsilon huge in stage one."""
+    release = cdp.conformal_mean(
+        records,
+        ball,
+        cdp.PureDP(2000.0),
+        mesh=operator,
+        cells=operator,
+        split=0.999,
+        upsilon=0.3,
+        seed=1,
+    )
+    density, node = release.parts
+    sigma = factor(density.value, 0.3, laplacian=operator).sigma
+    mechanism = cdp.conformal.MeshExponential(
+        operator.graph,
+        sigma,
+        ball=ball,
+        sensitivity=release.sensitivity + 2 * release.solver_tolerance,
+        guarantee=cdp.PureDP(2.0),
+    )
+    mean = cdp.nonprivate.frechet_mean(ball.project(records), ball.manifold).value
+    expected = np.exp(mechanism.log_probabilities(mean))
+    drawn = [
+        cdp.conformal_mean(
+            records,
+            ball,
+            cdp.PureDP(2000.0),
+            mesh=operator,
+            cells=operator,
+            split=0.999,
+            upsilon=0.3,
+            seed=s,
+        )
+        .parts[1]
+        .value
+        for s in range(300)
+    ]
+    index = operator.graph.mesh.nearest(np.array(drawn))[0]
+    found = np.bincount(index, minlength=300) / 300
+    far = operator.graph.mesh.points[:, 2] < np.quantile(operator.graph.mesh.points[:, 2], 0.5)
+    for region in (far, ~far, expected > np.median(expected)):
+        p = expected[region].sum()
+        assert abs(found[region].sum() - p) < 5 * math.sqrt(p * (1 - p) / 300) + 0.01
+    assert operator.graph.mesh.nearest(node.value[None])[1][0] < 1e-12
+
+
+def test_the_value_lies_in_the_cell_of_the_node(ball, operator, records):
+    for _ in range(20):
+        release = cdp.conformal_mean(records, ball, cdp.PureDP(1.0), mesh=operator)
+        gap = ball.manifold.dist(release.value, release.parts[1].value)
+        assert 0 < gap <= 1.01 * math.sqrt(operator.graph.mesh.volumes[0] / math.pi)
+        assert ball.manifold.belongs(release.value, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["histogram", "kde"])
+def test_factors_are_small_where_records_are_many(ball, operator, method):
+    records = von_mises_fisher(20_000, POLE, 80.0, rng=1)
+    release = cdp.conformal_mean(
+        records, ball, cdp.PureDP(4.0), mesh=operator, cells=operator, method=method, upsilon=5.0
+    )
+    sigma = factor(release.parts[0].value, 5.0, laplacian=operator).sigma
+    dist = ball.manifold.dist(POLE, operator.graph.mesh.points)
+    assert sigma[dist < 0.1].max() < sigma[dist > 0.5].min()
+    assert ball.manifold.dist(release.value, POLE) < 0.1
+
+
+@pytest.mark.parametrize("case", SMALL, ids=repr)
+def test_bad_records_stand_for_the_centre(
+    case: Case, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    center = case.twin.random_point(np.random.default_rng(0), 0.5)
+    ball = cdp.Ball(case.manifold, center, min(0.6 * case.manifold.max_ball_radius, 1.0))
+    operator = laplacian(knn_graph(ball_mesh(ball, 60), 6))
+    records = ball.project(case.manifold.random_point(8, rng=2))
+    records[3] = center
+    for method in ("histogram", "kde"):
+        settings = {"mesh": operator, "cells": operator, "seed": 4, "method": method}
+        expected = cdp.conformal_mean(records, ball, cdp.PureDP(2.0), **settings)
+        for name, bad in bad_records(case, center).items():
+            changed = records.copy()
+            changed[3] = bad
+            actual = cdp.conformal_mean(changed, ball, cdp.PureDP(2.0), **settings)
+            assert actual.to_json() == expected.to_json(), name
+    out, err = capfd.readouterr()
+    assert (out, err, caplog.records) == ("", "", [])
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e6])
+@pytest.mark.parametrize("n", [1, 2])
+def test_extremes_give_finite_releases(ball, epsilon, n):
+    edge = ball.manifold.exp([0.7, 0.0, 0.0], POLE)
+    for records in (np.tile(POLE, (n, 1)), np.tile(edge, (n, 1)), np.full((n, 3), np.nan)):
+        release = cdp.conformal_mean(records, ball, cdp.PureDP(epsilon))
+        assert ball.manifold.belongs(release.value, atol=1e-9)
+        assert release.report()
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 3])
+def test_meshes_of_few_nodes(ball, records, nodes):
+    mesh = Mesh("sphere:2", fibonacci_mesh(7).points[:nodes])
+    for settings in ({"mesh": mesh}, {"cells": mesh}, {"mesh": mesh, "cells": mesh}):
+        release = cdp.conformal_mean(records, ball, cdp.PureDP(1.0), **settings)
+        assert np.isfinite(release.value).all()
+
+
+def test_default_cells_are_as_many_as_the_noise_allows(ball, operator, records):
+    release = cdp.conformal_mean(records, ball, cdp.PureDP(1.0), mesh=operator)
+    assert release.parts[0].value.shape == (int(200 * 0.5 / math.sqrt(8)),)
+    huge = cdp.conformal_mean(records, ball, cdp.PureDP(1e6), mesh=operator)
+    assert huge.parts[0].value.shape == (5000,)
+    tiny = cdp.conformal_mean(records, ball, cdp.PureDP(1e-6), mesh=operator)
+    assert tiny.parts[0].value.shape == (1,)
+
+
+def test_a_ledger_is_charged_once_and_refuses_before_noise(ball, operator, records):
+    with cdp.Ledger(cdp.PureDP(1.5)) as ledger:
+        cdp.conformal_mean(records, ball, cdp.PureDP(1.0), mesh=operator, ledger=ledger)
+        with pytest.raises(cdp.BudgetError):
+            cdp.conformal_mean(records, ball, cdp.PureDP(1.0), mesh=operator, ledger=ledger)
+        with pytest.raises(ValueError, match="upsilon"):
+            cdp.conformal_mean(
+                records, ball, cdp.PureDP(0.1), mesh=operator, ledger=ledger, upsilon=-1
+            )
+        assert ledger.spent == cdp.PureDP(1.0)
+
+
+def test_releases_survive_json_and_seeds_void_them(ball, operator, records):
+    release = cdp.conformal_mean(records, ball, cdp.PureDP(1.0), mesh=operator)
+    assert cdp.Release.from_json(release.to_json()) == release
+    assert "density of the records" in release.report()
+    seeded = cdp.conformal_mean(records, ball, cdp.PureDP(1.0), mesh=operator, seed=1)
+    assert isinstance(seeded.guarantee, cdp.Unproved)
+    again = cdp.conformal_mean(records, ball, cdp.PureDP(1.0), mesh=operator, seed=1)
+    assert again.to_json() == seeded.to_json()
+
+
+def test_parameters_are_checked(ball, operator, records):
+    pure = cdp.PureDP(1.0)
+    for bad, word in (
+        ({"split": 0.0}, "split"),
+        ({"split": 1.0}, "split"),
+        ({"method": "spline"}, "method"),
+        ({"upsilon": 0.0}, "upsilon"),
+        ({"mesh": ball_mesh(cdp.Ball("spd:2", np.eye(2), 1.0), 20)}, "mesh is on"),
+        ({"cells": ball_mesh(cdp.Ball("spd:2", np.eye(2), 1.0), 20)}, "cells are not on"),
+    ):
+        with pytest.raises(ValueError, match=word):
+            cdp.conformal_mean(records, ball, pure, **bad)
+    with pytest.raises(TypeError, match="mesh"):
+        cdp.conformal_mean(records, ball, pure, mesh=3)

@@ -1,0 +1,152 @@
+"""The table of guarantees says what the code does, misses nothing, and the pages print it."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import inspect
+import typing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import curvedp as cdp
+from curvedp.conformal import MeshExponential
+from curvedp.mechanisms import MECHANISMS, RankExponential
+from guarantee_table import BOTH, COLUMNS, GAUSSIAN, NONE, PLACES, PURE, ROOT, ROWS, rewritten
+
+N = 300
+
+
+@functools.cache
+def ball_and_records(spec: str) -> tuple[cdp.Ball, np.ndarray]:
+    manifold = cdp.as_manifold(spec)
+    center = manifold.random_point(rng=1)
+    ball = cdp.Ball(manifold, center, 0.5)
+    rng = np.random.default_rng(2)
+    coords = 0.1 * rng.standard_normal((N, manifold.dim))
+    return ball, manifold.exp(manifold.coords_to_tangent(coords, center), center)
+
+
+def _takes_numbers(row) -> bool:
+    return row.call.partition(".")[0] in ("quantile", "PrivateMail")
+
+
+def cells() -> list[pytest.param]:
+    return [
+        pytest.param(row, spec, row.spaces[column], id=f"{row}-{spec}")
+        for row in ROWS
+        for column, specs in COLUMNS.items()
+        for spec in specs
+        # numbers and rows have no manifold to be refused
+        if row.spaces[column] != NONE or not _takes_numbers(row)
+    ]
+
+
+@pytest.mark.parametrize(("row", "spec", "proved"), cells())
+def test_a_cell_says_what_the_release_promises(row, spec, proved):
+    ball, records = ball_and_records(spec)
+    kinds = {PURE: [cdp.PureDP(1.0)], GAUSSIAN: [cdp.GDP(1.0), cdp.ZCDP(0.5)]}
+    kinds[GAUSSIAN].append(cdp.ApproxDP(1.0, 1e-5))
+    for kind, guarantees in kinds.items():
+        for guarantee in guarantees:
+            if proved in (kind, BOTH):
+                release = row.run(ball, records, guarantee)
+                assert release.guarantee == guarantee
+                if row.mechanism == getattr(MECHANISMS.get(_word(row)), "name", None):
+                    assert release.mechanism == row.mechanism
+            else:
+                with pytest.raises((TypeError, ValueError)):
+                    row.run(ball, records, guarantee)
+
+
+def _word(row):
+    return row.mechanism.lower().replace(" ", "-")
+
+
+# ------------------------------------------------------------------ nothing is missing
+
+
+def releasing() -> set[str]:
+    """Public functions and methods whose annotation promises something with a guarantee."""
+    found = set()
+    for name in cdp.__all__:
+        entry = getattr(cdp, name)
+        if inspect.isfunction(entry) and _is_release(entry):
+            found.add(name)
+    for module in ("conformal", "mail", "statistics"):
+        for name, entry in inspect.getmembers(getattr(cdp, module), inspect.isfunction):
+            if name not in found and name in getattr(cdp, module).__all__ and _is_release(entry):
+                found.add(f"{module}.{name}")
+    for name, method in inspect.getmembers(cdp.PrivateMail, inspect.isfunction):
+        if not name.startswith("_") and _is_release(method):
+            found.add(f"PrivateMail.{name}")
+    return found
+
+
+def _is_release(function) -> bool:
+    returned = typing.get_type_hints(function).get("return")
+    if returned is cdp.MeanComparison or hasattr(returned, "guarantee"):
+        return True
+    fields = dataclasses.fields(returned) if dataclasses.is_dataclass(returned) else ()
+    return "guarantee" in {field.name for field in fields}
+
+
+def test_every_release_has_a_row():
+    rows = {row.call for row in ROWS}
+    assert releasing() <= rows
+    assert rows - releasing() == {"PrivateMail"}
+
+
+def test_every_mechanism_has_a_row():
+    proofs = {page for row in ROWS for page in row.proofs}
+    for mechanism in (*MECHANISMS.values(), RankExponential, MeshExponential):
+        assert mechanism.proof.removeprefix("docs/proofs/").removesuffix(".md") in proofs
+        assert any(row.mechanism == mechanism.name for row in ROWS)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_every_row_has_proof_pages_that_are_no_stubs(row):
+    assert row.proofs
+    for page in row.proofs:
+        text = (ROOT / "docs" / "proofs" / f"{page}.md").read_text(encoding="utf-8")
+        assert len(text.split()) > 200
+
+
+def test_every_proof_page_is_used():
+    pages = {page.stem for page in (ROOT / "docs" / "proofs").glob("*.md")}
+    assert pages == {page for row in ROWS for page in row.proofs} | {"conversions"}
+
+
+@functools.cache
+def functions_of(file: str) -> dict[str, str]:
+    """Test functions of a file with their sources."""
+    source = (ROOT / "tests" / file).read_text(encoding="utf-8")
+    return {
+        node.name: ast.get_source_segment(source, node)
+        for node in ast.parse(source).body
+        if isinstance(node, ast.FunctionDef)
+    }
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_every_row_is_attacked_by_a_test_that_runs(row):
+    assert row.audits
+    for audit in row.audits:
+        file, name = audit.split("::")
+        source = functions_of(file)[name]
+        # an audit by draws, or one by exact probabilities
+        assert ".passed" in source or "exact" in f"{name} {source}"
+        assert "skip" not in source
+
+
+# ------------------------------------------------------------------ the pages print it
+
+
+@pytest.mark.parametrize("page", sorted({place for place, _, _ in PLACES}), ids=lambda p: p.name)
+def test_the_page_prints_the_table(page: Path):
+    assert page.read_text(encoding="utf-8") == rewritten(page), (
+        "run python tests/guarantee_table.py"
+    )

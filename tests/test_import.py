@@ -1,0 +1,90 @@
+"""Importing curvedp is quick and quiet, and brings nothing in that was not asked for."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import curvedp
+
+#: Never imported before they are needed, whatever is imported from curvedp.
+OPTIONAL = {
+    "click",
+    "dask",
+    "distributed",
+    "dp_accounting",
+    "geomstats",
+    "matplotlib",
+    "opendp",
+    "pandas",
+    "pyarrow",
+    "pyriemann",
+    "rich",
+    "sklearn",
+}
+#: Parts of SciPy that take longer to import than the whole of curvedp.
+HEAVY = {
+    "scipy.cluster",
+    "scipy.integrate",
+    "scipy.linalg",
+    "scipy.optimize",
+    "scipy.sparse",
+    "scipy.spatial",
+    "scipy.special",
+    "scipy.stats",
+}
+
+
+def modules_after(code: str) -> set[str]:
+    """Modules that a fresh interpreter has imported after `code`, with warnings as errors."""
+    code += "\nimport sys; print(*sys.modules, sep='\\n')"
+    command = [sys.executable, "-W", "error", "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    return set(result.stdout.split())
+
+
+def test_importing_curvedp_imports_none_of_its_parts():
+    imported = modules_after("import curvedp")
+    own = {name for name in imported if name.startswith("curvedp")}
+    assert own == {"curvedp"}
+    assert not imported & (OPTIONAL | HEAVY | {"numpy", "scipy"})
+
+
+def test_no_public_name_needs_an_optional_package_or_a_heavy_one():
+    imported = modules_after(
+        "import curvedp\nfor name in curvedp.__all__: getattr(curvedp, name)\n"
+        "import curvedp.opendp, curvedp.privacy.accounting"
+    )
+    assert "curvedp.statistics.confidence_region" in imported
+    assert not imported & (OPTIONAL | HEAVY)
+
+
+@pytest.mark.parametrize("name", [*curvedp.__all__, "__version__"])
+def test_every_public_name_is_there_and_listed(name):
+    assert getattr(curvedp, name) is not None
+    assert name in dir(curvedp)
+
+
+def test_type_checkers_see_the_same_names():
+    stub = Path(curvedp.__file__).with_suffix(".pyi")
+    seen = {}
+    for node in ast.parse(stub.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            seen |= {alias.asname: node.module for alias in node.names}
+    assert sorted(seen) == curvedp.__all__
+    for name, module in seen.items():
+        if module != "curvedp":
+            assert getattr(sys.modules[module], name) is getattr(curvedp, name)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'frechet_median'"):
+        getattr(curvedp, "frechet_" + "median")
+    with pytest.raises(ImportError):
+        exec("from curvedp import frechet_median")

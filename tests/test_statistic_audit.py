@@ -1,0 +1,178 @@
+"""Every private statistic under audit as a whole: released again and again at two neighbours.
+
+The mechanisms alone are audited in test_mechanism_audit.py; here nothing is left out: projection,
+solver, sensitivities, shares of the budget, post-processing. The score is the log density ratio
+that Gaussian noise of the printed scales on each part of a release would have.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import curvedp as cdp
+from curvedp.audit import AuditResult, audit_samples
+from curvedp.conformal import ball_mesh, knn_graph, laplacian
+
+N = 8
+BALL = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.6)
+LINE = cdp.Ball("euclidean:1", center=[0.0], radius=1.0)
+#: Nearly no noise: what the parts are without it.
+EXACT = cdp.GDP(1e7)
+
+Release = Callable[[np.ndarray, Any], Any]
+
+
+def edge(angle: float) -> np.ndarray:
+    """The point at the ball's edge in a direction."""
+    tangent = 0.6 * np.array([np.cos(angle), np.sin(angle), 0.0])
+    return BALL.manifold.exp(tangent, BALL.center)
+
+
+def crowd(*moved: np.ndarray) -> tuple[np.ndarray, ...]:
+    """N records at the centre, with the first replaced by each of the points in turn."""
+    sets = []
+    for point in moved:
+        records = np.tile(BALL.center, (N, 1))
+        records[0] = point
+        sets.append(records)
+    return tuple(sets)
+
+
+OUT_OR_IN = crowd(edge(0.0), BALL.center)
+OPPOSITE = crowd(edge(0.0), edge(np.pi))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A release function and two neighbouring data sets that it should not tell apart."""
+
+    release: Release
+    neighbours: tuple[np.ndarray, ...]
+
+    def audit(self, guarantee: Any, n_releases: int) -> AuditResult:
+        """Of releases under a guarantee."""
+        exact = [_numbers(self.release(data, EXACT)) for data in self.neighbours]
+        scales = [part.scale for part in _parts(self.release(self.neighbours[0], guarantee))]
+        scores = [
+            [
+                _ratio(_numbers(self.release(data, guarantee)), exact, scales)
+                for _ in range(n_releases)
+            ]
+            for data in self.neighbours
+        ]
+        return audit_samples(*scores, guarantee, n_thresholds=5)
+
+
+def _parts(output: Any) -> tuple[Any, ...]:
+    return getattr(output, "parts", ()) or (output,)
+
+
+def _numbers(output: Any) -> list[np.ndarray]:
+    return [np.asarray(part.value) for part in _parts(output)]
+
+
+def _ratio(values: list[np.ndarray], exact: list[list[np.ndarray]], scales: list[float]) -> float:
+    """Sum over parts of <value, a - b> / scale^2: the log density ratio but for a constant."""
+    total = 0.0
+    for value, a, b, scale in zip(values, *exact, scales, strict=True):
+        total += float(np.sum(value * (a - b))) / scale**2
+    return total
+
+
+def at_center(statistic: Any) -> Release:
+    """A statistic at a public base point, so that the whole guarantee is spent on it."""
+    return lambda data, guarantee: statistic(data, BALL, guarantee, mean=BALL.center)
+
+
+def with_mean(statistic: Any) -> Release:
+    return lambda data, guarantee: statistic(data, BALL, guarantee)
+
+
+@functools.cache
+def others() -> cdp.ConfidenceRegion:
+    """The region of another group."""
+    return cdp.confidence_region(crowd(edge(1.0))[0], BALL, cdp.GDP(1.0))
+
+
+@functools.cache
+def public_nodes() -> Any:
+    """A small mesh with its Laplacian."""
+    return laplacian(knn_graph(ball_mesh(BALL, 100), 8))
+
+
+def against(data: np.ndarray, guarantee: Any) -> Any:
+    """A comparison with a group of others; what it holds of this one is the region's parts."""
+    region = cdp.confidence_region(data, BALL, guarantee)
+    comparison = cdp.compare_means(region, others())
+    assert 0 <= comparison.p_value <= 1
+    return region
+
+
+def slope(data: np.ndarray, guarantee: Any) -> Any:
+    return cdp.geodesic_regression(
+        data[:, 0], data[:, 1:], LINE, guarantee, x_range=(0.0, 1.0), tau=0.5, v_max=2.0
+    )
+
+
+def pairs(last: float) -> np.ndarray:
+    """Covariates and records on a line but for the last record."""
+    y = np.zeros(40)
+    y[-1] = last
+    return np.column_stack([np.linspace(0.0, 1.0, 40), y])
+
+
+KINDS = {
+    "frechet_mean": Kind(lambda data, claim: cdp.frechet_mean(data, BALL, claim), OPPOSITE),
+    "frechet_variance": Kind(at_center(cdp.frechet_variance), OUT_OR_IN),
+    "fourth_moment": Kind(at_center(cdp.fourth_moment), OUT_OR_IN),
+    "log_covariance": Kind(at_center(cdp.log_covariance), OUT_OR_IN),
+    "mean_hessian": Kind(at_center(cdp.mean_hessian), OUT_OR_IN),
+    "confidence_region": Kind(
+        lambda data, claim: cdp.confidence_region(data, BALL, claim), OPPOSITE
+    ),
+    "variance_interval": Kind(
+        lambda data, claim: cdp.variance_interval(data, BALL, claim), OUT_OR_IN
+    ),
+    "compare_means": Kind(against, OPPOSITE),
+    "frechet_means": Kind(
+        lambda data, claim: cdp.frechet_means(data, [0, N - 2, N], BALL, claim)[0], OPPOSITE
+    ),
+    "kng_mean": Kind(lambda data, claim: cdp.kng_mean(data, BALL, claim), OPPOSITE),
+    "conformal_mean": Kind(
+        lambda data, claim: cdp.conformal_mean(data, BALL, claim, mesh=public_nodes()), OPPOSITE
+    ),
+    "geodesic_regression": Kind(slope, (pairs(1.0), pairs(-1.0))),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_statistic_keeps_its_guarantee_and_a_fifth_of_its_noise_would_be_flagged(name):
+    """Releases of 6-GDP pass as such; what the audit sees of them refutes a claim of 1.2."""
+    heavy = name in ("confidence_region", "compare_means")
+    result = KINDS[name].audit(cdp.GDP(6.0), 200 if heavy else 400)
+    assert result.passed, result.report()
+    assert result.lower_bound > 1.2, result.report()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KINDS)
+def test_a_statistic_keeps_its_guarantee_in_many_releases(name):
+    result = KINDS[name].audit(cdp.GDP(2.0), 3_000)
+    assert result.passed, result.report()
+    assert result.lower_bound > 0.2, result.report()
+
+
+@pytest.mark.parametrize(
+    ("name", "power"),
+    [("frechet_variance", 0.5), ("fourth_moment", 0.5), ("geodesic_regression", 0.0)],
+)
+def test_pure_guarantees_are_kept(name, power):
+    result = KINDS[name].audit(cdp.PureDP(4.0), 400)
+    assert result.passed, result.report()
+    assert result.lower_bound >= power, result.report()
