@@ -254,7 +254,11 @@ class Job:
                 with ipc.open_file(pa.memory_map(str(self.part(number)))) as part:
                     table = part.read_all()
                 if writer is None:
-                    writer = stack.enter_context(pq.ParquetWriter(path, table.schema))
+                    # numbers that hardly repeat gain nothing from a dictionary
+                    encoded = [*self.parameters.by, "n", "guarantee"]
+                    writer = stack.enter_context(
+                        pq.ParquetWriter(path, table.schema, use_dictionary=encoded)
+                    )
                 if len(table):
                     writer.write_table(table)
 
