@@ -23,6 +23,7 @@ import curvedp.batch
 from curvedp.batch import job as jobs
 from curvedp.batch import layout as layouts
 from curvedp.batch.parameters import BatchParameters
+from curvedp.batch.storage import locked
 from curvedp.errors import BatchError, BudgetError, ExistenceError, SecretError
 
 
@@ -338,7 +339,7 @@ def test_an_interrupted_batch_goes_on_where_it_stopped_and_pays_once(
 def test_an_interruption_at_the_very_end_is_mended(tmp_path, secret, monkeypatch, step):
     source = cases.write(tmp_path / "in.parquet", cases.table(20))
     ledger = cdp.Ledger(cdp.PureDP(1.0), path=tmp_path / "ledger")
-    publish, remove = jobs._publish, jobs.Job.remove
+    publish, remove = jobs.publish, jobs.Job.remove
 
     def stop_publishing(draft, target):
         publish(draft, target)
@@ -353,7 +354,7 @@ def test_an_interruption_at_the_very_end_is_mended(tmp_path, secret, monkeypatch
 
     with monkeypatch.context() as patch:
         if step in ("manifest", "result"):
-            patch.setattr(jobs, "_publish", stop_publishing)
+            patch.setattr(jobs, "publish", stop_publishing)
         else:
             patch.setattr(jobs.Job, "remove", stop_removing)
         with pytest.raises(Stop):
@@ -422,7 +423,7 @@ def test_a_refused_budget_leaves_nothing_released(tmp_path):
 
 def test_two_processes_do_not_work_on_one_batch(tmp_path):
     source = cases.write(tmp_path / "in.parquet", cases.table(20))
-    with jobs.locked(tmp_path / "out.parquet.job"), pytest.raises(BatchError, match="another"):
+    with locked(tmp_path / "out.parquet.job"), pytest.raises(BatchError, match="another"):
         run(tmp_path, source, resume=True)
     run(tmp_path, source, resume=True)
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from curvedp._validation import as_count
-from curvedp.batch.job import Job, locked, manifest_path, open_job
+from curvedp.batch.job import Job, manifest_path, open_job
 from curvedp.batch.parameters import BatchParameters
+from curvedp.batch.storage import locked
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Ledger
 

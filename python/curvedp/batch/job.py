@@ -20,7 +20,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -33,8 +33,9 @@ from curvedp.batch._arrow import ipc, pa, pq
 from curvedp.batch.columns import group_names, group_offsets, key_columns, records
 from curvedp.batch.layout import Layout, partition, read_partition, scan
 from curvedp.batch.parameters import BatchParameters
-from curvedp.batch.parquet import Source, sync_folder, write_atomically
+from curvedp.batch.parquet import Source
 from curvedp.batch.results import charged, manifest, releases_table
+from curvedp.batch.storage import make_public, publish, write_atomically, write_json
 from curvedp.errors import BatchError
 from curvedp.privacy import Ledger, NoiseSecret
 from curvedp.statistics.frechet_means import noise_keys, release_groups
@@ -131,7 +132,7 @@ class Job:
         if not (self.folder / "layout.json").exists():
             layout = self._find_layout()
             self.parameters.plan.designs(np.array(sorted(layout.sizes), dtype=np.int64))
-            _write_json(self.folder / "layout.json", layout.to_dict())
+            write_json(self.folder / "layout.json", layout.to_dict())
         self.parts.mkdir(mode=0o700, exist_ok=True)
 
     def _find_layout(self) -> Layout:
@@ -223,13 +224,13 @@ class Job:
         result, text = self.folder / "result.parquet", self.folder / "manifest.json"
         if not result.exists():
             write_atomically(result, self._write_result)
-            result.chmod(0o666 & ~_umask())
+            make_public(result)
         if not text.exists():
-            _write_json(text, self._describe())
-            text.chmod(0o666 & ~_umask())
+            write_json(text, self._describe())
+            make_public(text)
         described: dict[str, Any] = json.loads(text.read_text(encoding="utf-8"))
-        _publish(text, self.manifest_path)
-        _publish(result, self.out)
+        publish(text, self.manifest_path)
+        publish(result, self.out)
         self.remove()
         return described
 
@@ -253,7 +254,11 @@ class Job:
                 with ipc.open_file(pa.memory_map(str(self.part(number)))) as part:
                     table = part.read_all()
                 if writer is None:
-                    writer = stack.enter_context(pq.ParquetWriter(path, table.schema))
+                    # numbers that hardly repeat gain nothing from a dictionary
+                    encoded = [*self.parameters.by, "n", "guarantee"]
+                    writer = stack.enter_context(
+                        pq.ParquetWriter(path, table.schema, use_dictionary=encoded)
+                    )
                 if len(table):
                     writer.write_table(table)
 
@@ -320,7 +325,7 @@ def open_job(
     if manifest_path(target).exists():
         raise BatchError(f"{manifest_path(target)} exists: choose another name for the result")
     folder.mkdir(mode=0o700, exist_ok=True)
-    _write_json(folder / "job.json", asked.to_dict())
+    write_json(folder / "job.json", asked.to_dict())
     return asked
 
 
@@ -338,26 +343,6 @@ def _loaded(folder: str, identity: str) -> Job:
     if job.identity != identity:
         raise BatchError(f"{folder} is another batch by now")
     return job
-
-
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Keeps a second process from working on the same job, where the system has file locks."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    folder.mkdir(mode=0o700, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise BatchError(f"{folder}: another process works on this batch") from None
-        yield
-    finally:
-        os.close(handle)
 
 
 def manifest_path(out: Path) -> Path:
@@ -380,28 +365,6 @@ def _require_same(found: Job, asked: Job) -> None:
         )
 
 
-def _publish(draft: Path, target: Path) -> None:
-    """Gives a finished file its name; never over another file."""
-    if target.exists() and target.samefile(draft):
-        return
-    try:
-        os.link(draft, target)
-    except FileExistsError:
-        raise BatchError(f"{target} appeared meanwhile: move it away and resume") from None
-    sync_folder(target.parent)
-
-
-def _write_json(path: Path, data: dict[str, Any]) -> None:
-    text = json.dumps(data, indent=2, allow_nan=False) + "\n"
-    write_atomically(path, lambda draft: draft.write_text(text, encoding="utf-8"))
-
-
 def _write_ipc(path: Path, table: Any) -> None:
     with pa.OSFile(str(path), "wb") as file, ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

@@ -1,12 +1,11 @@
-"""Parquet files read row group by row group, and files that appear whole or not at all."""
+"""Parquet files, read row group by row group."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import os
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from curvedp.batch._arrow import pa, pq
 from curvedp.batch.columns import select
 from curvedp.errors import BatchError
 
-__all__ = ["Source", "write_atomically"]
+__all__ = ["Source"]
 
 
 class Source:
@@ -88,30 +87,3 @@ class Source:
             if batch is None:
                 return
             yield pa.Table.from_batches([batch])
-
-
-def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Lets `write` fill a file next to `path`, readable by the owner alone, and moves it there."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    draft = Path(name)
-    try:
-        write(draft)
-        with draft.open("rb") as file:
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-        sync_folder(path.parent)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-        raise
-
-
-def sync_folder(folder: Path) -> None:
-    """Makes names in a folder survive a loss of power, where the system can."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
