@@ -38,9 +38,12 @@ class Setting:
     @property
     def ball(self) -> cdp.Ball:
         manifold = cdp.as_manifold(self.spec)
-        center = {"sphere": np.eye(manifold.point_size)[-1], "spd": np.eye(3)}.get(
-            self.spec.split(":")[0], np.zeros(manifold.point_size)
-        )
+        center = {
+            "sphere": np.eye(manifold.point_size)[-1],
+            "spd": np.eye(3),
+            "hyperboloid": np.eye(manifold.point_size)[0],
+            "kendall": manifold.random_point(rng=0),
+        }.get(self.spec.split(":")[0], np.zeros(manifold.point_size))
         return cdp.Ball(manifold, center.reshape(manifold.point_shape), self.radius)
 
     def __str__(self) -> str:
@@ -83,7 +86,7 @@ def errors(setting: Setting, spread: float, rounds: int) -> np.ndarray:
 
 
 def table(rounds: int) -> None:
-    """Six settings, three spreads each."""
+    """Ten settings, three spreads each."""
     third = (0.03, 0.25, 0.5)
     rows = [
         (Setting("sphere:2", 0.7, 500, cdp.PureDP(0.3)), (0.06, 0.18, 0.57)),
@@ -92,6 +95,10 @@ def table(rounds: int) -> None:
         (Setting("sphere:9", 0.7, 500, cdp.GDP(1.0)), third),
         (Setting("spd:3", 1.5, 500, cdp.PureDP(1.0)), third),
         (Setting("spd:3", 1.5, 500, cdp.GDP(1.0)), third),
+        (Setting("hyperboloid:3", 1.5, 500, cdp.PureDP(1.0)), third),
+        (Setting("hyperboloid:3", 1.5, 500, cdp.GDP(1.0)), third),
+        (Setting("kendall:5", 0.5, 500, cdp.PureDP(1.0)), third),
+        (Setting("kendall:5", 0.5, 500, cdp.GDP(1.0)), third),
     ]
     print("| space, n, budget | S/r | one mean | adaptive | oracle |\n|---|---|---|---|---|")
     for setting, spreads in rows:

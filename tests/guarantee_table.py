@@ -224,7 +224,7 @@ ROWS = (
         WHOLE_AUDIT,
     ),
     Row(
-        "conformal mean",
+        "mean with density-aware noise",
         "conformal_mean",
         "exponential mechanism on a mesh",
         everywhere(BOTH),
@@ -232,8 +232,11 @@ ROWS = (
         ("conformal-mean", *MEAN_PROOFS),
         (
             *WHOLE_AUDIT,
+            "test_conformal_audit.py::test_the_mesh_mechanism_keeps_its_claim",
+            "test_conformal_audit.py::test_whole_releases_keep_their_claim",
             "test_mesh_exponential.py::test_neighbouring_data_sets_found_by_search_keep_epsilon",
         ),
+        "conformal",
     ),
     Row(
         "density on public nodes",

@@ -174,8 +174,7 @@ def laplacian(
     kind = as_choice(normalization, NORMALIZATIONS, "normalization")
     dim = graph.mesh.manifold.dim
     if bandwidth is None:
-        lengths = graph.lengths.data
-        time = float(np.mean(lengths**2)) / (4 * dim) if lengths.any() else 1.0
+        time = graph._core.mean_square_length() / (4 * dim) or 1.0
     else:
         time = as_positive(bandwidth, "bandwidth")
     core = graph._core.laplacian(dim, time, graph.mesh.volumes, kind, bool(scaled))

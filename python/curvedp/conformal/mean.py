@@ -88,7 +88,8 @@ def conformal_mean(
         Share of the density, strictly between 0 and 1: of epsilon for PureDP, of mu^2 otherwise.
     mesh : Mesh, Graph or Laplacian, optional
         Public nodes to draw from, chosen without looking at the records; by default 5000 on the
-        ball. One Laplacian given to many calls saves making it.
+        ball, which is too coarse beyond about ten dimensions. One Laplacian given to many calls
+        saves making it.
     cells : Mesh, Graph or Laplacian, optional
         Public nodes of the density. By default as many on the ball as let a node's mean number of
         records match the noise, see `default_cells`; its value counts for all nodes of `mesh` in a
@@ -217,7 +218,23 @@ def conformal_mean(
 
 @functools.lru_cache(maxsize=4)
 def default_laplacian(ball: Ball, n_nodes: int = _NODES) -> Laplacian:
-    """The operator on a mesh of `n_nodes` nodes over a ball, kept for the next call."""
+    """The operator on a mesh of `n_nodes` nodes over a ball, kept for the next call.
+
+    Parameters
+    ----------
+    ball : Ball
+    n_nodes : int
+
+    Returns
+    -------
+    Laplacian
+
+    Examples
+    --------
+    >>> ball = Ball("sphere", center=[0, 0, 1], radius=0.7)
+    >>> default_laplacian(ball, 500) is default_laplacian(ball, 500)
+    True
+    """
     mesh = ball_mesh(ball, as_count(n_nodes, "n_nodes"))
     return laplacian(knn_graph(mesh, min(_NEIGHBOURS, max(1, len(mesh) - 1))))
 
@@ -230,6 +247,7 @@ def default_cells(n: int, guarantee: Guarantee, records_per_unit: int = 1) -> in
     Parameters
     ----------
     n : int
+        Number of records.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
         Of the density.
     records_per_unit : int

@@ -53,14 +53,19 @@ class MeshExponential:
     Examples
     --------
     >>> import curvedp as cdp
-    >>> from curvedp.conformal import fibonacci_mesh, knn_graph
-    >>> graph = knn_graph(fibonacci_mesh(500), 10)
-    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.7)
-    >>> kernel = MeshExponential(
-    ...     graph, np.zeros(500), ball=ball, sensitivity=0.01, guarantee=cdp.PureDP(epsilon=1.0)
+    >>> from curvedp.conformal import ball_mesh, knn_graph
+    >>> ball = cdp.Ball("sphere", center=[0, 0, 1], radius=0.7)
+    >>> mechanism = MeshExponential(
+    ...     knn_graph(ball_mesh(ball, 500)),
+    ...     np.zeros(500),
+    ...     ball=ball,
+    ...     sensitivity=0.003,
+    ...     guarantee=cdp.PureDP(0.5),
     ... )
-    >>> round(kernel.scale, 6), kernel.sample_node([0.0, 0.0, 1.0]).shape
-    (0.02, (1,))
+    >>> round(mechanism.scale, 6)
+    0.012
+    >>> bool(mechanism.log_probabilities([0, 0, 1]).argmax() == 0)  # the node at the centre
+    True
     """
 
     name: ClassVar[str] = "exponential mechanism on a mesh"

@@ -106,6 +106,14 @@ impl Graph {
         Ok(Self { inner })
     }
 
+    /// Mean of the squared lengths of the edges, 0 if there are none.
+    fn mean_square_length(&self) -> f64 {
+        let lengths = &self.inner.values;
+        let total: f64 =
+            lengths.chunks(1024).map(|part| part.iter().map(|x| x * x).sum::<f64>()).sum();
+        total / lengths.len().max(1) as f64
+    }
+
     /// The matrix of edge lengths.
     fn lengths<'py>(&self, py: Python<'py>) -> Rows<'py> {
         compressed(py, &self.inner)

@@ -1,41 +1,53 @@
 //! The node nearest to one point at a time.
 
 use super::candidates::{Best, Refined};
-use super::embedding::Embedder;
+use super::embedding::{Embedded, Embedder};
 use super::kd_tree::{Candidates, KdTree, LEAF};
 use super::knn::{Nodes, tree_pays};
 use crate::error::Error;
 use crate::parallel::Interrupt;
 use crate::rows::Rows;
+use crate::simd::vectorize;
 
 /// Nodes ready to be asked for the nearest to a point. Of nodes that rounding cannot tell apart any may
 /// be the answer.
 pub struct NodeIndex<'a> {
     nodes: Nodes<'a>,
-    tree: Option<(Embedder<'a>, KdTree, f64)>,
+    search: Search<'a>,
+}
+
+enum Search<'a> {
+    /// In a tree of images, with room for rounding.
+    Tree(Embedder<'a>, KdTree, f64),
+    /// Among all images.
+    Images(Embedder<'a>, Embedded),
+    /// Among all nodes.
+    Distances,
 }
 
 impl<'a> NodeIndex<'a> {
     /// # Errors
     /// [`Error::Parameter`] for nodes that are not finite, [`Error::Interrupted`].
     pub fn new(nodes: &Nodes<'a>, interrupt: Interrupt) -> Result<Self, Error> {
-        let mut tree = None;
+        let mut search = Search::Distances;
         if let Some(embedder) = Embedder::new(nodes) {
             let images = embedder.embed(nodes.points, nodes.count, interrupt)?;
             images.check()?;
-            if tree_pays(images.dim, nodes.count) {
+            if tree_pays(images.dim, nodes.count) || !embedder.exact {
                 let slack = embedder.slack(&images);
-                tree = Some((embedder, KdTree::new(images.dim, &images.coords), slack));
+                search = Search::Tree(embedder, KdTree::new(images.dim, &images.coords), slack);
+            } else {
+                search = Search::Images(embedder, images);
             }
         }
-        Ok(Self { nodes: *nodes, tree })
+        Ok(Self { nodes: *nodes, search })
     }
 
     /// The node nearest to a point; 0 for what is no point. `stack` is scratch.
     pub fn nearest(&self, point: &[f64], stack: &mut Vec<(u32, f64)>) -> usize {
         let Nodes { manifold, points, count } = self.nodes;
-        let found = match &self.tree {
-            Some((embedder, tree, slack)) => {
+        let found = match &self.search {
+            Search::Tree(embedder, tree, slack) => {
                 let image = embedder.image(point);
                 if embedder.exact {
                     let mut closest = One { key: f64::INFINITY, node: u32::MAX };
@@ -50,7 +62,14 @@ impl<'a> NodeIndex<'a> {
                     list.best.list[0].1
                 }
             }
-            None => {
+            Search::Images(embedder, images) => {
+                let image = embedder.image(point);
+                vectorize(
+                    #[inline(always)]
+                    || nearest_image(images, &image),
+                )
+            }
+            Search::Distances => {
                 let mut dists = vec![0.0; count];
                 manifold.dist(Rows::shared(point), points.range(0..count), &mut dists);
                 let mut best = Best::new(1, u32::MAX);
@@ -60,6 +79,28 @@ impl<'a> NodeIndex<'a> {
         };
         if (found as usize) < count { found as usize } else { 0 }
     }
+}
+
+/// The first of the images nearest to another.
+#[inline(always)]
+fn nearest_image(images: &Embedded, image: &[f64]) -> u32 {
+    const LANES: usize = 8;
+    let mut best = (f64::INFINITY, u32::MAX);
+    for (row, node) in images.coords.chunks_exact(images.dim).zip(0..) {
+        let (x, y) = (row.as_chunks::<LANES>(), image.as_chunks::<LANES>());
+        let mut sums = [0.0; LANES];
+        for (x, y) in x.0.iter().zip(y.0) {
+            for s in 0..LANES {
+                sums[s] += (x[s] - y[s]) * (x[s] - y[s]);
+            }
+        }
+        let rest = x.1.iter().zip(y.1).map(|(x, y)| (x - y) * (x - y));
+        let squared = sums.iter().sum::<f64>() + rest.sum::<f64>();
+        if squared < best.0 {
+            best = (squared, node);
+        }
+    }
+    best.1
 }
 
 /// The point at the least distance so far.

@@ -1,0 +1,97 @@
+"""Audits of the conformal mean by samples: the mesh mechanism, and both stages together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import curvedp as cdp
+from curvedp.audit import audit_samples, likelihood_ratio_audit
+from curvedp.conformal import MeshExponential, ball_mesh, factor, knn_graph, laplacian
+
+POLE = np.array([0.0, 0.0, 1.0])
+EPSILON = 1.0
+
+
+@pytest.fixture(scope="module")
+def ball():
+    return cdp.Ball("sphere:2", POLE, 0.7)
+
+
+@pytest.fixture(scope="module")
+def operator(ball):
+    return laplacian(knn_graph(ball_mesh(ball, 60), 8))
+
+
+def audited(operator, ball, noise):
+    """At two points of the rim one sensitivity apart, with `noise` times what the claim needs."""
+    space, mesh = ball.manifold, operator.graph.mesh
+    far = mesh.points[int(np.argmax(space.dist(POLE, mesh.points)))]
+    towards = space.log(POLE, far)
+    near = space.exp(0.5 * towards / space.norm(towards, far), far)
+    mechanism = MeshExponential(
+        operator.graph,
+        np.zeros(60),
+        ball=ball,
+        sensitivity=0.5,
+        guarantee=cdp.PureDP(EPSILON / noise),
+    )
+    return likelihood_ratio_audit(
+        mechanism, far, near, n_samples=20_000, claimed=cdp.PureDP(EPSILON)
+    )
+
+
+def test_the_mesh_mechanism_keeps_its_claim(operator, ball):
+    result = audited(operator, ball, 1.0)
+    assert result.passed, result.report()
+
+
+def test_a_quarter_of_the_noise_of_the_mesh_mechanism_is_flagged(operator, ball):
+    result = audited(operator, ball, 0.25)
+    assert not result.passed, result.report()
+
+
+def losses(operator, ball, n_releases, epsilon=EPSILON):
+    """Exact log likelihood ratios of whole releases, drawn at two neighbouring data sets."""
+    space, mesh = ball.manifold, operator.graph.mesh
+    edges = [space.exp(0.69 * np.array([side, 0.0, 0.0]), POLE) for side in (1.0, -1.0)]
+    data = [np.stack([edge, POLE, POLE]) for edge in edges]
+    means = [cdp.nonprivate.frechet_mean(x, space).value for x in data]
+    counts = [np.bincount(mesh.nearest(x)[0], minlength=60) for x in data]
+    found = []
+    for records in data:
+        scores = []
+        for _ in range(n_releases):
+            release = cdp.conformal_mean(
+                records, ball, cdp.PureDP(epsilon), mesh=operator, cells=operator, heat_time=0
+            )
+            density, node = release.parts
+            seen = np.round(density.value * mesh.volumes * 3)
+            ratio = np.abs(seen - counts[1]).sum() - np.abs(seen - counts[0]).sum()
+            mechanism = MeshExponential(
+                operator.graph,
+                factor(density.value, 1.0, laplacian=operator, method="cholesky").sigma,
+                ball=ball,
+                sensitivity=release.sensitivity + 2 * release.solver_tolerance,
+                guarantee=node.guarantee,
+            )
+            index = int(mesh.nearest(node.value[None])[0][0])
+            first, second = (mechanism.log_probabilities(mean)[index] for mean in means)
+            scores.append(ratio / density.scale + first - second)
+        found.append(scores)
+    return found
+
+
+@pytest.mark.parametrize("n_releases", [300, pytest.param(40_000, marks=pytest.mark.slow)])
+def test_whole_releases_keep_their_claim(operator, ball, n_releases):
+    first, second = losses(operator, ball, n_releases)
+    result = audit_samples(first, second, cdp.PureDP(EPSILON))
+    assert result.passed, result.report()
+    # no single release may tell more either, and some tell much
+    assert max(np.abs(first).max(), np.abs(second).max()) <= EPSILON
+    assert max(np.abs(first).max(), np.abs(second).max()) > 0.5 * EPSILON
+
+
+def test_four_times_the_claim_is_flagged_by_whole_releases(operator, ball):
+    result = audit_samples(*losses(operator, ball, 1000, 4 * EPSILON), cdp.PureDP(EPSILON))
+    assert not result.passed, result.report()
