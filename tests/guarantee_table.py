@@ -224,7 +224,7 @@ ROWS = (
         WHOLE_AUDIT,
     ),
     Row(
-        "mean with density-aware noise",
+        "conformal mean",
         "conformal_mean",
         "exponential mechanism on a mesh",
         everywhere(BOTH),
@@ -232,9 +232,9 @@ ROWS = (
         ("conformal-mean", *MEAN_PROOFS),
         (
             *WHOLE_AUDIT,
+            "test_mesh_exponential.py::test_neighbouring_data_sets_found_by_search_keep_epsilon",
             "test_conformal_audit.py::test_the_mesh_mechanism_keeps_its_claim",
             "test_conformal_audit.py::test_whole_releases_keep_their_claim",
-            "test_mesh_exponential.py::test_neighbouring_data_sets_found_by_search_keep_epsilon",
         ),
         "conformal",
     ),
@@ -246,6 +246,7 @@ ROWS = (
         counted,
         ("conformal-mean",),
         ("test_conformal_density.py::test_the_joint_loss_of_a_replaced_record_is_epsilon_exactly",),
+        "conformal",
     ),
     Row(
         "Fréchet variance",

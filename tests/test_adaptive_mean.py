@@ -398,3 +398,13 @@ def test_shapes_and_dtypes_of_records_raise_and_nothing_else(case: Case) -> None
             cdp.adaptive_mean(np.full((4, *shape, 2), fill), ball, cdp.PureDP(1.0))
         messages.add(str(error.value))
     assert len(messages) == 1
+
+
+def test_a_ball_too_small_for_double_precision_is_not_used():
+    """The budget is spent by then: an error would cost it."""
+    ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=1e-10)
+    records = np.tile(ball.center, (2000, 1))
+    for _ in range(5):
+        release = cdp.adaptive_mean(records, ball, cdp.GDP(50.0), schedule=[1.0] * 7)
+        assert len(release.parts) == 7
+        assert release.parts[-1].ball_radius < 1e-10

@@ -22,6 +22,7 @@ import curvedp as cdp
 import curvedp.batch
 from curvedp.batch import job as jobs
 from curvedp.batch import layout as layouts
+from curvedp.batch.parameters import BatchParameters
 from curvedp.errors import BatchError, BudgetError, ExistenceError, SecretError
 
 
@@ -112,6 +113,39 @@ def test_keys_with_one_hash_are_kept_apart(tmp_path, secret, monkeypatch):
     monkeypatch.setattr(layouts, "hashes_of", lambda keys: hashes(keys) & few)
     run(tmp_path, source, secret=secret, chunk_rows=300)
     assert cases.by_key(pq.read_table(tmp_path / "out.parquet")) == expected
+
+
+@pytest.mark.parametrize("shuffled", [False, True], ids=["in order", "shuffled"])
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pa.array(np.arange(60) // 7 % 2 == 0),
+        pa.array(np.arange(60) // 7, pa.uint8()),
+        pa.array([None if i < 7 else -i for i in range(60)], pa.int64()),
+        pa.array([f"ü,1:{i // 7}" for i in range(60)]).dictionary_encode(),
+        pa.array(np.arange(60) // 7 * 10**6, pa.timestamp("us", tz="UTC")),
+        pa.array(np.arange(60, dtype=np.int32) // 7, pa.date32()),
+        pa.array([bytes([i // 7, 0]) for i in range(60)], pa.binary(2)),
+    ],
+    ids=lambda keys: str(keys.type),
+)
+def test_keys_of_every_type_make_the_same_groups_as_in_memory(tmp_path, secret, keys, shuffled):
+    rows = cdp.Sphere(2).random_point(60, rng=0)
+    data = pa.table({"site": keys, "direction": list(rows)})
+    if shuffled:
+        data = data.take(pa.array(np.random.default_rng(0).permutation(60)))
+    source = cases.write(tmp_path / "in.parquet", data, row_group_size=11)
+    run(tmp_path, source, by="site", secret=secret, chunk_rows=13)
+    loaded = cdp.NoiseSecret.load(secret)
+    expected = cdp.batch.frechet_means(data, **cases.arguments(by="site"), secret=loaded).table
+
+    def values(table):
+        pairs = zip(table["site"].to_pylist(), table["value"].to_pylist(), strict=True)
+        return dict(pairs)
+
+    result = pq.read_table(tmp_path / "out.parquet")
+    assert values(result) == values(expected)
+    assert len(values(expected)) == result.num_rows == len(set(data["site"].to_pylist()))
 
 
 def test_one_large_group_is_not_cut(tmp_path, secret):
@@ -225,7 +259,7 @@ def test_small_groups_are_refused_before_anything_is_spent(tmp_path):
             run(tmp_path, source, by="g", points="p", ball=ball, ledger=ledger)
         assert ledger.spent is None
         out = f"out{ordered}.parquet"
-        (tmp_path / "out.parquet.job" / "job.json").unlink()
+        assert left_over(tmp_path) == []
         told = run(tmp_path, source, out, by="g", points="p", ball=ball, pass_over=True)
         assert told["groups_passed_over"] == 1
 
@@ -276,7 +310,8 @@ def test_an_interrupted_batch_goes_on_where_it_stopped_and_pays_once(
     ledger = cdp.Ledger(cdp.PureDP(1.0), path=tmp_path / "ledger")
     common = {"secret": secret, "ledger": ledger, "chunk_rows": 500}
     interrupted(tmp_path, source, monkeypatch, **common)
-    parts = sorted((tmp_path / "out.parquet.job" / "parts").iterdir())
+    [folder] = (tmp_path / "out.parquet.job").glob("parts-*")
+    parts = sorted(folder.iterdir())
     assert len(parts) == 2
     stored = [part.stat().st_mtime_ns for part in parts]
     with pytest.raises(BatchError, match="interrupted: resume it"):
@@ -285,7 +320,7 @@ def test_an_interrupted_batch_goes_on_where_it_stopped_and_pays_once(
 
     def progress(done, groups):
         seen.append((done, groups))
-        if (tmp_path / "out.parquet.job" / "parts").exists():
+        if folder.exists():
             assert [part.stat().st_mtime_ns for part in parts] == stored
 
     run(tmp_path, source, **common, resume=True, progress=progress)
@@ -297,6 +332,67 @@ def test_an_interrupted_batch_goes_on_where_it_stopped_and_pays_once(
     again = run(tmp_path, source, **common, resume=True)  # finished: nothing to do
     assert again["groups"] == 200
     assert len(ledger.entries) == 1
+
+
+@pytest.mark.parametrize("step", ["manifest", "result", "removal", "half removal"])
+def test_an_interruption_at_the_very_end_is_mended(tmp_path, secret, monkeypatch, step):
+    source = cases.write(tmp_path / "in.parquet", cases.table(20))
+    ledger = cdp.Ledger(cdp.PureDP(1.0), path=tmp_path / "ledger")
+    publish, remove = jobs._publish, jobs.Job.remove
+
+    def stop_publishing(draft, target):
+        publish(draft, target)
+        if (step == "manifest") == (draft.name == "manifest.json"):
+            raise Stop
+
+    def stop_removing(job):
+        if step == "half removal":
+            (job.folder / "secret").unlink(missing_ok=True)
+            (job.folder / "job.json").unlink()
+        raise Stop
+
+    with monkeypatch.context() as patch:
+        if step in ("manifest", "result"):
+            patch.setattr(jobs, "_publish", stop_publishing)
+        else:
+            patch.setattr(jobs.Job, "remove", stop_removing)
+        with pytest.raises(Stop):
+            run(tmp_path, source, ledger=ledger, secret=secret)
+    assert remove is jobs.Job.remove
+    told = run(tmp_path, source, ledger=ledger, secret=secret, resume=True)
+    assert told["ledger"].startswith("PureDP(epsilon=1) was charged")
+    assert told == json.loads((tmp_path / "out.parquet.manifest.json").read_text())
+    assert len(ledger.entries) == 1
+    result = cases.by_key(pq.read_table(tmp_path / "out.parquet"))
+    assert result == cases.by_key(in_memory(cases.table(20), secret).table)
+    assert left_over(tmp_path) == []
+
+
+def test_a_chunk_of_an_earlier_job_in_the_same_place_is_not_taken_for_one_of_this(tmp_path):
+    source = cases.write(tmp_path / "in.parquet", cases.table(20))
+    parameters = BatchParameters.check(
+        **cases.arguments(by=("site", "scanner"), points=("direction",)),
+        records_per_unit=1,
+        groups_per_unit=1,
+        mechanism=None,
+        pass_over=False,
+        normalise=False,
+    )
+    first, second = (
+        jobs.open_job(
+            source, tmp_path / "out.parquet", parameters, chunk_rows=50, secret=None, resume=False
+        )
+        for _ in range(2)
+        if not (tmp_path / "out.parquet.job" / "job.json").unlink(missing_ok=True)
+    )
+    second.prepare()
+    with pytest.raises(BatchError, match="another batch by now"):
+        jobs.release_chunk(str(first.folder), first.identity, 0)
+    with pytest.raises(FileNotFoundError):
+        first.release(0, second.read(0))
+    assert second.pending() == list(range(second.layout.chunks))
+    assert jobs.release_chunk(str(second.folder), second.identity, 0) > 0
+    assert 0 not in second.pending()
 
 
 def test_a_batch_is_resumed_only_as_it_was_begun(tmp_path, secret, monkeypatch):
@@ -318,9 +414,9 @@ def test_a_refused_budget_leaves_nothing_released(tmp_path):
     source = cases.write(tmp_path / "in.parquet", cases.table(20))
     with pytest.raises(BudgetError):
         run(tmp_path, source, ledger=cdp.Ledger(cdp.PureDP(0.5)))
-    assert list((tmp_path / "out.parquet.job" / "parts").iterdir()) == []
+    assert left_over(tmp_path) == []
     ledger = cdp.Ledger(cdp.PureDP(1.0))
-    run(tmp_path, source, ledger=ledger, resume=True)
+    run(tmp_path, source, ledger=ledger)
     assert ledger.spent == cdp.PureDP(1.0)
 
 
@@ -428,3 +524,46 @@ def test_unusable_secrets_are_refused(tmp_path, secret, content, mode, message):
         path.chmod(mode)
     with pytest.raises(SecretError, match=message):
         cdp.NoiseSecret.load(path)
+
+
+MEMORY = """
+import resource, sys
+import numpy as np
+import curvedp as cdp
+import curvedp.batch
+cdp.batch.frechet_means_of_file(
+    sys.argv[1], sys.argv[1] + ".out", by="g", points="p",
+    ball=cdp.Ball(cdp.SPD(3), center="identity", radius=1.5),
+    guarantee=cdp.GDP(1.0), public_keys=True, chunk_rows=50_000,
+)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts kilobytes of memory")
+@pytest.mark.parametrize("ordered", [True, False], ids=["in order", "shuffled"])
+def test_memory_does_not_grow_with_the_file(tmp_path, ordered):
+    """Four times the records, 170 MB more of them, in at most 60 MB more memory."""
+    peaks = []
+    for parts in (16, 64):
+        points = np.tile(np.eye(3).ravel(), (50_000, 1))
+        points += 1e-3 * np.random.default_rng(0).random(50_000)[:, None] * np.eye(3).ravel()
+        column = pa.FixedSizeListArray.from_arrays(pa.array(points.ravel()), 9)
+        path = tmp_path / f"in{parts}.parquet"
+        schema = pa.schema({"g": pa.int64(), "p": column.type})
+        with pq.ParquetWriter(path, schema) as writer:
+            for part in range(parts):
+                group = np.arange(50_000) // 100 + 500 * (part if ordered else parts - part)
+                writer.write_table(pa.table({"g": group, "p": column}, schema))
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        done = subprocess.run(
+            [sys.executable, "-c", MEMORY, str(path)],
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=500,
+        )
+        peaks.append(int(done.stdout) / 1e3)
+    assert peaks[1] - peaks[0] < 60, peaks

@@ -108,9 +108,10 @@ def test_neither_secret_nor_records_are_in_the_tasks(client, tmp_path, secret, m
     cdp.distributed.frechet_means_of_file(
         client, source, tmp_path / "out.parquet", **cases.arguments(secret=secret)
     )
-    [(function, (folders, numbers))] = sent
+    [(function, (folders, identities, numbers))] = sent
     assert function.__module__ == "curvedp.batch.job"
     assert set(folders) == {str(tmp_path / "out.parquet.job")}
+    assert len(set(identities)) == 1
     assert all(isinstance(number, int) for number in numbers)
 
 

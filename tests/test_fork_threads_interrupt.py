@@ -169,6 +169,10 @@ CALLS = {
         "cdp.frechet_mean(matrices, cdp.Ball(cdp.SPD(16), center=np.eye(16), radius=8.0), "
         "cdp.PureDP(1000.0))"
     ),
+    "groups": (
+        "cdp.frechet_means(matrices, np.arange(0, 100_001, 50), "
+        "cdp.Ball(cdp.SPD(16), center=np.eye(16), radius=8.0), cdp.GDP(1.0))"
+    ),
     "pairwise": "cdp.SPD(16).pairwise_dist(matrices[:6000])",
     "images": "cdp.descriptors.image_covariance(np.zeros((30_000, 128, 128), dtype=np.uint8))",
 }

@@ -171,13 +171,12 @@ def test_no_record_value_raises_or_warns_or_spoils_the_others(value, capfd):
         np.array([float("nan"), 1.0] * 30, dtype=object),
         np.arange(60),
         np.zeros(60, dtype=bool),
+        [[1, [2]], (3, 4), np.array([5])] * 20,
     ],
-    ids=["nan", "strings", "mixed", "column", "objects", "all different", "booleans"],
+    ids=["nan", "strings", "mixed", "column", "objects", "all different", "booleans", "ragged"],
 )
 def test_labels_of_any_value_are_accepted(labels):
     rows, _ = blobs()
-    if isinstance(labels, list) and isinstance(labels[0], list):
-        labels = np.array(labels)
     assert np.all(np.isfinite(mail().fit_transform(rows, labels)))
 
 
@@ -206,6 +205,8 @@ def test_wrong_parameters_and_shapes_are_refused_before_records_are_read():
         ({"calibration": "none"}, "calibration"),
         ({"ball": cdp.Ball("euclidean:4", np.zeros(4), 1.0)}, "ball"),
         ({"bandwidth": 0.01, "form": "published"}, "published form"),
+        ({"bandwidth": 1e-170}, "bandwidth must lie"),
+        ({"label_bandwidth": 1e170}, "label_bandwidth must lie"),
     ]:
         with pytest.raises(ValueError, match=message):
             mail(**parameters).fit(rows, labels)
@@ -285,3 +286,12 @@ def test_the_library_does_not_import_scikit_learn():
 
     code = "import sys, curvedp; curvedp.PrivateMail(); sys.exit('sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("form", ["normalised", "published"])
+def test_bandwidths_at_which_all_weights_round_to_one_are_served(form):
+    rows, labels = blobs()
+    estimator = mail(bandwidth=1e9, form=form).fit(rows, labels)
+    assert all(part.sensitivity > 0 for part in estimator.release_.parts)
+    query = estimator.embed_query(rows[0], rows[1:], labels[1:], method="noise")
+    assert query.release.sensitivity > 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,7 +13,13 @@ import scipy.stats
 import curvedp as cdp
 from curvedp import _core
 from curvedp.mail import Client, PrivateMail, Reply, Request, Server, align, retrieval_score
-from curvedp.mail.cells import choose_n_cells, predict_class, randomised_response, sufficient
+from curvedp.mail.cells import (
+    choose_n_cells,
+    lie_probability,
+    predict_class,
+    randomised_response,
+    sufficient,
+)
 
 
 def blobs(n=200, m=6, classes=4, seed=0):
@@ -39,20 +47,36 @@ def test_randomised_response_has_its_probabilities(count, epsilon):
         assert scipy.stats.chisquare(frequencies, 40_000 * wrong / wrong.sum()).pvalue < 1e-6
 
 
-@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 20.0, 40.0, 600.0])
-@pytest.mark.parametrize("count", [2, 10, 1000])
+class Numbers:
+    """A stream of given uniforms."""
+
+    def __init__(self, *uniforms):
+        self.uniforms = uniforms
+
+    def uniform(self, out):
+        out[:] = self.uniforms
+
+
+@pytest.mark.parametrize("epsilon", [1e-15, 1e-10, 1e-6, 1e-3, 1.0, 20.0, 40.0, 600.0])
+@pytest.mark.parametrize("count", [2, 10, 1000, 100_000])
 def test_the_odds_of_the_drawn_numbers_never_exceed_the_budget(count, epsilon):
     """Exactly: uniforms are the 2^52 odd multiples of 2^-53."""
-    lie = (count - 1) / (np.exp(epsilon) + count - 1)
-    threshold = lie * (1 + count * 2.0**-50) + 2.0**-51
-    lies = int(threshold * 2**52)
+    lie = lie_probability(count, epsilon)
+    if lie >= 1 - 1 / count:  # nothing may be told of the true cell
+        places = [Numbers(u, v) for u in (2.0**-53, lie, 1 - 2.0**-53) for v in (0.2, 0.9999999)]
+        for place in places:
+            told = {randomised_response(cell, count, epsilon, place) for cell in (0, count - 1)}
+            assert len(told) == 1
+        return
+    lies = int(lie * 2**52)
     truth = 2**52 - lies
-    other = lies * (2**52 // (count - 1)) / 2**52
-    assert np.log(truth) - np.log(other) <= epsilon
+    fewest, most = (Fraction(lies * ((2**52 - 1) // (count - 1) + k), 2**52) for k in (0, 1))
+    assert math.log1p(Fraction(truth - fewest, fewest)) <= epsilon
+    assert most / truth - 1 <= math.expm1(epsilon)
 
 
 def test_sufficient_epsilons_imply_what_was_asked_for():
-    for wanted in (cdp.GDP(0.1), cdp.GDP(2.0), cdp.GDP(9.0)):
+    for wanted in (cdp.GDP(1e-12), cdp.GDP(1e-8), cdp.GDP(0.1), cdp.GDP(2.0), cdp.GDP(9.0)):
         assert cdp.PureDP(sufficient(wanted)).to_gdp().mu <= wanted.mu
         assert cdp.PureDP(1.001 * sufficient(wanted)).to_gdp().mu > wanted.mu
     for rho in (0.01, 3.0):
@@ -215,7 +239,9 @@ def test_a_request_holds_embedded_anchors_released_query_and_guarantee_and_no_mo
         {"query": [1.0, float("inf"), 2.0]},
         {"guarantee": 3},
         {"guarantee": {"kind": "Other"}},
+        {"guarantee": {"kind": "GDP", "mu": "1"}},
         {"n_matches": 0},
+        {"n_matches": "8"},
         {"schema_version": 2},
         {"features": [1.0]},
     ],
@@ -225,7 +251,7 @@ def test_malformed_requests_are_refused(change):
     data = json.loads(client.ask(queries[0]).to_json())
     with pytest.raises(ValueError, match=r".+"):
         Request.from_json(json.dumps({**data, **change}))
-    for text in ("[]", "{}", "nonsense"):
+    for text in ("[]", "{}", "nonsense", "[" * 100_000):
         with pytest.raises(ValueError, match=r".+"):
             Request.from_json(text)
         with pytest.raises(ValueError, match=r".+"):

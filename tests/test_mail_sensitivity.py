@@ -8,6 +8,8 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import pdist
 
 from curvedp import laplacian_bounds, laplacian_published, sensitivity
+from curvedp.mail.iteration import Laplacians
+from curvedp.mail.labels import label_codes
 from reference import mail as twin
 
 FORMS = ("normalised", "published")
@@ -244,3 +246,43 @@ def test_impossible_parameters_are_refused():
         sensitivity.mail_iteration(10, bandwidth=1.0, alpha=0.5, form="other")
     with pytest.raises(ValueError, match="at least 2"):
         sensitivity.mail_iteration(1, bandwidth=1.0, alpha=0.5)
+
+
+@pytest.mark.parametrize(
+    ("label", "new_label", "others"),
+    [
+        (2**53, 0.5, [2**53, 2**53 + 1]),
+        (1, "a", [1, 1.0]),
+        (1, "a", [True, 1]),
+        (1, None, [2**63 + 1, 2**63 + 2]),
+    ],
+)
+def test_a_label_of_another_type_does_not_change_which_others_are_equal(label, new_label, others):
+    """In an array of one dtype it would, and the whole kernel of labels with it."""
+    z = np.array([0.0] + [0.0, 1.0] * 50)[:, None]
+    rows = np.zeros((101, 1))
+
+    def embedded(first):
+        kernels = Laplacians(rows, 1.0, labels=[first, *(others * 50)], label_bandwidth=1.0)
+        return kernels.step(z, alpha=1.0)
+
+    moved = np.linalg.norm(embedded(label) - embedded(new_label))
+    assert moved <= bound(101, 1.0, 1.0, 1.0, "normalised")
+
+
+@pytest.mark.parametrize(
+    ("module", "column"),
+    [
+        ("pyarrow", "array"),
+        ("pyarrow", "chunked_array"),
+        ("polars", "Series"),
+        ("pandas", "Series"),
+    ],
+)
+def test_a_missing_label_in_a_column_does_not_change_which_others_are_equal(module, column):
+    """Converted to an array, integers in a column with a missing one become floats."""
+    make = getattr(pytest.importorskip(module), column)
+    options = {"dtype": "Int64"} if module == "pandas" else {}
+    labels = [2**53, 2**53 + 1, None]
+    labels = make([labels] if column == "chunked_array" else labels, **options)
+    assert len(set(label_codes(labels, 3).tolist())) == 3

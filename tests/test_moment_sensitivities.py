@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 
 import adversarial_search as search
 import curvedp as cdp
 import moment_bounds as bounds
-from curvedp.curvature import excess_diameter, hessian_bound
+from curvedp import sensitivity
+from curvedp.curvature import excess_diameter, hessian_bound, radial_excess
+from curvedp.domain import BOUNDARY_SLACK
 
 SPACES = [
     ("sphere:2", search.Sphere(2)),
@@ -32,6 +35,50 @@ def test_hessian(spec, space, reach):
     assert excess_diameter(cdp.as_manifold(spec), reach) == pytest.approx(
         expected, rel=1e-9, abs=1e-15
     )
+
+
+@pytest.mark.parametrize(("spec", "space"), SPACES[:-1], ids=[spec for spec, _ in SPACES[:-1]])
+@pytest.mark.parametrize("reach", [1e-3, 1e-5, 3e-7, 1e-8, 1e-12, 1e-40])
+def test_hessian_on_small_balls(spec, space, reach):
+    """It falls as the square of the reach, where h - 1 has no digits left in double precision."""
+    manifold = cdp.as_manifold(spec)
+    largest = 1e-2
+    limit = excess_diameter(manifold, largest) / largest**2
+    assert excess_diameter(manifold, reach) / reach**2 == pytest.approx(limit, rel=1e-4)
+    if reach <= 1e-5:
+        unit = excess_diameter(manifold, 1e-6) / 1e-12
+        assert excess_diameter(manifold, reach) / reach**2 == pytest.approx(unit, rel=1e-9)
+
+
+def test_radial_excess_is_accurate_at_all_distances():
+    with mp.workdps(60):
+        for curvature in (1.0, 4.0, -1.0, -0.25):
+            for x in np.geomspace(1e-12, 3.1, 400):
+                dist = float(x) / math.sqrt(abs(curvature))
+                exact = mp.sqrt(abs(curvature)) * mp.mpf(dist)
+                exact *= mp.cot(exact) if curvature > 0 else mp.coth(exact)
+                assert abs(radial_excess(curvature, dist) / (exact - 1) - 1) < 1e-13
+
+
+@pytest.mark.parametrize("radius", [1e-3, 1e-6, 3e-7, 3e-8, 1e-9])
+@pytest.mark.parametrize("spec", ["sphere:2", "hyperboloid:2", "kendall:3", "spd:2"])
+def test_no_record_moves_the_computed_hessian_further_on_small_balls(spec, radius):
+    manifold = cdp.as_manifold(spec)
+    center = manifold.random_point(rng=1) if spec != "spd:2" else np.eye(2)
+    small = cdp.Ball(manifold, center, radius)
+    rng = np.random.default_rng(0)
+    coords = rng.standard_normal((40, manifold.dim))
+    coords *= 3 * radius / np.linalg.norm(coords, axis=1, keepdims=True)
+    records = manifold.exp(manifold.coords_to_tangent(coords, center), center)
+    rows = small._enter(records)
+    frame = small._frame
+    reach = radius * (1 + BOUNDARY_SLACK)
+    excess = np.array(
+        [frame.manifold.log_moments(row[None], frame.origin, reach, True)[2] for row in rows]
+    )
+    moved = 2 * np.linalg.norm(excess[:, None] - excess[None], axis=(2, 3)).max()
+    bound = sensitivity.mean_hessian(small, 1, max_dist=reach)
+    assert 0.5 * bound < moved <= bound * (1 + 1e-12)
 
 
 @pytest.mark.parametrize(("curvature", "reach"), [(4.0, 1.2), (0.25, 2.0)])

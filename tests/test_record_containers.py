@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
+from curvedp.mail import PrivateMail
 
 BALL = cdp.Ball(cdp.Sphere(2), [0.0, 0.0, 1.0], 1.0)
 ROWS = [[0.6, 0.0, 0.8], [0.0, 0.6, 0.8], [0.0, 0.0, 1.0]]
@@ -83,3 +84,46 @@ def test_masked_records_are_missing(dtype: Any) -> None:
     expected = value([[0.0, 0.0, 1.0], [np.nan] * 3, [1.0, 0.0, 0.0]])
     assert np.array_equal(value(np.ma.array(data, mask=mask)), expected)
     assert not np.array_equal(expected, value(data))
+
+
+def test_masked_records_of_a_list_are_missing() -> None:
+    """NumPy takes what a mask hides, or warns."""
+    masked = np.ma.array(ROWS, mask=False)
+    masked[1, 2] = np.ma.masked
+    half = [ROWS[0], [0.0, 0.6, np.ma.masked], ROWS[2]]
+    for rows in (list(masked), tuple(masked), half):
+        assert np.array_equal(value(rows), value([ROWS[0], [np.nan] * 3, ROWS[2]]))
+    assert np.array_equal(value([*half, [None] * 3]), value([*half, [np.nan] * 3]))
+
+
+@pytest.mark.parametrize("missing", [None, 10**400, 2**70])
+def test_a_covariate_of_a_list_does_not_speak_through_the_estimator(missing: Any) -> None:
+    ball = cdp.Ball("euclidean:1", [0.0], 1.0)
+    model = cdp.GeodesicRegression(
+        ball, cdp.GDP(1.0), x_range=(0.0, 1.0), tau=1.0, v_max=1.0, seed=1
+    )
+    usual = 0.5 if missing is None else 1.0
+    models = [model.fit([0.0, 1.0, x], [[0.0]] * 3).coef_ for x in (usual, missing)]
+    assert np.array_equal(*models)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, object])
+def test_masked_covariates_and_rows_are_missing(dtype: Any) -> None:
+    numbers = np.array([[0, 1], [1, 0], [1, 1], [0, 0]], dtype=dtype)
+    masked = np.ma.array(numbers, mask=False)
+    masked[2, 1] = np.ma.masked
+    missing = [[0, 1], [1, 0], [1, None], [0, 0]]
+    mail = PrivateMail(1, guarantee=cdp.GDP(1.0), alpha=0.0, seed=1)
+    plain, hidden, expected = (mail.fit_transform(x) for x in (numbers, masked, missing))
+    assert np.array_equal(hidden, expected)
+    assert not np.array_equal(hidden, plain)
+    if dtype is object:
+        return
+    ball = cdp.Ball("euclidean:1", [0.0], 1.0)
+    model = cdp.GeodesicRegression(
+        ball, cdp.GDP(1.0), x_range=(0.0, 1.0), tau=1.0, v_max=1.0, seed=1
+    )
+    hidden, expected = (
+        model.fit(x, np.ones((4, 1))).coef_ for x in (masked[:, 1], [1.0, 0.0, 0.5, 0.0])
+    )
+    assert np.array_equal(hidden, expected)

@@ -8,7 +8,6 @@ from scipy import stats
 
 import curvedp as cdp
 from curvedp import sensitivity
-from curvedp.regression.published import metropolis, uniform_in_ball
 from regression_problems import SPACES, problem
 
 
@@ -46,26 +45,6 @@ def test_published_needs_pure_dp_and_no_ledger_takes_it():
         cdp.geodesic_regression(
             times, points, space.ball, cdp.PureDP(1.0), ledger=ledger, **arguments
         )
-
-
-def test_metropolis_reaches_a_normal_law():
-    """Second moment of a two-dimensional normal law from the ends of independent chains."""
-    rng = np.random.default_rng(3)
-
-    def log_density(z):
-        return -0.5 * float(z @ z)
-
-    def propose(z):
-        return z + uniform_in_ball(rng, 2, 3.0)
-
-    chains = [metropolis(log_density, propose, np.full(2, 2.0), 60, rng) for _ in range(600)]
-    radii = np.array([chain.state @ chain.state for chain in chains])
-    assert stats.kstest(radii, stats.chi2(2).cdf).pvalue > 1e-6
-    assert 0.2 < np.mean([chain.accepted for chain in chains]) < 0.8
-    # the negative control: a chain of three steps still sits near its start
-    short = [metropolis(log_density, propose, np.full(2, 2.0), 3, rng) for _ in range(600)]
-    radii = np.array([chain.state @ chain.state for chain in short])
-    assert stats.kstest(radii, stats.chi2(2).cdf).pvalue < 1e-6
 
 
 def flat_neighbours():

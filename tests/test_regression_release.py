@@ -11,9 +11,12 @@ import pytest
 
 import curvedp as cdp
 from curvedp import _core
+from curvedp.mechanisms.grid import round_to_grid
 from curvedp.privacy import GDP, PureDP
 from curvedp.regression.covariate import clipped_times
-from curvedp.regression.descent import Descent, calibrate
+from curvedp.regression.descent import Descent, calibrate, carry, shorten
+from curvedp.regression.private import rounded
+from curvedp.regression.samplers import Drawn
 from curvedp.regression.schedule import schedule
 from regression_problems import SPACES, problem, tangent
 
@@ -88,6 +91,8 @@ def test_ledger_is_charged_before_noise_is_drawn(data):
     with cdp.Ledger(GDP(1.0)) as ledger:
         with pytest.raises(ValueError, match="injectivity"):
             call(SPHERE, *data, GDP(0.9), ledger=ledger, v_max=4.0)
+        with pytest.raises(ValueError, match="scale"):
+            call(SPHERE, *data, GDP(0.9), ledger=ledger, tau=1e120)
         assert ledger.spent is None
 
 
@@ -261,3 +266,22 @@ def test_estimator_wraps_a_release(data):
     fit = cdp.nonprivate.geodesic_regression(x, y, SPHERE.manifold)
     assert model.score(x, y) == pytest.approx(fit.r_squared, abs=0.02)
     assert model.coef_ @ model.intercept_ == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_velocity_that_lost_all_digits_is_no_longer_than_promised():
+    """Parallel transport between matrices of condition e^60 returns vectors of any length."""
+    ball = cdp.Ball("spd:3", "identity", 30.0)
+    manifold, origin = ball._frame.manifold, ball._frame.origin[None]
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        footpoint, velocity = rng.standard_normal((2, 6))
+        point = np.empty((1, 9))
+        manifold.exp_coords(29.9 * footpoint[None] / np.linalg.norm(footpoint), origin, point)
+        end = round_to_grid(ball, point, 1e6)
+        velocity *= 60.0 / np.linalg.norm(velocity)
+        drawn = Drawn(point[0], velocity, GDP(1.0), "", 1.0, 0.0, 1e6)
+        footpoint, slope = rounded(ball, drawn, 60.0)
+        assert np.all(np.isfinite(footpoint))
+        assert np.all(np.isfinite(slope))
+        carried = shorten(carry(manifold, velocity, point, end), 60.0)
+        assert np.linalg.norm(carried) <= 60.0 * (1 + 1e-12)

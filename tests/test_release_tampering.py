@@ -59,3 +59,18 @@ def test_a_name_occurs_once() -> None:
 def test_the_untouched_text_is_accepted() -> None:
     """Control."""
     assert cdp.Release.from_json(changed()).n == 20
+
+
+@pytest.mark.parametrize("statistic", [cdp.confidence_region, cdp.variance_interval])
+def test_what_rests_on_unproved_releases_carries_no_guarantee(statistic: Any) -> None:
+    ball = cdp.Ball("euclidean:2", [0.0, 0.0], 1.0)
+    records = np.random.default_rng(0).uniform(-0.5, 0.5, (50, 2))
+    proved, seeded = (statistic(records, ball, cdp.GDP(1.0), seed=seed) for seed in (None, 1))
+    data = json.loads(proved.to_json())
+    assert type(proved).from_json(json.dumps(data)).to_json() == proved.to_json()
+    data["parts"] = json.loads(seeded.to_json())["parts"]
+    with pytest.raises(ValueError, match="unproved"):
+        type(proved).from_json(json.dumps(data))
+    other = json.dumps(cdp.GDP(0.001).to_dict())
+    with pytest.raises(ValueError, match="twice"):
+        type(proved).from_json(proved.to_json()[:-1] + f', "guarantee": {other}}}')

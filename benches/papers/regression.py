@@ -1,9 +1,10 @@
 """Kulkarni and Soto 2025 on our terms: what private geodesic regression costs in accuracy.
 
-    python benches/papers/regression.py [--repetitions 40] [--only utility,splits,gradients,shapes]
+    python benches/papers/regression.py [--repetitions 40] [--only utility,energies,...]
 
 Every number is the mean over repetitions of the mean distance between predictions of a release and
-those of the non-private fit (or of the truth, where there is one) along the covariate's range.
+those of the non-private fit (or of the truth, where there is one) along the covariate's range;
+`energies` gives ln of the mean squared residual, as the paper does.
 "Published" rows are draws of the paper's mechanism; they carry no guarantee. Shapes need the folder
 that CURVEDP_DATA names.
 """
@@ -38,9 +39,9 @@ class Problem:
     v_max: float
     x_range: tuple[float, float] = (-0.5, 0.5)
 
-    def error(self, guarantee: cdp.PureDP | cdp.GDP, **changes: object) -> float:
-        """Mean distance of a release's predictions from the truth."""
-        release = cdp.geodesic_regression(
+    def release(self, guarantee: cdp.PureDP | cdp.GDP, **changes: object) -> cdp.GeodesicRelease:
+        """A release with the problem's public parameters."""
+        return cdp.geodesic_regression(
             self.x,
             self.y,
             self.ball,
@@ -50,6 +51,10 @@ class Problem:
             v_max=self.v_max,
             **changes,
         )
+
+    def error(self, guarantee: cdp.PureDP | cdp.GDP, **changes: object) -> float:
+        """Mean distance of a release's predictions from the truth."""
+        release = self.release(guarantee, **changes)
         low, high = self.x_range
         at = low + (GRID + 0.5) * (high - low)
         return float(self.ball.manifold.dist(release.predict(at), self.truth(at)).mean())
@@ -124,6 +129,9 @@ def utility(repetitions: int) -> None:
         )
         pure = [cdp.PureDP(budget) for budget in BUDGETS]
         row("proved, epsilon-DP", mean_errors(make, pure, repetitions))
+        for sampler in ("gradient", "exact"):
+            cells = mean_errors(make, pure, repetitions, sampler=sampler)
+            row(f"the same, {sampler}", cells)
         approximate = [cdp.ApproxDP(budget, 1e-6) for budget in BUDGETS]
         row("proved, (epsilon, 1e-6)", mean_errors(make, approximate, repetitions))
         gdp = [gdp_of_bounded_range(budget) for budget in BUDGETS]
@@ -166,30 +174,106 @@ def splits(repetitions: int) -> None:
         row(f"{ball.manifold.spec}, n = {n}, variance {variance:g}", cells)
 
 
-def gradients(repetitions: int) -> None:
-    """Figures 6 and 9: how much of its bound the replacement of a record uses, at the fit."""
+def energies(repetitions: int) -> None:
+    """Figures 1, 5, 6 and 7: ln of the mean squared residual over splits and budgets."""
+    shares = (0.02, 0.25, 1.01, 1.77, 2.0)
+    totals = (0.2, 0.5, 1.0, 2.0)
     heading(
-        "Shift of both gradients over its bound, record 0 replaced by a random one",
-        ["5 %", "50 %", "95 %", "largest"],
+        "ln MSE: published at epsilon_p (of 2.02), then at equal shares of a total; proved there",
+        [f"p {share:g}" for share in shares]
+        + [f"equal {total:g}" for total in totals]
+        + [f"proved {total:g}" for total in totals]
+        + ["fit"],
     )
-    for ball in (sphere(), spd()):
-        space, shares = ball.manifold, []
-        bound = sensitivity.regression_joint(ball, 100, tau=0.1, v_max=1.5, slope_weight=2.63)
-        for seed in range(50 * repetitions):
-            one = drawn(ball, 100, 0.04, 0.1, 1.5, seed)
-            other = drawn(ball, 1, 0.04, 0.1, 1.5, seed + 10**6)
-            fit = cdp.nonprivate.geodesic_regression(one.x, one.y, space, x_range=(-0.5, 0.5))
-            coords = space.tangent_to_coords(fit.velocity, fit.footpoint)
-            found = []
-            for x, y in ((one.x[0], one.y[0]), (other.x[0], other.y[0])):
-                times, points = one.x.copy(), one.y.copy()
-                times[0], points[0] = x, y
-                _, g_p, g_v = space._core.regression_energy(
-                    points.reshape(100, -1), times, fit.footpoint.reshape(-1), coords, 0.1
-                )
-                found.append(np.concatenate([g_p, 2.63 * g_v]))
-            shares.append(np.linalg.norm(found[0] - found[1]) / bound)
-        row(space.spec, [*np.quantile(shares, (0.05, 0.5, 0.95)), max(shares)])
+    cases = [(sphere(), n, 0.001) for n in (20, 50, 100)]  # figure 1
+    cases += [(sphere(), 50, 0.01), (sphere(), 50, 0.1)]  # figures 5 and 6
+    cases += [(spd(), n, 0.01**2) for n in (20, 50, 100)]  # figure 7
+    for ball, n, variance in cases:
+        noise = np.sqrt(2 * variance)
+        problems = [drawn(ball, n, noise, 2.5 * noise, 1.5, seed) for seed in range(repetitions)]
+        published = {"calibration": "published", "chain_length": CHAIN}
+        cells = [
+            log_energy(problems, cdp.PureDP(2.02), weights=(p, 2.02 - p), **published)
+            for p in shares
+        ]
+        cells += [log_energy(problems, cdp.PureDP(total), **published) for total in totals]
+        cells += [log_energy(problems, cdp.PureDP(total)) for total in totals]
+        fits = [
+            2 * cdp.nonprivate.geodesic_regression(one.x, one.y, ball.manifold).loss
+            for one in problems
+        ]
+        row(
+            f"{ball.manifold.spec}, n = {n}, variance {variance:g}", [*cells, np.log(np.mean(fits))]
+        )
+
+
+def log_energy(problems: list[Problem], guarantee: cdp.PureDP, **changes: object) -> float:
+    """ln of the mean squared distance of records from the predictions of a release for them."""
+    found = []
+    for one in problems:
+        release = one.release(guarantee, **changes)
+        found.append(np.mean(one.ball.manifold.dist(release.predict(one.x), one.y) ** 2))
+    return float(np.log(np.mean(found)))
+
+
+def sensitivities(repetitions: int) -> None:
+    """Figures 9 and 10: bound over shift, per gradient, at the fit; tau the largest residual."""
+    heading(
+        "Bound / shift of the footpoint's and the velocity's gradient, one record replaced",
+        ["p 5 %", "p 50 %", "p 95 %", "v 5 %", "v 50 %", "v 95 %", "least"],
+    )
+    for ball, noise in ((sphere(), np.sqrt(0.002)), (spd(), 0.014)):
+        for n in (20, 50, 100):
+            ratios = [shift_ratios(ball, n, noise, seed) for seed in range(repetitions)]
+            p, v = np.array(ratios).T
+            cells = [*np.quantile(p, (0.05, 0.5, 0.95)), *np.quantile(v, (0.05, 0.5, 0.95))]
+            row(f"{ball.manifold.spec}, n = {n}", [*cells, float(np.min(ratios))])
+
+
+def shift_ratios(ball: cdp.Ball, n: int, noise: float, seed: int) -> tuple[float, float]:
+    """Bounds of both gradients over the shift that exchanging one record for another makes."""
+    space, one = ball.manifold, drawn(ball, n + 1, noise, 1.0, 1.5, seed)
+    fit = cdp.nonprivate.geodesic_regression(one.x[1:], one.y[1:], space, x_range=(-0.5, 0.5))
+    tau = float(space.dist(fit.predict(one.x), one.y).max())
+    coords, point = space.tangent_to_coords(fit.velocity, fit.footpoint), fit.footpoint.reshape(-1)
+    sides = []
+    for keep in (slice(1, None), slice(0, n)):
+        rows, times = one.y[keep].reshape(n, -1), np.ascontiguousarray(one.x[keep])
+        sides.append(space._core.regression_energy(rows, times, point, coords, tau)[1:])
+    (p_0, v_0), (p_1, v_1) = sides
+    bounds = [
+        bound(ball, n, tau=tau, v_max=1.5)
+        for bound in (sensitivity.regression_footpoint, sensitivity.regression_shooting)
+    ]
+    return bounds[0] / np.linalg.norm(p_0 - p_1), bounds[1] / np.linalg.norm(v_0 - v_1)
+
+
+def pictures(repetitions: int) -> None:
+    """Figures 3, 5 and 8: geodesics on the sphere, ellipses along x, shapes at three ages."""
+    from curvedp.plotting import GeodesicDisplay
+
+    folder = Path("docs/images")
+    for name, ball, epsilon in (("sphere", sphere(), 2.0), ("spd", spd(), 4.0)):
+        one = drawn(ball, 50 if name == "sphere" else 100, 0.04, 0.1, 1.5, 3)
+        fit = cdp.nonprivate.geodesic_regression(one.x, one.y, ball.manifold, x_range=one.x_range)
+        releases = [one.release(cdp.PureDP(epsilon)), one.release(cdp.PureDP(4 * epsilon))]
+        points = one.y if name == "sphere" else None
+        display = GeodesicDisplay.from_geodesics([fit, *releases], points=points)
+        display.figure_.savefig(folder / f"geodesics-{name}.png", dpi=140)
+    rats = np.load(Path(os.environ["CURVEDP_DATA"]) / "landmarks" / "rats.npz")
+    one, fit = animals(rats["landmarks"], np.log(rats["age_days"]))
+    display = GeodesicDisplay.from_geodesics([fit, one.release(cdp.GDP(1.0))], x=[2.0, 3.5, 5.0])
+    display.figure_.savefig(folder / "geodesics-rats.png", dpi=140)
+
+
+def animals(landmarks: np.ndarray, x: np.ndarray) -> tuple[Problem, cdp.GeodesicFit]:
+    """The rats' shapes by log age as a problem, with the fit."""
+    space = cdp.KendallPlanar(landmarks.shape[1])
+    y = space.project(landmarks)
+    limits = (float(np.floor(x.min())), float(np.ceil(x.max())))
+    center = cdp.nonprivate.frechet_mean(y, space).value
+    fit = cdp.nonprivate.geodesic_regression(x, y, space, x_range=limits)
+    return Problem(cdp.Ball(space, center, 0.15), x, y, fit.predict, 0.05, 0.5, limits), fit
 
 
 def shapes(repetitions: int) -> None:
@@ -226,9 +310,9 @@ def shapes(repetitions: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repetitions", type=int, default=40)
-    parser.add_argument("--only", default="utility,splits,gradients,shapes")
+    parts = {f.__name__: f for f in (utility, splits, energies, sensitivities, shapes, pictures)}
+    parser.add_argument("--only", default=",".join(parts))
     arguments = parser.parse_args()
-    parts = {f.__name__: f for f in (utility, splits, gradients, shapes)}
     for name in arguments.only.split(","):
         parts[name](arguments.repetitions)
 

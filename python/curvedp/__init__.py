@@ -83,6 +83,7 @@ _PUBLIC = {
         "adaptive_schedule",
         "compare_means",
         "confidence_region",
+        "each_group",
         "expected_error",
         "fourth_moment",
         "frechet_mean",

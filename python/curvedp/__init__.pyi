@@ -56,6 +56,7 @@ from curvedp.statistics import adaptive_mean as adaptive_mean
 from curvedp.statistics import adaptive_schedule as adaptive_schedule
 from curvedp.statistics import compare_means as compare_means
 from curvedp.statistics import confidence_region as confidence_region
+from curvedp.statistics import each_group as each_group
 from curvedp.statistics import expected_error as expected_error
 from curvedp.statistics import fourth_moment as fourth_moment
 from curvedp.statistics import frechet_mean as frechet_mean

@@ -40,9 +40,30 @@ def as_array(value: ArrayLike, name: str) -> NDArray[Any]:
     try:
         # entries of a list that mixes dtypes are converted one by one, some values with a warning
         with np.errstate(all="ignore"):
-            return np.asarray(value)
+            return np.asarray(_filled(value) if _holds_masks(value) else value)
     except ValueError:
         raise ValueError(f"{name} must be a rectangular array of real numbers") from None
+
+
+def _holds_masks(value: Any) -> bool:
+    """Whether a list holds masked arrays or entries, at any depth."""
+    if not isinstance(value, (list, tuple)):
+        return False
+    kinds = set(map(type, value))
+    if any(issubclass(kind, np.ma.MaskedArray) for kind in kinds):
+        return True
+    nested = any(issubclass(kind, (list, tuple)) for kind in kinds)
+    return nested and any(map(_holds_masks, value))
+
+
+def _filled(value: Any) -> Any:
+    """A list with None for what is masked: NumPy would warn of it, or take what it hides."""
+    if isinstance(value, (list, tuple)):
+        return [_filled(entry) for entry in value]
+    if isinstance(value, np.ma.MaskedArray):
+        masked: Any = value
+        return masked.tolist()
+    return value
 
 
 def _from_python_numbers(array: NDArray[Any], name: str) -> FloatArray:

@@ -23,12 +23,19 @@ def radial_hessian(curvature: float, dist: float) -> float:
 
     Minus infinity from the conjugate distance pi/sqrt(kappa) on.
     """
+    return 1 + radial_excess(curvature, dist)
+
+
+def radial_excess(curvature: float, dist: float) -> float:
+    """h(kappa s^2) - 1, without cancellation: -kappa s^2/3 at small distances."""
     x = math.sqrt(abs(curvature)) * dist
-    if x < 1e-8:
-        return 1.0
+    if x < 0.1:
+        # x cot x - 1 = -z/3 - z^2/45 - ... in z = x^2, x coth x - 1 the same in z = -x^2
+        z = math.copysign(x * x, curvature)
+        return -z * (1 / 3 + z * (1 / 45 + z * (2 / 945 + z * (1 / 4725 + z * (2 / 93555)))))
     if curvature < 0:
-        return x / math.tanh(x)
-    return x / math.tan(x) if x < math.pi else -math.inf
+        return x / math.tanh(x) - 1
+    return x / math.tan(x) - 1 if x < math.pi else -math.inf
 
 
 def excess_range(manifold: Manifold, dist: float) -> tuple[float, float]:
@@ -37,8 +44,8 @@ def excess_range(manifold: Manifold, dist: float) -> tuple[float, float]:
         return 0.0, 0.0
     lower, upper = manifold.curvature_bounds
     return (
-        min(0.0, radial_hessian(max(upper, 0.0), dist) - 1),
-        max(0.0, radial_hessian(min(lower, 0.0), dist) - 1),
+        min(0.0, radial_excess(max(upper, 0.0), dist)),
+        max(0.0, radial_excess(min(lower, 0.0), dist)),
     )
 
 
@@ -79,9 +86,9 @@ def _eigenvalues(manifold: Manifold, dist: float) -> list[tuple[int, float]]:
     """Eigenvalues of G at distance `dist` on a rank-one space, with multiplicities."""
     lower, upper = manifold.curvature_bounds
     if isinstance(manifold, KendallPlanar):
-        across = (manifold.dim - 2, radial_hessian(1.0, dist) - 1)
-        return [(1, radial_hessian(4.0, dist) - 1), across]
-    return [(manifold.dim - 1, radial_hessian(lower if lower < 0 else upper, dist) - 1)]
+        across = (manifold.dim - 2, radial_excess(1.0, dist))
+        return [(1, radial_excess(4.0, dist)), across]
+    return [(manifold.dim - 1, radial_excess(lower if lower < 0 else upper, dist))]
 
 
 def _excess_norm(manifold: Manifold, dist: float) -> float:
@@ -93,7 +100,7 @@ def _excess_norm(manifold: Manifold, dist: float) -> float:
         # log p = diag(m - 1, -1, ..., -1), up to scale
         m = manifold.m
         farthest = dist * math.sqrt(m / (m - 1))
-        return math.sqrt(m - 1) * (radial_hessian(-0.25, farthest) - 1)
+        return math.sqrt(m - 1) * radial_excess(-0.25, farthest)
     values = _eigenvalues(manifold, dist)
     return _finite(math.sqrt(sum(count * value**2 for count, value in values)), dist)
 

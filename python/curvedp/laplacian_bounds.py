@@ -8,15 +8,27 @@ from __future__ import annotations
 
 import math
 
+from curvedp._validation import as_positive
+
 FORMS = ("normalised", "published")
 
 #: Smallest weight of a kernel: keeps degrees away from 0.
 LEAST_WEIGHT = 1e-300
 
 
+def as_bandwidth(value: float, name: str) -> float:
+    """A positive float whose square is one too."""
+    number = as_positive(value, name)
+    if not 1e-150 < number < 1e150:
+        raise ValueError(f"{name} must lie between 1e-150 and 1e150, got {number:g}")
+    return number
+
+
 def weight_floor(squared_dist: float, bandwidth: float) -> float:
-    """Smallest Gaussian weight exp(-d^2/2 sigma^2) up to the squared distance d^2."""
-    return max(math.exp(-min(squared_dist / (2 * bandwidth**2), 700.0)), LEAST_WEIGHT)
+    """Smallest Gaussian weight exp(-d^2/2 sigma^2) up to the squared distance d^2, below 1."""
+    sigma = as_bandwidth(bandwidth, "bandwidth")
+    weight = math.exp(-min(squared_dist / (2 * sigma**2), 700.0))
+    return min(max(weight, LEAST_WEIGHT), 1 - 2.0**-53)
 
 
 def replaced_row(w: float, v: float, alpha: float, form: str) -> float:

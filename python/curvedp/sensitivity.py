@@ -248,8 +248,8 @@ def mean_hessian(
 def kng_mean(ball: Ball, n: int, *, tau: float | None = None, records_per_unit: int = 1) -> float:
     """Sensitivity of the gradient -(1/n) sum_i log_p x_i of the Fréchet mean, at any p in the ball.
 
-    min(2 k tan(r sqrt(kappa)) / (n sqrt(kappa)), 2 k tau/n) with the upper curvature bound kappa > 0
-    and k = `records_per_unit`, 2 k r/n in place of the first for kappa <= 0; k at most n.
+    min(2 k tan(r sqrt(kappa)) / (n sqrt(kappa)), 2 k tau/n) with the upper curvature bound kappa
+    > 0 and k = `records_per_unit`, 2 k r/n in place of the first for kappa <= 0; k at most n.
     Proof: docs/proofs/kng-mean.md.
 
     Parameters

@@ -143,10 +143,15 @@ def run(
         if job is None:
             text = manifest_path(target).read_text(encoding="utf-8")
             return dict(json.loads(text))
-        job.prepare()
-        job.pay(ledger)
+        try:
+            job.prepare()
+            job.pay(ledger)
+        except Exception:
+            if not job.is_begun():  # nothing was paid or drawn: no trace of the records stays
+                job.remove()
+            raise
         release(job, progress or (lambda done, groups: None))
-        return job.finish(ledger)
+        return job.finish()
 
 
 def release_all(job: Job, progress: Progress) -> None:
@@ -162,12 +167,20 @@ def release_all(job: Job, progress: Progress) -> None:
             chunk = following.pop().result()
             if position + 1 < len(pending):
                 following.append(reader.submit(job.read, pending[position + 1]))
-            done += job.release(
-                number, chunk, lambda part, _, before=done: progress(before + part, groups)
-            )
+            done += job.release(number, chunk, _Shifted(progress, done, groups))
             del chunk
 
 
 def _remove_if_empty(folder: Path) -> None:
     with contextlib.suppress(OSError):
         folder.rmdir()
+
+
+class _Shifted:
+    """Progress of a chunk as progress of the whole."""
+
+    def __init__(self, progress: Progress, before: int, groups: int) -> None:
+        self._progress, self._before, self._groups = progress, before, groups
+
+    def __call__(self, done: int, _: int) -> None:
+        self._progress(self._before + done, self._groups)

@@ -6,7 +6,8 @@ A job lives in a folder beside its result until it is finished:
     secret       the noise secret, unless one was given (mode 0600)
     layout.json  the chunks
     partitions/  the rows by hash of their key, if the keys of the input are not in order
-    parts/       the releases of each finished chunk, never drawn again
+    parts-.../   the releases of each finished chunk, never drawn again
+    paid         says that the ledger was charged
 
 Every file appears whole or not at all. A chunk that was cut off is released again with the same
 noise, since the noise of a group comes from the secret and the group's own input.
@@ -131,7 +132,7 @@ class Job:
             layout = self._find_layout()
             self.parameters.plan.designs(np.array(sorted(layout.sizes), dtype=np.int64))
             _write_json(self.folder / "layout.json", layout.to_dict())
-        (self.folder / "parts").mkdir(mode=0o700, exist_ok=True)
+        self.parts.mkdir(mode=0o700, exist_ok=True)
 
     def _find_layout(self) -> Layout:
         if not self.source.rows:
@@ -155,14 +156,24 @@ class Job:
         if ledger is None:
             return
         mark = f"batch {self.identity}: "
-        if any(entry.label.startswith(mark) for entry in ledger.entries):
-            return
-        groups = sum(self.layout.sizes.values())
-        ledger.spend(self.parameters.plan.total, label=f"{mark}means of {groups} groups")
+        if not any(entry.label.startswith(mark) for entry in ledger.entries):
+            groups = sum(self.layout.sizes.values())
+            ledger.spend(self.parameters.plan.total, label=f"{mark}means of {groups} groups")
+        (self.folder / "paid").touch(mode=0o600)
+
+    def is_begun(self) -> bool:
+        """Whether anything was paid or drawn for it."""
+        drawn = self.parts.is_dir() and any(self.parts.iterdir())
+        return drawn or (self.folder / "paid").exists()
+
+    @property
+    def parts(self) -> Path:
+        """The folder of finished chunks: of this job alone, whatever stood in its place before."""
+        return self.folder / f"parts-{self.identity}"
 
     def part(self, number: int) -> Path:
         """The file of a chunk's releases."""
-        return self.folder / "parts" / f"{number:06d}.arrow"
+        return self.parts / f"{number:06d}.arrow"
 
     def released(self, number: int) -> int:
         """The number of groups in a finished chunk."""
@@ -207,32 +218,33 @@ class Job:
         write_atomically(self.part(number), lambda path: _write_ipc(path, table))
         return len(releases)
 
-    def finish(self, ledger: Ledger | None) -> dict[str, Any]:
+    def finish(self) -> dict[str, Any]:
         """Puts the releases together, writes result and manifest, and removes the job's folder."""
-        plan, layout = self.parameters.plan, self.layout
-        designs, choice = plan.designs(np.array(sorted(layout.sizes), dtype=np.int64))
-        too_small = {
-            size
-            for size, number in zip(sorted(layout.sizes), choice.tolist(), strict=True)
-            if designs[number] is None
-        }
-        described = manifest(
-            self.parameters,
-            layout.sizes,
-            too_small,
-            noise="deleted" if self.given_secret is None else "kept",
-            ledger=None if ledger is None else charged(self.parameters),
-        )
         result, text = self.folder / "result.parquet", self.folder / "manifest.json"
         if not result.exists():
             write_atomically(result, self._write_result)
             result.chmod(0o666 & ~_umask())
-        _write_json(text, described)
-        text.chmod(0o666 & ~_umask())
+        if not text.exists():
+            _write_json(text, self._describe())
+            text.chmod(0o666 & ~_umask())
+        described: dict[str, Any] = json.loads(text.read_text(encoding="utf-8"))
         _publish(text, self.manifest_path)
         _publish(result, self.out)
         self.remove()
         return described
+
+    def _describe(self) -> dict[str, Any]:
+        """The manifest."""
+        sizes = sorted(self.layout.sizes)
+        designs, choice = self.parameters.plan.designs(np.array(sizes, dtype=np.int64))
+        chosen = zip(sizes, choice.tolist(), strict=True)
+        return manifest(
+            self.parameters,
+            self.layout.sizes,
+            {size for size, number in chosen if designs[number] is None},
+            noise="deleted" if self.given_secret is None else "kept",
+            ledger=charged(self.parameters) if (self.folder / "paid").exists() else None,
+        )
 
     def _write_result(self, path: Path) -> None:
         with contextlib.ExitStack() as stack:
@@ -246,9 +258,9 @@ class Job:
                     writer.write_table(table)
 
     def remove(self) -> None:
-        """Deletes the job's folder, the secret in it first."""
-        with contextlib.suppress(FileNotFoundError):
-            (self.folder / "secret").unlink()
+        """Deletes the job's folder: the secret first, then what makes it a job."""
+        for name in ("secret", "job.json"):
+            (self.folder / name).unlink(missing_ok=True)
         shutil.rmtree(self.folder)
 
     def is_published(self) -> bool:
@@ -302,6 +314,7 @@ def open_job(
         return found
     if target.exists():
         if resume and manifest_path(target).exists():
+            shutil.rmtree(folder, ignore_errors=True)  # what a cut-off removal left
             return None
         raise BatchError(f"{target} exists: releases that were paid for are not overwritten")
     if manifest_path(target).exists():
@@ -311,17 +324,20 @@ def open_job(
     return asked
 
 
-def release_chunk(folder: str, number: int) -> int:
+def release_chunk(folder: str, identity: str, number: int) -> int:
     """Releases one chunk of a job; returns the number of its groups. For worker processes."""
-    job = _loaded(folder)
+    job = _loaded(folder, identity)
     if job.part(number).exists():
         return job.released(number)
     return job.release(number, job.read(number))
 
 
 @lru_cache(maxsize=4)
-def _loaded(folder: str) -> Job:
-    return Job.load(Path(folder))
+def _loaded(folder: str, identity: str) -> Job:
+    job = Job.load(Path(folder))
+    if job.identity != identity:
+        raise BatchError(f"{folder} is another batch by now")
+    return job
 
 
 @contextlib.contextmanager

@@ -102,8 +102,8 @@ def scan(source: Source, by: Sequence[str], chunk_rows: int) -> Layout | None:
             continues = len(group_offsets(seam)) == 2
         starts = row + offsets[int(continues) : -1]
         sizes.update(count_sizes(np.diff(np.concatenate(([begun], starts)))))
-        while len(later := starts[starts >= bounds[-1] + chunk_rows]):
-            bounds.append(int(later[0]))
+        while (at := int(np.searchsorted(starts, bounds[-1] + chunk_rows))) < len(starts):
+            bounds.append(int(starts[at]))
         begun = int(starts[-1]) if len(starts) else begun
         last = keys.slice(len(keys) - 1)
         row += len(keys)
@@ -172,8 +172,8 @@ def partition(
                 )
     sizes = Counter[int]()
     for number in range(count):
-        own = np.fromfile(_paths(folder, number)[2], dtype=np.uint64)
-        sizes.update(count_sizes(np.unique(own, return_counts=True)[1]))
+        found = np.fromfile(_paths(folder, number)[2], dtype=np.uint64)
+        sizes.update(count_sizes(np.unique(found, return_counts=True)[1]))
     return Layout((), count, sizes)
 
 

@@ -35,7 +35,7 @@ class Source:
         if not self.path.is_file():
             raise BatchError(f"{self.path}: no such file")
         with self._readable():
-            self._file = pq.ParquetFile(self.path, memory_map=True)
+            self._file = pq.ParquetFile(self.path)
             self.schema = self._file.schema_arrow
             groups = self._file.metadata
             self.rows_of_groups = [

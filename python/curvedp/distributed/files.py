@@ -10,7 +10,7 @@ from typing import Any
 from curvedp.batch.files import CHUNK_ROWS, Progress, run
 from curvedp.batch.job import Job, release_chunk
 from curvedp.batch.parameters import BatchParameters
-from curvedp.distributed._dask import Client, LocalCluster, as_completed, check_client
+from curvedp.distributed._dask import check_client, engine
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Ledger
 
@@ -94,9 +94,10 @@ def release_on(client: Any, job: Job, progress: Progress) -> None:
     groups = sum(job.layout.sizes.values())
     done = sum(job.released(n) for n in set(range(job.layout.chunks)).difference(pending))
     progress(done, groups)
-    futures = client.map(release_chunk, [str(job.folder)] * len(pending), pending, pure=False)
+    common = [[shared] * len(pending) for shared in (str(job.folder), job.identity)]
+    futures = client.map(release_chunk, *common, pending, pure=False)
     try:
-        for _, released in as_completed(futures, with_results=True):
+        for _, released in engine.as_completed(futures, with_results=True):
             done += released
             progress(done, groups)
     finally:
@@ -107,9 +108,12 @@ def release_on(client: Any, job: Job, progress: Progress) -> None:
 def cluster_of(workers: int | None, scheduler: str | None) -> Iterator[Any]:
     """A client of the cluster at an address, or of as many new processes on this machine."""
     if scheduler is not None:
-        with Client(scheduler) as client:
+        with engine.Client(scheduler) as client:
             yield client
         return
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with LocalCluster(n_workers=workers, **options) as cluster, Client(cluster) as client:
+    with (
+        engine.LocalCluster(n_workers=workers, **options) as cluster,
+        engine.Client(cluster) as client,
+    ):
         yield client

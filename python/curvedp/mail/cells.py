@@ -19,6 +19,7 @@ from curvedp._validation import FloatArray
 from curvedp.mail.labels import Codes
 from curvedp.mail.retrieval import nearest
 from curvedp.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP
+from curvedp.privacy.conversion import last_true_above, pure_mu
 
 #: Anchors that vote on a query's class.
 _VOTERS = 5
@@ -144,30 +145,41 @@ def _representatives(
 def randomised_response(cell: int, count: int, epsilon: float, stream: _core.Stream) -> int:
     """The cell with probability e^eps/(e^eps + K - 1), else any other one: eps-DP.
 
-    The probability of a lie is rounded up by more than the resolution of the uniforms, so that the
-    odds never exceed e^eps.
+    Where `lie_probability` has no room between 0 and epsilon, any cell whatever the true one is.
     """
-    lie = (count - 1) / (math.exp(min(epsilon, 700.0)) + count - 1)
-    threshold = lie * (1 + count * 2.0**-50) + 2.0**-51
+    lie = lie_probability(count, epsilon)
     uniform = np.empty(2)
     stream.uniform(uniform)
-    if uniform[0] >= threshold:
+    if lie >= 1 - 1 / count:
+        return min(int(uniform[1] * count), count - 1)
+    if uniform[0] >= lie:
         return cell
     other = min(int(uniform[1] * (count - 1)), count - 2)
     return other + (other >= cell)
 
 
+def lie_probability(count: int, epsilon: float) -> float:
+    """(K - 1)/(e^eps + K - 1), rounded up by more than the resolution of the uniforms.
+
+    The odds of the truth therefore never exceed e^eps. Where epsilon is below about K^2 2^-50 this
+    is (K - 1)/K or more: the truth would be rarer than another cell.
+    """
+    lie = (count - 1) / (math.exp(min(epsilon, 700.0)) + count - 1)
+    return lie * (1 + count * 2.0**-50) + 2.0**-51
+
+
 def sufficient(guarantee: Guarantee) -> float:
-    """The largest epsilon of pure differential privacy that implies `guarantee`, rounded down."""
+    """The largest epsilon of pure differential privacy that implies `guarantee`, rounded down.
+
+    sqrt(2 rho) for ZCDP, log(Phi(mu/2)/Phi(-mu/2)) for GDP.
+    """
     match guarantee:
         case PureDP(epsilon) | ApproxDP(epsilon, _):
             found = epsilon
         case ZCDP(rho):
             found = math.sqrt(2 * rho) * (1 - 1e-12)
         case GDP(mu):
-            # mu = 2 Phi^-1(1/(1 + e^-eps))
-            high, low = scipy.special.ndtr([mu / 2, -mu / 2])
-            found = math.log(high / low) * (1 - 1e-12) if mu < 12 else 20.0
+            found = last_true_above(lambda epsilon: pure_mu(epsilon) <= mu, mu)
         case _:
             raise TypeError("guarantee must be PureDP, ApproxDP, ZCDP or GDP")
     if found <= 0:

@@ -18,7 +18,7 @@ from curvedp._validation import (
 )
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.estimators.conventions import Conventions
-from curvedp.laplacian_bounds import FORMS
+from curvedp.laplacian_bounds import FORMS, as_bandwidth
 from curvedp.mail.anchors import Anchors, QueryRelease
 from curvedp.mail.iteration import DTYPES, MEMORY_LIMIT, Laplacians, rounding_error
 from curvedp.mail.labels import label_codes
@@ -329,7 +329,7 @@ class PrivateMail(Conventions):
 
     def _check_parameters(self) -> None:
         as_count(self.n_components, "n_components")
-        as_positive(self.bandwidth, "bandwidth")
+        as_bandwidth(self.bandwidth, "bandwidth")
         as_count(self.private_iterations, "private_iterations")
         as_count(self.post_iterations, "post_iterations", least=0)
         as_choice(self.form, FORMS, "form")
@@ -338,9 +338,11 @@ class PrivateMail(Conventions):
         as_positive(self.start_scale, "start_scale")
         if isinstance(self.alpha, str) or not math.isfinite(self.alpha):
             raise ValueError(f"alpha must be a finite number, got {self.alpha!r}")
-        for name in ("label_bandwidth", "post_bandwidth", "max_norm"):
+        for name in ("label_bandwidth", "post_bandwidth"):
             if getattr(self, name) is not None:
-                as_positive(getattr(self, name), name)
+                as_bandwidth(getattr(self, name), name)
+        if self.max_norm is not None:
+            as_positive(self.max_norm, "max_norm")
 
     def _ball(self, size: int) -> Ball:
         if self.ball is None:

@@ -75,8 +75,12 @@ class Request:
             raise ValueError("not a request: query and anchors have different dimensions")
         if not isinstance(data["guarantee"], dict):
             raise ValueError("not a request: guarantee must be an object")
-        guarantee = Guarantee.from_dict(data["guarantee"])
-        return cls(anchors, query, guarantee, as_count(data["n_matches"], "n_matches"))
+        try:
+            guarantee = Guarantee.from_dict(data["guarantee"])
+            n_matches = as_count(data["n_matches"], "n_matches")
+        except TypeError as error:
+            raise ValueError(f"not a request: {error}") from None
+        return cls(anchors, query, guarantee, n_matches)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +212,10 @@ class Server:
 
 
 def _read(text: str | bytes, kind: str, names: set[str]) -> dict[str, Any]:
-    data = json.loads(text)
+    try:
+        data = json.loads(text)
+    except RecursionError:
+        raise ValueError(f"not a {kind}: nested too deeply") from None
     if not isinstance(data, dict) or data.get("schema_version") != SCHEMA_VERSION:
         raise ValueError(f"not a {kind} of schema {SCHEMA_VERSION}")
     if set(data) != names | {"schema_version"}:

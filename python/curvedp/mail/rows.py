@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
@@ -12,7 +13,8 @@ def as_rows(X: ArrayLike) -> FloatArray:
     """A float64 array of n >= 1 rows and m >= 1 columns; the words are scikit-learn's."""
     if scipy.sparse.issparse(X):
         raise TypeError("sparse input is not supported: pass X.toarray()")
-    array = as_array(X, "X")
+    # a masked array knows more than the array of its numbers
+    array = X if isinstance(X, np.ma.MaskedArray) else as_array(X, "X")
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: X must hold real numbers")
     if array.dtype.kind == "O":

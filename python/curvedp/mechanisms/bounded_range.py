@@ -58,11 +58,6 @@ def pure_epsilon(guarantee: Guarantee) -> float:
     epsilon for PureDP; sqrt(2 rho) for ZCDP; log(Phi(mu/2) / Phi(-mu/2)) for GDP: half of what
     bounded range allows, since a loss in [-epsilon, epsilon] has a range of length 2 epsilon.
 
-    Raises
-    ------
-    TypeError
-        As `bounded_range_epsilon`.
-
     Parameters
     ----------
     guarantee : PureDP, ApproxDP, ZCDP or GDP
@@ -71,10 +66,15 @@ def pure_epsilon(guarantee: Guarantee) -> float:
     -------
     float
 
+    Raises
+    ------
+    TypeError
+        As `bounded_range_epsilon`.
+
     Examples
     --------
-    >>> round(pure_epsilon(ZCDP(rho=0.5)), 12)
-    1.0
+    >>> round(pure_epsilon(GDP(mu=1.0)), 4), bounded_range_epsilon(GDP(mu=1.0)) > 1.6
+    (0.8069, True)
     """
     match guarantee:
         case PureDP(epsilon):

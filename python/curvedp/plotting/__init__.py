@@ -9,12 +9,14 @@ from curvedp.plotting.ellipsoids import (
     tensor_ellipsoids,
 )
 from curvedp.plotting.embeddings import EmbeddingDisplay, RetrievalDisplay
+from curvedp.plotting.geodesics import GeodesicDisplay
 from curvedp.plotting.intervals import VarianceIntervalDisplay
 from curvedp.plotting.regions import RegionDisplay
 
 __all__ = [
     "DiffusionTensorDisplay",
     "EmbeddingDisplay",
+    "GeodesicDisplay",
     "MeshFieldDisplay",
     "RegionDisplay",
     "RetrievalDisplay",

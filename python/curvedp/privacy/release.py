@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -78,11 +79,23 @@ def _decode(data: dict[str, Any]) -> NDArray[np.float64]:
     return flat.reshape(tuple(data["shape"]))
 
 
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object whose names are unique: with two values for one, readers would disagree."""
-    if len(dict(pairs)) != len(pairs):
-        raise ValueError("not a release: a name occurs twice")
-    return dict(pairs)
+def read_json(text: str) -> Any:
+    """JSON whose objects have unique names: with two values for one, readers would disagree."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) != len(pairs):
+            raise ValueError("not a text of curvedp: a name occurs twice")
+        return dict(pairs)
+
+    return json.loads(text, object_pairs_hook=unique)
+
+
+def check_parts(guarantee: Guarantee | None, parts: Sequence[Release]) -> None:
+    """Refuses a guarantee for what was computed from releases without one."""
+    if guarantee is None or isinstance(guarantee, Unproved):
+        return
+    if any(isinstance(part.guarantee, Unproved) for part in parts):
+        raise ValueError("a release computed from an unproved one carries no guarantee")
 
 
 def _encode_float(x: float) -> float | str:
@@ -166,8 +179,7 @@ class Release:
             if self.calibration == "published" or voids:
                 cause = voids[0] if voids else "published calibration"
                 raise ValueError(f"a release with {cause} must carry Unproved, not a guarantee")
-            if any(isinstance(part.guarantee, Unproved) for part in self.parts):
-                raise ValueError("a release computed from an unproved one carries no guarantee")
+            check_parts(self.guarantee, self.parts)
         expected = None if self.expected_error is None else float(self.expected_error)
         base_point = None if self.base_point is None else _frozen_array(self.base_point)
         coerced = {
@@ -246,7 +258,7 @@ class Release:
         ValueError
             If the text is no release, of another schema, or carries more or less than its fields.
         """
-        return cls.from_dict(json.loads(text, object_pairs_hook=_without_repetition))
+        return cls.from_dict(read_json(text))
 
     @classmethod
     def from_dict(cls, data: Any) -> Release:

@@ -1,10 +1,10 @@
 """Which sampler is expected to have the smaller error: a function of public values alone.
 
 The K-norm gradient with sigma = 2 Delta/epsilon puts its mass near the minimiser, with root mean
-square prediction error sigma sqrt(8 d (d + 1)) on flat space for covariates spread evenly, or, where
-the budget is small, all over the support: far away the clipped gradient has a norm of about tau/2 or
-more, and the volume of the support has to be outweighed by exp(tau/(2 sigma)). A descent pays for
-its steps, but never leaves where the data are.
+square prediction error sigma sqrt(8 d (d + 1)) on flat space for covariates spread evenly, or,
+where the budget is small, all over the support: far away the clipped gradient has a norm of about
+tau/2 or more, and exp(tau/(2 sigma)) has to outweigh the volume of the support. A descent pays for
+its steps, but stays where the data are.
 """
 
 from __future__ import annotations

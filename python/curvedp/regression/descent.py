@@ -51,13 +51,16 @@ class NoisyGradient:
             return float(np.linalg.norm(g_p / 2 + g_v) + np.linalg.norm(g_p / 2 - g_v))
         return math.hypot(float(np.linalg.norm(g_p)), SLOPE_WEIGHT * float(np.linalg.norm(g_v)))
 
+    def law(self, dim: int) -> _core.Noise:
+        """The law of each half of the noise, on R^dim."""
+        return _core.Noise("flat", dim, 0.0, "laplace" if self.pure else "gaussian", self.scale)
+
     def add_noise(
         self, g_p: FloatArray, g_v: FloatArray, stream: _core.Stream
     ) -> tuple[FloatArray, FloatArray]:
         """Both gradients with noise of density exp(-norm/scale) or exp(-norm^2/(2 scale^2))."""
-        profile = "laplace" if self.pure else "gaussian"
         noise = np.empty((2, len(g_p)))
-        _core.Noise("flat", len(g_p), 0.0, profile, self.scale).sample_coords(stream, noise)
+        self.law(len(g_p)).sample_coords(stream, noise)
         if self.pure:  # noise of g_p/2 + g_v and of g_p/2 - g_v
             return g_p + (noise[0] + noise[1]), g_v + (noise[0] - noise[1]) / 2
         return g_p + noise[0], g_v + noise[1] / SLOPE_WEIGHT
@@ -86,7 +89,9 @@ def calibrate(
     rounding = bound(1, 1) * gradient_rounding(ball.manifold, n)
     pure = isinstance(share, PureDP)
     budget = share.epsilon if isinstance(share, PureDP) else share.mu
-    return NoisyGradient(step, delta, rounding, (delta + 2 * rounding) / budget, pure)
+    noisy = NoisyGradient(step, delta, rounding, (delta + 2 * rounding) / budget, pure)
+    noisy.law(ball.manifold.dim)  # refuses a scale that cannot be drawn, before a budget is spent
+    return noisy
 
 
 def gradient_rounding(manifold: Manifold, n: int) -> float:
@@ -161,7 +166,8 @@ def carry(
 
 def shorten(vector: FloatArray, limit: float) -> FloatArray:
     """The vector at a length of at most `limit`; 0 if it is not finite."""
-    length = float(np.linalg.norm(vector))
+    with np.errstate(all="ignore"):
+        length = float(np.linalg.norm(vector))
     if not math.isfinite(length):
         return np.zeros_like(vector)
     return vector * (limit / length) if length > limit else vector

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_records
+from curvedp._validation import FloatArray, as_float_array, as_records
 from curvedp.domain import Ball
 from curvedp.estimators.conventions import Conventions
 from curvedp.privacy import Guarantee, Ledger
@@ -145,7 +145,7 @@ class GeodesicRegression(Conventions):
         return 1 - residual / frechet_variance(points, manifold)
 
 
-def _column(X: ArrayLike) -> ArrayLike:
+def _column(X: ArrayLike) -> FloatArray:
     """Covariates of shape (n, 1) as (n,), the shape that scikit-learn hands on as it is."""
-    covariates = np.asarray(X)
+    covariates = as_float_array(X, "X")
     return covariates[:, 0] if covariates.ndim == 2 and covariates.shape[1] == 1 else covariates

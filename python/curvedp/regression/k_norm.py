@@ -1,9 +1,10 @@
 """The K-norm gradient of geodesic regression, footpoint and velocity at once.
 
-    density of (p, v) = exp(-N(p, v)/sigma),  N = |g_p/2 + g_v| + |g_p/2 - g_v|,  sigma = 2 Delta/epsilon
+    density of (p, v) = exp(-N(p, v)/sigma),  N = |g_p/2 + g_v| + |g_p/2 - g_v|,
+    sigma = 2 Delta/epsilon,
 
-with respect to the Sasaki volume of {p in the ball, |v| <= V}: a mechanism of bounded range epsilon.
-Drawn exactly where the tangent bundle has at most 6 dimensions, by rejection from boxes; elsewhere
+with respect to the Sasaki volume of {p in the ball, |v| <= V}: of bounded range epsilon. Drawn
+exactly where the tangent bundle has at most 6 dimensions, by rejection from boxes; elsewhere
 a Metropolis chain comes close without a guarantee. Proof: docs/proofs/geodesic-regression.md.
 """
 
@@ -45,8 +46,6 @@ class KNormGradient:
         Bound on the rounding error of N.
     scale : float
         sigma.
-    factor : float
-        Largest value of N that a residual of length 1 adds, times the number of records.
     """
 
     ball: Ball
@@ -55,7 +54,6 @@ class KNormGradient:
     sensitivity: float
     rounding: float
     scale: float
-    factor: float
 
     @classmethod
     def calibrate(
@@ -75,10 +73,10 @@ class KNormGradient:
                 ball, count, tau=tau, v_max=v_max, records_per_unit=moved
             )
 
-        delta, largest = bound(n, records_per_unit), bound(1, 1)
-        rounding = largest * gradient_rounding(ball.manifold, n)
+        delta = bound(n, records_per_unit)
+        rounding = bound(1, 1) * gradient_rounding(ball.manifold, n)
         scale = 2 * (delta + 2 * rounding) / bounded_range_epsilon(guarantee)
-        return cls(ball, tau, v_max, delta, rounding, scale, largest / (2 * tau))
+        return cls(ball, tau, v_max, delta, rounding, scale)
 
     @property
     def _law(self) -> _core.KNormRegression:
@@ -88,7 +86,7 @@ class KNormGradient:
         self, rows: FloatArray, times: FloatArray, stream: _core.Stream
     ) -> tuple[FloatArray, FloatArray]:
         """An exact draw: footpoint and coordinates of the velocity, in the frame of the ball."""
-        drawn, _ = self._law.sample_exact(rows, times, self.factor, stream)
+        drawn, _ = self._law.sample_exact(rows, times, 1, stream)
         size = rows.shape[1]
         return drawn[:size], drawn[size:]
 

@@ -20,7 +20,7 @@ from curvedp.domain import Ball
 from curvedp.mechanisms.grid import grid_step, round_to_grid
 from curvedp.privacy import Guarantee, Ledger, PureDP, Unproved
 from curvedp.regression.covariate import as_range, clipped_times
-from curvedp.regression.descent import carry
+from curvedp.regression.descent import carry, shorten
 from curvedp.regression.published import WHY, sequential_kng
 from curvedp.regression.release import GeodesicRelease, stack
 from curvedp.regression.samplers import SAMPLERS, Drawn, draw_geodesic
@@ -150,7 +150,7 @@ def geodesic_regression(
     )
     release = entry.release(
         drawn.promise,
-        value=rounded(ball, drawn),
+        value=rounded(ball, drawn, speed),
         mechanism=drawn.mechanism,
         statistic="geodesic regression",
         sensitivity=drawn.sensitivity,
@@ -188,7 +188,7 @@ def _published(
         tau=tau,
         v_max=v_max,
         chain_length=chain_length,
-        rng=np.random.default_rng(entry.seed),
+        stream=entry.stream(0),
     )
     release = entry.release(
         Unproved(claimed=budget, why=WHY),
@@ -214,13 +214,14 @@ def check_support(ball: Ball, v_max: float) -> None:
         )
 
 
-def rounded(ball: Ball, drawn: Drawn) -> FloatArray:
+def rounded(ball: Ball, drawn: Drawn, v_max: float) -> FloatArray:
     """Footpoint and velocity on the public grid, outside the frame, shape (2, *point_shape)."""
     manifold, scale = ball._frame.manifold, drawn.scale
     base = drawn.footpoint[None]
     footpoint = round_to_grid(ball, base, scale)
     step = grid_step(ball, scale)
-    velocity = np.round(carry(manifold, drawn.velocity, base, footpoint) / step) * step
+    carried = shorten(carry(manifold, drawn.velocity, base, footpoint), v_max)
+    velocity = np.round(carried / step) * step
     length = float(np.linalg.norm(velocity))
     # an isometry takes geodesics to geodesics: the velocity outside is read off a short piece
     share = min(1.0, 0.25 * ball.manifold.injectivity_radius / length) if length > 0 else 1.0

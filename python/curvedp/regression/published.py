@@ -8,12 +8,9 @@ in docs/proofs/geodesic-regression.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import numpy as np
 
-from curvedp import nonprivate, sensitivity
+from curvedp import _core, nonprivate, sensitivity
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.privacy import PureDP
@@ -29,44 +26,6 @@ _FOOTPOINT_STEP = 1.5
 _VELOCITY_STEP = 2.5
 
 
-@dataclass(frozen=True)
-class Chain:
-    """Where a random-walk Metropolis chain ended.
-
-    Attributes
-    ----------
-    state : ndarray
-    accepted : float
-        Share of the proposals that were accepted.
-    """
-
-    state: FloatArray
-    accepted: float
-
-
-def metropolis(
-    log_density: Callable[[FloatArray], float],
-    propose: Callable[[FloatArray], FloatArray],
-    start: FloatArray,
-    length: int,
-    rng: np.random.Generator,
-) -> Chain:
-    """The last state of a chain with symmetric proposals."""
-    state, value, accepted = start, log_density(start), 0
-    for _ in range(length):
-        proposal = propose(state)
-        proposed = log_density(proposal)
-        if np.log(rng.random()) < proposed - value:
-            state, value, accepted = proposal, proposed, accepted + 1
-    return Chain(state, accepted / max(length, 1))
-
-
-def uniform_in_ball(rng: np.random.Generator, dim: int, radius: float) -> FloatArray:
-    """A point drawn uniformly from a ball of R^dim."""
-    direction = rng.standard_normal(dim)
-    return np.asarray(direction * (radius * rng.random() ** (1 / dim) / np.linalg.norm(direction)))
-
-
 def sequential_kng(
     x: FloatArray,
     y: FloatArray,
@@ -77,14 +36,14 @@ def sequential_kng(
     tau: float,
     v_max: float,
     chain_length: int,
-    rng: np.random.Generator,
+    stream: _core.Stream,
 ) -> tuple[Geodesic, float]:
     """Draws footpoint and shooting vector one after the other.
 
     Returns the geodesic and sigma of the footpoint. `x` lies in the range, `y` in the ball.
     """
     space = ball.manifold
-    core, dim = space._core, space.dim
+    core = space._core
     rows = y.reshape(len(y), -1)
     low, high = x_range
     times = np.ascontiguousarray((x - low) / (high - low))
@@ -95,28 +54,18 @@ def sequential_kng(
     delta = sensitivity.regression_footpoint(ball, len(y), tau=tau, v_max=2 * v_max)
     sigma_p, sigma_v = (delta / share.epsilon for share in shares)
 
-    def footpoint_density(p: FloatArray) -> float:
-        v = carry(core, shooting, origin, p[None])
-        _, gradient, _ = core.regression_energy(rows, times, p, v, np.inf)
-        return -float(np.linalg.norm(gradient)) / sigma_p
+    def plan(radius: float) -> tuple[int, int, int, float, None]:
+        return chain_length - 1, 1, 1, radius, None
 
-    def propose_footpoint(p: FloatArray) -> FloatArray:
-        step = uniform_in_ball(rng, dim, _FOOTPOINT_STEP * sigma_p)
-        end = np.empty((1, len(p)))
-        core.exp_coords(step[None], p[None], end)
-        return np.asarray(end[0])
-
-    p = metropolis(footpoint_density, propose_footpoint, origin[0], chain_length, rng).state
-
-    def shooting_density(v: FloatArray) -> float:
-        _, _, gradient = core.regression_energy(rows, times, p, v, np.inf)
-        return -float(np.linalg.norm(gradient)) / sigma_v
-
-    def propose_shooting(v: FloatArray) -> FloatArray:
-        return v + uniform_in_ball(rng, dim, _VELOCITY_STEP * sigma_v)
-
+    chain = _core.published_footpoint(
+        core, rows, times, origin[0], shooting, sigma_p, plan(_FOOTPOINT_STEP * sigma_p), stream
+    )
+    p = chain.draws()
     start = carry(core, shooting, origin, p[None])
-    v = metropolis(shooting_density, propose_shooting, start, chain_length, rng).state
+    chain = _core.published_shooting(
+        core, rows, times, p, start, sigma_v, plan(_VELOCITY_STEP * sigma_v), stream
+    )
+    v = chain.draws()
     return _from_end(ball, p, v, x_range), sigma_p
 
 

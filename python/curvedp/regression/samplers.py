@@ -1,4 +1,4 @@
-"""How a private geodesic is drawn: noisy gradient descent, or the K-norm gradient exactly or by a chain."""
+"""How a private geodesic is drawn: by descent, or from the K-norm gradient."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from curvedp.statistics.dispersion import (
     log_covariance,
     mean_hessian,
 )
+from curvedp.statistics.each_group import each_group
 from curvedp.statistics.frechet_mean import expected_error, frechet_mean, required_n
 from curvedp.statistics.frechet_means import frechet_means
 from curvedp.statistics.group_releases import GroupReleases
@@ -28,6 +29,7 @@ __all__ = [
     "adaptive_schedule",
     "compare_means",
     "confidence_region",
+    "each_group",
     "expected_error",
     "fourth_moment",
     "frechet_mean",

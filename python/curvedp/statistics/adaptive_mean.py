@@ -21,7 +21,7 @@ from curvedp.domain import Ball
 from curvedp.mechanisms import Mechanism, RankExponential
 from curvedp.privacy import Guarantee, Ledger, Release
 from curvedp.statistics.entry import Entry, Progress
-from curvedp.statistics.frechet_mean import design_mean, release_mean
+from curvedp.statistics.frechet_mean import design_mean, find_plan, release_mean
 from curvedp.statistics.quantile import release_quantile
 from curvedp.statistics.schedule import Schedule, adaptive_schedule
 
@@ -164,7 +164,7 @@ def _stages(entry: Entry, plan: Schedule, mechanism: str | type[Mechanism] | Non
         entry.report("radius")
         center = entry.ball.project(parts[-1].value)
         parts.append(_release_radius(entry, rows, center, plan.levels[stage // 2], share, stage))
-        smaller = _smaller_ball(entry.ball, center, float(parts[-1].value))
+        smaller = _smaller_ball(entry, center, float(parts[-1].value))
         if smaller is not entry.ball:
             entry = replace(entry, ball=smaller)
             rows = entry.enter()
@@ -191,7 +191,13 @@ def _release_radius(
     )
 
 
-def _smaller_ball(ball: Ball, center: FloatArray, quantile: float) -> Ball:
-    """The ball about a released centre, or the old one if its radius is no larger."""
+def _smaller_ball(entry: Entry, center: FloatArray, quantile: float) -> Ball:
+    """The ball about a released centre, or the old one if its radius is no larger or the new one's
+    too small for a mean to be certified in double precision."""
+    ball = entry.ball
     radius = quantile * (1 + _INFLATION / math.sqrt(ball.manifold.dim))
-    return ball if radius >= ball.radius else Ball(ball.manifold, center, radius)
+    if radius >= ball.radius:
+        return ball
+    smaller = Ball(ball.manifold, center, radius)
+    _, plan = find_plan(smaller, entry.n, entry.records_per_unit, calibration="proved")
+    return ball if plan is None else smaller

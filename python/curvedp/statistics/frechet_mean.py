@@ -265,17 +265,24 @@ def plan_mean(
     ball: Ball, n: int, records_per_unit: int, *, calibration: str
 ) -> tuple[float, _core.Plan]:
     """The sensitivity of a mean of n records and the solver's plan for it."""
+    delta, plan = find_plan(ball, n, records_per_unit, calibration=calibration)
+    if plan is None:
+        raise ValueError(
+            f"a ball of radius {ball.radius:g} on {ball.manifold.spec} is too large, or too small, "
+            "for double precision to certify the mean: use another radius"
+        )
+    return delta, plan
+
+
+def find_plan(
+    ball: Ball, n: int, records_per_unit: int, *, calibration: str
+) -> tuple[float, _core.Plan | None]:
+    """As `plan_mean`, with no plan where double precision cannot certify a mean on the ball."""
     as_choice(calibration, sensitivity.CALIBRATIONS, "calibration")
     delta = sensitivity.frechet_mean(
         ball, n, records_per_unit=records_per_unit, calibration=calibration
     )
-    plan = ball._frame.plan(n, _TOLERANCE_SHARE * delta)
-    if plan is None:
-        raise ValueError(
-            f"a ball of radius {ball.radius:g} on {ball.manifold.spec} is too large for double "
-            "precision to certify the mean: use a smaller radius"
-        )
-    return delta, plan
+    return delta, ball._frame.plan(n, _TOLERANCE_SHARE * delta)
 
 
 def _with_smallest_n(error: ExistenceError, n: int, guarantee: Guarantee) -> ExistenceError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
 
@@ -121,14 +122,21 @@ class GroupPlan:
         return found, choice.astype(np.int32)
 
     def _design(self, ball: Ball, n: int) -> Design:
-        return design_mean(
-            ball,
-            n,
-            self.guarantee,
-            self.records_per_unit,
-            calibration="proved",
-            mechanism=self.mechanism,
-        )
+        return _design(ball, n, self.guarantee, self.records_per_unit, self.mechanism)
+
+
+@lru_cache(maxsize=4096)
+def _design(
+    ball: Ball,
+    n: int,
+    guarantee: Guarantee,
+    records_per_unit: int,
+    mechanism: str | type[Mechanism] | None,
+) -> Design:
+    """A design, kept for the next chunk: Laplace noise on larger matrices takes time to prepare."""
+    return design_mean(
+        ball, n, guarantee, records_per_unit, calibration="proved", mechanism=mechanism
+    )
 
 
 def frechet_means(

@@ -128,7 +128,7 @@ def kng_mean(
     law = _core.KNormMean(ball._frame, clip if tau is not None else np.inf, scale)
     entry.report("draw")
     if sampler == "exact":
-        point, _ = law.sample_exact(rows, stream)
+        point, _ = law.sample_exact(rows, 1, stream)
     else:
         start = ball._frame.origin[None]
         plan = (length - 1, 1, 1, _FIRST_STEP * ball.radius, _ACCEPTANCE)

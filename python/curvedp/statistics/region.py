@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from curvedp._validation import FloatArray, as_count, as_points
 from curvedp.manifolds import Manifold, as_manifold
 from curvedp.privacy import Guarantee, Release
+from curvedp.privacy.release import check_parts, read_json
 
 _SCHEMA_VERSION = 1
 
@@ -60,6 +61,9 @@ class ConfidenceRegion:
     n: int
     guarantee: Guarantee | None = None
     parts: tuple[Release, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_parts(self.guarantee, self.parts)
 
     @functools.cached_property
     def _space(self) -> Manifold:
@@ -179,7 +183,7 @@ class ConfidenceRegion:
         ValueError
             If the text is no region of this schema.
         """
-        data = json.loads(text)
+        data = read_json(text)
         if not isinstance(data, dict) or data.pop("schema_version", None) != _SCHEMA_VERSION:
             raise ValueError(f"not a confidence region of schema {_SCHEMA_VERSION}")
         names = {"estimate", "chart_point", "covariance"}

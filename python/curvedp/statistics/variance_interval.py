@@ -23,6 +23,7 @@ from curvedp._validation import as_positive, as_probability
 from curvedp.curvature import mean_hessian_trace
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Ledger, PureDP, Release
+from curvedp.privacy.release import check_parts, read_json
 from curvedp.statistics.base_point import (
     BasePoint,
     find_base_point,
@@ -69,6 +70,9 @@ class VarianceInterval:
     guarantee: Guarantee | None = None
     parts: tuple[Release, ...] = ()
 
+    def __post_init__(self) -> None:
+        check_parts(self.guarantee, self.parts)
+
     def report(self) -> str:
         """Plain text: the interval, then the report of each release it rests on."""
         lines = [
@@ -102,7 +106,7 @@ class VarianceInterval:
         ValueError
             If the text is no interval of this schema.
         """
-        data = json.loads(text)
+        data = read_json(text)
         if not isinstance(data, dict) or data.pop("schema_version", None) != 1:
             raise ValueError("not a variance interval of schema 1")
         if set(data) != set(cls.__dataclass_fields__):

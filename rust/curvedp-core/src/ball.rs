@@ -60,30 +60,50 @@ impl Ball<'_> {
         }
     }
 
-    /// Moves points outside the ball to its boundary.
+    /// Moves points outside the ball to its boundary. One so close to the edge of the manifold that
+    /// rounding would leave it outside becomes the centre.
     fn clip(&self, points: &mut [f64]) {
-        let size = self.manifold.point_size();
-        let mut dist = vec![0.0; points.len() / size];
-        self.manifold.dist(Rows::shared(self.center), Rows::new(points, size), &mut dist);
-        for (row, &dist) in points.chunks_exact_mut(size).zip(&dist) {
+        let (size, dim) = (self.manifold.point_size(), self.manifold.dim());
+        let center = Rows::shared(self.center);
+        let dists = |points: &[f64]| {
+            let mut dist = vec![f64::NAN; points.len() / size];
+            self.manifold.dist(center, Rows::new(points, size), &mut dist);
+            dist
+        };
+        let mut outside = Vec::new();
+        let mut rows = Vec::new();
+        for (i, dist) in dists(points).into_iter().enumerate() {
             if dist.is_nan() || dist > self.radius * (1.0 + SLACK) {
-                self.pull_in_record(row);
+                outside.push((i, dist));
+                rows.extend_from_slice(&points[i * size..(i + 1) * size]);
             }
+        }
+        if outside.is_empty() {
+            return;
+        }
+        let mut coords = vec![0.0; outside.len() * dim];
+        self.manifold.log_coords(Rows::new(&rows, size), center, &mut coords);
+        coords.chunks_exact_mut(dim).for_each(|u| self.shorten(u));
+        self.manifold.exp_coords(Rows::new(&coords, dim), center, &mut rows);
+        let moved = rows.chunks_exact(size).zip(dists(&rows));
+        let cut_locus = self.manifold.injectivity_radius() * (1.0 - 1e-9);
+        for ((i, before), (row, after)) in outside.into_iter().zip(moved) {
+            let usable = before < cut_locus
+                && before.is_finite()
+                && after <= self.radius * (1.0 + SLACK)
+                && self.manifold.belongs(row, RECORD_TOLERANCE);
+            points[i * size..(i + 1) * size].copy_from_slice(if usable {
+                row
+            } else {
+                self.center
+            });
         }
     }
 
-    /// Moves a record outside the ball to its boundary. One so close to the edge of the manifold that
-    /// rounding would leave it outside becomes the centre.
-    fn pull_in_record(&self, row: &mut [f64]) {
-        let cut_locus = self.manifold.injectivity_radius() * (1.0 - 1e-9);
-        let dist = self.dist_to_center(row);
-        if dist < cut_locus && dist.is_finite() {
-            self.pull_in(row);
-            if self.contains(row) && self.manifold.belongs(row, RECORD_TOLERANCE) {
-                return;
-            }
-        }
-        row.copy_from_slice(self.center);
+    /// Scales coordinates to the length of the radius.
+    fn shorten(&self, coords: &mut [f64]) {
+        let norm = coords.iter().map(|x| x * x).sum::<f64>().sqrt();
+        coords.iter_mut().for_each(|x| *x *= self.radius / norm);
     }
 
     /// Moves a point to the boundary of the ball along its geodesic from the centre.
@@ -91,8 +111,7 @@ impl Ball<'_> {
         let mut coords = vec![0.0; self.manifold.dim()];
         let center = Rows::shared(self.center);
         self.manifold.log_coords(Rows::shared(point), center, &mut coords);
-        let norm = coords.iter().map(|x| x * x).sum::<f64>().sqrt();
-        coords.iter_mut().for_each(|x| *x *= self.radius / norm);
+        self.shorten(&mut coords);
         self.manifold.exp_coords(Rows::shared(&coords), center, point);
     }
 

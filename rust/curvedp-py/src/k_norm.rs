@@ -22,8 +22,8 @@ use crate::noise::Stream;
 /// Burn-in, draws, thinning, first scale, acceptance rate to adapt to.
 type PlanArguments = (usize, usize, usize, f64, Option<f64>);
 
-/// A drawn point, and the number of gradients that it took: that number depends on the records.
-type Draw<'py> = (Bound<'py, PyArray1<f64>>, usize);
+/// Drawn points, and the number of gradients that they took: that number depends on the records.
+type Draws<'py> = (Bound<'py, PyArray1<f64>>, usize);
 
 /// Chains that have run.
 #[pyclass(frozen, module = "curvedp._core")]
@@ -110,21 +110,21 @@ impl KNormRegression {
         Self { frame: frame.inner.clone(), norm, max_residual, scale, max_speed }
     }
 
-    /// An exact draw: footpoint, then coordinates of the velocity. `factor` is the largest norm of the gradients
-    /// of one record with a residual of length 1.
+    /// Independent exact draws: footpoint, then coordinates of the velocity, one after the other.
     fn sample_exact<'py>(
         &self,
         py: Python<'py>,
         points: Input<'py>,
         times: PyReadonlyArray1<'py, f64>,
-        factor: f64,
+        count: usize,
         stream: &Stream,
-    ) -> PyResult<Draw<'py>> {
+    ) -> PyResult<Draws<'py>> {
         let law = self.law(self.sample(&points, &times)?);
         let (drawn, evaluations) = with_stream(py, stream, |stream, interrupt| {
-            regression::sample_k_norm(&law, factor, stream, interrupt)
+            regression::sample_k_norm(&law, count, stream, interrupt)
         })?;
-        Ok((PyArray1::from_vec(py, [drawn.footpoint, drawn.velocity].concat()), evaluations))
+        let rows = drawn.into_iter().flat_map(|g| [g.footpoint, g.velocity].concat());
+        Ok((PyArray1::from_vec(py, rows.collect()), evaluations))
     }
 
     /// Metropolis chains from the given normal coordinates (a, w): footpoint exp_c(a), velocity w carried there.
@@ -171,17 +171,18 @@ impl KNormMean {
         Self { frame: frame.inner.clone(), max_residual, scale }
     }
 
-    /// An exact draw.
+    /// Independent exact draws.
     fn sample_exact<'py>(
         &self,
         py: Python<'py>,
         points: Input<'py>,
+        count: usize,
         stream: &Stream,
-    ) -> PyResult<Draw<'py>> {
+    ) -> PyResult<Draws<'py>> {
         let law = self.law(&points)?;
         let (drawn, evaluations) =
-            with_stream(py, stream, |stream, interrupt| law.sample(stream, interrupt))?;
-        Ok((PyArray1::from_vec(py, drawn), evaluations))
+            with_stream(py, stream, |stream, interrupt| law.sample(count, stream, interrupt))?;
+        Ok((PyArray1::from_vec(py, drawn.concat()), evaluations))
     }
 
     /// Metropolis chains from the given points of the frame.

@@ -1,8 +1,8 @@
 //! Drivers that run a kernel over a batch, block by block, compiled for the best instruction set.
 
-use super::Manifold;
 use super::entries::{LANES, row_sums, tree_sum};
 use super::lanes::{Any, BLOCK, Block, Three, Width};
+use super::{LogSums, Manifold};
 use crate::rows::Rows;
 use crate::simd::vectorize;
 
@@ -57,38 +57,38 @@ pub(super) trait SumKernel {
     ) -> Terms;
 }
 
-/// Sum of the vectors of `count` rows of `width` entries, sum of squared distances, and sum of
-/// curvatures. Blocks are summed with compensation, so the error does not grow with `count`.
-pub(super) fn run_sum(kernel: impl SumKernel, width: usize, count: usize) -> (Vec<f64>, f64, f64) {
+/// Writes the sum of the vectors of `count` rows to `out`, which is as wide as they are; returns the other
+/// sums. Blocks are summed with compensation, so the error does not grow with `count`.
+pub(super) fn run_sum(kernel: impl SumKernel, count: usize, out: &mut [f64]) -> LogSums {
     #[inline(always)]
-    fn all<W: Width>(kernel: impl SumKernel, width: W, count: usize) -> (Vec<f64>, f64, f64) {
-        let length = width.accumulator_len();
-        let mut block = vec![0.0; length];
-        let (mut sum, mut lost) = (vec![0.0; length], vec![0.0; length]);
+    fn all<W: Width>(kernel: impl SumKernel, width: W, count: usize, out: &mut [f64]) -> LogSums {
+        let mut accumulators = [width.accumulator(), width.accumulator(), width.accumulator()];
+        let [block, sum, lost] = accumulators.each_mut().map(AsMut::as_mut);
         let (mut scalars, mut scalars_lost) = ([0.0; 2], [0.0; 2]);
         let full = width.rows();
         for first in (0..count).step_by(full) {
             let rows = full.min(count - first);
             block.fill(0.0);
             let terms = if rows == full {
-                kernel.block(width, first, full, &mut block)
+                kernel.block(width, first, full, block)
             } else {
-                kernel.block(width, first, rows, &mut block)
+                kernel.block(width, first, rows, block)
             };
-            add_compensated(&block, &mut sum, &mut lost);
+            add_compensated(block, sum, lost);
             let block_scalars =
                 [block_sum(&terms.squared_dist, rows), block_sum(&terms.curvature, rows)];
             add_compensated(&block_scalars, &mut scalars, &mut scalars_lost);
         }
-        add_all(&lost, &mut sum);
+        add_all(lost, sum);
         add_all(&scalars_lost, &mut scalars);
-        (width.collect(&sum), scalars[0], scalars[1])
+        width.collect(sum, out);
+        LogSums { squared_dist: scalars[0], curvature: scalars[1] }
     }
     vectorize(
         #[inline(always)]
-        move || match width {
-            3 => all(kernel, Three, count),
-            _ => all(kernel, Any(width), count),
+        move || match out.len() {
+            3 => all(kernel, Three, count, out),
+            width => all(kernel, Any(width), count, out),
         },
     )
 }

@@ -182,9 +182,10 @@ impl Manifold for Euclidean {
         sum: &mut [f64],
     ) -> LogSums {
         let kernel = SumLog { points, weights, base: Rows::shared(base) };
-        let (total, squared_dist, curvature) = run_sum(kernel, self.dim, count);
+        let mut total = vec![0.0; self.dim];
+        let others = run_sum(kernel, count, &mut total);
         sum.iter_mut().zip(&total).for_each(|(sum, x)| *sum += x);
-        LogSums { squared_dist, curvature }
+        others
     }
 
     fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {

@@ -391,9 +391,10 @@ impl Manifold for Hyperboloid {
     ) -> LogSums {
         let base = Rows::shared(base);
         let kernel = SumLog { space: *self, points, weights, base };
-        let (ambient, squared_dist, curvature) = run_sum(kernel, self.dim + 1, count);
+        let mut ambient = vec![0.0; self.dim + 1];
+        let others = run_sum(kernel, count, &mut ambient);
         add_coords(self, &ambient, base, sum);
-        LogSums { squared_dist, curvature }
+        others
     }
 
     fn log_along(

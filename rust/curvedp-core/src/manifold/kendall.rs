@@ -354,9 +354,10 @@ impl Manifold for KendallPlanar {
     ) -> LogSums {
         let base = Rows::shared(base);
         let kernel = SumLog { shapes: *self, points, weights, base };
-        let (ambient, squared_dist, curvature) = run_sum(kernel, self.point_size(), count);
+        let mut ambient = vec![0.0; self.point_size()];
+        let others = run_sum(kernel, count, &mut ambient);
         add_coords(self, &ambient, base, sum);
-        LogSums { squared_dist, curvature }
+        others
     }
 
     fn log_along(

@@ -38,8 +38,11 @@ pub(super) trait Width: Copy {
         out: &mut [f64],
     );
 
-    /// Length of the accumulator of [`Width::accumulate`].
-    fn accumulator_len(self) -> usize;
+    /// What [`Width::accumulate`] adds to.
+    type Accumulator: AsMut<[f64]>;
+
+    /// An accumulator of zeros.
+    fn accumulator(self) -> Self::Accumulator;
 
     /// Adds `entry(entries, coefficients)` of the rows `first..first + rows` to `accumulator`.
     fn accumulate<const N: usize, const M: usize>(
@@ -52,8 +55,8 @@ pub(super) trait Width: Copy {
         accumulator: &mut [f64],
     );
 
-    /// The row sums held by an accumulator.
-    fn collect(self, accumulator: &[f64]) -> Vec<f64>;
+    /// Writes the row sums held by an accumulator.
+    fn collect(self, accumulator: &[f64], out: &mut [f64]);
 }
 
 /// Rows of three entries, handled as three columns.
@@ -139,9 +142,11 @@ impl Width for Three {
         }
     }
 
+    type Accumulator = [f64; 3 * LANES];
+
     #[inline(always)]
-    fn accumulator_len(self) -> usize {
-        3 * LANES
+    fn accumulator(self) -> Self::Accumulator {
+        [0.0; 3 * LANES]
     }
 
     #[inline(always)]
@@ -175,8 +180,10 @@ impl Width for Three {
     }
 
     #[inline(always)]
-    fn collect(self, accumulator: &[f64]) -> Vec<f64> {
-        accumulator.as_chunks::<LANES>().0.iter().map(tree_sum).collect()
+    fn collect(self, accumulator: &[f64], out: &mut [f64]) {
+        for (out, lanes) in out.iter_mut().zip(accumulator.as_chunks::<LANES>().0) {
+            *out = tree_sum(lanes);
+        }
     }
 }
 
@@ -222,9 +229,11 @@ impl Width for Any {
         }
     }
 
+    type Accumulator = Vec<f64>;
+
     #[inline(always)]
-    fn accumulator_len(self) -> usize {
-        self.0
+    fn accumulator(self) -> Self::Accumulator {
+        vec![0.0; self.0]
     }
 
     #[inline(always)]
@@ -245,8 +254,8 @@ impl Width for Any {
     }
 
     #[inline(always)]
-    fn collect(self, accumulator: &[f64]) -> Vec<f64> {
-        accumulator.to_vec()
+    fn collect(self, accumulator: &[f64], out: &mut [f64]) {
+        out.copy_from_slice(accumulator);
     }
 }
 

@@ -333,12 +333,12 @@ impl Manifold for Sphere {
         base: &[f64],
         sum: &mut [f64],
     ) -> LogSums {
-        let antipodal_direction = &self.antipodal_direction(base);
         let base = Rows::shared(base);
-        let kernel = SumLog { sphere: *self, points, weights, base, antipodal_direction };
-        let (ambient, squared_dist, curvature) = run_sum(kernel, self.dim + 1, count);
+        let kernel = SumLog { sphere: *self, points, weights, base };
+        let mut ambient = vec![0.0; self.dim + 1];
+        let others = run_sum(kernel, count, &mut ambient);
         add_coords(self, &ambient, base, sum);
-        LogSums { squared_dist, curvature }
+        others
     }
 
     fn sum_log_each(
@@ -353,13 +353,9 @@ impl Manifold for Sphere {
         let mut ambient = vec![0.0; ranges.len() * width];
         let rows = ambient.chunks_exact_mut(width).zip(others);
         for (g, (range, (row, other))) in ranges.iter().zip(rows).enumerate() {
-            let (points, base) = (points.range(range.clone()), bases.row(g));
-            let antipodal_direction = &self.antipodal_direction(base);
-            let base = Rows::shared(base);
-            let kernel = SumLog { sphere: *self, points, weights: None, base, antipodal_direction };
-            let (sum, squared_dist, curvature) = run_sum(kernel, width, range.len());
-            row.copy_from_slice(&sum);
-            *other = LogSums { squared_dist, curvature };
+            let (points, base) = (points.range(range.clone()), Rows::shared(bases.row(g)));
+            let kernel = SumLog { sphere: *self, points, weights: None, base };
+            *other = run_sum(kernel, range.len(), row);
         }
         add_coords(self, &ambient, bases, sums);
     }

@@ -9,7 +9,7 @@ use crate::moments::cascade::cascade;
 use crate::noise::Stream;
 use crate::parallel::Interrupt;
 use crate::rejection::chart::{
-    MAX_DIM, largest_log_jacobian, length, lengths, residual_rate, shortened, spread,
+    Clipped, MAX_DIM, largest_log_jacobian, length, lengths, shortened, spread,
 };
 use crate::rejection::{self, Bound, Bounded};
 use crate::rows::Rows;
@@ -40,6 +40,11 @@ impl KNorm<'_> {
     /// Length of the gradient at a point.
     #[must_use]
     pub fn norm(&self, point: &[f64]) -> f64 {
+        length(&self.gradient(point))
+    }
+
+    /// mean min(1, tau/|u_i|) u_i, u_i = log_p x_i.
+    fn gradient(&self, point: &[f64]) -> Vec<f64> {
         let dim = self.manifold.dim();
         let longest = Range::new(self.max_residual, dim);
         let piece = |i: usize| {
@@ -56,25 +61,53 @@ impl KNorm<'_> {
         let pieces = self.count.div_ceil(PIECE);
         let sum = cascade(pieces, usize::MAX, &|| false, piece, |sum, other| add(sum, other));
         // only an interrupt ends it early, and there is none
-        sum.ok().flatten().map_or(f64::NAN, |sum| length(&sum) / self.count as f64)
+        let sum = sum.ok().flatten().unwrap_or_else(|| vec![f64::NAN; dim]);
+        sum.into_iter().map(|x| x / self.count as f64).collect()
     }
 
-    /// Draws a point exactly, and tells how many gradients that took.
+    /// Least length of the gradient within `moved` of a point: that of its part along the direction it has
+    /// at the point, record by record.
+    fn least_norm(&self, point: &[f64], clipped: Clipped, moved: f64) -> f64 {
+        let dim = self.manifold.dim();
+        let gradient = self.gradient(point);
+        let norm = length(&gradient);
+        if norm == 0.0 {
+            return 0.0;
+        }
+        let longest = Range::new(self.max_residual, dim);
+        let mut logs = vec![0.0; PIECE.min(self.count) * dim];
+        let mut sum = 0.0;
+        for first in (0..self.count).step_by(PIECE) {
+            let range = first..(first + PIECE).min(self.count);
+            let logs = &mut logs[..range.len() * dim];
+            self.manifold.log_coords(self.points.range(range), Rows::shared(point), logs);
+            for log in logs.chunks_exact_mut(dim) {
+                let dist = length(log);
+                longest.clip(log);
+                let product = log.iter().zip(&gradient).map(|(u, g)| u * g).sum::<f64>() / norm;
+                sum += clipped.least(product, 1.0, dist, moved);
+            }
+        }
+        sum / self.count as f64
+    }
+
+    /// Draws independent points exactly, and tells how many gradients that took.
     ///
     /// # Errors
     /// [`Error::Parameter`] in more than [`MAX_DIM`] dimensions; [`Error::Interrupted`].
     pub fn sample(
         &self,
+        count: usize,
         stream: &mut Stream,
         interrupt: Interrupt,
-    ) -> Result<(Vec<f64>, usize), Error> {
+    ) -> Result<(Vec<Vec<f64>>, usize), Error> {
         let dim = self.manifold.dim();
         if dim > MAX_DIM {
             let allowed = "at most 6 for exact draws";
             return Err(Error::Parameter { name: "dimension", allowed, value: dim as f64 });
         }
-        let (coords, evaluations) = rejection::sample(self, stream, interrupt)?;
-        Ok((self.at(&coords), evaluations))
+        let (points, evaluations) = rejection::sample(self, count, stream, interrupt)?;
+        Ok((points.iter().map(|coords| self.at(coords)).collect(), evaluations))
     }
 
     /// exp_c(a)
@@ -85,8 +118,7 @@ impl KNorm<'_> {
     }
 }
 
-/// The density of a, p = exp_c(a), with respect to Lebesgue measure. The norm changes by at most
-/// K sinh(√k rho)/(√k rho) |a' - a| where |a| <= rho, K the rate of a clipped logarithm.
+/// The density of a, p = exp_c(a), with respect to Lebesgue measure.
 impl Bounded for KNorm<'_> {
     fn extent(&self) -> Vec<f64> {
         vec![self.radius; self.manifold.dim()]
@@ -104,13 +136,14 @@ impl Bounded for KNorm<'_> {
             return None;
         }
         let shift = farthest.min(self.radius);
-        let rate = residual_rate(self.manifold, self.max_residual, shift + self.radius);
-        let slack = rate * spread(self.manifold, shift) * length(half) * (1.0 + 1e-9);
-        let norm = self.norm(&self.at(&shortened(center, self.radius)));
-        let least = (norm * (1.0 - 1e-9) - slack).max(0.0);
+        let tau = self.max_residual.min(shift + self.radius);
+        let clipped = Clipped::new(self.manifold, tau, shift + self.radius);
+        let moved = spread(self.manifold, shift) * length(half) * (1.0 + 1e-9);
+        let least = self.least_norm(&self.at(&shortened(center, self.radius)), clipped, moved);
+        let least = (least - 1e-9 * tau).max(0.0);
         let log_density = -least / self.scale + largest_log_jacobian(self.manifold, shift);
         let axis = (0..half.len()).max_by(|i, j| half[*i].total_cmp(&half[*j])).unwrap_or(0);
-        Some(Bound { log_density, axis })
+        Some(Bound { log_density, slope: [0.0; MAX_DIM], axis })
     }
 }
 

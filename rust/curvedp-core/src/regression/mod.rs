@@ -15,7 +15,7 @@ mod energy;
 mod exact;
 mod fit;
 mod k_norm;
-mod lipschitz;
+mod least;
 mod spectrum;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
-//! What bounds on boxes of normal coordinates need: a, with p = exp_c(a), |a| <= r.
+//! What bounds on boxes of normal coordinates need: a, with p = exp_c(a), |a| <= r; and how much the clipped
+//! residual of a record can turn and shorten while the point it is taken from moves.
 
-use crate::elementary::{cosh, sinhc};
+use crate::elementary::{cosh, sin_cos, sinhc};
 use crate::manifold::Manifold;
 
 /// Largest number of coordinates in which boxes are fine enough for a draw within seconds.
@@ -36,17 +37,57 @@ pub(crate) fn spread(manifold: &dyn Manifold, dist: f64) -> f64 {
     sinhc((-manifold.curvature_bounds().0).max(0.0).sqrt() * dist)
 }
 
-/// Largest norm of the derivative in q of min(1, tau/s) log_q y, s = rho(q, y) up to `reach`, which is less
-/// than the injectivity radius: that of the Hessian of s^2/2, of which clipping leaves tau/s of the part across.
-pub(crate) fn residual_rate(manifold: &dyn Manifold, tau: f64, reach: f64) -> f64 {
-    let (lower, upper) = manifold.curvature_bounds();
-    let tau = tau.min(reach);
-    let x = (-lower).max(0.0).sqrt() * tau;
-    let angle = upper.max(0.0).sqrt() * reach;
-    let beyond = if angle > std::f64::consts::FRAC_PI_2 {
-        (tau * upper.sqrt() / angle.tan()).abs()
-    } else {
-        1.0
-    };
-    (cosh(x) / sinhc(x)).max(beyond)
+/// How the residual min(1, tau/s) log_q y of a record, s = rho(q, y), changes while q moves: carried along, it
+/// moves at most `rate` times as fast, and where s > tau it turns at a rate of at most 1/s + `turning`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clipped {
+    tau: f64,
+    rate: f64,
+    turning: f64,
+}
+
+impl Clipped {
+    /// For residuals that are nowhere longer than `reach`, which is less than the injectivity radius.
+    ///
+    /// The derivative of log_q y in q is minus the Hessian of s^2/2: eigenvalue 1 along, s ct(s) across,
+    /// ct = √k cot √k s, or the hyperbolic one; clipping leaves tau/s of the part across.
+    pub(crate) fn new(manifold: &dyn Manifold, tau: f64, reach: f64) -> Self {
+        let (lower, upper) = manifold.curvature_bounds();
+        let negative_root = (-lower).max(0.0).sqrt();
+        let longest = tau.min(reach);
+        let x = negative_root * longest;
+        let angle = upper.max(0.0).sqrt() * reach;
+        let beyond = if angle > std::f64::consts::FRAC_PI_2 {
+            (upper.sqrt() / angle.tan()).abs()
+        } else {
+            0.0
+        };
+        let rate = (cosh(x) / sinhc(x)).max(longest * beyond);
+        Self { tau: longest, rate, turning: negative_root.max(beyond) }
+    }
+
+    /// Length at which residuals are clipped, or that none exceeds.
+    pub(crate) fn tau(&self) -> f64 {
+        self.tau
+    }
+
+    /// Least <w, u'> that is possible when q moves by at most `moved`, for w of length `size` and the clipped
+    /// residual u, <w, u> = `product`, of a residual of length `length`.
+    #[inline(always)]
+    pub(crate) fn least(&self, product: f64, size: f64, length: f64, moved: f64) -> f64 {
+        let worst = -self.tau * size;
+        if length - moved <= self.tau {
+            return (product - size * self.rate * moved).max(worst);
+        }
+        let angle = self.turning * moved - (-moved / length).ln_1p();
+        if angle >= std::f64::consts::PI {
+            return worst;
+        }
+        let (sin, cos) = sin_cos(angle);
+        // product = |worst| cos(phi), and the angle between them grows to phi + angle at most
+        if product <= worst * cos {
+            return worst;
+        }
+        product * cos - (worst * worst - product * product).max(0.0).sqrt() * sin
+    }
 }

@@ -1,9 +1,9 @@
-//! Exact draws in few dimensions: rejection from a piecewise-constant envelope that grows finer where it
+//! Exact draws in few dimensions: rejection from a piecewise log-affine envelope that grows finer where it
 //! rejects (branch and bound).
 //!
-//! The support is covered by boxes, each with an upper bound of the density. A box is drawn in proportion to
-//! volume times bound, a point uniformly in it, and accepted with probability density / bound; a box that
-//! rejects is halved. Whatever the boxes are when a point is accepted, its law is the target: every
+//! The support is covered by boxes, each with an affine upper bound of the log density. A box is drawn in
+//! proportion to the integral of its bound, a point in it from the bound, coordinate by coordinate, and
+//! accepted with probability density / bound; a box that rejects is halved. Whatever the boxes are when a point is accepted, its law is the target: every
 //! envelope is above the density, and which one is used depends on earlier, rejected points alone. Bounds
 //! therefore decide about the time that a draw takes, not about its law.
 
@@ -32,35 +32,39 @@ pub trait Bounded {
 /// What is known of a density on a box.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
-    /// Upper bound of the log density.
+    /// Value at the centre of an affine upper bound of the log density.
     pub log_density: f64,
+    /// Its slope, 0 from the dimension on.
+    pub slope: [f64; MAX_DIM],
     /// The coordinate to halve: the one that makes the bound loose.
     pub axis: usize,
 }
 
 /// Nodes of the tree of boxes beyond which none is halved: draws then take longer, they do not fail.
-const MAX_NODES: usize = 1 << 23;
+const MAX_NODES: usize = 1 << 22;
 
 /// A rejected point at which the bound is closer than this does not halve its box.
 const TIGHT: f64 = 0.7;
 
-/// A point of the law, and how many densities and bounds were computed for it.
+/// Independent points of the law, and how many densities and bounds were computed for them. Boxes are kept
+/// from one point to the next: given what was drawn before, the next point has the same law.
 ///
 /// # Errors
 /// [`Error::Interrupted`].
 pub fn sample(
     target: &dyn Bounded,
+    count: usize,
     stream: &mut Stream,
     interrupt: Interrupt,
-) -> Result<(Vec<f64>, usize), Error> {
+) -> Result<(Vec<Vec<f64>>, usize), Error> {
     let mut boxes = Boxes::cover(target);
     let mut pace = Pace::new();
     let mut rest = pace.pieces();
-    let mut evaluations = 1;
-    loop {
+    let (mut points, mut evaluations) = (Vec::with_capacity(count), 1);
+    while points.len() < count {
         evaluations += 1;
         match boxes.propose(target, stream) {
-            Ok(point) => return Ok((point, evaluations)),
+            Ok(point) => points.push(point),
             Err(halved) => evaluations += if halved { 2 } else { 0 },
         }
         rest -= 1;
@@ -72,6 +76,7 @@ pub fn sample(
             rest = pace.pieces();
         }
     }
+    Ok((points, evaluations))
 }
 
 /// The tree of boxes.
@@ -82,10 +87,11 @@ struct Boxes {
 
 #[derive(Clone, Copy)]
 struct Node {
-    /// Logarithm of volume times bound, summed over the leaves below, volumes relative to the root.
+    /// Logarithm of the bound's integral, summed over the leaves below, relative to the root's volume.
     log_mass: f64,
-    /// Bound on a leaf; on the others it is no longer used.
+    /// Bound on this box: at its centre, and the slope.
     log_bound: f64,
+    slope: [f64; MAX_DIM],
     axis: u32,
     /// The first of two children; 0 for a leaf.
     children: u32,
@@ -118,7 +124,7 @@ impl Boxes {
     fn cover(target: &dyn Bounded) -> Self {
         let extent = target.extent();
         let root = Cell { center: vec![0.0; extent.len()], half: extent.clone(), log_volume: 0.0 };
-        let nodes = vec![Node::leaf(target, &root, f64::INFINITY)];
+        let nodes = vec![Node::leaf(target, &root, None)];
         Self { nodes, extent }
     }
 
@@ -138,10 +144,15 @@ impl Boxes {
             path.push(index);
         }
         let leaf = self.nodes[index];
-        let place = |(c, h): (&f64, &f64)| c + h * (2.0 * stream.uniform_open() - 1.0);
-        let point: Vec<f64> = cell.center.iter().zip(&cell.half).map(place).collect();
+        let mut log_bound = leaf.log_bound;
+        let mut point = cell.center.clone();
+        for ((x, half), slope) in point.iter_mut().zip(&cell.half).zip(leaf.slope) {
+            let step = half * exponential_on_interval(slope * half, stream.uniform_open());
+            *x += step;
+            log_bound += slope * step;
+        }
         let gap = match target.log_density(&point) {
-            Some(log_density) => leaf.log_bound - log_density,
+            Some(log_density) => log_bound - log_density,
             None => f64::INFINITY,
         };
         if stream.exponential() > gap {
@@ -160,27 +171,59 @@ impl Boxes {
     }
 
     fn halve(&mut self, target: &dyn Bounded, index: usize, cell: &mut Cell) {
-        let Node { axis, log_bound, .. } = self.nodes[index];
         self.nodes[index].children = self.nodes.len() as u32;
+        let parent = self.nodes[index];
+        let axis = parent.axis as usize;
         for upper in [false, true] {
-            cell.enter(axis as usize, upper);
-            self.nodes.push(Node::leaf(target, cell, log_bound));
-            cell.leave(axis as usize, upper);
+            cell.enter(axis, upper);
+            let step = if upper { cell.half[axis] } else { -cell.half[axis] };
+            let log_bound = parent.log_bound + step * parent.slope[axis];
+            self.nodes.push(Node::leaf(target, cell, Some((log_bound, parent.slope))));
+            cell.leave(axis, upper);
         }
     }
 }
 
 impl Node {
-    /// A leaf whose bound is no higher than that of the box it was cut from.
-    fn leaf(target: &dyn Bounded, cell: &Cell, log_bound: f64) -> Self {
-        let bound = target.bound(&cell.center, &cell.half);
-        let (log_bound, axis) = match bound {
-            Some(bound) => (bound.log_density.min(log_bound), bound.axis),
-            None => (f64::NEG_INFINITY, 0),
+    /// A leaf with its own bound or that of the box it was cut from, whichever has the smaller integral.
+    fn leaf(target: &dyn Bounded, cell: &Cell, inherited: Option<(f64, [f64; MAX_DIM])>) -> Self {
+        let Some(Bound { log_density, slope, axis }) = target.bound(&cell.center, &cell.half)
+        else {
+            let nothing = f64::NEG_INFINITY;
+            let slope = [0.0; MAX_DIM];
+            return Self { log_mass: nothing, log_bound: nothing, slope, axis: 0, children: 0 };
         };
-        let log_mass = cell.log_volume + log_bound;
-        Self { log_mass, log_bound, axis: axis as u32, children: 0 }
+        let mass = |(log_bound, slope): (f64, [f64; MAX_DIM])| {
+            cell.log_volume + log_bound + log_mean_exp(&slope, &cell.half)
+        };
+        let own = (log_density, slope);
+        let best = inherited.filter(|inherited| mass(*inherited) < mass(own)).unwrap_or(own);
+        let (log_bound, slope) = best;
+        Self { log_mass: mass(best), log_bound, slope, axis: axis as u32, children: 0 }
     }
+}
+
+/// ln of the mean of exp(slope . x) over the box of the given half widths about 0.
+pub(crate) fn log_mean_exp(slope: &[f64; MAX_DIM], half: &[f64]) -> f64 {
+    let of_axis = |(slope, half): (&f64, &f64)| {
+        let k = (slope * half).abs();
+        // ln(sinh(k)/k)
+        if k < 1e-3 { k * k / 6.0 } else { k + (-(-2.0 * k).exp_m1() / (2.0 * k)).ln() }
+    };
+    slope.iter().zip(half).map(of_axis).sum()
+}
+
+/// The point of [-1, 1] below which exp(k x) has the share u of its integral.
+fn exponential_on_interval(k: f64, u: f64) -> f64 {
+    let x = |k: f64, u: f64| 1.0 + ((1.0 - u) * (-2.0 * k).exp_m1()).ln_1p() / k;
+    let found = if k > 0.0 {
+        x(k, u)
+    } else if k < 0.0 {
+        -x(-k, u)
+    } else {
+        2.0 * u - 1.0
+    };
+    found.clamp(-1.0, 1.0)
 }
 
 /// ln(e^a + e^b)

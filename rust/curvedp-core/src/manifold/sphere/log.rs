@@ -144,8 +144,8 @@ pub(super) struct SumLog<'a> {
     pub sphere: Sphere,
     pub points: Rows<'a>,
     pub weights: Option<&'a [f64]>,
+    /// One point for all rows.
     pub base: Rows<'a>,
-    pub antipodal_direction: &'a [f64],
 }
 
 impl SumKernel for SumLog<'_> {
@@ -171,7 +171,8 @@ impl SumKernel for SumLog<'_> {
         let entry = |[x, y]: [f64; 2], [k, sign]: [f64; 2]| k * (y - sign * x);
         width.accumulate(operands, first, rows, [&share, &log.sign], entry, sum);
         if log.antipodal {
-            let direction = [Rows::shared(self.antipodal_direction)];
+            let direction = self.sphere.antipodal_direction(self.base.row(0));
+            let direction = [Rows::shared(&direction)];
             width.accumulate(direction, first, rows, [&antipodal_share], |[e], [k]| k * e, sum);
         }
         terms

@@ -1,0 +1,142 @@
+"""``curvedp batch``."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import curvedp as cdp
+from command_line import assert_fails, run
+
+OPTIONS = ["--by", "site,scanner", "--points", "tensor", "--manifold", "spd:3", "--radius", "1.5"]
+BALL = ["--center", "identity", "--mu", "1"]
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Groups of 5 to 60 tensors."""
+    generator = np.random.default_rng(0)
+    sizes = generator.integers(5, 61, 40)
+    group = np.repeat(np.arange(40), sizes)
+    noise = generator.normal(scale=0.1, size=(len(group), 3, 3))
+    tensors = np.eye(3) + noise + noise.swapaxes(1, 2)
+    data = pa.table(
+        {
+            "site": pa.array([f"s{g // 4}" for g in group]),
+            "scanner": group % 4,
+            "tensor": pa.FixedShapeTensorArray.from_numpy_ndarray(tensors),
+        }
+    )
+    pq.write_table(data, tmp_path / "in.parquet", row_group_size=200)
+    return tmp_path / "in.parquet"
+
+
+def batch(source, out, *arguments, keys=("--public-keys",)):
+    return run("batch", source, *OPTIONS, *BALL, *keys, "--out", out, *arguments)
+
+
+def test_a_batch_writes_releases_and_manifest(source, tmp_path):
+    out, ledger = tmp_path / "out.parquet", tmp_path / "ledger"
+    result = batch(source, out, "--ledger", ledger, "--ledger-budget", "mu=2")
+    assert result.exit_code == 0, result.output
+    assert "40 releases written to" in result.stdout
+    assert "Parallel composition over 40 disjoint groups" in result.stdout
+    table = pq.read_table(out)
+    assert table.num_rows == 40
+    values = np.array(table["value"].to_pylist()).reshape(-1, 3, 3)
+    assert cdp.SPD(3).belongs(values).all()
+    told = json.loads((tmp_path / "out.parquet.manifest.json").read_text())
+    assert told["guarantee_of_all"] == cdp.GDP(1.0).to_dict()
+    assert cdp.Ledger(cdp.GDP(2.0), path=ledger).spent == cdp.GDP(1.0)
+
+
+def test_a_dry_run_tells_cost_and_error_and_spends_nothing(source, tmp_path):
+    out, ledger = tmp_path / "out.parquet", tmp_path / "ledger"
+    result = batch(source, out, "--dry-run", "--ledger", ledger, "--ledger-budget", "mu=2")
+    assert result.exit_code == 0, result.output
+    assert "40 groups by site, scanner" in result.stdout
+    assert "GDP(mu=1)" in result.stdout
+    assert not ledger.exists()
+    assert not out.exists()
+    smallest = min(
+        pq.read_table(source)
+        .group_by(["site", "scanner"])
+        .aggregate([([], "count_all")])["count_all"]
+        .to_pylist()
+    )
+    ball = cdp.Ball(cdp.SPD(3), center="identity", radius=1.5)
+    error = cdp.expected_error(ball, smallest, cdp.GDP(1.0))
+    assert f"{error:.4g}" in result.stdout
+    assert "Nothing was spent" in result.stdout
+    with cdp.Ledger(cdp.GDP(2.0), path=ledger) as book:
+        book.spend(cdp.GDP(1.0))
+    result = batch(source, out, "--dry-run", "--ledger", ledger, "--ledger-budget", "mu=2")
+    assert "remaining GDP(mu=1.732" in result.stdout
+
+
+def test_refusals_have_their_exit_codes_and_leave_nothing(source, tmp_path):
+    out = tmp_path / "out.parquet"
+    assert_fails(batch(source, out, keys=()), 2, "compose in parallel only if", "--public-keys")
+    assert_fails(batch(source, out, "--by", "place"), 5, "no column 'place'")
+    assert_fails(batch(tmp_path / "none.parquet", out), 5, "no such file")
+    assert_fails(batch(source, out, "--ledger", tmp_path / "a", "--ledger-budget", "mu=0.5"), 3)
+    out = tmp_path / "b.parquet"
+    assert_fails(batch(source, out, "--epsilon", "1"), 2, "one budget")
+    assert_fails(batch(source, out, "--workers", 1, "--scheduler", "tcp://x"), 2, "not both")
+    pure = ["--epsilon", "1e-4", "--public-keys", "--out", out]
+    result = run("batch", source, *OPTIONS, "--center", "identity", *pure)
+    assert_fails(result, 4, "too small for this guarantee")
+    out.with_name("c.parquet").write_text("precious")
+    assert_fails(batch(source, out.with_name("c.parquet")), 5, "not overwritten")
+
+
+def test_a_secret_is_made_and_kept_and_gives_the_same_releases(source, tmp_path):
+    secret = tmp_path / "secret"
+    for name in ("a.parquet", "b.parquet"):
+        result = batch(source, tmp_path / name, "--secret", secret, "--chunk-rows", 50)
+        assert result.exit_code == 0, result.output
+        assert cdp.NoiseSecret.load(secret)._secret.hex() not in result.output
+    a, b = (pq.read_table(tmp_path / name) for name in ("a.parquet", "b.parquet"))
+    assert a.equals(b)
+
+
+def test_a_cluster_of_processes_gives_the_same_releases(source, tmp_path):
+    pytest.importorskip("distributed")
+    secret = tmp_path / "secret"
+    batch(source, tmp_path / "a.parquet", "--secret", secret)
+    command = [sys.executable, "-m", "curvedp", "batch", source, *OPTIONS, *BALL, "--public-keys"]
+    command += ["--out", tmp_path / "b.parquet", "--secret", secret, "--workers", "2"]
+    command += ["--chunk-rows", "100"]
+    done = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stderr
+    a, b = (pq.read_table(tmp_path / name) for name in ("a.parquet", "b.parquet"))
+    assert a.equals(b)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_an_interrupted_batch_is_resumed(source, tmp_path):
+    out = tmp_path / "out.parquet"
+    folder = tmp_path / "out.parquet.job"
+    command = [sys.executable, "-m", "curvedp", "batch", source, *OPTIONS, *BALL, "--public-keys"]
+    command += ["--out", out, "--chunk-rows", 1]
+    child = subprocess.Popen([str(part) for part in command], stderr=subprocess.DEVNULL)
+    while child.poll() is None and not list(folder.glob("parts-*")):
+        pass
+    child.send_signal(signal.SIGINT)
+    child.wait(timeout=100)
+    if not out.exists():
+        assert_fails(batch(source, out), 5, "interrupted: resume it")
+    result = batch(source, out, "--chunk-rows", 1, "--resume")
+    assert result.exit_code == 0, result.output
+    assert pq.read_table(out).num_rows == 40
+    assert not folder.exists()
