@@ -161,8 +161,10 @@ KINDS = {
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_statistic_keeps_its_guarantee_and_a_fifth_of_its_noise_would_be_flagged(name):
-    """Releases of 6-GDP pass as such; what the audit sees of them refutes a claim of 1.2 (of 20-GDP for
-    the conformal mean, half of whose budget goes to a density)."""
+    """Releases of 6-GDP pass as such, and what the audit sees of them refutes a claim of 1.2.
+
+    Of 20-GDP for the conformal mean, half of whose budget goes to a density.
+    """
     heavy = name in ("confidence_region", "compare_means")
     result = KINDS[name].audit(cdp.GDP(KINDS[name].mu), 200 if heavy else 400)
     assert result.passed, result.report()
