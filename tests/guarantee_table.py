@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 #: Columns, each with the manifolds on which its cells are run.
 COLUMNS = {
-    "Euclidean": ("euclidean:3",),
+    "Euclidean": ("euclidean:2",),
     "sphere": ("sphere:2",),
     "SPD": ("spd:2",),
     "SPD, flat metrics": ("spd:2:log-euclidean", "spd:2:log-cholesky"),

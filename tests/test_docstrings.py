@@ -66,7 +66,6 @@ WITHOUT_EXAMPLE = {
     "Manifold",
     "MeanComparison",
     "Mechanism",
-    "MeshFieldDisplay",
     "MissingExtraError",
     "QueryRelease",
     "Release",

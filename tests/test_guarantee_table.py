@@ -34,9 +34,15 @@ def _takes_numbers(row) -> bool:
     return row.call.partition(".")[0] in ("quantile", "PrivateMail")
 
 
+def _slow(row, spec: str) -> list[pytest.MarkDecorator]:
+    """Exact draws from a K-norm gradient take seconds in six dimensions."""
+    takes_long = row.mechanism.startswith("K-norm") and cdp.as_manifold(spec).dim > 2
+    return [pytest.mark.slow] if takes_long else []
+
+
 def cells() -> list[pytest.param]:
     return [
-        pytest.param(row, spec, row.spaces[column], id=f"{row}-{spec}")
+        pytest.param(row, spec, row.spaces[column], id=f"{row}-{spec}", marks=_slow(row, spec))
         for row in ROWS
         for column, specs in COLUMNS.items()
         for spec in specs

@@ -73,8 +73,8 @@ def pure_epsilon(guarantee: Guarantee) -> float:
 
     Examples
     --------
-    >>> round(pure_epsilon(GDP(mu=1.0)), 4), bounded_range_epsilon(GDP(mu=1.0)) > 1.6
-    (0.8069, True)
+    >>> round(pure_epsilon(ZCDP(rho=0.5)), 12), round(pure_epsilon(GDP(mu=1.0)), 3)
+    (1.0, 0.807)
     """
     match guarantee:
         case PureDP(epsilon):
