@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "PIECE",
+    "Chains",
     "Descent",
     "Frame",
     "GaussianKernel",
@@ -13,6 +14,8 @@ __all__ = [
     "GroupDesign",
     "GroupKeys",
     "HelmholtzSolver",
+    "KNormMean",
+    "KNormRegression",
     "Laplacian",
     "Manifold",
     "Noise",
@@ -28,6 +31,8 @@ __all__ = [
     "label_sums",
     "nearest",
     "num_threads",
+    "published_footpoint",
+    "published_shooting",
     "set_num_threads",
     "summation_error",
     "time_series_covariance",
