@@ -92,7 +92,7 @@ def test_ledger_is_charged_before_noise_is_drawn(data):
         with pytest.raises(ValueError, match="injectivity"):
             call(SPHERE, *data, GDP(0.9), ledger=ledger, v_max=4.0)
         with pytest.raises(ValueError, match="scale"):
-            call(SPHERE, *data, GDP(0.9), ledger=ledger, tau=1e120)
+            call(SPHERE, *data, GDP(1e-120), ledger=ledger)
         assert ledger.spent is None
 
 

@@ -24,7 +24,7 @@ N = 8
 BALL = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.6)
 LINE = cdp.Ball("euclidean:1", center=[0.0], radius=1.0)
 #: Nearly no noise: what the parts are without it.
-EXACT = cdp.GDP(1e4)
+EXACT = cdp.GDP(1e3)
 
 Release = Callable[[np.ndarray, Any], Any]
 
