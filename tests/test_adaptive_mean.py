@@ -277,7 +277,7 @@ def test_a_radius_without_noise_is_flagged(guarantee: Any, monkeypatch: pytest.M
         return np.full(n_samples, np.clip(np.max(values), self.low, self.high))
 
     monkeypatch.setattr(RankExponential, "sample", largest)
-    results = audited(300, guarantee)
+    results = audited(900, guarantee)
     for name in ("radius", "noise"):
         assert not results[name].passed, results[name].report()
     if isinstance(guarantee, cdp.GDP):
