@@ -182,7 +182,7 @@ def test_many_records_give_their_density(method):
     mesh = fibonacci_mesh(800)
     release = density(records, mesh, cdp.PureDP(1.0), method=method)
     exact = 6 / (4 * math.pi * math.sinh(6)) * np.exp(6 * mesh.points[:, 2])
-    assert np.abs(release.value - exact).max() < 0.06 * exact.max()
+    assert np.abs(release.value - exact).max() < 0.08 * exact.max()
     assert (release.value * mesh.volumes).sum() == pytest.approx(1.0, abs=0.01)
 
 
