@@ -92,6 +92,6 @@ def test_whole_releases_keep_their_claim(operator, ball, n_releases):
     assert max(np.abs(first).max(), np.abs(second).max()) > 0.5 * EPSILON
 
 
-def test_eight_times_the_claim_is_flagged_by_whole_releases(operator, ball):
-    result = audit_samples(*losses(operator, ball, 1000, 8 * EPSILON), cdp.PureDP(EPSILON))
+def test_four_times_the_claim_is_flagged_by_whole_releases(operator, ball):
+    result = audit_samples(*losses(operator, ball, 2500, 4 * EPSILON), cdp.PureDP(EPSILON))
     assert not result.passed, result.report()

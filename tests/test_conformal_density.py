@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.spatial import SphericalVoronoi
 
 import curvedp as cdp
 from curvedp import _core
@@ -178,11 +179,13 @@ def test_records_per_unit_scale_the_noise(method):
 
 @pytest.mark.parametrize("method", ["histogram", "kde"])
 def test_many_records_give_their_density(method):
-    records = von_mises_fisher(200_000, [0, 0, 1], 6.0, rng=1)
+    records = von_mises_fisher(1_000_000, [0, 0, 1], 6.0, rng=1)
     mesh = fibonacci_mesh(800)
     release = density(records, mesh, cdp.PureDP(1.0), method=method)
     exact = 6 / (4 * math.pi * math.sinh(6)) * np.exp(6 * mesh.points[:, 2])
-    assert np.abs(release.value - exact).max() < 0.08 * exact.max()
+    if method == "histogram":  # cells next to the poles are up to 6 % smaller than their weights
+        exact *= SphericalVoronoi(mesh.points).calculate_areas() / mesh.volumes
+    assert np.abs(release.value - exact).max() < 0.06 * exact.max()
     assert (release.value * mesh.volumes).sum() == pytest.approx(1.0, abs=0.01)
 
 

@@ -85,7 +85,7 @@ def test_free_shooting_vector_is_found_out_and_the_proved_mechanism_is_not():
                     tau=0.05,
                     v_max=4.0,
                     calibration=calibration,
-                    chain_length=40,
+                    chain_length=100,
                     seed=seed,
                 ).intercept[0]
                 for seed in range(draws)

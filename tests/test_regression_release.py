@@ -229,9 +229,9 @@ def test_loss_along_a_run_stays_within_the_budget(space, budget):
 @pytest.mark.parametrize("budget", [PureDP(4.0), GDP(2.0)], ids=str)
 def test_error_falls_with_the_number_of_records(budget):
     errors = []
-    for n in (100, 1600):
+    for n in (100, 3000):
         gaps = []
-        for seed in range(5):
+        for seed in range(8):
             times, points, _, _ = problem(SPHERE, np.random.default_rng(seed), n, 0.05)
             points = SPHERE.ball.project(points)
             fit = cdp.nonprivate.geodesic_regression(times, points, SPHERE.manifold)
@@ -239,7 +239,7 @@ def test_error_falls_with_the_number_of_records(budget):
             grid = np.linspace(-0.5, 0.5, 9)
             gaps.append(np.mean(SPHERE.manifold.dist(release.predict(grid), fit.predict(grid))))
         errors.append(np.mean(gaps))
-    assert errors[1] < 0.4 * errors[0]
+    assert errors[1] < 0.3 * errors[0]
 
 
 @pytest.mark.parametrize("space", SPACES, ids=repr)
