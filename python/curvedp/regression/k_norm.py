@@ -18,23 +18,12 @@ from curvedp import _core, sensitivity
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.mechanisms.bounded_range import bounded_range_epsilon
+from curvedp.mechanisms.k_norm_gradient import chain_plan
 from curvedp.privacy import Guarantee
 from curvedp.regression.descent import gradient_rounding
 
-#: Largest dimension of the tangent bundle in which draws are exact.
-MAX_EXACT_DIM = 6
-
 #: Largest support, r + V/2 in lengths tau, that boxes cover: they cannot be much larger than tau.
 MAX_EXTENT = 50.0
-
-#: Largest tau in noise scales: the bounds of boxes have room for rounding, 1e-9 tau.
-MAX_PRECISION = 1e7
-
-CHAIN_WHY = "the Markov chain is not certified to have reached its law"
-
-#: Acceptance rate to which the proposals of chains adapt, and their first size in radii.
-_ACCEPTANCE = 0.3
-_FIRST_STEP = 0.1
 
 
 @dataclass(frozen=True)
@@ -117,8 +106,7 @@ class KNormGradient:
     ) -> _core.Chains:
         """Metropolis chains from public starts, uniform in normal coordinates of the support."""
         starts = self._uniform(stream, count)
-        first = _FIRST_STEP * self.ball.radius
-        plan = (burn_in, draws, thinning, first, _ACCEPTANCE)
+        plan = chain_plan(self.ball.radius, burn_in, draws, thinning)
         return self._law.run_chains(rows, times, starts, plan, stream)
 
     def _uniform(self, stream: _core.Stream, count: int) -> FloatArray:

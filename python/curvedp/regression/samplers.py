@@ -6,16 +6,11 @@ from dataclasses import dataclass
 
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
+from curvedp.mechanisms.k_norm_gradient import CHAIN_WHY, MAX_EXACT_DIM, MAX_PRECISION
 from curvedp.privacy import Guarantee, Unproved
 from curvedp.regression.choice import choose_sampler
 from curvedp.regression.descent import Descent, NoisyGradient, calibrate
-from curvedp.regression.k_norm import (
-    CHAIN_WHY,
-    MAX_EXACT_DIM,
-    MAX_EXTENT,
-    MAX_PRECISION,
-    KNormGradient,
-)
+from curvedp.regression.k_norm import MAX_EXTENT, KNormGradient
 from curvedp.regression.schedule import schedule
 from curvedp.statistics.entry import Entry, native
 

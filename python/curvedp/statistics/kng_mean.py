@@ -16,21 +16,16 @@ from curvedp._validation import as_choice, as_count, as_positive
 from curvedp.domain import Ball
 from curvedp.mechanisms.bounded_range import bounded_range_epsilon
 from curvedp.mechanisms.grid import round_to_grid
+from curvedp.mechanisms.k_norm_gradient import (
+    CHAIN_WHY,
+    MAX_EXACT_DIM,
+    MAX_PRECISION,
+    chain_plan,
+)
 from curvedp.privacy import Guarantee, Ledger, Release, Unproved
 from curvedp.statistics.entry import Entry, Progress
 
-#: Largest dimension in which draws are exact.
-MAX_EXACT_DIM = 6
-
-#: Largest length of logarithms in noise scales: the bounds of boxes have room for rounding, 1e-9.
-MAX_PRECISION = 1e7
-
 SAMPLERS = ("exact", "metropolis")
-CHAIN_WHY = "the Markov chain is not certified to have reached its law"
-
-#: Acceptance rate to which the proposals of the chain adapt, and their first size in radii.
-_ACCEPTANCE = 0.3
-_FIRST_STEP = 0.1
 
 
 def kng_mean(
@@ -139,7 +134,7 @@ def kng_mean(
         point, _ = law.sample_exact(rows, 1, stream)
     else:
         start = ball._frame.origin[None]
-        plan = (length - 1, 1, 1, _FIRST_STEP * ball.radius, _ACCEPTANCE)
+        plan = chain_plan(ball.radius, burn_in=length - 1, draws=1)
         point = law.run_chains(rows, start, plan, stream).draws()
     return entry.release(
         promise,

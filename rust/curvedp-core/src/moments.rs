@@ -74,7 +74,8 @@ impl LogMoments {
     }
 }
 
-fn add(sum: &mut [f64], terms: &[f64]) {
+/// sum += terms
+pub(crate) fn add(sum: &mut [f64], terms: &[f64]) {
     sum.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
 }
 

@@ -1,11 +1,12 @@
 //! The K-norm gradient of the Fréchet mean (Soto et al. 2022): the law of p in B(c, r) with density
 //! exp(-|g(p)|/sigma) with respect to the volume, g(p) = -mean log_p x_i, logarithms shortened to a length tau.
 
+use super::PIECE;
 use crate::chains::Target;
 use crate::error::Error;
 use crate::manifold::{Manifold, log_jacobian};
-use crate::moments::Range;
 use crate::moments::cascade::cascade;
+use crate::moments::{Range, add};
 use crate::noise::Stream;
 use crate::parallel::Interrupt;
 use crate::rejection::chart::{
@@ -13,9 +14,6 @@ use crate::rejection::chart::{
 };
 use crate::rejection::{self, Bound, Bounded};
 use crate::rows::Rows;
-
-/// Points in one partial sum.
-const PIECE: usize = 1024;
 
 /// The law, up to a constant.
 #[derive(Clone, Copy)]
@@ -172,8 +170,4 @@ impl Target for KNorm<'_> {
     fn describe(&self, state: &Vec<f64>, row: &mut [f64]) {
         row.copy_from_slice(state);
     }
-}
-
-fn add(sum: &mut [f64], terms: &[f64]) {
-    sum.iter_mut().zip(terms).for_each(|(sum, x)| *sum += x);
 }

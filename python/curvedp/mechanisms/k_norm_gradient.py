@@ -1,0 +1,22 @@
+"""What the K-norm gradients of means and of regressions share: limits of exact draws, chains."""
+
+from __future__ import annotations
+
+#: Largest dimension, of the manifold or of its tangent bundle, in which draws are exact.
+MAX_EXACT_DIM = 6
+
+#: Largest length of logarithms in noise scales: the bounds of boxes have room for rounding, 1e-9.
+MAX_PRECISION = 1e7
+
+CHAIN_WHY = "the Markov chain is not certified to have reached its law"
+
+#: Acceptance rate to which the proposals of chains adapt, and their first size in radii.
+_ACCEPTANCE = 0.3
+_FIRST_STEP = 0.1
+
+
+def chain_plan(
+    radius: float, burn_in: int, draws: int, thinning: int = 1
+) -> tuple[int, int, int, float, float]:
+    """A chain in a ball: burn-in, draws, thinning, first step, acceptance rate."""
+    return burn_in, draws, thinning, _FIRST_STEP * radius, _ACCEPTANCE
