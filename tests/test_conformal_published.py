@@ -10,9 +10,12 @@ import pytest
 from scipy import integrate
 
 import curvedp as cdp
+from curvedp import _core
 from curvedp.conformal import Mesh, fibonacci_mesh, knn_graph, laplacian, metropolis
-from curvedp.conformal.published import ball_volume, kernel_density
+from curvedp.conformal.published import ball_volume
 from curvedp.datasets import von_mises_fisher
+from manifold_list import SMALL
+from reference import conformal as twin
 
 POLE = np.array([0.0, 0.0, 1.0])
 
@@ -57,6 +60,16 @@ def test_few_records_and_bad_ones(n):
         assert ball().manifold.belongs(release.value, atol=1e-9)
 
 
+@pytest.mark.parametrize("case", SMALL, ids=repr)
+@pytest.mark.parametrize("reach", [0.02, 0.5, 5.0])
+def test_the_density_at_the_records_is_that_of_the_dense_twin(case, reach):
+    space = case.manifold
+    points = space.random_point(150, rng=1)
+    found = _core.bump_density(space._core, points.reshape(150, -1), reach)
+    expected = twin.bump_density(space.pairwise_dist(points), reach, space.dim)
+    np.testing.assert_allclose(found, expected, rtol=1e-11)
+
+
 def log_density_of_sigma(points, sigma, epsilon, bandwidth, upsilon):
     """Log density of the published factor at `sigma`, exactly: f~ = s - (L + upsilon) sigma for
     the s that the release does not show, integrated piece by piece between the kinks; and the
@@ -70,7 +83,8 @@ def log_density_of_sigma(points, sigma, epsilon, bandwidth, upsilon):
     )
     matrix = operator.stiffness.toarray() + upsilon * np.eye(n)
     scale = 2 / epsilon / ball_volume(domain)
-    kinks = np.sort(matrix @ sigma + kernel_density(domain, points, bandwidth))
+    dist = domain.manifold.pairwise_dist(points)
+    kinks = np.sort(matrix @ sigma + twin.bump_density(dist, bandwidth, 2))
     top = np.abs(np.median(kinks) - kinks).sum() / scale
 
     def integrand(s):

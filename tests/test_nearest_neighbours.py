@@ -60,6 +60,29 @@ def test_ties_on_symmetric_meshes_go_to_the_smaller_index():
         assert_exact(icosphere_mesh(3), k)
 
 
+@pytest.mark.parametrize("spec", ["euclidean:12", "sphere:15"])
+@pytest.mark.parametrize("width", [1e-12, 1e-7, 1e-3])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_clusters_that_single_precision_does_not_resolve(spec, width, offset):
+    """In many dimensions distances are first compared in single precision."""
+    generator = np.random.default_rng(4)
+    manifold = cdp.Sphere(15) if spec == "sphere:15" else cdp.Euclidean(12)
+    points = generator.standard_normal((300, manifold.point_size))
+    points[:150] = points[0] + width * points[:150]
+    points[140:150] = points[0]
+    points[-1] *= 1e3
+    if spec == "sphere:15":
+        points /= np.linalg.norm(points, axis=1, keepdims=True)
+    else:
+        points += offset
+    mesh = Mesh(manifold, points)
+    assert_exact(mesh)
+    queries = np.roll(points, 1, axis=0)[:40]
+    expected, least = twin.nearest(all_dists(manifold, queries, points), 1, exclude_self=False)
+    np.testing.assert_array_equal(mesh.nearest(queries)[0], expected[:, 0])
+    np.testing.assert_array_equal(mesh.nearest(queries)[1], least[:, 0])
+
+
 def test_all_other_nodes_can_be_neighbours():
     for n in (2, 3, 17, 40):
         assert_exact(fibonacci_mesh(n), n - 1)

@@ -22,6 +22,7 @@ __all__ = [
     "Plan",
     "Stream",
     "bump_counts",
+    "bump_density",
     "clip_coords",
     "conformal_chains",
     "diameter",
@@ -92,6 +93,7 @@ def bump_counts(
     reach: float,
     units: int,
 ) -> _Array: ...
+def bump_density(manifold: Manifold, points: _Array, reach: float) -> _Array: ...
 def conformal_chains(
     manifold: Manifold,
     points: _Array,

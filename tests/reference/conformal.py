@@ -16,6 +16,13 @@ def bump_shares(dist, volumes, reach):
     return np.where(total > 0, shares / np.where(total > 0, total, 1), nearest)
 
 
+def bump_density(dist, bandwidth, dim):
+    """Equations 9 and 10 at the points themselves, from the matrix of their distances."""
+    s = (dist / bandwidth) ** 2
+    kernel = np.where(s < 1, np.exp(-1 / (1 - np.minimum(s, 0.9999))), 0.0)
+    return kernel.mean(axis=1) / bandwidth**dim
+
+
 def path_lengths(lengths, dist, phi, m):
     """u(eta, z) = min_a [M rho(eta, a) + d*(a, z)] from a dense matrix of edge lengths.
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from curvedp import nonprivate, sensitivity
+from curvedp import _core, nonprivate, sensitivity
 from curvedp._validation import FloatArray
 from curvedp.conformal.chains import metropolis
 from curvedp.conformal.factor import factor
@@ -89,7 +89,7 @@ def published_draw(
     operator = laplacian(
         knn_graph(mesh, min(_NEIGHBOURS, max(1, n - 1))), bandwidth=bandwidth**2, scaled=False
     )
-    f = kernel_density(ball, points, bandwidth)
+    f = _core.bump_density(space._core, points.reshape(n, -1), bandwidth)
     # the L1 norm of values at n records that stand for the volume V of the ball: V/n each
     scale = 2 / shares[0].epsilon / ball_volume(ball)
     uniform = np.empty((2, n))
@@ -124,19 +124,6 @@ def published_draw(
     return PublishedDraw(
         noisy, sigma, chains.points[0, -1], rate, stretch * delta, float(chains.acceptance[0])
     )
-
-
-def kernel_density(ball: Ball, points: FloatArray, bandwidth: float) -> FloatArray:
-    """Equations 9 and 10 at the records themselves, in pieces of bounded memory."""
-    f = np.empty(len(points))
-    for start in range(0, len(points), 256):
-        piece = points[start : start + 256]
-        s = (ball.manifold.pairwise_dist(piece, points) / bandwidth) ** 2
-        inside = np.minimum(s, 0.5)
-        np.copyto(inside, s, where=s < 1)
-        kernel = np.where(s < 1, np.exp(-1 / (1 - inside)), 0.0)
-        f[start : start + len(piece)] = kernel.sum(axis=1)
-    return np.asarray(f / (len(points) * bandwidth**ball.manifold.dim))
 
 
 def ball_volume(ball: Ball) -> float:

@@ -77,6 +77,21 @@ pub fn bump_counts<'py>(
     Ok(PyArray1::from_iter(py, units.iter().map(|&u| u as f64)))
 }
 
+/// Density of the bump kernel at the points themselves.
+#[pyfunction]
+pub fn bump_density<'py>(
+    py: Python<'py>,
+    manifold: &Manifold,
+    points: Input<'py>,
+    reach: f64,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let manifold = &*manifold.inner;
+    let count = points.shape()[0];
+    let nodes = Nodes { manifold, points: every_row(&points, manifold.point_size())?, count };
+    let density = run(py, |stop| graph::bump_density(&nodes, reach, stop))?;
+    Ok(PyArray1::from_vec(py, density))
+}
+
 /// The rows of an array, one for each point even if there is one point alone.
 fn every_row<'a>(array: &'a Input<'_>, size: usize) -> PyResult<curvedp_core::rows::Rows<'a>> {
     let all = rows(array, array.shape()[0], size)?;

@@ -31,7 +31,7 @@ mod _core {
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]
-    use crate::graph::{Graph, Laplacian, bump_counts, nearest};
+    use crate::graph::{Graph, Laplacian, bump_counts, bump_density, nearest};
     #[pymodule_export]
     use crate::groups::{GroupDesign, GroupKeys, clip_coords, group_means, hash_names};
     #[pymodule_export]

@@ -10,9 +10,11 @@ use super::embedding::{Embedded, Embedder};
 use super::kd_tree::{Candidates, KdTree, LEAF};
 use super::knn::{Nodes, nearest, tree_pays};
 use crate::batch;
+use crate::elementary::exp;
 use crate::error::Error;
 use crate::parallel::{Interrupt, map};
 use crate::rows::Rows;
+use crate::simd::vectorize;
 
 /// Records handled together.
 const PIECE: usize = 64;
@@ -52,6 +54,47 @@ pub fn bump_counts(
         }
     }
     Ok(total)
+}
+
+/// The density of equations 9 and 10 at the nodes themselves: mean over nodes j of K((rho(i, j)/reach)^2),
+/// over reach^dim.
+pub fn bump_density(nodes: &Nodes, reach: f64, interrupt: Interrupt) -> Result<Vec<f64>, Error> {
+    let Nodes { manifold, points, count } = *nodes;
+    let pieces = map(count.div_ceil(PIECE), interrupt, |piece| {
+        let mut dists = vec![0.0; count];
+        let mut density = |i| {
+            manifold.dist(Rows::shared(points.row(i)), points.range(0..count), &mut dists);
+            let sum = vectorize(
+                #[inline(always)]
+                || sum_of_kernels(&dists, reach),
+            );
+            sum / count as f64 / reach.powi(manifold.dim() as i32)
+        };
+        (piece * PIECE..((piece + 1) * PIECE).min(count)).map(&mut density).collect::<Vec<_>>()
+    })?;
+    Ok(pieces.concat())
+}
+
+/// Sum of K((rho/reach)^2), in lanes.
+#[inline(always)]
+fn sum_of_kernels(dists: &[f64], reach: f64) -> f64 {
+    const LANES: usize = 8;
+    let (chunks, rest) = dists.as_chunks::<LANES>();
+    let mut sums = [0.0; LANES];
+    for chunk in chunks {
+        for s in 0..LANES {
+            sums[s] += kernel(chunk[s] / reach);
+        }
+    }
+    sums.iter().sum::<f64>() + rest.iter().map(|&dist| kernel(dist / reach)).sum::<f64>()
+}
+
+/// K(x^2); exp(-1000) is 0.
+#[inline(always)]
+fn kernel(x: f64) -> f64 {
+    let s = x * x;
+    let inside = exp(-1.0 / (1.0 - if s < 0.999 { s } else { 0.999 }));
+    if s < 0.999 { inside } else { 0.0 }
 }
 
 /// Shares of one record that add up to `units`. `near` holds nodes and distances; what rounding

@@ -20,7 +20,7 @@ impl Closest {
     }
 
     #[inline(always)]
-    fn insert(&mut self, key: f64, node: u32) {
+    pub fn insert(&mut self, key: f64, node: u32) {
         let last = self.keys.len() - 1;
         if key.is_nan() || key >= self.keys[last] || node == self.excluded {
             return;

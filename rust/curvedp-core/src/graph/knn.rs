@@ -5,6 +5,7 @@
 //! smaller index.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use super::brute;
 use super::candidates::{Best, Closest, ROUNDING, Refined};
@@ -24,6 +25,11 @@ const PIECE: usize = 128;
 /// Whether a tree saves comparisons: it has to halve the nodes often enough in every dimension.
 pub(super) fn tree_pays(dim: usize, count: usize) -> bool {
     dim <= 8 || dim + 5 <= count.ilog2() as usize
+}
+
+/// Whether comparing many queries with all nodes in single precision takes less than a tree.
+fn blocks_pay(dim: usize, count: usize) -> bool {
+    dim > 8 && dim + 8 > count.ilog2() as usize
 }
 
 /// Points among which neighbours are sought.
@@ -118,7 +124,9 @@ fn search(
 /// How candidates are found.
 enum Index {
     Tree(KdTree),
-    Blocks(brute::Blocks),
+    /// In single precision; a tree, made when it is first needed, for queries whose neighbours that does
+    /// not tell apart.
+    Blocks(brute::Blocks, OnceLock<KdTree>),
     Distances,
 }
 
@@ -158,10 +166,12 @@ impl<'a> Job<'a> {
                     Some(embedder.embed(queries, count, interrupt)?)
                 }
             };
-            index = if tree_pays(images.dim, nodes.count) || !embedder.exact {
+            index = if !embedder.exact || !blocks_pay(images.dim, nodes.count) {
                 Index::Tree(KdTree::new(images.dim, &images.coords))
             } else {
-                Index::Blocks(brute::Blocks::new(images.dim, &images.coords))
+                let queries = query_images.as_ref().map(|images: &Embedded| &images.coords[..]);
+                let blocks = brute::Blocks::new(images.dim, &images.coords, queries);
+                Index::Blocks(blocks, OnceLock::new())
             };
         }
         Ok(Self { nodes, queries, k, available, embedder, images, slack, query_images, index })
@@ -192,7 +202,7 @@ impl<'a> Job<'a> {
     fn piece(&self, positions: Range<usize>) -> Vec<(f64, u32)> {
         match (&self.index, &self.embedder) {
             (Index::Tree(tree), Some(embedder)) if !embedder.exact => self.refine(tree, positions),
-            (Index::Tree(_) | Index::Blocks(_), _) => self.filter(positions),
+            (Index::Tree(_) | Index::Blocks(..), _) => self.filter(positions),
             (Index::Distances, _) => self.compare_all(positions),
         }
     }
@@ -207,12 +217,16 @@ impl<'a> Job<'a> {
         self.collect(positions.clone(), &mut lists);
         let mut ends = Vec::with_capacity(lists.len());
         for (list, position) in lists.iter_mut().zip(positions.clone()) {
-            let mut end = self.settled(list);
+            let (slack, rounding) = match &self.index {
+                Index::Blocks(blocks, _) => (self.slack * blocks.unit, blocks.rounding),
+                _ => (self.slack, 0.0),
+            };
+            let mut end = self.settled(list, slack, rounding);
             while end.is_none() {
                 let room = (2 * list.keys.len()).min(self.available);
                 *list = Closest::new(room, list.excluded);
-                self.collect(position..position + 1, std::slice::from_mut(list));
-                end = self.settled(list);
+                self.search_tree(position..position + 1, std::slice::from_mut(list));
+                end = self.settled(list, self.slack, 0.0);
             }
             ends.push(end.unwrap_or(self.k));
         }
@@ -220,38 +234,43 @@ impl<'a> Job<'a> {
     }
 
     /// How many candidates may be among the k nearest, or none if the list is too short to say.
-    fn settled(&self, list: &Closest) -> Option<usize> {
-        let reach = list.keys[self.k - 1].max(0.0).sqrt() * (1.0 + ROUNDING) + 2.0 * self.slack;
-        let extra = match &self.index {
-            Index::Blocks(blocks) => blocks.rounding,
-            _ => 0.0,
-        };
-        let limit = reach * reach + extra;
+    fn settled(&self, list: &Closest, slack: f64, rounding: f64) -> Option<usize> {
+        let reach = list.keys[self.k - 1].max(0.0).sqrt() * (1.0 + ROUNDING) + 2.0 * slack;
+        let limit = reach * reach + rounding;
         let end = list.keys.partition_point(|&key| key <= limit && key < f64::INFINITY);
         (end < list.keys.len() || list.keys.len() >= self.available).then_some(end)
     }
 
     fn collect(&self, positions: Range<usize>, lists: &mut [Closest]) {
         match &self.index {
-            Index::Tree(tree) => {
-                let mut stack = Vec::new();
-                vectorize(
-                    #[inline(always)]
-                    || {
-                        for (position, list) in positions.zip(lists) {
-                            let own = self.queries.is_none().then(|| tree.leaf_of(position));
-                            tree.search(self.image(self.query(position)), own, list, &mut stack);
-                        }
-                    },
-                );
-            }
-            Index::Blocks(blocks) => {
+            Index::Blocks(blocks, _) => {
                 let images = self.query_images.as_ref().unwrap_or(&self.images);
                 let rows = positions.start * images.dim..positions.end * images.dim;
                 blocks.collect(&images.coords[rows], lists);
             }
-            Index::Distances => {}
+            _ => self.search_tree(positions, lists),
         }
+    }
+
+    fn search_tree(&self, positions: Range<usize>, lists: &mut [Closest]) {
+        let (tree, ordered) = match &self.index {
+            Index::Tree(tree) => (tree, self.queries.is_none()),
+            Index::Blocks(_, tree) => {
+                let Embedded { dim, coords } = &self.images;
+                (tree.get_or_init(|| KdTree::new(*dim, coords)), false)
+            }
+            Index::Distances => return,
+        };
+        let mut stack = Vec::new();
+        vectorize(
+            #[inline(always)]
+            || {
+                for (position, list) in positions.zip(lists) {
+                    let own = ordered.then(|| tree.leaf_of(position));
+                    tree.search(self.image(self.query(position)), own, list, &mut stack);
+                }
+            },
+        );
     }
 
     /// True distances of the first `ends` candidates of every list, and the k least of each.

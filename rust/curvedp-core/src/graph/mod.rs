@@ -11,7 +11,7 @@ mod laplacian;
 mod node_index;
 mod shortest_paths;
 
-pub use bump::bump_counts;
+pub use bump::{bump_counts, bump_density};
 pub use csr::Csr;
 pub use embedding::Embedding;
 pub use knn::{Neighbours, Nodes, nearest, neighbours};

@@ -51,7 +51,10 @@ impl<'a> NodeIndex<'a> {
                 let image = embedder.image(point);
                 if embedder.exact {
                     let mut closest = One { key: f64::INFINITY, node: u32::MAX };
-                    tree.search(&image, None, &mut closest, stack);
+                    vectorize(
+                        #[inline(always)]
+                        || tree.search(&image, None, &mut closest, stack),
+                    );
                     closest.node
                 } else {
                     let best = Best::new(1, u32::MAX);
