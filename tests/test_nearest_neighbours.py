@@ -77,8 +77,8 @@ def test_clusters_that_single_precision_does_not_resolve(spec, width, offset):
         points += offset
     mesh = Mesh(manifold, points)
     assert_exact(mesh)
-    queries = np.roll(points, 1, axis=0)[:40]
-    expected, least = twin.nearest(all_dists(manifold, queries, points), 1, exclude_self=False)
+    queries = np.roll(mesh.points, 1, axis=0)[:40]
+    expected, least = twin.nearest(all_dists(manifold, queries, mesh.points), 1, exclude_self=False)
     np.testing.assert_array_equal(mesh.nearest(queries)[0], expected[:, 0])
     np.testing.assert_array_equal(mesh.nearest(queries)[1], least[:, 0])
 
