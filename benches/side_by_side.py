@@ -29,7 +29,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=15, help="measurements of each function")
     parser.add_argument("--budget", type=float, default=6.0, help="seconds for each function")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="update the tables of a page")
-    parser.add_argument("--list", action="store_true", help="print the rows' names and stop")
+    parser.add_argument("--list", action="store_true", help="print tables and rows and stop")
     arguments = parser.parse_args()
     if arguments.write and arguments.threads:
         parser.error("--write keeps each table's own number of threads: leave --threads out")
@@ -59,7 +59,8 @@ def main() -> None:
 
     registry = load()
     if arguments.list:
-        print("\n".join(registry.builders))
+        for table in TABLES:
+            print("\n".join(f"{table}: {name}" for name in registry.table(table)))
         return
     chosen = dict(registry.select(arguments.only))
     rounds, budget = arguments.rounds, arguments.budget

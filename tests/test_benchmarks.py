@@ -47,7 +47,9 @@ def benchmarks(module):
             yield entry, methods
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if name not in ("__init__", "workloads")])
+@pytest.mark.parametrize(
+    "name", [name for name in MODULES if name not in ("__init__", "workloads")]
+)
 def test_every_benchmark_runs(suite, name):
     found = 0
     for entry, methods in benchmarks(suite[name]):
@@ -71,10 +73,7 @@ def test_every_benchmark_runs(suite, name):
 
 def test_the_suite_tracks_more_than_time(suite):
     methods = {
-        method
-        for name in MODULES
-        for _, methods in benchmarks(suite[name])
-        for method in methods
+        method for name in MODULES for _, methods in benchmarks(suite[name]) for method in methods
     }
     tracked = {method for method in methods if method.startswith("track_")}
     assert {"track_acceptance", "track_evaluations", "track_iterations", "track_dist"} <= tracked

@@ -124,6 +124,36 @@ def test_a_public_docstring_has_parameters_and_results(name: str) -> None:
         assert "Returns" in _sections(entry), f"{name}: what does it return?"
 
 
+def public_methods() -> dict[str, list[Any]]:
+    """Methods of public classes: each with the functions of its name along the bases."""
+    found = {}
+    for entry in OBJECTS.values():
+        if not inspect.isclass(entry):
+            continue
+        for name in dir(entry):
+            chain = [vars(base)[name] for base in entry.__mro__ if name in vars(base)]
+            chain = [getattr(method, "__func__", method) for method in chain]
+            own = inspect.isfunction(chain[0]) and chain[0].__module__.startswith("curvedp")
+            if own and not name.startswith("_"):
+                found[f"{chain[0].__module__}.{chain[0].__qualname__}"] = chain
+    return found
+
+
+METHODS = public_methods()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_public_method_says_what_it_takes(name: str) -> None:
+    """One argument may stand in the sentence; more need a section, own or inherited."""
+    chain = METHODS[name]
+    texts = [inspect.getdoc(method) or "" for method in chain]
+    assert any(texts)
+    taken = [p for p in inspect.signature(chain[0]).parameters if p not in ("self", "cls")]
+    if len(taken) > 1:
+        referred = any("parameters as in" in " ".join(text.split()) for text in texts)
+        assert referred or any("Parameters" in _sections(method) for method in chain)
+
+
 @pytest.mark.parametrize("name", OBJECTS)
 def test_a_public_docstring_has_an_example(name: str) -> None:
     has_one = ">>>" in (inspect.getdoc(OBJECTS[name]) or "")

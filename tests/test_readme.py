@@ -74,7 +74,9 @@ def commands(page):
 
 
 @pytest.mark.parametrize(
-    ("page", "count"), [("README.md", 3), ("docs/command-line.md", 6)], ids=["README", "command-line"]
+    ("page", "count"),
+    [("README.md", 3), ("docs/command-line.md", 6)],
+    ids=["README", "command-line"],
 )
 def test_commands_run_as_shown(page, count, tmp_path, monkeypatch):
     click_testing = pytest.importorskip("click.testing")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 import curvedp as cdp
 
 from . import workloads

@@ -7,7 +7,7 @@ import numpy as np
 import curvedp as cdp
 from curvedp import _core
 
-#: Largest number of records in asv benchmarks: tests set it, so that every benchmark runs in a blink.
+#: Largest number of records in asv benchmarks: tests set it, so that each runs in a blink.
 LIMIT: int | None = None
 
 

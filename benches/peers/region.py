@@ -1,4 +1,4 @@
-"""A confidence region of the mean without privacy in NumPy: the moments that a region is made of."""
+"""What a confidence region of the mean is made of, without privacy, in NumPy."""
 
 from __future__ import annotations
 

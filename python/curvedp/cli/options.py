@@ -96,9 +96,7 @@ def data_options(command: Command) -> Command:
             show_default=True,
             help="Whether the first line of a csv file holds column names.",
         ),
-        click.option(
-            "--columns", help="Columns of a csv or parquet file, separated by commas."
-        ),
+        click.option("--columns", help="Columns of a csv or parquet file, separated by commas."),
         click.option("--key", help="Member of an npz file."),
     ):
         command = option(command)

@@ -210,9 +210,7 @@ def regression(
     member of an npz file.
     """
     x = _read_covariate(data, covariate, options)
-    _release(
-        data, options, curvedp.geodesic_regression, x, x_range=x_range, tau=tau, v_max=v_max
-    )
+    _release(data, options, curvedp.geodesic_regression, x, x_range=x_range, tau=tau, v_max=v_max)
 
 
 COMMANDS = (mean, variance, region, regression)

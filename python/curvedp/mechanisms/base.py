@@ -134,9 +134,7 @@ class Mechanism(abc.ABC):
         def release(point: Any) -> FloatArray:
             return np.asarray(self.sample(point)[0])
 
-        return make_measurement(
-            self.ball, release, self.guarantee, self.sensitivity, self.profile
-        )
+        return make_measurement(self.ball, release, self.guarantee, self.sensitivity, self.profile)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.ball, self.sensitivity, self.guarantee)

@@ -1,8 +1,8 @@
 """What mechanisms and statistics have in common as measurements of OpenDP (an extra).
 
-The losses that OpenDP adds up are those that curvedp prints on a release: epsilon d/Delta for Laplace
-noise under the max divergence, (mu d/Delta)^2/2 for Gaussian noise under the zero-concentrated one,
-d the distance of the true values.
+The losses that OpenDP adds up are those that curvedp prints on a release: epsilon d/Delta for
+Laplace noise under the max divergence, (mu d/Delta)^2/2 for Gaussian noise under the
+zero-concentrated one, d the distance of the true values.
 """
 
 from __future__ import annotations
