@@ -125,7 +125,7 @@ PAGES = (
         "regression",
         "Kulkarni and Soto: private geodesic regression",
         (
-            _regression("utility", "Section 5: errors against the truth", 2),
+            _regression("utility", "Section 5: errors against the truth", 1),
             _regression("splits", "Figures 1, 2 and 7: splits of the budget", 1),
             _regression("energies", "Figures 1, 5, 6 and 7: mean squared residuals", 1),
             _regression("sensitivities", "Figures 9 and 10: how sharp the bounds are", 5),
