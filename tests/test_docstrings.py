@@ -81,6 +81,16 @@ WITHOUT_EXAMPLE = {
 }
 
 
+#: Functions that take whatever NumPy takes, or nothing at all.
+WITHOUT_ERRORS = {
+    "default_heat_time",
+    "direction_colour",
+    "ellipsoid_surface",
+    "fractional_anisotropy",
+    "load_diffusion_tensors",
+}
+
+
 def public_objects() -> dict[str, Any]:
     """Functions and classes by their shortest public name, each once."""
     found: dict[int, tuple[str, Any]] = {}
@@ -107,7 +117,7 @@ def _sections(entry: Any) -> set[str]:
 
 
 @pytest.mark.parametrize("name", OBJECTS)
-def test_a_public_docstring_has_parameters_and_results(name: str) -> None:
+def test_a_public_docstring_has_parameters_results_and_errors(name: str) -> None:
     entry = OBJECTS[name]
     text = inspect.getdoc(entry) or ""
     assert text.splitlines()[0].rstrip().endswith((".", ":", "by")) or "\n\n" in text
@@ -122,6 +132,8 @@ def test_a_public_docstring_has_parameters_and_results(name: str) -> None:
         assert "Parameters" in _sections(entry) or "parameters as in" in prose
     if signature.return_annotation not in (None, "None"):
         assert "Returns" in _sections(entry), f"{name}: what does it return?"
+    raises = "Raises" in _sections(entry)
+    assert raises != (name.rpartition(".")[2] in WITHOUT_ERRORS), f"{name}: what does it raise?"
 
 
 def public_methods() -> dict[str, list[Any]]:

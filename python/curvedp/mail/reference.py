@@ -49,6 +49,11 @@ def objective(z: ArrayLike, l_x: ArrayLike, l_y: ArrayLike, alpha: float) -> flo
     -------
     float
 
+    Raises
+    ------
+    TypeError
+        If an array does not hold real numbers.
+
     Examples
     --------
     >>> rows, labels = np.array([[0.0], [0.1], [1.0], [1.1]]), [0, 0, 1, 1]
@@ -78,6 +83,11 @@ def spectral_embedding(
     Returns
     -------
     ndarray, shape (n, n_components)
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `n_components` is not a positive integer below n.
 
     Examples
     --------
@@ -121,6 +131,11 @@ def cccp_embedding(
     Returns
     -------
     ndarray, shape (iterations + 1, n, k)
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an array does not hold real numbers, or `iterations` is not a positive integer.
 
     Examples
     --------
