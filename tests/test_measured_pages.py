@@ -122,8 +122,8 @@ def test_papers_go_on_without_data_and_after_failures(bench, tmp_path, monkeypat
     assert "Not run: needs a/b.npz." in text
     assert "with None\n\nLeft out, for want of data: what needs a/b.npz." in text
     assert "### Table" in text
-    assert "![Whole](curve.png)" in text
-    assert (out / "curve.png").read_bytes() == b"picture"
+    assert "![Whole](paper-curve.png)" in text
+    assert (out / "paper-curve.png").read_bytes() == b"picture"
     states = [line.split("|")[3].strip() for line in capsys.readouterr().out.splitlines()[-4:]]
     assert states == ["failed", "no data", "done", "done"]
 

@@ -99,11 +99,11 @@ PAGES = (
         "conformal",
         "He et al.: conformal private Fréchet means",
         (
-            _conformal(2, "error against the number of records"),
-            _conformal(3, "error against the budget"),
+            _conformal(2, "error against the dimension"),
+            _conformal(3, "error against the number of records"),
             _conformal(4, "error against the spread"),
-            _conformal(5, "error against the dimension"),
-            _conformal(6, "error over split and upsilon"),
+            _conformal(5, "error against the budget"),
+            _conformal(6, "where releases land"),
             _conformal(7, "CIFAR-10", "cifar10/cifar10_2000.npz"),
             _conformal(8, "Fashion-MNIST", "fashion_mnist/fashion_mnist_5000.npz"),
         ),
@@ -149,14 +149,14 @@ PAGES = (
 )
 
 
-def run(part: Part, *, quick: bool, data: Path | None, out: Path) -> Outcome:
-    """Run one part and move its figures to ``out``."""
-    missing = [name for name in part.needs if data is None or not (data / name).exists()]
+def run(part: Part, name: str, *, quick: bool, data: Path | None, out: Path) -> Outcome:
+    """Run one part and move its figures to ``out``, named after the page ``name``."""
+    missing = [entry for entry in part.needs if data is None or not (data / entry).exists()]
     if missing:
         return Outcome(part, "no data", text=f"Not run: needs {', '.join(missing)}.")
     environment = {**os.environ, "MPLBACKEND": "Agg"}
     environment.pop("CURVEDP_DATA", None)
-    absent = [name for name in part.uses if data is None or not (data / name).exists()]
+    absent = [entry for entry in part.uses if data is None or not (data / entry).exists()]
     if data is not None and not absent:
         environment["CURVEDP_DATA"] = str(data)
     arguments = part.quick if quick else part.full
@@ -174,9 +174,9 @@ def run(part: Part, *, quick: bool, data: Path | None, out: Path) -> Outcome:
         figures = []
         for path in sorted(Path(scratch).rglob("*")):
             if path.suffix in PICTURES:
-                name = "-".join(path.relative_to(folder).parts)
-                shutil.copyfile(path, out / name)
-                figures.append(name)
+                stem = "-".join(path.relative_to(folder).parts)
+                figures.append(stem if stem.startswith(name) else f"{name}-{stem}")
+                shutil.copyfile(path, out / figures[-1])
     text = done.stdout.strip()
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
@@ -189,6 +189,8 @@ def run(part: Part, *, quick: bool, data: Path | None, out: Path) -> Outcome:
 def page_text(page: Page, outcomes: list[Outcome], level: str) -> str:
     """One paper's page: its parts' output and pictures."""
     lines = [f"# {page.title}", "", f"Output of `python benches/papers/run_all.py{level}`."]
+    if level:
+        lines[-1] += " Few repetitions: figures vary between runs."
     for outcome in outcomes:
         lines += ["", f"## {outcome.part.title}", "", _nested(outcome.text)]
         for name in outcome.figures:
@@ -220,7 +222,9 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="minutes in all, noisy figures")
     parser.add_argument("--out", type=Path, default=Path("docs/measured"))
-    parser.add_argument("--data", type=Path, default=os.environ.get("CURVEDP_DATA"))
+    parser.add_argument(
+        "--data", type=Path, default=os.environ.get("CURVEDP_DATA"), help="folder of the real data"
+    )
     parser.add_argument("--only", default=",".join(page.name for page in PAGES))
     settings = parser.parse_args()
     settings.out.mkdir(parents=True, exist_ok=True)
@@ -233,7 +237,8 @@ def main() -> None:
         done = outcomes[page.name] = []
         for part in page.parts:
             print(f"{page.name}: {part.title} ...", flush=True)
-            done.append(run(part, quick=settings.quick, data=settings.data, out=settings.out))
+            levels = {"quick": settings.quick, "data": settings.data, "out": settings.out}
+            done.append(run(part, page.name, **levels))
             print(f"    {done[-1].state}, {done[-1].seconds:.0f} s", flush=True)
         text = page_text(page, done, level)
         (settings.out / f"{page.name}.md").write_text(text, encoding="utf-8")

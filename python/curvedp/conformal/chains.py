@@ -108,8 +108,8 @@ def metropolis(
     Raises
     ------
     ValueError, TypeError
-        If an array has the wrong shape, `center` or a start does not lie on the manifold, or a number is
-        out of range.
+        If an array has the wrong shape, `center` or a start does not lie on the manifold, or a
+        number is out of range.
 
     Examples
     --------

@@ -101,8 +101,8 @@ def factor(
     TypeError
         For an array without a Laplacian.
     ValueError
-        If the shape of the density is not that of the nodes, if it is not finite, or if a parameter is
-        out of range.
+        If the shape of the density is not that of the nodes, if it is not finite, or if a
+        parameter is out of range.
 
     Examples
     --------

@@ -87,8 +87,8 @@ def helmholtz_poisson(
     Raises
     ------
     ValueError, TypeError
-        If the shape of `h` is not that of the nodes, if it is not finite, or if a parameter is out of
-        range.
+        If the shape of `h` is not that of the nodes, if it is not finite, or if a parameter is out
+        of range.
 
     Examples
     --------
