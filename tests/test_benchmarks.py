@@ -71,6 +71,13 @@ def test_every_benchmark_runs(suite, name):
     assert found > 0
 
 
+def test_asv_finds_no_benchmark_that_is_none(suite):
+    """It takes every function of a module for one that is called like one, imported or not."""
+    kinds = ("time_", "track_", "mem_", "peakmem_", "timeraw_")
+    taken = {f"{name}.{entry}" for name in MODULES for entry in dir(suite[name])}
+    assert not {entry for entry in taken if entry.partition(".")[2].startswith(kinds)}
+
+
 def test_the_suite_tracks_more_than_time(suite):
     methods = {
         method for name in MODULES for _, methods in benchmarks(suite[name]) for method in methods

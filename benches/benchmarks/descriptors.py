@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from curvedp.descriptors import image_covariance, time_series_covariance
+from curvedp import descriptors
 
 from . import workloads
 
@@ -23,7 +23,7 @@ class Images:
 
     def time_covariance(self, features: str) -> None:
         """Seconds for all images."""
-        image_covariance(self.images, features=features, ridge=1e-6)
+        descriptors.image_covariance(self.images, features=features, ridge=1e-6)
 
 
 class TimeSeries:
@@ -39,4 +39,4 @@ class TimeSeries:
 
     def time_covariance(self, shape: tuple[int, int]) -> None:
         """Seconds for all signals."""
-        time_series_covariance(self.signals, ridge=1e-6)
+        descriptors.time_series_covariance(self.signals, ridge=1e-6)
