@@ -136,10 +136,10 @@ def mean(data: Path, mechanism: str | None, **options: Any) -> None:
 @data_options
 @output_options
 def variance(data: Path, level: float | None, **options: Any) -> None:
-    """Private Frechet variance of the records in a file, or an interval for it.
+    """Private Frechet variance, or an interval for it.
 
-    The mean squared distance of the records from their mean, which is released with it under the
-    same budget. DATA is read as by the command mean.
+    The mean squared distance of the records in a file from their mean, which is released with it
+    under the same budget. DATA is read as by the command mean.
     """
     if level is None:
         _release(data, options, curvedp.frechet_variance)
@@ -157,10 +157,10 @@ def variance(data: Path, level: float | None, **options: Any) -> None:
 @data_options
 @output_options
 def region(data: Path, level: float, mechanism: str | None, **options: Any) -> None:
-    """Private confidence region for the mean of the population behind the records.
+    """Private confidence region for the mean.
 
-    Gaussian noise: the budget is --mu, --rho, or --epsilon with --delta. DATA is read as by the
-    command mean.
+    For the mean of the population behind the records in a file. Gaussian noise: the budget is
+    --mu, --rho, or --epsilon with --delta. DATA is read as by the command mean.
     """
     _release(data, options, curvedp.confidence_region, level=level, mechanism=mechanism)
 
@@ -194,6 +194,13 @@ def region(data: Path, level: float, mechanism: str | None, **options: Any) -> N
     required=True,
     help="Public bound on the distance that the geodesic covers over the range.",
 )
+@click.option(
+    "--sampler",
+    type=click.Choice(["auto", "gradient", "exact"]),
+    default="auto",
+    show_default=True,
+    help="How the geodesic is drawn. Exact draws, in small dimensions, may take minutes.",
+)
 @data_options
 @output_options
 def regression(
@@ -202,15 +209,25 @@ def regression(
     x_range: tuple[float, float],
     tau: float,
     v_max: float,
+    sampler: str,
     **options: Any,
 ) -> None:
-    """Private geodesic along which the records of a file move with a covariate.
+    """Private geodesic along which records move.
 
-    DATA is read as by the command mean; --columns names the columns of the points, or --key the
-    member of an npz file.
+    They stand in a file with a covariate, with which they move. DATA is read as by the command
+    mean; --columns names the columns of the points, or --key the member of an npz file.
     """
     x = _read_covariate(data, covariate, options)
-    _release(data, options, curvedp.geodesic_regression, x, x_range=x_range, tau=tau, v_max=v_max)
+    _release(
+        data,
+        options,
+        curvedp.geodesic_regression,
+        x,
+        sampler=sampler,
+        x_range=x_range,
+        tau=tau,
+        v_max=v_max,
+    )
 
 
 COMMANDS = (mean, variance, region, regression)
