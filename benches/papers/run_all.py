@@ -29,8 +29,8 @@ class Part:
     """One run of a script.
 
     ``quick`` and ``full`` are its arguments at the two levels, None where it takes too long for the
-    quick one; ``{out}`` stands for a folder for figures. ``needs`` are files below CURVEDP_DATA without which it cannot run, ``uses`` such
-    without which it leaves something out.
+    quick one; ``{out}`` stands for a folder for figures. ``needs`` are files below CURVEDP_DATA
+    without which it cannot run, ``uses`` such without which it leaves something out.
     """
 
     title: str
