@@ -25,8 +25,8 @@ _STEPS_PER_SCALE_LOG2 = 20
 #: on hyperbolic space in units of 1/sqrt(-curvature).
 _CLIP_RADIUS = 16.0
 
-#: The log-Cholesky metric counts logarithms of the factor, half those of the matrix: beyond, doubles
-#: hold no positive definite matrix.
+#: The log-Cholesky metric counts logarithms of the factor, half those of the matrix: farther out,
+#: rounding may leave no positive definite matrix.
 _CLIP_RADIUS_LOG_CHOLESKY = 8.0
 
 
