@@ -128,6 +128,12 @@ def test_papers_go_on_without_data_and_after_failures(bench, tmp_path, monkeypat
     assert states == ["failed", "no data", "done", "done"]
 
 
+@pytest.mark.parametrize("level", [1, 2, 4])
+def test_headings_of_scripts_stand_below_their_parts(bench, level):
+    text = f"{'#' * level} one\n\n{'#' * (level + 1)} two\n#3 stays"
+    assert bench("run_all")._nested(text) == "### one\n\n#### two\n#3 stays"
+
+
 def test_the_papers_name_scripts_that_exist(bench):
     run_all = bench("run_all")
     named = {part.script for page in run_all.PAGES for part in page.parts}

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -204,8 +205,10 @@ def page_text(page: Page, outcomes: list[Outcome], level: str) -> str:
 
 
 def _nested(text: str) -> str:
-    """Headings of a script two levels down, below its part's."""
-    return "\n".join(f"#{line}" if line.startswith("#") else line for line in text.splitlines())
+    """Headings of a script below its part's: the highest on the third level."""
+    marks = re.compile(r"^#+(?= )", re.M)
+    shift = 3 - min(map(len, marks.findall(text)), default=3)
+    return marks.sub(lambda mark: "#" * (len(mark[0]) + shift), text)
 
 
 def summary(outcomes: dict[str, list[Outcome]]) -> str:
