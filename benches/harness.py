@@ -52,6 +52,10 @@ class Registry:
 
         return register
 
+    def table(self, name: str) -> list[str]:
+        """Names of the rows that one module registered, in its order."""
+        return [row for row, build in self.builders.items() if build.__module__ == f"rows.{name}"]
+
     def select(self, only: str) -> Iterator[tuple[str, Callable[[bool], Row]]]:
         """Rows whose name contains one of the comma-separated words."""
         words = [word.strip().lower() for word in only.split(",")]

@@ -248,5 +248,6 @@ def test_command_without_its_extra_names_the_install_command():
 def test_help_lists_commands_and_exit_codes():
     result = run("--help")
     assert result.exit_code == 0
-    for word in ("demo", "mean", "plan", "3 the budget is spent"):
+    commands = ("demo", "plan", "mean", "variance", "region", "regression", "batch")
+    for word in (*commands, "3 the budget is spent"):
         assert word in " ".join(result.output.split())

@@ -81,6 +81,16 @@ WITHOUT_EXAMPLE = {
 }
 
 
+#: Functions that take whatever NumPy takes, or nothing at all.
+WITHOUT_ERRORS = {
+    "default_heat_time",
+    "direction_colour",
+    "ellipsoid_surface",
+    "fractional_anisotropy",
+    "load_diffusion_tensors",
+}
+
+
 def public_objects() -> dict[str, Any]:
     """Functions and classes by their shortest public name, each once."""
     found: dict[int, tuple[str, Any]] = {}
@@ -107,7 +117,7 @@ def _sections(entry: Any) -> set[str]:
 
 
 @pytest.mark.parametrize("name", OBJECTS)
-def test_a_public_docstring_has_parameters_and_results(name: str) -> None:
+def test_a_public_docstring_has_parameters_results_and_errors(name: str) -> None:
     entry = OBJECTS[name]
     text = inspect.getdoc(entry) or ""
     assert text.splitlines()[0].rstrip().endswith((".", ":", "by")) or "\n\n" in text
@@ -122,6 +132,38 @@ def test_a_public_docstring_has_parameters_and_results(name: str) -> None:
         assert "Parameters" in _sections(entry) or "parameters as in" in prose
     if signature.return_annotation not in (None, "None"):
         assert "Returns" in _sections(entry), f"{name}: what does it return?"
+    raises = "Raises" in _sections(entry)
+    assert raises != (name.rpartition(".")[2] in WITHOUT_ERRORS), f"{name}: what does it raise?"
+
+
+def public_methods() -> dict[str, list[Any]]:
+    """Methods of public classes: each with the functions of its name along the bases."""
+    found = {}
+    for entry in OBJECTS.values():
+        if not inspect.isclass(entry):
+            continue
+        for name in dir(entry):
+            chain = [vars(base)[name] for base in entry.__mro__ if name in vars(base)]
+            chain = [getattr(method, "__func__", method) for method in chain]
+            own = inspect.isfunction(chain[0]) and chain[0].__module__.startswith("curvedp")
+            if own and not name.startswith("_"):
+                found[f"{chain[0].__module__}.{chain[0].__qualname__}"] = chain
+    return found
+
+
+METHODS = public_methods()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_public_method_says_what_it_takes(name: str) -> None:
+    """One argument may stand in the sentence; more need a section, own or inherited."""
+    chain = METHODS[name]
+    texts = [inspect.getdoc(method) or "" for method in chain]
+    assert any(texts)
+    taken = [p for p in inspect.signature(chain[0]).parameters if p not in ("self", "cls")]
+    if len(taken) > 1:
+        referred = any("parameters as in" in " ".join(text.split()) for text in texts)
+        assert referred or any("Parameters" in _sections(method) for method in chain)
 
 
 @pytest.mark.parametrize("name", OBJECTS)

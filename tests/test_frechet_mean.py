@@ -10,6 +10,7 @@ import pytest
 
 import curvedp as cdp
 from curvedp import sensitivity
+from curvedp.mechanisms import choose_mechanism
 
 BALLS = {
     "euclidean:3": 2.0,
@@ -325,6 +326,15 @@ def test_the_grid_of_a_compact_manifold_is_fine_however_large_the_noise(spec: st
         for _ in range(20)
     ]
     assert len(set(values)) == 20
+
+
+@pytest.mark.parametrize("spec", BALLS)
+def test_huge_noise_never_leaves_the_manifold(spec: str) -> None:
+    ball = make_ball(spec)
+    release = cdp.frechet_mean(ball.center[None], ball, cdp.GDP(1e-6))
+    kind = choose_mechanism(ball, cdp.GDP(1e-6))
+    drawn = kind(ball, release.sensitivity, cdp.GDP(1e-6)).sample(ball.center, n_samples=1000)
+    assert ball.manifold.belongs(drawn).all()
 
 
 def test_huge_noise_still_gives_a_point() -> None:

@@ -67,21 +67,33 @@ def test_readme_names_all_mechanisms_and_guarantees_that_exist():
         assert f"| {mechanism.replace('-', ' ')} |" in words
 
 
-def test_commands_in_the_readme_parse(tmp_path, monkeypatch):
+def commands(page):
+    """The curvedp commands that a page shows."""
+    lines = "\n".join(blocks(page, "sh")).splitlines()
+    return [line for line in lines if line.startswith("curvedp ")]
+
+
+@pytest.mark.parametrize(
+    ("page", "count"),
+    [("README.md", 3), ("docs/command-line.md", 6)],
+    ids=["README", "command-line"],
+)
+def test_commands_run_as_shown(page, count, tmp_path, monkeypatch):
     click_testing = pytest.importorskip("click.testing")
     from curvedp.cli.app import app
 
+    shown = commands(ROOT / page)
+    assert len(shown) == count
     monkeypatch.chdir(tmp_path)
     identity = ",".join(map(str, np.eye(3).ravel()))
     Path("tensors.csv").write_text("a,b,c,d,e,f,g,h,i\n" + f"{identity}\n" * 500)
-    lines = "\n".join(blocks(ROOT / "README.md", "sh")).splitlines()
-    commands = [line for line in lines if line.startswith("curvedp ")]
-    assert len(commands) == 3
-    for command in commands:
+    Path("directions.csv").write_text("x,y,z,age\n" + "0,0.1,1,30\n0,-0.1,1,70\n" * 250)
+    for command in shown:
         arguments = shlex.split(command, comments=True)[1:]
         result = click_testing.CliRunner().invoke(app, arguments)
         assert result.exit_code == 0, f"{command}\n{result.output}"
-    assert curvedp.Release.from_json(Path("mean.json").read_text()).n == 500
+        if "--out" in arguments:
+            assert Path(arguments[arguments.index("--out") + 1]).stat().st_size > 0
 
 
 def test_citation_names_this_version_and_the_papers():

@@ -54,6 +54,6 @@ class RoundTrip:
     def track_exp_log(self, spec: str) -> float:
         """Distance between y and exp(log y), relative to the largest distance."""
         manifold = cdp.as_manifold(spec)
-        x, y, _ = workloads.batch(spec, 2_000)
+        x, y, _ = workloads.batch(spec, workloads.size(2_000))
         back = manifold.exp(manifold.log(y, x), x)
         return float(manifold.dist(back, y).max() / manifold.dist(x, y).max())

@@ -31,7 +31,7 @@ class Kernels:
     def setup(self, spec: str, kernel: str) -> None:
         """Draw points and tangent vectors."""
         manifold = cdp.as_manifold(spec)
-        x, y, v = workloads.batch(spec, _BATCH[spec])
+        x, y, v = workloads.batch(spec, workloads.size(_BATCH[spec]))
         self.call = {
             "exp": lambda: manifold.exp(v, x),
             "log": lambda: manifold.log(y, x),
@@ -58,7 +58,7 @@ class PairwiseDistances:
     def setup(self, spec: str) -> None:
         """Draw the points."""
         self.manifold = cdp.as_manifold(spec)
-        self.points, _, _ = workloads.batch(spec, 1000)
+        self.points, _, _ = workloads.batch(spec, workloads.size(1000))
 
     def time_pairwise_dist(self, spec: str) -> None:
         """Seconds for 1e6 entries."""
@@ -74,7 +74,7 @@ class BallProjection:
     def setup(self, spec: str) -> None:
         """A ball that half of the records leave."""
         manifold = cdp.as_manifold(spec)
-        self.points, _, _ = workloads.batch(spec, 10_000)
+        self.points, _, _ = workloads.batch(spec, workloads.size(10_000))
         self.ball = cdp.Ball(manifold, center=self.points[0], radius=0.7)
 
     def time_project(self, spec: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 import curvedp as cdp
 
 from . import workloads
@@ -26,7 +24,7 @@ class FrechetMean:
     def setup(self, spec: str, n: int) -> None:
         """Draw the records."""
         self.manifold = cdp.as_manifold(spec)
-        self.records = _RECORDS[spec](n)
+        self.records = _RECORDS[spec](workloads.size(n))
 
     def time_mean(self, spec: str, n: int) -> None:
         """Seconds for one mean."""
@@ -41,18 +39,6 @@ class FrechetMean:
         result = cdp.nonprivate.frechet_mean(self.records, self.manifold)
         return float(result.certified_distance)
 
-
-class Release:
-    """The whole path of a release: project, solve, draw, round."""
-
-    params = (100, 10_000)
-    param_names = ("n",)
-
-    def setup(self, n: int) -> None:
-        """Records on SPD(3) and a public ball about the identity."""
-        self.records = workloads.spd_ball(3, n)
-        self.ball = cdp.Ball(cdp.SPD(3), center=np.eye(3), radius=1.5)
-
-    def time_release(self, n: int) -> None:
-        """Seconds for one private mean."""
-        cdp.frechet_mean(self.records, self.ball, cdp.PureDP(1.0))
+    def track_evaluations(self, spec: str, n: int) -> int:
+        """Gradients until the norm is reached."""
+        return int(cdp.nonprivate.frechet_mean(self.records, self.manifold).n_iter)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import curvedp as cdp
+from curvedp import _core
 
 from . import workloads
 
@@ -35,4 +36,24 @@ class Draws:
 
     def time_draws(self, case: str) -> None:
         """Seconds for 20,000 draws."""
-        self.draw(_N)
+        self.draw(workloads.size(_N))
+
+
+_SPACES = {
+    "flat": ("flat", 10, 0.0),
+    "sphere": ("sphere", 9, 1.0),
+    "hyperbolic": ("hyperbolic", 10, -1.0),
+    "spd": ("spd", 3, 0.0),
+}
+
+
+class Acceptance:
+    """Share of the proposals that the exact samplers accept."""
+
+    params = (list(_SPACES), ["laplace", "gaussian"], [0.01, 0.1])
+    param_names = ("space", "profile", "scale")
+    unit = "share"
+
+    def track_acceptance(self, space: str, profile: str, scale: float) -> float:
+        """1 where a law is drawn without rejection."""
+        return float(_core.Noise(*_SPACES[space], profile, scale).acceptance)

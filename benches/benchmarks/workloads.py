@@ -7,6 +7,14 @@ import numpy as np
 import curvedp as cdp
 from curvedp import _core
 
+#: Largest number of records in asv benchmarks: tests set it, so that each runs in a blink.
+LIMIT: int | None = None
+
+
+def size(n: int) -> int:
+    """``n``, or the limit if that is smaller."""
+    return n if LIMIT is None else min(n, LIMIT)
+
 
 def _unit_rows(generator, n, width):
     rows = generator.standard_normal((n, width))
@@ -97,6 +105,35 @@ def spd_ball(m, n, radius=1.5, seed=3):
     return (x + np.swapaxes(x, 1, 2)) / 2
 
 
+def ball(spec, radius):
+    """A public ball about the customary reference point: pole, origin, identity."""
+    manifold = cdp.as_manifold(spec)
+    kind, shape = spec.split(":")[0], manifold.point_shape
+    center = {"spd": np.eye(shape[0]), "sphere": np.eye(shape[0])[-1]}.get(kind)
+    if center is None:
+        center = np.reshape(batch(spec, 1)[0], shape)
+    return cdp.Ball(manifold, center, radius)
+
+
+def in_ball(domain, n, seed=3):
+    """Points uniform in direction and distance up to 0.8 of the radius of a ball."""
+    generator = np.random.default_rng(seed)
+    manifold, center = domain.manifold, domain.center
+    coords = generator.standard_normal((n, manifold.dim))
+    coords *= (0.8 * domain.radius * generator.random(n) / np.linalg.norm(coords, axis=1))[:, None]
+    return manifold.exp(manifold.coords_to_tangent(coords, center), center)
+
+
+def along_geodesic(domain, n, noise=0.03, seed=5):
+    """Covariates in [-1/2, 1/2] and records about a geodesic of length r through the centre."""
+    generator = np.random.default_rng(seed)
+    manifold, center = domain.manifold, domain.center
+    x = np.linspace(-0.5, 0.5, n)
+    coords = noise * generator.standard_normal((n, manifold.dim))
+    coords[:, 0] += domain.radius * x
+    return x, manifold.exp(manifold.coords_to_tangent(coords, center), center)
+
+
 def batch(spec, n):
     """Points x, points y and tangent vectors at x of the manifold ``spec``."""
     kind, size = spec.split(":")[:2]
@@ -142,3 +179,32 @@ def spd_gaussian(m, scale):
         return manifold.exp(manifold.coords_to_tangent(coords, identity), identity)
 
     return draw
+
+
+def uneven(dim, n):
+    """Points on S^dim, half of them about one point."""
+    x = np.random.default_rng(4).standard_normal((n, dim + 1))
+    x[: n // 2] *= 0.35
+    x[: n // 2, 0] += 1.0
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+#: Scales at which the Riemannian Laplace exists, and radii that cut off next to nothing of it.
+_CHAIN_SCALES = {"sphere:2": (0.1, 1.5), "spd:2": (0.3, 10.0), "spd:11": (0.02, 10.0)}
+
+
+def laplace_chain(spec):
+    """A function of a number of steps that runs one Metropolis chain for exp(-d(x, c)/scale).
+
+    That law is the K-norm gradient of one record at c. The second half of the steps is kept.
+    """
+    scale, radius = _CHAIN_SCALES[spec]
+    domain = ball(spec, radius)
+    law = _core.KNormMean(domain._frame, np.inf, scale)
+    row = domain._enter(domain.center[None])
+
+    def run(steps):
+        plan = (steps - steps // 2, steps // 2, 1, scale, 0.3)
+        return law.run_chains(row, domain._frame.origin[None], plan, _core.Stream.from_os())
+
+    return run

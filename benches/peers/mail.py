@@ -19,22 +19,35 @@ def kernel(rows, bandwidth):
     return weights
 
 
-def embedding(rows, labels, start, *, bandwidth, alpha, post_bandwidth):
-    """Two iterations with the kernel of rows and labels, two with that of the result; no noise."""
-    n, classes = len(rows), int(labels.max()) + 1
+def _label_step(labels, dtype, bandwidth):
+    """A function from z to the weighted averages over the other records' labels."""
+    n, classes = len(labels), int(labels.max()) + 1
     other = np.exp(-1 / bandwidth**2)
-    one_hot = np.zeros((classes, n), dtype=rows.dtype)
+    one_hot = np.zeros((classes, n), dtype=dtype)
     one_hot[labels, np.arange(n)] = 1
     counts = one_hot.sum(axis=1)[labels][:, None]
-    label_degrees = (counts - 1) + other * (n - counts)
-    weights = kernel(rows, bandwidth)
-    degrees = weights.sum(axis=1)[:, None]
-    z = start
-    for _ in range(2):
+    degrees = (counts - 1) + other * (n - counts)
+
+    def average(z):
         sums = one_hot @ z
         own = sums[labels]
-        label_sums = (own - z) + other * (sums.sum(axis=0) - own)
-        z = z + 0.5 * (alpha * (z - label_sums / label_degrees) - (z - weights @ z / degrees))
+        return ((own - z) + other * (sums.sum(axis=0) - own)) / degrees
+
+    return average
+
+
+def stored_step(rows, labels, *, bandwidth, alpha):
+    """A function that does one iteration with weights computed beforehand."""
+    average = _label_step(labels, rows.dtype, bandwidth)
+    weights = kernel(rows, bandwidth)
+    degrees = weights.sum(axis=1)[:, None]
+    return lambda z: z + 0.5 * (alpha * (z - average(z)) - (z - weights @ z / degrees))
+
+
+def embedding(rows, labels, start, *, bandwidth, alpha, post_bandwidth):
+    """Two iterations with the kernel of rows and labels, two with that of the result; no noise."""
+    step = stored_step(rows, labels, bandwidth=bandwidth, alpha=alpha)
+    z = step(step(start))
     weights = kernel(z, post_bandwidth)
     degrees = weights.sum(axis=1)[:, None]
     for _ in range(2):

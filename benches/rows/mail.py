@@ -1,4 +1,4 @@
-"""Rows for PrivateMail: two iterations with the records' kernel, two with the embedding's."""
+"""Rows for PrivateMail: kernels, single iterations, and whole embeddings of four iterations."""
 
 from __future__ import annotations
 
@@ -48,6 +48,40 @@ def _row(memory_limit: int, dtype: str, target: float):
     return build
 
 
+def _iteration(k: int):
+    """One step with the records' weights kept; the label part by class sums in both."""
+
+    def build(quick: bool) -> Row:
+        n, m = (2_000, 256) if quick else (10_000, 512)
+        rows, labels, start = data(n, m, k)
+        operators = Laplacians(rows, 1.0, labels=labels, radius=1.0, memory_limit=2**31)
+        step = mail.stored_step(rows, labels, bandwidth=1.0, alpha=0.5)
+        peer = Peer(lambda: step(start), comparable=True)
+        return Row(f"n={n} k={k}", lambda: operators.step(start, 0.5), {"NumPy": peer})
+
+    return build
+
+
+def _kernel(dtype: str):
+    """Weights of all pairs, once."""
+
+    def build(quick: bool) -> Row:
+        n, m = (2_000, 512) if quick else (10_000, 2048)
+        rows, _, _ = data(n, m, 1)
+        narrow = rows.astype(dtype)
+        return Row(
+            f"n={n} m={m}",
+            lambda: Laplacians(rows, 1.0, radius=1.0, memory_limit=2**31, dtype=dtype),
+            {f"NumPy {dtype}": Peer(lambda: mail.kernel(narrow, 1.0), comparable=False)},
+        )
+
+    return build
+
+
+for _dtype in ("float64", "float32"):
+    ROWS.add(f"PrivateMail kernel {_dtype}")(_kernel(_dtype))
+for _k in (2, 16, 64):
+    ROWS.add(f"PrivateMail iteration k={_k}")(_iteration(_k))
 ROWS.add("PrivateMail kept")(_row(2**31, "float64", 1.4))
 ROWS.add("PrivateMail kept float32")(_row(2**31, "float32", 1.4))
 ROWS.add("PrivateMail streamed")(_row(0, "float64", 0.4))

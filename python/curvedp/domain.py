@@ -113,7 +113,16 @@ class Ball:
         return result
 
     def contains(self, points: ArrayLike) -> NDArray[np.bool_]:
-        """Whether points lie in the ball (up to 1e-9 relative), shape (...)."""
+        """Whether points lie in the ball, up to 1e-9 relative.
+
+        Parameters
+        ----------
+        points : array-like, shape (..., *point_shape)
+
+        Returns
+        -------
+        ndarray of bool, shape (...)
+        """
         points = as_points(points, self.manifold.point_shape, "points")
         dist = self.manifold.dist(self.center, points)
         inside = self.manifold.belongs(points) & (dist <= self.radius * (1 + BOUNDARY_SLACK))

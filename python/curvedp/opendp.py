@@ -12,7 +12,6 @@ themselves, by projecting points and records on the ball.
 from __future__ import annotations
 
 from fractions import Fraction
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -20,27 +19,16 @@ import numpy as np
 from curvedp import sensitivity
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
-from curvedp.errors import MissingExtraError
 from curvedp.mechanisms import Mechanism
+from curvedp.mechanisms.measurement import domain_name, loss, opendp_prelude, output_measure
 from curvedp.privacy import Guarantee
-from curvedp.privacy.base import non_negative
-from curvedp.privacy.conversion import round_up
 from curvedp.statistics.frechet_mean import design_mean, frechet_mean
 
 __all__ = ["make_frechet_mean", "to_opendp"]
 
 
-def _library() -> Any:
-    try:
-        return import_module("opendp.prelude")
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] != "opendp":
-            raise
-        raise MissingExtraError("opendp", "A measurement of OpenDP") from None
-
-
 def to_opendp(mechanism: Mechanism) -> Any:
-    """The measurement behind `Mechanism.to_opendp`, which says what it is.
+    """A mechanism as a measurement of OpenDP: `Mechanism.to_opendp`, which says what it is.
 
     Parameters
     ----------
@@ -64,23 +52,7 @@ def to_opendp(mechanism: Mechanism) -> Any:
     >>> noise.map(0.01), noise.map(0.02), noise([0.0, 0.0, 1.0]).shape
     (1.0, 2.0, (3,))
     """
-    dp = _library()
-    ball = mechanism.ball
-    point_shape = ball.manifold.point_shape
-
-    def release(point: Any) -> FloatArray:
-        return np.asarray(mechanism.sample(point)[0])
-
-    def member(point: Any) -> bool:
-        return np.shape(point) == point_shape and bool(ball.contains(point))
-
-    return dp.m.make_user_measurement(
-        input_domain=dp.user_domain(f"curvedp: points of {_name(ball)}", member),
-        input_metric=dp.user_distance(f"curvedp: geodesic distance on {ball.manifold.spec}"),
-        output_measure=_measure(dp, mechanism),
-        function=release,
-        privacy_map=lambda dist: _loss(mechanism, Fraction(non_negative("d_in", dist))),
-    )
+    return mechanism.to_opendp()
 
 
 def make_frechet_mean(
@@ -129,10 +101,11 @@ def make_frechet_mean(
     >>> mean(np.tile([0.0, 0.0, 1.0], (500, 1))).shape
     (3,)
     """
-    dp = _library()
+    dp = opendp_prelude()
     count = as_count(n, "n")
     shape = (count, *ball.manifold.point_shape)
     design = design_mean(ball, count, guarantee, 1, calibration="proved", mechanism=mechanism)
+    noise = design.mechanism
 
     def release(records: Any) -> FloatArray:
         if np.shape(records) != shape:
@@ -144,33 +117,16 @@ def make_frechet_mean(
         if k == 0:
             return 0.0
         moved = sensitivity.frechet_mean(ball, count, records_per_unit=k)
-        return _loss(design.mechanism, Fraction(moved + 2 * design.plan.tolerance))
+        dist = Fraction(moved + 2 * design.plan.tolerance)
+        return loss(noise.guarantee, noise.sensitivity, noise.profile, dist)
 
     return dp.m.make_user_measurement(
         input_domain=dp.user_domain(
-            f"curvedp: {count} records, each projected on {_name(ball)}",
+            f"curvedp: {count} records, each projected on {domain_name(ball)}",
             lambda records: np.shape(records) == shape,
         ),
         input_metric=dp.change_one_distance(),
-        output_measure=_measure(dp, design.mechanism),
+        output_measure=output_measure(dp, noise.profile),
         function=release,
         privacy_map=privacy_map,
     )
-
-
-def _measure(dp: Any, mechanism: Mechanism) -> Any:
-    laplace = mechanism.profile == "laplace"
-    return dp.max_divergence() if laplace else dp.zero_concentrated_divergence()
-
-
-def _loss(mechanism: Mechanism, dist: Fraction) -> float:
-    """epsilon d/Delta for Laplace noise, rho = (mu d/Delta)^2/2 for Gaussian noise, rounded up."""
-    (full,) = mechanism.guarantee.additive()
-    ratio = dist / Fraction(mechanism.sensitivity)
-    return round_up(full * ratio if mechanism.profile == "laplace" else full * ratio**2 / 2)
-
-
-def _name(ball: Ball) -> str:
-    """A ball in full precision: OpenDP takes domains of one name for equal."""
-    center = ",".join(map(float.hex, ball.center.ravel().tolist()))
-    return f"B({ball.manifold.spec}; {center}; {ball.radius.hex()})"

@@ -122,6 +122,11 @@ def frechet_variance(
     float
         In squared units of the metric.
 
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range.
+
     Examples
     --------
     >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
@@ -149,6 +154,11 @@ def fourth_moment(
     -------
     float
 
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range.
+
     Examples
     --------
     >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
@@ -170,6 +180,11 @@ def distance_moments(
     Returns
     -------
     float
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range.
 
     Examples
     --------
@@ -198,6 +213,11 @@ def log_covariance(
     Returns
     -------
     float
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range.
 
     Examples
     --------
@@ -266,6 +286,11 @@ def kng_mean(ball: Ball, n: int, *, tau: float | None = None, records_per_unit: 
     -------
     float
 
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range.
+
     Examples
     --------
     >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.7)
@@ -305,6 +330,11 @@ def regression_footpoint(
     -------
     float
 
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range.
+
     Examples
     --------
     >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
@@ -328,6 +358,11 @@ def regression_shooting(
     Returns
     -------
     float
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range.
 
     Examples
     --------
@@ -359,6 +394,11 @@ def regression_joint(
     -------
     float
 
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range.
+
     Examples
     --------
     >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
@@ -385,6 +425,11 @@ def regression_sum_of_norms(
     Returns
     -------
     float
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range.
 
     Examples
     --------
@@ -506,6 +551,11 @@ def mail_query(*, bandwidth: float, diameter: float = 1.0, radius: float = 1.0) 
     Returns
     -------
     float
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range.
 
     Examples
     --------

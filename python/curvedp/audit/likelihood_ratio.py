@@ -29,10 +29,34 @@ class Auditable(Protocol):
         """What the mechanism claims."""
 
     def sample(self, true_value: Any, stream: Any, n_samples: int = 1) -> Any:
-        """``n_samples`` independent outputs, stacked along the first axis."""
+        """Independent outputs.
+
+        Parameters
+        ----------
+        true_value : array-like
+        stream : Stream or None
+        n_samples : int
+
+        Returns
+        -------
+        array
+            Outputs along the first axis.
+        """
 
     def log_density(self, point: Any, true_value: Any) -> Any:
-        """Log density of every output, up to a constant that may not depend on the output."""
+        """Log density of every output, up to a constant that may not depend on the output.
+
+        Parameters
+        ----------
+        point : array
+            Outputs, as from `sample`.
+        true_value : array-like
+
+        Returns
+        -------
+        array
+            One number for each output.
+        """
 
 
 def likelihood_ratio_audit(

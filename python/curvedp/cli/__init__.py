@@ -1,4 +1,4 @@
-"""The command line: ``curvedp demo``, ``curvedp mean`` and ``curvedp plan``.
+"""The command line: `demo`, `plan`, `mean`, `variance`, `region`, `regression`, `batch`.
 
 It needs the extra ``cli`` (click and rich), which is imported only when a command runs.
 

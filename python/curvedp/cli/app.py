@@ -1,4 +1,4 @@
-"""The commands and what they print; parsing, files and the demo have their own modules."""
+"""The group of commands, exit codes, the demo and the plan; releases have their own module."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import curvedp
 from curvedp.cli import demo as demo_module
 from curvedp.cli.batch import batch
 from curvedp.cli.options import ball_options, budget_options, mechanism_option
-from curvedp.cli.output import ReleaseFile
-from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee
-from curvedp.cli.tables import FileError, as_points, normalise, read_table
+from curvedp.cli.parameters import parse_ball, parse_guarantee
+from curvedp.cli.statistics import COMMANDS
+from curvedp.cli.tables import FileError
 from curvedp.errors import (
     BatchError,
     BudgetError,
@@ -85,6 +85,8 @@ def app() -> None:
 
 
 app.add_command(batch)
+for _command in COMMANDS:
+    app.add_command(_command)
 
 
 @app.command()
@@ -98,104 +100,6 @@ app.add_command(batch)
 def demo(out: Path) -> None:
     """Private mean of real diffusion tensors, with a picture."""
     demo_module.run(out, Console(soft_wrap=True, highlight=False))
-
-
-@app.command()
-@click.argument("data", type=click.Path(path_type=Path))
-@ball_options
-@click.option(
-    "--center",
-    required=True,
-    metavar="POINT",
-    help="Centre of the ball, chosen without looking at the data: identity, 0.8*identity, origin, "
-    "numbers separated by commas, or a file (npy, npz, csv, parquet, or a release's json).",
-)
-@budget_options
-@mechanism_option
-@click.option("--key", help="Member of an npz file.")
-@click.option("--columns", help="Columns of a csv or parquet file, separated by commas.")
-@click.option(
-    "--header/--no-header",
-    default=True,
-    show_default=True,
-    help="Whether the first line of a csv file holds column names.",
-)
-@click.option(
-    "--out",
-    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
-    required=True,
-    help="Where to write the release as json; an existing file is never overwritten; - prints it.",
-)
-@click.option(
-    "--ledger",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Ledger file to spend from; created when new. Refuses before any noise is drawn.",
-)
-@click.option(
-    "--ledger-budget",
-    metavar="BUDGET",
-    help="Total budget of that ledger: epsilon=3, epsilon=3,delta=1e-6, rho=0.5 or mu=1.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    help="For reproduction only: a seeded release carries no guarantee.",
-)
-def mean(
-    data: Path,
-    manifold: str,
-    radius: float,
-    records_per_unit: int,
-    center: str,
-    epsilon: float | None,
-    delta: float | None,
-    rho: float | None,
-    mu: float | None,
-    mechanism: str | None,
-    key: str | None,
-    columns: str | None,
-    header: bool,
-    out: Path,
-    ledger: Path | None,
-    ledger_budget: str | None,
-    seed: int | None,
-) -> None:
-    """Private Frechet mean of the records in a file.
-
-    DATA is an npy, npz, csv or parquet file. One row is one record: a point, flattened, or the
-    upper triangle of a symmetric matrix row by row. Directions may have any length and landmarks
-    any position and size. A record that is not a point of the manifold, or has an empty cell,
-    counts as the centre. The number of records is public.
-    """
-    guarantee = parse_guarantee(epsilon, delta, rho, mu)
-    ball = parse_ball(manifold, center, radius)
-    chosen = None if columns is None else [name.strip() for name in columns.split(",")]
-    table = read_table(data, key=key, columns=chosen, header=header)
-    records = normalise(as_points(table, ball.manifold, str(data)), ball.manifold)
-    messages = Console(stderr=True, soft_wrap=True, highlight=False)
-    if data.suffix.lower() == ".csv":
-        kept = "taken as column names" if header else "taken as a record"
-        messages.print(f"{len(records)} records; the first line was {kept}.", markup=False)
-    with (
-        ReleaseFile(out) as file,
-        open_ledger(ledger, ledger_budget) as book,
-        messages.status("start") as status,
-    ):
-        release = curvedp.frechet_mean(
-            records,
-            ball,
-            guarantee,
-            records_per_unit=records_per_unit,
-            ledger=book,
-            seed=seed,
-            progress=status.update,
-            mechanism=mechanism,
-        )
-        file.write(release.to_json())
-    report_to = messages if str(out) == "-" else Console(soft_wrap=True, highlight=False)
-    report_to.print(release.report().rstrip(), markup=False)
-    if str(out) != "-":
-        report_to.print(f"Written to {out}", markup=False)
 
 
 @app.command()

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
 
 from curvedp.mechanisms.choice import MECHANISMS
 
-__all__ = ["ball_options", "budget_options", "mechanism_option"]
+__all__ = [
+    "ball_options",
+    "budget_options",
+    "center_option",
+    "data_options",
+    "level_option",
+    "mechanism_option",
+    "output_options",
+]
 
 Command = Callable[..., Any]
 
@@ -53,6 +62,71 @@ def ball_options(command: Command) -> Command:
             required=True,
             metavar="SPEC",
             help="spd:3, spd:3:log-euclidean, sphere:2, hyperboloid:2, kendall:10, euclidean:3.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def center_option(command: Command) -> Command:
+    """The ball's centre."""
+    return click.option(
+        "--center",
+        required=True,
+        metavar="POINT",
+        help="Centre of the ball, chosen without looking at the data: identity, 0.8*identity, "
+        "origin, numbers separated by commas, or a file (npy, npz, csv, parquet, or a release's "
+        "json).",
+    )(command)
+
+
+def level_option(text: str, default: float | None) -> Callable[[Command], Command]:
+    """The level of confidence, with what it does for the command."""
+    return click.option(
+        "--level", type=float, default=default, show_default=default is not None, help=text
+    )
+
+
+def data_options(command: Command) -> Command:
+    """Where the records stand in their file."""
+    for option in (
+        click.option(
+            "--header/--no-header",
+            default=True,
+            show_default=True,
+            help="Whether the first line of a csv file holds column names.",
+        ),
+        click.option("--columns", help="Columns of a csv or parquet file, separated by commas."),
+        click.option("--key", help="Member of an npz file."),
+    ):
+        command = option(command)
+    return command
+
+
+def output_options(command: Command) -> Command:
+    """Where the release goes and which budget it spends."""
+    for option in (
+        click.option(
+            "--seed",
+            type=click.IntRange(min=0),
+            help="For reproduction only: a seeded release carries no guarantee.",
+        ),
+        click.option(
+            "--ledger-budget",
+            metavar="BUDGET",
+            help="Total budget of that ledger: epsilon=3, epsilon=3,delta=1e-6, rho=0.5 or mu=1.",
+        ),
+        click.option(
+            "--ledger",
+            type=click.Path(dir_okay=False, path_type=Path),
+            help="Ledger file to spend from; created when new. Refuses before any noise is drawn.",
+        ),
+        click.option(
+            "--out",
+            type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+            required=True,
+            help="Where to write the release as json; an existing file is never overwritten; "
+            "- prints it.",
         ),
     ):
         command = option(command)

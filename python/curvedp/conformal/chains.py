@@ -105,6 +105,12 @@ def metropolis(
     -------
     ConformalChains
 
+    Raises
+    ------
+    ValueError, TypeError
+        If an array has the wrong shape, `center` or a start does not lie on the manifold, or a
+        number is out of range.
+
     Examples
     --------
     >>> import numpy as np

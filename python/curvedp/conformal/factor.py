@@ -96,6 +96,14 @@ def factor(
     -------
     ConformalFactor
 
+    Raises
+    ------
+    TypeError
+        For an array without a Laplacian.
+    ValueError
+        If the shape of the density is not that of the nodes, if it is not finite, or if a
+        parameter is out of range.
+
     Examples
     --------
     >>> import numpy as np, curvedp as cdp

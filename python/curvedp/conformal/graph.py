@@ -62,6 +62,11 @@ def knn_graph(mesh: Mesh, k: int = 24) -> Graph:
     -------
     Graph
 
+    Raises
+    ------
+    ValueError, TypeError
+        If `k` is not an integer from 1 to the number of other nodes.
+
     Examples
     --------
     >>> from curvedp.conformal import fibonacci_mesh
@@ -156,6 +161,11 @@ def laplacian(
     -------
     Laplacian
 
+    Raises
+    ------
+    ValueError, TypeError
+        For an unknown normalisation, or if the bandwidth is not positive.
+
     Notes
     -----
     Convergence is that of eigenvalues, energies and solutions. At a single node L f is off by more
@@ -201,6 +211,12 @@ def shortest_paths(
     -------
     ndarray, shape (n,)
         Infinite where no path leads.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an array has not the shape of the nodes, a start value is negative, or the factor is not
+        positive.
 
     Examples
     --------

@@ -258,6 +258,11 @@ def default_cells(n: int, guarantee: Guarantee, records_per_unit: int = 1) -> in
     -------
     int
 
+    Raises
+    ------
+    ValueError, TypeError
+        If a number is not positive.
+
     Examples
     --------
     >>> import curvedp as cdp

@@ -132,7 +132,17 @@ class MeshExponential:
         return np.asarray(logs - (top + math.log(np.exp(logs - top).sum())))
 
     def log_density(self, point: ArrayLike, true_value: ArrayLike) -> FloatArray:
-        """Logarithm of the probability of the node nearest to each point, shape (...)."""
+        """Logarithm of the probability of the node nearest to each point.
+
+        Parameters
+        ----------
+        point : array-like, shape (..., *point_shape)
+        true_value : array-like, shape point_shape
+
+        Returns
+        -------
+        ndarray, shape (...)
+        """
         mesh = self.graph.mesh
         points = as_points(point, mesh.manifold.point_shape, "point")
         lead = points.shape[: points.ndim - len(mesh.manifold.point_shape)]
@@ -142,10 +152,21 @@ class MeshExponential:
     def sample_node(
         self, true_value: ArrayLike, stream: _core.Stream | None = None, n_samples: int = 1
     ) -> NDArray[np.intp]:
-        """Indices of nodes drawn independently, shape (n_samples,).
+        """Indices of nodes drawn independently.
 
         Each draw is an exponential race at the rates of the weights, so that every weight counts
         with a few units of relative rounding, however small.
+
+        Parameters
+        ----------
+        true_value : array-like, shape point_shape
+        stream : Stream, optional
+            Source of randomness; by default a fresh key from the operating system.
+        n_samples : int
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples,)
         """
         return self._draw(self.path_lengths(true_value), stream, as_count(n_samples, "n_samples"))
 
@@ -164,7 +185,17 @@ class MeshExponential:
     def sample(
         self, true_value: ArrayLike, stream: _core.Stream | None = None, n_samples: int = 1
     ) -> FloatArray:
-        """Nodes drawn independently, as points, shape (n_samples, *point_shape)."""
+        """Nodes drawn independently, as points.
+
+        Parameters
+        ----------
+        true_value, stream, n_samples
+            As in `sample_node`.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, *point_shape)
+        """
         return self.graph.mesh.points[self.sample_node(true_value, stream, n_samples)]
 
     def _log_weights(self, lengths: FloatArray) -> FloatArray:

@@ -145,6 +145,11 @@ def fibonacci_mesh(n: int) -> Mesh:
     -------
     Mesh
 
+    Raises
+    ------
+    ValueError, TypeError
+        If `n` is not a positive integer.
+
     Examples
     --------
     >>> mesh = fibonacci_mesh(1000)
@@ -173,6 +178,11 @@ def icosphere_mesh(level: int) -> Mesh:
     Returns
     -------
     Mesh
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `level` is not an integer from 0 to 11.
 
     Examples
     --------
@@ -245,6 +255,11 @@ def ball_mesh(ball: Ball, n: int) -> Mesh:
     Returns
     -------
     Mesh
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `n` is not a positive integer.
 
     Examples
     --------

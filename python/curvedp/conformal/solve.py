@@ -84,6 +84,12 @@ def helmholtz_poisson(
     -------
     HelmholtzSolution
 
+    Raises
+    ------
+    ValueError, TypeError
+        If the shape of `h` is not that of the nodes, if it is not finite, or if a parameter is out
+        of range.
+
     Examples
     --------
     >>> from curvedp.conformal import fibonacci_mesh, knn_graph, laplacian
@@ -139,6 +145,11 @@ def heat_smooth(
     Returns
     -------
     ndarray, shape (..., n)
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the shape of `f` is not that of the nodes, or `time` or `tol` is not positive.
 
     Examples
     --------

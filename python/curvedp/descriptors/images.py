@@ -168,6 +168,11 @@ def feature_labels(features: str | Sequence[str] = "region", channels: int = 1) 
     tuple of str
         One for each row; "intensity" is followed by the channel's index if there are several.
 
+    Raises
+    ------
+    ValueError, TypeError
+        For unknown features, or if `channels` is not a positive integer.
+
     Examples
     --------
     >>> from curvedp.descriptors import feature_labels

@@ -169,7 +169,18 @@ class FrechetMean(Conventions):
         return manifold.exp(manifold.coords_to_tangent(X, mean), mean)
 
     def fit_transform(self, X: ArrayLike, y: object = None) -> FloatArray:
-        """`fit`, then `transform` of the same records."""
+        """`fit`, then `transform` of the same records.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, *point_shape)
+        y : ignored
+
+        Returns
+        -------
+        ndarray
+            As `transform`.
+        """
         return self.fit(X, y).transform(X)
 
     def score(self, X: ArrayLike, y: object = None) -> float:
@@ -177,6 +188,16 @@ class FrechetMean(Conventions):
 
         Computed without privacy from the records given: publish neither it nor what a search picks
         by it unless they are public.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, *point_shape)
+        y : ignored
+
+        Returns
+        -------
+        float
+            In squared units of the metric.
         """
         mean, manifold = self._fitted(), self.ball.manifold
         points = self.ball.project(as_records(X, manifold.point_shape, "X"))

@@ -126,7 +126,17 @@ class Anchors:
         return means
 
     def release_noise(self, entry: Entry) -> QueryRelease:
-        """The query's place among the embedded anchors, with noise."""
+        """The query's place among the embedded anchors, with noise.
+
+        Parameters
+        ----------
+        entry : Entry
+            The query on its way into a release; made by `PrivateMail.embed_query`.
+
+        Returns
+        -------
+        QueryRelease
+        """
         diameter = _core.diameter(self.embedding)
         largest = float(np.linalg.norm(self.embedding, axis=1).max())
         delta = sensitivity.mail_query(
@@ -153,7 +163,19 @@ class Anchors:
         return QueryRelease(release, self.embedding)
 
     def release_cell(self, entry: Entry, n_cells: int | None) -> QueryRelease:
-        """The representative of the query's cell after randomised response."""
+        """The representative of the query's cell after randomised response.
+
+        Parameters
+        ----------
+        entry : Entry
+            As in `release_noise`.
+        n_cells : int, optional
+            By default chosen from epsilon and the number of anchors.
+
+        Returns
+        -------
+        QueryRelease
+        """
         epsilon = sufficient(entry.guarantee)
         if n_cells is None:
             n_cells = choose_n_cells(epsilon, len(self.rows), self.codes)

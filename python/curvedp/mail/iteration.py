@@ -85,7 +85,21 @@ class Laplacians:
         return self._kernel.is_kept
 
     def step(self, z: ArrayLike, alpha: float = 0.0, form: str = "normalised") -> FloatArray:
-        """One iteration from the embedding `z`, shape (n, k)."""
+        """One iteration: z + (alpha (pushed from other labels) - (pulled to similar rows))/2.
+
+        Parameters
+        ----------
+        z : array-like, shape (n, k)
+            The embedding.
+        alpha : float
+            Weight of the label term.
+        form : {"normalised", "published"}
+            Whether the label term is divided by the labels' degrees or by those of the rows.
+
+        Returns
+        -------
+        ndarray, shape (n, k)
+        """
         as_choice(form, FORMS, "form")
         start = as_float_array(z, "z")
         n, k = start.shape

@@ -163,7 +163,7 @@ class PrivateMail(Conventions):
     def fit(
         self, X: ArrayLike, y: ArrayLike | None = None, *, ledger: Ledger | None = None
     ) -> Self:
-        """Embeds the rows; see `fit_transform`."""
+        """Embeds the rows; parameters as in `fit_transform`."""
         self.fit_transform(X, y, ledger=ledger)
         return self
 

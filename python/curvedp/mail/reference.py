@@ -49,12 +49,17 @@ def objective(z: ArrayLike, l_x: ArrayLike, l_y: ArrayLike, alpha: float) -> flo
     -------
     float
 
+    Raises
+    ------
+    TypeError
+        If an array does not hold real numbers.
+
     Examples
     --------
     >>> rows, labels = np.array([[0.0], [0.1], [1.0], [1.1]]), [0, 0, 1, 1]
     >>> l_x, l_y = dense_laplacians(rows, labels, bandwidth=0.5)
-    >>> objective(np.ones((4, 1)), l_x, l_y, alpha=0.5)
-    0.0
+    >>> abs(objective(np.ones((4, 1)), l_x, l_y, alpha=0.5)) < 1e-12
+    True
     """
     embedding = as_float_array(z, "z")
     difference = as_float_array(l_x, "l_x") - alpha * as_float_array(l_y, "l_y")
@@ -78,6 +83,11 @@ def spectral_embedding(
     Returns
     -------
     ndarray, shape (n, n_components)
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `n_components` is not a positive integer below n.
 
     Examples
     --------
@@ -121,6 +131,11 @@ def cccp_embedding(
     Returns
     -------
     ndarray, shape (iterations + 1, n, k)
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an array does not hold real numbers, or `iterations` is not a positive integer.
 
     Examples
     --------

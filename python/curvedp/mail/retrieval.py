@@ -28,6 +28,11 @@ def nearest(queries: ArrayLike, points: ArrayLike, k: int) -> NDArray[np.int64]:
     -------
     ndarray of int, shape (q, k)
 
+    Raises
+    ------
+    ValueError, TypeError
+        If the shapes do not fit, or `k` is not an integer from 1 to n.
+
     Examples
     --------
     >>> nearest([[0.1], [2.2]], [[0.0], [1.0], [2.0]], k=2).tolist()
@@ -80,6 +85,11 @@ def retrieval_score(
     Returns
     -------
     RetrievalScore
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the shapes do not fit, or a k is not an integer from 1 to the number of matches.
 
     Examples
     --------

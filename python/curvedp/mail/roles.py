@@ -141,7 +141,25 @@ class Client:
         n_cells: int | None = None,
         ledger: Ledger | None = None,
     ) -> Request:
-        """A request about one private query, shape (m,); see `PrivateMail.embed_query`."""
+        """A request about one private query.
+
+        Parameters
+        ----------
+        query : array-like, shape (m,)
+        n_matches : int
+            Number of images asked for.
+        method, n_cells, ledger
+            As in `PrivateMail.embed_query`.
+
+        Returns
+        -------
+        Request
+
+        Raises
+        ------
+        BudgetError, ValueError, TypeError
+            As `PrivateMail.embed_query`.
+        """
         wanted = as_count(n_matches, "n_matches")
         found = self._embedding.embed_query(
             query, self._anchors, method=method, n_cells=n_cells, ledger=ledger

@@ -170,6 +170,12 @@ class Manifold(ABC):
     ) -> FloatArray:
         """Standard normal tangent vectors at one base point.
 
+        Parameters
+        ----------
+        base_point : array-like, shape point_shape
+        n_samples : int
+        rng : numpy.random.Generator, int or None
+
         Returns
         -------
         ndarray, shape (n_samples, *point_shape), or point_shape if n_samples is 1
@@ -182,7 +188,16 @@ class Manifold(ABC):
     # ------------------------------------------------------------------ geodesics
 
     def to_tangent(self, vector: ArrayLike, base_point: ArrayLike) -> FloatArray:
-        """The tangent part at `base_point` of ambient vectors, shape (..., *point_shape)."""
+        """The tangent part of ambient vectors at a base point.
+
+        Parameters
+        ----------
+        vector, base_point : array-like, shape (..., *point_shape)
+
+        Returns
+        -------
+        ndarray, shape (..., *point_shape)
+        """
         return self._binary(self._core.to_tangent, vector, base_point, ("vector", "base_point"))
 
     def exp(
@@ -222,7 +237,18 @@ class Manifold(ABC):
     def dist(
         self, point_a: ArrayLike, point_b: ArrayLike, *, out: FloatArray | None = None
     ) -> FloatArray:
-        """Geodesic distance rho(a, b), shape (...)."""
+        """Geodesic distance rho(a, b).
+
+        Parameters
+        ----------
+        point_a, point_b : array-like, shape (..., *point_shape)
+        out : ndarray of float64, optional
+            C-contiguous array of the result's shape to write to.
+
+        Returns
+        -------
+        ndarray, shape (...)
+        """
         a = as_points(point_a, self.point_shape, "point_a")
         b = as_points(point_b, self.point_shape, "point_b")
         lead = self._broadcast(a, b)
@@ -297,7 +323,16 @@ class Manifold(ABC):
     def inner(
         self, tangent_vec_a: ArrayLike, tangent_vec_b: ArrayLike, base_point: ArrayLike
     ) -> FloatArray:
-        """Inner product <v, w>_p, shape (...)."""
+        """Inner product <v, w>_p of the Riemannian metric.
+
+        Parameters
+        ----------
+        tangent_vec_a, tangent_vec_b, base_point : array-like, shape (..., *point_shape)
+
+        Returns
+        -------
+        ndarray, shape (...)
+        """
         arrays = [
             as_points(value, self.point_shape, name)
             for value, name in (
@@ -314,15 +349,32 @@ class Manifold(ABC):
         return _scalar(result)
 
     def norm(self, tangent_vec: ArrayLike, base_point: ArrayLike) -> FloatArray:
-        """Norm |v|_p, shape (...)."""
+        """Length |v|_p = sqrt(<v, v>_p) of tangent vectors.
+
+        Parameters
+        ----------
+        tangent_vec, base_point : array-like, shape (..., *point_shape)
+
+        Returns
+        -------
+        ndarray, shape (...)
+        """
         coords = self.tangent_to_coords(tangent_vec, base_point)
         with np.errstate(all="ignore"):
             return _scalar(np.asarray(np.linalg.norm(coords, axis=-1)))
 
     def tangent_to_coords(self, tangent_vec: ArrayLike, base_point: ArrayLike) -> FloatArray:
-        """Coordinates in an orthonormal basis of the tangent space, shape (..., dim).
+        """Coordinates of tangent vectors in an orthonormal basis of the tangent space.
 
         The basis depends on the base point alone; the Euclidean norm is the Riemannian norm.
+
+        Parameters
+        ----------
+        tangent_vec, base_point : array-like, shape (..., *point_shape)
+
+        Returns
+        -------
+        ndarray, shape (..., dim)
         """
         v = as_points(tangent_vec, self.point_shape, "tangent_vec")
         p = as_points(base_point, self.point_shape, "base_point")
@@ -334,7 +386,17 @@ class Manifold(ABC):
         return result
 
     def coords_to_tangent(self, coords: ArrayLike, base_point: ArrayLike) -> FloatArray:
-        """The tangent vectors with the given coordinates, shape (..., *point_shape)."""
+        """Tangent vectors with given coordinates: inverse of `tangent_to_coords`.
+
+        Parameters
+        ----------
+        coords : array-like, shape (..., dim)
+        base_point : array-like, shape (..., *point_shape)
+
+        Returns
+        -------
+        ndarray, shape (..., *point_shape)
+        """
         c = as_points(coords, (self.dim,), "coords")
         p = as_points(base_point, self.point_shape, "base_point")
         lead = np.broadcast_shapes(c.shape[:-1], self._lead(p))

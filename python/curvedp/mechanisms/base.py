@@ -14,6 +14,7 @@ from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_points, as_positive
 from curvedp.domain import Ball
 from curvedp.mechanisms.grid import clip_coords, round_to_grid
+from curvedp.mechanisms.measurement import make_measurement
 from curvedp.privacy import GDP, PureDP
 
 
@@ -129,9 +130,11 @@ class Mechanism(abc.ABC):
         -----
         OpenDP wants its features "contrib" and "honest-but-curious" enabled first.
         """
-        from curvedp.opendp import to_opendp
 
-        return to_opendp(self)
+        def release(point: Any) -> FloatArray:
+            return np.asarray(self.sample(point)[0])
+
+        return make_measurement(self.ball, release, self.guarantee, self.sensitivity, self.profile)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.ball, self.sensitivity, self.guarantee)

@@ -16,7 +16,7 @@ import numpy as np
 from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
-from curvedp.manifolds import Euclidean, Hyperboloid
+from curvedp.manifolds import SPD, Euclidean, Hyperboloid
 
 #: Fraction of the noise scale that one grid step takes: 2^-20.
 _STEPS_PER_SCALE_LOG2 = 20
@@ -24,6 +24,10 @@ _STEPS_PER_SCALE_LOG2 = 20
 #: Releases on non-compact manifolds stay within this distance of the centre (or within the ball),
 #: on hyperbolic space in units of 1/sqrt(-curvature).
 _CLIP_RADIUS = 16.0
+
+#: The log-Cholesky metric counts logarithms of the factor, half those of the matrix: farther out,
+#: rounding may leave no positive definite matrix.
+_CLIP_RADIUS_LOG_CHOLESKY = 8.0
 
 
 def grid_step(ball: Ball, scale: float) -> float:
@@ -40,10 +44,12 @@ def clip_radius(ball: Ball) -> float:
     """Distance from the centre at which releases are clipped; infinite for no clipping."""
     if not ball.manifold.is_hadamard or isinstance(ball.manifold, Euclidean):
         return math.inf
-    unit = 1.0
+    limit = _CLIP_RADIUS
     if isinstance(ball.manifold, Hyperboloid):
-        unit = 1 / math.sqrt(-ball.manifold.curvature)
-    return max(ball.radius, _CLIP_RADIUS * unit)
+        limit /= math.sqrt(-ball.manifold.curvature)
+    elif isinstance(ball.manifold, SPD) and ball.manifold.metric == "log-cholesky":
+        limit = _CLIP_RADIUS_LOG_CHOLESKY
+    return max(ball.radius, limit)
 
 
 def clip_coords(ball: Ball, coords: FloatArray) -> FloatArray:

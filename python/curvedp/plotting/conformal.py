@@ -79,7 +79,9 @@ class MeshFieldDisplay:
     def from_factor(
         cls, factor: ConformalFactor, *, above: ArrayLike | None = None, ax: Any = None
     ) -> MeshFieldDisplay:
-        """Draw a conformal factor phi, by default seen from where it is smallest."""
+        """Draw a conformal factor phi, by default seen from where it is smallest; parameters as in
+        the class and in `plot`.
+        """
         mesh = factor.laplacian.graph.mesh
         top = mesh.points[int(np.argmin(factor.phi))] if above is None else above
         title = f"conformal factor, υ = {factor.upsilon:g}"

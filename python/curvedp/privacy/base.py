@@ -91,18 +91,66 @@ class Guarantee:
     def from_additive(
         cls, parameters: Sequence[Fraction], rounding: Callable[[Fraction], float] = float
     ) -> Self:
-        """The guarantee of this kind with given additive parameters; inverse of `additive`."""
+        """The guarantee of this kind with given additive parameters; inverse of `additive`.
+
+        Parameters
+        ----------
+        parameters : sequence of Fraction
+        rounding : callable
+            From a fraction to a float, on the side that the caller needs.
+
+        Returns
+        -------
+        Guarantee
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
+        """
         try:
             return cls(*map(rounding, parameters))
         except OverflowError:
             raise ValueError(f"the parameters are too large for {cls.__name__}") from None
 
     def to_epsilon(self, delta: float) -> float:
-        """Smallest epsilon for which this guarantee implies (epsilon, delta)-DP."""
+        """Smallest epsilon for which this guarantee implies (epsilon, delta)-DP.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+
+        Returns
+        -------
+        float
+            Rounded up.
+
+        Raises
+        ------
+        ConversionError
+            If no epsilon is implied.
+        """
         self._not_implied("(epsilon, delta)-DP", "no proof stands behind the claim")
 
     def to_delta(self, epsilon: float) -> float:
-        """Smallest delta for which this guarantee implies (epsilon, delta)-DP."""
+        """Smallest delta for which this guarantee implies (epsilon, delta)-DP.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        float
+            Rounded up.
+
+        Raises
+        ------
+        ConversionError
+            If no delta is implied.
+        """
         self._not_implied("(epsilon, delta)-DP", "no proof stands behind the claim")
 
     def to_approx_dp(self, delta: float) -> ApproxDP:

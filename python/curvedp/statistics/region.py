@@ -83,7 +83,16 @@ class ConfidenceRegion:
         return len(self.covariance)
 
     def contains(self, points: ArrayLike) -> NDArray[np.bool_]:
-        """Whether points lie in the region, shape (...)."""
+        """Whether points lie in the region.
+
+        Parameters
+        ----------
+        points : array-like, shape (..., *point_shape)
+
+        Returns
+        -------
+        ndarray of bool, shape (...)
+        """
         array = as_points(points, self._space.point_shape, "points")
         offset = self._coords(array) - self._center
         solved = np.linalg.solve(self.covariance, offset[..., None])[..., 0]
@@ -136,10 +145,18 @@ class ConfidenceRegion:
         return math.exp(log_ball + log_det / 2)
 
     def boundary(self, n: int = 100) -> FloatArray:
-        """Points on the boundary of the region, for plotting, shape (n, *point_shape).
+        """Points on the boundary of the region, for plotting.
 
         In order around it in dimension 2; spread evenly in dimension 3; in random directions, the
         same at each call, beyond.
+
+        Parameters
+        ----------
+        n : int
+
+        Returns
+        -------
+        ndarray, shape (n, *point_shape)
         """
         radii, directions = self.axes()
         coords = self._center + (_unit_vectors(as_count(n, "n"), self.dim) * radii) @ directions

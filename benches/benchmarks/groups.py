@@ -1,0 +1,121 @@
+"""Means of many groups in one call, and batches from tables and files."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import curvedp as cdp
+
+from . import workloads
+
+
+class Groups:
+    """Private means of groups of equal size."""
+
+    params = ([("sphere:2", 20), ("spd:3", 100)], [100, 10_000])
+    param_names = ("manifold and size of a group", "groups")
+
+    def setup(self, case: tuple[str, int], groups: int) -> None:
+        """Records of all groups, one after the other."""
+        spec, n = case
+        count = workloads.size(groups)
+        self.ball = workloads.ball(spec, 0.8)
+        self.records = workloads.in_ball(self.ball, n * count)
+        self.offsets = np.arange(0, n * count + 1, n)
+
+    def time_means(self, case: tuple[str, int], groups: int) -> None:
+        """Seconds for all groups."""
+        cdp.frechet_means(self.records, self.offsets, self.ball, cdp.GDP(1.0))
+
+    def peakmem_means(self, case: tuple[str, int], groups: int) -> None:
+        """Resident memory, records and interpreter included."""
+        cdp.frechet_means(self.records, self.offsets, self.ball, cdp.GDP(1.0))
+
+
+class EachGroup:
+    """Another statistic for each of many groups."""
+
+    def setup(self) -> None:
+        """A hundred groups of twenty."""
+        count = workloads.size(100)
+        self.ball = workloads.ball("sphere:2", 0.8)
+        self.records = workloads.in_ball(self.ball, 20 * count)
+        self.offsets = np.arange(0, 20 * count + 1, 20)
+
+    def time_variances(self) -> None:
+        """Seconds for all groups."""
+        cdp.each_group(
+            cdp.frechet_variance, self.records, self.offsets, self.ball, guarantee=cdp.GDP(1.0)
+        )
+
+
+class Batch:
+    """Groups of an Arrow table in no order, of a Parquet file, and one mean over a file."""
+
+    def setup(self) -> None:
+        """Twenty records to a group; needs pyarrow."""
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError:
+            # asv takes this for "skip this benchmark"
+            raise NotImplementedError from None
+
+        groups = workloads.size(5000)
+        n = 20 * groups
+        self.ball = workloads.ball("sphere:2", 0.8)
+        rows = workloads.in_ball(self.ball, n)
+        keys = np.repeat(np.arange(groups), 20)
+        order = np.random.default_rng(8).permutation(n)
+        self.ordered, self.mixed = (
+            pa.table({"site": k, "x": pa.FixedSizeListArray.from_arrays(r.ravel(), 3)})
+            for k, r in ((keys, rows), (keys[order], rows[order]))
+        )
+        self.folder = tempfile.TemporaryDirectory()
+        self.source = Path(self.folder.name) / "records.parquet"
+        pq.write_table(self.ordered, self.source, row_group_size=10_000)
+        self.written = 0
+        self.arguments = {
+            "points": "x",
+            "ball": self.ball,
+            "guarantee": cdp.GDP(1.0),
+        }
+
+    def teardown(self) -> None:
+        """Remove the files."""
+        self.folder.cleanup()
+
+    def time_table(self) -> None:
+        """Seconds to bring a table's rows in order and release every group."""
+        import curvedp.batch
+
+        curvedp.batch.frechet_means(self.mixed, by="site", public_keys=True, **self.arguments)
+
+    def _release_file(self) -> None:
+        import curvedp.batch
+
+        self.written += 1
+        curvedp.batch.frechet_means_of_file(
+            self.source,
+            Path(self.folder.name) / f"out-{self.written}",
+            by="site",
+            public_keys=True,
+            **self.arguments,
+        )
+
+    def time_file(self) -> None:
+        """Seconds to read a file in chunks and write releases and manifest."""
+        self._release_file()
+
+    def peakmem_file(self) -> None:
+        """Resident memory of the same, interpreter included."""
+        self._release_file()
+
+    def time_mean_of_file(self) -> None:
+        """Seconds for one mean over a file that is read anew for each gradient."""
+        import curvedp.batch
+
+        curvedp.batch.frechet_mean_of_file(self.source, **self.arguments)

@@ -1,0 +1,127 @@
+"""Private statistics, from records to release: project, solve, draw, round."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import curvedp as cdp
+from curvedp import _core
+
+from . import workloads
+
+_RADIUS = {"sphere:2": 0.7, "spd:3": 1.5}
+
+
+class Releases:
+    """One release of each statistic."""
+
+    params = (
+        [
+            "frechet_mean",
+            "adaptive_mean",
+            "frechet_variance",
+            "fourth_moment",
+            "log_covariance",
+            "mean_hessian",
+            "confidence_region",
+            "variance_interval",
+        ],
+        list(_RADIUS),
+        [100, 10_000],
+    )
+    param_names = ("statistic", "manifold", "n")
+
+    def setup(self, statistic: str, spec: str, n: int) -> None:
+        """Records in a public ball."""
+        self.ball = workloads.ball(spec, _RADIUS[spec])
+        self.records = workloads.in_ball(self.ball, workloads.size(n))
+        self.statistic = getattr(cdp, statistic)
+
+    def time_release(self, statistic: str, spec: str, n: int) -> None:
+        """Seconds for one release."""
+        self.statistic(self.records, self.ball, cdp.GDP(1.0))
+
+    def peakmem_release(self, statistic: str, spec: str, n: int) -> None:
+        """Resident memory, records and interpreter included."""
+        self.statistic(self.records, self.ball, cdp.GDP(1.0))
+
+
+class ExpectedError:
+    """Expected distance of the private mean from the exact one, in radii of the ball."""
+
+    params = (["laplace", "gaussian"], ["sphere:2", "sphere:9", "hyperboloid:3", "kendall:10"])
+    param_names = ("noise", "manifold")
+    unit = "radii"
+
+    def track_expected_error(self, noise: str, spec: str) -> float:
+        """At n = 1000, with epsilon = 1 or mu = 1 and r = 0.5."""
+        guarantee = cdp.PureDP(1.0) if noise == "laplace" else cdp.GDP(1.0)
+        return cdp.expected_error(workloads.ball(spec, 0.5), 1000, guarantee) / 0.5
+
+
+class KNormGradient:
+    """The mean by its K-norm gradient: exact draws, and chains of 10,000 steps."""
+
+    params = (["exact", "metropolis"], ["sphere:2", "spd:2"], [100, 1000])
+    param_names = ("sampler", "manifold", "n")
+
+    def setup(self, sampler: str, spec: str, n: int) -> None:
+        """Records in a public ball."""
+        self.ball = workloads.ball(spec, 0.7)
+        self.records = workloads.in_ball(self.ball, workloads.size(n))
+
+    def time_draw(self, sampler: str, spec: str, n: int) -> None:
+        """Seconds for one release."""
+        cdp.kng_mean(
+            self.records,
+            self.ball,
+            cdp.PureDP(1.0),
+            sampler=sampler,
+            chain_length=workloads.size(10_000),
+        )
+
+
+class RiemannianLaplaceChain:
+    """Metropolis steps for the Riemannian Laplace: the K-norm gradient of one record."""
+
+    params = ("sphere:2", "spd:2", "spd:11")
+    param_names = ("manifold",)
+
+    def setup(self, spec: str) -> None:
+        """The law about the centre of a ball, and a chain that adapts its steps."""
+        self.chain, self.steps = workloads.laplace_chain(spec), workloads.size(10_000)
+
+    def time_steps(self, spec: str) -> None:
+        """Seconds for 10,000 steps."""
+        self.chain(self.steps)
+
+    def track_acceptance(self, spec: str) -> float:
+        """Share of the proposals accepted."""
+        return self.chain(self.steps).acceptance[0]
+
+    def track_effective_sample_size(self, spec: str) -> float:
+        """Least effective sample size of 10,000 steps over the coordinates."""
+        return min(size for size, _ in self.chain(self.steps).diagnose())
+
+
+class Quantile:
+    """Private median of numbers."""
+
+    params = (1000, 100_000)
+    param_names = ("n",)
+
+    def setup(self, n: int) -> None:
+        """Uniform numbers."""
+        self.values = np.random.default_rng(7).random(workloads.size(n))
+
+    def time_quantile(self, n: int) -> None:
+        """Seconds for one release."""
+        cdp.quantile(self.values, 0.5, low=0.0, high=1.0, guarantee=cdp.PureDP(1.0))
+
+
+class Streams:
+    """The source of all randomness."""
+
+    def time_uniform(self) -> None:
+        """Seconds for a million uniform numbers."""
+        _core.Stream.from_os().uniform(np.empty(workloads.size(1_000_000)))

@@ -1,0 +1,52 @@
+"""Rows for Metropolis chains that draw the Riemannian Laplace, and exact draws instead of them."""
+
+from __future__ import annotations
+
+import curvedp as cdp
+from benchmarks import workloads
+from harness import Peer, Row
+from peers import chains
+from rows import ROWS
+
+_SPACES = {
+    # manifold: scale of the law and of the steps, ratio to reach
+    "sphere:2": (0.1, 0.15, 50),
+    "spd:2": (0.3, 0.36, 50),
+    "spd:11": (0.02, 0.024, 6),
+}
+
+
+def _steps(spec: str, quick: bool):
+    scale, step, target = _SPACES[spec]
+    count = 1000 if quick else 10_000
+    if spec == "sphere:2":
+        return count, Peer(lambda: chains.sphere(scale, step, count), target, comparable=False)
+    m = int(spec.split(":")[1])
+    return count, Peer(lambda: chains.spd(m, scale, step, count), target, comparable=False)
+
+
+def _chain(spec: str):
+    def build(quick: bool) -> Row:
+        count, peer = _steps(spec, quick)
+        run = workloads.laplace_chain(spec)
+        return Row(f"{count} steps", lambda: run(count).draws(), {"NumPy": peer})
+
+    return build
+
+
+def _exact(spec: str):
+    """As many independent draws as the chain has steps."""
+
+    def build(quick: bool) -> Row:
+        count, peer = _steps(spec, quick)
+        draw = workloads.noise(cdp.RiemannianLaplace, spec, _SPACES[spec][0])
+        unbound = Peer(peer.run, comparable=False)
+        return Row(f"{count} draws", lambda: draw(count), {"NumPy chain of as many steps": unbound})
+
+    return build
+
+
+for _spec in _SPACES:
+    ROWS.add(f"Metropolis chain, Riemannian Laplace, {_spec}")(_chain(_spec))
+for _spec in _SPACES:
+    ROWS.add(f"exact draws, Riemannian Laplace, {_spec}")(_exact(_spec))

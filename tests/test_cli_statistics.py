@@ -1,0 +1,147 @@
+"""Variance, region and regression on the command line: what the library releases, in a file."""
+
+import numpy as np
+import pytest
+
+import curvedp as cdp
+from command_line import SPD_OPTIONS, assert_fails, make_tensors, run, save
+
+BALL = cdp.Ball(cdp.SPD(3), np.eye(3), 1.5)
+SPHERE_OPTIONS = ["--manifold", "sphere:2", "--center", "0,0,1", "--radius", "0.7"]
+COVARIATE = ["--covariate", "age", "--x-range", 20, 80, "--tau", 0.3, "--v-max", 1.5]
+
+
+@pytest.fixture
+def tensors(tmp_path):
+    return save(tmp_path, "a.npy", make_tensors())
+
+
+def seeded(command, data, out, *arguments):
+    result = run(command, data, *SPD_OPTIONS, "--out", out, "--seed", 7, *arguments)
+    assert result.exit_code == 0, result.output
+    return result, out.read_text()
+
+
+def directions_by_age(n=100):
+    """Directions that turn with age, in the units of the command line."""
+    rng = np.random.default_rng(3)
+    age = rng.uniform(20, 80, n)
+    turn = (age - 50) / 100
+    points = np.stack([np.sin(turn), 0.03 * rng.standard_normal(n), np.cos(turn)], axis=1)
+    return age, points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def ages(tmp_path):
+    """The same table as csv, parquet and npz, with the arguments that read it."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    age, points = directions_by_age()
+    table = np.column_stack([points[:, :2], age, points[:, 2]])
+    np.savetxt(tmp_path / "a.csv", table, delimiter=",", header="x,y,age,z", comments="")
+    columns = {"x": points[:, 0], "y": points[:, 1], "z": points[:, 2], "age": age}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    np.savez(tmp_path / "a.npz", points=points, age=age)
+    return {
+        tmp_path / "a.csv": ["--columns", "x,y,z"],
+        tmp_path / "a.parquet": ["--columns", "x,y,z"],
+        tmp_path / "a.npz": ["--key", "points"],
+    }
+
+
+def test_variance_is_the_librarys(tmp_path, tensors):
+    result, text = seeded("variance", tensors, tmp_path / "out.json", "--epsilon", 1)
+    expected = cdp.frechet_variance(make_tensors(), BALL, cdp.PureDP(1.0), seed=7)
+    stored = cdp.Release.from_json(text)
+    np.testing.assert_allclose(stored.value, expected.value, rtol=1e-12)
+    assert "Fréchet variance" in result.stdout
+
+
+def test_variance_at_a_level_is_an_interval(tmp_path, tensors):
+    _, text = seeded("variance", tensors, tmp_path / "out.json", "--mu", 1, "--level", 0.9)
+    expected = cdp.variance_interval(make_tensors(), BALL, cdp.GDP(1.0), level=0.9, seed=7)
+    stored = cdp.VarianceInterval.from_json(text)
+    assert stored.level == 0.9
+    assert stored.report() == expected.report()
+
+
+def test_region_is_the_librarys(tmp_path, tensors):
+    result, text = seeded("region", tensors, tmp_path / "out.json", "--mu", 1)
+    expected = cdp.confidence_region(make_tensors(), BALL, cdp.GDP(1.0), seed=7)
+    stored = cdp.ConfidenceRegion.from_json(text)
+    assert stored.level == 0.95
+    assert stored.report() == expected.report()
+    assert stored.report().split() == result.stdout.rsplit("Written to", 1)[0].split()
+
+
+def test_regression_is_the_librarys_from_every_format(tmp_path, ages):
+    age, points = directions_by_age()
+    ball = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.7)
+    expected = cdp.geodesic_regression(
+        age, points, ball, cdp.PureDP(0.2), x_range=(20, 80), tau=0.3, v_max=1.5, seed=7
+    )
+    for data, where in ages.items():
+        out = tmp_path / f"{data.suffix[1:]}.json"
+        arguments = [*SPHERE_OPTIONS, *COVARIATE, *where, "--epsilon", 0.2, "--seed", 7]
+        result = run("regression", data, *arguments, "--out", out)
+        assert result.exit_code == 0, result.output
+        stored = cdp.GeodesicRelease.from_json(out.read_text())
+        np.testing.assert_allclose(stored.value, expected.value, rtol=1e-9, atol=1e-12)
+        assert stored.x_range == (20.0, 80.0)
+
+
+def test_empty_cells_are_not_mentioned(tmp_path):
+    lines = ["x,y,z,age"] + ["0,0,1,50"] * 200
+    outputs = set()
+    for k, last in enumerate(["0,0,1,50", "0,0,1,", "0,0,1,none", ",,,50"]):
+        data, out = tmp_path / "a.csv", tmp_path / f"{k}.json"
+        data.write_text("\n".join([*lines, last]) + "\n")
+        arguments = [*SPHERE_OPTIONS, *COVARIATE, "--columns", "x,y,z", "--mu", 1, "--seed", 1]
+        result = run("regression", data, *arguments, "--out", out)
+        assert result.exit_code == 0, result.output
+        outputs.add(result.output.replace(out.name, "out") + out.read_text())
+    assert len(outputs) == 1, "a missing covariate counts as the middle, a missing point as centre"
+
+
+def test_a_ledger_is_spent_from_and_refuses(tmp_path, tensors):
+    ledger = ["--ledger", tmp_path / "ledger.json", "--ledger-budget", "mu=1"]
+    arguments = [*SPD_OPTIONS, "--mu", 0.8, *ledger]
+    first = run("region", tensors, *arguments, "--out", tmp_path / "1.json")
+    assert first.exit_code == 0, first.output
+    second = run("variance", tensors, *arguments, "--out", tmp_path / "2.json")
+    assert_fails(second, 3, "the budget")
+    assert not (tmp_path / "2.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "code", "words"),
+    [
+        ("region", ["--epsilon", 1], 2, ["needs Gaussian noise"]),
+        ("variance", ["--epsilon", 1, "--level", 0.9], 2, ["needs Gaussian noise"]),
+        ("region", ["--mu", 1, "--level", 2], 2, ["level"]),
+        ("region", [], 2, ["one budget"]),
+    ],
+)
+def test_what_does_not_exist_is_refused(tmp_path, tensors, command, arguments, code, words):
+    out = tmp_path / "out.json"
+    assert_fails(run(command, tensors, *SPD_OPTIONS, *arguments, "--out", out), code, *words)
+    assert not out.exists()
+
+
+def test_a_covariate_that_cannot_be_read_is_named(tmp_path, ages):
+    csv, parquet, npz = ages
+    out = tmp_path / "out.json"
+    np.save(tmp_path / "a.npy", np.zeros((5, 3)))
+    np.savez(tmp_path / "short.npz", points=np.zeros((5, 3)), age=np.zeros(4))
+    for data, arguments, code, words in (
+        (csv, [], 2, ["--columns"]),
+        (csv, ["--columns", "x,y,z", "--covariate", "size"], 5, ["no column 'size'"]),
+        (parquet, ["--columns", "x,y"], 5, ["2 numbers per record"]),
+        (npz, ["--key", "points", "--covariate", "points"], 5, ["one number"]),
+        (tmp_path / "a.npy", [], 5, ["csv, parquet or npz"]),
+        (tmp_path / "short.npz", ["--key", "points"], 5, ["4 covariates for 5 records"]),
+    ):
+        given = [*SPHERE_OPTIONS, *COVARIATE, *arguments, "--mu", 1, "--out", out]
+        assert_fails(run("regression", data, *given), code, *words)
+        assert not out.exists()
