@@ -157,10 +157,7 @@ def run(
 
 def release_all(job: Job, progress: Progress) -> None:
     """Releases the chunks one after the other; the next is read meanwhile."""
-    pending = job.pending()
-    groups = sum(job.layout.sizes.values())
-    finished = set(range(job.layout.chunks)).difference(pending)
-    done = sum(job.released(number) for number in finished)
+    pending, done, groups = job.pending(), job.done(), job.groups
     progress(done, groups)
     with ThreadPoolExecutor(1) as reader:
         following = [reader.submit(job.read, number) for number in pending[:1]]

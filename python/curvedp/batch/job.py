@@ -127,8 +127,7 @@ class Job:
             )
         if self.given_secret is None and not (self.folder / "secret").exists():
             NoiseSecret.create(self.folder / "secret")
-        if not self.secret:  # loads it: fail early if it cannot be used
-            raise BatchError("no secret")
+        self.secret  # noqa: B018 - raises if it cannot be used
         if not (self.folder / "layout.json").exists():
             layout = self._find_layout()
             self.parameters.plan.designs(np.array(sorted(layout.sizes), dtype=np.int64))
@@ -158,8 +157,7 @@ class Job:
             return
         mark = f"batch {self.identity}: "
         if not any(entry.label.startswith(mark) for entry in ledger.entries):
-            groups = sum(self.layout.sizes.values())
-            ledger.spend(self.parameters.plan.total, label=f"{mark}means of {groups} groups")
+            ledger.spend(self.parameters.plan.total, label=f"{mark}means of {self.groups} groups")
         (self.folder / "paid").touch(mode=0o600)
 
     def is_begun(self) -> bool:
@@ -181,9 +179,19 @@ class Job:
         with pa.memory_map(str(self.part(number))) as file, ipc.open_file(file) as part:
             return sum(part.get_batch(i).num_rows for i in range(part.num_record_batches))
 
+    @property
+    def groups(self) -> int:
+        """Number of groups."""
+        return sum(self.layout.sizes.values())
+
     def pending(self) -> list[int]:
         """Chunks without releases."""
         return [number for number in range(self.layout.chunks) if not self.part(number).exists()]
+
+    def done(self) -> int:
+        """Number of groups in finished chunks."""
+        finished = set(range(self.layout.chunks)).difference(self.pending())
+        return sum(map(self.released, finished))
 
     def read(self, number: int) -> Chunk:
         """Keys and points of a chunk."""

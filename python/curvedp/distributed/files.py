@@ -90,9 +90,7 @@ def frechet_means_of_file(
 
 def release_on(client: Any, job: Job, progress: Progress) -> None:
     """One task for each chunk that is left to do."""
-    pending = job.pending()
-    groups = sum(job.layout.sizes.values())
-    done = sum(job.released(n) for n in set(range(job.layout.chunks)).difference(pending))
+    pending, done, groups = job.pending(), job.done(), job.groups
     progress(done, groups)
     common = [[shared] * len(pending) for shared in (str(job.folder), job.identity)]
     futures = client.map(release_chunk, *common, pending, pure=False)
