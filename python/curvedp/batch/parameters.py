@@ -15,9 +15,10 @@ from curvedp.privacy import Guarantee
 from curvedp.statistics.entry import check_ball
 from curvedp.statistics.frechet_means import GroupPlan
 
-__all__ = ["BatchParameters", "ball_from_dict", "ball_to_dict"]
+__all__ = ["REFUSAL", "BatchParameters", "ball_from_dict", "ball_to_dict"]
 
-_REFUSAL = (
+#: Why a batch needs public keys.
+REFUSAL = (
     "the releases of a batch compose in parallel only if the groups are public: which keys occur, "
     "which record has which key, and how many records each key has must be public or fixed before "
     "the data were seen. If so, say public_keys=True (--public-keys). If not, a batch by these "
@@ -63,7 +64,7 @@ class BatchParameters:
     ) -> BatchParameters:
         """The parameters, checked."""
         if public_keys is not True:
-            raise BatchError(_REFUSAL)
+            raise BatchError(REFUSAL)
         keys, columns = _names(by, "by"), _names(points, "points")
         if set(keys) & set(columns):
             raise BatchError("a column cannot be a group key and a point at once")

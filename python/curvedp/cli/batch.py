@@ -21,13 +21,6 @@ from curvedp.privacy import Ledger, NoiseSecret
 
 __all__ = ["batch"]
 
-_CHUNK_ROWS = 1 << 19
-_REFUSAL = (
-    "the releases of a batch compose in parallel only if the groups are public: say --public-keys "
-    "if the keys that occur, which record has which, and how many records each has are public or "
-    "were fixed before the data were seen; otherwise a batch by these keys has no guarantee."
-)
-
 
 @click.command()
 @click.argument("source", type=click.Path(path_type=Path))
@@ -84,9 +77,7 @@ _REFUSAL = (
 @click.option(
     "--chunk-rows",
     type=click.IntRange(min=1),
-    default=_CHUNK_ROWS,
-    show_default=True,
-    help="Records in memory at once, at least.",
+    help="Records in memory at once, at least; by default half a million.",
 )
 @click.option("--resume", is_flag=True, help="Go on with a batch that was interrupted.")
 @click.option("--dry-run", is_flag=True, help="Say what it would cost and how good it would be.")
@@ -114,7 +105,7 @@ def batch(
     ledger: Path | None,
     ledger_budget: str | None,
     secret: Path | None,
-    chunk_rows: int,
+    chunk_rows: int | None,
     resume: bool,
     dry_run: bool,
     workers: int | None,
@@ -128,15 +119,15 @@ def batch(
     missing, counts as the centre. A batch that was interrupted goes on with --resume, with the same
     noise, and is paid for once.
     """
-    if not public_keys:
-        raise click.UsageError(_REFUSAL)
     if workers is not None and scheduler is not None:
         raise click.UsageError("give --workers or --scheduler, not both")
     try:
-        from curvedp.batch.files import release_all, run
-        from curvedp.batch.parameters import BatchParameters
+        from curvedp.batch.files import CHUNK_ROWS, release_all, run
+        from curvedp.batch.parameters import REFUSAL, BatchParameters
     except MissingExtraError as error:
         raise click.UsageError(str(error)) from error
+    if not public_keys:
+        raise click.UsageError(REFUSAL)
     parameters = BatchParameters.check(
         by=_names(by),
         points=_names(points),
@@ -170,7 +161,7 @@ def batch(
             release,
             ledger=book,
             secret=secret,
-            chunk_rows=chunk_rows,
+            chunk_rows=chunk_rows or CHUNK_ROWS,
             resume=resume,
             progress=report,
         )
