@@ -120,6 +120,7 @@ def test_an_interruption_at_the_very_end_is_mended(tmp_path, secret, monkeypatch
 def test_a_chunk_of_an_earlier_job_in_the_same_place_is_not_taken_for_one_of_this(tmp_path):
     source = cases.write(tmp_path / "in.parquet", cases.table(20))
     parameters = BatchParameters.check(
+        "mean",
         **cases.arguments(by=("site", "scanner"), points=("direction",)),
         records_per_unit=1,
         groups_per_unit=1,

@@ -16,8 +16,9 @@ from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.storage import locked
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Ledger
+from curvedp.statistics.dispersion import DEFAULT_WEIGHTS
 
-__all__ = ["CHUNK_ROWS", "frechet_means_of_file", "run"]
+__all__ = ["CHUNK_ROWS", "frechet_means_of_file", "frechet_variances_of_file", "run"]
 
 #: Records in a chunk, at least.
 CHUNK_ROWS = 1 << 19
@@ -96,6 +97,7 @@ def frechet_means_of_file(
         As in `frechet_means`.
     """
     parameters = BatchParameters.check(
+        "mean",
         by=by,
         points=points,
         ball=ball,
@@ -104,6 +106,80 @@ def frechet_means_of_file(
         records_per_unit=records_per_unit,
         groups_per_unit=groups_per_unit,
         mechanism=mechanism,
+        pass_over=pass_over,
+        normalise=normalise,
+    )
+    return run(
+        source,
+        out,
+        parameters,
+        release_all,
+        ledger=ledger,
+        secret=secret,
+        chunk_rows=chunk_rows,
+        resume=resume,
+        progress=progress,
+    )
+
+
+def frechet_variances_of_file(
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    by: str | Sequence[str],
+    points: str | Sequence[str],
+    ball: Ball,
+    guarantee: Guarantee,
+    public_keys: bool,
+    max_dist: float | None = None,
+    weights: Sequence[float] = DEFAULT_WEIGHTS,
+    records_per_unit: int = 1,
+    groups_per_unit: int = 1,
+    pass_over: bool = False,
+    normalise: bool = False,
+    ledger: Ledger | None = None,
+    secret: str | os.PathLike[str] | None = None,
+    chunk_rows: int = CHUNK_ROWS,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Release the Fréchet variance of every group of a Parquet file into another Parquet file.
+
+    As `frechet_means_of_file`, for what `frechet_variances` releases: memory of one chunk, the same
+    bits for any chunk size, an interrupted batch goes on with ``resume=True`` and pays once.
+
+    Parameters
+    ----------
+    source, out, by, points, ball, guarantee, public_keys
+        As in `frechet_means_of_file`; `guarantee` is of mean and variance together.
+    max_dist, weights
+        As in `curvedp.frechet_variances`.
+    records_per_unit, groups_per_unit, pass_over, normalise
+        As in `frechet_means_of_file`.
+    ledger, secret, chunk_rows, resume, progress
+        As in `frechet_means_of_file`.
+
+    Returns
+    -------
+    dict
+        The manifest.
+
+    Raises
+    ------
+    BatchError, SecretError, BudgetError, ExistenceError, ValueError, TypeError
+        As in `frechet_means_of_file`.
+    """
+    parameters = BatchParameters.check(
+        "variance",
+        by=by,
+        points=points,
+        ball=ball,
+        guarantee=guarantee,
+        public_keys=public_keys,
+        max_dist=max_dist,
+        weights=tuple(weights),
+        records_per_unit=records_per_unit,
+        groups_per_unit=groups_per_unit,
         pass_over=pass_over,
         normalise=normalise,
     )

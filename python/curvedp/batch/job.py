@@ -38,7 +38,7 @@ from curvedp.batch.results import charged, manifest, releases_table
 from curvedp.batch.storage import make_public, publish, write_atomically, write_json
 from curvedp.errors import BatchError
 from curvedp.privacy import Ledger, NoiseSecret
-from curvedp.statistics.frechet_means import noise_keys, release_groups
+from curvedp.statistics.group_plan import noise_keys
 
 __all__ = ["Job", "open_job", "release_chunk"]
 
@@ -157,7 +157,8 @@ class Job:
             return
         mark = f"batch {self.identity}: "
         if not any(entry.label.startswith(mark) for entry in ledger.entries):
-            ledger.spend(self.parameters.plan.total, label=f"{mark}means of {self.groups} groups")
+            plan = self.parameters.plan
+            ledger.spend(plan.total, label=f"{mark}{plan.statistic} of {self.groups} groups")
         (self.folder / "paid").touch(mode=0o600)
 
     def is_begun(self) -> bool:
@@ -214,8 +215,7 @@ class Job:
         else:
             offsets = group_offsets(keys)
             firsts = keys.take(pa.array(offsets[:-1])).combine_chunks()
-        releases = release_groups(
-            plan,
+        releases = plan.release(
             rows,
             offsets,
             plan.designs(np.diff(offsets)),

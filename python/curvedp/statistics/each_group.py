@@ -12,7 +12,7 @@ from curvedp._validation import as_count, as_points
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Ledger
 from curvedp.statistics.entry import check_ball, check_guarantee
-from curvedp.statistics.frechet_means import as_offsets
+from curvedp.statistics.group_plan import as_offsets
 from curvedp.statistics.group_releases import composed
 
 Result = TypeVar("Result")
