@@ -32,9 +32,10 @@ def each_group(
 ) -> list[Result]:
     """Release a statistic of every group of records, each under differential privacy.
 
-    For `frechet_variance`, `adaptive_mean`, `confidence_region`, `variance_interval` and every
-    other statistic that is called with records, ball and guarantee. Groups are disjoint and public,
-    as in `frechet_means`, which is far faster for means: this calls the statistic once for each.
+    For `adaptive_mean`, `confidence_region`, `variance_interval` and every other statistic that is
+    called with records, ball and guarantee. Groups are disjoint and public, as in `frechet_means`
+    and `frechet_variances`, which are far faster for means and variances: this calls the statistic
+    once for each.
 
     Parameters
     ----------
