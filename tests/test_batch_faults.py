@@ -38,11 +38,11 @@ def interrupted(tmp_path, source, monkeypatch, after=2, **changes):
     """A batch that is cut off after some chunks."""
     release, done = jobs.Job.release, []
 
-    def few(job, number, chunk, progress=None):
+    def few(job, chunk, progress=None):
         if len(done) == after:
             raise Stop
-        done.append(number)
-        return release(job, number, chunk, progress)
+        done.append(chunk)
+        return release(job, chunk, progress)
 
     with monkeypatch.context() as patch:
         patch.setattr(jobs.Job, "release", few)
@@ -81,6 +81,40 @@ def test_an_interrupted_batch_goes_on_where_it_stopped_and_pays_once(
     again = run(tmp_path, source, **common, resume=True)  # finished: nothing to do
     assert again["groups"] == 200
     assert len(ledger.entries) == 1
+
+
+@pytest.mark.parametrize("step", ["before the part", "after the part"])
+def test_a_failure_while_a_chunk_is_stored_ends_the_batch_and_is_mended(
+    tmp_path, secret, monkeypatch, step
+):
+    data = cases.table()
+    source = cases.write(tmp_path / "in.parquet", data)
+    ledger = cdp.Ledger(cdp.PureDP(1.0), path=tmp_path / "ledger")
+    common = {"secret": secret, "ledger": ledger, "chunk_rows": 300}
+    store = jobs.Job.store
+
+    def full(job, number, keys, releases):
+        if number == 3:
+            if step == "after the part":
+                store(job, number, keys, releases)
+            raise OSError("no space left")
+        return store(job, number, keys, releases)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs.Job, "store", full)
+        with pytest.raises(OSError, match="no space left"):
+            run(tmp_path, source, **common)
+    folder = tmp_path / "out.parquet.job"
+    assert not list(folder.glob("*result.parquet*"))
+    (folder / ".result.parquet.left").write_text("of a process that was killed")
+    seen = []
+    run(tmp_path, source, **common, resume=True, progress=lambda *state: seen.append(state))
+    assert 0 < seen[0][0] < 200
+    assert seen[-1] == (200, 200)
+    assert len(ledger.entries) == 1
+    result = cases.by_key(pq.read_table(tmp_path / "out.parquet"))
+    assert result == cases.by_key(in_memory(data, secret).table)
+    assert left_over(tmp_path) == []
 
 
 @pytest.mark.parametrize("step", ["manifest", "result", "removal", "half removal"])
@@ -139,7 +173,7 @@ def test_a_chunk_of_an_earlier_job_in_the_same_place_is_not_taken_for_one_of_thi
     with pytest.raises(BatchError, match="another batch by now"):
         jobs.release_chunk(str(first.folder), first.identity, 0)
     with pytest.raises(FileNotFoundError):
-        first.release(0, second.read(0))
+        first.store(0, (chunk := second.read(0)).keys, first.release(chunk))
     assert second.pending() == list(range(second.layout.chunks))
     assert jobs.release_chunk(str(second.folder), second.identity, 0) > 0
     assert 0 not in second.pending()

@@ -83,11 +83,11 @@ def test_an_interrupted_batch_goes_on_and_pays_once(tmp_path, secret, monkeypatc
     common = {"secret": secret, "ledger": ledger, "chunk_rows": 500}
     release, done = jobs.Job.release, []
 
-    def few(job, number, chunk, progress=None):
+    def few(job, chunk, progress=None):
         if len(done) == 2:
             raise KeyboardInterrupt
-        done.append(number)
-        return release(job, number, chunk, progress)
+        done.append(chunk)
+        return release(job, chunk, progress)
 
     with monkeypatch.context() as patch:
         patch.setattr(jobs.Job, "release", few)

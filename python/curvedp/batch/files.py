@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from curvedp.batch.storage import locked
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Ledger
 from curvedp.statistics.dispersion import DEFAULT_WEIGHTS
+from curvedp.statistics.group_releases import GroupReleases
 
 __all__ = ["CHUNK_ROWS", "frechet_means_of_file", "frechet_variances_of_file", "run"]
 
@@ -232,17 +234,47 @@ def run(
 
 
 def release_all(job: Job, progress: Progress) -> None:
-    """Releases the chunks one after the other; the next is read meanwhile."""
-    pending, done, groups = job.pending(), job.done(), job.groups
+    """Releases the chunks one after the other.
+
+    Meanwhile one thread reads the next, another stores the last and writes it to the result.
+    """
+    pending, done, groups = deque(job.pending()), job.done(), job.groups
     progress(done, groups)
-    with ThreadPoolExecutor(1) as reader:
-        following = [reader.submit(job.read, number) for number in pending[:1]]
-        for position, number in enumerate(pending):
-            chunk = following.pop().result()
-            if position + 1 < len(pending):
-                following.append(reader.submit(job.read, pending[position + 1]))
-            done += job.release(number, chunk, _Shifted(progress, done, groups))
-            del chunk
+    if not pending:
+        return
+    with (
+        job.result_draft() as append,
+        ThreadPoolExecutor(1) as reader,
+        ThreadPoolExecutor(1) as writer,
+    ):
+        following = reader.submit(job.read, pending[0])
+        written: deque[Future[None]] = deque()
+        for number in range(job.layout.chunks):
+            if number != (pending[0] if pending else None):
+                written.append(writer.submit(_again, job, number, append))
+                continue
+            chunk = following.result()
+            pending.popleft()
+            if pending:
+                following = reader.submit(job.read, pending[0])
+            releases = job.release(chunk, _Shifted(progress, done, groups))
+            done += len(releases)
+            written.append(writer.submit(_keep, job, number, chunk.keys, releases, append))
+            del chunk, releases
+            while len(written) > 2:  # no more tables than that wait in memory
+                written.popleft().result()
+        for last in written:
+            last.result()
+
+
+def _keep(
+    job: Job, number: int, keys: Any, releases: GroupReleases, append: Callable[[Any], None]
+) -> None:
+    append(job.store(number, keys, releases))
+
+
+def _again(job: Job, number: int, append: Callable[[Any], None]) -> None:
+    append(job.stored(number))
 
 
 def _remove_if_empty(folder: Path) -> None:

@@ -20,7 +20,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -35,16 +35,52 @@ from curvedp.batch.layout import Layout, partition, read_partition, scan
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.parquet import Source
 from curvedp.batch.results import charged, manifest, releases_table
-from curvedp.batch.storage import make_public, publish, write_atomically, write_json
+from curvedp.batch.storage import (
+    atomically,
+    make_public,
+    publish,
+    write_atomically,
+    write_json,
+)
 from curvedp.errors import BatchError
 from curvedp.privacy import Ledger, NoiseSecret
-from curvedp.statistics.group_plan import noise_keys
+from curvedp.statistics.group_plan import Names, Offsets, noise_keys
+from curvedp.statistics.group_releases import GroupReleases
 
 __all__ = ["Job", "open_job", "release_chunk"]
 
 _SCHEMA = 1
 
-Chunk = tuple[Any, FloatArray]
+
+@dataclass(frozen=True)
+class Chunk:
+    """Whole groups of records, ready to be released.
+
+    Attributes
+    ----------
+    keys : pyarrow.Table
+        One row per group.
+    offsets : ndarray of int
+        Where each group's records begin, and their number.
+    names : pair of ndarray
+        The groups' names, for the keys of their noise.
+    rows : ndarray, shape (n, point_size)
+        The records.
+    """
+
+    keys: Any
+    offsets: Offsets
+    names: Names
+    rows: FloatArray
+
+    @classmethod
+    def of(cls, keys: Any, rows: FloatArray) -> Chunk:
+        """From the key of every record; equal ones side by side."""
+        if not len(keys):
+            return cls(keys, np.zeros(1, dtype=np.int64), group_names(keys), rows)
+        offsets = group_offsets(keys)
+        firsts = keys.take(pa.array(offsets[:-1])).combine_chunks()
+        return cls(firsts, offsets, group_names(firsts), rows)
 
 
 @dataclass(frozen=True)
@@ -195,44 +231,76 @@ class Job:
         return sum(map(self.released, finished))
 
     def read(self, number: int) -> Chunk:
-        """Keys and points of a chunk."""
+        """The groups of a chunk."""
         parameters, layout = self.parameters, self.layout
         manifold = parameters.ball.manifold
         if layout.partitions:
-            return read_partition(self.folder / "partitions", number, parameters.by, manifold)
+            folder = self.folder / "partitions"
+            return Chunk.of(*read_partition(folder, number, parameters.by, manifold))
         table = self.source.read(*layout.bounds[number : number + 2])
         rows = records(table, parameters.points, manifold, normalise=parameters.normalise)
-        return key_columns(table, parameters.by).combine_chunks(), rows
+        return Chunk.of(key_columns(table, parameters.by).combine_chunks(), rows)
 
     def release(
-        self, number: int, chunk: Chunk, progress: Callable[[int, int], object] | None = None
-    ) -> int:
-        """Draws and stores the releases of a chunk; returns the number of its groups."""
-        keys, rows = chunk
+        self, chunk: Chunk, progress: Callable[[int, int], object] | None = None
+    ) -> GroupReleases:
+        """Draws the releases of a chunk; again the same, however often."""
         plan = self.parameters.plan
-        if not len(keys):
-            firsts, offsets = keys, np.zeros(1, dtype=np.int64)
-        else:
-            offsets = group_offsets(keys)
-            firsts = keys.take(pa.array(offsets[:-1])).combine_chunks()
-        releases = plan.release(
-            rows,
-            offsets,
-            plan.designs(np.diff(offsets)),
+        return plan.release(
+            chunk.rows,
+            chunk.offsets,
+            plan.designs(np.diff(chunk.offsets)),
             noise_keys(plan, self.secret, None),
-            names=group_names(firsts),
+            names=chunk.names,
             report=progress,
         )
-        table = releases_table(firsts, releases)
+
+    def store(self, number: int, keys: Any, releases: GroupReleases) -> Any:
+        """Stores the releases of a chunk, and returns them as a table."""
+        table = releases_table(keys, releases)
         write_atomically(self.part(number), lambda path: _write_ipc(path, table))
-        return len(releases)
+        return table
+
+    def stored(self, number: int) -> Any:
+        """The releases of a finished chunk as a table."""
+        with ipc.open_file(pa.memory_map(str(self.part(number)))) as part:
+            return part.read_all()
+
+    @contextlib.contextmanager
+    def result_draft(self) -> Iterator[Callable[[Any], None]]:
+        """Takes the tables of all chunks in order; in the end they are the result.
+
+        One of an earlier process that was cut off is removed.
+        """
+        for left in self.folder.glob(f".{self.result.name}.*"):
+            left.unlink()
+        # numbers that hardly repeat gain nothing from a dictionary
+        encoded = [*self.parameters.by, "n", "guarantee"]
+        with atomically(self.result) as path, contextlib.ExitStack() as stack:
+            writers: list[Any] = []
+
+            def append(table: Any) -> None:
+                if not writers:
+                    writer = pq.ParquetWriter(path, table.schema, use_dictionary=encoded)
+                    writers.append(stack.enter_context(writer))
+                if len(table):
+                    writers[0].write_table(table)
+
+            yield append
+
+    @property
+    def result(self) -> Path:
+        """The complete result, before it is published."""
+        return self.folder / "result.parquet"
 
     def finish(self) -> dict[str, Any]:
         """Puts the releases together, writes result and manifest, and removes the job's folder."""
-        result, text = self.folder / "result.parquet", self.folder / "manifest.json"
+        result, text = self.result, self.folder / "manifest.json"
         if not result.exists():
-            write_atomically(result, self._write_result)
-            make_public(result)
+            with self.result_draft() as append:
+                for number in range(self.layout.chunks):
+                    append(self.stored(number))
+        make_public(result)
         if not text.exists():
             write_json(text, self._describe())
             make_public(text)
@@ -255,21 +323,6 @@ class Job:
             ledger=charged(self.parameters) if (self.folder / "paid").exists() else None,
         )
 
-    def _write_result(self, path: Path) -> None:
-        with contextlib.ExitStack() as stack:
-            writer = None
-            for number in range(self.layout.chunks):
-                with ipc.open_file(pa.memory_map(str(self.part(number)))) as part:
-                    table = part.read_all()
-                if writer is None:
-                    # numbers that hardly repeat gain nothing from a dictionary
-                    encoded = [*self.parameters.by, "n", "guarantee"]
-                    writer = stack.enter_context(
-                        pq.ParquetWriter(path, table.schema, use_dictionary=encoded)
-                    )
-                if len(table):
-                    writer.write_table(table)
-
     def remove(self) -> None:
         """Deletes the job's folder: the secret first, then what makes it a job."""
         for name in ("secret", "job.json"):
@@ -278,8 +331,7 @@ class Job:
 
     def is_published(self) -> bool:
         """Whether the result stands in its place and only the folder is left."""
-        result = self.folder / "result.parquet"
-        return self.out.exists() and result.exists() and self.out.samefile(result)
+        return self.out.exists() and self.result.exists() and self.out.samefile(self.result)
 
 
 def open_job(
@@ -342,7 +394,8 @@ def release_chunk(folder: str, identity: str, number: int) -> int:
     job = _loaded(folder, identity)
     if job.part(number).exists():
         return job.released(number)
-    return job.release(number, job.read(number))
+    chunk = job.read(number)
+    return len(job.store(number, chunk.keys, job.release(chunk)))
 
 
 @lru_cache(maxsize=4)
