@@ -48,9 +48,7 @@ impl Ball<'_> {
     /// is no point of it by the centre.
     fn repair(&self, records: Rows, out: &mut [f64]) {
         let size = self.manifold.point_size();
-        for (i, row) in out.chunks_exact_mut(size).enumerate() {
-            row.copy_from_slice(records.row(i));
-        }
+        records.copy_to(out);
         let mut valid = vec![false; out.len() / size];
         self.manifold.snap(out, RECORD_TOLERANCE, &mut valid);
         for (row, valid) in out.chunks_exact_mut(size).zip(valid) {
