@@ -9,15 +9,23 @@ from typing import Any
 
 import numpy as np
 
+from curvedp._validation import FloatArray
 from curvedp.batch._arrow import pa, pc
-from curvedp.batch.columns import as_table, group_names, group_offsets, key_columns, records
+from curvedp.batch.columns import (
+    as_table,
+    group_names,
+    group_offsets,
+    in_order,
+    key_columns,
+    records,
+)
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.results import charged, count_sizes, manifest, releases_table
 from curvedp.domain import Ball
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.statistics.dispersion import DEFAULT_WEIGHTS
-from curvedp.statistics.group_plan import noise_keys
+from curvedp.statistics.group_plan import Offsets, noise_keys
 
 __all__ = ["BatchReleases", "frechet_means", "frechet_variances"]
 
@@ -219,9 +227,10 @@ def _release_table(
     if not len(keys):
         raise BatchError("the table holds no record")
     rows = records(table, parameters.points, plan.manifold, normalise=parameters.normalise)
-    keys, rows = _in_order(keys, rows)
-    offsets = group_offsets(keys)
-    firsts = keys.take(pa.array(offsets[:-1])).combine_chunks()
+    offsets, firsts = _runs(keys)
+    if not in_order(firsts):
+        keys, rows = _ordered(keys, rows)
+        offsets, firsts = _runs(keys)
     n = np.diff(offsets)
     designs = plan.designs(n)
     noise = noise_keys(plan, secret, None)
@@ -240,10 +249,13 @@ def _release_table(
     return BatchReleases(releases_table(firsts, releases), described)
 
 
-def _in_order(keys: Any, rows: np.ndarray[Any, Any]) -> tuple[Any, Any]:
+def _runs(keys: Any) -> tuple[Offsets, Any]:
+    """Where runs of equal keys begin, and the key of each."""
+    offsets = group_offsets(keys)
+    return offsets, keys.take(pa.array(offsets[:-1])).combine_chunks()
+
+
+def _ordered(keys: Any, rows: FloatArray) -> tuple[Any, FloatArray]:
     """Rows of equal keys side by side, in the order in which they came."""
     order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
-    index = order.to_numpy()
-    if np.array_equal(index, np.arange(len(index))):
-        return keys, rows
-    return keys.take(order).combine_chunks(), rows[index]
+    return keys.take(order).combine_chunks(), rows[order.to_numpy()]
