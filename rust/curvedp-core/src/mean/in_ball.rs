@@ -291,7 +291,9 @@ fn dist_of_trials(ball: &Ball, descents: &[Descent], told: &[Gradient], space: &
 /// Takes the moves of trials into the memories and carries these along; then finds the next steps.
 fn move_memories(ball: &Ball, descents: &mut [Descent], told: &[Gradient], space: &mut Workspace) {
     let Workspace { bases, ends, rows, moves, .. } = space;
-    (bases.clear(), ends.clear(), rows.clear());
+    bases.clear();
+    ends.clear();
+    rows.clear();
     for &i in &*moves {
         let descent = &mut descents[told[i].number];
         let dim = told[i].descent.len();
@@ -321,7 +323,8 @@ fn move_memories(ball: &Ball, descents: &mut [Descent], told: &[Gradient], space
 fn take(ball: &Ball, descents: &mut [Descent], space: &mut Workspace) {
     let Workspace { bases, ends, rows, steps, .. } = space;
     let (size, dim) = (ball.manifold.point_size(), ball.manifold.dim());
-    (bases.clear(), rows.clear());
+    bases.clear();
+    rows.clear();
     for &number in &*steps {
         bases.extend_from_slice(descents[number].point());
         rows.extend_from_slice(descents[number].step().0);

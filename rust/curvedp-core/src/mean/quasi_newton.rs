@@ -39,7 +39,7 @@ impl Memory {
             add(step, -shares[i], y);
         }
         let scale =
-            pairs().last().map_or(1.0 / curvature, |(_, y)| products[count - 1] / dot(y, y));
+            pairs().next_back().map_or(1.0 / curvature, |(_, y)| products[count - 1] / dot(y, y));
         step.iter_mut().for_each(|x| *x *= scale);
         for (i, (s, y)) in pairs().enumerate() {
             let correction = shares[i] - dot(y, step) / products[i];
