@@ -28,9 +28,9 @@ from typing import Any
 
 import numpy as np
 
-from curvedp._validation import FloatArray
 from curvedp.batch._arrow import ipc, pa, pq
-from curvedp.batch.columns import group_names, group_offsets, key_columns, records
+from curvedp.batch.chunk import Chunk
+from curvedp.batch.columns import key_columns, records
 from curvedp.batch.layout import Layout, partition, read_partition, scan
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.parquet import Source
@@ -44,43 +44,12 @@ from curvedp.batch.storage import (
 )
 from curvedp.errors import BatchError
 from curvedp.privacy import Ledger, NoiseSecret
-from curvedp.statistics.group_plan import Names, Offsets, noise_keys
+from curvedp.statistics.group_plan import noise_keys
 from curvedp.statistics.group_releases import GroupReleases
 
 __all__ = ["Job", "open_job", "release_chunk"]
 
 _SCHEMA = 1
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Whole groups of records, ready to be released.
-
-    Attributes
-    ----------
-    keys : pyarrow.Table
-        One row per group.
-    offsets : ndarray of int
-        Where each group's records begin, and their number.
-    names : pair of ndarray
-        The groups' names, for the keys of their noise.
-    rows : ndarray, shape (n, point_size)
-        The records.
-    """
-
-    keys: Any
-    offsets: Offsets
-    names: Names
-    rows: FloatArray
-
-    @classmethod
-    def of(cls, keys: Any, rows: FloatArray) -> Chunk:
-        """From the key of every record; equal ones side by side."""
-        if not len(keys):
-            return cls(keys, np.zeros(1, dtype=np.int64), group_names(keys), rows)
-        offsets = group_offsets(keys)
-        firsts = keys.take(pa.array(offsets[:-1])).combine_chunks()
-        return cls(firsts, offsets, group_names(firsts), rows)
 
 
 @dataclass(frozen=True)
