@@ -2,9 +2,12 @@
 
     python benches/group_limit.py --threads 1
 
-The arithmetic of a group is what the same kernels take per record over one long array: projection
-on the ball, as many gradients as the group's mean needs, and the noise, without anything that is
-done once for a group. Prints microseconds per group.
+The arithmetic of a group is what the same kernels take over one long array, with nothing that is
+done once for a group: projection of its records on the ball, as many gradients as its mean needs,
+one exponential for each further point of the iteration, the noise from one long stream, and the
+release rounded to the grid and moved back. What comes on top are the group's own stream, the
+quasi-Newton steps and their transports, blocks that are not full, and memory. Prints microseconds
+per group.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import numpy as np
 import curvedp as cdp
 from benchmarks import workloads
 from curvedp import _core
+from curvedp.mechanisms.grid import round_to_grid
 
 
 def best(call: Callable[[], object], rounds: int = 5) -> float:
@@ -63,11 +67,17 @@ def measure(name: str, ball: cdp.Ball, x: np.ndarray, n: int) -> None:
     gradient = micro * best(lambda: ball._frame.piece_sums(rows, base, sums))
     stream = _core.Stream.from_os()
     sample = micro * best(lambda: noise.sample(ball._frame.manifold, base, stream, drawn))
-    least = read + enter + steps * gradient + sample
+    scale = float(releases.scale[0])
+    rounding = micro * best(lambda: ball._leave(round_to_grid(ball, drawn, scale)))
+    coords = np.full((groups, ball.manifold.dim), 0.01)
+    ends = np.empty_like(drawn)
+    moved = micro * best(lambda: ball._frame.manifold.exp_coords(coords, drawn, ends))
+    least = read + enter + steps * gradient + (steps - 1) * moved + sample + rounding
     print(
         f"{name}: {whole:.2f} us a group, {1e6 / whole:,.0f} groups/s; reading "
-        f"{read:.2f} + projection {enter:.2f} + {steps:.1f} gradients of {gradient:.2f} + noise "
-        f"{sample:.2f} = {least:.2f}: ratio {whole / least:.2f}"
+        f"{read:.3f} + projection {enter:.3f} + {steps:.1f} gradients of {gradient:.3f} + "
+        f"{steps - 1:.1f} steps of {moved:.3f} + noise {sample:.3f} + rounding {rounding:.3f} = "
+        f"{least:.3f}: ratio {whole / least:.2f}"
     )
 
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import curvedp as cdp
+import curvedp.batch
 
 GUARANTEE = cdp.PureDP(1.0)
 
@@ -65,3 +66,19 @@ def by_key(releases):
     """The released values of a table by their keys."""
     keys = zip(releases["site"].to_pylist(), releases["scanner"].to_pylist(), strict=True)
     return dict(zip(keys, releases["value"].to_pylist(), strict=True))
+
+
+def run(tmp_path, source, out="out.parquet", **changes):
+    """A batch from file to file."""
+    return cdp.batch.frechet_means_of_file(source, tmp_path / out, **(arguments() | changes))
+
+
+def in_memory(data, secret):
+    """The same batch of a table in memory."""
+    loaded = cdp.NoiseSecret.load(secret)
+    return cdp.batch.frechet_means(data, **arguments(), secret=loaded)
+
+
+def left_over(folder):
+    """What a finished batch must not leave behind."""
+    return [path.name for path in folder.iterdir() if ".job" in path.name or ".tmp" in path.name]

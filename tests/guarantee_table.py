@@ -106,8 +106,8 @@ def regressed(sampler: str) -> Run:
     return run
 
 
-def grouped(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
-    return cdp.frechet_means(x, [0, len(x) // 2, len(x)], ball, claim)[0]
+def grouped(statistic: Any) -> Run:
+    return lambda ball, x, claim: statistic(x, [0, len(x) // 2, len(x)], ball, claim)[0]
 
 
 @functools.cache
@@ -210,7 +210,7 @@ ROWS = (
         "frechet_means",
         "as one mean",
         everywhere(BOTH),
-        grouped,
+        grouped(cdp.frechet_means),
         MEAN_PROOFS,
         WHOLE_AUDIT,
     ),
@@ -254,6 +254,15 @@ ROWS = (
         NOISE,
         everywhere(BOTH),
         at_private_mean(cdp.frechet_variance),
+        ("frechet-variance", "log-moments"),
+        WHOLE_AUDIT,
+    ),
+    Row(
+        "variances of many groups",
+        "frechet_variances",
+        "as one variance",
+        everywhere(BOTH),
+        grouped(cdp.frechet_variances),
         ("frechet-variance", "log-moments"),
         WHOLE_AUDIT,
     ),

@@ -82,6 +82,27 @@ def test_a_dry_run_tells_cost_and_error_and_spends_nothing(source, tmp_path):
     assert "remaining GDP(mu=1.732" in result.stdout
 
 
+def test_variances_are_released_by_group(source, tmp_path):
+    out = tmp_path / "out.parquet"
+    options = ("--statistic", "variance", "--max-dist", "2")
+    result = batch(source, out, *options, "--dry-run")
+    assert result.exit_code == 0, result.output
+    assert "radius squared" in result.stdout
+    assert not out.exists()
+    result = batch(source, out, *options)
+    assert result.exit_code == 0, result.output
+    table = pq.read_table(out)
+    assert table["value"].type == pa.float64()
+    means = np.array(table["mean"].to_pylist()).reshape(-1, 3, 3)
+    assert cdp.SPD(3).belongs(means).all()
+    told = json.loads((tmp_path / "out.parquet.manifest.json").read_text())
+    assert told["options"] == {"weights": [0.25, 0.75], "max_dist": 2.0}
+    other = tmp_path / "b.parquet"
+    assert_fails(batch(source, other, "--max-dist", "2"), 2, "not an option of the mean")
+    wrong = ("--statistic", "variance", "--mechanism", "tangent-gaussian")
+    assert_fails(batch(source, other, *wrong), 2, "not an option of the variance")
+
+
 def test_refusals_have_their_exit_codes_and_leave_nothing(source, tmp_path):
     out = tmp_path / "out.parquet"
     assert_fails(batch(source, out, keys=()), 2, "compose in parallel only if", "--public-keys")

@@ -66,6 +66,18 @@ def test_a_cluster_releases_what_this_process_would(client, tmp_path, secret, or
     assert seen[-1] == (200, 200)
 
 
+def test_variances_are_released_on_a_cluster_too(client, tmp_path, secret):
+    source = cases.write(tmp_path / "in.parquet", cases.table())
+    common = cases.arguments(secret=secret, max_dist=0.6)
+    local, remote = tmp_path / "local.parquet", tmp_path / "remote.parquet"
+    cdp.batch.frechet_variances_of_file(source, local, **common)
+    told = cdp.distributed.frechet_variances_of_file(
+        client, source, remote, **common, chunk_rows=300
+    )
+    assert pq.read_table(remote).equals(pq.read_table(local))
+    assert told["statistic"] == "Fréchet variance"
+
+
 def test_a_worker_killed_in_mid_run_changes_nothing(client, tmp_path, secret):
     data = cases.table(2000)
     source = cases.write(tmp_path / "in.parquet", data)

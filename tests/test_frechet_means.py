@@ -15,7 +15,7 @@ import curvedp as cdp
 from curvedp import _core
 from curvedp.errors import BudgetError, ConversionError, ExistenceError
 from curvedp.statistics.frechet_mean import design_mean
-from curvedp.statistics.frechet_means import GroupPlan
+from curvedp.statistics.frechet_means import MeanPlan
 from manifold_list import Case
 
 SIZES = [1, 2, 20, 20, 7, 300, 33, 1, 1500]
@@ -134,7 +134,7 @@ def test_the_secret_yields_the_documented_keys(sphere_groups, secret):
         records, offsets, ball, cdp.PureDP(1.0), secret=secret, names=names
     )
     unnamed = cdp.frechet_means(records, offsets, ball, cdp.PureDP(1.0), secret=secret)
-    plan = GroupPlan((ball,), cdp.PureDP(1.0))
+    plan = MeanPlan(balls=(ball,), guarantee=cdp.PureDP(1.0))
     for g in (0, 7, 199):
         own = records[20 * g : 20 * g + 20]
         for name, result in ((names[g].encode(), releases), (struct.pack("<Q", g), unnamed)):

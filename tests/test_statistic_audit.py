@@ -102,6 +102,15 @@ def with_mean(statistic: Any) -> Release:
     return lambda data, guarantee: statistic(data, BALL, guarantee)
 
 
+def first_variance(data: np.ndarray, guarantee: Any) -> Any:
+    """The variance of the group that holds the moved record, without the mean released with it."""
+    offsets = [0, N - 2, N]
+    releases = cdp.frechet_variances(
+        data, offsets, BALL, guarantee, weights=(0.3, 0.7), max_dist=0.6
+    )
+    return dataclasses.replace(releases[0], parts=())
+
+
 @functools.cache
 def others() -> cdp.ConfidenceRegion:
     """The region of another group."""
@@ -157,6 +166,7 @@ KINDS = {
     "frechet_means": Kind(
         lambda data, claim: cdp.frechet_means(data, [0, N - 2, N], BALL, claim)[0], OPPOSITE
     ),
+    "frechet_variances": Kind(first_variance, OUT_OR_IN),
     "kng_mean": Kind(
         lambda data, claim: cdp.kng_mean(data, BALL, claim), OPPOSITE, exact=cdp.GDP(1e3)
     ),

@@ -89,6 +89,7 @@ _PUBLIC = {
         "frechet_mean",
         "frechet_means",
         "frechet_variance",
+        "frechet_variances",
         "kng_mean",
         "log_covariance",
         "mean_hessian",

@@ -62,6 +62,7 @@ from curvedp.statistics import fourth_moment as fourth_moment
 from curvedp.statistics import frechet_mean as frechet_mean
 from curvedp.statistics import frechet_means as frechet_means
 from curvedp.statistics import frechet_variance as frechet_variance
+from curvedp.statistics import frechet_variances as frechet_variances
 from curvedp.statistics import kng_mean as kng_mean
 from curvedp.statistics import log_covariance as log_covariance
 from curvedp.statistics import mean_hessian as mean_hessian

@@ -13,7 +13,9 @@ __all__ = [
     "Graph",
     "GroupDesign",
     "GroupKeys",
+    "Groups",
     "HelmholtzSolver",
+    "HessianTrace",
     "KNormMean",
     "KNormRegression",
     "Laplacian",
@@ -26,7 +28,6 @@ __all__ = [
     "clip_coords",
     "conformal_chains",
     "diameter",
-    "group_means",
     "hash_names",
     "image_covariance",
     "label_sums",
@@ -69,18 +70,6 @@ def label_sums(
 ) -> None: ...
 def diameter(rows: _Array) -> float: ...
 def clip_coords(coords: _Array, limit: float) -> None: ...
-def group_means(
-    frames: Sequence[Frame],
-    records: _Array,
-    row_offsets: _Index,
-    designs: Sequence[GroupDesign],
-    choice: NDArray[np.int32],
-    chart: bool,
-    keys: GroupKeys,
-    ids: tuple[NDArray[np.uint8], _Index] | None,
-    progress: Callable[[int], object] | None,
-    out: _Array,
-) -> None: ...
 def hash_names(bytes: NDArray[np.uint8], name_offsets: _Index, out: NDArray[np.uint64]) -> None: ...
 def nearest(
     manifold: Manifold, points: _Array, queries: _Array | None, k: int
@@ -204,6 +193,7 @@ class Frame:
     def project(self, records: _Array, out: _Array) -> None: ...
     def enter(self, records: _Array, out: _Array) -> None: ...
     def leave(self, points: _Array, out: _Array) -> None: ...
+    def chart_growth(self, point: _Array) -> float: ...
     def round_to_grid(self, points: _Array, step: float, clip_radius: float) -> None: ...
     def plan(self, n: int, tolerance: float) -> Plan | None: ...
     def piece_sums(self, points: _Array, base: _Array, out: _Array) -> None: ...
@@ -315,6 +305,46 @@ class GroupKeys:
     def numbered(key: bytes) -> GroupKeys: ...
     @staticmethod
     def derived(secret: bytes, context: bytes) -> GroupKeys: ...
+
+@final
+class HessianTrace:
+    def __new__(
+        cls, dim: int, curvatures: Sequence[tuple[float, float]], quadratic: float
+    ) -> HessianTrace: ...
+    def at(self, dist: float) -> float: ...
+    def without_noise(self, noisy: float, spread: float, max_dist: float) -> float: ...
+
+@final
+class Groups:
+    def __new__(
+        cls,
+        frames: Sequence[Frame],
+        row_offsets: _Index,
+        designs: Sequence[GroupDesign],
+        choice: NDArray[np.int32],
+        ids: tuple[NDArray[np.uint8], _Index] | None,
+    ) -> Groups: ...
+    def means(
+        self,
+        records: _Array,
+        chart: bool,
+        keys: GroupKeys,
+        progress: Callable[[int], object] | None,
+        out: _Array,
+    ) -> None: ...
+    def variances(
+        self,
+        records: _Array,
+        chart: bool,
+        designs: Sequence[tuple[float, float]],
+        budget: tuple[bool, float],
+        max_dist: float,
+        steps_per_scale: float,
+        hessian: HessianTrace,
+        keys: GroupKeys,
+        progress: Callable[[int], object] | None,
+        out: _Array,
+    ) -> None: ...
 
 @final
 class Graph:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 
+from curvedp import _core
 from curvedp.manifolds import SPD, KendallPlanar, Manifold
 
 
@@ -68,18 +69,26 @@ def hessian_bound(manifold: Manifold, dist: float) -> float:
     return 2 * (math.sqrt(manifold.dim) + _excess_norm(manifold, dist))
 
 
-def mean_hessian_trace(manifold: Manifold, dist: float) -> float:
-    """Trace of Hess (1/2) rho^2 at distance `dist`, averaged over directions.
+def hessian_trace(manifold: Manifold) -> _core.HessianTrace:
+    """Trace of Hess (1/2) rho^2 as a function of the distance, averaged over directions.
 
-    Exact on spheres, hyperbolic space and shapes; on SPD matrices to second order in `dist`, from
-    the mean Ricci curvature -(m/4)(d - 1)/d.
+    Exact on spheres, hyperbolic space and shapes; on SPD matrices to second order in the distance,
+    from the mean Ricci curvature -(m/4)(d - 1)/d.
     """
     dim = manifold.dim
     if not has_curved_hessian(manifold):
-        return float(dim)
+        return _core.HessianTrace(dim, [], 0.0)
     if isinstance(manifold, SPD):
-        return dim + dist**2 * manifold.m / 12 * (dim - 1) / dim
-    return dim + sum(count * value for count, value in _eigenvalues(manifold, dist))
+        return _core.HessianTrace(dim, [], manifold.m / 12 * (dim - 1) / dim)
+    if isinstance(manifold, KendallPlanar):
+        return _core.HessianTrace(dim, [(1, 4.0), (dim - 2, 1.0)], 0.0)
+    lower, upper = manifold.curvature_bounds
+    return _core.HessianTrace(dim, [(dim - 1, lower if lower < 0 else upper)], 0.0)
+
+
+def mean_hessian_trace(manifold: Manifold, dist: float) -> float:
+    """`hessian_trace` at a distance."""
+    return hessian_trace(manifold).at(dist)
 
 
 def _eigenvalues(manifold: Manifold, dist: float) -> list[tuple[int, float]]:

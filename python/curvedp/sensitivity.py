@@ -134,7 +134,7 @@ def frechet_variance(
     0.0036
     """
     reach, share = _reach_and_share(ball, n, max_dist, records_per_unit, calibration)
-    return reach**2 * share
+    return reach * reach * share
 
 
 def fourth_moment(

@@ -15,7 +15,7 @@ from curvedp._validation import FloatArray
 from curvedp.batch._arrow import pa, pc
 from curvedp.errors import BatchError
 from curvedp.manifolds import Manifold, Sphere
-from curvedp.statistics.frechet_means import Names, Offsets
+from curvedp.statistics.group_plan import Names, Offsets
 
 __all__ = ["as_table", "group_names", "group_offsets", "key_columns", "records"]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.storage import locked
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Ledger
+from curvedp.statistics.dispersion import DEFAULT_WEIGHTS
+from curvedp.statistics.group_releases import GroupReleases
 
-__all__ = ["CHUNK_ROWS", "frechet_means_of_file", "run"]
+__all__ = ["CHUNK_ROWS", "frechet_means_of_file", "frechet_variances_of_file", "run"]
 
 #: Records in a chunk, at least.
 CHUNK_ROWS = 1 << 19
@@ -96,6 +99,7 @@ def frechet_means_of_file(
         As in `frechet_means`.
     """
     parameters = BatchParameters.check(
+        "mean",
         by=by,
         points=points,
         ball=ball,
@@ -104,6 +108,80 @@ def frechet_means_of_file(
         records_per_unit=records_per_unit,
         groups_per_unit=groups_per_unit,
         mechanism=mechanism,
+        pass_over=pass_over,
+        normalise=normalise,
+    )
+    return run(
+        source,
+        out,
+        parameters,
+        release_all,
+        ledger=ledger,
+        secret=secret,
+        chunk_rows=chunk_rows,
+        resume=resume,
+        progress=progress,
+    )
+
+
+def frechet_variances_of_file(
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    by: str | Sequence[str],
+    points: str | Sequence[str],
+    ball: Ball,
+    guarantee: Guarantee,
+    public_keys: bool,
+    max_dist: float | None = None,
+    weights: Sequence[float] = DEFAULT_WEIGHTS,
+    records_per_unit: int = 1,
+    groups_per_unit: int = 1,
+    pass_over: bool = False,
+    normalise: bool = False,
+    ledger: Ledger | None = None,
+    secret: str | os.PathLike[str] | None = None,
+    chunk_rows: int = CHUNK_ROWS,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Release the Fréchet variance of every group of a Parquet file into another Parquet file.
+
+    As `frechet_means_of_file`, for what `frechet_variances` releases: memory of one chunk, the same
+    bits for any chunk size, an interrupted batch goes on with ``resume=True`` and pays once.
+
+    Parameters
+    ----------
+    source, out, by, points, ball, guarantee, public_keys
+        As in `frechet_means_of_file`; `guarantee` is of mean and variance together.
+    max_dist, weights
+        As in `curvedp.frechet_variances`.
+    records_per_unit, groups_per_unit, pass_over, normalise
+        As in `frechet_means_of_file`.
+    ledger, secret, chunk_rows, resume, progress
+        As in `frechet_means_of_file`.
+
+    Returns
+    -------
+    dict
+        The manifest.
+
+    Raises
+    ------
+    BatchError, SecretError, BudgetError, ExistenceError, ValueError, TypeError
+        As in `frechet_means_of_file`.
+    """
+    parameters = BatchParameters.check(
+        "variance",
+        by=by,
+        points=points,
+        ball=ball,
+        guarantee=guarantee,
+        public_keys=public_keys,
+        max_dist=max_dist,
+        weights=tuple(weights),
+        records_per_unit=records_per_unit,
+        groups_per_unit=groups_per_unit,
         pass_over=pass_over,
         normalise=normalise,
     )
@@ -156,20 +234,47 @@ def run(
 
 
 def release_all(job: Job, progress: Progress) -> None:
-    """Releases the chunks one after the other; the next is read meanwhile."""
-    pending = job.pending()
-    groups = sum(job.layout.sizes.values())
-    finished = set(range(job.layout.chunks)).difference(pending)
-    done = sum(job.released(number) for number in finished)
+    """Releases the chunks one after the other.
+
+    Meanwhile one thread reads the next, another stores the last and writes it to the result.
+    """
+    pending, done, groups = deque(job.pending()), job.done(), job.groups
     progress(done, groups)
-    with ThreadPoolExecutor(1) as reader:
-        following = [reader.submit(job.read, number) for number in pending[:1]]
-        for position, number in enumerate(pending):
-            chunk = following.pop().result()
-            if position + 1 < len(pending):
-                following.append(reader.submit(job.read, pending[position + 1]))
-            done += job.release(number, chunk, _Shifted(progress, done, groups))
-            del chunk
+    if not pending:
+        return
+    with (
+        job.result_draft() as append,
+        ThreadPoolExecutor(1) as reader,
+        ThreadPoolExecutor(1) as writer,
+    ):
+        following = reader.submit(job.read, pending[0])
+        written: deque[Future[None]] = deque()
+        for number in range(job.layout.chunks):
+            if number != (pending[0] if pending else None):
+                written.append(writer.submit(_again, job, number, append))
+                continue
+            chunk = following.result()
+            pending.popleft()
+            if pending:
+                following = reader.submit(job.read, pending[0])
+            releases = job.release(chunk, _Shifted(progress, done, groups))
+            done += len(releases)
+            written.append(writer.submit(_keep, job, number, chunk.keys, releases, append))
+            del chunk, releases
+            while len(written) > 2:  # no more tables than that wait in memory
+                written.popleft().result()
+        for last in written:
+            last.result()
+
+
+def _keep(
+    job: Job, number: int, keys: Any, releases: GroupReleases, append: Callable[[Any], None]
+) -> None:
+    append(job.store(number, keys, releases))
+
+
+def _again(job: Job, number: int, append: Callable[[Any], None]) -> None:
+    append(job.stored(number))
 
 
 def _remove_if_empty(folder: Path) -> None:

@@ -20,7 +20,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -28,23 +28,28 @@ from typing import Any
 
 import numpy as np
 
-from curvedp._validation import FloatArray
 from curvedp.batch._arrow import ipc, pa, pq
-from curvedp.batch.columns import group_names, group_offsets, key_columns, records
+from curvedp.batch.chunk import Chunk
+from curvedp.batch.columns import key_columns, records
 from curvedp.batch.layout import Layout, partition, read_partition, scan
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.parquet import Source
 from curvedp.batch.results import charged, manifest, releases_table
-from curvedp.batch.storage import make_public, publish, write_atomically, write_json
+from curvedp.batch.storage import (
+    atomically,
+    make_public,
+    publish,
+    write_atomically,
+    write_json,
+)
 from curvedp.errors import BatchError
 from curvedp.privacy import Ledger, NoiseSecret
-from curvedp.statistics.frechet_means import noise_keys, release_groups
+from curvedp.statistics.group_plan import noise_keys
+from curvedp.statistics.group_releases import GroupReleases
 
 __all__ = ["Job", "open_job", "release_chunk"]
 
 _SCHEMA = 1
-
-Chunk = tuple[Any, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -127,8 +132,7 @@ class Job:
             )
         if self.given_secret is None and not (self.folder / "secret").exists():
             NoiseSecret.create(self.folder / "secret")
-        if not self.secret:  # loads it: fail early if it cannot be used
-            raise BatchError("no secret")
+        self.secret  # noqa: B018 - raises if it cannot be used
         if not (self.folder / "layout.json").exists():
             layout = self._find_layout()
             self.parameters.plan.designs(np.array(sorted(layout.sizes), dtype=np.int64))
@@ -158,8 +162,8 @@ class Job:
             return
         mark = f"batch {self.identity}: "
         if not any(entry.label.startswith(mark) for entry in ledger.entries):
-            groups = sum(self.layout.sizes.values())
-            ledger.spend(self.parameters.plan.total, label=f"{mark}means of {groups} groups")
+            plan = self.parameters.plan
+            ledger.spend(plan.total, label=f"{mark}{plan.statistic} of {self.groups} groups")
         (self.folder / "paid").touch(mode=0o600)
 
     def is_begun(self) -> bool:
@@ -181,50 +185,91 @@ class Job:
         with pa.memory_map(str(self.part(number))) as file, ipc.open_file(file) as part:
             return sum(part.get_batch(i).num_rows for i in range(part.num_record_batches))
 
+    @property
+    def groups(self) -> int:
+        """Number of groups."""
+        return sum(self.layout.sizes.values())
+
     def pending(self) -> list[int]:
         """Chunks without releases."""
         return [number for number in range(self.layout.chunks) if not self.part(number).exists()]
 
+    def done(self) -> int:
+        """Number of groups in finished chunks."""
+        finished = set(range(self.layout.chunks)).difference(self.pending())
+        return sum(map(self.released, finished))
+
     def read(self, number: int) -> Chunk:
-        """Keys and points of a chunk."""
+        """The groups of a chunk."""
         parameters, layout = self.parameters, self.layout
         manifold = parameters.ball.manifold
         if layout.partitions:
-            return read_partition(self.folder / "partitions", number, parameters.by, manifold)
+            folder = self.folder / "partitions"
+            return Chunk.of(*read_partition(folder, number, parameters.by, manifold))
         table = self.source.read(*layout.bounds[number : number + 2])
         rows = records(table, parameters.points, manifold, normalise=parameters.normalise)
-        return key_columns(table, parameters.by).combine_chunks(), rows
+        return Chunk.of(key_columns(table, parameters.by).combine_chunks(), rows)
 
     def release(
-        self, number: int, chunk: Chunk, progress: Callable[[int, int], object] | None = None
-    ) -> int:
-        """Draws and stores the releases of a chunk; returns the number of its groups."""
-        keys, rows = chunk
+        self, chunk: Chunk, progress: Callable[[int, int], object] | None = None
+    ) -> GroupReleases:
+        """Draws the releases of a chunk; again the same, however often."""
         plan = self.parameters.plan
-        if not len(keys):
-            firsts, offsets = keys, np.zeros(1, dtype=np.int64)
-        else:
-            offsets = group_offsets(keys)
-            firsts = keys.take(pa.array(offsets[:-1])).combine_chunks()
-        releases = release_groups(
-            plan,
-            rows,
-            offsets,
-            plan.designs(np.diff(offsets)),
+        return plan.release(
+            chunk.rows,
+            chunk.offsets,
+            plan.designs(np.diff(chunk.offsets)),
             noise_keys(plan, self.secret, None),
-            names=group_names(firsts),
+            names=chunk.names,
             report=progress,
         )
-        table = releases_table(firsts, releases)
+
+    def store(self, number: int, keys: Any, releases: GroupReleases) -> Any:
+        """Stores the releases of a chunk, and returns them as a table."""
+        table = releases_table(keys, releases)
         write_atomically(self.part(number), lambda path: _write_ipc(path, table))
-        return len(releases)
+        return table
+
+    def stored(self, number: int) -> Any:
+        """The releases of a finished chunk as a table."""
+        with ipc.open_file(pa.memory_map(str(self.part(number)))) as part:
+            return part.read_all()
+
+    @contextlib.contextmanager
+    def result_draft(self) -> Iterator[Callable[[Any], None]]:
+        """Takes the tables of all chunks in order; in the end they are the result.
+
+        One of an earlier process that was cut off is removed.
+        """
+        for left in self.folder.glob(f".{self.result.name}.*"):
+            left.unlink()
+        # numbers that hardly repeat gain nothing from a dictionary
+        encoded = [*self.parameters.by, "n", "guarantee"]
+        with atomically(self.result) as path, contextlib.ExitStack() as stack:
+            writers: list[Any] = []
+
+            def append(table: Any) -> None:
+                if not writers:
+                    writer = pq.ParquetWriter(path, table.schema, use_dictionary=encoded)
+                    writers.append(stack.enter_context(writer))
+                if len(table):
+                    writers[0].write_table(table)
+
+            yield append
+
+    @property
+    def result(self) -> Path:
+        """The complete result, before it is published."""
+        return self.folder / "result.parquet"
 
     def finish(self) -> dict[str, Any]:
         """Puts the releases together, writes result and manifest, and removes the job's folder."""
-        result, text = self.folder / "result.parquet", self.folder / "manifest.json"
+        result, text = self.result, self.folder / "manifest.json"
         if not result.exists():
-            write_atomically(result, self._write_result)
-            make_public(result)
+            with self.result_draft() as append:
+                for number in range(self.layout.chunks):
+                    append(self.stored(number))
+        make_public(result)
         if not text.exists():
             write_json(text, self._describe())
             make_public(text)
@@ -247,21 +292,6 @@ class Job:
             ledger=charged(self.parameters) if (self.folder / "paid").exists() else None,
         )
 
-    def _write_result(self, path: Path) -> None:
-        with contextlib.ExitStack() as stack:
-            writer = None
-            for number in range(self.layout.chunks):
-                with ipc.open_file(pa.memory_map(str(self.part(number)))) as part:
-                    table = part.read_all()
-                if writer is None:
-                    # numbers that hardly repeat gain nothing from a dictionary
-                    encoded = [*self.parameters.by, "n", "guarantee"]
-                    writer = stack.enter_context(
-                        pq.ParquetWriter(path, table.schema, use_dictionary=encoded)
-                    )
-                if len(table):
-                    writer.write_table(table)
-
     def remove(self) -> None:
         """Deletes the job's folder: the secret first, then what makes it a job."""
         for name in ("secret", "job.json"):
@@ -270,8 +300,7 @@ class Job:
 
     def is_published(self) -> bool:
         """Whether the result stands in its place and only the folder is left."""
-        result = self.folder / "result.parquet"
-        return self.out.exists() and result.exists() and self.out.samefile(result)
+        return self.out.exists() and self.result.exists() and self.out.samefile(self.result)
 
 
 def open_job(
@@ -334,7 +363,8 @@ def release_chunk(folder: str, identity: str, number: int) -> int:
     job = _loaded(folder, identity)
     if job.part(number).exists():
         return job.released(number)
-    return job.release(number, job.read(number))
+    chunk = job.read(number)
+    return len(job.store(number, chunk.keys, job.release(chunk)))
 
 
 @lru_cache(maxsize=4)

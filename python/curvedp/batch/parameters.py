@@ -13,11 +13,22 @@ from curvedp.errors import BatchError
 from curvedp.mechanisms.choice import MECHANISMS
 from curvedp.privacy import Guarantee
 from curvedp.statistics.entry import check_ball
-from curvedp.statistics.frechet_means import GroupPlan
+from curvedp.statistics.frechet_means import MeanPlan
+from curvedp.statistics.frechet_variances import VariancePlan
+from curvedp.statistics.group_plan import GroupPlan
 
-__all__ = ["BatchParameters", "ball_from_dict", "ball_to_dict"]
+__all__ = ["REFUSAL", "STATISTICS", "BatchParameters", "ball_from_dict", "ball_to_dict"]
 
-_REFUSAL = (
+#: What can be released of each group, by the word that selects it.
+STATISTICS: dict[str, type[GroupPlan]] = {"mean": MeanPlan, "variance": VariancePlan}
+
+#: Columns of results that are not keys.
+_RESERVED = frozenset(
+    {"n", "value", "mean", "mean_scale", "sensitivity", "scale", "expected_error", "guarantee"}
+)
+
+#: Why a batch needs public keys.
+REFUSAL = (
     "the releases of a batch compose in parallel only if the groups are public: which keys occur, "
     "which record has which key, and how many records each key has must be public or fixed before "
     "the data were seen. If so, say public_keys=True (--public-keys). If not, a batch by these "
@@ -27,7 +38,7 @@ _REFUSAL = (
 
 @dataclass(frozen=True)
 class BatchParameters:
-    """A batch of means by group key.
+    """A batch of releases by group key.
 
     Attributes
     ----------
@@ -49,6 +60,7 @@ class BatchParameters:
     @classmethod
     def check(
         cls,
+        statistic: str,
         *,
         by: str | Sequence[str],
         points: str | Sequence[str],
@@ -57,33 +69,32 @@ class BatchParameters:
         public_keys: bool,
         records_per_unit: int,
         groups_per_unit: int,
-        mechanism: str | None,
         pass_over: bool,
         normalise: bool,
+        **options: Any,
     ) -> BatchParameters:
-        """The parameters, checked."""
+        """The parameters, checked; `options` are the statistic's own keywords."""
         if public_keys is not True:
-            raise BatchError(_REFUSAL)
+            raise BatchError(REFUSAL)
         keys, columns = _names(by, "by"), _names(points, "points")
         if set(keys) & set(columns):
             raise BatchError("a column cannot be a group key and a point at once")
-        reserved = {"n", "value", "sensitivity", "scale", "expected_error", "guarantee"}
-        if reserved & set(keys):
+        if _RESERVED & set(keys):
             raise BatchError(
-                f"the result has columns {', '.join(sorted(reserved))} of its own: rename the key"
+                f"the result has columns {', '.join(sorted(_RESERVED))} of its own: rename the key"
             )
+        mechanism = options.get("mechanism")
         if mechanism is not None and mechanism not in MECHANISMS:
             words = ", ".join(map(repr, MECHANISMS))
             raise ValueError(f"mechanism must be one of {words}, got {mechanism!r}")
-        plan = GroupPlan.check(
-            check_ball(ball),
-            guarantee,
+        plan = STATISTICS[statistic](
+            balls=(check_ball(ball),),
+            guarantee=guarantee,
             records_per_unit=records_per_unit,
             groups_per_unit=groups_per_unit,
-            mechanism=mechanism,
-            pass_over=pass_over,
+            pass_over=bool(pass_over),
+            **options,
         )
-        plan.kind  # noqa: B018 - raises for a mechanism that does not fit
         return cls(keys, columns, plan, bool(normalise))
 
     @property
@@ -98,8 +109,9 @@ class BatchParameters:
             "points": list(self.points),
             "normalise": self.normalise,
             "ball": ball_to_dict(self.ball),
+            "statistic": next(name for name, kind in STATISTICS.items() if kind is type(self.plan)),
+            "options": self.plan.options(),
             "guarantee": self.plan.guarantee.to_dict(),
-            "mechanism": self.plan.mechanism,
             "records_per_unit": self.plan.records_per_unit,
             "groups_per_unit": self.plan.groups_per_unit,
             "pass_over": self.plan.pass_over,
@@ -112,15 +124,20 @@ class BatchParameters:
             by=tuple(data["by"]),
             points=tuple(data["points"]),
             normalise=data["normalise"],
-            plan=GroupPlan(
+            plan=STATISTICS[data["statistic"]](
                 balls=(ball_from_dict(data["ball"]),),
                 guarantee=Guarantee.from_dict(data["guarantee"]),
                 records_per_unit=data["records_per_unit"],
                 groups_per_unit=data["groups_per_unit"],
-                mechanism=data["mechanism"],
                 pass_over=data["pass_over"],
+                **{name: _unlisted(value) for name, value in data["options"].items()},
             ),
         )
+
+
+def _unlisted(value: Any) -> Any:
+    """A value from JSON, which has no tuples."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _names(given: str | Sequence[str], what: str) -> tuple[str, ...]:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import curvedp
+from curvedp._validation import FloatArray
 from curvedp.batch._arrow import pa
 from curvedp.batch.parameters import BatchParameters, ball_to_dict
 from curvedp.privacy import ASSUMPTIONS, NEIGHBOURING
-from curvedp.statistics.frechet_means import STATISTIC
 from curvedp.statistics.group_releases import GroupReleases
 
 __all__ = ["MANIFEST_VERSION", "charged", "count_sizes", "manifest", "releases_table"]
@@ -23,28 +23,36 @@ MANIFEST_VERSION = 1
 def releases_table(keys: Any, releases: GroupReleases) -> Any:
     """One row per group: its key, n, value, sensitivity, scale, expected error, guarantee.
 
-    `value` is a fixed-size list of the point's numbers in row-major order, null for groups that
-    were passed over.
+    `value` is a number, or a fixed-size list of the numbers of a point in row-major order; null for
+    groups that were passed over. The private mean that a value rests on stands in `mean`, its
+    noise's scale in `mean_scale`.
     """
-    count, missing = len(releases), ~releases.released
-    flat = pa.array(releases.value.reshape(-1))
-    width = releases.balls[0].manifold.point_size
-    mask = {"mask": pa.array(missing)} if missing.any() else {}
-    value = pa.FixedSizeListArray.from_arrays(flat, width, **mask)
+    missing = ~releases.released
     guarantee = pa.DictionaryArray.from_arrays(
-        pa.array(np.zeros(count, dtype=np.int8), mask=missing),
+        pa.array(np.zeros(len(releases), dtype=np.int8), mask=missing),
         pa.array([str(releases.guarantee)]),
     )
     columns = {name: keys.column(name) for name in keys.column_names}
+    columns |= {"n": pa.array(releases.n), "value": _values(releases.value, missing)}
+    for part in releases.parts:
+        columns["mean"] = _values(part.value, missing)
+        columns["mean_scale"] = pa.array(part.scale, mask=missing)
     columns |= {
-        "n": pa.array(releases.n),
-        "value": value,
         "sensitivity": pa.array(releases.sensitivity, mask=missing),
         "scale": pa.array(releases.scale, mask=missing),
         "expected_error": pa.array(releases.expected_error, mask=missing),
         "guarantee": guarantee,
     }
     return pa.table(columns)
+
+
+def _values(values: FloatArray, missing: NDArray[np.bool_]) -> Any:
+    """Numbers, or points as fixed-size lists."""
+    if values.ndim == 1:
+        return pa.array(values, mask=missing)
+    mask = {"mask": pa.array(missing)} if missing.any() else {}
+    width = int(np.prod(values.shape[1:]))
+    return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), width, **mask)
 
 
 def manifest(
@@ -76,13 +84,15 @@ def manifest(
     return {
         "schema_version": MANIFEST_VERSION,
         "curvedp": curvedp.__version__,
-        "statistic": STATISTIC,
-        "mechanism": plan.kind.name,
+        "statistic": plan.statistic,
+        "mechanism": plan.mechanism_name,
+        "options": plan.options(),
         "by": list(parameters.by),
         "points": list(parameters.points),
         "normalised": parameters.normalise,
         "ball": ball_to_dict(parameters.ball),
         "point_shape": list(parameters.ball.manifold.point_shape),
+        "value_shape": list(plan.value_shape),
         "groups": groups,
         "groups_passed_over": passed_over,
         "records": sum(n * count for n, count in sizes.items()),

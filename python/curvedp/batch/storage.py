@@ -12,16 +12,17 @@ from typing import Any
 
 from curvedp.errors import BatchError
 
-__all__ = ["locked", "make_public", "publish", "write_atomically", "write_json"]
+__all__ = ["atomically", "locked", "make_public", "publish", "write_atomically", "write_json"]
 
 
-def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Lets `write` fill a file next to `path`, readable by the owner alone, and moves it there."""
+@contextlib.contextmanager
+def atomically(path: Path) -> Iterator[Path]:
+    """A file next to `path`, readable by the owner alone, that is moved there when complete."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(handle)
     draft = Path(name)
     try:
-        write(draft)
+        yield draft
         with draft.open("rb") as file:
             os.fsync(file.fileno())
         os.replace(draft, path)
@@ -30,6 +31,12 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         with contextlib.suppress(OSError):
             draft.unlink()
         raise
+
+
+def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
+    """Lets `write` fill the file that `atomically` moves to its place."""
+    with atomically(path) as draft:
+        write(draft)
 
 
 def sync_folder(folder: Path) -> None:

@@ -9,16 +9,25 @@ from typing import Any
 
 import numpy as np
 
+from curvedp._validation import FloatArray
 from curvedp.batch._arrow import pa, pc
-from curvedp.batch.columns import as_table, group_names, group_offsets, key_columns, records
+from curvedp.batch.columns import (
+    as_table,
+    group_names,
+    group_offsets,
+    in_order,
+    key_columns,
+    records,
+)
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.results import charged, count_sizes, manifest, releases_table
 from curvedp.domain import Ball
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
-from curvedp.statistics.frechet_means import STATISTIC, noise_keys, release_groups
+from curvedp.statistics.dispersion import DEFAULT_WEIGHTS
+from curvedp.statistics.group_plan import Offsets, noise_keys
 
-__all__ = ["BatchReleases", "frechet_means"]
+__all__ = ["BatchReleases", "frechet_means", "frechet_variances"]
 
 
 @dataclass(frozen=True)
@@ -28,8 +37,9 @@ class BatchReleases:
     Attributes
     ----------
     table : pyarrow.Table
-        One row per group in the order of the keys: the key's columns, `n`, `value` (a fixed-size
-        list, row-major), `sensitivity`, `scale`, `expected_error`, `guarantee`.
+        One row per group in the order of the keys: the key's columns, `n`, `value` (of a mean a
+        fixed-size list, row-major; of a variance a number, beside it the private `mean` and its
+        `mean_scale`), `sensitivity`, `scale`, `expected_error`, `guarantee`.
     manifest : dict
         What the releases promise together, and from what they came; for JSON.
     """
@@ -119,6 +129,7 @@ def frechet_means(
     ([200, 200, 200], 3)
     """
     parameters = BatchParameters.check(
+        "mean",
         by=by,
         points=points,
         ball=ball,
@@ -130,21 +141,103 @@ def frechet_means(
         pass_over=pass_over,
         normalise=normalise,
     )
+    return _release_table(data, parameters, ledger, secret, progress)
+
+
+def frechet_variances(
+    data: Any,
+    *,
+    by: str | Sequence[str],
+    points: str | Sequence[str],
+    ball: Ball,
+    guarantee: Guarantee,
+    public_keys: bool,
+    max_dist: float | None = None,
+    weights: Sequence[float] = DEFAULT_WEIGHTS,
+    records_per_unit: int = 1,
+    groups_per_unit: int = 1,
+    pass_over: bool = False,
+    normalise: bool = False,
+    ledger: Ledger | None = None,
+    secret: NoiseSecret | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> BatchReleases:
+    """Release the Fréchet variance of every group of a table, each with its private mean.
+
+    Parameters
+    ----------
+    data, by, points, ball, public_keys
+        As in `frechet_means`.
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+        What mean and variance of each group shall satisfy together.
+    max_dist, weights
+        As in `curvedp.frechet_variances`.
+    records_per_unit, groups_per_unit, pass_over, normalise, ledger, secret, progress
+        As in `frechet_means`.
+
+    Returns
+    -------
+    BatchReleases
+
+    Raises
+    ------
+    BatchError, BudgetError, ExistenceError, ValueError, TypeError
+        As in `frechet_means`.
+
+    Examples
+    --------
+    >>> import numpy as np, pyarrow as pa, curvedp as cdp, curvedp.batch
+    >>> rows = np.tile([0.0, 0.1, 1.0] / np.sqrt(1.01), (600, 1))
+    >>> table = pa.table({"site": np.arange(600) % 3, "direction": list(rows)})
+    >>> ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> releases = cdp.batch.frechet_variances(
+    ...     table, by="site", points="direction", ball=ball,
+    ...     guarantee=cdp.GDP(mu=1.0), public_keys=True,
+    ... )
+    >>> releases.table.column_names[:5]
+    ['site', 'n', 'value', 'mean', 'mean_scale']
+    """
+    parameters = BatchParameters.check(
+        "variance",
+        by=by,
+        points=points,
+        ball=ball,
+        guarantee=guarantee,
+        public_keys=public_keys,
+        max_dist=max_dist,
+        weights=tuple(weights),
+        records_per_unit=records_per_unit,
+        groups_per_unit=groups_per_unit,
+        pass_over=pass_over,
+        normalise=normalise,
+    )
+    return _release_table(data, parameters, ledger, secret, progress)
+
+
+def _release_table(
+    data: Any,
+    parameters: BatchParameters,
+    ledger: Ledger | None,
+    secret: NoiseSecret | None,
+    progress: Callable[[int, int], object] | None,
+) -> BatchReleases:
+    plan = parameters.plan
     table = as_table(data)
     keys = key_columns(table, parameters.by)
     if not len(keys):
         raise BatchError("the table holds no record")
-    rows = records(table, parameters.points, ball.manifold, normalise=normalise)
-    keys, rows = _in_order(keys, rows)
-    offsets = group_offsets(keys)
-    firsts = keys.take(pa.array(offsets[:-1])).combine_chunks()
+    rows = records(table, parameters.points, plan.manifold, normalise=parameters.normalise)
+    offsets, firsts = _runs(keys)
+    if not in_order(firsts):
+        keys, rows = _ordered(keys, rows)
+        offsets, firsts = _runs(keys)
     n = np.diff(offsets)
-    designs = parameters.plan.designs(n)
-    noise = noise_keys(parameters.plan, secret, None)
+    designs = plan.designs(n)
+    noise = noise_keys(plan, secret, None)
     if ledger is not None:
-        ledger.spend(parameters.plan.total, label=f"{STATISTIC} of {len(n)} groups")
-    releases = release_groups(
-        parameters.plan, rows, offsets, designs, noise, names=group_names(firsts), report=progress
+        ledger.spend(plan.total, label=f"{plan.statistic} of {len(n)} groups")
+    releases = plan.release(
+        rows, offsets, designs, noise, names=group_names(firsts), report=progress
     )
     described = manifest(
         parameters,
@@ -156,10 +249,13 @@ def frechet_means(
     return BatchReleases(releases_table(firsts, releases), described)
 
 
-def _in_order(keys: Any, rows: np.ndarray[Any, Any]) -> tuple[Any, Any]:
+def _runs(keys: Any) -> tuple[Offsets, Any]:
+    """Where runs of equal keys begin, and the key of each."""
+    offsets = group_offsets(keys)
+    return offsets, keys.take(pa.array(offsets[:-1])).combine_chunks()
+
+
+def _ordered(keys: Any, rows: FloatArray) -> tuple[Any, FloatArray]:
     """Rows of equal keys side by side, in the order in which they came."""
     order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
-    index = order.to_numpy()
-    if np.array_equal(index, np.arange(len(index))):
-        return keys, rows
-    return keys.take(order).combine_chunks(), rows[index]
+    return keys.take(order).combine_chunks(), rows[order.to_numpy()]

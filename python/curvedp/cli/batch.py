@@ -1,4 +1,4 @@
-"""``curvedp batch``: the mean of every group of a Parquet file."""
+"""``curvedp batch``: mean or variance of every group of a Parquet file."""
 
 from __future__ import annotations
 
@@ -21,13 +21,6 @@ from curvedp.privacy import Ledger, NoiseSecret
 
 __all__ = ["batch"]
 
-_CHUNK_ROWS = 1 << 19
-_REFUSAL = (
-    "the releases of a batch compose in parallel only if the groups are public: say --public-keys "
-    "if the keys that occur, which record has which, and how many records each has are public or "
-    "were fixed before the data were seen; otherwise a batch by these keys has no guarantee."
-)
-
 
 @click.command()
 @click.argument("source", type=click.Path(path_type=Path))
@@ -36,6 +29,13 @@ _REFUSAL = (
     "--points",
     required=True,
     help="Column of points (lists or tensors), or the columns of a point's numbers, with commas.",
+)
+@click.option(
+    "--statistic",
+    type=click.Choice(["mean", "variance"]),
+    default="mean",
+    show_default=True,
+    help="What to release of each group; with the variance its private mean is released too.",
 )
 @ball_options
 @click.option(
@@ -46,6 +46,11 @@ _REFUSAL = (
 )
 @budget_options
 @mechanism_option
+@click.option(
+    "--max-dist",
+    type=float,
+    help="Of a variance: public length at which distances are clipped; by default never.",
+)
 @click.option(
     "--public-keys",
     is_flag=True,
@@ -84,9 +89,7 @@ _REFUSAL = (
 @click.option(
     "--chunk-rows",
     type=click.IntRange(min=1),
-    default=_CHUNK_ROWS,
-    show_default=True,
-    help="Records in memory at once, at least.",
+    help="Records in memory at once, at least; by default half a million.",
 )
 @click.option("--resume", is_flag=True, help="Go on with a batch that was interrupted.")
 @click.option("--dry-run", is_flag=True, help="Say what it would cost and how good it would be.")
@@ -98,6 +101,7 @@ def batch(
     source: Path,
     by: str,
     points: str,
+    statistic: str,
     manifold: str,
     radius: float,
     records_per_unit: int,
@@ -107,6 +111,7 @@ def batch(
     rho: float | None,
     mu: float | None,
     mechanism: str | None,
+    max_dist: float | None,
     public_keys: bool,
     groups_per_unit: int,
     pass_over: bool,
@@ -114,13 +119,13 @@ def batch(
     ledger: Path | None,
     ledger_budget: str | None,
     secret: Path | None,
-    chunk_rows: int,
+    chunk_rows: int | None,
     resume: bool,
     dry_run: bool,
     workers: int | None,
     scheduler: str | None,
 ) -> None:
-    """Private Frechet mean of every group of records in a Parquet file.
+    """Private Frechet mean or variance of every group of records in a Parquet file.
 
     SOURCE holds one record per row: the columns of its group's key and its point, as lists or
     tensors in row-major order, or the upper triangle of a symmetric matrix. Directions may have any
@@ -128,16 +133,23 @@ def batch(
     missing, counts as the centre. A batch that was interrupted goes on with --resume, with the same
     noise, and is paid for once.
     """
-    if not public_keys:
-        raise click.UsageError(_REFUSAL)
     if workers is not None and scheduler is not None:
         raise click.UsageError("give --workers or --scheduler, not both")
+    given = {"mechanism": mechanism, "max_dist": max_dist}
+    own = {"mean": "mechanism", "variance": "max_dist"}[statistic]
+    for name, value in given.items():
+        if value is not None and name != own:
+            option = name.replace("_", "-")
+            raise click.UsageError(f"--{option} is not an option of the {statistic}")
     try:
-        from curvedp.batch.files import release_all, run
-        from curvedp.batch.parameters import BatchParameters
+        from curvedp.batch.files import CHUNK_ROWS, release_all, run
+        from curvedp.batch.parameters import REFUSAL, BatchParameters
     except MissingExtraError as error:
         raise click.UsageError(str(error)) from error
+    if not public_keys:
+        raise click.UsageError(REFUSAL)
     parameters = BatchParameters.check(
+        statistic,
         by=_names(by),
         points=_names(points),
         ball=parse_ball(manifold, center, radius),
@@ -145,9 +157,9 @@ def batch(
         public_keys=public_keys,
         records_per_unit=records_per_unit,
         groups_per_unit=groups_per_unit,
-        mechanism=mechanism,
         pass_over=pass_over,
         normalise=True,
+        **{own: given[own]},
     )
     console = Console(soft_wrap=True, highlight=False)
     if dry_run:
@@ -170,7 +182,7 @@ def batch(
             release,
             ledger=book,
             secret=secret,
-            chunk_rows=chunk_rows,
+            chunk_rows=chunk_rows or CHUNK_ROWS,
             resume=resume,
             progress=report,
         )
@@ -221,39 +233,36 @@ def _print_plan(console: Console, parameters: Any, source: Path, book: Ledger | 
     from curvedp.batch.parquet import Source
     from curvedp.batch.results import composition
 
+    plan = parameters.plan
     file = Source(source, [*parameters.by, *parameters.points])
     sizes = group_sizes(file, parameters.by)
     ordered = np.array(sorted(sizes), dtype=np.int64)
-    designs, choice = parameters.plan.designs(ordered)
+    designs, choice = plan.designs(ordered)
     chosen = {int(n): designs[number] for n, number in zip(ordered, choice, strict=True)}
     left_out = sum(sizes[n] for n, design in chosen.items() if design is None)
     groups = sum(sizes.values())
     rows = [
         ("records", f"{file.rows} in {groups} groups by {', '.join(parameters.by)}"),
-        ("each group", str(parameters.plan.guarantee)),
-        ("cost of all", str(parameters.plan.total)),
+        ("each group", str(plan.guarantee)),
+        ("cost of all", str(plan.total)),
         ("passed over", f"{left_out} groups, too small for the noise to exist"),
     ]
     if book is not None:
         rows.append(("ledger", f"remaining {book.remaining or 'nothing'} of {book.budget}"))
     for name, text in rows:
         console.print(f"{name:<16} {text}", markup=False)
-    table = Table(title="Expected error by size of group (distance, and share of the radius)")
-    for column in ("records", "groups", "noise scale", "expected error", "of the radius"):
+    whole = "radius squared" if plan.value_shape == () else "radius"
+    table = Table(title=f"Largest expected error by size of group, also as a share of the {whole}")
+    for column in ("records", "groups", "noise scale", "expected error", "share"):
         table.add_column(column, justify="right")
     for n in _typical(sizes):
         design = chosen[n]
         if design is None:
             table.add_row(str(n), str(sizes[n]), "-", "-", "-")
             continue
-        error = design.mechanism.expected_error
-        table.add_row(
-            str(n),
-            str(sizes[n]),
-            f"{design.mechanism.scale:.4g}",
-            f"{error:.4g}",
-            f"{100 * error / parameters.ball.radius:.2g} %",
-        )
+        scale, error = plan.outlook(design, n)
+        share = f"{100 * error / plan.extent:.2g} %"
+        table.add_row(str(n), str(sizes[n]), f"{scale:.4g}", f"{error:.4g}", share)
     console.print(table)
     console.print(composition(parameters, groups - left_out), markup=False)
     console.print("Nothing was spent or released.", markup=False)

@@ -1,4 +1,4 @@
-"""Means of many groups on a Dask cluster: one task per chunk of whole groups."""
+"""Means and variances of many groups on a Dask cluster: one task per chunk of whole groups."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from curvedp.batch.parameters import BatchParameters
 from curvedp.distributed._dask import check_client, engine
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Ledger
+from curvedp.statistics.dispersion import DEFAULT_WEIGHTS
 
-__all__ = ["cluster_of", "frechet_means_of_file", "release_on"]
+__all__ = ["cluster_of", "frechet_means_of_file", "frechet_variances_of_file", "release_on"]
 
 
 def frechet_means_of_file(
@@ -64,6 +65,7 @@ def frechet_means_of_file(
     """
     cluster = check_client(client)
     parameters = BatchParameters.check(
+        "mean",
         by=by,
         points=points,
         ball=ball,
@@ -88,11 +90,82 @@ def frechet_means_of_file(
     )
 
 
+def frechet_variances_of_file(
+    client: Any,
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    by: str | Sequence[str],
+    points: str | Sequence[str],
+    ball: Ball,
+    guarantee: Guarantee,
+    public_keys: bool,
+    max_dist: float | None = None,
+    weights: Sequence[float] = DEFAULT_WEIGHTS,
+    records_per_unit: int = 1,
+    groups_per_unit: int = 1,
+    pass_over: bool = False,
+    normalise: bool = False,
+    ledger: Ledger | None = None,
+    secret: str | os.PathLike[str] | None = None,
+    chunk_rows: int = CHUNK_ROWS,
+    resume: bool = False,
+    progress: Callable[[int, int], object] | None = None,
+) -> dict[str, Any]:
+    """`curvedp.batch.frechet_variances_of_file` on a cluster, as `frechet_means_of_file`.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Its workers must see the files under the same paths.
+    source, out, by, points, ball, guarantee, public_keys, max_dist, weights
+        As in `curvedp.batch.frechet_variances_of_file`.
+    records_per_unit, groups_per_unit, pass_over, normalise
+        As in `curvedp.batch.frechet_variances_of_file`.
+    ledger, secret, chunk_rows, resume, progress
+        As in `curvedp.batch.frechet_variances_of_file`.
+
+    Returns
+    -------
+    dict
+        The manifest.
+
+    Raises
+    ------
+    BatchError, SecretError, BudgetError, ExistenceError, ValueError, TypeError
+        As in `curvedp.batch.frechet_variances_of_file`.
+    """
+    cluster = check_client(client)
+    parameters = BatchParameters.check(
+        "variance",
+        by=by,
+        points=points,
+        ball=ball,
+        guarantee=guarantee,
+        public_keys=public_keys,
+        max_dist=max_dist,
+        weights=tuple(weights),
+        records_per_unit=records_per_unit,
+        groups_per_unit=groups_per_unit,
+        pass_over=pass_over,
+        normalise=normalise,
+    )
+    return run(
+        source,
+        out,
+        parameters,
+        lambda job, report: release_on(cluster, job, report),
+        ledger=ledger,
+        secret=secret,
+        chunk_rows=chunk_rows,
+        resume=resume,
+        progress=progress,
+    )
+
+
 def release_on(client: Any, job: Job, progress: Progress) -> None:
     """One task for each chunk that is left to do."""
-    pending = job.pending()
-    groups = sum(job.layout.sizes.values())
-    done = sum(job.released(n) for n in set(range(job.layout.chunks)).difference(pending))
+    pending, done, groups = job.pending(), job.done(), job.groups
     progress(done, groups)
     common = [[shared] * len(pending) for shared in (str(job.folder), job.identity)]
     futures = client.map(release_chunk, *common, pending, pure=False)

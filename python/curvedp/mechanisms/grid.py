@@ -18,8 +18,8 @@ from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.manifolds import SPD, Euclidean, Hyperboloid
 
-#: Fraction of the noise scale that one grid step takes: 2^-20.
-_STEPS_PER_SCALE_LOG2 = 20
+#: Grid steps that a noise scale holds, or nearly twice as many: 2^20.
+STEPS_PER_SCALE = float(1 << 20)
 
 #: Releases on non-compact manifolds stay within this distance of the centre (or within the ball),
 #: on hyperbolic space in units of 1/sqrt(-curvature).
@@ -37,7 +37,8 @@ def grid_step(ball: Ball, scale: float) -> float:
     that extent: the noise is then as wide as the manifold, and the grid must not be coarser.
     """
     extent = min(ball.manifold.injectivity_radius, clip_radius(ball))
-    return math.ldexp(1.0, math.floor(math.log2(min(scale, extent))) - _STEPS_PER_SCALE_LOG2)
+    _, exponent = math.frexp(min(scale, extent))
+    return math.ldexp(1.0, exponent - 1) / STEPS_PER_SCALE
 
 
 def clip_radius(ball: Ball) -> float:

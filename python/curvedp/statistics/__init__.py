@@ -12,6 +12,7 @@ from curvedp.statistics.dispersion import (
 from curvedp.statistics.each_group import each_group
 from curvedp.statistics.frechet_mean import expected_error, frechet_mean, required_n
 from curvedp.statistics.frechet_means import frechet_means
+from curvedp.statistics.frechet_variances import frechet_variances
 from curvedp.statistics.group_releases import GroupReleases
 from curvedp.statistics.kng_mean import kng_mean
 from curvedp.statistics.quantile import quantile
@@ -35,6 +36,7 @@ __all__ = [
     "frechet_mean",
     "frechet_means",
     "frechet_variance",
+    "frechet_variances",
     "kng_mean",
     "log_covariance",
     "mean_hessian",

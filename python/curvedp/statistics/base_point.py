@@ -163,6 +163,20 @@ def mean_noise_covariance(ball: Ball, mean: Release, point: FloatArray) -> Float
     return np.asarray(spread @ spread.T)
 
 
+def mean_noise_square(base: BasePoint) -> float:
+    """E |log_p of the exact mean|^2 given the private mean p: the trace of `mean_noise_covariance`.
+
+    0 if p is not known to be a private mean.
+    """
+    if base.mean is None:
+        return 0.0
+    ball, kind = base.ball, mechanism_of(base.mean)
+    if issubclass(kind, ChartGaussian):
+        return base.mean.scale * base.mean.scale * ball._frame.chart_growth(base.inner[0])
+    noise = _core.Noise(*ball.manifold.noise_space, kind.profile, base.mean.scale)
+    return noise.root_mean_square_dist * noise.root_mean_square_dist
+
+
 def mechanism_of(mean: Release) -> type[Mechanism]:
     """The mechanism that a mean was released with."""
     return next(kind for kind in MECHANISMS.values() if kind.name == mean.mechanism)

@@ -12,7 +12,7 @@ from curvedp._validation import as_count, as_points
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Ledger
 from curvedp.statistics.entry import check_ball, check_guarantee
-from curvedp.statistics.frechet_means import as_offsets
+from curvedp.statistics.group_plan import as_offsets
 from curvedp.statistics.group_releases import composed
 
 Result = TypeVar("Result")
@@ -32,9 +32,10 @@ def each_group(
 ) -> list[Result]:
     """Release a statistic of every group of records, each under differential privacy.
 
-    For `frechet_variance`, `adaptive_mean`, `confidence_region`, `variance_interval` and every
-    other statistic that is called with records, ball and guarantee. Groups are disjoint and public,
-    as in `frechet_means`, which is far faster for means: this calls the statistic once for each.
+    For `adaptive_mean`, `confidence_region`, `variance_interval` and every other statistic that is
+    called with records, ball and guarantee. Groups are disjoint and public, as in `frechet_means`
+    and `frechet_variances`, which are far faster for means and variances: this calls the statistic
+    once for each.
 
     Parameters
     ----------

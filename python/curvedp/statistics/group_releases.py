@@ -19,7 +19,7 @@ class GroupReleases:
 
     Attributes
     ----------
-    value : ndarray, shape (groups, *point_shape)
+    value : ndarray, shape (groups, *value_shape)
         NaN for groups that were passed over.
     n : ndarray of int, shape (groups,)
         Number of records of each group (public).
@@ -40,6 +40,10 @@ class GroupReleases:
     groups_per_unit : int
         Most groups to which one unit contributes.
     assumptions : frozenset of str
+    base_point : ndarray, shape (groups, *point_shape), or None
+        The public point of each group about which the statistic was computed.
+    parts : tuple of GroupReleases
+        Releases that each group's release rests on, under the same guarantee.
     """
 
     value: FloatArray
@@ -56,6 +60,8 @@ class GroupReleases:
     records_per_unit: int
     groups_per_unit: int
     assumptions: frozenset[str]
+    base_point: FloatArray | None = None
+    parts: tuple[GroupReleases, ...] = ()
 
     @property
     def total(self) -> Guarantee:
@@ -88,6 +94,8 @@ class GroupReleases:
             scale=float(self.scale[index]),
             expected_error=float(self.expected_error[index]),
             assumptions=self.assumptions,
+            base_point=None if self.base_point is None else self.base_point[index],
+            parts=tuple(part[index] for part in self.parts),
         )
 
     def __repr__(self) -> str:

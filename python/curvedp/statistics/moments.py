@@ -19,12 +19,12 @@ import numpy as np
 
 from curvedp import _core, sensitivity
 from curvedp._validation import FloatArray
-from curvedp.curvature import excess_range, mean_hessian_trace, radial_hessian
+from curvedp.curvature import excess_range, hessian_trace, radial_hessian
 from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean
 from curvedp.mechanisms import choose_mechanism
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
-from curvedp.statistics.base_point import BasePoint, mean_noise_covariance
+from curvedp.statistics.base_point import BasePoint, mean_noise_square
 from curvedp.statistics.entry import Entry
 from curvedp.statistics.symmetric import (
     clip_eigenvalues,
@@ -108,25 +108,17 @@ def variance_moment(entry: Entry, rows: FloatArray, base: BasePoint) -> Moment:
         plain = float(noisy[0])
         if entry.calibration == "published":
             return np.array(plain)
-        return np.array(min(max(plain - mean_noise_excess(base, plain), 0.0), reach**2))
+        # E of F_n(p) - F_n(mean) is tr(H cov), H = Hess (1/2) F_n, from the noise of p
+        trace = hessian_trace(entry.ball.manifold)
+        return np.array(trace.without_noise(plain, mean_noise_square(base), reach))
 
     return Moment(
         name="Fréchet variance",
         vector=np.array([square]),
-        magnitude=reach**2,
+        magnitude=reach * reach,
         sensitivity=sensitivity.frechet_variance(entry.ball, entry.n, **_public(entry, base)),
         finish=finish,
     )
-
-
-def mean_noise_excess(base: BasePoint, variance: float) -> float:
-    """E of F_n(p) - F_n(mean): tr(H cov), H = Hess (1/2) F_n, from the noise of p; 0 if unknown."""
-    if base.mean is None:
-        return 0.0
-    manifold = base.ball.manifold
-    covariance = mean_noise_covariance(base.ball, base.mean, base.point)
-    dist = min(math.sqrt(max(variance, 0.0)), base.max_dist)
-    return float(np.trace(covariance)) * mean_hessian_trace(manifold, dist) / manifold.dim
 
 
 def fourth_moment_of(entry: Entry, rows: FloatArray, base: BasePoint) -> Moment:

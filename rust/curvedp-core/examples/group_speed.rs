@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use curvedp_core::ball::Frame;
-use curvedp_core::groups::{Design, Groups, frechet_means};
+use curvedp_core::groups::{Design, Groups, Means, release};
 use curvedp_core::manifold::{Manifold, build};
 use curvedp_core::mean::plan;
 use curvedp_core::noise::{GroupKeys, IsotropicNoise, Profile, Radial, Space, Stream};
@@ -39,7 +39,8 @@ fn report(kind: &str, size: usize, center: &[f64], space: Space, count: usize, n
     for _ in 0..7 {
         let keys = GroupKeys::Numbered { key: [2; 32], first: 0 };
         let start = Instant::now();
-        frechet_means(&groups, Placement::Intrinsic, &keys, &mut out, &|_| false).expect("done");
+        let means = Means { placement: Placement::Intrinsic };
+        release(&groups, &means, &keys, &mut out, &|_| false).expect("done");
         times.push(start.elapsed().as_secs_f64() / count as f64);
     }
     times.sort_by(f64::total_cmp);

@@ -4,7 +4,7 @@ use crate::error::Error;
 use std::sync::Arc;
 
 use crate::batch::piece_rows;
-use crate::manifold::Manifold;
+use crate::manifold::{Manifold, exp_growth};
 use crate::parallel::{Interrupt, for_rows};
 use crate::rows::Rows;
 
@@ -48,9 +48,7 @@ impl Ball<'_> {
     /// is no point of it by the centre.
     fn repair(&self, records: Rows, out: &mut [f64]) {
         let size = self.manifold.point_size();
-        for (i, row) in out.chunks_exact_mut(size).enumerate() {
-            row.copy_from_slice(records.row(i));
-        }
+        records.copy_to(out);
         let mut valid = vec![false; out.len() / size];
         self.manifold.snap(out, RECORD_TOLERANCE, &mut valid);
         for (row, valid) in out.chunks_exact_mut(size).zip(valid) {
@@ -120,6 +118,15 @@ impl Ball<'_> {
         self.dist_to_center(point) <= self.radius * (1.0 + SLACK)
     }
 
+    /// |D exp_c|^2 at log_c(point), in Frobenius norm: by how much the chart at the centre stretches isotropic
+    /// noise in the mean square, dim times.
+    pub fn chart_growth(&self, point: &[f64]) -> f64 {
+        let mut coords = vec![0.0; self.manifold.dim()];
+        let center = Rows::shared(self.center);
+        self.manifold.log_coords(Rows::shared(point), center, &mut coords);
+        exp_growth(self.manifold, &coords)
+    }
+
     fn dist_to_center(&self, point: &[f64]) -> f64 {
         let mut dist = [f64::NAN];
         self.manifold.dist(Rows::shared(self.center), Rows::shared(point), &mut dist);
@@ -158,6 +165,11 @@ impl Frame {
     /// The ball in the frame.
     pub fn ball(&self) -> Ball<'_> {
         Ball { manifold: &*self.centred, center: &self.origin, radius: self.radius }
+    }
+
+    /// The largest distance that a point of the ball can have from another, `dist` away from the centre.
+    pub fn reach(&self, dist: f64) -> f64 {
+        f64::min(2.0 * self.radius, self.radius + dist) * (1.0 + SLACK)
     }
 
     /// Records projected on the ball (see [`Ball::project`]) and moved into the frame.

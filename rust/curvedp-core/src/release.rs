@@ -42,7 +42,7 @@ pub fn clip_coords(coords: &mut [f64], dim: usize, limit: f64) {
 
 /// The multiple of `step` closest to x, of two equally close ones the even.
 #[inline]
-fn round(x: f64, step: f64) -> f64 {
+pub(crate) fn round(x: f64, step: f64) -> f64 {
     (x / step).round_ties_even() * step
 }
 

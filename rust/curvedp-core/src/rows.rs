@@ -49,6 +49,16 @@ impl<'a> Rows<'a> {
         &self.data[start..start + self.size]
     }
 
+    /// Copies as many rows as `out` holds.
+    #[inline]
+    pub fn copy_to(&self, out: &mut [f64]) {
+        if self.shared {
+            out.chunks_exact_mut(self.size).for_each(|row| row.copy_from_slice(self.data));
+        } else {
+            out.copy_from_slice(&self.data[..out.len()]);
+        }
+    }
+
     /// The rows with indices in `range`.
     #[inline]
     pub fn range(&self, range: Range<usize>) -> Rows<'a> {

@@ -67,6 +67,12 @@ impl Frame {
         })
     }
 
+    /// |D exp|^2 of the chart at the centre at a point of the frame, in Frobenius norm.
+    fn chart_growth(&self, point: PyReadonlyArray1<'_, f64>) -> PyResult<f64> {
+        let ball = self.inner.ball();
+        Ok(ball.chart_growth(row(&point, ball.manifold.point_size())?))
+    }
+
     /// Clips points of the frame and rounds them to the public grid, in place.
     fn round_to_grid(
         &self,

@@ -1,11 +1,15 @@
-//! Private means of many groups.
+//! Private statistics of many groups.
 
 use std::cell::RefCell;
 
 use curvedp_core::error::Error;
-use curvedp_core::groups::{self, Design, Groups, Ids};
+use curvedp_core::groups::{
+    self, Budget, Design, Ids, Means, Statistic, VarianceDesign, Variances,
+};
+use curvedp_core::manifold;
 use curvedp_core::noise;
 use curvedp_core::release::{self, Grid, Placement};
+use curvedp_core::rows::Rows;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -29,6 +33,12 @@ impl GroupDesign {
     #[new]
     fn new(plan: Py<Plan>, noise: Py<Noise>, step: f64, clip_radius: f64) -> Self {
         Self { plan, noise, grid: Grid { step, clip_radius } }
+    }
+}
+
+impl GroupDesign {
+    fn as_design(&self) -> Design<'_> {
+        Design { plan: self.plan.get().inner, noise: &self.noise.get().inner, grid: self.grid }
     }
 }
 
@@ -71,84 +81,184 @@ fn offsets(array: &PyReadonlyArray1<'_, i64>, total: usize, name: &str) -> PyRes
     })
 }
 
-/// Releases the mean of each group of records into `out`; `choice` is the number of the group's design, or
-/// -1. `progress` is called with the number of groups done.
-#[pyfunction]
-#[allow(clippy::too_many_arguments)] // one call for all groups, made in one place
-#[pyo3(signature = (frames, records, row_offsets, designs, choice, chart, keys, ids, progress, out))]
-pub fn group_means(
-    py: Python<'_>,
+/// The trace of the mean Hessian of the squared distance; see [`manifold::HessianTrace`].
+#[pyclass(frozen, module = "curvedp._core")]
+pub struct HessianTrace {
+    inner: manifold::HessianTrace,
+}
+
+#[pymethods]
+impl HessianTrace {
+    #[new]
+    fn new(dim: usize, curvatures: Vec<(f64, f64)>, quadratic: f64) -> Self {
+        Self { inner: manifold::HessianTrace { dim: dim as f64, curvatures, quadratic } }
+    }
+
+    /// The trace at a distance.
+    fn at(&self, dist: f64) -> f64 {
+        self.inner.at(dist)
+    }
+
+    /// A noisy mean squared distance from a noisy point, less what that point's noise adds.
+    fn without_noise(&self, noisy: f64, spread: f64, max_dist: f64) -> f64 {
+        self.inner.without_noise(noisy, spread, max_dist)
+    }
+}
+
+/// Groups of consecutive records, with their balls, designs and names: what is public of them.
+#[pyclass(frozen, module = "curvedp._core")]
+pub struct Groups {
     frames: Vec<Py<Frame>>,
-    records: Input<'_>,
-    row_offsets: PyReadonlyArray1<'_, i64>,
+    offsets: Vec<usize>,
     designs: Vec<Py<GroupDesign>>,
-    choice: PyReadonlyArray1<'_, i32>,
-    chart: bool,
-    keys: &GroupKeys,
-    ids: Option<(PyReadonlyArray1<'_, u8>, PyReadonlyArray1<'_, i64>)>,
-    progress: Option<Py<PyAny>>,
-    mut out: Output<'_>,
-) -> PyResult<()> {
-    let mismatch = || PyValueError::new_err("frames, designs, groups and output do not match");
-    let frames: Vec<_> = frames.iter().map(|frame| &frame.get().inner).collect();
-    let size = frames.first().ok_or_else(mismatch)?.outer().manifold.point_size();
-    let dim = frames[0].ball().manifold.dim();
-    let row_count = records.shape()[0];
-    let row_offsets = offsets(&row_offsets, row_count, "offsets")?;
-    let count = row_offsets.len() - 1;
-    let designs: Vec<_> = designs
-        .iter()
-        .map(|design| {
-            let GroupDesign { plan, noise, grid } = design.get();
-            Design { plan: plan.get().inner, noise: &noise.get().inner, grid: *grid }
-        })
-        .collect();
-    let choice = choice.as_slice()?;
-    let (out, have) = output(&mut out, size)?;
-    let empty = |g: &usize| choice[*g] >= 0 && row_offsets[*g] == row_offsets[g + 1];
-    if have != count
-        || choice.len() != count
-        || (frames.len() != 1 && frames.len() != count)
-        || frames.iter().any(|frame| frame.outer().manifold.point_size() != size)
-        || designs.iter().any(|design| design.noise.dim() != dim)
-        || choice.iter().any(|&number| number >= designs.len() as i32)
-        || (0..count).any(|g| empty(&g))
-    {
-        return Err(mismatch());
-    }
-    let names = ids
-        .as_ref()
-        .map(|(bytes, ends)| {
-            let bytes = bytes.as_slice()?;
-            Ok::<_, PyErr>((bytes, offsets(ends, bytes.len(), "id offsets")?))
-        })
-        .transpose()?;
-    let ids = names.as_ref().map(|(bytes, offsets)| Ids { bytes, offsets });
-    if ids.is_some_and(|ids| ids.offsets.len() != count + 1) {
-        return Err(mismatch());
-    }
-    let records = if row_count == 1 {
-        curvedp_core::rows::Rows::new(records.as_slice()?, size)
-    } else {
-        rows(&records, row_count, size)?
-    };
-    let placement = if chart { Placement::Chart } else { Placement::Intrinsic };
-    let groups =
-        Groups { records, offsets: &row_offsets, frames: &frames, designs: &designs, choice, ids };
-    run(py, |interrupt| {
-        let raised = RefCell::new(None);
-        let report = |done: usize| {
-            let call =
-                |progress: &Py<PyAny>| Python::attach(|py| progress.call1(py, (done,)).map(|_| ()));
-            let outcome = progress.as_ref().map_or(Ok(()), call);
-            outcome.map_err(|error| raised.replace(Some(error))).is_err() || interrupt()
-        };
-        let outcome = groups::frechet_means(&groups, placement, &keys.inner, out, &report);
-        match raised.into_inner() {
-            Some(error) => Ok(Err(error)),
-            None => outcome.map(Ok),
+    choice: Vec<i32>,
+    ids: Option<(Vec<u8>, Vec<usize>)>,
+}
+
+#[pymethods]
+impl Groups {
+    /// `frames` holds one for all groups or one for each, `choice` the number of each group's design or -1,
+    /// `ids` their names, one after the other, and where each begins.
+    #[new]
+    fn new(
+        frames: Vec<Py<Frame>>,
+        row_offsets: PyReadonlyArray1<'_, i64>,
+        designs: Vec<Py<GroupDesign>>,
+        choice: PyReadonlyArray1<'_, i32>,
+        ids: Option<(PyReadonlyArray1<'_, u8>, PyReadonlyArray1<'_, i64>)>,
+    ) -> PyResult<Self> {
+        let mismatch = || PyValueError::new_err("frames, designs and groups do not match");
+        let total = row_offsets.as_array().last().map_or(0, |&end| end.max(0) as usize);
+        let offsets = offsets(&row_offsets, total, "offsets")?;
+        let count = offsets.len() - 1;
+        let choice = choice.as_slice()?.to_vec();
+        let outer = |frame: &Py<Frame>| frame.get().inner.outer().manifold.point_size();
+        let first = frames.first().ok_or_else(mismatch)?;
+        let (size, dim) = (outer(first), first.get().inner.ball().manifold.dim());
+        if choice.len() != count
+            || (frames.len() != 1 && frames.len() != count)
+            || frames.iter().any(|frame| outer(frame) != size)
+            || designs.iter().any(|design| design.get().noise.get().inner.dim() != dim)
+            || choice.iter().any(|&number| number >= designs.len() as i32)
+            || (0..count).any(|g| choice[g] >= 0 && offsets[g] == offsets[g + 1])
+        {
+            return Err(mismatch());
         }
-    })?
+        let read = |(bytes, ends): (PyReadonlyArray1<'_, u8>, PyReadonlyArray1<'_, i64>)| {
+            let bytes = bytes.as_slice()?.to_vec();
+            let ends = self::offsets(&ends, bytes.len(), "id offsets")?;
+            if ends.len() == count + 1 { Ok((bytes, ends)) } else { Err(mismatch()) }
+        };
+        let ids = ids.map(read).transpose()?;
+        Ok(Self { frames, offsets, designs, choice, ids })
+    }
+
+    /// Releases the mean of each group of records into a row of `out`. `progress` is called with the number
+    /// of groups done.
+    fn means(
+        &self,
+        py: Python<'_>,
+        records: Input<'_>,
+        chart: bool,
+        keys: &GroupKeys,
+        progress: Option<Py<PyAny>>,
+        out: Output<'_>,
+    ) -> PyResult<()> {
+        self.release(py, &records, &means(chart), keys, progress.as_ref(), out)
+    }
+
+    /// Releases the variance of each group; see [`Variances`] for the columns of `out`. `designs` holds the
+    /// share of the records and the noise of the mean for each design.
+    #[allow(clippy::too_many_arguments)] // one call for all groups, made in one place
+    fn variances(
+        &self,
+        py: Python<'_>,
+        records: Input<'_>,
+        chart: bool,
+        designs: Vec<(f64, f64)>,
+        budget: (bool, f64),
+        max_dist: f64,
+        steps_per_scale: f64,
+        hessian: &HessianTrace,
+        keys: &GroupKeys,
+        progress: Option<Py<PyAny>>,
+        out: Output<'_>,
+    ) -> PyResult<()> {
+        let designs: Vec<_> = designs
+            .into_iter()
+            .map(|(share, mean_noise)| VarianceDesign { share, mean_noise })
+            .collect();
+        if designs.len() != self.designs.len() {
+            return Err(PyValueError::new_err("designs do not match"));
+        }
+        let (pure, amount) = budget;
+        let statistic = Variances {
+            means: means(chart),
+            designs: &designs,
+            budget: if pure { Budget::Pure(amount) } else { Budget::Gaussian(amount) },
+            max_dist,
+            steps_per_scale,
+            hessian: &hessian.inner,
+        };
+        self.release(py, &records, &statistic, keys, progress.as_ref(), out)
+    }
+}
+
+fn means(chart: bool) -> Means {
+    Means { placement: if chart { Placement::Chart } else { Placement::Intrinsic } }
+}
+
+impl Groups {
+    fn release(
+        &self,
+        py: Python<'_>,
+        records: &Input<'_>,
+        statistic: &impl Statistic,
+        keys: &GroupKeys,
+        progress: Option<&Py<PyAny>>,
+        mut out: Output<'_>,
+    ) -> PyResult<()> {
+        let count = self.offsets.len() - 1;
+        let frames: Vec<_> = self.frames.iter().map(|frame| &frame.get().inner).collect();
+        let size = frames[0].outer().manifold.point_size();
+        let row_count = records.shape()[0];
+        if row_count != self.offsets[count] {
+            return Err(PyValueError::new_err("records and groups do not match"));
+        }
+        let records = if row_count == 1 {
+            Rows::new(records.as_slice()?, size)
+        } else {
+            rows(records, row_count, size)?
+        };
+        let designs: Vec<_> = self.designs.iter().map(|design| design.get().as_design()).collect();
+        let groups = groups::Groups {
+            records,
+            offsets: &self.offsets,
+            frames: &frames,
+            designs: &designs,
+            choice: &self.choice,
+            ids: self.ids.as_ref().map(|(bytes, offsets)| Ids { bytes, offsets }),
+        };
+        let (out, have) = output(&mut out, statistic.width(&groups))?;
+        if have != count {
+            return Err(PyValueError::new_err("groups and output do not match"));
+        }
+        run(py, |interrupt| {
+            let raised = RefCell::new(None);
+            let report = |done: usize| {
+                let call = |progress: &Py<PyAny>| {
+                    Python::attach(|py| progress.call1(py, (done,)).map(|_| ()))
+                };
+                let outcome = progress.map_or(Ok(()), call);
+                outcome.map_err(|error| raised.replace(Some(error))).is_err() || interrupt()
+            };
+            let outcome = groups::release(&groups, statistic, &keys.inner, out, &report);
+            match raised.into_inner() {
+                Some(error) => Ok(Err(error)),
+                None => outcome.map(Ok),
+            }
+        })?
+    }
 }
 
 /// Shortens rows of coordinates to length `limit`, in place; see [`release::clip_coords`].

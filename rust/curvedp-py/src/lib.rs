@@ -33,7 +33,7 @@ mod _core {
     #[pymodule_export]
     use crate::graph::{Graph, Laplacian, bump_counts, bump_density, nearest};
     #[pymodule_export]
-    use crate::groups::{GroupDesign, GroupKeys, clip_coords, group_means, hash_names};
+    use crate::groups::{GroupDesign, GroupKeys, Groups, HessianTrace, clip_coords, hash_names};
     #[pymodule_export]
     use crate::k_norm::{
         Chains, KNormMean, KNormRegression, published_footpoint, published_shooting,

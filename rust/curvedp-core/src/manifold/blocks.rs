@@ -60,12 +60,28 @@ pub(super) trait SumKernel {
 /// Writes the sum of the vectors of `count` rows to `out`, which is as wide as they are; returns the other
 /// sums. Blocks are summed with compensation, so the error does not grow with `count`.
 pub(super) fn run_sum(kernel: impl SumKernel, count: usize, out: &mut [f64]) -> LogSums {
+    /// The same for rows that fill no more than one block: nothing has to be compensated.
+    #[inline(always)]
+    fn one<W: Width>(kernel: impl SumKernel, width: W, rows: usize, out: &mut [f64]) -> LogSums {
+        let mut accumulator = width.accumulator();
+        let block = accumulator.as_mut();
+        let terms = kernel.block(width, 0, rows, block);
+        block.iter_mut().for_each(|x| *x += 0.0); // as a sum from 0 on, -0 is 0
+        width.collect(block, out);
+        LogSums {
+            squared_dist: block_sum(&terms.squared_dist, rows) + 0.0,
+            curvature: block_sum(&terms.curvature, rows) + 0.0,
+        }
+    }
     #[inline(always)]
     fn all<W: Width>(kernel: impl SumKernel, width: W, count: usize, out: &mut [f64]) -> LogSums {
+        let full = width.rows();
+        if count <= full {
+            return one(kernel, width, count, out);
+        }
         let mut accumulators = [width.accumulator(), width.accumulator(), width.accumulator()];
         let [block, sum, lost] = accumulators.each_mut().map(AsMut::as_mut);
         let (mut scalars, mut scalars_lost) = ([0.0; 2], [0.0; 2]);
-        let full = width.rows();
         for first in (0..count).step_by(full) {
             let rows = full.min(count - first);
             block.fill(0.0);

@@ -104,3 +104,39 @@ pub fn log_jacobian(manifold: &dyn Manifold, coords: &[f64]) -> f64 {
     manifold.curvature_function(coords, &|k| jacobi_growth(k).ln(), &mut logs);
     logs.iter().step_by(dim + 1).sum()
 }
+
+/// |D exp|^2 at the tangent vector with the given coordinates, in Frobenius norm: that of g(R_u), since
+/// parallel transport is orthogonal.
+pub fn exp_growth(manifold: &dyn Manifold, coords: &[f64]) -> f64 {
+    let mut fields = vec![0.0; coords.len() * coords.len()];
+    manifold.curvature_function(coords, &jacobi_growth, &mut fields);
+    fields.iter().map(|x| x * x).sum()
+}
+
+/// The trace of Hess ½rho^2 at a distance, averaged over directions: a public property of a manifold.
+#[derive(Clone, Debug)]
+pub struct HessianTrace {
+    /// Dimension.
+    pub dim: f64,
+    /// Curvatures of planes through the direction, with their numbers.
+    pub curvatures: Vec<(f64, f64)>,
+    /// Factor of the squared distance, where the mean over directions is known to second order only.
+    pub quadratic: f64,
+}
+
+impl HessianTrace {
+    /// dim + sum of number * (h(kappa s^2) - 1) + quadratic s^2
+    pub fn at(&self, dist: f64) -> f64 {
+        let square = dist * dist;
+        let excess = |&(number, kappa): &(f64, f64)| number * hessian_excess(kappa * square);
+        self.dim + self.quadratic * square + self.curvatures.iter().map(excess).sum::<f64>()
+    }
+
+    /// The mean squared distance `noisy` from a point, less what that point's own noise adds to it on
+    /// average, E |noise|^2 = `spread`; within [0, max_dist^2].
+    pub fn without_noise(&self, noisy: f64, spread: f64, max_dist: f64) -> f64 {
+        let dist = f64::min(noisy.max(0.0).sqrt(), max_dist);
+        let value = noisy - spread * self.at(dist) / self.dim;
+        value.max(0.0).min(max_dist * max_dist)
+    }
+}

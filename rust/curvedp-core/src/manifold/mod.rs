@@ -21,7 +21,7 @@ mod sphere;
 mod tests;
 mod transvection;
 
-pub use curvature::{Curvature, hessian_excess, log_jacobian};
+pub use curvature::{Curvature, HessianTrace, exp_growth, hessian_excess, log_jacobian};
 pub use euclidean::Euclidean;
 pub use hyperboloid::Hyperboloid;
 pub use kendall::KendallPlanar;
@@ -147,9 +147,7 @@ pub trait Manifold: Send + Sync {
     /// rounding of what is computed there does not depend on where the centre lies.
     fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
         let _ = center;
-        for (i, row) in out.chunks_exact_mut(self.point_size()).enumerate() {
-            row.copy_from_slice(point.row(i));
-        }
+        point.copy_to(out);
     }
 
     /// The inverse of [`Manifold::centre`].

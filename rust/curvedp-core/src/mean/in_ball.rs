@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use super::certificate::Plan;
 use super::quasi_newton::{Memory, transport};
-use super::{Evaluation, PIECE, PieceSums, Sample, add_pairwise, scaled};
+use super::{Evaluation, PIECE, PieceSums, Sample, add_pairwise};
 use crate::ball::{Ball, SLACK};
 use crate::error::Error;
 use crate::manifold::LogSums;
@@ -26,12 +26,12 @@ pub fn in_ball(
     interrupt: Interrupt,
 ) -> Result<Vec<f64>, Error> {
     let mut descents = [Descent::new(ball, plan)];
+    let mut space = Workspace::default();
     while let Some(point) = descents[0].wanted() {
         let evaluation = sample.evaluate(point, interrupt)?;
-        advance(ball, &mut descents, vec![(0, evaluation)]);
+        advance(ball, &mut descents, &[evaluation.of(0)], &mut space);
     }
-    let [descent] = descents;
-    Ok(descent.point)
+    Ok(descents[0].point().to_vec())
 }
 
 /// [`in_ball`] for many groups of points, group g being the rows `groups[g]` and having the plan
@@ -46,8 +46,9 @@ pub fn in_ball_each(
 ) -> Result<(), Error> {
     let (size, dim) = (ball.manifold.point_size(), ball.manifold.dim());
     let mut descents: Vec<_> = plans.iter().map(|plan| Descent::new(ball, plan)).collect();
+    let mut space = Workspace::default();
     let mut active: Vec<usize> = (0..groups.len()).collect();
-    let mut bases = Vec::with_capacity(groups.len() * size);
+    let (mut bases, mut ranges) = (Vec::new(), Vec::new());
     let mut sums = vec![0.0; groups.len() * dim];
     let mut others = vec![LogSums::default(); groups.len()];
     while !active.is_empty() {
@@ -55,25 +56,28 @@ pub fn in_ball_each(
             active.iter().partition(|&&g| groups[g].len() <= PIECE);
         bases.clear();
         small.iter().for_each(|&g| bases.extend_from_slice(descents[g].wanted().unwrap_or(&[])));
-        let ranges: Vec<_> = small.iter().map(|&g| groups[g].clone()).collect();
+        ranges.clear();
+        ranges.extend(small.iter().map(|&g| groups[g].clone()));
         let sums = &mut sums[..small.len() * dim];
         sums.fill(0.0);
         ball.manifold.sum_log_each(points, &ranges, Rows::new(&bases, size), sums, &mut others);
-        let mut evaluations = Vec::with_capacity(active.len());
-        for ((&g, sum), other) in small.iter().zip(sums.chunks_exact(dim)).zip(&others) {
-            evaluations.push((g, Evaluation::new(sum.to_vec(), *other, groups[g].len() as f64)));
-        }
-        for g in large {
+        let mut wide = Vec::with_capacity(large.len());
+        for &g in &large {
             let (points, count) = (points.range(groups[g].clone()), groups[g].len());
             let sample = Sample { manifold: ball.manifold, points, count, weights: None };
             let Some(point) = descents[g].wanted() else { continue };
-            evaluations.push((g, sample.evaluate(point, interrupt)?));
+            wide.push((g, sample.evaluate(point, interrupt)?));
         }
-        advance(ball, &mut descents, evaluations);
+        let mut gradients = Vec::with_capacity(active.len());
+        for ((&g, sum), other) in small.iter().zip(sums.chunks_exact_mut(dim)).zip(&others) {
+            gradients.push(Gradient::of(g, sum, other, groups[g].len() as f64));
+        }
+        gradients.extend(wide.iter().map(|(g, evaluation)| evaluation.of(*g)));
+        advance(ball, &mut descents, &gradients, &mut space);
         active.retain(|&g| descents[g].wanted().is_some());
     }
     for (row, descent) in out.chunks_exact_mut(size).zip(&descents) {
-        row.copy_from_slice(&descent.point);
+        row.copy_from_slice(descent.point());
     }
     Ok(())
 }
@@ -83,198 +87,260 @@ pub struct Descent {
     plan: Plan,
     memory: Memory,
     evaluations: usize,
-    /// The best point so far, or the one of a safe step.
-    point: Vec<f64>,
     stage: Stage,
+    /// |grad F| and the curvature at the point where the last step began.
+    here: (f64, f64),
+    /// One after the other: the best point so far, or the one of a safe step; a trial point; the step towards
+    /// it; -grad F where that step began.
+    vectors: Vec<f64>,
+    size: usize,
 }
 
+#[derive(Clone, Copy, PartialEq)]
 enum Stage {
-    /// The gradient at `point` is wanted; the phase ends at a gradient norm of `reference`.
+    /// The gradient at the point is wanted; the phase ends at a gradient norm of `reference`.
     Safe {
         reference: f64,
     },
-    /// The gradient at a trial point, `step` away from `point`, is wanted; `here` is the state at `point`.
+    /// The gradient at the trial point is wanted; it is taken at a gradient norm of `reference`.
     Trial {
-        trial: Vec<f64>,
-        step: Vec<f64>,
-        here: Evaluation,
         reference: f64,
     },
     Done,
 }
 
-/// Where an iteration goes next.
-enum Step {
-    Safe { step: Vec<f64>, reference: f64 },
-    Trial { step: Vec<f64>, here: Evaluation, reference: f64 },
+/// What iteration `number` is told of the gradient at the point that it wanted.
+struct Gradient<'a> {
+    number: usize,
+    descent: &'a [f64],
+    norm: f64,
+    curvature: f64,
+}
+
+impl<'a> Gradient<'a> {
+    /// From the sums over all points, of weight `total` together; `sum` becomes the descent vector.
+    fn of(number: usize, sum: &'a mut [f64], sums: &LogSums, total: f64) -> Self {
+        sum.iter_mut().for_each(|x| *x /= total);
+        let norm = sum.iter().map(|x| x * x).sum::<f64>().sqrt();
+        Self { number, descent: sum, norm, curvature: f64::max(0.1, sums.curvature / total) }
+    }
+}
+
+impl Evaluation {
+    /// For iteration `number`.
+    fn of(&self, number: usize) -> Gradient<'_> {
+        let (norm, curvature) = (self.gradient_norm, self.curvature);
+        Gradient { number, descent: &self.descent, norm, curvature }
+    }
+}
+
+/// Rows for the maps of single points, used again and again.
+#[derive(Default)]
+struct Workspace {
+    bases: Vec<f64>,
+    ends: Vec<f64>,
+    rows: Vec<f64>,
+    dist: Vec<f64>,
+    /// Positions of gradients whose trial point is taken.
+    moves: Vec<usize>,
+    /// Iterations that take a step.
+    steps: Vec<usize>,
 }
 
 impl Descent {
     /// The iteration from the ball's centre.
     pub fn new(ball: &Ball, plan: &Plan) -> Self {
+        let (size, dim) = (ball.manifold.point_size(), ball.manifold.dim());
+        let mut vectors = vec![0.0; 2 * (size + dim)];
+        vectors[..size].copy_from_slice(ball.center);
         Self {
             plan: *plan,
             memory: Memory::default(),
             evaluations: 0,
-            point: ball.center.to_vec(),
             stage: Stage::Safe { reference: f64::INFINITY },
+            here: (f64::NAN, f64::NAN),
+            vectors,
+            size,
         }
     }
 
     /// The point at which the gradient is wanted; none once the mean is found.
     pub fn wanted(&self) -> Option<&[f64]> {
-        match &self.stage {
-            Stage::Safe { .. } => Some(&self.point),
-            Stage::Trial { trial, .. } => Some(trial),
+        match self.stage {
+            Stage::Safe { .. } => Some(self.point()),
+            Stage::Trial { .. } => Some(self.trial()),
             Stage::Done => None,
         }
     }
 
     /// The last point.
     pub fn point(&self) -> &[f64] {
-        &self.point
+        &self.vectors[..self.size]
+    }
+
+    fn trial(&self) -> &[f64] {
+        &self.vectors[self.size..2 * self.size]
+    }
+
+    /// The step and the descent vector where it began.
+    fn step(&self) -> (&[f64], &[f64]) {
+        let both = &self.vectors[2 * self.size..];
+        both.split_at(both.len() / 2)
     }
 
     /// Takes the sums over all pieces of `count` points, in order, at the wanted point.
     pub fn advance(&mut self, ball: &Ball, pieces: Vec<PieceSums>, count: usize) {
-        let (sum, sums) = add_pairwise(pieces);
-        let evaluation = Evaluation::new(sum, sums, count as f64);
-        advance(ball, std::slice::from_mut(self), vec![(0, evaluation)]);
+        let (mut sum, sums) = add_pairwise(pieces);
+        let gradient = Gradient::of(0, &mut sum, &sums, count as f64);
+        advance(ball, std::slice::from_mut(self), &[gradient], &mut Workspace::default());
     }
 
-    /// The step from `point`, where the state is `here` and the gradient norm shall fall to `reference`;
-    /// none once it is small enough.
-    fn next(&self, here: Evaluation, reference: f64) -> Option<Step> {
+    /// Whether a further step is needed after an accepted trial with this gradient norm.
+    fn goes_on(&self, norm: f64) -> bool {
+        norm > self.plan.gradient_target && self.evaluations < self.plan.max_evaluations
+    }
+
+    /// Notes where the next step begins: the gradient at the point.
+    fn arrive(&mut self, gradient: &Gradient) {
+        self.here = (gradient.norm, gradient.curvature);
+        let dim = gradient.descent.len();
+        let last = self.vectors.len() - dim;
+        self.vectors[last..].copy_from_slice(gradient.descent);
+    }
+
+    /// Finds the step from the point, where the gradient norm shall fall to `reference`; none once it is
+    /// small enough.
+    fn decide(&mut self, reference: f64) {
+        let (norm, curvature) = self.here;
+        let dim = self.vectors.len() / 2 - self.size;
+        let (step, descent) = self.vectors[2 * self.size..].split_at_mut(dim);
         let left = self.evaluations < self.plan.max_evaluations;
-        if here.gradient_norm > reference && left {
-            return Some(Step::Safe {
-                step: scaled(&here.descent, self.plan.safe_step),
-                reference,
-            });
-        }
-        (here.gradient_norm > self.plan.gradient_target && left).then(|| Step::Trial {
-            step: self.memory.step(&here.descent, here.curvature),
-            reference: 0.5 * here.gradient_norm,
-            here,
-        })
+        self.stage = if norm > reference && left {
+            step.iter_mut().zip(&*descent).for_each(|(s, x)| *s = self.plan.safe_step * x);
+            Stage::Safe { reference }
+        } else if norm > self.plan.gradient_target && left {
+            self.memory.step(descent, curvature, step);
+            Stage::Trial { reference: 0.5 * norm }
+        } else {
+            Stage::Done
+        };
     }
 }
 
-/// A trial point that is accepted.
-struct Move {
-    number: usize,
-    from: Vec<f64>,
-    there: Evaluation,
-}
-
-/// Tells the numbered iterations their gradients. Maps of single points are made for all together; what
-/// becomes of one iteration does not depend on the others.
-fn advance(ball: &Ball, descents: &mut [Descent], evaluations: Vec<(usize, Evaluation)>) {
-    let inside = trials_inside(ball, descents, &evaluations);
-    let (mut moves, mut steps) = (Vec::new(), Vec::new());
-    for ((number, there), inside) in evaluations.into_iter().zip(inside) {
-        let descent = &mut descents[number];
+/// Tells the iterations their gradients. Maps of single points are made for all together; what becomes of
+/// one iteration does not depend on the others.
+fn advance(ball: &Ball, descents: &mut [Descent], told: &[Gradient], space: &mut Workspace) {
+    dist_of_trials(ball, descents, told, space);
+    let mut dist = space.dist.iter();
+    space.moves.clear();
+    space.steps.clear();
+    for (i, gradient) in told.iter().enumerate() {
+        let descent = &mut descents[gradient.number];
         descent.evaluations += 1;
-        match std::mem::replace(&mut descent.stage, Stage::Done) {
-            Stage::Safe { reference } => steps.push((number, descent.next(there, reference))),
-            Stage::Trial { trial, step, here, .. } if inside => {
-                descent.memory.push(&step, &here.descent);
-                let from = std::mem::replace(&mut descent.point, trial);
-                moves.push(Move { number, from, there });
+        match descent.stage {
+            Stage::Safe { reference } => {
+                descent.arrive(gradient);
+                descent.decide(reference);
             }
-            Stage::Trial { here, reference, .. } => {
+            Stage::Trial { reference }
+                if gradient.norm <= reference
+                    && dist.next().is_some_and(|&dist| dist <= ball.radius * (1.0 + SLACK)) =>
+            {
+                let (point, rest) = descent.vectors.split_at_mut(descent.size);
+                point.swap_with_slice(&mut rest[..descent.size]);
+                if descent.goes_on(gradient.norm) {
+                    space.moves.push(i);
+                } else {
+                    descent.stage = Stage::Done;
+                }
+            }
+            Stage::Trial { reference } => {
                 descent.memory.clear();
-                steps.push((number, descent.next(here, reference)));
+                descent.decide(reference);
             }
             Stage::Done => {}
         }
     }
-    transport_memories(ball, descents, &moves);
-    for Move { number, there, .. } in moves {
-        descents[number].memory.close(&there.descent);
-        steps.push((number, descents[number].next(there, f64::INFINITY)));
+    move_memories(ball, descents, told, space);
+    for gradient in told {
+        if descents[gradient.number].stage != Stage::Done {
+            space.steps.push(gradient.number);
+        }
     }
-    take(ball, descents, steps);
+    take(ball, descents, space);
 }
 
-/// Whether the trial point of each evaluated iteration is to be accepted: half the gradient norm, inside
-/// the ball.
-fn trials_inside(
-    ball: &Ball,
-    descents: &[Descent],
-    evaluations: &[(usize, Evaluation)],
-) -> Vec<bool> {
+/// Distances from the centre of the trial points at which the gradient norm is at most half of what it was.
+fn dist_of_trials(ball: &Ball, descents: &[Descent], told: &[Gradient], space: &mut Workspace) {
+    space.rows.clear();
+    for gradient in told {
+        let descent = &descents[gradient.number];
+        if let Stage::Trial { reference } = descent.stage
+            && gradient.norm <= reference
+        {
+            space.rows.extend_from_slice(descent.trial());
+        }
+    }
     let size = ball.manifold.point_size();
-    let mut points = Vec::with_capacity(evaluations.len() * size);
-    for (number, there) in evaluations {
-        match &descents[*number].stage {
-            Stage::Trial { trial, reference, .. } if there.gradient_norm <= *reference => {
-                points.extend_from_slice(trial);
-            }
-            _ => {}
-        }
-    }
-    let mut dist = vec![f64::NAN; points.len() / size];
-    ball.manifold.dist(Rows::shared(ball.center), Rows::new(&points, size), &mut dist);
-    let mut dist = dist.into_iter();
-    let accepted = |(number, there): &(usize, Evaluation)| match &descents[*number].stage {
-        Stage::Trial { reference, .. } if there.gradient_norm <= *reference => {
-            dist.next().is_some_and(|dist| dist <= ball.radius * (1.0 + SLACK))
-        }
-        _ => false,
-    };
-    evaluations.iter().map(accepted).collect()
+    space.dist.clear();
+    space.dist.resize(space.rows.len() / size, f64::NAN);
+    let points = Rows::new(&space.rows, size);
+    ball.manifold.dist(Rows::shared(ball.center), points, &mut space.dist);
 }
 
-/// Carries the memories of accepted moves along them.
-fn transport_memories(ball: &Ball, descents: &mut [Descent], moves: &[Move]) {
-    let (mut rows, mut bases, mut ends) = (Vec::new(), Vec::new(), Vec::new());
-    for Move { number, from, .. } in moves {
-        let Descent { memory, point, .. } = &descents[*number];
-        rows.extend_from_slice(memory.rows());
-        for _ in 0..memory.rows().len() / ball.manifold.dim() {
-            bases.extend_from_slice(from);
-            ends.extend_from_slice(point);
+/// Takes the moves of trials into the memories and carries these along; then finds the next steps.
+fn move_memories(ball: &Ball, descents: &mut [Descent], told: &[Gradient], space: &mut Workspace) {
+    let Workspace { bases, ends, rows, moves, .. } = space;
+    bases.clear();
+    ends.clear();
+    rows.clear();
+    for &i in &*moves {
+        let descent = &mut descents[told[i].number];
+        let dim = told[i].descent.len();
+        let (step, before) = descent.vectors[2 * descent.size..].split_at(dim);
+        descent.memory.push(step, before);
+        rows.extend_from_slice(descent.memory.rows());
+        for _ in 0..descent.memory.rows().len() / dim {
+            bases.extend_from_slice(descent.trial()); // where the point was
+            ends.extend_from_slice(descent.point());
         }
     }
-    transport(ball.manifold, &bases, &ends, &mut rows);
+    transport(ball.manifold, bases, ends, rows);
     let mut rest = &rows[..];
-    for Move { number, .. } in moves {
-        let own = descents[*number].memory.rows_mut();
+    for &i in &*moves {
+        let descent = &mut descents[told[i].number];
+        let own = descent.memory.rows_mut();
         let (moved, after) = rest.split_at(own.len());
         own.copy_from_slice(moved);
         rest = after;
+        descent.memory.close(told[i].descent);
+        descent.arrive(&told[i]);
+        descent.decide(f64::INFINITY);
     }
 }
 
 /// Takes steps: exp of each, pulled into the ball if the step must not leave it.
-fn take(ball: &Ball, descents: &mut [Descent], mut steps: Vec<(usize, Option<Step>)>) {
-    steps.retain(|(_, step)| step.is_some());
+fn take(ball: &Ball, descents: &mut [Descent], space: &mut Workspace) {
+    let Workspace { bases, ends, rows, steps, .. } = space;
     let (size, dim) = (ball.manifold.point_size(), ball.manifold.dim());
-    let (mut bases, mut coords) = (Vec::new(), Vec::new());
-    for (number, step) in &steps {
-        if let Some(Step::Safe { step, .. } | Step::Trial { step, .. }) = step {
-            bases.extend_from_slice(&descents[*number].point);
-            coords.extend_from_slice(step);
-        }
+    bases.clear();
+    rows.clear();
+    for &number in &*steps {
+        bases.extend_from_slice(descents[number].point());
+        rows.extend_from_slice(descents[number].step().0);
     }
-    let mut ends = vec![0.0; bases.len()];
-    ball.manifold.exp_coords(Rows::new(&coords, dim), Rows::new(&bases, size), &mut ends);
-    for ((number, step), end) in steps.into_iter().zip(ends.chunks_exact(size)) {
+    ends.clear();
+    ends.resize(bases.len(), 0.0);
+    ball.manifold.exp_coords(Rows::new(rows, dim), Rows::new(bases, size), ends);
+    for (&number, end) in steps.iter().zip(ends.chunks_exact_mut(size)) {
         let descent = &mut descents[number];
-        let mut point = end.to_vec();
-        descent.stage = match step {
-            Some(Step::Trial { step, here, reference }) => {
-                Stage::Trial { trial: point, step, here, reference }
+        if let Stage::Safe { .. } = descent.stage {
+            if !ball.contains(end) {
+                ball.pull_in(end);
             }
-            Some(Step::Safe { reference, .. }) => {
-                if !ball.contains(&point) {
-                    ball.pull_in(&mut point);
-                }
-                descent.point = point;
-                Stage::Safe { reference }
-            }
-            None => Stage::Done,
-        };
+            descent.vectors[..size].copy_from_slice(end);
+        } else {
+            descent.vectors[size..2 * size].copy_from_slice(end);
+        }
     }
 }

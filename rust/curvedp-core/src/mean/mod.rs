@@ -101,10 +101,6 @@ impl Evaluation {
     }
 }
 
-fn scaled(vector: &[f64], length: f64) -> Vec<f64> {
-    vector.iter().map(|x| length * x).collect()
-}
-
 fn add_pairwise(mut pieces: Vec<PieceSums>) -> PieceSums {
     while pieces.len() > 1 {
         let mut next = Vec::with_capacity(pieces.len().div_ceil(2));

@@ -23,29 +23,28 @@ impl Memory {
         had_any
     }
 
-    /// The inverse-Hessian approximation applied to the descent vector; `descent / curvature` while there
-    /// is no memory.
-    pub fn step(&self, descent: &[f64], curvature: f64) -> Vec<f64> {
+    /// Writes the inverse-Hessian approximation applied to the descent vector; `descent / curvature` while
+    /// there is no memory.
+    pub fn step(&self, descent: &[f64], curvature: f64, step: &mut [f64]) {
         let dim = descent.len();
-        let mut step = descent.to_vec();
-        let pairs: Vec<(&[f64], &[f64], f64)> = self
-            .rows
-            .chunks_exact(2 * dim)
-            .map(|pair| pair.split_at(dim))
-            .map(|(s, y)| (s, y, dot(s, y)))
-            .collect();
-        let mut shares = vec![0.0; pairs.len()];
-        for (share, (s, y, curvature)) in shares.iter_mut().zip(&pairs).rev() {
-            *share = dot(s, &step) / curvature;
-            add(&mut step, -*share, y);
+        step.copy_from_slice(descent);
+        let pairs = || self.rows.chunks_exact(2 * dim).map(|pair| pair.split_at(dim));
+        let count = self.rows.len() / (2 * dim);
+        let (mut products, mut shares) = ([0.0; PAIRS], [0.0; PAIRS]);
+        for (i, (s, y)) in pairs().enumerate() {
+            products[i] = dot(s, y);
         }
-        let scale = pairs.last().map_or(1.0 / curvature, |(_, y, sy)| sy / dot(y, y));
+        for (i, (s, y)) in pairs().enumerate().rev() {
+            shares[i] = dot(s, step) / products[i];
+            add(step, -shares[i], y);
+        }
+        let scale =
+            pairs().next_back().map_or(1.0 / curvature, |(_, y)| products[count - 1] / dot(y, y));
         step.iter_mut().for_each(|x| *x *= scale);
-        for (share, (s, y, curvature)) in shares.iter().zip(&pairs) {
-            let correction = share - dot(y, &step) / curvature;
-            add(&mut step, correction, s);
+        for (i, (s, y)) in pairs().enumerate() {
+            let correction = shares[i] - dot(y, step) / products[i];
+            add(step, correction, s);
         }
-        step
     }
 
     /// Moves the memory from `base` to `end` = exp_base(step) and adds the pair of this step; `before` and

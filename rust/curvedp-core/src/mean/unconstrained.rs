@@ -2,7 +2,7 @@
 
 use super::certificate::{certified_dist, rounding_error};
 use super::quasi_newton::Memory;
-use super::{Evaluation, Sample, scaled};
+use super::{Evaluation, Sample};
 use crate::batch;
 use crate::error::Error;
 use crate::parallel::Interrupt;
@@ -43,7 +43,9 @@ pub fn unconstrained(
         if interrupt() {
             return Err(Error::Interrupted);
         }
-        let step = scaled(&memory.step(&here.descent, here.curvature), damping);
+        let mut step = vec![0.0; here.descent.len()];
+        memory.step(&here.descent, here.curvature, &mut step);
+        step.iter_mut().for_each(|x| *x *= damping);
         let next = sample.exp(&p, &step);
         let there = sample.evaluate(&next, interrupt)?;
         evaluations += 1;

@@ -69,13 +69,29 @@ impl DerivedKeys {
 }
 
 impl GroupKeys {
-    /// The stream of group `index` of the call.
+    /// What the streams of group `index` of the call come from, if every group draws from `stages`.
     #[must_use]
-    pub fn stream(&self, index: usize, input: &GroupInput) -> Stream {
+    pub fn key(&self, index: usize, stages: u64, input: &GroupInput) -> GroupKey {
         match self {
-            Self::Numbered { key, first } => Stream::from_key(*key, first + index as u64),
-            Self::Derived(keys) => Stream::from_key(keys.key(input), 0),
+            Self::Numbered { key, first } => {
+                GroupKey { key: *key, first: (first + index as u64) * stages }
+            }
+            Self::Derived(keys) => GroupKey { key: keys.key(input), first: 0 },
         }
+    }
+}
+
+/// What the streams of one group come from.
+pub struct GroupKey {
+    key: [u8; 32],
+    first: u64,
+}
+
+impl GroupKey {
+    /// The randomness of a stage.
+    #[must_use]
+    pub fn stream(&self, stage: u64) -> Stream {
+        Stream::from_key(self.key, self.first + stage)
     }
 }
 
@@ -109,7 +125,7 @@ mod tests {
         let records = [1.0, 2.0, 3.0, 4.0];
         let first = |context: &[u8], secret: u8, input: GroupInput| {
             let keys = GroupKeys::Derived(DerivedKeys::new(&[secret; 32], context));
-            keys.stream(0, &input).bits()
+            keys.key(0, 1, &input).stream(0).bits()
         };
         let usual = || input(b"a", &records);
         let same = first(b"mean", 1, usual());
@@ -137,16 +153,22 @@ mod tests {
     #[test]
     fn parts_cannot_be_moved_from_one_to_the_next() {
         let keys = |context: &[u8]| GroupKeys::Derived(DerivedKeys::new(&[7; 32], context));
-        let ab = keys(b"a").stream(0, &input(b"b", &[])).bits();
-        assert_ne!(ab, keys(b"ab").stream(0, &input(b"", &[])).bits());
-        assert_ne!(ab, keys(b"").stream(0, &input(b"ab", &[])).bits());
+        let first = |context, id| keys(context).key(0, 1, &input(id, &[])).stream(0).bits();
+        let ab = first(b"a", b"b");
+        assert_ne!(ab, first(b"ab", b""));
+        assert_ne!(ab, first(b"", b"ab"));
     }
 
     #[test]
     fn numbered_groups_draw_from_their_own_sub_streams() {
         let keys = GroupKeys::Numbered { key: [3; 32], first: 5 };
-        let drawn = keys.stream(2, &input(b"", &[])).bits();
-        assert_eq!(drawn, Stream::from_key([3; 32], 7).bits());
-        assert_ne!(drawn, keys.stream(3, &input(b"", &[])).bits());
+        let mut seen = Vec::new();
+        for (group, stage) in [(2, 0), (2, 1), (2, 2), (3, 0)] {
+            let drawn = keys.key(group, 3, &input(b"", &[])).stream(stage).bits();
+            let number = (5 + group as u64) * 3 + stage;
+            assert_eq!(drawn, Stream::from_key([3; 32], number).bits());
+            assert!(!seen.contains(&drawn));
+            seen.push(drawn);
+        }
     }
 }

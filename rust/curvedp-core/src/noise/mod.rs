@@ -16,7 +16,7 @@ mod stream;
 
 pub use discrete_laplace::DiscreteLaplace;
 pub use error::NoiseError;
-pub use keys::{DerivedKeys, GroupInput, GroupKeys};
+pub use keys::{DerivedKeys, GroupInput, GroupKey, GroupKeys};
 pub use log_concave::{LogConcave, Support};
 pub use radial::{Profile, Radial, RadialNoise};
 pub use spd::{ACCEPTANCE_FLOOR, SpdNoise};

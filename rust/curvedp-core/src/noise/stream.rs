@@ -20,27 +20,35 @@ pub struct Stream {
 }
 
 /// 64-bit words of a keystream, made 16 blocks at a time: as many as the widest implementation of the
-/// cipher computes together.
+/// cipher computes together. The first time it is 4, since most streams give no more than a few words.
 struct Keystream {
     cipher: ChaCha20Legacy,
     bytes: [u8; Self::BYTES],
-    /// Bytes used.
+    /// Bytes made.
+    end: usize,
+    /// Bytes used of them.
     next: usize,
 }
 
 impl Keystream {
     const BYTES: usize = 1024;
+    const FIRST: usize = 256;
 
     #[inline(never)]
     fn refill(&mut self) {
-        self.bytes.fill(0);
-        self.cipher.apply_keystream(&mut self.bytes);
+        if self.end == 0 {
+            self.end = Self::FIRST; // zeros as yet
+        } else {
+            self.end = Self::BYTES;
+            self.bytes.fill(0);
+        }
+        self.cipher.apply_keystream(&mut self.bytes[..self.end]);
         self.next = 0;
     }
 
     #[inline(always)]
     fn word(&mut self) -> u64 {
-        if self.next >= Self::BYTES {
+        if self.next >= self.end {
             self.refill();
         }
         let word = self.bytes[self.next..].first_chunk().expect("words divide the buffer");
@@ -95,7 +103,7 @@ impl Stream {
     #[must_use]
     pub fn from_key(key: [u8; 32], stream_id: u64) -> Self {
         let cipher = ChaCha20Legacy::new(&key.into(), &stream_id.to_le_bytes().into());
-        Self { rng: Keystream { cipher, bytes: [0; Keystream::BYTES], next: Keystream::BYTES } }
+        Self { rng: Keystream { cipher, bytes: [0; Keystream::BYTES], end: 0, next: 0 } }
     }
 
     /// A key for streams of their own, drawn from this one.

@@ -1,9 +1,11 @@
-//! Private Fréchet means of many disjoint groups of records, each a release of its own.
+//! Private statistics of many disjoint groups of records, each a release of its own.
 //!
-//! What happens to a group is what happens to a data set alone: its records are projected on its ball,
-//! their mean is found within the tolerance of its plan, noise from its own stream is placed around the
-//! mean, and the point is rounded to its grid. Neither other groups nor the number of threads have any
-//! influence.
+//! What happens to a group is what happens to a data set alone: its records are projected on its ball, the
+//! statistic is computed, and noise from the group's own streams is added. Neither other groups nor the
+//! number of threads have any influence.
+
+mod means;
+mod variances;
 
 use std::ops::Range;
 
@@ -11,11 +13,14 @@ use sha2::{Digest, Sha256};
 
 use crate::ball::Frame;
 use crate::error::Error;
-use crate::mean::{Plan, in_ball_each};
-use crate::noise::{GroupInput, GroupKeys, IsotropicNoise};
-use crate::parallel::{Pace, pass};
-use crate::release::{Grid, Placement};
+use crate::mean::Plan;
+use crate::noise::{GroupInput, GroupKey, GroupKeys, IsotropicNoise, Stream};
+use crate::parallel::{Interrupt, Pace, pass};
+use crate::release::Grid;
 use crate::rows::Rows;
+
+pub use means::Means;
+pub use variances::{Budget, VarianceDesign, Variances};
 
 /// Entries of records in a task: enough work for a thread, few enough to stay in cache.
 const TASK: usize = 1 << 15;
@@ -23,8 +28,8 @@ const TASK: usize = 1 << 15;
 /// Groups with more entries than this are spread over all threads, one group after the other.
 const LARGE: usize = 1 << 18;
 
-/// Everything about a group's release that is fixed before a record is seen: a function of its ball, the
-/// number of its records and public parameters.
+/// Everything about the release of a group's mean that is fixed before a record is seen: a function of its
+/// ball, the number of its records and public parameters.
 #[derive(Clone, Copy)]
 pub struct Design<'a> {
     /// Accuracy of the mean.
@@ -95,6 +100,26 @@ impl Groups<'_> {
         (self.offsets[groups.end] - self.offsets[groups.start]) * self.records.size()
     }
 
+    /// What a group's streams come from.
+    fn key(&self, keys: &GroupKeys, group: usize, stages: u64) -> GroupKey {
+        let outer = self.frame(group).outer();
+        let number = (group as u64).to_le_bytes();
+        let id = self
+            .ids
+            .map_or(&number[..], |ids| &ids.bytes[ids.offsets[group]..ids.offsets[group + 1]]);
+        keys.key(
+            group,
+            stages,
+            &GroupInput {
+                id,
+                center: outer.center,
+                radius: outer.radius,
+                scale: self.design(group).map_or(f64::NAN, |own| own.noise.profile().scale()),
+                records: self.records(group..group + 1).data(),
+            },
+        )
+    }
+
     /// The groups from `start` on that make the next task: at least one, all with the same ball.
     fn task(&self, start: usize) -> Range<usize> {
         let mut end = start + 1;
@@ -111,18 +136,39 @@ impl Groups<'_> {
     }
 }
 
-/// Releases the mean of every group: one row of `out` each, NaN for groups without a design.
-pub fn frechet_means(
+/// What is released of each group.
+pub trait Statistic: Sync {
+    /// Numbers that a group's release consists of.
+    fn width(&self, groups: &Groups) -> usize;
+
+    /// Streams that a group draws from.
+    fn stages(&self) -> u64;
+
+    /// Releases the groups of a task, all of which have a design: one row of `out` each.
+    fn release(&self, task: &Task, out: &mut [f64]) -> Result<(), Error>;
+}
+
+/// Releases a statistic of every group: one row of `out` each, NaN for groups without a design.
+pub fn release(
     groups: &Groups,
-    placement: Placement,
+    statistic: &impl Statistic,
     keys: &GroupKeys,
     out: &mut [f64],
     report: Report,
 ) -> Result<(), Error> {
-    let (size, count) = (groups.records.size(), groups.count());
+    let (width, count) = (statistic.width(groups), groups.count());
     let mut rest = out;
     let mut start = 0;
     let mut pace = Pace::new();
+    let one = |range: Range<usize>, out: &mut [f64], interrupt: Interrupt| {
+        if groups.design(range.start).is_none() {
+            out.fill(f64::NAN);
+            return Ok(());
+        }
+        let stages = statistic.stages();
+        let keys = range.clone().map(|group| groups.key(keys, group, stages)).collect();
+        statistic.release(&Task { groups, range, keys, interrupt }, out)
+    };
     while start < count {
         let mut tasks = Vec::new();
         let mut large = None;
@@ -134,19 +180,19 @@ pub fn frechet_means(
                 break;
             }
             end = task.end;
-            let (part, after) = std::mem::take(&mut rest).split_at_mut(task.len() * size);
+            let (part, after) = std::mem::take(&mut rest).split_at_mut(task.len() * width);
             rest = after;
             tasks.push((task, part));
         }
         pass(tasks, |(task, out)| {
             // not a record's doing: nothing asks for an end within a task
-            let _ = release(groups, task, placement, keys, out, &|| false);
+            let _ = one(task, out, &|| false);
         });
         if let Some(task) = large {
-            let (part, after) = std::mem::take(&mut rest).split_at_mut(size);
+            let (part, after) = std::mem::take(&mut rest).split_at_mut(width);
             rest = after;
             end = task.end;
-            release(groups, task, placement, keys, part, &|| report(start))?;
+            one(task, part, &|| report(start))?;
         }
         start = end;
         if report(start) && start < count {
@@ -157,74 +203,48 @@ pub fn frechet_means(
     Ok(())
 }
 
-/// Releases the means of a task's groups.
-fn release(
-    groups: &Groups,
-    task: Range<usize>,
-    placement: Placement,
-    keys: &GroupKeys,
-    out: &mut [f64],
-    interrupt: &dyn Fn() -> bool,
-) -> Result<(), Error> {
-    if groups.design(task.start).is_none() {
-        out.fill(f64::NAN);
-        return Ok(());
-    }
-    let frame = groups.frame(task.start);
-    let (ball, size) = (frame.ball(), groups.records.size());
-    let (width, dim) = (ball.manifold.point_size(), ball.manifold.dim());
-    let first = groups.offsets[task.start];
-    let mut points = vec![0.0; groups.entries(task.clone()) / size * width];
-    if groups.entries(task.clone()) > LARGE {
-        frame.enter(groups.records(task.clone()), &mut points, interrupt)?;
-    } else {
-        frame.enter_piece(groups.records(task.clone()), &mut points);
-    }
-    let own = |group: usize| groups.offsets[group] - first..groups.offsets[group + 1] - first;
-    let ranges: Vec<_> = task.clone().map(own).collect();
-    let plans: Vec<_> = task.clone().filter_map(|g| Some(&groups.design(g)?.plan)).collect();
-    let mut means = vec![0.0; task.len() * width];
-    in_ball_each(&ball, Rows::new(&points, width), &ranges, &plans, &mut means, interrupt)?;
-    let mut coords = vec![0.0; task.len() * dim];
-    for (group, noise) in task.clone().zip(coords.chunks_exact_mut(dim)) {
-        if let Some(design) = groups.design(group) {
-            let mut stream = stream(groups, keys, group, design);
-            design.noise.sample_coords(&mut stream, noise);
-        }
-    }
-    let grids = |i: usize| {
-        let design = groups.design(task.start + i);
-        design.map_or(Grid { step: 1.0, clip_radius: 0.0 }, |design| design.grid)
-    };
-    let mut drawn = vec![0.0; means.len()];
-    ball.place(placement, &means, &mut coords, grids, &mut drawn);
-    ball.round_to_grid(&mut drawn, grids);
-    frame.leave(Rows::new(&drawn, width), out);
-    Ok(())
+/// Consecutive groups with one ball, released together.
+pub struct Task<'a> {
+    groups: &'a Groups<'a>,
+    range: Range<usize>,
+    keys: Vec<GroupKey>,
+    interrupt: Interrupt<'a>,
 }
 
-/// The randomness of one group.
-fn stream(
-    groups: &Groups,
-    keys: &GroupKeys,
-    group: usize,
-    design: &Design,
-) -> crate::noise::Stream {
-    let outer = groups.frame(group).outer();
-    let number = (group as u64).to_le_bytes();
-    let id = groups
-        .ids
-        .map_or(&number[..], |ids| &ids.bytes[ids.offsets[group]..ids.offsets[group + 1]]);
-    keys.stream(
-        group,
-        &GroupInput {
-            id,
-            center: outer.center,
-            radius: outer.radius,
-            scale: design.noise.profile().scale(),
-            records: groups.records(group..group + 1).data(),
-        },
-    )
+impl Task<'_> {
+    fn frame(&self) -> &Frame {
+        self.groups.frame(self.range.start)
+    }
+
+    /// The designs of its groups, in order.
+    fn designs(&self) -> impl Iterator<Item = (usize, &Design<'_>)> {
+        let number = |group: usize| usize::try_from(self.groups.choice[group]).unwrap_or(0);
+        self.range.clone().map(move |g| (number(g), &self.groups.designs[number(g)]))
+    }
+
+    /// Which rows of its records belong to each group.
+    fn rows(&self) -> Vec<Range<usize>> {
+        let offsets = &self.groups.offsets[self.range.start..=self.range.end];
+        offsets.windows(2).map(|own| own[0] - offsets[0]..own[1] - offsets[0]).collect()
+    }
+
+    /// The randomness of a stage of its i-th group.
+    fn stream(&self, i: usize, stage: u64) -> Stream {
+        self.keys[i].stream(stage)
+    }
+
+    /// Its records, projected on the ball and moved into its frame.
+    fn enter(&self) -> Result<Vec<f64>, Error> {
+        let (frame, records) = (self.frame(), self.groups.records(self.range.clone()));
+        let entries = self.groups.entries(self.range.clone());
+        let mut points = vec![0.0; entries / records.size() * frame.ball().manifold.point_size()];
+        if entries > LARGE {
+            frame.enter(records, &mut points, self.interrupt)?;
+        } else {
+            frame.enter_piece(records, &mut points);
+        }
+        Ok(points)
+    }
 }
 
 #[cfg(test)]

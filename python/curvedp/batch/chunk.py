@@ -1,0 +1,46 @@
+"""What of a batch is released together: whole groups, as many as memory shall hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from curvedp._validation import FloatArray
+from curvedp.batch._arrow import pa
+from curvedp.batch.columns import group_names, group_offsets
+from curvedp.statistics.group_plan import Names, Offsets
+
+__all__ = ["Chunk"]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Whole groups of records, ready to be released.
+
+    Attributes
+    ----------
+    keys : pyarrow.Table
+        One row per group.
+    offsets : ndarray of int
+        Where each group's records begin, and their number.
+    names : pair of ndarray
+        The groups' names, for the keys of their noise.
+    rows : ndarray, shape (n, point_size)
+        The records.
+    """
+
+    keys: Any
+    offsets: Offsets
+    names: Names
+    rows: FloatArray
+
+    @classmethod
+    def of(cls, keys: Any, rows: FloatArray) -> Chunk:
+        """From the key of every record; equal ones side by side."""
+        if not len(keys):
+            return cls(keys, np.zeros(1, dtype=np.int64), group_names(keys), rows)
+        offsets = group_offsets(keys)
+        firsts = keys.take(pa.array(offsets[:-1])).combine_chunks()
+        return cls(firsts, offsets, group_names(firsts), rows)

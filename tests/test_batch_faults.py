@@ -1,0 +1,274 @@
+"""Batches that are refused, cut off or killed: nothing lost, nothing paid or drawn twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import batch_cases as cases
+import curvedp as cdp
+import curvedp.batch
+from batch_cases import in_memory, left_over, run
+from curvedp.batch import job as jobs
+from curvedp.batch.parameters import BatchParameters
+from curvedp.batch.storage import locked
+from curvedp.errors import BatchError, BudgetError
+
+
+@pytest.fixture
+def secret(tmp_path):
+    cdp.NoiseSecret.create(tmp_path / "secret")
+    return tmp_path / "secret"
+
+
+class Stop(Exception):
+    """An interruption."""
+
+
+def interrupted(tmp_path, source, monkeypatch, after=2, **changes):
+    """A batch that is cut off after some chunks."""
+    release, done = jobs.Job.release, []
+
+    def few(job, chunk, progress=None):
+        if len(done) == after:
+            raise Stop
+        done.append(chunk)
+        return release(job, chunk, progress)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs.Job, "release", few)
+        with pytest.raises(Stop):
+            run(tmp_path, source, **changes)
+
+
+@pytest.mark.parametrize("ordered", [True, False], ids=["in order", "shuffled"])
+def test_an_interrupted_batch_goes_on_where_it_stopped_and_pays_once(
+    tmp_path, secret, monkeypatch, ordered
+):
+    data = cases.table(ordered=ordered)
+    source = cases.write(tmp_path / "in.parquet", data)
+    ledger = cdp.Ledger(cdp.PureDP(1.0), path=tmp_path / "ledger")
+    common = {"secret": secret, "ledger": ledger, "chunk_rows": 500}
+    interrupted(tmp_path, source, monkeypatch, **common)
+    [folder] = (tmp_path / "out.parquet.job").glob("parts-*")
+    parts = sorted(folder.iterdir())
+    assert len(parts) == 2
+    stored = [part.stat().st_mtime_ns for part in parts]
+    with pytest.raises(BatchError, match="interrupted: resume it"):
+        run(tmp_path, source, **common)
+    seen = []
+
+    def progress(done, groups):
+        seen.append((done, groups))
+        if folder.exists():
+            assert [part.stat().st_mtime_ns for part in parts] == stored
+
+    run(tmp_path, source, **common, resume=True, progress=progress)
+    assert seen[0][0] > 0
+    assert seen[-1] == (200, 200)
+    assert [entry.guarantee for entry in ledger.entries] == [cdp.PureDP(1.0)]
+    result = cases.by_key(pq.read_table(tmp_path / "out.parquet"))
+    assert result == cases.by_key(in_memory(data, secret).table)
+    again = run(tmp_path, source, **common, resume=True)  # finished: nothing to do
+    assert again["groups"] == 200
+    assert len(ledger.entries) == 1
+
+
+@pytest.mark.parametrize("step", ["before the part", "after the part"])
+def test_a_failure_while_a_chunk_is_stored_ends_the_batch_and_is_mended(
+    tmp_path, secret, monkeypatch, step
+):
+    data = cases.table()
+    source = cases.write(tmp_path / "in.parquet", data)
+    ledger = cdp.Ledger(cdp.PureDP(1.0), path=tmp_path / "ledger")
+    common = {"secret": secret, "ledger": ledger, "chunk_rows": 300}
+    store = jobs.Job.store
+
+    def full(job, number, keys, releases):
+        if number == 3:
+            if step == "after the part":
+                store(job, number, keys, releases)
+            raise OSError("no space left")
+        return store(job, number, keys, releases)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs.Job, "store", full)
+        with pytest.raises(OSError, match="no space left"):
+            run(tmp_path, source, **common)
+    folder = tmp_path / "out.parquet.job"
+    assert not list(folder.glob("*result.parquet*"))
+    (folder / ".result.parquet.left").write_text("of a process that was killed")
+    seen = []
+    run(tmp_path, source, **common, resume=True, progress=lambda *state: seen.append(state))
+    assert 0 < seen[0][0] < 200
+    assert seen[-1] == (200, 200)
+    assert len(ledger.entries) == 1
+    result = cases.by_key(pq.read_table(tmp_path / "out.parquet"))
+    assert result == cases.by_key(in_memory(data, secret).table)
+    assert left_over(tmp_path) == []
+
+
+@pytest.mark.parametrize("step", ["manifest", "result", "removal", "half removal"])
+def test_an_interruption_at_the_very_end_is_mended(tmp_path, secret, monkeypatch, step):
+    source = cases.write(tmp_path / "in.parquet", cases.table(20))
+    ledger = cdp.Ledger(cdp.PureDP(1.0), path=tmp_path / "ledger")
+    publish, remove = jobs.publish, jobs.Job.remove
+
+    def stop_publishing(draft, target):
+        publish(draft, target)
+        if (step == "manifest") == (draft.name == "manifest.json"):
+            raise Stop
+
+    def stop_removing(job):
+        if step == "half removal":
+            (job.folder / "secret").unlink(missing_ok=True)
+            (job.folder / "job.json").unlink()
+        raise Stop
+
+    with monkeypatch.context() as patch:
+        if step in ("manifest", "result"):
+            patch.setattr(jobs, "publish", stop_publishing)
+        else:
+            patch.setattr(jobs.Job, "remove", stop_removing)
+        with pytest.raises(Stop):
+            run(tmp_path, source, ledger=ledger, secret=secret)
+    assert remove is jobs.Job.remove
+    told = run(tmp_path, source, ledger=ledger, secret=secret, resume=True)
+    assert told["ledger"].startswith("PureDP(epsilon=1) was charged")
+    assert told == json.loads((tmp_path / "out.parquet.manifest.json").read_text())
+    assert len(ledger.entries) == 1
+    result = cases.by_key(pq.read_table(tmp_path / "out.parquet"))
+    assert result == cases.by_key(in_memory(cases.table(20), secret).table)
+    assert left_over(tmp_path) == []
+
+
+def test_a_chunk_of_an_earlier_job_in_the_same_place_is_not_taken_for_one_of_this(tmp_path):
+    source = cases.write(tmp_path / "in.parquet", cases.table(20))
+    parameters = BatchParameters.check(
+        "mean",
+        **cases.arguments(by=("site", "scanner"), points=("direction",)),
+        records_per_unit=1,
+        groups_per_unit=1,
+        mechanism=None,
+        pass_over=False,
+        normalise=False,
+    )
+    first, second = (
+        jobs.open_job(
+            source, tmp_path / "out.parquet", parameters, chunk_rows=50, secret=None, resume=False
+        )
+        for _ in range(2)
+        if not (tmp_path / "out.parquet.job" / "job.json").unlink(missing_ok=True)
+    )
+    second.prepare()
+    with pytest.raises(BatchError, match="another batch by now"):
+        jobs.release_chunk(str(first.folder), first.identity, 0)
+    with pytest.raises(FileNotFoundError):
+        first.store(0, (chunk := second.read(0)).keys, first.release(chunk))
+    assert second.pending() == list(range(second.layout.chunks))
+    assert jobs.release_chunk(str(second.folder), second.identity, 0) > 0
+    assert 0 not in second.pending()
+
+
+def test_a_batch_is_resumed_only_as_it_was_begun(tmp_path, secret, monkeypatch):
+    source = cases.write(tmp_path / "in.parquet", cases.table())
+    interrupted(tmp_path, source, monkeypatch, secret=secret, chunk_rows=500)
+    for changes, word in (
+        ({"guarantee": cdp.PureDP(2.0), "secret": secret}, "parameters"),
+        ({"secret": None}, "secret"),
+        ({"by": "site", "secret": secret}, "parameters"),
+    ):
+        with pytest.raises(BatchError, match=f"another {word}"):
+            run(tmp_path, source, resume=True, **changes)
+    cases.write(source, cases.table(seed=1))
+    with pytest.raises(BatchError, match="another fingerprint"):
+        run(tmp_path, source, resume=True, secret=secret)
+
+
+def test_a_refused_budget_leaves_nothing_released(tmp_path):
+    source = cases.write(tmp_path / "in.parquet", cases.table(20))
+    with pytest.raises(BudgetError):
+        run(tmp_path, source, ledger=cdp.Ledger(cdp.PureDP(0.5)))
+    assert left_over(tmp_path) == []
+    ledger = cdp.Ledger(cdp.PureDP(1.0))
+    run(tmp_path, source, ledger=ledger)
+    assert ledger.spent == cdp.PureDP(1.0)
+
+
+def test_two_processes_do_not_work_on_one_batch(tmp_path):
+    source = cases.write(tmp_path / "in.parquet", cases.table(20))
+    with locked(tmp_path / "out.parquet.job"), pytest.raises(BatchError, match="another"):
+        run(tmp_path, source, resume=True)
+    run(tmp_path, source, resume=True)
+
+
+WORKER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+import batch_cases as cases
+import curvedp as cdp
+import curvedp.batch
+folder = Path(sys.argv[1])
+ledger = cdp.Ledger(cdp.PureDP(1.0), path=folder / "ledger")
+print("begin", flush=True)
+cdp.batch.frechet_means_of_file(
+    folder / "in.parquet", folder / "out.parquet", **cases.arguments(),
+    secret=folder / "secret", ledger=ledger, chunk_rows=200, resume=True,
+)
+print("end", flush=True)
+"""
+
+
+def kill_and_resume(folder, source_data, kills, generator):
+    """Runs a batch that is killed again and again; returns how often it was in the middle."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    script = WORKER.format(tests=str(Path(__file__).parent))
+    command = [sys.executable, "-c", script, str(folder)]
+    longest = 0.6
+    cut = 0
+    for _ in range(kills):
+        child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        assert child.stdout.readline() == "begin\n"
+        time.sleep(generator.uniform(0.0, longest))
+        child.send_signal(signal.SIGKILL)
+        finished = "end" in child.communicate(timeout=120)[0]
+        if finished:
+            for name in ("out.parquet", "out.parquet.manifest.json", "ledger"):
+                (folder / name).unlink()
+            longest = max(0.02, 0.7 * longest)
+        else:
+            cut += 1
+    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL, timeout=120)
+    ledger = cdp.Ledger(cdp.PureDP(1.0), path=folder / "ledger")
+    assert [entry.guarantee for entry in ledger.entries] == [cdp.PureDP(1.0)]
+    assert left_over(folder) == []
+    result = cases.by_key(pq.read_table(folder / "out.parquet"))
+    assert result == cases.by_key(in_memory(source_data, folder / "secret").table)
+    return cut
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGKILL")
+def test_a_batch_killed_at_random_points_ends_as_if_it_had_not_been(tmp_path, secret):
+    data = cases.table(400, ordered=False)
+    cases.write(tmp_path / "in.parquet", data)
+    kill_and_resume(tmp_path, data, 2, random.Random(0))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="no SIGKILL")
+@pytest.mark.parametrize("ordered", [True, False], ids=["in order", "shuffled"])
+def test_a_batch_killed_fifty_times_ends_as_if_it_had_not_been(tmp_path, secret, ordered):
+    data = cases.table(3000, ordered=ordered)
+    cases.write(tmp_path / "in.parquet", data)
+    cut = kill_and_resume(tmp_path, data, 50, random.Random(int(ordered)))
+    assert cut >= 20, "too few kills hit the work: the table must be larger"
