@@ -6,7 +6,7 @@ use curvedp_core::error::Error;
 use curvedp_core::mean;
 use curvedp_core::parallel::Interrupt;
 use curvedp_core::regression::{
-    self, Footpoint, Geodesic, GradientNorm, Sample, Shooting, Support,
+    self, Footpoint, Geodesic, GradientNorm, Sample, Shooting, Support, Walk,
 };
 use curvedp_core::rows::Rows;
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
@@ -141,7 +141,7 @@ impl KNormRegression {
         let manifold = law.sample.manifold;
         let starts = all_rows(&starts, 2 * manifold.dim())?;
         let starts = starts.into_iter().map(|coords| law.support.geodesic(manifold, coords));
-        run_chains(py, &law, starts.collect(), plan, stream)
+        run_chains(py, &Walk::new(law), starts.collect(), plan, stream)
     }
 }
 
@@ -219,7 +219,7 @@ pub fn published_footpoint(
     let footpoint = row(&footpoint, manifold.inner.point_size())?.to_vec();
     let velocity = row(&velocity, manifold.inner.dim())?.to_vec();
     let estimate = Geodesic { footpoint, velocity };
-    let law = Footpoint { sample, estimate: &estimate, scale };
+    let law = Footpoint::new(sample, &estimate, scale);
     run_chains(py, &law, vec![estimate.footpoint.clone()], plan, stream)
 }
 
@@ -240,7 +240,7 @@ pub fn published_shooting(
     let sample = sample(&*manifold.inner, &points, &times)?;
     let footpoint = row(&footpoint, manifold.inner.point_size())?;
     let velocity = row(&velocity, manifold.inner.dim())?.to_vec();
-    run_chains(py, &Shooting { sample, footpoint, scale }, vec![velocity], plan, stream)
+    run_chains(py, &Shooting::new(sample, footpoint, scale), vec![velocity], plan, stream)
 }
 
 fn sample<'a>(

@@ -7,9 +7,11 @@
 //! alone, which is the same from both ends: proposals are symmetric with respect to the Sasaki volume.
 
 use super::k_norm::{KNorm, carried};
+use super::model::{Line, MAX, Model};
 use super::{Geodesic, Sample, energy};
 use crate::chains::Target;
 use crate::manifold::Manifold;
+use crate::moments::Range;
 use crate::noise::Stream;
 use crate::rejection::chart::length;
 use crate::rows::Rows;
@@ -18,15 +20,65 @@ use crate::rows::Rows;
 /// where h_+- are the halves of the gradient on flat space, covariates spread evenly.
 const SLOPE_STEP: f64 = 6.0;
 
-impl Target for KNorm<'_> {
+/// Both gradients, in normal coordinates about a point: fast, in few dimensions.
+struct Gradients {
+    model: Model,
+    longest: Range,
+}
+
+impl Gradients {
+    /// None where the manifold has more dimensions than the model.
+    fn about(origin: &[f64], sample: &Sample, max_residual: f64) -> Option<Self> {
+        let dim = sample.manifold.dim();
+        let longest = Range::new(max_residual, dim);
+        (dim <= MAX).then(|| Self { model: Model::of(sample, origin), longest })
+    }
+
+    /// Where p = exp(a) and v is w carried there.
+    fn at(&self, a: &[f64], w: &[f64]) -> [[f64; MAX]; 2] {
+        let space = &self.model.space;
+        let line = Line::new(space, &space.enter(a), &space.enter(w));
+        self.model.gradients(&line, &self.longest)
+    }
+}
+
+/// The walk on the tangent bundle towards the law of a K-norm gradient.
+pub struct Walk<'a> {
+    law: KNorm<'a>,
+    gradients: Option<Gradients>,
+}
+
+impl<'a> Walk<'a> {
+    /// With that law as its limit.
+    #[must_use]
+    pub fn new(law: KNorm<'a>) -> Self {
+        let gradients = Gradients::about(law.support.center, &law.sample, law.max_residual);
+        Self { law, gradients }
+    }
+}
+
+impl Target for Walk<'_> {
     type State = Geodesic;
 
     fn log_density(&self, state: &mut Geodesic) -> f64 {
-        KNorm::log_density(self, state)
+        let (law, manifold) = (&self.law, self.law.sample.manifold);
+        let Some(gradients) = &self.gradients else {
+            return law.log_density(state);
+        };
+        let mut a = [0.0; MAX];
+        let a = &mut a[..manifold.dim()];
+        let (center, footpoint) = (law.support.center, &state.footpoint);
+        manifold.log_coords(Rows::shared(footpoint), Rows::shared(center), a);
+        if length(a) > law.support.radius || length(&state.velocity) > law.support.max_speed {
+            return f64::NEG_INFINITY;
+        }
+        let w = carried(manifold, &state.velocity, footpoint, center);
+        let [g_p, g_v] = gradients.at(a, &w);
+        -law.norm.of(&g_p, &g_v) / law.scale
     }
 
     fn propose(&self, from: &Geodesic, scale: f64, stream: &mut Stream, to: &mut Geodesic) -> f64 {
-        let manifold = self.sample.manifold;
+        let manifold = self.law.sample.manifold;
         let normal = |stream: &mut Stream, scale: f64| -> Vec<f64> {
             (0..manifold.dim()).map(|_| scale * stream.normal()).collect()
         };
@@ -42,7 +94,7 @@ impl Target for KNorm<'_> {
     }
 
     fn width(&self) -> usize {
-        self.sample.manifold.point_size() + self.sample.manifold.dim()
+        self.law.sample.manifold.point_size() + self.law.sample.manifold.dim()
     }
 
     fn describe(&self, state: &Geodesic, row: &mut [f64]) {
@@ -55,22 +107,36 @@ impl Target for KNorm<'_> {
 /// The published law of the footpoint: exp(-|grad_p E(p, v)|/sigma), v that of `estimate` carried to p.
 /// Residuals are not clipped and the footpoint may be anywhere.
 pub struct Footpoint<'a> {
-    /// The records.
-    pub sample: Sample<'a>,
-    /// The non-private fit.
-    pub estimate: &'a Geodesic,
-    /// sigma
-    pub scale: f64,
+    sample: Sample<'a>,
+    estimate: &'a Geodesic,
+    scale: f64,
+    gradients: Option<Gradients>,
+}
+
+impl<'a> Footpoint<'a> {
+    /// With sigma = `scale`; `estimate` is the non-private fit.
+    #[must_use]
+    pub fn new(sample: Sample<'a>, estimate: &'a Geodesic, scale: f64) -> Self {
+        let gradients = Gradients::about(&estimate.footpoint, &sample, f64::INFINITY);
+        Self { sample, estimate, scale, gradients }
+    }
 }
 
 /// The published law of the velocity at a footpoint: exp(-|grad_v E(p, v)|/sigma).
 pub struct Shooting<'a> {
-    /// The records.
-    pub sample: Sample<'a>,
-    /// p
-    pub footpoint: &'a [f64],
-    /// sigma
-    pub scale: f64,
+    sample: Sample<'a>,
+    footpoint: &'a [f64],
+    scale: f64,
+    gradients: Option<Gradients>,
+}
+
+impl<'a> Shooting<'a> {
+    /// At p = `footpoint`, with sigma = `scale`.
+    #[must_use]
+    pub fn new(sample: Sample<'a>, footpoint: &'a [f64], scale: f64) -> Self {
+        let gradients = Gradients::about(footpoint, &sample, f64::INFINITY);
+        Self { sample, footpoint, scale, gradients }
+    }
 }
 
 impl Target for Footpoint<'_> {
@@ -78,6 +144,13 @@ impl Target for Footpoint<'_> {
 
     fn log_density(&self, footpoint: &mut Vec<f64>) -> f64 {
         let Geodesic { footpoint: start, velocity } = self.estimate;
+        if let Some(gradients) = &self.gradients {
+            let mut a = [0.0; MAX];
+            let a = &mut a[..velocity.len()];
+            let manifold = self.sample.manifold;
+            manifold.log_coords(Rows::shared(footpoint), Rows::shared(start), a);
+            return -length(&gradients.at(a, velocity)[0]) / self.scale;
+        }
         let velocity = carried(self.sample.manifold, velocity, start, footpoint);
         let at = Geodesic { footpoint: std::mem::take(footpoint), velocity };
         let norm = gradient_norms(&self.sample, &at).0;
@@ -106,6 +179,9 @@ impl Target for Shooting<'_> {
     type State = Vec<f64>;
 
     fn log_density(&self, velocity: &mut Vec<f64>) -> f64 {
+        if let Some(gradients) = &self.gradients {
+            return -length(&gradients.at(&[0.0; MAX][..velocity.len()], velocity)[1]) / self.scale;
+        }
         let footpoint = self.footpoint.to_vec();
         let at = Geodesic { footpoint, velocity: std::mem::take(velocity) };
         let norm = gradient_norms(&self.sample, &at).1;
