@@ -138,10 +138,10 @@ impl KNormRegression {
         stream: &Stream,
     ) -> PyResult<Chains> {
         let law = self.law(self.sample(&points, &times)?);
-        let manifold = law.sample.manifold;
-        let starts = all_rows(&starts, 2 * manifold.dim())?;
-        let starts = starts.into_iter().map(|coords| law.support.geodesic(manifold, coords));
-        run_chains(py, &Walk::new(law), starts.collect(), plan, stream)
+        let starts = all_rows(&starts, 2 * law.sample.manifold.dim())?;
+        let walk = Walk::new(law);
+        let starts = starts.into_iter().map(|coords| walk.state(coords)).collect();
+        run_chains(py, &walk, starts, plan, stream)
     }
 }
 
@@ -220,7 +220,7 @@ pub fn published_footpoint(
     let velocity = row(&velocity, manifold.inner.dim())?.to_vec();
     let estimate = Geodesic { footpoint, velocity };
     let law = Footpoint::new(sample, &estimate, scale);
-    run_chains(py, &law, vec![estimate.footpoint.clone()], plan, stream)
+    run_chains(py, &law, vec![law.start()], plan, stream)
 }
 
 /// A chain of the published law of the velocity at a footpoint, from the given velocity.

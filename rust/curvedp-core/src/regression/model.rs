@@ -9,7 +9,7 @@
 
 use super::Sample;
 use super::space::Space;
-use crate::elementary::{asinh_nonneg, atan2_nonneg, cosh, sin_cos, sinc, sinhc};
+use crate::elementary::{asinh_nonneg, atan2_nonneg, exp, sin_cos};
 use crate::moments::Range;
 use crate::rejection::chart::length;
 use crate::rows::Rows;
@@ -21,6 +21,8 @@ pub(super) const LANES: usize = 16;
 /// Blocks in one partial sum: with the lanes' own sum below the additions that
 /// [`crate::moments::summation_error`] counts.
 const PIECE: usize = 64;
+/// Angles up to this for a unit of time, at most 1, have short series.
+const SLOW: f64 = 1e-2;
 /// Largest dimension.
 pub(super) const MAX: usize = 3;
 
@@ -361,6 +363,8 @@ impl Records {
         out: &mut Residuals,
     ) {
         let unit = line.unit;
+        let slow = line.rate < SLOW;
+        let inverse_rate = if slow { 0.0 } else { 1.0 / line.rate };
         let mut seen = [[0.0; LANES]; MAX + 1];
         for i in 0..=CURVED {
             for j in 0..=CURVED {
@@ -372,14 +376,19 @@ impl Records {
         for l in 0..LANES {
             let t = self.times[l];
             let x = line.rate * t;
-            let (cos, sin, field) = if HYPERBOLIC {
-                let growth = sinhc(x);
-                (cosh(x), x * growth, t * growth)
+            let (cos, sin) = if HYPERBOLIC {
+                let (e, inverse) = (exp(x), 1.0 / exp(x));
+                (0.5 * (e + inverse), 0.5 * (e - inverse))
             } else {
-                (sin_cos(x).1, sin_cos(x).0, t * sinc(x))
+                let (sin, cos) = sin_cos(x);
+                (cos, sin)
             };
+            // sin(x)/x to the last bit where the quotient would lose digits
+            let z = if HYPERBOLIC { x * x } else { -x * x };
+            let growth = 1.0 + z / 6.0 * (1.0 + z / 20.0);
+            let sin = if slow { x * growth } else { sin };
             out.start[l] = cos;
-            out.field[l] = field;
+            out.field[l] = if slow { t * growth } else { sin * inverse_rate };
             let (time, along) = (seen[0][l], seen[1][l]);
             seen[0][l] =
                 if HYPERBOLIC { cos * time - sin * along } else { cos * time + sin * along };

@@ -1,11 +1,14 @@
 //! The factors of a symmetric space of dimension up to 3.
 
 use super::model::{MAX, Vector};
-use crate::elementary::{cosh, sin_cos, sinc, sinh, sinhc};
+use crate::elementary::{asinh_nonneg, cosh, sin_cos, sinc, sinh, sinhc};
 use crate::linalg::jacobi::diagonalize;
 use crate::linalg::lanes::{packed, packed_len};
 use crate::manifold::Manifold;
 use crate::rejection::chart::length;
+
+/// Coordinates in the space around a sphere or hyperboloid.
+type Ambient = [f64; MAX + 1];
 
 /// Flat space times a space of constant curvature.
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +108,59 @@ impl Space {
             let (sin, cos) = sin_cos(angle);
             (cos, sin)
         }
+    }
+
+    /// exp of a tangent vector at the origin: y_0, y_1, ... of the curved factor.
+    fn point(&self, vector: &Vector) -> Ambient {
+        let (angle, direction) = self.angle(vector);
+        let (cos, sin) = self.cos_sin(angle);
+        let mut point = [cos, 0.0, 0.0, 0.0];
+        point[1..].iter_mut().zip(direction).for_each(|(y, d)| *y = sin * d);
+        point
+    }
+
+    /// A point or tangent vector moved by the transvection that takes the origin to exp(a).
+    fn transvect(&self, a: &Vector, y: Ambient) -> Ambient {
+        let (angle, n) = self.angle(a);
+        let (cos, sin) = self.cos_sin(angle);
+        let along: f64 = n.iter().zip(&y[1..]).map(|(n, y)| n * y).sum();
+        let back = if self.is_hyperbolic() { sin } else { -sin };
+        let mut moved = [cos * y[0] + back * along, 0.0, 0.0, 0.0];
+        for (moved, (n, y_j)) in moved[1..].iter_mut().zip(n.iter().zip(&y[1..])) {
+            *moved = y_j + n * ((cos - 1.0) * along + sin * y[0]);
+        }
+        moved
+    }
+
+    /// Normal coordinates of exp_p(shift), p = exp(a) and the shift carried there from the origin.
+    pub(super) fn moved(&self, a: &Vector, shift: &Vector) -> Vector {
+        let end = self.transvect(a, self.point(shift));
+        let sin = length(&end[1..]);
+        let angle = if self.is_hyperbolic() { asinh_nonneg(sin) } else { sin.atan2(end[0]) };
+        let scale = if sin > 0.0 { angle / (sin * self.root()) } else { 1.0 / self.root() };
+        self.join(a, shift, |j| scale * end[j + 1])
+    }
+
+    /// A vector carried from the origin to p = exp(a), to q = exp_p(shift) and back, b normal coordinates of q.
+    pub(super) fn around(&self, a: &Vector, shift: &Vector, b: &Vector, vector: &Vector) -> Vector {
+        let mut tangent = [0.0; MAX + 1];
+        tangent[1..=self.curved].copy_from_slice(self.curved_part(vector));
+        let carried = self.transvect(a, self.transvect(shift, tangent));
+        let back = self.transvect(&b.map(|x| -x), carried);
+        self.join(vector, &[0.0; MAX], |j| back[j + 1])
+    }
+
+    /// The sum of two vectors in the flat part, the given entries in the curved one.
+    fn join(&self, x: &Vector, y: &Vector, curved: impl Fn(usize) -> f64) -> Vector {
+        std::array::from_fn(|i| {
+            if i < self.flat {
+                x[i] + y[i]
+            } else if i < self.dim() {
+                curved(i - self.flat)
+            } else {
+                0.0
+            }
+        })
     }
 
     /// Logarithm of the volume element of exp where the curved part has that length: (dim - 1) ln(sin x/x) or

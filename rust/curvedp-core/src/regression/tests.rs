@@ -1,6 +1,7 @@
 use super::exact::Chart;
-use super::k_norm::{GradientNorm, KNorm, Support};
+use super::k_norm::{GradientNorm, KNorm, Support, carried};
 use super::least::Least;
+use super::space::Space;
 use super::{Sample, sample_k_norm};
 use crate::manifold::{Manifold, build, log_jacobian};
 use crate::noise::Stream;
@@ -150,6 +151,36 @@ fn densities_in_the_model_are_those_of_the_manifold() {
                     assert!((0.0..1e-5 / law.scale).contains(&(bound.log_density - value)));
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn steps_in_the_model_are_those_on_the_manifold() {
+    let mut stream = Stream::from_key([8; 32], 0);
+    for case in cases() {
+        let (manifold, dim) = (&*case.manifold, case.manifold.dim());
+        let support =
+            Support { center: &case.origin, radius: case.radius, max_speed: case.max_speed };
+        let space = Space::of(manifold);
+        for _ in 0..50 {
+            let mut draw = |limit: f64| -> Vec<f64> {
+                (0..dim).map(|_| uniform(&mut stream, limit)).collect()
+            };
+            let (a, shift, w) = (draw(0.4), draw(0.4), draw(1.0));
+            let start = support.geodesic(manifold, &[a.clone(), w.clone()].concat());
+            let step = carried(manifold, &shift, &case.origin, &start.footpoint);
+            let mut end = vec![0.0; manifold.point_size()];
+            let (from, to) = (Rows::shared(&start.footpoint), Rows::shared(&step));
+            manifold.exp_coords(to, from, &mut end);
+            let velocity = carried(manifold, &start.velocity, &start.footpoint, &end);
+            let [a, shift, w] = [a, shift, w].map(|x| space.enter(&x));
+            let b = space.moved(&a, &shift);
+            let coords = [b, space.around(&a, &shift, &b, &w)].map(|x| space.leave(&x)).concat();
+            let found = support.geodesic(manifold, &coords);
+            let close = |x: &[f64], y: &[f64]| x.iter().zip(y).all(|(x, y)| (x - y).abs() < 1e-12);
+            assert!(close(&found.footpoint, &end), "{found:?} {end:?}");
+            assert!(close(&found.velocity, &velocity), "{found:?} {velocity:?}");
         }
     }
 }
