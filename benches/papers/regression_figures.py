@@ -53,7 +53,8 @@ class Run:
             csv.writer(file).writerows([header, *rows])
 
     def save(self, name: str, figure: plt.Figure) -> None:
-        figure.tight_layout()
+        if figure.get_layout_engine() is None:
+            figure.tight_layout()
         figure.savefig(self.out / f"{name}.png", dpi=120)
         plt.close(figure)
         print(self.out / f"{name}.png", flush=True)
