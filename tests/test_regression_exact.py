@@ -298,3 +298,15 @@ def test_the_choice_depends_on_the_budget_and_the_number_of_records():
     assert choice(100, PureDP(0.5)) == choice(100, PureDP(1.0)) == "gradient"
     assert choice(100, PureDP(4.0)) == choice(1000, PureDP(1.0)) == "exact"
     assert choice(100, GDP(0.3)) == "gradient"
+
+
+def test_in_three_dimensions_exact_draws_are_chosen_where_they_take_seconds():
+    def choice(ball, n, epsilon):
+        return choose_sampler(ball, n, PureDP(epsilon), tau=0.1, v_max=1.5, records_per_unit=1)
+
+    tensors = cdp.Ball("spd:2", np.eye(2), 1.0)
+    assert [choice(tensors, 100, e) for e in (0.5, 1.0, 2.0, 4.0)] == ["gradient"] * 3 + ["exact"]
+    assert choice(tensors, 1000, 4.0) == "gradient"
+    # curved as strongly as to need many more boxes
+    assert choice(cdp.Ball("sphere:3", [1.0, 0, 0, 0], np.pi / 4), 100, 4.0) == "gradient"
+    assert choice(cdp.Ball("spd:2", np.eye(2), 3.0), 100, 4.0) == "gradient"

@@ -1,18 +1,18 @@
 """Kulkarni and Soto 2025 on our terms: what private geodesic regression costs in accuracy.
 
-    python benches/papers/regression.py [--repetitions 40] [--only utility,energies,...]
+    python benches/papers/regression.py [--repetitions 40] [--only utility,choice,...]
 
 Every number is the mean over repetitions of the mean distance between predictions of a release and
-those of the non-private fit (or of the truth, where there is one) along the covariate's range;
-`energies` gives ln of the mean squared residual, as the paper does.
+those of the non-private fit (or of the truth, where there is one) along the covariate's range.
 "Published" rows are draws of the paper's mechanism; they carry no guarantee. Shapes need the folder
-that CURVEDP_DATA names.
+that CURVEDP_DATA names. The paper's figures: `regression_figures.py`.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ import numpy as np
 
 import curvedp as cdp
 from curvedp import sensitivity
+from curvedp.regression.choice import choose_sampler
 
 GRID = np.linspace(-0.5, 0.5, 21)
 BUDGETS = (0.5, 1.0, 2.0, 4.0)
@@ -117,33 +118,78 @@ def mean_errors(
 
 
 def utility(repetitions: int) -> None:
-    """Section 5's table: n = 100, tau = 0.1, errors against the truth."""
+    """Section 5's table: n = 100, tau = 0.1, errors against the truth; rats against the fit."""
     for ball in (sphere(), spd()):
 
         def make(seed: int, ball: cdp.Ball = ball) -> Problem:
             return drawn(ball, 100, 0.04, 0.1, 1.5, seed)
 
-        heading(
-            f"{ball.manifold.spec}, n = 100, tau = 0.1, r = {ball.radius:.3g}, V = 1.5",
-            [f"epsilon = {budget:g}" for budget in BUDGETS],
-        )
-        pure = [cdp.PureDP(budget) for budget in BUDGETS]
-        row("proved, epsilon-DP", mean_errors(make, pure, repetitions))
-        for sampler in ("gradient", "exact"):
-            cells = mean_errors(make, pure, repetitions, sampler=sampler)
-            row(f"the same, {sampler}", cells)
-        approximate = [cdp.ApproxDP(budget, 1e-6) for budget in BUDGETS]
-        row("proved, (epsilon, 1e-6)", mean_errors(make, approximate, repetitions))
-        gdp = [gdp_of_bounded_range(budget) for budget in BUDGETS]
-        row("proved, mu of a bounded range of epsilon", mean_errors(make, gdp, repetitions))
-        published = {"calibration": "published", "chain_length": CHAIN}
-        row("published, no guarantee", mean_errors(make, pure, repetitions, **published))
         fits = []
         for seed in range(repetitions):
             one = make(seed)
             fit = cdp.nonprivate.geodesic_regression(one.x, one.y, one.ball.manifold)
             fits.append(one.ball.manifold.dist(fit.predict(GRID), one.truth(GRID)).mean())
+        title = f"{ball.manifold.spec}, n = 100, tau = 0.1, r = {ball.radius:.3g}, V = 1.5"
+        mechanisms(title, make, repetitions)
         row("non-private fit", [float(np.mean(fits))] * len(BUDGETS))
+    folder = Path(os.environ["CURVEDP_DATA"]) / "landmarks"
+    rats = np.load(folder / "rats.npz")
+    one, _ = animals(rats["landmarks"], np.log(rats["age_days"]))
+    mechanisms("rats, n = 144, tau = 0.05, record by record", lambda seed: one, repetitions)
+
+
+def mechanisms(title: str, make: Callable[[int], Problem], repetitions: int) -> None:
+    """Errors of gradient descent and of the published mechanism at all budgets."""
+    heading(title, [f"epsilon = {budget:g}" for budget in BUDGETS])
+    pure = [cdp.PureDP(budget) for budget in BUDGETS]
+    rows = {
+        "epsilon-DP, gradient descent": (pure, {"sampler": "gradient"}),
+        "(epsilon, 1e-6), gradient descent": (
+            [cdp.ApproxDP(budget, 1e-6) for budget in BUDGETS],
+            {"sampler": "gradient"},
+        ),
+        "GDP, mu of a bounded range of epsilon, gradient descent": (
+            [gdp_of_bounded_range(budget) for budget in BUDGETS],
+            {"sampler": "gradient"},
+        ),
+        "published, no guarantee": (pure, {"calibration": "published", "chain_length": CHAIN}),
+    }
+    for name, (guarantees, changes) in rows.items():
+        row(name, mean_errors(make, guarantees, repetitions, **changes))
+
+
+def choice(repetitions: int) -> None:
+    """Both proved samplers, the choice between them, its error over that of the better one."""
+    for ball in (sphere(), spd()):
+        heading(
+            f"{ball.manifold.spec}, n = 100, tau = 0.1, epsilon-DP: mean (standard error)",
+            [f"epsilon = {budget:g}" for budget in BUDGETS],
+        )
+        found = {}
+        for sampler in ("gradient", "exact"):
+            errors, seconds = [], []
+            for budget in BUDGETS:
+                problems = [drawn(ball, 100, 0.04, 0.1, 1.5, seed) for seed in range(repetitions)]
+                start = time.process_time()
+                guarantee = cdp.PureDP(budget)
+                errors.append([one.error(guarantee, sampler=sampler) for one in problems])
+                seconds.append((time.process_time() - start) / repetitions)
+            found[sampler] = np.array(errors)
+            means, spreads = found[sampler].mean(axis=1), found[sampler].std(axis=1)
+            cells = [
+                f"{mean:.3g} ({spread / np.sqrt(repetitions):.2g})"
+                for mean, spread in zip(means, spreads, strict=True)
+            ]
+            print(f"| {sampler} | " + " | ".join(cells) + " |", flush=True)
+            row(f"{sampler}, seconds of one core", seconds)
+        chosen = [
+            choose_sampler(ball, 100, cdp.PureDP(b), tau=0.1, v_max=1.5, records_per_unit=1)
+            for b in BUDGETS
+        ]
+        print("| auto takes | " + " | ".join(chosen) + " |")
+        means = {name: errors.mean(axis=1) for name, errors in found.items()}
+        best = np.minimum(means["gradient"], means["exact"])
+        row("its error / the better", [means[c][i] / best[i] for i, c in enumerate(chosen)])
 
 
 def splits(repetitions: int) -> None:
@@ -172,62 +218,6 @@ def splits(repetitions: int) -> None:
                 chain_length=CHAIN,
             )
         row(f"{ball.manifold.spec}, n = {n}, variance {variance:g}", cells)
-
-
-def energies(repetitions: int) -> None:
-    """Figures 1, 5, 6 and 7: ln of the mean squared residual over splits and budgets."""
-    shares = (0.02, 0.25, 1.01, 1.77, 2.0)
-    totals = (0.2, 0.5, 1.0, 2.0)
-    heading(
-        "ln MSE: published at epsilon_p (of 2.02), then at equal shares of a total; proved there",
-        [f"p {share:g}" for share in shares]
-        + [f"equal {total:g}" for total in totals]
-        + [f"proved {total:g}" for total in totals]
-        + ["fit"],
-    )
-    cases = [(sphere(), n, 0.001) for n in (20, 50, 100)]  # figure 1
-    cases += [(sphere(), 50, 0.01), (sphere(), 50, 0.1)]  # figures 5 and 6
-    cases += [(spd(), n, 0.01**2) for n in (20, 50, 100)]  # figure 7
-    for ball, n, variance in cases:
-        noise = np.sqrt(2 * variance)
-        problems = [drawn(ball, n, noise, 2.5 * noise, 1.5, seed) for seed in range(repetitions)]
-        published = {"calibration": "published", "chain_length": CHAIN}
-        cells = [
-            log_energy(problems, cdp.PureDP(2.02), weights=(p, 2.02 - p), **published)
-            for p in shares
-        ]
-        cells += [log_energy(problems, cdp.PureDP(total), **published) for total in totals]
-        cells += [log_energy(problems, cdp.PureDP(total)) for total in totals]
-        fits = [
-            2 * cdp.nonprivate.geodesic_regression(one.x, one.y, ball.manifold).loss
-            for one in problems
-        ]
-        row(
-            f"{ball.manifold.spec}, n = {n}, variance {variance:g}", [*cells, np.log(np.mean(fits))]
-        )
-
-
-def log_energy(problems: list[Problem], guarantee: cdp.PureDP, **changes: object) -> float:
-    """ln of the mean squared distance of records from the predictions of a release for them."""
-    found = []
-    for one in problems:
-        release = one.release(guarantee, **changes)
-        found.append(np.mean(one.ball.manifold.dist(release.predict(one.x), one.y) ** 2))
-    return float(np.log(np.mean(found)))
-
-
-def sensitivities(repetitions: int) -> None:
-    """Figures 9 and 10: bound over shift, per gradient, at the fit; tau the largest residual."""
-    heading(
-        "Bound / shift of the footpoint's and the velocity's gradient, one record replaced",
-        ["p 5 %", "p 50 %", "p 95 %", "v 5 %", "v 50 %", "v 95 %", "least"],
-    )
-    for ball, noise in ((sphere(), np.sqrt(0.002)), (spd(), 0.014)):
-        for n in (20, 50, 100):
-            ratios = [shift_ratios(ball, n, noise, seed) for seed in range(repetitions)]
-            p, v = np.array(ratios).T
-            cells = [*np.quantile(p, (0.05, 0.5, 0.95)), *np.quantile(v, (0.05, 0.5, 0.95))]
-            row(f"{ball.manifold.spec}, n = {n}", [*cells, float(np.min(ratios))])
 
 
 def shift_ratios(ball: cdp.Ball, n: int, noise: float, seed: int) -> tuple[float, float]:
@@ -310,7 +300,7 @@ def shapes(repetitions: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repetitions", type=int, default=40)
-    parts = {f.__name__: f for f in (utility, splits, energies, sensitivities, shapes, pictures)}
+    parts = {f.__name__: f for f in (utility, choice, splits, shapes, pictures)}
     parser.add_argument("--only", default=",".join(parts))
     arguments = parser.parse_args()
     for name in arguments.only.split(","):

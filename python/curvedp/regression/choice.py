@@ -18,11 +18,14 @@ from curvedp.privacy import Guarantee
 from curvedp.regression.schedule import noise_after
 from curvedp.statistics.entry import native
 
-#: Where an exact draw of some 30,000 gradients takes seconds at most: dimension of the manifold,
-#: numbers of records, and r + V/2 in lengths tau.
-_QUICK_DIM = 2
-_QUICK_COUNTS = range(20, 1001)
-_QUICK_EXTENT = 25.0
+#: Where an exact draw takes seconds at most, by the dimension of the manifold (some 30,000
+#: gradients in 2 dimensions, a million in 3): numbers of records, r + V/2 in lengths tau and in
+#: radii of curvature.
+_QUICK = {
+    1: (range(20, 1001), 25.0, math.inf),
+    2: (range(20, 1001), 25.0, math.inf),
+    3: (range(20, 201), 20.0, 1.3),
+}
 #: Lengths tau in noise scales beyond which the law is so narrow that a descent may as well serve.
 _QUICK_PRECISION = 1e4
 
@@ -32,8 +35,7 @@ def choose_sampler(
 ) -> str:
     """ "exact" or "gradient"."""
     dim = ball.manifold.dim
-    quick = dim <= _QUICK_DIM and n in _QUICK_COUNTS
-    if not quick or ball.radius + v_max / 2 > _QUICK_EXTENT * tau:
+    if not is_quick(ball, n, tau, v_max):
         return "gradient"
     budget = native(guarantee)
     descent = noise_after(n, dim, ball.radius, tau, budget, records_per_unit)
@@ -47,6 +49,17 @@ def choose_sampler(
     near = scale * math.sqrt(8 * dim * (dim + 1))
     exact = near + extent * far_mass(dim, ball.radius, v_max, tau, scale)
     return "exact" if exact <= min(descent, extent) else "gradient"
+
+
+def is_quick(ball: Ball, n: int, tau: float, v_max: float) -> bool:
+    """Whether an exact draw takes seconds at most."""
+    space = ball.manifold
+    if space.dim not in _QUICK:
+        return False
+    counts, lengths, radii = _QUICK[space.dim]
+    extent = ball.radius + v_max / 2
+    curvature = max(map(abs, space.curvature_bounds))
+    return n in counts and extent <= lengths * tau and extent * math.sqrt(curvature) <= radii
 
 
 def far_mass(dim: int, radius: float, v_max: float, tau: float, scale: float) -> float:

@@ -6,7 +6,7 @@ use curvedp_core::error::Error;
 use curvedp_core::mean;
 use curvedp_core::parallel::Interrupt;
 use curvedp_core::regression::{
-    self, Footpoint, Geodesic, GradientNorm, Sample, Shooting, Support,
+    self, Footpoint, Geodesic, GradientNorm, Sample, Shooting, Support, Walk,
 };
 use curvedp_core::rows::Rows;
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
@@ -138,10 +138,10 @@ impl KNormRegression {
         stream: &Stream,
     ) -> PyResult<Chains> {
         let law = self.law(self.sample(&points, &times)?);
-        let manifold = law.sample.manifold;
-        let starts = all_rows(&starts, 2 * manifold.dim())?;
-        let starts = starts.into_iter().map(|coords| law.support.geodesic(manifold, coords));
-        run_chains(py, &law, starts.collect(), plan, stream)
+        let starts = all_rows(&starts, 2 * law.sample.manifold.dim())?;
+        let walk = Walk::new(law);
+        let starts = starts.into_iter().map(|coords| walk.state(coords)).collect();
+        run_chains(py, &walk, starts, plan, stream)
     }
 }
 
@@ -219,8 +219,8 @@ pub fn published_footpoint(
     let footpoint = row(&footpoint, manifold.inner.point_size())?.to_vec();
     let velocity = row(&velocity, manifold.inner.dim())?.to_vec();
     let estimate = Geodesic { footpoint, velocity };
-    let law = Footpoint { sample, estimate: &estimate, scale };
-    run_chains(py, &law, vec![estimate.footpoint.clone()], plan, stream)
+    let law = Footpoint::new(sample, &estimate, scale);
+    run_chains(py, &law, vec![law.start()], plan, stream)
 }
 
 /// A chain of the published law of the velocity at a footpoint, from the given velocity.
@@ -240,7 +240,7 @@ pub fn published_shooting(
     let sample = sample(&*manifold.inner, &points, &times)?;
     let footpoint = row(&footpoint, manifold.inner.point_size())?;
     let velocity = row(&velocity, manifold.inner.dim())?.to_vec();
-    run_chains(py, &Shooting { sample, footpoint, scale }, vec![velocity], plan, stream)
+    run_chains(py, &Shooting::new(sample, footpoint, scale), vec![velocity], plan, stream)
 }
 
 fn sample<'a>(

@@ -62,10 +62,10 @@ pub(super) fn scalar(dim: usize, c: f64, out: &mut [f64]) {
 
 /// Adds c (u/|u|)(u/|u|)^T.
 fn add_projection(u: &[f64], length: f64, c: f64, out: &mut [f64]) {
-    for (row, x) in out.chunks_exact_mut(u.len()).zip(u) {
-        for (out, y) in row.iter_mut().zip(u) {
-            *out += c * (x / length) * (y / length);
-        }
+    let unit: Vec<f64> = u.iter().map(|x| x / length).collect();
+    for (row, x) in out.chunks_exact_mut(u.len()).zip(&unit) {
+        let factor = c * x;
+        row.iter_mut().zip(&unit).for_each(|(out, y)| *out += factor * y);
     }
 }
 

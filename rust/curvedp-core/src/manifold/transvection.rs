@@ -10,6 +10,7 @@ use super::lanes::{BLOCK, Width, padded};
 use super::pairs::{Pair, hermitian, pair_map, pair_sums, plus};
 use crate::elementary::{cosh, sin_cos, sinh};
 use crate::rows::Rows;
+use crate::simd::vectorize;
 
 /// The plane in which transvections along a geodesic turn points of a sphere or hyperboloid: every point
 /// is a x + b e + (what stays), with x the base point and e the direction, both of length R.
@@ -135,22 +136,30 @@ pub(super) fn log_along_complex(
     let width = base.len();
     let (direction, rate) = direction(manifold, velocity, base, 1.0);
     let mut moved = vec![0.0; times.len() * width];
-    for (i, (moved, t)) in moved.chunks_exact_mut(width).zip(times).enumerate() {
-        let rows = [base, &direction, points.row(i)];
-        let [a0, a1, b0, b1] = pair_sums(width, rows, |[z, e, y]| {
-            let ([a0, a1], [b0, b1]) = (hermitian(z, y), hermitian(e, y));
-            [a0, a1, b0, b1]
-        });
-        let (sin, cos) = sin_cos(rate * t);
-        let share = |c: Pair, d: Pair, sin: f64| -> Pair {
-            std::array::from_fn(|j| (cos - 1.0) * c[j] + sin * d[j])
-        };
-        let (of_base, of_direction) =
-            (share([a0, a1], [b0, b1], sin), share([b0, b1], [a0, a1], -sin));
-        let entry = |[z, e, y]: [Pair; 3]| {
-            plus(y, plus(super::pairs::times(of_base, z), super::pairs::times(of_direction, e)))
-        };
-        pair_map(rows, entry, moved);
-    }
+    vectorize(
+        #[inline(always)]
+        || {
+            for (i, (moved, t)) in moved.chunks_exact_mut(width).zip(times).enumerate() {
+                let rows = [base, &direction, points.row(i)];
+                let [a0, a1, b0, b1] = pair_sums(width, rows, |[z, e, y]| {
+                    let ([a0, a1], [b0, b1]) = (hermitian(z, y), hermitian(e, y));
+                    [a0, a1, b0, b1]
+                });
+                let (sin, cos) = sin_cos(rate * t);
+                let share = |c: Pair, d: Pair, sin: f64| -> Pair {
+                    std::array::from_fn(|j| (cos - 1.0) * c[j] + sin * d[j])
+                };
+                let (of_base, of_direction) =
+                    (share([a0, a1], [b0, b1], sin), share([b0, b1], [a0, a1], -sin));
+                let entry = |[z, e, y]: [Pair; 3]| {
+                    plus(
+                        y,
+                        plus(super::pairs::times(of_base, z), super::pairs::times(of_direction, e)),
+                    )
+                };
+                pair_map(rows, entry, moved);
+            }
+        },
+    );
     manifold.log_coords(Rows::new(&moved, width), Rows::shared(base), out);
 }

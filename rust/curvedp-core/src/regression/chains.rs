@@ -7,9 +7,11 @@
 //! alone, which is the same from both ends: proposals are symmetric with respect to the Sasaki volume.
 
 use super::k_norm::{KNorm, carried};
+use super::model::{Line, MAX, Model, Vector};
 use super::{Geodesic, Sample, energy};
 use crate::chains::Target;
 use crate::manifold::Manifold;
+use crate::moments::Range;
 use crate::noise::Stream;
 use crate::rejection::chart::length;
 use crate::rows::Rows;
@@ -18,15 +20,90 @@ use crate::rows::Rows;
 /// where h_+- are the halves of the gradient on flat space, covariates spread evenly.
 const SLOPE_STEP: f64 = 6.0;
 
-impl Target for KNorm<'_> {
+/// Both gradients in normal coordinates about a point, the origin: fast, in few dimensions.
+struct Gradients {
+    model: Model,
+    longest: Range,
+}
+
+impl Gradients {
+    /// None where the manifold has more dimensions than the model.
+    fn about(origin: &[f64], sample: &Sample, max_residual: f64) -> Option<Self> {
+        let dim = sample.manifold.dim();
+        let longest = Range::new(max_residual, dim);
+        (dim <= MAX).then(|| Self { model: Model::of(sample, origin), longest })
+    }
+
+    /// Where p = exp(a) and v is w carried there.
+    fn at(&self, a: &Vector, w: &Vector) -> [Vector; 2] {
+        self.model.gradients(&Line::new(&self.model.space, a, w), &self.longest)
+    }
+
+    /// A vector in its axes, from orthonormal coordinates at the origin.
+    fn enter(&self, coords: &[f64]) -> Vector {
+        self.model.space.enter(coords)
+    }
+
+    /// exp(a) on the manifold.
+    fn leave(&self, manifold: &dyn Manifold, origin: &[f64], a: &[f64], point: &mut [f64]) {
+        let coords = self.model.space.leave(a);
+        moved(manifold, origin, &coords, point);
+    }
+}
+
+/// A vector of at most [`MAX`] entries, zeros behind them.
+fn vector(entries: &[f64]) -> Vector {
+    let mut vector = [0.0; MAX];
+    vector[..entries.len()].copy_from_slice(entries);
+    vector
+}
+
+/// The walk on the tangent bundle towards the law of a K-norm gradient. In few dimensions its states hold
+/// normal coordinates (a, w) instead of footpoint and velocity.
+pub struct Walk<'a> {
+    law: KNorm<'a>,
+    gradients: Option<Gradients>,
+}
+
+impl<'a> Walk<'a> {
+    /// With that law as its limit.
+    #[must_use]
+    pub fn new(law: KNorm<'a>) -> Self {
+        let gradients = Gradients::about(law.support.center, &law.sample, law.max_residual);
+        Self { law, gradients }
+    }
+
+    /// The state at the geodesic with these normal coordinates, orthonormal ones of the manifold.
+    #[must_use]
+    pub fn state(&self, coords: &[f64]) -> Geodesic {
+        let manifold = self.law.sample.manifold;
+        let Some(gradients) = &self.gradients else {
+            return self.law.support.geodesic(manifold, coords);
+        };
+        let (a, w) = coords.split_at(manifold.dim());
+        let [footpoint, velocity] = [a, w].map(|x| gradients.enter(x)[..a.len()].to_vec());
+        Geodesic { footpoint, velocity }
+    }
+}
+
+impl Target for Walk<'_> {
     type State = Geodesic;
 
     fn log_density(&self, state: &mut Geodesic) -> f64 {
-        KNorm::log_density(self, state)
+        let (law, support) = (&self.law, &self.law.support);
+        let Some(gradients) = &self.gradients else {
+            return law.log_density(state);
+        };
+        let Geodesic { footpoint: a, velocity: w } = state;
+        if length(a) > support.radius || length(w) > support.max_speed {
+            return f64::NEG_INFINITY;
+        }
+        let [g_p, g_v] = gradients.at(&vector(a), &vector(w));
+        -law.norm.of(&g_p, &g_v) / law.scale
     }
 
     fn propose(&self, from: &Geodesic, scale: f64, stream: &mut Stream, to: &mut Geodesic) -> f64 {
-        let manifold = self.sample.manifold;
+        let manifold = self.law.sample.manifold;
         let normal = |stream: &mut Stream, scale: f64| -> Vec<f64> {
             (0..manifold.dim()).map(|_| scale * stream.normal()).collect()
         };
@@ -36,57 +113,114 @@ impl Target for KNorm<'_> {
             return f64::NEG_INFINITY; // past the cut locus the way back is another one
         }
         velocity.iter_mut().zip(&from.velocity).for_each(|(x, v)| *x += v);
+        if let Some(gradients) = &self.gradients {
+            let space = &gradients.model.space;
+            let (a, shift) = (vector(&from.footpoint), vector(&shift));
+            let b = space.moved(&a, &shift);
+            let w = space.around(&a, &shift, &b, &vector(&velocity));
+            to.footpoint.copy_from_slice(&b[..manifold.dim()]);
+            to.velocity.copy_from_slice(&w[..manifold.dim()]);
+            return 0.0;
+        }
         moved(manifold, &from.footpoint, &shift, &mut to.footpoint);
         to.velocity = carried(manifold, &velocity, &from.footpoint, &to.footpoint);
         0.0
     }
 
     fn width(&self) -> usize {
-        self.sample.manifold.point_size() + self.sample.manifold.dim()
+        self.law.sample.manifold.point_size() + self.law.sample.manifold.dim()
     }
 
     fn describe(&self, state: &Geodesic, row: &mut [f64]) {
-        let (footpoint, velocity) = row.split_at_mut(state.footpoint.len());
-        footpoint.copy_from_slice(&state.footpoint);
-        velocity.copy_from_slice(&state.velocity);
+        let manifold = self.law.sample.manifold;
+        let mut write = |Geodesic { footpoint, velocity }: &Geodesic| {
+            let (to_footpoint, to_velocity) = row.split_at_mut(footpoint.len());
+            to_footpoint.copy_from_slice(footpoint);
+            to_velocity.copy_from_slice(velocity);
+        };
+        match &self.gradients {
+            Some(gradients) => {
+                let parts = [&state.footpoint, &state.velocity];
+                let coords = parts.map(|part| gradients.model.space.leave(part)).concat();
+                write(&self.law.support.geodesic(manifold, &coords));
+            }
+            None => write(state),
+        }
     }
 }
 
 /// The published law of the footpoint: exp(-|grad_p E(p, v)|/sigma), v that of `estimate` carried to p.
-/// Residuals are not clipped and the footpoint may be anywhere.
+/// Residuals are not clipped and the footpoint may be anywhere. In few dimensions states are normal
+/// coordinates about the estimate.
 pub struct Footpoint<'a> {
-    /// The records.
-    pub sample: Sample<'a>,
-    /// The non-private fit.
-    pub estimate: &'a Geodesic,
-    /// sigma
-    pub scale: f64,
+    sample: Sample<'a>,
+    estimate: &'a Geodesic,
+    scale: f64,
+    gradients: Option<Gradients>,
+    velocity: Vector,
+}
+
+impl<'a> Footpoint<'a> {
+    /// With sigma = `scale`; `estimate` is the non-private fit.
+    #[must_use]
+    pub fn new(sample: Sample<'a>, estimate: &'a Geodesic, scale: f64) -> Self {
+        let gradients = Gradients::about(&estimate.footpoint, &sample, f64::INFINITY);
+        let enter = |gradients: &Gradients| gradients.enter(&estimate.velocity);
+        let velocity = gradients.as_ref().map_or([0.0; MAX], enter);
+        Self { sample, estimate, scale, gradients, velocity }
+    }
+
+    /// The state at the estimate.
+    #[must_use]
+    pub fn start(&self) -> Vec<f64> {
+        match self.gradients {
+            Some(_) => vec![0.0; self.estimate.velocity.len()],
+            None => self.estimate.footpoint.clone(),
+        }
+    }
 }
 
 /// The published law of the velocity at a footpoint: exp(-|grad_v E(p, v)|/sigma).
 pub struct Shooting<'a> {
-    /// The records.
-    pub sample: Sample<'a>,
-    /// p
-    pub footpoint: &'a [f64],
-    /// sigma
-    pub scale: f64,
+    sample: Sample<'a>,
+    footpoint: &'a [f64],
+    scale: f64,
+    gradients: Option<Gradients>,
+}
+
+impl<'a> Shooting<'a> {
+    /// At p = `footpoint`, with sigma = `scale`.
+    #[must_use]
+    pub fn new(sample: Sample<'a>, footpoint: &'a [f64], scale: f64) -> Self {
+        let gradients = Gradients::about(footpoint, &sample, f64::INFINITY);
+        Self { sample, footpoint, scale, gradients }
+    }
 }
 
 impl Target for Footpoint<'_> {
     type State = Vec<f64>;
 
-    fn log_density(&self, footpoint: &mut Vec<f64>) -> f64 {
+    fn log_density(&self, state: &mut Vec<f64>) -> f64 {
+        if let Some(gradients) = &self.gradients {
+            return -length(&gradients.at(&vector(state), &self.velocity)[0]) / self.scale;
+        }
         let Geodesic { footpoint: start, velocity } = self.estimate;
-        let velocity = carried(self.sample.manifold, velocity, start, footpoint);
-        let at = Geodesic { footpoint: std::mem::take(footpoint), velocity };
+        let velocity = carried(self.sample.manifold, velocity, start, state);
+        let at = Geodesic { footpoint: std::mem::take(state), velocity };
         let norm = gradient_norms(&self.sample, &at).0;
-        *footpoint = at.footpoint;
+        *state = at.footpoint;
         -norm / self.scale
     }
 
     fn propose(&self, from: &Vec<f64>, scale: f64, stream: &mut Stream, to: &mut Vec<f64>) -> f64 {
         let manifold = self.sample.manifold;
+        if let Some(gradients) = &self.gradients {
+            let mut shift = [0.0; MAX];
+            uniform_in_ball(stream, scale, &mut shift[..from.len()]);
+            let end = gradients.model.space.moved(&vector(from), &shift);
+            to.copy_from_slice(&end[..from.len()]);
+            return 0.0;
+        }
         let mut shift = vec![0.0; manifold.dim()];
         uniform_in_ball(stream, scale, &mut shift);
         moved(manifold, from, &shift, to);
@@ -98,7 +232,13 @@ impl Target for Footpoint<'_> {
     }
 
     fn describe(&self, state: &Vec<f64>, row: &mut [f64]) {
-        row.copy_from_slice(state);
+        match &self.gradients {
+            Some(gradients) => {
+                let origin = &self.estimate.footpoint;
+                gradients.leave(self.sample.manifold, origin, state, row);
+            }
+            None => row.copy_from_slice(state),
+        }
     }
 }
 
@@ -106,6 +246,10 @@ impl Target for Shooting<'_> {
     type State = Vec<f64>;
 
     fn log_density(&self, velocity: &mut Vec<f64>) -> f64 {
+        if let Some(gradients) = &self.gradients {
+            let velocity = gradients.enter(velocity);
+            return -length(&gradients.at(&[0.0; MAX], &velocity)[1]) / self.scale;
+        }
         let footpoint = self.footpoint.to_vec();
         let at = Geodesic { footpoint, velocity: std::mem::take(velocity) };
         let norm = gradient_norms(&self.sample, &at).1;

@@ -12,6 +12,7 @@ use crate::moments::Range;
 use crate::moments::cascade::cascade;
 use crate::parallel::Interrupt;
 use crate::rows::Rows;
+use crate::simd::vectorize;
 
 /// Points in one partial sum.
 const PIECE: usize = 1024;
@@ -62,6 +63,7 @@ impl Sums {
     }
 
     /// Adds a record with the clipped residual `u` at time `t`.
+    #[inline(always)]
     fn add_record(&mut self, eigenvalues: &[f64], u: &[f64], t: f64) {
         let rows = self.footpoint.chunks_exact_mut(u.len());
         let rows = rows.zip(self.velocity.chunks_exact_mut(u.len())).zip(&mut self.normal);
@@ -101,10 +103,15 @@ pub fn energy(
             let logs = &mut logs[..rows.len() * dim];
             residuals(sample, geodesic, points.range(rows.clone()), &times[rows.clone()], logs);
             let mut block = zero();
-            for (u, &t) in logs.chunks_exact_mut(dim).zip(&times[rows]) {
-                block.energy += longest.clip(u);
-                block.add_record(&spectrum.eigenvalues, u, t);
-            }
+            vectorize(
+                #[inline(always)]
+                || {
+                    for (u, &t) in logs.chunks_exact_mut(dim).zip(&times[rows]) {
+                        block.energy += longest.clip(u);
+                        block.add_record(&spectrum.eigenvalues, u, t);
+                    }
+                },
+            );
             sums.add(&block);
         }
         sums

@@ -4,20 +4,22 @@ use std::cell::RefCell;
 
 use super::Geodesic;
 use super::k_norm::KNorm;
-use super::least::{Affine, Neighbourhood, Work, least_norm};
+use super::least::{Least, Neighbourhood, Patch, least_norm};
+use super::model::{Line, MAX, Model, Residuals, Vector};
 use crate::error::Error;
-use crate::manifold::log_jacobian;
+use crate::moments::Range;
 use crate::noise::Stream;
 use crate::parallel::Interrupt;
-use crate::rejection::chart::{MAX_DIM, largest_log_jacobian, length, lengths, shortened};
+use crate::rejection::chart::{MAX_DIM, length, lengths};
 use crate::rejection::{self, Bound, Bounded, log_mean_exp};
 
-/// The density of (a, w), p = exp_c(a), v = w carried from c, with respect to Lebesgue measure.
+/// The density of (a, w), p = exp_c(a), v = w carried from c, with respect to Lebesgue measure; a and w along
+/// the axes of the space's factors.
 pub(super) struct Chart<'a> {
     law: &'a KNorm<'a>,
-    /// Mean of |t|.
-    mean_time: f64,
-    work: RefCell<Work>,
+    pub(super) model: Model,
+    longest: Range,
+    work: RefCell<Vec<Residuals>>,
 }
 
 /// Draws independent geodesics exactly, and tells how many gradients that took.
@@ -30,83 +32,115 @@ pub fn sample_k_norm(
     stream: &mut Stream,
     interrupt: Interrupt,
 ) -> Result<(Vec<Geodesic>, usize), Error> {
-    let manifold = law.sample.manifold;
-    let dim = 2 * manifold.dim();
+    let dim = 2 * law.sample.manifold.dim();
     if dim > MAX_DIM {
         let allowed = "at most 6 for exact draws";
         let value = dim as f64;
         return Err(Error::Parameter { name: "dimension of the tangent bundle", allowed, value });
     }
-    let (points, evaluations) = rejection::sample(&Chart::new(law), count, stream, interrupt)?;
-    let geodesics = points.iter().map(|coords| law.support.geodesic(manifold, coords));
-    Ok((geodesics.collect(), evaluations))
+    let chart = Chart::new(law);
+    let (points, evaluations) = rejection::sample(&chart, count, stream, interrupt)?;
+    Ok((points.iter().map(|point| chart.geodesic(point)).collect(), evaluations))
 }
 
 impl<'a> Chart<'a> {
     pub(super) fn new(law: &'a KNorm<'a>) -> Self {
-        let times = law.sample.times;
-        let mean_time = times.iter().map(|t| t.abs()).sum::<f64>() / times.len() as f64;
-        Self { law, mean_time, work: RefCell::default() }
+        let model = Model::of(&law.sample, law.support.center);
+        let longest = Range::new(law.max_residual, law.sample.manifold.dim());
+        Self { law, model, longest, work: RefCell::default() }
+    }
+
+    /// a and w of a point of the chart.
+    fn split(&self, point: &[f64]) -> [Vector; 2] {
+        let dim = self.model.space.dim();
+        [&point[..dim], &point[dim..]].map(|part| {
+            let mut vector = [0.0; MAX];
+            vector[..dim].copy_from_slice(part);
+            vector
+        })
+    }
+
+    /// The geodesic at a point of the chart.
+    pub(super) fn geodesic(&self, point: &[f64]) -> Geodesic {
+        let parts = self.split(point);
+        let coords = parts.map(|part| self.model.space.leave(&part)).concat();
+        self.law.support.geodesic(self.law.sample.manifold, &coords)
     }
 
     /// Affine lower bound of the norm of the gradients on the part of a box in the support, its value that at
     /// the centre.
-    pub(super) fn least_norm(&self, center: &[f64], half: &[f64]) -> Affine {
-        let support = &self.law.support;
-        let (a, w) = center.split_at(center.len() / 2);
-        let (half_a, half_w) = half.split_at(half.len() / 2);
-        // the projection on a ball brings no point of the ball farther away
-        let inner = [shortened(a, support.radius), shortened(w, support.max_speed)].concat();
-        let at = support.geodesic(self.law.sample.manifold, &inner);
-        let around = Neighbourhood::new(
-            self.law.sample.manifold,
-            (lengths(a, half_a).1.min(support.radius), lengths(w, half_w).1.min(support.max_speed)),
-            (length(half_a), length(half_w)),
-            (support.radius, self.law.max_residual),
-        );
-        let Affine { value, slope } =
-            least_norm(self.law, &at, &around, &mut self.work.borrow_mut());
-        let steps = center.iter().zip(&inner).zip(&slope).map(|((c, i), s)| s * (c - i));
-        Affine { value: value + steps.sum::<f64>(), slope }
+    pub(super) fn least_norm(&self, center: &[f64], half: &[f64]) -> Least {
+        let (space, support) = (&self.model.space, &self.law.support);
+        let limits = [support.radius, support.max_speed];
+        let (center, half) = (self.split(center), self.split(half));
+        let inner: [Vector; 2] = std::array::from_fn(|i| shortened(&center[i], limits[i]));
+        let farthest = std::array::from_fn(|i| {
+            let parts = (space.curved_part(&center[i]), space.curved_part(&half[i]));
+            lengths(parts.0, parts.1).1.min(limits[i])
+        });
+        let patch = Patch { half: [&half[0], &half[1]], centred: inner == center, farthest };
+        let around = Neighbourhood::new(space, &patch, self.law.max_residual);
+        let line = Line::new(space, &inner[0], &inner[1]);
+        let mut least =
+            least_norm(&self.model, self.law.norm, &line, &around, &mut self.work.borrow_mut());
+        for (slope, (center, inner)) in least.slope.iter().zip(center.iter().zip(&inner)) {
+            let steps = slope.iter().zip(center.iter().zip(inner));
+            least.value += steps.map(|(s, (c, i))| s * (c - i)).sum::<f64>();
+        }
+        least
     }
+}
+
+/// The vector at a length of at most `limit`: no vector that short is farther from it than from `x`.
+fn shortened(x: &Vector, limit: f64) -> Vector {
+    let length = length(x);
+    if length > limit { x.map(|x| x * (limit / length)) } else { *x }
 }
 
 impl Bounded for Chart<'_> {
     fn extent(&self) -> Vec<f64> {
-        let dim = self.law.sample.manifold.dim();
+        let dim = self.model.space.dim();
         let support = &self.law.support;
         [vec![support.radius; dim], vec![support.max_speed; dim]].concat()
     }
 
     fn log_density(&self, point: &[f64]) -> Option<f64> {
-        let (manifold, support) = (self.law.sample.manifold, &self.law.support);
-        let (a, w) = point.split_at(point.len() / 2);
-        let inside = length(a) <= support.radius && length(w) <= support.max_speed;
+        let (space, support) = (&self.model.space, &self.law.support);
+        let [a, w] = self.split(point);
+        let inside = length(&a) <= support.radius && length(&w) <= support.max_speed;
         inside.then(|| {
-            let norm = self.law.norm(&support.geodesic(manifold, point));
-            -norm / self.law.scale + log_jacobian(manifold, a)
+            let line = Line::new(space, &a, &w);
+            let [g_p, g_v] = self.model.gradients(&line, &self.longest);
+            let norm = self.law.norm.of(&g_p, &g_v);
+            -norm / self.law.scale + space.log_jacobian(length(space.curved_part(&a)))
         })
     }
 
     fn bound(&self, center: &[f64], half: &[f64]) -> Option<Bound> {
-        let (manifold, support) = (self.law.sample.manifold, &self.law.support);
-        let dim = center.len() / 2;
-        let (nearest, farthest) = lengths(&center[..dim], &half[..dim]);
-        if nearest > support.radius || lengths(&center[dim..], &half[dim..]).0 > support.max_speed {
+        let (space, support) = (&self.model.space, &self.law.support);
+        let dim = space.dim();
+        let ranges = [0, dim].map(|i| lengths(&center[i..i + dim], &half[i..i + dim]));
+        if ranges[0].0 > support.radius || ranges[1].0 > support.max_speed {
             return None;
         }
         let scale = self.law.scale;
         let least = self.least_norm(center, half);
         let mut slope = [0.0; MAX_DIM];
-        slope.iter_mut().zip(&least.slope).for_each(|(to, from)| *to = -from / scale);
+        let slopes = least.slope.iter().flat_map(|slope| &slope[..dim]);
+        slope.iter_mut().zip(slopes).for_each(|(to, from)| *to = -from / scale);
         let mut height = -least.value / scale;
         // 0 is a lower bound, too
         if height + log_mean_exp(&slope, half) >= 0.0 {
             (height, slope) = (0.0, [0.0; MAX_DIM]);
         }
-        let log_density = height + largest_log_jacobian(manifold, farthest.min(support.radius));
-        let cost = |j: usize| if j < dim { half[j] } else { self.mean_time.max(0.05) * half[j] };
-        let axis = (0..2 * dim).max_by(|i, j| cost(*i).total_cmp(&cost(*j))).unwrap_or(0);
+        let curved = lengths(&center[space.flat..dim], &half[space.flat..dim]);
+        let widest = if space.is_hyperbolic() { curved.1.min(support.radius) } else { curved.0 };
+        let log_density = height + space.log_jacobian(widest) + 1e-12;
+        // halving a coordinate takes its share of the square of the half diagonal
+        let square = |i: usize| half[i..i + dim].iter().map(|h| h * h).sum::<f64>();
+        let weights = [least.loss[0] / square(0), least.loss[1] / square(dim)];
+        let gain = |i: usize| weights[i / dim] * half[i] * half[i];
+        let axis = (0..2 * dim).max_by(|i, j| gain(*i).total_cmp(&gain(*j))).unwrap_or(0);
         Some(Bound { log_density, slope, axis })
     }
 }

@@ -1,245 +1,324 @@
 //! Lower bounds of the norm of the gradients around a geodesic.
 //!
 //! Let N be the norm at (p, v) and m, q dual vectors: N = <m, g_p> + <q, g_v>, the sum over records of
-//! -<w_i, u_i>/n with w_i = c(R)m + t_i g(R)q. At any other (p', v') N is at least the same sum with m and q
-//! carried along, and record by record u_i turns or shortens only as far as its residual and the way of its
-//! prediction allow, w_i as far as the Jacobi fields change. Rotations that all residuals make together cost
-//! nothing to first order: that keeps boxes large far from the data. Residuals too short to be clipped change
-//! nearly as on flat space, by -(xi + t_i omega): that affine part keeps boxes large near the minimum.
+//! <w_i, u_i>/n with w_i = -c(R)m - t_i g(R)q. At any other (p', v') N is at least the same sum with m and q
+//! carried along, w_i turned only as far as the Jacobi fields change. Rotations that all residuals make
+//! together cost nothing to first order: that keeps boxes large far from the data. In flat space the
+//! residual e_i becomes e_i - d_i, d_i = (a' - a) + t_i (w' - w); here it ends as near to that as curvature
+//! allows. What clipping makes of e_i - d_i is bounded by an affine function of d_i: that of a residual
+//! that is not clipped, that of one that is, or a constant, whichever is largest at the centre.
 //!
-//! Proof: docs/proofs/geodesic-regression.md, Lemma 5. It uses that the curvature is constant but for flat
-//! factors, as it is on all spaces of dimension up to 3.
+//! Proof: docs/proofs/geodesic-regression.md, Lemma 5.
 
-use super::k_norm::{GradientNorm, KNorm, carried};
-use super::spectrum::{Spectrum, jacobi_fields};
-use super::{Geodesic, Sample};
+use super::k_norm::GradientNorm;
+use super::model::{Gradients, LANES, Line, MAX, Model, Records, Residuals, Vector, Work};
+use super::space::Space;
 use crate::elementary::{cosh, sinhc};
-use crate::manifold::Manifold;
 use crate::moments::Range;
-use crate::rejection::chart::{Clipped, length, spread};
-
-/// How far a geodesic of a box may be from that in its middle.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Neighbourhood {
-    /// Way of the footpoint.
-    shift: f64,
-    /// Change of the velocity, carried along.
-    change: f64,
-    /// Largest |v|.
-    speed: f64,
-    /// Bounds C and G on Jacobi fields.
-    start: f64,
-    field: f64,
-    /// Largest |c'| and |g'|.
-    start_rate: f64,
-    field_rate: f64,
-    /// Square root of the largest absolute curvature.
-    root: f64,
-    clipped: Clipped,
-    /// Largest distances in coordinates, |a - a_0| and |w - w_0|.
-    half: (f64, f64),
-    /// How far d exp_c, c, g and the Hessian of s^2/2 up to 2 tau are from the identity.
-    excess: Excess,
-    /// Turning of vectors carried along the geodesic from c instead of along the way of the footpoint.
-    holonomy: f64,
-    /// What carrying adds to the change of the velocity.
-    carried: f64,
-}
-
-/// Deviations from flat space.
-#[derive(Clone, Copy, Debug)]
-struct Excess {
-    spread: f64,
-    start: f64,
-    field: f64,
-    hessian: f64,
-}
-
-impl Neighbourhood {
-    /// Of the geodesics with normal coordinates |a| <= `farthest`, |w| <= `speed`, at most `half_a` and
-    /// `half_w` from one of them; records in a ball of radius `radius`.
-    pub(super) fn new(
-        manifold: &dyn Manifold,
-        (farthest, speed): (f64, f64),
-        (half_a, half_w): (f64, f64),
-        (radius, tau): (f64, f64),
-    ) -> Self {
-        let (lower, upper) = manifold.curvature_bounds();
-        let root = lower.abs().max(upper.abs()).sqrt();
-        let shift = spread(manifold, farthest) * half_a * SLACK;
-        let holonomy = 0.5 * root * root * farthest * shift;
-        let carried = holonomy * speed;
-        let x = 0.5 * speed * (-lower).max(0.0).sqrt();
-        let angle = 0.5 * speed * root;
-        let (start_rate, field_rate) = if x > 0.0 {
-            (x * sinhc(x), 0.5 * x * sinhc(x))
-        } else {
-            (angle.min(1.0), (angle / 3.0).min(0.5))
-        };
-        let reach = farthest + 0.5 * speed + radius;
-        let excess = if x > 0.0 || lower < 0.0 {
-            let y = (-lower).sqrt() * (2.0 * tau).min(reach);
-            Excess {
-                spread: spread(manifold, farthest) - 1.0,
-                start: cosh(x) - 1.0,
-                field: sinhc(x) - 1.0,
-                hessian: cosh(y) / sinhc(y) - 1.0,
-            }
-        } else {
-            let y = root * (2.0 * tau).min(reach);
-            Excess {
-                spread: (root * farthest).powi(2) / 6.0,
-                start: angle * angle / 2.0,
-                field: angle * angle / 6.0,
-                hessian: if y > 1e-6 { 1.0 - y / y.tan() } else { 1e-12 },
-            }
-        };
-        Self {
-            shift,
-            half: (half_a, half_w),
-            excess,
-            holonomy,
-            carried,
-            change: (half_w + carried) * SLACK,
-            speed,
-            start: cosh(x),
-            field: sinhc(x),
-            start_rate,
-            field_rate,
-            root,
-            clipped: Clipped::new(manifold, tau, reach),
-        }
-    }
-
-    /// How far the prediction at a time may move.
-    fn moved(&self, time: f64) -> f64 {
-        self.start * self.shift + time * self.field * self.change
-    }
-
-    /// How far the change of a residual that is nowhere clipped is from -(xi + t omega), and what its product
-    /// with w loses by that; `moved` and `bent` as at this time.
-    fn remainder(&self, time: f64, size: f64, moved: f64, bent: f64) -> f64 {
-        let (half_a, half_w) = self.half;
-        let squared = 4.0 * time * time;
-        let Excess { spread, start, field, hessian } = self.excess;
-        let linear = hessian * moved
-            + squared * (start * self.shift + time * field * self.change)
-            + spread * half_a
-            + time * self.carried
-            + self.holonomy * (half_a + time * half_w);
-        (size + bent) * linear + bent * (self.shift + time * self.change)
-    }
-
-    /// How much w may change at a time, for dual vectors of lengths `m` and `q`.
-    fn bent(&self, time: f64, m: f64, q: f64) -> f64 {
-        let k = self.root * self.root;
-        let size = self.start * m + time * self.field * q;
-        let area = time * (self.start * self.shift + 0.5 * time * self.field * self.change);
-        let fields = self.start_rate * m + time * self.field_rate * q;
-        k * self.speed * area * size
-            + std::f64::consts::SQRT_2 * self.root * time * self.change * fields
-    }
-}
+use crate::rejection::chart::length;
+use std::f64::consts::{PI, SQRT_2};
 
 /// Covers the rounding of what is computed from it.
 const SLACK: f64 = 1.0 + 1e-9;
 
-/// Space for the residuals of a sample.
-#[derive(Default)]
-pub(super) struct Work {
-    residuals: Vec<f64>,
-    lengths: Vec<f64>,
-    fields: Vec<(f64, f64)>,
+/// Largest second derivative of x/|x| times |x|^2: 2/√3.
+const BEND: f64 = 1.154_700_538_379_251_7;
+
+/// Stands for infinity where 0 times it shall be 0.
+const HUGE: f64 = 1e100;
+
+/// How far a geodesic of a box may be from that in its middle.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Neighbourhood {
+    /// |d|^2 <= far[0] + 2t far[1] + t^2 far[2], d the flat change of a prediction.
+    far: [f64; 3],
+    /// Largest |a - a_0| and |w - w_0|: all of them, the flat and the curved part.
+    half: [f64; 2],
+    flat: [f64; 2],
+    curved: [f64; 2],
+    /// Way of the footpoint and of the velocity, curved part.
+    shift: f64,
+    change: f64,
+    /// Largest curved |w|.
+    speed: f64,
+    /// Square root of the absolute curvature, 0 for flat space, and its sign.
+    root: f64,
+    hyperbolic: bool,
+    /// c̄ and ḡ: largest |c - 1| and |g - 1| at |t| = 1/2.
+    start: f64,
+    field: f64,
+    /// |c'| and |g'| at |t| = 1/2, which fall with t, and what they never exceed.
+    rates: [f64; 2],
+    caps: [f64; 2],
+    /// s̄: largest |d exp_c - 1|.
+    spread: f64,
+    /// ½κϱα', the turning of what is carried along the way of the footpoint.
+    holonomy: f64,
+    tau: f64,
 }
 
-/// An affine lower bound: a value at a geodesic, and the slope in (a, w).
-pub(super) struct Affine {
-    pub(super) value: f64,
-    pub(super) slope: Vec<f64>,
+/// The part of a box of normal coordinates in the support, around the centre or, where that is outside, the
+/// point of the support closest to it.
+pub(super) struct Patch<'a> {
+    /// Half widths of the box.
+    pub(super) half: [&'a Vector; 2],
+    /// Whether the point is the centre.
+    pub(super) centred: bool,
+    /// Largest lengths of the curved parts of a and w.
+    pub(super) farthest: [f64; 2],
 }
 
-/// Affine lower bound of the norm of the gradients in a neighbourhood of a geodesic.
-pub(super) fn least_norm(
-    law: &KNorm,
-    at: &Geodesic,
-    around: &Neighbourhood,
-    work: &mut Work,
-) -> Affine {
-    let (manifold, times) = (law.sample.manifold, law.sample.times);
-    let dim = manifold.dim();
-    let spectrum = Spectrum::new(manifold, &at.velocity);
-    let (g_p, g_v) = work.fill(law, at, &spectrum);
-    let (m, q) = law.norm.dual(&g_p, &g_v);
-    let (m_length, q_length) = (length(&m), length(&q));
-    let (m, q) = (spectrum.split(&m), spectrum.split(&q));
-    let clipped = around.clipped;
-    let tau = clipped.tau();
-    let (mut value, mut footpoint, mut velocity) = (0.0, vec![0.0; dim], vec![0.0; dim]);
-    let mut w = vec![0.0; dim];
-    let spaces = spectrum.eigenvalues.len();
-    let rows = work.residuals.chunks_exact(dim).zip(work.fields.chunks_exact(spaces));
-    for (((u, fields), length), &t) in rows.zip(&work.lengths).zip(times) {
-        w.fill(0.0);
-        for ((c, g), (m, q)) in fields.iter().zip(m.chunks_exact(dim).zip(q.chunks_exact(dim))) {
-            w.iter_mut().zip(m.iter().zip(q)).for_each(|(w, (m, q))| *w -= c * m + g * q);
-        }
-        let product: f64 = w.iter().zip(u).map(|(w, u)| w * u).sum();
-        let size = w.iter().map(|w| w * w).sum::<f64>().sqrt();
-        let time = t.abs();
-        let moved = around.moved(time);
-        let bent = around.bent(time, m_length, q_length);
-        if *length <= tau - 0.5 * moved {
-            let over = (length + moved - tau).max(0.0);
-            value += product
-                - around.remainder(time, size, moved, bent)
-                - over * (size + bent)
-                - (tau + over) * bent;
-            for ((w, footpoint), velocity) in w.iter().zip(&mut footpoint).zip(&mut velocity) {
-                *footpoint -= w;
-                *velocity -= t * w;
-            }
+impl Neighbourhood {
+    /// Of a box, residuals clipped at tau.
+    pub(super) fn new(space: &Space, patch: &Patch, tau: f64) -> Self {
+        let half = patch.half.map(|half| SLACK * length(half));
+        let dot = |x: &Vector, y: &Vector| -> f64 { x.iter().zip(y).map(|(x, y)| x * y).sum() };
+        let [of_a, of_w] = patch.half;
+        // from the point closest to the centre no point is farther than from the centre, but each
+        // coordinate of it may be
+        let (far, flat, curved) = if patch.centred {
+            let far = [dot(of_a, of_a), dot(of_a, of_w), dot(of_w, of_w)];
+            let flat = patch.half.map(|half| SLACK * length(&half[..space.flat]));
+            (far, flat, patch.half.map(|half| SLACK * length(space.curved_part(half))))
         } else {
-            value += clipped.least(product, size, *length, moved) - tau * bent;
+            ([half[0] * half[0], half[0] * half[1], half[1] * half[1]], half, half)
+        };
+        let root = if space.curved > 0 { space.root() } else { 0.0 };
+        let [distance, speed] = patch.farthest.map(|x| x * SLACK);
+        let hyperbolic = space.is_hyperbolic();
+        let (x, y) = (0.5 * root * speed, root * distance);
+        let (start, field, spread, rates, caps) = if hyperbolic {
+            let sinh = x * sinhc(x);
+            (cosh(x) - 1.0, sinhc(x) - 1.0, sinhc(y) - 1.0, [sinh, 0.5 * sinh], [HUGE; 2])
+        } else {
+            (x * x / 2.0, x * x / 6.0, y * y / 6.0, [x, x / 3.0], [1.0, 0.5])
+        };
+        let shift = if hyperbolic { (1.0 + spread) * curved[0] } else { curved[0] };
+        let holonomy = 0.5 * root * root * distance * shift;
+        Self {
+            far: far.map(|x| x * SLACK * SLACK),
+            half,
+            flat,
+            curved,
+            shift,
+            change: curved[1] + holonomy * speed,
+            speed,
+            root,
+            hyperbolic,
+            start,
+            field,
+            rates,
+            caps,
+            spread,
+            holonomy,
+            tau,
         }
     }
-    let count = times.len() as f64;
-    let largest = around.start * m_length + around.field * q_length;
-    let slope = [footpoint, velocity].map(|slope| {
-        let slope = carried(manifold, &slope, &at.footpoint, law.support.center);
-        slope.into_iter().map(|x| x / count).collect::<Vec<f64>>()
-    });
-    Affine { value: value / count - 1e-9 * tau * largest, slope: slope.concat() }
+
+    /// How residuals and Jacobi fields at a time may change, a residual of length `size` at the centre;
+    /// `dual` are the lengths of the curved parts of m and q.
+    #[inline(always)]
+    fn change(&self, time: f64, size: f64, dual: [f64; 2]) -> Change {
+        let (t, square) = (time, 4.0 * time * time);
+        let flat = (self.far[0] + 2.0 * t * self.far[1] + t * t * self.far[2]).sqrt();
+        let (start, field) = if self.hyperbolic {
+            (1.0 + square * self.start, 1.0 + square * self.field)
+        } else {
+            (1.0, 1.0)
+        };
+        let curved_way = start * self.shift + t * field * self.change;
+        let flat_way = self.flat[0] + t * self.flat[1];
+        let way = (curved_way * curved_way + flat_way * flat_way).sqrt();
+        let area = t * (start * self.shift + 0.5 * t * field * self.change);
+        let turned = self.root * self.root * self.speed * area;
+        let rate = |i: usize| least(2.0 * t * self.rates[i], self.caps[i]);
+        let bent = turned * (start * dual[0] + t * field * dual[1])
+            + SQRT_2 * self.root * t * self.change * (rate(0) * dual[0] + t * rate(1) * dual[1]);
+        let y = self.root * (size + way);
+        let hessian = if self.hyperbolic {
+            least(y * y / 3.0, y)
+        } else {
+            let rest = 1.0 - y * y / (PI * PI);
+            if rest > 1e-9 { y * y / 3.0 / rest } else { HUGE }
+        };
+        let curved = self.curved[0] + t * self.curved[1];
+        let bias = (hessian + turned) * curved_way
+            + square * (self.start * self.shift + t * self.field * self.change)
+            + self.spread * self.curved[0]
+            + self.holonomy * (t * self.speed + curved);
+        Change { flat, bias, bent }
+    }
 }
 
-impl Work {
-    /// Clipped residuals, their lengths before, Jacobi fields; returns both gradients times the number of
-    /// records.
-    fn fill(&mut self, law: &KNorm, at: &Geodesic, spectrum: &Spectrum) -> (Vec<f64>, Vec<f64>) {
-        let Sample { manifold, points, times } = law.sample;
-        let dim = manifold.dim();
-        let longest = Range::new(law.max_residual, dim);
-        self.residuals.resize(times.len() * dim, 0.0);
-        manifold.log_along(points, times, &at.velocity, &at.footpoint, &mut self.residuals);
-        self.lengths.clear();
-        self.fields.clear();
-        let spaces = spectrum.eigenvalues.len();
-        let (mut g_p, mut g_v) = (vec![0.0; dim * spaces], vec![0.0; dim * spaces]);
-        for (u, &t) in self.residuals.chunks_exact_mut(dim).zip(times) {
-            self.lengths.push(length(u));
-            longest.clip(u);
-            let sums = g_p.chunks_exact_mut(dim).zip(g_v.chunks_exact_mut(dim));
-            for (&eigenvalue, (g_p, g_v)) in spectrum.eigenvalues.iter().zip(sums) {
-                let (c, g) = jacobi_fields(eigenvalue, t);
-                self.fields.push((c, g));
-                for ((p, v), u) in g_p.iter_mut().zip(g_v).zip(&*u) {
-                    *p -= c * u;
-                    *v -= g * u;
+/// Of one record.
+struct Change {
+    /// Largest |d|.
+    flat: f64,
+    /// Largest distance of the residual at the end from e - d.
+    bias: f64,
+    /// Largest change of w.
+    bent: f64,
+}
+
+/// f(x) >= value - <w_share w + residual_share e, d>.
+struct Affine {
+    value: f64,
+    of_w: f64,
+    of_residual: f64,
+}
+
+/// Bound of <w, F(e')>, F clipping at tau and e' the residual e after a change, for |w| = `size`,
+/// |e| = `length` and <w, e> = `product`.
+#[inline(always)]
+fn bound(tau: f64, size: f64, length: f64, product: f64, change: &Change) -> Affine {
+    let inverse = 1.0 / largest(length, 1e-150);
+    let along = least(largest(product * inverse, -size), size);
+    let d = change.flat;
+    let end = largest(tau, length - d - change.bias);
+    let drift = size * change.bias * tau / end;
+    let share = d * inverse;
+    let near = share >= 0.999;
+    // largest <w, x>/|x| for |x - e| <= d
+    let chord = least(largest(along + SQRT_2 * size * share, 0.0), size);
+    let pull = if near { size } else { chord };
+    // not clipped, but for what is beyond tau
+    let free = product - largest(length + d - tau, 0.0) * pull - drift;
+    // clipped, but for what is short of tau
+    let usable = if near { 0.5 } else { share };
+    let bend = BEND * usable * usable * (0.5 + usable / (3.0 * (1.0 - usable)));
+    let clipped = tau * (along - size * bend) - largest(tau - length + d, 0.0) * pull - drift;
+    let clipped = if near { -HUGE } else { clipped };
+    // turned as far as possible
+    let moved = d + change.bias;
+    let sin = least(moved * inverse, 1.0);
+    let cos = (1.0 - sin * sin).sqrt();
+    let across = largest(size * size - along * along, 0.0).sqrt();
+    let turned = if along <= -size * cos { -size } else { along * cos - across * sin };
+    let turned = if sin < 1.0 { turned } else { -size };
+    let remaining = least(tau, largest(length - moved, 0.0));
+    let turned = turned * if turned > 0.0 { remaining } else { tau };
+    if free >= clipped && free >= turned {
+        Affine { value: free, of_w: 1.0, of_residual: 0.0 }
+    } else if clipped >= turned {
+        let of_w = tau * inverse;
+        Affine { value: clipped, of_w, of_residual: -of_w * along * inverse }
+    } else {
+        Affine { value: turned, of_w: 0.0, of_residual: 0.0 }
+    }
+}
+
+#[inline(always)]
+fn least(x: f64, y: f64) -> f64 {
+    if x < y { x } else { y }
+}
+
+#[inline(always)]
+fn largest(x: f64, y: f64) -> f64 {
+    if x > y { x } else { y }
+}
+
+/// An affine lower bound of N on a box.
+pub(super) struct Least {
+    /// Value at the point that stands for the centre.
+    pub(super) value: f64,
+    /// Slope in a and in w.
+    pub(super) slope: [Vector; 2],
+    /// What is lost because the box is as large as it is in a and in w.
+    pub(super) loss: [f64; 2],
+}
+
+/// Affine lower bound of the norm of the gradients in a neighbourhood of a geodesic; `work` is space.
+pub(super) fn least_norm(
+    model: &Model,
+    norm: GradientNorm,
+    line: &Line,
+    around: &Neighbourhood,
+    work: &mut Vec<Residuals>,
+) -> Least {
+    let space = &model.space;
+    model.residuals(line, work);
+    let longest = Range::new(around.tau, space.dim());
+    let [g_p, g_v] = model.clipped_sums(work, &longest).map(|sum| sum.map(|x| -x));
+    let (m, q) = norm.dual(&g_p, &g_v);
+    let dual: [Vector; 2] = [m, q].map(|x| [x[0], x[1], x[2]]);
+    let lengths = dual.map(|x| length(space.curved_part(&x)));
+    let blocks = (&model.blocks[..], &work[..]);
+    let [sums, slopes @ ..] = space.dispatch(Bounds { blocks, around, dual, lengths });
+    let count = model.count as f64;
+    let largest = around.tau * (length(&dual[0]) + length(&dual[1]));
+    Least {
+        value: (sums[0] - 1e-9 * (1.0 + around.start) * largest * count) / count,
+        slope: slopes.map(|x| line.turned_back(space, &x.map(|x| -x / count))),
+        loss: [sums[1] / count, sums[2] / count],
+    }
+}
+
+/// Sums over records: the bound, the losses by a and by w; the slopes in d and in t d.
+struct Bounds<'a> {
+    blocks: (&'a [Records], &'a [Residuals]),
+    around: &'a Neighbourhood,
+    dual: Gradients,
+    lengths: [f64; 2],
+}
+
+impl Work for Bounds<'_> {
+    type Output = [Vector; 3];
+
+    #[inline(always)]
+    fn run<const FLAT: usize, const CURVED: usize, const HYPERBOLIC: bool>(self) -> [Vector; 3] {
+        let Self { blocks: (records, residuals), around, dual: [m, q], lengths } = self;
+        let tau = around.tau;
+        let mut sums = [[[0.0; LANES]; MAX]; 3];
+        for (records, residuals) in records.iter().zip(residuals) {
+            let mut w = [[0.0; LANES]; MAX];
+            let (mut products, mut squares) = ([0.0; LANES], [0.0; LANES]);
+            for j in 0..FLAT + CURVED {
+                let across = j > FLAT;
+                for l in 0..LANES {
+                    let start = if across { residuals.start[l] } else { 1.0 };
+                    let field = if across { residuals.field[l] } else { records.times[l] };
+                    w[j][l] = -(start * m[j] + field * q[j]);
+                    products[l] += w[j][l] * residuals.vectors[j][l];
+                    squares[l] += w[j][l] * w[j][l];
+                }
+            }
+            let mut values = [[0.0; LANES]; 3];
+            let (mut of_w, mut of_residual) = ([0.0; LANES], [0.0; LANES]);
+            for l in 0..LANES {
+                let t = records.times[l].abs();
+                let present = records.present[l];
+                let (size, length) = (squares[l].sqrt(), residuals.squares[l].sqrt());
+                let change = around.change(t, length, lengths);
+                let affine = bound(tau, size, length, products[l], &change);
+                let value = affine.value - tau * change.bent;
+                let here = products[l] * if length > tau { tau / length } else { 1.0 };
+                let loss = present * (here - value + EVEN * size * change.flat);
+                let (of_a, of_t) = (around.half[0], t * around.half[1]);
+                values[0][l] = present * value;
+                values[1][l] = loss * of_a / (of_a + of_t + 1e-300);
+                values[2][l] = loss - values[1][l];
+                of_w[l] = present * affine.of_w;
+                of_residual[l] = present * affine.of_residual;
+            }
+            for j in 0..3 {
+                for l in 0..LANES {
+                    sums[0][j][l] += values[j][l];
+                }
+            }
+            for j in 0..FLAT + CURVED {
+                for l in 0..LANES {
+                    let slope = of_w[l] * w[j][l] + of_residual[l] * residuals.vectors[j][l];
+                    sums[1][j][l] += slope;
+                    sums[2][j][l] += records.times[l] * slope;
                 }
             }
         }
-        (spectrum.assemble(&g_p), spectrum.assemble(&g_v))
+        sums.map(|vector| vector.map(|lane| lane.iter().sum()))
     }
 }
+
+/// What the shape of a box costs where the bound is exact, in lengths.
+const EVEN: f64 = 0.05;
 
 impl GradientNorm {
     /// (m, q) with <m, g_p> + <q, g_v> = N(g_p, g_v), and no larger than N(g_p', g_v') for other gradients;

@@ -16,11 +16,13 @@ mod exact;
 mod fit;
 mod k_norm;
 mod least;
+mod model;
+mod space;
 mod spectrum;
 #[cfg(test)]
 mod tests;
 
-pub use chains::{Footpoint, Shooting};
+pub use chains::{Footpoint, Shooting, Walk};
 pub use energy::{Energy, energy};
 pub use exact::sample_k_norm;
 pub use fit::{Fit, Limits, fit};

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use crate::elementary::{cosh, sin_cos, sinc, sinhc};
 use crate::manifold::Manifold;
+use crate::simd::vectorize;
 
 /// R_v = sum_k k P_k. As R_{tv} = t^2 R_v, sums of f(R_{t_i v}) u_i over records are
 /// sum_k P_k sum_i f(k t_i^2) u_i.
@@ -44,18 +45,30 @@ impl Spectrum {
         let dim = vectors.len() / self.eigenvalues.len();
         let mut sum = vec![0.0; dim];
         for (projection, x) in self.projections.iter().zip(vectors.chunks_exact(dim)) {
-            for (sum, row) in sum.iter_mut().zip(projection.chunks_exact(dim)) {
-                *sum += row.iter().zip(x).map(|(p, x)| p * x).sum::<f64>();
-            }
+            let image = project(projection, x);
+            sum.iter_mut().zip(image).for_each(|(sum, x)| *sum += x);
         }
         sum
     }
 
     /// P_k x for every k, one after the other.
     pub fn split(&self, x: &[f64]) -> Vec<f64> {
-        let rows = self.projections.iter().flat_map(|matrix| matrix.chunks_exact(x.len()));
-        rows.map(|row| row.iter().zip(x).map(|(p, x)| p * x).sum()).collect()
+        self.projections.iter().flat_map(|projection| project(projection, x)).collect()
     }
+}
+
+/// The product of a symmetric matrix and a vector, a sum of rows: entries next to each other are independent.
+fn project(projection: &[f64], x: &[f64]) -> Vec<f64> {
+    let mut image = vec![0.0; x.len()];
+    vectorize(
+        #[inline(always)]
+        || {
+            for (row, x) in projection.chunks_exact(x.len()).zip(x) {
+                image.iter_mut().zip(row).for_each(|(image, p)| *image += p * x);
+            }
+        },
+    );
+    image
 }
 
 /// c(k t^2) and t g(k t^2): how a Jacobi field grows up to time t that starts with size 1 and slope 0, and

@@ -66,11 +66,6 @@ impl Clipped {
         Self { tau: longest, rate, turning: negative_root.max(beyond) }
     }
 
-    /// Length at which residuals are clipped, or that none exceeds.
-    pub(crate) fn tau(&self) -> f64 {
-        self.tau
-    }
-
     /// Least <w, u'> that is possible when q moves by at most `moved`, for w of length `size` and the clipped
     /// residual u, <w, u> = `product`, of a residual of length `length`.
     #[inline(always)]
