@@ -127,11 +127,17 @@ PAGES = (
         "Kulkarni and Soto: private geodesic regression",
         (
             _regression("utility", "Section 5: errors against the truth", None),
+            _regression("choice", "Both samplers and the choice between them", None),
             _regression("splits", "Figures 1, 2 and 7: splits of the budget", 5),
-            _regression("energies", "Figures 1, 5, 6 and 7: mean squared residuals", 3),
-            _regression("sensitivities", "Figures 9 and 10: how sharp the bounds are", 40),
             _regression("shapes", "Figures 8 and 10: shapes", 10, _RATS, _CALLOSA),
             _regression("pictures", "Figures 3, 5 and 8: pictures", 1, _RATS),
+            Part(
+                "Figures 1, 2 and 5 to 10: curves",
+                "regression_figures.py",
+                "--out {out} --pairs 5 --shape-pairs 1",
+                "--out {out}",
+                (_RATS, _CALLOSA),
+            ),
         ),
     ),
     Page(
