@@ -102,18 +102,19 @@ pub trait Manifold: Send + Sync {
 
     /// exp_base of the tangent vector with the given coordinates.
     fn exp_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
-        let size = self.point_size();
-        let mut tangent = vec![0.0; out.len()];
-        self.from_coords(coords, base, &mut tangent);
-        self.exp(Rows::new(&tangent, size), base, out);
+        with_zeros(out.len(), |tangent| {
+            self.from_coords(coords, base, tangent);
+            self.exp(Rows::new(tangent, self.point_size()), base, out);
+        });
     }
 
     /// Coordinates of log_base(point): [`Manifold::log`] followed by [`Manifold::coords`].
     fn log_coords(&self, point: Rows, base: Rows, out: &mut [f64]) {
-        let count = out.len() / self.dim();
-        let mut tangent = vec![0.0; count * self.point_size()];
-        self.log(point, base, &mut tangent);
-        self.coords(Rows::new(&tangent, self.point_size()), base, out);
+        let size = self.point_size();
+        with_zeros(out.len() / self.dim() * size, |tangent| {
+            self.log(point, base, tangent);
+            self.coords(Rows::new(tangent, size), base, out);
+        });
     }
 
     /// The map into Euclidean space in which neighbours are sought. The default is right wherever the
@@ -247,6 +248,16 @@ pub trait Manifold: Send + Sync {
         range: &Range,
         sums: &mut LogMoments,
     );
+}
+
+/// Work space of `len` zeros, on the stack for a point or a few: chains ask for one at a time.
+fn with_zeros(len: usize, work: impl FnOnce(&mut [f64])) {
+    const FEW: usize = 16;
+    if len <= FEW {
+        work(&mut [0.0; FEW][..len]);
+    } else {
+        work(&mut vec![0.0; len]);
+    }
 }
 
 /// The manifold called `kind`: "euclidean" (size = dim), "sphere" (dim, radius), "hyperboloid" (dim,
