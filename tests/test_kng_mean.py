@@ -165,3 +165,12 @@ def test_log_densities_of_neighbours_differ_by_the_budget(factor):
         norms = np.abs(np.mean(np.clip(np.array([[-0.95], [moved]]) - grid, -tau, tau), axis=0))
         logs.append(-norms / scale - np.log(np.mean(np.exp(-norms / scale))))
     assert (np.abs(logs[0] - logs[1]).max() <= 1.0) == (factor == 1.0)
+
+
+def test_hyperbolic_balls_whose_logarithms_lose_digits_are_refused():
+    ball = cdp.Ball(cdp.Hyperboloid(2), [1.0, 0.0, 0.0], 12.0)
+    records = np.tile(ball.center, (50, 1))
+    with cdp.Ledger(cdp.PureDP(1.0)) as ledger:
+        with pytest.raises(ValueError, match="smaller ball"):
+            cdp.kng_mean(records, ball, cdp.PureDP(1.0), tau=1.0, ledger=ledger)
+        assert ledger.spent is None

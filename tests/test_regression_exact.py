@@ -196,6 +196,46 @@ def test_a_tau_too_small_for_boxes_is_refused_before_anything_is_spent():
     assert call(SPHERE, times, points, PureDP(1.0), tau=1e-3, sampler="auto").n == 20
 
 
+@pytest.mark.parametrize(("radius", "fits"), [(4.0, True), (8.0, False), (400.0, False)])
+def test_hyperbolic_balls_whose_logarithms_lose_digits_are_refused(radius, fits):
+    """At r = 8 rounding in narrow boxes was 5e-9 tau, where they have room for 1e-9."""
+    ball = cdp.Ball(cdp.Hyperboloid(2), [1.0, 0.0, 0.0], radius)
+    settings = {"x_range": (-0.5, 0.5), "tau": radius / 20, "v_max": 0.5}
+    times, points = np.linspace(-0.5, 0.5, 20), np.tile(ball.center, (20, 1))
+    with cdp.Ledger(PureDP(2.0)) as ledger:
+        settings["ledger"] = ledger
+        if not fits:
+            with pytest.raises(ValueError, match="smaller ball"):
+                cdp.geodesic_regression(
+                    times, points, ball, PureDP(1.0), sampler="exact", **settings
+                )
+            assert ledger.spent is None
+        chosen = "exact" if fits else "auto"
+        release = cdp.geodesic_regression(
+            times, points, ball, PureDP(1.0), sampler=chosen, **settings
+        )
+        assert np.isfinite(release.value).all()
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 6.4e6])
+def test_the_size_of_a_sphere_does_not_matter(size):
+    """Large ones are not taken for flat: the error grows in proportion to the radius."""
+    ball = cdp.Ball(cdp.Sphere(2, radius=size), [0.0, 0.0, size], 0.75 * size)
+    times = np.linspace(-0.5, 0.5, 200)
+    points = ball.manifold.exp(np.stack([times, 0 * times, 0 * times], axis=1) * size, ball.center)
+    release = cdp.geodesic_regression(
+        times,
+        points,
+        ball,
+        PureDP(100.0),
+        x_range=(-0.5, 0.5),
+        tau=0.1 * size,
+        v_max=size,
+        sampler="exact",
+    )
+    assert ball.manifold.dist(release.predict(times), points).max() < 2e-3 * size
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e308, 0.0])
 def test_no_record_or_covariate_raises_or_warns(bad):
     times, points, _, _ = problem(SPHERE, np.random.default_rng(5), 20, 0.1)

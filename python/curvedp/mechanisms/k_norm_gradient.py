@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import sys
+
+from curvedp.domain import Ball
+
 #: Largest dimension, of the manifold or of its tangent bundle, in which draws are exact.
 MAX_EXACT_DIM = 6
 
@@ -13,6 +18,18 @@ CHAIN_WHY = "the Markov chain is not certified to have reached its law"
 #: Acceptance rate to which the proposals of chains adapt, and their first size in radii.
 _ACCEPTANCE = 0.3
 _FIRST_STEP = 0.1
+
+
+def is_resolved(ball: Ball, reach: float, tau: float) -> bool:
+    """Whether the rounding of logarithms keeps to a tenth of the room that boxes have for it.
+
+    On a curvature k < 0 points at a distance `reach` have coordinates of size exp(sqrt(-k) reach),
+    whose differences make logarithms: 2^-52 exp(sqrt(-k) reach)/sqrt(-k) of them is rounding.
+    """
+    root = math.sqrt(max(0.0, -ball.manifold.curvature_bounds[0]))
+    if root == 0:
+        return True
+    return math.log(sys.float_info.epsilon / root) + root * reach <= math.log(1e-10 * tau)
 
 
 def chain_plan(

@@ -14,6 +14,7 @@ import math
 from curvedp import sensitivity
 from curvedp.domain import Ball
 from curvedp.mechanisms.bounded_range import bounded_range_epsilon
+from curvedp.mechanisms.k_norm_gradient import is_resolved
 from curvedp.privacy import Guarantee
 from curvedp.regression.schedule import noise_after
 from curvedp.statistics.entry import native
@@ -59,7 +60,12 @@ def is_quick(ball: Ball, n: int, tau: float, v_max: float) -> bool:
     counts, lengths, radii = _QUICK[space.dim]
     extent = ball.radius + v_max / 2
     curvature = max(map(abs, space.curvature_bounds))
-    return n in counts and extent <= lengths * tau and extent * math.sqrt(curvature) <= radii
+    return (
+        n in counts
+        and extent <= lengths * tau
+        and extent * math.sqrt(curvature) <= radii
+        and is_resolved(ball, 2 * ball.radius + v_max / 2, tau)
+    )
 
 
 def far_mass(dim: int, radius: float, v_max: float, tau: float, scale: float) -> float:

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
-from curvedp.mechanisms.k_norm_gradient import CHAIN_WHY, MAX_EXACT_DIM, MAX_PRECISION
+from curvedp.mechanisms.k_norm_gradient import (
+    CHAIN_WHY,
+    MAX_EXACT_DIM,
+    MAX_PRECISION,
+    is_resolved,
+)
 from curvedp.privacy import Guarantee, Unproved
 from curvedp.regression.choice import choose_sampler
 from curvedp.regression.descent import Descent, NoisyGradient, calibrate
@@ -94,7 +99,7 @@ def draw_geodesic(
 
 
 def check_exact(ball: Ball, tau: float, v_max: float) -> None:
-    """Refuses dimensions in which boxes are too coarse, and supports that need too many of them."""
+    """Refuses dimensions in which boxes are too coarse, and supports too large for them."""
     dim = 2 * ball.manifold.dim
     if dim > MAX_EXACT_DIM:
         raise ValueError(
@@ -106,6 +111,11 @@ def check_exact(ball: Ball, tau: float, v_max: float) -> None:
         raise ValueError(
             f"exact draws need tau of at least (r + v_max/2)/{MAX_EXTENT:g} = {least:.3g}, got "
             f"{tau:.3g}: use a larger tau, or sampler='gradient'"
+        )
+    if not is_resolved(ball, 2 * ball.radius + v_max / 2, tau):
+        raise ValueError(
+            f"exact draws lose digits on {ball.manifold.spec} with a radius of {ball.radius:.3g} "
+            f"and v_max = {v_max:.3g}: use a smaller ball, or sampler='gradient'"
         )
 
 

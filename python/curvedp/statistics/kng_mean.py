@@ -21,6 +21,7 @@ from curvedp.mechanisms.k_norm_gradient import (
     MAX_EXACT_DIM,
     MAX_PRECISION,
     chain_plan,
+    is_resolved,
 )
 from curvedp.privacy import Guarantee, Ledger, Release, Unproved
 from curvedp.statistics.entry import Entry, Progress
@@ -113,6 +114,11 @@ def kng_mean(
         raise ValueError(
             f"exact draws exist up to dimension {MAX_EXACT_DIM}, and {ball.manifold.spec} has "
             f"{ball.manifold.dim}: use frechet_mean"
+        )
+    if sampler == "exact" and not is_resolved(ball, 2 * ball.radius, clip):
+        raise ValueError(
+            f"exact draws lose digits on {ball.manifold.spec} with a radius of {ball.radius:.3g}: "
+            "use a smaller ball, or frechet_mean"
         )
     delta = sensitivity.kng_mean(ball, entry.n, tau=clip, records_per_unit=records_per_unit)
     rounding = clip * _core.summation_error(entry.n)

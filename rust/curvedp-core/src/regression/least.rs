@@ -21,6 +21,9 @@ use std::f64::consts::{PI, SQRT_2};
 /// Covers the rounding of what is computed from it.
 const SLACK: f64 = 1.0 + 1e-9;
 
+/// Room for what cancels in a difference of squares, in the larger one.
+const ROUNDING: f64 = 16.0 * f64::EPSILON;
+
 /// Largest second derivative of x/|x| times |x|^2: 2/√3.
 const BEND: f64 = 1.154_700_538_379_251_7;
 
@@ -192,7 +195,7 @@ fn bound(tau: f64, size: f64, length: f64, product: f64, change: &Change) -> Aff
     let moved = d + change.bias;
     let sin = least(moved * inverse, 1.0);
     let cos = (1.0 - sin * sin).sqrt();
-    let across = largest(size * size - along * along, 0.0).sqrt();
+    let across = (largest(size * size - along * along, 0.0) + ROUNDING * size * size).sqrt();
     let turned = if along <= -size * cos { -size } else { along * cos - across * sin };
     let turned = if sin < 1.0 { turned } else { -size };
     let remaining = least(tau, largest(length - moved, 0.0));

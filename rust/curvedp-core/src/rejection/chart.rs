@@ -83,6 +83,8 @@ impl Clipped {
         if product <= worst * cos {
             return worst;
         }
-        product * cos - (worst * worst - product * product).max(0.0).sqrt() * sin
+        // with room for what cancels
+        let across = (worst * worst - product * product).max(0.0);
+        product * cos - (across + 16.0 * f64::EPSILON * worst * worst).sqrt() * sin
     }
 }
