@@ -242,6 +242,15 @@ def test_error_falls_with_the_number_of_records(budget):
     assert errors[1] < 0.3 * errors[0]
 
 
+@pytest.mark.parametrize("sampler", ["auto", "gradient", "exact", "metropolis"])
+def test_hyperbolic_balls_beyond_double_precision_are_refused(sampler):
+    ball = cdp.Ball(cdp.Hyperboloid(2), [1.0, 0.0, 0.0], 160.0)
+    times, points = np.linspace(-0.5, 0.5, 20), np.tile(ball.center, (20, 1))
+    settings = {"x_range": (-0.5, 0.5), "tau": 20.0, "v_max": 0.5, "sampler": sampler}
+    with pytest.raises(ValueError, match="too large for double precision"):
+        cdp.geodesic_regression(times, points, ball, PureDP(1.0), **settings)
+
+
 @pytest.mark.parametrize("space", SPACES, ids=repr)
 def test_no_records_of_the_ball_exceed_the_loss_bound(space):
     rng = np.random.default_rng(9)

@@ -10,6 +10,7 @@ Proof: docs/proofs/geodesic-regression.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,6 +26,9 @@ from curvedp.regression.published import WHY, sequential_kng
 from curvedp.regression.release import GeodesicRelease, stack
 from curvedp.regression.samplers import SAMPLERS, Drawn, draw_geodesic
 from curvedp.statistics.entry import Entry, Progress
+
+#: Longest reach in radii of curvature: squares of hyperbolic functions of it are finite.
+_LONGEST = 300.0
 
 
 def geodesic_regression(
@@ -204,8 +208,14 @@ def _published(
 
 
 def check_support(ball: Ball, v_max: float) -> None:
-    """Refuses geodesics that could meet the cut locus of a record."""
+    """Refuses geodesics that could meet the cut locus of a record, or leave double precision."""
     reach = 2 * ball.radius + 0.5 * v_max
+    root = math.sqrt(max(0.0, -ball.manifold.curvature_bounds[0]))
+    if root * reach > _LONGEST:
+        raise ValueError(
+            f"2 r + v_max/2 must be at most {_LONGEST / root:.6g} on {ball.manifold.spec}, got "
+            f"{reach:.6g}: hyperbolic functions of it are too large for double precision"
+        )
     if reach >= ball.manifold.injectivity_radius:
         raise ValueError(
             f"2 r + v_max/2 must be below the injectivity radius "
