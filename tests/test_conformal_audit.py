@@ -93,5 +93,5 @@ def test_whole_releases_keep_their_claim(operator, ball, n_releases):
 
 
 def test_four_times_the_claim_is_flagged_by_whole_releases(operator, ball):
-    result = audit_samples(*losses(operator, ball, 2500, 4 * EPSILON), cdp.PureDP(EPSILON))
+    result = audit_samples(*losses(operator, ball, 4000, 4 * EPSILON), cdp.PureDP(EPSILON))
     assert not result.passed, result.report()
