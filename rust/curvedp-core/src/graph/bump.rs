@@ -8,7 +8,8 @@
 use super::candidates::ROUNDING;
 use super::embedding::{Embedded, Embedder};
 use super::kd_tree::{Candidates, KdTree, LEAF};
-use super::knn::{Nodes, nearest, tree_pays};
+use super::knn::nearest;
+use super::nodes::{Nodes, tree_pays};
 use crate::batch;
 use crate::elementary::exp;
 use crate::error::Error;

@@ -1,7 +1,7 @@
 //! Lists of the nearest nodes found so far.
 
 use super::kd_tree::{Candidates, LEAF};
-use super::knn::Nodes;
+use super::nodes::Nodes;
 use crate::rows::Rows;
 
 /// Relative room for the rounding of distances.

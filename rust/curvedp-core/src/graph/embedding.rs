@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::knn::Nodes;
+use super::nodes::Nodes;
 use crate::batch;
 use crate::error::Error;
 use crate::manifold::Manifold;

@@ -12,9 +12,9 @@ use super::candidates::{Best, Closest, ROUNDING, Refined};
 use super::csr::Csr;
 use super::embedding::{Embedded, Embedder};
 use super::kd_tree::KdTree;
+use super::nodes::Nodes;
 use crate::batch;
 use crate::error::Error;
-use crate::manifold::Manifold;
 use crate::parallel::{Interrupt, map};
 use crate::rows::Rows;
 use crate::simd::vectorize;
@@ -22,25 +22,9 @@ use crate::simd::vectorize;
 /// Queries handled together.
 const PIECE: usize = 128;
 
-/// Whether a tree saves comparisons: it has to halve the nodes often enough in every dimension.
-pub(super) fn tree_pays(dim: usize, count: usize) -> bool {
-    dim <= 8 || dim + 5 <= count.ilog2() as usize
-}
-
 /// Whether comparing many queries with all nodes in single precision takes less than a tree.
 fn blocks_pay(dim: usize, count: usize) -> bool {
     dim > 8 && dim + 8 > count.ilog2() as usize
-}
-
-/// Points among which neighbours are sought.
-#[derive(Clone, Copy)]
-pub struct Nodes<'a> {
-    /// The manifold.
-    pub manifold: &'a dyn Manifold,
-    /// The points.
-    pub points: Rows<'a>,
-    /// How many there are.
-    pub count: usize,
 }
 
 /// The k nearest neighbours of every query, nearest first: rows of `k` entries.

@@ -9,12 +9,14 @@ mod kd_tree;
 mod knn;
 mod laplacian;
 mod node_index;
+mod nodes;
 mod shortest_paths;
 
 pub use bump::{bump_counts, bump_density};
 pub use csr::Csr;
 pub use embedding::Embedding;
-pub use knn::{Neighbours, Nodes, nearest, neighbours};
+pub use knn::{Neighbours, nearest, neighbours};
 pub use laplacian::{Assembly, Laplacian, Normalization, laplacian};
 pub use node_index::NodeIndex;
+pub use nodes::Nodes;
 pub use shortest_paths::shortest_paths;

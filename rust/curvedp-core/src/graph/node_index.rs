@@ -3,7 +3,7 @@
 use super::candidates::{Best, Refined};
 use super::embedding::{Embedded, Embedder};
 use super::kd_tree::{Candidates, KdTree, LEAF};
-use super::knn::{Nodes, tree_pays};
+use super::nodes::{Nodes, tree_pays};
 use crate::error::Error;
 use crate::parallel::Interrupt;
 use crate::rows::Rows;

@@ -1,0 +1,20 @@
+//! Points among which others are sought.
+
+use crate::manifold::Manifold;
+use crate::rows::Rows;
+
+/// Points among which neighbours are sought.
+#[derive(Clone, Copy)]
+pub struct Nodes<'a> {
+    /// The manifold.
+    pub manifold: &'a dyn Manifold,
+    /// The points.
+    pub points: Rows<'a>,
+    /// How many there are.
+    pub count: usize,
+}
+
+/// Whether a tree saves comparisons: it has to halve the nodes often enough in every dimension.
+pub(super) fn tree_pays(dim: usize, count: usize) -> bool {
+    dim <= 8 || dim + 5 <= count.ilog2() as usize
+}
