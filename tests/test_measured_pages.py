@@ -140,3 +140,11 @@ def test_the_papers_name_scripts_that_exist(bench):
     assert all((BENCHES / "papers" / name).is_file() for name in named)
     assert {"claims.py", "conformal.py", "inference.py", "privatemail.py"} < named
     assert {"regression.py", "regression_figures.py"} < named
+
+
+def test_the_papers_pages_have_the_parts_of_today_and_no_paths(bench):
+    for page in bench("run_all").PAGES:
+        text = (ROOT / "docs" / "measured" / f"{page.name}.md").read_text(encoding="utf-8")
+        found = [line[3:] for line in text.splitlines() if line.startswith("## ")]
+        assert found == [part.title for part in page.parts]
+        assert not [line for line in text.splitlines() if line.startswith("/")]

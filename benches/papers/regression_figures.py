@@ -57,7 +57,6 @@ class Run:
             figure.tight_layout()
         figure.savefig(self.out / f"{name}.png", dpi=120)
         plt.close(figure)
-        print(self.out / f"{name}.png", flush=True)
 
 
 def with_largest_residual(one: Problem) -> tuple[Problem, cdp.GeodesicFit]:
@@ -191,7 +190,8 @@ def ratios(run: Run, name: str, ball: cdp.Ball, variance: float) -> None:
         axis.boxplot([found[n][:, j] for n in SIZES], tick_labels=[str(n) for n in SIZES])
         axis.set(title=title, xlabel="n", ylabel="bound / shift", yscale="log")
     rows = [[n, p, v] for n in SIZES for p, v in found[n]]
-    print(name, "least ratio", min(min(p, v) for _, p, v in rows))
+    least = min(min(p, v) for _, p, v in rows)
+    print(f"{name}: least ratio of bound to shift {least:.2f}\n", flush=True)
     run.write(name, ["n", "footpoint", "velocity"], rows)
     run.save(name, figure)
 

@@ -3,9 +3,10 @@
 //!
 //! The support is covered by boxes, each with an affine upper bound of the log density. A box is drawn in
 //! proportion to the integral of its bound, a point in it from the bound, coordinate by coordinate, and
-//! accepted with probability density / bound; a box that rejects is halved. Whatever the boxes are when a point is accepted, its law is the target: every
-//! envelope is above the density, and which one is used depends on earlier, rejected points alone. Bounds
-//! therefore decide about the time that a draw takes, not about its law.
+//! accepted with probability density / bound; a box that rejects is halved. Whatever the boxes are when a
+//! point is accepted, its law is the target: every envelope is above the density, and which one is used
+//! depends on earlier, rejected points alone. Bounds therefore decide about the time that a draw takes, not
+//! about its law.
 
 pub(crate) mod chart;
 #[cfg(test)]
