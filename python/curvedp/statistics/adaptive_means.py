@@ -150,8 +150,8 @@ class AdaptivePlan(GroupPlan["AdaptiveReleases"]):
         ]
         stages = [self._stages(schedule) for schedule in schedules if schedule is not None]
         shares = [() if own is None else self._split(own) for own in schedules]
-        lengths = np.array([max(len(own), 1) for own in shares])
-        blocks = int(lengths.max())
+        lengths = np.array([max(len(own), 1) for own in shares], dtype=np.int64)
+        blocks = int(lengths.max(initial=1))
         out = np.empty((count, blocks, 2 * size + _NUMBERS))
         self.groups(offsets, designs, names).adaptive_means(
             data.reshape(len(data), size),
