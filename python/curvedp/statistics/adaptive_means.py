@@ -152,14 +152,15 @@ class AdaptivePlan(GroupPlan["AdaptiveReleases"]):
         shares = [() if own is None else self._split(own) for own in schedules]
         lengths = np.array([max(len(own), 1) for own in shares], dtype=np.int64)
         blocks = int(lengths.max(initial=1))
-        out = np.empty((count, blocks, 2 * size + _NUMBERS))
+        width = 2 * size + _NUMBERS
+        out = np.empty((count, blocks, width))
         self.groups(offsets, designs, names).adaptive_means(
             data.reshape(len(data), size),
             self._rule(),
             stages,
             keys,
             None if report is None else lambda done: report(done, count),
-            out.reshape(count, -1),
+            out.reshape(count, blocks * width),
         )
         last = out[np.arange(count), lengths[choice] - 1]
         sensitivity, tolerance, scale, error = last[:, 2 * size + 1 :].T.copy()
