@@ -206,6 +206,15 @@ ROWS = (
         "adaptive-mean",
     ),
     Row(
+        "adaptive means of many groups",
+        "adaptive_means",
+        "as one adaptive mean",
+        everywhere(BOTH),
+        grouped(cdp.adaptive_means),
+        ("adaptive-mean", "private-quantile", *MEAN_PROOFS),
+        WHOLE_AUDIT,
+    ),
+    Row(
         "means of many groups",
         "frechet_means",
         "as one mean",
@@ -302,6 +311,15 @@ ROWS = (
         ("confidence-region", "log-moments", *MEAN_PROOFS),
         WHOLE_AUDIT,
         "confidence-regions",
+    ),
+    Row(
+        "confidence regions of many groups",
+        "confidence_regions",
+        "as one region",
+        everywhere(GAUSSIAN),
+        grouped(cdp.confidence_regions),
+        ("confidence-region", "log-moments", *MEAN_PROOFS),
+        WHOLE_AUDIT,
     ),
     Row(
         "interval for the variance",
