@@ -4,7 +4,7 @@
 
 Both release the same groups by an Arrow table or file whose keys are in order, with noise from a
 secret: 1,000,000 groups of 20 points on S^2 and 100,000 groups of 100 SPD(3) matrices. The best of
-several rounds, taken in turns. With --profile, what one file's batch spends where, thread by thread.
+several rounds, taken in turns. With --profile, where one file's batch spends its time.
 """
 
 from __future__ import annotations
