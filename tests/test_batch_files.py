@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -17,6 +18,7 @@ import curvedp as cdp
 import curvedp.batch
 from batch_cases import in_memory, left_over, run
 from curvedp.batch import layout as layouts
+from curvedp.batch.parquet import Source
 from curvedp.errors import BatchError, ExistenceError
 
 
@@ -88,6 +90,37 @@ def test_keys_of_every_type_make_the_same_groups_as_in_memory(tmp_path, secret, 
     result = pq.read_table(tmp_path / "out.parquet")
     assert values(result) == values(expected)
     assert len(values(expected)) == result.num_rows == len(set(data["site"].to_pylist()))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_are_read_once_and_as_they_were_written(tmp_path, seed, monkeypatch):
+    """Whatever the row groups, and wherever one reading ends and the next begins."""
+    generator = np.random.default_rng(seed)
+    count, size = generator.integers(1, 80), generator.integers(1, 30)
+    data = pa.table({"key": np.arange(count), "x": np.arange(count) * 0.5})
+    pq.write_table(data, tmp_path / "in.parquet", row_group_size=size)
+    source = Source(tmp_path / "in.parquet", ["key", "x"])
+    decoded = []
+    one, several = pq.ParquetFile.read_row_group, pq.ParquetFile.read_row_groups
+
+    def read_one(file, number, **options):
+        decoded.append(number)
+        return one(file, number, **options)
+
+    def read_several(file, numbers, **options):
+        decoded.extend(numbers)
+        return several(file, numbers, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", read_one)
+    monkeypatch.setattr(pq.ParquetFile, "read_row_groups", read_several)
+    for _ in range(10):
+        decoded.clear()
+        cuts = np.unique(np.concatenate(([0, count], generator.integers(0, count, 4))))
+        parts = [source.read(start, stop) for start, stop in itertools.pairwise(cuts.tolist())]
+        assert pa.concat_tables(parts).equals(data)
+        assert sorted(decoded) == list(range(-(-count // size)))
+        start = int(generator.integers(0, count))
+        assert source.read(start, count).equals(data.slice(start))
 
 
 def test_one_large_group_is_not_cut(tmp_path, secret):

@@ -73,17 +73,19 @@ class Source:
         once, however many calls read of it.
         """
         first = int(np.searchsorted(self._starts, start, side="right")) - 1
-        last = int(np.searchsorted(self._starts, stop, side="left"))
+        last = int(np.searchsorted(self._starts, stop, side="left")) - 1
         number, kept = self._kept
         found = [kept] if number == first else []
-        missing = list(range(first + len(found), last))
-        if missing:
-            with self._readable():
-                found.append(self._file.read_row_groups(missing, columns=self.columns))
+        missing = range(first + len(found), last + 1)
+        goes_on = stop < int(self._starts[last + 1])
+        whole = list(missing[:-1] if goes_on else missing)
+        with self._readable():
+            if whole:
+                found.append(self._file.read_row_groups(whole, columns=self.columns))
+            if len(missing) > len(whole):  # by itself, so that no more than it is kept
+                found.append(self._file.read_row_group(last, columns=self.columns))
+        self._kept = (last, found[-1]) if goes_on else (-1, None)
         table = pa.concat_tables(found)
-        goes_on = stop < int(self._starts[last])
-        at = int(self._starts[last - 1] - self._starts[first])
-        self._kept = (last - 1, table.slice(at)) if goes_on else (-1, None)
         return table.slice(start - int(self._starts[first]), stop - start)
 
     @staticmethod
