@@ -19,6 +19,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.lines import Line2D
 from regression import Problem, drawn, shift_ratios, spd, sphere
 
 import curvedp as cdp
@@ -28,6 +29,7 @@ SHARES = np.linspace(0.02, 2.0, 10)
 TOTALS = np.linspace(0.2, 2.0, 10)
 SIZES = (20, 50, 100)
 CHAIN = 2000
+LINES = {"published, no guarantee": "-", "proved": "--", "without privacy": ":"}
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def curves(
     run: Run, name: str, cases: list[tuple[str, Problem]], pairs: int, splits: bool = True
 ) -> None:
     """Energies over unequal splits of 2.02 (above) and over equal ones of smaller totals."""
-    figure, axes = plt.subplots(1 + splits, 1, figsize=(6, 4 + 3 * splits), squeeze=False)
+    figure, axes = plt.subplots(1 + splits, 1, figsize=(7.6, 4 + 3 * splits), squeeze=False)
     rows: list[list[float | str]] = []
     for (label, one), color in zip(cases, ("tab:blue", "tab:orange", "tab:green"), strict=False):
         as_published, fit = with_largest_residual(one)
@@ -113,7 +115,11 @@ def curves(
     ):
         axis.set_xlabel(text)
         axis.set_ylabel("ln mean squared residual")
-        axis.legend()
+        handles = axis.get_legend_handles_labels()[0]
+        handles += [Line2D([], [], color="0.3", linestyle=s, label=t) for t, s in LINES.items()]
+        axis.legend(
+            handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8, frameon=False
+        )
     run.write(name, ["case", "split", "epsilon", "published", "proved", "fit"], rows)
     run.save(name, figure)
 
@@ -143,24 +149,30 @@ def figure_2(run: Run) -> None:
 
 
 def figure_5(run: Run) -> None:
-    figure = plt.figure(figsize=(9, 5))
+    figure = plt.figure(figsize=(9.5, 4.5), layout="constrained")
     rows: list[list[float | str]] = []
     for i, variance in enumerate((0.01, 0.1)):
         one, fit = with_largest_residual(problem(sphere(), 50, variance))
-        axis = figure.add_subplot(1, 2, i + 1, projection="3d", title=f"delta = {variance:g}")
+        axis = figure.add_subplot(1, 2, i + 1, projection="3d", title=f"variance {variance:g}")
+        axis.set_box_aspect((1, 1, 1), zoom=0.9)
+        axis.set(xlim=(-1, 1), ylim=(-1, 1), zlim=(-1, 1))
+        for spatial in (axis.xaxis, axis.yaxis, axis.zaxis):
+            spatial.set_ticks([-1, 0, 1])
         axis.scatter(*one.y.T, s=4, color="tab:blue")
         axis.plot(*fit.predict(np.linspace(-0.5, 0.5, 50)).T, color="black")
         for epsilon in TOTALS[::-1]:
             release = one.release(cdp.PureDP(epsilon), calibration="published", chain_length=CHAIN)
-            path = release.predict(np.linspace(-0.5, 0.5, 50))
+            path = release.predict(np.linspace(-0.5, 0.5, 2000))
             axis.plot(*path.T, color=plt.cm.plasma(epsilon / 2.2))
             rows.append([variance, epsilon, *path[0], *path[-1]])
-    run.write("figure-5", ["delta", "epsilon", "x0", "y0", "z0", "x1", "y1", "z1"], rows)
+    run.write("figure-5", ["variance", "epsilon", "x0", "y0", "z0", "x1", "y1", "z1"], rows)
+    colours = plt.cm.ScalarMappable(plt.Normalize(0, 2.2), "plasma")
+    figure.colorbar(colours, ax=figure.axes, label="ε", shrink=0.6, pad=0.08)
     run.save("figure-5", figure)
 
 
 def figure_6(run: Run) -> None:
-    cases = [(f"delta = {d:g}", problem(sphere(), 50, d)) for d in (0.001, 0.01, 0.1)]
+    cases = [(f"variance {d:g}", problem(sphere(), 50, d)) for d in (0.001, 0.01, 0.1)]
     curves(run, "figure-6", cases, run.pairs)
 
 

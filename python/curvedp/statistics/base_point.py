@@ -142,6 +142,20 @@ def find_base_point(
     return BasePoint(ball, point, inner, reach, released)
 
 
+def planned_mean(entry: Entry, design: Design, share: Guarantee) -> Release:
+    """What the release of a mean looks like before there are records: at the ball's centre."""
+    return entry.release(
+        share,
+        value=entry.ball.center,
+        mechanism=design.mechanism.name,
+        statistic="Fréchet mean",
+        sensitivity=design.sensitivity,
+        solver_tolerance=design.plan.tolerance,
+        scale=design.mechanism.scale,
+        expected_error=design.mechanism.expected_error,
+    )
+
+
 def _widest(ball: Ball) -> float:
     """Radius of a ball that holds every point that can be released."""
     return min(1e3, 0.999 * ball.manifold.injectivity_radius)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core, sensitivity
@@ -65,6 +66,20 @@ class Entry:
             calibration=as_choice(calibration, sensitivity.CALIBRATIONS, "calibration"),
             seed=None if seed is None else as_count(seed, "seed", least=0, most=2**63 - 1),
             report=_reporter(progress),
+        )
+
+    @classmethod
+    def planned(cls, ball: Ball, n: int, guarantee: Guarantee, records_per_unit: int) -> Entry:
+        """A call with n records that it does not hold: for what is public before there are any."""
+        return cls(
+            data=np.broadcast_to(ball.center, (n, *ball.center.shape)),
+            ball=ball,
+            guarantee=guarantee,
+            records_per_unit=records_per_unit,
+            ledger=None,
+            calibration="proved",
+            seed=None,
+            report=_reporter(False),
         )
 
     @property
