@@ -135,10 +135,12 @@ def text_of(file: str) -> str:
 
 @functools.cache
 def functions_of(file: str) -> dict[str, str]:
-    """Test functions of a file with their sources."""
+    """Test functions of a file with their sources, decorators included."""
     source = text_of(file)
     return {
-        node.name: ast.get_source_segment(source, node)
+        node.name: "\n".join(
+            str(ast.get_source_segment(source, part)) for part in (*node.decorator_list, node)
+        )
         for node in ast.parse(source).body
         if isinstance(node, ast.FunctionDef)
     }
@@ -167,6 +169,7 @@ def test_every_row_is_attacked_by_a_test_that_runs(row):
         # an audit by draws, or one by exact probabilities
         assert ".passed" in source or "exact" in f"{name} {source}"
         assert "skip" not in source
+        assert "xfail" not in source
 
 
 # ------------------------------------------------------------------ the pages print it
