@@ -140,14 +140,17 @@ class Entry:
 def check_ball(ball: Ball) -> Ball:
     """The ball, if it is one."""
     if not isinstance(ball, Ball):
-        raise TypeError(f"ball must be a Ball, got {type(ball).__name__}")
+        raise TypeError(f"ball must be a Ball(manifold, center, radius), got {type(ball).__name__}")
     return ball
 
 
 def check_guarantee(guarantee: Guarantee) -> Guarantee:
     """The guarantee, if a mechanism can be calibrated to it."""
     if not isinstance(guarantee, Guarantee) or isinstance(guarantee, Unproved):
-        raise TypeError("guarantee must be PureDP, ApproxDP, ZCDP or GDP")
+        raise TypeError(
+            "guarantee must be PureDP, ApproxDP, ZCDP or GDP, such as PureDP(epsilon=1.0), got "
+            f"{type(guarantee).__name__}"
+        )
     return guarantee
 
 
