@@ -119,6 +119,16 @@ def test_the_error_of_a_regression_is_the_planned_one(budget, mechanism):
     assert np.sqrt(np.mean(found)) == pytest.approx(design.high, rel=0.5)
 
 
+def test_a_regression_with_much_noise_may_end_anywhere():
+    ball = cdp.Ball("euclidean:2", center=np.zeros(2), radius=0.6)
+    low, high = (
+        cdp.plan("geodesic_regression", ball, cdp.PureDP(epsilon=e), n=200, **REGRESSION)
+        for e in (0.5, 8.0)
+    )
+    assert low.low < low.high == pytest.approx(ball.radius + 0.2)
+    assert high.low == high.high < 0.25 * REGRESSION["tau"]
+
+
 @pytest.mark.parametrize("statistic", [*STATISTICS, "geodesic_regression"])
 def test_the_number_of_records_is_enough_and_no_larger_than_needed(statistic):
     ball, budget = BALLS["sphere"], cdp.GDP(mu=1.0)

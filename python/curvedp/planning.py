@@ -40,6 +40,9 @@ from curvedp.statistics.schedule import adaptive_schedule
 
 __all__ = ["Plan", "plan"]
 
+#: Errors of a regression up to this share of tau are as computed for flat space, within a third.
+_ARRIVES = 0.25
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
@@ -113,7 +116,8 @@ def plan(
       on its covariance 0 and the records alike in all directions, at root mean square distance
       `spread` from their mean; by default from the noise of the mean alone to a distance of r.
     - "geodesic_regression": root mean square error of predictions by the sampler that "auto" takes,
-      on flat space, for covariates spread evenly over their range.
+      on flat space, for covariates spread evenly over their range. Where that exceeds tau/4 the
+      draw need not arrive near the best geodesic, and `high` is the extent of the support.
 
     Parameters
     ----------
@@ -357,9 +361,10 @@ def _geodesic_regression(request: _Request, n: int) -> Plan:
         guarantee=request.guarantee,
         quantity="expected error",
         low=error,
-        high=error,
+        high=error if error <= _ARRIVES * request.tau else ball.radius + request.v_max / 4,
         meaning=f"The error is the root mean square distance of predictions from the best ones, by "
-        f"{drawn}, on flat space, for covariates spread evenly over their range.",
+        f"{drawn}, on flat space, for covariates spread evenly over their range"
+        + ("." if error <= _ARRIVES * request.tau else "; the noise is large beside tau."),
         radius=ball.radius,
     )
 
