@@ -77,51 +77,49 @@ def log_energy(one: Problem, guarantee: cdp.PureDP, pairs: int, **changes: objec
     return float(np.log(np.mean(found)))
 
 
-def curves(
-    run: Run, name: str, cases: list[tuple[str, Problem]], pairs: int, splits: bool = True
-) -> None:
-    """Energies over unequal splits of 2.02 (above) and over equal ones of smaller totals."""
-    figure, axes = plt.subplots(1 + splits, 1, figsize=(7.6, 4 + 3 * splits), squeeze=False)
+def curves(run: Run, name: str, cases: list[tuple[str, Problem]], pairs: int) -> None:
+    """Energies over unequal splits of 2.02 and over equal ones of smaller totals."""
     rows: list[list[float | str]] = []
-    for (label, one), color in zip(cases, ("tab:blue", "tab:orange", "tab:green"), strict=False):
+    for label, one in cases:
         as_published, fit = with_largest_residual(one)
         published = {"calibration": "published", "chain_length": CHAIN}
-        equal = [log_energy(as_published, cdp.PureDP(e), pairs, **published) for e in TOTALS]
-        proved = [log_energy(one, cdp.PureDP(e), pairs) for e in TOTALS]
         floor = float(np.log(2 * fit.loss))
-        below = axes[-1][0]
-        below.plot(TOTALS, equal, color=color, label=label)
-        below.plot(TOTALS, proved, color=color, linestyle="--")
-        rows += [
-            [label, "equal", e, p, q, floor] for e, p, q in zip(TOTALS, equal, proved, strict=True)
-        ]
-        if splits:
-            unequal = [
-                log_energy(
-                    as_published, cdp.PureDP(TOTAL), pairs, weights=(p, TOTAL - p), **published
-                )
-                for p in SHARES
-            ]
-            axes[0][0].plot(SHARES, unequal, color=color, label=label)
-            rows += [
-                [label, "unequal", p, e, "", floor] for p, e in zip(SHARES, unequal, strict=True)
-            ]
-        for (axis,) in axes:
-            axis.axhline(floor, color=color, linestyle=":")
-    for (axis,), text in zip(
-        axes[::-1],
-        ("total epsilon, equal split", "epsilon of the footpoint, of 2.02"),
-        strict=False,
+        for total in TOTALS:
+            budget = cdp.PureDP(total)
+            equal = log_energy(as_published, budget, pairs, **published)
+            rows.append([label, "equal", total, equal, log_energy(one, budget, pairs), floor])
+        for p in SHARES:
+            shares = {"weights": (p, TOTAL - p), **published}
+            unequal = log_energy(as_published, cdp.PureDP(TOTAL), pairs, **shares)
+            rows.append([label, "unequal", p, unequal, "", floor])
+    run.write(name, ["case", "split", "epsilon", "published", "proved", "fit"], rows)
+    run.save(name, drawn_curves(rows))
+
+
+def drawn_curves(rows: list[list[float | str]]) -> plt.Figure:
+    """The rows of `curves`: unequal splits above, equal ones below."""
+    figure, axes = plt.subplots(2, 1, figsize=(7.6, 7))
+    for axis, split, text in zip(
+        axes,
+        ("unequal", "equal"),
+        ("epsilon of the footpoint, of 2.02", "total epsilon, equal split"),
+        strict=True,
     ):
-        axis.set_xlabel(text)
-        axis.set_ylabel("ln mean squared residual")
+        for k, label in enumerate(dict.fromkeys(row[0] for row in rows)):
+            mine = [row[2:] for row in rows if row[:2] == [label, split]]
+            epsilon, published, proved, floor = zip(*mine, strict=True)
+            axis.plot(epsilon, published, color=f"C{k}", label=label)
+            if split == "equal":
+                axis.plot(epsilon, proved, color=f"C{k}", linestyle="--")
+            axis.axhline(floor[0], color=f"C{k}", linestyle=":")
         handles = axis.get_legend_handles_labels()[0]
-        handles += [Line2D([], [], color="0.3", linestyle=s, label=t) for t, s in LINES.items()]
+        lines = [Line2D([], [], color="0.3", linestyle=s, label=t) for t, s in LINES.items()]
+        handles += lines if split == "equal" else lines[::2]
+        axis.set(xlabel=text, ylabel="ln mean squared residual")
         axis.legend(
             handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8, frameon=False
         )
-    run.write(name, ["case", "split", "epsilon", "published", "proved", "fit"], rows)
-    run.save(name, figure)
+    return figure
 
 
 def problem(ball: cdp.Ball, n: int, variance: float, seed: int = 1) -> Problem:
