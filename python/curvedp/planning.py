@@ -27,12 +27,13 @@ from curvedp.statistics.base_point import (
     BasePoint,
     mean_noise_covariance,
     mean_noise_square,
+    plan_base_point,
     planned_mean,
 )
 from curvedp.statistics.confidence_region import expected_region
 from curvedp.statistics.dispersion import DEFAULT_WEIGHTS
 from curvedp.statistics.entry import Entry, check_ball, check_guarantee
-from curvedp.statistics.frechet_mean import design_mean, smallest_n
+from curvedp.statistics.frechet_mean import Design, design_mean, smallest_n
 from curvedp.statistics.moments import moment_noise, variance_moment
 from curvedp.statistics.quantiles import hotelling_quantile
 from curvedp.statistics.region import ConfidenceRegion
@@ -273,9 +274,8 @@ def _frechet_variance(request: _Request, n: int) -> Plan:
     ball = request.ball
     entry = Entry.planned(ball, n, request.guarantee, request.records_per_unit)
     shares = entry.shares(DEFAULT_WEIGHTS)
-    design = design_mean(
-        ball, n, shares[0], request.records_per_unit, calibration="proved", mechanism=None
-    )
+    design = plan_base_point(entry, None, shares[0])
+    assert isinstance(design, Design)
     mean = planned_mean(entry, design, shares[0])
 
     def noise(reach: float) -> tuple[float, float]:
