@@ -225,6 +225,7 @@ LONG_MEAN = textwrap.dedent(
     import numpy as np
     import curvedp as cdp
     cdp.set_num_threads(1)
+    [getattr(cdp, name) for name in cdp.__all__]  # the call itself is interrupted, not an import
     generator = np.random.default_rng(0)
     square = generator.standard_normal((400, 16, 16))
     matrices = square @ np.swapaxes(square, 1, 2) / 16 + 1e-3 * np.eye(16)
