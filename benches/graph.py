@@ -18,13 +18,12 @@ import numpy as np
 import curvedp as cdp
 from curvedp.conformal import (
     fibonacci_mesh,
-    helmholtz_poisson,
     knn_graph,
     laplacian,
     shortest_paths,
 )
 from harness import medians
-from rows.solve import NEIGHBOURS, system
+from rows.solve import NEIGHBOURS, solve, system
 
 
 def growth(sizes: list[int], rounds: int) -> None:
@@ -39,7 +38,7 @@ def growth(sizes: list[int], rounds: int) -> None:
             "neighbours": lambda: mesh.neighbours(NEIGHBOURS),
             "Laplacian": lambda: laplacian(graph),
             "shortest paths": lambda: shortest_paths(graph, start, conformal_factor=np.exp(h)),
-            "Helmholtz-Poisson": lambda: helmholtz_poisson(operator, h, upsilon=1.0),
+            "Helmholtz-Poisson": lambda: solve(operator, h, 1.0),
         }
 
     columns = [medians(operations(n), rounds=rounds, budget=10.0)[0] for n in sizes]
