@@ -67,6 +67,7 @@ WITHOUT_EXAMPLE = {
     "MeanComparison",
     "Mechanism",
     "MissingExtraError",
+    "Plan",
     "QueryRelease",
     "Release",
     "Reply",

@@ -9,6 +9,7 @@ Proofs: docs/proofs/frechet-mean-sensitivity.md, docs/proofs/frechet-mean-solver
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
@@ -18,7 +19,7 @@ from curvedp._validation import FloatArray, as_choice, as_count, as_positive
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism, choose_mechanism, native_guarantee
-from curvedp.privacy import Guarantee, Ledger, Release
+from curvedp.privacy import Guarantee, Ledger, PureDP, Release
 from curvedp.statistics.entry import Entry, Progress, check_ball, check_guarantee
 
 #: The solver's public tolerance, as a fraction of the sensitivity.
@@ -227,11 +228,19 @@ def required_n(
         except ExistenceError:
             return False
 
-    low, high = 0, 1
+    return smallest_n(enough, f"no number of records brings the expected error down to {wished:g}")
+
+
+def smallest_n(enough: Callable[[int], bool], refusal: str, least: int = 1) -> int:
+    """The smallest n from `least` on that is enough, if more records are always enough too.
+
+    Raises ValueError with the text `refusal` if no n up to 10^15 is.
+    """
+    low, high = least - 1, least
     while not enough(high):
         low, high = high, 2 * high
         if high > 10**15:
-            raise ValueError(f"no number of records brings the expected error down to {wished:g}")
+            raise ValueError(refusal)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
@@ -283,6 +292,18 @@ def find_plan(
         ball, n, records_per_unit=records_per_unit, calibration=calibration
     )
     return delta, ball._frame.plan(n, _TOLERANCE_SHARE * delta)
+
+
+def of_whole(error: ExistenceError, share: Guarantee, whole: Guarantee) -> ExistenceError:
+    """The error of a mean that has a share of a guarantee, with the epsilon of the whole."""
+    smallest = error.smallest_epsilon
+    if smallest is None or not (isinstance(share, PureDP) and isinstance(whole, PureDP)):
+        return error
+    return ExistenceError(
+        error.message,
+        smallest_epsilon=smallest * (whole.epsilon / share.epsilon),
+        smallest_n=error.smallest_n,
+    )
 
 
 def _with_smallest_n(error: ExistenceError, n: int, guarantee: Guarantee) -> ExistenceError:

@@ -16,7 +16,7 @@ from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism, bounded_range_epsilon
 from curvedp.privacy import GDP, Guarantee, PureDP
 from curvedp.statistics.entry import check_guarantee, native
-from curvedp.statistics.frechet_mean import design_mean
+from curvedp.statistics.frechet_mean import design_mean, of_whole
 
 SCHEDULES = ("auto", "one-shot")
 
@@ -112,11 +112,11 @@ def adaptive_schedule(
         weights = _given(schedule)
     shares = budget.split(weights)
     try:
-        for share in shares[::2]:
+        for share in sorted(shares[::2], key=lambda mean: mean.additive()):
             expected_error(share)
-    except ExistenceError:
+    except ExistenceError as error:
         if not automatic:
-            raise
+            raise of_whole(error, share, budget) from None
         weights, shares = (1.0,), ()
     levels = tuple(
         _level(count * bounded_range_epsilon(share) / unit) if level is None else level
