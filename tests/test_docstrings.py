@@ -57,6 +57,7 @@ WITHOUT_EXAMPLE = {
     "GeodesicFit",
     "GeodesicRelease",
     "Graph",
+    "GroupRegions",
     "GroupReleases",
     "Guarantee",
     "HelmholtzSolution",

@@ -109,10 +109,11 @@ def adaptive_schedule(
     elif isinstance(schedule, str):
         weights = (1.0,)
     else:
-        weights = _given(schedule)
+        weights = check_weights(schedule)
     shares = budget.split(weights)
+    means: list[PureDP | GDP] = sorted(shares[::2], key=lambda mean: mean.additive())
     try:
-        for share in sorted(shares[::2], key=lambda mean: mean.additive()):
+        for share in means:
             expected_error(share)
     except ExistenceError as error:
         if not automatic:
@@ -140,7 +141,8 @@ def _automatic(budget: PureDP | GDP, n: float, dim: int, error: float) -> tuple[
     return (*squares, 1 - sum(squares))
 
 
-def _given(schedule: Sequence[float]) -> tuple[float, ...]:
+def check_weights(schedule: Sequence[float]) -> tuple[float, ...]:
+    """Weights of an odd number of stages."""
     try:
         weights = tuple(as_positive(weight, "a weight of the schedule") for weight in schedule)
     except TypeError:

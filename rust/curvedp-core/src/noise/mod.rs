@@ -9,6 +9,7 @@ mod keys;
 mod log_concave;
 mod quadrature;
 mod radial;
+mod rank_exponential;
 mod roots;
 mod spd;
 mod spd_moments;
@@ -18,7 +19,8 @@ pub use discrete_laplace::DiscreteLaplace;
 pub use error::NoiseError;
 pub use keys::{DerivedKeys, GroupInput, GroupKey, GroupKeys};
 pub use log_concave::{LogConcave, Support};
-pub use radial::{Profile, Radial, RadialNoise};
+pub use radial::{Profile, Radial, RadialNoise, laplace};
+pub use rank_exponential::{Intervals, RankExponential};
 pub use spd::{ACCEPTANCE_FLOOR, SpdNoise};
 pub use stream::{Stream, fresh_key};
 

@@ -321,18 +321,25 @@ impl RadialNoise {
     /// its centre. `out` has `dim()` entries.
     #[inline]
     pub fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
-        match (self.space, self.profile) {
-            (Radial::Flat { .. }, Profile::Gaussian { scale }) => {
+        match (self.space, self.profile, &mut *out) {
+            (Radial::Flat { .. }, Profile::Gaussian { scale }, out) => {
                 for x in out {
                     *x = scale * stream.normal();
                 }
             }
+            (Radial::Flat { .. }, Profile::Laplace { scale }, [x]) => *x = laplace(scale, stream),
             _ => {
                 let t = self.radius.sample(stream);
                 fill_direction(stream, t, out);
             }
         }
     }
+}
+
+/// Laplace noise on the line: an exponential length and a sign.
+#[inline]
+pub fn laplace(scale: f64, stream: &mut Stream) -> f64 {
+    scale * stream.exponential() * stream.sign()
 }
 
 /// A uniformly distributed vector of length `length`.
