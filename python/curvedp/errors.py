@@ -85,6 +85,28 @@ class ExistenceError(CurvedpError, ValueError):
         self.smallest_epsilon = smallest_epsilon
         self.smallest_n = smallest_n
 
+    def of_whole(self, share: Guarantee, whole: Guarantee) -> ExistenceError:
+        """This error of a part of a release, with the epsilon that the whole release needs.
+
+        Parameters
+        ----------
+        share : Guarantee
+            The part's share of `whole`.
+        whole : Guarantee
+
+        Returns
+        -------
+        ExistenceError
+        """
+        part, total = (getattr(budget, "epsilon", None) for budget in (share, whole))
+        if self.smallest_epsilon is None or part is None or total is None:
+            return self
+        return ExistenceError(
+            self.message,
+            smallest_epsilon=self.smallest_epsilon * (total / part),
+            smallest_n=self.smallest_n,
+        )
+
     def __str__(self) -> str:
         ways = []
         if self.smallest_epsilon is not None:

@@ -41,6 +41,8 @@ from curvedp.statistics.schedule import adaptive_schedule
 
 __all__ = ["Plan", "plan"]
 
+#: Quantiles of distances are sought from this share of the ball's radius on.
+_SMALLEST_QUANTILE = 1e-3
 #: Errors of a regression up to this share of tau are as computed for flat space, within a third.
 _ARRIVES = 0.25
 
@@ -250,7 +252,8 @@ def _adaptive_mean(request: _Request, n: int) -> Plan:
         if schedule.levels:
             dim = ball.manifold.dim
             within = math.sqrt(float(scipy.stats.chi2.ppf(schedule.levels[-1], dim)) / dim)
-            smallest = shrunk_ball(entry, ball.center, spread * within)
+            quantile = max(spread * within, _SMALLEST_QUANTILE * ball.radius)
+            smallest = shrunk_ball(entry, ball.center, quantile)
         return request.mean_error(smallest, n, share)
 
     low, high = (0.0, math.inf) if request.spread is None else (request.spread, request.spread)

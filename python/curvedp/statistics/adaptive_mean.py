@@ -201,7 +201,6 @@ def shrunk_ball(entry: Entry, center: FloatArray, quantile: float) -> Ball:
     """The ball about a released centre, or the old one if its radius is no larger or the new one's
     too small for a mean to be certified in double precision."""
     ball = entry.ball
-    quantile = max(quantile, SMALLEST_SHRINKAGE * ball.radius)
     radius = quantile * inflation(ball.manifold)
     if radius >= ball.radius:
         return ball

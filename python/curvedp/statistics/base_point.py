@@ -16,7 +16,7 @@ from curvedp.errors import ExistenceError
 from curvedp.mechanisms import MECHANISMS, ChartGaussian, Mechanism
 from curvedp.privacy import Guarantee, Release, Unproved
 from curvedp.statistics.entry import Entry
-from curvedp.statistics.frechet_mean import Design, design_mean, of_whole, release_mean
+from curvedp.statistics.frechet_mean import Design, design_mean, release_mean
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def plan_base_point(
                 mechanism=mechanism,
             )
         except ExistenceError as error:
-            raise of_whole(error, share, entry.guarantee) from None
+            raise error.of_whole(share, entry.guarantee) from None
     shape = ball.manifold.point_shape
     if isinstance(mean, Release):
         if mean.manifold != ball.manifold.spec:

@@ -19,7 +19,7 @@ from curvedp._validation import FloatArray, as_choice, as_count, as_positive
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism, choose_mechanism, native_guarantee
-from curvedp.privacy import Guarantee, Ledger, PureDP, Release
+from curvedp.privacy import Guarantee, Ledger, Release
 from curvedp.statistics.entry import Entry, Progress, check_ball, check_guarantee
 
 #: The solver's public tolerance, as a fraction of the sensitivity.
@@ -292,18 +292,6 @@ def find_plan(
         ball, n, records_per_unit=records_per_unit, calibration=calibration
     )
     return delta, ball._frame.plan(n, TOLERANCE_SHARE * delta)
-
-
-def of_whole(error: ExistenceError, share: Guarantee, whole: Guarantee) -> ExistenceError:
-    """The error of a mean that has a share of a guarantee, with the epsilon of the whole."""
-    smallest = error.smallest_epsilon
-    if smallest is None or not (isinstance(share, PureDP) and isinstance(whole, PureDP)):
-        return error
-    return ExistenceError(
-        error.message,
-        smallest_epsilon=smallest * (whole.epsilon / share.epsilon),
-        smallest_n=error.smallest_n,
-    )
 
 
 def _with_smallest_n(error: ExistenceError, n: int, guarantee: Guarantee) -> ExistenceError:

@@ -25,7 +25,7 @@ from curvedp.mechanisms import Mechanism
 from curvedp.mechanisms.grid import clip_radius, grid_step
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret, Unproved
 from curvedp.statistics.entry import SEEDED_WHY, check_ball, check_guarantee
-from curvedp.statistics.frechet_mean import Design, design_mean, of_whole
+from curvedp.statistics.frechet_mean import Design, design_mean
 from curvedp.statistics.group_releases import GroupResults, composed
 
 Offsets = NDArray[np.int64]
@@ -143,7 +143,8 @@ class GroupPlan(abc.ABC, Generic[Results]):
             try:
                 found.append(self.design(ball_of[number // len(sizes)], count))
             except ExistenceError as error:
-                failed.append((count, of_whole(error, self._mean_keywords()[0], self.guarantee)))
+                share, _ = self._mean_keywords()
+                failed.append((count, error.of_whole(share, self.guarantee)))
                 found.append(None)
         if failed and not self.pass_over:
             raise _too_small(failed)

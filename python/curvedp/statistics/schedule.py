@@ -16,7 +16,7 @@ from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism, bounded_range_epsilon
 from curvedp.privacy import GDP, Guarantee, PureDP
 from curvedp.statistics.entry import check_guarantee, native
-from curvedp.statistics.frechet_mean import design_mean, of_whole
+from curvedp.statistics.frechet_mean import design_mean
 
 SCHEDULES = ("auto", "one-shot")
 
@@ -111,13 +111,12 @@ def adaptive_schedule(
     else:
         weights = check_weights(schedule)
     shares = budget.split(weights)
-    means: list[PureDP | GDP] = sorted(shares[::2], key=lambda mean: mean.additive())
+    least = shares[2 * weights[::2].index(min(weights[::2]))]
     try:
-        for share in means:
-            expected_error(share)
+        expected_error(least)
     except ExistenceError as error:
         if not automatic:
-            raise of_whole(error, share, budget) from None
+            raise error.of_whole(least, budget) from None
         weights, shares = (1.0,), ()
     levels = tuple(
         _level(count * bounded_range_epsilon(share) / unit) if level is None else level
