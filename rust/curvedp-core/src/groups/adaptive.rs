@@ -112,7 +112,7 @@ struct Stages<'a, 'b, B> {
     mean: Vec<f64>,
 }
 
-impl<'a, 'b, B: Iterator<Item = &'b mut [f64]>> Stages<'_, '_, B> {
+impl<'b, B: Iterator<Item = &'b mut [f64]>> Stages<'_, '_, B> {
     fn frame(&self) -> &Frame {
         self.frame.as_ref().unwrap_or_else(|| self.task.frame())
     }

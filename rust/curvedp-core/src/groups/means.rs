@@ -39,10 +39,12 @@ impl Means {
         let points = Rows::new(points, width);
         in_ball_each(&ball, points, &task.rows(), &plans, &mut means, task.interrupt)?;
         let mut coords = vec![0.0; plans.len() * dim];
-        for (i, ((_, design), noise)) in
-            task.designs().zip(coords.chunks_exact_mut(dim)).enumerate()
+        let mut stream = task.stream(0, 0);
+        for (key, ((_, design), noise)) in
+            task.keys.iter().zip(task.designs().zip(coords.chunks_exact_mut(dim)))
         {
-            design.noise.sample_coords(&mut task.stream(i, 0), noise);
+            key.restart(0, &mut stream);
+            design.noise.sample_coords(&mut stream, noise);
         }
         place(task.frame(), self.placement, &means, &mut coords, |i| grids[i], out);
         Ok(())
