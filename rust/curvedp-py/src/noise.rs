@@ -116,19 +116,7 @@ impl Noise {
     /// `space` is "flat", "sphere", "hyperbolic", "projective" (with dimension m = k - 2) or "spd".
     #[new]
     fn new(space: &str, size: usize, parameter: f64, profile: &str, scale: f64) -> PyResult<Self> {
-        let space = match space {
-            "flat" => Space::Radial(Radial::Flat { dim: size }),
-            "sphere" => Space::Radial(Radial::Sphere { dim: size, radius: parameter }),
-            "hyperbolic" => Space::Radial(Radial::Hyperbolic { dim: size, curvature: parameter }),
-            "projective" => Space::Radial(Radial::ComplexProjective { m: size }),
-            "spd" => Space::Spd { m: size },
-            other => return Err(PyValueError::new_err(format!("unknown space {other:?}"))),
-        };
-        let profile = match profile {
-            "laplace" => Profile::Laplace { scale },
-            "gaussian" => Profile::Gaussian { scale },
-            other => return Err(PyValueError::new_err(format!("unknown profile {other:?}"))),
-        };
+        let (space, profile) = law_of(space, size, parameter, profile, scale)?;
         let inner = IsotropicNoise::new(space, profile).map_err(|e| to_python(e.into()))?;
         Ok(Self { inner })
     }
@@ -207,6 +195,30 @@ impl Noise {
             Ok(Ok(()))
         })?
     }
+}
+
+/// The space and the profile that Python names.
+pub(crate) fn law_of(
+    space: &str,
+    size: usize,
+    parameter: f64,
+    profile: &str,
+    scale: f64,
+) -> PyResult<(Space, Profile)> {
+    let space = match space {
+        "flat" => Space::Radial(Radial::Flat { dim: size }),
+        "sphere" => Space::Radial(Radial::Sphere { dim: size, radius: parameter }),
+        "hyperbolic" => Space::Radial(Radial::Hyperbolic { dim: size, curvature: parameter }),
+        "projective" => Space::Radial(Radial::ComplexProjective { m: size }),
+        "spd" => Space::Spd { m: size },
+        other => return Err(PyValueError::new_err(format!("unknown space {other:?}"))),
+    };
+    let profile = match profile {
+        "laplace" => Profile::Laplace { scale },
+        "gaussian" => Profile::Gaussian { scale },
+        other => return Err(PyValueError::new_err(format!("unknown profile {other:?}"))),
+    };
+    Ok((space, profile))
 }
 
 /// Draws between two looks at the interrupt flag; their coordinates stay in cache.
