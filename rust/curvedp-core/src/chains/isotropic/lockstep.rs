@@ -91,14 +91,9 @@ impl<W: Walk, const L: usize> Group<W, L> {
                 lane[l] = *x;
             }
         }
-        vectorize(
-            #[inline(always)]
-            || {
-                walk.enter(&group.coords, &mut group.state, &mut group.work);
-                group.dist = walk.dist(&group.state, &mut group.work);
-                group.log_density = log_density(group.profile, &group.dist);
-            },
-        );
+        walk.enter(&group.coords, &mut group.state, &mut group.work);
+        group.dist = walk.dist(&group.state, &mut group.work);
+        group.log_density = log_density(group.profile, &group.dist);
         group
     }
 
@@ -169,7 +164,6 @@ impl<W: Walk, const L: usize> Group<W, L> {
             self.accepted[l] += accepted[l];
         }
         if (kept + 1).is_multiple_of(plan.thinning.max(1)) {
-            self.walk.leave(&self.state, &mut self.coords, &mut self.work);
             self.keep();
         }
     }
@@ -188,6 +182,7 @@ impl<W: Walk, const L: usize> Group<W, L> {
 
     #[inline(never)]
     fn keep(&mut self) {
+        self.walk.leave(&self.state, &mut self.coords, &mut self.work);
         for (l, draws) in self.draws.iter_mut().enumerate() {
             draws.extend(self.coords.iter().map(|lane| lane[l]));
             draws.push(self.dist[l]);

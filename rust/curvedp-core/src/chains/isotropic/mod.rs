@@ -36,7 +36,7 @@ const LONGEST_STEP: f64 = std::f64::consts::PI;
 /// Most chains in lock step.
 const SMALL_LANES: usize = 16;
 
-/// The same for matrices of order 4 and more, whose states fill the first-level cache.
+/// The same for matrices of order 3 and more, whose states fill the first-level cache.
 const LARGE_LANES: usize = 8;
 
 /// An isotropic law, for chains.
@@ -129,7 +129,6 @@ impl IsotropicLaw {
             Space::Radial(Radial::ComplexProjective { m }) => task.small(Projective { m }),
             Space::Spd { m: 1 } => task.small(Flat { dim: 1 }),
             Space::Spd { m: 2 } => task.small(Spd::<2>(2)),
-            Space::Spd { m: 3 } => task.small(Spd::<3>(3)),
             Space::Spd { m } => task.large(Spd::<0>(m)),
         }?;
         for chain in &mut chains {

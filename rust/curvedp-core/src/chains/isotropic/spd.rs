@@ -6,10 +6,11 @@
 //! no Cholesky factor. A state holds D = S - I, which keeps small distances exact: with G = E - I,
 //! D' = Y + G Y + G for Y = D + D G + G.
 
-use super::walk::{Walk, each};
+use super::walk::{Walk, each, length};
 use crate::elementary::ln_1p;
 use crate::linalg::jacobi::diagonalize;
 use crate::linalg::lanes::{Lane, packed, packed_any, packed_len, spectral, squared_norm};
+use crate::simd::vectorize;
 
 /// SPD matrices of order M, or of the order that it holds where M is 0.
 #[derive(Clone, Copy)]
@@ -36,16 +37,20 @@ impl<const M: usize> Walk for Spd<M> {
     }
 
     fn work(self) -> usize {
-        let m = self.order();
-        5 * packed_len(m) + m * m
+        5 * self.order() * self.order()
     }
 
     #[inline(always)]
     fn enter<const L: usize>(self, u: &[Lane<L>], state: &mut [Lane<L>], work: &mut [Lane<L>]) {
         let m = self.order();
-        let (a, work) = work.split_at_mut(packed_len(m));
+        let [a, g, c, d, e] = buffers(m, work);
         from_coords(m, u, 1.0, a);
-        expm1(m, a, state, work);
+        expm1(self, a, g, [c, d, e]);
+        for i in 0..m {
+            for j in i..m {
+                state[packed(m, i, j)] = g[i * m + j];
+            }
+        }
     }
 
     #[inline(always)]
@@ -57,43 +62,43 @@ impl<const M: usize> Walk for Spd<M> {
         work: &mut [Lane<L>],
     ) {
         let m = self.order();
-        let (a, work) = work.split_at_mut(packed_len(m));
-        let (g, work) = work.split_at_mut(packed_len(m));
+        let [a, g, d, y, rest] = buffers(m, work);
         from_coords(m, z, 0.5, a);
-        expm1(m, a, g, work);
-        let y = &mut work[..m * m];
+        expm1(self, a, g, [&mut *d, &mut *y, rest]);
         for i in 0..m {
             for j in 0..m {
-                let (mut sum, d, g_ij) =
-                    ([0.0; L], from[packed_any(m, i, j)], g[packed_any(m, i, j)]);
-                add_row(m, |k| &from[packed_any(m, i, k)], |k| &g[packed_any(m, k, j)], &mut sum);
-                for l in 0..L {
-                    sum[l] += d[l] + g_ij[l];
-                }
-                y[i * m + j] = sum;
+                d[i * m + j] = from[packed_any(m, i, j)];
             }
         }
+        // the transpose of Y is D + G D + G
+        times(self, g, d, false, y);
+        for (y, (d, g)) in y.iter_mut().zip(d.iter().zip(g.iter())) {
+            for l in 0..L {
+                y[l] += d[l] + g[l];
+            }
+        }
+        times(self, g, y, true, d);
         for i in 0..m {
             for j in i..m {
-                let (mut sum, y_ij, g_ij) = ([0.0; L], y[i * m + j], g[packed(m, i, j)]);
-                add_row(m, |k| &g[packed_any(m, i, k)], |k| &y[k * m + j], &mut sum);
+                let (gy, y, g) = (&d[i * m + j], &y[j * m + i], &g[i * m + j]);
                 for l in 0..L {
-                    sum[l] += y_ij[l] + g_ij[l];
+                    to[packed(m, i, j)][l] = gy[l] + (y[l] + g[l]);
                 }
-                to[packed(m, i, j)] = sum;
             }
         }
     }
 
-    #[inline(always)]
     fn dist<const L: usize>(self, state: &[Lane<L>], work: &mut [Lane<L>]) -> Lane<L> {
         let m = self.order();
         let a = &mut work[..packed_len(m)];
         a.copy_from_slice(state);
-        diagonalize(m, a, None, &negligible(m, a));
+        vectorize(
+            #[inline(always)]
+            || log_eigenvalues(self.order(), a, None),
+        );
         let mut square = [0.0; L];
         for i in 0..m {
-            let log = log_of(&a[packed(m, i, i)]);
+            let log = &a[packed(m, i, i)];
             for l in 0..L {
                 square[l] += log[l] * log[l];
             }
@@ -101,23 +106,37 @@ impl<const M: usize> Walk for Spd<M> {
         each(&square, f64::sqrt)
     }
 
-    #[inline(always)]
     fn leave<const L: usize>(self, state: &[Lane<L>], u: &mut [Lane<L>], work: &mut [Lane<L>]) {
         let m = self.order();
-        let (a, work) = work.split_at_mut(packed_len(m));
-        let (vectors, logs) = work.split_at_mut(m * m);
+        let [a, vectors, logs, ..] = buffers(m, work);
+        let a = &mut a[..packed_len(m)];
         a.copy_from_slice(state);
-        let floor = negligible(m, a);
-        diagonalize(m, a, Some(&mut *vectors), &floor);
-        for i in 0..m {
-            logs[i] = log_of(&a[packed(m, i, i)]);
-        }
-        spectral(m, vectors, logs, u);
+        vectorize(
+            #[inline(always)]
+            || {
+                log_eigenvalues(self.order(), a, Some(&mut *vectors));
+                for i in 0..m {
+                    logs[i] = a[packed(m, i, i)];
+                }
+                spectral(m, vectors, logs, u);
+            },
+        );
         for i in 0..m {
             for j in i + 1..m {
                 u[packed(m, i, j)] = each(&u[packed(m, i, j)], |x| x * std::f64::consts::SQRT_2);
             }
         }
+    }
+}
+
+/// Logarithms of the eigenvalues of I + A on the diagonal of A, NaN where there is none.
+#[inline(always)]
+fn log_eigenvalues<const L: usize>(m: usize, a: &mut [Lane<L>], vectors: Option<&mut [Lane<L>]>) {
+    let floor = negligible(m, a);
+    diagonalize(m, a, vectors, &floor);
+    for i in 0..m {
+        let value = &mut a[packed(m, i, i)];
+        *value = each(value, |x| ln_1p(if x > -1.0 { x } else { f64::NAN }));
     }
 }
 
@@ -127,47 +146,93 @@ fn negligible<const L: usize>(m: usize, a: &[Lane<L>]) -> Lane<L> {
     each(&squared_norm(m, a), |square| f64::EPSILON * f64::EPSILON * square)
 }
 
-/// ln(1 + x), NaN for x <= -1.
+/// Work space as five full matrices.
 #[inline(always)]
-fn log_of<const L: usize>(x: &Lane<L>) -> Lane<L> {
-    each(x, |x| ln_1p(if x > -1.0 { x } else { f64::NAN }))
+fn buffers<const L: usize>(m: usize, work: &mut [Lane<L>]) -> [&mut [Lane<L>]; 5] {
+    let (a, work) = work.split_at_mut(m * m);
+    let (b, work) = work.split_at_mut(m * m);
+    let (c, work) = work.split_at_mut(m * m);
+    let (d, work) = work.split_at_mut(m * m);
+    [a, b, c, d, &mut work[..m * m]]
 }
 
-/// Matrices with the coordinates u, times `factor`.
+/// Full symmetric matrices with the coordinates u, times `factor`.
 #[inline(always)]
 fn from_coords<const L: usize>(m: usize, u: &[Lane<L>], factor: f64, a: &mut [Lane<L>]) {
     for i in 0..m {
         for j in i..m {
             let scale = if i == j { factor } else { factor * std::f64::consts::FRAC_1_SQRT_2 };
-            a[packed(m, i, j)] = each(&u[packed(m, i, j)], |x| scale * x);
+            let entry = each(&u[packed(m, i, j)], |x| scale * x);
+            a[i * m + j] = entry;
+            a[j * m + i] = entry;
         }
     }
 }
 
-/// sum += sum_k x_k y_k
-#[inline(always)]
-fn add_row<'a, const L: usize>(
-    m: usize,
-    x: impl Fn(usize) -> &'a Lane<L>,
-    y: impl Fn(usize) -> &'a Lane<L>,
-    sum: &mut Lane<L>,
+/// out <- X Y^T for full matrices; a product known to be symmetric is half the work.
+fn times<const M: usize, const L: usize>(
+    walk: Spd<M>,
+    x: &[Lane<L>],
+    y: &[Lane<L>],
+    is_symmetric: bool,
+    out: &mut [Lane<L>],
 ) {
-    for k in 0..m {
-        let (x, y) = (x(k), y(k));
-        for l in 0..L {
-            sum[l] += x[l] * y[l];
+    vectorize(
+        #[inline(always)]
+        || times_blocks(walk.order(), x, y, is_symmetric, out),
+    );
+}
+
+#[inline(always)]
+fn times_blocks<const L: usize>(
+    m: usize,
+    x: &[Lane<L>],
+    y: &[Lane<L>],
+    is_symmetric: bool,
+    out: &mut [Lane<L>],
+) {
+    let even = m - m % 2;
+    for i in (0..m).step_by(2) {
+        let first = if is_symmetric { i } else { 0 };
+        for j in (first..m).step_by(2) {
+            match (i < even, j < even) {
+                (true, true) => times_block::<2, 2, L>(m, x, y, (i, j), is_symmetric, out),
+                (true, false) => times_block::<2, 1, L>(m, x, y, (i, j), is_symmetric, out),
+                (false, true) => times_block::<1, 2, L>(m, x, y, (i, j), is_symmetric, out),
+                (false, false) => times_block::<1, 1, L>(m, x, y, (i, j), is_symmetric, out),
+            }
         }
     }
 }
 
-/// out <- X Y for symmetric matrices that commute.
+/// Rows i.. and columns j.. of X Y^T: every entry that is loaded serves several sums.
 #[inline(always)]
-fn product<const L: usize>(m: usize, x: &[Lane<L>], y: &[Lane<L>], out: &mut [Lane<L>]) {
-    for i in 0..m {
-        for j in i..m {
-            let mut sum = [0.0; L];
-            add_row(m, |k| &x[packed_any(m, i, k)], |k| &y[packed_any(m, k, j)], &mut sum);
-            out[packed(m, i, j)] = sum;
+fn times_block<const R: usize, const C: usize, const L: usize>(
+    m: usize,
+    x: &[Lane<L>],
+    y: &[Lane<L>],
+    (i, j): (usize, usize),
+    is_symmetric: bool,
+    out: &mut [Lane<L>],
+) {
+    let rows: [&[Lane<L>]; R] = std::array::from_fn(|r| &x[(i + r) * m..][..m]);
+    let columns: [&[Lane<L>]; C] = std::array::from_fn(|c| &y[(j + c) * m..][..m]);
+    let mut sums = [[[0.0; L]; C]; R];
+    for k in 0..m {
+        for r in 0..R {
+            for c in 0..C {
+                for l in 0..L {
+                    sums[r][c][l] += rows[r][k][l] * columns[c][k][l];
+                }
+            }
+        }
+    }
+    for r in 0..R {
+        for c in 0..C {
+            out[(i + r) * m + j + c] = sums[r][c];
+            if is_symmetric {
+                out[(j + c) * m + i + r] = sums[r][c];
+            }
         }
     }
 }
@@ -178,15 +243,17 @@ const SMALL: f64 = 0.25;
 /// Most squarings: enough for every number.
 const MAX_SQUARINGS: usize = 1100;
 
-/// out <- exp(A) - I, A symmetric and overwritten: A is halved until it is small, and
+/// out <- exp(A) - I for full symmetric matrices, A overwritten: A is halved until it is small, and
 /// (I + G)^2 - I = 2 G + G^2 undoes that.
 #[inline(always)]
-fn expm1<const L: usize>(m: usize, a: &mut [Lane<L>], out: &mut [Lane<L>], work: &mut [Lane<L>]) {
-    let len = packed_len(m);
-    let (a2, work) = work.split_at_mut(len);
-    let (a3, work) = work.split_at_mut(len);
-    let next = &mut work[..len];
-    let (norm, mut most) = (each(&squared_norm(m, a), f64::sqrt), 0);
+fn expm1<const M: usize, const L: usize>(
+    walk: Spd<M>,
+    a: &mut [Lane<L>],
+    out: &mut [Lane<L>],
+    [a2, a3, next]: [&mut [Lane<L>]; 3],
+) {
+    let m = walk.order();
+    let (norm, mut most) = (length(a), 0);
     let (mut factor, mut squarings) = ([1.0; L], [0.0; L]);
     while most < MAX_SQUARINGS && (0..L).any(|l| norm[l] * factor[l] > SMALL) {
         most += 1;
@@ -203,38 +270,48 @@ fn expm1<const L: usize>(m: usize, a: &mut [Lane<L>], out: &mut [Lane<L>], work:
             }
         }
     }
-    product(m, a, a, a2);
-    product(m, a2, a, a3);
-    // c_k = 1/k!: ((c_9 + ... + c_12 A^3) A^3 + c_6 + c_7 A + c_8 A^2) A^3 + ...
-    let part = |k: usize, a: &Lane<L>, a2: &Lane<L>, l: usize| {
-        INVERSE_FACTORIALS[k + 1] * a[l] + INVERSE_FACTORIALS[k + 2] * a2[l]
-    };
-    let add = |k: usize, a: &[Lane<L>], out: &mut [Lane<L>]| {
-        for i in 0..m {
-            for j in i..m {
-                let at = packed(m, i, j);
-                let constant = if i == j && k > 0 { INVERSE_FACTORIALS[k] } else { 0.0 };
-                for l in 0..L {
-                    out[at][l] += constant + part(k, &a[at], &a2[at], l);
-                }
-            }
-        }
-    };
+    times(walk, a, a, true, a2);
+    times(walk, a2, a, true, a3);
+    // c_k = 1/k!: ((c_12 A^3 + c_11 A^2 + c_10 A + c_9) A^3 + c_8 A^2 + c_7 A + c_6) A^3 + ...
     for (out, a3) in out.iter_mut().zip(a3.iter()) {
         *out = each(a3, |x| INVERSE_FACTORIALS[12] * x);
     }
-    add(9, a, out);
+    add_terms(m, 9, a, a2, out);
     for k in [6, 3, 0] {
-        product(m, out, a3, next);
-        add(k, a, next);
+        times(walk, out, a3, true, next);
         out.copy_from_slice(next);
+        add_terms(m, k, a, a2, out);
     }
     for squaring in 0..most {
-        product(m, out, out, next);
+        times(walk, out, out, true, next);
         for (out, next) in out.iter_mut().zip(next.iter()) {
             for l in 0..L {
                 let squared = 2.0 * out[l] + next[l];
                 out[l] = if squarings[l] > squaring as f64 { squared } else { out[l] };
+            }
+        }
+    }
+}
+
+/// out <- out + c_k I + c_(k + 1) A + c_(k + 2) A^2, without c_0.
+#[inline(always)]
+fn add_terms<const L: usize>(
+    m: usize,
+    k: usize,
+    a: &[Lane<L>],
+    a2: &[Lane<L>],
+    out: &mut [Lane<L>],
+) {
+    let (first, second) = (INVERSE_FACTORIALS[k + 1], INVERSE_FACTORIALS[k + 2]);
+    for (out, (a, a2)) in out.iter_mut().zip(a.iter().zip(a2)) {
+        for l in 0..L {
+            out[l] += first * a[l] + second * a2[l];
+        }
+    }
+    if k > 0 {
+        for i in 0..m {
+            for l in 0..L {
+                out[i * m + i][l] += INVERSE_FACTORIALS[k];
             }
         }
     }

@@ -193,7 +193,7 @@ fn normal_coordinates_and_steps_have_their_lengths() {
     check_walk(Projective { m: 1 }, 2);
     check_walk(Projective { m: 3 }, 2);
     check_walk(Spd::<2>(2), 0);
-    check_walk(Spd::<3>(3), 0);
+    check_walk(Spd::<0>(3), 0);
     check_walk(Spd::<0>(6), 0);
 }
 
