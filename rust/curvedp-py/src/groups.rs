@@ -267,6 +267,7 @@ impl Groups {
 
     /// Releases the adaptive mean of each group; see [`AdaptiveMeans`] for the columns of `out`. `schedules`
     /// holds for each design the levels of quantiles, their noise in ranks and the means' shares.
+    #[allow(clippy::too_many_arguments)] // one call for all groups, made in one place
     fn adaptive_means(
         &self,
         py: Python<'_>,
