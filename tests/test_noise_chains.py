@@ -1,4 +1,4 @@
-"""Metropolis chains for isotropic noise: their law is the exact one; they tell when they are far."""
+"""Metropolis chains for isotropic noise: their law is the exact one, and doubts are shown."""
 
 from __future__ import annotations
 
