@@ -27,6 +27,9 @@ from harness import Peer, Row
 from rows import ROWS
 from rows.neighbours import NEIGHBOURS, uneven_mesh
 
+#: Of what is made anew; for further right-hand sides none was set.
+_TARGET = 3.0
+
 
 def system(mesh: Mesh, scaled: bool) -> tuple[Laplacian, np.ndarray, float]:
     """The operator, the right-hand side and upsilon."""
@@ -40,14 +43,17 @@ def system(mesh: Mesh, scaled: bool) -> tuple[Laplacian, np.ndarray, float]:
     return operator, f.mean() - f, 1.0 if scaled else 0.01
 
 
-def solve(operator: Laplacian, h: np.ndarray, upsilon: float, *, kept: bool = False) -> np.ndarray:
-    """sigma; with what an earlier call prepared, if it is to be kept."""
-    if not kept:
-        operator._solver.cache_clear()
+def solve(operator: Laplacian, h: np.ndarray, upsilon: float) -> np.ndarray:
+    """sigma; with what an earlier call prepared, unless that was forgotten."""
     solution = helmholtz_poisson(operator, h, upsilon=upsilon)
     if not solution.converged:
         raise RuntimeError("curvedp did not reach the tolerance")
     return solution.value
+
+
+def forget(operator: Laplacian) -> None:
+    """What earlier calls prepared."""
+    operator._solver.cache_clear()
 
 
 def _jacobi(matrix: Any) -> Callable[[Any], Any]:
@@ -91,7 +97,7 @@ def _peers(
 
     def peer(prepare: Callable[[Any], Callable[[Any], Any]], matrix: Any) -> Peer:
         if not kept:
-            return Peer(lambda: prepare(matrix)(rhs), 3.0)
+            return Peer(lambda: prepare(matrix)(rhs), _TARGET)
         prepared: list[Callable[[Any], Any]] = []
 
         def run() -> Any:
@@ -99,7 +105,7 @@ def _peers(
                 prepared.append(prepare(matrix))
             return prepared[0](rhs)
 
-        return Peer(run, 3.0)
+        return Peer(run)
 
     return {name: peer(prepare, matrix) for name, (prepare, matrix) in ways.items()}
 
@@ -112,8 +118,9 @@ def _solve(
         operator, h, upsilon = system(make(count), scaled)
         return Row(
             f"n={count}, k={NEIGHBOURS}",
-            lambda: solve(operator, h, upsilon, kept=kept),
+            lambda: solve(operator, h, upsilon),
             _peers(operator, h, upsilon, kept=kept),
+            before=None if kept else lambda: forget(operator),
         )
 
     return build
