@@ -66,6 +66,7 @@ WITHOUT_EXAMPLE = {
     "Manifold",
     "MeanComparison",
     "Mechanism",
+    "NoiseChains",
     "MissingExtraError",
     "QueryRelease",
     "Release",
