@@ -68,6 +68,7 @@ WITHOUT_EXAMPLE = {
     "MeanComparison",
     "Mechanism",
     "MissingExtraError",
+    "NoiseChains",
     "Plan",
     "QueryRelease",
     "Release",

@@ -30,9 +30,6 @@ const WIDEST_SPREAD: f64 = 34.0;
 /// Distance on hyperbolic space of curvature -1 beyond which squares of coordinates overflow.
 const FARTHEST: f64 = 340.0;
 
-/// Longest step on round spaces, in their radius: it says nothing any more about where it began.
-const LONGEST_STEP: f64 = std::f64::consts::PI;
-
 /// Most chains in lock step.
 const SMALL_LANES: usize = 16;
 
@@ -91,11 +88,7 @@ impl IsotropicLaw {
     /// 2 i + 1 of `key`.
     #[must_use]
     pub fn starts(&self, chains: usize, key: [u8; 32]) -> Vec<f64> {
-        let diameter = match self.space {
-            Space::Radial(space) => space.diameter(),
-            Space::Spd { .. } => f64::INFINITY,
-        };
-        let farthest = (2.0 * self.reach.typical).min(diameter);
+        let farthest = (2.0 * self.reach.typical).min(self.diameter());
         let mut starts = vec![0.0; chains * self.space.dim()];
         for (i, row) in starts.chunks_exact_mut(self.space.dim()).enumerate() {
             Stream::from_key(key, 2 * i as u64 + 1).fill_normal(row);
@@ -146,12 +139,18 @@ impl IsotropicLaw {
         }
     }
 
-    /// Longest step in a space of unit curvature.
-    fn longest_step(&self) -> f64 {
+    /// Largest distance in space.
+    fn diameter(&self) -> f64 {
         match self.space {
-            Space::Radial(Radial::Sphere { .. } | Radial::ComplexProjective { .. }) => LONGEST_STEP,
-            _ => f64::MAX,
+            Space::Radial(space) => space.diameter(),
+            Space::Spd { .. } => f64::INFINITY,
         }
+    }
+
+    /// Longest step in every direction, in a space of unit curvature: as long as the diameter in all, it says
+    /// little any more about where it began.
+    fn longest_step(&self) -> f64 {
+        (self.unit * self.diameter() / (self.space.dim() as f64).sqrt()).min(f64::MAX)
     }
 }
 
