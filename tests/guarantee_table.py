@@ -212,6 +212,15 @@ ROWS = (
         "adaptive-mean",
     ),
     Row(
+        "adaptive means of many groups",
+        "adaptive_means",
+        "as one adaptive mean",
+        everywhere(BOTH),
+        grouped(cdp.adaptive_means),
+        ("adaptive-mean", "private-quantile", *MEAN_PROOFS),
+        whole_audit("adaptive_means"),
+    ),
+    Row(
         "means of many groups",
         "frechet_means",
         "as one mean",
@@ -308,6 +317,15 @@ ROWS = (
         ("confidence-region", "log-moments", *MEAN_PROOFS),
         whole_audit("confidence_region"),
         "confidence-regions",
+    ),
+    Row(
+        "confidence regions of many groups",
+        "confidence_regions",
+        "as one region",
+        everywhere(GAUSSIAN),
+        grouped(cdp.confidence_regions),
+        ("confidence-region", "log-moments", *MEAN_PROOFS),
+        whole_audit("confidence_regions"),
     ),
     Row(
         "interval for the variance",

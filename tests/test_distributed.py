@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 
 import pyarrow.parquet as pq
 import pytest
@@ -13,6 +15,7 @@ import pytest
 import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
+from curvedp.batch import job as jobs
 from test_batch_large import write as write_points
 
 distributed = pytest.importorskip("distributed")
@@ -66,39 +69,83 @@ def test_a_cluster_releases_what_this_process_would(client, tmp_path, secret, or
     assert seen[-1] == (200, 200)
 
 
-def test_variances_are_released_on_a_cluster_too(client, tmp_path, secret):
-    source = cases.write(tmp_path / "in.parquet", cases.table())
-    common = cases.arguments(secret=secret, max_dist=0.6)
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        ("frechet_variances_of_file", {"max_dist": 0.6}),
+        ("adaptive_means_of_file", {"schedule": (0.3, 0.2, 0.5)}),
+        ("confidence_regions_of_file", {"level": 0.9, "pass_over": True}),
+    ],
+    ids=["variances", "adaptive means", "regions"],
+)
+def test_other_statistics_are_released_on_a_cluster_too(
+    client, tmp_path, secret, function, options
+):
+    source = cases.write(tmp_path / "in.parquet", cases.table(60))
+    common = cases.arguments(secret=secret, guarantee=cdp.GDP(6.0), **options)
     local, remote = tmp_path / "local.parquet", tmp_path / "remote.parquet"
-    cdp.batch.frechet_variances_of_file(source, local, **common)
-    told = cdp.distributed.frechet_variances_of_file(
-        client, source, remote, **common, chunk_rows=300
-    )
+    expected = getattr(cdp.batch, function)(source, local, **common)
+    told = getattr(cdp.distributed, function)(client, source, remote, **common, chunk_rows=300)
     assert pq.read_table(remote).equals(pq.read_table(local))
-    assert told["statistic"] == "Fréchet variance"
+    assert told["statistic"] == expected["statistic"]
 
 
-def test_a_worker_killed_in_mid_run_changes_nothing(client, tmp_path, secret):
-    data = cases.table(2000)
+def hold_first_chunk(folder):
+    """On a worker: the first chunk of all is begun, notes the process, and never ends."""
+    release = jobs.Job.release
+
+    def held(job, chunk, progress=None):
+        try:
+            with (folder / "held").open("x") as file:
+                file.write(str(os.getpid()))
+        except FileExistsError:
+            return release(job, chunk, progress)
+        time.sleep(300)
+        raise RuntimeError("the process was to be killed")
+
+    jobs.Job.release, jobs.Job.kept = held, release
+
+
+def let_go():
+    """On a worker: undoes `hold_first_chunk`; a worker that was replaced has nothing to undo."""
+    jobs.Job.release = jobs.Job.__dict__.get("kept", jobs.Job.release)
+
+
+def kill_holder(folder, killed):
+    """Kills the process that holds a chunk, once it does."""
+    noted = folder / "held"
+    while not (noted.exists() and noted.read_text()):
+        time.sleep(0.01)
+    killed.append(int(noted.read_text()))
+    os.kill(killed[0], signal.SIGKILL)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_a_worker_killed_while_it_releases_a_chunk_changes_nothing(client, tmp_path, secret):
+    data = cases.table(500)
     source = cases.write(tmp_path / "in.parquet", data)
     ledger = cdp.Ledger(cdp.PureDP(1.0), path=tmp_path / "ledger")
+    workers = set(client.run(os.getpid).values())
+    client.run(hold_first_chunk, tmp_path)
     killed = []
-
-    def progress(done, groups):
-        if 0 < done < groups and not killed:
-            killed.append(next(iter(client.run(os.getpid).values())))
-            os.kill(killed[0], signal.SIGKILL)
-
-    cdp.distributed.frechet_means_of_file(
-        client,
-        source,
-        tmp_path / "remote.parquet",
-        **cases.arguments(secret=secret),
-        chunk_rows=200,
-        ledger=ledger,
-        progress=progress,
-    )
-    assert killed
+    killer = threading.Thread(target=kill_holder, args=(tmp_path, killed))
+    killer.start()
+    try:
+        cdp.distributed.frechet_means_of_file(
+            client,
+            source,
+            tmp_path / "remote.parquet",
+            **cases.arguments(secret=secret),
+            chunk_rows=300,
+            ledger=ledger,
+        )
+    finally:
+        client.run(let_go)
+        killer.join(timeout=60)
+    # the chunk was begun by a worker that did not live to end it: the run cannot have ended first
+    assert set(killed) < workers
+    client.wait_for_workers(2)
+    assert killed[0] not in client.run(os.getpid).values()
     expected = cdp.batch.frechet_means(
         data, **cases.arguments(), secret=cdp.NoiseSecret.load(secret)
     )

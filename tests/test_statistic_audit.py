@@ -102,6 +102,12 @@ def with_mean(statistic: Any) -> Release:
     return lambda data, guarantee: statistic(data, BALL, guarantee)
 
 
+def first_adaptive(data: np.ndarray, guarantee: Any) -> Any:
+    """The adaptive mean of the group that holds the moved record."""
+    shares = {"schedule": (0.3, 0.2, 0.5)}
+    return cdp.adaptive_means(data, [0, N - 2, N], BALL, guarantee, **shares)[0]
+
+
 def first_variance(data: np.ndarray, guarantee: Any) -> Any:
     """The variance of the group that holds the moved record, without the mean released with it."""
     offsets = [0, N - 2, N]
@@ -168,6 +174,10 @@ KINDS = {
         lambda data, claim: cdp.frechet_means(data, [0, N - 2, N], BALL, claim)[0], OPPOSITE
     ),
     "frechet_variances": Kind(first_variance, OUT_OR_IN),
+    "adaptive_means": Kind(first_adaptive, OPPOSITE),
+    "confidence_regions": Kind(
+        lambda data, claim: cdp.confidence_regions(data, [0, N], BALL, claim)[0], OPPOSITE
+    ),
     "kng_mean": Kind(
         lambda data, claim: cdp.kng_mean(data, BALL, claim), OPPOSITE, exact=cdp.GDP(1e3)
     ),
@@ -185,7 +195,7 @@ def test_a_statistic_keeps_its_guarantee_and_a_fifth_of_its_noise_would_be_flagg
 
     Of 20-GDP for the conformal mean, half of whose budget goes to a density.
     """
-    heavy = name in ("confidence_region", "compare_means")
+    heavy = name in ("confidence_region", "confidence_regions", "compare_means")
     result = KINDS[name].audit(cdp.GDP(KINDS[name].mu), 200 if heavy else 400)
     assert result.passed, result.report()
     assert result.lower_bound > KINDS[name].power, result.report()

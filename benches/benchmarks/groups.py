@@ -35,6 +35,49 @@ class Groups:
         cdp.frechet_means(self.records, self.offsets, self.ball, cdp.GDP(1.0))
 
 
+class Statistics:
+    """Other private statistics of groups of twenty and of two hundred."""
+
+    params = ([("sphere:2", 20), ("spd:3", 200)], [1000])
+    param_names = ("manifold and size of a group", "groups")
+
+    def setup(self, case: tuple[str, int], groups: int) -> None:
+        """Records of all groups, one after the other."""
+        spec, n = case
+        count = workloads.size(groups)
+        self.ball = workloads.ball(spec, 0.8)
+        self.records = workloads.in_ball(self.ball, n * count)
+        self.offsets = np.arange(0, n * count + 1, n)
+
+    def time_variances(self, case: tuple[str, int], groups: int) -> None:
+        """Seconds for the variances of all groups."""
+        cdp.frechet_variances(self.records, self.offsets, self.ball, cdp.GDP(1.0))
+
+    def time_pure_variances(self, case: tuple[str, int], groups: int) -> None:
+        """Seconds for the same with Laplace noise."""
+        cdp.frechet_variances(self.records, self.offsets, self.ball, cdp.PureDP(20.0))
+
+    def time_adaptive_means(self, case: tuple[str, int], groups: int) -> None:
+        """Seconds for adaptive means of three stages."""
+        shares = (0.3, 0.2, 0.5)
+        cdp.adaptive_means(self.records, self.offsets, self.ball, cdp.GDP(1.0), schedule=shares)
+
+
+class Regions:
+    """Confidence regions of groups of two hundred."""
+
+    def setup(self) -> None:
+        """A hundred groups."""
+        count = workloads.size(100)
+        self.ball = workloads.ball("sphere:2", 0.8)
+        self.records = workloads.in_ball(self.ball, 200 * count)
+        self.offsets = np.arange(0, 200 * count + 1, 200)
+
+    def time_regions(self) -> None:
+        """Seconds for all groups."""
+        cdp.confidence_regions(self.records, self.offsets, self.ball, cdp.GDP(4.0))
+
+
 class EachGroup:
     """Another statistic for each of many groups."""
 
@@ -45,10 +88,10 @@ class EachGroup:
         self.records = workloads.in_ball(self.ball, 20 * count)
         self.offsets = np.arange(0, 20 * count + 1, 20)
 
-    def time_variances(self) -> None:
+    def time_fourth_moments(self) -> None:
         """Seconds for all groups."""
         cdp.each_group(
-            cdp.frechet_variance, self.records, self.offsets, self.ball, guarantee=cdp.GDP(1.0)
+            cdp.fourth_moment, self.records, self.offsets, self.ball, guarantee=cdp.GDP(1.0)
         )
 
 

@@ -50,14 +50,17 @@ from curvedp.regression import GeodesicRegression as GeodesicRegression
 from curvedp.regression import GeodesicRelease as GeodesicRelease
 from curvedp.regression import geodesic_regression as geodesic_regression
 from curvedp.statistics import ConfidenceRegion as ConfidenceRegion
+from curvedp.statistics import GroupRegions as GroupRegions
 from curvedp.statistics import GroupReleases as GroupReleases
 from curvedp.statistics import MeanComparison as MeanComparison
 from curvedp.statistics import Schedule as Schedule
 from curvedp.statistics import VarianceInterval as VarianceInterval
 from curvedp.statistics import adaptive_mean as adaptive_mean
+from curvedp.statistics import adaptive_means as adaptive_means
 from curvedp.statistics import adaptive_schedule as adaptive_schedule
 from curvedp.statistics import compare_means as compare_means
 from curvedp.statistics import confidence_region as confidence_region
+from curvedp.statistics import confidence_regions as confidence_regions
 from curvedp.statistics import each_group as each_group
 from curvedp.statistics import expected_error as expected_error
 from curvedp.statistics import fourth_moment as fourth_moment

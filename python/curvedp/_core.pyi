@@ -16,6 +16,7 @@ __all__ = [
     "Groups",
     "HelmholtzSolver",
     "HessianTrace",
+    "IsotropicLaw",
     "KNormMean",
     "KNormRegression",
     "Laplacian",
@@ -49,6 +50,7 @@ PIECE: int
 def set_num_threads(threads: int) -> None: ...
 def num_threads() -> int: ...
 def summation_error(n: int) -> float: ...
+def vecd(matrix: _Array, stretch: float, out: _Array) -> None: ...
 def image_covariance(
     images: NDArray[np.uint8] | _Array,
     features: list[str],
@@ -278,6 +280,13 @@ class Stream:
     def discrete_laplace(self, rate: float, out: _Array) -> None: ...
 
 @final
+class RankExponential:
+    def __new__(
+        cls, level: float, low: float, high: float, log_uniform: bool, scale: float
+    ) -> RankExponential: ...
+    def sample(self, values: _Array, stream: Stream, out: _Array) -> None: ...
+
+@final
 class Noise:
     def __new__(
         cls, space: str, size: int, parameter: float, profile: str, scale: float
@@ -294,8 +303,33 @@ class Noise:
     def sample(self, manifold: Manifold, center: _Array, stream: Stream, out: _Array) -> None: ...
 
 @final
+class IsotropicLaw:
+    def __new__(
+        cls, space: str, size: int, parameter: float, profile: str, scale: float
+    ) -> IsotropicLaw: ...
+    @property
+    def first_step(self) -> float: ...
+    def run_chains(self, starts: int | _Array, plan: _ChainPlan, stream: Stream) -> Chains: ...
+
+@final
 class GroupDesign:
     def __new__(cls, plan: Plan, noise: Noise, step: float, clip_radius: float) -> GroupDesign: ...
+
+@final
+class AdaptiveRule:
+    def __new__(
+        cls,
+        chart: bool,
+        space: tuple[str, int, float],
+        stretched: bool,
+        tolerance_share: float,
+        clip_radius: float,
+        steps_per_scale: float,
+        pure: bool,
+        records_per_unit: float,
+        smallest_shrinkage: float,
+        inflation: float,
+    ) -> AdaptiveRule: ...
 
 @final
 class GroupKeys:
@@ -313,6 +347,14 @@ class HessianTrace:
     ) -> HessianTrace: ...
     def at(self, dist: float) -> float: ...
     def without_noise(self, noisy: float, spread: float, max_dist: float) -> float: ...
+
+@final
+class ExcessDiameter:
+    @staticmethod
+    def constant(curvature: float, factor: float) -> ExcessDiameter: ...
+    @staticmethod
+    def complex(across: float) -> ExcessDiameter: ...
+    def within(self, dist: float) -> float: ...
 
 @final
 class Groups:
@@ -341,6 +383,28 @@ class Groups:
         max_dist: float,
         steps_per_scale: float,
         hessian: HessianTrace,
+        keys: GroupKeys,
+        progress: Callable[[int], object] | None,
+        out: _Array,
+    ) -> None: ...
+    def regions(
+        self,
+        records: _Array,
+        chart: bool,
+        moved: Sequence[float],
+        shares: tuple[float, float | None],
+        max_dist: float,
+        steps_per_scale: float,
+        diameter: ExcessDiameter | None,
+        keys: GroupKeys,
+        progress: Callable[[int], object] | None,
+        out: _Array,
+    ) -> None: ...
+    def adaptive_means(
+        self,
+        records: _Array,
+        rule: AdaptiveRule,
+        schedules: Sequence[Sequence[tuple[float, float, float]]],
         keys: GroupKeys,
         progress: Callable[[int], object] | None,
         out: _Array,

@@ -52,16 +52,24 @@ def excess_range(manifold: Manifold, dist: float) -> tuple[float, float]:
 
 def excess_diameter(manifold: Manifold, dist: float) -> float:
     """Largest Frobenius distance between two matrices G within distance `dist`."""
+    diameter = hessian_diameter(manifold)
+    return 0.0 if diameter is None else _finite(diameter.within(dist), dist)
+
+
+def hessian_diameter(manifold: Manifold) -> _core.ExcessDiameter | None:
+    """Largest Frobenius distance between two matrices G as a function of distance; None if 0."""
     if not has_curved_hessian(manifold):
-        return 0.0
-    if isinstance(manifold, SPD):
-        return math.sqrt(2) * _excess_norm(manifold, dist)  # all G >= 0, so tr(G G') >= 0
-    values = _eigenvalues(manifold, dist)
+        return None
     if isinstance(manifold, KendallPlanar):
-        (_, along), (count, across) = values
-        return _finite(math.hypot(along, max(abs(along), math.sqrt(count) * abs(across))), dist)
+        return _core.ExcessDiameter.complex(manifold.dim - 2)
+    if isinstance(manifold, SPD):
+        # all G >= 0, so tr(G G') >= 0: sqrt(2) times the largest norm, see _excess_norm
+        m = manifold.m
+        return _core.ExcessDiameter.constant(-0.25 * m / (m - 1), math.sqrt(2 * (m - 1)))
     # G = (h - 1)(I - uu'): they differ most when one is 0 or the directions are orthogonal
-    return _finite(abs(values[0][1]) * math.sqrt(max(manifold.dim - 1, 2)), dist)
+    lower, upper = manifold.curvature_bounds
+    factor = math.sqrt(max(manifold.dim - 1, 2))
+    return _core.ExcessDiameter.constant(lower if lower < 0 else upper, factor)
 
 
 def hessian_bound(manifold: Manifold, dist: float) -> float:

@@ -227,7 +227,7 @@ def log_covariance(
     """
     reach, share = _reach_and_share(ball, n, max_dist, records_per_unit, calibration)
     factor = 6 if calibration == "published" else math.sqrt(2)
-    return factor * reach**2 * share
+    return factor * (reach * reach) * share
 
 
 def mean_hessian(

@@ -95,7 +95,11 @@ def group_offsets(keys: Table) -> Offsets:
                 runs = pc.run_end_encode(chunk, run_end_type=pa.int64()).run_ends
                 ends.append(done + runs.to_numpy(zero_copy_only=False))
                 done += len(chunk)
-    offsets: Offsets = np.unique(np.concatenate(ends))
+    # the ends of one array's runs are in order as they come
+    whole = len(ends) == 2 and len(keys.columns) == 1
+    offsets: Offsets = (
+        np.concatenate((ends[0][:1], ends[1])) if whole else np.unique(np.concatenate(ends))
+    )
     return _joined(keys, offsets)
 
 

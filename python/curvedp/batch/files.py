@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-from collections import deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
-from curvedp._validation import as_count
-from curvedp.batch.job import Job, manifest_path, open_job
 from curvedp.batch.parameters import BatchParameters
-from curvedp.batch.storage import locked
+from curvedp.batch.run import CHUNK_ROWS, release_all, run
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Ledger
 from curvedp.statistics.dispersion import DEFAULT_WEIGHTS
-from curvedp.statistics.group_releases import GroupReleases
+from curvedp.statistics.group_plan import Progress
 
-__all__ = ["CHUNK_ROWS", "frechet_means_of_file", "frechet_variances_of_file", "run"]
-
-#: Records in a chunk, at least.
-CHUNK_ROWS = 1 << 19
-
-Progress = Callable[[int, int], object]
+__all__ = [
+    "adaptive_means_of_file",
+    "confidence_regions_of_file",
+    "frechet_means_of_file",
+    "frechet_variances_of_file",
+]
 
 
 def frechet_means_of_file(
@@ -198,95 +191,160 @@ def frechet_variances_of_file(
     )
 
 
-def run(
+def adaptive_means_of_file(
     source: str | os.PathLike[str],
     out: str | os.PathLike[str],
-    parameters: BatchParameters,
-    release: Callable[[Job, Progress], None],
     *,
-    ledger: Ledger | None,
-    secret: str | os.PathLike[str] | None,
-    chunk_rows: int,
-    resume: bool,
-    progress: Progress | None,
+    by: str | Sequence[str],
+    points: str | Sequence[str],
+    ball: Ball,
+    guarantee: Guarantee,
+    public_keys: bool,
+    schedule: str | Sequence[float] = "auto",
+    quantile: float | None = None,
+    mechanism: str | None = None,
+    records_per_unit: int = 1,
+    groups_per_unit: int = 1,
+    pass_over: bool = False,
+    normalise: bool = False,
+    ledger: Ledger | None = None,
+    secret: str | os.PathLike[str] | None = None,
+    chunk_rows: int = CHUNK_ROWS,
+    resume: bool = False,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """A job from its beginning, or from where it stopped, to its end; `release` fills its parts."""
-    rows = as_count(chunk_rows, "chunk_rows")
-    target = Path(out).resolve()
-    folder = target.with_name(target.name + ".job")
-    with contextlib.ExitStack() as stack:
-        stack.callback(_remove_if_empty, folder)
-        if target.parent.is_dir():
-            stack.enter_context(locked(folder))
-        job = open_job(source, out, parameters, chunk_rows=rows, secret=secret, resume=resume)
-        if job is None:
-            text = manifest_path(target).read_text(encoding="utf-8")
-            return dict(json.loads(text))
-        try:
-            job.prepare()
-            job.pay(ledger)
-        except Exception:
-            if not job.is_begun():  # nothing was paid or drawn: no trace of the records stays
-                job.remove()
-            raise
-        release(job, progress or (lambda done, groups: None))
-        return job.finish()
+    """Release the adaptive mean of every group of a Parquet file into another Parquet file.
 
+    As `frechet_means_of_file`, for what `curvedp.adaptive_means` releases: memory of one chunk, the
+    same bits for any chunk size, an interrupted batch goes on with ``resume=True`` and pays once.
 
-def release_all(job: Job, progress: Progress) -> None:
-    """Releases the chunks one after the other.
+    Parameters
+    ----------
+    source, out, by, points, ball, public_keys
+        As in `frechet_means_of_file`.
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+        What all stages of each group shall satisfy together.
+    schedule, quantile, mechanism
+        As in `curvedp.adaptive_mean`.
+    records_per_unit, groups_per_unit, pass_over, normalise
+        As in `frechet_means_of_file`.
+    ledger, secret, chunk_rows, resume, progress
+        As in `frechet_means_of_file`.
 
-    Meanwhile one thread reads the next, another stores the last and writes it to the result.
+    Returns
+    -------
+    dict
+        The manifest.
+
+    Raises
+    ------
+    BatchError, SecretError, BudgetError, ExistenceError, ValueError, TypeError
+        As in `frechet_means_of_file`.
     """
-    pending, done, groups = deque(job.pending()), job.done(), job.groups
-    progress(done, groups)
-    if not pending:
-        return
-    with (
-        job.result_draft() as append,
-        ThreadPoolExecutor(1) as reader,
-        ThreadPoolExecutor(1) as writer,
-    ):
-        following = reader.submit(job.read, pending[0])
-        written: deque[Future[None]] = deque()
-        for number in range(job.layout.chunks):
-            if number != (pending[0] if pending else None):
-                written.append(writer.submit(_again, job, number, append))
-                continue
-            chunk = following.result()
-            pending.popleft()
-            if pending:
-                following = reader.submit(job.read, pending[0])
-            releases = job.release(chunk, _Shifted(progress, done, groups))
-            done += len(releases)
-            written.append(writer.submit(_keep, job, number, chunk.keys, releases, append))
-            del chunk, releases
-            while len(written) > 2:  # no more tables than that wait in memory
-                written.popleft().result()
-        for last in written:
-            last.result()
+    parameters = BatchParameters.check(
+        "adaptive",
+        by=by,
+        points=points,
+        ball=ball,
+        guarantee=guarantee,
+        public_keys=public_keys,
+        schedule=schedule if isinstance(schedule, str) else tuple(schedule),
+        quantile=quantile,
+        mechanism=mechanism,
+        records_per_unit=records_per_unit,
+        groups_per_unit=groups_per_unit,
+        pass_over=pass_over,
+        normalise=normalise,
+    )
+    return run(
+        source,
+        out,
+        parameters,
+        release_all,
+        ledger=ledger,
+        secret=secret,
+        chunk_rows=chunk_rows,
+        resume=resume,
+        progress=progress,
+    )
 
 
-def _keep(
-    job: Job, number: int, keys: Any, releases: GroupReleases, append: Callable[[Any], None]
-) -> None:
-    append(job.store(number, keys, releases))
+def confidence_regions_of_file(
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    by: str | Sequence[str],
+    points: str | Sequence[str],
+    ball: Ball,
+    guarantee: Guarantee,
+    public_keys: bool,
+    level: float = 0.95,
+    weights: Sequence[float] | None = None,
+    max_dist: float | None = None,
+    mechanism: str | None = None,
+    records_per_unit: int = 1,
+    groups_per_unit: int = 1,
+    pass_over: bool = False,
+    normalise: bool = False,
+    ledger: Ledger | None = None,
+    secret: str | os.PathLike[str] | None = None,
+    chunk_rows: int = CHUNK_ROWS,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Release a confidence region for every group of a Parquet file into another Parquet file.
 
+    As `frechet_means_of_file`, for what `curvedp.confidence_regions` releases: memory of one chunk,
+    the same bits for any chunk size, an interrupted batch goes on with ``resume=True`` and pays
+    once.
 
-def _again(job: Job, number: int, append: Callable[[Any], None]) -> None:
-    append(job.stored(number))
+    Parameters
+    ----------
+    source, out, by, points, ball, public_keys
+        As in `frechet_means_of_file`.
+    guarantee : GDP, ZCDP or ApproxDP
+        What each whole region shall satisfy.
+    level, weights, max_dist, mechanism
+        As in `curvedp.confidence_region`.
+    records_per_unit, groups_per_unit, pass_over, normalise
+        As in `frechet_means_of_file`.
+    ledger, secret, chunk_rows, resume, progress
+        As in `frechet_means_of_file`.
 
+    Returns
+    -------
+    dict
+        The manifest.
 
-def _remove_if_empty(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        folder.rmdir()
-
-
-class _Shifted:
-    """Progress of a chunk as progress of the whole."""
-
-    def __init__(self, progress: Progress, before: int, groups: int) -> None:
-        self._progress, self._before, self._groups = progress, before, groups
-
-    def __call__(self, done: int, _: int) -> None:
-        self._progress(self._before + done, self._groups)
+    Raises
+    ------
+    BatchError, SecretError, BudgetError, ExistenceError, ValueError, TypeError
+        As in `frechet_means_of_file`.
+    """
+    parameters = BatchParameters.check(
+        "region",
+        by=by,
+        points=points,
+        ball=ball,
+        guarantee=guarantee,
+        public_keys=public_keys,
+        level=level,
+        weights=None if weights is None else tuple(weights),
+        max_dist=max_dist,
+        mechanism=mechanism,
+        records_per_unit=records_per_unit,
+        groups_per_unit=groups_per_unit,
+        pass_over=pass_over,
+        normalise=normalise,
+    )
+    return run(
+        source,
+        out,
+        parameters,
+        release_all,
+        ledger=ledger,
+        secret=secret,
+        chunk_rows=chunk_rows,
+        resume=resume,
+        progress=progress,
+    )

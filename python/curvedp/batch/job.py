@@ -45,7 +45,7 @@ from curvedp.batch.storage import (
 from curvedp.errors import BatchError
 from curvedp.privacy import Ledger, NoiseSecret
 from curvedp.statistics.group_plan import noise_keys
-from curvedp.statistics.group_releases import GroupReleases
+from curvedp.statistics.group_releases import GroupResults
 
 __all__ = ["Job", "open_job", "release_chunk"]
 
@@ -212,10 +212,10 @@ class Job:
 
     def release(
         self, chunk: Chunk, progress: Callable[[int, int], object] | None = None
-    ) -> GroupReleases:
+    ) -> GroupResults:
         """Draws the releases of a chunk; again the same, however often."""
         plan = self.parameters.plan
-        return plan.release(
+        releases: GroupResults = plan.release(
             chunk.rows,
             chunk.offsets,
             plan.designs(np.diff(chunk.offsets)),
@@ -223,8 +223,9 @@ class Job:
             names=chunk.names,
             report=progress,
         )
+        return releases
 
-    def store(self, number: int, keys: Any, releases: GroupReleases) -> Any:
+    def store(self, number: int, keys: Any, releases: GroupResults) -> Any:
         """Stores the releases of a chunk, and returns them as a table."""
         table = releases_table(keys, releases)
         write_atomically(self.part(number), lambda path: _write_ipc(path, table))

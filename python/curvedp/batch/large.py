@@ -17,9 +17,9 @@ import numpy as np
 from curvedp import _core
 from curvedp._validation import FloatArray, as_count
 from curvedp.batch.columns import records
-from curvedp.batch.files import CHUNK_ROWS
 from curvedp.batch.parameters import ball_from_dict, ball_to_dict
 from curvedp.batch.parquet import Source
+from curvedp.batch.run import CHUNK_ROWS
 from curvedp.domain import Ball
 from curvedp.errors import BatchError
 from curvedp.mechanisms import Mechanism

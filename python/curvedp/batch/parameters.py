@@ -12,6 +12,8 @@ from curvedp.domain import Ball
 from curvedp.errors import BatchError
 from curvedp.mechanisms.choice import MECHANISMS
 from curvedp.privacy import Guarantee
+from curvedp.statistics.adaptive_means import AdaptivePlan
+from curvedp.statistics.confidence_regions import RegionPlan
 from curvedp.statistics.entry import check_ball
 from curvedp.statistics.frechet_means import MeanPlan
 from curvedp.statistics.frechet_variances import VariancePlan
@@ -20,11 +22,17 @@ from curvedp.statistics.group_plan import GroupPlan
 __all__ = ["REFUSAL", "STATISTICS", "BatchParameters", "ball_from_dict", "ball_to_dict"]
 
 #: What can be released of each group, by the word that selects it.
-STATISTICS: dict[str, type[GroupPlan]] = {"mean": MeanPlan, "variance": VariancePlan}
+STATISTICS: dict[str, type[GroupPlan[Any]]] = {
+    "mean": MeanPlan,
+    "variance": VariancePlan,
+    "adaptive": AdaptivePlan,
+    "region": RegionPlan,
+}
 
 #: Columns of results that are not keys.
 _RESERVED = frozenset(
-    {"n", "value", "mean", "mean_scale", "sensitivity", "scale", "expected_error", "guarantee"}
+    {"n", "value", "mean", "mean_scale", "radius", "chart_point", "covariance", "quantile", "dof"}
+    | {"sensitivity", "scale", "expected_error", "guarantee"}
 )
 
 #: Why a batch needs public keys.
@@ -54,7 +62,7 @@ class BatchParameters:
 
     by: tuple[str, ...]
     points: tuple[str, ...]
-    plan: GroupPlan
+    plan: GroupPlan[Any]
     normalise: bool = False
 
     @classmethod

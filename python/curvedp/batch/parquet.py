@@ -42,6 +42,7 @@ class Source:
             ]
         select(self.schema, self.columns)
         self._starts = np.concatenate(([0], np.cumsum(self.rows_of_groups, dtype=np.int64)))
+        self._kept: tuple[int, Any] = (-1, None)
 
     @contextlib.contextmanager
     def _readable(self) -> Iterator[None]:
@@ -66,11 +67,23 @@ class Source:
         return {"bytes": found.st_size, "modified_ns": found.st_mtime_ns, "footer": digest}
 
     def read(self, start: int, stop: int) -> Any:
-        """The rows from `start` to `stop` as a table."""
+        """The rows from `start` to `stop` as a table.
+
+        A row group that reaches beyond is kept for the call that goes on at `stop`: it is decoded
+        once, however many calls read of it.
+        """
         first = int(np.searchsorted(self._starts, start, side="right")) - 1
         last = int(np.searchsorted(self._starts, stop, side="left"))
-        with self._readable():
-            table = self._file.read_row_groups(list(range(first, last)), columns=self.columns)
+        number, kept = self._kept
+        found = [kept] if number == first else []
+        missing = list(range(first + len(found), last))
+        if missing:
+            with self._readable():
+                found.append(self._file.read_row_groups(missing, columns=self.columns))
+        table = pa.concat_tables(found)
+        goes_on = stop < int(self._starts[last])
+        at = int(self._starts[last - 1] - self._starts[first])
+        self._kept = (last - 1, table.slice(at)) if goes_on else (-1, None)
         return table.slice(start - int(self._starts[first]), stop - start)
 
     @staticmethod

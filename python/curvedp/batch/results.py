@@ -13,14 +13,14 @@ from curvedp._validation import FloatArray
 from curvedp.batch._arrow import pa
 from curvedp.batch.parameters import BatchParameters, ball_to_dict
 from curvedp.privacy import ASSUMPTIONS, NEIGHBOURING
-from curvedp.statistics.group_releases import GroupReleases
+from curvedp.statistics.group_releases import GroupResults
 
 __all__ = ["MANIFEST_VERSION", "charged", "count_sizes", "manifest", "releases_table"]
 
 MANIFEST_VERSION = 1
 
 
-def releases_table(keys: Any, releases: GroupReleases) -> Any:
+def releases_table(keys: Any, releases: GroupResults) -> Any:
     """One row per group: its key, n, value, sensitivity, scale, expected error, guarantee.
 
     `value` is a number, or a fixed-size list of the numbers of a point in row-major order; null for
@@ -33,16 +33,9 @@ def releases_table(keys: Any, releases: GroupReleases) -> Any:
         pa.array([str(releases.guarantee)]),
     )
     columns = {name: keys.column(name) for name in keys.column_names}
-    columns |= {"n": pa.array(releases.n), "value": _values(releases.value, missing)}
-    for part in releases.parts:
-        columns["mean"] = _values(part.value, missing)
-        columns["mean_scale"] = pa.array(part.scale, mask=missing)
-    columns |= {
-        "sensitivity": pa.array(releases.sensitivity, mask=missing),
-        "scale": pa.array(releases.scale, mask=missing),
-        "expected_error": pa.array(releases.expected_error, mask=missing),
-        "guarantee": guarantee,
-    }
+    columns["n"] = pa.array(releases.n)
+    columns |= {name: _values(own, missing) for name, own in releases.columns().items()}
+    columns["guarantee"] = guarantee
     return pa.table(columns)
 
 

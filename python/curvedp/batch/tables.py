@@ -27,7 +27,13 @@ from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.statistics.dispersion import DEFAULT_WEIGHTS
 from curvedp.statistics.group_plan import Offsets, noise_keys
 
-__all__ = ["BatchReleases", "frechet_means", "frechet_variances"]
+__all__ = [
+    "BatchReleases",
+    "adaptive_means",
+    "confidence_regions",
+    "frechet_means",
+    "frechet_variances",
+]
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,9 @@ class BatchReleases:
     table : pyarrow.Table
         One row per group in the order of the keys: the key's columns, `n`, `value` (of a mean a
         fixed-size list, row-major; of a variance a number, beside it the private `mean` and its
-        `mean_scale`), `sensitivity`, `scale`, `expected_error`, `guarantee`.
+        `mean_scale`; of an adaptive mean beside it the `radius` of the last ball; of a region its
+        estimate, beside it `chart_point`, `covariance`, `quantile` and `dof`), `sensitivity`,
+        `scale`, `expected_error` (of a region its mean's), `guarantee`.
     manifest : dict
         What the releases promise together, and from what they came; for JSON.
     """
@@ -206,6 +214,152 @@ def frechet_variances(
         public_keys=public_keys,
         max_dist=max_dist,
         weights=tuple(weights),
+        records_per_unit=records_per_unit,
+        groups_per_unit=groups_per_unit,
+        pass_over=pass_over,
+        normalise=normalise,
+    )
+    return _release_table(data, parameters, ledger, secret, progress)
+
+
+def adaptive_means(
+    data: Any,
+    *,
+    by: str | Sequence[str],
+    points: str | Sequence[str],
+    ball: Ball,
+    guarantee: Guarantee,
+    public_keys: bool,
+    schedule: str | Sequence[float] = "auto",
+    quantile: float | None = None,
+    mechanism: str | None = None,
+    records_per_unit: int = 1,
+    groups_per_unit: int = 1,
+    pass_over: bool = False,
+    normalise: bool = False,
+    ledger: Ledger | None = None,
+    secret: NoiseSecret | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> BatchReleases:
+    """Release the adaptive mean of every group of a table.
+
+    Parameters
+    ----------
+    data, by, points, ball, public_keys
+        As in `frechet_means`.
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+        What all stages of each group shall satisfy together.
+    schedule, quantile, mechanism
+        As in `curvedp.adaptive_mean`.
+    records_per_unit, groups_per_unit, pass_over, normalise, ledger, secret, progress
+        As in `frechet_means`.
+
+    Returns
+    -------
+    BatchReleases
+
+    Raises
+    ------
+    BatchError, BudgetError, ExistenceError, ValueError, TypeError
+        As in `frechet_means`.
+
+    Examples
+    --------
+    >>> import numpy as np, pyarrow as pa, curvedp as cdp, curvedp.batch
+    >>> rows = np.tile([0.0, 0.1, 1.0] / np.sqrt(1.01), (600, 1))
+    >>> table = pa.table({"site": np.arange(600) % 3, "direction": list(rows)})
+    >>> ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> releases = cdp.batch.adaptive_means(
+    ...     table, by="site", points="direction", ball=ball,
+    ...     guarantee=cdp.GDP(mu=1.0), public_keys=True,
+    ... )
+    >>> releases.table.column_names[:4]
+    ['site', 'n', 'value', 'radius']
+    """
+    parameters = BatchParameters.check(
+        "adaptive",
+        by=by,
+        points=points,
+        ball=ball,
+        guarantee=guarantee,
+        public_keys=public_keys,
+        schedule=schedule if isinstance(schedule, str) else tuple(schedule),
+        quantile=quantile,
+        mechanism=mechanism,
+        records_per_unit=records_per_unit,
+        groups_per_unit=groups_per_unit,
+        pass_over=pass_over,
+        normalise=normalise,
+    )
+    return _release_table(data, parameters, ledger, secret, progress)
+
+
+def confidence_regions(
+    data: Any,
+    *,
+    by: str | Sequence[str],
+    points: str | Sequence[str],
+    ball: Ball,
+    guarantee: Guarantee,
+    public_keys: bool,
+    level: float = 0.95,
+    weights: Sequence[float] | None = None,
+    max_dist: float | None = None,
+    mechanism: str | None = None,
+    records_per_unit: int = 1,
+    groups_per_unit: int = 1,
+    pass_over: bool = False,
+    normalise: bool = False,
+    ledger: Ledger | None = None,
+    secret: NoiseSecret | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> BatchReleases:
+    """Release a confidence region for the mean of every group of a table.
+
+    Parameters
+    ----------
+    data, by, points, ball, public_keys
+        As in `frechet_means`.
+    guarantee : GDP, ZCDP or ApproxDP
+        What each whole region shall satisfy.
+    level, weights, max_dist, mechanism
+        As in `curvedp.confidence_region`.
+    records_per_unit, groups_per_unit, pass_over, normalise, ledger, secret, progress
+        As in `frechet_means`.
+
+    Returns
+    -------
+    BatchReleases
+
+    Raises
+    ------
+    BatchError, BudgetError, ExistenceError, ValueError, TypeError
+        As in `frechet_means`.
+
+    Examples
+    --------
+    >>> import numpy as np, pyarrow as pa, curvedp as cdp, curvedp.batch
+    >>> rows = np.tile([0.0, 0.1, 1.0] / np.sqrt(1.01), (600, 1))
+    >>> table = pa.table({"site": np.arange(600) % 3, "direction": list(rows)})
+    >>> ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> releases = cdp.batch.confidence_regions(
+    ...     table, by="site", points="direction", ball=ball,
+    ...     guarantee=cdp.GDP(mu=1.0), public_keys=True,
+    ... )
+    >>> releases.table.column_names[2:6]
+    ['value', 'chart_point', 'covariance', 'quantile']
+    """
+    parameters = BatchParameters.check(
+        "region",
+        by=by,
+        points=points,
+        ball=ball,
+        guarantee=guarantee,
+        public_keys=public_keys,
+        level=level,
+        weights=None if weights is None else tuple(weights),
+        max_dist=max_dist,
+        mechanism=mechanism,
         records_per_unit=records_per_unit,
         groups_per_unit=groups_per_unit,
         pass_over=pass_over,

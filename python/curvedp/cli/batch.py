@@ -1,4 +1,4 @@
-"""``curvedp batch``: mean or variance of every group of a Parquet file."""
+"""``curvedp batch``: a statistic of every group of a Parquet file."""
 
 from __future__ import annotations
 
@@ -18,8 +18,18 @@ from curvedp.cli.options import ball_options, budget_options, mechanism_option
 from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee
 from curvedp.errors import MissingExtraError
 from curvedp.privacy import Ledger, NoiseSecret
+from curvedp.statistics.schedule import SCHEDULES
 
 __all__ = ["batch"]
+
+#: What can be released of each group, with the options of its own.
+_OPTIONS = {
+    "mean": ("mechanism",),
+    "variance": ("max_dist", "weights"),
+    "adaptive": ("schedule", "quantile", "mechanism"),
+    "region": ("level", "weights", "max_dist", "mechanism"),
+}
+_WORDS = {"mean": "mean", "variance": "variance", "adaptive": "adaptive mean", "region": "region"}
 
 
 @click.command()
@@ -32,10 +42,11 @@ __all__ = ["batch"]
 )
 @click.option(
     "--statistic",
-    type=click.Choice(["mean", "variance"]),
+    type=click.Choice(list(_OPTIONS)),
     default="mean",
     show_default=True,
-    help="What to release of each group; with the variance its private mean is released too.",
+    help="What to release of each group; with a variance or a region its private mean is released "
+    "too.",
 )
 @ball_options
 @click.option(
@@ -49,8 +60,23 @@ __all__ = ["batch"]
 @click.option(
     "--max-dist",
     type=float,
-    help="Of a variance: public length at which distances are clipped; by default never.",
+    help="Of a variance or region: public length at which distances are clipped; by default never.",
 )
+@click.option(
+    "--weights",
+    metavar="NUMBERS",
+    help="Shares of the budget, with commas: of a variance for its mean and itself, of a region "
+    "for its mean, its covariance and (on curved manifolds) its Hessian.",
+)
+@click.option(
+    "--schedule",
+    metavar="WORD|NUMBERS",
+    help="Of an adaptive mean: auto, one-shot, or shares of the budget for mean, radius, mean ...",
+)
+@click.option(
+    "--quantile", type=float, help="Of an adaptive mean: level of the quantiles of distances."
+)
+@click.option("--level", type=float, help="Of a region: its level of confidence; 0.95 by default.")
 @click.option(
     "--public-keys",
     is_flag=True,
@@ -112,6 +138,10 @@ def batch(
     mu: float | None,
     mechanism: str | None,
     max_dist: float | None,
+    weights: str | None,
+    schedule: str | None,
+    quantile: float | None,
+    level: float | None,
     public_keys: bool,
     groups_per_unit: int,
     pass_over: bool,
@@ -125,7 +155,7 @@ def batch(
     workers: int | None,
     scheduler: str | None,
 ) -> None:
-    """Private Frechet mean or variance of every group of records in a Parquet file.
+    """Private Frechet mean, variance, adaptive mean or confidence region of every group of records.
 
     SOURCE holds one record per row: the columns of its group's key and its point, as lists or
     tensors in row-major order, or the upper triangle of a symmetric matrix. Directions may have any
@@ -135,15 +165,18 @@ def batch(
     """
     if workers is not None and scheduler is not None:
         raise click.UsageError("give --workers or --scheduler, not both")
-    given = {"mechanism": mechanism, "max_dist": max_dist}
-    own = {"mean": "mechanism", "variance": "max_dist"}[statistic]
-    for name, value in given.items():
-        if value is not None and name != own:
-            option = name.replace("_", "-")
-            raise click.UsageError(f"--{option} is not an option of the {statistic}")
+    options = _own_options(
+        statistic,
+        mechanism=mechanism,
+        max_dist=max_dist,
+        weights=None if weights is None else _numbers(weights, "weights"),
+        schedule=_schedule(schedule),
+        quantile=quantile,
+        level=level,
+    )
     try:
-        from curvedp.batch.files import CHUNK_ROWS, release_all, run
         from curvedp.batch.parameters import REFUSAL, BatchParameters
+        from curvedp.batch.run import CHUNK_ROWS, release_all, run
     except MissingExtraError as error:
         raise click.UsageError(str(error)) from error
     if not public_keys:
@@ -159,7 +192,7 @@ def batch(
         groups_per_unit=groups_per_unit,
         pass_over=pass_over,
         normalise=True,
-        **{own: given[own]},
+        **options,
     )
     console = Console(soft_wrap=True, highlight=False)
     if dry_run:
@@ -190,6 +223,27 @@ def batch(
     released = described["groups"] - described["groups_passed_over"]
     console.print(f"{released} releases written to {out}", markup=False)
     console.print(f"Manifest written to {out}.manifest.json", markup=False)
+
+
+def _own_options(statistic: str, **given: Any) -> dict[str, Any]:
+    """The options that were given, all of which must be the statistic's own."""
+    found = {name: value for name, value in given.items() if value is not None}
+    for name in found:
+        if name not in _OPTIONS[statistic]:
+            option = name.replace("_", "-")
+            raise click.UsageError(f"--{option} is not an option of the {_WORDS[statistic]}")
+    return found
+
+
+def _numbers(text: str, option: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise click.UsageError(f"--{option} takes numbers, separated by commas") from None
+
+
+def _schedule(text: str | None) -> str | tuple[float, ...] | None:
+    return text if text is None or text in SCHEDULES else _numbers(text, "schedule")
 
 
 def _names(text: str) -> list[str]:

@@ -8,7 +8,18 @@ paths as the caller (one machine, or a shared file system). A task holds the fol
 number: neither the secret nor a record travels through the scheduler.
 """
 
-from curvedp.distributed.files import frechet_means_of_file, frechet_variances_of_file
+from curvedp.distributed.files import (
+    adaptive_means_of_file,
+    confidence_regions_of_file,
+    frechet_means_of_file,
+    frechet_variances_of_file,
+)
 from curvedp.distributed.large import frechet_mean_of_file
 
-__all__ = ["frechet_mean_of_file", "frechet_means_of_file", "frechet_variances_of_file"]
+__all__ = [
+    "adaptive_means_of_file",
+    "confidence_regions_of_file",
+    "frechet_mean_of_file",
+    "frechet_means_of_file",
+    "frechet_variances_of_file",
+]

@@ -1,4 +1,4 @@
-"""Means and variances of many groups on a Dask cluster: one task per chunk of whole groups."""
+"""Statistics of many groups on a Dask cluster: one task per chunk of whole groups."""
 
 from __future__ import annotations
 
@@ -7,15 +7,23 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from curvedp.batch.files import CHUNK_ROWS, Progress, run
 from curvedp.batch.job import Job, release_chunk
 from curvedp.batch.parameters import BatchParameters
+from curvedp.batch.run import CHUNK_ROWS, run
 from curvedp.distributed._dask import check_client, engine
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Ledger
 from curvedp.statistics.dispersion import DEFAULT_WEIGHTS
+from curvedp.statistics.group_plan import Progress
 
-__all__ = ["cluster_of", "frechet_means_of_file", "frechet_variances_of_file", "release_on"]
+__all__ = [
+    "adaptive_means_of_file",
+    "cluster_of",
+    "confidence_regions_of_file",
+    "frechet_means_of_file",
+    "frechet_variances_of_file",
+    "release_on",
+]
 
 
 def frechet_means_of_file(
@@ -145,6 +153,162 @@ def frechet_variances_of_file(
         public_keys=public_keys,
         max_dist=max_dist,
         weights=tuple(weights),
+        records_per_unit=records_per_unit,
+        groups_per_unit=groups_per_unit,
+        pass_over=pass_over,
+        normalise=normalise,
+    )
+    return run(
+        source,
+        out,
+        parameters,
+        lambda job, report: release_on(cluster, job, report),
+        ledger=ledger,
+        secret=secret,
+        chunk_rows=chunk_rows,
+        resume=resume,
+        progress=progress,
+    )
+
+
+def adaptive_means_of_file(
+    client: Any,
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    by: str | Sequence[str],
+    points: str | Sequence[str],
+    ball: Ball,
+    guarantee: Guarantee,
+    public_keys: bool,
+    schedule: str | Sequence[float] = "auto",
+    quantile: float | None = None,
+    mechanism: str | None = None,
+    records_per_unit: int = 1,
+    groups_per_unit: int = 1,
+    pass_over: bool = False,
+    normalise: bool = False,
+    ledger: Ledger | None = None,
+    secret: str | os.PathLike[str] | None = None,
+    chunk_rows: int = CHUNK_ROWS,
+    resume: bool = False,
+    progress: Callable[[int, int], object] | None = None,
+) -> dict[str, Any]:
+    """`curvedp.batch.adaptive_means_of_file` on a cluster, as `frechet_means_of_file`.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Its workers must see the files under the same paths.
+    source, out, by, points, ball, guarantee, public_keys
+        As in `curvedp.batch.adaptive_means_of_file`.
+    schedule, quantile, mechanism
+        As in `curvedp.batch.adaptive_means_of_file`.
+    records_per_unit, groups_per_unit, pass_over, normalise
+        As in `curvedp.batch.adaptive_means_of_file`.
+    ledger, secret, chunk_rows, resume, progress
+        As in `curvedp.batch.adaptive_means_of_file`.
+
+    Returns
+    -------
+    dict
+        The manifest.
+
+    Raises
+    ------
+    BatchError, SecretError, BudgetError, ExistenceError, ValueError, TypeError
+        As in `curvedp.batch.adaptive_means_of_file`.
+    """
+    cluster = check_client(client)
+    parameters = BatchParameters.check(
+        "adaptive",
+        by=by,
+        points=points,
+        ball=ball,
+        guarantee=guarantee,
+        public_keys=public_keys,
+        schedule=schedule if isinstance(schedule, str) else tuple(schedule),
+        quantile=quantile,
+        mechanism=mechanism,
+        records_per_unit=records_per_unit,
+        groups_per_unit=groups_per_unit,
+        pass_over=pass_over,
+        normalise=normalise,
+    )
+    return run(
+        source,
+        out,
+        parameters,
+        lambda job, report: release_on(cluster, job, report),
+        ledger=ledger,
+        secret=secret,
+        chunk_rows=chunk_rows,
+        resume=resume,
+        progress=progress,
+    )
+
+
+def confidence_regions_of_file(
+    client: Any,
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    by: str | Sequence[str],
+    points: str | Sequence[str],
+    ball: Ball,
+    guarantee: Guarantee,
+    public_keys: bool,
+    level: float = 0.95,
+    weights: Sequence[float] | None = None,
+    max_dist: float | None = None,
+    mechanism: str | None = None,
+    records_per_unit: int = 1,
+    groups_per_unit: int = 1,
+    pass_over: bool = False,
+    normalise: bool = False,
+    ledger: Ledger | None = None,
+    secret: str | os.PathLike[str] | None = None,
+    chunk_rows: int = CHUNK_ROWS,
+    resume: bool = False,
+    progress: Callable[[int, int], object] | None = None,
+) -> dict[str, Any]:
+    """`curvedp.batch.confidence_regions_of_file` on a cluster, as `frechet_means_of_file`.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Its workers must see the files under the same paths.
+    source, out, by, points, ball, guarantee, public_keys
+        As in `curvedp.batch.confidence_regions_of_file`.
+    level, weights, max_dist, mechanism
+        As in `curvedp.batch.confidence_regions_of_file`.
+    records_per_unit, groups_per_unit, pass_over, normalise
+        As in `curvedp.batch.confidence_regions_of_file`.
+    ledger, secret, chunk_rows, resume, progress
+        As in `curvedp.batch.confidence_regions_of_file`.
+
+    Returns
+    -------
+    dict
+        The manifest.
+
+    Raises
+    ------
+    BatchError, SecretError, BudgetError, ExistenceError, ValueError, TypeError
+        As in `curvedp.batch.confidence_regions_of_file`.
+    """
+    cluster = check_client(client)
+    parameters = BatchParameters.check(
+        "region",
+        by=by,
+        points=points,
+        ball=ball,
+        guarantee=guarantee,
+        public_keys=public_keys,
+        level=level,
+        weights=None if weights is None else tuple(weights),
+        max_dist=max_dist,
+        mechanism=mechanism,
         records_per_unit=records_per_unit,
         groups_per_unit=groups_per_unit,
         pass_over=pass_over,

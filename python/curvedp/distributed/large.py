@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from curvedp._validation import FloatArray
-from curvedp.batch.files import CHUNK_ROWS
 from curvedp.batch.large import PointsOfFile, release_mean_of_file, whole_pieces
+from curvedp.batch.run import CHUNK_ROWS
 from curvedp.distributed._dask import check_client
 from curvedp.domain import Ball
 from curvedp.mechanisms import Mechanism

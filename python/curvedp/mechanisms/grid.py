@@ -16,7 +16,7 @@ import numpy as np
 from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
-from curvedp.manifolds import SPD, Euclidean, Hyperboloid
+from curvedp.manifolds import SPD, Euclidean, Hyperboloid, Manifold
 
 #: Grid steps that a noise scale holds, or nearly twice as many: 2^20.
 STEPS_PER_SCALE = float(1 << 20)
@@ -43,14 +43,19 @@ def grid_step(ball: Ball, scale: float) -> float:
 
 def clip_radius(ball: Ball) -> float:
     """Distance from the centre at which releases are clipped; infinite for no clipping."""
-    if not ball.manifold.is_hadamard or isinstance(ball.manifold, Euclidean):
+    limit = clip_limit(ball.manifold)
+    return limit if math.isinf(limit) else max(ball.radius, limit)
+
+
+def clip_limit(manifold: Manifold) -> float:
+    """`clip_radius` of a small ball."""
+    if not manifold.is_hadamard or isinstance(manifold, Euclidean):
         return math.inf
-    limit = _CLIP_RADIUS
-    if isinstance(ball.manifold, Hyperboloid):
-        limit /= math.sqrt(-ball.manifold.curvature)
-    elif isinstance(ball.manifold, SPD) and ball.manifold.metric == "log-cholesky":
-        limit = _CLIP_RADIUS_LOG_CHOLESKY
-    return max(ball.radius, limit)
+    if isinstance(manifold, Hyperboloid):
+        return _CLIP_RADIUS / math.sqrt(-manifold.curvature)
+    if isinstance(manifold, SPD) and manifold.metric == "log-cholesky":
+        return _CLIP_RADIUS_LOG_CHOLESKY
+    return _CLIP_RADIUS
 
 
 def clip_coords(ball: Ball, coords: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ import math
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from curvedp import _core
 from curvedp._validation import FloatArray, as_choice, as_count, as_finite, as_level, as_records
@@ -20,12 +20,6 @@ from curvedp.mechanisms.bounded_range import bounded_range_epsilon
 from curvedp.privacy import Guarantee
 
 BASE_MEASURES = ("uniform", "log-uniform")
-
-#: One grid step is at most this fraction of the interval, on the base measure's scale: 2^-32.
-_STEPS_LOG2 = 32
-
-#: Batches are drawn in blocks of about this many exponentials.
-_BLOCK = 1 << 20
 
 
 class RankExponential:
@@ -79,17 +73,11 @@ class RankExponential:
             )
         if not 1e-250 < self.scale < 1e250:
             raise ValueError(f"no quantile can be drawn at a scale of {self.scale:g} ranks")
-        self._step = math.ldexp(1.0, math.floor(math.log2(length)) - _STEPS_LOG2)
 
     def sample(
         self, values: ArrayLike, stream: _core.Stream | None = None, n_samples: int = 1
     ) -> FloatArray:
         """Independent draws around the quantile of `values`, rounded to the public grid.
-
-        The intervals between neighbouring values run an exponential race at the rate of their
-        masses, first in groups, then within the group that wins, so that every mass counts with a
-        few units of relative rounding, however small; the place in the interval is uniform on the
-        base measure's scale.
 
         Parameters
         ----------
@@ -104,14 +92,11 @@ class RankExponential:
         """
         count = as_count(n_samples, "n_samples")
         stream = _core.Stream.from_os() if stream is None else stream
-        edges, log_mass = self._intervals(values)
-        groups = _in_groups(log_mass)
-        block = max(1, _BLOCK // max(groups.shape))
-        drawn = [
-            self._draw(edges, groups, stream, min(block, count - start))
-            for start in range(0, count, block)
-        ]
-        return self._from_scale(np.concatenate(drawn))
+        drawn = np.empty(count)
+        log_uniform = self.base == "log-uniform"
+        kernel = _core.RankExponential(self.q, self.low, self.high, log_uniform, self.scale)
+        kernel.sample(as_records(values, (), "values"), stream, drawn)
+        return drawn
 
     def log_density(self, point: ArrayLike, values: ArrayLike) -> FloatArray:
         """Log-density of the draws at `point` with respect to the base measure, shape (...).
@@ -152,49 +137,11 @@ class RankExponential:
         np.minimum(clipped, self.high, out=clipped)
         return clipped if self.base == "uniform" else np.log(clipped, out=clipped)
 
-    def _from_scale(self, drawn: FloatArray) -> FloatArray:
-        """Draws rounded to the public grid and moved back to the interval."""
-        low = self._ends[0]
-        rounded = low + np.round((drawn - low) / self._step) * self._step
-        values = rounded if self.base == "uniform" else np.exp(rounded)
-        return np.asarray(np.clip(values, self.low, self.high))
-
-    def _draw(
-        self, edges: FloatArray, groups: FloatArray, stream: _core.Stream, count: int
-    ) -> FloatArray:
-        """Draws on the base measure's scale; `groups` are rows of logarithms of masses."""
-        log_mass = _log_sum_exp(groups, axis=1)
-        group = _race(np.broadcast_to(log_mass, (count, len(groups))), stream)
-        winner = group * groups.shape[1] + _race(groups[group], stream)
-        place = np.empty(count)
-        stream.uniform(place)
-        left, right = edges[winner], edges[winner + 1]
-        return np.asarray(left + place * (right - left))
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}(q={self.q:g}, {self.guarantee!r}, scale={self.scale:.6g})"
 
 
-def _race(log_rates: FloatArray, stream: _core.Stream) -> NDArray[np.intp]:
-    """In each row the index whose exponential at rate exp(log_rate) is the smallest."""
-    times = np.empty(log_rates.size)
-    stream.exponential(times)
-    log_times = np.log(times, out=times).reshape(log_rates.shape) - log_rates
-    return np.asarray(np.argmin(log_times, axis=1))
-
-
-def _in_groups(log_mass: FloatArray) -> FloatArray:
-    """Consecutive masses in about as many rows as columns, padded with masses 0."""
-    size = math.isqrt(len(log_mass) - 1) + 1
-    padding = np.full(-len(log_mass) % size, -np.inf)
-    groups: FloatArray = np.concatenate((log_mass, padding)).reshape(-1, size)
-    return groups
-
-
-def _log_sum_exp(logs: FloatArray, axis: int | None = None) -> FloatArray:
-    """log(sum(exp(logs))) along an axis; -inf where all are."""
-    top = np.max(logs, axis=axis, keepdims=True)
-    shifted: FloatArray = logs - np.where(np.isneginf(top), 0.0, top)
-    with np.errstate(divide="ignore"):
-        total = np.log(np.sum(np.exp(shifted, out=shifted), axis=axis))
-    return np.asarray(total + np.squeeze(top, axis=axis))
+def _log_sum_exp(logs: FloatArray) -> float:
+    """log(sum(exp(logs))), some of which are finite."""
+    top = float(np.max(logs))
+    return top + math.log(np.sum(np.exp(logs - top)))

@@ -1,8 +1,10 @@
 """Private statistics: each takes records, a ball and a guarantee, and returns a release."""
 
 from curvedp.statistics.adaptive_mean import adaptive_mean
+from curvedp.statistics.adaptive_means import adaptive_means
 from curvedp.statistics.comparison import MeanComparison, compare_means
 from curvedp.statistics.confidence_region import confidence_region
+from curvedp.statistics.confidence_regions import GroupRegions, confidence_regions
 from curvedp.statistics.dispersion import (
     fourth_moment,
     frechet_variance,
@@ -22,14 +24,17 @@ from curvedp.statistics.variance_interval import VarianceInterval, variance_inte
 
 __all__ = [
     "ConfidenceRegion",
+    "GroupRegions",
     "GroupReleases",
     "MeanComparison",
     "Schedule",
     "VarianceInterval",
     "adaptive_mean",
+    "adaptive_means",
     "adaptive_schedule",
     "compare_means",
     "confidence_region",
+    "confidence_regions",
     "each_group",
     "expected_error",
     "fourth_moment",

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
+from curvedp.manifolds import Manifold
 from curvedp.mechanisms import Mechanism, RankExponential
 from curvedp.privacy import Guarantee, Ledger, Release
 from curvedp.statistics.entry import Entry, Progress
@@ -26,7 +27,7 @@ from curvedp.statistics.quantile import release_quantile
 from curvedp.statistics.schedule import Schedule, adaptive_schedule
 
 #: Radii are sought from this fraction of the ball's radius on.
-_SMALLEST_SHRINKAGE = 1e-3
+SMALLEST_SHRINKAGE = 1e-3
 
 #: The released quantile of distances is multiplied by 1 + this / sqrt(dim).
 _INFLATION = 0.4
@@ -144,6 +145,11 @@ def adaptive_mean(
     )
 
 
+def inflation(manifold: Manifold) -> float:
+    """The factor from a released quantile of distances to the radius of the next ball."""
+    return 1 + _INFLATION / math.sqrt(manifold.dim)
+
+
 def _stages(entry: Entry, plan: Schedule, mechanism: str | type[Mechanism] | None) -> list[Release]:
     """The releases of all stages; each sees the records through the ball released before it."""
     shares = entry.shares(plan.weights)
@@ -180,7 +186,7 @@ def _release_radius(
     ball._frame.manifold.dist(rows, ball._enter(center[None]), dist)
     quantile = RankExponential(
         q,
-        low=_SMALLEST_SHRINKAGE * ball.radius,
+        low=SMALLEST_SHRINKAGE * ball.radius,
         high=2 * ball.radius,
         guarantee=share,
         records_per_unit=entry.records_per_unit,
@@ -195,7 +201,7 @@ def shrunk_ball(entry: Entry, center: FloatArray, quantile: float) -> Ball:
     """The ball about a released centre, or the old one if its radius is no larger or the new one's
     too small for a mean to be certified in double precision."""
     ball = entry.ball
-    radius = quantile * (1 + _INFLATION / math.sqrt(ball.manifold.dim))
+    radius = quantile * inflation(ball.manifold)
     if radius >= ball.radius:
         return ball
     smaller = Ball(ball.manifold, center, radius)

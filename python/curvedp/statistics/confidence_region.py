@@ -127,7 +127,7 @@ def confidence_region(
         raise TypeError("a region needs Gaussian noise: ask for GDP, ZCDP or ApproxDP")
     confidence = as_probability(level, "level")
     curved = has_curved_hessian(ball.manifold)
-    shares = entry.shares(_weights(weights, curved, calibration))
+    shares = entry.shares(region_weights(weights, curved, calibration))
     if entry.n < ball.manifold.dim + 2:
         raise ValueError(
             f"a region on {ball.manifold.spec} needs at least {ball.manifold.dim + 2} records, "
@@ -146,10 +146,19 @@ def confidence_region(
         parts.append(
             release_moment(entry, base, hessian_moment(entry, base, excess), shares[2], stage=2)
         )
-    return _assemble(entry, base, parts, confidence)
+    return assemble(
+        base,
+        parts,
+        entry.n,
+        confidence,
+        entry.promise(entry.guarantee),
+        published=entry.calibration == "published",
+    )
 
 
-def _weights(weights: Sequence[float] | None, curved: bool, calibration: str) -> Sequence[float]:
+def region_weights(
+    weights: Sequence[float] | None, curved: bool, calibration: str
+) -> Sequence[float]:
     needed = 3 if curved else 2
     if weights is None:
         return (1.0,) * needed if calibration == "published" else DEFAULT_WEIGHTS[:needed]
@@ -205,16 +214,21 @@ def expected_region(
         for (moment, value), share in zip(moments, shares[1:], strict=True)
         for noise, rounding in [moment_noise(entry, moment, share)]
     ]
-    return _assemble(entry, base, parts, level)
+    return assemble(base, parts, n, level, guarantee)
 
 
-def _assemble(
-    entry: Entry, base: BasePoint, moments: list[Release], level: float
+def assemble(
+    base: BasePoint,
+    moments: Sequence[Release],
+    n: int,
+    level: float,
+    guarantee: Guarantee,
+    *,
+    published: bool = False,
 ) -> ConfidenceRegion:
     """The region from its releases: post-processing."""
     assert base.mean is not None
-    spread = Spread.of(base, moments, entry.n, entry.calibration)
-    published = entry.calibration == "published"
+    spread = Spread.of(base, moments, n, published=published)
     dim = len(spread.gamma)
     dof = math.inf if published else spread.dof()
     return ConfidenceRegion(
@@ -225,8 +239,8 @@ def _assemble(
         quantile=hotelling_quantile(level, dim, dof),
         dof=dof,
         level=level,
-        n=entry.n,
-        guarantee=entry.promise(entry.guarantee),
+        n=n,
+        guarantee=guarantee,
         parts=(base.mean, *moments),
     )
 
@@ -258,7 +272,9 @@ class Spread:
     estimate: NoisyCovariance
 
     @classmethod
-    def of(cls, base: BasePoint, moments: list[Release], n: int, calibration: str) -> Spread:
+    def of(
+        cls, base: BasePoint, moments: Sequence[Release], n: int, *, published: bool = False
+    ) -> Spread:
         """From the private mean, the covariance S and, unless H = I, the Hessian 2 H."""
         ball, mean = base.ball, base.mean
         assert mean is not None
@@ -268,7 +284,7 @@ class Spread:
         limits = hessian_limits(base)
         noise = mean_noise_covariance(ball, mean, base.point)
         second = moments[0].value
-        if calibration == "proved":
+        if not published:
             # S is about p, not about the sample mean, which is H noise away
             correction = n / (n - 1)
             high = correction * base.max_dist**2

@@ -23,7 +23,7 @@ from curvedp.privacy import Guarantee, Ledger, Release
 from curvedp.statistics.entry import Entry, Progress, check_ball, check_guarantee
 
 #: The solver's public tolerance, as a fraction of the sensitivity.
-_TOLERANCE_SHARE = 1e-4
+TOLERANCE_SHARE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -291,7 +291,7 @@ def find_plan(
     delta = sensitivity.frechet_mean(
         ball, n, records_per_unit=records_per_unit, calibration=calibration
     )
-    return delta, ball._frame.plan(n, _TOLERANCE_SHARE * delta)
+    return delta, ball._frame.plan(n, TOLERANCE_SHARE * delta)
 
 
 def _with_smallest_n(error: ExistenceError, n: int, guarantee: Guarantee) -> ExistenceError:

@@ -35,7 +35,7 @@ from curvedp.statistics.group_releases import GroupReleases
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeanPlan(GroupPlan):
+class MeanPlan(GroupPlan[GroupReleases]):
     """What the means of groups are released with."""
 
     statistic: ClassVar[str] = "Fréchet mean"

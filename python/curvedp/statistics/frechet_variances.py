@@ -38,12 +38,13 @@ from curvedp.statistics.group_plan import (
     mean_columns,
     promise,
     release_each,
+    sizes_of,
 )
 from curvedp.statistics.group_releases import GroupReleases
 
 
 @dataclass(frozen=True, kw_only=True)
-class VariancePlan(GroupPlan):
+class VariancePlan(GroupPlan[GroupReleases]):
     """What the variances of groups are released with."""
 
     statistic: ClassVar[str] = "Fréchet variance"
@@ -129,12 +130,11 @@ class VariancePlan(GroupPlan):
         found, choice = designs
         count, size, shape = len(offsets) - 1, self.manifold.point_size, self.manifold.point_shape
         n = np.diff(offsets)
-        sizes = np.zeros(len(found), dtype=np.int64)
-        sizes[choice] = n
+        sizes = sizes_of(n, designs)
         share, kind = self.shares()[1], self.mean_kind
         public = [
             (self._moved(number), _mean_noise(design, kind))
-            for number, design in zip(sizes.tolist(), found, strict=True)
+            for number, design in zip(sizes, found, strict=True)
             if design is not None
         ]
         out = np.empty((count, 2 * size + 3))
@@ -160,8 +160,8 @@ class VariancePlan(GroupPlan):
             **described,
         )
         largest, scale = out[:, -2] * out[:, -2], out[:, -1].copy()
-        moved = np.array([self._moved(number) for number in sizes.tolist()])
-        rounding = np.array([_core.summation_error(number) for number in sizes.tolist()])
+        moved = np.array([self._moved(number) for number in sizes])
+        rounding = np.array([_core.summation_error(number) for number in sizes])
         unit = _core.Noise("flat", 1, 0.0, _profile(share), 1.0)
         return GroupReleases(
             value=out[:, 0].copy(),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ from curvedp.mechanisms.grid import clip_radius, grid_step
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret, Unproved
 from curvedp.statistics.entry import SEEDED_WHY, check_ball, check_guarantee
 from curvedp.statistics.frechet_mean import Design, design_mean
-from curvedp.statistics.group_releases import GroupReleases, composed
+from curvedp.statistics.group_releases import GroupResults, composed
 
 Offsets = NDArray[np.int64]
 #: Bytes of the names of all groups, and where each begins; the groups' numbers if None.
@@ -34,10 +34,11 @@ Names = tuple[NDArray[np.uint8], Offsets]
 #: The designs in use, and the number of each group's; None where there is no release.
 Designs = tuple[list[Design | None], NDArray[np.int32]]
 Progress = Callable[[int, int], object]
+Results = TypeVar("Results", bound=GroupResults)
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupPlan(abc.ABC):
+class GroupPlan(abc.ABC, Generic[Results]):
     """What the releases of groups are computed with; the same for every chunk of a batch."""
 
     #: What is released of each group.
@@ -93,7 +94,7 @@ class GroupPlan(abc.ABC):
         names: Names | None = None,
         seed: int | None = None,
         report: Progress | None = None,
-    ) -> GroupReleases:
+    ) -> Results:
         """The releases of groups whose budget has been spent."""
 
     @abc.abstractmethod
@@ -152,7 +153,7 @@ class GroupPlan(abc.ABC):
     def design(self, ball: Ball, n: int) -> Design:
         """The design of the mean of n records."""
         guarantee, mechanism = self._mean_keywords()
-        return _design(ball, n, guarantee, self.records_per_unit, mechanism)
+        return mean_design(ball, n, guarantee, self.records_per_unit, mechanism)
 
     def groups(self, offsets: Offsets, designs: Designs, names: Names | None) -> _core.Groups:
         """Groups as the kernels take them."""
@@ -180,14 +181,14 @@ class GroupPlan(abc.ABC):
 
 
 @lru_cache(maxsize=4096)
-def _design(
+def mean_design(
     ball: Ball,
     n: int,
     guarantee: Guarantee,
     records_per_unit: int,
     mechanism: str | type[Mechanism] | None,
 ) -> Design:
-    """A design, kept for the next chunk: Laplace noise on larger matrices takes time to prepare."""
+    """The design of a mean, kept for the next chunk: some Laplace noise takes time to prepare."""
     return design_mean(
         ball, n, guarantee, records_per_unit, calibration="proved", mechanism=mechanism
     )
@@ -198,6 +199,14 @@ def _group_design(design: Design | None) -> _core.GroupDesign:
     noise = design.mechanism
     step = grid_step(noise.ball, noise.scale)
     return _core.GroupDesign(design.plan, noise._noise, step, clip_radius(noise.ball))
+
+
+def sizes_of(n: Offsets, designs: Designs) -> list[int]:
+    """The number of records of the groups of each design."""
+    found, choice = designs
+    sizes = np.zeros(len(found), dtype=np.int64)
+    sizes[choice] = n
+    return [int(size) for size in sizes]
 
 
 def mean_columns(designs: Designs) -> dict[str, Any]:
@@ -213,7 +222,7 @@ def mean_columns(designs: Designs) -> dict[str, Any]:
 
 
 def release_each(
-    plan: GroupPlan,
+    plan: GroupPlan[Results],
     points: ArrayLike,
     offsets: ArrayLike,
     *,
@@ -222,7 +231,7 @@ def release_each(
     names: Sequence[str] | None,
     seed: int | None,
     progress: Progress | None,
-) -> GroupReleases:
+) -> Results:
     """The releases of groups of records, checked and paid for before any noise is drawn."""
     shape = plan.manifold.point_shape
     data = as_points(points, shape, "points")
@@ -247,7 +256,9 @@ def as_balls(balls: Ball | Sequence[Ball]) -> tuple[Ball, ...]:
     return (balls,) if isinstance(balls, Ball) else tuple(map(check_ball, balls))
 
 
-def noise_keys(plan: GroupPlan, secret: NoiseSecret | None, seed: int | None) -> _core.GroupKeys:
+def noise_keys(
+    plan: GroupPlan[Any], secret: NoiseSecret | None, seed: int | None
+) -> _core.GroupKeys:
     """Where the groups' noise comes from: a secret, a seed, or the operating system."""
     if seed is not None:
         number = as_count(seed, "seed", least=0, most=2**63 - 1)

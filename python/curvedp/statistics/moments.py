@@ -33,6 +33,9 @@ from curvedp.statistics.symmetric import (
     vecd,
 )
 
+COVARIANCE = "covariance of the logarithms"
+HESSIAN = "mean Hessian of the squared distance"
+
 
 @dataclass(frozen=True)
 class Moment:
@@ -180,38 +183,47 @@ def covariance_moment(
         second = (second - np.outer(first, first)) * n / max(n - 1, 1)
 
     def finish(noisy: FloatArray) -> FloatArray:
-        matrix = scale_trace(unvecd(noisy), 1 / stretch)
-        return base.to_outer(matrix if published else clip_eigenvalues(matrix, 0.0, reach**2))
+        return finish_covariance(base, noisy, published=published)
 
     return Moment(
-        name="covariance of the logarithms",
-        vector=vecd(scale_trace(second, stretch)),
-        magnitude=math.sqrt(ball.manifold.dim + 1) * reach**2,
+        name=COVARIANCE,
+        vector=vecd(second, stretch),
+        magnitude=math.sqrt(ball.manifold.dim + 1) * (reach * reach),
         sensitivity=sensitivity.log_covariance(ball, n, **_public(entry, base)),
         finish=finish,
     )
 
 
+def finish_covariance(base: BasePoint, noisy: FloatArray, *, published: bool = False) -> FloatArray:
+    """The released second moment from the noisy coordinates of `covariance_moment`."""
+    stretch = 1.0 if published else math.sqrt(base.ball.manifold.dim + 1)
+    matrix = scale_trace(unvecd(noisy), 1 / stretch)
+    return base.to_outer(matrix if published else clip_eigenvalues(matrix, 0.0, base.max_dist**2))
+
+
 def hessian_moment(entry: Entry, base: BasePoint, excess: FloatArray) -> Moment:
     """Mean Hessian 2 (I + G) of the squared distance at p; the noise is drawn on 2 G."""
     ball = entry.ball
-    low, high = hessian_limits(base)
     bound = sensitivity.mean_hessian(ball, 1, **_public(entry, base))
+    published = entry.calibration == "published"
 
     def finish(noisy: FloatArray) -> FloatArray:
-        matrix = unvecd(noisy) + 2 * np.eye(ball.manifold.dim)
-        if entry.calibration == "published":
-            return base.to_outer(matrix)
-        return base.to_outer(clip_eigenvalues(matrix, low, high))
+        return finish_hessian(base, noisy, published=published)
 
     return Moment(
-        name="mean Hessian of the squared distance",
+        name=HESSIAN,
         vector=vecd(2 * excess),
         magnitude=bound,
         sensitivity=sensitivity.mean_hessian(ball, entry.n, **_public(entry, base)),
         finish=finish,
         rounding=ball._frame.manifold.hessian_error,
     )
+
+
+def finish_hessian(base: BasePoint, noisy: FloatArray, *, published: bool = False) -> FloatArray:
+    """The released mean Hessian from the noisy coordinates of 2 G."""
+    matrix = unvecd(noisy) + 2 * np.eye(base.ball.manifold.dim)
+    return base.to_outer(matrix if published else clip_eigenvalues(matrix, *hessian_limits(base)))
 
 
 def hessian_limits(base: BasePoint) -> tuple[float, float]:

@@ -12,6 +12,7 @@ law has the same second order at the 95 % quantile. Derivation: docs/proofs/conf
 
 from __future__ import annotations
 
+import functools
 import math
 
 import scipy
@@ -19,18 +20,17 @@ import scipy
 
 def effective_dof(dim: int, a: float, b: float) -> float:
     """Degrees of freedom m of the Wishart matrix as noisy as M; infinite without noise."""
-    at = float(scipy.stats.chi2.ppf(0.95, dim))
-    loss = _second_order(at, dim, a, b)
+    loss = _second_order(dim, a, b)
     if loss >= -1e-12:
         return math.inf
-    return max(_second_order(at, dim, dim * (dim + 1), 2 * dim) / loss, dim + 1.0)
+    return max(_second_order(dim, dim * (dim + 1), 2 * dim) / loss, dim + 1.0)
 
 
 def hotelling_quantile(level: float, dim: int, dof: float) -> float:
     """The q with P(y' G^-1 y <= q) = level."""
     if math.isinf(dof):
-        return float(scipy.stats.chi2.ppf(level, dim))
-    return float(_ratio(dim, dof) * scipy.stats.f.ppf(level, dim, dof - dim + 1))
+        return float(2 * scipy.special.gammaincinv(dim / 2, level))
+    return float(_ratio(dim, dof) * scipy.special.fdtri(dim, dof - dim + 1, level))
 
 
 def dof_at_quantile(q: float, dim: int) -> float:
@@ -50,14 +50,22 @@ def dof_at_quantile(q: float, dim: int) -> float:
 def hotelling_tail(q: float, dim: int, dof: float) -> float:
     """P(y' G^-1 y > q)."""
     if math.isinf(dof):
-        return float(scipy.stats.chi2.sf(q, dim))
-    return float(scipy.stats.f.sf(q / _ratio(dim, dof), dim, dof - dim + 1))
+        return float(scipy.special.chdtrc(dim, q))
+    return float(scipy.special.fdtrc(dim, dof - dim + 1, q / _ratio(dim, dof)))
 
 
 def _ratio(dim: int, dof: float) -> float:
     return dim * dof / (dof - dim + 1)
 
 
-def _second_order(q: float, dim: int, a: float, b: float) -> float:
-    f0, f2, f4 = (float(scipy.stats.chi2.cdf(q, dim + k)) for k in (0, 2, 4))
+@functools.cache
+def _chi2_at_quantile(dim: int) -> tuple[float, float, float]:
+    """F_d, F_(d+2) and F_(d+4) at the 95 % quantile of chi^2_d."""
+    at = hotelling_quantile(0.95, dim, math.inf)
+    f0, f2, f4 = (float(scipy.special.chdtr(dim + k, at)) for k in (0, 2, 4))
+    return f0, f2, f4
+
+
+def _second_order(dim: int, a: float, b: float) -> float:
+    f0, f2, f4 = _chi2_at_quantile(dim)
     return a / 2 * (f2 - f0) + (a / 4 + b / 8) * (f4 - 2 * f2 + f0)

@@ -109,7 +109,7 @@ def adaptive_schedule(
     elif isinstance(schedule, str):
         weights = (1.0,)
     else:
-        weights = _given(schedule)
+        weights = check_weights(schedule)
     shares = budget.split(weights)
     least = shares[2 * weights[::2].index(min(weights[::2]))]
     try:
@@ -140,7 +140,8 @@ def _automatic(budget: PureDP | GDP, n: float, dim: int, error: float) -> tuple[
     return (*squares, 1 - sum(squares))
 
 
-def _given(schedule: Sequence[float]) -> tuple[float, ...]:
+def check_weights(schedule: Sequence[float]) -> tuple[float, ...]:
+    """Weights of an odd number of stages."""
     try:
         weights = tuple(as_positive(weight, "a weight of the schedule") for weight in schedule)
     except TypeError:

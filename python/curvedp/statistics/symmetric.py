@@ -6,16 +6,20 @@ import math
 
 import numpy as np
 
+from curvedp import _core
 from curvedp._validation import FloatArray
 
 
-def vecd(matrix: FloatArray) -> FloatArray:
+def vecd(matrix: FloatArray, stretch: float = 1.0) -> FloatArray:
     """Coordinates of a symmetric (d, d) matrix whose Euclidean norm is its Frobenius norm.
 
-    The diagonal, then the entries above it times sqrt(2): shape (d (d + 1)/2,).
+    The diagonal, then the entries above it times sqrt(2): shape (d (d + 1)/2,). The trace part is
+    multiplied by `stretch` first.
     """
-    rows, columns = np.triu_indices(len(matrix), 1)
-    return np.concatenate([np.diag(matrix), math.sqrt(2) * matrix[rows, columns]])
+    d = len(matrix)
+    coords = np.empty(d * (d + 1) // 2)
+    _core.vecd(np.ascontiguousarray(matrix), stretch, coords)
+    return coords
 
 
 def unvecd(vector: FloatArray) -> FloatArray:

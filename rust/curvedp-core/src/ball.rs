@@ -152,6 +152,11 @@ impl Frame {
         Self { manifold, center: center.to_vec(), radius, centred, origin }
     }
 
+    /// The frame of another ball on the same manifold.
+    pub fn with(&self, center: &[f64], radius: f64) -> Self {
+        Self::new(Arc::clone(&self.manifold), center, radius)
+    }
+
     /// The ball on the manifold itself.
     pub fn outer(&self) -> Ball<'_> {
         Ball { manifold: &*self.manifold, center: &self.center, radius: self.radius }

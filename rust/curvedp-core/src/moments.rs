@@ -137,6 +137,22 @@ pub fn log_moments(
     Ok(sums)
 }
 
+/// Coordinates of a symmetric matrix (`dim` x `dim`) whose Euclidean norm is its Frobenius norm (vecd of
+/// Schwartzman 2016), its trace part tr/dim I multiplied by `stretch` first: the diagonal, then the entries
+/// above it times sqrt(2), row by row.
+pub fn vecd(matrix: &[f64], dim: usize, stretch: f64, out: &mut [f64]) {
+    let trace: f64 = (0..dim).map(|i| matrix[i * (dim + 1)]).sum();
+    let share = (stretch - 1.0) * trace / dim as f64;
+    let (diagonal, above) = out.split_at_mut(dim);
+    for (i, x) in diagonal.iter_mut().enumerate() {
+        *x = matrix[i * (dim + 1)] + share;
+    }
+    let entries = (0..dim).flat_map(|i| (i + 1..dim).map(move |j| matrix[i * dim + j]));
+    for (x, entry) in above.iter_mut().zip(entries) {
+        *x = std::f64::consts::SQRT_2 * entry;
+    }
+}
+
 /// Bound on the rounding error of the means of distances, logarithms and their products over n records,
 /// relative to the largest length (absolute value, Euclidean or Frobenius norm) that a term may have.
 ///

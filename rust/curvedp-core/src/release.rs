@@ -46,6 +46,18 @@ pub(crate) fn round(x: f64, step: f64) -> f64 {
     (x / step).round_ties_even() * step
 }
 
+/// The largest power of two that is at most x, for normal positive numbers.
+pub(crate) fn power_of_two_below(x: f64) -> f64 {
+    // the sign and the exponent of a normal number are its upper 12 bits
+    f64::from_bits(x.to_bits() >> 52 << 52)
+}
+
+/// The step of the grid for noise of a scale, of which it holds `steps_per_scale`, a power of two, or nearly
+/// twice as many.
+pub(crate) fn grid_step(scale: f64, steps_per_scale: f64) -> f64 {
+    power_of_two_below(scale) / steps_per_scale
+}
+
 impl Ball<'_> {
     /// Noisy points around the true values `means`, row by row; `coords` holds the noise, of which
     /// nothing usable is left. Row i is clipped by `grids(i)`.
@@ -114,6 +126,14 @@ mod tests {
         let mut free = [f64::MAX, f64::NAN];
         clip_coords(&mut free, 2, f64::INFINITY);
         assert!(free[0] == f64::MAX && free[1].is_nan());
+    }
+
+    #[test]
+    fn grids_step_by_powers_of_two() {
+        for (scale, step) in [(1.0, 0.25), (1.999, 0.25), (0.5, 0.125), (0.3, 0.0625)] {
+            assert_eq!(grid_step(scale, 4.0), step);
+        }
+        assert_eq!(grid_step(1.0_f64.next_down(), 1.0), 0.5);
     }
 
     #[test]

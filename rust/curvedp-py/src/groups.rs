@@ -4,7 +4,8 @@ use std::cell::RefCell;
 
 use curvedp_core::error::Error;
 use curvedp_core::groups::{
-    self, Budget, Design, Ids, Means, Statistic, VarianceDesign, Variances,
+    self, AdaptiveMeans, AdaptiveSchedule, Budget, Design, Ids, MeanLaw, Means, Regions, Statistic,
+    VarianceDesign, Variances,
 };
 use curvedp_core::manifold;
 use curvedp_core::noise;
@@ -105,6 +106,32 @@ impl HessianTrace {
     }
 }
 
+/// How far two Hessians can be apart; see [`manifold::ExcessDiameter`].
+#[pyclass(frozen, module = "curvedp._core")]
+pub struct ExcessDiameter {
+    inner: manifold::ExcessDiameter,
+}
+
+#[pymethods]
+impl ExcessDiameter {
+    /// On a space where one curvature counts.
+    #[staticmethod]
+    fn constant(curvature: f64, factor: f64) -> Self {
+        Self { inner: manifold::ExcessDiameter::Constant { curvature, factor } }
+    }
+
+    /// On shapes.
+    #[staticmethod]
+    fn complex(across: f64) -> Self {
+        Self { inner: manifold::ExcessDiameter::Complex(across) }
+    }
+
+    /// For points within a distance.
+    fn within(&self, dist: f64) -> f64 {
+        self.inner.within(dist)
+    }
+}
+
 /// Groups of consecutive records, with their balls, designs and names: what is public of them.
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct Groups {
@@ -195,17 +222,132 @@ impl Groups {
         let statistic = Variances {
             means: means(chart),
             designs: &designs,
-            budget: if pure { Budget::Pure(amount) } else { Budget::Gaussian(amount) },
+            budget: budget_of(pure, amount),
             max_dist,
             steps_per_scale,
             hessian: &hessian.inner,
         };
         self.release(py, &records, &statistic, keys, progress.as_ref(), out)
     }
+
+    /// Releases the mean and the moments of each group that a confidence region is made of; see [`Regions`] for
+    /// the columns of `out`. `moved` holds the share of the records for each design, `shares` what is left of
+    /// mu for the second moment and, where it is not known, the Hessian.
+    #[allow(clippy::too_many_arguments)] // one call for all groups, made in one place
+    fn regions(
+        &self,
+        py: Python<'_>,
+        records: Input<'_>,
+        chart: bool,
+        moved: Vec<f64>,
+        shares: (f64, Option<f64>),
+        max_dist: f64,
+        steps_per_scale: f64,
+        diameter: Option<&ExcessDiameter>,
+        keys: &GroupKeys,
+        progress: Option<Py<PyAny>>,
+        out: Output<'_>,
+    ) -> PyResult<()> {
+        if moved.len() != self.designs.len() {
+            return Err(PyValueError::new_err("designs do not match"));
+        }
+        let statistic = Regions {
+            means: means(chart),
+            moved: &moved,
+            second: Budget::Gaussian(shares.0),
+            hessian: shares
+                .1
+                .zip(diameter)
+                .map(|(mu, diameter)| (Budget::Gaussian(mu), diameter.inner)),
+            max_dist,
+            steps_per_scale,
+        };
+        self.release(py, &records, &statistic, keys, progress.as_ref(), out)
+    }
+
+    /// Releases the adaptive mean of each group; see [`AdaptiveMeans`] for the columns of `out`. `schedules`
+    /// holds for each design the levels of quantiles, their noise in ranks and the means' shares.
+    #[allow(clippy::too_many_arguments)] // one call for all groups, made in one place
+    fn adaptive_means(
+        &self,
+        py: Python<'_>,
+        records: Input<'_>,
+        rule: &AdaptiveRule,
+        schedules: Vec<Vec<(f64, f64, f64)>>,
+        keys: &GroupKeys,
+        progress: Option<Py<PyAny>>,
+        out: Output<'_>,
+    ) -> PyResult<()> {
+        if schedules.len() != self.designs.len() {
+            return Err(PyValueError::new_err("designs do not match"));
+        }
+        let of = |(level, scale, share)| (level, scale, budget_of(rule.pure, share));
+        let schedules: Vec<_> = schedules
+            .into_iter()
+            .map(|stages| AdaptiveSchedule { stages: stages.into_iter().map(of).collect() })
+            .collect();
+        let statistic = AdaptiveMeans {
+            means: Means { placement: rule.law.placement },
+            law: rule.law,
+            schedules: &schedules,
+            records_per_unit: rule.records_per_unit,
+            smallest_shrinkage: rule.smallest_shrinkage,
+            inflation: rule.inflation,
+        };
+        self.release(py, &records, &statistic, keys, progress.as_ref(), out)
+    }
+}
+
+/// How means follow from balls, for adaptive means; see [`groups::MeanLaw`].
+#[pyclass(frozen, module = "curvedp._core")]
+pub struct AdaptiveRule {
+    law: MeanLaw,
+    pure: bool,
+    records_per_unit: f64,
+    smallest_shrinkage: f64,
+    inflation: f64,
+}
+
+#[pymethods]
+impl AdaptiveRule {
+    /// `space` is that of [`crate::noise::Noise`]; `pure` says whether shares of the budget are epsilon.
+    #[new]
+    #[allow(clippy::too_many_arguments)] // one call, made in one place
+    fn new(
+        chart: bool,
+        space: (String, usize, f64),
+        stretched: bool,
+        tolerance_share: f64,
+        clip_radius: f64,
+        steps_per_scale: f64,
+        pure: bool,
+        records_per_unit: f64,
+        smallest_shrinkage: f64,
+        inflation: f64,
+    ) -> PyResult<Self> {
+        let (kind, size, parameter) = space;
+        let law = MeanLaw {
+            placement: placement(chart),
+            space: crate::noise::space(&kind, size, parameter)?,
+            stretched,
+            tolerance_share,
+            clip_radius,
+            steps_per_scale,
+        };
+        Ok(Self { law, pure, records_per_unit, smallest_shrinkage, inflation })
+    }
+}
+
+fn budget_of(pure: bool, amount: f64) -> Budget {
+    if pure { Budget::Pure(amount) } else { Budget::Gaussian(amount) }
+}
+
+fn placement(chart: bool) -> Placement {
+    if chart { Placement::Chart } else { Placement::Intrinsic }
 }
 
 fn means(chart: bool) -> Means {
-    Means { placement: if chart { Placement::Chart } else { Placement::Intrinsic } }
+    Means { placement: placement(chart) }
 }
 
 impl Groups {

@@ -10,6 +10,7 @@ mod descriptors;
 mod frame;
 mod graph;
 mod groups;
+mod isotropic;
 mod k_norm;
 mod mail;
 mod manifold;
@@ -33,7 +34,12 @@ mod _core {
     #[pymodule_export]
     use crate::graph::{Graph, Laplacian, bump_counts, bump_density, nearest};
     #[pymodule_export]
-    use crate::groups::{GroupDesign, GroupKeys, Groups, HessianTrace, clip_coords, hash_names};
+    use crate::groups::{
+        AdaptiveRule, ExcessDiameter, GroupDesign, GroupKeys, Groups, HessianTrace, clip_coords,
+        hash_names,
+    };
+    #[pymodule_export]
+    use crate::isotropic::IsotropicLaw;
     #[pymodule_export]
     use crate::k_norm::{
         Chains, KNormMean, KNormRegression, published_footpoint, published_shooting,
@@ -45,7 +51,7 @@ mod _core {
     #[pymodule_export]
     use crate::mean::{Descent, Plan};
     #[pymodule_export]
-    use crate::noise::{Noise, Stream};
+    use crate::noise::{Noise, RankExponential, Stream};
     #[pymodule_export]
     use crate::solve::HelmholtzSolver;
 
@@ -66,6 +72,16 @@ mod _core {
     #[pyfunction]
     fn summation_error(n: usize) -> f64 {
         curvedp_core::moments::summation_error(n)
+    }
+
+    /// Coordinates of a symmetric matrix; see [`curvedp_core::moments::vecd`].
+    #[pyfunction]
+    fn vecd(
+        matrix: crate::arrays::Input<'_>,
+        stretch: f64,
+        mut out: crate::arrays::OutputVector<'_>,
+    ) -> PyResult<()> {
+        crate::moments::vecd(&matrix, stretch, crate::arrays::output_vector(&mut out)?)
     }
 
     /// Sums over the other rows, weighted by whether their labels are the same, and the weights' sums.

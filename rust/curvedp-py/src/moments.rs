@@ -85,3 +85,13 @@ pub fn exp_differential<'py>(
     })?;
     matrix(py, entries, dim)
 }
+
+/// See [`curvedp_core::moments::vecd`].
+pub fn vecd(matrix: &Input<'_>, stretch: f64, out: &mut [f64]) -> PyResult<()> {
+    let dim = matrix.shape()[0];
+    if dim == 0 || matrix.shape()[1] != dim || out.len() != dim * (dim + 1) / 2 {
+        return Err(PyValueError::new_err("matrix and output do not match"));
+    }
+    moments::vecd(matrix.as_slice()?, dim, stretch, out);
+    Ok(())
+}

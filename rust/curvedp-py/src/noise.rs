@@ -105,6 +105,46 @@ impl Stream {
     }
 }
 
+/// A space by its name; see [`Noise`].
+pub(crate) fn space(kind: &str, size: usize, parameter: f64) -> PyResult<Space> {
+    Ok(match kind {
+        "flat" => Space::Radial(Radial::Flat { dim: size }),
+        "sphere" => Space::Radial(Radial::Sphere { dim: size, radius: parameter }),
+        "hyperbolic" => Space::Radial(Radial::Hyperbolic { dim: size, curvature: parameter }),
+        "projective" => Space::Radial(Radial::ComplexProjective { m: size }),
+        "spd" => Space::Spd { m: size },
+        other => return Err(PyValueError::new_err(format!("unknown space {other:?}"))),
+    })
+}
+
+/// The exponential mechanism on ranks; see [`noise::RankExponential`].
+#[pyclass(frozen, module = "curvedp._core")]
+pub struct RankExponential {
+    inner: noise::RankExponential,
+}
+
+#[pymethods]
+impl RankExponential {
+    #[new]
+    fn new(level: f64, low: f64, high: f64, log_uniform: bool, scale: f64) -> Self {
+        Self { inner: noise::RankExponential { level, low, high, log_uniform, scale } }
+    }
+
+    /// Fills `out` with independent draws around the quantile of `values`.
+    fn sample(
+        &self,
+        py: Python<'_>,
+        values: PyReadonlyArray1<'_, f64>,
+        stream: &Stream,
+        mut out: OutputVector<'_>,
+    ) -> PyResult<()> {
+        let values = values.as_slice()?;
+        let out = output_vector(&mut out)?;
+        let intervals = run(py, |_| Ok(self.inner.intervals(values)))?;
+        stream.fill(py, out, |stream| self.inner.sample(&intervals, stream))
+    }
+}
+
 /// Isotropic noise on a homogeneous space.
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct Noise {
@@ -116,19 +156,7 @@ impl Noise {
     /// `space` is "flat", "sphere", "hyperbolic", "projective" (with dimension m = k - 2) or "spd".
     #[new]
     fn new(space: &str, size: usize, parameter: f64, profile: &str, scale: f64) -> PyResult<Self> {
-        let space = match space {
-            "flat" => Space::Radial(Radial::Flat { dim: size }),
-            "sphere" => Space::Radial(Radial::Sphere { dim: size, radius: parameter }),
-            "hyperbolic" => Space::Radial(Radial::Hyperbolic { dim: size, curvature: parameter }),
-            "projective" => Space::Radial(Radial::ComplexProjective { m: size }),
-            "spd" => Space::Spd { m: size },
-            other => return Err(PyValueError::new_err(format!("unknown space {other:?}"))),
-        };
-        let profile = match profile {
-            "laplace" => Profile::Laplace { scale },
-            "gaussian" => Profile::Gaussian { scale },
-            other => return Err(PyValueError::new_err(format!("unknown profile {other:?}"))),
-        };
+        let (space, profile) = law_of(space, size, parameter, profile, scale)?;
         let inner = IsotropicNoise::new(space, profile).map_err(|e| to_python(e.into()))?;
         Ok(Self { inner })
     }
@@ -207,6 +235,23 @@ impl Noise {
             Ok(Ok(()))
         })?
     }
+}
+
+/// The space and the profile that Python names.
+pub(crate) fn law_of(
+    space: &str,
+    size: usize,
+    parameter: f64,
+    profile: &str,
+    scale: f64,
+) -> PyResult<(Space, Profile)> {
+    let space = self::space(space, size, parameter)?;
+    let profile = match profile {
+        "laplace" => Profile::Laplace { scale },
+        "gaussian" => Profile::Gaussian { scale },
+        other => return Err(PyValueError::new_err(format!("unknown profile {other:?}"))),
+    };
+    Ok((space, profile))
 }
 
 /// Draws between two looks at the interrupt flag; their coordinates stay in cache.

@@ -2,6 +2,7 @@
 //! to the public grid.
 
 use super::{Groups, Statistic, Task};
+use crate::ball::Frame;
 use crate::error::Error;
 use crate::mean::in_ball_each;
 use crate::release::{Grid, Placement};
@@ -38,15 +39,61 @@ impl Means {
         let points = Rows::new(points, width);
         in_ball_each(&ball, points, &task.rows(), &plans, &mut means, task.interrupt)?;
         let mut coords = vec![0.0; plans.len() * dim];
-        for (i, ((_, design), noise)) in
-            task.designs().zip(coords.chunks_exact_mut(dim)).enumerate()
+        let mut stream = task.stream(0, 0);
+        for (key, ((_, design), noise)) in
+            task.keys.iter().zip(task.designs().zip(coords.chunks_exact_mut(dim)))
         {
-            design.noise.sample_coords(&mut task.stream(i, 0), noise);
+            key.restart(0, &mut stream);
+            design.noise.sample_coords(&mut stream, noise);
         }
-        let mut drawn = vec![0.0; means.len()];
-        ball.place(self.placement, &means, &mut coords, |i| grids[i], &mut drawn);
-        ball.round_to_grid(&mut drawn, |i| grids[i]);
-        task.frame().leave(Rows::new(&drawn, width), out);
+        place(task.frame(), self.placement, &means, &mut coords, |i| grids[i], out);
         Ok(())
     }
+}
+
+/// Private means of a task's groups as base points of further statistics.
+pub(super) struct PrivateMeans {
+    /// The released points.
+    pub means: Vec<f64>,
+    /// The same in the frame, moved to the ball.
+    pub bases: Vec<f64>,
+    /// The same on the manifold.
+    pub kept: Vec<f64>,
+    /// Their distances from the ball's centre.
+    pub to_center: Vec<f64>,
+}
+
+impl Means {
+    /// The means of a task's records, which are given in the frame, as base points.
+    pub(super) fn private(&self, task: &Task, points: &[f64]) -> Result<PrivateMeans, Error> {
+        let (frame, size) = (task.frame(), task.groups.records.size());
+        let ball = frame.ball();
+        let (width, count) = (ball.manifold.point_size(), task.range.len());
+        let mut means = vec![0.0; count * size];
+        self.around(task, points, &mut means)?;
+        let mut bases = vec![0.0; count * width];
+        frame.enter_piece(Rows::new(&means, size), &mut bases);
+        let mut kept = vec![0.0; count * size];
+        frame.leave(Rows::new(&bases, width), &mut kept);
+        let mut to_center = vec![f64::NAN; count];
+        ball.manifold.dist(Rows::shared(ball.center), Rows::new(&bases, width), &mut to_center);
+        Ok(PrivateMeans { means, bases, kept, to_center })
+    }
+}
+
+/// Places noise around means of a frame, rounds them to their grids and moves them back to the manifold;
+/// `coords` holds the noise, of which nothing usable is left.
+pub(super) fn place(
+    frame: &Frame,
+    placement: Placement,
+    means: &[f64],
+    coords: &mut [f64],
+    grids: impl Fn(usize) -> Grid,
+    out: &mut [f64],
+) {
+    let ball = frame.ball();
+    let mut drawn = vec![0.0; means.len()];
+    ball.place(placement, means, coords, &grids, &mut drawn);
+    ball.round_to_grid(&mut drawn, &grids);
+    frame.leave(Rows::new(&drawn, ball.manifold.point_size()), out);
 }

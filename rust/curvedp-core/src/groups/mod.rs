@@ -4,7 +4,11 @@
 //! statistic is computed, and noise from the group's own streams is added. Neither other groups nor the
 //! number of threads have any influence.
 
+mod adaptive;
+mod budget;
+mod mean_law;
 mod means;
+mod regions;
 mod variances;
 
 use std::ops::Range;
@@ -19,8 +23,12 @@ use crate::parallel::{Interrupt, Pace, pass};
 use crate::release::Grid;
 use crate::rows::Rows;
 
+pub use adaptive::{AdaptiveMeans, AdaptiveSchedule};
+pub use budget::Budget;
+pub use mean_law::MeanLaw;
 pub use means::Means;
-pub use variances::{Budget, VarianceDesign, Variances};
+pub use regions::Regions;
+pub use variances::{VarianceDesign, Variances};
 
 /// Entries of records in a task: enough work for a thread, few enough to stay in cache.
 const TASK: usize = 1 << 15;

@@ -113,6 +113,39 @@ pub fn exp_growth(manifold: &dyn Manifold, coords: &[f64]) -> f64 {
     fields.iter().map(|x| x * x).sum()
 }
 
+/// Largest Frobenius distance between two matrices G = Hess ½rho(., x)^2 - I: a public property of a
+/// manifold (docs/proofs/log-moments.md).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ExcessDiameter {
+    /// factor |h(kappa s^2) - 1|
+    Constant {
+        /// kappa
+        curvature: f64,
+        /// factor
+        factor: f64,
+    },
+    /// On shapes: h(4 s^2) - 1 once, h(s^2) - 1 as often as this.
+    Complex(f64),
+}
+
+impl ExcessDiameter {
+    /// For points within a distance; infinite from the conjugate distance on.
+    pub fn within(self, dist: f64) -> f64 {
+        let excess = |kappa: f64| {
+            let k = kappa * (dist * dist);
+            let conjugate = std::f64::consts::PI * std::f64::consts::PI;
+            if k < conjugate { hessian_excess(k).abs() } else { f64::INFINITY }
+        };
+        match self {
+            Self::Constant { curvature, factor } => factor * excess(curvature),
+            Self::Complex(across) => {
+                let along = excess(4.0);
+                along.hypot(f64::max(along, across.sqrt() * excess(1.0)))
+            }
+        }
+    }
+}
+
 /// The trace of Hess ½rho^2 at a distance, averaged over directions: a public property of a manifold.
 #[derive(Clone, Debug)]
 pub struct HessianTrace {

@@ -21,7 +21,9 @@ mod sphere;
 mod tests;
 mod transvection;
 
-pub use curvature::{Curvature, HessianTrace, exp_growth, hessian_excess, log_jacobian};
+pub use curvature::{
+    Curvature, ExcessDiameter, HessianTrace, exp_growth, hessian_excess, log_jacobian,
+};
 pub use euclidean::Euclidean;
 pub use hyperboloid::Hyperboloid;
 pub use kendall::KendallPlanar;

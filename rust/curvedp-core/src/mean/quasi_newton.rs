@@ -64,6 +64,7 @@ impl Memory {
 
     /// Adds the pair of a step, of which the descent vector at its end is missing yet.
     pub fn push(&mut self, step: &[f64], before: &[f64]) {
+        self.rows.reserve(4 * step.len()); // a pair more: most iterations make two
         self.rows.extend_from_slice(step);
         self.rows.extend_from_slice(before);
     }

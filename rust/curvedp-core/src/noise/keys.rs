@@ -93,6 +93,11 @@ impl GroupKey {
     pub fn stream(&self, stage: u64) -> Stream {
         Stream::from_key(self.key, self.first + stage)
     }
+
+    /// The same, in place of another stream.
+    pub fn restart(&self, stage: u64, stream: &mut Stream) {
+        stream.restart(&self.key, self.first + stage);
+    }
 }
 
 fn update(mac: &mut Hmac<Sha256>, bytes: &[u8]) {

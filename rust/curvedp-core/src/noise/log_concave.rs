@@ -6,10 +6,15 @@
 //! in area, so draws are independent, allocate nothing and evaluate h in about one of a hundred
 //! cases. A piece is chosen by Walker's alias method, a point in it by inverting its exponential.
 
+use std::sync::LazyLock;
+
 use super::hull::{Hull, Tangent};
 use super::quadrature::GaussLegendre;
 use super::stream::{Stream, uniform_open};
 use crate::elementary::{exp, ln_1p};
+
+/// Nodes for masses and moments, found once.
+static RULE: LazyLock<GaussLegendre<20>> = LazyLock::new(GaussLegendre::new);
 
 type Function = Box<dyn Fn(f64) -> f64 + Send + Sync>;
 
@@ -55,7 +60,6 @@ pub struct LogConcave {
     support: Support,
     pieces: Vec<Piece>,
     alias: Vec<AliasCell>,
-    rule: GaussLegendre<20>,
     /// Borders of the panels of quadrature, and the mass to the left of each.
     borders: Vec<f64>,
     mass_below: Vec<f64>,
@@ -77,7 +81,7 @@ impl LogConcave {
         support: Support,
     ) -> Self {
         let hull = Hull::new(&log_density, &slope, support);
-        let rule = GaussLegendre::new();
+        let rule = &*RULE;
         let borders = panel_borders(&hull.points, &log_density, &slope, support);
         let mut mass_below = vec![0.0];
         let (mut first, mut second) = (0.0, 0.0);
@@ -100,7 +104,6 @@ impl LogConcave {
             log_density: Box::new(log_density),
             support,
             pieces,
-            rule,
             borders,
             mass_below,
             mean: first / mass,
@@ -143,8 +146,7 @@ impl LogConcave {
             return 1.0;
         }
         let panel = self.borders.partition_point(|&border| border <= x) - 1;
-        let part =
-            self.rule.integrate(self.borders[panel], x, |x| libm::exp((self.log_density)(x)));
+        let part = RULE.integrate(self.borders[panel], x, |x| libm::exp((self.log_density)(x)));
         ((self.mass_below[panel] + part) / self.mass_below[last]).min(1.0)
     }
 

@@ -9,6 +9,8 @@ mod keys;
 mod log_concave;
 mod quadrature;
 mod radial;
+mod rank_exponential;
+mod reach;
 mod roots;
 mod spd;
 mod spd_moments;
@@ -18,7 +20,9 @@ pub use discrete_laplace::DiscreteLaplace;
 pub use error::NoiseError;
 pub use keys::{DerivedKeys, GroupInput, GroupKey, GroupKeys};
 pub use log_concave::{LogConcave, Support};
-pub use radial::{Profile, Radial, RadialNoise};
+pub use radial::{Profile, Radial, RadialNoise, laplace};
+pub use rank_exponential::{Intervals, RankExponential};
+pub use reach::Reach;
 pub use spd::{ACCEPTANCE_FLOOR, SpdNoise};
 pub use stream::{Stream, fresh_key};
 
@@ -30,7 +34,7 @@ pub enum Space {
     Radial(Radial),
     /// Symmetric positive definite matrices with the affine-invariant metric.
     Spd {
-        /// Order of the matrices, 1 to 16.
+        /// Order of the matrices; exact samplers go up to 16.
         m: usize,
     },
 }

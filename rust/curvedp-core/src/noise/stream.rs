@@ -36,12 +36,8 @@ impl Keystream {
 
     #[inline(never)]
     fn refill(&mut self) {
-        if self.end == 0 {
-            self.end = Self::FIRST; // zeros as yet
-        } else {
-            self.end = Self::BYTES;
-            self.bytes.fill(0);
-        }
+        self.end = if self.end == 0 { Self::FIRST } else { Self::BYTES };
+        self.bytes[..self.end].fill(0);
         self.cipher.apply_keystream(&mut self.bytes[..self.end]);
         self.next = 0;
     }
@@ -102,8 +98,16 @@ impl Stream {
     /// Sub-stream `stream_id` of a key: the 2^64 sub-streams of a key do not overlap.
     #[must_use]
     pub fn from_key(key: [u8; 32], stream_id: u64) -> Self {
-        let cipher = ChaCha20Legacy::new(&key.into(), &stream_id.to_le_bytes().into());
+        let cipher = cipher(&key, stream_id);
         Self { rng: Keystream { cipher, bytes: [0; Keystream::BYTES], end: 0, next: 0 } }
+    }
+
+    /// Makes this the stream that [`Stream::from_key`] would return, in the same place: for the streams of
+    /// many groups in turn.
+    #[inline]
+    pub fn restart(&mut self, key: &[u8; 32], stream_id: u64) {
+        self.rng.cipher = cipher(key, stream_id);
+        (self.rng.end, self.rng.next) = (0, 0);
     }
 
     /// A key for streams of their own, drawn from this one.
@@ -150,6 +154,10 @@ impl Stream {
             *x = self.normal();
         }
     }
+}
+
+fn cipher(key: &[u8; 32], stream_id: u64) -> ChaCha20Legacy {
+    ChaCha20Legacy::new(key.into(), &stream_id.to_le_bytes().into())
 }
 
 /// The upper 52 of 64 random bits as an odd multiple of 2^-53.
@@ -213,6 +221,16 @@ mod tests {
             for _ in 0..5000 {
                 assert_eq!(own.bits(), other.next_u64());
             }
+        }
+    }
+
+    #[test]
+    fn a_restarted_stream_is_a_new_one() {
+        let mut stream = Stream::from_key([9; 32], 7);
+        for (words, id) in [(3, 1), (100, 2), (0, 3), (500, 1)] {
+            stream.restart(&[1; 32], id);
+            let mut other = Stream::from_key([1; 32], id);
+            assert!((0..words).all(|_| stream.bits() == other.bits()));
         }
     }
 
