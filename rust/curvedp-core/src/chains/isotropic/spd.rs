@@ -169,17 +169,17 @@ fn from_coords<const L: usize>(m: usize, u: &[Lane<L>], factor: f64, a: &mut [La
     }
 }
 
-/// out <- X Y^T for full matrices; a product known to be symmetric is half the work.
+/// out <- X Y^T for full matrices, or its upper triangle and that again as the lower one: half the work.
 fn times<const M: usize, const L: usize>(
     walk: Spd<M>,
     x: &[Lane<L>],
     y: &[Lane<L>],
-    is_symmetric: bool,
+    mirrored: bool,
     out: &mut [Lane<L>],
 ) {
     vectorize(
         #[inline(always)]
-        || times_blocks(walk.order(), x, y, is_symmetric, out),
+        || times_blocks(walk.order(), x, y, mirrored, out),
     );
 }
 
@@ -188,18 +188,18 @@ fn times_blocks<const L: usize>(
     m: usize,
     x: &[Lane<L>],
     y: &[Lane<L>],
-    is_symmetric: bool,
+    mirrored: bool,
     out: &mut [Lane<L>],
 ) {
     let even = m - m % 2;
     for i in (0..m).step_by(2) {
-        let first = if is_symmetric { i } else { 0 };
+        let first = if mirrored { i } else { 0 };
         for j in (first..m).step_by(2) {
             match (i < even, j < even) {
-                (true, true) => times_block::<2, 2, L>(m, x, y, (i, j), is_symmetric, out),
-                (true, false) => times_block::<2, 1, L>(m, x, y, (i, j), is_symmetric, out),
-                (false, true) => times_block::<1, 2, L>(m, x, y, (i, j), is_symmetric, out),
-                (false, false) => times_block::<1, 1, L>(m, x, y, (i, j), is_symmetric, out),
+                (true, true) => times_block::<2, 2, L>(m, x, y, (i, j), mirrored, out),
+                (true, false) => times_block::<2, 1, L>(m, x, y, (i, j), mirrored, out),
+                (false, true) => times_block::<1, 2, L>(m, x, y, (i, j), mirrored, out),
+                (false, false) => times_block::<1, 1, L>(m, x, y, (i, j), mirrored, out),
             }
         }
     }
@@ -212,7 +212,7 @@ fn times_block<const R: usize, const C: usize, const L: usize>(
     x: &[Lane<L>],
     y: &[Lane<L>],
     (i, j): (usize, usize),
-    is_symmetric: bool,
+    mirrored: bool,
     out: &mut [Lane<L>],
 ) {
     let rows: [&[Lane<L>]; R] = std::array::from_fn(|r| &x[(i + r) * m..][..m]);
@@ -229,9 +229,12 @@ fn times_block<const R: usize, const C: usize, const L: usize>(
     }
     for r in 0..R {
         for c in 0..C {
-            out[(i + r) * m + j + c] = sums[r][c];
-            if is_symmetric {
-                out[(j + c) * m + i + r] = sums[r][c];
+            let (row, column) = (i + r, j + c);
+            if !mirrored {
+                out[row * m + column] = sums[r][c];
+            } else if row <= column {
+                out[row * m + column] = sums[r][c];
+                out[column * m + row] = sums[r][c];
             }
         }
     }
