@@ -18,31 +18,34 @@ import numpy as np
 import curvedp as cdp
 from curvedp.conformal import (
     fibonacci_mesh,
-    helmholtz_poisson,
     knn_graph,
     laplacian,
     shortest_paths,
 )
 from harness import medians
-from rows.solve import NEIGHBOURS, system
+from rows.solve import NEIGHBOURS, forget, solve, system
 
 
 def growth(sizes: list[int], rounds: int) -> None:
     """Print seconds and growth exponents on Fibonacci meshes."""
 
-    def operations(n: int) -> dict[str, Callable[[], Any]]:
+    def operations(n: int) -> tuple[dict[str, Callable[[], Any]], dict[str, Callable[[], Any]]]:
         mesh = fibonacci_mesh(n)
         graph = knn_graph(mesh, k=NEIGHBOURS)
         operator, h, _ = system(mesh, True)
         start = mesh.manifold.dist(mesh.points, mesh.points[0])
-        return {
+        functions: dict[str, Callable[[], Any]] = {
             "neighbours": lambda: mesh.neighbours(NEIGHBOURS),
             "Laplacian": lambda: laplacian(graph),
             "shortest paths": lambda: shortest_paths(graph, start, conformal_factor=np.exp(h)),
-            "Helmholtz-Poisson": lambda: helmholtz_poisson(operator, h, upsilon=1.0),
+            "Helmholtz-Poisson": lambda: solve(operator, h, 1.0),
         }
+        return functions, {"Helmholtz-Poisson": lambda: forget(operator)}
 
-    columns = [medians(operations(n), rounds=rounds, budget=10.0)[0] for n in sizes]
+    columns = []
+    for n in sizes:
+        functions, before = operations(n)
+        columns.append(medians(functions, rounds=rounds, budget=10.0, before=before)[0])
     print("| operation | " + " | ".join(f"n={n}, s" for n in sizes) + " | exponents |")
     print("|---|" + "---|" * (len(sizes) + 1))
     for name in columns[0]:

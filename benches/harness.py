@@ -30,11 +30,15 @@ class Peer:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of work: curvedp's way and everybody else's."""
+    """One line of work: curvedp's way and everybody else's.
+
+    ``before`` is what to do, untimed, before curvedp's turn.
+    """
 
     size: str
     curvedp: Callable[[], Any]
     peers: dict[str, Peer]
+    before: Callable[[], Any] | None = None
 
 
 @dataclass
@@ -110,7 +114,12 @@ def _difference(result: Any, reference: Any) -> str:
 def table_lines(name: str, row: Row, *, rounds: int, budget: float) -> Iterator[str]:
     """Markdown lines of one row: one line for each peer."""
     functions = {peer: case.run for peer, case in row.peers.items()}
-    seconds, results = medians({**functions, "curvedp": row.curvedp}, rounds=rounds, budget=budget)
+    seconds, results = medians(
+        {**functions, "curvedp": row.curvedp},
+        rounds=rounds,
+        budget=budget,
+        before={"curvedp": row.before} if row.before else None,
+    )
     ours = seconds["curvedp"]
     for peer, case in row.peers.items():
         theirs = seconds[peer] / case.work

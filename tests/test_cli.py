@@ -194,6 +194,26 @@ def test_plan_does_not_depend_on_the_centre():
     assert run(*options).output == run(*options, "--center", "1,0,0").output
 
 
+PLANNED = {
+    "adaptive-mean": ("adaptive_mean", {"spread": 0.2}),
+    "variance": ("frechet_variance", {}),
+    "region": ("confidence_region", {"level": 0.9}),
+    "regression": ("geodesic_regression", {"tau": 0.2, "v_max": 0.8}),
+}
+
+
+@pytest.mark.parametrize("statistic", PLANNED)
+def test_plan_reports_what_python_plans(statistic):
+    name, fixed = PLANNED[statistic]
+    options = ["--manifold", "sphere:2", "--radius", 0.7, "--mu", 1, "--n", 900]
+    for option, value in fixed.items():
+        options += ["--" + option.replace("_", "-"), value]
+    result = run("plan", "--statistic", statistic, *options)
+    assert result.exit_code == 0, result.output
+    ball = curvedp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.7)
+    assert result.output == curvedp.plan(name, ball, curvedp.GDP(1.0), n=900, **fixed).report()
+
+
 def subprocess_environment():
     hidden = ("DISPLAY", "WAYLAND_DISPLAY", "MPLBACKEND")
     return {name: value for name, value in os.environ.items() if name not in hidden}

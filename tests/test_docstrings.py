@@ -68,6 +68,8 @@ WITHOUT_EXAMPLE = {
     "MeanComparison",
     "Mechanism",
     "MissingExtraError",
+    "NoiseChains",
+    "Plan",
     "QueryRelease",
     "Release",
     "Reply",

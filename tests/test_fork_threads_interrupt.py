@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -91,6 +92,80 @@ def test_many_threads_at_once_compute_what_one_does():
         assert all(np.array_equal(alone, result) for result in together)
 
 
+def statistics(ball, mesh, x):
+    """Seeded releases of every kind, as text or bytes; all of them share the ball and the mesh."""
+    times = np.linspace(0.0, 1.0, len(x))
+    public = {"x_range": (0.0, 1.0), "tau": 0.3, "v_max": 0.5}
+    claim = cdp.GDP(mu=1.0)
+    return [
+        *(
+            statistic(x, ball, claim, seed=1).to_json()
+            for statistic in (
+                cdp.frechet_mean,
+                cdp.adaptive_mean,
+                cdp.frechet_variance,
+                cdp.log_covariance,
+                cdp.mean_hessian,
+                cdp.confidence_region,
+                cdp.variance_interval,
+                cdp.kng_mean,
+            )
+        ),
+        *(
+            cdp.geodesic_regression(times, x, ball, claim, seed=1, sampler=name, **public).to_json()
+            for name in ("gradient", "exact")
+        ),
+        cdp.conformal_mean(x, ball, claim, mesh=mesh, seed=1).to_json(),
+        cdp.conformal.density(x, mesh, claim, ball=ball, seed=1).value.tobytes(),
+        cdp.quantile(x[:, 0], 0.5, low=-1.0, high=1.0, guarantee=claim, seed=1).to_json(),
+        cdp.nonprivate.frechet_mean(ball.project(x), ball.manifold).value.tobytes(),
+    ]
+
+
+def shared_parts():
+    """A ball and a mesh that nobody has asked anything yet."""
+    ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.6)
+    mesh = cdp.conformal.laplacian(cdp.conformal.knn_graph(cdp.conformal.ball_mesh(ball, 80), 8))
+    return ball, mesh
+
+
+def test_every_statistic_in_eight_threads_is_what_it_is_alone():
+    rng = np.random.default_rng(0)
+    x = 0.1 * rng.standard_normal((200, 3)) + [0.0, 0.0, 1.0]
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    alone = statistics(*shared_parts(), x)
+    parts, start = shared_parts(), threading.Barrier(8)
+
+    def together(_):
+        start.wait(timeout=GENEROUS)
+        return statistics(*parts, x)
+
+    with ThreadPoolExecutor(8) as pool:
+        for found in pool.map(together, range(8)):
+            assert found == alone
+
+
+FIRST_USE = textwrap.dedent(
+    """
+    import sys, threading
+    from concurrent.futures import ThreadPoolExecutor
+    import curvedp as cdp
+    start = threading.Barrier(8)
+    def names(_):
+        start.wait()
+        return [getattr(cdp, name) for name in cdp.__all__]
+    with ThreadPoolExecutor(8) as pool:
+        first, *others = pool.map(names, range(8))
+    for other in others:
+        assert all(a is b for a, b in zip(first, other, strict=True))
+    """
+)
+
+
+def test_names_asked_for_first_by_eight_threads_are_the_same():
+    subprocess.run([sys.executable, "-c", FIRST_USE], check=True, timeout=4 * GENEROUS)
+
+
 def _everything(spec, n):
     """Results of every batch operation and of the mean, as bytes."""
     manifold = cdp.as_manifold(spec)
@@ -150,6 +225,7 @@ LONG_MEAN = textwrap.dedent(
     import numpy as np
     import curvedp as cdp
     cdp.set_num_threads(1)
+    [getattr(cdp, name) for name in cdp.__all__]  # the call itself is interrupted, not an import
     generator = np.random.default_rng(0)
     square = generator.standard_normal((400, 16, 16))
     matrices = square @ np.swapaxes(square, 1, 2) / 16 + 1e-3 * np.eye(16)

@@ -75,7 +75,7 @@ def commands(page):
 
 @pytest.mark.parametrize(
     ("page", "count"),
-    [("README.md", 3), ("docs/command-line.md", 6)],
+    [("README.md", 3), ("docs/command-line.md", 11)],
     ids=["README", "command-line"],
 )
 def test_commands_run_as_shown(page, count, tmp_path, monkeypatch):

@@ -115,6 +115,7 @@ class HelmholtzPoisson:
 
     def time_solve(self, system: str, method: str, nodes: int) -> None:
         """Seconds, setting up included."""
+        self.operator._solver.cache_clear()
         self._solve(method)
 
     def peakmem_solve(self, system: str, method: str, nodes: int) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 import curvedp as cdp
 from curvedp import _core
+from curvedp.mechanisms import metropolis
 
 #: Largest number of records in asv benchmarks: tests set it, so that each runs in a blink.
 LIMIT: int | None = None
@@ -190,21 +191,24 @@ def uneven(dim, n):
 
 
 #: Scales at which the Riemannian Laplace exists, and radii that cut off next to nothing of it.
-_CHAIN_SCALES = {"sphere:2": (0.1, 1.5), "spd:2": (0.3, 10.0), "spd:11": (0.02, 10.0)}
+def laplace_chains(spec, scale, step, chains):
+    """A function of a number of steps in all that runs Metropolis chains for exp(-d(x, c)/scale).
 
-
-def laplace_chain(spec):
-    """A function of a number of steps that runs one Metropolis chain for exp(-d(x, c)/scale).
-
-    That law is the K-norm gradient of one record at c. The second half of the steps is kept.
+    Steps keep their length and start to count at once; every fifth state is kept.
     """
-    scale, radius = _CHAIN_SCALES[spec]
-    domain = ball(spec, radius)
-    law = _core.KNormMean(domain._frame, np.inf, scale)
-    row = domain._enter(domain.center[None])
+    center = ball(spec, 0.5).center
 
     def run(steps):
-        plan = (steps - steps // 2, steps // 2, 1, scale, 0.3)
-        return law.run_chains(row, domain._frame.origin[None], plan, _core.Stream.from_os())
+        return metropolis(
+            spec,
+            center,
+            scale,
+            chains=chains,
+            burn_in=0,
+            draws=max(4, steps // chains // 5),
+            thinning=5,
+            step=step,
+            acceptance=None,
+        )
 
     return run

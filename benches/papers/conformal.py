@@ -128,7 +128,7 @@ class Figure:
         matplotlib.use("Agg")
         from matplotlib import pyplot as plt
 
-        figure, ax = plt.subplots(figsize=(7, 4.5))
+        figure, ax = plt.subplots(figsize=(8, 4.2))
         for i, name in enumerate(CURVES):
             points = [(x, *found[name]) for x, found in self.rows if name in found]
             if not points:
@@ -141,7 +141,7 @@ class Figure:
             )
         ax.set(xscale="log", yscale="log", xlabel=self.axis, ylabel="distance to the mean")
         ax.set_title(f"figure {self.name}", fontsize=10)
-        ax.legend(fontsize=7)
+        ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
         figure.tight_layout()
         figure.savefig(stem.with_suffix(".png"), dpi=130)
         plt.close(figure)
@@ -150,7 +150,7 @@ class Figure:
 def figure_2(settings: argparse.Namespace, rng: np.random.Generator) -> None:
     """Error against the dimension."""
     for part, std in (("a", 0.1), ("b", 10.0)):
-        figure = Figure(f"2{part}: std {std:g}, N 500, eps 0.3", "dimension", settings.out)
+        figure = Figure(f"2{part}: std {std:g}, n = 500, ε = 0.3", "dimension", settings.out)
         for dim in (3, 5, 10, 30, 100, 300, 1000):
             figure.add(dim, errors(*sphere(dim, std, 500, rng), 0.3, settings.repetitions))
         figure.write()
@@ -159,7 +159,7 @@ def figure_2(settings: argparse.Namespace, rng: np.random.Generator) -> None:
 def figure_3(settings: argparse.Namespace, rng: np.random.Generator) -> None:
     """Error against the number of records."""
     for part, dim, std in (("a", 3, 0.1), ("b", 10, 10.0)):
-        figure = Figure(f"3{part}: dim {dim}, std {std:g}, eps 0.3", "records", settings.out)
+        figure = Figure(f"3{part}: dim {dim}, std {std:g}, ε = 0.3", "records", settings.out)
         for n in (100, 200, 500, 1000, 2000, 5000):
             figure.add(n, errors(*sphere(dim, std, n, rng), 0.3, settings.repetitions))
         figure.write()
@@ -168,7 +168,7 @@ def figure_3(settings: argparse.Namespace, rng: np.random.Generator) -> None:
 def figure_4(settings: argparse.Namespace, rng: np.random.Generator) -> None:
     """Error against the spread."""
     for part, dim, n in (("a", 3, 1000), ("b", 10, 500)):
-        figure = Figure(f"4{part}: dim {dim}, N {n}, eps 0.3", "std", settings.out)
+        figure = Figure(f"4{part}: dim {dim}, n = {n}, ε = 0.3", "std", settings.out)
         for std in (0.03, 0.1, 0.3, 1.0, 3.0, 10.0):
             figure.add(std, errors(*sphere(dim, std, n, rng), 0.3, settings.repetitions))
         figure.write()
@@ -177,7 +177,7 @@ def figure_4(settings: argparse.Namespace, rng: np.random.Generator) -> None:
 def figure_5(settings: argparse.Namespace, rng: np.random.Generator) -> None:
     """Error against the budget."""
     for part, dim, std in (("a", 3, 0.1), ("b", 10, 5.0)):
-        figure = Figure(f"5{part}: dim {dim}, std {std:g}, N 500", "epsilon", settings.out)
+        figure = Figure(f"5{part}: dim {dim}, std {std:g}, n = 500", "epsilon", settings.out)
         for epsilon in (0.1, 0.2, 0.5, 1.0, 2.0):
             figure.add(epsilon, errors(*sphere(dim, std, 500, rng), epsilon, settings.repetitions))
         figure.write()
@@ -212,7 +212,7 @@ def figure_6(settings: argparse.Namespace, rng: np.random.Generator) -> None:
         view.draw_globe(ax, view.extent(points))
         flat = view.project(points)
         drawn = ax.scatter(*flat.T, c=dist, s=6, cmap="viridis", vmin=0, vmax=0.7, zorder=3)
-        ax.set_title(f"std {std:g}, epsilon {epsilon:g}", fontsize=9)
+        ax.set_title(f"std {std:g}, ε = {epsilon:g}", fontsize=9)
     figure.colorbar(drawn, ax=axes, label="distance to the mean", shrink=0.7)
     figure.savefig(settings.out / "conformal-figure-6.png", dpi=130)
     plt.close(figure)
@@ -237,7 +237,7 @@ def _descriptors(settings: argparse.Namespace, title: str, name: str) -> None:
     center = cdp.nonprivate.frechet_mean(public, cdp.SPD(m)).value
     ball = cdp.Ball(cdp.SPD(m), center, 4.0)
     chosen = records[labels == labels.min()]
-    figure = Figure(f"{title}: SPD({m}), N {len(chosen)}", "epsilon", settings.out)
+    figure = Figure(f"{title}: SPD({m}), n = {len(chosen)}", "epsilon", settings.out)
     for epsilon in (0.1, 0.5, 1.0, 2.0, 10.0):
         figure.add(epsilon, errors(chosen, ball, epsilon, settings.repetitions))
     figure.write()

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.lines import Line2D
 from regression import Problem, drawn, shift_ratios, spd, sphere
 
 import curvedp as cdp
@@ -28,6 +29,7 @@ SHARES = np.linspace(0.02, 2.0, 10)
 TOTALS = np.linspace(0.2, 2.0, 10)
 SIZES = (20, 50, 100)
 CHAIN = 2000
+LINES = {"published, no guarantee": "-", "proved": "--", "without privacy": ":"}
 
 
 @dataclass(frozen=True)
@@ -75,47 +77,49 @@ def log_energy(one: Problem, guarantee: cdp.PureDP, pairs: int, **changes: objec
     return float(np.log(np.mean(found)))
 
 
-def curves(
-    run: Run, name: str, cases: list[tuple[str, Problem]], pairs: int, splits: bool = True
-) -> None:
-    """Energies over unequal splits of 2.02 (above) and over equal ones of smaller totals."""
-    figure, axes = plt.subplots(1 + splits, 1, figsize=(6, 4 + 3 * splits), squeeze=False)
+def curves(run: Run, name: str, cases: list[tuple[str, Problem]], pairs: int) -> None:
+    """Energies over unequal splits of 2.02 and over equal ones of smaller totals."""
     rows: list[list[float | str]] = []
-    for (label, one), color in zip(cases, ("tab:blue", "tab:orange", "tab:green"), strict=False):
+    for label, one in cases:
         as_published, fit = with_largest_residual(one)
         published = {"calibration": "published", "chain_length": CHAIN}
-        equal = [log_energy(as_published, cdp.PureDP(e), pairs, **published) for e in TOTALS]
-        proved = [log_energy(one, cdp.PureDP(e), pairs) for e in TOTALS]
         floor = float(np.log(2 * fit.loss))
-        below = axes[-1][0]
-        below.plot(TOTALS, equal, color=color, label=label)
-        below.plot(TOTALS, proved, color=color, linestyle="--")
-        rows += [
-            [label, "equal", e, p, q, floor] for e, p, q in zip(TOTALS, equal, proved, strict=True)
-        ]
-        if splits:
-            unequal = [
-                log_energy(
-                    as_published, cdp.PureDP(TOTAL), pairs, weights=(p, TOTAL - p), **published
-                )
-                for p in SHARES
-            ]
-            axes[0][0].plot(SHARES, unequal, color=color, label=label)
-            rows += [
-                [label, "unequal", p, e, "", floor] for p, e in zip(SHARES, unequal, strict=True)
-            ]
-        for (axis,) in axes:
-            axis.axhline(floor, color=color, linestyle=":")
-    for (axis,), text in zip(
-        axes[::-1],
-        ("total epsilon, equal split", "epsilon of the footpoint, of 2.02"),
-        strict=False,
-    ):
-        axis.set_xlabel(text)
-        axis.set_ylabel("ln mean squared residual")
-        axis.legend()
+        for total in TOTALS:
+            budget = cdp.PureDP(total)
+            equal = log_energy(as_published, budget, pairs, **published)
+            rows.append([label, "equal", total, equal, log_energy(one, budget, pairs), floor])
+        for p in SHARES:
+            shares = {"weights": (p, TOTAL - p), **published}
+            unequal = log_energy(as_published, cdp.PureDP(TOTAL), pairs, **shares)
+            rows.append([label, "unequal", p, unequal, "", floor])
     run.write(name, ["case", "split", "epsilon", "published", "proved", "fit"], rows)
-    run.save(name, figure)
+    run.save(name, drawn_curves(rows))
+
+
+def drawn_curves(rows: list[list[float | str]]) -> plt.Figure:
+    """The rows of `curves`: unequal splits above, equal ones below."""
+    figure, axes = plt.subplots(2, 1, figsize=(7.6, 7))
+    for axis, split, text in zip(
+        axes,
+        ("unequal", "equal"),
+        ("epsilon of the footpoint, of 2.02", "total epsilon, equal split"),
+        strict=True,
+    ):
+        for k, label in enumerate(dict.fromkeys(row[0] for row in rows)):
+            mine = [row[2:] for row in rows if row[:2] == [label, split]]
+            epsilon, published, proved, floor = zip(*mine, strict=True)
+            axis.plot(epsilon, published, color=f"C{k}", label=label)
+            if split == "equal":
+                axis.plot(epsilon, proved, color=f"C{k}", linestyle="--")
+            axis.axhline(floor[0], color=f"C{k}", linestyle=":")
+        handles = axis.get_legend_handles_labels()[0]
+        lines = [Line2D([], [], color="0.3", linestyle=s, label=t) for t, s in LINES.items()]
+        handles += lines if split == "equal" else lines[::2]
+        axis.set(xlabel=text, ylabel="ln mean squared residual")
+        axis.legend(
+            handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8, frameon=False
+        )
+    return figure
 
 
 def problem(ball: cdp.Ball, n: int, variance: float, seed: int = 1) -> Problem:
@@ -143,24 +147,30 @@ def figure_2(run: Run) -> None:
 
 
 def figure_5(run: Run) -> None:
-    figure = plt.figure(figsize=(9, 5))
+    figure = plt.figure(figsize=(9.5, 4.5), layout="constrained")
     rows: list[list[float | str]] = []
     for i, variance in enumerate((0.01, 0.1)):
         one, fit = with_largest_residual(problem(sphere(), 50, variance))
-        axis = figure.add_subplot(1, 2, i + 1, projection="3d", title=f"delta = {variance:g}")
+        axis = figure.add_subplot(1, 2, i + 1, projection="3d", title=f"variance {variance:g}")
+        axis.set_box_aspect((1, 1, 1), zoom=0.9)
+        axis.set(xlim=(-1, 1), ylim=(-1, 1), zlim=(-1, 1))
+        for spatial in (axis.xaxis, axis.yaxis, axis.zaxis):
+            spatial.set_ticks([-1, 0, 1])
         axis.scatter(*one.y.T, s=4, color="tab:blue")
         axis.plot(*fit.predict(np.linspace(-0.5, 0.5, 50)).T, color="black")
         for epsilon in TOTALS[::-1]:
             release = one.release(cdp.PureDP(epsilon), calibration="published", chain_length=CHAIN)
-            path = release.predict(np.linspace(-0.5, 0.5, 50))
+            path = release.predict(np.linspace(-0.5, 0.5, 2000))
             axis.plot(*path.T, color=plt.cm.plasma(epsilon / 2.2))
             rows.append([variance, epsilon, *path[0], *path[-1]])
-    run.write("figure-5", ["delta", "epsilon", "x0", "y0", "z0", "x1", "y1", "z1"], rows)
+    run.write("figure-5", ["variance", "epsilon", "x0", "y0", "z0", "x1", "y1", "z1"], rows)
+    colours = plt.cm.ScalarMappable(plt.Normalize(0, 2.2), "plasma")
+    figure.colorbar(colours, ax=figure.axes, label="ε", shrink=0.6, pad=0.08)
     run.save("figure-5", figure)
 
 
 def figure_6(run: Run) -> None:
-    cases = [(f"delta = {d:g}", problem(sphere(), 50, d)) for d in (0.001, 0.01, 0.1)]
+    cases = [(f"variance {d:g}", problem(sphere(), 50, d)) for d in (0.001, 0.01, 0.1)]
     curves(run, "figure-6", cases, run.pairs)
 
 

@@ -18,18 +18,23 @@ _SPACES = {
 
 def _steps(spec: str, quick: bool):
     scale, step, target = _SPACES[spec]
-    count = 1000 if quick else 10_000
+    count = 1600 if quick else 10_000
     if spec == "sphere:2":
         return count, Peer(lambda: chains.sphere(scale, step, count), target, comparable=False)
     m = int(spec.split(":")[1])
     return count, Peer(lambda: chains.spd(m, scale, step, count), target, comparable=False)
 
 
-def _chain(spec: str):
+def _chain(spec: str, together: int):
+    """As many steps as the peer's, shared by chains of which every fifth state is kept; the peer
+    keeps its last."""
+
     def build(quick: bool) -> Row:
         count, peer = _steps(spec, quick)
-        run = workloads.laplace_chain(spec)
-        return Row(f"{count} steps", lambda: run(count).draws(), {"NumPy": peer})
+        scale, step, _ = _SPACES[spec]
+        run = workloads.laplace_chains(spec, scale, step, together)
+        peer = peer if together > 1 else Peer(peer.run, comparable=False)
+        return Row(f"{count} steps", lambda: run(count).points, {"NumPy": peer})
 
     return build
 
@@ -47,6 +52,8 @@ def _exact(spec: str):
 
 
 for _spec in _SPACES:
-    ROWS.add(f"Metropolis chain, Riemannian Laplace, {_spec}")(_chain(_spec))
+    ROWS.add(f"Metropolis, Riemannian Laplace, {_spec}, 16 chains")(_chain(_spec, 16))
+for _spec in _SPACES:
+    ROWS.add(f"Metropolis, Riemannian Laplace, {_spec}, one chain")(_chain(_spec, 1))
 for _spec in _SPACES:
     ROWS.add(f"exact draws, Riemannian Laplace, {_spec}")(_exact(_spec))

@@ -55,6 +55,10 @@ _PUBLIC = {
         "RiemannianLaplace",
         "TangentGaussian",
     ),
+    "planning": (
+        "Plan",
+        "plan",
+    ),
     "privacy": (
         "GDP",
         "ZCDP",

@@ -33,6 +33,8 @@ from curvedp.mechanisms import ExponentialWrappedGaussian as ExponentialWrappedG
 from curvedp.mechanisms import RiemannianGaussian as RiemannianGaussian
 from curvedp.mechanisms import RiemannianLaplace as RiemannianLaplace
 from curvedp.mechanisms import TangentGaussian as TangentGaussian
+from curvedp.planning import Plan as Plan
+from curvedp.planning import plan as plan
 from curvedp.privacy import GDP as GDP
 from curvedp.privacy import ZCDP as ZCDP
 from curvedp.privacy import ApproxDP as ApproxDP

@@ -16,6 +16,7 @@ __all__ = [
     "Groups",
     "HelmholtzSolver",
     "HessianTrace",
+    "IsotropicLaw",
     "KNormMean",
     "KNormRegression",
     "Laplacian",
@@ -300,6 +301,15 @@ class Noise:
     def acceptance(self) -> float: ...
     def sample_coords(self, stream: Stream, out: _Array) -> None: ...
     def sample(self, manifold: Manifold, center: _Array, stream: Stream, out: _Array) -> None: ...
+
+@final
+class IsotropicLaw:
+    def __new__(
+        cls, space: str, size: int, parameter: float, profile: str, scale: float
+    ) -> IsotropicLaw: ...
+    @property
+    def first_step(self) -> float: ...
+    def run_chains(self, starts: int | _Array, plan: _ChainPlan, stream: Stream) -> Chains: ...
 
 @final
 class GroupDesign:

@@ -63,7 +63,9 @@ class Ball:
             if point.shape != space.point_shape:
                 raise ValueError(f"center must be one point, got shape {point.shape}")
         if not space.belongs(point):
-            raise ValueError(f"center is not a point of {space.spec}")
+            raise ValueError(
+                f"center is not a point of {space.spec}: the manifold's project moves it there"
+            )
         length = as_positive(radius, "radius")
         bound = space.max_ball_radius
         if length * (1 + BOUNDARY_SLACK) >= bound:

@@ -85,10 +85,32 @@ class ExistenceError(CurvedpError, ValueError):
         self.smallest_epsilon = smallest_epsilon
         self.smallest_n = smallest_n
 
+    def of_whole(self, share: Guarantee, whole: Guarantee) -> ExistenceError:
+        """This error of a part of a release, with the epsilon that the whole release needs.
+
+        Parameters
+        ----------
+        share : Guarantee
+            The part's share of `whole`.
+        whole : Guarantee
+
+        Returns
+        -------
+        ExistenceError
+        """
+        part, total = (getattr(budget, "epsilon", None) for budget in (share, whole))
+        if self.smallest_epsilon is None or part is None or total is None:
+            return self
+        return ExistenceError(
+            self.message,
+            smallest_epsilon=self.smallest_epsilon * (total / part),
+            smallest_n=self.smallest_n,
+        )
+
     def __str__(self) -> str:
         ways = []
         if self.smallest_epsilon is not None:
-            ways.append(f"epsilon of at least {self.smallest_epsilon:.6g}")
+            ways.append(f"epsilon of at least {_rounded_up(self.smallest_epsilon)}")
         if self.smallest_n is not None:
             ways.append(f"n of at least {self.smallest_n}")
         return f"{self.message} It works with {' or '.join(ways)}." if ways else self.message
@@ -96,6 +118,12 @@ class ExistenceError(CurvedpError, ValueError):
     def __reduce__(self) -> tuple[Any, ...]:
         state = {"smallest_epsilon": self.smallest_epsilon, "smallest_n": self.smallest_n}
         return type(self), (self.message,), state
+
+
+def _rounded_up(number: float) -> str:
+    """Six digits of a number, no smaller than it."""
+    text = f"{number:.6g}"
+    return text if float(text) >= number else f"{number * (1 + 1e-5):.6g}"
 
 
 class LedgerError(CurvedpError, RuntimeError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from rich.console import Console
 import curvedp
 from curvedp.cli import demo as demo_module
 from curvedp.cli.batch import batch
-from curvedp.cli.options import ball_options, budget_options, mechanism_option
+from curvedp.cli.options import ball_options, budget_options, level_option, mechanism_option
 from curvedp.cli.parameters import parse_ball, parse_guarantee
 from curvedp.cli.statistics import COMMANDS
 from curvedp.cli.tables import FileError
@@ -102,45 +101,57 @@ def demo(out: Path) -> None:
     demo_module.run(out, Console(soft_wrap=True, highlight=False))
 
 
+#: Functions by the word that the command line has for them.
+_STATISTICS = {
+    "mean": "frechet_mean",
+    "adaptive-mean": "adaptive_mean",
+    "variance": "frechet_variance",
+    "region": "confidence_region",
+    "regression": "geodesic_regression",
+}
+
+
 @app.command()
+@click.option(
+    "--statistic",
+    type=click.Choice(list(_STATISTICS)),
+    default="mean",
+    show_default=True,
+    help="What will be released.",
+)
 @ball_options
 @click.option("--center", metavar="POINT", help="As for mean; the error does not depend on it.")
 @budget_options
 @mechanism_option
 @click.option("--n", type=click.IntRange(min=1), help="Number of records: what error to expect?")
 @click.option("--error", type=float, help="Wished error: how many records are needed?")
+@click.option(
+    "--spread",
+    type=float,
+    help="A guess of the records' root mean square distance from their mean, for adaptive-mean and "
+    "region.",
+)
+@level_option("Level of confidence of a region.", 0.95)
+@click.option("--tau", type=float, help="As for regression.")
+@click.option("--v-max", type=float, help="As for regression.")
 def plan(
+    statistic: str,
     manifold: str,
     radius: float,
-    records_per_unit: int,
     center: str | None,
     epsilon: float | None,
     delta: float | None,
     rho: float | None,
     mu: float | None,
-    mechanism: str | None,
-    n: int | None,
-    error: float | None,
+    **design: Any,
 ) -> None:
     """Expected error, or the number of records it takes.
 
-    Reads no data: plan as long as you like before a release is drawn.
+    Reads no data: plan as long as you like before a release is drawn. For a region the error is the
+    half-length of its axes.
     """
-    if (n is None) == (error is None):
+    if (design["n"] is None) == (design["error"] is None):
         raise ValueError("give either --n (what error?) or --error (how many records?)")
     guarantee = parse_guarantee(epsilon, delta, rho, mu)
     ball = parse_ball(manifold, center, radius)
-    design: dict[str, Any] = {"records_per_unit": records_per_unit, "mechanism": mechanism}
-    if n is None:
-        assert error is not None
-        n = curvedp.required_n(ball, error, guarantee, **design)
-    expected = curvedp.expected_error(ball, n, guarantee, **design)
-    click.echo(f"records          {n}")
-    click.echo(f"guarantee        {guarantee}")
-    click.echo(f"expected error   {expected:.4g}  ({_percent(expected / radius)} of the radius)")
-    click.echo("The error is the distance from the exact mean of the projected records.")
-
-
-def _percent(share: float) -> str:
-    digits = max(0, 1 - math.floor(math.log10(100.0 * share))) if 0.0 < share < 1.0 else 0
-    return f"{100.0 * share:.{digits}f} %"
+    click.echo(curvedp.plan(_STATISTICS[statistic], ball, guarantee, **design).report(), nl=False)

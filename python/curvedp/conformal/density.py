@@ -262,7 +262,9 @@ class DensityPlan:
         """The plan for a share of a call's guarantee; `rate` is that of the noise, per record."""
         rate = math.nextafter(pure_epsilon(guarantee) / (2 * entry.records_per_unit), 0.0)
         if rate < _LEAST_RATE:
-            raise ValueError(f"no counts can be drawn at a scale of {1 / rate:.3g} records")
+            raise ValueError(
+                f"no counts can be drawn at a scale of {1 / rate:.3g} records: use a larger budget"
+            )
         operator = None if heat_time == 0 else as_laplacian(mesh)
         reach = 0.0
         if method == "kde":

@@ -102,7 +102,9 @@ class MeshExponential:
         total = self.sensitivity + 2 * self.rounding
         self.scale = 2 * total / bounded_range_epsilon(guarantee)
         if not 1e-250 < self.scale < 1e250:
-            raise ValueError(f"no node can be drawn at a scale of {self.scale:g}")
+            raise ValueError(
+                f"no node can be drawn at a scale of {self.scale:g}: use another budget"
+            )
 
     def path_lengths(self, true_value: ArrayLike) -> FloatArray:
         """u(eta, z)/M for every node z, shape (n,)."""

@@ -187,7 +187,7 @@ def uniform_ball(n: int, ball: Ball, *, rng: Seed = None) -> FloatArray:
     """
     count = as_count(n, "n")
     if not isinstance(ball, Ball):
-        raise TypeError(f"ball must be a Ball, got {type(ball).__name__}")
+        raise TypeError(f"ball must be a Ball(manifold, center, radius), got {type(ball).__name__}")
     generator = np.random.default_rng(rng)
     space = ball.manifold
     if isinstance(space, SPD) and not space.is_flat:

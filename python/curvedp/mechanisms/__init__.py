@@ -2,6 +2,7 @@
 
 from curvedp.mechanisms.base import ChartGaussian, Mechanism
 from curvedp.mechanisms.bounded_range import bounded_range_epsilon, pure_epsilon
+from curvedp.mechanisms.chains import NoiseChains, metropolis
 from curvedp.mechanisms.choice import MECHANISMS, choose_mechanism, native_guarantee
 from curvedp.mechanisms.exponential_wrapped_gaussian import ExponentialWrappedGaussian
 from curvedp.mechanisms.rank_exponential import RankExponential
@@ -14,12 +15,14 @@ __all__ = [
     "ChartGaussian",
     "ExponentialWrappedGaussian",
     "Mechanism",
+    "NoiseChains",
     "RankExponential",
     "RiemannianGaussian",
     "RiemannianLaplace",
     "TangentGaussian",
     "bounded_range_epsilon",
     "choose_mechanism",
+    "metropolis",
     "native_guarantee",
     "pure_epsilon",
 ]

@@ -112,12 +112,13 @@ class EmbeddingDisplay:
         axes = self.figure_.subplots(1, len(self.panels), squeeze=False)[0]
         self.ax_ = axes
         for ax, panel, title in zip(axes, self.panels, self.titles, strict=True):
-            for marker, (name, points) in zip("o+x", panel.items(), strict=False):
+            marks = (("o", 9), ("+", 28), ("x", 20))
+            for (marker, size), (name, points) in zip(marks, panel.items(), strict=False):
                 colours: dict[str, Any] = {}
                 if self.labels is not None:
                     codes = np.unique(self.labels, return_inverse=True)[1]
                     colours = {"c": codes, "cmap": "tab10"}
-                ax.scatter(points[:, 0], points[:, 1], s=9, marker=marker, label=name, **colours)
+                ax.scatter(points[:, 0], points[:, 1], s=size, marker=marker, label=name, **colours)
             if len(panel) > 1:
                 ax.legend(fontsize=7)
             ax.set_title(title, fontsize=9)
@@ -165,5 +166,7 @@ class RetrievalDisplay:
         if self.baseline is not None:
             self.ax_.axhline(self.baseline, linestyle="--", color="grey", label="not private")
         self.ax_.set(xlabel="epsilon", ylabel=self.metric, ylim=(0, 1))
-        self.ax_.legend(fontsize=7)
+        self.ax_.legend(
+            fontsize=7, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False
+        )
         return self

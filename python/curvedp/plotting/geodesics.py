@@ -232,15 +232,18 @@ class GeodesicDisplay:
         return found
 
     def _draw_row(self, ax: Any, outlines: list[Array], x: Array, *, closed: bool) -> None:
-        width = _GAP * max(float(np.ptp(o[:, 0], axis=1).max()) for o in outlines)
-        places = width * np.arange(len(x))
-        for outline, name, colour in zip(outlines, self.names, self._colours(), strict=True):
+        gap = _GAP * max(float(np.ptp(o[:, 0], axis=1).max()) for o in outlines)
+        places = gap * np.arange(len(x))
+        # outlines that nearly agree: the wider one shows on either side of those above it
+        widths = np.linspace(1.2 + 0.9 * (len(outlines) - 1), 1.2, len(outlines))
+        rows = zip(outlines, self.names, self._colours(), widths, strict=True)
+        for outline, name, colour, width in rows:
             moved = outline + np.stack([places, np.zeros(len(x))], axis=1)[:, :, None]
             self.curves_.append(moved)
-            marker = None if closed else "o"
+            style = {"marker": None if closed else "o", "markersize": 2.5, "lw": width}
             for k, figure in enumerate(moved):
                 label = name if k == 0 else None
-                ax.plot(*figure, color=colour, marker=marker, markersize=2.5, lw=1.3, label=label)
+                ax.plot(*figure, color=colour, label=label, **style)
         ax.set_xticks(places, [f"{value:.3g}" for value in x])
         ax.set_yticks([])
         ax.set_aspect("equal", adjustable="datalim")

@@ -112,7 +112,7 @@ class VarianceIntervalDisplay:
         ax.set_xlabel("Fréchet variance, squared units of the metric", fontsize=9)
         ax.tick_params(labelsize=8, axis="x")
         if exact is not None:
-            ax.legend(loc="best", fontsize=8)
+            ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=8, frameon=False)
         return self
 
 

@@ -212,6 +212,7 @@ class RegionDisplay:
         for setter, index in zip(setters, k, strict=True):
             setter(f"tangent coordinate {index + 1}", fontsize=9)
         ax.tick_params(labelsize=8)
+        ax.locator_params(nbins=5)
         if len(k) == 3:
             ax.set_box_aspect(None, zoom=0.86)
 

@@ -35,21 +35,30 @@ def choose_sampler(
     ball: Ball, n: int, guarantee: Guarantee, *, tau: float, v_max: float, records_per_unit: int
 ) -> str:
     """ "exact" or "gradient"."""
-    dim = ball.manifold.dim
-    if not is_quick(ball, n, tau, v_max):
-        return "gradient"
+    return expected_choice(
+        ball, n, guarantee, tau=tau, v_max=v_max, records_per_unit=records_per_unit
+    )[0]
+
+
+def expected_choice(
+    ball: Ball, n: int, guarantee: Guarantee, *, tau: float, v_max: float, records_per_unit: int
+) -> tuple[str, float]:
+    """The sampler, and its root mean square prediction error in flat space for covariates spread
+    evenly, at most the extent of the support."""
+    dim, extent = ball.manifold.dim, ball.radius + v_max / 4
     budget = native(guarantee)
-    descent = noise_after(n, dim, ball.radius, tau, budget, records_per_unit)
+    descent = min(noise_after(n, dim, ball.radius, tau, budget, records_per_unit), extent)
+    if not is_quick(ball, n, tau, v_max):
+        return "gradient", descent
     delta = sensitivity.regression_sum_of_norms(
         ball, n, tau=tau, v_max=v_max, records_per_unit=records_per_unit
     )
     scale = 2 * delta / bounded_range_epsilon(guarantee)
     if tau > _QUICK_PRECISION * scale:
-        return "gradient"
-    extent = ball.radius + v_max / 4
+        return "gradient", descent
     near = scale * math.sqrt(8 * dim * (dim + 1))
     exact = near + extent * far_mass(dim, ball.radius, v_max, tau, scale)
-    return "exact" if exact <= min(descent, extent) else "gradient"
+    return ("exact", exact) if exact <= descent else ("gradient", descent)
 
 
 def is_quick(ball: Ball, n: int, tau: float, v_max: float) -> bool:

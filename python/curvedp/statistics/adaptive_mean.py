@@ -170,7 +170,7 @@ def _stages(entry: Entry, plan: Schedule, mechanism: str | type[Mechanism] | Non
         entry.report("radius")
         center = entry.ball.project(parts[-1].value)
         parts.append(_release_radius(entry, rows, center, plan.levels[stage // 2], share, stage))
-        smaller = _smaller_ball(entry, center, float(parts[-1].value))
+        smaller = shrunk_ball(entry, center, float(parts[-1].value))
         if smaller is not entry.ball:
             entry = replace(entry, ball=smaller)
             rows = entry.enter()
@@ -197,7 +197,7 @@ def _release_radius(
     )
 
 
-def _smaller_ball(entry: Entry, center: FloatArray, quantile: float) -> Ball:
+def shrunk_ball(entry: Entry, center: FloatArray, quantile: float) -> Ball:
     """The ball about a released centre, or the old one if its radius is no larger or the new one's
     too small for a mean to be certified in double precision."""
     ball = entry.ball

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from curvedp import _core
 from curvedp._validation import FloatArray, as_points, as_positive
 from curvedp.domain import BOUNDARY_SLACK, Ball
+from curvedp.errors import ExistenceError
 from curvedp.mechanisms import MECHANISMS, ChartGaussian, Mechanism
 from curvedp.privacy import Guarantee, Release, Unproved
 from curvedp.statistics.entry import Entry
@@ -84,14 +85,17 @@ def plan_base_point(
     """
     ball = entry.ball
     if mean is None:
-        return design_mean(
-            ball,
-            entry.n,
-            share,
-            entry.records_per_unit,
-            calibration=entry.calibration,
-            mechanism=mechanism,
-        )
+        try:
+            return design_mean(
+                ball,
+                entry.n,
+                share,
+                entry.records_per_unit,
+                calibration=entry.calibration,
+                mechanism=mechanism,
+            )
+        except ExistenceError as error:
+            raise error.of_whole(share, entry.guarantee) from None
     shape = ball.manifold.point_shape
     if isinstance(mean, Release):
         if mean.manifold != ball.manifold.spec:
@@ -140,6 +144,20 @@ def find_base_point(
     if max_dist is not None:
         reach = min(reach, as_positive(max_dist, "max_dist"))
     return BasePoint(ball, point, inner, reach, released)
+
+
+def planned_mean(entry: Entry, design: Design, share: Guarantee) -> Release:
+    """What the release of a mean looks like before there are records: at the ball's centre."""
+    return entry.release(
+        share,
+        value=entry.ball.center,
+        mechanism=design.mechanism.name,
+        statistic="Fréchet mean",
+        sensitivity=design.sensitivity,
+        solver_tolerance=design.plan.tolerance,
+        scale=design.mechanism.scale,
+        expected_error=design.mechanism.expected_error,
+    )
 
 
 def _widest(ball: Ball) -> float:

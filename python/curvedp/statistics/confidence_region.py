@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp._validation import FloatArray, as_positive, as_probability
-from curvedp.curvature import has_curved_hessian
+from curvedp.curvature import has_curved_hessian, mean_hessian_trace
 from curvedp.domain import Ball
 from curvedp.mechanisms import ChartGaussian, Mechanism
 from curvedp.privacy import Guarantee, Ledger, PureDP, Release
@@ -28,14 +28,17 @@ from curvedp.statistics.base_point import (
     mean_noise_covariance,
     mechanism_of,
     plan_base_point,
+    planned_mean,
 )
 from curvedp.statistics.bootstrap import NoisyCovariance
 from curvedp.statistics.entry import Entry, Progress
+from curvedp.statistics.frechet_mean import design_mean
 from curvedp.statistics.moments import (
     covariance_moment,
     hessian_limits,
     hessian_moment,
     log_moments,
+    moment_noise,
     release_moment,
 )
 from curvedp.statistics.quantiles import dof_at_quantile, effective_dof, hotelling_quantile
@@ -163,6 +166,55 @@ def region_weights(
         names = "the mean, the covariance" + (" and the Hessian" if curved else "")
         raise ValueError(f"weights must be {needed} positive numbers, the shares of {names}")
     return weights
+
+
+def expected_region(
+    ball: Ball,
+    n: int,
+    guarantee: Guarantee,
+    *,
+    spread: float,
+    max_dist: float,
+    level: float,
+    records_per_unit: int,
+    mechanism: str | type[Mechanism] | None,
+) -> ConfidenceRegion:
+    """The region about the ball's centre whose parts come out as they are without noise.
+
+    For records at root mean square distance `spread` from their mean, evenly in all directions, and
+    logarithms clipped at `max_dist`.
+    """
+    if isinstance(guarantee, PureDP):
+        raise TypeError("a region needs Gaussian noise: ask for GDP, ZCDP or ApproxDP")
+    entry = Entry.planned(ball, n, guarantee, records_per_unit)
+    dim, curved = ball.manifold.dim, has_curved_hessian(ball.manifold)
+    shares = entry.shares(DEFAULT_WEIGHTS[: 3 if curved else 2])
+    design = design_mean(
+        ball, n, shares[0], records_per_unit, calibration="proved", mechanism=mechanism
+    )
+    mean = planned_mean(entry, design, shares[0])
+    base = BasePoint(ball, ball.center, ball._frame.origin[None], max_dist, mean)
+    hessian = mean_hessian_trace(ball.manifold, spread) / dim * np.eye(dim)
+    second = spread**2 / dim * np.eye(dim)
+    second += hessian @ mean_noise_covariance(ball, mean, base.point) @ hessian
+    moments = [(covariance_moment(entry, base, np.zeros(dim), second), second)]
+    if curved:
+        moments.append((hessian_moment(entry, base, hessian - np.eye(dim)), 2 * hessian))
+    parts = [
+        entry.release(
+            share,
+            value=value,
+            mechanism=noise.name,
+            statistic=moment.name,
+            sensitivity=moment.sensitivity,
+            solver_tolerance=rounding,
+            scale=noise.scale,
+            expected_error=noise.expected_error,
+        )
+        for (moment, value), share in zip(moments, shares[1:], strict=True)
+        for noise, rounding in [moment_noise(entry, moment, share)]
+    ]
+    return assemble(base, parts, n, level, guarantee)
 
 
 def assemble(

@@ -348,7 +348,10 @@ def _private_moment(
         progress=progress,
     )
     if build is _hessian and not has_curved_hessian(ball.manifold):
-        raise ValueError(f"on {ball.manifold.spec} the Hessian of the squared distance is 2 I")
+        raise ValueError(
+            f"on {ball.manifold.spec} the Hessian of the squared distance is 2 I whatever the "
+            "records: there is nothing to release"
+        )
     if len(weights) != 2:
         raise ValueError("weights must be two positive numbers: of the mean and of the statistic")
     shares = entry.shares(weights) if mean is None else (native(guarantee),)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core, sensitivity
@@ -67,6 +68,20 @@ class Entry:
             report=_reporter(progress),
         )
 
+    @classmethod
+    def planned(cls, ball: Ball, n: int, guarantee: Guarantee, records_per_unit: int) -> Entry:
+        """A call with n records that it does not hold: for what is public before there are any."""
+        return cls(
+            data=np.broadcast_to(ball.center, (n, *ball.center.shape)),
+            ball=ball,
+            guarantee=guarantee,
+            records_per_unit=records_per_unit,
+            ledger=None,
+            calibration="proved",
+            seed=None,
+            report=_reporter(False),
+        )
+
     @property
     def n(self) -> int:
         """Number of records (public)."""
@@ -125,14 +140,17 @@ class Entry:
 def check_ball(ball: Ball) -> Ball:
     """The ball, if it is one."""
     if not isinstance(ball, Ball):
-        raise TypeError(f"ball must be a Ball, got {type(ball).__name__}")
+        raise TypeError(f"ball must be a Ball(manifold, center, radius), got {type(ball).__name__}")
     return ball
 
 
 def check_guarantee(guarantee: Guarantee) -> Guarantee:
     """The guarantee, if a mechanism can be calibrated to it."""
     if not isinstance(guarantee, Guarantee) or isinstance(guarantee, Unproved):
-        raise TypeError("guarantee must be PureDP, ApproxDP, ZCDP or GDP")
+        raise TypeError(
+            "guarantee must be PureDP, ApproxDP, ZCDP or GDP, such as PureDP(epsilon=1.0), got "
+            f"{type(guarantee).__name__}"
+        )
     return guarantee
 
 

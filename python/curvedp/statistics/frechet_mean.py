@@ -9,6 +9,7 @@ Proofs: docs/proofs/frechet-mean-sensitivity.md, docs/proofs/frechet-mean-solver
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
@@ -227,11 +228,19 @@ def required_n(
         except ExistenceError:
             return False
 
-    low, high = 0, 1
+    return smallest_n(enough, f"no number of records brings the expected error down to {wished:g}")
+
+
+def smallest_n(enough: Callable[[int], bool], refusal: str, least: int = 1) -> int:
+    """The smallest n from `least` on that is enough, if more records are always enough too.
+
+    Raises ValueError with the text `refusal` if no n up to 10^15 is.
+    """
+    low, high = least - 1, least
     while not enough(high):
         low, high = high, 2 * high
         if high > 10**15:
-            raise ValueError(f"no number of records brings the expected error down to {wished:g}")
+            raise ValueError(refusal)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)

@@ -143,7 +143,8 @@ class GroupPlan(abc.ABC, Generic[Results]):
             try:
                 found.append(self.design(ball_of[number // len(sizes)], count))
             except ExistenceError as error:
-                failed.append((count, error))
+                share, _ = self._mean_keywords()
+                failed.append((count, error.of_whole(share, self.guarantee)))
                 found.append(None)
         if failed and not self.pass_over:
             raise _too_small(failed)

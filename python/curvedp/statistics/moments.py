@@ -22,7 +22,7 @@ from curvedp._validation import FloatArray
 from curvedp.curvature import excess_range, hessian_trace, radial_hessian
 from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean
-from curvedp.mechanisms import choose_mechanism
+from curvedp.mechanisms import Mechanism, choose_mechanism
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.base_point import BasePoint, mean_noise_square
 from curvedp.statistics.entry import Entry
@@ -82,11 +82,7 @@ def release_moment(
     does; the rounding of their sum counts as solver error.
     """
     entry.report("noise")
-    rounding = moment.rounding(entry.n) * moment.magnitude
-    total = moment.sensitivity + (2 * rounding if entry.calibration == "proved" else 0.0)
-    size = len(moment.vector)
-    domain = Ball(Euclidean(size), np.zeros(size), moment.magnitude)
-    mechanism = choose_mechanism(domain, guarantee)(domain, total, guarantee)
+    mechanism, rounding = moment_noise(entry, moment, guarantee)
     noisy = mechanism._release(moment.vector, entry.stream(stage), 1)[0]
     return entry.release(
         entry.promise(promise or guarantee, base_is_released=base.is_released),
@@ -100,6 +96,15 @@ def release_moment(
         base_point=base.point,
         parts=parts,
     )
+
+
+def moment_noise(entry: Entry, moment: Moment, guarantee: PureDP | GDP) -> tuple[Mechanism, float]:
+    """The noise on a moment, calibrated to `guarantee`, and the bound on the moment's rounding."""
+    rounding = moment.rounding(entry.n) * moment.magnitude
+    total = moment.sensitivity + (2 * rounding if entry.calibration == "proved" else 0.0)
+    size = len(moment.vector)
+    domain = Ball(Euclidean(size), np.zeros(size), moment.magnitude)
+    return choose_mechanism(domain, guarantee)(domain, total, guarantee), rounding
 
 
 def variance_moment(entry: Entry, rows: FloatArray, base: BasePoint) -> Moment:

@@ -111,12 +111,12 @@ def adaptive_schedule(
     else:
         weights = check_weights(schedule)
     shares = budget.split(weights)
+    least = shares[2 * weights[::2].index(min(weights[::2]))]
     try:
-        for share in shares[::2]:
-            expected_error(share)
-    except ExistenceError:
+        expected_error(least)
+    except ExistenceError as error:
         if not automatic:
-            raise
+            raise error.of_whole(least, budget) from None
         weights, shares = (1.0,), ()
     levels = tuple(
         _level(count * bounded_range_epsilon(share) / unit) if level is None else level

@@ -3,6 +3,8 @@
 //! A forked child inherits the pool object but none of its threads, so the pool is keyed by the
 //! process id and a child builds its own. Work is cut the same way whatever the number of threads.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -160,11 +162,69 @@ pub fn for_rows(
     }
 }
 
+/// Runs work of many short passes on a thread of the pool, where each begins without a way there and back,
+/// while the calling thread looks at the interrupt flag.
+pub fn attended<T: Send>(
+    interrupt: Interrupt,
+    work: impl FnOnce(Interrupt) -> Result<T, Error> + Send,
+) -> Result<T, Error> {
+    let pool = match helpers() {
+        // a thread of the pool must not wait for another
+        Some(pool) if rayon::current_thread_index().is_none() => pool,
+        _ => return work(interrupt),
+    };
+    let raised = AtomicBool::new(false);
+    let (sender, receiver) = mpsc::channel();
+    pool.in_place_scope(|scope| {
+        let raised = &raised;
+        scope.spawn(move |_| {
+            // the receiver is there until the result is
+            let _ = sender.send(work(&|| raised.load(Ordering::Relaxed)));
+        });
+        loop {
+            match receiver.recv_timeout(Pace::LOOK) {
+                Ok(result) => return result,
+                Err(RecvTimeoutError::Timeout) if interrupt() => {
+                    raised.store(true, Ordering::Relaxed);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                // the work panicked, and so does the scope
+                Err(RecvTimeoutError::Disconnected) => return Err(Error::Interrupted),
+            }
+        }
+    })
+}
+
 /// Calls `task` for every piece of a pass that is over within milliseconds, on all threads, and returns
 /// the results in order. Callers look at the interrupt flag between passes.
 pub fn pass<P: Send, T: Send>(pieces: Vec<P>, task: impl Fn(P) -> T + Sync + Send) -> Vec<T> {
-    match if pieces.len() > 1 { current() } else { None } {
+    match if pieces.len() > 1 { helpers() } else { None } {
         Some(pool) => pool.install(|| pieces.into_par_iter().map(task).collect()),
         None => pieces.into_iter().map(task).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    #[test]
+    fn attended_work_is_stopped_from_outside_and_may_end_or_panic() {
+        set_num_threads(2);
+        let endless = |interrupt: Interrupt| {
+            while !interrupt() {
+                std::thread::yield_now();
+            }
+            Err::<(), Error>(Error::Interrupted)
+        };
+        assert_eq!(attended(&|| true, endless), Err(Error::Interrupted));
+        assert_eq!(attended(&|| false, |_| Ok(pass(vec![1, 2, 3], |x| x * x))), Ok(vec![1, 4, 9]));
+        let nested = |interrupt: Interrupt| attended(interrupt, |_| Ok(7));
+        assert_eq!(attended(&|| false, nested), Ok(7));
+        let panicking = || attended(&|| false, |_| -> Result<(), Error> { panic!("inside") });
+        assert!(catch_unwind(AssertUnwindSafe(panicking)).is_err());
+        set_num_threads(0);
     }
 }

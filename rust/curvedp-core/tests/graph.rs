@@ -1,5 +1,7 @@
 //! Neighbours, shortest paths and the Helmholtz-Poisson solver against the definitions.
 
+use std::sync::Arc;
+
 use curvedp_core::graph::{
     Assembly, Laplacian, Nodes, Normalization, laplacian, nearest, neighbours, shortest_paths,
 };
@@ -79,13 +81,14 @@ fn queries_that_are_no_points_have_a_node_all_the_same() {
     }
 }
 
-fn sphere_laplacian(count: usize) -> Laplacian {
+fn sphere_laplacian(count: usize) -> Arc<Laplacian> {
     let sphere = Sphere::new(2, 1.0);
     let points = random_points(&sphere, count, 2.0);
     let nodes = Nodes { manifold: &sphere, points: Rows::new(&points, 3), count };
-    let lengths = neighbours(&nodes, 8, NEVER).unwrap().graph();
+    let graph = neighbours(&nodes, 8, NEVER).unwrap().graph();
+    let lengths = &graph.lengths;
     let start: Vec<f64> = (0..count).map(|i| i as f64 * 1e-3).collect();
-    let paths = shortest_paths(&lengths, None, &start, NEVER).unwrap();
+    let paths = shortest_paths(lengths, None, &start, NEVER).unwrap();
     for i in 0..count {
         let (columns, edges) = lengths.row(i);
         assert!(paths[i] <= start[i]);
@@ -100,7 +103,7 @@ fn sphere_laplacian(count: usize) -> Laplacian {
         normalization: Normalization::Unnormalised,
         scaled: true,
     };
-    laplacian(&lengths, &assembly)
+    Arc::new(laplacian(&graph, &assembly))
 }
 
 #[test]
@@ -111,7 +114,7 @@ fn every_method_reaches_its_tolerance_and_agrees_within_its_certificate() {
         let solutions: Vec<_> = [Method::Jacobi, Method::Multigrid, Method::Cholesky, Method::Auto]
             .into_iter()
             .map(|method| {
-                let solver = Solver::new(&operator, upsilon, method, 1).unwrap();
+                let solver = Solver::new(Arc::clone(&operator), upsilon, method, 1).unwrap();
                 solver.solve(&h, 1e-9, NEVER).unwrap()
             })
             .collect();
@@ -131,7 +134,7 @@ fn solutions_have_the_same_bits_for_any_number_of_threads() {
     let h: Vec<f64> = (0..20_000).map(|i| (i as f64 * 0.1).sin()).collect();
     let solve = |threads| {
         set_num_threads(threads);
-        let solver = Solver::new(&operator, 1.0, Method::Multigrid, 1).unwrap();
+        let solver = Solver::new(Arc::clone(&operator), 1.0, Method::Multigrid, 1).unwrap();
         solver.solve(&h, 1e-8, NEVER).unwrap().values
     };
     let one = solve(1);

@@ -1,5 +1,7 @@
 //! `_core.nearest`, `_core.Graph` and `_core.Laplacian`.
 
+use std::sync::Arc;
+
 use curvedp_core::graph::{self, Assembly, Csr, Neighbours, Nodes, Normalization};
 use curvedp_core::solve;
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
@@ -101,7 +103,7 @@ fn every_row<'a>(array: &'a Input<'_>, size: usize) -> PyResult<curvedp_core::ro
 /// A graph with symmetric edge lengths.
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct Graph {
-    inner: Csr,
+    inner: graph::Graph,
 }
 
 #[pymethods]
@@ -113,7 +115,7 @@ impl Graph {
         let count = points.shape()[0];
         let nodes = Nodes { manifold, points: every_row(&points, manifold.point_size())?, count };
         if count == 1 {
-            return Ok(Self { inner: Csr::symmetric(1, std::iter::empty()) });
+            return Ok(Self { inner: graph::Graph::new(Csr::symmetric(1, std::iter::empty())) });
         }
         let inner = run(py, |interrupt| {
             graph::neighbours(&nodes, k, interrupt).map(|neighbours| neighbours.graph())
@@ -123,7 +125,7 @@ impl Graph {
 
     /// Mean of the squared lengths of the edges, 0 if there are none.
     fn mean_square_length(&self) -> f64 {
-        let lengths = &self.inner.values;
+        let lengths = &self.inner.lengths.values;
         let total: f64 =
             lengths.chunks(1024).map(|part| part.iter().map(|x| x * x).sum::<f64>()).sum();
         total / lengths.len().max(1) as f64
@@ -131,7 +133,7 @@ impl Graph {
 
     /// The matrix of edge lengths.
     fn lengths<'py>(&self, py: Python<'py>) -> Rows<'py> {
-        compressed(py, &self.inner)
+        compressed(py, &self.inner.lengths)
     }
 
     /// See `curvedp_core::graph::laplacian`.
@@ -153,10 +155,10 @@ impl Graph {
                 return Err(PyValueError::new_err(format!("no normalization {other:?}")));
             }
         };
-        let volumes = volumes.as_ref().map(|v| row(v, self.inner.size())).transpose()?;
+        let volumes = volumes.as_ref().map(|v| row(v, self.inner.lengths.size())).transpose()?;
         let assembly = Assembly { dim, bandwidth, volumes, normalization, scaled };
         let inner = run(py, |_| Ok(graph::laplacian(&self.inner, &assembly)))?;
-        Ok(Laplacian { inner })
+        Ok(Laplacian { inner: Arc::new(inner) })
     }
 
     /// Least start value plus length of the path, over all starting nodes.
@@ -167,11 +169,12 @@ impl Graph {
         start: PyReadonlyArray1<'py, f64>,
         factors: Option<PyReadonlyArray1<'py, f64>>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let size = self.inner.size();
+        let size = self.inner.lengths.size();
         let start = row(&start, size)?;
         let factors = factors.as_ref().map(|f| row(f, size)).transpose()?;
-        let dists =
-            run(py, |interrupt| graph::shortest_paths(&self.inner, factors, start, interrupt))?;
+        let dists = run(py, |interrupt| {
+            graph::shortest_paths(&self.inner.lengths, factors, start, interrupt)
+        })?;
         Ok(PyArray1::from_vec(py, dists))
     }
 }
@@ -179,7 +182,7 @@ impl Graph {
 /// The operator (L f)_i = (1/m_i) sum_j w_ij (f_i - f_j).
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct Laplacian {
-    pub(crate) inner: graph::Laplacian,
+    pub(crate) inner: Arc<graph::Laplacian>,
 }
 
 #[pymethods]

@@ -20,7 +20,7 @@ use crate::manifold::Manifold;
 use crate::noise::Stream;
 
 /// Burn-in, draws, thinning, first scale, acceptance rate to adapt to.
-type PlanArguments = (usize, usize, usize, f64, Option<f64>);
+pub(crate) type PlanArguments = (usize, usize, usize, f64, Option<f64>);
 
 /// Drawn points, and the number of gradients that they took: that number depends on the records.
 type Draws<'py> = (Bound<'py, PyArray1<f64>>, usize);
@@ -30,6 +30,12 @@ type Draws<'py> = (Bound<'py, PyArray1<f64>>, usize);
 pub struct Chains {
     chains: Vec<Chain>,
     width: usize,
+}
+
+impl Chains {
+    pub(crate) fn new(chains: Vec<Chain>, width: usize) -> Self {
+        Self { chains, width }
+    }
 }
 
 #[pymethods]

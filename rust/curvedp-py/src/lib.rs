@@ -10,6 +10,7 @@ mod descriptors;
 mod frame;
 mod graph;
 mod groups;
+mod isotropic;
 mod k_norm;
 mod mail;
 mod manifold;
@@ -37,6 +38,8 @@ mod _core {
         AdaptiveRule, ExcessDiameter, GroupDesign, GroupKeys, Groups, HessianTrace, clip_coords,
         hash_names,
     };
+    #[pymodule_export]
+    use crate::isotropic::IsotropicLaw;
     #[pymodule_export]
     use crate::k_norm::{
         Chains, KNormMean, KNormRegression, published_footpoint, published_shooting,

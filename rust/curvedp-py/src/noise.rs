@@ -156,12 +156,7 @@ impl Noise {
     /// `space` is "flat", "sphere", "hyperbolic", "projective" (with dimension m = k - 2) or "spd".
     #[new]
     fn new(space: &str, size: usize, parameter: f64, profile: &str, scale: f64) -> PyResult<Self> {
-        let space = self::space(space, size, parameter)?;
-        let profile = match profile {
-            "laplace" => Profile::Laplace { scale },
-            "gaussian" => Profile::Gaussian { scale },
-            other => return Err(PyValueError::new_err(format!("unknown profile {other:?}"))),
-        };
+        let (space, profile) = law_of(space, size, parameter, profile, scale)?;
         let inner = IsotropicNoise::new(space, profile).map_err(|e| to_python(e.into()))?;
         Ok(Self { inner })
     }
@@ -240,6 +235,23 @@ impl Noise {
             Ok(Ok(()))
         })?
     }
+}
+
+/// The space and the profile that Python names.
+pub(crate) fn law_of(
+    space: &str,
+    size: usize,
+    parameter: f64,
+    profile: &str,
+    scale: f64,
+) -> PyResult<(Space, Profile)> {
+    let space = self::space(space, size, parameter)?;
+    let profile = match profile {
+        "laplace" => Profile::Laplace { scale },
+        "gaussian" => Profile::Gaussian { scale },
+        other => return Err(PyValueError::new_err(format!("unknown profile {other:?}"))),
+    };
+    Ok((space, profile))
 }
 
 /// Draws between two looks at the interrupt flag; their coordinates stay in cache.

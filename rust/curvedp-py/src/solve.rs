@@ -1,5 +1,7 @@
 //! `_core.HelmholtzSolver`: (L + upsilon) sigma = h with a certificate.
 
+use std::sync::Arc;
+
 use curvedp_core::solve::{Method, Solver};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -37,7 +39,8 @@ impl HelmholtzSolver {
             other => return Err(PyValueError::new_err(format!("no method {other:?}"))),
         };
         let size = laplacian.inner.mass.len();
-        let inner = run(py, |_| Solver::new(&laplacian.inner, upsilon, method, count))?;
+        let operator = Arc::clone(&laplacian.inner);
+        let inner = run(py, |_| Solver::new(operator, upsilon, method, count))?;
         Ok(Self { inner, size })
     }
 

@@ -42,14 +42,14 @@ pub fn split_r_hat(chains: &[&[f64]]) -> f64 {
 #[must_use]
 pub fn effective_sample_size(chains: &[&[f64]]) -> f64 {
     let Some(variances) = Variances::of_halves(chains) else { return f64::NAN };
-    let halves = halves(chains);
+    let halves: Vec<Vec<f64>> = halves(chains).into_iter().map(centred).collect();
     let length = halves[0].len();
     let total = (halves.len() * length) as f64;
     if variances.pooled == 0.0 {
         return 1.0;
     }
     let correlation = |lag: usize| {
-        let sums = halves.iter().map(|half| autocovariance(half, lag));
+        let sums = halves.iter().map(|half| lagged(half, lag));
         let mean = sums.sum::<f64>() / halves.len() as f64 * length as f64 / (length - 1) as f64;
         1.0 - (variances.within - mean) / variances.pooled
     };
@@ -82,10 +82,9 @@ impl Variances {
         }
         let means: Vec<f64> = halves.iter().map(|half| mean(half)).collect();
         let unbiased = length as f64 / (length - 1) as f64;
-        let within: Vec<f64> =
-            halves.iter().map(|half| autocovariance(half, 0) * unbiased).collect();
+        let within: Vec<f64> = halves.iter().map(|half| variance(half) * unbiased).collect();
         let within = mean(&within);
-        let between = autocovariance(&means, 0) * means.len() as f64 / (means.len() - 1) as f64;
+        let between = variance(&means) * means.len() as f64 / (means.len() - 1) as f64;
         Some(Self { within, pooled: within / unbiased + between })
     }
 }
@@ -101,9 +100,27 @@ fn mean(x: &[f64]) -> f64 {
     x.iter().sum::<f64>() / x.len() as f64
 }
 
-/// (1/n) sum_i (x_i - mean)(x_(i + lag) - mean)
-fn autocovariance(x: &[f64], lag: usize) -> f64 {
+/// (1/n) sum_i (x_i - mean)^2
+fn variance(x: &[f64]) -> f64 {
+    lagged(&centred(x), 0)
+}
+
+fn centred(x: &[f64]) -> Vec<f64> {
     let mean = mean(x);
-    let products = x.iter().zip(&x[lag..]).map(|(a, b)| (a - mean) * (b - mean));
-    products.sum::<f64>() / x.len() as f64
+    x.iter().map(|x| x - mean).collect()
+}
+
+/// (1/n) sum_i x_i x_(i + lag)
+fn lagged(x: &[f64], lag: usize) -> f64 {
+    const LANES: usize = 8;
+    let (first, second) = (&x[..x.len() - lag], &x[lag..]);
+    let ((a, a_rest), (b, b_rest)) = (first.as_chunks::<LANES>(), second.as_chunks::<LANES>());
+    let mut sums = [0.0; LANES];
+    for (a, b) in a.iter().zip(b) {
+        for l in 0..LANES {
+            sums[l] += a[l] * b[l];
+        }
+    }
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    (sums.iter().sum::<f64>() + rest) / x.len() as f64
 }

@@ -10,10 +10,12 @@
 //! let [`Diagnosis`] see that chains have not met.
 
 mod diagnosis;
+mod isotropic;
 #[cfg(test)]
 mod tests;
 
 pub use diagnosis::{Diagnosis, diagnose, effective_sample_size, split_r_hat};
+pub use isotropic::IsotropicLaw;
 
 use crate::error::Error;
 use crate::noise::Stream;

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use super::brute;
 use super::candidates::{Best, Closest, ROUNDING, Refined};
 use super::csr::Csr;
+use super::edges::Graph;
 use super::embedding::{Embedded, Embedder};
 use super::kd_tree::KdTree;
 use super::nodes::Nodes;
@@ -39,8 +40,8 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// The lengths of the edges between nodes of which one is a neighbour of the other: symmetric.
-    pub fn graph(&self) -> Csr {
+    /// The edges between nodes of which one is a neighbour of the other.
+    pub fn graph(&self) -> Graph {
         let k = self.k;
         let edge = |e: usize| {
             let (i, j) = ((e / k) as u32, self.indices[e]);
@@ -51,7 +52,7 @@ impl Neighbours {
         edges.sort_unstable();
         edges.dedup_by_key(|edge| (edge.0, edge.1));
         let triples = edges.iter().map(|&(i, j, e)| (i, j, self.dists[e]));
-        Csr::symmetric(self.indices.len() / k, triples)
+        Graph::new(Csr::symmetric(self.indices.len() / k, triples))
     }
 }
 

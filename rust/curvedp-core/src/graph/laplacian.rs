@@ -6,7 +6,10 @@
 //! is right for any bandwidth and any truncation of the heat kernel: f = ½ rho(x, .)^2 has Laplacian
 //! -d at x, and the edges at i give (Lf)_i = -(c/m_i) ½ sum_j W_ij rho_ij^2.
 
+use std::sync::Arc;
+
 use super::csr::Csr;
+use super::edges::Graph;
 
 /// Which masses the nodes carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,10 +47,13 @@ pub struct Laplacian {
     pub weights: Csr,
     /// Positive masses m.
     pub mass: Vec<f64>,
+    /// The nodes in the order of the graph.
+    pub order: Arc<[u32]>,
 }
 
-/// The Laplacian of a graph with symmetric edge lengths.
-pub fn laplacian(lengths: &Csr, assembly: &Assembly) -> Laplacian {
+/// The Laplacian of a graph.
+pub fn laplacian(graph: &Graph, assembly: &Assembly) -> Laplacian {
+    let lengths = &graph.lengths;
     let Assembly { dim, bandwidth, volumes, normalization, scaled } = *assembly;
     let size = lengths.size();
     let volume = |i: usize| volumes.map_or(1.0, |v| v[i]);
@@ -100,7 +106,7 @@ pub fn laplacian(lengths: &Csr, assembly: &Assembly) -> Laplacian {
         };
     }
     weights.values.iter_mut().for_each(|w| *w *= scale);
-    Laplacian { weights, mass }
+    Laplacian { weights, mass, order: Arc::clone(&graph.order) }
 }
 
 /// A sum over 0..count by halves.

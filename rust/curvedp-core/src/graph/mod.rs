@@ -4,6 +4,7 @@ mod brute;
 mod bump;
 mod candidates;
 mod csr;
+mod edges;
 mod embedding;
 mod kd_tree;
 mod knn;
@@ -14,6 +15,7 @@ mod shortest_paths;
 
 pub use bump::{bump_counts, bump_density};
 pub use csr::Csr;
+pub use edges::Graph;
 pub use embedding::Embedding;
 pub use knn::{Neighbours, nearest, neighbours};
 pub use laplacian::{Assembly, Laplacian, Normalization, laplacian};

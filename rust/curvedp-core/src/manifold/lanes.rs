@@ -67,21 +67,73 @@ pub(super) struct Three;
 #[derive(Clone, Copy)]
 pub(super) struct Any(pub usize);
 
-/// The rows of an operand as three columns.
+/// The rows of an operand as three columns of `B` lanes.
 #[inline(always)]
-fn columns(operand: Rows, first: usize, rows: usize) -> [Block; 3] {
-    let mut columns = [[0.0; BLOCK]; 3];
+fn columns<const B: usize>(operand: Rows, first: usize, rows: usize) -> [[f64; B]; 3] {
+    let mut columns = [[0.0; B]; 3];
     if operand.is_shared() {
         let row = operand.data();
-        return [[row[0]; BLOCK], [row[1]; BLOCK], [row[2]; BLOCK]];
+        return [[row[0]; B], [row[1]; B], [row[2]; B]];
     }
     let (points, _) = operand.data()[3 * first..3 * (first + rows)].as_chunks::<3>();
-    for (l, point) in points.iter().enumerate().take(BLOCK) {
+    for (l, point) in points.iter().enumerate().take(B) {
         for j in 0..3 {
             columns[j][l] = point[j];
         }
     }
     columns
+}
+
+/// [`Width::sums`] over `B` lanes, of which the first `rows` count.
+#[inline(always)]
+fn column_sums<const B: usize, const N: usize, const K: usize>(
+    operands: [Rows; N],
+    first: usize,
+    rows: usize,
+    term: impl Fn([f64; N]) -> [f64; K],
+) -> [Block; K] {
+    let mut entries = [[[0.0; B]; 3]; N];
+    for n in 0..N {
+        entries[n] = columns(operands[n], first, rows);
+    }
+    let mut sums = [[0.0; BLOCK]; K];
+    for l in 0..B {
+        let at = |j: usize| term(std::array::from_fn(|n| entries[n][j][l]));
+        let (t0, t1, t2) = (at(0), at(1), at(2));
+        for k in 0..K {
+            sums[k][l] = (t0[k] + t1[k]) + t2[k];
+        }
+    }
+    sums
+}
+
+/// [`Width::combine`] over `B` lanes, of which the first `rows` count.
+#[inline(always)]
+fn combine_columns<const B: usize, const N: usize, const M: usize>(
+    operands: [Rows; N],
+    first: usize,
+    rows: usize,
+    coefficients: [&Block; M],
+    entry: impl Fn([f64; N], [f64; M]) -> f64,
+    out: &mut [f64],
+) {
+    let mut entries = [[[0.0; B]; 3]; N];
+    for n in 0..N {
+        entries[n] = columns(operands[n], first, rows);
+    }
+    let mut result = [[0.0; B]; 3];
+    for l in 0..B {
+        let factors = std::array::from_fn(|m| coefficients[m][l]);
+        for j in 0..3 {
+            result[j][l] = entry(std::array::from_fn(|n| entries[n][j][l]), factors);
+        }
+    }
+    let (points, _) = out[..3 * rows].as_chunks_mut::<3>();
+    for (l, point) in points.iter_mut().enumerate().take(B) {
+        for j in 0..3 {
+            point[j] = result[j][l];
+        }
+    }
 }
 
 impl Width for Three {
@@ -98,19 +150,12 @@ impl Width for Three {
         rows: usize,
         term: impl Fn([f64; N]) -> [f64; K],
     ) -> [Block; K] {
-        let mut entries = [[[0.0; BLOCK]; 3]; N];
-        for n in 0..N {
-            entries[n] = columns(operands[n], first, rows);
+        // a chain asks for one row at a time
+        if rows <= LANES {
+            column_sums::<LANES, N, K>(operands, first, rows, term)
+        } else {
+            column_sums::<BLOCK, N, K>(operands, first, rows, term)
         }
-        let mut sums = [[0.0; BLOCK]; K];
-        for l in 0..BLOCK {
-            let at = |j: usize| term(std::array::from_fn(|n| entries[n][j][l]));
-            let (t0, t1, t2) = (at(0), at(1), at(2));
-            for k in 0..K {
-                sums[k][l] = (t0[k] + t1[k]) + t2[k];
-            }
-        }
-        sums
     }
 
     #[inline(always)]
@@ -123,22 +168,10 @@ impl Width for Three {
         entry: impl Fn([f64; N], [f64; M]) -> f64,
         out: &mut [f64],
     ) {
-        let mut entries = [[[0.0; BLOCK]; 3]; N];
-        for n in 0..N {
-            entries[n] = columns(operands[n], first, rows);
-        }
-        let mut result = [[0.0; BLOCK]; 3];
-        for l in 0..BLOCK {
-            let factors = std::array::from_fn(|m| coefficients[m][l]);
-            for j in 0..3 {
-                result[j][l] = entry(std::array::from_fn(|n| entries[n][j][l]), factors);
-            }
-        }
-        let (points, _) = out[..3 * rows].as_chunks_mut::<3>();
-        for (l, point) in points.iter_mut().enumerate().take(BLOCK) {
-            for j in 0..3 {
-                point[j] = result[j][l];
-            }
+        if rows <= LANES {
+            combine_columns::<LANES, N, M>(operands, first, rows, coefficients, entry, out);
+        } else {
+            combine_columns::<BLOCK, N, M>(operands, first, rows, coefficients, entry, out);
         }
     }
 
@@ -161,7 +194,7 @@ impl Width for Three {
     ) {
         let mut entries = [[[0.0; BLOCK]; 3]; N];
         for n in 0..N {
-            entries[n] = columns(operands[n], first, rows);
+            entries[n] = columns::<BLOCK>(operands[n], first, rows);
         }
         let (lanes, _) = accumulator.as_chunks_mut::<LANES>();
         for j in 0..3 {

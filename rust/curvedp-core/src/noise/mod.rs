@@ -10,6 +10,7 @@ mod log_concave;
 mod quadrature;
 mod radial;
 mod rank_exponential;
+mod reach;
 mod roots;
 mod spd;
 mod spd_moments;
@@ -21,6 +22,7 @@ pub use keys::{DerivedKeys, GroupInput, GroupKey, GroupKeys};
 pub use log_concave::{LogConcave, Support};
 pub use radial::{Profile, Radial, RadialNoise, laplace};
 pub use rank_exponential::{Intervals, RankExponential};
+pub use reach::Reach;
 pub use spd::{ACCEPTANCE_FLOOR, SpdNoise};
 pub use stream::{Stream, fresh_key};
 
@@ -32,7 +34,7 @@ pub enum Space {
     Radial(Radial),
     /// Symmetric positive definite matrices with the affine-invariant metric.
     Spd {
-        /// Order of the matrices, 1 to 16.
+        /// Order of the matrices; exact samplers go up to 16.
         m: usize,
     },
 }

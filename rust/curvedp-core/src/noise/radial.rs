@@ -63,7 +63,7 @@ impl Profile {
     }
 
     /// The same profile at another scale.
-    pub(super) fn with_scale(self, scale: f64) -> Self {
+    pub(crate) fn with_scale(self, scale: f64) -> Self {
         match self {
             Self::Laplace { .. } => Self::Laplace { scale },
             Self::Gaussian { .. } => Self::Gaussian { scale },
@@ -71,8 +71,19 @@ impl Profile {
     }
 
     /// Whether the scale is a positive number far from the ends of double precision.
-    pub(super) fn check(self) -> Result<(), NoiseError> {
+    pub(crate) fn check(self) -> Result<(), NoiseError> {
         check_length("scale", self.scale())
+    }
+}
+
+/// Refuses Laplace profiles that fall no faster than volumes grow.
+pub(super) fn check_existence(profile: Profile, growth_rate: f64) -> Result<(), NoiseError> {
+    match profile {
+        Profile::Laplace { scale } if 1.0 / scale <= growth_rate => {
+            let scale_limit = 1.0 / growth_rate;
+            Err(NoiseError::Existence { scale, growth_rate, scale_limit })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -144,7 +155,7 @@ impl Radial {
         }
     }
 
-    fn check(self) -> Result<(), NoiseError> {
+    pub(super) fn check(self) -> Result<(), NoiseError> {
         if self.dim() == 0 {
             return Err(NoiseError::Parameter {
                 name: "dimension",
@@ -169,7 +180,7 @@ impl Radial {
 
 /// The density of the radius, relative to its value at `reference`.
 #[derive(Clone, Copy)]
-struct RadialDensity {
+pub(super) struct RadialDensity {
     space: Radial,
     profile: Profile,
     /// Exponent of t, sin or sinh.
@@ -181,7 +192,7 @@ struct RadialDensity {
 
 impl RadialDensity {
     /// The density with its mode as reference.
-    fn new(space: Radial, profile: Profile) -> Self {
+    pub(super) fn new(space: Radial, profile: Profile) -> Self {
         let power = space.dim() as f64 - 1.0;
         let rate = match space {
             Radial::Sphere { radius, .. } => 1.0 / radius,
@@ -208,7 +219,12 @@ impl RadialDensity {
             }
     }
 
-    fn ln(&self, t: f64) -> f64 {
+    /// Where it is largest.
+    pub(super) fn mode(&self) -> f64 {
+        self.reference
+    }
+
+    pub(super) fn ln(&self, t: f64) -> f64 {
         if self.power == 0.0 {
             return self.ln_linear(t);
         }
@@ -283,11 +299,7 @@ impl RadialNoise {
         space.check()?;
         profile.check()?;
         let scale = profile.scale();
-        let growth_rate = space.growth_rate();
-        if matches!(profile, Profile::Laplace { .. }) && 1.0 / scale <= growth_rate {
-            let scale_limit = 1.0 / growth_rate;
-            return Err(NoiseError::Existence { scale, growth_rate, scale_limit });
-        }
+        check_existence(profile, space.growth_rate())?;
         let density = RadialDensity::new(space, profile);
         let support =
             Support { lower: 0.0, upper: space.diameter(), mode: density.reference, width: scale };

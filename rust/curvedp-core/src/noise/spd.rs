@@ -25,7 +25,7 @@
 
 use super::NoiseError;
 use super::log_concave::{LogConcave, Support};
-use super::radial::{Profile, fill_direction, root};
+use super::radial::{Profile, check_existence, fill_direction, root};
 use super::roots::{MAX_ORDER, RootBounds, spectrum};
 use super::spd_moments::Moments;
 use super::stream::Stream;
@@ -59,7 +59,7 @@ impl Proposal {
     }
 
     /// The log-density relative to the mode.
-    fn ln(&self, t: f64) -> f64 {
+    pub(super) fn ln(&self, t: f64) -> f64 {
         if t <= 0.0 {
             return f64::NEG_INFINITY;
         }
@@ -138,11 +138,7 @@ impl SpdNoise {
         profile.check()?;
         let scale = profile.scale();
         let bounds = RootBounds::new(m);
-        let growth_rate = bounds.growth_rate;
-        if !splits_trace(profile) && 1.0 / scale <= growth_rate {
-            let scale_limit = 1.0 / growth_rate;
-            return Err(NoiseError::Existence { scale, growth_rate, scale_limit });
-        }
+        check_existence(profile, bounds.growth_rate)?;
         let density = Proposal::new(m, profile);
         let proposal = density.law();
         let moments = Moments::new(&density, &proposal);

@@ -28,9 +28,8 @@ impl Factor {
         let (mut starts, mut rows, mut entries) = (vec![0], Vec::new(), Vec::new());
         for i in 0..size {
             rows.push(i);
-            entries.push(operator.diagonal(i));
-            let (columns, weights) = operator.weights.row(i);
-            for (&j, &w) in columns.iter().zip(weights) {
+            entries.push(operator.diagonal[i]);
+            for (j, w) in operator.row(i) {
                 if j as usize > i {
                     rows.push(j as usize);
                     entries.push(-w);
@@ -38,7 +37,7 @@ impl Factor {
             }
             starts.push(rows.len());
         }
-        // the breadth-first order of rows does not keep columns ascending within them
+        // columns stand in the order of their nodes, not of their rows
         sort_columns(&starts, &mut rows, &mut entries);
         let pattern = SymbolicSparseColMatRef::new_checked(size, size, &starts, None, &rows);
         let matrix = SparseColMatRef::new(pattern, entries.as_slice());
@@ -81,9 +80,9 @@ impl Factor {
     }
 
     /// Solves and refines until |M^-1 r|_M <= `target` or refining no longer helps.
-    pub fn solve(&self, operator: &Operator, h: &[f64], mut x: Vec<f64>, target: f64) -> Solution {
-        let mut r = vec![0.0; x.len()];
-        let mut residual = operator.residual(h, &x, &mut r);
+    pub fn solve(&self, operator: &Operator, h: &[f64], target: f64) -> Solution {
+        let (mut x, mut r) = (vec![0.0; h.len()], vec![0.0; h.len()]);
+        let mut residual = operator.residual_of_zero(h, &mut r);
         for _ in 0..REFINEMENTS {
             if residual.norm <= target {
                 break;

@@ -18,11 +18,11 @@ mod sums;
 
 pub use chebyshev::chebyshev;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::error::Error;
 use crate::graph::Laplacian;
-use crate::parallel::Interrupt;
+use crate::parallel::{Interrupt, attended};
 
 use cholesky::Factor;
 use multigrid::Multigrid;
@@ -86,7 +86,7 @@ const HEAVY: f64 = 3.0;
 impl Solver {
     /// Prepares (L + upsilon) for about `count` right-hand sides.
     pub fn new(
-        laplacian: &Laplacian,
+        laplacian: Arc<Laplacian>,
         upsilon: f64,
         method: Method,
         count: usize,
@@ -95,9 +95,11 @@ impl Solver {
             let allowed = "positive and finite";
             return Err(Error::Parameter { name: "upsilon", allowed, value: upsilon });
         }
-        let operator = Operator::new(laplacian, upsilon);
-        let way = choose(&operator, method, count);
-        Ok(Self { operator, way })
+        attended(&|| false, |_| {
+            let operator = Operator::new(laplacian, upsilon);
+            let way = choose(&operator, method, count);
+            Ok(Self { operator, way })
+        })
     }
 
     /// The method in use; where it is chosen by trial, known after the first right-hand side.
@@ -117,17 +119,25 @@ impl Solver {
         tolerance: f64,
         interrupt: Interrupt,
     ) -> Result<Solution, Error> {
+        attended(interrupt, |interrupt| self.solve_here(rhs, tolerance, interrupt))
+    }
+
+    fn solve_here(
+        &self,
+        rhs: &[f64],
+        tolerance: f64,
+        interrupt: Interrupt,
+    ) -> Result<Solution, Error> {
         let rhs = self.operator.gather(rhs);
-        let start = vec![0.0; rhs.len()];
         let target = tolerance * self.operator.norm(&rhs);
         let mut solution = match &self.way {
             Way::Iterate(preconditioner) => {
-                self.iterate(&**preconditioner, &rhs, start, target, interrupt)?
+                self.iterate(&**preconditioner, &rhs, None, target, interrupt)?
             }
             Way::Adaptive(jacobi, multigrid) => {
-                self.adapt(jacobi, multigrid, &rhs, start, target, interrupt)?
+                self.adapt(jacobi, multigrid, &rhs, target, interrupt)?
             }
-            Way::Factorised(factor) => factor.solve(&self.operator, &rhs, start, target),
+            Way::Factorised(factor) => factor.solve(&self.operator, &rhs, target),
         };
         solution.values = self.operator.scatter(&solution.values);
         Ok(solution)
@@ -138,20 +148,19 @@ impl Solver {
         jacobi: &Jacobi,
         multigrid: &OnceLock<Multigrid>,
         rhs: &[f64],
-        start: Vec<f64>,
         target: f64,
         interrupt: Interrupt,
     ) -> Result<Solution, Error> {
         if let Some(multigrid) = multigrid.get() {
-            return self.iterate(multigrid, rhs, start, target, interrupt);
+            return self.iterate(multigrid, rhs, None, target, interrupt);
         }
         let trial = Goal { target, patience: FEW };
-        let first = pcg::solve(&self.operator, jacobi, rhs, start, trial, interrupt)?;
+        let first = pcg::solve(&self.operator, jacobi, rhs, None, trial, interrupt)?;
         if first.converged {
             return Ok(first);
         }
         let hierarchy = Multigrid::new(&self.operator);
-        let values = first.values.clone();
+        let values = Some(first.values);
         let mut second = if hierarchy.complexity() < HEAVY {
             let multigrid = multigrid.get_or_init(|| hierarchy);
             self.iterate(multigrid, rhs, values, target, interrupt)?
@@ -167,7 +176,7 @@ impl Solver {
         &self,
         preconditioner: &dyn Preconditioner,
         rhs: &[f64],
-        start: Vec<f64>,
+        start: Option<Vec<f64>>,
         target: f64,
         interrupt: Interrupt,
     ) -> Result<Solution, Error> {
@@ -177,7 +186,7 @@ impl Solver {
             return Ok(first);
         }
         let jacobi = Jacobi::new(&self.operator);
-        let values = first.values.clone();
+        let values = Some(first.values);
         let mut second = pcg::solve(&self.operator, &jacobi, rhs, values, goal, interrupt)?;
         second.iterations += first.iterations;
         Ok(second)

@@ -10,8 +10,9 @@ use cycle::{Coarsest, Fine, Level};
 use super::Method;
 use super::operator::Operator;
 use super::pcg::Preconditioner;
-use super::sums::blocks;
+use super::sums::{blocks, sum2};
 use crate::graph::Csr;
+use crate::parallel::pass;
 
 /// Systems of at most this size are solved directly.
 const COARSEST: usize = 300;
@@ -42,10 +43,17 @@ impl System {
 impl Multigrid {
     pub fn new(operator: &Operator) -> Self {
         // a common factor keeps single precision away from its limits
-        let diagonal: f64 = (0..operator.size()).map(|i| operator.diagonal(i)).sum();
-        let unit = operator.size() as f64 / diagonal;
-        let mut weights = operator.weights.clone();
-        weights.values.iter_mut().for_each(|w| *w *= unit);
+        let unit = operator.size() as f64 / operator.diagonal.iter().sum::<f64>();
+        let weights = by_rows(
+            operator.size(),
+            || (),
+            |i, (), part| {
+                for (j, w) in operator.row(i) {
+                    part.columns.push(j);
+                    part.values.push(unit * w);
+                }
+            },
+        );
         let shift = operator.mass.iter().map(|m| m * operator.upsilon * unit).collect();
         let mut system = System { weights, shift };
         let finest = system.weights.columns.len().max(1) as f64;
@@ -74,12 +82,40 @@ impl Multigrid {
     }
 }
 
+/// Rows that one thread handles at a time.
+const ROWS: usize = 16_384;
+
+/// A matrix of rows that `push` appends one after the other, with work space of each thread's own.
+fn by_rows<W>(
+    rows: usize,
+    space: impl Fn() -> W + Sync + Send,
+    push: impl Fn(usize, &mut W, &mut Csr) + Sync + Send,
+) -> Csr {
+    let starts: Vec<usize> = (0..rows).step_by(ROWS).collect();
+    let parts = pass(starts, |start| {
+        let (mut part, mut space) = (Csr::default(), space());
+        for i in start..(start + ROWS).min(rows) {
+            push(i, &mut space, &mut part);
+            part.offsets.push(part.columns.len());
+        }
+        part
+    });
+    let mut result = Csr { offsets: vec![0], ..Csr::default() };
+    for part in parts {
+        let before = result.columns.len();
+        result.offsets.extend(part.offsets.iter().map(|end| before + end));
+        result.columns.extend_from_slice(&part.columns);
+        result.values.extend_from_slice(&part.values);
+    }
+    result
+}
+
 impl Preconditioner for Multigrid {
     fn method(&self) -> Method {
         Method::Multigrid
     }
 
-    fn apply(&self, r: &[f64], z: &mut [f64]) {
+    fn apply(&self, r: &[f64], z: &mut [f64]) -> f64 {
         let largest = r.iter().fold(0.0, |acc: f64, x| acc.max(x.abs()));
         let unit = if largest > 0.0 && largest.is_finite() { largest } else { 1.0 };
         let mut scaled = vec![0.0_f32; r.len()];
@@ -89,9 +125,10 @@ impl Preconditioner for Multigrid {
         });
         let correction = self.cycle(0, &scaled);
         blocks(z, |range, z| {
-            z.iter_mut().zip(&correction[range]).for_each(|(z, x)| *z = f64::from(*x) * unit);
-            0.0
-        });
+            let correction = &correction[range.clone()];
+            z.iter_mut().zip(correction).for_each(|(z, x)| *z = f64::from(*x) * unit);
+            sum2(&r[range], z, |r, z| r * z)
+        })
     }
 }
 

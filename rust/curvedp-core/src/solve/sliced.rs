@@ -4,10 +4,13 @@
 use std::ops::{Add, Mul, Sub};
 
 use super::sums::lane;
-use crate::graph::Csr;
+use crate::parallel::pass;
 
 /// Rows of a slice.
 pub(super) const WIDTH: usize = 8;
+
+/// Slices that one thread fills at a time.
+const PIECE: usize = 512;
 
 /// A real number of either precision.
 pub(super) trait Real:
@@ -38,30 +41,51 @@ pub(super) struct Sliced<T> {
 }
 
 impl<T: Real> Sliced<T> {
-    pub fn new(matrix: &Csr) -> Self {
-        let size = matrix.size();
-        let mut result = Self { starts: vec![0], columns: Vec::new(), values: Vec::new() };
-        for first in (0..size).step_by(WIDTH) {
-            let rows = first..(first + WIDTH).min(size);
-            let longest = rows.clone().map(|i| matrix.row(i).0.len()).max().unwrap_or(0);
-            let start = result.columns.len();
-            // the column of a filling is one that is in use anyway
-            let filling = |s: usize| {
-                let row = if first + s < size { matrix.row(first + s).0 } else { &[] };
-                row.first().copied().unwrap_or(0)
-            };
-            result.columns.resize(start + longest, std::array::from_fn(filling));
-            result.values.resize(start + longest, [T::default(); WIDTH]);
-            for i in rows {
-                let (columns, values) = matrix.row(i);
-                for (e, (&j, &value)) in columns.iter().zip(values).enumerate() {
-                    result.columns[start + e][i - first] = j;
-                    result.values[start + e][i - first] = T::nearest(value);
+    /// The matrix with these rows, their columns renumbered.
+    pub fn new<'a>(
+        size: usize,
+        row: impl Fn(usize) -> (&'a [u32], &'a [f64]) + Sync,
+        column: impl Fn(u32) -> u32 + Sync,
+    ) -> Self {
+        let slices = size.div_ceil(WIDTH);
+        let rows = |slice: usize| slice * WIDTH..((slice + 1) * WIDTH).min(size);
+        let mut starts = vec![0];
+        for slice in 0..slices {
+            let longest = rows(slice).map(|i| row(i).0.len()).max().unwrap_or(0);
+            starts.push(starts[slice] + longest);
+        }
+        let entries = starts[slices];
+        let mut columns = vec![[0; WIDTH]; entries];
+        let mut values = vec![[T::default(); WIDTH]; entries];
+        let (mut pieces, mut rest) = (Vec::new(), (&mut columns[..], &mut values[..]));
+        for first in (0..slices).step_by(PIECE) {
+            let last = (first + PIECE).min(slices);
+            let (c, v) = (rest.0, rest.1);
+            let (columns, values) = (
+                c.split_at_mut(starts[last] - starts[first]),
+                v.split_at_mut(starts[last] - starts[first]),
+            );
+            pieces.push((first..last, columns.0, values.0));
+            rest = (columns.1, values.1);
+        }
+        pass(pieces, |(slices, columns, values)| {
+            let offset = starts[slices.start];
+            for slice in slices {
+                let range = starts[slice] - offset..starts[slice + 1] - offset;
+                let (columns, values) = (&mut columns[range.clone()], &mut values[range]);
+                for (s, i) in rows(slice).enumerate() {
+                    let (from, entries) = row(i);
+                    for (e, (&j, &value)) in from.iter().zip(entries).enumerate() {
+                        columns[e][s] = column(j);
+                        values[e][s] = T::nearest(value);
+                    }
+                    // the column of a filling is one that is in use anyway
+                    let filling = if from.is_empty() { 0 } else { columns[0][s] };
+                    columns[from.len()..].iter_mut().for_each(|c| c[s] = filling);
                 }
             }
-            result.starts.push(result.columns.len());
-        }
-        result
+        });
+        Self { starts, columns, values }
     }
 
     #[inline(always)]
@@ -84,6 +108,11 @@ impl<T: Real> Sliced<T> {
         sums
     }
 
+    /// Entries of the longest row of a slice.
+    pub fn longest(&self, slice: usize) -> usize {
+        self.starts[slice + 1] - self.starts[slice]
+    }
+
     /// sum_j a_ij x_j for the rows of a slice.
     #[inline(always)]
     pub fn products(&self, slice: usize, x: &[T]) -> [T; WIDTH] {
@@ -95,5 +124,23 @@ impl<T: Real> Sliced<T> {
             }
         }
         sums
+    }
+}
+
+impl Sliced<f64> {
+    /// [`Sliced::differences`], and the same sums of absolute values.
+    #[inline(always)]
+    pub fn differences_and_sizes(&self, slice: usize, x: &[f64]) -> ([f64; WIDTH], [f64; WIDTH]) {
+        let here = lane(x, slice);
+        let (mut sums, mut sizes) = ([0.0; WIDTH], [0.0; WIDTH]);
+        for (columns, weights) in self.slice(slice) {
+            let there: [f64; WIDTH] = std::array::from_fn(|s| x[columns[s] as usize]);
+            for s in 0..WIDTH {
+                let term = weights[s] * (here[s] - there[s]);
+                sums[s] += term;
+                sizes[s] += term.abs();
+            }
+        }
+        (sums, sizes)
     }
 }

@@ -70,12 +70,27 @@ pub(super) fn slices<T: Send + Copy>(
     entries: impl Fn(usize) -> [T; WIDTH] + Sync + Send,
 ) {
     blocks(out, |range, piece| {
-        for (s, out) in piece.chunks_mut(WIDTH).enumerate() {
-            let slice = range.start / WIDTH + s;
-            out.copy_from_slice(&entries(slice)[..out.len()]);
-        }
+        fill(range.start, piece, &entries);
         0.0
     });
+}
+
+/// The same for a piece that begins at entry `start`, on one thread.
+#[inline(always)]
+pub(super) fn fill<T: Copy>(
+    start: usize,
+    piece: &mut [T],
+    mut entries: impl FnMut(usize) -> [T; WIDTH],
+) {
+    let first = start / WIDTH;
+    let (whole, rest) = piece.as_chunks_mut::<WIDTH>();
+    let last = first + whole.len();
+    for (s, out) in whole.iter_mut().enumerate() {
+        *out = entries(first + s);
+    }
+    if !rest.is_empty() {
+        rest.copy_from_slice(&entries(last)[..rest.len()]);
+    }
 }
 
 /// The entries of `x` that belong to a slice; the last one stands for those beyond the end.

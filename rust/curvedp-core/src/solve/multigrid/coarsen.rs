@@ -1,8 +1,7 @@
 //! Aggregates, the smoothed prolongation and the Galerkin operator.
 
-use super::System;
+use super::{System, by_rows};
 use crate::graph::Csr;
-use crate::parallel::pass;
 
 /// One step down the hierarchy.
 pub(super) struct Coarsening {
@@ -14,9 +13,6 @@ pub(super) struct Coarsening {
 }
 
 const NONE: u32 = u32::MAX;
-
-/// Rows that one thread handles at a time.
-const ROWS: usize = 16_384;
 
 /// Nodes are strongly tied if w_ij > STRONG sqrt(d_i d_j); only such nodes share an aggregate.
 const STRONG: f64 = 0.05;
@@ -111,19 +107,18 @@ impl Accumulator {
     }
 }
 
-/// A matrix whose rows `fill` accumulates; entries in `skip`ped columns are left out.
-fn by_rows(
+/// A matrix whose rows `fill` accumulates; only entries to be kept are.
+fn accumulated(
     rows: usize,
     columns: usize,
     fill: impl Fn(usize, &mut Accumulator) + Sync + Send,
     keep: impl Fn(usize, u32) -> bool + Sync + Send,
 ) -> Csr {
-    let starts: Vec<usize> = (0..rows).step_by(ROWS).collect();
-    let parts = pass(starts, |start| {
-        let mut part = Csr::default();
-        let mut accumulator = Accumulator::new(columns);
-        for i in start..(start + ROWS).min(rows) {
-            fill(i, &mut accumulator);
+    by_rows(
+        rows,
+        || Accumulator::new(columns),
+        |i, accumulator, part| {
+            fill(i, accumulator);
             for (&c, &value) in accumulator.columns.iter().zip(&accumulator.values) {
                 if keep(i, c) {
                     part.columns.push(c);
@@ -131,24 +126,14 @@ fn by_rows(
                 }
             }
             accumulator.clear();
-            part.offsets.push(part.columns.len());
-        }
-        part
-    });
-    let mut result = Csr { offsets: vec![0], ..Csr::default() };
-    for part in parts {
-        let before = result.columns.len();
-        result.offsets.extend(part.offsets.iter().map(|end| before + end));
-        result.columns.extend_from_slice(&part.columns);
-        result.values.extend_from_slice(&part.values);
-    }
-    result
+        },
+    )
 }
 
 /// (1 - omega D^-1 S) T with T the indicator of the aggregates. The rows of S add up to 0, so those of the
 /// result add up to 1.
 fn smoothed(system: &System, aggregates: &[u32], count: usize, omega: f64) -> Csr {
-    by_rows(
+    accumulated(
         system.size(),
         count,
         |i, row| {
@@ -197,7 +182,7 @@ fn transpose(matrix: &Csr, columns: usize) -> Csr {
 
 /// S P
 fn stiffness_times(system: &System, prolongation: &Csr, count: usize) -> Csr {
-    by_rows(
+    accumulated(
         system.size(),
         count,
         |i, row| {
@@ -215,7 +200,7 @@ fn stiffness_times(system: &System, prolongation: &Csr, count: usize) -> Csr {
 
 /// The weights of P^T (S P): its entries off the diagonal with the sign turned.
 fn galerkin(restriction: &Csr, product: &Csr, count: usize) -> Csr {
-    by_rows(
+    accumulated(
         count,
         count,
         |c, row| {

@@ -51,6 +51,10 @@ impl Smoother {
     }
 }
 
+fn sliced(matrix: &Csr) -> Sliced<f32> {
+    Sliced::new(matrix.size(), |i| matrix.row(i), |j| j)
+}
+
 impl Fine {
     pub fn new(system: &System) -> Self {
         let diagonal = |i: usize| system.degree(i) + system.shift[i];
@@ -60,7 +64,7 @@ impl Fine {
         });
         let top = rows.fold(0.0, f64::max);
         Self {
-            weights: Sliced::new(&system.weights),
+            weights: sliced(&system.weights),
             shift: system.shift.iter().map(|&x| x as f32).collect(),
             inverse_diagonal: (0..system.size()).map(|i| (1.0 / diagonal(i)) as f32).collect(),
             top,
@@ -104,8 +108,8 @@ impl Level {
         Self {
             smoother: Smoother::new(fine.top),
             fine,
-            prolongation: Sliced::new(prolongation),
-            restriction: Sliced::new(restriction),
+            prolongation: sliced(prolongation),
+            restriction: sliced(restriction),
             coarse: restriction.size(),
         }
     }

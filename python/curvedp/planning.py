@@ -1,0 +1,386 @@
+"""What a release can be expected to be like, before any record is seen.
+
+Everything here is a function of public values: of the ball, the number of records, the guarantee
+and parameters. What else an error depends on, such as where in the ball the records lie, becomes a
+range, or a guess that the caller makes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from curvedp._validation import as_choice, as_count, as_positive, as_probability
+from curvedp.curvature import excess_range
+from curvedp.domain import Ball
+from curvedp.errors import ExistenceError
+from curvedp.mechanisms import Mechanism
+from curvedp.privacy import Guarantee
+from curvedp.regression.choice import expected_choice
+from curvedp.regression.private import check_support
+from curvedp.statistics.adaptive_mean import shrunk_ball
+from curvedp.statistics.base_point import (
+    BasePoint,
+    mean_noise_covariance,
+    mean_noise_square,
+    plan_base_point,
+    planned_mean,
+)
+from curvedp.statistics.confidence_region import expected_region
+from curvedp.statistics.dispersion import DEFAULT_WEIGHTS
+from curvedp.statistics.entry import Entry, check_ball, check_guarantee
+from curvedp.statistics.frechet_mean import Design, design_mean, smallest_n
+from curvedp.statistics.moments import moment_noise, variance_moment
+from curvedp.statistics.quantiles import hotelling_quantile
+from curvedp.statistics.region import ConfidenceRegion
+from curvedp.statistics.schedule import adaptive_schedule
+
+__all__ = ["Plan", "plan"]
+
+#: Quantiles of distances are sought from this share of the ball's radius on.
+_SMALLEST_QUANTILE = 1e-3
+#: Errors of a regression up to this share of tau are as computed for flat space, within a third.
+_ARRIVES = 0.25
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a release of `n` records can be expected to be like.
+
+    Attributes
+    ----------
+    statistic : str
+        Name of the function that releases it.
+    n : int
+        Number of records.
+    guarantee : Guarantee
+    quantity : str
+        What `low` and `high` are: "expected error" or "half-length".
+    low, high : float
+        Its values where the records are kindest and where they are unkindest; the same where it
+        does not depend on them.
+    meaning : str
+        What the figures are about, in one sentence or two.
+    radius : float or None
+        The ball's radius, where the quantity is a distance.
+    """
+
+    statistic: str
+    n: int
+    guarantee: Guarantee
+    quantity: str
+    low: float
+    high: float
+    meaning: str
+    radius: float | None
+
+    def report(self) -> str:
+        """Plain text: one line for each attribute."""
+        between = "" if self.low == self.high else f"{self.low:.4g} to "
+        share = ""
+        if self.radius is not None:
+            share = f"  ({_percent(self.high / self.radius)} of the radius)"
+        return (
+            f"records          {self.n}\n"
+            f"guarantee        {self.guarantee}\n"
+            f"{self.quantity:<17}{between}{self.high:.4g}{share}\n"
+            f"{self.meaning}\n"
+        )
+
+
+def plan(
+    statistic: str,
+    ball: Ball,
+    guarantee: Guarantee,
+    *,
+    n: int | None = None,
+    error: float | None = None,
+    spread: float | None = None,
+    level: float = 0.95,
+    tau: float | None = None,
+    v_max: float | None = None,
+    records_per_unit: int = 1,
+    mechanism: str | type[Mechanism] | None = None,
+) -> Plan:
+    """The error to expect of a release, or the number of records it takes; reads no data.
+
+    - "frechet_mean": mean distance from the exact mean of the projected records, as
+      `expected_error`.
+    - "adaptive_mean": the same of the last mean, on the ball that it has shrunk to: least where the
+      records are all one, largest where the ball stays. With `spread`, for normal records.
+    - "frechet_variance": mean absolute error. Least where the private mean falls on the ball's
+      centre, E|noise| at R = r; largest at R = 2 r, with h E rho^2 for what the mean's own noise
+      adds, h the largest eigenvalue of the Hessian.
+    - "confidence_region": half-length of the region's axes (their geometric mean), were the noise
+      on its covariance 0 and the records alike in all directions, at root mean square distance
+      `spread` from their mean; by default from the noise of the mean alone to a distance of r.
+    - "geodesic_regression": root mean square error of predictions by the sampler that "auto" takes,
+      on flat space, for covariates spread evenly over their range. Where that exceeds tau/4 the
+      draw need not arrive near the best geodesic, and `high` is the extent of the support.
+
+    Parameters
+    ----------
+    statistic : str
+        Name of the function: one of the above.
+    ball : Ball
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+    n : int, optional
+        Number of records: what error is to be expected?
+    error : float, optional
+        Wished error, or half-length, that `high` shall not exceed: how many records does it take?
+        Either `n` or `error`.
+    spread : float, optional
+        Root mean square distance of the records from their mean, a guess that is not taken from
+        them, in the units of the metric.
+    level : float
+        Of the region.
+    tau, v_max : float, optional
+        Of the regression, which needs both.
+    records_per_unit, mechanism
+        As in the function; its other parameters at their defaults.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ExistenceError
+        As in the function.
+    ValueError, TypeError
+        For wrong parameters, and if no number of records is enough.
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> design = cdp.plan("frechet_variance", ball, cdp.GDP(mu=1.0), n=1000)
+    >>> round(design.low, 6), round(design.high, 6)
+    (0.00023, 0.000931)
+    >>> cdp.plan("frechet_mean", ball, cdp.PureDP(epsilon=1.0), error=0.01).n
+    219
+    """
+    as_choice(statistic, tuple(_PLANNERS), "statistic")
+    if (n is None) == (error is None):
+        raise ValueError("give either n (what error?) or error (how many records?)")
+    request = _Request(
+        ball=check_ball(ball),
+        guarantee=check_guarantee(guarantee),
+        spread=None if spread is None else as_positive(spread, "spread"),
+        level=as_probability(level, "level"),
+        tau=None if tau is None else as_positive(tau, "tau"),
+        v_max=None if v_max is None else as_positive(v_max, "v_max"),
+        records_per_unit=as_count(records_per_unit, "records_per_unit"),
+        mechanism=mechanism,
+    )
+    planner = _PLANNERS[statistic]
+    least = ball.manifold.dim + 2 if statistic == "confidence_region" else 1
+    if n is not None:
+        return planner(request, as_count(n, "n", least=least))
+    assert error is not None
+    wished = as_positive(error, "error")
+
+    def enough(count: int) -> bool:
+        try:
+            return planner(request, count).high <= wished
+        except ExistenceError:
+            return False
+
+    refusal = f"no number of records brings the expected error down to {wished:g}"
+    return planner(request, smallest_n(enough, refusal, least))
+
+
+@dataclass(frozen=True)
+class _Request:
+    """The parameters of `plan`, checked."""
+
+    ball: Ball
+    guarantee: Guarantee
+    spread: float | None
+    level: float
+    tau: float | None
+    v_max: float | None
+    records_per_unit: int
+    mechanism: str | type[Mechanism] | None
+
+    def mean_error(self, ball: Ball, n: int, share: Guarantee) -> float:
+        """Of a mean released under a share of the guarantee."""
+        design = design_mean(
+            ball,
+            n,
+            share,
+            self.records_per_unit,
+            calibration="proved",
+            mechanism=self.mechanism,
+        )
+        return design.mechanism.expected_error
+
+
+def _frechet_mean(request: _Request, n: int) -> Plan:
+    error = request.mean_error(request.ball, n, request.guarantee)
+    return Plan(
+        statistic="frechet_mean",
+        n=n,
+        guarantee=request.guarantee,
+        quantity="expected error",
+        low=error,
+        high=error,
+        meaning="The error is the distance from the exact mean of the projected records.",
+        radius=request.ball.radius,
+    )
+
+
+def _adaptive_mean(request: _Request, n: int) -> Plan:
+    ball = request.ball
+    schedule = adaptive_schedule(
+        ball,
+        n,
+        request.guarantee,
+        records_per_unit=request.records_per_unit,
+        mechanism=request.mechanism,
+    )
+    entry = Entry.planned(ball, n, request.guarantee, request.records_per_unit)
+    share = entry.shares(schedule.weights)[-1]
+
+    def error(spread: float) -> float:
+        """With the ball about the mean of normal records."""
+        smallest = ball
+        if schedule.levels:
+            dim = ball.manifold.dim
+            within = math.sqrt(float(scipy.stats.chi2.ppf(schedule.levels[-1], dim)) / dim)
+            quantile = max(spread * within, _SMALLEST_QUANTILE * ball.radius)
+            smallest = shrunk_ball(entry, ball.center, quantile)
+        return request.mean_error(smallest, n, share)
+
+    low, high = (0.0, math.inf) if request.spread is None else (request.spread, request.spread)
+    records = "least where the records are all one, largest where the ball does not shrink"
+    if request.spread is not None:
+        records = f"for normal records at root mean square distance {request.spread:g} from it"
+    return Plan(
+        statistic="adaptive_mean",
+        n=n,
+        guarantee=request.guarantee,
+        quantity="expected error",
+        low=error(low),
+        high=error(high),
+        meaning="The error is the distance from the mean of the records projected on the last "
+        f"ball, {records}.",
+        radius=ball.radius,
+    )
+
+
+def _frechet_variance(request: _Request, n: int) -> Plan:
+    ball = request.ball
+    entry = Entry.planned(ball, n, request.guarantee, request.records_per_unit)
+    shares = entry.shares(DEFAULT_WEIGHTS)
+    design = plan_base_point(entry, None, shares[0])
+    assert isinstance(design, Design)
+    mean = planned_mean(entry, design, shares[0])
+
+    def noise(reach: float) -> tuple[float, float]:
+        """Mean size of the noise on the variance, and of what the mean's adds before correction."""
+        inner = ball._frame.origin[None]
+        base = BasePoint(ball, ball.center, inner, reach, mean)
+        own, _ = moment_noise(entry, variance_moment(entry, inner, base), shares[1])
+        hessian = 1 + excess_range(ball.manifold, reach)[1]
+        return own.expected_error, hessian * mean_noise_square(base)
+
+    low, _ = noise(ball.radius)
+    return Plan(
+        statistic="frechet_variance",
+        n=n,
+        guarantee=request.guarantee,
+        quantity="expected error",
+        low=low,
+        high=sum(noise(2 * ball.radius)),
+        meaning="The error is that of the variance, in squared units of the metric: least where "
+        "the private mean falls on the ball's centre, largest where it falls on its edge.",
+        radius=None,
+    )
+
+
+def _confidence_region(request: _Request, n: int) -> Plan:
+    ball, dim = request.ball, request.ball.manifold.dim
+
+    def region(spread: float, max_dist: float) -> ConfidenceRegion:
+        return expected_region(
+            ball,
+            n,
+            request.guarantee,
+            spread=spread,
+            max_dist=max_dist,
+            level=request.level,
+            records_per_unit=request.records_per_unit,
+            mechanism=request.mechanism,
+        )
+
+    def half_length(expected: ConfidenceRegion) -> float:
+        axes, _ = expected.axes()
+        return math.exp(sum(map(math.log, axes)) / dim)
+
+    if request.spread is None:
+        largest = region(ball.radius, 2 * ball.radius)
+        noise = mean_noise_covariance(ball, largest.parts[0], ball.center)
+        known = hotelling_quantile(request.level, dim, math.inf)
+        low, high = math.sqrt(known * float(np.trace(noise)) / dim), half_length(largest)
+        records = "from the noise of the mean alone to records spread over the ball"
+    else:
+        low, high = sorted(half_length(region(request.spread, k * ball.radius)) for k in (1, 2))
+        records = f"for records at root mean square distance {request.spread:g} from their mean"
+    return Plan(
+        statistic="confidence_region",
+        n=n,
+        guarantee=request.guarantee,
+        quantity="half-length",
+        low=low,
+        high=high,
+        meaning=f"The half-length is that of the axes of the {100 * request.level:g} % region, "
+        f"{records}, alike in all directions.",
+        radius=ball.radius,
+    )
+
+
+def _geodesic_regression(request: _Request, n: int) -> Plan:
+    if request.tau is None or request.v_max is None:
+        raise ValueError("a regression needs tau and v_max, which its noise depends on")
+    ball = request.ball
+    check_support(ball, request.v_max)
+    sampler, error = expected_choice(
+        ball,
+        n,
+        request.guarantee,
+        tau=min(request.tau, 2 * ball.radius + 0.5 * request.v_max),
+        v_max=request.v_max,
+        records_per_unit=request.records_per_unit,
+    )
+    drawn = {"gradient": "noisy gradient descent", "exact": "an exact draw"}[sampler]
+    return Plan(
+        statistic="geodesic_regression",
+        n=n,
+        guarantee=request.guarantee,
+        quantity="expected error",
+        low=error,
+        high=error if error <= _ARRIVES * request.tau else ball.radius + request.v_max / 4,
+        meaning=f"The error is the root mean square distance of predictions from the best ones, by "
+        f"{drawn}, on flat space, for covariates spread evenly over their range"
+        + ("." if error <= _ARRIVES * request.tau else "; the noise is large beside tau."),
+        radius=ball.radius,
+    )
+
+
+_PLANNERS: dict[str, Callable[[_Request, int], Plan]] = {
+    "frechet_mean": _frechet_mean,
+    "adaptive_mean": _adaptive_mean,
+    "frechet_variance": _frechet_variance,
+    "confidence_region": _confidence_region,
+    "geodesic_regression": _geodesic_regression,
+}
+
+
+def _percent(share: float) -> str:
+    digits = max(0, 1 - math.floor(math.log10(100.0 * share))) if 0.0 < share < 1.0 else 0
+    return f"{100.0 * share:.{digits}f} %"

@@ -1,0 +1,119 @@
+//! How far isotropic noise lies from its centre, on every space where the law exists: also where there is
+//! no exact sampler.
+
+use super::radial::{Profile, RadialDensity, check_existence};
+use super::roots::RootBounds;
+use super::spd::Proposal;
+use super::{NoiseError, Radial, Space};
+
+/// Distances of isotropic noise from its centre.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reach {
+    /// The most likely distance, or the scale where that is 0; on SPD(m), m >= 2, an upper bound of it.
+    pub typical: f64,
+    /// The distance beyond which the density of distances (on SPD(m) an upper bound of it) has fallen by
+    /// more than [`Reach::DROP`] in logarithm.
+    pub far: f64,
+}
+
+impl Reach {
+    /// Fall of the logarithm of the density.
+    pub const DROP: f64 = 12.0;
+
+    fn of(mode: f64, scale: f64, upper: f64, ln: impl Fn(f64) -> f64) -> Self {
+        let typical = (if mode > 0.0 { mode } else { scale }).min(upper);
+        let mut width = scale;
+        while mode + width < upper && ln(mode + width) > -Self::DROP {
+            width *= 1.5;
+        }
+        Self { typical, far: (mode + width).min(upper) }
+    }
+}
+
+impl Space {
+    /// Dimension over the reals.
+    #[must_use]
+    pub fn dim(self) -> usize {
+        match self {
+            Self::Radial(space) => space.dim(),
+            Self::Spd { m } => m * (m + 1) / 2,
+        }
+    }
+
+    /// How far the law with that profile reaches.
+    ///
+    /// # Errors
+    /// [`NoiseError::Parameter`] for parameters out of range, [`NoiseError::Existence`] for a Laplace
+    /// profile that falls more slowly than volumes grow.
+    pub fn reach(self, profile: Profile) -> Result<Reach, NoiseError> {
+        let scale = profile.scale();
+        match self {
+            Self::Radial(space) => {
+                space.check()?;
+                profile.check()?;
+                check_existence(profile, space.growth_rate())?;
+                let density = RadialDensity::new(space, profile);
+                let (mode, upper) = (density.mode(), space.diameter());
+                Ok(Reach::of(mode, scale, upper, |t| density.ln(t)))
+            }
+            Self::Spd { m: 0 } => {
+                Err(NoiseError::Parameter { name: "order", expected: "at least 1", value: 0.0 })
+            }
+            Self::Spd { m: 1 } => Self::Radial(Radial::Flat { dim: 1 }).reach(profile),
+            Self::Spd { m } => {
+                profile.check()?;
+                check_existence(profile, RootBounds::new(m).growth_rate)?;
+                let density = Proposal::new(m, profile);
+                Ok(Reach::of(density.reference, scale, f64::INFINITY, |t| density.ln(t)))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::noise::{IsotropicNoise, Stream};
+
+    #[test]
+    fn draws_lie_about_the_typical_distance_and_never_far_beyond() {
+        let radial = [
+            Radial::Flat { dim: 1 },
+            Radial::Flat { dim: 7 },
+            Radial::Sphere { dim: 2, radius: 2.0 },
+            Radial::Hyperbolic { dim: 3, curvature: -0.5 },
+            Radial::ComplexProjective { m: 3 },
+        ];
+        let spaces = radial.map(Space::Radial).into_iter().chain([2, 5].map(|m| Space::Spd { m }));
+        for space in spaces {
+            for profile in [Profile::Laplace { scale: 0.1 }, Profile::Gaussian { scale: 0.3 }] {
+                let reach = space.reach(profile).unwrap();
+                let noise = IsotropicNoise::new(space, profile).unwrap();
+                let mean = noise.expected_dist();
+                let ratio = mean / reach.typical;
+                assert!(ratio > 0.5 && ratio < 3.0, "{space:?} {profile:?} {ratio}");
+                assert!(reach.far > mean);
+                let mut stream = Stream::from_key([2; 32], 0);
+                let mut coords = vec![0.0; space.dim()];
+                for _ in 0..2000 {
+                    noise.sample_coords(&mut stream, &mut coords);
+                    let square: f64 = coords.iter().map(|x| x * x).sum();
+                    assert!(square.sqrt() <= reach.far);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn it_is_known_beyond_the_orders_of_exact_samplers_and_not_where_no_law_exists() {
+        let laplace = |scale| Profile::Laplace { scale };
+        assert!(Space::Spd { m: 40 }.reach(laplace(1e-3)).unwrap().typical > 0.5);
+        let exists = |m, scale| Space::Spd { m }.reach(laplace(scale)).is_ok();
+        assert!(exists(2, 1.41) && !exists(2, 1.42) && exists(1, 10.0) && !exists(0, 1.0));
+        let hyperbolic = Space::Radial(Radial::Hyperbolic { dim: 3, curvature: -1.0 });
+        assert!(
+            hyperbolic.reach(laplace(0.49)).is_ok() && hyperbolic.reach(laplace(0.51)).is_err()
+        );
+        assert!(hyperbolic.reach(laplace(f64::NAN)).is_err());
+    }
+}
