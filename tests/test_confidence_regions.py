@@ -179,3 +179,23 @@ def test_no_record_raises(small_case):
         records[::2] = fill
         regions = cdp.confidence_regions(records, [0, 90, 300], ball, cdp.GDP(20.0))
         assert np.isfinite(regions.covariance).all()
+
+
+def test_parameters_without_a_release_are_refused_before_anything_is_spent():
+    ball = cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=1.0)
+    records = np.zeros((30, 2))
+    ledger = cdp.Ledger(cdp.GDP(mu=1.0))
+    for call in (
+        lambda: cdp.confidence_regions(
+            records, [0, 30], ball, cdp.GDP(mu=1.0), max_dist=1e-200, ledger=ledger
+        ),
+        lambda: cdp.confidence_region(
+            records, ball, cdp.GDP(mu=1.0), max_dist=1e-200, ledger=ledger
+        ),
+        lambda: cdp.frechet_variances(
+            records, [0, 30], ball, cdp.GDP(mu=1.0), max_dist=1e-200, ledger=ledger
+        ),
+    ):
+        with pytest.raises(ValueError, match="max_dist must be at least 1e-150"):
+            call()
+    assert ledger.spent is None or ledger.remaining == cdp.GDP(mu=1.0)

@@ -22,6 +22,14 @@ from curvedp.privacy import Guarantee
 BASE_MEASURES = ("uniform", "log-uniform")
 
 
+def rank_scale(guarantee: Guarantee, records_per_unit: int) -> float:
+    """Scale 2k/epsilon of the noise in ranks, for k records of one unit."""
+    scale = 2 * records_per_unit / bounded_range_epsilon(guarantee)
+    if not 1e-250 < scale < 1e250:
+        raise ValueError(f"no quantile can be drawn at a scale of {scale:g} ranks")
+    return scale
+
+
 class RankExponential:
     """The exponential mechanism on ranks.
 
@@ -62,7 +70,7 @@ class RankExponential:
         self.base = as_choice(base, BASE_MEASURES, "base")
         self.guarantee = guarantee
         self.sensitivity = float(as_count(records_per_unit, "records_per_unit"))
-        self.scale = 2 * self.sensitivity / bounded_range_epsilon(guarantee)
+        self.scale = rank_scale(guarantee, records_per_unit)
         if base == "log-uniform" and not self.low > 0:
             raise ValueError(f"low must be positive for a log-uniform base, got {self.low:g}")
         self._ends = self._to_scale(np.array([self.low, self.high]))
@@ -71,8 +79,6 @@ class RankExponential:
             raise ValueError(
                 f"low must be below high in double precision, got {self.low!r} and {self.high!r}"
             )
-        if not 1e-250 < self.scale < 1e250:
-            raise ValueError(f"no quantile can be drawn at a scale of {self.scale:g} ranks")
 
     def sample(
         self, values: ArrayLike, stream: _core.Stream | None = None, n_samples: int = 1

@@ -26,6 +26,7 @@ from curvedp.mechanisms import (
 )
 from curvedp.mechanisms.base import ChartGaussian
 from curvedp.mechanisms.grid import STEPS_PER_SCALE, clip_limit
+from curvedp.mechanisms.rank_exponential import rank_scale
 from curvedp.mechanisms.tangent_gaussian import TangentGaussian
 from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Release, Unproved
 from curvedp.statistics.adaptive_mean import SMALLEST_SHRINKAGE, inflation
@@ -87,8 +88,13 @@ class AdaptivePlan(GroupPlan["AdaptiveReleases"]):
         return self.kind.name
 
     def options(self) -> dict[str, Any]:
-        schedule = self.schedule if isinstance(self.schedule, str) else list(self.schedule)
-        return {"schedule": schedule, "quantile": self.quantile, "mechanism": self.mechanism}
+        own = self.schedule
+        schedule = own if isinstance(own, str) else [float(weight) for weight in own]
+        return {
+            "schedule": schedule,
+            "quantile": None if self.quantile is None else float(self.quantile),
+            "mechanism": self.mechanism,
+        }
 
     @property
     def value_shape(self) -> tuple[int, ...]:
@@ -126,7 +132,9 @@ class AdaptivePlan(GroupPlan["AdaptiveReleases"]):
         return native(self.guarantee).split(schedule.weights)
 
     def design(self, ball: Ball, n: int) -> Design:
-        return self._mean(ball, n, self.shares(ball, n)[0])
+        schedule = self.schedule_of(ball, n)
+        self._stages(schedule)  # raises where a radius has no noise
+        return self._mean(ball, n, self._split(schedule)[0])
 
     def _mean(self, ball: Ball, n: int, share: Guarantee) -> Design:
         return mean_design(ball, n, share, self.records_per_unit, self.mechanism)
@@ -185,7 +193,7 @@ class AdaptivePlan(GroupPlan["AdaptiveReleases"]):
         shares = self._split(schedule)
         after = zip(schedule.levels, shares[1::2], shares[2::2], strict=True)
         return [
-            (level, 2 * self.records_per_unit / bounded_range_epsilon(radius), _amount(mean))
+            (level, rank_scale(radius, self.records_per_unit), _amount(mean))
             for level, radius, mean in after
         ]
 

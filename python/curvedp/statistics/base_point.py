@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_points, as_positive
+from curvedp._validation import FloatArray, as_points, as_reach
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import MECHANISMS, ChartGaussian, Mechanism
@@ -142,7 +142,7 @@ def find_base_point(
         reach = min(reach, ball.radius + float(dist[0])) * (1 + BOUNDARY_SLACK)
         point = ball._leave(inner)[0]
     if max_dist is not None:
-        reach = min(reach, as_positive(max_dist, "max_dist"))
+        reach = min(reach, as_reach(max_dist, "max_dist"))
     return BasePoint(ball, point, inner, reach, released)
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_positive, as_probability
+from curvedp._validation import FloatArray, as_probability, as_reach
 from curvedp.curvature import has_curved_hessian, mean_hessian_trace
 from curvedp.domain import Ball
 from curvedp.mechanisms import ChartGaussian, Mechanism
@@ -135,7 +135,7 @@ def confidence_region(
         )
     plan = plan_base_point(entry, None, shares[0], mechanism)
     if max_dist is not None:
-        as_positive(max_dist, "max_dist")
+        as_reach(max_dist, "max_dist")
     entry.spend("confidence region of the Fréchet mean")
     rows = entry.enter()
     base = find_base_point(entry, rows, plan, shares[0], max_dist)

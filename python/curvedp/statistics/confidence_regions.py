@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core, sensitivity
-from curvedp._validation import FloatArray, as_positive, as_probability
+from curvedp._validation import FloatArray, as_probability, as_reach
 from curvedp.curvature import has_curved_hessian, hessian_diameter
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
@@ -66,7 +66,7 @@ class RegionPlan(GroupPlan["GroupRegions"]):
         as_probability(self.level, "level")
         self.shares()
         if self.max_dist is not None:
-            as_positive(self.max_dist, "max_dist")
+            as_reach(self.max_dist, "max_dist")
         self.mean_kind  # noqa: B018 - raises for a mechanism that does not fit
 
     def shares(self) -> tuple[GDP, ...]:
@@ -91,7 +91,7 @@ class RegionPlan(GroupPlan["GroupRegions"]):
 
     def options(self) -> dict[str, Any]:
         return {
-            "level": self.level,
+            "level": float(self.level),
             "weights": None if self.weights is None else list(self.weights),
             "max_dist": self.max_dist,
             "mechanism": self.mechanism,

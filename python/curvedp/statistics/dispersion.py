@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_positive
+from curvedp._validation import FloatArray, as_reach
 from curvedp.curvature import has_curved_hessian
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Ledger, Release
@@ -357,7 +357,7 @@ def _private_moment(
     shares = entry.shares(weights) if mean is None else (native(guarantee),)
     plan = plan_base_point(entry, mean, shares[0])
     if max_dist is not None:
-        as_positive(max_dist, "max_dist")
+        as_reach(max_dist, "max_dist")
     entry.spend(name)
     rows = entry.enter()
     base = find_base_point(entry, rows, plan, shares[0], max_dist)

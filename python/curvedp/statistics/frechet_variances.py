@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core, sensitivity
-from curvedp._validation import FloatArray, as_positive
+from curvedp._validation import FloatArray, as_reach
 from curvedp.curvature import hessian_trace
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.manifolds import Euclidean
@@ -60,7 +60,7 @@ class VariancePlan(GroupPlan[GroupReleases]):
             )
         self.shares()
         if self.max_dist is not None:
-            as_positive(self.max_dist, "max_dist")
+            as_reach(self.max_dist, "max_dist")
 
     def shares(self) -> tuple[PureDP | GDP, ...]:
         """Guarantees of the mean and of the mean squared distance."""

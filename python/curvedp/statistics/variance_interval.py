@@ -19,7 +19,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from curvedp import sensitivity
-from curvedp._validation import as_positive, as_probability
+from curvedp._validation import as_probability, as_reach
 from curvedp.curvature import mean_hessian_trace
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Ledger, PureDP, Release
@@ -201,7 +201,7 @@ def variance_interval(
     shares = entry.shares(weights)
     plan = plan_base_point(entry, None, shares[0])
     if max_dist is not None:
-        as_positive(max_dist, "max_dist")
+        as_reach(max_dist, "max_dist")
     entry.spend("confidence interval of the Fréchet variance")
     rows = entry.enter()
     base = find_base_point(entry, rows, plan, shares[0], max_dist)

@@ -163,7 +163,8 @@ pub fn for_rows(
 }
 
 /// Runs work of many short passes on a thread of the pool, where each begins without a way there and back,
-/// while the calling thread looks at the interrupt flag.
+/// while the calling thread looks at the interrupt flag. Work that ends without having looked at the flag,
+/// when it was raised, counts as interrupted: whoever raised it was told that it was seen.
 pub fn attended<T: Send>(
     interrupt: Interrupt,
     work: impl FnOnce(Interrupt) -> Result<T, Error> + Send,
@@ -183,6 +184,7 @@ pub fn attended<T: Send>(
         });
         loop {
             match receiver.recv_timeout(Pace::LOOK) {
+                Ok(_) if raised.load(Ordering::Relaxed) => return Err(Error::Interrupted),
                 Ok(result) => return result,
                 Err(RecvTimeoutError::Timeout) if interrupt() => {
                     raised.store(true, Ordering::Relaxed);
@@ -220,6 +222,11 @@ mod tests {
             Err::<(), Error>(Error::Interrupted)
         };
         assert_eq!(attended(&|| true, endless), Err(Error::Interrupted));
+        let heedless = |_: Interrupt| {
+            std::thread::sleep(4 * Pace::LOOK);
+            Ok(())
+        };
+        assert_eq!(attended(&|| true, heedless), Err(Error::Interrupted));
         assert_eq!(attended(&|| false, |_| Ok(pass(vec![1, 2, 3], |x| x * x))), Ok(vec![1, 4, 9]));
         let nested = |interrupt: Interrupt| attended(interrupt, |_| Ok(7));
         assert_eq!(attended(&|| false, nested), Ok(7));

@@ -129,6 +129,24 @@ fn every_method_reaches_its_tolerance_and_agrees_within_its_certificate() {
 }
 
 #[test]
+fn right_hand_sides_of_any_size_have_a_solution_and_a_certificate() {
+    let operator = sphere_laplacian(4000);
+    let h: Vec<f64> = (0..4000).map(|i| (i as f64 * 0.1).sin()).collect();
+    for method in [Method::Jacobi, Method::Multigrid, Method::Cholesky] {
+        let solver = Solver::new(Arc::clone(&operator), 1.0, method, 1).unwrap();
+        let plain = solver.solve(&h, 1e-9, NEVER).unwrap();
+        for unit in [2.0_f64.powi(-600), 2.0_f64.powi(600)] {
+            let scaled: Vec<f64> = h.iter().map(|x| unit * x).collect();
+            let found = solver.solve(&scaled, 1e-9, NEVER).unwrap();
+            assert!(found.converged && found.max_error == unit * plain.max_error);
+            assert!(found.values.iter().zip(&plain.values).all(|(x, y)| *x == unit * y));
+        }
+        let nothing = solver.solve(&vec![0.0; 4000], 1e-9, NEVER).unwrap();
+        assert!(nothing.converged && nothing.max_error == 0.0);
+    }
+}
+
+#[test]
 fn solutions_have_the_same_bits_for_any_number_of_threads() {
     let operator = sphere_laplacian(20_000);
     let h: Vec<f64> = (0..20_000).map(|i| (i as f64 * 0.1).sin()).collect();

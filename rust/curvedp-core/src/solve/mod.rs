@@ -23,6 +23,7 @@ use std::sync::{Arc, OnceLock};
 use crate::error::Error;
 use crate::graph::Laplacian;
 use crate::parallel::{Interrupt, attended};
+use crate::release::power_of_two_below;
 
 use cholesky::Factor;
 use multigrid::Multigrid;
@@ -128,7 +129,11 @@ impl Solver {
         tolerance: f64,
         interrupt: Interrupt,
     ) -> Result<Solution, Error> {
-        let rhs = self.operator.gather(rhs);
+        // in units in which no square leaves the range of numbers; powers of two change no digit
+        let largest = rhs.iter().fold(0.0, |most: f64, h| most.max(h.abs()));
+        let unit = power_of_two_below(largest.max(f64::MIN_POSITIVE));
+        let mut rhs = self.operator.gather(rhs);
+        rhs.iter_mut().for_each(|h| *h /= unit);
         let target = tolerance * self.operator.norm(&rhs);
         let mut solution = match &self.way {
             Way::Iterate(preconditioner) => {
@@ -140,6 +145,8 @@ impl Solver {
             Way::Factorised(factor) => factor.solve(&self.operator, &rhs, target),
         };
         solution.values = self.operator.scatter(&solution.values);
+        let Solution { values, residual, error, max_error, .. } = &mut solution;
+        values.iter_mut().chain([residual, error, max_error]).for_each(|x| *x *= unit);
         Ok(solution)
     }
 
