@@ -96,7 +96,7 @@ def group_offsets(keys: Table) -> Offsets:
                 ends.append(done + runs.to_numpy(zero_copy_only=False))
                 done += len(chunk)
     # the ends of one array's runs are in order as they come
-    whole = len(ends) == 2 and len(keys.columns) == 1
+    whole = len(ends) == 2
     offsets: Offsets = (
         np.concatenate((ends[0][:1], ends[1])) if whole else np.unique(np.concatenate(ends))
     )
