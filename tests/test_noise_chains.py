@@ -136,3 +136,23 @@ def test_parameters_are_checked():
         arguments = {"manifold": "spd:2", "center": np.eye(2), "scale": 0.1, **bad}
         with pytest.raises(ValueError, match=word):
             metropolis(**arguments)
+
+
+def test_chains_that_would_start_beyond_double_precision_are_refused():
+    cases = [
+        ("hyperboloid:2", [1.0, 0.0, 0.0], [[np.cosh(345.0), np.sinh(345.0), 0.0]]),
+        ("euclidean:2", [0.0, 0.0], [[1e200, 0.0]]),
+        ("spd:2", np.eye(2), [np.diag([1e10, 1e-10])]),
+    ]
+    for spec, center, starts in cases:
+        with pytest.raises(ValueError, match="must start within"):
+            metropolis(spec, center, 0.1, starts=starts, draws=2)
+
+
+@pytest.mark.parametrize(("spec", "scale"), [("spd:2", 0.4), ("spd:3", 0.3), ("spd:4", 0.25)])
+def test_chains_on_matrices_do_not_tell_a_matrix_from_its_inverse(spec, scale):
+    """Inversion is an isometry about I: log det has the mean 0."""
+    m = int(spec[-1])
+    found = metropolis(spec, np.eye(m), scale, chains=1000, draws=1, burn_in=600, stream=stream(7))
+    log_det = np.linalg.slogdet(found.points[:, 0])[1]
+    assert abs(log_det.mean()) < 4 * log_det.std() / np.sqrt(len(log_det))

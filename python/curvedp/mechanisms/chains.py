@@ -135,6 +135,13 @@ def metropolis(
         if not np.all(space.belongs(points)):
             raise ValueError(f"some starts do not lie on {space.spec}")
         first = space.tangent_to_coords(space.log(space.project(points), middle), middle)
+        with np.errstate(over="ignore"):
+            dist = np.linalg.norm(first, axis=-1)
+        if not np.all(dist <= (1 + 1e-9) * law.farthest):
+            raise ValueError(
+                f"chains on {space.spec} must start within {law.farthest:.4g} of the centre: "
+                "double precision does not hold points farther away"
+            )
     count = first if isinstance(first, int) else len(first)
     kept = as_count(draws, "draws")
     plan = (

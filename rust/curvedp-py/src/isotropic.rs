@@ -39,6 +39,12 @@ impl IsotropicLaw {
         self.inner.first_step()
     }
 
+    /// The distance from the centre up to which chains may start.
+    #[getter]
+    fn farthest(&self) -> f64 {
+        self.inner.farthest()
+    }
+
     /// Rows kept are normal coordinates and the distance.
     fn run_chains(
         &self,

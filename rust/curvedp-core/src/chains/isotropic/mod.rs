@@ -30,6 +30,9 @@ const WIDEST_SPREAD: f64 = 34.0;
 /// Distance on hyperbolic space of curvature -1 beyond which squares of coordinates overflow.
 const FARTHEST: f64 = 340.0;
 
+/// Length on flat space beyond which squares overflow.
+const LONGEST: f64 = 1e150;
+
 /// Most chains in lock step.
 const SMALL_LANES: usize = 16;
 
@@ -59,21 +62,26 @@ impl IsotropicLaw {
             Space::Radial(Radial::Hyperbolic { curvature, .. }) => (-curvature).sqrt(),
             _ => 1.0,
         };
-        let is_wide = match space {
-            Space::Radial(Radial::Hyperbolic { .. }) => unit * reach.far > FARTHEST,
-            Space::Spd { m } if m > 1 => {
-                let order = m as f64;
-                let per_length = (12.0 * (order - 1.0) / (order * (order + 1.0))).sqrt();
-                per_length * reach.far > WIDEST_SPREAD
-            }
-            _ => false,
-        };
-        if is_wide {
+        let law = Self { space, profile, reach, unit };
+        if reach.far > law.farthest() {
             return Err(NoiseError::Range { scale: profile.scale(), dim: space.dim() });
         }
-        let law = Self { space, profile, reach, unit };
         law.in_units().check()?;
         Ok(law)
+    }
+
+    /// The distance from the centre up to which points are within double precision.
+    #[must_use]
+    pub fn farthest(&self) -> f64 {
+        match self.space {
+            Space::Radial(Radial::Hyperbolic { .. }) => FARTHEST / self.unit,
+            Space::Radial(Radial::Flat { .. }) | Space::Spd { m: 1 } => LONGEST,
+            Space::Radial(_) => self.diameter(),
+            Space::Spd { m } => {
+                let order = m as f64;
+                WIDEST_SPREAD / (12.0 * (order - 1.0) / (order * (order + 1.0))).sqrt()
+            }
+        }
     }
 
     /// A first step that suits the law: 2.4 standard deviations of a coordinate over the root of the
