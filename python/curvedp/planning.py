@@ -22,7 +22,7 @@ from curvedp.mechanisms import Mechanism
 from curvedp.privacy import Guarantee
 from curvedp.regression.choice import expected_choice
 from curvedp.regression.private import check_support
-from curvedp.statistics.adaptive_mean import shrunk_ball
+from curvedp.statistics.adaptive_mean import SMALLEST_SHRINKAGE, shrunk_ball
 from curvedp.statistics.base_point import (
     BasePoint,
     mean_noise_covariance,
@@ -41,8 +41,6 @@ from curvedp.statistics.schedule import adaptive_schedule
 
 __all__ = ["Plan", "plan"]
 
-#: Quantiles of distances are sought from this share of the ball's radius on.
-_SMALLEST_QUANTILE = 1e-3
 #: Errors of a regression up to this share of tau are as computed for flat space, within a third.
 _ARRIVES = 0.25
 
@@ -252,7 +250,7 @@ def _adaptive_mean(request: _Request, n: int) -> Plan:
         if schedule.levels:
             dim = ball.manifold.dim
             within = math.sqrt(float(scipy.stats.chi2.ppf(schedule.levels[-1], dim)) / dim)
-            quantile = max(spread * within, _SMALLEST_QUANTILE * ball.radius)
+            quantile = max(spread * within, SMALLEST_SHRINKAGE * ball.radius)
             smallest = shrunk_ball(entry, ball.center, quantile)
         return request.mean_error(smallest, n, share)
 
