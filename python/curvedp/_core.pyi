@@ -6,8 +6,10 @@ from numpy.typing import NDArray
 
 __all__ = [
     "PIECE",
+    "AdaptiveRule",
     "Chains",
     "Descent",
+    "ExcessDiameter",
     "Frame",
     "GaussianKernel",
     "Graph",
@@ -23,6 +25,7 @@ __all__ = [
     "Manifold",
     "Noise",
     "Plan",
+    "RankExponential",
     "Stream",
     "bump_counts",
     "bump_density",
@@ -39,6 +42,7 @@ __all__ = [
     "set_num_threads",
     "summation_error",
     "time_series_covariance",
+    "vecd",
 ]
 
 _Array = NDArray[np.float64]
