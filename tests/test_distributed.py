@@ -19,7 +19,12 @@ from curvedp.batch import job as jobs
 from test_batch_large import write as write_points
 
 distributed = pytest.importorskip("distributed")
+import cloudpickle  # noqa: E402
+
 import curvedp.distributed  # noqa: E402
+
+# workers cannot import the tests
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 
