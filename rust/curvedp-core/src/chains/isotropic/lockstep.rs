@@ -110,7 +110,7 @@ impl<W: Walk, const L: usize> Group<W, L> {
             let steps = block.min(first + count - start);
             for (l, stream) in self.streams.iter_mut().enumerate() {
                 for row in self.noise.chunks_exact_mut(width).take(steps) {
-                    let (threshold, normals) = row.split_last_mut().expect("rows are not empty");
+                    let Some((threshold, normals)) = row.split_last_mut() else { continue };
                     for lane in normals {
                         lane[l] = stream.normal();
                     }

@@ -107,7 +107,7 @@ impl Accumulator {
     }
 }
 
-/// A matrix whose rows `fill` accumulates; only entries to be kept are.
+/// A matrix of what `fill` accumulates row by row, of which the entries that `keep` names stay.
 fn accumulated(
     rows: usize,
     columns: usize,
