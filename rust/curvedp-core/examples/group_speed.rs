@@ -37,7 +37,7 @@ fn report(kind: &str, size: usize, center: &[f64], space: Space, count: usize, n
     let mut out = vec![0.0; count * width];
     let mut times = Vec::new();
     for _ in 0..7 {
-        let keys = GroupKeys::Numbered { key: [2; 32], first: 0 };
+        let keys = GroupKeys::Numbered([2; 32]);
         let start = Instant::now();
         let means = Means { placement: Placement::Intrinsic };
         release(&groups, &means, &keys, &mut out, &|_| false).expect("done");

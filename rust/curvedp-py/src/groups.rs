@@ -55,13 +55,13 @@ impl GroupKeys {
     #[staticmethod]
     fn fresh() -> PyResult<Self> {
         let key = noise::fresh_key().map_err(|error| to_python(error.into()))?;
-        Ok(Self { inner: noise::GroupKeys::Numbered { key, first: 0 } })
+        Ok(Self { inner: noise::GroupKeys::Numbered(key) })
     }
 
     /// Sub-streams of a given key.
     #[staticmethod]
     fn numbered(key: [u8; 32]) -> Self {
-        Self { inner: noise::GroupKeys::Numbered { key, first: 0 } }
+        Self { inner: noise::GroupKeys::Numbered(key) }
     }
 
     /// Keys derived from a secret, the parameters that all groups share, and the groups' input.

@@ -140,7 +140,7 @@ impl<'b, B: Iterator<Item = &'b mut [f64]>> Stages<'_, '_, B> {
             log_uniform: true,
             scale,
         };
-        let mut stream = self.task.stream(self.group, stage);
+        let mut stream = self.task.streams.stream(self.group, stage);
         let quantile = law.sample(&law.intervals(&dist), &mut stream);
         self.mean.copy_from_slice(&center);
         self.note(&[quantile]);
@@ -183,7 +183,7 @@ impl<'b, B: Iterator<Item = &'b mut [f64]>> Stages<'_, '_, B> {
         let sample = Sample { manifold: ball.manifold, points, count: n, weights: None };
         let mean = in_ball(&sample, &ball, &design.plan, self.task.interrupt)?;
         let mut coords = vec![0.0; ball.manifold.dim()];
-        design.noise.sample_coords(&mut self.task.stream(self.group, stage), &mut coords);
+        design.noise.sample_coords(&mut self.task.streams.stream(self.group, stage), &mut coords);
         let mut released = vec![0.0; self.mean.len()];
         place(self.frame(), law.placement, &mean, &mut coords, |_| design.grid, &mut released);
         self.mean = released;

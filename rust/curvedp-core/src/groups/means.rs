@@ -39,11 +39,11 @@ impl Means {
         let points = Rows::new(points, width);
         in_ball_each(&ball, points, &task.rows(), &plans, &mut means, task.interrupt)?;
         let mut coords = vec![0.0; plans.len() * dim];
-        let mut stream = task.stream(0, 0);
-        for (key, ((_, design), noise)) in
-            task.keys.iter().zip(task.designs().zip(coords.chunks_exact_mut(dim)))
+        let mut stream = task.streams.stream(0, 0);
+        for (i, ((_, design), noise)) in
+            task.designs().zip(coords.chunks_exact_mut(dim)).enumerate()
         {
-            key.restart(0, &mut stream);
+            task.streams.restart(i, 0, &mut stream);
             design.noise.sample_coords(&mut stream, noise);
         }
         place(task.frame(), self.placement, &means, &mut coords, |i| grids[i], out);

@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use crate::ball::Frame;
 use crate::error::Error;
 use crate::mean::Plan;
-use crate::noise::{GroupInput, GroupKey, GroupKeys, IsotropicNoise, Stream};
+use crate::noise::{GroupId, GroupInput, GroupKeys, GroupStreams, IsotropicNoise};
 use crate::parallel::{Interrupt, Pace, pass};
 use crate::release::Grid;
 use crate::rows::Rows;
@@ -31,7 +31,11 @@ pub use regions::Regions;
 pub use variances::{VarianceDesign, Variances};
 
 /// Entries of records in a task: enough work for a thread, few enough to stay in cache.
-const TASK: usize = 1 << 15;
+const TASK: usize = 1 << 13;
+
+/// Groups in a task, for which maps of single points are made together; as long as their records stay in
+/// the cache that is next.
+const TOGETHER: usize = 32;
 
 /// Groups with more entries than this are spread over all threads, one group after the other.
 const LARGE: usize = 1 << 18;
@@ -74,11 +78,15 @@ pub struct Ids<'a> {
     pub offsets: &'a [usize],
 }
 
-impl Ids<'_> {
+impl<'a> Ids<'a> {
+    fn get(&self, i: usize) -> &'a [u8] {
+        &self.bytes[self.offsets[i]..self.offsets[i + 1]]
+    }
+
     /// The leading 64 bits of the SHA-256 of each string, one entry of `out` for each.
     pub fn hashes(&self, out: &mut [u64]) {
-        for (hash, range) in out.iter_mut().zip(self.offsets.windows(2)) {
-            let digest: [u8; 32] = Sha256::digest(&self.bytes[range[0]..range[1]]).into();
+        for (i, hash) in out.iter_mut().enumerate() {
+            let digest: [u8; 32] = Sha256::digest(self.get(i)).into();
             *hash = u64::from_be_bytes(*digest.first_chunk().expect("a digest has 32 bytes"));
         }
     }
@@ -108,24 +116,16 @@ impl Groups<'_> {
         (self.offsets[groups.end] - self.offsets[groups.start]) * self.records.size()
     }
 
-    /// What a group's streams come from.
-    fn key(&self, keys: &GroupKeys, group: usize, stages: u64) -> GroupKey {
+    /// What the noise of a group depends on.
+    fn input(&self, group: usize) -> GroupInput<'_> {
         let outer = self.frame(group).outer();
-        let number = (group as u64).to_le_bytes();
-        let id = self
-            .ids
-            .map_or(&number[..], |ids| &ids.bytes[ids.offsets[group]..ids.offsets[group + 1]]);
-        keys.key(
-            group,
-            stages,
-            &GroupInput {
-                id,
-                center: outer.center,
-                radius: outer.radius,
-                scale: self.design(group).map_or(f64::NAN, |own| own.noise.profile().scale()),
-                records: self.records(group..group + 1).data(),
-            },
-        )
+        GroupInput {
+            id: self.ids.map_or(GroupId::Number(group as u64), |ids| GroupId::Name(ids.get(group))),
+            center: outer.center,
+            radius: outer.radius,
+            scale: self.design(group).map_or(f64::NAN, |own| own.noise.profile().scale()),
+            records: self.records(group..group + 1).data(),
+        }
     }
 
     /// The groups from `start` on that make the next task: at least one, all with the same ball.
@@ -135,7 +135,7 @@ impl Groups<'_> {
         while end < self.count()
             && self.frames.len() == 1
             && self.design(end).is_none() == left_out
-            && self.entries(start..end + 1) <= TASK
+            && self.entries(start..end + 1) <= if end - start < TOGETHER { 4 * TASK } else { TASK }
             && end - start < TASK
         {
             end += 1;
@@ -173,9 +173,8 @@ pub fn release(
             out.fill(f64::NAN);
             return Ok(());
         }
-        let stages = statistic.stages();
-        let keys = range.clone().map(|group| groups.key(keys, group, stages)).collect();
-        statistic.release(&Task { groups, range, keys, interrupt }, out)
+        let streams = keys.streams(range.clone(), statistic.stages(), |group| groups.input(group));
+        statistic.release(&Task { groups, range, streams, interrupt }, out)
     };
     while start < count {
         let mut tasks = Vec::new();
@@ -215,7 +214,7 @@ pub fn release(
 pub struct Task<'a> {
     groups: &'a Groups<'a>,
     range: Range<usize>,
-    keys: Vec<GroupKey>,
+    streams: GroupStreams,
     interrupt: Interrupt<'a>,
 }
 
@@ -234,11 +233,6 @@ impl Task<'_> {
     fn rows(&self) -> Vec<Range<usize>> {
         let offsets = &self.groups.offsets[self.range.start..=self.range.end];
         offsets.windows(2).map(|own| own[0] - offsets[0]..own[1] - offsets[0]).collect()
-    }
-
-    /// The randomness of a stage of its i-th group.
-    fn stream(&self, i: usize, stage: u64) -> Stream {
-        self.keys[i].stream(stage)
     }
 
     /// Its records, projected on the ball and moved into its frame.

@@ -99,7 +99,7 @@ impl Regions<'_> {
         (group, stage): (usize, u64),
         coords: &mut [f64],
     ) {
-        let mut stream = task.stream(group, stage);
+        let mut stream = task.streams.stream(group, stage);
         let step = grid_step(scale, self.steps_per_scale);
         for x in coords {
             *x = round(*x + share.noise(scale, &mut stream), step) + 0.0; // never -0

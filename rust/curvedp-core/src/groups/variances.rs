@@ -64,7 +64,7 @@ impl Statistic for Variances<'_> {
             let largest = reach * reach;
             let rounding = summation_error(n) * largest;
             let scale = self.budget.scale(largest * own.share + 2.0 * rounding);
-            let noisy = square + self.budget.noise(scale, &mut task.stream(i, 1));
+            let noisy = square + self.budget.noise(scale, &mut task.streams.stream(i, 1));
             let noisy = round(noisy, grid_step(scale, self.steps_per_scale));
             let spread = match self.means.placement {
                 Placement::Intrinsic => own.mean_noise,

@@ -9,6 +9,8 @@
 
 use std::ops::Range;
 
+use smallvec::{SmallVec, smallvec};
+
 use super::certificate::Plan;
 use super::quasi_newton::{Memory, transport};
 use super::{Evaluation, PIECE, PieceSums, Sample, add_pairwise};
@@ -92,7 +94,7 @@ pub struct Descent {
     here: (f64, f64),
     /// One after the other: the best point so far, or the one of a safe step; a trial point; the step towards
     /// it; -grad F where that step began.
-    vectors: Vec<f64>,
+    vectors: SmallVec<[f64; 16]>,
     size: usize,
 }
 
@@ -151,7 +153,7 @@ impl Descent {
     /// The iteration from the ball's centre.
     pub fn new(ball: &Ball, plan: &Plan) -> Self {
         let (size, dim) = (ball.manifold.point_size(), ball.manifold.dim());
-        let mut vectors = vec![0.0; 2 * (size + dim)];
+        let mut vectors = smallvec![0.0; 2 * (size + dim)];
         vectors[..size].copy_from_slice(ball.center);
         Self {
             plan: *plan,

@@ -2,6 +2,8 @@
 //! parallel transport (Huang, Gallivan, Absil 2015). It only proposes steps; whether one is taken is for
 //! the caller to decide.
 
+use smallvec::SmallVec;
+
 use crate::manifold::Manifold;
 use crate::rows::Rows;
 
@@ -12,7 +14,7 @@ const PAIRS: usize = 6;
 /// y_2, ..., oldest first.
 #[derive(Default)]
 pub struct Memory {
-    rows: Vec<f64>,
+    rows: SmallVec<[f64; 16]>,
 }
 
 impl Memory {

@@ -11,20 +11,18 @@
 //! HMAC-SHA256 is a pseudo-random function) as soon as a single bit of any of it differs: changed records
 //! never meet old noise, and two groups never share any.
 
+use std::ops::Range;
+
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use super::stream::Stream;
+use super::stream::{START, Stream, starts};
 
 /// Where the groups of a batch get their randomness.
 pub enum GroupKeys {
-    /// Group i draws from sub-stream `first + i` of a key that is used for nothing else.
-    Numbered {
-        /// The key.
-        key: [u8; 32],
-        /// The number of the first group.
-        first: u64,
-    },
+    /// Every group has streams of its own from a key that is used for nothing else. Stream i begins with
+    /// piece i of sub-stream 0, which is made for many groups at once, and goes on with sub-stream i + 1.
+    Numbered([u8; 32]),
     /// Every group has a key of its own.
     Derived(DerivedKeys),
 }
@@ -34,10 +32,20 @@ pub struct DerivedKeys {
     keyed: Hmac<Sha256>,
 }
 
+/// What a group is called.
+#[derive(Clone, Copy)]
+pub enum GroupId<'a> {
+    /// By a name.
+    Name(&'a [u8]),
+    /// By its number.
+    Number(u64),
+}
+
 /// All that a group's noise depends on, besides the secret and the context.
+#[derive(Clone, Copy)]
 pub struct GroupInput<'a> {
     /// The group's name.
-    pub id: &'a [u8],
+    pub id: GroupId<'a>,
     /// Centre of its ball.
     pub center: &'a [f64],
     /// Radius of its ball.
@@ -59,7 +67,10 @@ impl DerivedKeys {
 
     fn key(&self, input: &GroupInput) -> [u8; 32] {
         let mut mac = self.keyed.clone();
-        update(&mut mac, input.id);
+        match input.id {
+            GroupId::Name(name) => update(&mut mac, name),
+            GroupId::Number(number) => update(&mut mac, &number.to_le_bytes()),
+        }
         update_floats(&mut mac, input.center);
         update_floats(&mut mac, &[input.radius]);
         update_floats(&mut mac, &[input.scale]);
@@ -69,34 +80,59 @@ impl DerivedKeys {
 }
 
 impl GroupKeys {
-    /// What the streams of group `index` of the call come from, if every group draws from `stages`.
+    /// The streams of consecutive groups of the call, of which every one draws from `stages`.
     #[must_use]
-    pub fn key(&self, index: usize, stages: u64, input: &GroupInput) -> GroupKey {
-        match self {
-            Self::Numbered { key, first } => {
-                GroupKey { key: *key, first: (first + index as u64) * stages }
+    pub fn streams<'a>(
+        &self,
+        groups: Range<usize>,
+        stages: u64,
+        input: impl Fn(usize) -> GroupInput<'a>,
+    ) -> GroupStreams {
+        let source = match self {
+            Self::Numbered(key) => {
+                let (first, count) = (groups.start as u64 * stages, groups.len() * stages as usize);
+                Source::Numbered { key: *key, first, starts: starts(key, 0, first, count) }
             }
-            Self::Derived(keys) => GroupKey { key: keys.key(input), first: 0 },
-        }
+            Self::Derived(keys) => {
+                Source::Derived(groups.map(|group| keys.key(&input(group))).collect())
+            }
+        };
+        GroupStreams { source, stages }
     }
 }
 
-/// What the streams of one group come from.
-pub struct GroupKey {
-    key: [u8; 32],
-    first: u64,
+/// The streams of consecutive groups.
+pub struct GroupStreams {
+    source: Source,
+    stages: u64,
 }
 
-impl GroupKey {
-    /// The randomness of a stage.
+enum Source {
+    Numbered { key: [u8; 32], first: u64, starts: Vec<u8> },
+    Derived(Vec<[u8; 32]>),
+}
+
+impl GroupStreams {
+    /// The randomness of a stage of the i-th group.
     #[must_use]
-    pub fn stream(&self, stage: u64) -> Stream {
-        Stream::from_key(self.key, self.first + stage)
+    pub fn stream(&self, i: usize, stage: u64) -> Stream {
+        let mut stream = Stream::from_key([0; 32], 0);
+        self.restart(i, stage, &mut stream);
+        stream
     }
 
     /// The same, in place of another stream.
-    pub fn restart(&self, stage: u64, stream: &mut Stream) {
-        stream.restart(&self.key, self.first + stage);
+    pub fn restart(&self, i: usize, stage: u64, stream: &mut Stream) {
+        debug_assert!(stage < self.stages);
+        match &self.source {
+            Source::Numbered { key, first, starts } => {
+                let number = i as u64 * self.stages + stage;
+                let start = starts[START * number as usize..].first_chunk();
+                let start = start.expect("a start for each stream");
+                stream.restart_after(start, key, first + number + 1);
+            }
+            Source::Derived(keys) => stream.restart(&keys[i], stage),
+        }
     }
 }
 
@@ -122,15 +158,16 @@ mod tests {
     use super::*;
 
     fn input<'a>(id: &'a [u8], records: &'a [f64]) -> GroupInput<'a> {
+        let id = GroupId::Name(id);
         GroupInput { id, center: &[0.0, 1.0], radius: 0.5, scale: 0.1, records }
     }
 
     #[test]
     fn every_part_of_the_input_changes_the_noise() {
         let records = [1.0, 2.0, 3.0, 4.0];
-        let first = |context: &[u8], secret: u8, input: GroupInput| {
+        let first = |context: &[u8], secret: u8, input: GroupInput<'_>| {
             let keys = GroupKeys::Derived(DerivedKeys::new(&[secret; 32], context));
-            keys.key(0, 1, &input).stream(0).bits()
+            keys.streams(0..1, 1, |_| input).stream(0, 0).bits()
         };
         let usual = || input(b"a", &records);
         let same = first(b"mean", 1, usual());
@@ -158,22 +195,28 @@ mod tests {
     #[test]
     fn parts_cannot_be_moved_from_one_to_the_next() {
         let keys = |context: &[u8]| GroupKeys::Derived(DerivedKeys::new(&[7; 32], context));
-        let first = |context, id| keys(context).key(0, 1, &input(id, &[])).stream(0).bits();
+        let first =
+            |context, id| keys(context).streams(0..1, 1, |_| input(id, &[])).stream(0, 0).bits();
         let ab = first(b"a", b"b");
         assert_ne!(ab, first(b"ab", b""));
         assert_ne!(ab, first(b"", b"ab"));
     }
 
     #[test]
-    fn numbered_groups_draw_from_their_own_sub_streams() {
-        let keys = GroupKeys::Numbered { key: [3; 32], first: 5 };
+    fn numbered_groups_draw_from_streams_of_their_own_however_they_are_cut() {
+        let keys = GroupKeys::Numbered([3; 32]);
+        let streams = |groups| keys.streams(groups, 3, |_| input(b"", &[]));
+        let (all, part) = (streams(0..6), streams(2..6));
         let mut seen = Vec::new();
-        for (group, stage) in [(2, 0), (2, 1), (2, 2), (3, 0)] {
-            let drawn = keys.key(group, 3, &input(b"", &[])).stream(stage).bits();
-            let number = (5 + group as u64) * 3 + stage;
-            assert_eq!(drawn, Stream::from_key([3; 32], number).bits());
-            assert!(!seen.contains(&drawn));
-            seen.push(drawn);
+        for (group, stage) in [(2, 0), (2, 1), (2, 2), (3, 0), (5, 2)] {
+            let (mut whole, mut other) = (all.stream(group, stage), part.stream(group - 2, stage));
+            let words: Vec<u64> = (0..100).map(|_| whole.bits()).collect();
+            assert!(words.iter().all(|word| *word == other.bits()));
+            seen.extend(words);
         }
+        let count = seen.len();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), count);
     }
 }

@@ -8,7 +8,7 @@
 
 use super::NoiseError;
 use chacha20::ChaCha20Legacy;
-use chacha20::cipher::{KeyIvInit, StreamCipher};
+use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use rand::TryRng;
 use rand::rand_core::Infallible;
 use rand::rngs::SysRng;
@@ -18,6 +18,9 @@ use rand_distr::{Distribution, Exp1, StandardNormal};
 pub struct Stream {
     rng: Keystream,
 }
+
+/// Bytes with which a stream may begin that were made together with those of others: [`starts`].
+pub(super) const START: usize = 128;
 
 /// 64-bit words of a keystream, made 16 blocks at a time: as many as the widest implementation of the
 /// cipher computes together. The first time it is 4, since most streams give no more than a few words.
@@ -36,7 +39,7 @@ impl Keystream {
 
     #[inline(never)]
     fn refill(&mut self) {
-        self.end = if self.end == 0 { Self::FIRST } else { Self::BYTES };
+        self.end = if self.end < Self::FIRST { Self::FIRST } else { Self::BYTES };
         self.bytes[..self.end].fill(0);
         self.cipher.apply_keystream(&mut self.bytes[..self.end]);
         self.next = 0;
@@ -110,6 +113,14 @@ impl Stream {
         (self.rng.end, self.rng.next) = (0, 0);
     }
 
+    /// [`Stream::restart`] with `start` before all else.
+    #[inline]
+    pub(super) fn restart_after(&mut self, start: &[u8; START], key: &[u8; 32], stream_id: u64) {
+        self.restart(key, stream_id);
+        self.rng.bytes[..START].copy_from_slice(start);
+        self.rng.end = START;
+    }
+
     /// A key for streams of their own, drawn from this one.
     pub fn child_key(&mut self) -> [u8; 32] {
         let mut key = [0; 32];
@@ -154,6 +165,15 @@ impl Stream {
             *x = self.normal();
         }
     }
+}
+
+/// Pieces `first..first + count` of [`START`] bytes of sub-stream `stream_id` of a key.
+pub(super) fn starts(key: &[u8; 32], stream_id: u64, first: u64, count: usize) -> Vec<u8> {
+    let mut bytes = vec![0; START * count];
+    let mut cipher = cipher(key, stream_id);
+    cipher.seek(START as u64 * first);
+    cipher.apply_keystream(&mut bytes);
+    bytes
 }
 
 fn cipher(key: &[u8; 32], stream_id: u64) -> ChaCha20Legacy {
@@ -232,6 +252,27 @@ mod tests {
             let mut other = Stream::from_key([1; 32], id);
             assert!((0..words).all(|_| stream.bits() == other.bits()));
         }
+    }
+
+    #[test]
+    fn a_start_comes_before_the_sub_stream() {
+        let (words, key) = (START / 8, [1; 32]);
+        let mut stream = Stream::from_key([9; 32], 7);
+        for (used, number) in [(3, 1), (100, 2), (0, 3), (500, 1)] {
+            let start = starts(&key, 4, number, 1);
+            stream.restart_after(start.first_chunk().unwrap(), &key, number);
+            let mut all = Stream::from_key(key, 4);
+            (0..number as usize * words).for_each(|_| drop(all.bits()));
+            assert!((0..words.min(used)).all(|_| stream.bits() == all.bits()));
+            let mut rest = Stream::from_key(key, number);
+            assert!((words..used).all(|_| stream.bits() == rest.bits()));
+        }
+    }
+
+    #[test]
+    fn starts_follow_one_another() {
+        let all = starts(&[2; 32], 3, 0, 5);
+        assert_eq!(all[2 * START..], starts(&[2; 32], 3, 2, 3));
     }
 
     #[test]
