@@ -181,7 +181,7 @@ def test_chains_agree_with_the_exact_mechanism_on_a_fine_mesh(volume_factor):
 
 def test_a_chain_started_at_the_mean_hides_that_it_has_not_moved():
     graph = knn_graph(fibonacci_mesh(200), 8)
-    settings = {"draws": 200, "burn_in": 0, "acceptance": None, "scale": 1e-3}
+    settings = {"draws": 200, "burn_in": 0, "acceptance": None, "step": 1e-3}
     together = metropolis(graph, np.zeros(200), POLE, 3.0, starts=np.tile(POLE, (4, 1)), **settings)
     apart = metropolis(graph, np.zeros(200), POLE, 3.0, **settings)
     assert apart.r_hat.max() > 10
@@ -196,7 +196,7 @@ def test_parameters_of_chains_are_checked():
         ({"sigma": np.full(20, 400.0)}, "sigma"),
         ({"starts": [[0, 0, 9.0]]}, "starts"),
         ({"distance": "air"}, "distance"),
-        ({"scale": -1.0}, "scale"),
+        ({"step": -1.0}, "step"),
         ({"acceptance": 1.5}, "acceptance"),
         ({"draws": 0}, "draws"),
     ):

@@ -29,14 +29,14 @@ PICTURES = {".png", ".csv", ".svg"}
 class Part:
     """One run of a script.
 
-    ``quick`` and ``full`` are its arguments at the two levels, None where it takes too long for the
-    quick one; ``{out}`` stands for a folder for figures. ``needs`` are files below CURVEDP_DATA
-    without which it cannot run, ``uses`` such without which it leaves something out.
+    ``quick`` and ``full`` are its arguments at the two levels, ``{out}`` a folder for figures.
+    ``needs`` are files below CURVEDP_DATA without which it cannot run, ``uses`` such without which
+    it leaves something out.
     """
 
     title: str
     script: str
-    quick: str | None = ""
+    quick: str = ""
     full: str = ""
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
@@ -79,12 +79,12 @@ def _conformal(number: int, title: str, *needs: str) -> Part:
     )
 
 
-def _regression(name: str, title: str, quick: int | None, *needs: str) -> Part:
+def _regression(name: str, title: str, quick: int, *needs: str) -> Part:
     only = f"--only {name}"
     return Part(
         title,
         "regression.py",
-        None if quick is None else f"{only} --repetitions {quick}",
+        f"{only} --repetitions {quick}",
         f"{only} --repetitions 40",
         needs,
     )
@@ -126,8 +126,8 @@ PAGES = (
         "regression",
         "Kulkarni and Soto: private geodesic regression",
         (
-            _regression("utility", "Section 5: errors against the truth", None),
-            _regression("choice", "Both samplers and the choice between them", None),
+            _regression("utility", "Section 5: errors against the truth", 5),
+            _regression("choice", "Both samplers and the choice between them", 3),
             _regression("splits", "Figures 1, 2 and 7: splits of the budget", 5),
             _regression("shapes", "Figures 8 and 10: shapes", 10, _RATS, _CALLOSA),
             _regression("pictures", "Figures 3, 5 and 8: pictures", 1, _RATS),
@@ -162,8 +162,6 @@ def run(part: Part, name: str, *, quick: bool, data: Path | None, out: Path) -> 
     if missing:
         return Outcome(part, "no data", text=f"Not run: needs {', '.join(missing)}.")
     arguments = part.quick if quick else part.full
-    if arguments is None:
-        return Outcome(part, "left out", text="Left to the full level.")
     environment = {**os.environ, "MPLBACKEND": "Agg"}
     environment.pop("CURVEDP_DATA", None)
     absent = [entry for entry in part.uses if data is None or not (data / entry).exists()]

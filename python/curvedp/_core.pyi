@@ -104,7 +104,7 @@ def conformal_chains(
     burn_in: int,
     draws: int,
     thinning: int,
-    scale: float,
+    step: float,
     acceptance: float | None,
 ) -> tuple[_Array, _Array, _Array, _Array, _Array]: ...
 

@@ -36,8 +36,8 @@ class ConformalChains:
         Kept states.
     acceptance : ndarray, shape (chains,)
         Share of the proposals after burning in that were accepted.
-    scale : ndarray, shape (chains,)
-        Scale of these proposals.
+    step : ndarray, shape (chains,)
+        Standard deviation of these proposals in every direction.
     effective_sample_size : ndarray, shape (dim + 1,)
         Of the coordinates of log_eta and of the distance to eta, over all chains.
     r_hat : ndarray, shape (dim + 1,)
@@ -46,7 +46,7 @@ class ConformalChains:
 
     points: FloatArray
     acceptance: FloatArray
-    scale: FloatArray
+    step: FloatArray
     effective_sample_size: FloatArray
     r_hat: FloatArray
 
@@ -61,7 +61,7 @@ def metropolis(
     draws: int = 1000,
     burn_in: int = 2000,
     thinning: int = 1,
-    scale: float | None = None,
+    step: float | None = None,
     acceptance: float | None = 0.4,
     volume_factor: bool = True,
     distance: str = "graph",
@@ -70,7 +70,7 @@ def metropolis(
 ) -> ConformalChains:
     """Metropolis-Hastings chains for exp(-rate rho*(eta, x)) phi(x)^{d/2} (He et al., section VI).
 
-    Proposals are exp_x(scale N(0, I)), which is symmetric on every manifold here. phi(x) is that of
+    Proposals are exp_x(step N(0, I)), which is symmetric on every manifold here. phi(x) is that of
     the node nearest to x.
 
     Parameters
@@ -87,11 +87,11 @@ def metropolis(
         law is wide hide that chains have not met.
     draws, burn_in, thinning : int
         States kept of each chain, steps before the first, and steps from one to the next.
-    scale : float, optional
-        Scale of the first proposals, in the units of the metric; by default 1/(rate √phi) at the
-        median of phi.
+    step : float, optional
+        Standard deviation of the first proposals in every direction, in the units of the metric; by
+        default 1/(rate √phi) at the median of phi.
     acceptance : float or None
-        Acceptance rate to which the scale adapts while burning in, and only then; None keeps it.
+        Acceptance rate to which the step adapts while burning in, and only then; None keeps it.
     volume_factor : bool
         False leaves phi^{d/2} out, as the paper's acceptance ratio does: the law is then one with
         respect to the volume of g.
@@ -139,8 +139,8 @@ def metropolis(
     if way == "graph":
         begin = root * space.dist(eta, mesh.points)
         lengths = graph._core.shortest_paths(begin, root)
-    step = 1 / (speed * float(np.median(root))) if scale is None else as_positive(scale, "scale")
-    rows, accepted, scales, ess, r_hat = _core.conformal_chains(
+    first_step = 1 / (speed * float(np.median(root))) if step is None else as_positive(step, "step")
+    rows, accepted, steps, ess, r_hat = _core.conformal_chains(
         space._core,
         mesh.points.reshape(len(mesh), -1),
         values,
@@ -154,12 +154,12 @@ def metropolis(
         burn_in=as_count(burn_in, "burn_in", least=0),
         draws=kept,
         thinning=as_count(thinning, "thinning"),
-        scale=step,
+        step=first_step,
         acceptance=None if acceptance is None else as_probability(acceptance, "acceptance"),
     )
     coords = rows.reshape(len(first), kept, space.dim + 1)[..., :-1]
     points = space.exp(space.coords_to_tangent(coords, eta), eta)
-    return ConformalChains(points, accepted, scales, ess, r_hat)
+    return ConformalChains(points, accepted, steps, ess, r_hat)
 
 
 def _far_nodes(graph: Graph, count: int = 4) -> FloatArray:

@@ -12,7 +12,7 @@ use crate::call::run;
 use crate::manifold::Manifold;
 use crate::noise::Stream;
 
-/// Kept rows of all chains, acceptance rates, scales; effective sample sizes and R-hats of the columns.
+/// Kept rows of all chains, acceptance rates, steps; effective sample sizes and R-hats of the columns.
 pub type Chains<'py> = (
     Bound<'py, PyArray1<f64>>,
     Bound<'py, PyArray1<f64>>,
@@ -25,7 +25,7 @@ pub type Chains<'py> = (
 #[pyfunction]
 #[pyo3(signature = (
     manifold, points, sigma, center, starts, stream, *, rate, volume, path_lengths, line_steps, burn_in,
-    draws, thinning, scale, acceptance
+    draws, thinning, step, acceptance
 ))]
 #[expect(clippy::too_many_arguments, reason = "keywords of one Python function")]
 pub fn conformal_chains<'py>(
@@ -43,7 +43,7 @@ pub fn conformal_chains<'py>(
     burn_in: usize,
     draws: usize,
     thinning: usize,
-    scale: f64,
+    step: f64,
     acceptance: Option<f64>,
 ) -> PyResult<Chains<'py>> {
     let manifold = &*manifold.inner;
@@ -58,7 +58,7 @@ pub fn conformal_chains<'py>(
         None => Distance::Line(line_steps),
     };
     let starts = rows(&starts, starts.shape()[0], size)?.data();
-    let plan = Plan { burn_in, draws, thinning, scale, acceptance };
+    let plan = Plan { burn_in, draws, thinning, scale: step, acceptance };
     let key = stream.key()?;
     let (chains, diagnoses) = run(py, |interrupt| {
         let law = ConformalLaplace::new(&nodes, sigma, center, rate, volume, distance, interrupt)?;
