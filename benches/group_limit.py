@@ -24,7 +24,7 @@ from curvedp import _core
 from curvedp.mechanisms.grid import round_to_grid
 
 
-def best(call: Callable[[], object], rounds: int = 5) -> float:
+def best(call: Callable[[], object], rounds: int = 15) -> float:
     """Seconds of the fastest of several calls."""
     times = []
     for _ in range(rounds):
