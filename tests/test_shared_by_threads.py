@@ -111,9 +111,9 @@ def test_cells_of_anchors_are_made_without_a_word_to_other_threads(together, mon
 
     alone, shared = anchors().cells(90), anchors()
     assert alone.count < 90  # a centre without rows
-    monkeypatch.setattr(warnings, "catch_warnings", forbidden)
-    found = together(lambda worker: (shared.cells(90), anchors().cells(90 - worker))[0])
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(warnings, "catch_warnings", forbidden)
+        found = together(lambda worker: (shared.cells(90), anchors().cells(90 - worker))[0])
     for cells in found:
         assert np.array_equal(cells.centres, alone.centres)
         assert np.array_equal(cells.values, alone.values)
