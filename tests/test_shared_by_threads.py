@@ -121,7 +121,8 @@ def test_cells_of_anchors_are_made_without_a_word_to_other_threads(together, mon
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX")
 def test_files_are_made_public_with_the_mask_of_the_process(tmp_path, together, monkeypatch):
-    storage = pytest.importorskip("curvedp.batch.storage")
+    pytest.importorskip("pyarrow")
+    from curvedp.batch import storage
 
     def publish(worker):
         modes = []
