@@ -404,7 +404,7 @@ def test_a_ball_too_small_for_double_precision_is_not_used():
     """The budget is spent by then: an error would cost it."""
     ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=1e-10)
     records = np.tile(ball.center, (2000, 1))
-    for _ in range(5):
-        release = cdp.adaptive_mean(records, ball, cdp.GDP(50.0), schedule=[1.0] * 7)
+    for seed in range(5):
+        release = cdp.adaptive_mean(records, ball, cdp.GDP(50.0), schedule=[1.0] * 7, seed=seed)
         assert len(release.parts) == 7
         assert release.parts[-1].ball_radius < 1e-10

@@ -237,6 +237,10 @@ def test_small_groups_are_refused_before_anything_is_spent(tmp_path):
         assert left_over(tmp_path) == []
         told = run(tmp_path, source, out, by="g", points="p", ball=ball, pass_over=True)
         assert told["groups_passed_over"] == 1
+        value = pq.read_table(tmp_path / out)["value"]
+        assert value.null_count == 1
+        assert pa.types.is_list(value.type)  # Arrow before 26 has no missing lists of fixed size
+        assert {len(point) for point in value.to_pylist() if point is not None} == {9}
 
 
 def test_existing_results_are_not_overwritten(tmp_path):

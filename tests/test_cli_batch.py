@@ -150,11 +150,14 @@ def test_an_interrupted_batch_is_resumed(source, tmp_path):
     folder = tmp_path / "out.parquet.job"
     command = [sys.executable, "-m", "curvedp", "batch", source, *OPTIONS, *BALL, "--public-keys"]
     command += ["--out", out, "--chunk-rows", 1]
-    child = subprocess.Popen([str(part) for part in command], stderr=subprocess.DEVNULL)
-    while child.poll() is None and not list(folder.glob("parts-*")):
-        pass
-    child.send_signal(signal.SIGINT)
-    child.wait(timeout=100)
+    with subprocess.Popen([str(part) for part in command], stderr=subprocess.DEVNULL) as child:
+        try:
+            while child.poll() is None and not list(folder.glob("parts-*")):
+                pass
+            child.send_signal(signal.SIGINT)
+            child.wait(timeout=100)
+        finally:
+            child.kill()
     if not out.exists():
         assert_fails(batch(source, out), 5, "interrupted: resume it")
     result = batch(source, out, "--chunk-rows", 1, "--resume")

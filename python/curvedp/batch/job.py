@@ -34,7 +34,7 @@ from curvedp.batch.columns import key_columns, records
 from curvedp.batch.layout import Layout, partition, read_partition, scan
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.parquet import Source
-from curvedp.batch.results import charged, manifest, releases_table
+from curvedp.batch.results import charged, manifest, releases_table, with_plain_lists
 from curvedp.batch.storage import (
     atomically,
     make_public,
@@ -250,6 +250,8 @@ class Job:
             writers: list[Any] = []
 
             def append(table: Any) -> None:
+                if self.parameters.plan.pass_over:
+                    table = with_plain_lists(table)
                 if not writers:
                     writer = pq.ParquetWriter(path, table.schema, use_dictionary=encoded)
                     writers.append(stack.enter_context(writer))

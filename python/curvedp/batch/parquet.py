@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,8 @@ class Source:
         select(self.schema, self.columns)
         self._starts = np.concatenate(([0], np.cumsum(self.rows_of_groups, dtype=np.int64)))
         self._kept: tuple[int, Any] = (-1, None)
+        # threads of a cluster's worker share a file, and Arrow's reader crashes under two at once
+        self._reading = threading.Lock()
 
     @contextlib.contextmanager
     def _readable(self) -> Iterator[None]:
@@ -72,6 +75,10 @@ class Source:
         A row group that reaches beyond is kept for the call that goes on at `stop`: it is decoded
         once, however many calls read of it.
         """
+        with self._reading:
+            return self._read(start, stop)
+
+    def _read(self, start: int, stop: int) -> Any:
         first = int(np.searchsorted(self._starts, start, side="right")) - 1
         last = int(np.searchsorted(self._starts, stop, side="left")) - 1
         number, kept = self._kept
@@ -97,7 +104,7 @@ class Source:
         """All rows in tables of at most `rows`, some columns only."""
         reader = self._file.iter_batches(batch_size=rows, columns=list(columns))
         while True:
-            with self._readable():
+            with self._readable(), self._reading:
                 batch = next(reader, None)
             if batch is None:
                 return

@@ -15,7 +15,14 @@ from curvedp.batch.parameters import BatchParameters, ball_to_dict
 from curvedp.privacy import ASSUMPTIONS, NEIGHBOURING
 from curvedp.statistics.group_releases import GroupResults
 
-__all__ = ["MANIFEST_VERSION", "charged", "count_sizes", "manifest", "releases_table"]
+__all__ = [
+    "MANIFEST_VERSION",
+    "charged",
+    "count_sizes",
+    "manifest",
+    "releases_table",
+    "with_plain_lists",
+]
 
 MANIFEST_VERSION = 1
 
@@ -46,6 +53,24 @@ def _values(values: FloatArray, missing: NDArray[np.bool_]) -> Any:
     mask = {"mask": pa.array(missing)} if missing.any() else {}
     width = int(np.prod(values.shape[1:]))
     return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), width, **mask)
+
+
+def with_plain_lists(table: Any) -> Any:
+    """Lists of fixed size as lists: Arrow before 26 cannot write or read missing ones."""
+    for at, name in enumerate(table.column_names):
+        if pa.types.is_fixed_size_list(table.schema.types[at]):
+            plain = pa.chunked_array([_plain(chunk) for chunk in table.column(at).chunks])
+            table = table.set_column(at, name, plain)
+    return table
+
+
+def _plain(array: Any) -> Any:
+    missing = array.is_null().to_numpy(zero_copy_only=False)
+    ends = np.cumsum(np.where(missing, 0, array.type.list_size))
+    offsets = np.concatenate(([0], ends)).astype(np.int32)
+    return pa.ListArray.from_arrays(
+        pa.array(offsets, mask=np.append(missing, False)), array.flatten()
+    )
 
 
 def manifest(

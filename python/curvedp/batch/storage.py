@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -67,10 +69,18 @@ def publish(draft: Path, target: Path) -> None:
 
 
 def make_public(path: Path) -> None:
-    """Gives a file the mode that new files of this process have."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    path.chmod(0o666 & ~mask)
+    """Gives a file the mode that new files of this process have.
+
+    A new file shows it: the process tells its mask only by changing it, for all of its threads.
+    """
+    probe = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    handle = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        mode = stat.S_IMODE(os.fstat(handle).st_mode)
+    finally:
+        os.close(handle)
+        probe.unlink()
+    path.chmod(mode)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,6 @@ the nearest of the centres that k-means finds among the anchors. Everything but 
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +25,9 @@ _VOTERS = 5
 
 #: Neighbours by which representatives are judged, and anchors considered for one cell.
 _NEIGHBOURS, _CANDIDATES = 8, 200
+
+#: Iterations of k-means.
+_ITERATIONS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,13 +113,20 @@ def make_cells(rows: FloatArray, codes: Codes | None, embedding: FloatArray, n_c
 
 
 def _divide(rows: FloatArray, parts: int) -> tuple[FloatArray, list[NDArray[np.int64]]]:
-    """k-means centres and the rows nearest to each; centres without rows are dropped."""
+    """k-means centres and the rows nearest to each; centres without rows are dropped.
+
+    SciPy's kmeans2 warns of a centre without rows, and no thread can hush that for itself alone:
+    what it does in an iteration stands here, to the same bits.
+    """
     if parts == 1:
         return rows.mean(axis=0, keepdims=True), [np.arange(len(rows))]
-    start = rows[np.linspace(0, len(rows) - 1, parts).astype(np.int64)]
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="One of the clusters is empty")
-        centres, owner = scipy.cluster.vq.kmeans2(rows, start, minit="matrix", iter=20)
+    every = np.arange(len(rows))
+    centres = rows[np.linspace(0, len(rows) - 1, parts).astype(np.int64)]
+    for _ in range(_ITERATIONS):
+        owner = scipy.cluster.vq.vq(rows, centres)[0]
+        sizes = np.bincount(owner, minlength=parts)[:, None]
+        belongs = scipy.sparse.csr_array((np.ones(len(rows)), (owner, every)), (parts, len(rows)))
+        centres = np.where(sizes > 0, (belongs @ rows) / np.maximum(sizes, 1), centres)
     members = [np.flatnonzero(owner == part) for part in range(parts)]
     kept = [part for part in range(parts) if len(members[part])]
     return np.ascontiguousarray(centres[kept]), [members[part] for part in kept]

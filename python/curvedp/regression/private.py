@@ -239,4 +239,5 @@ def rounded(ball: Ball, drawn: Drawn, v_max: float) -> FloatArray:
     manifold.exp_coords(np.ascontiguousarray(share * velocity[None]), footpoint, ahead)
     space = ball.manifold
     outer, further = ball._leave(footpoint)[0], ball._leave(ahead)[0]
-    return stack(outer, space.log(further, outer) / share)
+    # so far out on hyperbolic space that coordinates keep no digit of a direction, there is none
+    return stack(outer, shorten(space.log(further, outer) / share, math.inf))

@@ -59,7 +59,7 @@ pub fn conformal_chains<'py>(
     };
     let starts = rows(&starts, starts.shape()[0], size)?.data();
     let plan = Plan { burn_in, draws, thinning, scale: step, acceptance };
-    let key = stream.key()?;
+    let key = stream.key(py)?;
     let (chains, diagnoses) = run(py, |interrupt| {
         let law = ConformalLaplace::new(&nodes, sigma, center, rate, volume, distance, interrupt)?;
         let states = starts.chunks_exact(size).map(|start| law.state(start)).collect();

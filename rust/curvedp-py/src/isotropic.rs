@@ -55,7 +55,7 @@ impl IsotropicLaw {
     ) -> PyResult<Chains> {
         let (burn_in, draws, thinning, scale, acceptance) = plan;
         let plan = Plan { burn_in, draws, thinning, scale, acceptance };
-        let key = stream.key()?;
+        let key = stream.key(py)?;
         let rows = match &starts {
             Starts::Count(count) => self.inner.starts(*count, key),
             Starts::Coords(coords) => rows(coords, coords.shape()[0], self.dim)?.data().to_vec(),

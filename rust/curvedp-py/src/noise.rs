@@ -63,14 +63,16 @@ impl Stream {
 }
 
 impl Stream {
-    /// 256 random bits.
-    pub(crate) fn key(&self) -> PyResult<[u8; 32]> {
-        let mut stream = self.open()?;
-        let mut key = [0; 32];
-        key.chunks_exact_mut(8).for_each(|part| {
-            part.copy_from_slice(&stream.bits().to_le_bytes());
-        });
-        Ok(key)
+    /// 256 random bits. As every draw, without the interpreter lock: who holds the stream may want it.
+    pub(crate) fn key(&self, py: Python<'_>) -> PyResult<[u8; 32]> {
+        py.detach(|| {
+            let mut stream = self.open()?;
+            let mut key = [0; 32];
+            key.chunks_exact_mut(8).for_each(|part| {
+                part.copy_from_slice(&stream.bits().to_le_bytes());
+            });
+            Ok(key)
+        })
     }
 
     fn fill(

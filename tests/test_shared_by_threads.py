@@ -1,0 +1,211 @@
+"""What eight threads get of objects that they share is what one gets, with or without a lock."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import curvedp as cdp
+from curvedp import _core
+from curvedp.mail import PrivateMail
+from curvedp.statistics.adaptive_means import _schedule
+from curvedp.statistics.frechet_variances import _line_noise
+from curvedp.statistics.group_plan import mean_design
+
+WORKERS = 8
+GENEROUS = 60
+
+
+@pytest.fixture
+def together():
+    """Calls a function of the worker's number in eight threads that begin at once."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    start = threading.Barrier(WORKERS)
+
+    def call(function):
+        def begin(worker):
+            start.wait(timeout=GENEROUS)
+            return function(worker)
+
+        with ThreadPoolExecutor(WORKERS) as pool:
+            return list(pool.map(begin, range(WORKERS)))
+
+    yield call
+    sys.setswitchinterval(interval)
+
+
+def test_a_stream_gives_no_number_twice(together):
+    stream = _core.Stream.from_os()
+
+    def draw(_):
+        numbers = np.empty((40, 500))
+        for row in numbers:
+            stream.uniform(row)
+        return numbers
+
+    numbers = np.concatenate(together(draw)).ravel()
+    assert len(np.unique(numbers)) == len(numbers)
+
+
+DRAWING = textwrap.dedent(
+    """
+    import threading
+    import numpy as np
+    from curvedp import _core
+    stream = _core.Stream.from_os()
+    law = _core.IsotropicLaw("sphere", 2, 1.0, "laplace", 0.1)
+    numbers = np.empty(1 << 20)
+    def fill():
+        for _ in range(8):
+            stream.exponential(numbers)
+    filling = threading.Thread(target=fill)
+    filling.start()
+    while filling.is_alive():
+        law.run_chains(2, (1, 1, 1, 0.1, None), stream)
+    """
+)
+
+
+def test_threads_that_draw_from_one_stream_do_not_wait_for_each_other_forever():
+    """A long draw asks for Ctrl-C, for which it needs the interpreter lock."""
+    subprocess.run([sys.executable, "-c", DRAWING], check=True, timeout=4 * GENEROUS)
+
+
+def test_designs_kept_for_the_next_call_are_made_by_eight_threads_at_once(together):
+    rows = np.tile([0.0, 0.0, 1.0], (600, 1))
+    ends = np.arange(0, 601, 60)
+
+    def release(_):
+        ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.4)
+        return [
+            function(rows, ends, ball, cdp.GDP(2.0), seed=3).value.tobytes()
+            for function in (cdp.frechet_means, cdp.frechet_variances, cdp.adaptive_means)
+        ]
+
+    alone = release(None)
+    for kept in (mean_design, _line_noise, _schedule):
+        kept.cache_clear()
+    assert all(found == alone for found in together(release))
+
+
+def forbidden(*arguments, **keywords):
+    raise AssertionError("this would be seen by every thread")
+
+
+def test_cells_of_anchors_are_made_without_a_word_to_other_threads(together, monkeypatch):
+    """SciPy warns of centres without rows, and a filter against it would be every thread's."""
+    rows = np.repeat(np.random.default_rng(0).standard_normal((40, 3)), 5, axis=0)
+
+    def anchors():
+        return PrivateMail(2, guarantee=cdp.PureDP(1.0)).anchors(rows, None)
+
+    alone, shared = anchors().cells(90), anchors()
+    assert alone.count < 90  # a centre without rows
+    with monkeypatch.context() as patch:
+        patch.setattr(warnings, "catch_warnings", forbidden)
+        found = together(lambda worker: (shared.cells(90), anchors().cells(90 - worker))[0])
+    for cells in found:
+        assert np.array_equal(cells.centres, alone.centres)
+        assert np.array_equal(cells.values, alone.values)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX")
+def test_files_are_made_public_with_the_mask_of_the_process(tmp_path, together, monkeypatch):
+    pytest.importorskip("pyarrow")
+    from curvedp.batch import storage
+
+    def publish(worker):
+        modes = []
+        for number in range(100):
+            path = tmp_path / f"{worker}-{number}"
+            path.touch(mode=0o600)
+            storage.make_public(path)
+            modes.append(path.stat().st_mode & 0o777)
+        return modes
+
+    old = os.umask(0o027)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "umask", forbidden)
+            found = together(publish)
+    finally:
+        os.umask(old)
+    assert all(set(modes) == {0o640} for modes in found)
+    assert len(list(tmp_path.iterdir())) == 100 * WORKERS
+
+
+def test_chunks_of_one_job_are_released_by_threads_of_one_process(tmp_path, together):
+    """As by the threads of a worker of a cluster, which share the loaded job and its open file."""
+    pytest.importorskip("pyarrow")
+    import batch_cases as cases
+    from curvedp.batch import job as jobs
+    from curvedp.batch.parameters import BatchParameters
+
+    source = cases.write(tmp_path / "in.parquet", cases.table(200), row_group_size=90)
+    secret = tmp_path / "secret"
+    cdp.NoiseSecret.create(secret)
+    asked = cases.arguments()
+    parameters = BatchParameters.check("mean", mechanism=None, **{**DEFAULTS, **asked})
+
+    def opened(name):
+        job = jobs.open_job(
+            source, tmp_path / name, parameters, chunk_rows=100, secret=secret, resume=False
+        )
+        job.prepare()
+        return job
+
+    alone, shared = opened("alone.parquet"), opened("shared.parquet")
+    chunks = range(alone.layout.chunks)
+    assert len(chunks) > 2 * WORKERS
+    for number in chunks:
+        jobs.release_chunk(str(alone.folder), alone.identity, number)
+    together(
+        lambda worker: [
+            jobs.release_chunk(str(shared.folder), shared.identity, number)
+            for number in (*chunks[worker::WORKERS], *chunks[worker + 1 :: WORKERS])
+        ]
+    )
+    for number in chunks:
+        assert shared.stored(number).equals(alone.stored(number))
+
+
+def test_the_reader_of_a_file_serves_one_thread_at_a_time(tmp_path, together):
+    """Two at once crash the process now and then."""
+    pytest.importorskip("pyarrow")
+    import batch_cases as cases
+    from curvedp.batch.parquet import Source
+
+    path = cases.write(tmp_path / "in.parquet", cases.table(60), row_group_size=50)
+    source = Source(path, ["site", "direction"])
+    reader, busy, refused = source._file, threading.Lock(), []
+
+    class Watched:
+        def __getattr__(self, name):
+            def call(*arguments, **keywords):
+                if not busy.acquire(blocking=False):
+                    refused.append(name)
+                    busy.acquire()
+                time.sleep(1e-3)
+                busy.release()
+                return getattr(reader, name)(*arguments, **keywords)
+
+            return call
+
+    expected = source.read(0, source.rows)
+    source._file = Watched()
+    for found in together(lambda worker: source.read(7 * worker, source.rows)):
+        assert found.equals(expected.slice(source.rows - found.num_rows))
+    assert not refused
+
+
+DEFAULTS = {"records_per_unit": 1, "groups_per_unit": 1, "pass_over": False, "normalise": False}
