@@ -7,18 +7,15 @@ use crate::rows::Rows;
 /// Relative room for the rounding of distances.
 pub(super) const ROUNDING: f64 = 1e-12;
 
-/// The candidates with the least squared distances between images, nearest first.
-pub(super) struct Closest {
-    pub keys: Vec<f64>,
-    pub nodes: Vec<u32>,
+/// The candidates with the least squared distances between images, nearest first; infinity and `u32::MAX`
+/// where there is none yet.
+pub(super) struct Closest<'a> {
+    pub keys: &'a mut [f64],
+    pub nodes: &'a mut [u32],
     pub excluded: u32,
 }
 
-impl Closest {
-    pub fn new(room: usize, excluded: u32) -> Self {
-        Self { keys: vec![f64::INFINITY; room], nodes: vec![u32::MAX; room], excluded }
-    }
-
+impl Closest<'_> {
     #[inline(always)]
     pub fn insert(&mut self, key: f64, node: u32) {
         let last = self.keys.len() - 1;
@@ -46,7 +43,7 @@ fn within(squared: &[f64; LEAF], bound: f64) -> u32 {
     bits
 }
 
-impl Candidates for Closest {
+impl Candidates for Closest<'_> {
     #[inline(always)]
     fn bound(&self) -> f64 {
         self.keys[self.keys.len() - 1]

@@ -151,11 +151,31 @@ impl KdTree {
         stack: &mut Vec<(u32, f64)>,
     ) {
         let query = &query[..dim];
-        if let Some(leaf) = first {
-            self.scan(dim, leaf, query, candidates);
-        }
         stack.clear();
-        stack.push((1, 0.0));
+        let Some(leaf) = first else {
+            stack.push((1, 0.0));
+            return self.descend(dim, query, candidates, stack);
+        };
+        self.scan(dim, leaf, query, candidates);
+        // the rest of the tree are the other halves of all nodes above the leaf, the nearest first
+        let mut node = self.leaves + leaf;
+        while node > 1 {
+            let squared = self.squared_to_box(dim, node ^ 1, query);
+            stack.push(((node ^ 1) as u32, squared));
+            self.descend(dim, query, candidates, stack);
+            node /= 2;
+        }
+    }
+
+    /// Offers what lies below the nodes of the stack, the last first.
+    #[inline(always)]
+    fn descend<C: Candidates>(
+        &self,
+        dim: usize,
+        query: &[f64],
+        candidates: &mut C,
+        stack: &mut Vec<(u32, f64)>,
+    ) {
         while let Some((node, squared)) = stack.pop() {
             if squared > candidates.bound() {
                 continue;
@@ -178,7 +198,7 @@ impl KdTree {
                     break;
                 }
             }
-            if node >= self.leaves && Some(node - self.leaves) != first {
+            if node >= self.leaves {
                 self.scan(dim, node - self.leaves, query, candidates);
             }
         }

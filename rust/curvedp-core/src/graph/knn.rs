@@ -23,6 +23,9 @@ use crate::simd::vectorize;
 /// Queries handled together.
 const PIECE: usize = 128;
 
+/// Pieces whose results wait to be put in their places.
+const PIECES: usize = 256;
+
 /// Whether comparing many queries with all nodes in single precision takes less than a tree.
 fn blocks_pay(dim: usize, count: usize) -> bool {
     dim > 8 && dim + 8 > count.ilog2() as usize
@@ -88,13 +91,16 @@ fn search(
         return Err(Error::Parameter { name: "nodes", allowed, value: nodes.count as f64 });
     }
     let job = Job::new(nodes, queries, k, available, interrupt)?;
-    let pieces = map(count.div_ceil(PIECE), interrupt, |i| {
-        job.piece(i * PIECE..((i + 1) * PIECE).min(count))
-    })?;
     let mut result = Neighbours { k, indices: vec![0; count * k], dists: vec![0.0; count * k] };
-    for (i, found) in pieces.iter().enumerate() {
-        for (s, row) in found.chunks_exact(k).enumerate() {
-            let query = job.query(i * PIECE + s) * k;
+    for first in (0..count).step_by(PIECES * PIECE) {
+        let part = PIECES.min((count - first).div_ceil(PIECE));
+        let pieces = map(part, interrupt, |i| {
+            let start = first + i * PIECE;
+            job.piece(start..(start + PIECE).min(count))
+        })?;
+        for (position, row) in (first..).zip(pieces.iter().flat_map(|found| found.chunks_exact(k)))
+        {
+            let query = job.query(position) * k;
             for (e, &(dist, node)) in row.iter().enumerate() {
                 // a query that is no point may be near to nothing
                 let known = (node as usize) < nodes.count;
@@ -104,6 +110,22 @@ fn search(
         }
     }
     Ok(result)
+}
+
+/// Appends rows of `size` entries.
+fn push_rows<'a>(size: usize, rows: impl Iterator<Item = &'a [f64]>, out: &mut Vec<f64>) {
+    /// Rows of a length that the compiler knows need no call each.
+    fn short<'a, const N: usize>(rows: impl Iterator<Item = &'a [f64]>, out: &mut Vec<f64>) {
+        for row in rows.filter_map(|row| row.first_chunk::<N>()) {
+            out.extend_from_slice(row);
+        }
+    }
+    match size {
+        2 => short::<2>(rows, out),
+        3 => short::<3>(rows, out),
+        4 => short::<4>(rows, out),
+        _ => rows.for_each(|row| out.extend_from_slice(row)),
+    }
 }
 
 /// How candidates are found.
@@ -195,27 +217,55 @@ impl<'a> Job<'a> {
     /// Images order distances: candidates by image, then the true distance of all that rounding could
     /// have misplaced.
     fn filter(&self, positions: Range<usize>) -> Vec<(f64, u32)> {
+        let room = self.k + 1;
+        let mut keys = vec![f64::INFINITY; room * positions.len()];
+        let mut nodes = vec![u32::MAX; room * positions.len()];
+        let rows = keys.chunks_exact_mut(room).zip(nodes.chunks_exact_mut(room));
         let mut lists: Vec<Closest> = positions
             .clone()
-            .map(|p| Closest::new(self.k + 1, self.excluded(self.query(p))))
+            .zip(rows)
+            .map(|(p, (keys, nodes))| Closest {
+                keys,
+                nodes,
+                excluded: self.excluded(self.query(p)),
+            })
             .collect();
         self.collect(positions.clone(), &mut lists);
-        let mut ends = Vec::with_capacity(lists.len());
-        for (list, position) in lists.iter_mut().zip(positions.clone()) {
-            let (slack, rounding) = match &self.index {
-                Index::Blocks(blocks, _) => (self.slack * blocks.unit, blocks.rounding),
-                _ => (self.slack, 0.0),
-            };
-            let mut end = self.settled(list, slack, rounding);
-            while end.is_none() {
-                let room = (2 * list.keys.len()).min(self.available);
-                *list = Closest::new(room, list.excluded);
-                self.search_tree(position..position + 1, std::slice::from_mut(list));
-                end = self.settled(list, self.slack, 0.0);
+        let (slack, rounding) = match &self.index {
+            Index::Blocks(blocks, _) => (self.slack * blocks.unit, blocks.rounding),
+            _ => (self.slack, 0.0),
+        };
+        // where the list does not tell, another one
+        let ends: Vec<Result<usize, Vec<u32>>> = lists
+            .iter()
+            .zip(positions.clone())
+            .map(|(list, p)| self.settled(list, slack, rounding).ok_or_else(|| self.longer(p)))
+            .collect();
+        let candidates: Vec<&[u32]> = lists
+            .iter()
+            .zip(&ends)
+            .map(|(list, end)| match end {
+                Ok(end) => &list.nodes[..*end],
+                Err(longer) => longer,
+            })
+            .collect();
+        self.choose(&candidates, positions)
+    }
+
+    /// All candidates that may be among the k nearest of a query for which k + 1 do not tell.
+    fn longer(&self, position: usize) -> Vec<u32> {
+        let excluded = self.excluded(self.query(position));
+        let mut room = self.k + 1;
+        loop {
+            room = (2 * room).min(self.available);
+            let (mut keys, mut nodes) = (vec![f64::INFINITY; room], vec![u32::MAX; room]);
+            let mut list = Closest { keys: &mut keys, nodes: &mut nodes, excluded };
+            self.search_tree(position..position + 1, std::slice::from_mut(&mut list));
+            if let Some(end) = self.settled(&list, self.slack, 0.0) {
+                nodes.truncate(end);
+                return nodes;
             }
-            ends.push(end.unwrap_or(self.k));
         }
-        self.choose(&lists, &ends, positions)
     }
 
     /// How many candidates may be among the k nearest, or none if the list is too short to say.
@@ -258,37 +308,31 @@ impl<'a> Job<'a> {
         );
     }
 
-    /// True distances of the first `ends` candidates of every list, and the k least of each.
-    fn choose(
-        &self,
-        lists: &[Closest],
-        ends: &[usize],
-        positions: Range<usize>,
-    ) -> Vec<(f64, u32)> {
+    /// True distances of all candidates, and the k least of each query.
+    fn choose(&self, candidates: &[&[u32]], positions: Range<usize>) -> Vec<(f64, u32)> {
         let size = self.nodes.points.size();
-        let total: usize = ends.iter().sum();
+        let total = candidates.iter().map(|nodes| nodes.len()).sum();
         let (mut from, mut to) = (Vec::new(), Vec::new());
         from.reserve(total * size);
         to.reserve(total * size);
-        for ((list, &end), position) in lists.iter().zip(ends).zip(positions) {
+        for (nodes, position) in candidates.iter().zip(positions) {
             let query = self.query_point(self.query(position));
-            for &node in &list.nodes[..end] {
-                from.extend_from_slice(query);
-                to.extend_from_slice(self.nodes.points.row(node as usize));
-            }
+            let rows = nodes.iter().map(|&node| self.nodes.points.row(node as usize));
+            push_rows(size, std::iter::repeat_n(query, nodes.len()), &mut from);
+            push_rows(size, rows, &mut to);
         }
         let mut dists = vec![0.0; total];
         self.nodes.manifold.dist(Rows::new(&from, size), Rows::new(&to, size), &mut dists);
-        let mut chosen = Vec::with_capacity(lists.len() * self.k);
+        let mut chosen = Vec::with_capacity(candidates.len() * self.k);
         let mut rest = dists.as_slice();
         let mut row: Vec<(f64, u32)> = Vec::new();
-        for (list, &end) in lists.iter().zip(ends) {
+        for nodes in candidates {
             row.clear();
-            row.extend(rest[..end].iter().copied().zip(list.nodes[..end].iter().copied()));
+            row.extend(rest.iter().copied().zip(nodes.iter().copied()));
             row.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
             row.resize(self.k, (f64::NAN, u32::MAX));
             chosen.extend_from_slice(&row);
-            rest = &rest[end..];
+            rest = &rest[nodes.len()..];
         }
         chosen
     }
