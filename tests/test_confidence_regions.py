@@ -23,8 +23,12 @@ KEY = (5).to_bytes(32, "little")
 def alone(monkeypatch):
     """The region of one group by the code that releases one data set, from given streams."""
 
-    def release(records, ball, guarantee, key, first, **options):
-        stream = lambda entry, stage: _core.Stream.from_key(key, first + stage)  # noqa: E731
+    def release(records, ball, guarantee, key, first=None, **options):
+        def stream(entry, stage):
+            if first is None:  # a key of the group alone
+                return _core.Stream.from_key(key, stage)
+            return _core.Stream.of_groups(key, first + stage)
+
         monkeypatch.setattr(Entry, "stream", stream)
         return cdp.confidence_region(records, ball, guarantee, **options)
 
@@ -106,7 +110,7 @@ def test_the_secret_yields_the_documented_keys(clumps, tmp_path, alone):
         rows = records[offsets[g] : offsets[g + 1]]
         scale = regions.parts[0].scale[g]
         key = hmac_key(secret, plan, names[g].encode(), ball, scale, rows)
-        expected = alone(rows, ball, claim, key, 0)
+        expected = alone(rows, ball, claim, key)
         assert same_bits(regions[g].covariance, expected.covariance)
         assert regions[g].guarantee == claim
 

@@ -55,7 +55,7 @@ def test_a_group_is_released_as_it_would_be_alone(small_case, guarantee):
     ball, records, offsets = groups(small_case)
     releases = cdp.frechet_means(records, offsets, ball, guarantee, seed=5)
     for g, (start, end) in enumerate(itertools.pairwise(offsets)):
-        stream = _core.Stream.from_key((5).to_bytes(32, "little"), g)
+        stream = _core.Stream.of_groups((5).to_bytes(32, "little"), g)
         value, design = alone(ball, records[start:end], guarantee, stream)
         assert same_bits(releases.value[g], value), g
         assert releases.scale[g] == design.mechanism.scale
@@ -70,7 +70,7 @@ def test_one_ball_per_group_gives_what_each_ball_would(small_case):
     balls = [cdp.Ball(ball.manifold, ball.center, radius) for radius in radii]
     releases = cdp.frechet_means(records, offsets, balls, cdp.GDP(1.0), seed=5)
     for g, own in enumerate(balls):
-        stream = _core.Stream.from_key((5).to_bytes(32, "little"), g)
+        stream = _core.Stream.of_groups((5).to_bytes(32, "little"), g)
         value, design = alone(own, records[offsets[g] : offsets[g + 1]], cdp.GDP(1.0), stream)
         assert same_bits(releases.value[g], value), g
         assert releases.scale[g] == design.mechanism.scale

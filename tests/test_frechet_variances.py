@@ -25,8 +25,12 @@ OPTIONS = [
 def alone(monkeypatch):
     """The release of one group by the code that releases one data set, from given streams."""
 
-    def release(records, ball, guarantee, key, first, **options):
-        stream = lambda entry, stage: _core.Stream.from_key(key, first + stage)  # noqa: E731
+    def release(records, ball, guarantee, key, first=None, **options):
+        def stream(entry, stage):
+            if first is None:  # a key of the group alone
+                return _core.Stream.from_key(key, stage)
+            return _core.Stream.of_groups(key, first + stage)
+
         monkeypatch.setattr(Entry, "stream", stream)
         return cdp.frechet_variance(records, ball, guarantee, **options)
 
@@ -100,7 +104,7 @@ def test_the_secret_yields_the_documented_keys(sphere_groups, tmp_path, alone):
         own = records[20 * g : 20 * g + 20]
         scale = releases.parts[0].scale[g]
         key = hmac_key(secret, plan, names[g].encode(), ball, scale, own)
-        assert_same(releases[g], alone(own, ball, claim, key, 0))
+        assert_same(releases[g], alone(own, ball, claim, key))
     assert releases.guarantee == claim
     # a batch of means with the same secret has noise of its own
     assert (means.value != releases.parts[0].value).any(axis=1).all()

@@ -36,6 +36,12 @@ impl Stream {
         Self { inner: Mutex::new(noise::Stream::from_key(key, stream_id)), owner: None }
     }
 
+    /// Stream `number` of groups that draw from one key: g S + s is stage s of group g of S stages each.
+    #[staticmethod]
+    fn of_groups(key: [u8; 32], number: u64) -> Self {
+        Self { inner: Mutex::new(noise::numbered_stream(key, number)), owner: None }
+    }
+
     /// Fills `out` with uniforms on (0, 1).
     fn uniform(&self, py: Python<'_>, mut out: OutputVector<'_>) -> PyResult<()> {
         let out = output_vector(&mut out)?;

@@ -69,7 +69,7 @@ pub(super) struct Any(pub usize);
 
 /// The rows of an operand as three columns of `B` lanes.
 #[inline(always)]
-fn columns<const B: usize>(operand: Rows, first: usize, rows: usize) -> [[f64; B]; 3] {
+pub(super) fn columns<const B: usize>(operand: Rows, first: usize, rows: usize) -> [[f64; B]; 3] {
     let mut columns = [[0.0; B]; 3];
     if operand.is_shared() {
         let row = operand.data();

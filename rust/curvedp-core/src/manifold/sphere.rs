@@ -8,7 +8,7 @@ mod log;
 use std::f64::consts::PI;
 use std::ops::Range as Indices;
 
-use log::{Log, SumLog, chord_terms, shorter};
+use log::{Log, SumLog, chord_terms, shorter, sum_short_ranges};
 
 use super::arc::arc_over_chord;
 use super::blocks::{Kernel, add_coords, norm, run, run_sum, scale_to};
@@ -351,11 +351,14 @@ impl Manifold for Sphere {
     ) {
         let width = self.dim + 1;
         let mut ambient = vec![0.0; ranges.len() * width];
-        let rows = ambient.chunks_exact_mut(width).zip(others);
-        for (g, (range, (row, other))) in ranges.iter().zip(rows).enumerate() {
-            let (points, base) = (points.range(range.clone()), Rows::shared(bases.row(g)));
-            let kernel = SumLog { sphere: *self, points, weights: None, base };
-            *other = run_sum(kernel, range.len(), row);
+        let short = width == 3 && ranges.iter().all(|range| range.len() < BLOCK);
+        if !(short && sum_short_ranges(*self, points, ranges, bases, &mut ambient, others)) {
+            let rows = ambient.chunks_exact_mut(width).zip(others);
+            for (g, (range, (row, other))) in ranges.iter().zip(rows).enumerate() {
+                let (points, base) = (points.range(range.clone()), Rows::shared(bases.row(g)));
+                let kernel = SumLog { sphere: *self, points, weights: None, base };
+                *other = run_sum(kernel, range.len(), row);
+            }
         }
         add_coords(self, &ambient, bases, sums);
     }

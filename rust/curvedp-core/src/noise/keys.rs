@@ -101,6 +101,15 @@ impl GroupKeys {
     }
 }
 
+/// Stream `number` of [`GroupKeys::Numbered`]: of stage s of group g, if all groups draw from S stages, it is
+/// g S + s.
+#[must_use]
+pub fn numbered_stream(key: [u8; 32], number: u64) -> Stream {
+    let starts = starts(&key, 0, number, 1);
+    let source = Source::Numbered { key, first: number, starts };
+    GroupStreams { source, stages: 1 }.stream(0, 0)
+}
+
 /// The streams of consecutive groups.
 pub struct GroupStreams {
     source: Source,
@@ -210,8 +219,9 @@ mod tests {
         let mut seen = Vec::new();
         for (group, stage) in [(2, 0), (2, 1), (2, 2), (3, 0), (5, 2)] {
             let (mut whole, mut other) = (all.stream(group, stage), part.stream(group - 2, stage));
+            let mut numbered = numbered_stream([3; 32], 3 * group as u64 + stage);
             let words: Vec<u64> = (0..100).map(|_| whole.bits()).collect();
-            assert!(words.iter().all(|word| *word == other.bits()));
+            assert!(words.iter().all(|w| *w == other.bits() && *w == numbered.bits()));
             seen.extend(words);
         }
         let count = seen.len();

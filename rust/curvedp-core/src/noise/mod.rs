@@ -18,7 +18,7 @@ mod stream;
 
 pub use discrete_laplace::DiscreteLaplace;
 pub use error::NoiseError;
-pub use keys::{DerivedKeys, GroupId, GroupInput, GroupKeys, GroupStreams};
+pub use keys::{DerivedKeys, GroupId, GroupInput, GroupKeys, GroupStreams, numbered_stream};
 pub use log_concave::{LogConcave, Support};
 pub use radial::{Profile, Radial, RadialNoise, laplace};
 pub use rank_exponential::{Intervals, RankExponential};

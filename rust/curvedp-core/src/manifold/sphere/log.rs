@@ -1,12 +1,16 @@
 //! Logarithms on the sphere, one by one and summed.
 
 use std::f64::consts::PI;
+use std::ops::Range;
 
 use super::Sphere;
+use crate::manifold::LogSums;
 use crate::manifold::arc::{COTANGENT_FLOOR, arc_over_sine};
 use crate::manifold::blocks::{Kernel, SumKernel, Terms, weights_of};
-use crate::manifold::lanes::{BLOCK, Block, Width, padded};
+use crate::manifold::entries::{LANES, tree_sum};
+use crate::manifold::lanes::{BLOCK, Block, Three, Width, columns, padded};
 use crate::rows::Rows;
+use crate::simd::vectorize;
 
 /// Terms of the squares of y - x and y + x and of their product.
 #[inline(always)]
@@ -177,4 +181,104 @@ impl SumKernel for SumLog<'_> {
         }
         terms
     }
+}
+
+/// Terms of a row in the sums of [`SumLog`] on S^2: three entries of the vector, then the other two.
+const TERMS: usize = 5;
+
+/// The sums of [`SumLog`] over many ranges of at most [`BLOCK`] points of S^2, each at a base point of its
+/// own: rows of different ranges fill blocks together. The same bits as one by one. False, with nothing of
+/// use written, if a point is antipodal to its base point.
+pub(super) fn sum_short_ranges(
+    sphere: Sphere,
+    points: Rows,
+    ranges: &[Range<usize>],
+    bases: Rows,
+    out: &mut [f64],
+    others: &mut [LogSums],
+) -> bool {
+    let total: usize = ranges.iter().map(Range::len).sum();
+    // a block and lanes may reach beyond the last row
+    let room = total.next_multiple_of(BLOCK) + LANES;
+    let mut terms = vec![0.0; TERMS * room];
+    let mut filled = FilledBlock { points: [[0.0; 3]; BLOCK], bases: [[0.0; 3]; BLOCK] };
+    vectorize(
+        #[inline(always)]
+        || {
+            let (points, bases) = (points.data().as_chunks::<3>().0, bases.data().as_chunks().0);
+            let (mut rows, mut done) = (0, 0);
+            for (range, base) in ranges.iter().zip(bases) {
+                let mut start = range.start;
+                while start < range.end {
+                    let count = (BLOCK - rows).min(range.end - start);
+                    filled.points[rows..rows + count]
+                        .copy_from_slice(&points[start..start + count]);
+                    filled.bases[rows..rows + count].fill(*base);
+                    (rows, start) = (rows + count, start + count);
+                    if rows == BLOCK {
+                        if !filled.terms(sphere, room, &mut terms[done..]) {
+                            return false;
+                        }
+                        (rows, done) = (0, done + BLOCK);
+                    }
+                }
+            }
+            if rows > 0 && !filled.terms(sphere, room, &mut terms[done..]) {
+                return false;
+            }
+            let mut start = 0;
+            for (range, (out, others)) in
+                ranges.iter().zip(out.as_chunks_mut::<3>().0.iter_mut().zip(others))
+            {
+                let sum = |k: usize| lane_sum(&terms[k * room + start..], range.len());
+                *out = [sum(0), sum(1), sum(2)];
+                *others = LogSums { squared_dist: sum(3), curvature: sum(4) };
+                start += range.len();
+            }
+            true
+        },
+    )
+}
+
+/// Points of a block and the base point of each.
+struct FilledBlock {
+    points: [[f64; 3]; BLOCK],
+    bases: [[f64; 3]; BLOCK],
+}
+
+impl FilledBlock {
+    /// Writes the terms of all rows, those of term k from `k room` on; false if a point is antipodal.
+    #[inline(always)]
+    fn terms(&self, sphere: Sphere, room: usize, out: &mut [f64]) -> bool {
+        let operands = [&self.bases, &self.points].map(|rows| Rows::new(rows.as_flattened(), 3));
+        let log = LogBlock::new(Three, operands, sphere.radius, 0, BLOCK);
+        let [x, y] = operands.map(|rows| columns::<BLOCK>(rows, 0, BLOCK));
+        let along = 1.0 / sphere.dim as f64;
+        let mut terms = [[0.0; BLOCK]; TERMS];
+        for j in 0..3 {
+            for l in 0..BLOCK {
+                terms[j][l] = log.factor[l] * (y[j][l] - log.sign[l] * x[j][l]);
+            }
+        }
+        for l in 0..BLOCK {
+            terms[3][l] = sphere.radius * sphere.radius * log.squared_angle[l];
+            terms[4][l] = along + (1.0 - along) * log.cotangent[l];
+        }
+        for (k, terms) in terms.iter().enumerate() {
+            out[k * room..][..BLOCK].copy_from_slice(terms);
+        }
+        !log.antipodal
+    }
+}
+
+/// Sum of the first `rows` numbers, lane by lane.
+#[inline(always)]
+fn lane_sum(terms: &[f64], rows: usize) -> f64 {
+    let mut lanes = [0.0; LANES];
+    for (c, chunk) in terms.as_chunks::<LANES>().0.iter().take(rows.div_ceil(LANES)).enumerate() {
+        for i in 0..LANES {
+            lanes[i] += if c * LANES + i < rows { chunk[i] } else { 0.0 };
+        }
+    }
+    tree_sum(&lanes) + 0.0
 }
