@@ -117,7 +117,7 @@ def published_draw(
         draws=1,
         burn_in=0,
         thinning=chain_length,
-        scale=min(ball.radius, 1 / (rate * math.exp(float(np.median(sigma))))),
+        step=min(ball.radius, 1 / (rate * math.exp(float(np.median(sigma))))),
         acceptance=None,
         volume_factor=False,
         stream=entry.stream(1),
