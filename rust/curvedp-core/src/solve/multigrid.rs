@@ -4,12 +4,14 @@
 mod coarsen;
 mod cycle;
 
+use std::sync::Arc;
+
 use coarsen::{Coarsening, coarsen};
 use cycle::{Coarsest, Fine, Level};
 
-use super::Method;
+use super::equation::Equation;
 use super::operator::Operator;
-use super::pcg::Preconditioner;
+use super::order::Order;
 use super::sums::{blocks, sum2};
 use crate::graph::Csr;
 use crate::parallel::pass;
@@ -17,10 +19,16 @@ use crate::parallel::pass;
 /// Systems of at most this size are solved directly.
 const COARSEST: usize = 300;
 
+/// Entries of a hierarchy, over those of the finest level, from which it does not pay.
+const HEAVY: f64 = 3.0;
+
 /// The hierarchy.
 pub(super) struct Multigrid {
+    /// The system in double precision.
+    pub operator: Operator,
     levels: Vec<Level>,
     coarsest: Coarsest,
+    /// Entries of all levels over those of the finest.
     complexity: f64,
 }
 
@@ -41,7 +49,8 @@ impl System {
 }
 
 impl Multigrid {
-    pub fn new(operator: &Operator) -> Self {
+    pub fn new(equation: &Equation, order: &Arc<Order>) -> Self {
+        let operator = Operator::new(equation, order);
         // a common factor keeps single precision away from its limits
         let unit = operator.size() as f64 / operator.diagonal.iter().sum::<f64>();
         let weights = by_rows(
@@ -54,7 +63,7 @@ impl Multigrid {
                 }
             },
         );
-        let shift = operator.mass.iter().map(|m| m * operator.upsilon * unit).collect();
+        let shift = operator.shift.iter().map(|shift| shift * unit).collect();
         let mut system = System { weights, shift };
         let finest = system.weights.columns.len().max(1) as f64;
         let (mut levels, mut entries) = (Vec::new(), 0.0);
@@ -73,12 +82,12 @@ impl Multigrid {
             levels.push(Level::new(fine, &prolongation, &restriction));
             system = coarse;
         }
-        Self { levels, coarsest: Coarsest::new(&system), complexity: entries / finest }
+        Self { operator, levels, coarsest: Coarsest::new(&system), complexity: entries / finest }
     }
 
-    /// Entries of all levels over those of the finest; infinite if coarsening stalled.
-    pub fn complexity(&self) -> f64 {
-        if self.coarsest.is_direct() { self.complexity } else { f64::INFINITY }
+    /// Whether coarsening reached the bottom without many more entries than there were at the top.
+    pub fn pays(&self) -> bool {
+        self.coarsest.is_direct() && self.complexity < HEAVY
     }
 }
 
@@ -110,12 +119,9 @@ fn by_rows<W>(
     result
 }
 
-impl Preconditioner for Multigrid {
-    fn method(&self) -> Method {
-        Method::Multigrid
-    }
-
-    fn apply(&self, r: &[f64], z: &mut [f64]) -> f64 {
+impl Multigrid {
+    /// z <- B r; returns <r, z>.
+    pub fn precondition(&self, r: &[f64], z: &mut [f64]) -> f64 {
         let largest = r.iter().fold(0.0, |acc: f64, x| acc.max(x.abs()));
         let unit = if largest > 0.0 && largest.is_finite() { largest } else { 1.0 };
         let mut scaled = vec![0.0_f32; r.len()];
@@ -130,9 +136,7 @@ impl Preconditioner for Multigrid {
             sum2(&r[range], z, |r, z| r * z)
         })
     }
-}
 
-impl Multigrid {
     /// One V-cycle from 0 for the right-hand side b of a level.
     fn cycle(&self, depth: usize, b: &[f32]) -> Vec<f32> {
         let Some(level) = self.levels.get(depth) else {
