@@ -13,10 +13,10 @@ mod cholesky;
 mod equation;
 mod jacobi;
 mod multigrid;
-mod operator;
 mod order;
 mod pcg;
 mod refine;
+mod scaled;
 mod sliced;
 mod sums;
 
@@ -31,10 +31,11 @@ use crate::release::power_of_two_below;
 
 use cholesky::Factor;
 use equation::Equation;
-use jacobi::Jacobi;
 use multigrid::Multigrid;
 use order::Order;
+use pcg::Pcg;
 use refine::{Goal, Iterate};
+use scaled::Scaled;
 
 /// How the system is solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,17 +70,15 @@ pub struct Solution {
 /// A system that is ready to be solved for many right-hand sides.
 pub struct Solver {
     equation: Equation,
-    order: Arc<Order>,
-    jacobi: OnceLock<Jacobi>,
     way: Way,
 }
 
 enum Way {
-    Jacobi,
-    Multigrid(Box<Multigrid>),
+    Jacobi(Box<Scaled>),
+    Multigrid(Box<Scaled>, Box<Multigrid>),
     /// The diagonal first; multigrid, built when it is needed, where that would take more iterations than
     /// patience allows. No hierarchy if it would not pay.
-    Adaptive(usize, OnceLock<Option<Multigrid>>),
+    Adaptive(Box<Scaled>, usize, OnceLock<Option<Multigrid>>),
     Factorised(Box<Factor>),
 }
 
@@ -106,29 +105,34 @@ impl Solver {
             return Err(Error::Parameter { name: "upsilon", allowed, value: upsilon });
         }
         attended(&|| false, |_| {
-            let order = Arc::new(Order::new(&laplacian));
             let equation = Equation { laplacian, upsilon };
             let factor = |most| Factor::new(&equation, most).map(|f| Way::Factorised(Box::new(f)));
+            let scaled = || Box::new(Scaled::new(&equation, Order::new(&equation.laplacian)));
             let way = match method {
-                Method::Jacobi => Way::Jacobi,
-                Method::Multigrid => Way::Multigrid(Box::new(Multigrid::new(&equation, &order))),
-                Method::Cholesky => factor(usize::MAX).unwrap_or(Way::Jacobi),
+                Method::Jacobi => Way::Jacobi(scaled()),
+                Method::Multigrid => {
+                    let scaled = scaled();
+                    let multigrid = Box::new(Multigrid::new(&equation, &scaled));
+                    Way::Multigrid(scaled, multigrid)
+                }
+                Method::Cholesky => factor(usize::MAX).unwrap_or_else(|| Way::Jacobi(scaled())),
                 Method::Auto => {
                     let worth_it = equation.size() <= SMALL || count >= MANY;
                     let factor = if worth_it { factor(FILL) } else { None };
                     let patience = HIERARCHY / count.max(1) + CYCLES;
-                    factor.unwrap_or_else(|| Way::Adaptive(patience, OnceLock::new()))
+                    let adaptive = || Way::Adaptive(scaled(), patience, OnceLock::new());
+                    factor.unwrap_or_else(adaptive)
                 }
             };
-            Ok(Self { equation, order, jacobi: OnceLock::new(), way })
+            Ok(Self { equation, way })
         })
     }
 
     /// The method in use; where it is chosen by trial, known after the first right-hand side.
     pub fn method(&self) -> Method {
         match &self.way {
-            Way::Jacobi => Method::Jacobi,
-            Way::Multigrid(_) => Method::Multigrid,
+            Way::Jacobi(_) => Method::Jacobi,
+            Way::Multigrid(..) => Method::Multigrid,
             Way::Adaptive(.., multigrid) if matches!(multigrid.get(), Some(Some(_))) => {
                 Method::Multigrid
             }
@@ -160,29 +164,29 @@ impl Solver {
         let target = tolerance * self.equation.norm(&rhs);
         let goal = |patience| Goal { target, patience };
         let mut iterate = Iterate::zero(&self.equation, &rhs);
+        let whole = goal(usize::MAX);
         match &self.way {
-            Way::Jacobi => {
-                iterate.refine(self.jacobi(), goal(usize::MAX), interrupt)?;
+            Way::Jacobi(system) => {
+                iterate.refine(&**system, whole, interrupt)?;
             }
-            Way::Multigrid(multigrid) => {
-                self.cycles(&mut iterate, Some(multigrid), goal(usize::MAX), interrupt)?;
+            Way::Multigrid(system, multigrid) => {
+                iterate.refine(&Pcg { system, multigrid }, whole, interrupt)?;
+                iterate.refine(&**system, whole, interrupt)?;
             }
-            Way::Adaptive(patience, multigrid) => {
+            Way::Adaptive(system, patience, multigrid) => {
                 let untried = multigrid.get().is_none();
-                if !(untried && iterate.refine(self.jacobi(), goal(*patience), interrupt)?) {
-                    let make = || {
-                        Some(Multigrid::new(&self.equation, &self.order)).filter(Multigrid::pays)
-                    };
-                    self.cycles(
-                        &mut iterate,
-                        once(multigrid, make).as_ref(),
-                        goal(usize::MAX),
-                        interrupt,
-                    )?;
+                if !(untried && iterate.refine(&**system, goal(*patience), interrupt)?) {
+                    let make =
+                        || Some(Multigrid::new(&self.equation, system)).filter(Multigrid::pays);
+                    if let Some(multigrid) = once(multigrid, make) {
+                        iterate.refine(&Pcg { system, multigrid }, whole, interrupt)?;
+                    }
+                    // should multigrid come to a halt before the goal, the diagonal goes on from there
+                    iterate.refine(&**system, whole, interrupt)?;
                 }
             }
             Way::Factorised(factor) => {
-                iterate.refine(&**factor, goal(usize::MAX), interrupt)?;
+                iterate.refine(&**factor, whole, interrupt)?;
             }
         }
         let Iterate { x: mut values, residual, iterations, .. } = iterate;
@@ -196,28 +200,6 @@ impl Solver {
             max_error: residual.greatest / upsilon * unit,
             converged: residual.norm <= target,
         })
-    }
-
-    fn jacobi(&self) -> &Jacobi {
-        once(&self.jacobi, || Jacobi::new(&self.equation, &self.order))
-    }
-
-    /// Iterates with multigrid, if there is one; should it come to a halt before the goal, the diagonal
-    /// goes on from there.
-    fn cycles(
-        &self,
-        iterate: &mut Iterate,
-        multigrid: Option<&Multigrid>,
-        goal: Goal,
-        interrupt: Interrupt,
-    ) -> Result<(), Error> {
-        if let Some(multigrid) = multigrid {
-            iterate.refine(multigrid, goal, interrupt)?;
-        }
-        if iterate.residual.norm > goal.target {
-            iterate.refine(self.jacobi(), goal, interrupt)?;
-        }
-        Ok(())
     }
 }
 

@@ -1,32 +1,21 @@
 //! Conjugate gradients with multigrid as preconditioner.
 
-use std::ops::Range;
-
 use super::multigrid::Multigrid;
 use super::refine::{CAP, Correction, Corrector, Goal, Trial};
-use super::sums::{BLOCK, blocks, sum2, tree};
+use super::scaled::{Eight, SLICES, Scaled, each};
+use super::sliced::WIDTH;
+use super::sums::tree;
 use crate::error::Error;
 use crate::parallel::{Interrupt, pass};
 use crate::simd::vectorize;
 
-/// A step of conjugate gradients along p, with q = A p.
-struct Step<'a> {
-    alpha: f64,
-    p: &'a [f64],
-    q: &'a [f64],
-    mass: &'a [f64],
+/// A system with its hierarchy.
+pub(super) struct Pcg<'a> {
+    pub system: &'a Scaled,
+    pub multigrid: &'a Multigrid,
 }
 
-impl Step<'_> {
-    /// x += alpha p, r -= alpha q over a range that x and r are the pieces of.
-    #[inline(always)]
-    fn take(&self, range: Range<usize>, x: &mut [f64], r: &mut [f64]) {
-        x.iter_mut().zip(&self.p[range.clone()]).for_each(|(x, p)| *x += self.alpha * p);
-        r.iter_mut().zip(&self.q[range]).for_each(|(r, q)| *r -= self.alpha * q);
-    }
-}
-
-impl Corrector for Multigrid {
+impl Corrector for Pcg<'_> {
     fn correct(
         &self,
         r: &[f64],
@@ -34,22 +23,21 @@ impl Corrector for Multigrid {
         goal: Goal,
         interrupt: Interrupt,
     ) -> Result<Correction, Error> {
-        let operator = &self.operator;
-        let mut r = operator.order.gather(r);
-        let zeros = || vec![0.0; r.len()];
-        let (mut x, mut z, mut q) = (zeros(), zeros(), zeros());
-        let mut rz = self.precondition(&r, &mut z);
-        let mut p = z.clone();
+        let Self { system, multigrid } = self;
+        let mut r = system.gather(r);
+        let [mut x, mut p, mut q, mut z] = std::array::from_fn(|_| system.zeros());
+        let mut product = multigrid.apply(&r, &mut z);
+        let mut beta = 0.0;
         let trial = Trial::new(first, goal);
         let (mut iterations, mut hopeful) = (0, true);
         while iterations < CAP {
-            let pq = operator.apply(&p, &mut q);
-            if !(pq > 0.0 && rz > 0.0) {
+            turn(&mut p, &z, beta);
+            let curvature = system.apply(&p, &mut q);
+            if !(product > 0.0 && curvature > 0.0) {
                 break;
             }
             iterations += 1;
-            let step = Step { alpha: rz / pq, p: &p, q: &q, mass: &operator.mass };
-            let left = advance(&step, [&mut x, &mut r]).sqrt();
+            let left = step(system, [&mut x, &mut r], [&p, &q], product / curvature).sqrt();
             if !(left > 0.5 * goal.target && left.is_finite()) {
                 break;
             }
@@ -57,31 +45,40 @@ impl Corrector for Multigrid {
             if !hopeful {
                 break;
             }
-            let next = self.precondition(&r, &mut z);
-            let beta = next / rz;
-            rz = next;
-            blocks(&mut p, |range, p| {
-                p.iter_mut().zip(&z[range]).for_each(|(p, z)| *p = z + beta * *p);
-                0.0
-            });
+            let next = multigrid.apply(&r, &mut z);
+            (beta, product) = (next / product, next);
             if interrupt() {
                 return Err(Error::Interrupted);
             }
         }
-        Ok(Correction { values: operator.order.scatter(&x), iterations, hopeful })
+        Ok(Correction { values: system.scatter(&x), iterations, hopeful })
     }
 }
 
-/// x += alpha p, r -= alpha q; returns the sum of r_i^2 / m_i.
-fn advance(step: &Step, [x, r]: [&mut [f64]; 2]) -> f64 {
-    let pieces = x.chunks_mut(BLOCK).zip(r.chunks_mut(BLOCK)).enumerate().collect();
-    tree(pass(pieces, |(block, (x, r)): (usize, (&mut [f64], &mut [f64]))| {
-        let range = block * BLOCK..block * BLOCK + x.len();
+/// p <- z + beta p
+fn turn(p: &mut [Eight], z: &[Eight], beta: f64) {
+    let pieces = p.chunks_mut(SLICES).zip(z.chunks(SLICES)).collect();
+    pass(pieces, |(p, z): (&mut [Eight], &[Eight])| {
+        p.iter_mut().zip(z).for_each(|(p, z)| *p = each(|l| z[l] + beta * p[l]));
+    });
+}
+
+/// x <- x + alpha p, r <- r - alpha q; returns the square of |M^-1 D^1/2 r|_M.
+fn step(system: &Scaled, [x, r]: [&mut [Eight]; 2], [p, q]: [&[Eight]; 2], alpha: f64) -> f64 {
+    let state = x.chunks_mut(SLICES).zip(r.chunks_mut(SLICES));
+    let given = p.chunks(SLICES).zip(q.chunks(SLICES)).zip(system.weight.chunks(SLICES));
+    tree(pass(state.zip(given).collect(), |((x, r), ((p, q), weight))| {
         vectorize(
             #[inline(always)]
             || {
-                step.take(range.clone(), x, r);
-                sum2(r, &step.mass[range.clone()], |r, m| r * r / m)
+                let mut squares = [0.0; WIDTH];
+                let given = p.iter().zip(q).zip(weight);
+                for ((x, r), ((p, q), weight)) in x.iter_mut().zip(r).zip(given) {
+                    *x = each(|l| x[l] + alpha * p[l]);
+                    *r = each(|l| r[l] - alpha * q[l]);
+                    squares = each(|l| squares[l] + r[l] * r[l] * weight[l]);
+                }
+                squares.iter().sum::<f64>()
             },
         )
     }))

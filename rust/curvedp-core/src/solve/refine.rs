@@ -8,8 +8,8 @@ use crate::parallel::Interrupt;
 pub(super) const CAP: usize = 50_000;
 
 /// Iterations after which their total number is estimated, and how many times what patience allows it may
-/// be: what lies in few directions is gone soon, and the first iterations say little about the others.
-const TRIALS: [(usize, f64); 2] = [(10, 4.0), (25, 1.0)];
+/// be: what lies in few directions is gone soon, and estimates are too high rather than too low.
+const TRIALS: [(usize, f64); 3] = [(10, 4.0), (25, 2.5), (60, 1.5)];
 
 /// When to stop.
 #[derive(Clone, Copy)]
