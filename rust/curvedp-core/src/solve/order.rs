@@ -44,12 +44,13 @@ impl Order {
 
     /// A vector over nodes as one over rows.
     pub fn gather(&self, values: &[f64]) -> Vec<f64> {
-        permuted(values, &self.nodes)
-    }
-
-    /// A vector over rows as one over nodes.
-    pub fn scatter(&self, values: &[f64]) -> Vec<f64> {
-        permuted(values, &self.rows)
+        let mut result = vec![0.0; values.len()];
+        blocks(&mut result, |range, result| {
+            let nodes = &self.nodes[range];
+            nodes.iter().zip(result).for_each(|(&node, x)| *x = values[node as usize]);
+            0.0
+        });
+        result
     }
 }
 
@@ -70,15 +71,4 @@ fn inverse(nodes: &[u32]) -> Vec<u32> {
         rows[node as usize] = row as u32;
     }
     rows
-}
-
-/// The values at these places.
-fn permuted(values: &[f64], places: &[u32]) -> Vec<f64> {
-    let mut result = vec![0.0; values.len()];
-    blocks(&mut result, |range, result| {
-        let places = &places[range];
-        places.iter().zip(result).for_each(|(&place, x)| *x = values[place as usize]);
-        0.0
-    });
-    result
 }
