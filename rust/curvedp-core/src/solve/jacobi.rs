@@ -5,7 +5,7 @@
 //! and Gear 1989).
 
 use super::refine::{CAP, Correction, Corrector, Goal, Trial};
-use super::scaled::{Eight, SLICES, Scaled, each};
+use super::scaled::{Eight, SLICES, Scaled, plus, times};
 use super::sliced::WIDTH;
 use super::sums::tree;
 use crate::error::Error;
@@ -79,14 +79,13 @@ fn advance(
                 let (mut products, mut squares) = ([0.0; WIDTH], [0.0; WIDTH]);
                 let state = x.iter_mut().zip(r).zip(p).zip(image);
                 for ((((x, r), p), image), (w, weight)) in state.zip(w.iter().zip(weight)) {
-                    // whole vectors of eight, none of which another may overlap
-                    *p = each(|l| r[l] + beta * p[l]);
-                    *image = each(|l| w[l] + beta * image[l]);
-                    *x = each(|l| x[l] + alpha * p[l]);
-                    *r = each(|l| r[l] - alpha * image[l]);
-                    let square = each(|l| r[l] * r[l]);
-                    products = each(|l| products[l] + square[l]);
-                    squares = each(|l| squares[l] + square[l] * weight[l]);
+                    *p = plus(r, beta, p);
+                    *image = plus(w, beta, image);
+                    *x = plus(x, alpha, p);
+                    *r = plus(r, -alpha, image);
+                    let square = times(r, r);
+                    products = plus(&products, 1.0, &square);
+                    squares = plus(&squares, 1.0, &times(&square, weight));
                 }
                 (products.iter().sum::<f64>(), squares.iter().sum::<f64>())
             },

@@ -2,7 +2,7 @@
 
 use super::multigrid::Multigrid;
 use super::refine::{CAP, Correction, Corrector, Goal, Trial};
-use super::scaled::{Eight, SLICES, Scaled, each};
+use super::scaled::{Eight, SLICES, Scaled, plus, times};
 use super::sliced::WIDTH;
 use super::sums::tree;
 use crate::error::Error;
@@ -59,7 +59,7 @@ impl Corrector for Pcg<'_> {
 fn turn(p: &mut [Eight], z: &[Eight], beta: f64) {
     let pieces = p.chunks_mut(SLICES).zip(z.chunks(SLICES)).collect();
     pass(pieces, |(p, z): (&mut [Eight], &[Eight])| {
-        p.iter_mut().zip(z).for_each(|(p, z)| *p = each(|l| z[l] + beta * p[l]));
+        p.iter_mut().zip(z).for_each(|(p, z)| *p = plus(z, beta, p));
     });
 }
 
@@ -74,9 +74,9 @@ fn step(system: &Scaled, [x, r]: [&mut [Eight]; 2], [p, q]: [&[Eight]; 2], alpha
                 let mut squares = [0.0; WIDTH];
                 let given = p.iter().zip(q).zip(weight);
                 for ((x, r), ((p, q), weight)) in x.iter_mut().zip(r).zip(given) {
-                    *x = each(|l| x[l] + alpha * p[l]);
-                    *r = each(|l| r[l] - alpha * q[l]);
-                    squares = each(|l| squares[l] + r[l] * r[l] * weight[l]);
+                    *x = plus(x, alpha, p);
+                    *r = plus(r, -alpha, q);
+                    squares = plus(&squares, 1.0, &times(&times(r, r), weight));
                 }
                 squares.iter().sum::<f64>()
             },

@@ -89,10 +89,24 @@ impl Scaled {
     }
 }
 
-/// Eight entries at once: what is computed before it is written needs no look at overlaps.
+/// a + factor b; what is whole before it is written needs no look at overlaps.
 #[inline(always)]
-pub(super) fn each(entry: impl Fn(usize) -> f64) -> Eight {
-    std::array::from_fn(entry)
+pub(super) fn plus(a: &Eight, factor: f64, b: &Eight) -> Eight {
+    let mut sum = *a;
+    for l in 0..WIDTH {
+        sum[l] += factor * b[l];
+    }
+    sum
+}
+
+/// Entry by entry.
+#[inline(always)]
+pub(super) fn times(a: &Eight, b: &Eight) -> Eight {
+    let mut product = *a;
+    for l in 0..WIDTH {
+        product[l] *= b[l];
+    }
+    product
 }
 
 /// Numbers of nodes as a vector over rows.
