@@ -104,7 +104,7 @@ impl<'a> Iterate<'a> {
             if !correction.hopeful {
                 return Ok(false);
             }
-            if !(residual.norm <= 0.5 * norm) {
+            if residual.norm.is_nan() || residual.norm > 0.5 * norm {
                 break;
             }
         }
