@@ -8,6 +8,7 @@ appears if it is installed.
 from __future__ import annotations
 
 import importlib.util
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -54,6 +55,11 @@ def solve(operator: Laplacian, h: np.ndarray, upsilon: float) -> np.ndarray:
 def forget(operator: Laplacian) -> None:
     """What earlier calls prepared."""
     operator._solver.cache_clear()
+
+
+def rest() -> None:
+    """Until the threads of the peers' BLAS, which keep a processor busy for a while, sleep."""
+    time.sleep(0.1)
 
 
 def _jacobi(matrix: Any) -> Callable[[Any], Any]:
@@ -116,11 +122,17 @@ def _solve(
     def build(quick: bool) -> Row:
         count = min(n, 20_000) if quick else n
         operator, h, upsilon = system(make(count), scaled)
+
+        def before() -> None:
+            if not kept:
+                forget(operator)
+            rest()
+
         return Row(
             f"n={count}, k={NEIGHBOURS}",
             lambda: solve(operator, h, upsilon),
             _peers(operator, h, upsilon, kept=kept),
-            before=None if kept else lambda: forget(operator),
+            before=before,
         )
 
     return build

@@ -9,8 +9,10 @@ use faer::sparse::linalg::cholesky::{
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side, Spec};
 
-use super::Solution;
-use super::operator::Operator;
+use super::equation::Equation;
+use super::refine::{Correction, Corrector, Goal};
+use crate::error::Error;
+use crate::parallel::Interrupt;
 
 /// A factor L with L L^T = S + upsilon M, up to a permutation.
 pub(super) struct Factor {
@@ -18,27 +20,20 @@ pub(super) struct Factor {
     values: Vec<f64>,
 }
 
-/// Steps of iterative refinement at most.
-const REFINEMENTS: usize = 10;
-
 impl Factor {
     /// None if the factor would have more than `most` entries, or if rounding makes a pivot vanish.
-    pub fn new(operator: &Operator, most: usize) -> Option<Self> {
-        let size = operator.size();
+    pub fn new(equation: &Equation, most: usize) -> Option<Self> {
+        let size = equation.size();
         let (mut starts, mut rows, mut entries) = (vec![0], Vec::new(), Vec::new());
         for i in 0..size {
             rows.push(i);
-            entries.push(operator.diagonal[i]);
-            for (j, w) in operator.row(i) {
-                if j as usize > i {
-                    rows.push(j as usize);
-                    entries.push(-w);
-                }
-            }
+            entries.push(equation.diagonal(i));
+            let (columns, weights) = equation.laplacian.weights.row(i);
+            let below = columns.partition_point(|&j| j as usize <= i);
+            rows.extend(columns[below..].iter().map(|&j| j as usize));
+            entries.extend(weights[below..].iter().map(|w| -w));
             starts.push(rows.len());
         }
-        // columns stand in the order of their nodes, not of their rows
-        sort_columns(&starts, &mut rows, &mut entries);
         let pattern = SymbolicSparseColMatRef::new_checked(size, size, &starts, None, &rows);
         let matrix = SparseColMatRef::new(pattern, entries.as_slice());
         let ordering = SymmetricOrdering::Amd;
@@ -78,48 +73,12 @@ impl Factor {
             MemStack::new(&mut memory),
         );
     }
-
-    /// Solves and refines until |M^-1 r|_M <= `target` or refining no longer helps.
-    pub fn solve(&self, operator: &Operator, h: &[f64], target: f64) -> Solution {
-        let (mut x, mut r) = (vec![0.0; h.len()], vec![0.0; h.len()]);
-        let mut residual = operator.residual_of_zero(h, &mut r);
-        for _ in 0..REFINEMENTS {
-            if residual.norm <= target {
-                break;
-            }
-            self.apply(&mut r);
-            let next: Vec<f64> = x.iter().zip(&r).map(|(x, e)| x + e).collect();
-            let after = operator.residual(h, &next, &mut r);
-            if after.norm < residual.norm {
-                x = next;
-            }
-            let helped = after.norm <= 0.5 * residual.norm;
-            if after.norm < residual.norm {
-                residual = after;
-            }
-            if !helped {
-                break;
-            }
-        }
-        Solution {
-            values: x,
-            iterations: 0,
-            residual: residual.norm,
-            error: residual.norm / operator.upsilon,
-            max_error: residual.greatest / operator.upsilon,
-            converged: residual.norm <= target,
-        }
-    }
 }
 
-fn sort_columns(starts: &[usize], rows: &mut [usize], entries: &mut [f64]) {
-    let mut column: Vec<(usize, f64)> = Vec::new();
-    for range in starts.windows(2).map(|w| w[0]..w[1]) {
-        column.clear();
-        column.extend(range.clone().map(|e| (rows[e], entries[e])));
-        column.sort_unstable_by_key(|entry| entry.0);
-        for (e, &(row, entry)) in range.zip(&column) {
-            (rows[e], entries[e]) = (row, entry);
-        }
+impl Corrector for Factor {
+    fn correct(&self, r: &[f64], _: f64, _: Goal, _: Interrupt) -> Result<Correction, Error> {
+        let mut values = r.to_vec();
+        self.apply(&mut values);
+        Ok(Correction { values, iterations: 0, hopeful: true })
     }
 }

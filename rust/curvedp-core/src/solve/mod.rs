@@ -10,9 +10,13 @@
 
 mod chebyshev;
 mod cholesky;
+mod equation;
+mod jacobi;
 mod multigrid;
-mod operator;
+mod order;
 mod pcg;
+mod refine;
+mod scaled;
 mod sliced;
 mod sums;
 
@@ -26,9 +30,12 @@ use crate::parallel::{Interrupt, attended};
 use crate::release::power_of_two_below;
 
 use cholesky::Factor;
+use equation::Equation;
 use multigrid::Multigrid;
-use operator::Operator;
-use pcg::{Goal, Jacobi, Preconditioner};
+use order::Order;
+use pcg::Pcg;
+use refine::{Goal, Iterate};
+use scaled::Scaled;
 
 /// How the system is solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,14 +69,16 @@ pub struct Solution {
 
 /// A system that is ready to be solved for many right-hand sides.
 pub struct Solver {
-    operator: Operator,
+    equation: Equation,
     way: Way,
 }
 
 enum Way {
-    Iterate(Box<dyn Preconditioner>),
-    /// The diagonal first; multigrid, built when it is needed, where that would take long.
-    Adaptive(Jacobi, OnceLock<Multigrid>),
+    Jacobi(Box<Scaled>),
+    Multigrid(Box<Scaled>, Box<Multigrid>),
+    /// The diagonal first; multigrid, built when it is needed, where that would take more iterations than
+    /// patience allows. No hierarchy if it would not pay.
+    Adaptive(Box<Scaled>, usize, OnceLock<Option<Multigrid>>),
     Factorised(Box<Factor>),
 }
 
@@ -79,10 +88,9 @@ const SMALL: usize = 1500;
 /// is made: one second of work, for it cannot be interrupted.
 const MANY: usize = 8;
 const FILL: usize = 30_000_000;
-/// Iterations with the diagonal that cost less than a multigrid hierarchy.
-const FEW: usize = 150;
-/// Entries of a hierarchy, over those of the finest level, from which it does not pay.
-const HEAVY: f64 = 3.0;
+/// Iterations with the diagonal that cost as much as a multigrid hierarchy and as a solution with it.
+const HIERARCHY: usize = 250;
+const CYCLES: usize = 150;
 
 impl Solver {
     /// Prepares (L + upsilon) for about `count` right-hand sides.
@@ -97,17 +105,37 @@ impl Solver {
             return Err(Error::Parameter { name: "upsilon", allowed, value: upsilon });
         }
         attended(&|| false, |_| {
-            let operator = Operator::new(laplacian, upsilon);
-            let way = choose(&operator, method, count);
-            Ok(Self { operator, way })
+            let equation = Equation { laplacian, upsilon };
+            let factor = |most| Factor::new(&equation, most).map(|f| Way::Factorised(Box::new(f)));
+            let scaled = || Box::new(Scaled::new(&equation, Order::new(&equation.laplacian)));
+            let way = match method {
+                Method::Jacobi => Way::Jacobi(scaled()),
+                Method::Multigrid => {
+                    let scaled = scaled();
+                    let multigrid = Box::new(Multigrid::new(&equation, &scaled));
+                    Way::Multigrid(scaled, multigrid)
+                }
+                Method::Cholesky => factor(usize::MAX).unwrap_or_else(|| Way::Jacobi(scaled())),
+                Method::Auto => {
+                    let worth_it = equation.size() <= SMALL || count >= MANY;
+                    let factor = if worth_it { factor(FILL) } else { None };
+                    let patience = HIERARCHY / count.max(1) + CYCLES;
+                    let adaptive = || Way::Adaptive(scaled(), patience, OnceLock::new());
+                    factor.unwrap_or_else(adaptive)
+                }
+            };
+            Ok(Self { equation, way })
         })
     }
 
     /// The method in use; where it is chosen by trial, known after the first right-hand side.
     pub fn method(&self) -> Method {
         match &self.way {
-            Way::Iterate(preconditioner) => preconditioner.method(),
-            Way::Adaptive(_, multigrid) if multigrid.get().is_some() => Method::Multigrid,
+            Way::Jacobi(_) => Method::Jacobi,
+            Way::Multigrid(..) => Method::Multigrid,
+            Way::Adaptive(.., multigrid) if matches!(multigrid.get(), Some(Some(_))) => {
+                Method::Multigrid
+            }
             Way::Adaptive(..) => Method::Jacobi,
             Way::Factorised(_) => Method::Cholesky,
         }
@@ -132,86 +160,55 @@ impl Solver {
         // in units in which no square leaves the range of numbers; powers of two change no digit
         let largest = rhs.iter().fold(0.0, |most: f64, h| most.max(h.abs()));
         let unit = power_of_two_below(largest.max(f64::MIN_POSITIVE));
-        let mut rhs = self.operator.gather(rhs);
-        rhs.iter_mut().for_each(|h| *h /= unit);
-        let target = tolerance * self.operator.norm(&rhs);
-        let mut solution = match &self.way {
-            Way::Iterate(preconditioner) => {
-                self.iterate(&**preconditioner, &rhs, None, target, interrupt)?
+        let rhs: Vec<f64> = rhs.iter().map(|h| h / unit).collect();
+        let target = tolerance * self.equation.norm(&rhs);
+        let goal = |patience| Goal { target, patience };
+        let mut iterate = Iterate::zero(&self.equation, &rhs);
+        let whole = goal(usize::MAX);
+        match &self.way {
+            Way::Jacobi(system) => {
+                iterate.refine(&**system, whole, interrupt)?;
             }
-            Way::Adaptive(jacobi, multigrid) => {
-                self.adapt(jacobi, multigrid, &rhs, target, interrupt)?
+            Way::Multigrid(system, multigrid) => {
+                iterate.refine(&Pcg { system, multigrid }, whole, interrupt)?;
+                iterate.refine(&**system, whole, interrupt)?;
             }
-            Way::Factorised(factor) => factor.solve(&self.operator, &rhs, target),
-        };
-        solution.values = self.operator.scatter(&solution.values);
-        let Solution { values, residual, error, max_error, .. } = &mut solution;
-        values.iter_mut().chain([residual, error, max_error]).for_each(|x| *x *= unit);
-        Ok(solution)
-    }
-
-    fn adapt(
-        &self,
-        jacobi: &Jacobi,
-        multigrid: &OnceLock<Multigrid>,
-        rhs: &[f64],
-        target: f64,
-        interrupt: Interrupt,
-    ) -> Result<Solution, Error> {
-        if let Some(multigrid) = multigrid.get() {
-            return self.iterate(multigrid, rhs, None, target, interrupt);
+            Way::Adaptive(system, patience, multigrid) => {
+                let untried = multigrid.get().is_none();
+                if !(untried && iterate.refine(&**system, goal(*patience), interrupt)?) {
+                    let make =
+                        || Some(Multigrid::new(&self.equation, system)).filter(Multigrid::pays);
+                    if let Some(multigrid) = once(multigrid, make) {
+                        iterate.refine(&Pcg { system, multigrid }, whole, interrupt)?;
+                    }
+                    // should multigrid come to a halt before the goal, the diagonal goes on from there
+                    iterate.refine(&**system, whole, interrupt)?;
+                }
+            }
+            Way::Factorised(factor) => {
+                iterate.refine(&**factor, whole, interrupt)?;
+            }
         }
-        let trial = Goal { target, patience: FEW };
-        let first = pcg::solve(&self.operator, jacobi, rhs, None, trial, interrupt)?;
-        if first.converged {
-            return Ok(first);
-        }
-        let hierarchy = Multigrid::new(&self.operator);
-        let values = Some(first.values);
-        let mut second = if hierarchy.complexity() < HEAVY {
-            let multigrid = multigrid.get_or_init(|| hierarchy);
-            self.iterate(multigrid, rhs, values, target, interrupt)?
-        } else {
-            self.iterate(jacobi, rhs, values, target, interrupt)?
-        };
-        second.iterations += first.iterations;
-        Ok(second)
-    }
-
-    /// Iterates to the end; should multigrid come to a halt before, the diagonal goes on from there.
-    fn iterate(
-        &self,
-        preconditioner: &dyn Preconditioner,
-        rhs: &[f64],
-        start: Option<Vec<f64>>,
-        target: f64,
-        interrupt: Interrupt,
-    ) -> Result<Solution, Error> {
-        let goal = Goal { target, patience: usize::MAX };
-        let first = pcg::solve(&self.operator, preconditioner, rhs, start, goal, interrupt)?;
-        if first.converged || preconditioner.method() == Method::Jacobi {
-            return Ok(first);
-        }
-        let jacobi = Jacobi::new(&self.operator);
-        let values = Some(first.values);
-        let mut second = pcg::solve(&self.operator, &jacobi, rhs, values, goal, interrupt)?;
-        second.iterations += first.iterations;
-        Ok(second)
+        let Iterate { x: mut values, residual, iterations, .. } = iterate;
+        values.iter_mut().for_each(|x| *x *= unit);
+        let upsilon = self.equation.upsilon;
+        Ok(Solution {
+            values,
+            iterations,
+            residual: residual.norm * unit,
+            error: residual.norm / upsilon * unit,
+            max_error: residual.greatest / upsilon * unit,
+            converged: residual.norm <= target,
+        })
     }
 }
 
-/// The way to solve a system for about `count` right-hand sides.
-fn choose(operator: &Operator, method: Method, count: usize) -> Way {
-    let factor = |most| Factor::new(operator, most).map(|f| Way::Factorised(Box::new(f)));
-    let jacobi = || Jacobi::new(operator);
-    match method {
-        Method::Jacobi => Way::Iterate(Box::new(jacobi())),
-        Method::Multigrid => Way::Iterate(Box::new(Multigrid::new(operator))),
-        Method::Cholesky => factor(usize::MAX).unwrap_or_else(|| Way::Iterate(Box::new(jacobi()))),
-        Method::Auto => {
-            let worth_it = operator.size() <= SMALL || count >= MANY;
-            let factor = if worth_it { factor(FILL) } else { None };
-            factor.unwrap_or_else(|| Way::Adaptive(jacobi(), OnceLock::new()))
-        }
+/// What is in the cell, made now if it is not. Nobody waits for who makes it: while a pass of the pool is
+/// under way, its threads take up other solutions, which may need the same.
+fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
+    if let Some(made) = cell.get() {
+        return made;
     }
+    let made = make();
+    cell.get_or_init(|| made)
 }

@@ -7,9 +7,8 @@ mod cycle;
 use coarsen::{Coarsening, coarsen};
 use cycle::{Coarsest, Fine, Level};
 
-use super::Method;
-use super::operator::Operator;
-use super::pcg::Preconditioner;
+use super::equation::Equation;
+use super::scaled::{Eight, Scaled};
 use super::sums::{blocks, sum2};
 use crate::graph::Csr;
 use crate::parallel::pass;
@@ -17,10 +16,16 @@ use crate::parallel::pass;
 /// Systems of at most this size are solved directly.
 const COARSEST: usize = 300;
 
+/// Entries of a hierarchy, over those of the finest level, from which it does not pay.
+const HEAVY: f64 = 3.0;
+
 /// The hierarchy.
 pub(super) struct Multigrid {
     levels: Vec<Level>,
     coarsest: Coarsest,
+    /// D^1/2, over rows.
+    root: Vec<f64>,
+    /// Entries of all levels over those of the finest.
     complexity: f64,
 }
 
@@ -41,20 +46,24 @@ impl System {
 }
 
 impl Multigrid {
-    pub fn new(operator: &Operator) -> Self {
+    /// For the system before it was scaled.
+    pub fn new(equation: &Equation, scaled: &Scaled) -> Self {
+        let (order, laplacian) = (&scaled.order, &equation.laplacian);
+        let inverse_root = order.gather(&scaled.inverse_root);
+        let root: Vec<f64> = inverse_root.iter().map(|x| x.recip()).collect();
         // a common factor keeps single precision away from its limits
-        let unit = operator.size() as f64 / operator.diagonal.iter().sum::<f64>();
+        let unit = order.size() as f64 / root.iter().map(|x| x * x).sum::<f64>();
         let weights = by_rows(
-            operator.size(),
+            order.size(),
             || (),
             |i, (), part| {
-                for (j, w) in operator.row(i) {
-                    part.columns.push(j);
-                    part.values.push(unit * w);
-                }
+                let (columns, weights) = laplacian.weights.row(order.nodes[i] as usize);
+                part.columns.extend(columns.iter().map(|&node| order.rows[node as usize]));
+                part.values.extend(weights.iter().map(|w| unit * w));
             },
         );
-        let shift = operator.mass.iter().map(|m| m * operator.upsilon * unit).collect();
+        let mass = order.gather(&laplacian.mass);
+        let shift = mass.iter().map(|m| equation.upsilon * m * unit).collect();
         let mut system = System { weights, shift };
         let finest = system.weights.columns.len().max(1) as f64;
         let (mut levels, mut entries) = (Vec::new(), 0.0);
@@ -73,12 +82,12 @@ impl Multigrid {
             levels.push(Level::new(fine, &prolongation, &restriction));
             system = coarse;
         }
-        Self { levels, coarsest: Coarsest::new(&system), complexity: entries / finest }
+        Self { root, levels, coarsest: Coarsest::new(&system), complexity: entries / finest }
     }
 
-    /// Entries of all levels over those of the finest; infinite if coarsening stalled.
-    pub fn complexity(&self) -> f64 {
-        if self.coarsest.is_direct() { self.complexity } else { f64::INFINITY }
+    /// Whether coarsening reached the bottom without many more entries than there were at the top.
+    pub fn pays(&self) -> bool {
+        self.coarsest.is_direct() && self.complexity < HEAVY
     }
 }
 
@@ -110,29 +119,27 @@ fn by_rows<W>(
     result
 }
 
-impl Preconditioner for Multigrid {
-    fn method(&self) -> Method {
-        Method::Multigrid
-    }
-
-    fn apply(&self, r: &[f64], z: &mut [f64]) -> f64 {
-        let largest = r.iter().fold(0.0, |acc: f64, x| acc.max(x.abs()));
+impl Multigrid {
+    /// z <- D^1/2 B D^1/2 r with a V-cycle B; returns <r, z>.
+    pub fn apply(&self, r: &[Eight], z: &mut [Eight]) -> f64 {
+        let (r, root) = (&r.as_flattened()[..self.root.len()], &self.root);
+        let largest = r.iter().zip(root).fold(0.0, |acc: f64, (r, d)| acc.max((r * d).abs()));
         let unit = if largest > 0.0 && largest.is_finite() { largest } else { 1.0 };
         let mut scaled = vec![0.0_f32; r.len()];
         blocks(&mut scaled, |range, scaled| {
-            scaled.iter_mut().zip(&r[range]).for_each(|(x, r)| *x = (r / unit) as f32);
+            let (r, root) = (&r[range.clone()], &root[range]);
+            let pairs = r.iter().zip(root);
+            scaled.iter_mut().zip(pairs).for_each(|(x, (r, d))| *x = (r * d / unit) as f32);
             0.0
         });
         let correction = self.cycle(0, &scaled);
-        blocks(z, |range, z| {
-            let correction = &correction[range.clone()];
-            z.iter_mut().zip(correction).for_each(|(z, x)| *z = f64::from(*x) * unit);
+        blocks(&mut z.as_flattened_mut()[..r.len()], |range, z| {
+            let pairs = correction[range.clone()].iter().zip(&root[range.clone()]);
+            z.iter_mut().zip(pairs).for_each(|(z, (x, d))| *z = f64::from(*x) * unit * d);
             sum2(&r[range], z, |r, z| r * z)
         })
     }
-}
 
-impl Multigrid {
     /// One V-cycle from 0 for the right-hand side b of a level.
     fn cycle(&self, depth: usize, b: &[f32]) -> Vec<f32> {
         let Some(level) = self.levels.get(depth) else {

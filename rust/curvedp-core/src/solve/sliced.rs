@@ -41,11 +41,13 @@ pub(super) struct Sliced<T> {
 }
 
 impl<T: Real> Sliced<T> {
-    /// The matrix with these rows, their columns renumbered.
+    /// The matrix with these rows, their columns renumbered and their entries what `entry` makes of row,
+    /// old column and value.
     pub fn new<'a>(
         size: usize,
         row: impl Fn(usize) -> (&'a [u32], &'a [f64]) + Sync,
         column: impl Fn(u32) -> u32 + Sync,
+        entry: impl Fn(usize, u32, f64) -> f64 + Sync,
     ) -> Self {
         let slices = size.div_ceil(WIDTH);
         let rows = |slice: usize| slice * WIDTH..((slice + 1) * WIDTH).min(size);
@@ -77,7 +79,7 @@ impl<T: Real> Sliced<T> {
                     let (from, entries) = row(i);
                     for (e, (&j, &value)) in from.iter().zip(entries).enumerate() {
                         columns[e][s] = column(j);
-                        values[e][s] = T::nearest(value);
+                        values[e][s] = T::nearest(entry(i, j, value));
                     }
                     // the column of a filling is one that is in use anyway
                     let filling = if from.is_empty() { 0 } else { columns[0][s] };
@@ -108,11 +110,6 @@ impl<T: Real> Sliced<T> {
         sums
     }
 
-    /// Entries of the longest row of a slice.
-    pub fn longest(&self, slice: usize) -> usize {
-        self.starts[slice + 1] - self.starts[slice]
-    }
-
     /// sum_j a_ij x_j for the rows of a slice.
     #[inline(always)]
     pub fn products(&self, slice: usize, x: &[T]) -> [T; WIDTH] {
@@ -124,23 +121,5 @@ impl<T: Real> Sliced<T> {
             }
         }
         sums
-    }
-}
-
-impl Sliced<f64> {
-    /// [`Sliced::differences`], and the same sums of absolute values.
-    #[inline(always)]
-    pub fn differences_and_sizes(&self, slice: usize, x: &[f64]) -> ([f64; WIDTH], [f64; WIDTH]) {
-        let here = lane(x, slice);
-        let (mut sums, mut sizes) = ([0.0; WIDTH], [0.0; WIDTH]);
-        for (columns, weights) in self.slice(slice) {
-            let there: [f64; WIDTH] = std::array::from_fn(|s| x[columns[s] as usize]);
-            for s in 0..WIDTH {
-                let term = weights[s] * (here[s] - there[s]);
-                sums[s] += term;
-                sizes[s] += term.abs();
-            }
-        }
-        (sums, sizes)
     }
 }

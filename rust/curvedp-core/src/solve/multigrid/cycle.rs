@@ -52,7 +52,7 @@ impl Smoother {
 }
 
 fn sliced(matrix: &Csr) -> Sliced<f32> {
-    Sliced::new(matrix.size(), |i| matrix.row(i), |j| j)
+    Sliced::new(matrix.size(), |i| matrix.row(i), |j| j, |_, _, value| value)
 }
 
 impl Fine {
