@@ -32,13 +32,15 @@ class Peer:
 class Row:
     """One line of work: curvedp's way and everybody else's.
 
-    ``before`` is what to do, untimed, before curvedp's turn.
+    ``before`` is what to do, untimed, before curvedp's turn; ``rest`` are seconds of rest before
+    every turn, for threads of the one before to fall asleep.
     """
 
     size: str
     curvedp: Callable[[], Any]
     peers: dict[str, Peer]
     before: Callable[[], Any] | None = None
+    rest: float = 0.0
 
 
 @dataclass
@@ -74,17 +76,20 @@ def medians(
     rounds: int,
     budget: float,
     before: dict[str, Callable[[], Any]] | None = None,
+    rest: float = 0.0,
 ) -> tuple[dict[str, float], dict[str, Any]]:
     """Median seconds of every function and the result of its first call.
 
     Functions are measured in turn, so that drift hits all alike. Short calls are repeated within a
     round; a function that has used up ``budget`` seconds, warm-up included, is not called again.
-    ``before`` names what to do, untimed, before a function's turn.
+    ``before`` names what to do, untimed, before a function's turn, ``rest`` the seconds of rest
+    before every turn.
     """
     repeats, spent, times, results = {}, {}, {}, {}
     ready = {name: (before or {}).get(name, lambda: None) for name in functions}
     for name, function in functions.items():
         ready[name]()
+        time.sleep(rest)
         start = time.perf_counter()
         results[name] = function()
         once = spent[name] = time.perf_counter() - start
@@ -96,6 +101,7 @@ def medians(
                 continue
             count = repeats[name]
             ready[name]()
+            time.sleep(rest)
             start = time.perf_counter()
             for _ in range(count):
                 function()
@@ -119,6 +125,7 @@ def table_lines(name: str, row: Row, *, rounds: int, budget: float) -> Iterator[
         rounds=rounds,
         budget=budget,
         before={"curvedp": row.before} if row.before else None,
+        rest=row.rest,
     )
     ours = seconds["curvedp"]
     for peer, case in row.peers.items():

@@ -8,7 +8,6 @@ appears if it is installed.
 from __future__ import annotations
 
 import importlib.util
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +29,8 @@ from rows.neighbours import NEIGHBOURS, uneven_mesh
 
 #: Of what is made anew; for further right-hand sides none was set.
 _TARGET = 3.0
+#: Seconds in which the threads of a BLAS, which keep a processor busy for a while, fall asleep.
+_REST = 0.1
 
 
 def system(mesh: Mesh, scaled: bool) -> tuple[Laplacian, np.ndarray, float]:
@@ -55,11 +56,6 @@ def solve(operator: Laplacian, h: np.ndarray, upsilon: float) -> np.ndarray:
 def forget(operator: Laplacian) -> None:
     """What earlier calls prepared."""
     operator._solver.cache_clear()
-
-
-def rest() -> None:
-    """Until the threads of the peers' BLAS, which keep a processor busy for a while, sleep."""
-    time.sleep(0.1)
 
 
 def _jacobi(matrix: Any) -> Callable[[Any], Any]:
@@ -123,16 +119,12 @@ def _solve(
         count = min(n, 20_000) if quick else n
         operator, h, upsilon = system(make(count), scaled)
 
-        def before() -> None:
-            if not kept:
-                forget(operator)
-            rest()
-
         return Row(
             f"n={count}, k={NEIGHBOURS}",
             lambda: solve(operator, h, upsilon),
             _peers(operator, h, upsilon, kept=kept),
-            before=before,
+            before=None if kept else lambda: forget(operator),
+            rest=_REST,
         )
 
     return build

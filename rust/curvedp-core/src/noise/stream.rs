@@ -262,7 +262,7 @@ mod tests {
             let start = starts(&key, 4, number, 1);
             stream.restart_after(start.first_chunk().unwrap(), &key, number);
             let mut all = Stream::from_key(key, 4);
-            (0..number as usize * words).for_each(|_| drop(all.bits()));
+            (0..number as usize * words).for_each(|_| _ = all.bits());
             assert!((0..words.min(used)).all(|_| stream.bits() == all.bits()));
             let mut rest = Stream::from_key(key, number);
             assert!((words..used).all(|_| stream.bits() == rest.bits()));
