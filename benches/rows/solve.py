@@ -118,7 +118,6 @@ def _solve(
     def build(quick: bool) -> Row:
         count = min(n, 20_000) if quick else n
         operator, h, upsilon = system(make(count), scaled)
-
         return Row(
             f"n={count}, k={NEIGHBOURS}",
             lambda: solve(operator, h, upsilon),

@@ -3,7 +3,7 @@
 //! With a secret s, group g draws from the stream whose key is
 //!
 //! ```text
-//! HMAC-SHA256(s, context | id | n | center | radius | scale | records)
+//! HMAC-SHA256(s, context | id | center | radius | scale | records)
 //! ```
 //!
 //! each part preceded by its length in bytes, records as they were before projection. So a group's noise

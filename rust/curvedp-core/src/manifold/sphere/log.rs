@@ -186,7 +186,7 @@ impl SumKernel for SumLog<'_> {
 /// Terms of a row in the sums of [`SumLog`] on S^2: three entries of the vector, then the other two.
 const TERMS: usize = 5;
 
-/// The sums of [`SumLog`] over many ranges of at most [`BLOCK`] points of S^2, each at a base point of its
+/// The sums of [`SumLog`] over many ranges of points of S^2, each at a base point of its
 /// own: rows of different ranges fill blocks together. The same bits as one by one. False, with nothing of
 /// use written, if a point is antipodal to its base point.
 pub(super) fn sum_short_ranges(
@@ -281,4 +281,49 @@ fn lane_sum(terms: &[f64], rows: usize) -> f64 {
         }
     }
     tree_sum(&lanes) + 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifold::Manifold;
+
+    fn point(angle: f64, turn: f64) -> [f64; 3] {
+        [angle.sin() * turn.cos(), angle.sin() * turn.sin(), angle.cos()]
+    }
+
+    #[test]
+    fn ranges_that_share_blocks_have_the_sums_that_each_has_alone() {
+        let sphere = Sphere::new(2, 1.0);
+        let lengths = [1, 20, 31, 5, 0, 17, 8, 24, 3, 30];
+        for antipodal in [false, true] {
+            let bases: Vec<[f64; 3]> =
+                (0..lengths.len()).map(|g| point(0.3 * g as f64, g as f64)).collect();
+            let (mut points, mut ranges) = (Vec::new(), Vec::new());
+            for length in lengths {
+                ranges.push(points.len()..points.len() + length);
+                // more than a right angle from some base points
+                points.extend((0..length).map(|i| point(0.1 * i as f64, (i * i) as f64)));
+            }
+            if antipodal {
+                points[ranges[3].start] = bases[3].map(|x| -x);
+            }
+            let (points, bases) = (points.as_flattened(), Rows::new(bases.as_flattened(), 3));
+            let points = Rows::new(points, 3);
+            let mut sums = vec![0.0; 2 * lengths.len()];
+            let mut others = vec![LogSums::default(); lengths.len()];
+            let mut ambient = vec![0.0; 3 * lengths.len()];
+            let short = sum_short_ranges(sphere, points, &ranges, bases, &mut ambient, &mut others);
+            assert_eq!(short, !antipodal);
+            sphere.sum_log_each(points, &ranges, bases, &mut sums, &mut others);
+            for (g, range) in ranges.into_iter().enumerate() {
+                let (count, mut own) = (range.len(), [0.0; 2]);
+                let alone =
+                    sphere.sum_log(points.range(range), count, None, bases.row(g), &mut own);
+                assert_eq!(own.map(f64::to_bits), [0, 1].map(|j| sums[2 * g + j].to_bits()));
+                assert_eq!(alone.squared_dist.to_bits(), others[g].squared_dist.to_bits());
+                assert_eq!(alone.curvature.to_bits(), others[g].curvature.to_bits());
+            }
+        }
+    }
 }
