@@ -8,7 +8,9 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import CancelledError
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -36,16 +38,16 @@ class Stop(Exception):
 
 def interrupted(tmp_path, source, monkeypatch, after=2, **changes):
     """A batch that is cut off after some chunks."""
-    release, done = jobs.Job.release, []
+    store, done = jobs.Job.store, []
 
-    def few(job, chunk, progress=None):
+    def few(job, number, keys, releases):
         if len(done) == after:
             raise Stop
-        done.append(chunk)
-        return release(job, chunk, progress)
+        done.append(number)
+        return store(job, number, keys, releases)
 
     with monkeypatch.context() as patch:
-        patch.setattr(jobs.Job, "release", few)
+        patch.setattr(jobs.Job, "store", few)
         with pytest.raises(Stop):
             run(tmp_path, source, **changes)
 
@@ -115,6 +117,61 @@ def test_a_failure_while_a_chunk_is_stored_ends_the_batch_and_is_mended(
     result = cases.by_key(pq.read_table(tmp_path / "out.parquet"))
     assert result == cases.by_key(in_memory(data, secret).table)
     assert left_over(tmp_path) == []
+
+
+def test_progress_never_falls_and_may_end_the_batch(tmp_path, secret):
+    data = cases.table()
+    source = cases.write(tmp_path / "in.parquet", data)
+    common = {"secret": secret, "chunk_rows": 300}
+    seen, rest = [], []
+
+    def progress(done, groups):
+        seen.append(done)
+        if len(seen) == 5:
+            raise Stop
+
+    with pytest.raises(Stop):
+        run(tmp_path, source, **common, progress=progress)
+    run(tmp_path, source, **common, resume=True, progress=lambda done, groups: rest.append(done))
+    assert seen[0] == 0
+    assert 0 < rest[0] < rest[-1] == 200
+    assert seen == sorted(seen)
+    assert rest == sorted(rest)
+    result = cases.by_key(pq.read_table(tmp_path / "out.parquet"))
+    assert result == cases.by_key(in_memory(data, secret).table)
+
+
+def test_a_chunk_under_way_ends_at_its_next_report_when_another_fails(
+    tmp_path, secret, monkeypatch
+):
+    source = cases.write(tmp_path / "in.parquet", cases.table())
+    release, begun, ended = jobs.Job.release, threading.Event(), []
+
+    def endless(job, chunk, progress):
+        if chunk.keys.column("site")[0].as_py() == "site0000":  # the first chunk
+            assert begun.wait(60)
+            raise Stop
+        if begun.is_set():
+            return release(job, chunk, progress)
+        begun.set()
+        try:
+            while True:
+                progress(1, 1)
+                time.sleep(0.01)
+        except CancelledError:
+            ended.append(chunk)
+            raise
+
+    before = cdp.num_threads()
+    cdp.set_num_threads(2)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(jobs.Job, "release", endless)
+            with pytest.raises(Stop):
+                run(tmp_path, source, secret=secret, chunk_rows=700)
+    finally:
+        cdp.set_num_threads(before)
+    assert ended
 
 
 @pytest.mark.parametrize("step", ["manifest", "result", "removal", "half removal"])

@@ -92,8 +92,7 @@ def group_offsets(keys: Table) -> Offsets:
         done = 0
         for chunk in column.chunks:
             if len(chunk):
-                runs = pc.run_end_encode(chunk, run_end_type=pa.int64()).run_ends
-                ends.append(done + runs.to_numpy(zero_copy_only=False))
+                ends.append(done + _run_ends(chunk))
                 done += len(chunk)
     # the ends of one array's runs are in order as they come
     whole = len(ends) == 2
@@ -101,6 +100,15 @@ def group_offsets(keys: Table) -> Offsets:
         np.concatenate((ends[0][:1], ends[1])) if whole else np.unique(np.concatenate(ends))
     )
     return _joined(keys, offsets)
+
+
+def _run_ends(keys: Any) -> Offsets:
+    """Where runs of equal neighbours end."""
+    if pa.types.is_integer(keys.type) and not keys.null_count:
+        values = keys.to_numpy()
+        return np.append(np.flatnonzero(values[1:] != values[:-1]) + 1, len(values))
+    runs = pc.run_end_encode(keys, run_end_type=pa.int64()).run_ends
+    return np.asarray(runs.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def _joined(keys: Table, offsets: Offsets) -> Offsets:

@@ -144,7 +144,7 @@ class Job:
             raise BatchError(f"{self.source_path} holds no record")
         by, points = self.parameters.by, self.parameters.points
         manifold, normalise = self.parameters.ball.manifold, self.parameters.normalise
-        records(self.source.read(0, 1), points, manifold)  # its shape, before all else
+        records(self.source.first(), points, manifold)  # its shape, before all else
         found = scan(self.source, by, self.chunk_rows)
         if found is not None:
             return found
@@ -245,7 +245,8 @@ class Job:
         for left in self.folder.glob(f".{self.result.name}.*"):
             left.unlink()
         # numbers that hardly repeat gain nothing from a dictionary
-        encoded = [*self.parameters.by, "n", "guarantee"]
+        repeated = self.parameters.by if len(self.parameters.by) > 1 else ()
+        encoded = [*repeated, "n", "guarantee"]
         with atomically(self.result) as path, contextlib.ExitStack() as stack:
             writers: list[Any] = []
 

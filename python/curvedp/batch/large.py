@@ -57,7 +57,7 @@ class PointsOfFile:
         if not file.rows:
             raise BatchError(f"{file.path} holds no record")
         space = check_ball(ball).manifold
-        records(file.read(0, 1), columns, space)  # its shape, before all else
+        records(file.first(), columns, space)  # its shape, before all else
         return cls(str(file.path), columns, ball_to_dict(ball), bool(normalise), file.fingerprint())
 
     def open(self) -> Source:

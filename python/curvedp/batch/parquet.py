@@ -7,6 +7,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from curvedp.batch.columns import select
 from curvedp.errors import BatchError
 
 __all__ = ["Source"]
+
+#: Bytes of a column that are read at a time.
+_BUFFER = 1 << 20
 
 
 class Source:
@@ -35,7 +39,8 @@ class Source:
         if not self.path.is_file():
             raise BatchError(f"{self.path}: no such file")
         with self._readable():
-            self._file = pq.ParquetFile(self.path)
+            # page by page: whole row groups of undecoded bytes would have to pass through memory
+            self._file = pq.ParquetFile(self.path, buffer_size=_BUFFER, pre_buffer=False)
             self.schema = self._file.schema_arrow
             groups = self._file.metadata
             self.rows_of_groups = [
@@ -88,12 +93,20 @@ class Source:
         whole = list(missing[:-1] if goes_on else missing)
         with self._readable():
             if whole:
-                found.append(self._file.read_row_groups(whole, columns=self.columns))
+                found.append(self._decoded(whole))
             if len(missing) > len(whole):  # by itself, so that no more than it is kept
-                found.append(self._file.read_row_group(last, columns=self.columns))
+                found.append(self._decoded([last]))
         self._kept = (last, found[-1]) if goes_on else (-1, None)
         table = pa.concat_tables(found)
         return table.slice(start - int(self._starts[first]), stop - start)
+
+    def _decoded(self, groups: list[int]) -> Any:
+        """Row groups, on this thread: others have enough to do meanwhile."""
+        return self._file.read_row_groups(groups, columns=self.columns, use_threads=False)
+
+    def first(self) -> Any:
+        """The first row, as a table."""
+        return next(self.batches(self.columns, 1))
 
     @staticmethod
     def joined(tables: Sequence[Any]) -> Any:
@@ -101,11 +114,15 @@ class Source:
         return pa.concat_tables(tables)
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
-        """All rows in tables of at most `rows`, some columns only."""
+        """All rows in tables of at most `rows`, some columns only; the next is read meanwhile."""
         reader = self._file.iter_batches(batch_size=rows, columns=list(columns))
-        while True:
+
+        def following() -> Any:
             with self._readable(), self._reading:
-                batch = next(reader, None)
-            if batch is None:
-                return
-            yield pa.Table.from_batches([batch])
+                return next(reader, None)
+
+        with ThreadPoolExecutor(1) as ahead:
+            waiting = ahead.submit(following)
+            while (batch := waiting.result()) is not None:
+                waiting = ahead.submit(following)
+                yield pa.Table.from_batches([batch])

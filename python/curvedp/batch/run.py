@@ -7,10 +7,12 @@ import json
 import os
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from pathlib import Path
+from threading import BoundedSemaphore
 from typing import Any
 
+from curvedp import _core
 from curvedp._validation import as_count
 from curvedp.batch.job import Job, manifest_path, open_job
 from curvedp.batch.parameters import BatchParameters
@@ -23,6 +25,11 @@ __all__ = ["CHUNK_ROWS", "release_all", "run"]
 
 #: Records in a chunk, at least.
 CHUNK_ROWS = 1 << 19
+
+#: Chunks in work at a time, those of them that are being released, and seconds between two looks at
+#: how far they are.
+_AT_WORK, _IN_RELEASE = 3, 2
+_LOOK = 0.1
 
 
 def run(
@@ -61,47 +68,42 @@ def run(
 
 
 def release_all(job: Job, progress: Progress) -> None:
-    """Releases the chunks one after the other.
+    """Releases the chunks, two at a time, and writes them to the result in their order.
 
-    Meanwhile one thread reads the next, another stores the last and writes it to the result.
+    While one of them is made ready or put together, the other keeps all threads busy. Meanwhile a
+    third is read.
     """
-    pending, done, groups = deque(job.pending()), job.done(), job.groups
-    progress(done, groups)
-    if not pending:
+    left, tally = deque(job.pending()), _Tally(progress, job)
+    tally.tell()
+    if not left:
         return
-    with (
-        job.result_draft() as append,
-        ThreadPoolExecutor(1) as reader,
-        ThreadPoolExecutor(1) as writer,
-    ):
-        following = reader.submit(job.read, pending[0])
-        written: deque[Future[None]] = deque()
+    waiting: deque[Future[tuple[Any, GroupResults]]] = deque()
+    turns = BoundedSemaphore(min(_IN_RELEASE, _core.num_threads()))
+    missing = set(left)
+    with job.result_draft() as append, contextlib.ExitStack() as stack:
+        workers = ThreadPoolExecutor(_AT_WORK)
+        stack.callback(workers.shutdown, cancel_futures=True)
+        stack.callback(tally.stop)
         for number in range(job.layout.chunks):
-            if number != (pending[0] if pending else None):
-                written.append(writer.submit(_again, job, number, append))
+            while left and len(waiting) <= _AT_WORK:
+                waiting.append(workers.submit(_released, job, left.popleft(), tally, turns))
+            if number not in missing:
+                append(job.stored(number))
                 continue
-            chunk = following.result()
-            pending.popleft()
-            if pending:
-                following = reader.submit(job.read, pending[0])
-            releases = job.release(chunk, _Shifted(progress, done, groups))
-            done += len(releases)
-            written.append(writer.submit(_keep, job, number, chunk.keys, releases, append))
-            del chunk, releases
-            while len(written) > 2:  # no more tables than that wait in memory
-                written.popleft().result()
-        for last in written:
-            last.result()
+            while not wait([waiting[0]], timeout=_LOOK).done:
+                tally.tell()
+            keys, releases = waiting.popleft().result()
+            append(job.store(number, keys, releases))
+            tally.finish(number, len(releases))
 
 
-def _keep(
-    job: Job, number: int, keys: Any, releases: GroupResults, append: Callable[[Any], None]
-) -> None:
-    append(job.store(number, keys, releases))
-
-
-def _again(job: Job, number: int, append: Callable[[Any], None]) -> None:
-    append(job.stored(number))
+def _released(
+    job: Job, number: int, tally: _Tally, turns: BoundedSemaphore
+) -> tuple[Any, GroupResults]:
+    """The keys and the releases of a chunk."""
+    chunk = job.read(number)
+    with turns:
+        return chunk.keys, job.release(chunk, tally.of_chunk(number))
 
 
 def _remove_if_empty(folder: Path) -> None:
@@ -109,11 +111,34 @@ def _remove_if_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-class _Shifted:
-    """Progress of a chunk as progress of the whole."""
+class _Tally:
+    """Progress of chunks that are released side by side as progress of the whole."""
 
-    def __init__(self, progress: Progress, before: int, groups: int) -> None:
-        self._progress, self._before, self._groups = progress, before, groups
+    def __init__(self, progress: Progress, job: Job) -> None:
+        self._progress, self._done, self._groups = progress, job.done(), job.groups
+        self._of_chunks = [0] * job.layout.chunks
+        self._stopped = False
 
-    def __call__(self, done: int, _: int) -> None:
-        self._progress(self._before + done, self._groups)
+    def of_chunk(self, number: int) -> Progress:
+        """What the releases of a chunk report to, on whatever thread."""
+
+        def report(done: int, _: int) -> None:
+            if self._stopped:
+                raise CancelledError
+            self._of_chunks[number] = done
+
+        return report
+
+    def tell(self) -> None:
+        """Passes on how many groups are done."""
+        self._progress(self._done + sum(self._of_chunks), self._groups)
+
+    def finish(self, number: int, groups: int) -> None:
+        """Counts a chunk as done."""
+        self._of_chunks[number] = 0
+        self._done += groups
+        self.tell()
+
+    def stop(self) -> None:
+        """Ends what is under way at its next report."""
+        self._stopped = True

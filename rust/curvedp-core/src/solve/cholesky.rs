@@ -10,7 +10,7 @@ use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side, Spec};
 
 use super::equation::Equation;
-use super::refine::{Correction, Corrector, Goal};
+use super::refine::{Correction, Corrector};
 use crate::error::Error;
 use crate::parallel::Interrupt;
 
@@ -76,7 +76,7 @@ impl Factor {
 }
 
 impl Corrector for Factor {
-    fn correct(&self, r: &[f64], _: f64, _: Goal, _: Interrupt) -> Result<Correction, Error> {
+    fn correct(&self, r: &[f64], _: f64, _: Interrupt) -> Result<Correction, Error> {
         let mut values = r.to_vec();
         self.apply(&mut values);
         Ok(Correction { values, iterations: 0, hopeful: true })

@@ -4,13 +4,20 @@
 //! w + beta (image of p): one pass over the matrix and one over the vectors make an iteration (Chronopoulos
 //! and Gear 1989).
 
-use super::refine::{CAP, Correction, Corrector, Goal, Trial};
+use super::patience::{Patience, Trial};
+use super::refine::{CAP, Correction, Corrector};
 use super::scaled::{Eight, SLICES, Scaled, plus, times};
 use super::sliced::WIDTH;
 use super::sums::tree;
 use crate::error::Error;
 use crate::parallel::{Interrupt, pass};
 use crate::simd::vectorize;
+
+/// A system, and how many iterations it may take; any number if that is not given.
+pub(super) struct Jacobi<'a> {
+    pub system: &'a Scaled,
+    pub patience: Option<&'a Patience>,
+}
 
 /// Vectors of an iteration: solution, residual, direction and its image.
 struct Vectors {
@@ -20,42 +27,38 @@ struct Vectors {
     image: Vec<Eight>,
 }
 
-impl Corrector for Scaled {
-    fn correct(
-        &self,
-        r: &[f64],
-        first: f64,
-        goal: Goal,
-        interrupt: Interrupt,
-    ) -> Result<Correction, Error> {
-        let (zeros, r) = (|| self.zeros(), self.gather(r));
+impl Corrector for Jacobi<'_> {
+    fn correct(&self, r: &[f64], target: f64, interrupt: Interrupt) -> Result<Correction, Error> {
+        let Self { system, patience } = self;
+        let (zeros, r) = (|| system.zeros(), system.gather(r));
         let (mut vectors, mut w) = (Vectors { x: zeros(), r, p: zeros(), image: zeros() }, zeros());
-        let (mut product, _) = advance(self, &mut vectors, &w, 0.0, 0.0);
+        let (mut product, _) = advance(system, &mut vectors, &w, 0.0, 0.0);
         let (mut alpha, mut beta) = (f64::INFINITY, 0.0);
-        let trial = Trial::new(first, goal);
-        let (mut iterations, mut hopeful) = (0, true);
+        let (mut iterations, mut trial, mut hopeful) = (0, Trial::default(), true);
         while iterations < CAP {
-            let curvature = self.apply(&vectors.r, &mut w) - beta * product / alpha;
+            let curvature = system.apply(&vectors.r, &mut w) - beta * product / alpha;
             if !(product > 0.0 && curvature > 0.0) {
                 break;
             }
             iterations += 1;
             alpha = product / curvature;
-            let (next, squares) = advance(self, &mut vectors, &w, alpha, beta);
+            let (next, squares) = advance(system, &mut vectors, &w, alpha, beta);
             let left = squares.sqrt();
-            if !(left > 0.5 * goal.target && left.is_finite()) {
-                break;
-            }
-            hopeful = trial.goes_on(iterations, left);
-            if !hopeful {
+            if !(left > 0.5 * target && left.is_finite()) {
                 break;
             }
             (beta, product) = (next / product, next);
+            if let Some(patience) = patience {
+                hopeful = trial.goes_on(alpha, beta, 0.5 * target / left, patience);
+                if !hopeful {
+                    break;
+                }
+            }
             if interrupt() {
                 return Err(Error::Interrupted);
             }
         }
-        Ok(Correction { values: self.scatter(&vectors.x), iterations, hopeful })
+        Ok(Correction { values: system.scatter(&vectors.x), iterations, hopeful })
     }
 }
 

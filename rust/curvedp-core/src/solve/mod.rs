@@ -14,6 +14,7 @@ mod equation;
 mod jacobi;
 mod multigrid;
 mod order;
+mod patience;
 mod pcg;
 mod refine;
 mod scaled;
@@ -31,10 +32,12 @@ use crate::release::power_of_two_below;
 
 use cholesky::Factor;
 use equation::Equation;
+use jacobi::Jacobi;
 use multigrid::Multigrid;
 use order::Order;
+use patience::Patience;
 use pcg::Pcg;
-use refine::{Goal, Iterate};
+use refine::Iterate;
 use scaled::Scaled;
 
 /// How the system is solved.
@@ -78,7 +81,7 @@ enum Way {
     Multigrid(Box<Scaled>, Box<Multigrid>),
     /// The diagonal first; multigrid, built when it is needed, where that would take more iterations than
     /// patience allows. No hierarchy if it would not pay.
-    Adaptive(Box<Scaled>, usize, OnceLock<Option<Multigrid>>),
+    Adaptive(Box<Scaled>, Patience, OnceLock<Option<Multigrid>>),
     Factorised(Box<Factor>),
 }
 
@@ -88,10 +91,6 @@ const SMALL: usize = 1500;
 /// is made: one second of work, for it cannot be interrupted.
 const MANY: usize = 8;
 const FILL: usize = 30_000_000;
-/// Iterations with the diagonal that cost as much as a multigrid hierarchy and as a solution with it.
-const HIERARCHY: usize = 250;
-const CYCLES: usize = 150;
-
 impl Solver {
     /// Prepares (L + upsilon) for about `count` right-hand sides.
     pub fn new(
@@ -119,8 +118,10 @@ impl Solver {
                 Method::Auto => {
                     let worth_it = equation.size() <= SMALL || count >= MANY;
                     let factor = if worth_it { factor(FILL) } else { None };
-                    let patience = HIERARCHY / count.max(1) + CYCLES;
-                    let adaptive = || Way::Adaptive(scaled(), patience, OnceLock::new());
+                    let adaptive = || {
+                        let patience = Patience::new(&equation.laplacian.weights, count);
+                        Way::Adaptive(scaled(), patience, OnceLock::new())
+                    };
                     factor.unwrap_or_else(adaptive)
                 }
             };
@@ -162,31 +163,30 @@ impl Solver {
         let unit = power_of_two_below(largest.max(f64::MIN_POSITIVE));
         let rhs: Vec<f64> = rhs.iter().map(|h| h / unit).collect();
         let target = tolerance * self.equation.norm(&rhs);
-        let goal = |patience| Goal { target, patience };
         let mut iterate = Iterate::zero(&self.equation, &rhs);
-        let whole = goal(usize::MAX);
         match &self.way {
             Way::Jacobi(system) => {
-                iterate.refine(&**system, whole, interrupt)?;
+                iterate.refine(&Jacobi { system, patience: None }, target, interrupt)?;
             }
             Way::Multigrid(system, multigrid) => {
-                iterate.refine(&Pcg { system, multigrid }, whole, interrupt)?;
-                iterate.refine(&**system, whole, interrupt)?;
+                iterate.refine(&Pcg { system, multigrid }, target, interrupt)?;
+                iterate.refine(&Jacobi { system, patience: None }, target, interrupt)?;
             }
             Way::Adaptive(system, patience, multigrid) => {
+                let trial = Jacobi { system, patience: Some(patience) };
                 let untried = multigrid.get().is_none();
-                if !(untried && iterate.refine(&**system, goal(*patience), interrupt)?) {
+                if !(untried && iterate.refine(&trial, target, interrupt)?) {
                     let make =
                         || Some(Multigrid::new(&self.equation, system)).filter(Multigrid::pays);
                     if let Some(multigrid) = once(multigrid, make) {
-                        iterate.refine(&Pcg { system, multigrid }, whole, interrupt)?;
+                        iterate.refine(&Pcg { system, multigrid }, target, interrupt)?;
                     }
                     // should multigrid come to a halt before the goal, the diagonal goes on from there
-                    iterate.refine(&**system, whole, interrupt)?;
+                    iterate.refine(&Jacobi { system, patience: None }, target, interrupt)?;
                 }
             }
             Way::Factorised(factor) => {
-                iterate.refine(&**factor, whole, interrupt)?;
+                iterate.refine(&**factor, target, interrupt)?;
             }
         }
         let Iterate { x: mut values, residual, iterations, .. } = iterate;

@@ -1,7 +1,7 @@
 //! Conjugate gradients with multigrid as preconditioner.
 
 use super::multigrid::Multigrid;
-use super::refine::{CAP, Correction, Corrector, Goal, Trial};
+use super::refine::{CAP, Correction, Corrector};
 use super::scaled::{Eight, SLICES, Scaled, plus, times};
 use super::sliced::WIDTH;
 use super::sums::tree;
@@ -16,20 +16,13 @@ pub(super) struct Pcg<'a> {
 }
 
 impl Corrector for Pcg<'_> {
-    fn correct(
-        &self,
-        r: &[f64],
-        first: f64,
-        goal: Goal,
-        interrupt: Interrupt,
-    ) -> Result<Correction, Error> {
+    fn correct(&self, r: &[f64], target: f64, interrupt: Interrupt) -> Result<Correction, Error> {
         let Self { system, multigrid } = self;
         let mut r = system.gather(r);
         let [mut x, mut p, mut q, mut z] = std::array::from_fn(|_| system.zeros());
         let mut product = multigrid.apply(&r, &mut z);
         let mut beta = 0.0;
-        let trial = Trial::new(first, goal);
-        let (mut iterations, mut hopeful) = (0, true);
+        let mut iterations = 0;
         while iterations < CAP {
             turn(&mut p, &z, beta);
             let curvature = system.apply(&p, &mut q);
@@ -38,11 +31,7 @@ impl Corrector for Pcg<'_> {
             }
             iterations += 1;
             let left = step(system, [&mut x, &mut r], [&p, &q], product / curvature).sqrt();
-            if !(left > 0.5 * goal.target && left.is_finite()) {
-                break;
-            }
-            hopeful = trial.goes_on(iterations, left);
-            if !hopeful {
+            if !(left > 0.5 * target && left.is_finite()) {
                 break;
             }
             let next = multigrid.apply(&r, &mut z);
@@ -51,7 +40,7 @@ impl Corrector for Pcg<'_> {
                 return Err(Error::Interrupted);
             }
         }
-        Ok(Correction { values: system.scatter(&x), iterations, hopeful })
+        Ok(Correction { values: system.scatter(&x), iterations, hopeful: true })
     }
 }
 

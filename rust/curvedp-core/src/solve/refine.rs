@@ -7,60 +7,18 @@ use crate::parallel::Interrupt;
 /// Iterations at most.
 pub(super) const CAP: usize = 50_000;
 
-/// Iterations after which their total number is estimated, and how many times what patience allows it may
-/// be: what lies in few directions is gone soon, and estimates are too high rather than too low.
-const TRIALS: [(usize, f64); 3] = [(10, 4.0), (25, 2.5), (60, 1.5)];
-
-/// When to stop.
-#[derive(Clone, Copy)]
-pub(super) struct Goal {
-    /// Bound of |M^-1 r|_M to reach.
-    pub target: f64,
-    /// If more iterations than this are in sight, gives up after a few.
-    pub patience: usize,
-}
-
 /// What an approximate inverse makes of a residual.
 pub(super) struct Correction {
     pub values: Vec<f64>,
     pub iterations: usize,
-    /// Whether patience was kept.
+    /// Whether it is worth going on this way.
     pub hopeful: bool,
 }
 
 /// An approximate inverse of S + upsilon M.
 pub(super) trait Corrector {
-    /// A correction for the residual r, of norm `first`, both over nodes.
-    fn correct(
-        &self,
-        r: &[f64],
-        first: f64,
-        goal: Goal,
-        interrupt: Interrupt,
-    ) -> Result<Correction, Error>;
-}
-
-/// Looks after an iteration whether its end is in sight.
-pub(super) struct Trial {
-    first: f64,
-    goal: Goal,
-}
-
-impl Trial {
-    pub fn new(first: f64, goal: Goal) -> Self {
-        Self { first, goal }
-    }
-
-    /// Whether patience allows to go on when so many iterations have left a residual of norm `left`.
-    pub fn goes_on(&self, iterations: usize, left: f64) -> bool {
-        let Some(&(_, margin)) = TRIALS.iter().find(|trial| trial.0 == iterations) else {
-            return true;
-        };
-        let gained = (left / self.first).ln();
-        let needed = (0.5 * self.goal.target / self.first).ln() / gained * iterations as f64;
-        let patience = margin * self.goal.patience as f64;
-        self.goal.patience >= CAP || (gained < 0.0 && needed <= patience)
-    }
+    /// A correction for the residual r, over nodes, to one of |M^-1 r|_M <= `target`.
+    fn correct(&self, r: &[f64], target: f64, interrupt: Interrupt) -> Result<Correction, Error>;
 }
 
 /// A solution in the making.
@@ -81,18 +39,18 @@ impl<'a> Iterate<'a> {
         Self { equation, h, x: vec![0.0; h.len()], residual, iterations: 0, r }
     }
 
-    /// Corrects until the goal is reached, as the residual of x itself shows, or correcting no longer
-    /// helps. Returns whether patience was kept.
+    /// Corrects until |M^-1 r|_M <= `target`, as the residual of x itself shows, or correcting no longer
+    /// helps. Returns whether it is worth going on this way.
     pub fn refine(
         &mut self,
         corrector: &dyn Corrector,
-        goal: Goal,
+        target: f64,
         interrupt: Interrupt,
     ) -> Result<bool, Error> {
         let mut r = vec![0.0; self.h.len()];
-        while self.residual.norm > goal.target && self.iterations < CAP {
+        while self.residual.norm > target && self.iterations < CAP {
             let norm = self.residual.norm;
-            let correction = corrector.correct(&self.r, norm, goal, interrupt)?;
+            let correction = corrector.correct(&self.r, target, interrupt)?;
             self.iterations += correction.iterations;
             let mut x = correction.values;
             x.iter_mut().zip(&self.x).for_each(|(e, x)| *e += x);

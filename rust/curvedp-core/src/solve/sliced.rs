@@ -1,6 +1,7 @@
 //! Sparse rows in slices of eight, entry by entry side by side: eight sums grow at once, and no branch
 //! depends on the length of a single row.
 
+use std::hint::black_box;
 use std::ops::{Add, Mul, Sub};
 
 use super::sums::lane;
@@ -11,6 +12,9 @@ pub(super) const WIDTH: usize = 8;
 
 /// Slices that one thread fills at a time.
 const PIECE: usize = 512;
+
+/// Slices whose rows are touched before it is their turn: in another order they stand anywhere in memory.
+const AHEAD: usize = 4;
 
 /// A real number of either precision.
 pub(super) trait Real:
@@ -75,15 +79,26 @@ impl<T: Real> Sliced<T> {
             for slice in slices {
                 let range = starts[slice] - offset..starts[slice + 1] - offset;
                 let (columns, values) = (&mut columns[range.clone()], &mut values[range]);
+                for i in rows(slice + AHEAD) {
+                    touch(row(i).0);
+                    touch(row(i).1);
+                }
+                let mut from: [(&[u32], &[f64]); WIDTH] = [(&[], &[]); WIDTH];
+                let mut filling = [0; WIDTH];
                 for (s, i) in rows(slice).enumerate() {
-                    let (from, entries) = row(i);
-                    for (e, (&j, &value)) in from.iter().zip(entries).enumerate() {
-                        columns[e][s] = column(j);
-                        values[e][s] = T::nearest(entry(i, j, value));
-                    }
+                    from[s] = row(i);
                     // the column of a filling is one that is in use anyway
-                    let filling = if from.is_empty() { 0 } else { columns[0][s] };
-                    columns[from.len()..].iter_mut().for_each(|c| c[s] = filling);
+                    filling[s] = from[s].0.first().map_or(0, |&j| column(j));
+                }
+                for (e, (columns, values)) in columns.iter_mut().zip(values).enumerate() {
+                    let (mut c, mut v) = (filling, [T::default(); WIDTH]);
+                    for s in 0..WIDTH {
+                        if let (Some(&j), Some(&value)) = (from[s].0.get(e), from[s].1.get(e)) {
+                            c[s] = column(j);
+                            v[s] = T::nearest(entry(slice * WIDTH + s, j, value));
+                        }
+                    }
+                    (*columns, *values) = (c, v);
                 }
             }
         });
@@ -122,4 +137,11 @@ impl<T: Real> Sliced<T> {
         }
         sums
     }
+}
+
+/// Brings numbers into the cache.
+#[inline(always)]
+fn touch<T: Copy>(numbers: &[T]) {
+    let ends = (numbers.first(), numbers.last());
+    black_box((ends.0.copied(), numbers.get(numbers.len() / 2).copied(), ends.1.copied()));
 }

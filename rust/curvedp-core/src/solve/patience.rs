@@ -1,0 +1,145 @@
+//! When conjugate gradients with the diagonal give way to multigrid.
+
+use faer::{Mat, Side};
+
+use crate::graph::Csr;
+
+/// How many iterations with the diagonal cost as much as multigrid does, whatever the right-hand side.
+pub(super) struct Patience {
+    iterations: f64,
+}
+
+/// Iterations that a multigrid hierarchy and a solution with it cost, each for every time that there are as
+/// many nodes two edges away as there are within one edge: so do the rows of coarser levels grow.
+const HIERARCHY: f64 = 100.0;
+const CYCLES: f64 = 60.0;
+
+/// Nodes whose surroundings are looked at.
+const PROBES: usize = 64;
+
+/// Iterations after which their total number is estimated, and what part of the estimate counts: early ones
+/// miss the small end of the spectrum, late ones overrate what of it is left to deal with.
+const TRIALS: [(usize, f64); 3] = [(10, 1.1), (25, 1.0), (60, 0.67)];
+
+impl Patience {
+    /// For a system on these edges and about `count` right-hand sides.
+    pub fn new(edges: &Csr, count: usize) -> Self {
+        let price = HIERARCHY / count.max(1) as f64 + CYCLES;
+        Self { iterations: growth(edges) * price }
+    }
+}
+
+/// The number of nodes two edges away from a node over that of nodes within one edge, on average.
+fn growth(edges: &Csr) -> f64 {
+    let (mut near, mut further) = (0, 0);
+    for node in (0..edges.size()).step_by(edges.size().div_ceil(PROBES).max(1)) {
+        let mut ball = edges.row(node).0.to_vec();
+        ball.push(node as u32);
+        let inner = ball.len();
+        ball.extend(edges.row(node).0.iter().flat_map(|&j| edges.row(j as usize).0));
+        ball.sort_unstable();
+        ball.dedup();
+        near += inner;
+        further += ball.len() - inner;
+    }
+    further as f64 / near.max(1) as f64
+}
+
+/// What conjugate gradients tell of the spectrum: the tridiagonal matrix of Lanczos's method.
+#[derive(Default)]
+pub(super) struct Trial {
+    diagonal: Vec<f64>,
+    beside: Vec<f64>,
+    /// beta / alpha of the last iteration.
+    carried: f64,
+}
+
+impl Trial {
+    /// Takes notice of an iteration x <- x + alpha p, p <- r + beta p, and returns whether patience allows
+    /// more when the residual has yet to shrink by `factor`.
+    pub fn goes_on(&mut self, alpha: f64, beta: f64, factor: f64, patience: &Patience) -> bool {
+        if self.diagonal.len() >= TRIALS[TRIALS.len() - 1].0 {
+            return true;
+        }
+        self.diagonal.push(1.0 / alpha + self.carried);
+        self.beside.push(beta.sqrt() / alpha);
+        self.carried = beta / alpha;
+        let done = self.diagonal.len();
+        let Some(&(_, part)) = TRIALS.iter().find(|trial| trial.0 == done) else {
+            return true;
+        };
+        let left = 0.5 * self.condition().sqrt() * (2.0 / factor).ln();
+        part * (done as f64 + left) <= patience.iterations
+    }
+
+    /// The condition of the system as far as it is known.
+    fn condition(&self) -> f64 {
+        let matrix =
+            Mat::from_fn(self.diagonal.len(), self.diagonal.len(), |i, j| match i.abs_diff(j) {
+                0 => self.diagonal[i],
+                1 => self.beside[i.min(j)],
+                _ => 0.0,
+            });
+        let Ok(values) = matrix.self_adjoint_eigenvalues(Side::Lower) else {
+            return f64::INFINITY;
+        };
+        let (least, most) = (values[0], values[values.len() - 1]);
+        if least > 0.0 { most / least } else { f64::INFINITY }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nodes in a row, or all joined to all.
+    fn edges(size: usize, joined: impl Fn(usize, usize) -> bool) -> Csr {
+        let mut edges = Csr { offsets: vec![0], ..Csr::default() };
+        for i in 0..size {
+            let row = (0..size).filter(|&j| j != i && joined(i, j));
+            edges.columns.extend(row.map(|j| j as u32));
+            edges.offsets.push(edges.columns.len());
+        }
+        edges.values = vec![1.0; edges.columns.len()];
+        edges
+    }
+
+    #[test]
+    fn surroundings_grow_as_the_edges_say() {
+        let path = growth(&edges(60, |i, j| i.abs_diff(j) == 1));
+        assert!((path - (56.0 * 2.0 + 4.0) / (58.0 * 3.0 + 4.0)).abs() < 0.02, "{path}");
+        assert_eq!(growth(&edges(30, |_, _| true)), 0.0);
+        assert_eq!(growth(&edges(30, |_, _| false)), 0.0);
+    }
+
+    #[test]
+    fn conjugate_gradients_tell_the_condition_of_the_system() {
+        let system = [1.0, 2.0, 5.0, 30.0];
+        let (mut r, mut trial, patience) =
+            ([1.0; 4], Trial::default(), Patience { iterations: 0.0 });
+        let mut p = r;
+        let square = |r: &[f64; 4]| r.iter().map(|x| x * x).sum::<f64>();
+        for _ in 0..4 {
+            let curvature: f64 = p.iter().zip(system).map(|(p, d)| p * d * p).sum();
+            let before = square(&r);
+            let alpha = before / curvature;
+            r.iter_mut().zip(p.iter().zip(system)).for_each(|(r, (p, d))| *r -= alpha * d * p);
+            let beta = square(&r) / before;
+            p.iter_mut().zip(r).for_each(|(p, r)| *p = r + beta * *p);
+            assert!(trial.goes_on(alpha, beta, 1e-3, &patience));
+        }
+        assert!((trial.condition() - 30.0).abs() < 1e-9, "{}", trial.condition());
+    }
+
+    #[test]
+    fn patience_ends_where_too_many_iterations_are_left() {
+        // the same coefficients again and again: a spectrum without gaps, of which more and more is seen
+        let run = |patience: f64| {
+            let (mut trial, patience) = (Trial::default(), Patience { iterations: patience });
+            (0..200).position(|_| !trial.goes_on(1.2, 0.9, 1e-8, &patience))
+        };
+        assert_eq!(run(1e6), None);
+        assert_eq!(run(1.0), Some(9));
+        assert!(run(150.0).is_some_and(|at| at == 9 || at == 24 || at == 59));
+    }
+}
