@@ -9,11 +9,11 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from threading import BoundedSemaphore
 from typing import Any
 
 from curvedp import _core
 from curvedp._validation import as_count
+from curvedp.batch.chunk import Chunk
 from curvedp.batch.job import Job, manifest_path, open_job
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.storage import locked
@@ -26,9 +26,8 @@ __all__ = ["CHUNK_ROWS", "release_all", "run"]
 #: Records in a chunk, at least.
 CHUNK_ROWS = 1 << 19
 
-#: Chunks in work at a time, those of them that are being released, and seconds between two looks at
-#: how far they are.
-_AT_WORK, _IN_RELEASE = 3, 2
+#: Chunks that are released at a time, and seconds between two looks at how far they are.
+_AT_ONCE = 2
 _LOOK = 0.1
 
 
@@ -78,15 +77,19 @@ def release_all(job: Job, progress: Progress) -> None:
     if not left:
         return
     waiting: deque[Future[tuple[Any, GroupResults]]] = deque()
-    turns = BoundedSemaphore(min(_IN_RELEASE, _core.num_threads()))
     missing = set(left)
     with job.result_draft() as append, contextlib.ExitStack() as stack:
-        workers = ThreadPoolExecutor(_AT_WORK)
+        workers = ThreadPoolExecutor(min(_AT_ONCE, _core.num_threads()))
         stack.callback(workers.shutdown, cancel_futures=True)
+        reader = ThreadPoolExecutor(1)
+        stack.callback(reader.shutdown, cancel_futures=True)
         stack.callback(tally.stop)
         for number in range(job.layout.chunks):
-            while left and len(waiting) <= _AT_WORK:
-                waiting.append(workers.submit(_released, job, left.popleft(), tally, turns))
+            while left and len(waiting) < _AT_ONCE + 2:  # one more to be read, one to be stored
+                following = left.popleft()
+                reading = reader.submit(job.read, following)
+                waiting.append(workers.submit(_released, job, following, reading, tally))
+                del reading
             if number not in missing:
                 append(job.stored(number))
                 continue
@@ -98,12 +101,11 @@ def release_all(job: Job, progress: Progress) -> None:
 
 
 def _released(
-    job: Job, number: int, tally: _Tally, turns: BoundedSemaphore
+    job: Job, number: int, reading: Future[Chunk], tally: _Tally
 ) -> tuple[Any, GroupResults]:
     """The keys and the releases of a chunk."""
-    chunk = job.read(number)
-    with turns:
-        return chunk.keys, job.release(chunk, tally.of_chunk(number))
+    chunk = reading.result()
+    return chunk.keys, job.release(chunk, tally.of_chunk(number))
 
 
 def _remove_if_empty(folder: Path) -> None:
