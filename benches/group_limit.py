@@ -5,9 +5,9 @@
 The arithmetic of a group is what the same kernels take over one long array, with nothing that is
 done once for a group: projection of its records on the ball, as many gradients as its mean needs,
 one exponential for each further point of the iteration, the noise from one long stream, and the
-release rounded to the grid and moved back. What comes on top are the start of the
-group's own stream, the quasi-Newton steps and their transports, filling blocks with the points of
-several groups, and memory. Prints microseconds per group.
+release rounded to the grid and moved back. What comes on top are the start of the group's own
+stream, the quasi-Newton steps and their transports, filling blocks with the points of several
+groups, and memory. Prints microseconds per group.
 """
 
 from __future__ import annotations

@@ -86,10 +86,7 @@ def release_all(job: Job, progress: Progress) -> None:
         stack.callback(tally.stop)
         for number in range(job.layout.chunks):
             while left and len(waiting) < _AT_ONCE + 2:  # one more to be read, one to be stored
-                following = left.popleft()
-                reading = reader.submit(job.read, following)
-                waiting.append(workers.submit(_released, job, following, reading, tally))
-                del reading
+                waiting.append(_begin(job, left.popleft(), tally, reader, workers))
             if number not in missing:
                 append(job.stored(number))
                 continue
@@ -98,6 +95,13 @@ def release_all(job: Job, progress: Progress) -> None:
             keys, releases = waiting.popleft().result()
             append(job.store(number, keys, releases))
             tally.finish(number, len(releases))
+
+
+def _begin(
+    job: Job, number: int, tally: _Tally, reader: ThreadPoolExecutor, workers: ThreadPoolExecutor
+) -> Future[tuple[Any, GroupResults]]:
+    """Has a chunk read, then released; nothing here keeps its records."""
+    return workers.submit(_released, job, number, reader.submit(job.read, number), tally)
 
 
 def _released(
