@@ -137,6 +137,26 @@ def test_constant_densities_have_the_solution_zero_and_the_bounds_are_sharp():
     assert zero.error == 0
 
 
+@pytest.mark.parametrize("upsilon", [0.01, 1.0, 1e6])
+def test_conjugate_gradients_leave_the_constants_out(upsilon):
+    """L 1 = 0: a constant is known at once, alone or beside other parts."""
+    mesh = random_mesh("sphere:3", 4000)
+    operator = laplacian(knn_graph(mesh))
+    constant = helmholtz_poisson(operator, np.full(4000, 3.0), upsilon=upsilon, method="jacobi")
+    assert constant.converged
+    assert constant.n_iter <= 1  # of rounding errors
+    np.testing.assert_allclose(constant.value, 3 / upsilon, rtol=1e-12)
+    h = mesh.points[:, 0] - (operator.mass @ mesh.points[:, 0]) / operator.mass.sum()
+    alone, raised = (
+        helmholtz_poisson(operator, g, upsilon=upsilon, method="jacobi") for g in (h, h + 1)
+    )
+    assert raised.converged
+    assert raised.n_iter <= alone.n_iter
+    np.testing.assert_allclose(
+        raised.value, alone.value + 1 / upsilon, rtol=0, atol=alone.max_error + raised.max_error
+    )
+
+
 def test_several_right_hand_sides_are_solved_like_each_alone():
     operator = laplacian(knn_graph(fibonacci_mesh(2500), k=12))
     h = np.random.default_rng(3).standard_normal((2, 3, 2500))

@@ -1,14 +1,19 @@
-//! Conjugate gradients with the diagonal as preconditioner.
+//! Conjugate gradients with the diagonal as preconditioner, and without the constants.
 //!
 //! On the scaled system 1 - N, with w = (1 - N) r, the directions are p = r + beta p and their images
 //! w + beta (image of p): one pass over the matrix and one over the vectors make an iteration (Chronopoulos
 //! and Gear 1989).
+//!
+//! Constants are nearly the lowest mode, and lie far from the others where upsilon is small; their part of
+//! the solution is known at once, for S 1 = 0. The rest is sought among the vectors whose images sum up to
+//! zero: p = r - m 1 + beta p with the mean m of r (deflation, Nicolaides 1987). In scaled terms 1 is
+//! D^1/2 1 and its image upsilon D^-1/2 M 1.
 
 use super::patience::{Patience, Trial};
 use super::refine::{CAP, Correction, Corrector};
 use super::scaled::{Eight, SLICES, Scaled, plus, times};
 use super::sliced::WIDTH;
-use super::sums::tree;
+use super::sums::{sum, tree};
 use crate::error::Error;
 use crate::parallel::{Interrupt, pass};
 use crate::simd::vectorize;
@@ -30,24 +35,28 @@ struct Vectors {
 impl Corrector for Jacobi<'_> {
     fn correct(&self, r: &[f64], target: f64, interrupt: Interrupt) -> Result<Correction, Error> {
         let Self { system, patience } = self;
-        let (zeros, r) = (|| system.zeros(), system.gather(r));
+        let level = sum(r) / system.lift;
+        let (zeros, mut r) = (|| system.zeros(), system.gather(r));
+        lower(&mut r, level, &system.image);
         let (mut vectors, mut w) = (Vectors { x: zeros(), r, p: zeros(), image: zeros() }, zeros());
-        let (mut product, _) = advance(system, &mut vectors, &w, 0.0, 0.0);
+        let mut sums = advance(system, &mut vectors, &w, Step::default());
         let (mut alpha, mut beta) = (f64::INFINITY, 0.0);
         let (mut iterations, mut trial, mut hopeful) = (0, Trial::default(), true);
         while iterations < CAP {
-            let curvature = system.apply(&vectors.r, &mut w) - beta * product / alpha;
+            let (product, mean) = (sums.product, sums.image / system.lift);
+            let steepness = system.apply(&vectors.r, &mut w) - mean * sums.image;
+            let curvature = steepness - beta * product / alpha;
             if !(product > 0.0 && curvature > 0.0) {
                 break;
             }
             iterations += 1;
             alpha = product / curvature;
-            let (next, squares) = advance(system, &mut vectors, &w, alpha, beta);
-            let left = squares.sqrt();
+            sums = advance(system, &mut vectors, &w, Step { alpha, beta, mean });
+            let left = sums.squares.sqrt();
             if !(left > 0.5 * target && left.is_finite()) {
                 break;
             }
-            (beta, product) = (next / product, next);
+            beta = sums.product / product;
             if let Some(patience) = patience {
                 hopeful = trial.goes_on(alpha, beta, 0.5 * target / left, patience);
                 if !hopeful {
@@ -58,42 +67,61 @@ impl Corrector for Jacobi<'_> {
                 return Err(Error::Interrupted);
             }
         }
-        Ok(Correction { values: system.scatter(&vectors.x), iterations, hopeful })
+        Ok(Correction { values: system.scatter(&vectors.x, level), iterations, hopeful })
     }
 }
 
-/// p <- r + beta p, x <- x + alpha p, r <- r - alpha (1 - N) p; returns <r, r> and the square of
-/// |M^-1 D^1/2 r|_M.
-fn advance(
-    system: &Scaled,
-    vectors: &mut Vectors,
-    w: &[Eight],
+/// r <- r - level image
+fn lower(r: &mut [Eight], level: f64, image: &[Eight]) {
+    let pieces = r.chunks_mut(SLICES).zip(image.chunks(SLICES)).collect();
+    pass(pieces, |(r, image): (&mut [Eight], &[Eight])| {
+        r.iter_mut().zip(image).for_each(|(r, image)| *r = plus(r, -level, image));
+    });
+}
+
+/// Lengths of a step.
+#[derive(Clone, Copy, Default)]
+struct Step {
     alpha: f64,
     beta: f64,
-) -> (f64, f64) {
-    let Vectors { x, r, p, image } = vectors;
+    mean: f64,
+}
+
+/// Of a residual: <r, r>, <image of 1, r>, and the square of |M^-1 D^1/2 r|_M.
+struct Sums {
+    product: f64,
+    image: f64,
+    squares: f64,
+}
+
+/// p <- r - mean 1 + beta p, x <- x + alpha p, r <- r - alpha (1 - N) p.
+fn advance(system: &Scaled, vectors: &mut Vectors, w: &[Eight], step: Step) -> Sums {
+    let (Vectors { x, r, p, image }, Step { alpha, beta, mean }) = (vectors, step);
     let chunks = |v| <[Eight]>::chunks_mut(v, SLICES);
     let state = chunks(x).zip(chunks(r)).zip(chunks(p)).zip(chunks(image));
-    let given = w.chunks(SLICES).zip(system.weight.chunks(SLICES));
-    let sums = pass(state.zip(given).collect(), |((((x, r), p), image), (w, weight))| {
+    let known = system.one.chunks(SLICES).zip(system.image.chunks(SLICES));
+    let given = w.chunks(SLICES).zip(system.weight.chunks(SLICES)).zip(known);
+    let sums = pass(state.zip(given).collect(), |((((x, r), p), image), ((w, weight), known))| {
         vectorize(
             #[inline(always)]
             || {
-                let (mut products, mut squares) = ([0.0; WIDTH], [0.0; WIDTH]);
+                let [mut products, mut images, mut squares] = [[0.0; WIDTH]; 3];
                 let state = x.iter_mut().zip(r).zip(p).zip(image);
-                for ((((x, r), p), image), (w, weight)) in state.zip(w.iter().zip(weight)) {
-                    *p = plus(r, beta, p);
-                    *image = plus(w, beta, image);
+                let given = w.iter().zip(weight).zip(known.0.iter().zip(known.1));
+                for ((((x, r), p), image), ((w, weight), (one, lifted))) in state.zip(given) {
+                    *p = plus(&plus(r, -mean, one), beta, p);
+                    *image = plus(&plus(w, -mean, lifted), beta, image);
                     *x = plus(x, alpha, p);
                     *r = plus(r, -alpha, image);
                     let square = times(r, r);
                     products = plus(&products, 1.0, &square);
+                    images = plus(&images, 1.0, &times(r, lifted));
                     squares = plus(&squares, 1.0, &times(&square, weight));
                 }
-                (products.iter().sum::<f64>(), squares.iter().sum::<f64>())
+                [products, images, squares].map(|lanes| lanes.iter().sum::<f64>())
             },
         )
     });
-    let (products, squares): (Vec<f64>, Vec<f64>) = sums.into_iter().unzip();
-    (tree(products), tree(squares))
+    let [product, image, squares] = [0, 1, 2].map(|s| tree(sums.iter().map(|of| of[s]).collect()));
+    Sums { product, image, squares }
 }

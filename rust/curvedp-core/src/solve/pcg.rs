@@ -40,7 +40,7 @@ impl Corrector for Pcg<'_> {
                 return Err(Error::Interrupted);
             }
         }
-        Ok(Correction { values: system.scatter(&x), iterations, hopeful: true })
+        Ok(Correction { values: system.scatter(&x, 0.0), iterations, hopeful: true })
     }
 }
 

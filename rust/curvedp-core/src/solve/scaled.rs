@@ -3,7 +3,7 @@
 use super::equation::Equation;
 use super::order::Order;
 use super::sliced::{Sliced, WIDTH};
-use super::sums::{BLOCK, blocks, tree};
+use super::sums::{BLOCK, blocks, sum, tree};
 use crate::parallel::pass;
 use crate::simd::vectorize;
 
@@ -18,6 +18,10 @@ pub(super) struct Scaled {
     pub order: Order,
     /// D / M
     pub weight: Vec<Eight>,
+    /// The constant 1 as a vector over rows, D^1/2 1; its image, upsilon D^-1/2 M 1; <1, image>.
+    pub one: Vec<Eight>,
+    pub image: Vec<Eight>,
+    pub lift: f64,
     /// D^-1/2, over nodes.
     pub inverse_root: Vec<f64>,
     /// N
@@ -40,7 +44,10 @@ impl Scaled {
             |i, j, w| inverse_root[nodes[i] as usize] * w * inverse_root[j as usize],
         );
         let weight = over_rows(nodes, |i| (inverse_root[i] * inverse_root[i] * mass[i]).recip());
-        Self { order, matrix, weight, inverse_root }
+        let one = over_rows(nodes, |i| inverse_root[i].recip());
+        let image = over_rows(nodes, |i| equation.upsilon * mass[i] * inverse_root[i]);
+        let lift = equation.upsilon * sum(mass);
+        Self { order, matrix, weight, one, image, lift, inverse_root }
     }
 
     /// w <- (1 - N) r; returns <r, w>.
@@ -71,13 +78,13 @@ impl Scaled {
         over_rows(&self.order.nodes, |node| r[node] * self.inverse_root[node])
     }
 
-    /// D^-1/2 x, over nodes.
-    pub fn scatter(&self, x: &[Eight]) -> Vec<f64> {
+    /// D^-1/2 x + level, over nodes.
+    pub fn scatter(&self, x: &[Eight], level: f64) -> Vec<f64> {
         let (x, mut values) = (x.as_flattened(), vec![0.0; self.order.size()]);
         blocks(&mut values, |nodes, values| {
             let (rows, root) = (&self.order.rows[nodes.clone()], &self.inverse_root[nodes]);
             for ((value, &row), root) in values.iter_mut().zip(rows).zip(root) {
-                *value = x[row as usize] * root;
+                *value = x[row as usize] * root + level;
             }
             0.0
         });

@@ -10,7 +10,7 @@ use crate::parallel::pass;
 /// Rows of a slice.
 pub(super) const WIDTH: usize = 8;
 
-/// Slices that one thread fills at a time.
+/// Slices that one thread fills at a time, in memory of their own.
 const PIECE: usize = 512;
 
 /// Slices whose rows are touched before it is their turn: in another order they stand anywhere in memory.
@@ -38,6 +38,11 @@ impl Real for f32 {
 
 /// A sparse matrix; rows shorter than others of their slice are filled up with zeros.
 pub(super) struct Sliced<T> {
+    pieces: Vec<Piece<T>>,
+}
+
+/// Up to [`PIECE`] slices.
+struct Piece<T> {
     /// First entry of every slice, and the end.
     starts: Vec<usize>,
     columns: Vec<[u32; WIDTH]>,
@@ -49,36 +54,23 @@ impl<T: Real> Sliced<T> {
     /// old column and value.
     pub fn new<'a>(
         size: usize,
-        row: impl Fn(usize) -> (&'a [u32], &'a [f64]) + Sync,
-        column: impl Fn(u32) -> u32 + Sync,
-        entry: impl Fn(usize, u32, f64) -> f64 + Sync,
+        row: impl Fn(usize) -> (&'a [u32], &'a [f64]) + Sync + Send,
+        column: impl Fn(u32) -> u32 + Sync + Send,
+        entry: impl Fn(usize, u32, f64) -> f64 + Sync + Send,
     ) -> Self {
         let slices = size.div_ceil(WIDTH);
         let rows = |slice: usize| slice * WIDTH..((slice + 1) * WIDTH).min(size);
-        let mut starts = vec![0];
-        for slice in 0..slices {
-            let longest = rows(slice).map(|i| row(i).0.len()).max().unwrap_or(0);
-            starts.push(starts[slice] + longest);
-        }
-        let entries = starts[slices];
-        let mut columns = vec![[0; WIDTH]; entries];
-        let mut values = vec![[T::default(); WIDTH]; entries];
-        let (mut pieces, mut rest) = (Vec::new(), (&mut columns[..], &mut values[..]));
-        for first in (0..slices).step_by(PIECE) {
-            let last = (first + PIECE).min(slices);
-            let (c, v) = (rest.0, rest.1);
-            let (columns, values) = (
-                c.split_at_mut(starts[last] - starts[first]),
-                v.split_at_mut(starts[last] - starts[first]),
-            );
-            pieces.push((first..last, columns.0, values.0));
-            rest = (columns.1, values.1);
-        }
-        pass(pieces, |(slices, columns, values)| {
-            let offset = starts[slices.start];
-            for slice in slices {
-                let range = starts[slice] - offset..starts[slice + 1] - offset;
-                let (columns, values) = (&mut columns[range.clone()], &mut values[range]);
+        let pieces = pass((0..slices).step_by(PIECE).collect(), |first| {
+            let slices = first..(first + PIECE).min(slices);
+            let mut starts = vec![0];
+            for (s, slice) in slices.clone().enumerate() {
+                let longest = rows(slice).map(|i| row(i).0.len()).max().unwrap_or(0);
+                starts.push(starts[s] + longest);
+            }
+            let entries = starts[slices.len()];
+            let (mut columns, mut values) =
+                (Vec::with_capacity(entries), Vec::with_capacity(entries));
+            for (slice, ends) in slices.zip(starts.windows(2)) {
                 for i in rows(slice + AHEAD) {
                     touch(row(i).0);
                     touch(row(i).1);
@@ -90,7 +82,7 @@ impl<T: Real> Sliced<T> {
                     // the column of a filling is one that is in use anyway
                     filling[s] = from[s].0.first().map_or(0, |&j| column(j));
                 }
-                for (e, (columns, values)) in columns.iter_mut().zip(values).enumerate() {
+                for e in 0..ends[1] - ends[0] {
                     let (mut c, mut v) = (filling, [T::default(); WIDTH]);
                     for s in 0..WIDTH {
                         if let (Some(&j), Some(&value)) = (from[s].0.get(e), from[s].1.get(e)) {
@@ -98,17 +90,20 @@ impl<T: Real> Sliced<T> {
                             v[s] = T::nearest(entry(slice * WIDTH + s, j, value));
                         }
                     }
-                    (*columns, *values) = (c, v);
+                    columns.push(c);
+                    values.push(v);
                 }
             }
+            Piece { starts, columns, values }
         });
-        Self { starts, columns, values }
+        Self { pieces }
     }
 
     #[inline(always)]
     fn slice(&self, slice: usize) -> impl Iterator<Item = (&[u32; WIDTH], &[T; WIDTH])> {
-        let range = self.starts[slice]..self.starts[slice + 1];
-        self.columns[range.clone()].iter().zip(&self.values[range])
+        let (piece, slice) = (&self.pieces[slice / PIECE], slice % PIECE);
+        let range = piece.starts[slice]..piece.starts[slice + 1];
+        piece.columns[range.clone()].iter().zip(&piece.values[range])
     }
 
     /// sum_j w_ij (x_i - x_j) for the rows of a slice.

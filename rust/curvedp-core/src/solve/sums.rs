@@ -49,6 +49,11 @@ pub(super) fn dot(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64 + Sync + 
     }))
 }
 
+/// sum_i a_i, block by block.
+pub(super) fn sum(a: &[f64]) -> f64 {
+    dot(a, a, |a, _| a)
+}
+
 /// Lets `work` fill every block of `out`, given where it lies, and adds up what it returns.
 pub(super) fn blocks<T: Send>(
     out: &mut [T],
