@@ -7,12 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from curvedp._validation import FloatArray
+from curvedp._validation import FloatArray, as_count
 from curvedp.batch._arrow import pa
 from curvedp.batch.columns import group_names, group_offsets
+from curvedp.manifolds import Manifold
 from curvedp.statistics.group_plan import Names, Offsets
 
-__all__ = ["Chunk"]
+__all__ = ["Chunk", "rows_of_chunk"]
+
+#: Bytes of the records of a chunk, about, where their number is not given.
+_CHUNK_BYTES = 1 << 25
+
+
+def rows_of_chunk(chunk_rows: int | None, manifold: Manifold) -> int:
+    """How many records a chunk holds at least."""
+    if chunk_rows is None:
+        return max(1, _CHUNK_BYTES // (8 * manifold.point_size))
+    return as_count(chunk_rows, "chunk_rows")
 
 
 @dataclass(frozen=True)

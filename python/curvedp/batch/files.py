@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from curvedp.batch.parameters import BatchParameters
-from curvedp.batch.run import CHUNK_ROWS, release_all, run
+from curvedp.batch.run import release_all, run
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Ledger
 from curvedp.statistics.dispersion import DEFAULT_WEIGHTS
@@ -37,16 +37,16 @@ def frechet_means_of_file(
     normalise: bool = False,
     ledger: Ledger | None = None,
     secret: str | os.PathLike[str] | None = None,
-    chunk_rows: int = CHUNK_ROWS,
+    chunk_rows: int | None = None,
     resume: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Release the Fréchet mean of every group of a Parquet file into another Parquet file.
 
     The file is read chunk by chunk. A chunk holds whole groups, so memory is bounded by
-    `chunk_rows`, the file's largest row group and its largest group, whatever the file's size. If
-    the keys are not in order, the records are first dealt out to files in the job's folder, which
-    its owner alone can read and which are deleted at the end.
+    `chunk_rows` and the largest group, whatever the size of the file and of its row groups. If the
+    keys are not in order, the records are first dealt out to files in the job's folder, which its
+    owner alone can read and which are deleted at the end.
 
     A batch that is cut off, also by kill -9, goes on with ``resume=True``: releases that are stored
     are kept, the others get the noise that they would have got, and the ledger is charged once.
@@ -68,8 +68,9 @@ def frechet_means_of_file(
     secret : path, optional
         File of a `NoiseSecret` that is kept; by default one is made in the job's folder and deleted
         with it.
-    chunk_rows : int
-        Records in a chunk, at least. Results do not depend on it.
+    chunk_rows : int, optional
+        Records in a chunk, at least; by default as many as make 32 MiB. Results do not depend on
+        it.
     resume : bool
         Go on with a job that was interrupted; begins one if there is none, and does nothing if it
         is finished.
@@ -134,7 +135,7 @@ def frechet_variances_of_file(
     normalise: bool = False,
     ledger: Ledger | None = None,
     secret: str | os.PathLike[str] | None = None,
-    chunk_rows: int = CHUNK_ROWS,
+    chunk_rows: int | None = None,
     resume: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -209,7 +210,7 @@ def adaptive_means_of_file(
     normalise: bool = False,
     ledger: Ledger | None = None,
     secret: str | os.PathLike[str] | None = None,
-    chunk_rows: int = CHUNK_ROWS,
+    chunk_rows: int | None = None,
     resume: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -288,7 +289,7 @@ def confidence_regions_of_file(
     normalise: bool = False,
     ledger: Ledger | None = None,
     secret: str | os.PathLike[str] | None = None,
-    chunk_rows: int = CHUNK_ROWS,
+    chunk_rows: int | None = None,
     resume: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:

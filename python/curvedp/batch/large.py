@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_count
+from curvedp._validation import FloatArray
+from curvedp.batch.chunk import rows_of_chunk
 from curvedp.batch.columns import records
 from curvedp.batch.parameters import ball_from_dict, ball_to_dict
 from curvedp.batch.parquet import Source
-from curvedp.batch.run import CHUNK_ROWS
 from curvedp.domain import Ball
 from curvedp.errors import BatchError
 from curvedp.mechanisms import Mechanism
@@ -93,7 +93,7 @@ def frechet_mean_of_file(
     mechanism: str | type[Mechanism] | None = None,
     normalise: bool = False,
     ledger: Ledger | None = None,
-    chunk_rows: int = CHUNK_ROWS,
+    chunk_rows: int | None = None,
     seed: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Release:
@@ -112,8 +112,8 @@ def frechet_mean_of_file(
         As in `curvedp.frechet_mean`.
     normalise : bool
         Bring directions to the sphere's radius and landmarks to centred shapes of unit size first.
-    chunk_rows : int
-        Records in memory at once, at least; one row group is always read whole. Results do not
+    chunk_rows : int, optional
+        Records in memory at once, at least; by default as many as make 32 MiB. Results do not
         depend on it.
     progress : callable, optional
         Called after each reading of the file with their number.
@@ -130,7 +130,7 @@ def frechet_mean_of_file(
         As in `curvedp.frechet_mean`.
     """
     points_of_file = PointsOfFile.of(source, points, ball, normalise)
-    rows = whole_pieces(chunk_rows)
+    rows = whole_pieces(chunk_rows, ball)
 
     def sums(base: FloatArray) -> FloatArray:
         blocks = blocks_of(points_of_file.open(), rows)
@@ -213,6 +213,6 @@ def blocks_of(source: Source, rows: int) -> Iterator[Any]:
         yield source.joined(waiting)
 
 
-def whole_pieces(chunk_rows: int) -> int:
-    """The number of records rounded up to whole pieces."""
-    return -(-as_count(chunk_rows, "chunk_rows") // _core.PIECE) * _core.PIECE
+def whole_pieces(chunk_rows: int | None, ball: Ball) -> int:
+    """Records of a chunk, rounded up to whole pieces."""
+    return -(-rows_of_chunk(chunk_rows, ball.manifold) // _core.PIECE) * _core.PIECE

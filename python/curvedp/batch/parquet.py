@@ -19,7 +19,7 @@ from curvedp.errors import BatchError
 
 __all__ = ["Source"]
 
-#: Bytes of a column that are read at a time.
+#: Bytes of a column that are read at a time, and of records that are decoded at a time, about.
 _BUFFER = 1 << 20
 
 
@@ -42,13 +42,14 @@ class Source:
             # page by page: whole row groups of undecoded bytes would have to pass through memory
             self._file = pq.ParquetFile(self.path, buffer_size=_BUFFER, pre_buffer=False)
             self.schema = self._file.schema_arrow
-            groups = self._file.metadata
-            self.rows_of_groups = [
-                groups.row_group(i).num_rows for i in range(groups.num_row_groups)
-            ]
+            footer = self._file.metadata
+            groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
+            rows_of_groups = [group.num_rows for group in groups]
+            decoded = sum(group.total_byte_size for group in groups)
         select(self.schema, self.columns)
-        self._starts = np.concatenate(([0], np.cumsum(self.rows_of_groups, dtype=np.int64)))
-        self._kept: tuple[int, Any] = (-1, None)
+        self._starts = np.concatenate(([0], np.cumsum(rows_of_groups, dtype=np.int64)))
+        self._batch = max(1, _BUFFER * self.rows // max(1, decoded))
+        self._stream: _Stream | None = None
         # threads of a cluster's worker share a file, and Arrow's reader crashes under two at once
         self._reading = threading.Lock()
 
@@ -77,32 +78,32 @@ class Source:
     def read(self, start: int, stop: int) -> Any:
         """The rows from `start` to `stop` as a table.
 
-        A row group that reaches beyond is kept for the call that goes on at `stop`: it is decoded
-        once, however many calls read of it.
+        A call that goes on where the last one stopped goes on decoding there: a file is decoded
+        once. However large its row groups are, only these rows and a few more are in memory.
         """
-        with self._reading:
-            return self._read(start, stop)
+        with self._reading, self._readable():
+            stream, self._stream = self._stream, None  # after an error, none is left
+            if stream is None or stream.at != start:
+                stream = self._stream_from(start)
+            batches = stream.take(stop - start)
+            self._stream = stream
+        if not batches:
+            return self.schema.empty_table().select(self.columns)
+        return pa.Table.from_batches(batches)
 
-    def _read(self, start: int, stop: int) -> Any:
-        first = int(np.searchsorted(self._starts, start, side="right")) - 1
-        last = int(np.searchsorted(self._starts, stop, side="left")) - 1
-        number, kept = self._kept
-        found = [kept] if number == first else []
-        missing = range(first + len(found), last + 1)
-        goes_on = stop < int(self._starts[last + 1])
-        whole = list(missing[:-1] if goes_on else missing)
-        with self._readable():
-            if whole:
-                found.append(self._decoded(whole))
-            if len(missing) > len(whole):  # by itself, so that no more than it is kept
-                found.append(self._decoded([last]))
-        self._kept = (last, found[-1]) if goes_on else (-1, None)
-        table = pa.concat_tables(found)
-        return table.slice(start - int(self._starts[first]), stop - start)
-
-    def _decoded(self, groups: list[int]) -> Any:
-        """Row groups, on this thread: others have enough to do meanwhile."""
-        return self._file.read_row_groups(groups, columns=self.columns, use_threads=False)
+    def _stream_from(self, start: int) -> _Stream:
+        """The rows from `start` on, decoded on this thread: others have enough to do meanwhile."""
+        last = len(self._starts) - 2
+        first = min(int(np.searchsorted(self._starts, start, side="right")) - 1, last)
+        reader = self._file.iter_batches(
+            self._batch,
+            row_groups=list(range(first, last + 1)),
+            columns=self.columns,
+            use_threads=False,
+        )
+        stream = _Stream(reader, int(self._starts[first]))
+        stream.take(start - stream.at)
+        return stream
 
     def first(self) -> Any:
         """The first row, as a table."""
@@ -126,3 +127,24 @@ class Source:
             while (batch := waiting.result()) is not None:
                 waiting = ahead.submit(following)
                 yield pa.Table.from_batches([batch])
+
+
+class _Stream:
+    """Rows of batches that are decoded one after the other."""
+
+    def __init__(self, batches: Iterator[Any], at: int) -> None:
+        self._batches, self.at = batches, at
+        self._rest: Any = None
+
+    def take(self, rows: int) -> list[Any]:
+        """The next rows, or those that are left, in parts."""
+        taken = []
+        while rows:
+            batch = next(self._batches, None) if self._rest is None else self._rest
+            if batch is None:
+                break
+            taken.append(batch.slice(0, rows))
+            self._rest = batch.slice(rows) if len(batch) > rows else None
+            self.at += len(taken[-1])
+            rows -= len(taken[-1])
+        return taken

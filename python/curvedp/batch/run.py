@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from curvedp import _core
-from curvedp._validation import as_count
-from curvedp.batch.chunk import Chunk
+from curvedp.batch.chunk import Chunk, rows_of_chunk
 from curvedp.batch.job import Job, manifest_path, open_job
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.storage import locked
@@ -21,10 +20,7 @@ from curvedp.privacy import Ledger
 from curvedp.statistics.group_plan import Progress
 from curvedp.statistics.group_releases import GroupResults
 
-__all__ = ["CHUNK_ROWS", "release_all", "run"]
-
-#: Records in a chunk, at least.
-CHUNK_ROWS = 1 << 19
+__all__ = ["release_all", "run"]
 
 #: Chunks that are released at a time, and seconds between two looks at how far they are.
 _AT_ONCE = 2
@@ -39,12 +35,12 @@ def run(
     *,
     ledger: Ledger | None,
     secret: str | os.PathLike[str] | None,
-    chunk_rows: int,
+    chunk_rows: int | None,
     resume: bool,
     progress: Progress | None,
 ) -> dict[str, Any]:
     """A job from its beginning, or from where it stopped, to its end; `release` fills its parts."""
-    rows = as_count(chunk_rows, "chunk_rows")
+    rows = rows_of_chunk(chunk_rows, parameters.ball.manifold)
     target = Path(out).resolve()
     folder = target.with_name(target.name + ".job")
     with contextlib.ExitStack() as stack:

@@ -115,7 +115,7 @@ _WORDS = {"mean": "mean", "variance": "variance", "adaptive": "adaptive mean", "
 @click.option(
     "--chunk-rows",
     type=click.IntRange(min=1),
-    help="Records in memory at once, at least; by default half a million.",
+    help="Records in a chunk, at least; by default as many as make 32 MiB.",
 )
 @click.option("--resume", is_flag=True, help="Go on with a batch that was interrupted.")
 @click.option("--dry-run", is_flag=True, help="Say what it would cost and how good it would be.")
@@ -176,7 +176,7 @@ def batch(
     )
     try:
         from curvedp.batch.parameters import REFUSAL, BatchParameters
-        from curvedp.batch.run import CHUNK_ROWS, release_all, run
+        from curvedp.batch.run import release_all, run
     except MissingExtraError as error:
         raise click.UsageError(str(error)) from error
     if not public_keys:
@@ -215,7 +215,7 @@ def batch(
             release,
             ledger=book,
             secret=secret,
-            chunk_rows=chunk_rows or CHUNK_ROWS,
+            chunk_rows=chunk_rows,
             resume=resume,
             progress=report,
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 from curvedp.batch.job import Job, release_chunk
 from curvedp.batch.parameters import BatchParameters
-from curvedp.batch.run import CHUNK_ROWS, run
+from curvedp.batch.run import run
 from curvedp.distributed._dask import check_client, engine
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Ledger
@@ -43,7 +43,7 @@ def frechet_means_of_file(
     normalise: bool = False,
     ledger: Ledger | None = None,
     secret: str | os.PathLike[str] | None = None,
-    chunk_rows: int = CHUNK_ROWS,
+    chunk_rows: int | None = None,
     resume: bool = False,
     progress: Callable[[int, int], object] | None = None,
 ) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def frechet_variances_of_file(
     normalise: bool = False,
     ledger: Ledger | None = None,
     secret: str | os.PathLike[str] | None = None,
-    chunk_rows: int = CHUNK_ROWS,
+    chunk_rows: int | None = None,
     resume: bool = False,
     progress: Callable[[int, int], object] | None = None,
 ) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def adaptive_means_of_file(
     normalise: bool = False,
     ledger: Ledger | None = None,
     secret: str | os.PathLike[str] | None = None,
-    chunk_rows: int = CHUNK_ROWS,
+    chunk_rows: int | None = None,
     resume: bool = False,
     progress: Callable[[int, int], object] | None = None,
 ) -> dict[str, Any]:
@@ -268,7 +268,7 @@ def confidence_regions_of_file(
     normalise: bool = False,
     ledger: Ledger | None = None,
     secret: str | os.PathLike[str] | None = None,
-    chunk_rows: int = CHUNK_ROWS,
+    chunk_rows: int | None = None,
     resume: bool = False,
     progress: Callable[[int, int], object] | None = None,
 ) -> dict[str, Any]:

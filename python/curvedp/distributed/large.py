@@ -10,7 +10,6 @@ import numpy as np
 
 from curvedp._validation import FloatArray
 from curvedp.batch.large import PointsOfFile, release_mean_of_file, whole_pieces
-from curvedp.batch.run import CHUNK_ROWS
 from curvedp.distributed._dask import check_client
 from curvedp.domain import Ball
 from curvedp.mechanisms import Mechanism
@@ -30,7 +29,7 @@ def frechet_mean_of_file(
     mechanism: str | type[Mechanism] | None = None,
     normalise: bool = False,
     ledger: Ledger | None = None,
-    chunk_rows: int = CHUNK_ROWS,
+    chunk_rows: int | None = None,
     seed: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Release:
@@ -60,7 +59,7 @@ def frechet_mean_of_file(
     """
     cluster = check_client(client)
     points_of_file = PointsOfFile.of(source, points, ball, normalise)
-    rows, total = whole_pieces(chunk_rows), points_of_file.open().rows
+    rows, total = whole_pieces(chunk_rows, ball), points_of_file.open().rows
     starts = list(range(0, total, rows))
     stops = [min(start + rows, total) for start in starts]
 
