@@ -15,14 +15,14 @@ from curvedp.statistics.group_plan import Names, Offsets
 
 __all__ = ["Chunk", "rows_of_chunk"]
 
-#: Bytes of the records of a chunk, about, where their number is not given.
-_CHUNK_BYTES = 1 << 25
+#: Records of a chunk, and their bytes, where their number is not given: whatever is reached first.
+_CHUNK_ROWS, _CHUNK_BYTES = 1 << 19, 1 << 25
 
 
 def rows_of_chunk(chunk_rows: int | None, manifold: Manifold) -> int:
     """How many records a chunk holds at least."""
     if chunk_rows is None:
-        return max(1, _CHUNK_BYTES // (8 * manifold.point_size))
+        return max(1, min(_CHUNK_ROWS, _CHUNK_BYTES // (8 * manifold.point_size)))
     return as_count(chunk_rows, "chunk_rows")
 
 

@@ -69,8 +69,8 @@ def frechet_means_of_file(
         File of a `NoiseSecret` that is kept; by default one is made in the job's folder and deleted
         with it.
     chunk_rows : int, optional
-        Records in a chunk, at least; by default as many as make 32 MiB. Results do not depend on
-        it.
+        Records in a chunk, at least; by default 524,288, or as many as make 32 MiB. Results do not
+        depend on it.
     resume : bool
         Go on with a job that was interrupted; begins one if there is none, and does nothing if it
         is finished.

@@ -113,8 +113,8 @@ def frechet_mean_of_file(
     normalise : bool
         Bring directions to the sphere's radius and landmarks to centred shapes of unit size first.
     chunk_rows : int, optional
-        Records in memory at once, at least; by default as many as make 32 MiB. Results do not
-        depend on it.
+        Records in memory at once, at least; by default 524,288, or as many as make 32 MiB. Results
+        do not depend on it.
     progress : callable, optional
         Called after each reading of the file with their number.
 

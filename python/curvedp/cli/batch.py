@@ -115,7 +115,7 @@ _WORDS = {"mean": "mean", "variance": "variance", "adaptive": "adaptive mean", "
 @click.option(
     "--chunk-rows",
     type=click.IntRange(min=1),
-    help="Records in a chunk, at least; by default as many as make 32 MiB.",
+    help="Records in a chunk, at least; by default 524,288, or as many as make 32 MiB.",
 )
 @click.option("--resume", is_flag=True, help="Go on with a batch that was interrupted.")
 @click.option("--dry-run", is_flag=True, help="Say what it would cost and how good it would be.")
