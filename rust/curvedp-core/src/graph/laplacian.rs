@@ -45,6 +45,8 @@ pub struct Assembly<'a> {
 pub struct Laplacian {
     /// Symmetric nonnegative weights w between different nodes.
     pub weights: Csr,
+    /// Their sums D_i = sum_j w_ij.
+    pub degrees: Vec<f64>,
     /// Positive masses m.
     pub mass: Vec<f64>,
     /// The nodes in the order of the graph.
@@ -68,8 +70,7 @@ pub fn laplacian(graph: &Graph, assembly: &Assembly) -> Laplacian {
         }
     }
     if corrected {
-        let density: Vec<f64> =
-            (0..size).map(|i| 1.0 + weights.row(i).1.iter().sum::<f64>()).collect();
+        let density: Vec<f64> = sums(&weights).into_iter().map(|sum| 1.0 + sum).collect();
         for i in 0..size {
             for e in weights.offsets[i]..weights.offsets[i + 1] {
                 let j = weights.columns[e] as usize;
@@ -77,7 +78,7 @@ pub fn laplacian(graph: &Graph, assembly: &Assembly) -> Laplacian {
             }
         }
     }
-    let degrees: Vec<f64> = (0..size).map(|i| weights.row(i).1.iter().sum()).collect();
+    let degrees = sums(&weights);
     let moment = pairwise(size, &|i| {
         let (weights, lengths) = (weights.row(i).1, lengths.row(i).1);
         weights.iter().zip(lengths).map(|(w, rho)| w * rho * rho).sum()
@@ -106,7 +107,12 @@ pub fn laplacian(graph: &Graph, assembly: &Assembly) -> Laplacian {
         };
     }
     weights.values.iter_mut().for_each(|w| *w *= scale);
-    Laplacian { weights, mass, order: Arc::clone(&graph.order) }
+    Laplacian { degrees: sums(&weights), weights, mass, order: Arc::clone(&graph.order) }
+}
+
+/// The sum of every row.
+fn sums(weights: &Csr) -> Vec<f64> {
+    (0..weights.size()).map(|i| weights.row(i).1.iter().sum()).collect()
 }
 
 /// A sum over 0..count by halves.
@@ -129,11 +135,10 @@ impl Laplacian {
         for i in 0..size {
             let (columns, weights) = self.weights.row(i);
             let before = columns.partition_point(|&j| (j as usize) < i);
-            let degree: f64 = weights.iter().sum();
             for e in 0..=columns.len() {
                 if e == before {
                     result.columns.push(i as u32);
-                    result.values.push(degree);
+                    result.values.push(self.degrees[i]);
                 }
                 if e < columns.len() {
                     result.columns.push(columns[e]);
@@ -147,7 +152,6 @@ impl Laplacian {
 
     /// An upper bound of the spectrum of L: 2 max_i D_i / m_i (Gershgorin).
     pub fn spectral_bound(&self) -> f64 {
-        let degree = |i: usize| self.weights.row(i).1.iter().sum::<f64>();
-        (0..self.mass.len()).map(|i| 2.0 * degree(i) / self.mass[i]).fold(0.0, f64::max)
+        self.degrees.iter().zip(&self.mass).map(|(d, m)| 2.0 * d / m).fold(0.0, f64::max)
     }
 }

@@ -29,8 +29,7 @@ impl Equation {
 
     /// The diagonal entry of a node.
     pub fn diagonal(&self, node: usize) -> f64 {
-        self.laplacian.weights.row(node).1.iter().sum::<f64>()
-            + self.upsilon * self.laplacian.mass[node]
+        self.laplacian.degrees[node] + self.upsilon * self.laplacian.mass[node]
     }
 
     /// |h|_M

@@ -35,17 +35,17 @@ struct Vectors {
 impl Corrector for Jacobi<'_> {
     fn correct(&self, r: &[f64], target: f64, interrupt: Interrupt) -> Result<Correction, Error> {
         let Self { system, patience } = self;
-        let level = sum(r) / system.lift;
+        let level = sum(r) / (system.upsilon * system.volume);
         let (zeros, mut r) = (|| system.zeros(), system.gather(r));
-        lower(&mut r, level, &system.image);
+        lower(&mut r, level * system.upsilon, &system.mass);
         let (mut vectors, mut w) = (Vectors { x: zeros(), r, p: zeros(), image: zeros() }, zeros());
         let mut sums = advance(system, &mut vectors, &w, Step::default());
         let (mut alpha, mut beta) = (f64::INFINITY, 0.0);
         let (mut iterations, mut trial, mut hopeful) = (0, Trial::default(), true);
         while iterations < CAP {
-            let (product, mean) = (sums.product, sums.image / system.lift);
-            let steepness = system.apply(&vectors.r, &mut w) - mean * sums.image;
-            let curvature = steepness - beta * product / alpha;
+            let (product, mean) = (sums.product, sums.weighed / system.volume);
+            let constant = mean * system.upsilon * sums.weighed;
+            let curvature = system.apply(&vectors.r, &mut w) - constant - beta * product / alpha;
             if !(product > 0.0 && curvature > 0.0) {
                 break;
             }
@@ -71,11 +71,11 @@ impl Corrector for Jacobi<'_> {
     }
 }
 
-/// r <- r - level image
-fn lower(r: &mut [Eight], level: f64, image: &[Eight]) {
-    let pieces = r.chunks_mut(SLICES).zip(image.chunks(SLICES)).collect();
-    pass(pieces, |(r, image): (&mut [Eight], &[Eight])| {
-        r.iter_mut().zip(image).for_each(|(r, image)| *r = plus(r, -level, image));
+/// r <- r - level mass
+fn lower(r: &mut [Eight], level: f64, mass: &[Eight]) {
+    let pieces = r.chunks_mut(SLICES).zip(mass.chunks(SLICES)).collect();
+    pass(pieces, |(r, mass): (&mut [Eight], &[Eight])| {
+        r.iter_mut().zip(mass).for_each(|(r, mass)| *r = plus(r, -level, mass));
     });
 }
 
@@ -87,41 +87,43 @@ struct Step {
     mean: f64,
 }
 
-/// Of a residual: <r, r>, <image of 1, r>, and the square of |M^-1 D^1/2 r|_M.
+/// Of a residual: <r, r>, <D^-1/2 M 1, r>, and the square of |M^-1 D^1/2 r|_M.
 struct Sums {
     product: f64,
-    image: f64,
+    weighed: f64,
     squares: f64,
 }
 
 /// p <- r - mean 1 + beta p, x <- x + alpha p, r <- r - alpha (1 - N) p.
 fn advance(system: &Scaled, vectors: &mut Vectors, w: &[Eight], step: Step) -> Sums {
     let (Vectors { x, r, p, image }, Step { alpha, beta, mean }) = (vectors, step);
+    let lift = mean * system.upsilon;
     let chunks = |v| <[Eight]>::chunks_mut(v, SLICES);
     let state = chunks(x).zip(chunks(r)).zip(chunks(p)).zip(chunks(image));
-    let known = system.one.chunks(SLICES).zip(system.image.chunks(SLICES));
-    let given = w.chunks(SLICES).zip(system.weight.chunks(SLICES)).zip(known);
-    let sums = pass(state.zip(given).collect(), |((((x, r), p), image), ((w, weight), known))| {
+    let known = system.weight.chunks(SLICES).zip(system.mass.chunks(SLICES));
+    let given = w.chunks(SLICES).zip(known);
+    let sums = pass(state.zip(given).collect(), |((((x, r), p), image), (w, known))| {
         vectorize(
             #[inline(always)]
             || {
-                let [mut products, mut images, mut squares] = [[0.0; WIDTH]; 3];
+                let [mut products, mut weighed, mut squares] = [[0.0; WIDTH]; 3];
                 let state = x.iter_mut().zip(r).zip(p).zip(image);
-                let given = w.iter().zip(weight).zip(known.0.iter().zip(known.1));
-                for ((((x, r), p), image), ((w, weight), (one, lifted))) in state.zip(given) {
-                    *p = plus(&plus(r, -mean, one), beta, p);
-                    *image = plus(&plus(w, -mean, lifted), beta, image);
+                let given = w.iter().zip(known.0.iter().zip(known.1));
+                for ((((x, r), p), image), (w, (weight, mass))) in state.zip(given) {
+                    *p = plus(&plus(r, -mean, &times(weight, mass)), beta, p);
+                    *image = plus(&plus(w, -lift, mass), beta, image);
                     *x = plus(x, alpha, p);
                     *r = plus(r, -alpha, image);
                     let square = times(r, r);
                     products = plus(&products, 1.0, &square);
-                    images = plus(&images, 1.0, &times(r, lifted));
+                    weighed = plus(&weighed, 1.0, &times(r, mass));
                     squares = plus(&squares, 1.0, &times(&square, weight));
                 }
-                [products, images, squares].map(|lanes| lanes.iter().sum::<f64>())
+                [products, weighed, squares].map(|lanes| lanes.iter().sum::<f64>())
             },
         )
     });
-    let [product, image, squares] = [0, 1, 2].map(|s| tree(sums.iter().map(|of| of[s]).collect()));
-    Sums { product, image, squares }
+    let [product, weighed, squares] =
+        [0, 1, 2].map(|s| tree(sums.iter().map(|of| of[s]).collect()));
+    Sums { product, weighed, squares }
 }

@@ -18,10 +18,11 @@ pub(super) struct Scaled {
     pub order: Order,
     /// D / M
     pub weight: Vec<Eight>,
-    /// The constant 1 as a vector over rows, D^1/2 1; its image, upsilon D^-1/2 M 1; <1, image>.
-    pub one: Vec<Eight>,
-    pub image: Vec<Eight>,
-    pub lift: f64,
+    /// D^-1/2 M 1: upsilon times this is the image of the constants 1, which are D / M times this.
+    pub mass: Vec<Eight>,
+    /// The sum of the masses, and upsilon.
+    pub volume: f64,
+    pub upsilon: f64,
     /// D^-1/2, over nodes.
     pub inverse_root: Vec<f64>,
     /// N
@@ -44,10 +45,9 @@ impl Scaled {
             |i, j, w| inverse_root[nodes[i] as usize] * w * inverse_root[j as usize],
         );
         let weight = over_rows(nodes, |i| (inverse_root[i] * inverse_root[i] * mass[i]).recip());
-        let one = over_rows(nodes, |i| inverse_root[i].recip());
-        let image = over_rows(nodes, |i| equation.upsilon * mass[i] * inverse_root[i]);
-        let lift = equation.upsilon * sum(mass);
-        Self { order, matrix, weight, one, image, lift, inverse_root }
+        let (upsilon, volume) = (equation.upsilon, sum(mass));
+        let mass = over_rows(nodes, |i| mass[i] * inverse_root[i]);
+        Self { order, matrix, weight, mass, volume, upsilon, inverse_root }
     }
 
     /// w <- (1 - N) r; returns <r, w>.
