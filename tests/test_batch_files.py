@@ -120,6 +120,25 @@ def test_rows_are_read_once_and_as_they_were_written(tmp_path, seed, monkeypatch
         assert source.read(start, count).equals(data.slice(start))
 
 
+def test_no_more_of_a_row_group_is_in_memory_than_is_asked_for(tmp_path):
+    """Whatever repeats so often that it is short in the file, and wherever in it reading begins."""
+    count = 2_000_000
+    points = pa.FixedSizeListArray.from_arrays(pa.array(np.tile([0.0, 0.0, 1.0], count)), 3)
+    data = pa.table({"key": np.arange(count) // 1000, "x": points, "other": np.arange(count)})
+    pq.write_table(data, tmp_path / "in.parquet", row_group_size=count)
+    expected = data.select(["key", "x"]).slice(count - 1000)
+    source = Source(tmp_path / "in.parquet", ["key", "x"])
+    pool, standard = pa.system_memory_pool(), pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    try:
+        before = pool.bytes_allocated()
+        found = source.read(count - 1000, count)
+        assert pool.max_memory() - before < 10e6  # all of it: 64 MB
+    finally:
+        pa.set_memory_pool(standard)
+    assert found.equals(expected)
+
+
 def test_one_large_group_is_not_cut(tmp_path, secret):
     rows = np.tile(cases.ball().center, (5000, 1))
     group = np.repeat([0, 1, 2], [10, 4000, 990])

@@ -157,6 +157,32 @@ def test_conjugate_gradients_leave_the_constants_out(upsilon):
     )
 
 
+def test_conjugate_gradients_go_on_where_rounding_brings_the_constants_back():
+    """Four clusters without edges between them: residuals grow by many powers of ten on the way."""
+    generator = np.random.default_rng(1)
+    centers = generator.standard_normal((4, 3))
+    centers /= np.linalg.norm(centers, axis=1, keepdims=True)
+    x = np.repeat(centers, [1500, 1000, 9, 9], axis=0) + 1e-3 * generator.standard_normal((2518, 3))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    mesh = Mesh("sphere", x, np.random.default_rng(0).uniform(0.5, 2, 2518))
+    operator = laplacian(knn_graph(mesh, k=8))
+    h = generator.standard_normal(2518)
+    solution = helmholtz_poisson(operator, h, upsilon=1e-3, method="jacobi")
+    assert solution.residual < 1e-4  # of 56; rounding allows no tenth digit
+
+
+@pytest.mark.parametrize("upsilon", [1e-22, 1e306])
+def test_extreme_shifts_do_not_disturb_the_constants(upsilon):
+    """upsilon times the volume, or the mean of h over it, may leave the range of numbers."""
+    mesh = random_mesh("sphere:2", 3000)
+    operator = laplacian(knn_graph(mesh))
+    h = np.random.default_rng(3).standard_normal(3000)
+    h -= (operator.mass @ h) / operator.mass.sum()
+    mesh_norm = np.sqrt(operator.mass @ h**2)
+    solution = helmholtz_poisson(operator, h, upsilon=upsilon, method="jacobi")
+    assert solution.residual < 1e-9 * mesh_norm
+
+
 def test_several_right_hand_sides_are_solved_like_each_alone():
     operator = laplacian(knn_graph(fibonacci_mesh(2500), k=12))
     h = np.random.default_rng(3).standard_normal((2, 3, 2500))

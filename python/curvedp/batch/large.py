@@ -100,7 +100,7 @@ def frechet_mean_of_file(
     """Release the Fréchet mean of all records of a Parquet file, which need not fit in memory.
 
     As `curvedp.frechet_mean` on the same records in memory, bit for bit for the same noise. The
-    file is read once for each gradient, five to ten times in all.
+    file is read once for each gradient, four to ten times in all.
 
     Parameters
     ----------

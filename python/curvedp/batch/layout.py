@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.batch._arrow import ipc, pa, pc
+from curvedp.batch.chunk import rows_of_chunk
 from curvedp.batch.columns import (
     group_names,
     group_offsets,
@@ -153,7 +154,7 @@ def partition(
     with ExitStack() as stack:
         schema = key_columns(source.schema.empty_table(), by).schema
         files = [_PartitionFiles(stack, folder, number, schema) for number in range(count)]
-        for table in source.batches(source.columns, _DEAL_ROWS):
+        for table in source.batches(source.columns, min(_DEAL_ROWS, rows_of_chunk(None, manifold))):
             keys = key_columns(table, by)
             rows = records(table, points, manifold, normalise=normalise)
             hashes = hashes_of(keys)

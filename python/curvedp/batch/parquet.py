@@ -1,4 +1,4 @@
-"""Parquet files, read row group by row group."""
+"""Parquet files, decoded a megabyte at a time."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ __all__ = ["Source"]
 
 #: Bytes of a column that are read at a time, and of records that are decoded at a time, about.
 _BUFFER = 1 << 20
+#: Records that are decoded at a time, at most.
+_MOST_ROWS = 1 << 17
 
 
 class Source:
@@ -45,10 +47,13 @@ class Source:
             footer = self._file.metadata
             groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
             rows_of_groups = [group.num_rows for group in groups]
-            decoded = sum(group.total_byte_size for group in groups)
+            own = [i for i in range(footer.num_columns) if _name(footer, i) in self.columns]
+            encoded = sum(group.column(i).total_uncompressed_size for group in groups for i in own)
         select(self.schema, self.columns)
         self._starts = np.concatenate(([0], np.cumsum(rows_of_groups, dtype=np.int64)))
-        self._batch = max(1, _BUFFER * self.rows // max(1, decoded))
+        # what repeats is short as long as it is encoded
+        decoded = sum(_width(self.schema.field(name).type) for name in self.columns) * self.rows
+        self._batch = max(1, min(_MOST_ROWS, _BUFFER * self.rows // max(1, decoded, encoded)))
         self._stream: _Stream | None = None
         # threads of a cluster's worker share a file, and Arrow's reader crashes under two at once
         self._reading = threading.Lock()
@@ -102,7 +107,7 @@ class Source:
             use_threads=False,
         )
         stream = _Stream(reader, int(self._starts[first]))
-        stream.take(start - stream.at)
+        stream.skip(start - stream.at)
         return stream
 
     def first(self) -> Any:
@@ -138,13 +143,38 @@ class _Stream:
 
     def take(self, rows: int) -> list[Any]:
         """The next rows, or those that are left, in parts."""
-        taken = []
+        return list(self._parts(rows))
+
+    def skip(self, rows: int) -> None:
+        """Passes rows over, keeping none."""
+        for _ in self._parts(rows):
+            pass
+
+    def _parts(self, rows: int) -> Iterator[Any]:
         while rows:
             batch = next(self._batches, None) if self._rest is None else self._rest
             if batch is None:
                 break
-            taken.append(batch.slice(0, rows))
-            self._rest = batch.slice(rows) if len(batch) > rows else None
-            self.at += len(taken[-1])
-            rows -= len(taken[-1])
-        return taken
+            part, self._rest = batch.slice(0, rows), None
+            if len(batch) > rows:
+                self._rest = batch.slice(rows)
+            self.at += len(part)
+            rows -= len(part)
+            yield part
+
+
+def _name(footer: Any, index: int) -> str:
+    """The column that numbers of a file belong to."""
+    return str(footer.schema.column(index).path).split(".", maxsplit=1)[0]
+
+
+def _width(kind: Any) -> int:
+    """Bytes of one value of a type; 0 where they differ from value to value."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return _width(kind.storage_type)
+    if pa.types.is_fixed_size_list(kind):
+        return int(kind.list_size) * _width(kind.value_type)
+    try:
+        return int(-(-kind.bit_width // 8))
+    except ValueError:
+        return 0

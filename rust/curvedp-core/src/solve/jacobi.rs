@@ -7,13 +7,14 @@
 //! Constants are nearly the lowest mode, and lie far from the others where upsilon is small; their part of
 //! the solution is known at once, for S 1 = 0. The rest is sought among the vectors whose images sum up to
 //! zero: p = r - m 1 + beta p with the mean m of r (deflation, Nicolaides 1987). In scaled terms 1 is
-//! D^1/2 1 and its image upsilon D^-1/2 M 1.
+//! D^1/2 1 and its image upsilon D^-1/2 M 1. Nothing lowers what rounding leaves of the constants in r: once
+//! that counts, it is time for a new residual.
 
 use super::patience::{Patience, Trial};
 use super::refine::{CAP, Correction, Corrector};
 use super::scaled::{Eight, SLICES, Scaled, plus, times};
 use super::sliced::WIDTH;
-use super::sums::{sum, tree};
+use super::sums::{dot, tree};
 use crate::error::Error;
 use crate::parallel::{Interrupt, pass};
 use crate::simd::vectorize;
@@ -35,17 +36,17 @@ struct Vectors {
 impl Corrector for Jacobi<'_> {
     fn correct(&self, r: &[f64], target: f64, interrupt: Interrupt) -> Result<Correction, Error> {
         let Self { system, patience } = self;
-        let level = sum(r) / (system.upsilon * system.volume);
+        let constant = constant(r) / system.volume;
         let (zeros, mut r) = (|| system.zeros(), system.gather(r));
-        lower(&mut r, level * system.upsilon, &system.mass);
+        lower(&mut r, constant, &system.mass);
         let (mut vectors, mut w) = (Vectors { x: zeros(), r, p: zeros(), image: zeros() }, zeros());
         let mut sums = advance(system, &mut vectors, &w, Step::default());
         let (mut alpha, mut beta) = (f64::INFINITY, 0.0);
         let (mut iterations, mut trial, mut hopeful) = (0, Trial::default(), true);
         while iterations < CAP {
             let (product, mean) = (sums.product, sums.weighed / system.volume);
-            let constant = mean * system.upsilon * sums.weighed;
-            let curvature = system.apply(&vectors.r, &mut w) - constant - beta * product / alpha;
+            let steepness = system.apply(&vectors.r, &mut w) - mean * system.upsilon * sums.weighed;
+            let curvature = steepness - beta * product / alpha;
             if !(product > 0.0 && curvature > 0.0) {
                 break;
             }
@@ -53,7 +54,8 @@ impl Corrector for Jacobi<'_> {
             alpha = product / curvature;
             sums = advance(system, &mut vectors, &w, Step { alpha, beta, mean });
             let left = sums.squares.sqrt();
-            if !(left > 0.5 * target && left.is_finite()) {
+            let drift = sums.sum.abs() / system.volume.sqrt();
+            if !(left > 0.5 * target && left.is_finite()) || drift > DRIFT * left {
                 break;
             }
             beta = sums.product / product;
@@ -67,15 +69,28 @@ impl Corrector for Jacobi<'_> {
                 return Err(Error::Interrupted);
             }
         }
-        Ok(Correction { values: system.scatter(&vectors.x, level), iterations, hopeful })
+        let values = system.scatter(&vectors.x, constant / system.upsilon);
+        Ok(Correction { values, iterations, hopeful })
     }
 }
 
-/// r <- r - level mass
-fn lower(r: &mut [Eight], level: f64, mass: &[Eight]) {
+/// What part of a residual's norm its constants may make.
+const DRIFT: f64 = 0.1;
+
+/// Rounding error of a sum, over the sum of the sizes.
+const ROUNDING: f64 = 1e-13;
+
+/// The sum of r, or 0 if rounding errors may be all there is to it.
+fn constant(r: &[f64]) -> f64 {
+    let (sum, sizes) = (dot(r, r, |r, _| r), dot(r, r, |r, _| r.abs()));
+    if sum.abs() > ROUNDING * sizes { sum } else { 0.0 }
+}
+
+/// r <- r - constant mass
+fn lower(r: &mut [Eight], constant: f64, mass: &[Eight]) {
     let pieces = r.chunks_mut(SLICES).zip(mass.chunks(SLICES)).collect();
     pass(pieces, |(r, mass): (&mut [Eight], &[Eight])| {
-        r.iter_mut().zip(mass).for_each(|(r, mass)| *r = plus(r, -level, mass));
+        r.iter_mut().zip(mass).for_each(|(r, mass)| *r = plus(r, -constant, mass));
     });
 }
 
@@ -87,10 +102,11 @@ struct Step {
     mean: f64,
 }
 
-/// Of a residual: <r, r>, <D^-1/2 M 1, r>, and the square of |M^-1 D^1/2 r|_M.
+/// Of a residual: <r, r>, <D^-1/2 M 1, r>, <D^1/2 1, r>, and the square of |M^-1 D^1/2 r|_M.
 struct Sums {
     product: f64,
     weighed: f64,
+    sum: f64,
     squares: f64,
 }
 
@@ -106,24 +122,26 @@ fn advance(system: &Scaled, vectors: &mut Vectors, w: &[Eight], step: Step) -> S
         vectorize(
             #[inline(always)]
             || {
-                let [mut products, mut weighed, mut squares] = [[0.0; WIDTH]; 3];
+                let [mut products, mut weighed, mut total, mut squares] = [[0.0; WIDTH]; 4];
                 let state = x.iter_mut().zip(r).zip(p).zip(image);
                 let given = w.iter().zip(known.0.iter().zip(known.1));
                 for ((((x, r), p), image), (w, (weight, mass))) in state.zip(given) {
-                    *p = plus(&plus(r, -mean, &times(weight, mass)), beta, p);
+                    let one = times(weight, mass);
+                    *p = plus(&plus(r, -mean, &one), beta, p);
                     *image = plus(&plus(w, -lift, mass), beta, image);
                     *x = plus(x, alpha, p);
                     *r = plus(r, -alpha, image);
                     let square = times(r, r);
                     products = plus(&products, 1.0, &square);
                     weighed = plus(&weighed, 1.0, &times(r, mass));
+                    total = plus(&total, 1.0, &times(r, &one));
                     squares = plus(&squares, 1.0, &times(&square, weight));
                 }
-                [products, weighed, squares].map(|lanes| lanes.iter().sum::<f64>())
+                [products, weighed, total, squares].map(|lanes| lanes.iter().sum::<f64>())
             },
         )
     });
-    let [product, weighed, squares] =
-        [0, 1, 2].map(|s| tree(sums.iter().map(|of| of[s]).collect()));
-    Sums { product, weighed, squares }
+    let [product, weighed, sum, squares] =
+        [0, 1, 2, 3].map(|s| tree(sums.iter().map(|of| of[s]).collect()));
+    Sums { product, weighed, sum, squares }
 }
