@@ -120,25 +120,6 @@ def test_rows_are_read_once_and_as_they_were_written(tmp_path, seed, monkeypatch
         assert source.read(start, count).equals(data.slice(start))
 
 
-def test_no_more_of_a_row_group_is_in_memory_than_is_asked_for(tmp_path):
-    """Whatever repeats so often that it is short in the file, and wherever in it reading begins."""
-    count = 2_000_000
-    points = pa.FixedSizeListArray.from_arrays(pa.array(np.tile([0.0, 0.0, 1.0], count)), 3)
-    data = pa.table({"key": np.arange(count) // 1000, "x": points, "other": np.arange(count)})
-    pq.write_table(data, tmp_path / "in.parquet", row_group_size=count)
-    expected = data.select(["key", "x"]).slice(count - 1000)
-    source = Source(tmp_path / "in.parquet", ["key", "x"])
-    pool, standard = pa.system_memory_pool(), pa.default_memory_pool()
-    pa.set_memory_pool(pool)
-    try:
-        before = pool.bytes_allocated()
-        found = source.read(count - 1000, count)
-        assert pool.max_memory() - before < 10e6  # all of it: 64 MB
-    finally:
-        pa.set_memory_pool(standard)
-    assert found.equals(expected)
-
-
 def test_one_large_group_is_not_cut(tmp_path, secret):
     rows = np.tile(cases.ball().center, (5000, 1))
     group = np.repeat([0, 1, 2], [10, 4000, 990])
@@ -275,6 +256,38 @@ def test_existing_results_are_not_overwritten(tmp_path):
 
 # ---------------------------------------------------------------------------------- memory
 
+
+def in_a_process_of_its_own(program, *arguments):
+    """What a program prints, in whose memory nothing else is."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    return subprocess.run(
+        command, env=environment, check=True, capture_output=True, text=True, timeout=500
+    ).stdout
+
+
+LAST_ROWS = """
+import sys
+import pyarrow as pa
+from curvedp.batch.parquet import Source
+source = Source(sys.argv[1], ["key", "x"])
+source.read(source.rows - 1000, source.rows)
+print(pa.default_memory_pool().max_memory())
+"""
+
+
+def test_no_more_of_a_row_group_is_in_memory_than_is_asked_for(tmp_path):
+    """Whatever repeats so often that it is short in the file, and wherever in it reading begins."""
+    count = 2_000_000
+    points = pa.FixedSizeListArray.from_arrays(pa.array(np.tile([0.0, 0.0, 1.0], count)), 3)
+    data = pa.table({"key": np.arange(count) // 1000, "x": points, "other": np.arange(count)})
+    path = tmp_path / "in.parquet"
+    pq.write_table(data, path, row_group_size=count)
+    found = Source(path, ["key", "x"]).read(count - 1000, count)
+    assert found.equals(data.select(["key", "x"]).slice(count - 1000))
+    assert int(in_a_process_of_its_own(LAST_ROWS, path)) < 10e6  # all of it: 64 MB
+
+
 MEMORY = """
 import resource, sys
 import numpy as np
@@ -305,14 +318,5 @@ def test_memory_does_not_grow_with_the_file(tmp_path, ordered):
             for part in range(parts):
                 group = np.arange(50_000) // 100 + 500 * (part if ordered else parts - part)
                 writer.write_table(pa.table({"g": group, "p": column}, schema))
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        done = subprocess.run(
-            [sys.executable, "-c", MEMORY, str(path)],
-            env=environment,
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=500,
-        )
-        peaks.append(int(done.stdout) / 1e3)
+        peaks.append(int(in_a_process_of_its_own(MEMORY, path)) / 1e3)
     assert peaks[1] - peaks[0] < 60, peaks

@@ -107,6 +107,7 @@ pub fn laplacian(graph: &Graph, assembly: &Assembly) -> Laplacian {
         };
     }
     weights.values.iter_mut().for_each(|w| *w *= scale);
+    // the sums of the scaled weights, not the scaled sums, which differ in the last digit
     Laplacian { degrees: sums(&weights), weights, mass, order: Arc::clone(&graph.order) }
 }
 

@@ -14,7 +14,7 @@ use super::patience::{Patience, Trial};
 use super::refine::{CAP, Correction, Corrector};
 use super::scaled::{Eight, SLICES, Scaled, plus, times};
 use super::sliced::WIDTH;
-use super::sums::{dot, tree};
+use super::sums::{dot, sum, tree};
 use crate::error::Error;
 use crate::parallel::{Interrupt, pass};
 use crate::simd::vectorize;
@@ -82,8 +82,8 @@ const ROUNDING: f64 = 1e-13;
 
 /// The sum of r, or 0 if rounding errors may be all there is to it.
 fn constant(r: &[f64]) -> f64 {
-    let (sum, sizes) = (dot(r, r, |r, _| r), dot(r, r, |r, _| r.abs()));
-    if sum.abs() > ROUNDING * sizes { sum } else { 0.0 }
+    let (total, sizes) = (sum(r), dot(r, r, |r, _| r.abs()));
+    if total.abs() > ROUNDING * sizes { total } else { 0.0 }
 }
 
 /// r <- r - constant mass
