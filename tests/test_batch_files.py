@@ -17,7 +17,7 @@ import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
 from batch_cases import in_memory, left_over, run
-from curvedp.batch import layout as layouts
+from curvedp.batch import partitions
 from curvedp.batch.parquet import Source
 from curvedp.errors import BatchError, ExistenceError
 
@@ -52,11 +52,40 @@ def test_keys_with_one_hash_are_kept_apart(tmp_path, secret, monkeypatch):
     data = cases.table(60, ordered=False)
     source = cases.write(tmp_path / "in.parquet", data)
     expected = cases.by_key(in_memory(data, secret).table)
-    hashes = layouts.hashes_of
+    hashes = partitions.hashes_of
     few = np.uint64(3 << 62)
-    monkeypatch.setattr(layouts, "hashes_of", lambda keys: hashes(keys) & few)
+    monkeypatch.setattr(partitions, "hashes_of", lambda keys: hashes(keys) & few)
     run(tmp_path, source, secret=secret, chunk_rows=300)
     assert cases.by_key(pq.read_table(tmp_path / "out.parquet")) == expected
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3])
+def test_records_are_dealt_out_again_where_few_files_may_be_open(
+    tmp_path, secret, monkeypatch, bits
+):
+    """With the same result, and no partition larger than it would be otherwise."""
+    data = cases.table(300, ordered=False)
+    source = cases.write(tmp_path / "in.parquet", data)
+    run(tmp_path, source, "once.parquet", secret=secret, chunk_rows=50)
+    rows, groups = [], []
+    read = partitions.Partition.read
+
+    def counted(part, manifold):
+        firsts, n, points = read(part, manifold)
+        rows.append(len(points))
+        groups.append(len(n))
+        return firsts, n, points
+
+    monkeypatch.setattr(partitions.Partition, "read", counted)
+    monkeypatch.setattr(partitions, "_BITS_AT_ONCE", bits)
+    monkeypatch.setattr(partitions, "_DEAL_ROWS", 101)
+    run(tmp_path, source, secret=secret, chunk_rows=50)
+    once, again = (pq.read_table(tmp_path / name) for name in ("once.parquet", "out.parquet"))
+    assert again.equals(once)
+    assert len(rows) == 1 << (-(-len(data) // 50) - 1).bit_length()
+    assert (sum(rows), sum(groups)) == (len(data), 300)
+    assert max(rows) < 6 * len(data) / len(rows)
+    assert left_over(tmp_path) == []
 
 
 @pytest.mark.parametrize("shuffled", [False, True], ids=["in order", "shuffled"])
@@ -90,6 +119,26 @@ def test_keys_of_every_type_make_the_same_groups_as_in_memory(tmp_path, secret, 
     result = pq.read_table(tmp_path / "out.parquet")
     assert values(result) == values(expected)
     assert len(values(expected)) == result.num_rows == len(set(data["site"].to_pylist()))
+
+
+def test_tensors_in_any_order_are_released_as_in_memory(tmp_path, secret):
+    generator = np.random.default_rng(0)
+    noise = generator.normal(scale=0.1, size=(300, 3, 3))
+    tensors = np.eye(3) + noise + noise.swapaxes(1, 2)
+    data = pa.table(
+        {
+            "site": generator.integers(0, 9, 300),
+            "tensor": pa.FixedShapeTensorArray.from_numpy_ndarray(tensors),
+        }
+    )
+    source = cases.write(tmp_path / "in.parquet", data, row_group_size=70)
+    asked = {"by": "site", "points": "tensor", "ball": cdp.Ball(cdp.SPD(3), "identity", 1.0)}
+    run(tmp_path, source, secret=secret, chunk_rows=50, **asked)
+    expected = cdp.batch.frechet_means(
+        data, **cases.arguments(**asked), secret=cdp.NoiseSecret.load(secret)
+    )
+    result = pq.read_table(tmp_path / "out.parquet").sort_by("site")
+    assert result["value"].to_pylist() == expected.table["value"].to_pylist()
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -15,7 +15,7 @@ import pytest
 import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
-from curvedp.batch.columns import group_names, group_offsets, key_columns, records
+from curvedp.batch.columns import group_names, key_columns, records, runs
 from curvedp.errors import BatchError, BudgetError, ExistenceError
 
 
@@ -230,9 +230,11 @@ def test_groups_begin_where_a_key_changes(seed):
         [keys.slice(start, 7) for start in range(0, n, 7)] + [keys.slice(0, 0)]
     )
     rows = list(zip(a.tolist(), b, strict=True))
-    expected = [0] + [i for i in range(1, n) if rows[i] != rows[i - 1]] + [n]
-    assert group_offsets(keys).tolist() == expected
-    assert group_offsets(chunks).tolist() == expected
+    begins = [0] + [i for i in range(1, n) if rows[i] != rows[i - 1]]
+    for table in (keys, chunks):
+        firsts, sizes = runs(table)
+        assert sizes.tolist() == np.diff([*begins, n]).tolist()
+        assert firsts.equals(keys.take(begins))
 
 
 # ----------------------------------------------------------------------------------- composition

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from curvedp._validation import FloatArray, as_count
-from curvedp.batch._arrow import pa
-from curvedp.batch.columns import group_names, group_offsets
+from curvedp.batch.columns import group_names
 from curvedp.manifolds import Manifold
 from curvedp.statistics.group_plan import Names, Offsets
 
@@ -48,10 +47,7 @@ class Chunk:
     rows: FloatArray
 
     @classmethod
-    def of(cls, keys: Any, rows: FloatArray) -> Chunk:
-        """From the key of every record; equal ones side by side."""
-        if not len(keys):
-            return cls(keys, np.zeros(1, dtype=np.int64), group_names(keys), rows)
-        offsets = group_offsets(keys)
-        firsts = keys.take(pa.array(offsets[:-1])).combine_chunks()
-        return cls(firsts, offsets, group_names(firsts), rows)
+    def of(cls, keys: Any, n: Offsets, rows: FloatArray) -> Chunk:
+        """From each group's key and number of records, and all records one after the other."""
+        offsets = np.concatenate(([0], np.cumsum(n, dtype=np.int64)))
+        return cls(keys, offsets, group_names(keys), rows)

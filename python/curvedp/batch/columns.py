@@ -17,7 +17,16 @@ from curvedp.errors import BatchError
 from curvedp.manifolds import Manifold, Sphere
 from curvedp.statistics.group_plan import Names, Offsets
 
-__all__ = ["as_table", "group_names", "group_offsets", "key_columns", "records"]
+__all__ = [
+    "as_table",
+    "group_names",
+    "in_order",
+    "key_columns",
+    "key_schema",
+    "records",
+    "runs",
+    "select",
+]
 
 Table = Any
 
@@ -58,6 +67,12 @@ def key_columns(table: Table, by: Sequence[str]) -> Table:
     return pa.table({name: _key(table.column(name), name) for name in by})
 
 
+def key_schema(schema: Any, by: Sequence[str]) -> Any:
+    """The schema of `key_columns`."""
+    select(schema, by)
+    return key_columns(pa.schema([schema.field(name) for name in by]).empty_table(), by).schema
+
+
 def _key(column: Any, name: str) -> Any:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -85,8 +100,14 @@ def _key(column: Any, name: str) -> Any:
     return column
 
 
-def group_offsets(keys: Table) -> Offsets:
-    """Where the groups of equal neighbouring keys begin, and the number of rows."""
+def runs(keys: Table) -> tuple[Table, Offsets]:
+    """The key of each run of equal neighbours, and the number of its rows."""
+    offsets = _run_offsets(keys)
+    return keys.take(pa.array(offsets[:-1])).combine_chunks(), np.diff(offsets)
+
+
+def _run_offsets(keys: Table) -> Offsets:
+    """Where runs of equal keys begin, and the number of rows."""
     ends = [np.array([0, len(keys)], dtype=np.int64)]
     for column in keys.columns:
         done = 0
@@ -107,8 +128,8 @@ def _run_ends(keys: Any) -> Offsets:
     if pa.types.is_integer(keys.type) and not keys.null_count:
         values = keys.to_numpy()
         return np.append(np.flatnonzero(values[1:] != values[:-1]) + 1, len(values))
-    runs = pc.run_end_encode(keys, run_end_type=pa.int64()).run_ends
-    return np.asarray(runs.to_numpy(zero_copy_only=False), dtype=np.int64)
+    ends = pc.run_end_encode(keys, run_end_type=pa.int64()).run_ends
+    return np.asarray(ends.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def _joined(keys: Table, offsets: Offsets) -> Offsets:
@@ -143,7 +164,7 @@ def group_names(keys: Table) -> Names:
         return np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64)
     tokens = []
     for column in keys.columns:
-        text = _text(column.combine_chunks() if column.num_chunks != 1 else column.chunk(0))
+        text = _text(_whole(column))
         length = pc.cast(pc.binary_length(text), pa.large_string()).cast(pa.large_binary())
         colon = pa.scalar(b":", pa.large_binary())
         written = pc.binary_join_element_wise(length, text, colon)
@@ -202,9 +223,7 @@ def records(
 
 def _numbers(column: Any, name: str, manifold: Manifold) -> FloatArray:
     """A column as (n, k) floats; what is missing is NaN."""
-    array = column.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        array = array.chunk(0) if array.num_chunks else pa.array([], type=column.type)
+    array = _whole(column)
     shape = None
     if isinstance(array.type, pa.FixedShapeTensorType):
         shape = tuple(array.type.shape)
@@ -236,6 +255,11 @@ def _numbers(column: Any, name: str, manifold: Manifold) -> FloatArray:
     if missing is not None:
         block = np.where(missing[:, None], np.nan, block)
     return block
+
+
+def _whole(column: Any) -> Any:
+    """A column as one array; copied only if it is not."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _fixed(array: Any, name: str) -> Any:

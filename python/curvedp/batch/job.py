@@ -5,7 +5,8 @@ A job lives in a folder beside its result until it is finished:
     job.json     what was asked for; the input's fingerprint
     secret       the noise secret, unless one was given (mode 0600)
     layout.json  the chunks
-    partitions/  the rows by hash of their key, if the keys of the input are not in order
+    groups.arrow each chunk's keys and how many records each has, if the keys are in order
+    partitions/  otherwise, the rows by hash of their key
     parts-.../   the releases of each finished chunk, never drawn again
     paid         says that the ledger was charged
 
@@ -21,6 +22,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -30,10 +32,11 @@ import numpy as np
 
 from curvedp.batch._arrow import ipc, pa, pq
 from curvedp.batch.chunk import Chunk
-from curvedp.batch.columns import key_columns, records
-from curvedp.batch.layout import Layout, partition, read_partition, scan
+from curvedp.batch.columns import records
+from curvedp.batch.layout import Layout, read_groups, scan
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.parquet import Source
+from curvedp.batch.partitions import Partition, partition
 from curvedp.batch.results import charged, manifest, releases_table, with_plain_lists
 from curvedp.batch.storage import (
     atomically,
@@ -49,7 +52,7 @@ from curvedp.statistics.group_releases import GroupResults
 
 __all__ = ["Job", "open_job", "release_chunk"]
 
-_SCHEMA = 1
+_SCHEMA = 2
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,11 @@ class Job:
         return Source(self.source_path, [*self.parameters.by, *self.parameters.points])
 
     @cached_property
+    def points(self) -> Source:
+        """The input's records without their keys."""
+        return Source(self.source_path, self.parameters.points)
+
+    @cached_property
     def secret(self) -> NoiseSecret:
         """The noise secret."""
         return NoiseSecret.load(self.given_secret or self.folder / "secret")
@@ -145,11 +153,25 @@ class Job:
         by, points = self.parameters.by, self.parameters.points
         manifold, normalise = self.parameters.ball.manifold, self.parameters.normalise
         records(self.source.first(), points, manifold)  # its shape, before all else
-        found = scan(self.source, by, self.chunk_rows)
+        with ThreadPoolExecutor(1) as meanwhile:
+            meanwhile.submit(self.points.read_ahead, self.chunk_rows)
+            found = scan(self.source, by, self.chunk_rows, self._groups_path)
         if found is not None:
             return found
-        folder, chunk = self.folder / "partitions", self.chunk_rows
-        return partition(self.source, by, points, manifold, chunk, folder, normalise=normalise)
+        self.points.forget()
+        folder, chunk = self._partitions, self.chunk_rows
+        count, sizes = partition(
+            self.source, by, points, manifold, chunk, folder, normalise=normalise
+        )
+        return Layout((), count, sizes)
+
+    @property
+    def _groups_path(self) -> Path:
+        return self.folder / "groups.arrow"
+
+    @property
+    def _partitions(self) -> Path:
+        return self.folder / "partitions"
 
     @cached_property
     def layout(self) -> Layout:
@@ -204,11 +226,11 @@ class Job:
         parameters, layout = self.parameters, self.layout
         manifold = parameters.ball.manifold
         if layout.partitions:
-            folder = self.folder / "partitions"
-            return Chunk.of(*read_partition(folder, number, parameters.by, manifold))
-        table = self.source.read(*layout.bounds[number : number + 2])
+            dealt = Partition.of(self._partitions, layout.partitions, number)
+            return Chunk.of(*dealt.read(manifold))
+        table = self.points.read(*layout.bounds[number : number + 2])
         rows = records(table, parameters.points, manifold, normalise=parameters.normalise)
-        return Chunk.of(key_columns(table, parameters.by).combine_chunks(), rows)
+        return Chunk.of(*read_groups(self._groups_path, number), rows)
 
     def release(
         self, chunk: Chunk, progress: Callable[[int, int], object] | None = None

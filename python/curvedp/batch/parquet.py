@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -110,6 +111,17 @@ class Source:
         stream.skip(start - stream.at)
         return stream
 
+    def read_ahead(self, rows: int) -> None:
+        """Decodes the first rows, for a call of `read` that begins with them."""
+        with self._reading, self._readable():
+            self._stream = self._stream_from(0)
+            self._stream.decode(rows)
+
+    def forget(self) -> None:
+        """Keeps nothing that was decoded ahead."""
+        with self._reading:
+            self._stream = None
+
     def first(self) -> Any:
         """The first row, as a table."""
         return next(self.batches(self.columns, 1))
@@ -139,7 +151,15 @@ class _Stream:
 
     def __init__(self, batches: Iterator[Any], at: int) -> None:
         self._batches, self.at = batches, at
-        self._rest: Any = None
+        self._decoded: deque[Any] = deque()
+
+    def decode(self, rows: int) -> None:
+        """Decodes that many rows ahead."""
+        while sum(map(len, self._decoded)) < rows:
+            batch = next(self._batches, None)
+            if batch is None:
+                break
+            self._decoded.append(batch)
 
     def take(self, rows: int) -> list[Any]:
         """The next rows, or those that are left, in parts."""
@@ -152,12 +172,13 @@ class _Stream:
 
     def _parts(self, rows: int) -> Iterator[Any]:
         while rows:
-            batch = next(self._batches, None) if self._rest is None else self._rest
-            if batch is None:
+            self.decode(1)
+            if not self._decoded:
                 break
-            part, self._rest = batch.slice(0, rows), None
+            batch = self._decoded.popleft()
+            part = batch.slice(0, rows)
             if len(batch) > rows:
-                self._rest = batch.slice(rows)
+                self._decoded.appendleft(batch.slice(rows))
             self.at += len(part)
             rows -= len(part)
             yield part

@@ -10,22 +10,16 @@ from typing import Any
 import numpy as np
 
 from curvedp._validation import FloatArray
-from curvedp.batch._arrow import pa, pc
-from curvedp.batch.columns import (
-    as_table,
-    group_names,
-    group_offsets,
-    in_order,
-    key_columns,
-    records,
-)
+from curvedp.batch._arrow import pc
+from curvedp.batch.chunk import Chunk
+from curvedp.batch.columns import as_table, in_order, key_columns, records, runs
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.results import charged, count_sizes, manifest, releases_table
 from curvedp.domain import Ball
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.statistics.dispersion import DEFAULT_WEIGHTS
-from curvedp.statistics.group_plan import Offsets, noise_keys
+from curvedp.statistics.group_plan import noise_keys
 
 __all__ = [
     "BatchReleases",
@@ -381,17 +375,17 @@ def _release_table(
     if not len(keys):
         raise BatchError("the table holds no record")
     rows = records(table, parameters.points, plan.manifold, normalise=parameters.normalise)
-    offsets, firsts = _runs(keys)
+    firsts, n = runs(keys)
     if not in_order(firsts):
         keys, rows = _ordered(keys, rows)
-        offsets, firsts = _runs(keys)
-    n = np.diff(offsets)
+        firsts, n = runs(keys)
+    chunk = Chunk.of(firsts, n, rows)
     designs = plan.designs(n)
     noise = noise_keys(plan, secret, None)
     if ledger is not None:
         ledger.spend(plan.total, label=f"{plan.statistic} of {len(n)} groups")
     releases = plan.release(
-        rows, offsets, designs, noise, names=group_names(firsts), report=progress
+        chunk.rows, chunk.offsets, designs, noise, names=chunk.names, report=progress
     )
     described = manifest(
         parameters,
@@ -401,12 +395,6 @@ def _release_table(
         ledger=None if ledger is None else charged(parameters),
     )
     return BatchReleases(releases_table(firsts, releases), described)
-
-
-def _runs(keys: Any) -> tuple[Offsets, Any]:
-    """Where runs of equal keys begin, and the key of each."""
-    offsets = group_offsets(keys)
-    return offsets, keys.take(pa.array(offsets[:-1])).combine_chunks()
 
 
 def _ordered(keys: Any, rows: FloatArray) -> tuple[Any, FloatArray]:

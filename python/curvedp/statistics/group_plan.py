@@ -11,12 +11,12 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import version
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+import curvedp
 from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_points
 from curvedp.domain import Ball
@@ -116,7 +116,7 @@ class GroupPlan(abc.ABC, Generic[Results]):
     def context(self) -> bytes:
         """All parameters that the groups share, for the keys of their noise."""
         described = {
-            "library": version("curvedp"),
+            "library": curvedp.__version__,
             "statistic": self.statistic,
             "manifold": self.manifold.spec,
             "guarantee": self.guarantee.to_dict(),

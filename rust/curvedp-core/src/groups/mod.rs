@@ -12,6 +12,7 @@ mod regions;
 mod variances;
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sha2::{Digest, Sha256};
 
@@ -19,7 +20,7 @@ use crate::ball::Frame;
 use crate::error::Error;
 use crate::mean::Plan;
 use crate::noise::{GroupId, GroupInput, GroupKeys, GroupStreams, IsotropicNoise};
-use crate::parallel::{Interrupt, Pace, pass};
+use crate::parallel::{Interrupt, Pace, attended, pass};
 use crate::release::Grid;
 use crate::rows::Rows;
 
@@ -164,6 +165,22 @@ pub fn release(
     out: &mut [f64],
     report: Report,
 ) -> Result<(), Error> {
+    let done = AtomicUsize::new(0);
+    attended(&|| report(done.load(Ordering::Relaxed)), |interrupt| {
+        release_here(groups, statistic, keys, out, &done, interrupt)
+    })?;
+    if report(groups.count()) { Err(Error::Interrupted) } else { Ok(()) }
+}
+
+/// As [`release`], on this thread and others; `done` counts the groups.
+fn release_here(
+    groups: &Groups,
+    statistic: &impl Statistic,
+    keys: &GroupKeys,
+    out: &mut [f64],
+    done: &AtomicUsize,
+    interrupt: Interrupt,
+) -> Result<(), Error> {
     let (width, count) = (statistic.width(groups), groups.count());
     let mut rest = out;
     let mut start = 0;
@@ -199,10 +216,11 @@ pub fn release(
             let (part, after) = std::mem::take(&mut rest).split_at_mut(width);
             rest = after;
             end = task.end;
-            one(task, part, &|| report(start))?;
+            one(task, part, interrupt)?;
         }
         start = end;
-        if report(start) && start < count {
+        done.store(start, Ordering::Relaxed);
+        if start < count && interrupt() {
             return Err(Error::Interrupted);
         }
         pace.adapt();
