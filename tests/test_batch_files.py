@@ -169,6 +169,33 @@ def test_rows_are_read_once_and_as_they_were_written(tmp_path, seed, monkeypatch
         assert source.read(start, count).equals(data.slice(start))
 
 
+@pytest.mark.parametrize("threads", [1, 2, 4, 6])
+def test_every_number_of_threads_gives_the_same_file_and_decodes_each_record_once(
+    tmp_path, secret, monkeypatch, threads
+):
+    data = cases.table(150)
+    source = cases.write(tmp_path / "in.parquet", data, row_group_size=400)
+    decoded = []
+    batches = pq.ParquetFile.iter_batches
+
+    def counted(file, *given, **options):
+        for batch in batches(file, *given, **options):
+            if "direction" in batch.schema.names and "site" not in batch.schema.names:
+                decoded.append(len(batch))
+            yield batch
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", counted)
+    before = cdp.num_threads()
+    cdp.set_num_threads(threads)
+    try:
+        run(tmp_path, source, secret=secret, chunk_rows=130)
+    finally:
+        cdp.set_num_threads(before)
+    assert sum(decoded) == len(data)
+    expected = in_memory(data, secret).table.drop_columns("guarantee")
+    assert pq.read_table(tmp_path / "out.parquet").drop_columns("guarantee").equals(expected)
+
+
 def test_one_large_group_is_not_cut(tmp_path, secret):
     rows = np.tile(cases.ball().center, (5000, 1))
     group = np.repeat([0, 1, 2], [10, 4000, 990])

@@ -42,6 +42,7 @@ from curvedp.batch.storage import (
     atomically,
     make_public,
     publish,
+    sync_file,
     write_atomically,
     write_json,
 )
@@ -280,6 +281,7 @@ class Job:
                     writers.append(stack.enter_context(writer))
                 if len(table):
                     writers[0].write_table(table)
+                    sync_file(path)  # little by little, so that the end need not wait
 
             yield append
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
+import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 from curvedp import _core
-from curvedp.batch.chunk import Chunk, rows_of_chunk
+from curvedp.batch.chunk import rows_of_chunk
 from curvedp.batch.job import Job, manifest_path, open_job
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.storage import locked
@@ -22,8 +24,8 @@ from curvedp.statistics.group_releases import GroupResults
 
 __all__ = ["release_all", "run"]
 
-#: Chunks that are released at a time, and seconds between two looks at how far they are.
-_AT_ONCE = 2
+#: Chunks that are released at a time, at most, and seconds between two looks at how far they are.
+_AT_ONCE = 4
 _LOOK = 0.1
 
 
@@ -63,26 +65,34 @@ def run(
 
 
 def release_all(job: Job, progress: Progress) -> None:
-    """Releases the chunks, two at a time, and writes them to the result in their order.
+    """Releases the chunks, several at a time, and writes them to the result in their order.
 
-    While one of them is made ready or put together, the other keeps all threads busy. Meanwhile a
-    third is read.
+    Each is read and released by one thread from beginning to end, so that no thread waits for
+    another; the last ones by all threads, so that none is left without work.
     """
     left, tally = deque(job.pending()), _Tally(progress, job)
     tally.tell()
     if not left:
         return
+    threads = _core.num_threads()
+    at_once = min(_AT_ONCE, threads)
     waiting: deque[Future[tuple[Any, GroupResults]]] = deque()
-    missing = set(left)
+    missing, reading, begun = set(left), _InTurn(), itertools.count()
+
+    def released(number: int, place: int, alone: bool) -> tuple[Any, GroupResults]:
+        _core.set_alone(alone)
+        with reading.turn(place):
+            chunk = job.read(number)
+        return chunk.keys, job.release(chunk, tally.of_chunk(number))
+
     with job.result_draft() as append, contextlib.ExitStack() as stack:
-        workers = ThreadPoolExecutor(min(_AT_ONCE, _core.num_threads()))
+        workers = ThreadPoolExecutor(at_once)
         stack.callback(workers.shutdown, cancel_futures=True)
-        reader = ThreadPoolExecutor(1)
-        stack.callback(reader.shutdown, cancel_futures=True)
         stack.callback(tally.stop)
         for number in range(job.layout.chunks):
-            while left and len(waiting) < _AT_ONCE + 2:  # one more to be read, one to be stored
-                waiting.append(_begin(job, left.popleft(), tally, reader, workers))
+            while left and len(waiting) < at_once + 2:
+                chunk, alone = left.popleft(), threads == at_once <= len(left)
+                waiting.append(workers.submit(released, chunk, next(begun), alone))
             if number not in missing:
                 append(job.stored(number))
                 continue
@@ -93,19 +103,23 @@ def release_all(job: Job, progress: Progress) -> None:
             tally.finish(number, len(releases))
 
 
-def _begin(
-    job: Job, number: int, tally: _Tally, reader: ThreadPoolExecutor, workers: ThreadPoolExecutor
-) -> Future[tuple[Any, GroupResults]]:
-    """Has a chunk read, then released; nothing here keeps its records."""
-    return workers.submit(_released, job, number, reader.submit(job.read, number), tally)
+class _InTurn:
+    """Lets threads do something one after the other, in a given order."""
 
+    def __init__(self) -> None:
+        self._next, self._changed = 0, threading.Condition()
 
-def _released(
-    job: Job, number: int, reading: Future[Chunk], tally: _Tally
-) -> tuple[Any, GroupResults]:
-    """The keys and the releases of a chunk."""
-    chunk = reading.result()
-    return chunk.keys, job.release(chunk, tally.of_chunk(number))
+    @contextlib.contextmanager
+    def turn(self, place: int) -> Iterator[None]:
+        """Waits for those whose place comes before."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._next == place)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._next += 1
+                self._changed.notify_all()
 
 
 def _remove_if_empty(folder: Path) -> None:

@@ -14,7 +14,15 @@ from typing import Any
 
 from curvedp.errors import BatchError
 
-__all__ = ["atomically", "locked", "make_public", "publish", "write_atomically", "write_json"]
+__all__ = [
+    "atomically",
+    "locked",
+    "make_public",
+    "publish",
+    "sync_file",
+    "write_atomically",
+    "write_json",
+]
 
 
 @contextlib.contextmanager
@@ -25,8 +33,7 @@ def atomically(path: Path) -> Iterator[Path]:
     draft = Path(name)
     try:
         yield draft
-        with draft.open("rb") as file:
-            os.fsync(file.fileno())
+        sync_file(draft)
         os.replace(draft, path)
         sync_folder(path.parent)
     except BaseException:
@@ -39,6 +46,12 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Lets `write` fill the file that `atomically` moves to its place."""
     with atomically(path) as draft:
         write(draft)
+
+
+def sync_file(path: Path) -> None:
+    """Makes what was written to a file survive a loss of power."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:

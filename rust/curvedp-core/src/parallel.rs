@@ -3,6 +3,7 @@
 //! A forked child inherits the pool object but none of its threads, so the pool is keyed by the
 //! process id and a child builds its own. Work is cut the same way whatever the number of threads.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
@@ -59,9 +60,18 @@ fn current() -> Option<Arc<ThreadPool>> {
     state.pool.clone()
 }
 
+thread_local! {
+    static ALONE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the work of the calling thread stays on it: for callers that share work out themselves.
+pub fn set_alone(alone: bool) {
+    ALONE.set(alone);
+}
+
 /// The pool, if it has more than one thread: a single one would only cost the way there and back.
 fn helpers() -> Option<Arc<ThreadPool>> {
-    current().filter(|pool| pool.current_num_threads() > 1)
+    if ALONE.get() { None } else { current().filter(|pool| pool.current_num_threads() > 1) }
 }
 
 /// Asked between pieces of long work; true ends it with [`Error::Interrupted`].
@@ -211,6 +221,23 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use super::*;
+
+    #[test]
+    fn work_of_a_thread_that_is_alone_stays_on_it() {
+        set_num_threads(2);
+        let own = std::thread::current().id();
+        let threads = || map(100, &|| false, |_| std::thread::current().id()).unwrap();
+        set_alone(true);
+        assert!(threads().iter().all(|id| *id == own));
+        assert_eq!(attended(&|| false, |_| Ok(std::thread::current().id())), Ok(own));
+        let elsewhere =
+            std::thread::spawn(|| attended(&|| false, |_| Ok(std::thread::current().id())));
+        let spawned = elsewhere.thread().id();
+        assert_ne!(elsewhere.join().unwrap(), Ok(spawned));
+        set_alone(false);
+        assert!(threads().iter().all(|id| *id != own));
+        set_num_threads(0);
+    }
 
     #[test]
     fn attended_work_is_stopped_from_outside_and_may_end_or_panic() {

@@ -67,6 +67,12 @@ mod _core {
         curvedp_core::parallel::num_threads()
     }
 
+    /// Whether kernels that the calling thread calls stay on it; see [`curvedp_core::parallel::set_alone`].
+    #[pyfunction]
+    fn set_alone(alone: bool) {
+        curvedp_core::parallel::set_alone(alone);
+    }
+
     /// Bound on the rounding error of the means of `dist_moments` and of the first two of `log_moments` over n
     /// records, relative to the largest length (Euclidean or Frobenius norm) that a term may have.
     #[pyfunction]
