@@ -15,6 +15,7 @@ import pytest
 import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
+from curvedp.batch import tables
 from curvedp.batch.columns import group_names, key_columns, records, runs
 from curvedp.errors import BatchError, BudgetError, ExistenceError
 
@@ -235,6 +236,49 @@ def test_groups_begin_where_a_key_changes(seed):
         firsts, sizes = runs(table)
         assert sizes.tolist() == np.diff([*begins, n]).tolist()
         assert firsts.equals(keys.take(begins))
+
+
+@pytest.fixture
+def in_pieces(monkeypatch):
+    """Cuts a table in pieces, which are released in chunks of 50 records."""
+    monkeypatch.setattr(tables, "rows_of_chunk", lambda *_: 50)
+    return lambda data: pa.concat_tables(data.slice(at, 37) for at in range(0, len(data), 37))
+
+
+def test_a_table_in_pieces_is_released_as_a_whole_one(secret, in_pieces):
+    data, seen = cases.table(60), []
+    whole = cdp.batch.frechet_means(data, **cases.arguments(), secret=secret)
+    found = cdp.batch.frechet_means(
+        in_pieces(data),
+        **cases.arguments(),
+        secret=secret,
+        progress=lambda done, count: seen.append((done, count)),
+    )
+    assert found.table.column("value").num_chunks > 10
+    assert found.table.combine_chunks().equals(whole.table)
+    assert found.manifest == whole.manifest
+    assert seen == sorted(seen)
+    assert seen[-1] == (60, 60)
+
+
+def test_no_two_chunks_of_a_table_share_noise(in_pieces):
+    count = 200
+    rows = np.tile(cases.ball().center, (10 * count, 1))
+    column = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), 3)
+    data = pa.table({"site": np.repeat(np.arange(count), 10), "direction": column})
+    found = cdp.batch.frechet_means(in_pieces(data), **cases.arguments(by="site"))
+    assert found.table.column("value").num_chunks == count // 5
+    values = np.array(found.table["value"].to_pylist())
+    assert len(np.unique(values, axis=0)) == count
+
+
+def test_lists_of_other_lengths_are_refused_before_anything_is_spent(in_pieces):
+    points = [*cases.ball().center[None].repeat(500, axis=0).tolist(), [1.0, 0.0]]
+    data = pa.table({"site": np.arange(501) // 10, "direction": points})
+    ledger = cdp.Ledger(cdp.PureDP(2.0))
+    with pytest.raises(BatchError, match="different lengths"):
+        cdp.batch.frechet_means(in_pieces(data), **cases.arguments(by="site"), ledger=ledger)
+    assert not ledger.entries
 
 
 # ----------------------------------------------------------------------------------- composition

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from curvedp._validation import FloatArray
-from curvedp.batch._arrow import pc
-from curvedp.batch.chunk import Chunk
+from curvedp.batch._arrow import pa, pc
+from curvedp.batch.chunk import Chunk, rows_of_chunk
 from curvedp.batch.columns import as_table, in_order, key_columns, records, runs
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.results import charged, count_sizes, manifest, releases_table
@@ -19,7 +20,7 @@ from curvedp.domain import Ball
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.statistics.dispersion import DEFAULT_WEIGHTS
-from curvedp.statistics.group_plan import noise_keys
+from curvedp.statistics.group_plan import Offsets, Progress, noise_keys
 
 __all__ = [
     "BatchReleases",
@@ -367,34 +368,81 @@ def _release_table(
     parameters: BatchParameters,
     ledger: Ledger | None,
     secret: NoiseSecret | None,
-    progress: Callable[[int, int], object] | None,
+    progress: Progress | None,
 ) -> BatchReleases:
     plan = parameters.plan
     table = as_table(data)
     keys = key_columns(table, parameters.by)
     if not len(keys):
         raise BatchError("the table holds no record")
-    rows = records(table, parameters.points, plan.manifold, normalise=parameters.normalise)
     firsts, n = runs(keys)
-    if not in_order(firsts):
-        keys, rows = _ordered(keys, rows)
-        firsts, n = runs(keys)
-    chunk = Chunk.of(firsts, n, rows)
-    designs = plan.designs(n)
-    noise = noise_keys(plan, secret, None)
+    whole, cuts = None, _cuts(table, parameters, n)
+    if len(cuts) == 2 or not in_order(firsts):
+        whole = _records(table, parameters)
+        if not in_order(firsts):
+            keys, whole = _ordered(keys, whole)
+            firsts, n = runs(keys)
+        cuts = [0, len(n)]
+    else:
+        _records(table.slice(0, 1), parameters)  # their shape, before all else
+    designs, choice = plan.designs(n)
     if ledger is not None:
         ledger.spend(plan.total, label=f"{plan.statistic} of {len(n)} groups")
-    releases = plan.release(
-        chunk.rows, chunk.offsets, designs, noise, names=chunk.names, report=progress
-    )
+    ends = np.concatenate(([0], np.cumsum(n)))
+    parts, passed_over = [], set[int]()
+    for start, stop in itertools.pairwise(cuts):
+        rows = whole
+        if rows is None:
+            rows = _records(table.slice(ends[start], ends[stop] - ends[start]), parameters)
+        chunk = Chunk.of(firsts.slice(start, stop - start), n[start:stop], rows)
+        releases = plan.release(
+            chunk.rows,
+            chunk.offsets,
+            (designs, choice[start:stop]),
+            noise_keys(plan, secret, None),  # a fresh one numbers the groups of one call
+            names=chunk.names,
+            report=progress and _of_all(progress, start, len(n)),
+        )
+        parts.append(releases_table(chunk.keys, releases))
+        passed_over.update(np.unique(releases.n[~releases.released]).tolist())
     described = manifest(
         parameters,
         count_sizes(n),
-        set(np.unique(n[~releases.released]).tolist()),
+        passed_over,
         noise="fresh" if secret is None else "kept",
         ledger=None if ledger is None else charged(parameters),
     )
-    return BatchReleases(releases_table(firsts, releases), described)
+    return BatchReleases(pa.concat_tables(parts), described)
+
+
+def _of_all(progress: Progress, start: int, groups: int) -> Progress:
+    """Progress of a chunk as progress of all groups."""
+    return lambda done, _: progress(start + done, groups)
+
+
+def _records(table: Any, parameters: BatchParameters) -> FloatArray:
+    """The records of a table."""
+    manifold, normalise = parameters.ball.manifold, parameters.normalise
+    return records(table, parameters.points, manifold, normalise=normalise)
+
+
+def _cuts(table: Any, parameters: BatchParameters, n: Offsets) -> list[int]:
+    """Which groups are released together: all, if that takes no copy of all records.
+
+    Columns that lie in pieces, as they do when they come from a file, are brought together chunk by
+    chunk. Lists whose lengths may differ are looked at all at once, before anything is spent.
+    """
+    columns = [table.column(name) for name in parameters.points if name in table.column_names]
+    if all(column.num_chunks < 2 for column in columns) or any(
+        pa.types.is_list(column.type) or pa.types.is_large_list(column.type) for column in columns
+    ):
+        return [0, len(n)]
+    ends, cuts = np.cumsum(n), [0]
+    chunk_rows = rows_of_chunk(None, parameters.ball.manifold)
+    while cuts[-1] < len(n):
+        begun = ends[cuts[-1]] - n[cuts[-1]]
+        cuts.append(min(int(np.searchsorted(ends, begun + chunk_rows)) + 1, len(n)))
+    return cuts
 
 
 def _ordered(keys: Any, rows: FloatArray) -> tuple[Any, FloatArray]:
