@@ -45,8 +45,8 @@ def frechet_means_of_file(
 
     The file is read chunk by chunk. A chunk holds whole groups, so memory is bounded by
     `chunk_rows` and the largest group, whatever the size of the file and of its row groups. If the
-    keys are not in order, the records are first dealt out to files in the job's folder, which its
-    owner alone can read and which are deleted at the end.
+    keys are not in order, the records are first dealt out to files in the job's folder, one for
+    each chunk, which its owner alone can read and which are deleted at the end.
 
     A batch that is cut off, also by kill -9, goes on with ``resume=True``: releases that are stored
     are kept, the others get the noise that they would have got, and the ledger is charged once.

@@ -68,7 +68,8 @@ def release_all(job: Job, progress: Progress) -> None:
     """Releases the chunks, several at a time, and writes them to the result in their order.
 
     Each is read and released by one thread from beginning to end, so that no thread waits for
-    another; the last ones by all threads, so that none is left without work.
+    another; the last ones, and one of a very large group, by all threads, so that none is left
+    without work.
     """
     left, tally = deque(job.pending()), _Tally(progress, job)
     tally.tell()
@@ -80,9 +81,9 @@ def release_all(job: Job, progress: Progress) -> None:
     missing, reading, begun = set(left), _InTurn(), itertools.count()
 
     def released(number: int, place: int, alone: bool) -> tuple[Any, GroupResults]:
-        _core.set_alone(alone)
         with reading.turn(place):
             chunk = job.read(number)
+        _core.set_alone(alone and len(chunk.rows) < 2 * job.chunk_rows)
         return chunk.keys, job.release(chunk, tally.of_chunk(number))
 
     with job.result_draft() as append, contextlib.ExitStack() as stack:
