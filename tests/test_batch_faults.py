@@ -119,6 +119,61 @@ def test_a_failure_while_a_chunk_is_stored_ends_the_batch_and_is_mended(
     assert left_over(tmp_path) == []
 
 
+def test_partitions_without_a_group_do_not_keep_a_batch_from_its_end(tmp_path, secret, monkeypatch):
+    """They are stored like others, and read again by whoever resumes."""
+    data = cases.table(4, ordered=False)
+    source = cases.write(tmp_path / "in.parquet", data)
+    common = {"secret": secret, "chunk_rows": 2, "pass_over": True}
+    interrupted(tmp_path, source, monkeypatch, after=len(data) // 4, **common)
+    told = run(tmp_path, source, **common, resume=True)
+    result = pq.read_table(tmp_path / "out.parquet")
+    assert told["groups"] == len(result) == 4
+    loaded = cdp.NoiseSecret.load(secret)
+    expected = cdp.batch.frechet_means(
+        data, **cases.arguments(), pass_over=True, secret=loaded
+    ).table
+    assert cases.by_key(result) == cases.by_key(expected)
+
+
+@pytest.mark.parametrize("number", [0, 2, 7])
+def test_a_chunk_that_cannot_be_read_ends_the_batch_and_is_mended(
+    tmp_path, secret, monkeypatch, number
+):
+    data = cases.table()
+    source = cases.write(tmp_path / "in.parquet", data)
+    common = {"secret": secret, "chunk_rows": 300}
+    read = jobs.Job.read
+
+    def broken(job, own):
+        if own == number:
+            raise Stop
+        return read(job, own)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs.Job, "read", broken)
+        with pytest.raises(Stop):
+            run(tmp_path, source, **common)
+    run(tmp_path, source, **common, resume=True)
+    result = cases.by_key(pq.read_table(tmp_path / "out.parquet"))
+    assert result == cases.by_key(in_memory(data, secret).table)
+
+
+def test_damage_in_the_first_chunk_is_found_before_anything_is_paid(tmp_path):
+    source = cases.write(tmp_path / "in.parquet", cases.table(20))
+    footer = pq.read_metadata(source).row_group(0)
+    columns = [footer.column(i) for i in range(footer.num_columns)]
+    [points] = [own for own in columns if own.path_in_schema.startswith("direction")]
+    start = points.dictionary_page_offset or points.data_page_offset
+    content = bytearray(source.read_bytes())
+    content[start : start + 16] = b"\xff" * 16
+    source.write_bytes(content)
+    ledger = cdp.Ledger(cdp.PureDP(2.0))
+    with pytest.raises(BatchError, match="damaged"):
+        run(tmp_path, source, ledger=ledger)
+    assert not ledger.entries
+    assert left_over(tmp_path) == []
+
+
 def test_progress_never_falls_and_may_end_the_batch(tmp_path, secret):
     data = cases.table()
     source = cases.write(tmp_path / "in.parquet", data)

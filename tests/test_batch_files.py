@@ -7,6 +7,8 @@ import json
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +19,9 @@ import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
 from batch_cases import in_memory, left_over, run
-from curvedp.batch import partitions
+from curvedp.batch import layout, partitions
 from curvedp.batch.parquet import Source
+from curvedp.batch.run import _InTurn
 from curvedp.errors import BatchError, ExistenceError
 
 
@@ -99,10 +102,19 @@ def test_records_are_dealt_out_again_where_few_files_may_be_open(
         pa.array(np.arange(60) // 7 * 10**6, pa.timestamp("us", tz="UTC")),
         pa.array(np.arange(60, dtype=np.int32) // 7, pa.date32()),
         pa.array([bytes([i // 7, 0]) for i in range(60)], pa.binary(2)),
+        # an hour that comes twice in autumn, nanoseconds, and years that Python does not know
+        pa.array(
+            1000 * (1792886400 + np.arange(60) // 7 * 1800), pa.timestamp("ms", tz="Europe/Berlin")
+        ),
+        pa.array(np.arange(60) // 7, pa.timestamp("ns")),
+        pa.array(10**15 + np.arange(60) // 7, pa.timestamp("ms")),
     ],
     ids=lambda keys: str(keys.type),
 )
-def test_keys_of_every_type_make_the_same_groups_as_in_memory(tmp_path, secret, keys, shuffled):
+def test_keys_of_every_type_make_the_same_groups_as_in_memory(
+    tmp_path, secret, keys, shuffled, monkeypatch
+):
+    monkeypatch.setattr(layout, "_SCAN_ROWS", 7)  # a group ends where each table does
     rows = cdp.Sphere(2).random_point(60, rng=0)
     data = pa.table({"site": keys, "direction": list(rows)})
     if shuffled:
@@ -113,12 +125,66 @@ def test_keys_of_every_type_make_the_same_groups_as_in_memory(tmp_path, secret, 
     expected = cdp.batch.frechet_means(data, **cases.arguments(by="site"), secret=loaded).table
 
     def values(table):
-        pairs = zip(table["site"].to_pylist(), table["value"].to_pylist(), strict=True)
-        return dict(pairs)
+        site = table["site"]
+        if pa.types.is_timestamp(site.type):
+            site = site.cast(pa.int64())
+        return dict(zip(site.to_pylist(), table["value"].to_pylist(), strict=True))
 
     result = pq.read_table(tmp_path / "out.parquet")
     assert values(result) == values(expected)
-    assert len(values(expected)) == result.num_rows == len(set(data["site"].to_pylist()))
+    assert len(values(expected)) == result.num_rows == len(data["site"].unique())
+
+
+@pytest.mark.parametrize("scan_rows", [1, 3, 8])
+@pytest.mark.parametrize("seed", range(6))
+def test_groups_do_not_depend_on_which_keys_are_looked_at_together(
+    tmp_path, secret, monkeypatch, scan_rows, seed
+):
+    """Nor is it overlooked where keys decrease, be it from one table to the next."""
+    monkeypatch.setattr(layout, "_SCAN_ROWS", scan_rows)
+    generator = np.random.default_rng(seed)
+    site = np.sort(generator.integers(0, 9, 64))
+    if seed % 2:
+        at = 8 * int(generator.integers(3, 7))
+        site[at:] -= site[at:].min()  # in order before and after
+        assert site[at] < site[at - 1]
+    rows = cdp.Sphere(2).random_point(64, rng=seed)
+    data = pa.table({"site": site, "direction": list(rows)})
+    source = cases.write(tmp_path / "in.parquet", data)
+    told = run(tmp_path, source, by="site", secret=secret, chunk_rows=10)
+    expected = cdp.batch.frechet_means(
+        data, **cases.arguments(by="site"), secret=cdp.NoiseSecret.load(secret)
+    )
+    result = pq.read_table(tmp_path / "out.parquet").sort_by("site")
+    assert result["site"].to_pylist() == sorted(set(site.tolist()))
+    assert result["value"].to_pylist() == expected.table["value"].to_pylist()
+    assert told["groups"] == len(result)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "bits"), [(100, 1), (256, 5), (512, 7), (1024, 8), (10**6, 8), (-1, 8)]
+)
+def test_no_more_files_are_open_than_the_process_may_open(monkeypatch, allowed, bits):
+    resource = pytest.importorskip("resource")
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (allowed, allowed))
+    assert partitions._bits_at_once() == bits
+    assert bits == 1 or allowed == -1 or 3 << bits <= allowed - 100
+
+
+def test_threads_take_turns_in_the_order_of_their_places():
+    turns, order = _InTurn(), []
+
+    def act(place):
+        time.sleep(0.05 * (place == 0))
+        with turns.turn(place):
+            order.append(place)
+            if place == 1:
+                raise RuntimeError
+
+    with ThreadPoolExecutor(4) as workers:
+        started = [workers.submit(act, place) for place in range(4)]
+    assert order == [0, 1, 2, 3]
+    assert [isinstance(one.exception(), RuntimeError) for one in started] == [0, 1, 0, 0]
 
 
 def test_tensors_in_any_order_are_released_as_in_memory(tmp_path, secret):

@@ -272,6 +272,21 @@ def test_no_two_chunks_of_a_table_share_noise(in_pieces):
     assert len(np.unique(values, axis=0)) == count
 
 
+def test_instants_of_an_hour_that_comes_twice_stay_apart_where_pieces_meet(secret):
+    site = pa.array(1792886400 + np.repeat([1800, 5400], 3), pa.timestamp("s", tz="Europe/Berlin"))
+    assert site[2].as_py() == site[3].as_py()
+    data = pa.table({"site": site, "direction": list(cdp.Sphere(2).random_point(6, rng=0))})
+    pieces = pa.concat_tables([data.slice(0, 3), data.slice(3)])
+    assert runs(key_columns(pieces, ["site"]))[1].tolist() == [3, 3]
+
+
+def test_a_column_that_is_there_twice_is_refused():
+    data = cases.table(3)
+    twice = data.append_column("direction", data["direction"])
+    with pytest.raises(BatchError, match="2 columns 'direction'"):
+        cdp.batch.frechet_means(twice, **cases.arguments())
+
+
 def test_lists_of_other_lengths_are_refused_before_anything_is_spent(in_pieces):
     points = [*cases.ball().center[None].repeat(500, axis=0).tolist(), [1.0, 0.0]]
     data = pa.table({"site": np.arange(501) // 10, "direction": points})

@@ -140,12 +140,13 @@ def _joined(keys: Table, offsets: Offsets) -> Offsets:
     for column in keys.columns:
         seams.update(np.cumsum([len(chunk) for chunk in column.chunks]).tolist())
     doubtful = [at for at in sorted(seams) if 0 < at < len(keys)]
-    equal = [at for at in doubtful if _row(keys, at - 1) == _row(keys, at)]
+    equal = [at for at in doubtful if _same(keys, at - 1, at)]
     return np.setdiff1d(offsets, np.array(equal, dtype=np.int64))
 
 
-def _row(keys: Table, index: int) -> tuple[Any, ...]:
-    return tuple(column[index].as_py() for column in keys.columns)
+def _same(keys: Table, one: int, other: int) -> bool:
+    """Whether two rows of keys are equal; as Python's objects, two instants of time may seem so."""
+    return all(column[one].equals(column[other]) for column in keys.columns)
 
 
 def in_order(keys: Table) -> bool:

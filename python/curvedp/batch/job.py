@@ -155,9 +155,10 @@ class Job:
         manifold, normalise = self.parameters.ball.manifold, self.parameters.normalise
         records(self.source.first(), points, manifold)  # its shape, before all else
         with ThreadPoolExecutor(1) as meanwhile:
-            meanwhile.submit(self.points.read_ahead, self.chunk_rows)
+            ahead = meanwhile.submit(self.points.read_ahead, self.chunk_rows)
             found = scan(self.source, by, self.chunk_rows, self._groups_path)
         if found is not None:
+            ahead.result()  # raises if the file is damaged
             return found
         self.points.forget()
         folder, chunk = self._partitions, self.chunk_rows

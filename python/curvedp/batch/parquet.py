@@ -114,8 +114,9 @@ class Source:
     def read_ahead(self, rows: int) -> None:
         """Decodes the first rows, for a call of `read` that begins with them."""
         with self._reading, self._readable():
-            self._stream = self._stream_from(0)
-            self._stream.decode(rows)
+            stream = self._stream_from(0)
+            stream.decode(rows)
+            self._stream = stream
 
     def forget(self) -> None:
         """Keeps nothing that was decoded ahead."""

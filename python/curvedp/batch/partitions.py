@@ -34,8 +34,9 @@ __all__ = ["Partition", "hashes_of", "partition"]
 
 #: Rows that are dealt out together.
 _DEAL_ROWS = 1 << 17
-#: Bits of the hash by which rows are dealt out in one pass: 256 partitions of three files are open.
-_BITS_AT_ONCE = 8
+#: Bits of the hash by which rows are dealt out in one pass, at most, and files that shall be open
+#: besides the three of each partition.
+_BITS_AT_ONCE, _OTHER_FILES = 8, 128
 
 Hashes = NDArray[np.uint64]
 #: Keys, points and hashes of rows.
@@ -75,7 +76,7 @@ def partition(
             yield keys, records(table, points, manifold, normalise=normalise), hashes_of(keys)
 
     def deal(rows: Iterator[Rows], whole: Partition) -> None:
-        parts = whole.parts(min(bits - whole.bits, _BITS_AT_ONCE))
+        parts = whole.parts(min(bits - whole.bits, _bits_at_once()))
         whole.deal(rows, parts, schema)
         for part in parts if parts[0].bits < bits else ():
             deal(part.rows(manifold, at_once), part)
@@ -83,10 +84,24 @@ def partition(
 
     schema = key_schema(source.schema, by)
     deal(rows_of_file(), Partition(folder, 0, 0))
+    # two keys of one hash count as one here: one case in 300,000 among ten million keys
     sizes = Counter[int]()
     for part in Partition(folder, 0, 0).parts(bits):
         sizes.update(count_sizes(np.unique(part.hashes(), return_counts=True)[1]))
     return 1 << bits, sizes
+
+
+def _bits_at_once() -> int:
+    """Bits by which rows are dealt out in one pass, as far as this process may open files."""
+    try:
+        import resource
+    except ImportError:  # where the number of open files has no such limit
+        return _BITS_AT_ONCE
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if allowed == resource.RLIM_INFINITY:
+        return _BITS_AT_ONCE
+    partitions = max(2, (allowed - _OTHER_FILES) // 3)
+    return min(_BITS_AT_ONCE, partitions.bit_length() - 1)
 
 
 @dataclass(frozen=True)

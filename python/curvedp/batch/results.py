@@ -59,7 +59,8 @@ def with_plain_lists(table: Any) -> Any:
     """Lists of fixed size as lists: Arrow before 26 cannot write or read missing ones."""
     for at, name in enumerate(table.column_names):
         if pa.types.is_fixed_size_list(table.schema.types[at]):
-            plain = pa.chunked_array([_plain(chunk) for chunk in table.column(at).chunks])
+            kind = pa.list_(table.schema.types[at].value_type)
+            plain = pa.chunked_array([_plain(chunk) for chunk in table.column(at).chunks], kind)
             table = table.set_column(at, name, plain)
     return table
 

@@ -13,7 +13,7 @@ import numpy as np
 from curvedp._validation import FloatArray
 from curvedp.batch._arrow import pa, pc
 from curvedp.batch.chunk import Chunk, rows_of_chunk
-from curvedp.batch.columns import as_table, in_order, key_columns, records, runs
+from curvedp.batch.columns import as_table, in_order, key_columns, records, runs, select
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.results import charged, count_sizes, manifest, releases_table
 from curvedp.domain import Ball
@@ -432,7 +432,8 @@ def _cuts(table: Any, parameters: BatchParameters, n: Offsets) -> list[int]:
     Columns that lie in pieces, as they do when they come from a file, are brought together chunk by
     chunk. Lists whose lengths may differ are looked at all at once, before anything is spent.
     """
-    columns = [table.column(name) for name in parameters.points if name in table.column_names]
+    select(table.schema, parameters.points)
+    columns = [table.column(name) for name in parameters.points]
     if all(column.num_chunks < 2 for column in columns) or any(
         pa.types.is_list(column.type) or pa.types.is_large_list(column.type) for column in columns
     ):

@@ -196,8 +196,8 @@ pub fn attended<T: Send>(
             match receiver.recv_timeout(Pace::LOOK) {
                 Ok(_) if raised.load(Ordering::Relaxed) => return Err(Error::Interrupted),
                 Ok(result) => return result,
-                Err(RecvTimeoutError::Timeout) if interrupt() => {
-                    raised.store(true, Ordering::Relaxed);
+                Err(RecvTimeoutError::Timeout) if !raised.load(Ordering::Relaxed) => {
+                    raised.store(interrupt(), Ordering::Relaxed);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 // the work panicked, and so does the scope
@@ -253,7 +253,10 @@ mod tests {
             std::thread::sleep(4 * Pace::LOOK);
             Ok(())
         };
-        assert_eq!(attended(&|| true, heedless), Err(Error::Interrupted));
+        let looks = Cell::new(0);
+        let counted = || looks.replace(looks.get() + 1) < 9;
+        assert_eq!(attended(&counted, heedless), Err(Error::Interrupted));
+        assert_eq!(looks.get(), 1); // who has raised the flag is not asked again
         assert_eq!(attended(&|| false, |_| Ok(pass(vec![1, 2, 3], |x| x * x))), Ok(vec![1, 4, 9]));
         let nested = |interrupt: Interrupt| attended(interrupt, |_| Ok(7));
         assert_eq!(attended(&|| false, nested), Ok(7));
