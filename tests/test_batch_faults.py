@@ -22,6 +22,7 @@ import curvedp.batch
 from batch_cases import in_memory, left_over, run
 from curvedp.batch import job as jobs
 from curvedp.batch.parameters import BatchParameters
+from curvedp.batch.parquet import Source
 from curvedp.batch.storage import locked
 from curvedp.errors import BatchError, BudgetError
 
@@ -158,20 +159,38 @@ def test_a_chunk_that_cannot_be_read_ends_the_batch_and_is_mended(
     assert result == cases.by_key(in_memory(data, secret).table)
 
 
-def test_damage_in_the_first_chunk_is_found_before_anything_is_paid(tmp_path):
-    source = cases.write(tmp_path / "in.parquet", cases.table(20))
+@pytest.fixture
+def damaged(tmp_path):
+    """A file whose points cannot be decoded from the middle on."""
+    source = tmp_path / "in.parquet"
+    pages = {"use_dictionary": False, "data_page_size": 512, "write_batch_size": 64}
+    pq.write_table(cases.table(), source, **pages)
     footer = pq.read_metadata(source).row_group(0)
     columns = [footer.column(i) for i in range(footer.num_columns)]
     [points] = [own for own in columns if own.path_in_schema.startswith("direction")]
-    start = points.dictionary_page_offset or points.data_page_offset
-    content = bytearray(source.read_bytes())
-    content[start : start + 16] = b"\xff" * 16
+    half, content = points.total_compressed_size // 2, bytearray(source.read_bytes())
+    start = points.data_page_offset + half
+    content[start : start + half] = b"\xff" * half
     source.write_bytes(content)
+    return source
+
+
+def test_damage_in_the_first_chunk_is_found_before_anything_is_paid(tmp_path, damaged):
     ledger = cdp.Ledger(cdp.PureDP(2.0))
     with pytest.raises(BatchError, match="damaged"):
-        run(tmp_path, source, ledger=ledger)
+        run(tmp_path, damaged, ledger=ledger)
     assert not ledger.entries
     assert left_over(tmp_path) == []
+
+
+def test_what_could_not_be_read_ahead_is_not_left_out(damaged):
+    source = Source(damaged, ["direction"])
+    assert len(source.first()) == 1
+    for _ in range(2):
+        with pytest.raises(BatchError, match="damaged"):
+            source.read_ahead(source.rows)
+        with pytest.raises(BatchError, match="damaged"):
+            source.read(0, source.rows)
 
 
 def test_progress_never_falls_and_may_end_the_batch(tmp_path, secret):
