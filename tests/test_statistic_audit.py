@@ -173,7 +173,7 @@ KINDS = {
     "frechet_means": Kind(
         lambda data, claim: cdp.frechet_means(data, [0, N - 2, N], BALL, claim)[0], OPPOSITE
     ),
-    "frechet_variances": Kind(first_variance, OUT_OR_IN),
+    "frechet_variances": Kind(first_variance, OUT_OR_IN, n_releases=6_000),
     "adaptive_means": Kind(first_adaptive, OPPOSITE),
     "confidence_regions": Kind(
         lambda data, claim: cdp.confidence_regions(data, [0, N], BALL, claim)[0], OPPOSITE
