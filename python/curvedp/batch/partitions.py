@@ -195,11 +195,13 @@ def _bits(hashes: Hashes, first: int, last: int) -> NDArray[np.int64]:
 def _together(batches: Any, rows: int) -> Iterator[Any]:
     """Short batches in tables of at least so many rows, but for the last."""
     held: list[Any] = []
+    count = 0
     for batch in batches:
         held.append(batch)
-        if sum(map(len, held)) >= rows:
+        count += len(batch)
+        if count >= rows:
             yield pa.Table.from_batches(held)
-            held = []
+            held, count = [], 0
     if held:
         yield pa.Table.from_batches(held)
 

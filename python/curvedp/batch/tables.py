@@ -376,10 +376,10 @@ def _release_table(
     if not len(keys):
         raise BatchError("the table holds no record")
     firsts, n = runs(keys)
-    whole, cuts = None, _cuts(table, parameters, n)
-    if len(cuts) == 2 or not in_order(firsts):
+    whole, cuts, ordered = None, _cuts(table, parameters, n), in_order(firsts)
+    if len(cuts) == 2 or not ordered:
         whole = _records(table, parameters)
-        if not in_order(firsts):
+        if not ordered:
             keys, whole = _ordered(keys, whole)
             firsts, n = runs(keys)
         cuts = [0, len(n)]
