@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
 from curvedp._validation import FloatArray, as_array, as_points, as_positive, as_records
-from curvedp.manifolds import SPD, Manifold, as_manifold
+from curvedp.manifolds import SPD, Hyperboloid, Manifold, as_manifold
 
 #: Relative slack of the radius: rounding may leave records and means that far outside the ball.
 #: Sensitivities count it.
 BOUNDARY_SLACK = 1e-9
+
+#: Centres on hyperbolic space are served up to this distance from its origin, in units of
+#: 1/sqrt(-curvature).
+_FARTHEST_CENTER = 20.0
 
 
 class Ball:
@@ -36,7 +41,8 @@ class Ball:
     Raises
     ------
     ValueError
-        If the centre is not on the manifold or the radius is not positive, finite and small enough.
+        If the centre is not on the manifold, or on hyperbolic space more than 20/sqrt(-curvature)
+        from its origin, or the radius is not positive, finite and small enough.
 
     Examples
     --------
@@ -66,6 +72,9 @@ class Ball:
             raise ValueError(
                 f"center is not a point of {space.spec}: the manifold's project moves it there"
             )
+        carried = space._core.carries(np.ascontiguousarray(point).reshape(-1))
+        if isinstance(space, Hyperboloid) and not carried:
+            raise ValueError(_too_far(space, point))
         length = as_positive(radius, "radius")
         bound = space.max_ball_radius
         if length * (1 + BOUNDARY_SLACK) >= bound:
@@ -125,10 +134,10 @@ class Ball:
         -------
         ndarray of bool, shape (...)
         """
-        points = as_points(points, self.manifold.point_shape, "points")
-        dist = self.manifold.dist(self.center, points)
-        inside = self.manifold.belongs(points) & (dist <= self.radius * (1 + BOUNDARY_SLACK))
-        return np.asarray(inside, dtype=np.bool_)
+        array = as_points(points, self.manifold.point_shape, "points")
+        batch = array.shape[: array.ndim - len(self.manifold.point_shape)]
+        inside = self._frame.contains(array.reshape(-1, self.manifold.point_size))
+        return np.array(inside, dtype=np.bool_).reshape(batch)
 
     @functools.cached_property
     def _frame(self) -> _core.Frame:
@@ -153,3 +162,16 @@ class Ball:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.manifold, self.center, self.radius)
+
+
+def _too_far(space: Hyperboloid, center: FloatArray) -> str:
+    """The refusal of a centre of hyperbolic space, with the nearest one that works."""
+    radius = float(space.origin[0])
+    farthest = _FARTHEST_CENTER * radius
+    direction = np.concatenate([[0.0], center[1:] / np.linalg.norm(center[1:])])
+    nearest = np.array2string(space.exp(farthest * direction, space.origin), separator=", ")
+    return (
+        f"center lies {radius * math.asinh(np.linalg.norm(center[1:]) / radius):.4g} from the "
+        f"origin of {space.spec}, farther than double precision carries a ball: centres up to "
+        f"{farthest:.6g} are served, such as {nearest}; or move all points by an isometry"
+    )

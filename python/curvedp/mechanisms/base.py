@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_points, as_positive
 from curvedp.domain import Ball
-from curvedp.mechanisms.grid import clip_coords, round_to_grid
+from curvedp.mechanisms.grid import clip_radius, grid_step
 from curvedp.mechanisms.measurement import make_measurement
 from curvedp.privacy import GDP, PureDP
 
@@ -37,12 +37,15 @@ class Mechanism(abc.ABC):
     proof: ClassVar[str]
     #: Shape of the noise: "laplace" or "gaussian".
     profile: ClassVar[str]
+    #: Whether noise is added in the chart at the ball's centre, or at the true value itself.
+    in_chart: ClassVar[bool]
 
     def __init__(self, ball: Ball, sensitivity: float, guarantee: PureDP | GDP) -> None:
         self.ball = ball
         self.sensitivity = as_positive(sensitivity, "sensitivity")
         self.guarantee = guarantee
         self.scale = self._calibrate()
+        self._grid = grid_step(ball, self.scale), clip_radius(ball)
         self._noise = self._build_noise()
 
     @abc.abstractmethod
@@ -51,12 +54,6 @@ class Mechanism(abc.ABC):
 
     @abc.abstractmethod
     def _build_noise(self) -> _core.Noise: ...
-
-    @abc.abstractmethod
-    def _sample_in_frame(
-        self, true_value: FloatArray, stream: _core.Stream, n_samples: int
-    ) -> FloatArray:
-        """Rows of noisy points around one point of the frame, before rounding."""
 
     @abc.abstractmethod
     def log_density(self, point: ArrayLike, true_value: ArrayLike) -> FloatArray:
@@ -105,9 +102,12 @@ class Mechanism(abc.ABC):
         self, true_value: FloatArray, stream: _core.Stream | None, count: int
     ) -> FloatArray:
         """Draws around a point of the frame, rounded and moved back to the manifold."""
-        stream = _core.Stream.from_os() if stream is None else stream
-        drawn = self._sample_in_frame(true_value, stream, count)
-        return self.ball._leave(round_to_grid(self.ball, drawn, self.scale))
+        frame = self.ball._frame
+        coords = np.empty((count, frame.manifold.dim))
+        self._noise.sample_coords(_core.Stream.from_os() if stream is None else stream, coords)
+        drawn = np.empty((count, frame.manifold.point_size))
+        frame.release(self.in_chart, np.ascontiguousarray(true_value), coords, self._grid, drawn)
+        return self.ball._leave(drawn)
 
     def to_opendp(self) -> Any:
         """This mechanism as a measurement of OpenDP (an extra), from the ball to a noisy point.
@@ -156,16 +156,10 @@ class Mechanism(abc.ABC):
 class IntrinsicMechanism(Mechanism):
     """exp_p(noise) with p the true value: an isotropic law carried to p by an isometry."""
 
+    in_chart = False
+
     def _build_noise(self) -> _core.Noise:
         return _core.Noise(*self.ball.manifold.noise_space, self.profile, self.scale)
-
-    def _sample_in_frame(
-        self, true_value: FloatArray, stream: _core.Stream, n_samples: int
-    ) -> FloatArray:
-        manifold = self.ball._frame.manifold
-        points = np.empty((n_samples, manifold.point_size))
-        self._noise.sample(manifold, np.ascontiguousarray(true_value), stream, points)
-        return points
 
 
 class ChartGaussian(Mechanism):
@@ -175,21 +169,10 @@ class ChartGaussian(Mechanism):
     """
 
     profile = "gaussian"
+    in_chart = True
 
     def _build_noise(self) -> _core.Noise:
         return _core.Noise("flat", self.ball.manifold.dim, 0.0, self.profile, self.scale)
-
-    def _sample_in_frame(
-        self, true_value: FloatArray, stream: _core.Stream, n_samples: int
-    ) -> FloatArray:
-        manifold, origin = self.ball._frame.manifold, self.ball._frame.origin[None]
-        coords = np.empty((n_samples, manifold.dim))
-        self._noise.sample_coords(stream, coords)
-        mean = np.empty((1, manifold.dim))
-        manifold.log_coords(np.ascontiguousarray(true_value[None]), origin, mean)
-        points = np.empty((n_samples, manifold.point_size))
-        manifold.exp_coords(clip_coords(self.ball, mean + coords), origin, points)
-        return points
 
     def log_density(self, point: ArrayLike, true_value: ArrayLike) -> FloatArray:
         manifold, center = self.ball.manifold, self.ball.center

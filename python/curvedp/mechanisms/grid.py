@@ -1,10 +1,11 @@
 """The public grid to which releases are rounded.
 
 The noise is sampled in double precision; its trailing bits would tell the true value apart (Mironov
-2012). Every release is therefore rounded to multiples of 2^-k, k fixed by the noise scale, in
-coordinates that do not depend on the data: ambient coordinates where the manifold is compact, the
-chart log_c at the ball's centre elsewhere, where the noise is also clipped at a public radius, so
-that every release is a finite point. Both steps are post-processing of the drawn point.
+2012). Every release is therefore rounded in the chart log_c at the ball's centre: to multiples of
+2^-k, k fixed by the noise scale and the ball, in as many coordinates as the manifold has dimensions.
+On manifolds that are not compact the chart is also clipped at a public radius, so that every
+release is a finite point. What leaves is computed from these multiples alone. All of it is
+post-processing of the drawn point.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
+from curvedp.errors import ExistenceError
 from curvedp.manifolds import SPD, Euclidean, Hyperboloid, Manifold
 
 #: Grid steps that a noise scale holds, or nearly twice as many: 2^20.
@@ -31,14 +33,27 @@ _CLIP_RADIUS_LOG_CHOLESKY = 8.0
 
 
 def grid_step(ball: Ball, scale: float) -> float:
-    """Largest power of two that is at most 2^-20 of the noise scale.
+    """The public step, a power of two.
 
-    A scale beyond the extent of the manifold (or of the releases that clipping leaves) counts as
-    that extent: the noise is then as wide as the manifold, and the grid must not be coarser.
+    The largest that is at most 2^-20 of the noise scale, or 2^16 times the rounding error of what
+    is rounded, if that is more. A scale beyond the extent of the manifold (or of the releases that
+    clipping leaves) counts as that extent: the noise is then as wide as the manifold, and the grid
+    must not be coarser.
+
+    Raises
+    ------
+    ExistenceError
+        If fewer than 32 steps would be left to the noise scale.
     """
-    extent = min(ball.manifold.injectivity_radius, clip_radius(ball))
-    _, exponent = math.frexp(min(scale, extent))
-    return math.ldexp(1.0, exponent - 1) / STEPS_PER_SCALE
+    step = ball._frame.grid_step(scale, STEPS_PER_SCALE, clip_radius(ball))
+    if step is None:
+        raise ExistenceError(
+            f"noise of scale {scale:.3g} is too fine for double precision on a ball of radius "
+            f"{ball.radius:.3g} on {ball.manifold.spec}: scales from {ball._frame.least_scale:.3g} "
+            f"on are served, so ask for {scale / ball._frame.least_scale:.3g} times the budget or "
+            "records"
+        )
+    return step
 
 
 def clip_radius(ball: Ball) -> float:
@@ -58,18 +73,8 @@ def clip_limit(manifold: Manifold) -> float:
     return _CLIP_RADIUS
 
 
-def clip_coords(ball: Ball, coords: FloatArray) -> FloatArray:
-    """Rows of coordinates log_c, shortened to `clip_radius`; 0 where their length is not finite."""
-    clipped = np.array(coords, dtype=np.float64, order="C")
-    _core.clip_coords(clipped, clip_radius(ball))
-    return clipped
-
-
 def round_to_grid(ball: Ball, points: FloatArray, scale: float) -> FloatArray:
-    """Rows of points of the ball's frame, clipped and rounded; see the module's description.
-
-    Shapes are turned towards the centre before they are rounded.
-    """
+    """Rows of points of the ball's frame, clipped and rounded; see the module's description."""
     rounded = np.array(points, dtype=np.float64, order="C")
     ball._frame.round_to_grid(rounded, grid_step(ball, scale), clip_radius(ball))
     return rounded

@@ -12,6 +12,7 @@ from curvedp.mechanisms.k_norm_gradient import (
     MAX_PRECISION,
     is_resolved,
 )
+from curvedp.mechanisms.grid import grid_step
 from curvedp.privacy import Guarantee, Unproved
 from curvedp.regression.choice import choose_sampler
 from curvedp.regression.descent import Descent, NoisyGradient, calibrate
@@ -84,6 +85,7 @@ def draw_geodesic(
             f"noise of scale {law.scale:.3g} is too small beside tau = {tau:.3g} for exact draws: "
             "use a smaller budget, or sampler='gradient'"
         )
+    grid_step(entry.ball, law.scale)
     promise, mechanism = entry.promise(entry.guarantee), "K-norm gradient"
     if sampler == "metropolis":
         promise = Unproved(claimed=entry.guarantee, why=CHAIN_WHY)
@@ -132,6 +134,7 @@ def plan_steps(entry: Entry, tau: float, v_max: float) -> list[NoisyGradient]:
 
 def _descend(entry: Entry, times: FloatArray, tau: float, v_max: float) -> Drawn:
     steps = plan_steps(entry, tau, v_max)
+    grid_step(entry.ball, steps[-1].scale)
     entry.spend(_LABEL)
     rows = entry.enter()
     entry.report("descent")

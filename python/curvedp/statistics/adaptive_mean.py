@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
+from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
 from curvedp.mechanisms import Mechanism, RankExponential
 from curvedp.privacy import Guarantee, Ledger, Release
@@ -170,7 +171,9 @@ def _stages(entry: Entry, plan: Schedule, mechanism: str | type[Mechanism] | Non
         entry.report("radius")
         center = entry.ball.project(parts[-1].value)
         parts.append(_release_radius(entry, rows, center, plan.levels[stage // 2], share, stage))
-        smaller = shrunk_ball(entry, center, float(parts[-1].value))
+        smaller = shrunk_ball(
+            entry, center, float(parts[-1].value), shares[stage + 1], mechanism
+        )
         if smaller is not entry.ball:
             entry = replace(entry, ball=smaller)
             rows = entry.enter()
@@ -197,13 +200,35 @@ def _release_radius(
     )
 
 
-def shrunk_ball(entry: Entry, center: FloatArray, quantile: float) -> Ball:
-    """The ball about a released centre, or the old one if its radius is no larger or the new one's
-    too small for a mean to be certified in double precision."""
+def shrunk_ball(
+    entry: Entry,
+    center: FloatArray,
+    quantile: float,
+    share: Guarantee,
+    mechanism: str | type[Mechanism] | None,
+) -> Ball:
+    """The ball about a released centre for a mean with a share of the budget.
+
+    The old one if its radius is no larger, or if the new one is too small or too far out for
+    double precision to certify and round the mean.
+    """
     ball = entry.ball
     radius = quantile * inflation(ball.manifold)
-    if radius >= ball.radius:
+    if radius >= ball.radius or not ball.manifold._core.carries(center.reshape(-1)):
         return ball
     smaller = Ball(ball.manifold, center, radius)
     _, plan = find_plan(smaller, entry.n, entry.records_per_unit, calibration="proved")
-    return ball if plan is None else smaller
+    if plan is None:
+        return ball
+    try:
+        design_mean(
+            smaller,
+            entry.n,
+            share,
+            entry.records_per_unit,
+            calibration="proved",
+            mechanism=mechanism,
+        )
+    except ExistenceError:
+        return ball
+    return smaller

@@ -22,7 +22,6 @@ from curvedp._validation import FloatArray, as_count, as_points
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism
-from curvedp.mechanisms.grid import clip_radius, grid_step
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret, Unproved
 from curvedp.statistics.entry import SEEDED_WHY, check_ball, check_guarantee
 from curvedp.statistics.frechet_mean import Design, design_mean
@@ -197,8 +196,7 @@ def mean_design(
 def _group_design(design: Design | None) -> _core.GroupDesign:
     assert design is not None
     noise = design.mechanism
-    step = grid_step(noise.ball, noise.scale)
-    return _core.GroupDesign(design.plan, noise._noise, step, clip_radius(noise.ball))
+    return _core.GroupDesign(design.plan, noise._noise, *noise._grid)
 
 
 def sizes_of(n: Offsets, designs: Designs) -> list[int]:

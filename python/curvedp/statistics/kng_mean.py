@@ -15,7 +15,7 @@ from curvedp import _core, sensitivity
 from curvedp._validation import as_choice, as_count, as_positive
 from curvedp.domain import Ball
 from curvedp.mechanisms.bounded_range import bounded_range_epsilon
-from curvedp.mechanisms.grid import round_to_grid
+from curvedp.mechanisms.grid import grid_step, round_to_grid
 from curvedp.mechanisms.k_norm_gradient import (
     CHAIN_WHY,
     MAX_EXACT_DIM,
@@ -128,6 +128,7 @@ def kng_mean(
             f"noise of scale {scale:.3g} is too small beside logarithms of length {clip:.3g} for "
             "exact draws: use a smaller budget, or frechet_mean"
         )
+    grid_step(ball, scale)
     promise = entry.promise(guarantee)
     if sampler == "metropolis":
         promise = Unproved(claimed=guarantee, why=CHAIN_WHY)

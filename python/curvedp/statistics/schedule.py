@@ -113,6 +113,8 @@ def adaptive_schedule(
     shares = budget.split(weights)
     least = shares[2 * weights[::2].index(min(weights[::2]))]
     try:
+        if not automatic:  # the finest noise must not be too fine
+            expected_error(shares[2 * weights[::2].index(max(weights[::2]))])
         expected_error(least)
     except ExistenceError as error:
         if not automatic:

@@ -4,7 +4,7 @@ use crate::error::Error;
 use std::sync::Arc;
 
 use crate::batch::piece_rows;
-use crate::manifold::{Manifold, exp_growth};
+use crate::manifold::{Manifold, exp_growth, norm};
 use crate::parallel::{Interrupt, for_rows};
 use crate::rows::Rows;
 
@@ -16,62 +16,46 @@ pub const RECORD_TOLERANCE: f64 = 1e-5;
 /// Sensitivities and plans count it.
 pub const SLACK: f64 = 1e-9;
 
-/// A closed geodesic ball B(center, radius).
+/// A closed geodesic ball about the origin of a centred manifold.
 #[derive(Clone, Copy)]
 pub struct Ball<'a> {
     /// The manifold.
     pub manifold: &'a dyn Manifold,
-    /// The public centre.
+    /// Its origin, the centre of the ball.
     pub center: &'a [f64],
     /// The public radius.
     pub radius: f64,
 }
 
 impl Ball<'_> {
-    /// x -> exp_c(min(1, r/rho(c, x)) log_c x) for every record. A record that is not finite, not on
-    /// the manifold or in the cut locus of c becomes c. Total and deterministic, record by record.
-    pub fn project(
-        &self,
-        records: Rows,
-        out: &mut [f64],
-        interrupt: Interrupt,
-    ) -> Result<(), Error> {
-        let size = self.manifold.point_size();
-        for_rows(out, size, piece_rows(size), interrupt, |first, piece| {
-            let count = piece.len() / size;
-            self.repair(records.range(first..first + count), piece);
-            self.clip(piece);
-        })
+    /// Points whose computed distance from the centre is at most this lie in the ball, up to [`SLACK`].
+    /// Where double precision leaves no such number, which [`crate::mean::plan`] refuses, it is a little less
+    /// than the radius.
+    #[must_use]
+    pub fn limit(&self) -> f64 {
+        self.radius * (1.0 + 0.5 * SLACK) - self.rounding()
     }
 
-    /// Copies records, rounding those within [`RECORD_TOLERANCE`] onto the manifold and replacing what
-    /// is no point of it by the centre.
-    fn repair(&self, records: Rows, out: &mut [f64]) {
-        let size = self.manifold.point_size();
-        records.copy_to(out);
-        let mut valid = vec![false; out.len() / size];
-        self.manifold.snap(out, RECORD_TOLERANCE, &mut valid);
-        for (row, valid) in out.chunks_exact_mut(size).zip(valid) {
-            if !valid {
-                row.copy_from_slice(self.center);
-            }
-        }
+    /// Error of computed distances from the centre.
+    fn rounding(&self) -> f64 {
+        self.manifold.dist_origin_error(self.radius).min(0.01 * self.radius)
     }
 
     /// Moves points outside the ball to its boundary. One so close to the edge of the manifold that
-    /// rounding would leave it outside becomes the centre.
-    fn clip(&self, points: &mut [f64]) {
+    /// rounding would leave it outside becomes the centre. Writes which were moved.
+    fn clip(&self, points: &mut [f64], moved: &mut [bool]) {
         let (size, dim) = (self.manifold.point_size(), self.manifold.dim());
-        let center = Rows::shared(self.center);
         let dists = |points: &[f64]| {
             let mut dist = vec![f64::NAN; points.len() / size];
-            self.manifold.dist(center, Rows::new(points, size), &mut dist);
+            self.manifold.dist_origin(Rows::new(points, size), &mut dist);
             dist
         };
+        let limit = self.limit();
         let mut outside = Vec::new();
         let mut rows = Vec::new();
         for (i, dist) in dists(points).into_iter().enumerate() {
-            if dist.is_nan() || dist > self.radius * (1.0 + SLACK) {
+            moved[i] = dist.is_nan() || dist > limit;
+            if moved[i] {
                 outside.push((i, dist));
                 rows.extend_from_slice(&points[i * size..(i + 1) * size]);
             }
@@ -80,15 +64,15 @@ impl Ball<'_> {
             return;
         }
         let mut coords = vec![0.0; outside.len() * dim];
-        self.manifold.log_coords(Rows::new(&rows, size), center, &mut coords);
+        self.manifold.log_origin(Rows::new(&rows, size), &mut coords);
         coords.chunks_exact_mut(dim).for_each(|u| self.shorten(u));
-        self.manifold.exp_coords(Rows::new(&coords, dim), center, &mut rows);
-        let moved = rows.chunks_exact(size).zip(dists(&rows));
+        self.manifold.exp_origin(Rows::new(&coords, dim), &mut rows);
+        let ends = rows.chunks_exact(size).zip(dists(&rows));
         let cut_locus = self.manifold.injectivity_radius() * (1.0 - 1e-9);
-        for ((i, before), (row, after)) in outside.into_iter().zip(moved) {
+        for ((i, before), (row, after)) in outside.into_iter().zip(ends) {
             let usable = before < cut_locus
                 && before.is_finite()
-                && after <= self.radius * (1.0 + SLACK)
+                && after <= limit
                 && self.manifold.belongs(row, RECORD_TOLERANCE);
             points[i * size..(i + 1) * size].copy_from_slice(if usable {
                 row
@@ -98,44 +82,42 @@ impl Ball<'_> {
         }
     }
 
-    /// Scales coordinates to the length of the radius.
+    /// Scales coordinates to the length of the radius, or a little less where rounding asks for it.
     fn shorten(&self, coords: &mut [f64]) {
-        let norm = coords.iter().map(|x| x * x).sum::<f64>().sqrt();
-        coords.iter_mut().for_each(|x| *x *= self.radius / norm);
+        let target = f64::min(self.radius, self.limit() - 2.0 * self.rounding());
+        let norm = norm(coords);
+        coords.iter_mut().for_each(|x| *x = *x / norm * target);
     }
 
     /// Moves a point to the boundary of the ball along its geodesic from the centre.
     pub fn pull_in(&self, point: &mut [f64]) {
         let mut coords = vec![0.0; self.manifold.dim()];
-        let center = Rows::shared(self.center);
-        self.manifold.log_coords(Rows::shared(point), center, &mut coords);
+        self.manifold.log_origin(Rows::shared(point), &mut coords);
         self.shorten(&mut coords);
-        self.manifold.exp_coords(Rows::shared(&coords), center, point);
+        self.manifold.exp_origin(Rows::shared(&coords), point);
     }
 
-    /// Whether a point lies in the ball, up to [`SLACK`].
+    /// Whether a point lies in the ball.
     pub fn contains(&self, point: &[f64]) -> bool {
-        self.dist_to_center(point) <= self.radius * (1.0 + SLACK)
+        let mut dist = [f64::NAN];
+        self.manifold.dist_origin(Rows::shared(point), &mut dist);
+        dist[0] <= self.limit()
     }
 
     /// |D exp_c|^2 at log_c(point), in Frobenius norm: by how much the chart at the centre stretches isotropic
     /// noise in the mean square, dim times.
     pub fn chart_growth(&self, point: &[f64]) -> f64 {
         let mut coords = vec![0.0; self.manifold.dim()];
-        let center = Rows::shared(self.center);
-        self.manifold.log_coords(Rows::shared(point), center, &mut coords);
+        self.manifold.log_origin(Rows::shared(point), &mut coords);
         exp_growth(self.manifold, &coords)
-    }
-
-    fn dist_to_center(&self, point: &[f64]) -> f64 {
-        let mut dist = [f64::NAN];
-        self.manifold.dist(Rows::shared(self.center), Rows::shared(point), &mut dist);
-        dist[0]
     }
 }
 
-/// A ball moved by an isometry so that its centre is the manifold's origin: where statistics are computed
-/// and noise is drawn.
+/// The public ball B(center, radius), moved by an isometry so that its centre is the origin of a centred
+/// manifold: where statistics are computed and noise is drawn.
+///
+/// A record enters by a fixed function of this record alone, and what comes out lies in the ball for every
+/// input (docs/proofs/frechet-mean-solver.md, section 6).
 #[derive(Clone)]
 pub struct Frame {
     manifold: Arc<dyn Manifold>,
@@ -148,7 +130,8 @@ pub struct Frame {
 impl Frame {
     /// The frame of B(center, radius).
     pub fn new(manifold: Arc<dyn Manifold>, center: &[f64], radius: f64) -> Self {
-        let (centred, origin) = (manifold.centred().into(), manifold.origin(center));
+        let centred: Arc<dyn Manifold> = manifold.centred().into();
+        let origin = centred.origin();
         Self { manifold, center: center.to_vec(), radius, centred, origin }
     }
 
@@ -157,9 +140,14 @@ impl Frame {
         Self::new(Arc::clone(&self.manifold), center, radius)
     }
 
-    /// The ball on the manifold itself.
-    pub fn outer(&self) -> Ball<'_> {
-        Ball { manifold: &*self.manifold, center: &self.center, radius: self.radius }
+    /// The manifold of the records.
+    pub fn manifold(&self) -> &dyn Manifold {
+        &*self.manifold
+    }
+
+    /// The public centre, on the manifold of the records.
+    pub fn center(&self) -> &[f64] {
+        &self.center
     }
 
     /// The manifold on which centred points live.
@@ -177,7 +165,9 @@ impl Frame {
         f64::min(2.0 * self.radius, self.radius + dist) * (1.0 + SLACK)
     }
 
-    /// Records projected on the ball (see [`Ball::project`]) and moved into the frame.
+    /// Records projected on the ball and moved into the frame: exp_c(min(1, r/rho(c, x)) log_c x). A record
+    /// that is not finite, not on the manifold or in the cut locus of c becomes c. Total and deterministic,
+    /// record by record.
     pub fn enter(&self, records: Rows, out: &mut [f64], interrupt: Interrupt) -> Result<(), Error> {
         let (size, width) = (self.manifold.point_size(), self.centred.point_size());
         for_rows(out, width, piece_rows(size), interrupt, |first, piece| {
@@ -188,16 +178,69 @@ impl Frame {
 
     /// [`Frame::enter`] on this thread.
     pub fn enter_piece(&self, records: Rows, out: &mut [f64]) {
-        let size = self.manifold.point_size();
         let count = out.len() / self.centred.point_size();
-        let mut repaired = vec![0.0; count * size];
-        self.outer().repair(records, &mut repaired);
-        self.manifold.centre(Rows::new(&repaired, size), &self.center, out);
-        self.ball().clip(out);
+        let mut repaired = vec![0.0; count * self.manifold.point_size()];
+        self.repair(records, &mut repaired);
+        self.move_in(&repaired, out, &mut vec![false; count]);
     }
 
     /// Points of the frame moved back to the manifold.
     pub fn leave(&self, points: Rows, out: &mut [f64]) {
         self.manifold.uncentre(points, &self.center, out);
+    }
+
+    /// Records projected on the ball, on their own manifold: those in the ball are only rounded onto the
+    /// manifold.
+    pub fn project(
+        &self,
+        records: Rows,
+        out: &mut [f64],
+        interrupt: Interrupt,
+    ) -> Result<(), Error> {
+        let (size, width) = (self.manifold.point_size(), self.centred.point_size());
+        for_rows(out, size, piece_rows(size), interrupt, |first, piece| {
+            let count = piece.len() / size;
+            self.repair(records.range(first..first + count), piece);
+            let (mut inner, mut moved) = (vec![0.0; count * width], vec![false; count]);
+            self.move_in(piece, &mut inner, &mut moved);
+            for (i, row) in piece.chunks_exact_mut(size).enumerate() {
+                if moved[i] {
+                    self.leave(Rows::new(&inner[i * width..(i + 1) * width], width), row);
+                }
+            }
+        })
+    }
+
+    /// Which records are points of the ball.
+    pub fn contains(&self, records: Rows, out: &mut [bool]) {
+        let (size, width) = (self.manifold.point_size(), self.centred.point_size());
+        let mut points = records.data().to_vec();
+        self.manifold.snap(&mut points, RECORD_TOLERANCE, out);
+        let ball = self.ball();
+        let mut inner = vec![0.0; width];
+        for (row, inside) in points.chunks_exact(size).zip(out) {
+            self.manifold.centre(Rows::shared(row), &self.center, &mut inner);
+            *inside &= ball.contains(&inner);
+        }
+    }
+
+    /// Copies records, rounding those within [`RECORD_TOLERANCE`] onto the manifold and replacing what
+    /// is no point of it by the centre.
+    fn repair(&self, records: Rows, out: &mut [f64]) {
+        let size = self.manifold.point_size();
+        records.copy_to(out);
+        let mut valid = vec![false; out.len() / size];
+        self.manifold.snap(out, RECORD_TOLERANCE, &mut valid);
+        for (row, valid) in out.chunks_exact_mut(size).zip(valid) {
+            if !valid {
+                row.copy_from_slice(&self.center);
+            }
+        }
+    }
+
+    /// Points of the manifold moved into the frame and clipped there.
+    fn move_in(&self, points: &[f64], out: &mut [f64], moved: &mut [bool]) {
+        self.manifold.centre(Rows::new(points, self.manifold.point_size()), &self.center, out);
+        self.ball().clip(out, moved);
     }
 }

@@ -22,3 +22,4 @@ pub mod release;
 pub mod rows;
 pub mod simd;
 pub mod solve;
+pub mod twofold;

@@ -1,10 +1,11 @@
 //! From a true value to a release: noise placed around it, clipped and rounded to the public grid.
 //!
-//! Points are those of a ball's [`Frame`](crate::ball::Frame). What clipping and rounding do depends on
-//! the drawn point and on public numbers alone: both are post-processing.
+//! Points are those of a ball's [`Frame`](crate::ball::Frame). What leaves is `dim` multiples of a public
+//! step, coordinates in the chart at the ball's centre, and what is computed from them: no further
+//! coordinate shows how the float point before them was rounded.
 
-use crate::ball::Ball;
-use crate::manifold::Manifold;
+use crate::ball::{Ball, SLACK};
+use crate::manifold::norm;
 use crate::rows::Rows;
 
 /// The public grid of a release.
@@ -26,16 +27,16 @@ pub enum Placement {
 }
 
 /// Shortens rows of coordinates to length `limit`; a row whose length is not finite becomes 0.
-pub fn clip_coords(coords: &mut [f64], dim: usize, limit: f64) {
+fn clip_coords(coords: &mut [f64], dim: usize, limit: f64) {
     if limit == f64::INFINITY {
         return;
     }
     for row in coords.chunks_exact_mut(dim) {
-        let norm = row.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let norm = norm(row);
         if !norm.is_finite() {
             row.fill(0.0);
         } else if norm > limit {
-            row.iter_mut().for_each(|x| *x *= limit / norm);
+            row.iter_mut().for_each(|x| *x = *x / norm * limit);
         }
     }
 }
@@ -58,60 +59,78 @@ pub(crate) fn grid_step(scale: f64, steps_per_scale: f64) -> f64 {
     power_of_two_below(scale) / steps_per_scale
 }
 
+/// Steps of a grid are at least this many times the error of what is rounded: 2^16.
+const ERRORS_PER_STEP: f64 = 65_536.0;
+
+/// A scale that holds fewer steps than this is not served: the grid would add to the noise.
+pub const FEWEST_STEPS: f64 = 32.0;
+
 impl Ball<'_> {
-    /// Noisy points around the true values `means`, row by row; `coords` holds the noise, of which
-    /// nothing usable is left. Row i is clipped by `grids(i)`.
-    pub fn place(
+    /// The grid for noise of a scale: of step 1/`steps_per_scale` of the scale, of the manifold's extent or of
+    /// the clipping radius, whichever is least, or coarser where rounding errors ask for it. None if the
+    /// step were more than 1/32 of that.
+    #[must_use]
+    pub fn grid(&self, scale: f64, steps_per_scale: f64, clip_radius: f64) -> Option<Grid> {
+        let width = scale.min(self.manifold.injectivity_radius()).min(clip_radius);
+        let least = 2.0 * power_of_two_below(ERRORS_PER_STEP * self.chart_error());
+        let step = grid_step(width, steps_per_scale).max(least);
+        (FEWEST_STEPS * step <= width).then_some(Grid { step, clip_radius })
+    }
+
+    /// The least scale for which there is a [`Ball::grid`].
+    #[must_use]
+    pub fn least_scale(&self) -> f64 {
+        FEWEST_STEPS * 2.0 * power_of_two_below(ERRORS_PER_STEP * self.chart_error())
+    }
+
+    fn chart_error(&self) -> f64 {
+        self.manifold.chart_error(self.radius * (1.0 + SLACK))
+    }
+
+    /// Releases around the true values `means`, one for all or row by row: noise is added, row i of `noise`
+    /// holding its coordinates, of which nothing usable is left; then the chart at the centre is taken, clipped and
+    /// rounded by `grids(i)`. A release is computed from these `dim` rounded numbers alone.
+    pub fn release(
         &self,
         placement: Placement,
         means: &[f64],
-        coords: &mut [f64],
+        noise: &mut [f64],
         grids: impl Fn(usize) -> Grid,
         out: &mut [f64],
     ) {
         let (size, dim) = (self.manifold.point_size(), self.manifold.dim());
-        let means = Rows::new(means, size);
-        if placement == Placement::Intrinsic {
-            return self.manifold.exp_coords(Rows::new(coords, dim), means, out);
+        let means = if means.len() == size { Rows::shared(means) } else { Rows::new(means, size) };
+        let mut chart = vec![0.0; noise.len()];
+        match placement {
+            Placement::Intrinsic => {
+                self.manifold.chart_exp(Rows::new(noise, dim), means, &mut chart);
+            }
+            Placement::Chart => {
+                self.manifold.log_origin(means, &mut chart);
+                chart.iter_mut().zip(&*noise).for_each(|(x, noise)| *x += noise);
+            }
         }
-        let mut chart = vec![0.0; coords.len()];
-        self.manifold.log_coords(means, Rows::shared(self.center), &mut chart);
-        coords.iter_mut().zip(&chart).for_each(|(x, mean)| *x += mean);
-        for (i, row) in coords.chunks_exact_mut(dim).enumerate() {
-            clip_coords(row, dim, grids(i).clip_radius);
-        }
-        self.manifold.exp_coords(Rows::new(coords, dim), Rows::shared(self.center), out);
+        self.round_chart(&mut chart, grids, out);
     }
 
-    /// Rounds points of the frame to the public grid, row i to `grids(i)`: in the chart at the centre,
-    /// where they are also clipped, on Hadamard manifolds; in ambient coordinates elsewhere, shapes
-    /// turned towards the centre first. Total: what has no rounded point becomes the centre.
+    /// Clips and rounds points of the frame by `grids(i)`, in the chart at the centre.
     pub fn round_to_grid(&self, points: &mut [f64], grids: impl Fn(usize) -> Grid) {
         let (size, dim) = (self.manifold.point_size(), self.manifold.dim());
-        if is_hadamard(self.manifold) {
-            let mut coords = vec![0.0; points.len() / size * dim];
-            let center = Rows::shared(self.center);
-            self.manifold.log_coords(Rows::new(points, size), center, &mut coords);
-            for (i, row) in coords.chunks_exact_mut(dim).enumerate() {
-                let grid = grids(i);
-                clip_coords(row, dim, grid.clip_radius);
-                row.iter_mut().for_each(|x| *x = round(*x, grid.step));
-            }
-            return self.manifold.exp_coords(Rows::new(&coords, dim), center, points);
-        }
-        for (i, row) in points.chunks_exact_mut(size).enumerate() {
-            let step = grids(i).step;
-            self.manifold.align(row, self.center);
-            row.iter_mut().for_each(|x| *x = round(*x, step));
-            if !self.manifold.project(row) {
-                row.copy_from_slice(self.center);
-            }
-        }
+        let mut chart = vec![0.0; points.len() / size * dim];
+        self.manifold.log_origin(Rows::new(points, size), &mut chart);
+        self.round_chart(&mut chart, grids, points);
     }
-}
 
-fn is_hadamard(manifold: &dyn Manifold) -> bool {
-    manifold.curvature_bounds().1 <= 0.0 && manifold.injectivity_radius() == f64::INFINITY
+    /// The points whose chart coordinates are those of `chart`, clipped and rounded.
+    fn round_chart(&self, chart: &mut [f64], grids: impl Fn(usize) -> Grid, out: &mut [f64]) {
+        let dim = self.manifold.dim();
+        for (i, row) in chart.chunks_exact_mut(dim).enumerate() {
+            let grid = grids(i);
+            clip_coords(row, dim, grid.clip_radius);
+            row.iter_mut().for_each(|x| *x = round(*x, grid.step) + 0.0); // never -0
+        }
+        self.manifold.exp_origin(Rows::new(chart, dim), out);
+    }
 }
 
 #[cfg(test)]
@@ -122,7 +141,9 @@ mod tests {
     fn clipped_rows_keep_their_direction_and_end_at_the_limit() {
         let mut rows = [3.0, 4.0, 0.3, 0.4, f64::NAN, 1.0, 1.0, f64::INFINITY, 1e200, 1e200];
         clip_coords(&mut rows, 2, 2.5);
-        assert_eq!(rows, [1.5, 2.0, 0.3, 0.4, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        let long = 2.5 * std::f64::consts::FRAC_1_SQRT_2;
+        assert_eq!(rows[..8], [1.5, 2.0, 0.3, 0.4, 0.0, 0.0, 0.0, 0.0]);
+        assert!(rows[8..].iter().all(|x| (x - long).abs() < 1e-15));
         let mut free = [f64::MAX, f64::NAN];
         clip_coords(&mut free, 2, f64::INFINITY);
         assert!(free[0] == f64::MAX && free[1].is_nan());

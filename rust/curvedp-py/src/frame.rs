@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::{Input, Output, output, row, rows};
 use crate::call::run;
+use crate::groups::placement;
 use crate::manifold::Manifold;
 use crate::mean::Plan;
 
@@ -43,15 +44,15 @@ impl Frame {
 
     /// Projects records on the ball, in the coordinates of the manifold.
     fn project(&self, py: Python<'_>, records: Input<'_>, mut out: Output<'_>) -> PyResult<()> {
-        let size = self.inner.outer().manifold.point_size();
+        let size = self.inner.manifold().point_size();
         let (out, count) = output(&mut out, size)?;
         let records = rows(&records, count, size)?;
-        run(py, |interrupt| self.inner.outer().project(records, out, interrupt))
+        run(py, |interrupt| self.inner.project(records, out, interrupt))
     }
 
     /// Projects records on the ball and moves them into the frame.
     fn enter(&self, py: Python<'_>, records: Input<'_>, mut out: Output<'_>) -> PyResult<()> {
-        let size = self.inner.outer().manifold.point_size();
+        let size = self.inner.manifold().point_size();
         let (out, count) = output(&mut out, self.inner.ball().manifold.point_size())?;
         let records = rows(&records, count, size)?;
         run(py, |interrupt| self.inner.enter(records, out, interrupt))
@@ -59,7 +60,7 @@ impl Frame {
 
     /// Moves points of the frame back to the manifold.
     fn leave(&self, py: Python<'_>, points: Input<'_>, mut out: Output<'_>) -> PyResult<()> {
-        let (out, count) = output(&mut out, self.inner.outer().manifold.point_size())?;
+        let (out, count) = output(&mut out, self.inner.manifold().point_size())?;
         let points = rows(&points, count, self.inner.ball().manifold.point_size())?;
         run(py, |_| {
             self.inner.leave(points, out);
@@ -71,6 +72,50 @@ impl Frame {
     fn chart_growth(&self, point: PyReadonlyArray1<'_, f64>) -> PyResult<f64> {
         let ball = self.inner.ball();
         Ok(ball.chart_growth(row(&point, ball.manifold.point_size())?))
+    }
+
+    /// Which records are points of the ball.
+    fn contains(&self, records: Input<'_>) -> PyResult<Vec<bool>> {
+        let (count, size) = (records.shape()[0], self.inner.manifold().point_size());
+        let records = rows(&records, count, size)?;
+        let mut inside = vec![false; count];
+        self.inner.contains(records, &mut inside);
+        Ok(inside)
+    }
+
+    /// The step of the public grid for noise of a scale, or None if rounding errors leave none.
+    fn grid_step(&self, scale: f64, steps_per_scale: f64, clip_radius: f64) -> Option<f64> {
+        self.inner.ball().grid(scale, steps_per_scale, clip_radius).map(|grid| grid.step)
+    }
+
+    /// The least scale of noise for which there is a grid.
+    #[getter]
+    fn least_scale(&self) -> f64 {
+        self.inner.ball().least_scale()
+    }
+
+    /// Releases around a point of the frame, as points of the frame: rows of noise are added, in the chart at
+    /// the centre or at the point itself, clipped and rounded to the public grid (step, clip radius).
+    fn release(
+        &self,
+        py: Python<'_>,
+        in_chart: bool,
+        true_value: PyReadonlyArray1<'_, f64>,
+        noise: Input<'_>,
+        grid: (f64, f64),
+        mut out: Output<'_>,
+    ) -> PyResult<()> {
+        let ball = self.inner.ball();
+        let true_value = row(&true_value, ball.manifold.point_size())?;
+        let placement = placement(in_chart);
+        let (out, count) = output(&mut out, ball.manifold.point_size())?;
+        let mut noise = rows(&noise, count, ball.manifold.dim())?.data().to_vec();
+        let (step, clip_radius) = grid;
+        run(py, |_| {
+            let ball = self.inner.ball();
+            ball.release(placement, true_value, &mut noise, |_| Grid { step, clip_radius }, out);
+            Ok(())
+        })
     }
 
     /// Clips points of the frame and rounds them to the public grid, in place.

@@ -9,7 +9,7 @@ use curvedp_core::groups::{
 };
 use curvedp_core::manifold;
 use curvedp_core::noise;
-use curvedp_core::release::{self, Grid, Placement};
+use curvedp_core::release::{Grid, Placement};
 use curvedp_core::rows::Rows;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -159,7 +159,7 @@ impl Groups {
         let offsets = offsets(&row_offsets, total, "offsets")?;
         let count = offsets.len() - 1;
         let choice = choice.as_slice()?.to_vec();
-        let outer = |frame: &Py<Frame>| frame.get().inner.outer().manifold.point_size();
+        let outer = |frame: &Py<Frame>| frame.get().inner.manifold().point_size();
         let first = frames.first().ok_or_else(mismatch)?;
         let (size, dim) = (outer(first), first.get().inner.ball().manifold.dim());
         if choice.len() != count
@@ -342,7 +342,7 @@ fn budget_of(pure: bool, amount: f64) -> Budget {
     if pure { Budget::Pure(amount) } else { Budget::Gaussian(amount) }
 }
 
-fn placement(chart: bool) -> Placement {
+pub(crate) fn placement(chart: bool) -> Placement {
     if chart { Placement::Chart } else { Placement::Intrinsic }
 }
 
@@ -362,7 +362,7 @@ impl Groups {
     ) -> PyResult<()> {
         let count = self.offsets.len() - 1;
         let frames: Vec<_> = self.frames.iter().map(|frame| &frame.get().inner).collect();
-        let size = frames[0].outer().manifold.point_size();
+        let size = frames[0].manifold().point_size();
         let row_count = records.shape()[0];
         if row_count != self.offsets[count] {
             return Err(PyValueError::new_err("records and groups do not match"));
@@ -401,19 +401,6 @@ impl Groups {
             }
         })?
     }
-}
-
-/// Shortens rows of coordinates to length `limit`, in place; see [`release::clip_coords`].
-#[pyfunction]
-pub fn clip_coords(py: Python<'_>, mut coords: Output<'_>, limit: f64) -> PyResult<()> {
-    let dim = coords.shape()[1];
-    let (coords, _) = output(&mut coords, dim)?;
-    run(py, |_| {
-        if dim > 0 {
-            release::clip_coords(coords, dim, limit);
-        }
-        Ok::<_, Error>(())
-    })
 }
 
 /// The hash of each name; see [`Ids::hashes`].

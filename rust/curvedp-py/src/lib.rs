@@ -35,8 +35,7 @@ mod _core {
     use crate::graph::{Graph, Laplacian, bump_counts, bump_density, nearest};
     #[pymodule_export]
     use crate::groups::{
-        AdaptiveRule, ExcessDiameter, GroupDesign, GroupKeys, Groups, HessianTrace, clip_coords,
-        hash_names,
+        AdaptiveRule, ExcessDiameter, GroupDesign, GroupKeys, Groups, HessianTrace, hash_names,
     };
     #[pymodule_export]
     use crate::isotropic::IsotropicLaw;

@@ -11,7 +11,7 @@ use numpy::{PyArray2, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{Input, Output, OutputVector, output, output_vector, rows};
+use crate::arrays::{Input, Output, OutputVector, output, output_vector, row, rows};
 use crate::call::{run, to_python};
 use crate::mean::{self, Estimate};
 use crate::moments::{self, LogMoments};
@@ -288,6 +288,11 @@ impl Manifold {
     /// largest Frobenius norm that a term may have.
     fn hessian_error(&self, n: usize) -> f64 {
         curvedp_core::moments::hessian_error(&*self.inner, n)
+    }
+
+    /// Whether points near this centre of a ball keep their digits.
+    fn carries(&self, center: PyReadonlyArray1<'_, f64>) -> PyResult<bool> {
+        Ok(self.inner.carries(row(&center, self.inner.point_size())?))
     }
 
     /// The differential of exp_base at the tangent vector with the given coordinates, from orthonormal

@@ -1,7 +1,8 @@
 //! Private adaptive means: a mean on the public ball, the radius of a smaller ball about it, a mean of the
 //! records projected on that one, and so on (docs/proofs/adaptive-mean.md).
 
-use super::means::place;
+use super::mean_law::MeanDesign;
+use super::means::leave_noisy;
 use super::{Budget, Groups, MeanLaw, Means, Statistic, Task};
 use crate::ball::Frame;
 use crate::batch;
@@ -68,6 +69,7 @@ impl Statistic for AdaptiveMeans<'_> {
                 points: points[rows[i].start * width..rows[i].end * width].to_vec(),
                 blocks: out[i * whole..(i + 1) * whole].chunks_exact_mut(Self::block(size)),
                 mean: means[i * size..(i + 1) * size].to_vec(),
+                design: None,
             };
             let sensitivity = self.law.plan(&frame.ball(), rows[i].len(), self.records_per_unit).0;
             stages.note(&[
@@ -77,7 +79,7 @@ impl Statistic for AdaptiveMeans<'_> {
                 design.noise.expected_dist(),
             ]);
             for (k, stage) in self.schedules[number].stages.iter().enumerate() {
-                stages.shrink(2 * k as u64 + 1, stage.0, stage.1)?;
+                stages.shrink(2 * k as u64 + 1, stage)?;
                 stages.mean(2 * k as u64 + 2, stage.2)?;
             }
         }
@@ -110,6 +112,8 @@ struct Stages<'a, 'b, B> {
     blocks: B,
     /// The last mean.
     mean: Vec<f64>,
+    /// The design of the next one, if the ball has just shrunk.
+    design: Option<MeanDesign>,
 }
 
 impl<'b, B: Iterator<Item = &'b mut [f64]>> Stages<'_, '_, B> {
@@ -120,16 +124,20 @@ impl<'b, B: Iterator<Item = &'b mut [f64]>> Stages<'_, '_, B> {
     /// Writes a block: the last mean, the ball and numbers.
     fn note(&mut self, numbers: &[f64]) {
         let Some(block) = self.blocks.next() else { return };
-        let (size, ball) = (self.mean.len(), self.frame().outer());
+        let (size, frame) = (self.mean.len(), self.frame());
         block[..size].copy_from_slice(&self.mean);
-        block[size..2 * size].copy_from_slice(ball.center);
-        block[2 * size] = ball.radius;
+        block[size..2 * size].copy_from_slice(frame.center());
+        block[2 * size] = frame.ball().radius;
         block[2 * size + 1..][..numbers.len()].copy_from_slice(numbers);
     }
 
     /// Releases a radius about the last mean and moves on to the ball that it gives, unless that is no
-    /// smaller, or too small for a mean to be certified in double precision.
-    fn shrink(&mut self, stage: u64, level: f64, scale: f64) -> Result<(), Error> {
+    /// smaller, or too small or too far out for a mean to be certified and rounded in double precision.
+    fn shrink(
+        &mut self,
+        stage: u64,
+        &(level, scale, share): &(f64, f64, Budget),
+    ) -> Result<(), Error> {
         let mut center = vec![0.0; self.mean.len()];
         let dist = self.dist_to_mean(&mut center)?;
         let radius = self.frame().ball().radius;
@@ -146,12 +154,14 @@ impl<'b, B: Iterator<Item = &'b mut [f64]>> Stages<'_, '_, B> {
         self.note(&[quantile]);
         let wished = quantile * self.statistic.inflation;
         // like every centre, this one is rounded onto the manifold
-        if wished >= radius || !self.frame().outer().manifold.project(&mut center) {
+        let manifold = self.frame().manifold();
+        if wished >= radius || !manifold.carries(&center) || !manifold.project(&mut center) {
             return Ok(());
         }
         let smaller = self.frame().with(&center, wished);
         let (n, moved) = (dist.len(), self.statistic.records_per_unit);
-        if self.statistic.law.plan(&smaller.ball(), n, moved).1.is_some() {
+        self.design = self.statistic.law.design(&smaller.ball(), n, moved, share);
+        if self.design.is_some() {
             let records = self.task.groups.records(self.number()..self.number() + 1);
             smaller.enter(records, &mut self.points, self.task.interrupt)?;
             self.frame = Some(smaller);
@@ -161,11 +171,11 @@ impl<'b, B: Iterator<Item = &'b mut [f64]>> Stages<'_, '_, B> {
 
     /// Distances of the projected records from the last mean, which is first kept in the ball: `center`.
     fn dist_to_mean(&self, center: &mut [f64]) -> Result<Vec<f64>, Error> {
-        let (ball, size) = (self.frame().ball(), center.len());
+        let (frame, ball) = (self.frame(), self.frame().ball());
         let width = ball.manifold.point_size();
-        self.frame().outer().project(Rows::new(&self.mean, size), center, &|| false)?;
+        frame.project(Rows::new(&self.mean, center.len()), center, &|| false)?;
         let mut base = vec![0.0; width];
-        self.frame().enter_piece(Rows::new(center, size), &mut base);
+        frame.enter_piece(Rows::new(center, center.len()), &mut base);
         let mut dist = vec![f64::NAN; self.points.len() / width];
         let points = Rows::new(&self.points, width);
         let base = Rows::shared(&base);
@@ -176,16 +186,25 @@ impl<'b, B: Iterator<Item = &'b mut [f64]>> Stages<'_, '_, B> {
     /// Releases the mean on the ball of this stage.
     fn mean(&mut self, stage: u64, share: Budget) -> Result<(), Error> {
         let (law, moved) = (&self.statistic.law, self.statistic.records_per_unit);
+        let kept = self.design.take();
         let ball = self.frame().ball();
         let width = ball.manifold.point_size();
         let (points, n) = (Rows::new(&self.points, width), self.points.len() / width);
-        let Some(design) = law.design(&ball, n, moved, share) else { return Ok(()) };
+        let design = kept.or_else(|| law.design(&ball, n, moved, share));
+        let Some(design) = design else { return Ok(()) };
         let sample = Sample { manifold: ball.manifold, points, count: n, weights: None };
         let mean = in_ball(&sample, &ball, &design.plan, self.task.interrupt)?;
         let mut coords = vec![0.0; ball.manifold.dim()];
         design.noise.sample_coords(&mut self.task.streams.stream(self.group, stage), &mut coords);
         let mut released = vec![0.0; self.mean.len()];
-        place(self.frame(), law.placement, &mean, &mut coords, |_| design.grid, &mut released);
+        leave_noisy(
+            self.frame(),
+            law.placement,
+            &mean,
+            &mut coords,
+            |_| design.grid,
+            &mut released,
+        );
         self.mean = released;
         self.note(&[
             design.sensitivity,

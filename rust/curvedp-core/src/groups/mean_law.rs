@@ -6,7 +6,7 @@ use super::Budget;
 use crate::ball::{Ball, SLACK};
 use crate::mean::{Plan, plan};
 use crate::noise::{IsotropicNoise, Space};
-use crate::release::{Grid, Placement, grid_step};
+use crate::release::{Grid, Placement};
 
 /// The law of the noise of means on one manifold.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,8 +41,8 @@ impl MeanLaw {
         (delta, plan(ball.manifold, ball.radius, n, self.tolerance_share * delta))
     }
 
-    /// The mean of n records in a ball for a share of the budget; none without a plan or noise, which public
-    /// numbers alone decide.
+    /// The mean of n records in a ball for a share of the budget; none without a plan, noise or grid, which
+    /// public numbers alone decide.
     pub(super) fn design(
         &self,
         ball: &Ball,
@@ -60,8 +60,7 @@ impl MeanLaw {
         } else {
             self.clip_radius
         };
-        let extent = ball.manifold.injectivity_radius().min(clip_radius);
-        let grid = Grid { step: grid_step(scale.min(extent), self.steps_per_scale), clip_radius };
+        let grid = ball.grid(scale, self.steps_per_scale, clip_radius)?;
         Some(MeanDesign { plan, noise, grid, sensitivity })
     }
 }

@@ -46,7 +46,7 @@ impl Means {
             task.streams.restart(i, 0, &mut stream);
             design.noise.sample_coords(&mut stream, noise);
         }
-        place(task.frame(), self.placement, &means, &mut coords, |i| grids[i], out);
+        leave_noisy(task.frame(), self.placement, &means, &mut coords, |i| grids[i], out);
         Ok(())
     }
 }
@@ -76,24 +76,22 @@ impl Means {
         let mut kept = vec![0.0; count * size];
         frame.leave(Rows::new(&bases, width), &mut kept);
         let mut to_center = vec![f64::NAN; count];
-        ball.manifold.dist(Rows::shared(ball.center), Rows::new(&bases, width), &mut to_center);
+        ball.manifold.dist_origin(Rows::new(&bases, width), &mut to_center);
         Ok(PrivateMeans { means, bases, kept, to_center })
     }
 }
 
-/// Places noise around means of a frame, rounds them to their grids and moves them back to the manifold;
-/// `coords` holds the noise, of which nothing usable is left.
-pub(super) fn place(
+/// Releases around means of a frame, moved back to the manifold; see [`Ball::release`](crate::ball::Ball).
+pub(super) fn leave_noisy(
     frame: &Frame,
     placement: Placement,
     means: &[f64],
-    coords: &mut [f64],
+    noise: &mut [f64],
     grids: impl Fn(usize) -> Grid,
     out: &mut [f64],
 ) {
     let ball = frame.ball();
     let mut drawn = vec![0.0; means.len()];
-    ball.place(placement, means, coords, &grids, &mut drawn);
-    ball.round_to_grid(&mut drawn, &grids);
+    ball.release(placement, means, noise, grids, &mut drawn);
     frame.leave(Rows::new(&drawn, ball.manifold.point_size()), out);
 }

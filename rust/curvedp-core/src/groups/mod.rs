@@ -119,11 +119,11 @@ impl Groups<'_> {
 
     /// What the noise of a group depends on.
     fn input(&self, group: usize) -> GroupInput<'_> {
-        let outer = self.frame(group).outer();
+        let frame = self.frame(group);
         GroupInput {
             id: self.ids.map_or(GroupId::Number(group as u64), |ids| GroupId::Name(ids.get(group))),
-            center: outer.center,
-            radius: outer.radius,
+            center: frame.center(),
+            radius: frame.ball().radius,
             scale: self.design(group).map_or(f64::NAN, |own| own.noise.profile().scale()),
             records: self.records(group..group + 1).data(),
         }

@@ -164,7 +164,7 @@ pub(super) fn add_coords(manifold: &impl Manifold, ambient: &[f64], base: Rows, 
 }
 
 /// Euclidean length, safe from overflow and underflow; not finite if an entry is not.
-pub(super) fn norm(x: &[f64]) -> f64 {
+pub(crate) fn norm(x: &[f64]) -> f64 {
     let [square] = row_sums(x.len(), [x], |[x]| [x * x]);
     if square > 1e-250 && square < 1e250 {
         return square.sqrt();

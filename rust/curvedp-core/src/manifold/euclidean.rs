@@ -1,6 +1,6 @@
 //! Euclidean space: points and tangent vectors are vectors of R^dim.
 
-use super::blocks::{Kernel, SumKernel, Terms, run, run_sum, weights_of};
+use super::blocks::{Kernel, SumKernel, Terms, norm, run, run_sum, weights_of};
 use super::curvature::Curvature;
 use super::lanes::{BLOCK, Width};
 use super::moments::sum_log_moments;
@@ -161,8 +161,20 @@ impl Manifold for Euclidean {
         Box::new(*self)
     }
 
-    fn origin(&self, _: &[f64]) -> Vec<f64> {
+    fn origin(&self) -> Vec<f64> {
         vec![0.0; self.dim]
+    }
+
+    fn dist_origin(&self, point: Rows, out: &mut [f64]) {
+        out.iter_mut().enumerate().for_each(|(i, dist)| *dist = norm(point.row(i)));
+    }
+
+    fn log_origin(&self, point: Rows, out: &mut [f64]) {
+        point.copy_to(out);
+    }
+
+    fn exp_origin(&self, coords: Rows, out: &mut [f64]) {
+        coords.copy_to(out);
     }
 
     fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {

@@ -3,6 +3,7 @@
 //!
 //! Distances come from the chord: |y - x|^2 = 4 R^2 sinh(angle/2)^2 in the Minkowski norm.
 
+mod boost;
 mod coords;
 
 use coords::{Coords, FromCoords};
@@ -12,9 +13,10 @@ use super::curvature::Curvature;
 use super::entries::{row_add, row_map, row_sums};
 use super::lanes::{BLOCK, Block, Width, first_entries, padded};
 use super::moments::sum_log_moments;
+use super::polar::{chart_row, dist_polar};
 use super::transvection::{Frame, log_along};
-use super::{LogSums, Manifold};
-use crate::elementary::{asinh_nonneg, cosh, sinhc};
+use super::{LogSums, Manifold, UNIT_ROUNDOFF};
+use crate::elementary::{asinh_nonneg, cosh, exp, ln, sinh, sinhc};
 use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
 
@@ -25,6 +27,16 @@ pub struct Hyperboloid {
     curvature: f64,
     radius: f64,
 }
+
+/// Squared time of a centre, in units of R, beyond which the boost that takes it to the origin is computed
+/// with more digits.
+const FAR: f64 = 1024.0;
+
+/// Distance of the farthest centre from the origin, in units of R, with room for its rounding.
+const FARTHEST_CENTER: f64 = 20.001;
+
+/// Angle of a tangent vector beyond which exp is found in logarithmic form.
+const FAR_ANGLE: f64 = 15.0;
 
 impl Hyperboloid {
     /// # Panics
@@ -356,29 +368,86 @@ impl Manifold for Hyperboloid {
         (-self.curvature).sqrt() // in one dimension too, which is flat but not written in a chart
     }
 
+    /// Of the space part, up to the growth that is counted apart: the time of a point is accurate as well.
+    fn largest_entry(&self, radius: f64) -> f64 {
+        self.radius.min(2.0 * radius)
+    }
+
     fn centred(&self) -> Box<dyn Manifold> {
         Box::new(*self)
     }
 
-    fn origin(&self, _: &[f64]) -> Vec<f64> {
+    fn origin(&self) -> Vec<f64> {
         let mut origin = vec![0.0; self.dim + 1];
         origin[0] = self.radius;
         origin
     }
 
+    /// Up to the distance 20 R from the origin: there the rounding of a point's own entries moves it by 1e-7.
+    fn carries(&self, center: &[f64]) -> bool {
+        norm(&center[1..]) <= self.radius * sinh(FARTHEST_CENTER)
+    }
+
     fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        if self.conditioning(center) > FAR {
+            return boost::centre(point, center, self.radius, out);
+        }
         for (i, out) in out.chunks_exact_mut(self.dim + 1).enumerate() {
             self.boost(point.row(i), center, center, -1.0, out);
         }
     }
 
     fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
-        let origin = self.origin(center);
+        let origin = self.origin();
         for (i, out) in out.chunks_exact_mut(self.dim + 1).enumerate() {
             self.boost(point.row(i), &origin, center, 1.0, out);
             row_add([&center[1..]], |[x]| x, &mut out[1..]);
             out[0] = time(&out[1..], self.radius);
         }
+    }
+
+    fn dist_origin(&self, point: Rows, out: &mut [f64]) {
+        let radius = self.radius;
+        dist_polar(point, self.dim + 1, |tail, _| radius * asinh_nonneg(tail / radius), out);
+    }
+
+    fn log_origin(&self, point: Rows, out: &mut [f64]) {
+        for (i, out) in out.chunks_exact_mut(self.dim).enumerate() {
+            let space = &point.row(i)[1..];
+            let length = norm(space);
+            chart_row(space, length, self.radius * asinh_nonneg(length / self.radius), out);
+        }
+    }
+
+    /// Far points are found in logarithmic form: e^t z stands for the space part, t the angle of the tangent
+    /// vector, and the distance is R asinh(e^t |z|/R).
+    fn chart_exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
+        let size = self.dim + 1;
+        let mut points = vec![0.0; out.len() / self.dim * size];
+        self.exp_coords(tangent, base, &mut points);
+        self.log_origin(Rows::new(&points, size), out);
+        for (i, out) in out.chunks_exact_mut(self.dim).enumerate() {
+            let (v, x) = (tangent.row(i), base.row(i));
+            let angle = norm(v) / self.radius;
+            if angle > FAR_ANGLE {
+                let [along] = row_sums(self.dim, [&x[1..], v], |[x, v]| [x * v]);
+                let share = along / self.radius / (self.radius + x[0]);
+                let square = exp(-2.0 * angle);
+                let (cosh, sinhc) = (0.5 * (1.0 + square), 0.5 * (1.0 - square) / angle);
+                let entry = |[x, v]: [f64; 2]| cosh * x + sinhc * (v + share * x);
+                let mut space = vec![0.0; self.dim];
+                row_map([&x[1..], v], entry, &mut space);
+                let length = norm(&space);
+                let share = length / self.radius;
+                let dist = self.radius * (angle + ln(share + (share * share + square).sqrt()));
+                chart_row(&space, length, dist, out);
+            }
+        }
+    }
+
+    fn chart_error(&self, radius: f64) -> f64 {
+        let growth = (2.0 * radius / self.radius).exp();
+        8.0 * (self.point_size() as f64 + 4.0) * UNIT_ROUNDOFF * radius * growth
     }
 
     fn sum_log(

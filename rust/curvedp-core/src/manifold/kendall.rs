@@ -2,29 +2,23 @@
 //! CP^(k-2) with the Fubini-Study metric of curvatures 1 to 4.
 //!
 //! A point is represented by a centred unit vector z of C^k, a tangent vector by a horizontal one:
-//! centred and complex-orthogonal to z. With f = w - z, the horizontal part h = f - <z, f> z of w - z
-//! turns with w, and the angle of the shapes has sine |h| and cosine |<z, w>|. Both are fully accurate
-//! where f is short; of representatives that are turned against each other the angle has an absolute
-//! error of a few rounding units.
+//! centred and complex-orthogonal to z. The Helmert contrasts of z, in C^(k-1), represent it in
+//! [`ComplexProjective`], whose formulas hold for z as well.
 
 mod coords;
 
-use std::f64::consts::FRAC_PI_2;
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2};
 
-use coords::{Coords, FromCoords};
+use coords::{Coords, FromCoords, contrasts, undo_contrasts};
 
-use super::arc::COTANGENT_FLOOR;
-use super::blocks::{
-    Kernel, SumKernel, Terms, add_coords, norm, run, run_sum, scale_to, weights_of,
-};
-use super::curvature::Curvature;
+use super::blocks::{Kernel, norm, run, scale_to};
 use super::euclidean::Dot;
-use super::lanes::{BLOCK, Block, Width, padded};
+use super::lanes::Width;
 use super::moments::sum_log_moments;
-use super::pairs::{Pair, hermitian, minus, pair_add, pair_map, pair_sums, plus, times};
+use super::pairs::{Pair, hermitian, minus, pair_map, pair_sums, times};
+use super::projective::{ComplexProjective, carry, centre_row, uncentre_row};
 use super::sphere::Exp;
 use super::{LogSums, Manifold, transvection};
-use crate::elementary::{atan2_nonneg, sin_cos};
 use crate::graph::Embedding;
 use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
@@ -43,156 +37,8 @@ impl KendallPlanar {
         Self { k }
     }
 
-    /// Of triangles, CP^1: the sphere of radius 1/2.
-    fn curvature(&self) -> Curvature {
-        if self.k == 3 { Curvature::Constant(4.0) } else { Curvature::Complex }
-    }
-}
-
-/// Squared length of h below this share of that of f is computed from h itself.
-const CANCELLATION: f64 = 0.25;
-
-/// The points of a block turned onto their base points.
-struct Aligned {
-    /// <z, f>, real and imaginary part.
-    overlap: [Block; 2],
-    /// |<z, w>|.
-    cos: Block,
-    /// |h|^2.
-    squared_sin: Block,
-}
-
-impl Aligned {
-    #[inline(always)]
-    fn new(width: usize, base: Rows, point: Rows, first: usize, rows: usize) -> Self {
-        let mut block =
-            Self { overlap: [[0.0; BLOCK]; 2], cos: [0.0; BLOCK], squared_sin: [0.0; BLOCK] };
-        let mut f2 = [0.0; BLOCK];
-        for l in 0..rows {
-            let operands = [base.row(first + l), point.row(first + l)];
-            let [re, im, square] = pair_sums(width, operands, |[z, w]| {
-                let f = minus(w, z);
-                let [re, im] = hermitian(z, f);
-                [re, im, [f[0] * f[0], f[1] * f[1]]]
-            });
-            (block.overlap[0][l], block.overlap[1][l], f2[l]) = (re, im, square);
-        }
-        for l in 0..padded(rows) {
-            let (re, im) = (block.overlap[0][l], block.overlap[1][l]);
-            block.cos[l] = ((1.0 + re) * (1.0 + re) + im * im).sqrt();
-            block.squared_sin[l] = f2[l] - (re * re + im * im);
-        }
-        for l in 0..rows {
-            if block.squared_sin[l] < CANCELLATION * f2[l] {
-                let overlap = [block.overlap[0][l], block.overlap[1][l]];
-                let operands = [base.row(first + l), point.row(first + l)];
-                [block.squared_sin[l]] = pair_sums(width, operands, |[z, w]| {
-                    let h = minus(minus(w, z), times(overlap, z));
-                    [[h[0] * h[0], h[1] * h[1]]]
-                });
-            }
-        }
-        block
-    }
-
-    /// The unit complex number that turns the point of row `l` onto its base point.
-    #[inline(always)]
-    fn phase(&self, l: usize) -> Pair {
-        let turned = self.cos[l] > 0.0;
-        let scale = 1.0 / (if turned { self.cos[l] } else { 1.0 });
-        let (re, im) = ((1.0 + self.overlap[0][l]) * scale, -self.overlap[1][l] * scale);
-        if turned { [re, im] } else { [1.0, 0.0] }
-    }
-
-    /// angle / sin(angle), and the angle.
-    #[inline(always)]
-    fn factor(&self, l: usize) -> [f64; 2] {
-        let sin = self.squared_sin[l].sqrt();
-        let angle = atan2_nonneg(sin, self.cos[l]);
-        [if sin > 0.0 { angle / sin } else { 1.0 }, angle]
-    }
-}
-
-struct Dist<'a> {
-    a: Rows<'a>,
-    b: Rows<'a>,
-    width: usize,
-}
-
-impl Kernel for Dist<'_> {
-    #[inline(always)]
-    fn block<W: Width>(&self, _: W, first: usize, rows: usize, out: &mut [f64]) {
-        let aligned = Aligned::new(self.width, self.a, self.b, first, rows);
-        let mut dist = [0.0; BLOCK];
-        for l in 0..padded(rows) {
-            dist[l] = atan2_nonneg(aligned.squared_sin[l].sqrt(), aligned.cos[l]);
-        }
-        out.copy_from_slice(&dist[..rows]);
-    }
-}
-
-struct Log<'a> {
-    point: Rows<'a>,
-    base: Rows<'a>,
-    width: usize,
-}
-
-impl Kernel for Log<'_> {
-    /// factor * phase * h.
-    #[inline(always)]
-    fn block<W: Width>(&self, _: W, first: usize, rows: usize, out: &mut [f64]) {
-        let aligned = Aligned::new(self.width, self.base, self.point, first, rows);
-        let mut shares = [[0.0; BLOCK]; 2];
-        for l in 0..padded(rows) {
-            let [factor, _] = aligned.factor(l);
-            let phase = aligned.phase(l);
-            (shares[0][l], shares[1][l]) = (factor * phase[0], factor * phase[1]);
-        }
-        for (l, out) in out.chunks_exact_mut(self.width).enumerate().take(rows) {
-            let overlap = [aligned.overlap[0][l], aligned.overlap[1][l]];
-            let share = [shares[0][l], shares[1][l]];
-            let operands = [self.base.row(first + l), self.point.row(first + l)];
-            let entry = |[z, w]: [Pair; 2]| times(share, minus(minus(w, z), times(overlap, z)));
-            pair_map(operands, entry, out);
-        }
-    }
-}
-
-struct SumLog<'a> {
-    shapes: KendallPlanar,
-    points: Rows<'a>,
-    weights: Option<&'a [f64]>,
-    base: Rows<'a>,
-}
-
-impl SumKernel for SumLog<'_> {
-    /// Adds factor * phase * f: the sum is made horizontal at the end.
-    #[inline(always)]
-    fn block<W: Width>(&self, _: W, first: usize, rows: usize, sum: &mut [f64]) -> Terms {
-        let width = self.shapes.point_size();
-        let aligned = Aligned::new(width, self.base, self.points, first, rows);
-        let weights = weights_of(self.weights, first, rows);
-        let dim = self.shapes.dim() as f64;
-        let mut terms = Terms { squared_dist: [0.0; BLOCK], curvature: [0.0; BLOCK] };
-        let mut shares = [[0.0; BLOCK]; 2];
-        for l in 0..padded(rows) {
-            let [factor, angle] = aligned.factor(l);
-            let phase = aligned.phase(l);
-            let cos = aligned.cos[l];
-            let double = factor * (cos - aligned.squared_sin[l] / cos);
-            let double = if double > COTANGENT_FLOOR { double } else { COTANGENT_FLOOR };
-            let curvature = (1.0 + double + (dim - 2.0) * (factor * cos)) / dim;
-            terms.squared_dist[l] = weights[l] * (angle * angle);
-            terms.curvature[l] = weights[l] * curvature;
-            let share = weights[l] * factor;
-            (shares[0][l], shares[1][l]) = (share * phase[0], share * phase[1]);
-        }
-        for l in 0..rows {
-            let share = [shares[0][l], shares[1][l]];
-            let operands = [self.base.row(first + l), self.points.row(first + l)];
-            pair_add(operands, |[z, w]| times(share, minus(w, z)), sum);
-        }
-        terms
+    fn projective(&self) -> ComplexProjective {
+        ComplexProjective::new(self.k - 2)
     }
 }
 
@@ -220,37 +66,6 @@ impl Kernel for ToTangent<'_> {
 fn mean(row: &[f64]) -> Pair {
     let sums = pair_sums(row.len(), [row], |[[x, y]]| [[x, 0.0], [0.0, y]]);
     sums.map(|sum| sum / (row.len() / 2) as f64)
-}
-
-/// Transport to the turned end p w is the complex reflection that negates z + p w; conj(p) turns the
-/// result back.
-struct Transport<'a> {
-    tangent: Rows<'a>,
-    base: Rows<'a>,
-    end: Rows<'a>,
-    width: usize,
-}
-
-impl Kernel for Transport<'_> {
-    /// <z + p w, v> = conj(p) <f, v>, as v is horizontal at z, and f is accurate.
-    #[inline(always)]
-    fn block<W: Width>(&self, _: W, first: usize, rows: usize, out: &mut [f64]) {
-        let aligned = Aligned::new(self.width, self.base, self.end, first, rows);
-        for (l, out) in out.chunks_exact_mut(self.width).enumerate().take(rows) {
-            let operands =
-                [self.base.row(first + l), self.end.row(first + l), self.tangent.row(first + l)];
-            let [re, im] = pair_sums(self.width, operands, |[z, w, v]| hermitian(minus(w, z), v));
-            let [px, py] = aligned.phase(l);
-            let back = [px, -py];
-            let scale = 1.0 / (1.0 + aligned.cos[l]);
-            let share = times(back, [scale * re, scale * im]);
-            let base_share = times(back, share);
-            let entry = |[z, w, v]: [Pair; 3]| {
-                minus(minus(times(back, v), times(base_share, z)), times(share, w))
-            };
-            pair_map(operands, entry, out);
-        }
-    }
 }
 
 impl Manifold for KendallPlanar {
@@ -298,18 +113,15 @@ impl Manifold for KendallPlanar {
     }
 
     fn log(&self, point: Rows, base: Rows, out: &mut [f64]) {
-        let width = self.point_size();
-        run(Log { point, base, width }, width, width, out);
+        ComplexProjective::log_of(self.point_size(), point, base, out);
     }
 
     fn dist(&self, a: Rows, b: Rows, out: &mut [f64]) {
-        let width = self.point_size();
-        run(Dist { a, b, width }, width, 1, out);
+        ComplexProjective::dist_of(self.point_size(), a, b, out);
     }
 
     fn parallel_transport(&self, tangent: Rows, base: Rows, end: Rows, out: &mut [f64]) {
-        let width = self.point_size();
-        run(Transport { tangent, base, end, width }, width, width, out);
+        ComplexProjective::transport_of(self.point_size(), tangent, base, end, out);
     }
 
     fn inner(&self, a: Rows, b: Rows, _: Rows, out: &mut [f64]) {
@@ -325,23 +137,39 @@ impl Manifold for KendallPlanar {
         run(FromCoords { shapes: *self, coords, base }, width, width, out);
     }
 
-    /// The rotation of `point` closest to `reference`.
-    fn align(&self, point: &mut [f64], reference: &[f64]) {
-        let rows = [&*point, reference];
-        let [x, y] = pair_sums(reference.len(), rows, |[z, c]| hermitian(z, c));
-        let size = x.hypot(y);
-        if size > 0.0 {
-            let phase = [x / size, y / size];
-            point.chunks_exact_mut(2).for_each(|z| [z[0], z[1]] = times([z[0], z[1]], phase));
-        }
-    }
-
     fn embedding(&self) -> Embedding {
         Embedding::Hermitian
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(*self)
+        Box::new(self.projective())
+    }
+
+    /// The shape all of whose contrasts but the first are 0: two landmarks apart, the others halfway.
+    fn origin(&self) -> Vec<f64> {
+        let mut origin = vec![0.0; self.point_size()];
+        (origin[0], origin[2]) = (FRAC_1_SQRT_2, -FRAC_1_SQRT_2);
+        origin
+    }
+
+    fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        let width = self.point_size() - 2;
+        let (mut around, mut row) = (vec![0.0; width], vec![0.0; width]);
+        contrasts(center, &mut around);
+        for (i, out) in out.chunks_exact_mut(width).enumerate() {
+            contrasts(point.row(i), &mut row);
+            centre_row(&row, &around, out);
+        }
+    }
+
+    fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        let size = self.point_size();
+        let mut around = vec![0.0; size - 2];
+        contrasts(center, &mut around);
+        for (i, out) in out.chunks_exact_mut(size).enumerate() {
+            uncentre_row(point.row(i), &around, &mut out[2..]);
+            undo_contrasts(out);
+        }
     }
 
     fn sum_log(
@@ -352,12 +180,7 @@ impl Manifold for KendallPlanar {
         base: &[f64],
         sum: &mut [f64],
     ) -> LogSums {
-        let base = Rows::shared(base);
-        let kernel = SumLog { shapes: *self, points, weights, base };
-        let mut ambient = vec![0.0; self.point_size()];
-        let others = run_sum(kernel, count, &mut ambient);
-        add_coords(self, &ambient, base, sum);
-        others
+        self.projective().sum_log_of(self, points, count, weights, base, sum)
     }
 
     fn log_along(
@@ -372,7 +195,7 @@ impl Manifold for KendallPlanar {
     }
 
     fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
-        self.curvature().function(u, f, out);
+        self.projective().curvature().function(u, f, out);
     }
 
     fn transport_along(
@@ -394,24 +217,6 @@ impl Manifold for KendallPlanar {
         range: &Range,
         sums: &mut LogMoments,
     ) {
-        sum_log_moments(self, self.curvature(), (points, count), base, range, sums);
-    }
-}
-
-/// v + <e, v> ((cos t - 1) e - sin t z) for the velocity t e, with the Hermitian product: the complex line
-/// of the velocity turns with the geodesic, its complement stays.
-fn carry(tangent: Rows, velocity: &[f64], base: &[f64], out: &mut [f64]) {
-    let (length, width) = (norm(velocity), base.len());
-    let scale = if length > f64::MIN_POSITIVE { 1.0 / length } else { 0.0 };
-    let (sin, cos) = sin_cos(length);
-    for (i, out) in out.chunks_exact_mut(width).enumerate() {
-        let vector = tangent.row(i);
-        let along = pair_sums(width, [velocity, vector], |[e, v]| hermitian(e, v));
-        let share = along.map(|part| scale * part);
-        let entry = |[v, e, z]: [Pair; 3]| {
-            let arrival = minus(e.map(|e| (cos - 1.0) * scale * e), z.map(|z| sin * z));
-            plus(v, times(share, arrival))
-        };
-        pair_map([vector, velocity, base], entry, out);
+        sum_log_moments(self, self.projective().curvature(), (points, count), base, range, sums);
     }
 }

@@ -15,18 +15,22 @@ mod kendall;
 mod lanes;
 mod moments;
 mod pairs;
+mod polar;
+mod projective;
 mod spd;
 mod sphere;
 #[cfg(test)]
 mod tests;
 mod transvection;
 
+pub(crate) use blocks::norm;
 pub use curvature::{
     Curvature, ExcessDiameter, HessianTrace, exp_growth, hessian_excess, log_jacobian,
 };
 pub use euclidean::Euclidean;
 pub use hyperboloid::Hyperboloid;
 pub use kendall::KendallPlanar;
+pub use projective::ComplexProjective;
 pub use spd::{Flat, FlatChart, LogCholesky, LogEuclidean, SpdAffine};
 pub use sphere::Sphere;
 
@@ -36,6 +40,9 @@ use std::ops::Range as Indices;
 
 use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
+
+/// Unit roundoff u of double precision.
+pub(crate) const UNIT_ROUNDOFF: f64 = f64::EPSILON / 2.0;
 
 /// What one pass over the points at a base point yields; see [`Manifold::sum_log`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -138,30 +145,68 @@ pub trait Manifold: Send + Sync {
         (-self.curvature_bounds().0).max(0.0).sqrt()
     }
 
+    /// A length in whose units the rounding of logarithms in B(origin, radius) is measured, where entries
+    /// grow: that of the entries that carry it.
+    fn largest_entry(&self, radius: f64) -> f64 {
+        let _ = radius;
+        1.0 / self.growth_rate()
+    }
+
     /// The manifold on which centred points live; see [`Manifold::centre`].
     fn centred(&self) -> Box<dyn Manifold>;
 
-    /// The point to which centring moves `center`.
-    fn origin(&self, center: &[f64]) -> Vec<f64> {
-        center.to_vec()
+    /// Whether [`Manifold::centre`] keeps digits for points near this centre.
+    fn carries(&self, center: &[f64]) -> bool {
+        let _ = center;
+        true
     }
 
-    /// An isometry onto [`Manifold::centred`] that moves `center` to [`Manifold::origin`], so that the
+    /// The point of a centred manifold to which centring moves the centre.
+    fn origin(&self) -> Vec<f64>;
+
+    /// An isometry onto [`Manifold::centred`] that moves `center` to its [`Manifold::origin`], so that the
     /// rounding of what is computed there does not depend on where the centre lies.
-    fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
-        let _ = center;
-        point.copy_to(out);
-    }
+    fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]);
 
     /// The inverse of [`Manifold::centre`].
-    fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
-        self.centre(point, center, out);
+    fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]);
+
+    /// Distances from the origin, on centred manifolds: for numbers of every size within
+    /// [`Manifold::dist_origin_error`] of the distance of the exact point that they stand for, or else
+    /// beyond every ball or NaN.
+    fn dist_origin(&self, point: Rows, out: &mut [f64]) {
+        self.dist(Rows::shared(&self.origin()), point, out);
     }
 
-    /// Moves a point within what it stands for as close as possible to `reference`: a shape is turned.
-    /// Nothing to do where a point has one representation.
-    fn align(&self, point: &mut [f64], reference: &[f64]) {
-        let _ = (point, reference);
+    /// Bound on the error of [`Manifold::dist_origin`] where it returns at most `radius`.
+    fn dist_origin_error(&self, radius: f64) -> f64 {
+        (self.point_size() as f64 + 32.0) * UNIT_ROUNDOFF * radius
+    }
+
+    /// The chart log at the origin, on centred manifolds: `dim()` coordinates of points, whose length is
+    /// [`Manifold::dist_origin`] up to rounding.
+    fn log_origin(&self, point: Rows, out: &mut [f64]) {
+        self.log_coords(point, Rows::shared(&self.origin()), out);
+    }
+
+    /// The inverse of [`Manifold::log_origin`].
+    fn exp_origin(&self, coords: Rows, out: &mut [f64]) {
+        self.exp_coords(coords, Rows::shared(&self.origin()), out);
+    }
+
+    /// Coordinates in the chart at the origin of exp_base(tangent), the tangent vectors given in
+    /// coordinates: also where the point itself is too far away for double precision.
+    fn chart_exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
+        with_zeros(out.len() / self.dim() * self.point_size(), |points| {
+            self.exp_coords(tangent, base, points);
+            self.log_origin(Rows::new(points, self.point_size()), out);
+        });
+    }
+
+    /// Bound on the rounding error of chart coordinates at the origin, of a point within `radius` of it
+    /// and of [`Manifold::chart_exp`] from there on, as long as the tangent vector is no longer.
+    fn chart_error(&self, radius: f64) -> f64 {
+        4.0 * (self.point_size() as f64 + 4.0) * UNIT_ROUNDOFF * radius
     }
 
     /// Adds sum_i w_i log_base(x_i), in coordinates at `base`, to `sum` (`dim()` entries), for the

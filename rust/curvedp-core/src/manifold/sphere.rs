@@ -15,11 +15,12 @@ use super::blocks::{Kernel, add_coords, norm, run, run_sum, scale_to};
 use super::curvature::Curvature;
 use super::entries::{row_map, row_sums};
 use super::euclidean::Dot;
-use super::lanes::{BLOCK, Width, padded};
+use super::lanes::{BLOCK, Width, first_entries, padded};
 use super::moments::sum_log_moments;
+use super::polar::{chart_row, dist_polar};
 use super::transvection::{Frame, log_along};
 use super::{LogSums, Manifold};
-use crate::elementary::sin_cos;
+use crate::elementary::{atan2_nonneg, sin_cos};
 use crate::graph::Embedding;
 use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
@@ -78,6 +79,71 @@ impl Kernel for Dist<'_> {
             dist[l] = self.radius * (if near { arc } else { PI - arc });
         }
         out.copy_from_slice(&dist[..rows]);
+    }
+}
+
+/// The angle in [0, pi] of a point with first entry `head`, the others being `tail` >= 0 long.
+#[inline(always)]
+fn polar_angle(tail: f64, head: f64) -> f64 {
+    let angle = atan2_nonneg(tail, head.abs());
+    if head < 0.0 { PI - angle } else { angle }
+}
+
+/// The reflection that takes the centre to an end of the first axis (as in [`Coords`]), then the first axis
+/// turned so that this is its positive end. Computed from the difference to the centre, which is accurate
+/// for points near it.
+struct Centre<'a> {
+    point: Rows<'a>,
+    center: Rows<'a>,
+    radius: f64,
+}
+
+impl Kernel for Centre<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
+        let operands = [self.point, self.center];
+        let [along, mut head] = width.sums(operands, first, rows, |[x, c]| [c * (x - c), c * x]);
+        let heads = first_entries(self.point, first, rows);
+        let c0 = self.center.data()[0];
+        let end = self.radius.copysign(c0);
+        let weight = 1.0 / (self.radius * (self.radius + c0.abs()));
+        let mut share = [0.0; BLOCK];
+        for l in 0..padded(rows) {
+            share[l] = weight * (along[l] + end * (heads[l] - c0));
+            head[l] /= self.radius;
+        }
+        width.combine(operands, first, rows, [&share], |[x, c], [s]| (x - c) - s * c, out);
+        for (out, head) in out.chunks_exact_mut(out.len() / rows).zip(&head) {
+            out[0] = *head;
+        }
+    }
+}
+
+/// The inverse of [`Centre`].
+struct Uncentre<'a> {
+    point: Rows<'a>,
+    center: Rows<'a>,
+    radius: f64,
+}
+
+impl Kernel for Uncentre<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
+        let operands = [self.point, self.center];
+        let [mut along] = width.sums(operands, first, rows, |[y, c]| [y * c]);
+        let heads = first_entries(self.point, first, rows);
+        let c0 = self.center.data()[0];
+        let inverse = 1.0 / self.radius;
+        let weight = 1.0 / (self.radius + c0.abs());
+        let mut share = [0.0; BLOCK];
+        for l in 0..padded(rows) {
+            along[l] -= heads[l] * c0; // <y, c> without the first axis
+            share[l] = inverse * (heads[l] - weight * along[l]);
+        }
+        width.combine(operands, first, rows, [&share], |[y, c], [s]| y + s * c, out);
+        for (l, out) in out.chunks_exact_mut(out.len() / rows).enumerate() {
+            out[0] = inverse * (c0 * heads[l] - 1f64.copysign(c0) * along[l]);
+        }
     }
 }
 
@@ -323,6 +389,35 @@ impl Manifold for Sphere {
 
     fn centred(&self) -> Box<dyn Manifold> {
         Box::new(*self)
+    }
+
+    fn origin(&self) -> Vec<f64> {
+        let mut origin = vec![0.0; self.dim + 1];
+        origin[0] = self.radius;
+        origin
+    }
+
+    fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        let kernel = Centre { point, center: Rows::shared(center), radius: self.radius };
+        run(kernel, self.dim + 1, self.dim + 1, out);
+    }
+
+    fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        let kernel = Uncentre { point, center: Rows::shared(center), radius: self.radius };
+        run(kernel, self.dim + 1, self.dim + 1, out);
+    }
+
+    fn dist_origin(&self, point: Rows, out: &mut [f64]) {
+        let radius = self.radius;
+        dist_polar(point, self.dim + 1, |tail, head| radius * polar_angle(tail, head), out);
+    }
+
+    fn log_origin(&self, point: Rows, out: &mut [f64]) {
+        for (i, out) in out.chunks_exact_mut(self.dim).enumerate() {
+            let (head, tail) = (point.row(i)[0], &point.row(i)[1..]);
+            let length = norm(tail);
+            chart_row(tail, length, self.radius * polar_angle(length, head), out);
+        }
     }
 
     fn sum_log(

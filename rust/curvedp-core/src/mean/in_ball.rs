@@ -14,7 +14,7 @@ use smallvec::{SmallVec, smallvec};
 use super::certificate::Plan;
 use super::quasi_newton::{Memory, transport};
 use super::{Evaluation, PIECE, PieceSums, Sample, add_pairwise};
-use crate::ball::{Ball, SLACK};
+use crate::ball::Ball;
 use crate::error::Error;
 use crate::manifold::LogSums;
 use crate::parallel::Interrupt;
@@ -246,7 +246,7 @@ fn advance(ball: &Ball, descents: &mut [Descent], told: &[Gradient], space: &mut
             }
             Stage::Trial { reference }
                 if gradient.norm <= reference
-                    && dist.next().is_some_and(|&dist| dist <= ball.radius * (1.0 + SLACK)) =>
+                    && dist.next().is_some_and(|&dist| dist <= ball.limit()) =>
             {
                 let (point, rest) = descent.vectors.split_at_mut(descent.size);
                 point.swap_with_slice(&mut rest[..descent.size]);
@@ -286,8 +286,7 @@ fn dist_of_trials(ball: &Ball, descents: &[Descent], told: &[Gradient], space: &
     let size = ball.manifold.point_size();
     space.dist.clear();
     space.dist.resize(space.rows.len() / size, f64::NAN);
-    let points = Rows::new(&space.rows, size);
-    ball.manifold.dist(Rows::shared(ball.center), points, &mut space.dist);
+    ball.manifold.dist_origin(Rows::new(&space.rows, size), &mut space.dist);
 }
 
 /// Takes the moves of trials into the memories and carries these along; then finds the next steps.

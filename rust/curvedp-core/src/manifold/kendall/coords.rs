@@ -90,9 +90,18 @@ fn reflect_coords(z: &[f64], coords: &[f64], out: &mut [f64]) {
     [out[2], out[3]] = times(dot, phase).map(|part| -part);
 }
 
+/// The Helmert contrasts 1, 2, ... of landmarks.
+pub(super) fn contrasts(z: &[f64], out: &mut [f64]) {
+    let mut before = pair(z, 0);
+    for j in 1..z.len() / 2 {
+        [out[2 * j - 2], out[2 * j - 1]] = contrast(before, pair(z, j), j);
+        before = plus(before, pair(z, j));
+    }
+}
+
 /// Replaces contrasts (entry 0 is unused) by the centred landmarks that have them.
 #[inline(always)]
-fn undo_contrasts(out: &mut [f64]) {
+pub(super) fn undo_contrasts(out: &mut [f64]) {
     let mut after = [0.0; 2];
     for j in (1..out.len() / 2).rev() {
         let scale = 1.0 / ((j * (j + 1)) as f64).sqrt();

@@ -4,22 +4,28 @@
 //! exp_P(V) = G exp(G^-1 V G^-T) G^T, log_P(Q) = G log(G^-1 Q G^-T) G^T,
 //! rho(P, Q) = |log lambda(P^-1 Q)|. Sectional curvatures lie in [-1/2, 0].
 
+use super::graded::log_of_congruence;
 use super::moments::{curvature_function, sum_log_moments_block};
 use super::transvection;
 use super::whitened::{WhitenedLog, Whitener};
 use super::{condition, for_size, is_spd, load_rows, project_spd, snap, to_tangent, two};
+use std::f64::consts::SQRT_2;
+
 use crate::elementary::{exp, ln};
 use crate::linalg::jacobi::diagonalize;
 use crate::linalg::lanes::{
     Lane, Lanes, add_product, congruence, load_coords, lower_times_full, packed, packed_len,
     spectral, squared_norm, store, store_coords,
 };
-use crate::manifold::{LogSums, Manifold};
+use crate::manifold::{LogSums, Manifold, UNIT_ROUNDOFF, norm};
 use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
 use crate::simd::vectorize;
 
 const EPS: f64 = f64::EPSILON;
+
+/// Length of a tangent vector beyond which the end point is found by [`log_of_congruence`].
+const FAR: f64 = 1.0;
 
 /// SPD(m) with the affine-invariant metric.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +37,13 @@ impl SpdAffine {
     /// m x m matrices, m >= 1.
     pub fn new(m: usize) -> Self {
         Self { m }
+    }
+
+    /// Rounding of the rotations of 40 sweeps, in unit roundoffs: 9 for each of 20 m (m - 1), and what the
+    /// products around them round.
+    fn sweeps_rounding(&self) -> f64 {
+        let m = self.m as f64;
+        9.0 * 20.0 * m * (m - 1.0) + 2.0 * m * m
     }
 }
 
@@ -122,7 +135,7 @@ impl Manifold for SpdAffine {
         Box::new(*self)
     }
 
-    fn origin(&self, _center: &[f64]) -> Vec<f64> {
+    fn origin(&self) -> Vec<f64> {
         (0..self.m * self.m).map(|i| if i % (self.m + 1) == 0 { 1.0 } else { 0.0 }).collect()
     }
 
@@ -132,6 +145,29 @@ impl Manifold for SpdAffine {
 
     fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
         for_size!(self.m, congruence_block(point, center, true, out));
+    }
+
+    /// Eigenvalues are off by the rounding of up to 40 sweeps of rotations relative to the largest one, so
+    /// logarithms by that times the condition e^(sqrt 2 radius).
+    fn dist_origin_error(&self, radius: f64) -> f64 {
+        let m = self.m as f64;
+        m.sqrt() * self.sweeps_rounding() * UNIT_ROUNDOFF * (SQRT_2 * radius).exp()
+    }
+
+    fn chart_exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
+        let (size, dim) = (self.point_size(), self.dim());
+        let mut points = vec![0.0; out.len() / dim * size];
+        self.exp_coords(tangent, base, &mut points);
+        self.log_origin(Rows::new(&points, size), out);
+        for (i, out) in out.chunks_exact_mut(dim).enumerate() {
+            if norm(tangent.row(i)) > FAR {
+                log_of_congruence(self.m, tangent.row(i), base.row(i), out);
+            }
+        }
+    }
+
+    fn chart_error(&self, radius: f64) -> f64 {
+        4.0 * (self.point_size() as f64 + 4.0) * UNIT_ROUNDOFF * (SQRT_2 * radius).exp()
     }
 
     fn sum_log(
@@ -164,8 +200,7 @@ impl Manifold for SpdAffine {
     /// N rotations of 40 sweeps, and their fourfold products up to 4h; another 4h for the norm of the
     /// eigenvalues compared to that of the logarithm. The sums over m eigenvectors round less.
     fn hessian_rounding(&self) -> f64 {
-        let m = self.m as f64;
-        8.0 * 9.0 * 20.0 * m * (m - 1.0) + 16.0 * m * m
+        8.0 * self.sweeps_rounding()
     }
 
     fn sum_log_moments(

@@ -193,8 +193,11 @@ impl<C: FlatChart> Manifold for Flat<C> {
         Box::new(Euclidean::new(self.dim()))
     }
 
-    fn origin(&self, _center: &[f64]) -> Vec<f64> {
-        vec![0.0; self.dim()]
+    /// The identity matrix, whose coordinates are 0.
+    fn origin(&self) -> Vec<f64> {
+        let mut origin = vec![0.0; self.point_size()];
+        self.0.unchart(Rows::shared(&vec![0.0; self.dim()]), &mut origin);
+        origin
     }
 
     fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {

@@ -5,6 +5,7 @@
 
 mod affine;
 mod flat;
+mod graded;
 mod log_cholesky;
 mod log_euclidean;
 mod moments;

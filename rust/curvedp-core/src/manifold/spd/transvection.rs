@@ -28,8 +28,7 @@ pub(super) fn log_along(
             conjugate(m, &factor, point, &mut half);
         }
     }
-    let origin = manifold.origin(base);
-    manifold.log_coords(Rows::new(&moved, m * m), Rows::shared(&origin), out);
+    manifold.log_origin(Rows::new(&moved, m * m), out);
 }
 
 /// Eigenvalues of W/2, and the eigenvectors as columns.

@@ -1,5 +1,5 @@
-use super::precise::Twofold;
 use super::*;
+use crate::twofold::Twofold;
 use std::f64::consts::{FRAC_PI_2, PI};
 
 #[test]

@@ -1,0 +1,538 @@
+//! The complex projective space CP^m with the Fubini-Study metric of curvatures 1 to 4: the frame of planar
+//! shapes, whose centre is the complex line of (1, 0, ..., 0).
+//!
+//! A point is represented by a unit vector z of C^(m+1), a tangent vector by a horizontal one:
+//! complex-orthogonal to z. With f = w - z, the horizontal part h = f - <z, f> z of w - z
+//! turns with w, and the angle of the points has sine |h| and cosine |<z, w>|. Both are fully accurate
+//! where f is short; of representatives that are turned against each other the angle has an absolute
+//! error of a few rounding units.
+
+use std::f64::consts::FRAC_PI_2;
+
+use super::arc::COTANGENT_FLOOR;
+use super::blocks::{
+    Kernel, SumKernel, Terms, add_coords, norm, run, run_sum, scale_to, weights_of,
+};
+use super::curvature::Curvature;
+use super::euclidean::Dot;
+use super::lanes::{BLOCK, Block, Width, padded};
+use super::moments::sum_log_moments;
+use super::pairs::{Pair, hermitian, minus, pair_add, pair_map, pair_sums, plus, times};
+use super::polar::chart_row;
+use super::sphere::Exp;
+use super::{LogSums, Manifold, transvection};
+use crate::elementary::{atan2_nonneg, sin_cos};
+use crate::graph::Embedding;
+use crate::moments::{LogMoments, Range};
+use crate::rows::Rows;
+
+/// CP^m.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ComplexProjective {
+    m: usize,
+}
+
+impl ComplexProjective {
+    /// # Panics
+    /// If `m` is 0.
+    pub fn new(m: usize) -> Self {
+        assert!(m > 0, "the complex dimension must be positive");
+        Self { m }
+    }
+
+    /// CP^1 is the sphere of radius 1/2.
+    pub(super) fn curvature(self) -> Curvature {
+        if self.m == 1 { Curvature::Constant(4.0) } else { Curvature::Complex }
+    }
+
+    /// Distances of representatives of `width` entries.
+    pub(super) fn dist_of(width: usize, a: Rows, b: Rows, out: &mut [f64]) {
+        run(Dist { a, b, width }, width, 1, out);
+    }
+
+    /// Logarithms of representatives of `width` entries.
+    pub(super) fn log_of(width: usize, point: Rows, base: Rows, out: &mut [f64]) {
+        run(Log { point, base, width }, width, width, out);
+    }
+
+    /// Parallel transport between representatives of `width` entries.
+    pub(super) fn transport_of(
+        width: usize,
+        tangent: Rows,
+        base: Rows,
+        end: Rows,
+        out: &mut [f64],
+    ) {
+        run(Transport { tangent, base, end, width }, width, width, out);
+    }
+
+    /// [`Manifold::sum_log`] of `manifold`, whose points are representatives.
+    pub(super) fn sum_log_of(
+        self,
+        manifold: &impl Manifold,
+        points: Rows,
+        count: usize,
+        weights: Option<&[f64]>,
+        base: &[f64],
+        sum: &mut [f64],
+    ) -> LogSums {
+        let (base, width) = (Rows::shared(base), manifold.point_size());
+        let kernel = SumLog { space: self, width, points, weights, base };
+        let mut ambient = vec![0.0; width];
+        let others = run_sum(kernel, count, &mut ambient);
+        add_coords(manifold, &ambient, base, sum);
+        others
+    }
+}
+
+/// Squared length of h below this share of that of f is computed from h itself.
+const CANCELLATION: f64 = 0.25;
+
+/// The points of a block turned onto their base points.
+struct Aligned {
+    /// <z, f>, real and imaginary part.
+    overlap: [Block; 2],
+    /// |<z, w>|.
+    cos: Block,
+    /// |h|^2.
+    squared_sin: Block,
+}
+
+impl Aligned {
+    #[inline(always)]
+    fn new(width: usize, base: Rows, point: Rows, first: usize, rows: usize) -> Self {
+        let mut block =
+            Self { overlap: [[0.0; BLOCK]; 2], cos: [0.0; BLOCK], squared_sin: [0.0; BLOCK] };
+        let mut f2 = [0.0; BLOCK];
+        for l in 0..rows {
+            let operands = [base.row(first + l), point.row(first + l)];
+            let [re, im, square] = pair_sums(width, operands, |[z, w]| {
+                let f = minus(w, z);
+                let [re, im] = hermitian(z, f);
+                [re, im, [f[0] * f[0], f[1] * f[1]]]
+            });
+            (block.overlap[0][l], block.overlap[1][l], f2[l]) = (re, im, square);
+        }
+        for l in 0..padded(rows) {
+            let (re, im) = (block.overlap[0][l], block.overlap[1][l]);
+            block.cos[l] = ((1.0 + re) * (1.0 + re) + im * im).sqrt();
+            block.squared_sin[l] = f2[l] - (re * re + im * im);
+        }
+        for l in 0..rows {
+            if block.squared_sin[l] < CANCELLATION * f2[l] {
+                let overlap = [block.overlap[0][l], block.overlap[1][l]];
+                let operands = [base.row(first + l), point.row(first + l)];
+                [block.squared_sin[l]] = pair_sums(width, operands, |[z, w]| {
+                    let h = minus(minus(w, z), times(overlap, z));
+                    [[h[0] * h[0], h[1] * h[1]]]
+                });
+            }
+        }
+        block
+    }
+
+    /// The unit complex number that turns the point of row `l` onto its base point.
+    #[inline(always)]
+    fn phase(&self, l: usize) -> Pair {
+        let turned = self.cos[l] > 0.0;
+        let scale = 1.0 / (if turned { self.cos[l] } else { 1.0 });
+        let (re, im) = ((1.0 + self.overlap[0][l]) * scale, -self.overlap[1][l] * scale);
+        if turned { [re, im] } else { [1.0, 0.0] }
+    }
+
+    /// angle / sin(angle), and the angle.
+    #[inline(always)]
+    fn factor(&self, l: usize) -> [f64; 2] {
+        let sin = self.squared_sin[l].sqrt();
+        let angle = atan2_nonneg(sin, self.cos[l]);
+        [if sin > 0.0 { angle / sin } else { 1.0 }, angle]
+    }
+}
+
+struct Dist<'a> {
+    a: Rows<'a>,
+    b: Rows<'a>,
+    width: usize,
+}
+
+impl Kernel for Dist<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, _: W, first: usize, rows: usize, out: &mut [f64]) {
+        let aligned = Aligned::new(self.width, self.a, self.b, first, rows);
+        let mut dist = [0.0; BLOCK];
+        for l in 0..padded(rows) {
+            dist[l] = atan2_nonneg(aligned.squared_sin[l].sqrt(), aligned.cos[l]);
+        }
+        out.copy_from_slice(&dist[..rows]);
+    }
+}
+
+struct Log<'a> {
+    point: Rows<'a>,
+    base: Rows<'a>,
+    width: usize,
+}
+
+impl Kernel for Log<'_> {
+    /// factor * phase * h.
+    #[inline(always)]
+    fn block<W: Width>(&self, _: W, first: usize, rows: usize, out: &mut [f64]) {
+        let aligned = Aligned::new(self.width, self.base, self.point, first, rows);
+        let mut shares = [[0.0; BLOCK]; 2];
+        for l in 0..padded(rows) {
+            let [factor, _] = aligned.factor(l);
+            let phase = aligned.phase(l);
+            (shares[0][l], shares[1][l]) = (factor * phase[0], factor * phase[1]);
+        }
+        for (l, out) in out.chunks_exact_mut(self.width).enumerate().take(rows) {
+            let overlap = [aligned.overlap[0][l], aligned.overlap[1][l]];
+            let share = [shares[0][l], shares[1][l]];
+            let operands = [self.base.row(first + l), self.point.row(first + l)];
+            let entry = |[z, w]: [Pair; 2]| times(share, minus(minus(w, z), times(overlap, z)));
+            pair_map(operands, entry, out);
+        }
+    }
+}
+
+struct SumLog<'a> {
+    space: ComplexProjective,
+    width: usize,
+    points: Rows<'a>,
+    weights: Option<&'a [f64]>,
+    base: Rows<'a>,
+}
+
+impl SumKernel for SumLog<'_> {
+    /// Adds factor * phase * f: the sum is made horizontal at the end.
+    #[inline(always)]
+    fn block<W: Width>(&self, _: W, first: usize, rows: usize, sum: &mut [f64]) -> Terms {
+        let width = self.width;
+        let aligned = Aligned::new(width, self.base, self.points, first, rows);
+        let weights = weights_of(self.weights, first, rows);
+        let dim = self.space.dim() as f64;
+        let mut terms = Terms { squared_dist: [0.0; BLOCK], curvature: [0.0; BLOCK] };
+        let mut shares = [[0.0; BLOCK]; 2];
+        for l in 0..padded(rows) {
+            let [factor, angle] = aligned.factor(l);
+            let phase = aligned.phase(l);
+            let cos = aligned.cos[l];
+            let double = factor * (cos - aligned.squared_sin[l] / cos);
+            let double = if double > COTANGENT_FLOOR { double } else { COTANGENT_FLOOR };
+            let curvature = (1.0 + double + (dim - 2.0) * (factor * cos)) / dim;
+            terms.squared_dist[l] = weights[l] * (angle * angle);
+            terms.curvature[l] = weights[l] * curvature;
+            let share = weights[l] * factor;
+            (shares[0][l], shares[1][l]) = (share * phase[0], share * phase[1]);
+        }
+        for l in 0..rows {
+            let share = [shares[0][l], shares[1][l]];
+            let operands = [self.base.row(first + l), self.points.row(first + l)];
+            pair_add(operands, |[z, w]| times(share, minus(w, z)), sum);
+        }
+        terms
+    }
+}
+
+/// Transport to the turned end p w is the complex reflection that negates z + p w; conj(p) turns the
+/// result back.
+struct Transport<'a> {
+    tangent: Rows<'a>,
+    base: Rows<'a>,
+    end: Rows<'a>,
+    width: usize,
+}
+
+impl Kernel for Transport<'_> {
+    /// <z + p w, v> = conj(p) <f, v>, as v is horizontal at z, and f is accurate.
+    #[inline(always)]
+    fn block<W: Width>(&self, _: W, first: usize, rows: usize, out: &mut [f64]) {
+        let aligned = Aligned::new(self.width, self.base, self.end, first, rows);
+        for (l, out) in out.chunks_exact_mut(self.width).enumerate().take(rows) {
+            let operands =
+                [self.base.row(first + l), self.end.row(first + l), self.tangent.row(first + l)];
+            let [re, im] = pair_sums(self.width, operands, |[z, w, v]| hermitian(minus(w, z), v));
+            let [px, py] = aligned.phase(l);
+            let back = [px, -py];
+            let scale = 1.0 / (1.0 + aligned.cos[l]);
+            let share = times(back, [scale * re, scale * im]);
+            let base_share = times(back, share);
+            let entry = |[z, w, v]: [Pair; 3]| {
+                minus(minus(times(back, v), times(base_share, z)), times(share, w))
+            };
+            pair_map(operands, entry, out);
+        }
+    }
+}
+
+/// The length of all entries but the first, and the angle of the point from the origin.
+#[inline(always)]
+fn polar(z: &[f64]) -> [f64; 2] {
+    let length = norm(&z[2..]);
+    [length, atan2_nonneg(length, z[0].hypot(z[1]))]
+}
+
+/// The reflection that takes the centre to a multiple of the first axis (as in [`Coords`]) of the point turned
+/// towards the centre, the first entry then turned to be real. Computed from the difference to the centre,
+/// which is accurate for points near it.
+pub(super) fn centre_row(z: &[f64], center: &[f64], out: &mut [f64]) {
+    let width = center.len();
+    let [re, im] = pair_sums(width, [center, z], |[c, z]| hermitian(c, z));
+    let cos = re.hypot(im);
+    let turn = if cos > 0.0 { [re / cos, -im / cos] } else { [1.0, 0.0] };
+    pair_map([z, center], |[z, c]| minus(times(turn, z), c), out);
+    let (weight, [x, y]) = pivot(center);
+    let along = pair_sums(width, [center, out], |[c, d]| hermitian(c, d));
+    let share = plus(along, times([x, -y], [out[0], out[1]])).map(|part| part / weight);
+    for (out, c) in out.as_chunks_mut::<2>().0.iter_mut().zip(center.as_chunks::<2>().0) {
+        *out = minus(*out, times(share, *c));
+    }
+    [out[0], out[1]] = [cos, 0.0];
+}
+
+/// The inverse of [`centre_row`].
+pub(super) fn uncentre_row(y: &[f64], center: &[f64], out: &mut [f64]) {
+    let (weight, phase) = pivot(center);
+    let along = pair_sums(y.len() - 2, [&center[2..], &y[2..]], |[c, y]| hermitian(c, y));
+    let head = [y[0], y[1]];
+    let share = minus(head, along.map(|part| part / weight));
+    pair_map([&y[2..], &center[2..]], |[y, c]| plus(y, times(share, c)), &mut out[2..]);
+    let first = minus(times(head, [center[0], center[1]]), times(phase, along));
+    [out[0], out[1]] = first;
+}
+
+/// v - <z, v> z.
+struct ToTangent<'a> {
+    vector: Rows<'a>,
+    base: Rows<'a>,
+    width: usize,
+}
+
+impl Kernel for ToTangent<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, _: W, first: usize, rows: usize, out: &mut [f64]) {
+        for (l, out) in out.chunks_exact_mut(self.width).enumerate().take(rows) {
+            let operands = [self.base.row(first + l), self.vector.row(first + l)];
+            let [re, im] = pair_sums(self.width, operands, |[z, v]| hermitian(z, v));
+            pair_map(operands, |[z, v]| minus(v, times([re, im], z)), out);
+        }
+    }
+}
+
+/// The first entry of z, its modulus plus 1, and its phase (1 if it is 0).
+#[inline(always)]
+fn pivot(z: &[f64]) -> (f64, Pair) {
+    let modulus = z[0].hypot(z[1]);
+    let phase = if modulus > 0.0 { [z[0] / modulus, z[1] / modulus] } else { [1.0, 0.0] };
+    (1.0 + modulus, phase)
+}
+
+/// The complex Householder reflection that takes z to a multiple of the first axis takes horizontal vectors
+/// to the other axes.
+struct Coords<'a> {
+    tangent: Rows<'a>,
+    base: Rows<'a>,
+    width: usize,
+}
+
+impl Kernel for Coords<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, _: W, first: usize, rows: usize, out: &mut [f64]) {
+        for (l, out) in out.chunks_exact_mut(self.width - 2).enumerate().take(rows) {
+            let (z, v) = (self.base.row(first + l), self.tangent.row(first + l));
+            let (weight, [re, im]) = pivot(z);
+            let share = times([re / weight, -im / weight], [v[0], v[1]]);
+            pair_map([&z[2..], &v[2..]], |[z, v]| minus(v, times(share, z)), out);
+        }
+    }
+}
+
+struct FromCoords<'a> {
+    coords: Rows<'a>,
+    base: Rows<'a>,
+    width: usize,
+}
+
+impl Kernel for FromCoords<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, _: W, first: usize, rows: usize, out: &mut [f64]) {
+        for (l, out) in out.chunks_exact_mut(self.width).enumerate().take(rows) {
+            let (z, coords) = (&self.base.row(first + l), self.coords.row(first + l));
+            let (weight, phase) = pivot(z);
+            let operands = [&z[2..], coords];
+            let dot = pair_sums(self.width - 2, operands, |[z, c]| hermitian(z, c));
+            let share = dot.map(|part| part / weight);
+            pair_map(operands, |[z, c]| minus(c, times(share, z)), &mut out[2..]);
+            [out[0], out[1]] = times(dot, phase).map(|part| -part);
+        }
+    }
+}
+
+impl Manifold for ComplexProjective {
+    fn point_size(&self) -> usize {
+        2 * self.m + 2
+    }
+
+    fn dim(&self) -> usize {
+        2 * self.m
+    }
+
+    fn curvature_bounds(&self) -> (f64, f64) {
+        (if self.m == 1 { 4.0 } else { 1.0 }, 4.0)
+    }
+
+    fn injectivity_radius(&self) -> f64 {
+        FRAC_PI_2
+    }
+
+    fn belongs(&self, point: &[f64], tolerance: f64) -> bool {
+        (norm(point) - 1.0).abs() <= tolerance
+    }
+
+    fn project(&self, point: &mut [f64]) -> bool {
+        scale_to(point, 1.0)
+    }
+
+    fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]) {
+        let width = self.point_size();
+        run(ToTangent { vector, base, width }, width, width, out);
+    }
+
+    fn exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
+        let width = self.point_size();
+        run(Exp { tangent, base, radius: 1.0 }, width, width, out);
+    }
+
+    fn log(&self, point: Rows, base: Rows, out: &mut [f64]) {
+        Self::log_of(self.point_size(), point, base, out);
+    }
+
+    fn dist(&self, a: Rows, b: Rows, out: &mut [f64]) {
+        Self::dist_of(self.point_size(), a, b, out);
+    }
+
+    fn parallel_transport(&self, tangent: Rows, base: Rows, end: Rows, out: &mut [f64]) {
+        Self::transport_of(self.point_size(), tangent, base, end, out);
+    }
+
+    fn inner(&self, a: Rows, b: Rows, _: Rows, out: &mut [f64]) {
+        run(Dot { a, b }, self.point_size(), 1, out);
+    }
+
+    fn coords(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
+        let width = self.point_size();
+        run(Coords { tangent, base, width }, width, width - 2, out);
+    }
+
+    fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
+        let width = self.point_size();
+        run(FromCoords { coords, base, width }, width, width, out);
+    }
+
+    fn embedding(&self) -> Embedding {
+        Embedding::Hermitian
+    }
+
+    fn centred(&self) -> Box<dyn Manifold> {
+        Box::new(*self)
+    }
+
+    fn origin(&self) -> Vec<f64> {
+        let mut origin = vec![0.0; self.point_size()];
+        origin[0] = 1.0;
+        origin
+    }
+
+    fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        for (i, out) in out.chunks_exact_mut(center.len()).enumerate() {
+            centre_row(point.row(i), center, out);
+        }
+    }
+
+    fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        for (i, out) in out.chunks_exact_mut(center.len()).enumerate() {
+            uncentre_row(point.row(i), center, out);
+        }
+    }
+
+    fn dist_origin(&self, point: Rows, out: &mut [f64]) {
+        for (i, out) in out.iter_mut().enumerate() {
+            *out = polar(point.row(i))[1];
+        }
+    }
+
+    fn log_origin(&self, point: Rows, out: &mut [f64]) {
+        for (i, out) in out.chunks_exact_mut(self.dim()).enumerate() {
+            let z = point.row(i);
+            let [length, angle] = polar(z);
+            chart_row(&z[2..], length, angle, out);
+            let (_, [re, im]) = pivot(z);
+            out.as_chunks_mut::<2>().0.iter_mut().for_each(|x| *x = times(*x, [re, -im]));
+        }
+    }
+
+    fn sum_log(
+        &self,
+        points: Rows,
+        count: usize,
+        weights: Option<&[f64]>,
+        base: &[f64],
+        sum: &mut [f64],
+    ) -> LogSums {
+        self.sum_log_of(self, points, count, weights, base, sum)
+    }
+
+    fn log_along(
+        &self,
+        points: Rows,
+        times: &[f64],
+        velocity: &[f64],
+        base: &[f64],
+        out: &mut [f64],
+    ) {
+        transvection::log_along_complex(self, points, times, velocity, base, out);
+    }
+
+    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+        self.curvature().function(u, f, out);
+    }
+
+    fn transport_along(
+        &self,
+        tangent: Rows,
+        velocity: &[f64],
+        base: &[f64],
+        _end: &[f64],
+        out: &mut [f64],
+    ) {
+        carry(tangent, velocity, base, out);
+    }
+
+    fn sum_log_moments(
+        &self,
+        points: Rows,
+        count: usize,
+        base: &[f64],
+        range: &Range,
+        sums: &mut LogMoments,
+    ) {
+        sum_log_moments(self, self.curvature(), (points, count), base, range, sums);
+    }
+}
+
+/// v + <e, v> ((cos t - 1) e - sin t z) for the velocity t e, with the Hermitian product: the complex line
+/// of the velocity turns with the geodesic, its complement stays.
+pub(super) fn carry(tangent: Rows, velocity: &[f64], base: &[f64], out: &mut [f64]) {
+    let (length, width) = (norm(velocity), base.len());
+    let scale = if length > f64::MIN_POSITIVE { 1.0 / length } else { 0.0 };
+    let (sin, cos) = sin_cos(length);
+    for (i, out) in out.chunks_exact_mut(width).enumerate() {
+        let vector = tangent.row(i);
+        let along = pair_sums(width, [velocity, vector], |[e, v]| hermitian(e, v));
+        let share = along.map(|part| scale * part);
+        let entry = |[v, e, z]: [Pair; 3]| {
+            let arrival = minus(e.map(|e| (cos - 1.0) * scale * e), z.map(|z| sin * z));
+            plus(v, times(share, arrival))
+        };
+        pair_map([vector, velocity, base], entry, out);
+    }
+}
