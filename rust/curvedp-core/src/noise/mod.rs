@@ -4,6 +4,7 @@
 
 mod discrete_laplace;
 mod error;
+mod fixed;
 mod hull;
 mod keys;
 mod log_concave;
