@@ -16,6 +16,7 @@ mod roots;
 mod spd;
 mod spd_moments;
 mod stream;
+mod tails;
 
 pub use discrete_laplace::DiscreteLaplace;
 pub use error::NoiseError;
