@@ -51,7 +51,15 @@ impl Side {
         if self.end.is_infinite() {
             let step = 1.0 / slope;
             let gap = f64::INFINITY;
-            return Piece { start: x, step, relative_drop: -1.0, height: h, gap, gap_slope: 0.0 };
+            return Piece {
+                start: x,
+                step,
+                drop: f64::INFINITY,
+                relative_drop: -1.0,
+                height: h,
+                gap,
+                gap_slope: 0.0,
+            };
         }
         // A drop of 0 is replaced by one that changes no value, so that no draw divides by 0.
         let drop = self.hull_change.abs().max(1e-200);
@@ -66,6 +74,7 @@ impl Side {
         Piece {
             start,
             step: (start - far) / drop,
+            drop,
             relative_drop: libm::expm1(-drop),
             height: h + self.hull_change.max(0.0),
             gap,

@@ -5,16 +5,27 @@
 //! sampling"). All points are inserted at construction, where hull and squeeze are farthest apart
 //! in area, so draws are independent, allocate nothing and evaluate h in about one of a hundred
 //! cases. A piece is chosen by Walker's alias method, a point in it by inverting its exponential.
+//!
+//! *The support.* Where the hull falls by more than 8 e-folds over a piece, and on the infinite one, the
+//! point is drawn with [`Stream::exponential`], and proposals that the squeeze does not decide are accepted by
+//! a uniform number with 53 significant bits at every size. So no tail ends before the density is e^-700 of the
+//! hull's height at the piece's start. The points that can be drawn are at most 2^-40 of an e-fold of the
+//! hull apart (on flatter pieces, 2^-40 of the piece) or neighbouring doubles.
 
 use std::sync::LazyLock;
 
 use super::hull::{Hull, Tangent};
 use super::quadrature::GaussLegendre;
 use super::stream::{Stream, uniform_open};
+use super::tails::refine;
 use crate::elementary::{exp, ln_1p};
 
 /// Nodes for masses and moments, found once.
 static RULE: LazyLock<GaussLegendre<20>> = LazyLock::new(GaussLegendre::new);
+
+/// Pieces on which the hull falls by more e-folds than this are drawn by [`deep`]: 53 bits of a uniform number
+/// would space their points too widely.
+const DEEP: f64 = 8.0;
 
 type Function = Box<dyn Fn(f64) -> f64 + Send + Sync>;
 
@@ -38,7 +49,9 @@ pub struct Support {
 pub(super) struct Piece {
     pub start: f64,
     pub step: f64,
-    /// e^(-drop) - 1, drop = the hull's fall over the piece.
+    /// The hull's fall over the piece.
+    pub drop: f64,
+    /// e^(-drop) - 1
     pub relative_drop: f64,
     pub height: f64,
     pub gap: f64,
@@ -121,10 +134,15 @@ impl LogConcave {
             let index =
                 if uniform_open(bits) < cell.threshold { slot } else { cell.alias as usize };
             let piece = &self.pieces[index];
-            let r = ln_1p(stream.uniform_open() * piece.relative_drop);
+            let r = if piece.drop <= DEEP {
+                ln_1p(stream.uniform_open() * piece.relative_drop)
+            } else {
+                -deep(piece.drop, stream)
+            };
             let x = (piece.start + piece.step * r).max(self.support.lower).min(self.support.upper);
             let u = stream.uniform_open();
-            if u <= 1.0 - (piece.gap + piece.gap_slope * r) || self.accept(x, piece.height + r, u) {
+            let squeeze = 1.0 - (piece.gap + piece.gap_slope * r);
+            if u <= squeeze || self.accept(x, piece.height + r, refine(u, stream)) {
                 return x;
             }
         }
@@ -184,6 +202,17 @@ impl LogConcave {
     #[must_use]
     pub fn effective_support(&self) -> (f64, f64) {
         (self.borders[0], self.borders[self.borders.len() - 1])
+    }
+}
+
+/// A standard exponential given that it is at most `drop`.
+#[cold]
+fn deep(drop: f64, stream: &mut Stream) -> f64 {
+    loop {
+        let e = stream.exponential();
+        if e <= drop {
+            return e;
+        }
     }
 }
 
@@ -298,6 +327,50 @@ mod tests {
         }
         assert!((mean - 4.0 / 6.0).abs() < 5.0 * 0.18 / 1e5f64.sqrt());
         assert!((law.mean() - 4.0 / 6.0).abs() < 1e-13);
+    }
+
+    /// A draw from the infinite piece whose exponential has `zeros` words of 0 more, and an acceptance
+    /// threshold with four.
+    fn far_draw(law: &LogConcave, zeros: usize) -> f64 {
+        let slot = law.pieces.len() - 1;
+        assert!(law.pieces[slot].drop.is_infinite() && law.alias[slot].threshold > 1e-9);
+        // the slot, the tail of the ziggurat, a uniform number and its half
+        let mut words = vec![slot as u64, u64::MAX << 12, 0];
+        words.extend(vec![0; zeros]);
+        words.extend([1, 0, u64::MAX]);
+        words.extend([0; 5]);
+        law.sample(&mut Stream::after_words(&words))
+    }
+
+    /// 53 bits of a uniform number end at 36.7 e-folds.
+    #[test]
+    fn the_infinite_piece_has_no_end() {
+        let support = Support { lower: 0.0, upper: f64::INFINITY, mode: 0.0, width: 1.0 };
+        let exponential = LogConcave::new(|x| -x, |_| -1.0, support);
+        assert!(far_draw(&exponential, 0) > 50.0 && far_draw(&exponential, 3) > 180.0);
+        let far = far_draw(&normal_on_half_line(), 0);
+        assert!(far > 14.0, "{far}");
+    }
+
+    #[test]
+    fn deep_finite_pieces_follow_the_law() {
+        let h = |x: f64| -x - 0.01 * x * x;
+        let support = Support { lower: 0.0, upper: 40.0, mode: 0.0, width: 1.0 };
+        let law = LogConcave::new(h, |x| -1.0 - 0.02 * x, support);
+        assert!(law.pieces.iter().any(|p| p.drop > DEEP));
+        assert!(law.pieces.iter().all(|p| p.drop.is_finite()));
+        let mut stream = Stream::from_key([6; 32], 0);
+        let n = 200_000;
+        let mut draws: Vec<f64> = (0..n).map(|_| law.sample(&mut stream)).collect();
+        draws.sort_by(f64::total_cmp);
+        assert!(draws[0] > 0.0 && draws[n - 1] < 40.0);
+        let distance =
+            draws.iter().enumerate().map(|(k, &x)| (law.cdf(x) - k as f64 / n as f64).abs());
+        assert!(distance.fold(0.0, f64::max) < 2.5 / (n as f64).sqrt());
+        // the deep piece by itself, cut at 9 e-folds
+        let beyond = (0..n).filter(|_| deep(9.0, &mut stream) > 3.0).count() as f64 / n as f64;
+        let expected = (libm::exp(-3.0) - libm::exp(-9.0)) / (1.0 - libm::exp(-9.0));
+        assert!((beyond - expected).abs() < 5.0 * (expected / n as f64).sqrt());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 mod discrete_laplace;
 mod error;
+mod fixed;
 mod hull;
 mod keys;
 mod log_concave;
@@ -15,6 +16,7 @@ mod roots;
 mod spd;
 mod spd_moments;
 mod stream;
+mod tails;
 
 pub use discrete_laplace::DiscreteLaplace;
 pub use error::NoiseError;

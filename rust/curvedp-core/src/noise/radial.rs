@@ -348,7 +348,7 @@ impl RadialNoise {
     }
 }
 
-/// Laplace noise on the line: an exponential length and a sign.
+/// Laplace noise on the line: an exponential length, which goes on to 700 scales, and a sign.
 #[inline]
 pub fn laplace(scale: f64, stream: &mut Stream) -> f64 {
     scale * stream.exponential() * stream.sign()

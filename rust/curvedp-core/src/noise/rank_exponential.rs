@@ -3,7 +3,7 @@
 //! Density proportional to exp(-|k(y) - q n|/scale) with respect to a public base measure, k(y) the number
 //! of values below y. The intervals between neighbouring values run an exponential race at the rate of their
 //! masses, first in groups, then within the group that wins, so that every mass counts with a few units of
-//! relative rounding, however small; the place in the interval is uniform on the base measure's scale.
+//! relative rounding, down to 2^-1000 of the whole; the place in the interval is uniform on the base measure's scale.
 //! Proof: docs/proofs/private-quantile.md.
 
 use super::stream::Stream;
@@ -132,6 +132,17 @@ mod tests {
         }
         let drawn = UNIT.sample(&UNIT.intervals(&[0.2, 0.7]), &mut Stream::from_key([1; 32], 0));
         assert_eq!((drawn * STEPS).fract(), 0.0);
+    }
+
+    /// Exponentials with 53 bits end near 2^-50: the interval with the smaller mass would never win.
+    #[test]
+    fn a_mass_of_2_to_the_minus_100_can_win() {
+        let log_rates = [-100.0 * std::f64::consts::LN_2, 0.0];
+        // the first exponential lies below 2^-137
+        let mut stream = Stream::after_words(&[0, 0, 0, 1 << 63, 0]);
+        assert_eq!(race(&log_rates, &mut stream), 0);
+        let mut stream = Stream::after_words(&[0, 0, 1 << 40, 0]);
+        assert_eq!(race(&log_rates, &mut stream), 1);
     }
 
     #[test]

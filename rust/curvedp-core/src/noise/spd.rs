@@ -221,8 +221,9 @@ impl SpdNoise {
         }
     }
 
-    /// Accepts with probability e^(L - B(t)), `threshold` being a standard exponential: by the
-    /// bounds of L for trace-free parts of norm `free` if they decide, else by the eigenvalues.
+    /// Accepts with probability e^(L - B(t)), `threshold` being a standard exponential, which goes on
+    /// to 700, so that probabilities down to e^-700 count: by the bounds of L for trace-free parts of
+    /// norm `free` if they decide, else by the eigenvalues.
     #[inline]
     fn accept(&self, t: f64, free: f64, coords: &[f64], threshold: f64) -> bool {
         let least = self.bounds.envelope(t) - threshold;

@@ -6,7 +6,7 @@
 //! key with its parent. Neither `Clone` nor `Debug` is implemented: a key is not shown or used
 //! twice.
 
-use super::NoiseError;
+use super::{NoiseError, tails};
 use chacha20::ChaCha20Legacy;
 use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use rand::TryRng;
@@ -121,6 +121,18 @@ impl Stream {
         self.rng.end = START;
     }
 
+    /// A stream that begins with at most 16 given words.
+    #[cfg(test)]
+    pub(super) fn after_words(words: &[u64]) -> Self {
+        let mut start = [0x55; START];
+        for (to, word) in start.chunks_exact_mut(8).zip(words) {
+            to.copy_from_slice(&word.to_le_bytes());
+        }
+        let mut stream = Self::from_key([0; 32], 0);
+        stream.restart_after(&start, &[0; 32], 0);
+        stream
+    }
+
     /// A key for streams of their own, drawn from this one.
     pub fn child_key(&mut self) -> [u8; 32] {
         let mut key = [0; 32];
@@ -140,16 +152,25 @@ impl Stream {
         uniform_open(self.bits())
     }
 
-    /// Standard normal (ziggurat with exact wedges and tail).
+    /// Standard normal: ziggurat with exact wedges below 4, an exact tail from there to 40.
     #[inline]
     pub fn normal(&mut self) -> f64 {
-        StandardNormal.sample(&mut self.rng)
+        let z: f64 = StandardNormal.sample(&mut self.rng);
+        if z.abs() < tails::NORMAL_TAIL { z } else { tails::normal_tail(self).copysign(z) }
     }
 
-    /// Standard exponential (ziggurat with exact wedges and tail).
+    /// Standard exponential: ziggurat with exact wedges, both ends in full. It goes from 2^-1000 to 700, and
+    /// neighbouring values differ by less than 2^-40 of themselves.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
-        Exp1.sample(&mut self.rng)
+        let e: f64 = Exp1.sample(&mut self.rng);
+        if e < tails::EXPONENTIAL_HEAD {
+            tails::exponential_head(self)
+        } else if e < tails::EXPONENTIAL_TAIL {
+            e
+        } else {
+            tails::exponential_tail(self)
+        }
     }
 
     /// 1 or -1 with equal probability.
