@@ -86,7 +86,10 @@ class Search:
         noise = _NOISE_LEVEL * np.sqrt(1 / learnt_a + 1 / learnt_b)
         clear = np.sign(ratio) * np.maximum(np.abs(ratio) - noise, 0.0)
         self._total += clear[statistic.codes]
-        self._choose(statistic, ratio, counts)
+        # codes that were not seen while learning belong to no event
+        seen = np.flatnonzero(counts[_LEARN] + counts[3 + _LEARN])
+        order = seen[np.argsort(-ratio[seen], kind="stable")]
+        self._choose(statistic, ratio, order, counts)
 
     def look_at_all_together(self) -> None:
         """Choose and count the events of the sum of what all statistics have learnt."""
@@ -94,9 +97,11 @@ class Search:
         levels = np.linspace(0.0, 1.0, 257)[1:-1]
         edges = np.unique(np.quantile(choosing, levels, method="inverted_cdf"))
         codes = np.searchsorted(edges, self._total, side="right")
-        lower = np.concatenate((edges[:1] - 1.0, edges))
+        lower = np.concatenate(([-np.inf], edges))
         whole = Statistic("sum of the learnt log ratios of all statistics", codes)
-        self._choose(whole, lower[: int(codes.max()) + 1], self._counts(codes), as_score=True)
+        order = np.arange(lower.size)[::-1]
+        counts = self._counts(codes, lower.size)
+        self._choose(whole, lower, order, counts, as_score=True)
 
     def events(self) -> tuple[Event, ...]:
         """Every chosen event, with bounds that hold together."""
@@ -121,9 +126,9 @@ class Search:
             for i, event in enumerate(self._chosen)
         )
 
-    def _counts(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How often each code occurs in each part at a and at b, shape (6, codes)."""
-        size = int(codes.max()) + 1
+    def _counts(self, codes: NDArray[np.int64], least: int = 0) -> NDArray[np.int64]:
+        """How often each code occurs in each part at a and at b: 6 rows of `least` or more."""
+        size = max(int(codes.max()) + 1, least)
         counted = np.bincount(self._part * size + codes, minlength=6 * size)
         return counted.reshape(6, size)
 
@@ -131,10 +136,11 @@ class Search:
         self,
         statistic: Statistic,
         score: FloatArray,
+        order: NDArray[np.int64],
         counts: NDArray[np.int64],
         as_score: bool = False,
     ) -> None:
-        order = np.argsort(-score, kind="stable")
+        """One event for each end of `order`: the codes up to where most is proved."""
         for direction, codes, likely, other in (
             ("a over b", order, 0, 3),
             ("b over a", order[::-1], 3, 0),
@@ -142,8 +148,12 @@ class Search:
             last = self._best_end(counts[likely + _CHOOSE][codes], counts[other + _CHOOSE][codes])
             event = codes[: last + 1]
             threshold = float(score[event[-1]])
-            side = ">=" if direction == "a over b" else "<="
-            words = f"{side} {threshold:.4g}" if as_score else _in_words(statistic, event)
+            words = _in_words(statistic, event)
+            if as_score and direction == "a over b":
+                words = f">= {threshold:.4g}"
+            elif as_score:
+                threshold = float(np.append(score, np.inf)[event[-1] + 1])
+                words = f"< {threshold:.4g}"
             self._chosen.append(
                 _Chosen(
                     direction=direction,

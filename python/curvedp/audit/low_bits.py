@@ -61,8 +61,8 @@ def low_bits(
     release : callable
         Maps a data set to a :class:`~curvedp.Release`, to an array or a number, or to
         :class:`~curvedp.GroupReleases` of which every group holds the whole data set and counts as
-        one release. Called until there are ``n_releases`` of each data set and expected
-        to draw fresh noise each time.
+        one release. Called until there are ``n_releases`` of each data set and expected to draw
+        fresh noise each time.
     data_a, data_b : array_like
         Two neighbouring data sets: equally many records along the first axis, of which at most
         ``records_per_unit`` differ.
