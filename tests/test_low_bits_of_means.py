@@ -132,7 +132,17 @@ def test_low_bits_keep_the_claim_where_rounding_redundant_coordinates_does_not(
 @pytest.mark.parametrize("case", CASES, ids=repr)
 def test_low_bits_of_means_keep_the_claim_on_every_manifold(case, size, claim, mechanism):
     manifold, (n, radius) = case.manifold, SIZES[size]
-    n_releases = 4_000 if manifold.point_size <= 9 else 400
-    center = some_point(manifold)
-    result = attacked(manifold, center, n, radius, claim, n_releases, mechanism=mechanism)
+    small = manifold.point_size <= 9
+    n_releases, screening, width = (2_000, 60, 512) if small else (400, 20, 64)
+    result = attacked(
+        manifold,
+        some_point(manifold),
+        n,
+        radius,
+        claim,
+        n_releases,
+        mechanism=mechanism,
+        screening=screening,
+        width=width,
+    )
     assert result is None or result.passed, result.report()
