@@ -6,6 +6,7 @@ it.
 """
 
 from curvedp.audit.likelihood_ratio import Auditable, likelihood_ratio_audit
+from curvedp.audit.low_bits import low_bits
 from curvedp.audit.release_function import audit_release_function
 from curvedp.audit.result import AuditResult, Event
 from curvedp.audit.samples import audit_samples
@@ -17,4 +18,5 @@ __all__ = [
     "audit_release_function",
     "audit_samples",
     "likelihood_ratio_audit",
+    "low_bits",
 ]

@@ -78,7 +78,7 @@ def audit_release_function(
     True
     """
     a, b = np.asarray(data_a), np.asarray(data_b)
-    _require_neighbouring(a, b, records_per_unit)
+    require_neighbouring(a, b, records_per_unit)
     outputs_a = [release(a) for _ in range(n_releases)]
     outputs_b = [release(b) for _ in range(n_releases)]
     if claimed is None:
@@ -94,7 +94,8 @@ def audit_release_function(
     )
 
 
-def _require_neighbouring(a: np.ndarray, b: np.ndarray, records_per_unit: int) -> None:
+def require_neighbouring(a: np.ndarray, b: np.ndarray, records_per_unit: int) -> None:
+    """Refuse data sets of different shapes, or that differ in too many records."""
     if a.shape != b.shape or a.ndim == 0:
         raise ValueError(
             f"neighbouring data sets have the same shape, these have {a.shape} and {b.shape}"

@@ -11,6 +11,8 @@ from curvedp.privacy import Guarantee
 class Event:
     """One tested event: the score lies on the telling side of ``threshold``.
 
+    In an audit of low bits the score of an outcome is its learnt log ratio.
+
     Attributes
     ----------
     direction : str
@@ -26,6 +28,8 @@ class Event:
         Clopper-Pearson bounds of the two probabilities.
     lower_bound : float
         Lower bound on the audited parameter that this event alone proves.
+    description : str
+        The event in words, where it is more than a threshold on the score; else empty.
     """
 
     direction: str
@@ -37,6 +41,7 @@ class Event:
     probability_lower: float
     neighbour_probability_upper: float
     lower_bound: float
+    description: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,13 +102,13 @@ class AuditResult:
         verdict = "compatible with the claim" if self.passed else "CLAIM REFUTED"
         compared = "<=" if self.passed else ">"
         side = ">=" if best.direction == "a over b" else "<="
+        event = best.description or f"score {side} {best.threshold:.4g}"
         return "\n".join(
             (
                 f"privacy audit of {self.claimed}: {verdict}",
                 f"  {self.parameter} >= {self.lower_bound:.4g} {compared} "
                 f"{self.claimed_value:.4g} claimed (confidence {self.confidence:.10g})",
-                f"  strongest of {len(self.events)} events: {best.direction}, "
-                f"score {side} {best.threshold:.4g}",
+                f"  strongest of {len(self.events)} events: {best.direction}, {event}",
                 f"  seen {best.hits} times in {best.trials} draws "
                 f"(probability at least {best.probability_lower:.4g})",
                 f"  at the neighbour {best.neighbour_hits} times in {best.neighbour_trials} draws "
