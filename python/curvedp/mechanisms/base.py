@@ -72,8 +72,13 @@ class Mechanism(abc.ABC):
 
     @property
     def expected_error(self) -> float:
-        """Expected distance between release and true value, in the units of the metric."""
-        return self._noise.expected_dist
+        """Expected distance between release and true value, in the units of the metric.
+
+        Where releases are clipped, at the distance C from the centre, an upper bound:
+        E min(t, C + r), t the length of the noise. Clipping moves no release away from a true value
+        in the ball, which is at most C + r away from anything that is left.
+        """
+        return self._noise.expected_dist_within(clip_radius(self.ball) + self.ball.radius)
 
     def sample(
         self, true_value: ArrayLike, stream: _core.Stream | None = None, n_samples: int = 1

@@ -180,6 +180,11 @@ impl Noise {
         self.inner.expected_dist()
     }
 
+    /// E min(t, limit)
+    fn expected_dist_within(&self, limit: f64) -> f64 {
+        self.inner.expected_dist_within(limit)
+    }
+
     /// sqrt(E t^2)
     #[getter]
     fn root_mean_square_dist(&self) -> f64 {

@@ -76,7 +76,7 @@ impl Statistic for AdaptiveMeans<'_> {
                 sensitivity,
                 design.plan.tolerance,
                 design.noise.profile().scale(),
-                design.noise.expected_dist(),
+                design.noise.expected_dist_within(design.grid.clip_radius + frame.ball().radius),
             ]);
             for (k, stage) in self.schedules[number].stages.iter().enumerate() {
                 stages.shrink(2 * k as u64 + 1, stage)?;
@@ -188,7 +188,7 @@ impl<'b, B: Iterator<Item = &'b mut [f64]>> Stages<'_, '_, B> {
         let (law, moved) = (&self.statistic.law, self.statistic.records_per_unit);
         let kept = self.design.take();
         let ball = self.frame().ball();
-        let width = ball.manifold.point_size();
+        let (width, radius) = (ball.manifold.point_size(), ball.radius);
         let (points, n) = (Rows::new(&self.points, width), self.points.len() / width);
         let design = kept.or_else(|| law.design(&ball, n, moved, share));
         let Some(design) = design else { return Ok(()) };
@@ -210,7 +210,7 @@ impl<'b, B: Iterator<Item = &'b mut [f64]>> Stages<'_, '_, B> {
             design.sensitivity,
             design.plan.tolerance,
             design.noise.profile().scale(),
-            design.noise.expected_dist(),
+            design.noise.expected_dist_within(design.grid.clip_radius + radius),
         ]);
         Ok(())
     }

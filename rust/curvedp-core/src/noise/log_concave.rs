@@ -180,6 +180,25 @@ impl LogConcave {
         self.mean
     }
 
+    /// E min(X, limit), as accurate as the mean.
+    #[must_use]
+    pub fn mean_within(&self, limit: f64) -> f64 {
+        let last = self.borders.len() - 1;
+        if limit >= self.borders[last] {
+            return self.mean;
+        }
+        let below: f64 = self
+            .borders
+            .windows(2)
+            .filter(|panel| panel[0] < limit)
+            .map(|panel| {
+                let weighted = |x: f64| x * libm::exp((self.log_density)(x));
+                RULE.integrate(panel[0], panel[1].min(limit), weighted)
+            })
+            .sum();
+        below / self.mass_below[last] + limit * (1.0 - self.cdf(limit))
+    }
+
     /// E X^2, to about 1e-10 relative where h is smooth.
     #[must_use]
     pub fn mean_square(&self) -> f64 {

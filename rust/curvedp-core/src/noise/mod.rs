@@ -104,6 +104,15 @@ impl IsotropicNoise {
         }
     }
 
+    /// E min(t, limit), with the same error as [`IsotropicNoise::expected_dist`]: of releases that are clipped.
+    #[must_use]
+    pub fn expected_dist_within(&self, limit: f64) -> f64 {
+        match self {
+            Self::Radial(noise) => noise.radius().mean_within(limit),
+            Self::Spd(noise) => noise.mean_within(limit),
+        }
+    }
+
     /// sqrt(E t^2), with the same error as [`IsotropicNoise::expected_dist`].
     #[must_use]
     pub fn root_mean_square_dist(&self) -> f64 {

@@ -107,6 +107,9 @@ fn largest_scale(m: usize, refused: Profile) -> f64 {
     low
 }
 
+/// Share of draws that changes no printed mean.
+const NEGLIGIBLE: f64 = 1e-8;
+
 /// Whether the trace part is drawn apart.
 pub(super) fn splits_trace(profile: Profile) -> bool {
     matches!(profile, Profile::Gaussian { .. })
@@ -181,6 +184,17 @@ impl SpdNoise {
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.moments.mean
+    }
+
+    /// E min(t, limit), t the distance from the centre, with the error of the mean.
+    #[must_use]
+    pub fn mean_within(&self, limit: f64) -> f64 {
+        // the trace part, if it is drawn apart, seldom is as long as the rest
+        let far = if splits_trace(self.profile) { limit / std::f64::consts::SQRT_2 } else { limit };
+        if 1.0 - self.proposal.cdf(far) < NEGLIGIBLE * self.moments.acceptance {
+            return self.moments.mean;
+        }
+        Moments::within(&Proposal::new(self.m, self.profile), &self.proposal, limit).mean
     }
 
     /// Mean square distance from the centre, to twice the error of the mean.

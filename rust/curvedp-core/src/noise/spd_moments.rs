@@ -31,11 +31,21 @@ fn panels(m: usize) -> usize {
 
 impl Moments {
     pub(super) fn new(density: &Proposal, proposal: &LogConcave) -> Self {
-        let key = *b"directions of trace-free spectra";
-        Self::over(density, proposal, &trace_free_spectra(density.bounds.m, key))
+        Self::within(density, proposal, f64::INFINITY)
     }
 
-    fn over(density: &Proposal, proposal: &LogConcave, spectra: &[(f64, Spectrum)]) -> Self {
+    /// With min(t, limit) in place of the distance t.
+    pub(super) fn within(density: &Proposal, proposal: &LogConcave, limit: f64) -> Self {
+        let key = *b"directions of trace-free spectra";
+        Self::over(density, proposal, &trace_free_spectra(density.bounds.m, key), limit)
+    }
+
+    fn over(
+        density: &Proposal,
+        proposal: &LogConcave,
+        spectra: &[(f64, Spectrum)],
+        limit: f64,
+    ) -> Self {
         let m = density.bounds.m;
         let rule = GaussLegendre::<16>::new();
         let (from, to) = proposal.effective_support();
@@ -49,6 +59,7 @@ impl Moments {
             for (t, weight) in trace_nodes(density.profile, &rule, u) {
                 let ln_density = (dim - 2.0) * libm::log(u) + ln_mean + density.profile.ln(t);
                 let share = w * weight * libm::exp(ln_density - reference);
+                let t = t.min(limit);
                 mass += share;
                 first += share * t;
                 second += share * t * t;
@@ -167,8 +178,10 @@ mod tests {
             for profile in [laplace, Profile::Gaussian { scale: sigma }] {
                 let density = Proposal::new(m, profile);
                 let law = density.law();
-                let one = Moments::over(&density, &law, &trace_free_spectra(m, [1; 32]));
-                let other = Moments::over(&density, &law, &trace_free_spectra(m, [2; 32]));
+                let one =
+                    Moments::over(&density, &law, &trace_free_spectra(m, [1; 32]), f64::INFINITY);
+                let other =
+                    Moments::over(&density, &law, &trace_free_spectra(m, [2; 32]), f64::INFINITY);
                 assert!((one.mean / other.mean - 1.0).abs() < tolerance, "{m} {profile:?}");
                 let ratio = (one.mean_square / other.mean_square).sqrt();
                 assert!((ratio - 1.0).abs() < tolerance, "{m} {profile:?}");
