@@ -21,7 +21,6 @@ from curvedp.mechanisms import (
     MECHANISMS,
     Mechanism,
     RankExponential,
-    bounded_range_epsilon,
     choose_mechanism,
 )
 from curvedp.mechanisms.base import ChartGaussian
@@ -266,7 +265,7 @@ class AdaptiveReleases(GroupReleases):
                 statistic="quantile of distances",
                 sensitivity=float(self.records_per_unit),
                 solver_tolerance=0.0,
-                scale=2 * self.records_per_unit / bounded_range_epsilon(share),
+                scale=rank_scale(share, self.records_per_unit),
                 expected_error=None,
                 base_point=point,
                 **described,
