@@ -40,6 +40,7 @@ from curvedp.statistics.group_plan import (
     Progress,
     as_balls,
     mean_design,
+    mechanism_word,
     promise,
     release_each,
     sizes_of,
@@ -92,7 +93,7 @@ class AdaptivePlan(GroupPlan["AdaptiveReleases"]):
         return {
             "schedule": schedule,
             "quantile": None if self.quantile is None else float(self.quantile),
-            "mechanism": self.mechanism,
+            "mechanism": mechanism_word(self.mechanism),
         }
 
     @property

@@ -355,7 +355,8 @@ def _private_moment(
     if len(weights) != 2:
         raise ValueError("weights must be two positive numbers: of the mean and of the statistic")
     shares = entry.shares(weights) if mean is None else (native(guarantee),)
-    plan = plan_base_point(entry, mean, shares[0])
+    needs_noise = build is variance_moment and calibration == "proved"
+    plan = plan_base_point(entry, mean, shares[0], needs_noise=needs_noise)
     if max_dist is not None:
         as_reach(max_dist, "max_dist")
     entry.spend(name)

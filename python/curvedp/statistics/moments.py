@@ -24,7 +24,7 @@ from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean
 from curvedp.mechanisms import Mechanism, choose_mechanism
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
-from curvedp.statistics.base_point import BasePoint, mean_noise_square
+from curvedp.statistics.base_point import BasePoint
 from curvedp.statistics.entry import Entry
 from curvedp.statistics.symmetric import (
     clip_eigenvalues,
@@ -118,7 +118,7 @@ def variance_moment(entry: Entry, rows: FloatArray, base: BasePoint) -> Moment:
             return np.array(plain)
         # E of F_n(p) - F_n(mean) is tr(H cov), H = Hess (1/2) F_n, from the noise of p
         trace = hessian_trace(entry.ball.manifold)
-        return np.array(trace.without_noise(plain, mean_noise_square(base), reach))
+        return np.array(trace.without_noise(plain, base.mean_noise_square, reach))
 
     return Moment(
         name="Fréchet variance",

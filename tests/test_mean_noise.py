@@ -1,0 +1,177 @@
+"""The noise of the private mean under other statistics: whose ball it is on, whose mechanism."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import curvedp as cdp
+from curvedp.mechanisms import ChartGaussian, Mechanism, choose_mechanism, outward_scale
+from curvedp.mechanisms.base import IntrinsicMechanism
+
+SPHERE = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.5)
+
+
+def points(ball: cdp.Ball, n: int, spread: float = 0.1, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    space = ball.manifold
+    coords = spread * rng.standard_normal((n, space.dim))
+    return space.exp(space.coords_to_tangent(coords, ball.center), ball.center)
+
+
+def test_a_mean_released_on_the_same_ball_gives_what_one_call_gives() -> None:
+    records = points(SPHERE, 200)
+    whole = cdp.frechet_variance(records, SPHERE, cdp.GDP(1.0), seed=1)
+    again = cdp.frechet_variance(
+        records, SPHERE, cdp.GDP(1.0).split([0.25, 0.75])[1], mean=whole.parts[0], seed=1
+    )
+    assert again.value == whole.value
+
+
+# ------------------------------------------------- mechanisms of the user's own
+
+
+class Renamed(cdp.TangentGaussian):
+    """A built-in mechanism under another name."""
+
+    name = "my Gaussian"
+
+
+class Wider(IntrinsicMechanism):
+    """Noise about the mean, with a calibration of its own."""
+
+    name = "my wide Gaussian"
+    proof = "none: for tests"
+    profile = "gaussian"
+
+    def _calibrate(self) -> float:
+        return 2 * outward_scale(self.sensitivity, self._mu())
+
+    def log_density(self, point: Any, true_value: Any) -> Any:
+        return -(self.ball.manifold.dist(point, true_value) ** 2) / (2 * self.scale**2)
+
+
+class Own(Wider):
+    """A mechanism that draws in a way of its own."""
+
+    name = "my own draws"
+
+    def _sample_in_frame(self, true_value: Any, stream: Any, n_samples: int) -> Any:
+        return super()._sample_in_frame(true_value, stream, n_samples)
+
+
+class Nameless(Mechanism):
+    """Without what a release prints."""
+
+    profile = "gaussian"
+    _calibrate = _build_noise = _sample_in_frame = log_density = None  # type: ignore[assignment]
+
+
+CALLS: dict[str, Any] = {
+    "mean": lambda x, g, kind, ledger: cdp.frechet_mean(
+        x, SPHERE, g, mechanism=kind, ledger=ledger
+    ),
+    "region": lambda x, g, kind, ledger: cdp.confidence_region(
+        x, SPHERE, g, mechanism=kind, ledger=ledger
+    ),
+    "adaptive mean": lambda x, g, kind, ledger: cdp.adaptive_mean(
+        x, SPHERE, g, mechanism=kind, ledger=ledger, schedule=[1, 1, 1]
+    ),
+    "means": lambda x, g, kind, ledger: cdp.frechet_means(
+        x, [0, 100, 200], SPHERE, g, mechanism=kind, ledger=ledger
+    ),
+    "adaptive means": lambda x, g, kind, ledger: cdp.adaptive_means(
+        x, [0, 100, 200], SPHERE, g, mechanism=kind, ledger=ledger
+    ),
+    "regions": lambda x, g, kind, ledger: cdp.confidence_regions(
+        x, [0, 100, 200], SPHERE, g, mechanism=kind, ledger=ledger
+    ),
+}
+#: What a call refuses, before it is paid for.
+REFUSED = {
+    ("adaptive means", Renamed),
+    ("adaptive means", Wider),
+    ("adaptive means", Own),
+    ("means", Own),
+    ("regions", Own),
+    *((name, Nameless) for name in CALLS),
+}
+
+
+@pytest.mark.parametrize("kind", [Renamed, Wider, Own, Nameless])
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_with_a_mechanism_of_ones_own_comes_back_or_costs_nothing(
+    name: str, kind: Any
+) -> None:
+    ledger, asked = cdp.Ledger(cdp.GDP(2.0)), cdp.GDP(1.0)
+    if (name, kind) in REFUSED:
+        with pytest.raises((TypeError, ValueError), match=kind.__name__):
+            CALLS[name](points(SPHERE, 200), asked, kind, ledger)
+        assert ledger.remaining == cdp.GDP(2.0)
+        return
+    found = CALLS[name](points(SPHERE, 200), asked, kind, ledger)
+    assert ledger.spent == asked
+    if name == "mean":
+        assert found.mechanism == kind.name
+
+
+@pytest.mark.parametrize("kind", [Renamed, Wider])
+def test_regions_with_a_mechanism_of_ones_own_count_its_noise(kind: Any) -> None:
+    records, asked = points(SPHERE, 200), cdp.GDP(1.0)
+    region = cdp.confidence_region(records, SPHERE, asked, mechanism=kind, seed=1)
+    builtin = "tangent-gaussian" if issubclass(kind, ChartGaussian) else "riemannian-gaussian"
+    plain = cdp.confidence_region(records, SPHERE, asked, mechanism=builtin, seed=1)
+    if kind is Renamed:
+        assert np.array_equal(region.covariance, plain.covariance)
+    else:
+        assert np.trace(region.covariance) > np.trace(plain.covariance)
+    alone = cdp.confidence_regions(records, [0, 200], SPHERE, asked, mechanism=kind, seed=1)
+    assert alone[0].parts[0].mechanism == kind.name
+    expected = cdp.plan("confidence_region", SPHERE, asked, n=200, mechanism=kind)
+    assert expected.low > 0
+
+
+@pytest.mark.parametrize("kind", [Renamed, Wider, Own])
+def test_means_by_ones_own_mechanism_carry_a_variance(kind: Any) -> None:
+    records, ledger = points(SPHERE, 200), cdp.Ledger(cdp.GDP(2.0))
+    mean = cdp.frechet_mean(records, SPHERE, cdp.GDP(1.0), mechanism=kind)
+    found = cdp.frechet_variance(records, SPHERE, cdp.GDP(1.0), mean=mean, ledger=ledger)
+    assert ledger.spent == cdp.GDP(1.0)
+    assert found.value >= 0
+
+
+@pytest.mark.parametrize("mechanism", ["K-norm gradient", "known to nobody"])
+def test_a_mean_of_unknown_noise_is_refused_before_the_variance_is_paid_for(mechanism: str) -> None:
+    records, ledger = points(SPHERE, 200), cdp.Ledger(cdp.GDP(2.0))
+    mean = replace(cdp.frechet_mean(records, SPHERE, cdp.GDP(1.0)), mechanism=mechanism)
+    with pytest.raises(ValueError, match=mechanism):
+        cdp.frechet_variance(records, SPHERE, cdp.GDP(1.0), mean=mean, ledger=ledger)
+    assert ledger.remaining == cdp.GDP(2.0)
+    # the others subtract nothing
+    for statistic in (cdp.fourth_moment, cdp.log_covariance, cdp.mean_hessian):
+        statistic(records, SPHERE, cdp.GDP(1.0), mean=mean)
+
+
+def test_names_that_classes_share_say_nothing_where_the_classes_differ() -> None:
+    from curvedp.mechanisms.choice import known_noise
+
+    def clash(base: Any) -> Any:
+        return type("Clash", (base,), {"name": "a name for two"})
+
+    kinds = [clash(cdp.TangentGaussian)]
+    assert known_noise("a name for two") == (True, "gaussian")
+    kinds.append(clash(cdp.RiemannianGaussian))
+    assert known_noise("a name for two") is None
+    assert known_noise("tangent Gaussian") == (True, "gaussian")
+    assert len(kinds) == 2
+
+
+def test_classes_without_a_name_or_a_profile_are_refused() -> None:
+    with pytest.raises(TypeError, match="has no name"):
+        choose_mechanism(SPHERE, cdp.GDP(1.0), Nameless)
+    odd = type("Odd", (cdp.TangentGaussian,), {"profile": "cauchy"})
+    with pytest.raises(TypeError, match="profile"):
+        choose_mechanism(SPHERE, cdp.GDP(1.0), odd)
