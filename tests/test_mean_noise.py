@@ -11,6 +11,9 @@ import pytest
 import curvedp as cdp
 from curvedp.mechanisms import ChartGaussian, Mechanism, choose_mechanism, outward_scale
 from curvedp.mechanisms.base import IntrinsicMechanism
+from curvedp.privacy import Release
+from curvedp.statistics.base_point import find_base_point, plan_base_point
+from curvedp.statistics.entry import Entry
 
 SPHERE = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.5)
 
@@ -20,6 +23,60 @@ def points(ball: cdp.Ball, n: int, spread: float = 0.1, seed: int = 0) -> np.nda
     space = ball.manifold
     coords = spread * rng.standard_normal((n, space.dim))
     return space.exp(space.coords_to_tangent(coords, ball.center), ball.center)
+
+
+# --------------------------------------------------------- the ball of the release
+
+
+def _two_balls() -> tuple[cdp.Ball, cdp.Ball]:
+    """Balls of the hyperbolic plane, centres 1.5 apart."""
+    space = cdp.Hyperboloid(2)
+    there = space.exp(space.coords_to_tangent(np.array([1.5, 0.0]), space.origin), space.origin)
+    return cdp.Ball(space, space.origin, 2.0), cdp.Ball(space, there, 2.0)
+
+
+def _noise_square(mean: Release, ball: cdp.Ball) -> float:
+    entry = Entry.planned(ball, 10, cdp.GDP(1.0), 1)
+    plan = plan_base_point(entry, mean, cdp.GDP(1.0))
+    base = find_base_point(entry, ball._enter(ball.center[None]), plan, cdp.GDP(1.0), None)
+    return base.mean_noise_square
+
+
+def _mean_at(ball: cdp.Ball, value: np.ndarray, scale: float = 0.1) -> Release:
+    found = cdp.frechet_mean(points(ball, 100), ball, cdp.GDP(1.0))
+    assert found.mechanism == "exponential-wrapped Gaussian"
+    return replace(found, value=value, scale=scale)
+
+
+def test_noise_of_a_mean_counts_in_the_chart_that_it_was_drawn_in() -> None:
+    """sigma^2 (1 + (sinh t/t)^2) at the distance t from the centre of the release's own ball."""
+    here, there = _two_balls()
+    middle = here.manifold.exp(0.5 * here.manifold.log(there.center, here.center), here.center)
+    for value, dist in ((here.center, 0.0), (middle, 0.75), (there.center, 1.5)):
+        growth = 1 + (np.sinh(dist) / dist) ** 2 if dist else 2.0
+        mean = _mean_at(here, value)
+        assert _noise_square(mean, here) == pytest.approx(0.01 * growth, rel=1e-9)
+        assert _noise_square(mean, there) == pytest.approx(0.01 * growth, rel=1e-6)
+
+
+def test_variances_do_not_depend_on_whose_ball_the_mean_is_from() -> None:
+    """The mean of 400 variances about means from another ball, noise of scale 0.1."""
+    here, there = _two_balls()
+    space, records = here.manifold, points(here, 400, spread=0.15)
+    rng = np.random.default_rng(2)
+    centre = space.tangent_to_coords(
+        space.log(cdp.nonprivate.frechet_mean(records, space).value, here.center), here.center
+    )
+    found: dict[str, list[float]] = {"same": [], "other": []}
+    for _ in range(400):
+        noisy = centre + 0.1 * rng.standard_normal(2)
+        mean = _mean_at(here, space.exp(space.coords_to_tangent(noisy, here.center), here.center))
+        for name, ball in (("same", here), ("other", there)):
+            release = cdp.frechet_variance(records, ball, cdp.GDP(20.0), mean=mean)
+            found[name].append(float(release.value))
+    same, other = np.mean(found["same"]), np.mean(found["other"])
+    error = np.std(np.subtract(found["same"], found["other"])) / 20
+    assert abs(same - other) < 5 * error + 1e-4, (same, other, error)
 
 
 def test_a_mean_released_on_the_same_ball_gives_what_one_call_gives() -> None:

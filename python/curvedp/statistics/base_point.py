@@ -64,6 +64,8 @@ class MeanNoise:
                 "known: release the variance with a mean of its own, or give mean.value, from "
                 "which nothing is subtracted"
             )
+        if not np.array_equal(mean.ball_center, ball.center) or mean.ball_radius != ball.radius:
+            ball = Ball(ball.manifold, mean.ball_center, mean.ball_radius)
         in_chart, profile = known
         if in_chart:
             return cls(ball, mean.scale, True, math.nan)
