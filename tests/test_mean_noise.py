@@ -88,6 +88,38 @@ def test_a_mean_released_on_the_same_ball_gives_what_one_call_gives() -> None:
     assert again.value == whole.value
 
 
+# ------------------------------------------------------- points given as points
+
+MOMENTS = [cdp.frechet_variance, cdp.fourth_moment, cdp.log_covariance, cdp.mean_hessian]
+
+
+@pytest.mark.parametrize("statistic", MOMENTS)
+@pytest.mark.parametrize("calibration", ["proved", "published"])
+def test_a_base_point_that_is_no_release_is_an_assumption(statistic: Any, calibration: str) -> None:
+    records, asked = points(SPHERE, 200), cdp.GDP(1.0)
+    given = statistic(records, SPHERE, asked, mean=SPHERE.center, calibration=calibration)
+    assert "public-base-point" in given.assumptions
+    assert "chosen without looking at the records" in " ".join(given.report().split())
+    assert Release.from_json(given.to_json()).assumptions == given.assumptions
+    mean = cdp.frechet_mean(records, SPHERE, asked)
+    for release in (
+        statistic(records, SPHERE, asked, mean=mean, calibration=calibration),
+        statistic(records, SPHERE, asked, calibration=calibration),
+    ):
+        assert "public-base-point" not in release.assumptions
+
+
+def test_statistics_that_release_their_own_mean_assume_nothing_of_it() -> None:
+    records, asked = points(SPHERE, 200), cdp.GDP(1.0)
+    for found in (
+        cdp.confidence_region(records, SPHERE, asked),
+        cdp.variance_interval(records, SPHERE, asked),
+        cdp.adaptive_mean(records, SPHERE, asked),
+        cdp.frechet_variances(records, [0, 200], SPHERE, asked)[0],
+    ):
+        assert all("public-base-point" not in part.assumptions for part in found.parts)
+
+
 # ------------------------------------------------- mechanisms of the user's own
 
 

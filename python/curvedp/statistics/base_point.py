@@ -134,6 +134,11 @@ class BasePoint:
         return self.mean is None or not isinstance(self.mean.guarantee, Unproved)
 
     @property
+    def assumptions(self) -> frozenset[str]:
+        """What a guarantee about this point rests on besides its proof."""
+        return frozenset({"public-base-point"} if self.mean is None else ())
+
+    @property
     def mean_noise_square(self) -> float:
         """E |log_p of the exact mean|^2 given the private mean p; 0 if p is not known to be one."""
         if self.mean is None:

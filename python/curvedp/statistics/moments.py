@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -84,7 +84,7 @@ def release_moment(
     entry.report("noise")
     mechanism, rounding = moment_noise(entry, moment, guarantee)
     noisy = mechanism._release(moment.vector, entry.stream(stage), 1)[0]
-    return entry.release(
+    release = entry.release(
         entry.promise(promise or guarantee, base_is_released=base.is_released),
         value=moment.finish(noisy),
         mechanism=mechanism.name,
@@ -96,6 +96,7 @@ def release_moment(
         base_point=base.point,
         parts=parts,
     )
+    return replace(release, assumptions=release.assumptions | base.assumptions)
 
 
 def moment_noise(entry: Entry, moment: Moment, guarantee: PureDP | GDP) -> tuple[Mechanism, float]:
