@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import curvedp as cdp
 from curvedp.audit import audit_samples
 from curvedp.datasets import wrapped_normal
-from curvedp.mechanisms import RankExponential, bounded_range_epsilon
+from curvedp.mechanisms import RankExponential, bounded_range_epsilon, outward_scale
 from manifold_list import SMALL, Case
 
 BALLS = {
@@ -142,7 +142,7 @@ def test_every_part_is_calibrated_to_its_own_ball_and_share(spec: str) -> None:
             continue
         mean = release.parts[i - 1]
         assert np.array_equal(part.base_point, own.project(mean.value))
-        assert part.scale == 4 / bounded_range_epsilon(part.guarantee)
+        assert part.scale == outward_scale(4, bounded_range_epsilon(part.guarantee))
         assert 1e-3 * radius <= float(part.value) <= 2 * radius
         wished = float(part.value) * (1 + 0.4 / math.sqrt(ball.manifold.dim))
         if wished < radius:

@@ -15,7 +15,7 @@ from scipy import special, stats
 import curvedp as cdp
 from curvedp import _core
 from curvedp.audit import audit_samples, likelihood_ratio_audit
-from curvedp.mechanisms import RankExponential, bounded_range_epsilon
+from curvedp.mechanisms import RankExponential, bounded_range_epsilon, outward_scale
 from exact_laws import detectable_gap, ks_critical, ks_statistic
 from reference import quantile as reference
 
@@ -247,7 +247,7 @@ def test_release_carries_its_terms(guarantee: Any) -> None:
     assert release.guarantee == guarantee
     assert release.n == 3000
     assert (release.sensitivity, release.records_per_unit) == (2.0, 2)
-    assert release.scale == 4 / bounded_range_epsilon(guarantee)
+    assert release.scale == outward_scale(4, bounded_range_epsilon(guarantee))
     assert (float(release.ball_center[0]), release.ball_radius) == (60.0, 60.0)
     assert release.assumptions == {"idealized-sampling"}
     assert "quantile at level 0.25" in release.report()

@@ -2,6 +2,9 @@
 
 Notation: n rows, kernel weights in [w, 1], label weights 1 or v, everything in units of D/2, D the
 largest distance between two rows of the released embedding. Proofs: docs/proofs/privatemail.md.
+
+Weights near 1 are told from 1 by 1 - w and 1 - v, which are exact: every bound is written as a sum
+of positive terms in them, so that its relative error is a few units of rounding.
 """
 
 from __future__ import annotations
@@ -35,14 +38,18 @@ def replaced_row(w: float, v: float, alpha: float, form: str) -> float:
     """The replaced record's own row; attained."""
     if form == "normalised":
         return _tanh_half(w) + abs(alpha) * _tanh_half(v)
+    d, e = 1 - w, 1 - v
     if not 0 <= alpha < w:
-        whole = abs(alpha) * (1 / w - v)
+        whole = abs(alpha) * ((d + w * e) / w)  # |alpha| (1/w - v)
         return whole if alpha >= w else _tanh_half(w) + whole
-    # the share pi of rows that come closer, at which the gain of positive coefficients is largest
-    root = math.sqrt(w * (1 - alpha * v) / (w - alpha))
-    pi = min(1.0, (root - w) / ((1 - w) * (1 + root)))
-    first = pi * (w - alpha) / (1 - pi * (1 - w))
-    return pi * (1 - alpha * v) / (w + pi * (1 - w)) - first
+    # the share pi = (root - w)/(d (1 + root)) of rows that come closer, at which the gain of
+    # positive coefficients, pi (1 - alpha v)/(w + pi d) - pi (w - alpha)/(1 - pi d), is largest
+    root = math.sqrt(w * ((1 - alpha) + alpha * e) / (w - alpha))
+    nearer = w * ((1 + (w - alpha)) + alpha * e / d) / ((w - alpha) * (root + w) * (1 + root))
+    pi = min(1.0, nearer)
+    rest = (1 - pi) + pi * w
+    gain = d * ((1 - pi) * (1 + (w - alpha)) + alpha * pi) + alpha * e * rest
+    return pi * gain / ((w + pi * d) * rest)
 
 
 def other_rows(
@@ -64,7 +71,7 @@ def other_rows(
     if form == "normalised":
         return kernel + abs(alpha) * math.sqrt(others) * _one_weight(v, (n - 2) * v)
     s = (n - 2) * w
-    constant, slope = (n - 2) * (1 - w) + (1 - w * v), 1 - v
+    constant, slope = (n - 2) * (1 - w) + ((1 - w) + w * (1 - v)), 1 - v
     label = math.sqrt(others) * (constant + slope * s) / ((s + w) * (s + 1))
     fourth = inverse_degrees(others, 2, exponent, weight_error)
     return kernel + abs(alpha) * min(label, constant * fourth + slope * second)

@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 
 from curvedp._validation import as_choice, as_count, as_positive, as_probability
-from curvedp.curvature import excess_range
+from curvedp.curvature import excess_range, has_curved_hessian
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism
@@ -25,12 +25,11 @@ from curvedp.regression.private import check_support
 from curvedp.statistics.adaptive_mean import SMALLEST_SHRINKAGE, shrunk_ball
 from curvedp.statistics.base_point import (
     BasePoint,
-    mean_noise_covariance,
-    mean_noise_square,
+    MeanNoise,
     plan_base_point,
     planned_mean,
 )
-from curvedp.statistics.confidence_region import expected_region
+from curvedp.statistics.confidence_region import expected_region, region_weights
 from curvedp.statistics.dispersion import DEFAULT_WEIGHTS
 from curvedp.statistics.entry import Entry, check_ball, check_guarantee
 from curvedp.statistics.frechet_mean import Design, design_mean, smallest_n
@@ -275,17 +274,17 @@ def _frechet_variance(request: _Request, n: int) -> Plan:
     ball = request.ball
     entry = Entry.planned(ball, n, request.guarantee, request.records_per_unit)
     shares = entry.shares(DEFAULT_WEIGHTS)
-    design = plan_base_point(entry, None, shares[0])
-    assert isinstance(design, Design)
-    mean = planned_mean(entry, design, shares[0])
+    planned = plan_base_point(entry, None, shares[0])
+    assert isinstance(planned.source, Design)
+    mean = planned_mean(entry, planned.source, shares[0])
 
     def noise(reach: float) -> tuple[float, float]:
         """Mean size of the noise on the variance, and of what the mean's adds before correction."""
         inner = ball._frame.origin[None]
-        base = BasePoint(ball, ball.center, inner, reach, mean)
+        base = BasePoint(ball, ball.center, inner, reach, mean, planned.noise)
         own, _ = moment_noise(entry, variance_moment(entry, inner, base), shares[1])
         hessian = 1 + excess_range(ball.manifold, reach)[1]
-        return own.expected_error, hessian * mean_noise_square(base)
+        return own.expected_error, hessian * base.mean_noise_square
 
     low, _ = noise(ball.radius)
     return Plan(
@@ -322,7 +321,7 @@ def _confidence_region(request: _Request, n: int) -> Plan:
 
     if request.spread is None:
         largest = region(ball.radius, 2 * ball.radius)
-        noise = mean_noise_covariance(ball, largest.parts[0], ball.center)
+        noise = _region_mean_noise(request, n).covariance(ball.center)
         known = hotelling_quantile(request.level, dim, math.inf)
         low, high = math.sqrt(known * float(np.trace(noise)) / dim), half_length(largest)
         records = "from the noise of the mean alone to records spread over the ball"
@@ -340,6 +339,16 @@ def _confidence_region(request: _Request, n: int) -> Plan:
         f"{records}, alike in all directions.",
         radius=ball.radius,
     )
+
+
+def _region_mean_noise(request: _Request, n: int) -> MeanNoise:
+    """The noise of the mean that a region is built about."""
+    ball, unit = request.ball, request.records_per_unit
+    weights = region_weights(None, has_curved_hessian(ball.manifold), "proved")
+    share = Entry.planned(ball, n, request.guarantee, unit).shares(weights)[0]
+    kind = request.mechanism
+    design = design_mean(ball, n, share, unit, calibration="proved", mechanism=kind)
+    return MeanNoise.of(design.mechanism, ball)
 
 
 def _geodesic_regression(request: _Request, n: int) -> Plan:

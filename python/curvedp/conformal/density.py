@@ -344,7 +344,7 @@ def release_density(entry: Entry, points: FloatArray, plan: DensityPlan, stage: 
         statistic="density of the records",
         sensitivity=2.0 * entry.records_per_unit,
         solver_tolerance=0.0,
-        scale=1 / plan.rate,
+        scale=math.nextafter(1 / plan.rate, math.inf),
         expected_error=None,
     )
     # integers drawn exactly from random bits: nothing is idealized

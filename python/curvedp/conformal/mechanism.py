@@ -21,6 +21,7 @@ from curvedp.conformal.graph import Graph, as_node_values
 from curvedp.conformal.mesh import Mesh
 from curvedp.domain import Ball
 from curvedp.mechanisms import bounded_range_epsilon
+from curvedp.mechanisms.calibration import outward_scale
 from curvedp.privacy import Guarantee
 
 #: log √phi is kept within this of log M: edges and weights stay in the range of double precision.
@@ -100,7 +101,7 @@ class MeshExponential:
         roundings = len(mesh) + 256 * _amplification(ball, farthest)
         self.rounding = roundings * 2.0**-52 * (ball.radius + farthest)
         total = self.sensitivity + 2 * self.rounding
-        self.scale = 2 * total / bounded_range_epsilon(guarantee)
+        self.scale = outward_scale(2 * total, bounded_range_epsilon(guarantee))
         if not 1e-250 < self.scale < 1e250:
             raise ValueError(
                 f"no node can be drawn at a scale of {self.scale:g}: use another budget"

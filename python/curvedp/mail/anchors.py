@@ -23,6 +23,7 @@ from curvedp.mail.cells import Cells, choose_n_cells, make_cells, randomised_res
 from curvedp.mail.iteration import Laplacians, rounding_error
 from curvedp.mail.labels import label_codes
 from curvedp.mail.noise import noisy_embedding
+from curvedp.mechanisms import outward_scale
 from curvedp.privacy import Guarantee, Release
 from curvedp.statistics.entry import Entry, native
 
@@ -190,7 +191,7 @@ class Anchors:
             statistic="cell of a query among anchors",
             sensitivity=1.0,
             solver_tolerance=0.0,
-            scale=1 / epsilon,
+            scale=outward_scale(1.0, epsilon),
             expected_error=None,
         )
         exact = release.assumptions - {"idealized-sampling"}

@@ -8,7 +8,7 @@ from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean
-from curvedp.mechanisms import RiemannianLaplace, TangentGaussian
+from curvedp.mechanisms import RiemannianLaplace, TangentGaussian, outward_scale
 from curvedp.mechanisms.grid import round_to_grid
 from curvedp.privacy import GDP, Guarantee, PureDP, Release, Unproved
 from curvedp.statistics.entry import Entry
@@ -48,7 +48,7 @@ def noisy_embedding(
         # density in the Frobenius norm: one Laplace vector, or Gaussian rows
         shape = (1, n * k) if pure else (n, k)
         name = RiemannianLaplace.name if pure else TangentGaussian.name
-        scale = (sensitivity + 2 * rounding) / budget
+        scale = outward_scale(sensitivity + 2 * rounding, budget)
         profile = "laplace" if pure else "gaussian"
         expected_error = _core.Noise("flat", n * k, 0.0, profile, scale).expected_dist
     return entry.release(

@@ -2,6 +2,7 @@
 
 from curvedp.mechanisms.base import ChartGaussian, Mechanism
 from curvedp.mechanisms.bounded_range import bounded_range_epsilon, pure_epsilon
+from curvedp.mechanisms.calibration import outward_scale
 from curvedp.mechanisms.chains import NoiseChains, metropolis
 from curvedp.mechanisms.choice import MECHANISMS, choose_mechanism, native_guarantee
 from curvedp.mechanisms.exponential_wrapped_gaussian import ExponentialWrappedGaussian
@@ -24,5 +25,6 @@ __all__ = [
     "choose_mechanism",
     "metropolis",
     "native_guarantee",
+    "outward_scale",
     "pure_epsilon",
 ]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 from curvedp.domain import Ball
-from curvedp.mechanisms.base import Mechanism
+from curvedp.mechanisms.base import ChartGaussian, IntrinsicMechanism, Mechanism
 from curvedp.mechanisms.exponential_wrapped_gaussian import ExponentialWrappedGaussian
 from curvedp.mechanisms.riemannian_gaussian import RiemannianGaussian
 from curvedp.mechanisms.riemannian_laplace import RiemannianLaplace
@@ -42,6 +44,8 @@ def choose_mechanism(
     ------
     ValueError
         If `mechanism` is none of these.
+    TypeError
+        If it is a class without a name to print or a profile.
 
     Returns
     -------
@@ -55,6 +59,10 @@ def choose_mechanism(
     ('Riemannian Gaussian', 'Riemannian Laplace')
     """
     if isinstance(mechanism, type) and issubclass(mechanism, Mechanism):
+        if not isinstance(getattr(mechanism, "name", None), str):
+            raise TypeError(f"{mechanism.__name__} has no name, which releases print")
+        if getattr(mechanism, "profile", None) not in ("laplace", "gaussian"):
+            raise TypeError(f"{mechanism.__name__} needs the profile 'laplace' or 'gaussian'")
         return mechanism
     if mechanism is not None:
         if not isinstance(mechanism, str) or mechanism not in MECHANISMS:
@@ -111,3 +119,30 @@ def native_guarantee(guarantee: Guarantee, mechanism: type[Mechanism]) -> PureDP
         f"{mechanism.name} noise gives Gaussian DP: ask for GDP, ZCDP or ApproxDP, or use the "
         "Riemannian Laplace mechanism for pure DP"
     )
+
+
+def known_noise(name: str) -> tuple[bool, str] | None:
+    """Whether the mechanism of that printed name draws in the chart at the centre, and its profile.
+
+    Built-in mechanisms go before those of the user. None if there is no such mechanism, if several
+    of that name differ, or if it builds its noise in a way of its own, so that the noise does not
+    follow from name and scale.
+    """
+    for kind in MECHANISMS.values():
+        if kind.name == name:
+            return _family(kind)
+    found = {_family(kind) for kind in _subclasses(Mechanism) if getattr(kind, "name", "") == name}
+    return found.pop() if len(found) == 1 else None
+
+
+def _family(kind: type[Mechanism]) -> tuple[bool, str] | None:
+    for base in (ChartGaussian, IntrinsicMechanism):
+        if issubclass(kind, base) and kind._build_noise is base._build_noise:
+            return base is ChartGaussian, kind.profile
+    return None
+
+
+def _subclasses(kind: type[Any]) -> Iterator[type[Mechanism]]:
+    for own in kind.__subclasses__():
+        yield own
+        yield from _subclasses(own)

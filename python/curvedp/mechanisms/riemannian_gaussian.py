@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from curvedp._validation import FloatArray
 from curvedp.mechanisms.base import IntrinsicMechanism
+from curvedp.mechanisms.calibration import outward_scale
 
 
 class RiemannianGaussian(IntrinsicMechanism):
@@ -36,7 +37,7 @@ class RiemannianGaussian(IntrinsicMechanism):
                 f"the Riemannian Gaussian needs nonnegative curvature, which "
                 f"{self.ball.manifold.spec} has not: use ExponentialWrappedGaussian"
             )
-        return self.sensitivity / mu
+        return outward_scale(self.sensitivity, mu)
 
     def log_density(self, point: ArrayLike, true_value: ArrayLike) -> FloatArray:
         dist = self.ball.manifold.dist(point, true_value)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from curvedp._validation import FloatArray
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms.base import IntrinsicMechanism, largest_laplace_scale
+from curvedp.mechanisms.calibration import outward_scale
 
 
 class RiemannianLaplace(IntrinsicMechanism):
@@ -33,7 +34,7 @@ class RiemannianLaplace(IntrinsicMechanism):
     profile = "laplace"
 
     def _calibrate(self) -> float:
-        scale = self.sensitivity / self._epsilon()
+        scale = outward_scale(self.sensitivity, self._epsilon())
         largest = largest_laplace_scale(self.ball.manifold.noise_space)
         if largest == 0:
             raise ExistenceError(
@@ -46,7 +47,7 @@ class RiemannianLaplace(IntrinsicMechanism):
                 f"{scale:.4g}, because volumes grow exponentially: scales up to {largest:.4g} can. "
                 "Ask for GDP, whose noise always exists, or for more epsilon, more records or a "
                 "smaller radius.",
-                smallest_epsilon=self.sensitivity / largest,
+                smallest_epsilon=self.sensitivity / largest * (1 + 1e-9),  # room for rounding
             )
         return scale
 

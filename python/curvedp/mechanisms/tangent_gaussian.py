@@ -11,6 +11,7 @@ import math
 
 from curvedp.domain import BOUNDARY_SLACK
 from curvedp.mechanisms.base import ChartGaussian
+from curvedp.mechanisms.calibration import outward_scale
 
 
 class TangentGaussian(ChartGaussian):
@@ -31,7 +32,7 @@ class TangentGaussian(ChartGaussian):
     proof = "docs/proofs/tangent-gaussian.md"
 
     def _calibrate(self) -> float:
-        return self.sensitivity * self._lipschitz() / self._mu()
+        return outward_scale(self.sensitivity * self._lipschitz(), self._mu())
 
     def _lipschitz(self) -> float:
         """Lipschitz constant of log_c on the ball."""

@@ -45,6 +45,11 @@ ASSUMPTIONS = {
         "Results for disjoint groups are counted in parallel; this holds only if the group of each "
         "record is public or fixed before the data were seen."
     ),
+    "public-base-point": (
+        "The point at which the statistic was taken was given as a plain point, not as a release: "
+        "the guarantee holds only if it is public, that is, chosen without looking at the records "
+        "or released before under a guarantee of its own."
+    ),
 }
 
 _VOIDING = frozenset({"seeded", "records-validated", "approximate-sampling"})

@@ -18,6 +18,7 @@ from curvedp import _core, sensitivity
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.manifolds import SPD, Manifold
+from curvedp.mechanisms.calibration import outward_scale
 from curvedp.privacy import GDP, PureDP
 from curvedp.regression.schedule import SLOPE_STEP, SLOPE_WEIGHT, Step
 
@@ -89,7 +90,8 @@ def calibrate(
     rounding = bound(1, 1) * gradient_rounding(ball.manifold, n)
     pure = isinstance(share, PureDP)
     budget = share.epsilon if isinstance(share, PureDP) else share.mu
-    noisy = NoisyGradient(step, delta, rounding, (delta + 2 * rounding) / budget, pure)
+    scale = outward_scale(delta + 2 * rounding, budget)
+    noisy = NoisyGradient(step, delta, rounding, scale, pure)
     noisy.law(ball.manifold.dim)  # refuses a scale that cannot be drawn, before a budget is spent
     return noisy
 

@@ -18,6 +18,7 @@ from curvedp import _core, sensitivity
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.mechanisms.bounded_range import bounded_range_epsilon
+from curvedp.mechanisms.calibration import outward_scale
 from curvedp.mechanisms.k_norm_gradient import chain_plan
 from curvedp.privacy import Guarantee
 from curvedp.regression.descent import gradient_rounding
@@ -70,7 +71,7 @@ class KNormGradient:
 
         delta = bound(n, records_per_unit)
         rounding = bound(1, 1) * gradient_rounding(ball.manifold, n)
-        scale = 2 * (delta + 2 * rounding) / bounded_range_epsilon(guarantee)
+        scale = outward_scale(2 * (delta + 2 * rounding), bounded_range_epsilon(guarantee))
         return cls(ball, tau, v_max, delta, rounding, scale)
 
     @property

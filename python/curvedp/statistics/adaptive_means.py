@@ -21,7 +21,6 @@ from curvedp.mechanisms import (
     MECHANISMS,
     Mechanism,
     RankExponential,
-    bounded_range_epsilon,
     choose_mechanism,
 )
 from curvedp.mechanisms.base import ChartGaussian
@@ -41,6 +40,7 @@ from curvedp.statistics.group_plan import (
     Progress,
     as_balls,
     mean_design,
+    mechanism_word,
     promise,
     release_each,
     sizes_of,
@@ -93,7 +93,7 @@ class AdaptivePlan(GroupPlan["AdaptiveReleases"]):
         return {
             "schedule": schedule,
             "quantile": None if self.quantile is None else float(self.quantile),
-            "mechanism": self.mechanism,
+            "mechanism": mechanism_word(self.mechanism),
         }
 
     @property
@@ -266,7 +266,7 @@ class AdaptiveReleases(GroupReleases):
                 statistic="quantile of distances",
                 sensitivity=float(self.records_per_unit),
                 solver_tolerance=0.0,
-                scale=2 * self.records_per_unit / bounded_range_epsilon(share),
+                scale=rank_scale(share, self.records_per_unit),
                 expected_error=None,
                 base_point=point,
                 **described,

@@ -13,10 +13,93 @@ from curvedp import _core
 from curvedp._validation import FloatArray, as_points, as_reach
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.errors import ExistenceError
-from curvedp.mechanisms import MECHANISMS, ChartGaussian, Mechanism
+from curvedp.mechanisms import ChartGaussian, Mechanism
+from curvedp.mechanisms.choice import known_noise
 from curvedp.privacy import Guarantee, Release, Unproved
 from curvedp.statistics.entry import Entry
 from curvedp.statistics.frechet_mean import Design, design_mean, release_mean
+
+
+@dataclass(frozen=True)
+class MeanNoise:
+    """The noise of a private mean, all of it public.
+
+    Attributes
+    ----------
+    ball : Ball
+        That of the mean's release: noise in a chart is drawn in the chart at its centre.
+    scale : float
+    in_chart : bool
+        Whether the noise is drawn in that chart, or about the mean itself, alike in all directions.
+    mean_square : float
+        Mean squared length of noise that is drawn about the mean itself; NaN for noise in a chart.
+    """
+
+    ball: Ball
+    scale: float
+    in_chart: bool
+    mean_square: float
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, ball: Ball) -> MeanNoise:
+        """That of a mechanism, whoever has defined it, on a ball as large as its own."""
+        if isinstance(mechanism, ChartGaussian):
+            return cls(ball, mechanism.scale, True, math.nan)
+        length = mechanism._noise.root_mean_square_dist
+        return cls(ball, mechanism.scale, False, length * length)
+
+    @classmethod
+    def of_release(cls, mean: Release, ball: Ball) -> MeanNoise:
+        """That of a mean that was released before; `ball` is the ball of this call.
+
+        Raises
+        ------
+        ValueError
+            If the noise of the release's mechanism does not follow from its name and scale.
+        """
+        known = known_noise(mean.mechanism)
+        if known is None:
+            raise ValueError(
+                f"what the noise of a mean by {mean.mechanism!r} adds to the variance is not "
+                "known: release the variance with a mean of its own, or give mean.value, from "
+                "which nothing is subtracted"
+            )
+        if not np.array_equal(mean.ball_center, ball.center) or mean.ball_radius != ball.radius:
+            ball = Ball(ball.manifold, mean.ball_center, mean.ball_radius)
+        in_chart, profile = known
+        if in_chart:
+            return cls(ball, mean.scale, True, math.nan)
+        noise = _core.Noise(*ball.manifold.noise_space, profile, mean.scale)
+        length = noise.root_mean_square_dist
+        return cls(ball, mean.scale, False, length * length)
+
+    def covariance(self, point: FloatArray) -> FloatArray:
+        """Covariance of log_p of the exact mean given the private mean p, shape (dim, dim).
+
+        Isotropic for noise about the mean; sigma^2 L L' with L = D exp_c at log_c p for noise in
+        the chart at the centre c.
+        """
+        if not self.in_chart:
+            dim = self.ball.manifold.dim
+            return np.asarray(self.mean_square / dim * np.eye(dim))
+        spread = self.scale * chart_differential(self.ball, point)
+        return np.asarray(spread @ spread.T)
+
+
+@dataclass(frozen=True)
+class BasePlan:
+    """Where logarithms will be taken: a point that is public, or a mean that is to be released.
+
+    Attributes
+    ----------
+    source : Release, ndarray or Design
+        A private mean, a public point, or the design of a private mean.
+    noise : MeanNoise or None
+        That of the mean, where it is asked for.
+    """
+
+    source: Release | FloatArray | Design
+    noise: MeanNoise | None
 
 
 @dataclass(frozen=True)
@@ -33,7 +116,9 @@ class BasePoint:
     max_dist : float
         Length R at which logarithms at p are clipped: r + rho(c, p), or less where asked for.
     mean : Release or None
-        The private mean that p comes from, if it is known.
+        The private mean that p comes from; none for a point that the caller declares public.
+    noise : MeanNoise or None
+        That of the mean, where it is asked for.
     """
 
     ball: Ball
@@ -41,11 +126,30 @@ class BasePoint:
     inner: FloatArray
     max_dist: float
     mean: Release | None
+    noise: MeanNoise | None
 
     @property
     def is_released(self) -> bool:
         """Whether p is public, as far as is known."""
         return self.mean is None or not isinstance(self.mean.guarantee, Unproved)
+
+    @property
+    def assumptions(self) -> frozenset[str]:
+        """What a guarantee about this point rests on besides its proof."""
+        return frozenset({"public-base-point"} if self.mean is None else ())
+
+    @property
+    def mean_noise_square(self) -> float:
+        """E |log_p of the exact mean|^2 given the private mean p; 0 if p is not known to be one."""
+        if self.mean is None:
+            return 0.0
+        assert self.noise is not None
+        if not self.noise.in_chart:
+            return self.noise.mean_square
+        if self.noise.ball is self.ball:
+            growth: float = self.ball._frame.chart_growth(self.inner[0])
+            return self.noise.scale * self.noise.scale * growth
+        return float(np.trace(self.noise.covariance(self.point)))
 
     @functools.cached_property
     def rotation(self) -> FloatArray:
@@ -78,15 +182,18 @@ def plan_base_point(
     mean: Release | ArrayLike | None,
     share: Guarantee,
     mechanism: str | type[Mechanism] | None = None,
-) -> Release | FloatArray | Design:
+    *,
+    needs_noise: bool = True,
+) -> BasePlan:
     """The base point given by the caller, or the design of a mean for a share of the budget.
 
-    Everything that can be refused is refused here, before a budget is touched.
+    Everything that can be refused is refused here, before a budget is touched. `needs_noise` says
+    whether the noise of the mean is asked for.
     """
     ball = entry.ball
     if mean is None:
         try:
-            return design_mean(
+            design = design_mean(
                 ball,
                 entry.n,
                 share,
@@ -96,6 +203,7 @@ def plan_base_point(
             )
         except ExistenceError as error:
             raise error.of_whole(share, entry.guarantee) from None
+        return BasePlan(design, MeanNoise.of(design.mechanism, ball) if needs_noise else None)
     shape = ball.manifold.point_shape
     if isinstance(mean, Release):
         if mean.manifold != ball.manifold.spec:
@@ -104,17 +212,17 @@ def plan_base_point(
             )
         if mean.statistic != "Fréchet mean" or mean.value.shape != shape:
             raise ValueError(f"mean must be the release of a Fréchet mean, not of {mean.statistic}")
-        return mean
+        return BasePlan(mean, MeanNoise.of_release(mean, ball) if needs_noise else None)
     point = as_points(mean, shape, "mean")
     if point.shape != shape:
         raise ValueError(f"mean must be one point, got shape {point.shape}")
-    return point
+    return BasePlan(point, None)
 
 
 def find_base_point(
     entry: Entry,
     rows: FloatArray,
-    plan: Release | FloatArray | Design,
+    plan: BasePlan,
     share: Guarantee,
     max_dist: float | None,
 ) -> BasePoint:
@@ -122,14 +230,10 @@ def find_base_point(
 
     With calibration "published" the point stays where it is, even outside the ball, and R is 2 r.
     """
-    ball = entry.ball
-    released: Release | None = None
-    if isinstance(plan, Design):
-        released = release_mean(entry, rows, plan, share)
-    elif isinstance(plan, Release):
-        released = plan
-    point = plan if isinstance(plan, np.ndarray) else released.value if released else None
-    assert point is not None
+    ball, source = entry.ball, plan.source
+    if isinstance(source, Design):
+        source = release_mean(entry, rows, source, share)
+    released, point = (source, source.value) if isinstance(source, Release) else (None, source)
     reach = 2 * ball.radius
     if entry.calibration == "published":
         inner = np.empty((1, ball._frame.manifold.point_size))
@@ -143,7 +247,7 @@ def find_base_point(
         point = ball._leave(inner)[0]
     if max_dist is not None:
         reach = min(reach, as_reach(max_dist, "max_dist"))
-    return BasePoint(ball, point, inner, reach, released)
+    return BasePoint(ball, point, inner, reach, released, plan.noise)
 
 
 def planned_mean(entry: Entry, design: Design, share: Guarantee) -> Release:
@@ -163,41 +267,6 @@ def planned_mean(entry: Entry, design: Design, share: Guarantee) -> Release:
 def _widest(ball: Ball) -> float:
     """Radius of a ball that holds every point that can be released."""
     return min(1e3, 0.999 * ball.manifold.injectivity_radius)
-
-
-def mean_noise_covariance(ball: Ball, mean: Release, point: FloatArray) -> FloatArray:
-    """Covariance of log_p of the exact mean given the private mean p, shape (dim, dim).
-
-    Isotropic for intrinsic noise; sigma^2 L L' with L = D exp_c at log_c p for noise in the chart
-    at the centre.
-    """
-    manifold = ball.manifold
-    kind = mechanism_of(mean)
-    dim = manifold.dim
-    if not issubclass(kind, ChartGaussian):
-        noise = _core.Noise(*manifold.noise_space, kind.profile, mean.scale)
-        return np.asarray(noise.root_mean_square_dist**2 / dim * np.eye(dim))
-    spread = mean.scale * chart_differential(ball, point)
-    return np.asarray(spread @ spread.T)
-
-
-def mean_noise_square(base: BasePoint) -> float:
-    """E |log_p of the exact mean|^2 given the private mean p: the trace of `mean_noise_covariance`.
-
-    0 if p is not known to be a private mean.
-    """
-    if base.mean is None:
-        return 0.0
-    ball, kind = base.ball, mechanism_of(base.mean)
-    if issubclass(kind, ChartGaussian):
-        return base.mean.scale * base.mean.scale * ball._frame.chart_growth(base.inner[0])
-    noise = _core.Noise(*ball.manifold.noise_space, kind.profile, base.mean.scale)
-    return noise.root_mean_square_dist * noise.root_mean_square_dist
-
-
-def mechanism_of(mean: Release) -> type[Mechanism]:
-    """The mechanism that a mean was released with."""
-    return next(kind for kind in MECHANISMS.values() if kind.name == mean.mechanism)
 
 
 def chart_differential(ball: Ball, point: FloatArray) -> FloatArray:

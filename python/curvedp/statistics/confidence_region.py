@@ -19,14 +19,13 @@ from numpy.typing import ArrayLike
 from curvedp._validation import FloatArray, as_probability, as_reach
 from curvedp.curvature import has_curved_hessian, mean_hessian_trace
 from curvedp.domain import Ball
-from curvedp.mechanisms import ChartGaussian, Mechanism
+from curvedp.mechanisms import Mechanism
 from curvedp.privacy import Guarantee, Ledger, PureDP, Release
 from curvedp.statistics.base_point import (
     BasePoint,
+    MeanNoise,
     chart_differential,
     find_base_point,
-    mean_noise_covariance,
-    mechanism_of,
     plan_base_point,
     planned_mean,
 )
@@ -193,10 +192,11 @@ def expected_region(
         ball, n, shares[0], records_per_unit, calibration="proved", mechanism=mechanism
     )
     mean = planned_mean(entry, design, shares[0])
-    base = BasePoint(ball, ball.center, ball._frame.origin[None], max_dist, mean)
+    noise = MeanNoise.of(design.mechanism, ball)
+    base = BasePoint(ball, ball.center, ball._frame.origin[None], max_dist, mean, noise)
     hessian = mean_hessian_trace(ball.manifold, spread) / dim * np.eye(dim)
     second = spread**2 / dim * np.eye(dim)
-    second += hessian @ mean_noise_covariance(ball, mean, base.point) @ hessian
+    second += hessian @ noise.covariance(base.point) @ hessian
     moments = [(covariance_moment(entry, base, np.zeros(dim), second), second)]
     if curved:
         moments.append((hessian_moment(entry, base, hessian - np.eye(dim)), 2 * hessian))
@@ -204,15 +204,15 @@ def expected_region(
         entry.release(
             share,
             value=value,
-            mechanism=noise.name,
+            mechanism=own.name,
             statistic=moment.name,
             sensitivity=moment.sensitivity,
             solver_tolerance=rounding,
-            scale=noise.scale,
-            expected_error=noise.expected_error,
+            scale=own.scale,
+            expected_error=own.expected_error,
         )
         for (moment, value), share in zip(moments, shares[1:], strict=True)
-        for noise, rounding in [moment_noise(entry, moment, share)]
+        for own, rounding in [moment_noise(entry, moment, share)]
     ]
     return assemble(base, parts, n, level, guarantee)
 
@@ -278,11 +278,12 @@ class Spread:
         """From the private mean, the covariance S and, unless H = I, the Hessian 2 H."""
         ball, mean = base.ball, base.mean
         assert mean is not None
+        assert base.noise is not None
         dim = ball.manifold.dim
         hessian = moments[1].value / 2 if len(moments) > 1 else np.eye(dim)
         hessian_scale = moments[1].scale / 2 if len(moments) > 1 else 0.0
         limits = hessian_limits(base)
-        noise = mean_noise_covariance(ball, mean, base.point)
+        noise = base.noise.covariance(base.point)
         second = moments[0].value
         if not published:
             # S is about p, not about the sample mean, which is H noise away
@@ -297,7 +298,7 @@ class Spread:
             second = clip_eigenvalues(second, low, high)
         inverse = np.linalg.inv(hessian)
         sampling = inverse @ second @ inverse / n
-        if issubclass(mechanism_of(mean), ChartGaussian):
+        if base.noise.in_chart:
             chart_point = ball.center
             to_chart = np.linalg.inv(chart_differential(ball, base.point))
         else:

@@ -26,7 +26,7 @@ from curvedp.mechanisms import Mechanism, TangentGaussian, choose_mechanism
 from curvedp.mechanisms.base import ChartGaussian
 from curvedp.mechanisms.grid import STEPS_PER_SCALE
 from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP
-from curvedp.statistics.base_point import BasePoint
+from curvedp.statistics.base_point import BasePoint, MeanNoise
 from curvedp.statistics.confidence_region import assemble, region_weights
 from curvedp.statistics.entry import native
 from curvedp.statistics.frechet_mean import Design
@@ -39,6 +39,7 @@ from curvedp.statistics.group_plan import (
     Progress,
     as_balls,
     mean_columns,
+    mechanism_word,
     promise,
     release_each,
     sizes_of,
@@ -94,7 +95,7 @@ class RegionPlan(GroupPlan["GroupRegions"]):
             "level": float(self.level),
             "weights": None if self.weights is None else list(self.weights),
             "max_dist": self.max_dist,
-            "mechanism": self.mechanism,
+            "mechanism": mechanism_word(self.mechanism),
         }
 
     @property
@@ -177,6 +178,7 @@ class RegionPlan(GroupPlan["GroupRegions"]):
                 np.ascontiguousarray(inner[g : g + 1]),
                 float(reach[g]),
                 means[g],
+                self._mean_noise(g, found[choice[g]]),
             )
             for g in np.flatnonzero(means.released).tolist()
         }
@@ -205,6 +207,11 @@ class RegionPlan(GroupPlan["GroupRegions"]):
             )
         parts = (means, *moments)
         return self._regions(bases, parts, seed, report, described)
+
+    def _mean_noise(self, g: int, design: Design | None) -> MeanNoise:
+        """The noise of a group's mean, on the group's own ball."""
+        assert design is not None
+        return MeanNoise.of(design.mechanism, self.balls[0 if len(self.balls) == 1 else g])
 
     def _public(
         self, stage: int, reach: FloatArray, sizes: list[int]

@@ -53,8 +53,10 @@ def frechet_variance(
     records, ball, guarantee, records_per_unit, ledger, calibration, seed, progress
         As in `frechet_mean`; with `mean` the guarantee is that of this release alone.
     mean : Release or array-like, optional
-        The base point p: a private mean released before, or a public point. By default a private
-        mean is released too, and the guarantee covers both.
+        The base point p: a private mean released before, or a point that you promise is public
+        (the release then carries the assumption "public-base-point"). By default a private mean is
+        released too, and the guarantee covers both. A mean whose noise is not known, such as one by
+        the K-norm gradient, is refused.
     max_dist : float, optional
         Public length R at which logarithms are clipped; by default r + rho(c, p), which never
         clips.
@@ -122,8 +124,9 @@ def fourth_moment(
     records, ball, guarantee, records_per_unit, ledger, calibration, seed, progress
         As in `frechet_mean`; with `mean` the guarantee is that of this release alone.
     mean : Release or array-like, optional
-        The base point p: a private mean released before, or a public point. By default a private
-        mean is released too, and the guarantee covers both.
+        The base point p: a private mean released before, or a point that you promise is public
+        (the release then carries the assumption "public-base-point"). By default a private mean is
+        released too, and the guarantee covers both.
     max_dist : float, optional
         Public length R at which logarithms are clipped; by default r + rho(c, p), which never
         clips.
@@ -193,8 +196,9 @@ def log_covariance(
     records, ball, guarantee, records_per_unit, ledger, calibration, seed, progress
         As in `frechet_mean`; with `mean` the guarantee is that of this release alone.
     mean : Release or array-like, optional
-        The base point p: a private mean released before, or a public point. By default a private
-        mean is released too, and the guarantee covers both.
+        The base point p: a private mean released before, or a point that you promise is public
+        (the release then carries the assumption "public-base-point"). By default a private mean is
+        released too, and the guarantee covers both.
     max_dist : float, optional
         Public length R at which logarithms are clipped; by default r + rho(c, p), which never
         clips.
@@ -264,8 +268,9 @@ def mean_hessian(
     records, ball, guarantee, records_per_unit, ledger, calibration, seed, progress
         As in `frechet_mean`; with `mean` the guarantee is that of this release alone.
     mean : Release or array-like, optional
-        The base point p: a private mean released before, or a public point. By default a private
-        mean is released too, and the guarantee covers both.
+        The base point p: a private mean released before, or a point that you promise is public
+        (the release then carries the assumption "public-base-point"). By default a private mean is
+        released too, and the guarantee covers both.
     max_dist : float, optional
         Public length R at which logarithms are clipped; by default r + rho(c, p), which never
         clips.
@@ -355,7 +360,8 @@ def _private_moment(
     if len(weights) != 2:
         raise ValueError("weights must be two positive numbers: of the mean and of the statistic")
     shares = entry.shares(weights) if mean is None else (native(guarantee),)
-    plan = plan_base_point(entry, mean, shares[0])
+    needs_noise = build is variance_moment and calibration == "proved"
+    plan = plan_base_point(entry, mean, shares[0], needs_noise=needs_noise)
     if max_dist is not None:
         as_reach(max_dist, "max_dist")
     entry.spend(name)

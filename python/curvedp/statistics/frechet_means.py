@@ -28,6 +28,7 @@ from curvedp.statistics.group_plan import (
     Progress,
     as_balls,
     mean_columns,
+    mechanism_word,
     promise,
     release_each,
 )
@@ -56,7 +57,7 @@ class MeanPlan(GroupPlan[GroupReleases]):
         return self.kind.name
 
     def options(self) -> dict[str, Any]:
-        return {"mechanism": self.mechanism}
+        return {"mechanism": mechanism_word(self.mechanism)}
 
     @property
     def value_shape(self) -> tuple[int, ...]:

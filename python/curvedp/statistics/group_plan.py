@@ -21,7 +21,8 @@ from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_points
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
-from curvedp.mechanisms import Mechanism
+from curvedp.mechanisms import ChartGaussian, Mechanism
+from curvedp.mechanisms.base import IntrinsicMechanism
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret, Unproved
 from curvedp.statistics.entry import SEEDED_WHY, check_ball, check_guarantee
 from curvedp.statistics.frechet_mean import Design, design_mean
@@ -188,9 +189,29 @@ def mean_design(
     mechanism: str | type[Mechanism] | None,
 ) -> Design:
     """The design of a mean, kept for the next chunk: some Laplace noise takes time to prepare."""
-    return design_mean(
+    design = design_mean(
         ball, n, guarantee, records_per_unit, calibration="proved", mechanism=mechanism
     )
+    _check_drawing(type(design.mechanism))
+    return design
+
+
+def _check_drawing(kind: type[Mechanism]) -> None:
+    """Refuses a mechanism that draws otherwise than the kernels, which draw the noise of groups."""
+    family = ChartGaussian if issubclass(kind, ChartGaussian) else IntrinsicMechanism
+    for name in ("_sample_in_frame", "_release"):
+        if getattr(kind, name, None) is not getattr(family, name, None):
+            raise ValueError(
+                f"{kind.__name__} draws noise in a way of its own, which groups released together "
+                "do not have: release each of them alone, or see each_group"
+            )
+
+
+def mechanism_word(mechanism: str | type[Mechanism] | None) -> str | None:
+    """What a call's mechanism is written as in JSON."""
+    if mechanism is None or isinstance(mechanism, str):
+        return mechanism
+    return f"{mechanism.__module__}.{mechanism.__qualname__}"
 
 
 def _group_design(design: Design | None) -> _core.GroupDesign:

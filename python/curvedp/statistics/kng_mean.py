@@ -15,6 +15,7 @@ from curvedp import _core, sensitivity
 from curvedp._validation import as_choice, as_count, as_positive
 from curvedp.domain import Ball
 from curvedp.mechanisms.bounded_range import bounded_range_epsilon
+from curvedp.mechanisms.calibration import outward_scale
 from curvedp.mechanisms.grid import grid_step, round_to_grid
 from curvedp.mechanisms.k_norm_gradient import (
     CHAIN_WHY,
@@ -122,7 +123,7 @@ def kng_mean(
         )
     delta = sensitivity.kng_mean(ball, entry.n, tau=clip, records_per_unit=records_per_unit)
     rounding = clip * _core.summation_error(entry.n)
-    scale = 2 * (delta + 2 * rounding) / bounded_range_epsilon(guarantee)
+    scale = outward_scale(2 * (delta + 2 * rounding), bounded_range_epsilon(guarantee))
     if sampler == "exact" and clip > MAX_PRECISION * scale:
         raise ValueError(
             f"noise of scale {scale:.3g} is too small beside logarithms of length {clip:.3g} for "

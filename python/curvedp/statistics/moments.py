@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean
 from curvedp.mechanisms import Mechanism, choose_mechanism
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
-from curvedp.statistics.base_point import BasePoint, mean_noise_square
+from curvedp.statistics.base_point import BasePoint
 from curvedp.statistics.entry import Entry
 from curvedp.statistics.symmetric import (
     clip_eigenvalues,
@@ -84,7 +84,7 @@ def release_moment(
     entry.report("noise")
     mechanism, rounding = moment_noise(entry, moment, guarantee)
     noisy = mechanism._release(moment.vector, entry.stream(stage), 1)[0]
-    return entry.release(
+    release = entry.release(
         entry.promise(promise or guarantee, base_is_released=base.is_released),
         value=moment.finish(noisy),
         mechanism=mechanism.name,
@@ -96,6 +96,7 @@ def release_moment(
         base_point=base.point,
         parts=parts,
     )
+    return replace(release, assumptions=release.assumptions | base.assumptions)
 
 
 def moment_noise(entry: Entry, moment: Moment, guarantee: PureDP | GDP) -> tuple[Mechanism, float]:
@@ -118,7 +119,7 @@ def variance_moment(entry: Entry, rows: FloatArray, base: BasePoint) -> Moment:
             return np.array(plain)
         # E of F_n(p) - F_n(mean) is tr(H cov), H = Hess (1/2) F_n, from the noise of p
         trace = hessian_trace(entry.ball.manifold)
-        return np.array(trace.without_noise(plain, mean_noise_square(base), reach))
+        return np.array(trace.without_noise(plain, base.mean_noise_square, reach))
 
     return Moment(
         name="Fréchet variance",

@@ -27,7 +27,6 @@ from curvedp.privacy.release import check_parts, read_json
 from curvedp.statistics.base_point import (
     BasePoint,
     find_base_point,
-    mean_noise_covariance,
     plan_base_point,
 )
 from curvedp.statistics.entry import Entry, Progress
@@ -224,10 +223,11 @@ def _assemble(entry: Entry, base: BasePoint, moments: Release, level: float) -> 
     of standard deviation s and s/c.
     """
     assert base.mean is not None
+    assert base.noise is not None
     ball, n, reach = entry.ball, entry.n, base.max_dist
     s, c = moments.scale, sensitivity.FOURTH_MOMENT_WEIGHT
     a, fourth = float(moments.value[0]) / reach**2, float(moments.value[1]) / reach**4
-    covariance = mean_noise_covariance(ball, base.mean, base.point)
+    covariance = base.noise.covariance(base.point)
     dim = ball.manifold.dim
     dist = math.sqrt(min(max(a, 0.0), 1.0)) * reach
     stretch = mean_hessian_trace(ball.manifold, dist) / dim

@@ -1,0 +1,48 @@
+"""From a sensitivity to a noise scale, rounded against the curator.
+
+What is proved of a mechanism holds if scale >= sensitivity/budget for the real numbers. Both are
+computed in double precision, so the scale gets a margin that covers the rounding of either.
+Proof: docs/proofs/conversions.md, section 8; the same rule in Rust is `Budget::scale`.
+"""
+
+from __future__ import annotations
+
+import math
+
+from curvedp._validation import as_positive
+
+#: 1 + 2^-40: sensitivities are right to 2^-42 relative, the division to 2^-53.
+OUTWARD = 1 + 2.0**-40
+
+
+def outward_scale(sensitivity: float, budget: float) -> float:
+    """A noise scale of at least sensitivity/budget, the sensitivity's own rounding included.
+
+    The float above (sensitivity / budget) (1 + 2^-40).
+
+    Parameters
+    ----------
+    sensitivity : float
+        Right to 2^-42 relative.
+    budget : float
+        epsilon or mu.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If one of them is not positive and finite.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> 1.7 / 1.1, Fraction(1.7 / 1.1) * Fraction(1.1) >= Fraction(1.7)
+    (1.5454545454545452, False)
+    >>> round(outward_scale(1.7, 1.1), 10), Fraction(outward_scale(1.7, 1.1)) * Fraction(1.1) >= 1.7
+    (1.5454545455, True)
+    """
+    moved, spent = as_positive(sensitivity, "sensitivity"), as_positive(budget, "budget")
+    return math.nextafter(moved / spent * OUTWARD, math.inf)
