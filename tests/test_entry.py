@@ -136,7 +136,8 @@ def test_ordinary_records_keep_their_shape_about_far_centres(distance: float) ->
     space = cdp.Hyperboloid(2)
     center = np.array([np.cosh(distance), np.sinh(distance), 0.0])
     ball = cdp.Ball(space, center, 1.0)
-    rows = ball._enter(ordinary(space, 4000, 0.1, center))
+    records = ball._leave(ordinary(space, 4000, 0.1, space.origin))
+    rows = ball._enter(records)
     dist = np.arcsinh(np.linalg.norm(rows[:, 1:], axis=1))
     assert dist.max() < 0.6
     assert abs(np.sqrt(np.mean(dist**2)) / (0.1 * np.sqrt(2)) - 1) < 0.05
@@ -168,7 +169,7 @@ def test_statistics_of_every_kind_bear_one_far_record() -> None:
         kng = cdp.kng_mean(records, ball, cdp.GDP(1.0)).value
         conformal = cdp.conformal_mean(records, ball, cdp.PureDP(1.0)).value
         adaptive = cdp.adaptive_mean(records, ball, cdp.GDP(1.0)).value
-        region = cdp.confidence_region(records, ball, cdp.GDP(1.0)).value
+        region = cdp.confidence_region(records, ball, cdp.GDP(1.0)).estimate
         means = cdp.frechet_means(records, np.array([0, 300, 600]), ball, cdp.GDP(1.0)).value
     for value in (kng, conformal, adaptive, region, *means):
         point = np.asarray(value).reshape(-1)

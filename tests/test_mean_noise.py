@@ -148,15 +148,15 @@ class Own(Wider):
 
     name = "my own draws"
 
-    def _sample_in_frame(self, true_value: Any, stream: Any, n_samples: int) -> Any:
-        return super()._sample_in_frame(true_value, stream, n_samples)
+    def _release(self, true_value: Any, stream: Any, count: int) -> Any:
+        return super()._release(true_value, stream, count)
 
 
 class Nameless(Mechanism):
     """Without what a release prints."""
 
     profile = "gaussian"
-    _calibrate = _build_noise = _sample_in_frame = log_density = None  # type: ignore[assignment]
+    _calibrate = _build_noise = log_density = None  # type: ignore[assignment]
 
 
 CALLS: dict[str, Any] = {

@@ -97,6 +97,7 @@ def far_out(manifold: Any, rng: np.random.Generator) -> Array:
     kind = manifold.spec.split(":")[0]
     size = 10.0 ** rng.uniform(0, 300)
     if kind == "hyperboloid":
+        size **= 0.5
         space = rng.standard_normal(manifold.dim)
         space *= size / np.linalg.norm(space)
         if rng.random() < 0.5:

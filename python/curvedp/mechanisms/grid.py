@@ -2,10 +2,10 @@
 
 The noise is sampled in double precision; its trailing bits would tell the true value apart (Mironov
 2012). Every release is therefore rounded in the chart log_c at the ball's centre: to multiples of
-2^-k, k fixed by the noise scale and the ball, in as many coordinates as the manifold has dimensions.
-On manifolds that are not compact the chart is also clipped at a public radius, so that every
-release is a finite point. What leaves is computed from these multiples alone. All of it is
-post-processing of the drawn point.
+2^-k, k fixed by the noise scale and the ball, one for each dimension of the manifold. On manifolds
+that are not compact the chart is also clipped at a public radius, so that every release is a finite
+point. What leaves is computed from these multiples alone. All of it is post-processing of the drawn
+point.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import math
 
 import numpy as np
 
-from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import SPD, Euclidean, Hyperboloid, Manifold
+from curvedp.privacy import GDP, PureDP
 
 #: Grid steps that a noise scale holds, or nearly twice as many: 2^20.
 STEPS_PER_SCALE = float(1 << 20)
@@ -32,8 +32,10 @@ _CLIP_RADIUS = 16.0
 _CLIP_RADIUS_LOG_CHOLESKY = 8.0
 
 
-def grid_step(ball: Ball, scale: float) -> float:
-    """The public step, a power of two.
+def grid_step(
+    ball: Ball, scale: float, guarantee: PureDP | GDP | None = None, *, in_chart: bool = True
+) -> float:
+    """The public step, a power of two; of noise added at the true value itself with `in_chart` False.
 
     The largest that is at most 2^-20 of the noise scale, or 2^16 times the rounding error of what
     is rounded, if that is more. A scale beyond the extent of the manifold (or of the releases that
@@ -43,17 +45,34 @@ def grid_step(ball: Ball, scale: float) -> float:
     Raises
     ------
     ExistenceError
-        If fewer than 32 steps would be left to the noise scale.
+        If fewer than four steps would be left to the noise scale, which stands for `guarantee`.
     """
-    step = ball._frame.grid_step(scale, STEPS_PER_SCALE, clip_radius(ball))
+    clip = clip_radius(ball)
+    step = ball._frame.grid_step(in_chart, scale, STEPS_PER_SCALE, clip)
     if step is None:
-        raise ExistenceError(
+        least = ball._frame.least_scale(in_chart, clip)
+        where = (
             f"noise of scale {scale:.3g} is too fine for double precision on a ball of radius "
-            f"{ball.radius:.3g} on {ball.manifold.spec}: scales from {ball._frame.least_scale:.3g} "
-            f"on are served, so ask for {scale / ball._frame.least_scale:.3g} times the budget or "
-            "records"
+            f"{ball.radius:.3g} on {ball.manifold.spec}"
+        )
+        if math.isinf(least):
+            raise ExistenceError(f"{where}, and so is any other: use a smaller radius")
+        raise ExistenceError(
+            f"{where}, where scales from {least:.3g} on are served: ask for "
+            f"{_weaker(guarantee, scale / least)} or less, or for fewer than "
+            f"{scale / least:.3g} times as many records"
         )
     return step
+
+
+def _weaker(guarantee: PureDP | GDP | None, share: float) -> str:
+    """The guarantee with a share of its budget, rounded down."""
+    if guarantee is None:
+        return f"{share:.3g} times the budget"
+    name = "epsilon" if isinstance(guarantee, PureDP) else "mu"
+    budget = getattr(guarantee, name) * share
+    digits = 10.0 ** (math.floor(math.log10(budget)) - 3)
+    return f"{type(guarantee).__name__}({name}={math.floor(budget / digits) * digits:.4g})"
 
 
 def clip_radius(ball: Ball) -> float:

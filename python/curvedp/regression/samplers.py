@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
+from curvedp.mechanisms.grid import grid_step
 from curvedp.mechanisms.k_norm_gradient import (
     CHAIN_WHY,
     MAX_EXACT_DIM,
     MAX_PRECISION,
     is_resolved,
 )
-from curvedp.mechanisms.grid import grid_step
 from curvedp.privacy import Guarantee, Unproved
 from curvedp.regression.choice import choose_sampler
 from curvedp.regression.descent import Descent, NoisyGradient, calibrate

@@ -171,9 +171,7 @@ def _stages(entry: Entry, plan: Schedule, mechanism: str | type[Mechanism] | Non
         entry.report("radius")
         center = entry.ball.project(parts[-1].value)
         parts.append(_release_radius(entry, rows, center, plan.levels[stage // 2], share, stage))
-        smaller = shrunk_ball(
-            entry, center, float(parts[-1].value), shares[stage + 1], mechanism
-        )
+        smaller = shrunk_ball(entry, center, float(parts[-1].value), shares[stage + 1], mechanism)
         if smaller is not entry.ball:
             entry = replace(entry, ball=smaller)
             rows = entry.enter()

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from curvedp import _core
 from curvedp._validation import FloatArray, as_points, as_reach
-from curvedp.domain import BOUNDARY_SLACK, Ball
+from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import ChartGaussian, Mechanism
 from curvedp.mechanisms.choice import known_noise
@@ -241,9 +241,7 @@ def find_base_point(
         wide.enter(np.ascontiguousarray(point).reshape(1, -1), inner)
     else:
         inner = ball._enter(point[None])
-        dist = np.empty(1)
-        ball._frame.manifold.dist(ball._frame.origin[None], inner, dist)
-        reach = min(reach, ball.radius + float(dist[0])) * (1 + BOUNDARY_SLACK)
+        reach = ball._frame.reach(inner[0])
         point = ball._leave(inner)[0]
     if max_dist is not None:
         reach = min(reach, as_reach(max_dist, "max_dist"))

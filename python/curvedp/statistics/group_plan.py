@@ -199,12 +199,11 @@ def mean_design(
 def _check_drawing(kind: type[Mechanism]) -> None:
     """Refuses a mechanism that draws otherwise than the kernels, which draw the noise of groups."""
     family = ChartGaussian if issubclass(kind, ChartGaussian) else IntrinsicMechanism
-    for name in ("_sample_in_frame", "_release"):
-        if getattr(kind, name, None) is not getattr(family, name, None):
-            raise ValueError(
-                f"{kind.__name__} draws noise in a way of its own, which groups released together "
-                "do not have: release each of them alone, or see each_group"
-            )
+    if kind._release is not family._release:
+        raise ValueError(
+            f"{kind.__name__} draws noise in a way of its own, which groups released together "
+            "do not have: release each of them alone, or see each_group"
+        )
 
 
 def mechanism_word(mechanism: str | type[Mechanism] | None) -> str | None:

@@ -5,7 +5,7 @@
 //! coordinate shows how the float point before them was rounded.
 
 use crate::ball::{Ball, SLACK};
-use crate::manifold::norm;
+use crate::manifold::{Euclidean, norm};
 use crate::rows::Rows;
 
 /// The public grid of a release.
@@ -59,32 +59,67 @@ pub(crate) fn grid_step(scale: f64, steps_per_scale: f64) -> f64 {
     power_of_two_below(scale) / steps_per_scale
 }
 
+/// The step of the grid for noise of a scale on numbers or vectors of length up to `largest`, as
+/// [`Ball::grid`] finds it.
+pub(crate) fn flat_grid_step(scale: f64, largest: f64, steps_per_scale: f64) -> f64 {
+    let line = Euclidean::new(1);
+    let ball = Ball { manifold: &line, center: &[0.0], radius: largest };
+    let needed = ball.coarsest_needed(Placement::Chart, scale);
+    grid_step(scale, steps_per_scale).max(needed)
+}
+
 /// Steps of a grid are at least this many times the error of what is rounded: 2^16.
 const ERRORS_PER_STEP: f64 = 65_536.0;
 
 /// A scale that holds fewer steps than this is not served: the grid would add to the noise.
-pub const FEWEST_STEPS: f64 = 32.0;
+const FEWEST_STEPS: f64 = 4.0;
 
 impl Ball<'_> {
     /// The grid for noise of a scale: of step 1/`steps_per_scale` of the scale, of the manifold's extent or of
     /// the clipping radius, whichever is least, or coarser where rounding errors ask for it. None if the
-    /// step were more than 1/32 of that.
+    /// step were more than 1/4 of that.
     #[must_use]
-    pub fn grid(&self, scale: f64, steps_per_scale: f64, clip_radius: f64) -> Option<Grid> {
+    pub fn grid(
+        &self,
+        placement: Placement,
+        scale: f64,
+        steps_per_scale: f64,
+        clip_radius: f64,
+    ) -> Option<Grid> {
         let width = scale.min(self.manifold.injectivity_radius()).min(clip_radius);
-        let least = 2.0 * power_of_two_below(ERRORS_PER_STEP * self.chart_error());
-        let step = grid_step(width, steps_per_scale).max(least);
+        let step = grid_step(width, steps_per_scale).max(self.coarsest_needed(placement, scale));
         (FEWEST_STEPS * step <= width).then_some(Grid { step, clip_radius })
     }
 
-    /// The least scale for which there is a [`Ball::grid`].
-    #[must_use]
-    pub fn least_scale(&self) -> f64 {
-        FEWEST_STEPS * 2.0 * power_of_two_below(ERRORS_PER_STEP * self.chart_error())
+    /// The step that is far above the rounding error of chart coordinates, to which noise of a scale is added.
+    fn coarsest_needed(&self, placement: Placement, scale: f64) -> f64 {
+        let length = match placement {
+            // longer noise is rarer than e^-12
+            Placement::Intrinsic => (self.manifold.dim() as f64 + 16.0) * scale,
+            Placement::Chart => 0.0,
+        };
+        let error = self.manifold.chart_error(self.radius * (1.0 + SLACK), length);
+        2.0 * power_of_two_below(ERRORS_PER_STEP * error)
     }
 
-    fn chart_error(&self) -> f64 {
-        self.manifold.chart_error(self.radius * (1.0 + SLACK))
+    /// A scale for which there is a [`Ball::grid`], within 1 part in 100 of the least; infinite if there is
+    /// none.
+    #[must_use]
+    pub fn least_scale(&self, placement: Placement, clip_radius: f64) -> f64 {
+        let served = |scale: f64| self.grid(placement, scale, f64::INFINITY, clip_radius).is_some();
+        let mut high = FEWEST_STEPS * self.coarsest_needed(placement, 0.0);
+        let mut low = 0.5 * high;
+        while !served(high) {
+            (low, high) = (high, 2.0 * high);
+            if high > 1e300 {
+                return f64::INFINITY;
+            }
+        }
+        while high > 1.01 * low {
+            let middle = (low * high).sqrt();
+            (low, high) = if served(middle) { (low, middle) } else { (middle, high) };
+        }
+        high
     }
 
     /// Releases around the true values `means`, one for all or row by row: noise is added, row i of `noise`

@@ -68,6 +68,15 @@ impl Frame {
         })
     }
 
+    /// The largest distance that a point of the ball can have from a point of the frame.
+    fn reach(&self, point: PyReadonlyArray1<'_, f64>) -> PyResult<f64> {
+        let manifold = self.inner.ball().manifold;
+        let mut dist = [f64::NAN];
+        let point = Rows::shared(row(&point, manifold.point_size())?);
+        manifold.dist_origin(point, &mut dist);
+        Ok(self.inner.reach(dist[0]))
+    }
+
     /// |D exp|^2 of the chart at the centre at a point of the frame, in Frobenius norm.
     fn chart_growth(&self, point: PyReadonlyArray1<'_, f64>) -> PyResult<f64> {
         let ball = self.inner.ball();
@@ -84,14 +93,20 @@ impl Frame {
     }
 
     /// The step of the public grid for noise of a scale, or None if rounding errors leave none.
-    fn grid_step(&self, scale: f64, steps_per_scale: f64, clip_radius: f64) -> Option<f64> {
-        self.inner.ball().grid(scale, steps_per_scale, clip_radius).map(|grid| grid.step)
+    fn grid_step(
+        &self,
+        in_chart: bool,
+        scale: f64,
+        steps_per_scale: f64,
+        clip_radius: f64,
+    ) -> Option<f64> {
+        let grid = self.inner.ball().grid(placement(in_chart), scale, steps_per_scale, clip_radius);
+        grid.map(|grid| grid.step)
     }
 
-    /// The least scale of noise for which there is a grid.
-    #[getter]
-    fn least_scale(&self) -> f64 {
-        self.inner.ball().least_scale()
+    /// The least scale of noise for which there is a grid; infinite if there is none.
+    fn least_scale(&self, in_chart: bool, clip_radius: f64) -> f64 {
+        self.inner.ball().least_scale(placement(in_chart), clip_radius)
     }
 
     /// Releases around a point of the frame, as points of the frame: rows of noise are added, in the chart at

@@ -60,7 +60,7 @@ impl MeanLaw {
         } else {
             self.clip_radius
         };
-        let grid = ball.grid(scale, self.steps_per_scale, clip_radius)?;
+        let grid = ball.grid(self.placement, scale, self.steps_per_scale, clip_radius)?;
         Some(MeanDesign { plan, noise, grid, sensitivity })
     }
 }

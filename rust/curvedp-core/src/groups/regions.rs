@@ -6,7 +6,7 @@ use super::{Budget, Groups, Means, Statistic, Task};
 use crate::error::Error;
 use crate::manifold::ExcessDiameter;
 use crate::moments::{hessian_error, log_moments, summation_error, vecd};
-use crate::release::{grid_step, round};
+use crate::release::{flat_grid_step, round};
 use crate::rows::Rows;
 
 /// The moments of every group, with the private mean that they are taken about. A row of the result holds p,
@@ -74,7 +74,7 @@ impl Statistic for Regions<'_> {
             let (numbers, row) = row.split_at_mut(NUMBERS);
             let (second, excess) = row.split_at_mut(dim * (dim + 1) / 2);
             vecd(&sums.second, dim, stretch, second);
-            self.disturb(self.second, scale, task, (i, 1), second);
+            self.disturb(self.second, scale, stretch * square, task, (i, 1), second);
             numbers.copy_from_slice(&[reach, scale, f64::NAN]);
             if let (Some((share, diameter)), Some(mut matrix)) = (self.hessian, sums.excess) {
                 matrix.iter_mut().for_each(|x| *x *= 2.0);
@@ -82,7 +82,7 @@ impl Statistic for Regions<'_> {
                 let bound = 2.0 * diameter.within(reach);
                 let rounding = hessian_error(manifold, n) * bound;
                 numbers[2] = share.scale(bound * moved + 2.0 * rounding);
-                self.disturb(share, numbers[2], task, (i, 2), excess);
+                self.disturb(share, numbers[2], bound, task, (i, 2), excess);
             }
         }
         Ok(())
@@ -90,17 +90,18 @@ impl Statistic for Regions<'_> {
 }
 
 impl Regions<'_> {
-    /// Adds the noise of a stage of a group and rounds to the grid.
+    /// Adds the noise of a stage of a group to a vector up to `largest` long and rounds to the grid.
     fn disturb(
         &self,
         share: Budget,
         scale: f64,
+        largest: f64,
         task: &Task,
         (group, stage): (usize, u64),
         coords: &mut [f64],
     ) {
         let mut stream = task.streams.stream(group, stage);
-        let step = grid_step(scale, self.steps_per_scale);
+        let step = flat_grid_step(scale, largest, self.steps_per_scale);
         for x in coords {
             *x = round(*x + share.noise(scale, &mut stream), step) + 0.0; // never -0
         }

@@ -5,7 +5,7 @@ use super::{Budget, Groups, Means, Statistic, Task};
 use crate::error::Error;
 use crate::manifold::HessianTrace;
 use crate::moments::{dist_moments, summation_error};
-use crate::release::{Placement, grid_step, round};
+use crate::release::{Placement, flat_grid_step, round};
 use crate::rows::Rows;
 
 /// Everything about the release of a group's variance, given its private mean, that is fixed before a
@@ -65,7 +65,7 @@ impl Statistic for Variances<'_> {
             let rounding = summation_error(n) * largest;
             let scale = self.budget.scale(largest * own.share + 2.0 * rounding);
             let noisy = square + self.budget.noise(scale, &mut task.streams.stream(i, 1));
-            let noisy = round(noisy, grid_step(scale, self.steps_per_scale));
+            let noisy = round(noisy, flat_grid_step(scale, largest, self.steps_per_scale));
             let spread = match self.means.placement {
                 Placement::Intrinsic => own.mean_noise,
                 Placement::Chart => own.mean_noise * ball.chart_growth(base),

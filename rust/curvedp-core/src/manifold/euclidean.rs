@@ -4,7 +4,7 @@ use super::blocks::{Kernel, SumKernel, Terms, norm, run, run_sum, weights_of};
 use super::curvature::Curvature;
 use super::lanes::{BLOCK, Width};
 use super::moments::sum_log_moments;
-use super::{LogSums, Manifold};
+use super::{LogSums, Manifold, UNIT_ROUNDOFF};
 use crate::graph::Embedding;
 use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
@@ -163,6 +163,11 @@ impl Manifold for Euclidean {
 
     fn origin(&self) -> Vec<f64> {
         vec![0.0; self.dim]
+    }
+
+    /// One addition; of noise longer than the radius it loses far less than a step.
+    fn chart_error(&self, radius: f64, _length: f64) -> f64 {
+        2.0 * UNIT_ROUNDOFF * radius
     }
 
     fn dist_origin(&self, point: Rows, out: &mut [f64]) {

@@ -445,9 +445,11 @@ impl Manifold for Hyperboloid {
         }
     }
 
-    fn chart_error(&self, radius: f64) -> f64 {
-        let growth = (2.0 * radius / self.radius).exp();
-        8.0 * (self.point_size() as f64 + 4.0) * UNIT_ROUNDOFF * radius * growth
+    /// Entries of the end point carry errors of e^(distance + length); on the way inward they shrink to
+    /// e^(distance - length).
+    fn chart_error(&self, radius: f64, length: f64) -> f64 {
+        let growth = (2.0 * radius.min(length) / self.radius).exp();
+        8.0 * (self.point_size() as f64 + 4.0) * UNIT_ROUNDOFF * (radius + length) * growth
     }
 
     fn sum_log(

@@ -203,10 +203,10 @@ pub trait Manifold: Send + Sync {
         });
     }
 
-    /// Bound on the rounding error of chart coordinates at the origin, of a point within `radius` of it
-    /// and of [`Manifold::chart_exp`] from there on, as long as the tangent vector is no longer.
-    fn chart_error(&self, radius: f64) -> f64 {
-        4.0 * (self.point_size() as f64 + 4.0) * UNIT_ROUNDOFF * radius
+    /// Bound on the rounding error of chart coordinates at the origin of a point within `radius` of it, or
+    /// of [`Manifold::chart_exp`] from there for tangent vectors up to `length` long.
+    fn chart_error(&self, radius: f64, length: f64) -> f64 {
+        4.0 * (self.point_size() as f64 + 4.0) * UNIT_ROUNDOFF * (radius + length)
     }
 
     /// Adds sum_i w_i log_base(x_i), in coordinates at `base`, to `sum` (`dim()` entries), for the

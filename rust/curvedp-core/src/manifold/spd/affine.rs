@@ -166,8 +166,9 @@ impl Manifold for SpdAffine {
         }
     }
 
-    fn chart_error(&self, radius: f64) -> f64 {
-        4.0 * (self.point_size() as f64 + 4.0) * UNIT_ROUNDOFF * (SQRT_2 * radius).exp()
+    /// Of the condition of a matrix at that distance, times e^sqrt 2 for what is added short of [`FAR`].
+    fn chart_error(&self, radius: f64, _length: f64) -> f64 {
+        8.0 * (self.point_size() as f64 + 4.0) * UNIT_ROUNDOFF * (SQRT_2 * radius).exp()
     }
 
     fn sum_log(
