@@ -115,7 +115,7 @@ def test_missing_points_count_as_the_centre_and_raise_nothing():
     data = cases.table(5)
     nulls = pa.array([None] * len(data), pa.list_(pa.float64(), 3))
     data = data.set_column(2, "direction", nulls)
-    wide = cdp.PureDP(1e9)
+    wide = cdp.PureDP(3e6)
     releases = cdp.batch.frechet_means(data, **cases.arguments(guarantee=wide)).table
     values = np.array(releases["value"].to_pylist())
     assert np.allclose(values, cases.ball().center, atol=1e-6)

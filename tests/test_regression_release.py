@@ -278,19 +278,19 @@ def test_estimator_wraps_a_release(data):
 
 
 def test_a_velocity_that_lost_all_digits_is_no_longer_than_promised():
-    """Parallel transport between matrices of condition e^60 returns vectors of any length."""
-    ball = cdp.Ball("spd:3", "identity", 30.0)
+    """Parallel transport between matrices of condition e^20 returns vectors of other lengths."""
+    ball = cdp.Ball("spd:3", "identity", 14.0)
     manifold, origin = ball._frame.manifold, ball._frame.origin[None]
     rng = np.random.default_rng(0)
     for _ in range(50):
         footpoint, velocity = rng.standard_normal((2, 6))
         point = np.empty((1, 9))
-        manifold.exp_coords(29.9 * footpoint[None] / np.linalg.norm(footpoint), origin, point)
+        manifold.exp_coords(13.9 * footpoint[None] / np.linalg.norm(footpoint), origin, point)
         end = round_to_grid(ball, point, 1e6)
-        velocity *= 60.0 / np.linalg.norm(velocity)
+        velocity *= 28.0 / np.linalg.norm(velocity)
         drawn = Drawn(point[0], velocity, GDP(1.0), "", 1.0, 0.0, 1e6)
-        footpoint, slope = rounded(ball, drawn, 60.0)
+        footpoint, slope = rounded(ball, drawn, 28.0)
         assert np.all(np.isfinite(footpoint))
         assert np.all(np.isfinite(slope))
-        carried = shorten(carry(manifold, velocity, point, end), 60.0)
-        assert np.linalg.norm(carried) <= 60.0 * (1 + 1e-12)
+        carried = shorten(carry(manifold, velocity, point, end), 28.0)
+        assert np.linalg.norm(carried) <= 28.0 * (1 + 1e-12)

@@ -31,6 +31,7 @@ __all__ = [
     "bump_density",
     "conformal_chains",
     "diameter",
+    "flat_grid_step",
     "hash_names",
     "image_covariance",
     "label_sums",
@@ -76,6 +77,7 @@ def label_sums(
     degrees: _Array,
 ) -> None: ...
 def diameter(rows: _Array) -> float: ...
+def flat_grid_step(scale: float, largest: float, steps_per_scale: float) -> float: ...
 def hash_names(bytes: NDArray[np.uint8], name_offsets: _Index, out: NDArray[np.uint64]) -> None: ...
 def nearest(
     manifold: Manifold, points: _Array, queries: _Array | None, k: int

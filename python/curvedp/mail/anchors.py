@@ -153,6 +153,7 @@ class Anchors:
             native(entry.guarantee),
             sensitivity=delta,
             rounding=rounding_error(len(self.rows), largest, 0.0),
+            largest=largest,
             stage=1,
         )
         release = dataclasses.replace(

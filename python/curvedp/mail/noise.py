@@ -6,10 +6,8 @@ import numpy as np
 
 from curvedp import _core
 from curvedp._validation import FloatArray
-from curvedp.domain import Ball
-from curvedp.manifolds import Euclidean
 from curvedp.mechanisms import RiemannianLaplace, TangentGaussian, outward_scale
-from curvedp.mechanisms.grid import round_to_grid
+from curvedp.mechanisms.grid import STEPS_PER_SCALE
 from curvedp.privacy import GDP, Guarantee, PureDP, Release, Unproved
 from curvedp.statistics.entry import Entry
 
@@ -33,6 +31,7 @@ def noisy_embedding(
     *,
     sensitivity: float,
     rounding: float,
+    largest: float,
     stage: int,
 ) -> Release:
     """An embedding with noise in the Frobenius norm, calibrated to `sensitivity` + 2 `rounding`."""
@@ -53,7 +52,7 @@ def noisy_embedding(
         expected_error = _core.Noise("flat", n * k, 0.0, profile, scale).expected_dist
     return entry.release(
         promise(entry, guarantee),
-        value=_add_noise(entry, exact, shape, pure, scale, stage),
+        value=_add_noise(entry, exact, shape, pure, scale, largest, stage),
         mechanism=name,
         statistic="iteration of the supervised embedding",
         sensitivity=sensitivity,
@@ -64,7 +63,13 @@ def noisy_embedding(
 
 
 def _add_noise(
-    entry: Entry, exact: FloatArray, shape: tuple[int, int], pure: bool, scale: float, stage: int
+    entry: Entry,
+    exact: FloatArray,
+    shape: tuple[int, int],
+    pure: bool,
+    scale: float,
+    largest: float,
+    stage: int,
 ) -> FloatArray:
     """Noise drawn as rows of `shape`, and rounding to the public grid."""
     if scale == 0:
@@ -72,6 +77,5 @@ def _add_noise(
     drawn = np.empty(shape)
     noise = _core.Noise("flat", shape[1], 0.0, "laplace" if pure else "gaussian", scale)
     noise.sample_coords(entry.stream(stage), drawn)
-    k = exact.shape[1]
-    space = Ball(Euclidean(k), np.zeros(k), 1.0)
-    return round_to_grid(space, exact + drawn.reshape(exact.shape), scale)
+    step = _core.flat_grid_step(scale, largest, STEPS_PER_SCALE)
+    return np.asarray(np.round((exact + drawn.reshape(exact.shape)) / step) * step + 0.0)

@@ -433,6 +433,7 @@ class PrivateMail(Conventions):
             share,
             sensitivity=unit_sensitivity if published else unit_sensitivity * diameter,
             rounding=rounding_error(entry.n, limit, self.alpha, label_share),
+            largest=limit,
             stage=stage,
         )
 

@@ -35,9 +35,10 @@ _CLIP_RADIUS_LOG_CHOLESKY = 8.0
 def grid_step(
     ball: Ball, scale: float, guarantee: PureDP | GDP | None = None, *, in_chart: bool = True
 ) -> float:
-    """The public step, a power of two; of noise added at the true value itself with `in_chart` False.
+    """The public step, a power of two.
 
-    The largest that is at most 2^-20 of the noise scale, or 2^16 times the rounding error of what
+    The noise is added in the chart, or with `in_chart` False at the true value itself. The step is
+    the largest that is at most 2^-20 of the noise scale, or 2^16 times the rounding error of what
     is rounded, if that is more. A scale beyond the extent of the manifold (or of the releases that
     clipping leaves) counts as that extent: the noise is then as wide as the manifold, and the grid
     must not be coarser.

@@ -38,6 +38,7 @@ from curvedp.statistics.moments import (
     hessian_moment,
     log_moments,
     moment_noise,
+    refuse_fine_noise,
     release_moment,
 )
 from curvedp.statistics.quantiles import dof_at_quantile, effective_dof, hotelling_quantile
@@ -135,6 +136,8 @@ def confidence_region(
     plan = plan_base_point(entry, None, shares[0], mechanism)
     if max_dist is not None:
         as_reach(max_dist, "max_dist")
+    for share in shares[1:]:
+        refuse_fine_noise(entry, share)
     entry.spend("confidence region of the Fréchet mean")
     rows = entry.enter()
     base = find_base_point(entry, rows, plan, shares[0], max_dist)

@@ -108,6 +108,19 @@ def moment_noise(entry: Entry, moment: Moment, guarantee: PureDP | GDP) -> tuple
     return choose_mechanism(domain, guarantee)(domain, total, guarantee), rounding
 
 
+def refuse_fine_noise(entry: Entry, share: PureDP | GDP) -> None:
+    """Refuses a budget with which the noise of a moment would be lost in rounding.
+
+    A moment of n records changes by k/n of its magnitude over 4 sqrt(dim + 1), or more, when a unit
+    of k records is replaced.
+    """
+    if entry.calibration == "proved":
+        moved = min(1.0, entry.records_per_unit / entry.n)
+        line = Ball(Euclidean(1), [0.0], 1.0)
+        least = moved / (4 * math.sqrt(entry.ball.manifold.dim + 1))
+        choose_mechanism(line, share)(line, least, share)
+
+
 def variance_moment(entry: Entry, rows: FloatArray, base: BasePoint) -> Moment:
     """Mean squared distance from p; finished by subtracting what the mean's own noise adds."""
     reach = base.max_dist

@@ -113,9 +113,9 @@ def adaptive_schedule(
     shares = budget.split(weights)
     least = shares[2 * weights[::2].index(min(weights[::2]))]
     try:
+        expected_error(least)
         if not automatic:  # the finest noise must not be too fine
             expected_error(shares[2 * weights[::2].index(max(weights[::2]))])
-        expected_error(least)
     except ExistenceError as error:
         if not automatic:
             raise error.of_whole(least, budget) from None

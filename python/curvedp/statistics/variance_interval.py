@@ -33,6 +33,7 @@ from curvedp.statistics.entry import Entry, Progress
 from curvedp.statistics.moments import (
     distance_moments_of,
     fourth_moment_of,
+    refuse_fine_noise,
     release_moment,
     variance_moment,
 )
@@ -201,6 +202,8 @@ def variance_interval(
     plan = plan_base_point(entry, None, shares[0])
     if max_dist is not None:
         as_reach(max_dist, "max_dist")
+    for share in shares[1:]:
+        refuse_fine_noise(entry, share)
     entry.spend("confidence interval of the Fréchet variance")
     rows = entry.enter()
     base = find_base_point(entry, rows, plan, shares[0], max_dist)

@@ -59,9 +59,10 @@ pub(crate) fn grid_step(scale: f64, steps_per_scale: f64) -> f64 {
     power_of_two_below(scale) / steps_per_scale
 }
 
-/// The step of the grid for noise of a scale on numbers or vectors of length up to `largest`, as
-/// [`Ball::grid`] finds it.
-pub(crate) fn flat_grid_step(scale: f64, largest: f64, steps_per_scale: f64) -> f64 {
+/// The step of the grid for noise of a scale on numbers or vectors of length up to `largest`: that of
+/// [`Ball::grid`] in Euclidean space, also where there the scale would be refused.
+#[must_use]
+pub fn flat_grid_step(scale: f64, largest: f64, steps_per_scale: f64) -> f64 {
     let line = Euclidean::new(1);
     let ball = Ball { manifold: &line, center: &[0.0], radius: largest };
     let needed = ball.coarsest_needed(Placement::Chart, scale);

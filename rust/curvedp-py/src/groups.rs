@@ -9,7 +9,7 @@ use curvedp_core::groups::{
 };
 use curvedp_core::manifold;
 use curvedp_core::noise;
-use curvedp_core::release::{Grid, Placement};
+use curvedp_core::release::{self, Grid, Placement};
 use curvedp_core::rows::Rows;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -401,6 +401,12 @@ impl Groups {
             }
         })?
     }
+}
+
+/// The step of the public grid for vectors; see [`release::flat_grid_step`].
+#[pyfunction]
+pub fn flat_grid_step(scale: f64, largest: f64, steps_per_scale: f64) -> f64 {
+    release::flat_grid_step(scale, largest, steps_per_scale)
 }
 
 /// The hash of each name; see [`Ids::hashes`].

@@ -35,7 +35,8 @@ mod _core {
     use crate::graph::{Graph, Laplacian, bump_counts, bump_density, nearest};
     #[pymodule_export]
     use crate::groups::{
-        AdaptiveRule, ExcessDiameter, GroupDesign, GroupKeys, Groups, HessianTrace, hash_names,
+        AdaptiveRule, ExcessDiameter, GroupDesign, GroupKeys, Groups, HessianTrace, flat_grid_step,
+        hash_names,
     };
     #[pymodule_export]
     use crate::isotropic::IsotropicLaw;

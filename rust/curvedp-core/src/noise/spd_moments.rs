@@ -54,9 +54,18 @@ impl Moments {
         // Relative to the proposal's mode, so that nothing overflows.
         let reference = density.absolute_ln(density.reference);
         let [mut mass, mut first, mut second] = [0.0; 3];
-        for (u, w) in rule.on_panels(from, to, panels(m)) {
+        let mut ends = vec![from, to];
+        if m <= 3 {
+            ends.extend([to / 16.0, to / 4.0]); // near the largest scale the law has a long tail
+        }
+        ends.push(limit); // where the integrand of the mean has a kink
+        ends.retain(|end| (from..=to).contains(end));
+        ends.sort_unstable_by(f64::total_cmp);
+        let pieces = ends.windows(2).filter(|piece| piece[0] < piece[1]);
+        let nodes = pieces.flat_map(|piece| rule.on_panels(piece[0], piece[1], panels(m)));
+        for (u, w) in nodes {
             let ln_mean = ln_mean_product(density, spectra, u);
-            for (t, weight) in trace_nodes(density.profile, &rule, u) {
+            for (t, weight) in trace_nodes(density.profile, &rule, u, limit) {
                 let ln_density = (dim - 2.0) * libm::log(u) + ln_mean + density.profile.ln(t);
                 let share = w * weight * libm::exp(ln_density - reference);
                 let t = t.min(limit);
@@ -91,18 +100,23 @@ fn ln_mean_product(density: &Proposal, spectra: &[(f64, Spectrum)], u: f64) -> f
 }
 
 /// t = sqrt(u^2 + v^2) and the weight of both signs of v at nodes of the trace part v, from 0 to
-/// where psi(t) is negligible against psi(u).
+/// where psi(t) is negligible against psi(u); a panel ends where t is `limit`.
 fn trace_nodes(
     profile: Profile,
     rule: &GaussLegendre<16>,
     u: f64,
+    limit: f64,
 ) -> impl Iterator<Item = (f64, f64)> + '_ {
     const NEGLIGIBLE: f64 = 40.0;
-    let (laplace, reach) = match profile {
-        Profile::Laplace { scale } => (true, (NEGLIGIBLE * scale).sqrt()),
-        Profile::Gaussian { scale } => (false, scale * (2.0 * NEGLIGIBLE).sqrt()),
+    let (laplace, reach, kink) = match profile {
+        Profile::Laplace { scale } => (true, (NEGLIGIBLE * scale).sqrt(), (limit - u).sqrt()),
+        Profile::Gaussian { scale } => {
+            (false, scale * (2.0 * NEGLIGIBLE).sqrt(), (limit * limit - u * u).sqrt())
+        }
     };
-    rule.on_panels(0.0, reach, 4).map(move |(q, w)| {
+    let kink = if kink < reach { kink } else { 0.0 }; // also where it is NaN
+    let nodes = rule.on_panels(0.0, kink, 4).chain(rule.on_panels(kink, reach, 4));
+    nodes.filter(|(_, w)| *w > 0.0).map(move |(q, w)| {
         if laplace {
             // t = u + q^2: the profile is a Gaussian in q.
             let t = u + q * q;
