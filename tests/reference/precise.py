@@ -195,6 +195,17 @@ class PreciseKendall:
         return self.realify(v * mp.conj(turn))
 
 
+class PreciseProjective(PreciseKendall):
+    """Complex lines, without the centring of landmarks."""
+
+    def on_manifold(self, point: Numbers) -> Numbers:
+        z = self.complexify(point)
+        return z / mp.sqrt(self.hermitian(z, z).real)
+
+    def horizontal(self, vector: Numbers, z: Numbers) -> Numbers:
+        return vector - z * self.hermitian(z, vector)
+
+
 def eigen(matrix: Numbers) -> tuple[Numbers, Numbers]:
     """Eigenvalues and eigenvectors (columns) of a symmetric matrix."""
     values, vectors = mp.eigsy(mp.matrix(matrix.tolist()))

@@ -26,8 +26,9 @@ SCHEMA_VERSION = 1
 
 ASSUMPTIONS = {
     "idealized-sampling": (
-        "The noise was computed in floating point and rounded to a public grid; the guarantee is "
-        "proved for the exact distribution, so the low bits of the value are not covered."
+        "The noise was computed in floating point and rounded to a public grid at least 2^16 times "
+        "coarser than its rounding error; the guarantee is proved for the exact distribution, from "
+        "which the probability of a single value may differ by about 2^-15 of itself per dimension."
     ),
     "seeded": (
         "The noise came from a seed, not from the operating system: whoever learns or guesses the "
