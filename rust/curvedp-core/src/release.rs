@@ -99,6 +99,7 @@ impl Ball<'_> {
             Placement::Intrinsic => (self.manifold.dim() as f64 + 16.0) * scale,
             Placement::Chart => 0.0,
         };
+        let length = length.min(self.manifold.injectivity_radius());
         let error = self.manifold.chart_error(self.radius * (1.0 + SLACK), length);
         2.0 * power_of_two_below(ERRORS_PER_STEP * error)
     }
