@@ -17,7 +17,6 @@ from manifold_list import CASES, Case
 from reference.entered import Array, entered_dist, hostile_records
 
 SLACK = 1e-9
-SMALL_CASES = [case for case in CASES if case.manifold.dim <= 12]
 
 
 def centers(case: Case) -> list[Array]:
@@ -58,16 +57,21 @@ def largest_excess(case: Case, count: int) -> float:
     return worst
 
 
-@pytest.mark.parametrize("case", SMALL_CASES, ids=repr)
+def affordable(case: Case, count: int) -> int:
+    """Fewer where 50 digits take long: eigenvalues of large matrices."""
+    return count // 50 if case.name in ("spd:5", "spd:11") else count
+
+
+@pytest.mark.parametrize("case", CASES, ids=repr)
 def test_no_record_enters_outside_the_ball(case: Case) -> None:
-    assert largest_excess(case, 400) <= SLACK
+    assert largest_excess(case, affordable(case, 400)) <= SLACK
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("case", SMALL_CASES, ids=repr)
+@pytest.mark.parametrize("case", CASES, ids=repr)
 def test_none_of_a_hundred_thousand_records_enters_outside(case: Case) -> None:
-    excess = largest_excess(case, 100_000)
+    excess = largest_excess(case, affordable(case, 100_000))
     print(f"\n{case.name}: largest excess {excess:.3g}")
     assert excess <= SLACK
 
