@@ -160,6 +160,7 @@ def whole_audit(kind: str) -> tuple[str, ...]:
 MECHANISM_AUDITS = (
     "test_mechanism_audit.py::test_mechanism_keeps_its_claim",
     "test_mechanism_audit.py::test_whole_release_keeps_its_claim",
+    "test_low_bits_of_means.py::test_low_bits_of_means_keep_the_claim",
     *whole_audit("frechet_mean"),
 )
 NOISE = "Laplace or Gaussian noise"

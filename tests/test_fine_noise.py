@@ -1,4 +1,4 @@
-"""Noise too fine for double precision is refused before a ledger is asked, with a budget that works."""
+"""Noise too fine for double precision is refused before anything is spent, naming a budget."""
 
 from __future__ import annotations
 

@@ -75,6 +75,16 @@ impl Kernel for Copy<'_> {
     }
 }
 
+struct Length<'a>(Rows<'a>);
+
+impl Kernel for Length<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
+        let [square] = width.sums([self.0], first, rows, |[x]| [x * x]);
+        out.copy_from_slice(&square.map(f64::sqrt)[..rows]);
+    }
+}
+
 struct SumLog<'a> {
     points: Rows<'a>,
     weights: Option<&'a [f64]>,
@@ -171,7 +181,12 @@ impl Manifold for Euclidean {
     }
 
     fn dist_origin(&self, point: Rows, out: &mut [f64]) {
-        out.iter_mut().enumerate().for_each(|(i, dist)| *dist = norm(point.row(i)));
+        run(Length(point), self.dim, 1, out);
+        for (i, dist) in out.iter_mut().enumerate() {
+            if !(1e-125..1e125).contains(dist) {
+                *dist = norm(point.row(i)); // squares may have overflowed or lost digits
+            }
+        }
     }
 
     fn log_origin(&self, point: Rows, out: &mut [f64]) {

@@ -13,7 +13,7 @@ use super::curvature::Curvature;
 use super::entries::{row_add, row_map, row_sums};
 use super::lanes::{BLOCK, Block, Width, first_entries, padded};
 use super::moments::sum_log_moments;
-use super::polar::{chart_row, dist_polar};
+use super::polar::{PolarDist, chart_row, dist_polar, log_polar};
 use super::transvection::{Frame, log_along};
 use super::{LogSums, Manifold, UNIT_ROUNDOFF};
 use crate::elementary::{asinh_nonneg, cosh, exp, ln, sinh, sinhc};
@@ -65,6 +65,13 @@ impl Hyperboloid {
         let entry = |[y, x, c]: [f64; 3]| (y - x) + share * c;
         row_map([difference[0], difference[1], &center[1..]], entry, &mut out[1..]);
         out[0] = time(&out[1..], self.radius);
+    }
+}
+
+impl PolarDist for Hyperboloid {
+    #[inline(always)]
+    fn dist(self, tail: f64, _head: f64) -> f64 {
+        self.radius * asinh_nonneg(tail / self.radius)
     }
 }
 
@@ -407,16 +414,11 @@ impl Manifold for Hyperboloid {
     }
 
     fn dist_origin(&self, point: Rows, out: &mut [f64]) {
-        let radius = self.radius;
-        dist_polar(point, self.dim + 1, |tail, _| radius * asinh_nonneg(tail / radius), out);
+        dist_polar(point, self.dim + 1, *self, out);
     }
 
     fn log_origin(&self, point: Rows, out: &mut [f64]) {
-        for (i, out) in out.chunks_exact_mut(self.dim).enumerate() {
-            let space = &point.row(i)[1..];
-            let length = norm(space);
-            chart_row(space, length, self.radius * asinh_nonneg(length / self.radius), out);
-        }
+        log_polar(point, self.dim + 1, *self, out);
     }
 
     /// Far points are found in logarithmic form: e^t z stands for the space part, t the angle of the tangent

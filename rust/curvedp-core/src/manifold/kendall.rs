@@ -9,7 +9,7 @@ mod coords;
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2};
 
-use coords::{Coords, FromCoords, contrasts, undo_contrasts};
+use coords::{Coords, FromCoords, contrasts, helmert_scales, undo_contrasts};
 
 use super::blocks::{Kernel, norm, run, scale_to};
 use super::euclidean::Dot;
@@ -22,6 +22,7 @@ use super::{LogSums, Manifold, transvection};
 use crate::graph::Embedding;
 use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
+use crate::simd::vectorize;
 
 /// Shapes of `k` landmarks in the plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,18 +155,24 @@ impl Manifold for KendallPlanar {
 
     fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
         let width = self.point_size() - 2;
+        let scales = helmert_scales(self.k);
         let (mut around, mut row) = (vec![0.0; width], vec![0.0; width]);
-        contrasts(center, &mut around);
-        for (i, out) in out.chunks_exact_mut(width).enumerate() {
-            contrasts(point.row(i), &mut row);
-            centre_row(&row, &around, out);
-        }
+        contrasts(center, &scales, &mut around);
+        vectorize(
+            #[inline(always)]
+            || {
+                for (i, out) in out.chunks_exact_mut(width).enumerate() {
+                    contrasts(point.row(i), &scales, &mut row);
+                    centre_row(&row, &around, out);
+                }
+            },
+        );
     }
 
     fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
         let size = self.point_size();
         let mut around = vec![0.0; size - 2];
-        contrasts(center, &mut around);
+        contrasts(center, &helmert_scales(self.k), &mut around);
         for (i, out) in out.chunks_exact_mut(size).enumerate() {
             uncentre_row(point.row(i), &around, &mut out[2..]);
             undo_contrasts(out);

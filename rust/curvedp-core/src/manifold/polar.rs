@@ -1,47 +1,129 @@
-//! Polar coordinates about the origin (R, 0, ..., 0) of a sphere or hyperboloid: the first entry of a point
-//! and the length of the others.
+//! Polar coordinates about the origin (R, 0, ..., 0) of a sphere, a hyperboloid or the complex projective
+//! space: the first entry of a point, or the first two, and the length of the others.
 //!
 //! No large numbers are subtracted, so the distance from the origin has a small relative error for entries
 //! of every size.
 
 use super::blocks::{Kernel, run};
-use super::lanes::{BLOCK, Width, first_entries, padded};
+use super::entries::{row_map, row_sums};
+use super::lanes::{BLOCK, Block, Width, first_entries, padded};
+use crate::elementary::sin_cos;
 use crate::rows::Rows;
 
-/// Distances `dist(length of the other entries, first entry)` of points with `width` entries.
-pub(super) fn dist_polar(
-    point: Rows,
-    width: usize,
-    dist: impl Fn(f64, f64) -> f64,
-    out: &mut [f64],
-) {
-    let mut mask = vec![1.0; width];
-    mask[0] = 0.0;
-    run(DistPolar { point, mask: Rows::shared(&mask), dist }, width, 1, out);
+/// The distance from the origin of a point with that length of its other entries and that first entry.
+pub(super) trait PolarDist: Copy {
+    fn dist(self, tail: f64, head: f64) -> f64;
 }
 
-struct DistPolar<'a, F> {
+/// Lengths of all entries but the first.
+#[inline(always)]
+fn tails<W: Width>(width: W, point: Rows, mask: Rows, first: usize, rows: usize) -> Block {
+    let [mut tail] = width.sums([point, mask], first, rows, |[x, m]| [(m * x) * (m * x)]);
+    for l in 0..padded(rows) {
+        tail[l] = tail[l].sqrt();
+    }
+    tail
+}
+
+/// 0, 1, ..., 1.
+fn mask(width: usize) -> Vec<f64> {
+    (0..width).map(|j| if j == 0 { 0.0 } else { 1.0 }).collect()
+}
+
+/// Distances from the origin of points with `width` entries.
+pub(super) fn dist_polar(point: Rows, width: usize, dist: impl PolarDist, out: &mut [f64]) {
+    run(DistPolar { point, mask: Rows::shared(&mask(width)), dist }, width, 1, out);
+}
+
+struct DistPolar<'a, D> {
     point: Rows<'a>,
     mask: Rows<'a>,
-    dist: F,
+    dist: D,
 }
 
-impl<F: Fn(f64, f64) -> f64> Kernel for DistPolar<'_, F> {
+impl<D: PolarDist> Kernel for DistPolar<'_, D> {
     #[inline(always)]
     fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
-        let [square] =
-            width.sums([self.point, self.mask], first, rows, |[x, m]| [(m * x) * (m * x)]);
-        let heads = first_entries(self.point, first, rows);
+        let tail = tails(width, self.point, self.mask, first, rows);
+        let head = first_entries(self.point, first, rows);
         let mut dist = [0.0; BLOCK];
         for l in 0..padded(rows) {
-            dist[l] = (self.dist)(square[l].sqrt(), heads[l]);
+            dist[l] = self.dist.dist(tail[l], head[l]);
         }
         out.copy_from_slice(&dist[..rows]);
     }
 }
 
-/// The coordinates of a point at distance `dist` from the origin, whose entries other than the first are
-/// `tail`, together `length` long; along the first axis where they have no direction.
+/// Coordinates log at the origin of points with `width` entries; along the first axis where a point at a
+/// positive distance has no direction.
+pub(super) fn log_polar(point: Rows, width: usize, dist: impl PolarDist, out: &mut [f64]) {
+    run(LogPolar { point, mask: Rows::shared(&mask(width)), dist }, width, width - 1, out);
+}
+
+struct LogPolar<'a, D> {
+    point: Rows<'a>,
+    mask: Rows<'a>,
+    dist: D,
+}
+
+impl<D: PolarDist> Kernel for LogPolar<'_, D> {
+    #[inline(always)]
+    fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
+        let tail = tails(width, self.point, self.mask, first, rows);
+        let head = first_entries(self.point, first, rows);
+        let (mut factor, mut axis) = ([0.0; BLOCK], [0.0; BLOCK]);
+        for l in 0..padded(rows) {
+            let dist = self.dist.dist(tail[l], head[l]);
+            let directed = tail[l] > 0.0;
+            factor[l] = if directed { dist / tail[l] } else { 1.0 };
+            axis[l] = if directed { 0.0 } else { dist };
+        }
+        let dim = out.len() / rows;
+        for (l, out) in out.chunks_exact_mut(dim).enumerate() {
+            let tail = &self.point.row(first + l)[1..];
+            row_map([tail], |[x]| factor[l] * x, out);
+            out[0] += axis[l];
+        }
+    }
+}
+
+/// Points R cos t, R sin t u/|u|, t = |u|/R, of the sphere; `skip` entries between them are 0.
+pub(super) fn exp_circular(coords: Rows, radius: f64, skip: usize, out: &mut [f64], width: usize) {
+    run(ExpCircular { coords, radius, skip }, width, width, out);
+}
+
+struct ExpCircular<'a> {
+    coords: Rows<'a>,
+    radius: f64,
+    skip: usize,
+}
+
+impl Kernel for ExpCircular<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, _: W, first: usize, rows: usize, out: &mut [f64]) {
+        let width = out.len() / rows;
+        let start = 1 + self.skip;
+        let mut square = [0.0; BLOCK];
+        for l in 0..rows {
+            [square[l]] = row_sums(width - start, [self.coords.row(first + l)], |[u]| [u * u]);
+        }
+        let (mut head, mut factor) = ([0.0; BLOCK], [0.0; BLOCK]);
+        for l in 0..padded(rows) {
+            let angle = square[l].sqrt() / self.radius;
+            let (sin, cos) = sin_cos(angle);
+            head[l] = self.radius * cos;
+            factor[l] = if angle > 0.0 { sin / angle } else { 1.0 };
+        }
+        for (l, out) in out.chunks_exact_mut(width).enumerate() {
+            out[..start].fill(0.0);
+            out[0] = head[l];
+            row_map([self.coords.row(first + l)], |[u]| factor[l] * u, &mut out[start..]);
+        }
+    }
+}
+
+/// The coordinates of one point at distance `dist` from the origin, whose entries other than the first are
+/// `tail`, together `length` long; as [`log_polar`].
 #[inline(always)]
 pub(super) fn chart_row(tail: &[f64], length: f64, dist: f64, out: &mut [f64]) {
     if length > 0.0 {

@@ -14,17 +14,19 @@ use super::blocks::{
     Kernel, SumKernel, Terms, add_coords, norm, run, run_sum, scale_to, weights_of,
 };
 use super::curvature::Curvature;
+use super::entries::row_sums;
 use super::euclidean::Dot;
 use super::lanes::{BLOCK, Block, Width, padded};
 use super::moments::sum_log_moments;
 use super::pairs::{Pair, hermitian, minus, pair_add, pair_map, pair_sums, plus, times};
-use super::polar::chart_row;
+use super::polar::{chart_row, exp_circular};
 use super::sphere::Exp;
 use super::{LogSums, Manifold, transvection};
 use crate::elementary::{atan2_nonneg, sin_cos};
 use crate::graph::Embedding;
 use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
+use crate::simd::vectorize;
 
 /// CP^m.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -267,17 +269,19 @@ impl Kernel for Transport<'_> {
 /// The length of all entries but the first, and the angle of the point from the origin.
 #[inline(always)]
 fn polar(z: &[f64]) -> [f64; 2] {
-    let length = norm(&z[2..]);
-    [length, atan2_nonneg(length, z[0].hypot(z[1]))]
+    let [square] = row_sums(z.len() - 2, [&z[2..]], |[x]| [x * x]);
+    let length = square.sqrt();
+    [length, atan2_nonneg(length, (z[0] * z[0] + z[1] * z[1]).sqrt())]
 }
 
 /// The reflection that takes the centre to a multiple of the first axis (as in [`Coords`]) of the point turned
 /// towards the centre, the first entry then turned to be real. Computed from the difference to the centre,
 /// which is accurate for points near it.
+#[inline(always)]
 pub(super) fn centre_row(z: &[f64], center: &[f64], out: &mut [f64]) {
     let width = center.len();
     let [re, im] = pair_sums(width, [center, z], |[c, z]| hermitian(c, z));
-    let cos = re.hypot(im);
+    let cos = (re * re + im * im).sqrt();
     let turn = if cos > 0.0 { [re / cos, -im / cos] } else { [1.0, 0.0] };
     pair_map([z, center], |[z, c]| minus(times(turn, z), c), out);
     let (weight, [x, y]) = pivot(center);
@@ -321,7 +325,7 @@ impl Kernel for ToTangent<'_> {
 /// The first entry of z, its modulus plus 1, and its phase (1 if it is 0).
 #[inline(always)]
 fn pivot(z: &[f64]) -> (f64, Pair) {
-    let modulus = z[0].hypot(z[1]);
+    let modulus = (z[0] * z[0] + z[1] * z[1]).sqrt();
     let phase = if modulus > 0.0 { [z[0] / modulus, z[1] / modulus] } else { [1.0, 0.0] };
     (1.0 + modulus, phase)
 }
@@ -443,9 +447,14 @@ impl Manifold for ComplexProjective {
     }
 
     fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
-        for (i, out) in out.chunks_exact_mut(center.len()).enumerate() {
-            centre_row(point.row(i), center, out);
-        }
+        vectorize(
+            #[inline(always)]
+            || {
+                for (i, out) in out.chunks_exact_mut(center.len()).enumerate() {
+                    centre_row(point.row(i), center, out);
+                }
+            },
+        );
     }
 
     fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
@@ -455,19 +464,34 @@ impl Manifold for ComplexProjective {
     }
 
     fn dist_origin(&self, point: Rows, out: &mut [f64]) {
-        for (i, out) in out.iter_mut().enumerate() {
-            *out = polar(point.row(i))[1];
-        }
+        vectorize(
+            #[inline(always)]
+            || {
+                for (i, out) in out.iter_mut().enumerate() {
+                    *out = polar(point.row(i))[1];
+                }
+            },
+        );
     }
 
     fn log_origin(&self, point: Rows, out: &mut [f64]) {
-        for (i, out) in out.chunks_exact_mut(self.dim()).enumerate() {
-            let z = point.row(i);
-            let [length, angle] = polar(z);
-            chart_row(&z[2..], length, angle, out);
-            let (_, [re, im]) = pivot(z);
-            out.as_chunks_mut::<2>().0.iter_mut().for_each(|x| *x = times(*x, [re, -im]));
-        }
+        let dim = self.dim();
+        vectorize(
+            #[inline(always)]
+            || {
+                for (i, out) in out.chunks_exact_mut(dim).enumerate() {
+                    let z = point.row(i);
+                    let [length, angle] = polar(z);
+                    chart_row(&z[2..], length, angle, out);
+                    let (_, [re, im]) = pivot(z);
+                    out.as_chunks_mut::<2>().0.iter_mut().for_each(|x| *x = times(*x, [re, -im]));
+                }
+            },
+        );
+    }
+
+    fn exp_origin(&self, coords: Rows, out: &mut [f64]) {
+        exp_circular(coords, 1.0, 1, out, self.point_size());
     }
 
     fn sum_log(

@@ -17,7 +17,7 @@ use super::entries::{row_map, row_sums};
 use super::euclidean::Dot;
 use super::lanes::{BLOCK, Width, first_entries, padded};
 use super::moments::sum_log_moments;
-use super::polar::{chart_row, dist_polar};
+use super::polar::{PolarDist, dist_polar, exp_circular, log_polar};
 use super::transvection::{Frame, log_along};
 use super::{LogSums, Manifold};
 use crate::elementary::{atan2_nonneg, sin_cos};
@@ -82,11 +82,12 @@ impl Kernel for Dist<'_> {
     }
 }
 
-/// The angle in [0, pi] of a point with first entry `head`, the others being `tail` >= 0 long.
-#[inline(always)]
-fn polar_angle(tail: f64, head: f64) -> f64 {
-    let angle = atan2_nonneg(tail, head.abs());
-    if head < 0.0 { PI - angle } else { angle }
+impl PolarDist for Sphere {
+    #[inline(always)]
+    fn dist(self, tail: f64, head: f64) -> f64 {
+        let angle = atan2_nonneg(tail, head.abs());
+        self.radius * if head < 0.0 { PI - angle } else { angle }
+    }
 }
 
 /// The reflection that takes the centre to an end of the first axis (as in [`Coords`]), then the first axis
@@ -408,16 +409,15 @@ impl Manifold for Sphere {
     }
 
     fn dist_origin(&self, point: Rows, out: &mut [f64]) {
-        let radius = self.radius;
-        dist_polar(point, self.dim + 1, |tail, head| radius * polar_angle(tail, head), out);
+        dist_polar(point, self.dim + 1, *self, out);
     }
 
     fn log_origin(&self, point: Rows, out: &mut [f64]) {
-        for (i, out) in out.chunks_exact_mut(self.dim).enumerate() {
-            let (head, tail) = (point.row(i)[0], &point.row(i)[1..]);
-            let length = norm(tail);
-            chart_row(tail, length, self.radius * polar_angle(length, head), out);
-        }
+        log_polar(point, self.dim + 1, *self, out);
+    }
+
+    fn exp_origin(&self, coords: Rows, out: &mut [f64]) {
+        exp_circular(coords, self.radius, 0, out, self.dim + 1);
     }
 
     fn sum_log(

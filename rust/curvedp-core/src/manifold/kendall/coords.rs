@@ -90,12 +90,21 @@ fn reflect_coords(z: &[f64], coords: &[f64], out: &mut [f64]) {
     [out[2], out[3]] = times(dot, phase).map(|part| -part);
 }
 
+/// 1/sqrt(j (j + 1)) for j = 1, 2, ...
+pub(super) fn helmert_scales(k: usize) -> Vec<f64> {
+    (1..k).map(|j| 1.0 / ((j * (j + 1)) as f64).sqrt()).collect()
+}
+
 /// The Helmert contrasts 1, 2, ... of landmarks.
-pub(super) fn contrasts(z: &[f64], out: &mut [f64]) {
+#[inline(always)]
+pub(super) fn contrasts(z: &[f64], scales: &[f64], out: &mut [f64]) {
     let mut before = pair(z, 0);
-    for j in 1..z.len() / 2 {
-        [out[2 * j - 2], out[2 * j - 1]] = contrast(before, pair(z, j), j);
-        before = plus(before, pair(z, j));
+    let out = out.as_chunks_mut::<2>().0;
+    for (j, (out, scale)) in out.iter_mut().zip(scales).enumerate() {
+        let (landmark, count) = (pair(z, j + 1), (j + 1) as f64);
+        *out =
+            [scale * (before[0] - count * landmark[0]), scale * (before[1] - count * landmark[1])];
+        before = plus(before, landmark);
     }
 }
 

@@ -25,7 +25,7 @@ use crate::simd::vectorize;
 const EPS: f64 = f64::EPSILON;
 
 /// Length of a tangent vector beyond which the end point is found by [`log_of_congruence`].
-const FAR: f64 = 1.0;
+const FAR: f64 = 2.0;
 
 /// SPD(m) with the affine-invariant metric.
 #[derive(Clone, Copy, Debug)]
@@ -166,9 +166,9 @@ impl Manifold for SpdAffine {
         }
     }
 
-    /// Of the condition of a matrix at that distance, times e^sqrt 2 for what is added short of [`FAR`].
+    /// Of the condition of a matrix at that distance, times e^(2 sqrt 2) for what is added short of [`FAR`].
     fn chart_error(&self, radius: f64, _length: f64) -> f64 {
-        8.0 * (self.point_size() as f64 + 4.0) * UNIT_ROUNDOFF * (SQRT_2 * radius).exp()
+        16.0 * (self.point_size() as f64 + 4.0) * UNIT_ROUNDOFF * (SQRT_2 * radius).exp()
     }
 
     fn sum_log(
