@@ -213,15 +213,15 @@ impl Frame {
 
     /// Which records are points of the ball.
     pub fn contains(&self, records: Rows, out: &mut [bool]) {
-        let (size, width) = (self.manifold.point_size(), self.centred.point_size());
         let mut points = records.data().to_vec();
         self.manifold.snap(&mut points, RECORD_TOLERANCE, out);
-        let ball = self.ball();
-        let mut inner = vec![0.0; width];
-        for (row, inside) in points.chunks_exact(size).zip(out) {
-            self.manifold.centre(Rows::shared(row), &self.center, &mut inner);
-            *inside &= ball.contains(&inner);
-        }
+        let mut inner = vec![0.0; out.len() * self.centred.point_size()];
+        let points = Rows::new(&points, self.manifold.point_size());
+        self.manifold.centre(points, &self.center, &mut inner);
+        let mut dist = vec![f64::NAN; out.len()];
+        self.centred.dist_origin(Rows::new(&inner, self.centred.point_size()), &mut dist);
+        let limit = self.ball().limit();
+        out.iter_mut().zip(dist).for_each(|(inside, dist)| *inside &= dist <= limit);
     }
 
     /// Copies records, rounding those within [`RECORD_TOLERANCE`] onto the manifold and replacing what

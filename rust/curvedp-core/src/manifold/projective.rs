@@ -7,14 +7,20 @@
 //! where f is short; of representatives that are turned against each other the angle has an absolute
 //! error of a few rounding units.
 
+mod centring;
+mod coords;
+
 use std::f64::consts::FRAC_PI_2;
+
+use centring::polar;
+pub(super) use centring::{centre_row, uncentre_row};
+use coords::{Coords, FromCoords, pivot};
 
 use super::arc::COTANGENT_FLOOR;
 use super::blocks::{
     Kernel, SumKernel, Terms, add_coords, norm, run, run_sum, scale_to, weights_of,
 };
 use super::curvature::Curvature;
-use super::entries::row_sums;
 use super::euclidean::Dot;
 use super::lanes::{BLOCK, Block, Width, padded};
 use super::moments::sum_log_moments;
@@ -266,44 +272,6 @@ impl Kernel for Transport<'_> {
     }
 }
 
-/// The length of all entries but the first, and the angle of the point from the origin.
-#[inline(always)]
-fn polar(z: &[f64]) -> [f64; 2] {
-    let [square] = row_sums(z.len() - 2, [&z[2..]], |[x]| [x * x]);
-    let length = square.sqrt();
-    [length, atan2_nonneg(length, (z[0] * z[0] + z[1] * z[1]).sqrt())]
-}
-
-/// The reflection that takes the centre to a multiple of the first axis (as in [`Coords`]) of the point turned
-/// towards the centre, the first entry then turned to be real. Computed from the difference to the centre,
-/// which is accurate for points near it.
-#[inline(always)]
-pub(super) fn centre_row(z: &[f64], center: &[f64], out: &mut [f64]) {
-    let width = center.len();
-    let [re, im] = pair_sums(width, [center, z], |[c, z]| hermitian(c, z));
-    let cos = (re * re + im * im).sqrt();
-    let turn = if cos > 0.0 { [re / cos, -im / cos] } else { [1.0, 0.0] };
-    pair_map([z, center], |[z, c]| minus(times(turn, z), c), out);
-    let (weight, [x, y]) = pivot(center);
-    let along = pair_sums(width, [center, out], |[c, d]| hermitian(c, d));
-    let share = plus(along, times([x, -y], [out[0], out[1]])).map(|part| part / weight);
-    for (out, c) in out.as_chunks_mut::<2>().0.iter_mut().zip(center.as_chunks::<2>().0) {
-        *out = minus(*out, times(share, *c));
-    }
-    [out[0], out[1]] = [cos, 0.0];
-}
-
-/// The inverse of [`centre_row`].
-pub(super) fn uncentre_row(y: &[f64], center: &[f64], out: &mut [f64]) {
-    let (weight, phase) = pivot(center);
-    let along = pair_sums(y.len() - 2, [&center[2..], &y[2..]], |[c, y]| hermitian(c, y));
-    let head = [y[0], y[1]];
-    let share = minus(head, along.map(|part| part / weight));
-    pair_map([&y[2..], &center[2..]], |[y, c]| plus(y, times(share, c)), &mut out[2..]);
-    let first = minus(times(head, [center[0], center[1]]), times(phase, along));
-    [out[0], out[1]] = first;
-}
-
 /// v - <z, v> z.
 struct ToTangent<'a> {
     vector: Rows<'a>,
@@ -318,55 +286,6 @@ impl Kernel for ToTangent<'_> {
             let operands = [self.base.row(first + l), self.vector.row(first + l)];
             let [re, im] = pair_sums(self.width, operands, |[z, v]| hermitian(z, v));
             pair_map(operands, |[z, v]| minus(v, times([re, im], z)), out);
-        }
-    }
-}
-
-/// The first entry of z, its modulus plus 1, and its phase (1 if it is 0).
-#[inline(always)]
-fn pivot(z: &[f64]) -> (f64, Pair) {
-    let modulus = (z[0] * z[0] + z[1] * z[1]).sqrt();
-    let phase = if modulus > 0.0 { [z[0] / modulus, z[1] / modulus] } else { [1.0, 0.0] };
-    (1.0 + modulus, phase)
-}
-
-/// The complex Householder reflection that takes z to a multiple of the first axis takes horizontal vectors
-/// to the other axes.
-struct Coords<'a> {
-    tangent: Rows<'a>,
-    base: Rows<'a>,
-    width: usize,
-}
-
-impl Kernel for Coords<'_> {
-    #[inline(always)]
-    fn block<W: Width>(&self, _: W, first: usize, rows: usize, out: &mut [f64]) {
-        for (l, out) in out.chunks_exact_mut(self.width - 2).enumerate().take(rows) {
-            let (z, v) = (self.base.row(first + l), self.tangent.row(first + l));
-            let (weight, [re, im]) = pivot(z);
-            let share = times([re / weight, -im / weight], [v[0], v[1]]);
-            pair_map([&z[2..], &v[2..]], |[z, v]| minus(v, times(share, z)), out);
-        }
-    }
-}
-
-struct FromCoords<'a> {
-    coords: Rows<'a>,
-    base: Rows<'a>,
-    width: usize,
-}
-
-impl Kernel for FromCoords<'_> {
-    #[inline(always)]
-    fn block<W: Width>(&self, _: W, first: usize, rows: usize, out: &mut [f64]) {
-        for (l, out) in out.chunks_exact_mut(self.width).enumerate().take(rows) {
-            let (z, coords) = (&self.base.row(first + l), self.coords.row(first + l));
-            let (weight, phase) = pivot(z);
-            let operands = [&z[2..], coords];
-            let dot = pair_sums(self.width - 2, operands, |[z, c]| hermitian(z, c));
-            let share = dot.map(|part| part / weight);
-            pair_map(operands, |[z, c]| minus(c, times(share, z)), &mut out[2..]);
-            [out[0], out[1]] = times(dot, phase).map(|part| -part);
         }
     }
 }
