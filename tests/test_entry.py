@@ -31,7 +31,7 @@ def centers(case: Case) -> list[Array]:
     radius = float(space.origin[0])
     far = [
         np.concatenate([[radius * np.cosh(d)], radius * np.sinh(d) * direction])
-        for d in (1.0, 4.0, 11.0, 16.0, 18.0, 20.0)
+        for d in (1.0, 4.0, 8.0, 11.0, 14.0, 15.0)
     ]
     return near + far
 
@@ -135,7 +135,7 @@ def test_points_one_ulp_inside_the_poincare_disc_are_far_away() -> None:
     assert not ball.contains(records).any()
 
 
-@pytest.mark.parametrize("distance", [1.0, 8.0, 16.0, 18.0, 19.0, 20.0])
+@pytest.mark.parametrize("distance", [1.0, 4.0, 8.0, 12.0, 14.0, 15.0])
 def test_ordinary_records_keep_their_shape_about_far_centres(distance: float) -> None:
     space = cdp.Hyperboloid(2)
     center = np.array([np.cosh(distance), np.sinh(distance), 0.0])
@@ -147,11 +147,11 @@ def test_ordinary_records_keep_their_shape_about_far_centres(distance: float) ->
     assert abs(np.sqrt(np.mean(dist**2)) / (0.1 * np.sqrt(2)) - 1) < 0.05
 
 
-@pytest.mark.parametrize("distance", [22.0, 25.0, 300.0])
+@pytest.mark.parametrize("distance", [16.0, 18.0, 19.0, 22.0, 25.0, 300.0])
 def test_centres_beyond_double_precision_are_refused_with_one_that_works(distance: float) -> None:
     space = cdp.Hyperboloid(2)
     center = np.array([np.cosh(distance), np.sinh(distance), 0.0])
-    with pytest.raises(ValueError, match="centres up to 20 are served, such as"):
+    with pytest.raises(ValueError, match="centres up to 15 are served, such as"):
         cdp.Ball(space, center, 1.0)
 
 

@@ -19,7 +19,7 @@ BOUNDARY_SLACK = 1e-9
 
 #: Centres on hyperbolic space are served up to this distance from its origin, in units of
 #: 1/sqrt(-curvature).
-_FARTHEST_CENTER = 20.0
+_FARTHEST_CENTER = 15.0
 
 
 class Ball:
@@ -41,7 +41,7 @@ class Ball:
     Raises
     ------
     ValueError
-        If the centre is not on the manifold, or on hyperbolic space more than 20/sqrt(-curvature)
+        If the centre is not on the manifold, or on hyperbolic space more than 15/sqrt(-curvature)
         from its origin, or the radius is not positive, finite and small enough.
 
     Examples

@@ -250,7 +250,7 @@ def _adaptive_mean(request: _Request, n: int) -> Plan:
             dim = ball.manifold.dim
             within = math.sqrt(float(scipy.stats.chi2.ppf(schedule.levels[-1], dim)) / dim)
             quantile = max(spread * within, SMALLEST_SHRINKAGE * ball.radius)
-            smallest = shrunk_ball(entry, ball.center, quantile, share, request.mechanism)
+            smallest = shrunk_ball(entry, ball.center, quantile, [share], request.mechanism)
         return request.mean_error(smallest, n, share)
 
     low, high = (0.0, math.inf) if request.spread is None else (request.spread, request.spread)

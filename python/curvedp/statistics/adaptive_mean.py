@@ -171,7 +171,8 @@ def _stages(entry: Entry, plan: Schedule, mechanism: str | type[Mechanism] | Non
         entry.report("radius")
         center = entry.ball.project(parts[-1].value)
         parts.append(_release_radius(entry, rows, center, plan.levels[stage // 2], share, stage))
-        smaller = shrunk_ball(entry, center, float(parts[-1].value), shares[stage + 1], mechanism)
+        means = shares[stage + 1 :: 2]
+        smaller = shrunk_ball(entry, center, float(parts[-1].value), means, mechanism)
         if smaller is not entry.ball:
             entry = replace(entry, ball=smaller)
             rows = entry.enter()
@@ -202,13 +203,13 @@ def shrunk_ball(
     entry: Entry,
     center: FloatArray,
     quantile: float,
-    share: Guarantee,
+    shares: Sequence[Guarantee],
     mechanism: str | type[Mechanism] | None,
 ) -> Ball:
-    """The ball about a released centre for a mean with a share of the budget.
+    """The ball about a released centre for further means with shares of the budget.
 
     The old one if its radius is no larger, or if the new one is too small or too far out for
-    double precision to certify and round the mean.
+    double precision to certify and round every one of these means.
     """
     ball = entry.ball
     radius = quantile * inflation(ball.manifold)
@@ -219,14 +220,15 @@ def shrunk_ball(
     if plan is None:
         return ball
     try:
-        design_mean(
-            smaller,
-            entry.n,
-            share,
-            entry.records_per_unit,
-            calibration="proved",
-            mechanism=mechanism,
-        )
+        for share in shares:
+            design_mean(
+                smaller,
+                entry.n,
+                share,
+                entry.records_per_unit,
+                calibration="proved",
+                mechanism=mechanism,
+            )
     except ExistenceError:
         return ball
     return smaller

@@ -137,7 +137,7 @@ def confidence_region(
     if max_dist is not None:
         as_reach(max_dist, "max_dist")
     for share in shares[1:]:
-        refuse_fine_noise(entry, share)
+        refuse_fine_noise(entry, share, 2)
     entry.spend("confidence region of the Fréchet mean")
     rows = entry.enter()
     base = find_base_point(entry, rows, plan, shares[0], max_dist)

@@ -365,7 +365,7 @@ def _private_moment(
     plan = plan_base_point(entry, mean, shares[0], needs_noise=needs_noise)
     if max_dist is not None:
         as_reach(max_dist, "max_dist")
-    refuse_fine_noise(entry, shares[-1])
+    refuse_fine_noise(entry, shares[-1], 4)
     entry.spend(name)
     rows = entry.enter()
     base = find_base_point(entry, rows, plan, shares[0], max_dist)

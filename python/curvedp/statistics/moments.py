@@ -108,17 +108,24 @@ def moment_noise(entry: Entry, moment: Moment, guarantee: PureDP | GDP) -> tuple
     return choose_mechanism(domain, guarantee)(domain, total, guarantee), rounding
 
 
-def refuse_fine_noise(entry: Entry, share: PureDP | GDP) -> None:
-    """Refuses a budget with which the noise of a moment would be lost in rounding.
+def refuse_fine_noise(entry: Entry, share: PureDP | GDP, power: int) -> None:
+    """Refuses a budget or a ball with which the noise of a moment of that power cannot be drawn.
 
     A moment of n records changes by k/n of its magnitude over 4 sqrt(dim + 1), or more, when a unit
-    of k records is replaced.
+    of k records is replaced; its magnitude lies between r^power and (2 r)^power, up to constants.
     """
-    if entry.calibration == "proved":
-        moved = min(1.0, entry.records_per_unit / entry.n)
-        line = Ball(Euclidean(1), [0.0], 1.0)
-        least = moved / (4 * math.sqrt(entry.ball.manifold.dim + 1))
-        choose_mechanism(line, share)(line, least, share)
+    if entry.calibration != "proved":
+        return
+    root = math.sqrt(entry.ball.manifold.dim + 1)
+    moved = min(1.0, entry.records_per_unit / entry.n) / (4 * root)
+    for reach in (entry.ball.radius, 3 * entry.ball.radius):
+        if not 1e-90 < (reach / root) ** power < 1e90:
+            raise ValueError(
+                f"powers of the radius {entry.ball.radius:g} leave double precision: measure "
+                "lengths in other units"
+            )
+    line = Ball(Euclidean(1), [0.0], 1.0)
+    choose_mechanism(line, share)(line, moved, share)
 
 
 def variance_moment(entry: Entry, rows: FloatArray, base: BasePoint) -> Moment:

@@ -203,7 +203,7 @@ def variance_interval(
     if max_dist is not None:
         as_reach(max_dist, "max_dist")
     for share in shares[1:]:
-        refuse_fine_noise(entry, share)
+        refuse_fine_noise(entry, share, 4)
     entry.spend("confidence interval of the Fréchet variance")
     rows = entry.enter()
     base = find_base_point(entry, rows, plan, shares[0], max_dist)

@@ -51,25 +51,27 @@ impl Ball<'_> {
             dist
         };
         let limit = self.limit();
+        self.manifold.within_origin(Rows::new(points, size), limit, moved);
         let mut outside = Vec::new();
         let mut rows = Vec::new();
-        for (i, dist) in dists(points).into_iter().enumerate() {
-            moved[i] = dist.is_nan() || dist > limit;
-            if moved[i] {
-                outside.push((i, dist));
+        for (i, moved) in moved.iter_mut().enumerate() {
+            *moved = !*moved;
+            if *moved {
+                outside.push(i);
                 rows.extend_from_slice(&points[i * size..(i + 1) * size]);
             }
         }
         if outside.is_empty() {
             return;
         }
+        let before = dists(&rows);
         let mut coords = vec![0.0; outside.len() * dim];
         self.manifold.log_origin(Rows::new(&rows, size), &mut coords);
         coords.chunks_exact_mut(dim).for_each(|u| self.shorten(u));
         self.manifold.exp_origin(Rows::new(&coords, dim), &mut rows);
         let ends = rows.chunks_exact(size).zip(dists(&rows));
         let cut_locus = self.manifold.injectivity_radius() * (1.0 - 1e-9);
-        for ((i, before), (row, after)) in outside.into_iter().zip(ends) {
+        for ((i, before), (row, after)) in outside.into_iter().zip(before).zip(ends) {
             let usable = before < cut_locus
                 && before.is_finite()
                 && after <= limit

@@ -109,16 +109,16 @@ impl Ball<'_> {
     #[must_use]
     pub fn least_scale(&self, placement: Placement, clip_radius: f64) -> f64 {
         let served = |scale: f64| self.grid(placement, scale, f64::INFINITY, clip_radius).is_some();
-        let mut high = FEWEST_STEPS * self.coarsest_needed(placement, 0.0);
-        let mut low = 0.5 * high;
+        let mut high = (FEWEST_STEPS * self.coarsest_needed(placement, 0.0)).max(f64::MIN_POSITIVE);
         while !served(high) {
-            (low, high) = (high, 2.0 * high);
-            if high > 1e300 {
-                return f64::INFINITY;
+            high *= 2.0;
+            if high == f64::INFINITY {
+                return high;
             }
         }
-        while high > 1.01 * low {
-            let middle = (low * high).sqrt();
+        let mut low = 0.5 * high;
+        for _ in 0..7 {
+            let middle = low + 0.5 * (high - low);
             (low, high) = if served(middle) { (low, middle) } else { (middle, high) };
         }
         high

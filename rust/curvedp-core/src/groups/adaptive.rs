@@ -78,8 +78,9 @@ impl Statistic for AdaptiveMeans<'_> {
                 design.noise.profile().scale(),
                 design.noise.expected_dist_within(design.grid.clip_radius + frame.ball().radius),
             ]);
-            for (k, stage) in self.schedules[number].stages.iter().enumerate() {
-                stages.shrink(2 * k as u64 + 1, stage)?;
+            let rest = &self.schedules[number].stages;
+            for (k, stage) in rest.iter().enumerate() {
+                stages.shrink(2 * k as u64 + 1, &rest[k..])?;
                 stages.mean(2 * k as u64 + 2, stage.2)?;
             }
         }
@@ -132,12 +133,10 @@ impl<'b, B: Iterator<Item = &'b mut [f64]>> Stages<'_, '_, B> {
     }
 
     /// Releases a radius about the last mean and moves on to the ball that it gives, unless that is no
-    /// smaller, or too small or too far out for a mean to be certified and rounded in double precision.
-    fn shrink(
-        &mut self,
-        stage: u64,
-        &(level, scale, share): &(f64, f64, Budget),
-    ) -> Result<(), Error> {
+    /// smaller, or too small or too far out for the remaining means to be certified and rounded in double
+    /// precision; `rest` are this stage and those after it.
+    fn shrink(&mut self, stage: u64, rest: &[(f64, f64, Budget)]) -> Result<(), Error> {
+        let (level, scale, share) = rest[0];
         let mut center = vec![0.0; self.mean.len()];
         let dist = self.dist_to_mean(&mut center)?;
         let radius = self.frame().ball().radius;
@@ -160,7 +159,10 @@ impl<'b, B: Iterator<Item = &'b mut [f64]>> Stages<'_, '_, B> {
         }
         let smaller = self.frame().with(&center, wished);
         let (n, moved) = (dist.len(), self.statistic.records_per_unit);
-        self.design = self.statistic.law.design(&smaller.ball(), n, moved, share);
+        let (law, ball) = (&self.statistic.law, smaller.ball());
+        if rest.iter().all(|later| law.is_fit(&ball, n, moved, later.2)) {
+            self.design = law.design(&ball, n, moved, share);
+        }
         if self.design.is_some() {
             let records = self.task.groups.records(self.number()..self.number() + 1);
             smaller.enter(records, &mut self.points, self.task.interrupt)?;

@@ -41,6 +41,11 @@ impl MeanLaw {
         (delta, plan(ball.manifold, ball.radius, n, self.tolerance_share * delta))
     }
 
+    /// Whether double precision can certify and round the mean of n records for a share of the budget.
+    pub(super) fn is_fit(&self, ball: &Ball, n: usize, moved: f64, share: Budget) -> bool {
+        self.outline(ball, n, moved, share).is_some()
+    }
+
     /// The mean of n records in a ball for a share of the budget; none without a plan, noise or grid, which
     /// public numbers alone decide.
     pub(super) fn design(
@@ -50,18 +55,30 @@ impl MeanLaw {
         moved: f64,
         share: Budget,
     ) -> Option<MeanDesign> {
+        let (sensitivity, plan, scale, grid) = self.outline(ball, n, moved, share)?;
+        let noise = IsotropicNoise::new(self.space, share.profile(scale)).ok()?;
+        Some(MeanDesign { plan, noise, grid, sensitivity })
+    }
+
+    /// Sensitivity, plan, scale and grid.
+    fn outline(
+        &self,
+        ball: &Ball,
+        n: usize,
+        moved: f64,
+        share: Budget,
+    ) -> Option<(f64, Plan, f64, Grid)> {
         let (sensitivity, plan) = self.plan(ball, n, moved);
         let plan = plan?;
         let total = sensitivity + 2.0 * plan.tolerance;
         let scale = share.scale(if self.stretched { total * lipschitz(ball) } else { total });
-        let noise = IsotropicNoise::new(self.space, share.profile(scale)).ok()?;
         let clip_radius = if self.clip_radius.is_finite() {
             self.clip_radius.max(ball.radius)
         } else {
             self.clip_radius
         };
         let grid = ball.grid(self.placement, scale, self.steps_per_scale, clip_radius)?;
-        Some(MeanDesign { plan, noise, grid, sensitivity })
+        Some((sensitivity, plan, scale, grid))
     }
 }
 

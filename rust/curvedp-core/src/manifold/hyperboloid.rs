@@ -33,7 +33,7 @@ pub struct Hyperboloid {
 const FAR: f64 = 1024.0;
 
 /// Distance of the farthest centre from the origin, in units of R, with room for its rounding.
-const FARTHEST_CENTER: f64 = 20.001;
+const FARTHEST_CENTER: f64 = 15.001;
 
 /// Angle of a tangent vector beyond which exp is found in logarithmic form.
 const FAR_ANGLE: f64 = 15.0;
@@ -390,7 +390,7 @@ impl Manifold for Hyperboloid {
         origin
     }
 
-    /// Up to the distance 20 R from the origin: there the rounding of a point's own entries moves it by 1e-7.
+    /// Up to the distance 15 R from the origin: beyond, logarithms between points there lose their digits.
     fn carries(&self, center: &[f64]) -> bool {
         norm(&center[1..]) <= self.radius * sinh(FARTHEST_CENTER)
     }

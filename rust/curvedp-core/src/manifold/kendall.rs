@@ -9,14 +9,14 @@ mod coords;
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2};
 
-use coords::{Coords, FromCoords, contrasts, helmert_scales, undo_contrasts};
+use coords::{Centring, Coords, FromCoords, contrasts, helmert_scales, undo_contrasts};
 
 use super::blocks::{Kernel, norm, run, scale_to};
 use super::euclidean::Dot;
 use super::lanes::Width;
 use super::moments::sum_log_moments;
 use super::pairs::{Pair, hermitian, minus, pair_map, pair_sums, times};
-use super::projective::{ComplexProjective, carry, centre_row, uncentre_row};
+use super::projective::{ComplexProjective, carry, uncentre_row};
 use super::sphere::Exp;
 use super::{LogSums, Manifold, transvection};
 use crate::graph::Embedding;
@@ -154,16 +154,12 @@ impl Manifold for KendallPlanar {
     }
 
     fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
-        let width = self.point_size() - 2;
-        let scales = helmert_scales(self.k);
-        let (mut around, mut row) = (vec![0.0; width], vec![0.0; width]);
-        contrasts(center, &scales, &mut around);
+        let map = Centring::new(center);
         vectorize(
             #[inline(always)]
             || {
-                for (i, out) in out.chunks_exact_mut(width).enumerate() {
-                    contrasts(point.row(i), &scales, &mut row);
-                    centre_row(&row, &around, out);
+                for (i, out) in out.chunks_exact_mut(center.len() - 2).enumerate() {
+                    map.apply(point.row(i), out);
                 }
             },
         );

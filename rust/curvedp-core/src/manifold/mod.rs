@@ -183,6 +183,15 @@ pub trait Manifold: Send + Sync {
         (self.point_size() as f64 + 32.0) * UNIT_ROUNDOFF * radius
     }
 
+    /// Whether [`Manifold::dist_origin`] is at most `limit`, up to a relative error of 1e-12 in `limit`: false
+    /// for NaN.
+    fn within_origin(&self, point: Rows, limit: f64, out: &mut [bool]) {
+        with_zeros(out.len(), |dist| {
+            self.dist_origin(point, dist);
+            out.iter_mut().zip(&*dist).for_each(|(within, dist)| *within = *dist <= limit);
+        });
+    }
+
     /// The chart log at the origin, on centred manifolds: `dim()` coordinates of points, whose length is
     /// [`Manifold::dist_origin`] up to rounding.
     fn log_origin(&self, point: Rows, out: &mut [f64]) {

@@ -54,6 +54,33 @@ impl<D: PolarDist> Kernel for DistPolar<'_, D> {
     }
 }
 
+/// Whether the other entries of points with `width` entries are at most `slope` times as long as the first,
+/// which is positive.
+pub(super) fn within_cone(point: Rows, width: usize, slope: f64, out: &mut [bool]) {
+    let mut excess = vec![0.0; out.len()];
+    run(Excess { point, mask: Rows::shared(&mask(width)), slope }, width, 1, &mut excess);
+    out.iter_mut().zip(&excess).for_each(|(within, excess)| *within = *excess <= 0.0);
+}
+
+struct Excess<'a> {
+    point: Rows<'a>,
+    mask: Rows<'a>,
+    slope: f64,
+}
+
+impl Kernel for Excess<'_> {
+    #[inline(always)]
+    fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
+        let tail = tails(width, self.point, self.mask, first, rows);
+        let head = first_entries(self.point, first, rows);
+        let mut excess = [0.0; BLOCK];
+        for l in 0..padded(rows) {
+            excess[l] = tail[l] - self.slope * head[l];
+        }
+        out.copy_from_slice(&excess[..rows]);
+    }
+}
+
 /// Coordinates log at the origin of points with `width` entries; along the first axis where a point at a
 /// positive distance has no direction.
 pub(super) fn log_polar(point: Rows, width: usize, dist: impl PolarDist, out: &mut [f64]) {

@@ -17,13 +17,16 @@ use super::entries::{row_map, row_sums};
 use super::euclidean::Dot;
 use super::lanes::{BLOCK, Width, first_entries, padded};
 use super::moments::sum_log_moments;
-use super::polar::{PolarDist, dist_polar, exp_circular, log_polar};
+use super::polar::{PolarDist, dist_polar, exp_circular, log_polar, within_cone};
 use super::transvection::{Frame, log_along};
 use super::{LogSums, Manifold};
 use crate::elementary::{atan2_nonneg, sin_cos};
 use crate::graph::Embedding;
 use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
+
+/// Angle up to which a tangent keeps its digits.
+const STEEP: f64 = 1.5;
 
 /// The sphere of dimension `dim` and radius `radius`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -410,6 +413,16 @@ impl Manifold for Sphere {
 
     fn dist_origin(&self, point: Rows, out: &mut [f64]) {
         dist_polar(point, self.dim + 1, *self, out);
+    }
+
+    fn within_origin(&self, point: Rows, limit: f64, out: &mut [bool]) {
+        let angle = limit / self.radius;
+        if angle < STEEP {
+            return within_cone(point, self.dim + 1, angle.tan(), out);
+        }
+        let mut dist = vec![f64::NAN; out.len()];
+        self.dist_origin(point, &mut dist);
+        out.iter_mut().zip(dist).for_each(|(within, dist)| *within = dist <= limit);
     }
 
     fn log_origin(&self, point: Rows, out: &mut [f64]) {

@@ -3,7 +3,7 @@
 use super::KendallPlanar;
 use crate::manifold::blocks::Kernel;
 use crate::manifold::lanes::Width;
-use crate::manifold::pairs::{Pair, hermitian, minus, pair, plus, times};
+use crate::manifold::pairs::{Pair, hermitian, minus, pair, pair_sums, plus, times};
 use crate::rows::Rows;
 
 /// Contrast `j` of landmarks with the sum `before` of the landmarks before `j`, scaled to be a row of
@@ -105,6 +105,47 @@ pub(super) fn contrasts(z: &[f64], scales: &[f64], out: &mut [f64]) {
         *out =
             [scale * (before[0] - count * landmark[0]), scale * (before[1] - count * landmark[1])];
         before = plus(before, landmark);
+    }
+}
+
+/// The map of landmarks z to the contrasts of z turned towards the centre, reflected as in [`Coords`], and the
+/// first of them made real: the isometry onto the complex projective space that takes the centre to its
+/// origin.
+pub(super) struct Centring<'a> {
+    center: &'a [f64],
+    scales: Vec<f64>,
+    /// The centre's first contrast, its phase and its modulus plus 1.
+    first: Pair,
+    phase: Pair,
+    weight: f64,
+}
+
+impl<'a> Centring<'a> {
+    pub(super) fn new(center: &'a [f64]) -> Self {
+        let (weight, phase) = pivot(center);
+        let first = contrast(pair(center, 0), pair(center, 1), 1);
+        Self { center, scales: helmert_scales(center.len() / 2), first, phase, weight }
+    }
+
+    #[inline(always)]
+    pub(super) fn apply(&self, z: &[f64], out: &mut [f64]) {
+        let [re, im] = pair_sums(z.len(), [self.center, z], |[c, z]| hermitian(c, z));
+        let cos = (re * re + im * im).sqrt();
+        let turn = if cos > 0.0 { [re / cos, -im / cos] } else { [1.0, 0.0] };
+        let landmark = |j: usize| times(turn, pair(z, j));
+        let own = contrast(landmark(0), landmark(1), 1);
+        let [x, y] = self.phase;
+        let [re, im] = times([x, -y], minus(own, self.first));
+        // 1 + <w, z - c>/weight, w the normal of the reflection: what of the centre is taken off
+        let share = [1.0 + (cos - 1.0 + re) / self.weight, im / self.weight];
+        let rest = |j: usize| minus(landmark(j), times(share, pair(self.center, j)));
+        let mut before = plus(rest(0), rest(1));
+        for (j, out) in out.as_chunks_mut::<2>().0.iter_mut().enumerate().skip(1) {
+            let (scale, count, next) = (self.scales[j], (j + 1) as f64, rest(j + 1));
+            *out = [scale * (before[0] - count * next[0]), scale * (before[1] - count * next[1])];
+            before = plus(before, next);
+        }
+        [out[0], out[1]] = [cos, 0.0];
     }
 }
 
