@@ -112,3 +112,42 @@ def test_steps_are_far_above_the_rounding_of_the_chart() -> None:
         again = points * (1 + np.random.default_rng(3).integers(-1, 2, points.shape) * 2.0**-53)
         frame.round_to_grid(again, step, np.inf)
         assert np.array_equal(rounded, again)
+
+
+@pytest.mark.parametrize(
+    ("spec", "radius", "n", "mu"),
+    [("spd:2", 0.163, 1500, 1200.0), ("spd:3", 1e-3, 2000, 30.0), ("sphere:2", 0.5, 2000, 1e6)],
+)
+def test_a_ball_does_not_shrink_beyond_what_later_means_need(
+    spec: str, radius: float, n: int, mu: float
+) -> None:
+    """On SPD matrices the least scale does not shrink with the ball."""
+    space = cdp.as_manifold(spec)
+    center = np.eye(space.m) if spec.startswith("spd") else np.array([0.0, 0.0, 1.0])
+    ball, records = cdp.Ball(space, center, radius), np.tile(center, (n, *[1] * center.ndim))
+    for _ in range(20):
+        value = cdp.adaptive_mean(records, ball, cdp.GDP(mu)).value
+        assert np.isfinite(value).all()
+    many = np.tile(records, (20, *[1] * center.ndim))
+    groups = cdp.adaptive_means(many, np.arange(21) * n, ball, cdp.GDP(mu))
+    assert np.isfinite(groups.value).all()
+
+
+@pytest.mark.parametrize("radius", [1e-200, 1e-160, 1e180])
+def test_radii_at_the_ends_of_double_precision_are_refused_at_once(radius: float) -> None:
+    ball = cdp.Ball("euclidean:3", np.zeros(3), radius)
+    with pytest.raises(ValueError, match=r"between 1e-100 and 1e100|too fine|too large"):
+        cdp.expected_error(ball, 1000, cdp.PureDP(4e7))
+
+
+@pytest.mark.parametrize("radius", [1e-55, 1e-30, 1e55])
+@pytest.mark.parametrize("name", ["frechet_variance", "fourth_moment", "confidence_region"])
+def test_powers_that_leave_double_precision_are_refused_before_the_ledger(
+    name: str, radius: float
+) -> None:
+    ball = cdp.Ball("euclidean:2", np.zeros(2), radius)
+    with cdp.Ledger(cdp.GDP(2.0)) as ledger:
+        try:
+            getattr(cdp, name)(np.zeros((50, 2)), ball, cdp.GDP(1.0), ledger=ledger)
+        except ValueError:
+            assert ledger.spent is None
