@@ -143,7 +143,7 @@ def test_with_little_noise_the_region_is_the_one_without_privacy(spec: str) -> N
     """Pushed through the manifold: the charts of the two differ on Hadamard manifolds."""
     ball = make_ball(spec)
     records = spread_records(ball, 4000)
-    private = cdp.confidence_region(records, ball, cdp.GDP(2e4), seed=1)
+    private = cdp.confidence_region(records, ball, cdp.GDP(1e4), seed=1)
     exact = cdp.nonprivate.confidence_region(records, ball.manifold)
     size = exact.axes()[0][-1]
     assert ball.manifold.dist(private.estimate, exact.estimate) < 0.02 * size

@@ -108,12 +108,17 @@ class Mechanism(abc.ABC):
         self, true_value: FloatArray, stream: _core.Stream | None, count: int
     ) -> FloatArray:
         """Draws around a point of the frame, rounded and moved back to the manifold."""
-        frame = self.ball._frame
-        coords = np.empty((count, frame.manifold.dim))
-        self._noise.sample_coords(_core.Stream.from_os() if stream is None else stream, coords)
-        drawn = np.empty((count, frame.manifold.point_size))
-        frame.release(self.in_chart, np.ascontiguousarray(true_value), coords, self._grid, drawn)
-        return self.ball._leave(drawn)
+        space = self.ball.manifold
+        points = np.empty((count, space.point_size))
+        self._noise.release(
+            self.ball._frame,
+            self.in_chart,
+            np.ascontiguousarray(true_value),
+            _core.Stream.from_os() if stream is None else stream,
+            self._grid,
+            points,
+        )
+        return points.reshape(count, *space.point_shape)
 
     def to_opendp(self) -> Any:
         """This mechanism as a measurement of OpenDP (an extra), from the ball to a noisy point.

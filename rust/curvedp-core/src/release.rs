@@ -7,6 +7,7 @@
 use crate::ball::{Ball, SLACK};
 use crate::manifold::{Euclidean, norm};
 use crate::rows::Rows;
+use crate::simd::vectorize;
 
 /// The public grid of a release.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,6 +28,7 @@ pub enum Placement {
 }
 
 /// Shortens rows of coordinates to length `limit`; a row whose length is not finite becomes 0.
+#[inline(always)]
 fn clip_coords(coords: &mut [f64], dim: usize, limit: f64) {
     if limit == f64::INFINITY {
         return;
@@ -42,7 +44,7 @@ fn clip_coords(coords: &mut [f64], dim: usize, limit: f64) {
 }
 
 /// The multiple of `step` closest to x, of two equally close ones the even.
-#[inline]
+#[inline(always)]
 pub(crate) fn round(x: f64, step: f64) -> f64 {
     (x / step).round_ties_even() * step
 }
@@ -161,11 +163,16 @@ impl Ball<'_> {
     /// The points whose chart coordinates are those of `chart`, clipped and rounded.
     fn round_chart(&self, chart: &mut [f64], grids: impl Fn(usize) -> Grid, out: &mut [f64]) {
         let dim = self.manifold.dim();
-        for (i, row) in chart.chunks_exact_mut(dim).enumerate() {
-            let grid = grids(i);
-            clip_coords(row, dim, grid.clip_radius);
-            row.iter_mut().for_each(|x| *x = round(*x, grid.step) + 0.0); // never -0
-        }
+        vectorize(
+            #[inline(always)]
+            || {
+                for (i, row) in chart.chunks_exact_mut(dim).enumerate() {
+                    let grid = grids(i);
+                    clip_coords(row, dim, grid.clip_radius);
+                    row.iter_mut().for_each(|x| *x = round(*x, grid.step) + 0.0); // never -0
+                }
+            },
+        );
         self.manifold.exp_origin(Rows::new(chart, dim), out);
     }
 }

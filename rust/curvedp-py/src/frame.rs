@@ -109,30 +109,6 @@ impl Frame {
         self.inner.ball().least_scale(placement(in_chart), clip_radius)
     }
 
-    /// Releases around a point of the frame, as points of the frame: rows of noise are added, in the chart at
-    /// the centre or at the point itself, clipped and rounded to the public grid (step, clip radius).
-    fn release(
-        &self,
-        py: Python<'_>,
-        in_chart: bool,
-        true_value: PyReadonlyArray1<'_, f64>,
-        noise: Input<'_>,
-        grid: (f64, f64),
-        mut out: Output<'_>,
-    ) -> PyResult<()> {
-        let ball = self.inner.ball();
-        let true_value = row(&true_value, ball.manifold.point_size())?;
-        let placement = placement(in_chart);
-        let (out, count) = output(&mut out, ball.manifold.point_size())?;
-        let mut noise = rows(&noise, count, ball.manifold.dim())?.data().to_vec();
-        let (step, clip_radius) = grid;
-        run(py, |_| {
-            let ball = self.inner.ball();
-            ball.release(placement, true_value, &mut noise, |_| Grid { step, clip_radius }, out);
-            Ok(())
-        })
-    }
-
     /// Clips points of the frame and rounds them to the public grid, in place.
     fn round_to_grid(
         &self,

@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use curvedp_core::error::Error;
 use curvedp_core::noise::{self, IsotropicNoise, Profile, Radial, Space};
+use curvedp_core::release::Grid;
 use curvedp_core::rows::Rows;
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -11,6 +12,8 @@ use pyo3::prelude::*;
 
 use crate::arrays::{Output, OutputVector, output, output_vector, row};
 use crate::call::{run, to_python};
+use crate::frame::Frame;
+use crate::groups::placement;
 use crate::manifold::Manifold;
 
 /// Random numbers of one release: ChaCha20 with a key from the operating system, or with a given key.
@@ -225,10 +228,7 @@ impl Noise {
     ) -> PyResult<()> {
         let (size, dim) = (manifold.inner.point_size(), self.inner.dim());
         if manifold.inner.dim() != dim {
-            let have = manifold.inner.dim();
-            return Err(PyValueError::new_err(format!(
-                "noise of dimension {dim} does not fit a manifold of dimension {have}"
-            )));
+            return Err(misfit(dim, manifold.inner.dim()));
         }
         let center = row(&center, size)?;
         let (out, count) = output(&mut out, size)?;
@@ -248,6 +248,53 @@ impl Noise {
             Ok(Ok(()))
         })?
     }
+
+    /// Releases around a point of a ball's frame, as points of the manifold: noise is added, in the chart at
+    /// the centre or at the point itself, clipped and rounded to the public grid (step, clip radius).
+    #[allow(clippy::too_many_arguments)]
+    fn release(
+        &self,
+        py: Python<'_>,
+        frame: &Frame,
+        in_chart: bool,
+        true_value: PyReadonlyArray1<'_, f64>,
+        stream: &Stream,
+        grid: (f64, f64),
+        mut out: Output<'_>,
+    ) -> PyResult<()> {
+        let frame = &frame.inner;
+        let (dim, width) = (self.inner.dim(), frame.centred().point_size());
+        if frame.centred().dim() != dim {
+            return Err(misfit(dim, frame.centred().dim()));
+        }
+        let true_value = row(&true_value, width)?;
+        let size = frame.manifold().point_size();
+        let (out, count) = output(&mut out, size)?;
+        let grid = Grid { step: grid.0, clip_radius: grid.1 };
+        run(py, |interrupt| {
+            let rows = count.min(DRAWS_PER_LOOK);
+            let (mut noise, mut drawn) = (vec![0.0; rows * dim], vec![0.0; rows * width]);
+            for (look, part) in out.chunks_mut(DRAWS_PER_LOOK * size).enumerate() {
+                if look > 0 && interrupt() {
+                    return Err(Error::Interrupted);
+                }
+                let rows = part.len() / size;
+                let (noise, drawn) = (&mut noise[..rows * dim], &mut drawn[..rows * width]);
+                if let Err(error) = self.draw(stream, noise, dim) {
+                    return Ok(Err(error));
+                }
+                frame.ball().release(placement(in_chart), true_value, noise, |_| grid, drawn);
+                frame.leave(Rows::new(drawn, width), part);
+            }
+            Ok(Ok(()))
+        })?
+    }
+}
+
+fn misfit(dim: usize, have: usize) -> PyErr {
+    PyValueError::new_err(format!(
+        "noise of dimension {dim} does not fit a manifold of dimension {have}"
+    ))
 }
 
 /// The space and the profile that Python names.

@@ -189,6 +189,12 @@ impl Manifold for Euclidean {
         }
     }
 
+    fn within_origin(&self, point: Rows, limit: f64, out: &mut [bool]) {
+        let mut dist = vec![0.0; out.len()];
+        run(Length(point), self.dim, 1, &mut dist);
+        out.iter_mut().zip(dist).for_each(|(within, dist)| *within = dist <= limit);
+    }
+
     fn log_origin(&self, point: Rows, out: &mut [f64]) {
         point.copy_to(out);
     }
