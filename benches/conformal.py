@@ -68,7 +68,7 @@ def eigenvalues() -> None:
 
         def inverse(x: np.ndarray, operator=operator) -> np.ndarray:
             scaled = helmholtz_poisson(
-                operator, x * operator.mass**-0.5, upsilon=1.0, tol=1e-12, method="cholesky"
+                operator, x * operator.mass**-0.5, upsilon=1.0, tol=1e-12, method="multigrid"
             )
             return scaled.value * operator.mass**0.5
 

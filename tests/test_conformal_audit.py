@@ -70,7 +70,7 @@ def losses(operator, ball, n_releases, epsilon=EPSILON):
             ratio = np.abs(seen - counts[1]).sum() - np.abs(seen - counts[0]).sum()
             mechanism = MeshExponential(
                 operator.graph,
-                factor(density.value, 1.0, laplacian=operator, method="cholesky").sigma,
+                factor(density.value, 1.0, laplacian=operator).sigma,
                 ball=ball,
                 sensitivity=release.sensitivity + 2 * release.solver_tolerance,
                 guarantee=node.guarantee,

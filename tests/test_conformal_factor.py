@@ -62,7 +62,7 @@ def test_a_sign_error_would_break_the_bounds():
     assert turned.min() < low or turned.max() > high
 
 
-@pytest.mark.parametrize("method", ["jacobi", "multigrid", "cholesky"])
+@pytest.mark.parametrize("method", ["jacobi", "multigrid"])
 def test_sigma_is_certified_to_1e_8_of_the_discrete_solution(method):
     release = density(fibonacci_mesh(3000).points[:500], fibonacci_mesh(3000), cdp.PureDP(1.0))
     found = factor(release, upsilon=1.0, method=method)

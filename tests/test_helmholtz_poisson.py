@@ -11,7 +11,7 @@ from scipy.sparse import diags
 import curvedp as cdp
 from curvedp.conformal import Mesh, fibonacci_mesh, helmholtz_poisson, knn_graph, laplacian
 
-METHODS = ("jacobi", "multigrid", "cholesky", "auto")
+METHODS = ("jacobi", "multigrid", "auto")
 
 
 def random_mesh(spec, n, seed=0):
@@ -61,7 +61,7 @@ def test_the_certificate_is_no_idle_bound():
     rough = np.random.default_rng(0).standard_normal(2000)
     rough -= (operator.mass * rough).sum() / operator.mass.sum()
     rough_solution = helmholtz_poisson(operator, rough, upsilon=0.5, tol=1e-2, method="jacobi")
-    fine = helmholtz_poisson(operator, rough, upsilon=0.5, tol=1e-12, method="cholesky")
+    fine = helmholtz_poisson(operator, rough, upsilon=0.5, tol=1e-12, method="multigrid")
     distance = np.sqrt((operator.mass * (rough_solution.value - fine.value) ** 2).sum())
     assert 1e-4 * rough_solution.error < distance <= rough_solution.error
 
@@ -193,8 +193,6 @@ def test_several_right_hand_sides_are_solved_like_each_alone():
     assert together.error.shape == (2, 3)
     alone = helmholtz_poisson(operator, h[1, 2], upsilon=1.0, method="multigrid")
     np.testing.assert_array_equal(together.value[1, 2], alone.value)
-    many = helmholtz_poisson(operator, np.ones((9, 2500)), upsilon=1.0)
-    assert many.method == "cholesky"
 
 
 def test_solutions_do_not_depend_on_the_number_of_threads():

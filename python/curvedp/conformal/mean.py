@@ -39,9 +39,6 @@ from curvedp.statistics.frechet_mean import plan_mean
 _NODES = 5000
 _NEIGHBOURS = 12
 
-#: Meshes of dimension 2 with at most this many nodes are solved by factorisation.
-_SMALL = 20_000
-
 
 def conformal_mean(
     records: ArrayLike,
@@ -186,9 +183,8 @@ def conformal_mean(
     values = density.value
     if density_plan.mesh is not graph.mesh:
         values = values[density_plan.mesh.nearest(graph.mesh.points)[0]]
-    # in the plane a factorisation is cheap, and kept for the next call with the same operator
-    small = ball.manifold.dim <= 2 and len(graph.mesh) <= _SMALL
-    way = "cholesky" if small else "auto"
+    # in the plane a hierarchy costs little, and is kept for the next call with the same operator
+    way = "multigrid" if ball.manifold.dim <= 2 else "auto"
     sigma = factor(values, shift, laplacian=operator, method=way).sigma
     rows = entry.enter()
     entry.report("mean")

@@ -98,7 +98,7 @@ def published_draw(
         stream.exponential(row)
     noisy = f + scale * (uniform[0] - uniform[1])
     entry.report("conformal factor")
-    # diagonally dominant for the upsilon of the paper, and solved once: no factorisation
+    # diagonally dominant for the upsilon of the paper, and solved once: no hierarchy
     sigma = factor(noisy, upsilon, laplacian=operator, method="jacobi").sigma
     entry.report("mean")
     eta = nonprivate.frechet_mean(points, space).value

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from curvedp._validation import FloatArray, as_choice, as_float_array, as_positive
 from curvedp.conformal.graph import Laplacian, as_node_values
 
-METHODS = ("auto", "jacobi", "multigrid", "cholesky")
+METHODS = ("auto", "jacobi", "multigrid")
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class HelmholtzSolution:
     value : ndarray, shape (..., n)
         sigma at the nodes.
     n_iter : ndarray of int64, shape (...)
-        Iterations of conjugate gradients; 0 after a factorisation.
+        Iterations of conjugate gradients.
     residual : ndarray, shape (...)
         |h - (L + upsilon) sigma|_M, its own rounding error included.
     error : ndarray, shape (...)
@@ -39,7 +39,7 @@ class HelmholtzSolution:
         Whether the residual reached the tolerance; otherwise rounding ended the iteration, and the
         bounds hold all the same.
     method : str
-        "jacobi", "multigrid" or "cholesky".
+        "jacobi" or "multigrid".
     """
 
     value: FloatArray
@@ -75,10 +75,9 @@ def helmholtz_poisson(
         Positive.
     tol : float
         The iteration ends when |r|_M <= tol |h|_M.
-    method : {"auto", "jacobi", "multigrid", "cholesky"}
-        Conjugate gradients with the diagonal or with multigrid as preconditioner, or a sparse
-        Cholesky factorisation; by default chosen by size, conditioning, fill and number of
-        right-hand sides.
+    method : {"auto", "jacobi", "multigrid"}
+        Preconditioner of conjugate gradients: the diagonal or multigrid; by default chosen by
+        conditioning and number of right-hand sides.
 
     Returns
     -------

@@ -4,6 +4,7 @@
 //! process id and a child builds its own. Work is cut the same way whatever the number of threads.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
@@ -108,6 +109,28 @@ impl Pace {
     }
 }
 
+/// Calls `task(i)` for every i of a range, on the threads of the pool. The only loop over threads: all
+/// others come here, so that it is compiled once.
+fn share(pool: &ThreadPool, range: Range<usize>, task: &(dyn Fn(usize) + Sync)) {
+    pool.install(|| range.into_par_iter().for_each(task));
+}
+
+/// Calls `task` for every piece, on the threads of the pool, and returns the results in order.
+fn share_pieces<P: Send, T: Send>(
+    pool: &ThreadPool,
+    pieces: impl Iterator<Item = P>,
+    task: impl Fn(usize, P) -> T + Sync,
+) -> impl Iterator<Item = T> {
+    let slots: Vec<_> = pieces.map(|piece| Mutex::new((Some(piece), None))).collect();
+    share(pool, 0..slots.len(), &|i| {
+        if let Ok(mut slot) = slots[i].lock() {
+            slot.1 = slot.0.take().map(|piece| task(i, piece));
+        }
+    });
+    let result = |slot: Mutex<(_, Option<T>)>| slot.into_inner().ok().and_then(|slot| slot.1);
+    slots.into_iter().map(move |slot| result(slot).expect("every task was run"))
+}
+
 /// Calls `task(i)` for every i below `count`, on all threads, and returns the results in order.
 pub fn map<T: Send>(
     count: usize,
@@ -121,9 +144,7 @@ pub fn map<T: Send>(
     while start < count {
         let end = (start + pace.pieces).min(count);
         match &pool {
-            Some(pool) => results.extend(
-                pool.install(|| (start..end).into_par_iter().map(&task).collect::<Vec<_>>()),
-            ),
+            Some(pool) => results.extend(share_pieces(pool, start..end, |_, i| task(i))),
             None => results.extend((start..end).map(&task)),
         }
         start = end;
@@ -155,10 +176,11 @@ pub fn for_rows(
     let mut rest = out;
     loop {
         let (part, after) = rest.split_at_mut((piece * pace.pieces).min(rest.len()));
-        let run = |(i, piece): (usize, &mut [f64])| task(first + i * rows, piece);
+        let run = |i: usize, piece: &mut [f64]| task(first + i * rows, piece);
+        let pieces = part.chunks_mut(piece);
         match &pool {
-            Some(pool) => pool.install(|| part.par_chunks_mut(piece).enumerate().for_each(run)),
-            None => part.chunks_mut(piece).enumerate().for_each(run),
+            Some(pool) => share_pieces(pool, pieces, run).for_each(drop),
+            None => pieces.enumerate().for_each(|(i, piece)| run(i, piece)),
         }
         if after.is_empty() {
             return Ok(());
@@ -211,7 +233,7 @@ pub fn attended<T: Send>(
 /// the results in order. Callers look at the interrupt flag between passes.
 pub fn pass<P: Send, T: Send>(pieces: Vec<P>, task: impl Fn(P) -> T + Sync + Send) -> Vec<T> {
     match if pieces.len() > 1 { helpers() } else { None } {
-        Some(pool) => pool.install(|| pieces.into_par_iter().map(task).collect()),
+        Some(pool) => share_pieces(&pool, pieces.into_iter(), |_, piece| task(piece)).collect(),
         None => pieces.into_iter().map(task).collect(),
     }
 }

@@ -111,7 +111,7 @@ fn every_method_reaches_its_tolerance_and_agrees_within_its_certificate() {
     let operator = sphere_laplacian(4000);
     let h: Vec<f64> = (0..4000).map(|i| (i as f64 * 0.1).sin()).collect();
     for upsilon in [1e-3, 1.0, 1e5] {
-        let solutions: Vec<_> = [Method::Jacobi, Method::Multigrid, Method::Cholesky, Method::Auto]
+        let solutions: Vec<_> = [Method::Jacobi, Method::Multigrid, Method::Auto]
             .into_iter()
             .map(|method| {
                 let solver = Solver::new(Arc::clone(&operator), upsilon, method, 1).unwrap();
@@ -132,7 +132,7 @@ fn every_method_reaches_its_tolerance_and_agrees_within_its_certificate() {
 fn right_hand_sides_of_any_size_have_a_solution_and_a_certificate() {
     let operator = sphere_laplacian(4000);
     let h: Vec<f64> = (0..4000).map(|i| (i as f64 * 0.1).sin()).collect();
-    for method in [Method::Jacobi, Method::Multigrid, Method::Cholesky] {
+    for method in [Method::Jacobi, Method::Multigrid] {
         let solver = Solver::new(Arc::clone(&operator), 1.0, method, 1).unwrap();
         let plain = solver.solve(&h, 1e-9, NEVER).unwrap();
         for unit in [2.0_f64.powi(-600), 2.0_f64.powi(600)] {

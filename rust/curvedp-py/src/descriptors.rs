@@ -1,9 +1,9 @@
 //! `_core.image_covariance` and `_core.time_series_covariance`.
 
 use curvedp_core::descriptors::features::Feature;
-use curvedp_core::descriptors::image::{ImageCovariance, Pixel};
+use curvedp_core::descriptors::image::{ImageCovariance, Pixels};
 use curvedp_core::descriptors::time_series::TimeSeriesCovariance;
-use numpy::{Element, PyReadonlyArray1, PyReadonlyArray3, PyReadonlyArray4, PyUntypedArrayMethods};
+use numpy::{PyReadonlyArray1, PyReadonlyArray3, PyReadonlyArray4, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -46,20 +46,11 @@ pub fn image_covariance(
         value_range,
         ridge,
     };
-    match &images {
-        Images::Bytes(images) => descriptors(py, &task, images, out),
-        Images::Floats(images) => descriptors(py, &task, images, out),
-    }
-}
-
-fn descriptors<P: Pixel + Element>(
-    py: Python<'_>,
-    task: &ImageCovariance<'_>,
-    images: &PyReadonlyArray4<'_, P>,
-    out: &mut [f64],
-) -> PyResult<()> {
-    let images = images.as_slice()?;
-    run(py, |interrupt| task.descriptors(images, out, interrupt))
+    let pixels = match &images {
+        Images::Bytes(images) => Pixels::Bytes(images.as_slice()?),
+        Images::Floats(images) => Pixels::Floats(images.as_slice()?),
+    };
+    run(py, |interrupt| task.descriptors(pixels, out, interrupt))
 }
 
 /// Covariances of time series of shape (n, channels, samples), one row of `out` for each.

@@ -35,7 +35,6 @@ impl HelmholtzSolver {
             "auto" => Method::Auto,
             "jacobi" => Method::Jacobi,
             "multigrid" => Method::Multigrid,
-            "cholesky" => Method::Cholesky,
             other => return Err(PyValueError::new_err(format!("no method {other:?}"))),
         };
         let size = laplacian.inner.mass.len();
@@ -51,7 +50,6 @@ impl HelmholtzSolver {
             Method::Auto => "auto",
             Method::Jacobi => "jacobi",
             Method::Multigrid => "multigrid",
-            Method::Cholesky => "cholesky",
         }
     }
 

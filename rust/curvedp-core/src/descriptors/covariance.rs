@@ -4,6 +4,7 @@
 //! (1983). So the error of an entry is relative to the standard deviations, whatever the means.
 
 use crate::linalg::lanes::{cholesky, packed, packed_len};
+use crate::simd::vectorize_widest;
 
 const LANES: usize = 8;
 
@@ -39,7 +40,6 @@ impl Scatter {
     }
 
     /// Forgets all samples.
-    #[inline(always)]
     pub fn clear(&mut self) {
         self.count = 0.0;
         self.mean.fill(0.0);
@@ -48,30 +48,43 @@ impl Scatter {
 
     /// Adds `samples` samples; `block` holds one row of [`stride`]`(samples)` entries for each variable
     /// and is overwritten.
-    #[inline(always)]
+    #[inline(never)]
     pub fn add(&mut self, block: &mut [f64], samples: usize) {
-        let (m, width) = (self.variables, stride(samples));
-        let (old, new) = (self.count, samples as f64);
-        let total = old + new;
-        self.count = total;
-        for (k, row) in block.chunks_exact_mut(width).take(m).enumerate() {
-            let mean = centre(row, samples);
-            self.shift[k] = mean - self.mean[k];
-            self.mean[k] += self.shift[k] * (new / total);
-        }
-        let between = old * (new / total);
-        for i in (0..m).step_by(2) {
-            for j in (i..m).step_by(4) {
-                let (rows, columns) = (&block[i * width..], &block[j * width..]);
-                match (m - i, m - j) {
-                    (1, _) => self.add_products::<1, 1>((i, j), [rows, columns], width, between),
-                    (_, 1) => self.add_products::<2, 1>((i, j), [rows, columns], width, between),
-                    (_, 2) => self.add_products::<2, 2>((i, j), [rows, columns], width, between),
-                    (_, 3) => self.add_products::<2, 3>((i, j), [rows, columns], width, between),
-                    _ => self.add_products::<2, 4>((i, j), [rows, columns], width, between),
+        vectorize_widest(
+            #[inline(always)]
+            || {
+                let (m, width) = (self.variables, stride(samples));
+                let (old, new) = (self.count, samples as f64);
+                let total = old + new;
+                self.count = total;
+                for (k, row) in block.chunks_exact_mut(width).take(m).enumerate() {
+                    let mean = centre(row, samples);
+                    self.shift[k] = mean - self.mean[k];
+                    self.mean[k] += self.shift[k] * (new / total);
                 }
-            }
-        }
+                let between = old * (new / total);
+                for i in (0..m).step_by(2) {
+                    for j in (i..m).step_by(4) {
+                        let (rows, columns) = (&block[i * width..], &block[j * width..]);
+                        match (m - i, m - j) {
+                            (1, _) => {
+                                self.add_products::<1, 1>((i, j), [rows, columns], width, between)
+                            }
+                            (_, 1) => {
+                                self.add_products::<2, 1>((i, j), [rows, columns], width, between)
+                            }
+                            (_, 2) => {
+                                self.add_products::<2, 2>((i, j), [rows, columns], width, between)
+                            }
+                            (_, 3) => {
+                                self.add_products::<2, 3>((i, j), [rows, columns], width, between)
+                            }
+                            _ => self.add_products::<2, 4>((i, j), [rows, columns], width, between),
+                        }
+                    }
+                }
+            },
+        );
     }
 
     /// Adds the inner products of the first `I` of `rows` with the first `J` of `columns`, variables
@@ -177,6 +190,6 @@ fn is_definite(m: usize, point: &[f64]) -> bool {
             g[packed(m, i, j)] = [point[i * m + j]];
         }
     }
-    cholesky(m, &mut g, &mut inverse);
+    cholesky::<0, 1>(m, &mut g, &mut inverse);
     (0..m).all(|i| g[packed(m, i, i)][0] > f64::MIN_POSITIVE.sqrt())
 }

@@ -7,8 +7,17 @@ use crate::error::Error;
 use crate::parallel::{Interrupt, for_rows};
 use crate::simd::vectorize;
 
+/// The pixels of images.
+#[derive(Clone, Copy)]
+pub enum Pixels<'a> {
+    /// One byte for each level.
+    Bytes(&'a [u8]),
+    /// Floating-point levels.
+    Floats(&'a [f64]),
+}
+
 /// What a pixel is stored as.
-pub trait Pixel: Copy + Sync {
+trait Pixel: Copy + Sync {
     /// The stored number.
     fn value(self) -> f64;
 }
@@ -49,7 +58,19 @@ const PIECE: usize = 1 << 18;
 impl ImageCovariance<'_> {
     /// Fills `out` with one m x m matrix for each image; an image is `height * width * channels`
     /// pixels, channels last.
-    pub fn descriptors<P: Pixel>(
+    pub fn descriptors(
+        &self,
+        images: Pixels,
+        out: &mut [f64],
+        interrupt: Interrupt,
+    ) -> Result<(), Error> {
+        match images {
+            Pixels::Bytes(images) => self.each(images, out, interrupt),
+            Pixels::Floats(images) => self.each(images, out, interrupt),
+        }
+    }
+
+    fn each<P: Pixel>(
         &self,
         images: &[P],
         out: &mut [f64],
@@ -62,16 +83,10 @@ impl ImageCovariance<'_> {
         for_rows(out, m * m, rows, interrupt, |first, piece| {
             let count = piece.len() / (m * m);
             let images = &images[first * size..(first + count) * size];
-            vectorize(
-                #[inline(always)]
-                || {
-                    let mut worker = Worker::new(self);
-                    for (image, out) in images.chunks_exact(size).zip(piece.chunks_exact_mut(m * m))
-                    {
-                        worker.descriptor(image, out);
-                    }
-                },
-            );
+            let mut worker = Worker::new(self);
+            for (image, out) in images.chunks_exact(size).zip(piece.chunks_exact_mut(m * m)) {
+                worker.descriptor(image, out);
+            }
         })
     }
 }
@@ -102,18 +117,32 @@ impl<'a> Worker<'a> {
         }
     }
 
-    #[inline(always)]
     fn descriptor<P: Pixel>(&mut self, image: &[P], out: &mut [f64]) {
-        let task = self.task;
-        if !self.load(image) {
-            return scaled_identity(task.features.len(), task.ridge, out);
+        let finite = vectorize(
+            #[inline(always)]
+            || self.load(image),
+        );
+        if finite {
+            self.covariance(out);
+        } else {
+            scaled_identity(self.task.features.len(), self.task.ridge, out);
         }
-        self.average_channels();
+    }
+
+    fn covariance(&mut self, out: &mut [f64]) {
+        let task = self.task;
+        vectorize(
+            #[inline(always)]
+            || self.average_channels(),
+        );
         self.scatter.clear();
         let rows = rows_per_block(task.width, task.features.len());
         for first in (0..task.height).step_by(rows) {
             let last = (first + rows).min(task.height);
-            self.fill_block(first, last);
+            vectorize(
+                #[inline(always)]
+                || self.fill_block(first, last),
+            );
             self.scatter.add(&mut self.block, (last - first) * task.width);
         }
         self.scatter.covariance(0.0, task.ridge, out);

@@ -1,6 +1,6 @@
 use super::covariance::{Scatter, block_samples, scaled_identity, stride};
 use super::features::Feature;
-use super::image::ImageCovariance;
+use super::image::{ImageCovariance, Pixels};
 use super::time_series::TimeSeriesCovariance;
 use crate::parallel::set_num_threads;
 use proptest::prelude::*;
@@ -104,7 +104,7 @@ fn descriptor(names: &[&str], pixels: &[f64], (height, width): (usize, usize)) -
     };
     let count = pixels.len() / (height * width);
     let mut out = vec![f64::NAN; count * m * m];
-    task.descriptors(pixels, &mut out, &never).unwrap();
+    task.descriptors(Pixels::Floats(pixels), &mut out, &never).unwrap();
     out
 }
 

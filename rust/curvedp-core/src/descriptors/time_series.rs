@@ -3,7 +3,6 @@
 use super::covariance::{Scatter, block_samples, stride};
 use crate::error::Error;
 use crate::parallel::{Interrupt, for_rows};
-use crate::simd::vectorize;
 
 /// Size of the signals, and how they become covariances.
 pub struct TimeSeriesCovariance {
@@ -34,23 +33,15 @@ impl TimeSeriesCovariance {
         for_rows(out, m * m, rows, interrupt, |first, piece| {
             let count = piece.len() / (m * m);
             let signals = &signals[first * size..(first + count) * size];
-            vectorize(
-                #[inline(always)]
-                || {
-                    let mut scatter = Scatter::new(m);
-                    let mut block = vec![0.0; m * stride(block_samples(m).min(self.samples))];
-                    for (signal, out) in
-                        signals.chunks_exact(size).zip(piece.chunks_exact_mut(m * m))
-                    {
-                        self.add_signal(signal, &mut scatter, &mut block);
-                        scatter.covariance(self.shrinkage, self.ridge, out);
-                    }
-                },
-            );
+            let mut scatter = Scatter::new(m);
+            let mut block = vec![0.0; m * stride(block_samples(m).min(self.samples))];
+            for (signal, out) in signals.chunks_exact(size).zip(piece.chunks_exact_mut(m * m)) {
+                self.add_signal(signal, &mut scatter, &mut block);
+                scatter.covariance(self.shrinkage, self.ridge, out);
+            }
         })
     }
 
-    #[inline(always)]
     fn add_signal(&self, signal: &[f64], scatter: &mut Scatter, block: &mut [f64]) {
         scatter.clear();
         let block_size = block_samples(self.channels);

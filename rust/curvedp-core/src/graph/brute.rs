@@ -3,7 +3,7 @@
 
 use super::candidates::Closest;
 use super::kd_tree::LEAF;
-use crate::simd::vectorize;
+use crate::simd::vectorize_widest;
 
 /// Queries handled at a time: as many sums over a leaf's points stay in registers.
 const GROUP: usize = 8;
@@ -79,7 +79,7 @@ impl Blocks {
             }
         }
         let mut bounds: Vec<f32> = lists.iter().map(|_| f32::INFINITY).collect();
-        vectorize(
+        vectorize_widest(
             #[inline(always)]
             || self.compare(&norms, &coords, &mut bounds, lists),
         );

@@ -351,10 +351,7 @@ impl<'a> Job<'a> {
                 gathered: Vec::new(),
             };
             let own = self.queries.is_none().then(|| tree.leaf_of(position));
-            vectorize(
-                #[inline(always)]
-                || tree.search(self.image(query), own, &mut list, &mut stack),
-            );
+            tree.search(self.image(query), own, &mut list, &mut stack);
             chosen.extend_from_slice(&list.best.list);
         }
         chosen

@@ -4,7 +4,8 @@
 //! are as accurate as its entries determine them (Demmel and Veselić 1992), where a tridiagonal method
 //! loses the small ones of an ill-conditioned matrix.
 
-use super::lanes::{Lane, packed};
+use super::lanes::{Lane, order, packed, packed_len};
+use crate::simd::vectorize_widest;
 
 /// Sweeps after which iteration stops whatever the matrix; convergence takes about 3 + log2(m).
 const MAX_SWEEPS: usize = 40;
@@ -14,20 +15,42 @@ const MAX_SWEEPS: usize = 40;
 ///
 /// An off-diagonal entry counts as zero when its square is at most eps^2 a_pp a_qq, or at most
 /// `floor` (for matrices that are not positive definite: eps^2 times the squared norm).
+#[inline(never)]
+pub fn diagonalize<const M: usize, const L: usize>(
+    m: usize,
+    a: &mut [Lane<L>],
+    vectors: Option<&mut [Lane<L>]>,
+    floor: &Lane<L>,
+) {
+    vectorize_widest(
+        #[inline(always)]
+        || {
+            let m = order::<M>(m);
+            let a = &mut a[..packed_len(m)];
+            match vectors {
+                Some(u) => {
+                    let u = &mut u[..m * m];
+                    for i in 0..m {
+                        for j in 0..m {
+                            u[i * m + j] = [if i == j { 1.0 } else { 0.0 }; L];
+                        }
+                    }
+                    sweep(m, a, Some(u), floor);
+                }
+                None => sweep(m, a, None, floor),
+            }
+        },
+    );
+}
+
+/// Sweeps until nothing is left off the diagonals.
 #[inline(always)]
-pub fn diagonalize<const L: usize>(
+fn sweep<const L: usize>(
     m: usize,
     a: &mut [Lane<L>],
     mut vectors: Option<&mut [Lane<L>]>,
     floor: &Lane<L>,
 ) {
-    if let Some(u) = vectors.as_deref_mut() {
-        for i in 0..m {
-            for j in 0..m {
-                u[i * m + j] = [if i == j { 1.0 } else { 0.0 }; L];
-            }
-        }
-    }
     for _ in 0..MAX_SWEEPS {
         let active = unconverged(m, a, floor);
         if active.iter().all(|&x| x == 0.0) {

@@ -1,10 +1,34 @@
-//! Matrix products of row-major slices.
+//! Matrix products of row-major slices, none of them empty.
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par};
+use gemm_common::Parallelism;
+use ndarray::{ArrayView2, ArrayViewMut2};
+
+/// The product of the libraries gemm-f64 and gemm-f32: sizes m, n, k; the result with its strides across and
+/// down and whether it is added to; both factors likewise; their scales; nothing is conjugated; threads.
+type Gemm<T> = unsafe fn(
+    usize,
+    usize,
+    usize,
+    *mut T,
+    isize,
+    isize,
+    bool,
+    *const T,
+    isize,
+    isize,
+    *const T,
+    isize,
+    isize,
+    T,
+    T,
+    bool,
+    bool,
+    bool,
+    Parallelism,
+);
 
 /// Number type of a kernel's rows and stored weights: f64 or f32.
-pub trait Scalar: faer::traits::ComplexField + Copy + Send + Sync + 'static {
+pub trait Scalar: Copy + Send + Sync {
     /// Nearest value of this type.
     fn round(x: f64) -> Self;
     /// Smallest value of this type that is not below `x`, in [0, 1].
@@ -13,6 +37,8 @@ pub trait Scalar: faer::traits::ComplexField + Copy + Send + Sync + 'static {
     fn widen(self) -> f64;
     /// The numbers themselves if they are in double precision already.
     fn as_double(numbers: &[Self]) -> Option<&[f64]>;
+    /// The matrix product for this processor.
+    fn gemm() -> Gemm<Self>;
 }
 
 impl Scalar for f64 {
@@ -32,6 +58,10 @@ impl Scalar for f64 {
 
     fn as_double(numbers: &[Self]) -> Option<&[f64]> {
         Some(numbers)
+    }
+
+    fn gemm() -> Gemm<Self> {
+        gemm_f64::gemm::f64::get_gemm_fn()
     }
 }
 
@@ -54,31 +84,72 @@ impl Scalar for f32 {
     fn as_double(_: &[Self]) -> Option<&[f64]> {
         None
     }
+
+    fn gemm() -> Gemm<Self> {
+        gemm_f32::gemm::f32::get_gemm_fn()
+    }
+}
+
+/// A row-major matrix of rows of `width` entries.
+fn matrix<T>(entries: &[T], width: usize) -> ArrayView2<'_, T> {
+    ArrayView2::from_shape((entries.len() / width, width), entries).expect("whole rows")
+}
+
+/// The same, to be written.
+fn matrix_mut<T>(entries: &mut [T], width: usize) -> ArrayViewMut2<'_, T> {
+    ArrayViewMut2::from_shape((entries.len() / width, width), entries).expect("whole rows")
+}
+
+/// out = A B, or out += A B.
+#[allow(unsafe_code)]
+fn multiply<T: Scalar>(a: ArrayView2<T>, b: ArrayView2<T>, mut out: ArrayViewMut2<T>, add: bool) {
+    let ((m, k), n) = (a.dim(), b.ncols());
+    assert!(b.nrows() == k && out.dim() == (m, n), "sizes must agree");
+    let (kept, one) = (T::round(if add { 1.0 } else { 0.0 }), T::round(1.0));
+    let across = |strides: &[isize]| (strides[1], strides[0]);
+    let (out_across, out_down) = across(out.strides());
+    let (a_across, a_down) = across(a.strides());
+    let (b_across, b_down) = across(b.strides());
+    // SAFETY: sizes, strides and entries are those of the views, of which only `out` is written
+    unsafe {
+        T::gemm()(
+            m,
+            n,
+            k,
+            out.as_mut_ptr(),
+            out_across,
+            out_down,
+            add,
+            a.as_ptr(),
+            a_across,
+            a_down,
+            b.as_ptr(),
+            b_across,
+            b_down,
+            kept,
+            one,
+            false,
+            false,
+            false,
+            Parallelism::None,
+        );
+    }
 }
 
 /// out = A B^T; A has rows of `size` entries, so has B, and out has as many rows as A.
 pub fn outer<T: Scalar>(a: &[T], b: &[T], size: usize, out: &mut [T]) {
-    let (p, q) = (a.len() / size, b.len() / size);
-    let out = MatMut::from_row_major_slice_mut(out, p, q);
-    let a = MatRef::from_row_major_slice(a, p, size);
-    let b = MatRef::from_row_major_slice(b, q, size);
-    matmul(out, Accum::Replace, a, b.transpose(), T::round(1.0), Par::Seq);
+    let (a, b) = (matrix(a, size), matrix(b, size));
+    multiply(a, b.t(), matrix_mut(out, b.nrows()), false);
 }
 
 /// out += W Z, where W has p rows and Z and out have rows of `width` entries.
 pub fn add_product(w: &[f64], z: &[f64], width: usize, out: &mut [f64]) {
-    let (p, q) = (out.len() / width, z.len() / width);
-    let out = MatMut::from_row_major_slice_mut(out, p, width);
-    let w = MatRef::from_row_major_slice(w, p, q);
-    let z = MatRef::from_row_major_slice(z, q, width);
-    matmul(out, Accum::Add, w, z, 1.0, Par::Seq);
+    let z = matrix(z, width);
+    multiply(matrix(w, z.nrows()), z, matrix_mut(out, width), true);
 }
 
 /// out += W^T Z, where W has as many rows as Z.
 pub fn add_transposed_product(w: &[f64], z: &[f64], width: usize, out: &mut [f64]) {
-    let (p, q) = (z.len() / width, out.len() / width);
-    let out = MatMut::from_row_major_slice_mut(out, q, width);
-    let w = MatRef::from_row_major_slice(w, p, q);
-    let z = MatRef::from_row_major_slice(z, p, width);
-    matmul(out, Accum::Add, w.transpose(), z, 1.0, Par::Seq);
+    let out = matrix_mut(out, width);
+    multiply(matrix(w, out.nrows()).t(), matrix(z, width), out, true);
 }

@@ -4,37 +4,55 @@ use super::entries::{LANES, row_sums, tree_sum};
 use super::lanes::{Any, BLOCK, Block, Three, Width};
 use super::{LogSums, Manifold};
 use crate::rows::Rows;
-use crate::simd::vectorize;
+use crate::simd::{vectorize, vectorize_widest};
 
 /// A map of rows to rows.
 pub(super) trait Kernel {
+    /// Whether AVX-512 pays for rows of three entries.
+    const WIDEST: bool = false;
+
     /// Writes the images of the rows `first..first + rows` to `out`.
     fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]);
 }
 
 /// Runs a kernel on rows of `width` entries; `out` has rows of `out_width` entries.
-pub(super) fn run(kernel: impl Kernel, width: usize, out_width: usize, out: &mut [f64]) {
-    #[inline(always)]
-    fn all<W: Width>(kernel: impl Kernel, width: W, out_width: usize, out: &mut [f64]) {
-        let count = out.len() / out_width;
-        let full = width.rows();
-        for first in (0..count).step_by(full) {
-            let rows = full.min(count - first);
-            let out = &mut out[first * out_width..(first + rows) * out_width];
-            if rows == full {
-                kernel.block(width, first, full, out);
-            } else {
-                kernel.block(width, first, rows, out);
-            }
-        }
+pub(super) fn run<K: Kernel>(kernel: K, width: usize, out_width: usize, out: &mut [f64]) {
+    if width != 3 {
+        run_any(kernel, width, out_width, out);
+    } else if K::WIDEST {
+        vectorize_widest(
+            #[inline(always)]
+            move || all(kernel, Three, out_width, out),
+        );
+    } else {
+        vectorize(
+            #[inline(always)]
+            move || all(kernel, Three, out_width, out),
+        );
     }
+}
+
+/// The same for rows that never have three entries, such as those of complex numbers.
+pub(super) fn run_any(kernel: impl Kernel, width: usize, out_width: usize, out: &mut [f64]) {
     vectorize(
         #[inline(always)]
-        move || match width {
-            3 => all(kernel, Three, out_width, out),
-            _ => all(kernel, Any(width), out_width, out),
-        },
+        move || all(kernel, Any(width), out_width, out),
     );
+}
+
+#[inline(always)]
+fn all<W: Width>(kernel: impl Kernel, width: W, out_width: usize, out: &mut [f64]) {
+    let count = out.len() / out_width;
+    let full = width.rows();
+    for first in (0..count).step_by(full) {
+        let rows = full.min(count - first);
+        let out = &mut out[first * out_width..(first + rows) * out_width];
+        if rows == full {
+            kernel.block(width, first, full, out);
+        } else {
+            kernel.block(width, first, rows, out);
+        }
+    }
 }
 
 /// What a block adds to the sums of a [`SumKernel`], besides the ambient vectors.
@@ -47,6 +65,9 @@ pub(super) struct Terms {
 
 /// A sum of ambient vectors over rows.
 pub(super) trait SumKernel {
+    /// Whether AVX-512 pays for rows of three entries.
+    const WIDEST: bool = true;
+
     /// Adds the vectors of the rows `first..first + rows` to `accumulator`.
     fn block<W: Width>(
         &self,
@@ -59,54 +80,70 @@ pub(super) trait SumKernel {
 
 /// Writes the sum of the vectors of `count` rows to `out`, which is as wide as they are; returns the other
 /// sums. Blocks are summed with compensation, so the error does not grow with `count`.
-pub(super) fn run_sum(kernel: impl SumKernel, count: usize, out: &mut [f64]) -> LogSums {
-    /// The same for rows that fill no more than one block: nothing has to be compensated.
-    #[inline(always)]
-    fn one<W: Width>(kernel: impl SumKernel, width: W, rows: usize, out: &mut [f64]) -> LogSums {
-        let mut accumulator = width.accumulator();
-        let block = accumulator.as_mut();
-        let terms = kernel.block(width, 0, rows, block);
-        block.iter_mut().for_each(|x| *x += 0.0); // as a sum from 0 on, -0 is 0
-        width.collect(block, out);
-        LogSums {
-            squared_dist: block_sum(&terms.squared_dist, rows) + 0.0,
-            curvature: block_sum(&terms.curvature, rows) + 0.0,
-        }
+pub(super) fn run_sum<K: SumKernel>(kernel: K, count: usize, out: &mut [f64]) -> LogSums {
+    if out.len() != 3 {
+        run_sum_any(kernel, count, out)
+    } else if K::WIDEST {
+        vectorize_widest(
+            #[inline(always)]
+            move || sum_all(kernel, Three, count, out),
+        )
+    } else {
+        vectorize(
+            #[inline(always)]
+            move || sum_all(kernel, Three, count, out),
+        )
     }
-    #[inline(always)]
-    fn all<W: Width>(kernel: impl SumKernel, width: W, count: usize, out: &mut [f64]) -> LogSums {
-        let full = width.rows();
-        if count <= full {
-            return one(kernel, width, count, out);
-        }
-        let mut accumulators = [width.accumulator(), width.accumulator(), width.accumulator()];
-        let [block, sum, lost] = accumulators.each_mut().map(AsMut::as_mut);
-        let (mut scalars, mut scalars_lost) = ([0.0; 2], [0.0; 2]);
-        for first in (0..count).step_by(full) {
-            let rows = full.min(count - first);
-            block.fill(0.0);
-            let terms = if rows == full {
-                kernel.block(width, first, full, block)
-            } else {
-                kernel.block(width, first, rows, block)
-            };
-            add_compensated(block, sum, lost);
-            let block_scalars =
-                [block_sum(&terms.squared_dist, rows), block_sum(&terms.curvature, rows)];
-            add_compensated(&block_scalars, &mut scalars, &mut scalars_lost);
-        }
-        add_all(lost, sum);
-        add_all(&scalars_lost, &mut scalars);
-        width.collect(sum, out);
-        LogSums { squared_dist: scalars[0], curvature: scalars[1] }
-    }
+}
+
+/// The same for rows that never have three entries, such as those of complex numbers.
+pub(super) fn run_sum_any(kernel: impl SumKernel, count: usize, out: &mut [f64]) -> LogSums {
     vectorize(
         #[inline(always)]
-        move || match out.len() {
-            3 => all(kernel, Three, count, out),
-            width => all(kernel, Any(width), count, out),
-        },
+        move || sum_all(kernel, Any(out.len()), count, out),
     )
+}
+
+#[inline(always)]
+fn sum_all<W: Width>(kernel: impl SumKernel, width: W, count: usize, out: &mut [f64]) -> LogSums {
+    let full = width.rows();
+    if count <= full {
+        return sum_block(kernel, width, count, out);
+    }
+    let mut accumulators = [width.accumulator(), width.accumulator(), width.accumulator()];
+    let [block, sum, lost] = accumulators.each_mut().map(AsMut::as_mut);
+    let (mut scalars, mut scalars_lost) = ([0.0; 2], [0.0; 2]);
+    for first in (0..count).step_by(full) {
+        let rows = full.min(count - first);
+        block.fill(0.0);
+        let terms = if W::FULL_BLOCKS_APART && rows == full {
+            kernel.block(width, first, full, block)
+        } else {
+            kernel.block(width, first, rows, block)
+        };
+        add_compensated(block, sum, lost);
+        let block_scalars =
+            [block_sum(&terms.squared_dist, rows), block_sum(&terms.curvature, rows)];
+        add_compensated(&block_scalars, &mut scalars, &mut scalars_lost);
+    }
+    add_all(lost, sum);
+    add_all(&scalars_lost, &mut scalars);
+    width.collect(sum, out);
+    LogSums { squared_dist: scalars[0], curvature: scalars[1] }
+}
+
+/// [`sum_all`] for rows that fill no more than one block: nothing has to be compensated.
+#[inline(always)]
+fn sum_block<W: Width>(kernel: impl SumKernel, width: W, rows: usize, out: &mut [f64]) -> LogSums {
+    let mut accumulator = width.accumulator();
+    let block = accumulator.as_mut();
+    let terms = kernel.block(width, 0, rows, block);
+    block.iter_mut().for_each(|x| *x += 0.0); // as a sum from 0 on, -0 is 0
+    width.collect(block, out);
+    LogSums {
+        squared_dist: block_sum(&terms.squared_dist, rows) + 0.0,
+        curvature: block_sum(&terms.curvature, rows) + 0.0,
+    }
 }
 
 /// Sum of the first `rows` numbers of a block.

@@ -92,6 +92,8 @@ struct SumLog<'a> {
 }
 
 impl SumKernel for SumLog<'_> {
+    const WIDEST: bool = false; // two additions for each number read
+
     #[inline(always)]
     fn block<W: Width>(&self, width: W, first: usize, rows: usize, sum: &mut [f64]) -> Terms {
         let operands = [self.base, self.points];

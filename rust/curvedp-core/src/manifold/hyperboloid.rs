@@ -99,6 +99,8 @@ struct Dist<'a> {
 }
 
 impl Kernel for Dist<'_> {
+    const WIDEST: bool = true;
+
     #[inline(always)]
     fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
         let [square, _] = chords(width, [self.a, self.b], first, rows);
@@ -118,6 +120,8 @@ struct Exp<'a> {
 }
 
 impl Kernel for Exp<'_> {
+    const WIDEST: bool = true;
+
     /// The time is computed from the space part, so that the result lies on the sheet.
     #[inline(always)]
     fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
@@ -196,6 +200,8 @@ struct Log<'a> {
 }
 
 impl Kernel for Log<'_> {
+    const WIDEST: bool = true;
+
     #[inline(always)]
     fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
         let operands = [self.base, self.point];

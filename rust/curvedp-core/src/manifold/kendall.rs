@@ -11,7 +11,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2};
 
 use coords::{Centring, Coords, FromCoords, contrasts, helmert_scales, undo_contrasts};
 
-use super::blocks::{Kernel, norm, run, scale_to};
+use super::blocks::{Kernel, norm, run, run_any, scale_to};
 use super::euclidean::Dot;
 use super::lanes::Width;
 use super::moments::sum_log_moments;
@@ -105,7 +105,7 @@ impl Manifold for KendallPlanar {
 
     fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]) {
         let width = self.point_size();
-        run(ToTangent { vector, base, width }, width, width, out);
+        run_any(ToTangent { vector, base, width }, width, width, out);
     }
 
     fn exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
@@ -130,12 +130,12 @@ impl Manifold for KendallPlanar {
     }
 
     fn coords(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
-        run(Coords { shapes: *self, tangent, base }, self.point_size(), self.dim(), out);
+        run_any(Coords { shapes: *self, tangent, base }, self.point_size(), self.dim(), out);
     }
 
     fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
         let width = self.point_size();
-        run(FromCoords { shapes: *self, coords, base }, width, width, out);
+        run_any(FromCoords { shapes: *self, coords, base }, width, width, out);
     }
 
     fn embedding(&self) -> Embedding {

@@ -15,6 +15,9 @@ pub(super) type Block = [f64; BLOCK];
 
 /// The number of entries in a row, and the loops that suit it.
 pub(super) trait Width: Copy {
+    /// Whether a copy of the kernel for a known number of rows pays.
+    const FULL_BLOCKS_APART: bool;
+
     /// Rows in a full block.
     fn rows(self) -> usize;
 
@@ -137,6 +140,8 @@ fn combine_columns<const B: usize, const N: usize, const M: usize>(
 }
 
 impl Width for Three {
+    const FULL_BLOCKS_APART: bool = true;
+
     #[inline(always)]
     fn rows(self) -> usize {
         BLOCK
@@ -221,6 +226,8 @@ impl Width for Three {
 }
 
 impl Width for Any {
+    const FULL_BLOCKS_APART: bool = false;
+
     #[inline(always)]
     fn rows(self) -> usize {
         BLOCK / 2

@@ -18,7 +18,7 @@ use super::entries::row_sums;
 use crate::elementary::{cot_excess, coth_excess};
 use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
-use crate::simd::vectorize;
+use crate::simd::vectorize_widest;
 use panels::{Panels, ROWS};
 
 /// One number for each row of a block.
@@ -85,8 +85,8 @@ fn weights(curvature: Curvature, range: &Range, squares: &Block) -> Weights {
 }
 
 /// See [`Manifold::sum_log_moments`].
-pub(super) fn sum_log_moments<M: Manifold + ?Sized>(
-    manifold: &M,
+pub(super) fn sum_log_moments(
+    manifold: &dyn Manifold,
     curvature: Curvature,
     (points, count): (Rows, usize),
     base: &[f64],
@@ -104,7 +104,7 @@ pub(super) fn sum_log_moments<M: Manifold + ?Sized>(
         let rows = ROWS.min(count - first);
         let logs = &mut logs[..rows * dim];
         manifold.log_coords(points.range(first..first + rows), Rows::shared(base), logs);
-        vectorize(
+        vectorize_widest(
             #[inline(always)]
             || {
                 let mut squares = [0.0; ROWS];

@@ -42,6 +42,8 @@ struct DistPolar<'a, D> {
 }
 
 impl<D: PolarDist> Kernel for DistPolar<'_, D> {
+    const WIDEST: bool = true;
+
     #[inline(always)]
     fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
         let tail = tails(width, self.point, self.mask, first, rows);
@@ -94,6 +96,8 @@ struct LogPolar<'a, D> {
 }
 
 impl<D: PolarDist> Kernel for LogPolar<'_, D> {
+    const WIDEST: bool = true;
+
     #[inline(always)]
     fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
         let tail = tails(width, self.point, self.mask, first, rows);
@@ -126,6 +130,8 @@ struct ExpCircular<'a> {
 }
 
 impl Kernel for ExpCircular<'_> {
+    const WIDEST: bool = true;
+
     #[inline(always)]
     fn block<W: Width>(&self, _: W, first: usize, rows: usize, out: &mut [f64]) {
         let width = out.len() / rows;

@@ -18,7 +18,7 @@ use coords::{Coords, FromCoords, pivot};
 
 use super::arc::COTANGENT_FLOOR;
 use super::blocks::{
-    Kernel, SumKernel, Terms, add_coords, norm, run, run_sum, scale_to, weights_of,
+    Kernel, SumKernel, Terms, add_coords, norm, run, run_any, run_sum_any, scale_to, weights_of,
 };
 use super::curvature::Curvature;
 use super::euclidean::Dot;
@@ -55,12 +55,12 @@ impl ComplexProjective {
 
     /// Distances of representatives of `width` entries.
     pub(super) fn dist_of(width: usize, a: Rows, b: Rows, out: &mut [f64]) {
-        run(Dist { a, b, width }, width, 1, out);
+        run_any(Dist { a, b, width }, width, 1, out);
     }
 
     /// Logarithms of representatives of `width` entries.
     pub(super) fn log_of(width: usize, point: Rows, base: Rows, out: &mut [f64]) {
-        run(Log { point, base, width }, width, width, out);
+        run_any(Log { point, base, width }, width, width, out);
     }
 
     /// Parallel transport between representatives of `width` entries.
@@ -71,7 +71,7 @@ impl ComplexProjective {
         end: Rows,
         out: &mut [f64],
     ) {
-        run(Transport { tangent, base, end, width }, width, width, out);
+        run_any(Transport { tangent, base, end, width }, width, width, out);
     }
 
     /// [`Manifold::sum_log`] of `manifold`, whose points are representatives.
@@ -87,7 +87,7 @@ impl ComplexProjective {
         let (base, width) = (Rows::shared(base), manifold.point_size());
         let kernel = SumLog { space: self, width, points, weights, base };
         let mut ambient = vec![0.0; width];
-        let others = run_sum(kernel, count, &mut ambient);
+        let others = run_sum_any(kernel, count, &mut ambient);
         add_coords(manifold, &ambient, base, sum);
         others
     }
@@ -317,7 +317,7 @@ impl Manifold for ComplexProjective {
 
     fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]) {
         let width = self.point_size();
-        run(ToTangent { vector, base, width }, width, width, out);
+        run_any(ToTangent { vector, base, width }, width, width, out);
     }
 
     fn exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
@@ -343,12 +343,12 @@ impl Manifold for ComplexProjective {
 
     fn coords(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
         let width = self.point_size();
-        run(Coords { tangent, base, width }, width, width - 2, out);
+        run_any(Coords { tangent, base, width }, width, width - 2, out);
     }
 
     fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
         let width = self.point_size();
-        run(FromCoords { coords, base, width }, width, width, out);
+        run_any(FromCoords { coords, base, width }, width, width, out);
     }
 
     fn embedding(&self) -> Embedding {

@@ -72,6 +72,8 @@ struct Dist<'a> {
 }
 
 impl Kernel for Dist<'_> {
+    const WIDEST: bool = true;
+
     #[inline(always)]
     fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
         let [d2, s2, skew] = width.sums([self.a, self.b], first, rows, chord_terms);
@@ -182,6 +184,8 @@ pub(super) struct Exp<'a> {
 }
 
 impl Kernel for Exp<'_> {
+    const WIDEST: bool = true;
+
     #[inline(always)]
     fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
         let operands = [self.base, self.tangent];

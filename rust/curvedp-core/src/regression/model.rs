@@ -13,7 +13,7 @@ use crate::elementary::{asinh_nonneg, atan2_nonneg, exp, sin_cos};
 use crate::moments::Range;
 use crate::rejection::chart::length;
 use crate::rows::Rows;
-use crate::simd::vectorize;
+use crate::simd::{vectorize, vectorize_widest};
 use std::f64::consts::PI;
 
 /// Records in a block.
@@ -126,7 +126,7 @@ impl Model {
     pub(super) fn gradients(&self, line: &Line, longest: &Range) -> Gradients {
         let mut tree: Vec<(u32, Gradients)> = Vec::new();
         for piece in self.blocks.chunks(PIECE) {
-            let mut sum = self.space.dispatch(Sums { line, piece, longest });
+            let mut sum = self.space.dispatch_widest(Sums { line, piece, longest });
             let mut level = 0;
             while let Some((_, left)) = tree.pop_if(|(other, _)| *other == level) {
                 add(&mut sum, &left);
@@ -226,22 +226,35 @@ pub(super) trait Work {
 }
 
 impl Space {
-    /// Runs it for this space, with the widest vector instructions.
+    /// Runs it for this space.
     pub(super) fn dispatch<W: Work>(&self, work: W) -> W::Output {
         vectorize(
             #[inline(always)]
-            || match (self.flat, self.curved, self.is_hyperbolic()) {
-                (1, 0, _) => work.run::<1, 0, true>(),
-                (2, 0, _) => work.run::<2, 0, true>(),
-                (0, 2, false) => work.run::<0, 2, false>(),
-                (0, 2, true) => work.run::<0, 2, true>(),
-                (0, 3, false) => work.run::<0, 3, false>(),
-                (0, 3, true) => work.run::<0, 3, true>(),
-                (1, 2, false) => work.run::<1, 2, false>(),
-                (1, 2, true) => work.run::<1, 2, true>(),
-                _ => work.run::<3, 0, true>(),
-            },
+            || self.choose(work),
         )
+    }
+
+    /// The same, with the widest vector instructions.
+    fn dispatch_widest<W: Work>(&self, work: W) -> W::Output {
+        vectorize_widest(
+            #[inline(always)]
+            || self.choose(work),
+        )
+    }
+
+    #[inline(always)]
+    fn choose<W: Work>(&self, work: W) -> W::Output {
+        match (self.flat, self.curved, self.is_hyperbolic()) {
+            (1, 0, _) => work.run::<1, 0, true>(),
+            (2, 0, _) => work.run::<2, 0, true>(),
+            (0, 2, false) => work.run::<0, 2, false>(),
+            (0, 2, true) => work.run::<0, 2, true>(),
+            (0, 3, false) => work.run::<0, 3, false>(),
+            (0, 3, true) => work.run::<0, 3, true>(),
+            (1, 2, false) => work.run::<1, 2, false>(),
+            (1, 2, true) => work.run::<1, 2, true>(),
+            _ => work.run::<3, 0, true>(),
+        }
     }
 }
 

@@ -41,7 +41,7 @@ impl Space {
         let unit = ricci.iter().fold(0.0, |largest: f64, x| largest.max(x[0].abs()));
         let unit = if unit > 0.0 { unit } else { 1.0 };
         ricci.iter_mut().for_each(|x| x[0] /= unit);
-        diagonalize(dim, &mut ricci, Some(&mut vectors), &[1e-28]);
+        diagonalize::<0, 1>(dim, &mut ricci, Some(&mut vectors), &[1e-28]);
         let mut values: Vec<(f64, usize)> =
             (0..dim).map(|i| (ricci[packed(dim, i, i)][0], i)).collect();
         values.sort_by(|(x, _), (y, _)| x.abs().total_cmp(&y.abs()));

@@ -23,10 +23,6 @@ pub(super) struct Residual {
 }
 
 impl Equation {
-    pub fn size(&self) -> usize {
-        self.laplacian.mass.len()
-    }
-
     /// The diagonal entry of a node.
     pub fn diagonal(&self, node: usize) -> f64 {
         self.laplacian.degrees[node] + self.upsilon * self.laplacian.mass[node]

@@ -9,7 +9,6 @@
 //! Both are computed from the returned values, with the rounding error of the residual itself.
 
 mod chebyshev;
-mod cholesky;
 mod equation;
 mod jacobi;
 mod multigrid;
@@ -30,7 +29,6 @@ use crate::graph::Laplacian;
 use crate::parallel::{Interrupt, attended};
 use crate::release::power_of_two_below;
 
-use cholesky::Factor;
 use equation::Equation;
 use jacobi::Jacobi;
 use multigrid::Multigrid;
@@ -43,14 +41,12 @@ use scaled::Scaled;
 /// How the system is solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// By size, conditioning and number of right-hand sides.
+    /// By conditioning and number of right-hand sides.
     Auto,
     /// Conjugate gradients with the diagonal as preconditioner.
     Jacobi,
     /// Conjugate gradients with a smoothed-aggregation multigrid preconditioner.
     Multigrid,
-    /// A sparse Cholesky factorisation.
-    Cholesky,
 }
 
 /// A solution and what is certain about it.
@@ -58,7 +54,7 @@ pub enum Method {
 pub struct Solution {
     /// sigma at the nodes.
     pub values: Vec<f64>,
-    /// Iterations of conjugate gradients, 0 after a factorisation.
+    /// Iterations of conjugate gradients.
     pub iterations: usize,
     /// |M^-1 r|_M, with its rounding error.
     pub residual: f64,
@@ -82,15 +78,8 @@ enum Way {
     /// The diagonal first; multigrid, built when it is needed, where that would take more iterations than
     /// patience allows. No hierarchy if it would not pay.
     Adaptive(Box<Scaled>, Patience, OnceLock<Option<Multigrid>>),
-    Factorised(Box<Factor>),
 }
 
-/// Systems up to this size are factorised.
-const SMALL: usize = 1500;
-/// Right-hand sides from which a factorisation is considered, and entries of the factor up to which it
-/// is made: one second of work, for it cannot be interrupted.
-const MANY: usize = 8;
-const FILL: usize = 30_000_000;
 impl Solver {
     /// Prepares (L + upsilon) for about `count` right-hand sides.
     pub fn new(
@@ -105,7 +94,6 @@ impl Solver {
         }
         attended(&|| false, |_| {
             let equation = Equation { laplacian, upsilon };
-            let factor = |most| Factor::new(&equation, most).map(|f| Way::Factorised(Box::new(f)));
             let scaled = || Box::new(Scaled::new(&equation, Order::new(&equation.laplacian)));
             let way = match method {
                 Method::Jacobi => Way::Jacobi(scaled()),
@@ -114,15 +102,9 @@ impl Solver {
                     let multigrid = Box::new(Multigrid::new(&equation, &scaled));
                     Way::Multigrid(scaled, multigrid)
                 }
-                Method::Cholesky => factor(usize::MAX).unwrap_or_else(|| Way::Jacobi(scaled())),
                 Method::Auto => {
-                    let worth_it = equation.size() <= SMALL || count >= MANY;
-                    let factor = if worth_it { factor(FILL) } else { None };
-                    let adaptive = || {
-                        let patience = Patience::new(&equation.laplacian.weights, count);
-                        Way::Adaptive(scaled(), patience, OnceLock::new())
-                    };
-                    factor.unwrap_or_else(adaptive)
+                    let patience = Patience::new(&equation.laplacian.weights, count);
+                    Way::Adaptive(scaled(), patience, OnceLock::new())
                 }
             };
             Ok(Self { equation, way })
@@ -138,7 +120,6 @@ impl Solver {
                 Method::Multigrid
             }
             Way::Adaptive(..) => Method::Jacobi,
-            Way::Factorised(_) => Method::Cholesky,
         }
     }
 
@@ -184,9 +165,6 @@ impl Solver {
                     // should multigrid come to a halt before the goal, the diagonal goes on from there
                     iterate.refine(&Jacobi { system, patience: None }, target, interrupt)?;
                 }
-            }
-            Way::Factorised(factor) => {
-                iterate.refine(&**factor, target, interrupt)?;
             }
         }
         let Iterate { x: mut values, residual, iterations, .. } = iterate;

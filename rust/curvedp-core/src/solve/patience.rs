@@ -1,7 +1,5 @@
 //! When conjugate gradients with the diagonal give way to multigrid.
 
-use faer::{Mat, Side};
-
 use crate::graph::Csr;
 
 /// How many iterations with the diagonal cost as much as multigrid does, whatever the right-hand side.
@@ -74,17 +72,38 @@ impl Trial {
 
     /// The condition of the system as far as it is known.
     fn condition(&self) -> f64 {
-        let matrix =
-            Mat::from_fn(self.diagonal.len(), self.diagonal.len(), |i, j| match i.abs_diff(j) {
-                0 => self.diagonal[i],
-                1 => self.beside[i.min(j)],
-                _ => 0.0,
-            });
-        let Ok(values) = matrix.self_adjoint_eigenvalues(Side::Lower) else {
+        if self.diagonal.iter().chain(&self.beside).any(|x| !x.is_finite()) {
             return f64::INFINITY;
-        };
-        let (least, most) = (values[0], values[values.len() - 1]);
-        if least > 0.0 { most / least } else { f64::INFINITY }
+        }
+        let (least, most) = (self.eigenvalue(0), self.eigenvalue(self.diagonal.len() - 1));
+        if least > 0.0 && least <= most { most / least } else { f64::INFINITY }
+    }
+
+    /// The eigenvalue with `below` others below it, by bisection.
+    fn eigenvalue(&self, below: usize) -> f64 {
+        // Gershgorin's bound of a positive definite matrix
+        let beside = self.beside.iter().fold(0.0, |most: f64, b| most.max(*b));
+        let diagonal = self.diagonal.iter().fold(0.0, |most: f64, d| most.max(*d));
+        let (mut low, mut high) = (0.0, diagonal + 2.0 * beside);
+        for _ in 0..64 {
+            let middle = 0.5 * (low + high);
+            if self.count_below(middle) > below { high = middle } else { low = middle }
+        }
+        high
+    }
+
+    /// Eigenvalues below x: negative pivots of the matrix less x (Sturm).
+    fn count_below(&self, x: f64) -> usize {
+        let (mut pivot, mut count) = (1.0, 0);
+        for (i, d) in self.diagonal.iter().enumerate() {
+            let beside = if i > 0 { self.beside[i - 1] } else { 0.0 };
+            pivot = d - x - beside * beside / pivot;
+            if pivot == 0.0 {
+                pivot = f64::MIN_POSITIVE;
+            }
+            count += usize::from(pivot < 0.0);
+        }
+        count
     }
 }
 

@@ -92,10 +92,7 @@ impl<const M: usize> Walk for Spd<M> {
         let m = self.order();
         let a = &mut work[..packed_len(m)];
         a.copy_from_slice(state);
-        vectorize(
-            #[inline(always)]
-            || log_eigenvalues(self.order(), a, None),
-        );
+        log_eigenvalues(self, a, None);
         let mut square = [0.0; L];
         for i in 0..m {
             let log = &a[packed(m, i, i)];
@@ -111,16 +108,11 @@ impl<const M: usize> Walk for Spd<M> {
         let [a, vectors, logs, ..] = buffers(m, work);
         let a = &mut a[..packed_len(m)];
         a.copy_from_slice(state);
-        vectorize(
-            #[inline(always)]
-            || {
-                log_eigenvalues(self.order(), a, Some(&mut *vectors));
-                for i in 0..m {
-                    logs[i] = a[packed(m, i, i)];
-                }
-                spectral(m, vectors, logs, u);
-            },
-        );
+        log_eigenvalues(self, a, Some(&mut *vectors));
+        for i in 0..m {
+            logs[i] = a[packed(m, i, i)];
+        }
+        spectral::<M, L>(m, vectors, logs, u);
         for i in 0..m {
             for j in i + 1..m {
                 u[packed(m, i, j)] = each(&u[packed(m, i, j)], |x| x * std::f64::consts::SQRT_2);
@@ -130,14 +122,24 @@ impl<const M: usize> Walk for Spd<M> {
 }
 
 /// Logarithms of the eigenvalues of I + A on the diagonal of A, NaN where there is none.
-#[inline(always)]
-fn log_eigenvalues<const L: usize>(m: usize, a: &mut [Lane<L>], vectors: Option<&mut [Lane<L>]>) {
+#[inline(never)]
+fn log_eigenvalues<const M: usize, const L: usize>(
+    walk: Spd<M>,
+    a: &mut [Lane<L>],
+    vectors: Option<&mut [Lane<L>]>,
+) {
+    let m = walk.order();
     let floor = negligible(m, a);
-    diagonalize(m, a, vectors, &floor);
-    for i in 0..m {
-        let value = &mut a[packed(m, i, i)];
-        *value = each(value, |x| ln_1p(if x > -1.0 { x } else { f64::NAN }));
-    }
+    diagonalize::<M, L>(m, a, vectors, &floor);
+    vectorize(
+        #[inline(always)]
+        || {
+            for i in 0..walk.order() {
+                let value = &mut a[packed(m, i, i)];
+                *value = each(value, |x| ln_1p(if x > -1.0 { x } else { f64::NAN }));
+            }
+        },
+    );
 }
 
 /// Square of what counts as zero off the diagonal.

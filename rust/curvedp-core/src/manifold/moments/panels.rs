@@ -3,6 +3,8 @@
 //! Rows are packed into panels of [`WIDE`] columns, so that a tile of the sum stays in registers while its
 //! rows pass by; the work is that of a symmetric rank-k update.
 
+use crate::simd::vectorize_widest;
+
 /// Most rows in a block.
 pub(super) const ROWS: usize = 128;
 /// Columns in a panel.
@@ -62,23 +64,28 @@ impl Panels {
 
     /// Adds sum_l w_l u_l u_l^T to the upper triangle of `sum`. (What the tiles on the diagonal write
     /// below it is not used.)
-    #[inline(always)]
+    #[inline(never)]
     pub fn add_products(&self, weights: &[f64; ROWS], sum: &mut [f64]) {
-        let panels = self.dim.div_ceil(WIDE);
-        for right in 0..panels {
-            for left in 0..=right {
-                match (self.dim - left * WIDE).min(WIDE) {
-                    1 => self.add_tile::<1>(left, right, weights, sum),
-                    2 => self.add_tile::<2>(left, right, weights, sum),
-                    3 => self.add_tile::<3>(left, right, weights, sum),
-                    4 => self.add_tile::<4>(left, right, weights, sum),
-                    5 => self.add_tile::<5>(left, right, weights, sum),
-                    6 => self.add_tile::<6>(left, right, weights, sum),
-                    7 => self.add_tile::<7>(left, right, weights, sum),
-                    _ => self.add_tile::<8>(left, right, weights, sum),
+        vectorize_widest(
+            #[inline(always)]
+            || {
+                let panels = self.dim.div_ceil(WIDE);
+                for right in 0..panels {
+                    for left in 0..=right {
+                        match (self.dim - left * WIDE).min(WIDE) {
+                            1 => self.add_tile::<1>(left, right, weights, sum),
+                            2 => self.add_tile::<2>(left, right, weights, sum),
+                            3 => self.add_tile::<3>(left, right, weights, sum),
+                            4 => self.add_tile::<4>(left, right, weights, sum),
+                            5 => self.add_tile::<5>(left, right, weights, sum),
+                            6 => self.add_tile::<6>(left, right, weights, sum),
+                            7 => self.add_tile::<7>(left, right, weights, sum),
+                            _ => self.add_tile::<8>(left, right, weights, sum),
+                        }
+                    }
                 }
-            }
-        }
+            },
+        );
     }
 
     /// The tile of the first `N` columns of panel `left` and the columns of panel `right`.

@@ -11,16 +11,16 @@ use super::whitened::{WhitenedLog, Whitener};
 use super::{condition, for_size, is_spd, load_rows, project_spd, snap, to_tangent, two};
 use std::f64::consts::SQRT_2;
 
-use crate::elementary::{exp, ln};
+use crate::elementary::exp;
 use crate::linalg::jacobi::diagonalize;
 use crate::linalg::lanes::{
-    Lane, Lanes, add_product, congruence, load_coords, lower_times_full, packed, packed_len,
-    spectral, squared_norm, store, store_coords,
+    Lane, Lanes, add_product, congruence, exp_diagonal, ln_diagonal, load_coords, lower_times_full,
+    order, packed, packed_len, spectral, squared_norm, store, store_coords,
 };
 use crate::manifold::{LogSums, Manifold, UNIT_ROUNDOFF, norm};
 use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
-use crate::simd::vectorize;
+use crate::simd::vectorize_widest;
 
 const EPS: f64 = f64::EPSILON;
 
@@ -97,13 +97,14 @@ impl Manifold for SpdAffine {
     }
 
     fn dist(&self, a: Rows, b: Rows, out: &mut [f64]) {
-        if self.m == 2 {
-            vectorize(
+        match self.m {
+            2 => vectorize_widest(
                 #[inline(always)]
                 || two::dist_block::<16>(a, b, out),
-            );
-        } else {
-            for_size!(self.m, dist_block(a, b, out));
+            ),
+            3 => dist_block::<3, 32>(3, a, b, out),
+            m if m <= 5 => dist_block::<0, 16>(m, a, b, out),
+            m => dist_block::<0, 8>(m, a, b, out),
         }
     }
 
@@ -216,71 +217,69 @@ impl Manifold for SpdAffine {
     }
 }
 
-#[inline(always)]
-fn exp_block<const L: usize>(
+fn exp_block<const M: usize, const L: usize>(
     m: usize,
     tangent: Rows,
     base: Rows,
     in_coords: bool,
     out: &mut [f64],
 ) {
-    let mut whitener = Whitener::<L>::new(m);
+    let mut whitener = Whitener::<M, L>::new(m);
     let mut a = Lanes::<L>::new(packed_len(m));
     let mut u = Lanes::<L>::new(m * m);
     let mut f = Lanes::<L>::new(m);
     for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
         let (start, count) = (block * L, rows.len() / (m * m));
-        whitener.factor(m, &base, start, count);
+        whitener.factor(&base, start, count);
         if in_coords {
             let shared = tangent.is_shared();
-            load_coords(m, tangent.range(start..start + count).data(), shared, &mut a);
+            load_coords::<M, L>(m, tangent.range(start..start + count).data(), shared, &mut a);
         } else {
-            load_rows(m, &tangent, start, count, &mut a);
-            whitener.whiten(m, &mut a);
+            load_rows::<M, L>(m, &tangent, start, count, &mut a);
+            whitener.whiten(&mut a);
         }
         let mut floor = squared_norm(m, &a);
         for l in 0..L {
             floor[l] *= EPS * EPS;
         }
-        diagonalize(m, &mut a, Some(&mut u), &floor);
-        for i in 0..m {
-            let (eigenvalue, f) = (a[packed(m, i, i)], &mut f[i]);
-            for l in 0..L {
-                f[l] = exp(eigenvalue[l]);
-            }
-        }
-        lower_times_full(m, &whitener.factor, &u, &mut whitener.full);
-        spectral(m, &whitener.full, &f, &mut a);
-        store(m, &a, rows);
+        diagonalize::<M, L>(m, &mut a, Some(&mut u), &floor);
+        exp_diagonal::<M, L>(m, &a, &mut f);
+        lower_times_full::<M, L>(m, &whitener.factor, &u, &mut whitener.full);
+        spectral::<M, L>(m, &whitener.full, &f, &mut a);
+        store::<M, L>(m, &a, rows);
     }
 }
 
-#[inline(always)]
-fn log_block<const L: usize>(m: usize, point: Rows, base: Rows, in_coords: bool, out: &mut [f64]) {
-    let mut whitener = Whitener::<L>::new(m);
-    let mut log = WhitenedLog::<L>::new(m);
+fn log_block<const M: usize, const L: usize>(
+    m: usize,
+    point: Rows,
+    base: Rows,
+    in_coords: bool,
+    out: &mut [f64],
+) {
+    let mut whitener = Whitener::<M, L>::new(m);
+    let mut log = WhitenedLog::<M, L>::new(m);
     let size = if in_coords { packed_len(m) } else { m * m };
     for (block, rows) in out.chunks_mut(L * size).enumerate() {
         let (start, count) = (block * L, rows.len() / size);
-        log.compute(m, &mut whitener, (&point, &base), (start, count));
+        log.compute(&mut whitener, (&point, &base), (start, count));
         if in_coords {
-            spectral(m, &log.vectors, &log.values, &mut log.far);
-            store_coords(m, &log.far, rows);
+            spectral::<M, L>(m, &log.vectors, &log.values, &mut log.far);
+            store_coords::<M, L>(m, &log.far, rows);
         } else {
-            lower_times_full(m, &whitener.factor, &log.vectors, &mut whitener.full);
-            spectral(m, &whitener.full, &log.values, &mut log.far);
-            store(m, &log.far, rows);
+            lower_times_full::<M, L>(m, &whitener.factor, &log.vectors, &mut whitener.full);
+            spectral::<M, L>(m, &whitener.full, &log.values, &mut log.far);
+            store::<M, L>(m, &log.far, rows);
         }
     }
 }
 
-#[inline(always)]
-fn dist_block<const L: usize>(m: usize, base: Rows, point: Rows, out: &mut [f64]) {
-    let mut whitener = Whitener::<L>::new(m);
-    let mut log = WhitenedLog::<L>::new(m);
+fn dist_block<const M: usize, const L: usize>(m: usize, base: Rows, point: Rows, out: &mut [f64]) {
+    let mut whitener = Whitener::<M, L>::new(m);
+    let mut log = WhitenedLog::<M, L>::new(m);
     for (block, rows) in out.chunks_mut(L).enumerate() {
         let (start, count) = (block * L, rows.len());
-        log.compute_values(m, &mut whitener, (&point, &base), (start, count));
+        log.compute_values(&mut whitener, (&point, &base), (start, count));
         let mut square = [0.0; L];
         for value in log.values.iter() {
             add_product(&mut square, value, value, 1.0);
@@ -291,55 +290,64 @@ fn dist_block<const L: usize>(m: usize, base: Rows, point: Rows, out: &mut [f64]
     }
 }
 
-#[inline(always)]
-fn transport_block<const L: usize>(
+/// x <- exp(x / 2)
+#[inline(never)]
+fn half_exp<const L: usize>(values: &mut [Lane<L>]) {
+    vectorize_widest(
+        #[inline(always)]
+        || values.as_flattened_mut().iter_mut().for_each(|x| *x = exp(0.5 * *x)),
+    );
+}
+
+fn transport_block<const M: usize, const L: usize>(
     m: usize,
     tangent: Rows,
     base: Rows,
     end: Rows,
     out: &mut [f64],
 ) {
-    let mut whitener = Whitener::<L>::new(m);
-    let mut log = WhitenedLog::<L>::new(m);
+    let mut whitener = Whitener::<M, L>::new(m);
+    let mut log = WhitenedLog::<M, L>::new(m);
     let mut v = Lanes::<L>::new(packed_len(m));
     let mut root = Lanes::<L>::new(packed_len(m));
     let mut root_full = Lanes::<L>::new(m * m);
     for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
         let (start, count) = (block * L, rows.len() / (m * m));
-        log.compute(m, &mut whitener, (&end, &base), (start, count));
-        for value in log.values.iter_mut() {
-            for l in 0..L {
-                value[l] = exp(0.5 * value[l]);
-            }
-        }
-        spectral(m, &log.vectors, &log.values, &mut root);
+        log.compute(&mut whitener, (&end, &base), (start, count));
+        half_exp(&mut log.values);
+        spectral::<M, L>(m, &log.vectors, &log.values, &mut root);
         for i in 0..m {
             for j in i..m {
                 root_full[i * m + j] = root[packed(m, i, j)];
                 root_full[j * m + i] = root[packed(m, i, j)];
             }
         }
-        load_rows(m, &tangent, start, count, &mut v);
-        whitener.whiten(m, &mut v);
-        congruence(m, &root_full, false, &v, &mut log.far, &mut whitener.full);
-        whitener.unwhiten(m, &mut log.far);
-        store(m, &log.far, rows);
+        load_rows::<M, L>(m, &tangent, start, count, &mut v);
+        whitener.whiten(&mut v);
+        congruence::<M, L>(m, &root_full, false, &v, &mut log.far, &mut whitener.full);
+        whitener.unwhiten(&mut log.far);
+        store::<M, L>(m, &log.far, rows);
     }
 }
 
-#[inline(always)]
-fn inner_block<const L: usize>(m: usize, a: Rows, b: Rows, base: Rows, out: &mut [f64]) {
+fn inner_block<const M: usize, const L: usize>(
+    m: usize,
+    a: Rows,
+    b: Rows,
+    base: Rows,
+    out: &mut [f64],
+) {
     let lane = [0.0; L];
-    let mut whitener = Whitener::<L>::new(m);
+    let mut whitener = Whitener::<M, L>::new(m);
     let mut x = Lanes::<L>::new(packed_len(m));
     let mut y = Lanes::<L>::new(packed_len(m));
     for (block, rows) in out.chunks_mut(L).enumerate() {
         let (start, count) = (block * L, rows.len());
-        whitener.factor(m, &base, start, count);
-        load_rows(m, &a, start, count, &mut x);
-        load_rows(m, &b, start, count, &mut y);
-        whitener.whiten(m, &mut x);
-        whitener.whiten(m, &mut y);
+        whitener.factor(&base, start, count);
+        load_rows::<M, L>(m, &a, start, count, &mut x);
+        load_rows::<M, L>(m, &b, start, count, &mut y);
+        whitener.whiten(&mut x);
+        whitener.whiten(&mut y);
         let mut sum = lane;
         for i in 0..m {
             for j in i..m {
@@ -351,59 +359,65 @@ fn inner_block<const L: usize>(m: usize, a: Rows, b: Rows, base: Rows, out: &mut
     }
 }
 
-#[inline(always)]
-fn coords_block<const L: usize>(m: usize, tangent: Rows, base: Rows, out: &mut [f64]) {
-    let mut whitener = Whitener::<L>::new(m);
+fn coords_block<const M: usize, const L: usize>(
+    m: usize,
+    tangent: Rows,
+    base: Rows,
+    out: &mut [f64],
+) {
+    let mut whitener = Whitener::<M, L>::new(m);
     let mut a = Lanes::<L>::new(packed_len(m));
     let size = packed_len(m);
     for (block, rows) in out.chunks_mut(L * size).enumerate() {
         let (start, count) = (block * L, rows.len() / size);
-        whitener.factor(m, &base, start, count);
-        load_rows(m, &tangent, start, count, &mut a);
-        whitener.whiten(m, &mut a);
-        store_coords(m, &a, rows);
+        whitener.factor(&base, start, count);
+        load_rows::<M, L>(m, &tangent, start, count, &mut a);
+        whitener.whiten(&mut a);
+        store_coords::<M, L>(m, &a, rows);
     }
 }
 
-#[inline(always)]
-fn from_coords_block<const L: usize>(m: usize, coords: Rows, base: Rows, out: &mut [f64]) {
-    let mut whitener = Whitener::<L>::new(m);
+fn from_coords_block<const M: usize, const L: usize>(
+    m: usize,
+    coords: Rows,
+    base: Rows,
+    out: &mut [f64],
+) {
+    let mut whitener = Whitener::<M, L>::new(m);
     let mut a = Lanes::<L>::new(packed_len(m));
     for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
         let (start, count) = (block * L, rows.len() / (m * m));
-        whitener.factor(m, &base, start, count);
+        whitener.factor(&base, start, count);
         let shared = coords.is_shared();
-        load_coords(m, coords.range(start..start + count).data(), shared, &mut a);
-        whitener.unwhiten(m, &mut a);
-        store(m, &a, rows);
+        load_coords::<M, L>(m, coords.range(start..start + count).data(), shared, &mut a);
+        whitener.unwhiten(&mut a);
+        store::<M, L>(m, &a, rows);
     }
 }
 
 /// X -> G X G^T with C = G G^T (`outward`), or its inverse: the isometry between I and the centre C.
-#[inline(always)]
-fn congruence_block<const L: usize>(
+fn congruence_block<const M: usize, const L: usize>(
     m: usize,
     point: Rows,
     center: &[f64],
     outward: bool,
     out: &mut [f64],
 ) {
-    let mut whitener = Whitener::<L>::new(m);
-    whitener.factor(m, &Rows::shared(center), 0, 1);
+    let mut whitener = Whitener::<M, L>::new(m);
+    whitener.factor(&Rows::shared(center), 0, 1);
     let mut a = Lanes::<L>::new(packed_len(m));
     for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
-        load_rows(m, &point, block * L, rows.len() / (m * m), &mut a);
+        load_rows::<M, L>(m, &point, block * L, rows.len() / (m * m), &mut a);
         if outward {
-            whitener.unwhiten(m, &mut a);
+            whitener.unwhiten(&mut a);
         } else {
-            whitener.whiten(m, &mut a);
+            whitener.whiten(&mut a);
         }
-        store(m, &a, rows);
+        store::<M, L>(m, &a, rows);
     }
 }
 
-#[inline(always)]
-fn sum_log_block<const L: usize>(
+fn sum_log_block<const M: usize, const L: usize>(
     m: usize,
     points: Rows,
     count: usize,
@@ -413,8 +427,8 @@ fn sum_log_block<const L: usize>(
 ) -> LogSums {
     let lane = [0.0; L];
     let base = Rows::shared(base);
-    let mut whitener = Whitener::<L>::new(m);
-    whitener.factor(m, &base, 0, count);
+    let mut whitener = Whitener::<M, L>::new(m);
+    whitener.factor(&base, 0, count);
     let mut a = Lanes::<L>::new(packed_len(m));
     let mut u = Lanes::<L>::new(m * m);
     let mut f = Lanes::<L>::new(m);
@@ -423,45 +437,69 @@ fn sum_log_block<const L: usize>(
     let mut start = 0;
     while start < count {
         let here = L.min(count - start);
-        load_rows(m, &points, start, here, &mut a);
+        load_rows::<M, L>(m, &points, start, here, &mut a);
         let mut weight = lane;
         for l in 0..here {
             weight[l] = weights.map_or(1.0, |w| w[start + l]);
         }
-        whitener.whiten(m, &mut a);
-        diagonalize(m, &mut a, Some(&mut u), &lane);
-        let mut square = lane;
-        for i in 0..m {
-            let (eigenvalue, f) = (a[packed(m, i, i)], &mut f[i]);
-            for l in 0..L {
-                let x = eigenvalue[l];
-                let log = ln(if x > f64::MIN_POSITIVE { x } else { f64::MIN_POSITIVE });
-                square[l] += log * log;
-                f[l] = log;
-            }
-        }
-        add_curvature(m, &f, &weight, &mut curvature);
-        add_product(&mut squared_dist, &square, &weight, 1.0);
-        for log in f.iter_mut() {
-            for l in 0..L {
-                log[l] *= weight[l];
-            }
-        }
-        spectral(m, &u, &f, &mut a);
-        for (total, a) in total.iter_mut().zip(a.iter()) {
-            for l in 0..L {
-                total[l] += a[l];
-            }
-        }
+        whitener.whiten(&mut a);
+        diagonalize::<M, L>(m, &mut a, Some(&mut u), &lane);
+        ln_diagonal::<M, L>(m, &a, &mut f);
+        weigh::<M, L>(m, &mut f, &weight, &mut squared_dist, &mut curvature);
+        spectral::<M, L>(m, &u, &f, &mut a);
+        add_lanes(&mut total, &a);
         start += L;
     }
     let mut row = vec![0.0; packed_len(m)];
     let reduced: Vec<[f64; 1]> = total.iter().map(|lane| [lane.iter().sum()]).collect();
-    store_coords(m, &reduced, &mut row);
+    store_coords::<0, 1>(m, &reduced, &mut row);
     for (sum, x) in sum.iter_mut().zip(&row) {
         *sum += x;
     }
     LogSums { squared_dist: squared_dist.iter().sum(), curvature: curvature.iter().sum() }
+}
+
+/// total += a
+#[inline(never)]
+fn add_lanes<const L: usize>(total: &mut [Lane<L>], a: &[Lane<L>]) {
+    vectorize_widest(
+        #[inline(always)]
+        || {
+            for (total, a) in total.iter_mut().zip(a) {
+                for l in 0..L {
+                    total[l] += a[l];
+                }
+            }
+        },
+    );
+}
+
+/// Adds w |log|^2 and w tr(Hess)/dim, and turns the logarithms into w log.
+#[inline(never)]
+fn weigh<const M: usize, const L: usize>(
+    m: usize,
+    logs: &mut [Lane<L>],
+    weight: &Lane<L>,
+    squared_dist: &mut Lane<L>,
+    curvature: &mut Lane<L>,
+) {
+    vectorize_widest(
+        #[inline(always)]
+        || {
+            let logs = &mut logs[..order::<M>(m)];
+            let mut square = [0.0; L];
+            for log in logs.iter() {
+                add_product(&mut square, log, log, 1.0);
+            }
+            add_curvature(order::<M>(m), logs, weight, curvature);
+            add_product(squared_dist, &square, weight, 1.0);
+            for log in logs {
+                for l in 0..L {
+                    log[l] *= weight[l];
+                }
+            }
+        },
+    );
 }
 
 /// Adds w tr(Hess)/dim: one eigenvalue x coth x, x = d/2, for each pair of log-eigenvalues d apart

@@ -34,12 +34,12 @@ impl Columns {
     fn new(m: usize, coords: &[f64], base: &[f64]) -> Self {
         let mut a = vec![[0.0; 1]; packed_len(m)];
         let mut vectors = vec![[0.0; 1]; m * m];
-        load_coords(m, coords, false, &mut a);
+        load_coords::<0, 1>(m, coords, false, &mut a);
         let floor = squared_norm(m, &a).map(|square| square * f64::EPSILON * f64::EPSILON);
-        diagonalize(m, &mut a, Some(&mut vectors), &floor);
+        diagonalize::<0, 1>(m, &mut a, Some(&mut vectors), &floor);
         let mut factor = vec![[0.0; 1]; packed_len(m)];
-        load(m, base, &mut factor);
-        cholesky(m, &mut factor, &mut vec![[0.0; 1]; m]);
+        load::<0, 1>(m, base, &mut factor);
+        cholesky::<0, 1>(m, &mut factor, &mut vec![[0.0; 1]; m]);
         let mut columns =
             Self { m, units: Vec::with_capacity(m), log_length: Vec::with_capacity(m) };
         for j in 0..m {
@@ -108,7 +108,7 @@ impl Columns {
                 }
             }
         }
-        store_coords(self.m, &a, out);
+        store_coords::<0, 1>(self.m, &a, out);
     }
 }
 

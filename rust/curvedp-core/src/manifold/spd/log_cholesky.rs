@@ -4,8 +4,11 @@
 use super::flat::FlatChart;
 use super::{condition, for_size, is_spd, load_rows, project_spd, snap, to_tangent};
 use crate::elementary::{exp, ln};
-use crate::linalg::lanes::{Lane, Lanes, cholesky, packed, packed_len, store, whiten};
+use crate::linalg::lanes::{
+    Lane, Lanes, add_product, cholesky, order, packed, packed_len, store, whiten,
+};
 use crate::rows::Rows;
+use crate::simd::vectorize;
 
 /// The Cholesky factor with logarithmic diagonal as a chart; coordinates row by row of G^T.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +70,6 @@ impl FlatChart for LogCholesky {
 }
 
 /// Reads rows of packed coordinates as they are.
-#[inline(always)]
 fn load_packed<const L: usize>(
     m: usize,
     coords: &Rows,
@@ -83,7 +85,6 @@ fn load_packed<const L: usize>(
     }
 }
 
-#[inline(always)]
 fn store_packed<const L: usize>(m: usize, a: &[Lane<L>], rows: &mut [f64]) {
     let size = packed_len(m);
     for (l, row) in rows.chunks_exact_mut(size).enumerate() {
@@ -93,57 +94,84 @@ fn store_packed<const L: usize>(m: usize, a: &[Lane<L>], rows: &mut [f64]) {
     }
 }
 
+/// Changes every entry of the diagonal.
 #[inline(always)]
-fn chart_block<const L: usize>(m: usize, point: Rows, out: &mut [f64]) {
+fn each_diagonal<const M: usize, const L: usize>(
+    m: usize,
+    g: &mut [Lane<L>],
+    change: impl Fn(&mut f64),
+) {
+    vectorize(
+        #[inline(always)]
+        || {
+            for i in 0..order::<M>(m) {
+                g[packed(m, i, i)].iter_mut().for_each(&change);
+            }
+        },
+    );
+}
+
+/// a <- G G^T
+#[inline(never)]
+fn square<const M: usize, const L: usize>(m: usize, g: &[Lane<L>], a: &mut [Lane<L>]) {
+    vectorize(
+        #[inline(always)]
+        || {
+            let m = order::<M>(m);
+            for i in 0..m {
+                for j in 0..=i {
+                    let mut sum = [0.0; L];
+                    for k in 0..=j {
+                        add_product(&mut sum, &g[packed(m, k, i)], &g[packed(m, k, j)], 1.0);
+                    }
+                    a[packed(m, j, i)] = sum;
+                }
+            }
+        },
+    );
+}
+
+fn chart_block<const M: usize, const L: usize>(m: usize, point: Rows, out: &mut [f64]) {
     let mut g = Lanes::<L>::new(packed_len(m));
     let mut inverse = Lanes::<L>::new(m);
     let size = packed_len(m);
     for (block, rows) in out.chunks_mut(L * size).enumerate() {
-        load_rows(m, &point, block * L, rows.len() / size, &mut g);
-        cholesky(m, &mut g, &mut inverse);
-        for i in 0..m {
-            let diagonal = &mut g[packed(m, i, i)];
-            for l in 0..L {
-                diagonal[l] = ln(diagonal[l]);
-            }
-        }
+        load_rows::<M, L>(m, &point, block * L, rows.len() / size, &mut g);
+        cholesky::<M, L>(m, &mut g, &mut inverse);
+        each_diagonal::<M, L>(
+            m,
+            &mut g,
+            #[inline(always)]
+            |x| *x = ln(*x),
+        );
         store_packed(m, &g, rows);
     }
 }
 
-#[inline(always)]
-fn unchart_block<const L: usize>(m: usize, coords: Rows, out: &mut [f64]) {
+fn unchart_block<const M: usize, const L: usize>(m: usize, coords: Rows, out: &mut [f64]) {
     let mut g = Lanes::<L>::new(packed_len(m));
     let mut a = Lanes::<L>::new(packed_len(m));
     for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
         load_packed(m, &coords, block * L, rows.len() / (m * m), &mut g);
-        for i in 0..m {
-            let diagonal = &mut g[packed(m, i, i)];
-            for l in 0..L {
-                diagonal[l] = exp(diagonal[l]);
-            }
-        }
-        for i in 0..m {
-            for j in 0..=i {
-                let mut sum = [0.0; L];
-                for k in 0..=j {
-                    let (x, y) = (g[packed(m, k, i)], g[packed(m, k, j)]);
-                    for l in 0..L {
-                        sum[l] += x[l] * y[l];
-                    }
-                }
-                a[packed(m, j, i)] = sum;
-            }
-        }
-        store(m, &a, rows);
+        each_diagonal::<M, L>(
+            m,
+            &mut g,
+            #[inline(always)]
+            |x| *x = exp(*x),
+        );
+        square::<M, L>(m, &g, &mut a);
+        store::<M, L>(m, &a, rows);
     }
 }
 
 /// D chart: dG = G half(G^-1 V G^-T), half = strict lower part plus half the diagonal; the diagonal
 /// coordinates are d log g_ii = dg_ii / g_ii.
-#[inline(always)]
-fn push_block<const L: usize>(m: usize, tangent: Rows, base: Rows, out: &mut [f64]) {
-    let lane = [0.0; L];
+fn push_block<const M: usize, const L: usize>(
+    m: usize,
+    tangent: Rows,
+    base: Rows,
+    out: &mut [f64],
+) {
     let mut g = Lanes::<L>::new(packed_len(m));
     let mut inverse = Lanes::<L>::new(m);
     let mut v = Lanes::<L>::new(packed_len(m));
@@ -152,64 +180,78 @@ fn push_block<const L: usize>(m: usize, tangent: Rows, base: Rows, out: &mut [f6
     let size = packed_len(m);
     for (block, rows) in out.chunks_mut(L * size).enumerate() {
         let (start, count) = (block * L, rows.len() / size);
-        load_rows(m, &base, start, count, &mut g);
-        cholesky(m, &mut g, &mut inverse);
-        load_rows(m, &tangent, start, count, &mut v);
-        whiten(m, &g, &inverse, &mut v, &mut work);
-        for i in 0..m {
-            for j in 0..=i {
-                let mut sum = lane;
-                for k in j..=i {
-                    let (x, y) = (g[packed(m, k, i)], v[packed(m, j, k)]);
-                    let half = if k == j { 0.5 } else { 1.0 };
-                    for l in 0..L {
-                        sum[l] += half * x[l] * y[l];
+        load_rows::<M, L>(m, &base, start, count, &mut g);
+        cholesky::<M, L>(m, &mut g, &mut inverse);
+        load_rows::<M, L>(m, &tangent, start, count, &mut v);
+        whiten::<M, L>(m, &g, &inverse, &mut v, &mut work);
+        vectorize(
+            #[inline(always)]
+            || {
+                let m = order::<M>(m);
+                let (g, v) = (&g[..packed_len(m)], &v[..packed_len(m)]);
+                let (d, inverse) = (&mut d[..packed_len(m)], &inverse[..m]);
+                for i in 0..m {
+                    for j in 0..=i {
+                        let mut sum = [0.0; L];
+                        for k in j..=i {
+                            let (x, y) = (g[packed(m, k, i)], v[packed(m, j, k)]);
+                            let half = if k == j { 0.5 } else { 1.0 };
+                            for l in 0..L {
+                                sum[l] += half * x[l] * y[l];
+                            }
+                        }
+                        if i == j {
+                            for l in 0..L {
+                                sum[l] *= inverse[i][l];
+                            }
+                        }
+                        d[packed(m, j, i)] = sum;
                     }
                 }
-                if i == j {
-                    for l in 0..L {
-                        sum[l] *= inverse[i][l];
-                    }
-                }
-                d[packed(m, j, i)] = sum;
-            }
-        }
+            },
+        );
         store_packed(m, &d, rows);
     }
 }
 
 /// The inverse of [`push_block`]: V = dG G^T + G dG^T.
-#[inline(always)]
-fn pull_block<const L: usize>(m: usize, coords: Rows, base: Rows, out: &mut [f64]) {
-    let lane = [0.0; L];
+fn pull_block<const M: usize, const L: usize>(m: usize, coords: Rows, base: Rows, out: &mut [f64]) {
     let mut g = Lanes::<L>::new(packed_len(m));
     let mut inverse = Lanes::<L>::new(m);
     let mut d = Lanes::<L>::new(packed_len(m));
     let mut a = Lanes::<L>::new(packed_len(m));
     for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
         let (start, count) = (block * L, rows.len() / (m * m));
-        load_rows(m, &base, start, count, &mut g);
-        cholesky(m, &mut g, &mut inverse);
+        load_rows::<M, L>(m, &base, start, count, &mut g);
+        cholesky::<M, L>(m, &mut g, &mut inverse);
         load_packed(m, &coords, start, count, &mut d);
-        for i in 0..m {
-            let scale = g[packed(m, i, i)];
-            for l in 0..L {
-                d[packed(m, i, i)][l] *= scale[l];
-            }
-        }
-        for i in 0..m {
-            for j in 0..=i {
-                let mut sum = lane;
-                for k in 0..=j {
-                    let (x, y) = (d[packed(m, k, i)], g[packed(m, k, j)]);
-                    let (z, w) = (g[packed(m, k, i)], d[packed(m, k, j)]);
+        vectorize(
+            #[inline(always)]
+            || {
+                let m = order::<M>(m);
+                let (g, d) = (&g[..packed_len(m)], &mut d[..packed_len(m)]);
+                let a = &mut a[..packed_len(m)];
+                for i in 0..m {
+                    let scale = g[packed(m, i, i)];
                     for l in 0..L {
-                        sum[l] += x[l] * y[l] + z[l] * w[l];
+                        d[packed(m, i, i)][l] *= scale[l];
                     }
                 }
-                a[packed(m, j, i)] = sum;
-            }
-        }
-        store(m, &a, rows);
+                for i in 0..m {
+                    for j in 0..=i {
+                        let mut sum = [0.0; L];
+                        for k in 0..=j {
+                            let (x, y) = (d[packed(m, k, i)], g[packed(m, k, j)]);
+                            let (z, w) = (g[packed(m, k, i)], d[packed(m, k, j)]);
+                            for l in 0..L {
+                                sum[l] += x[l] * y[l] + z[l] * w[l];
+                            }
+                        }
+                        a[packed(m, j, i)] = sum;
+                    }
+                }
+            },
+        );
+        store::<M, L>(m, &a, rows);
     }
 }

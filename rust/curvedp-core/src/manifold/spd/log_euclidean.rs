@@ -3,13 +3,14 @@
 
 use super::flat::FlatChart;
 use super::{condition, for_size, is_spd, load_rows, project_spd, snap, to_tangent};
-use crate::elementary::{exp, ln, sinhc};
+use crate::elementary::{exp, sinhc};
 use crate::linalg::jacobi::diagonalize;
 use crate::linalg::lanes::{
-    Lane, Lanes, congruence, load_coords, packed, packed_len, spectral, squared_norm, store,
-    store_coords,
+    Lane, Lanes, congruence, exp_diagonal, ln_diagonal, load_coords, order, packed, packed_len,
+    spectral, squared_norm, store, store_coords,
 };
 use crate::rows::Rows;
+use crate::simd::vectorize_widest;
 
 /// The matrix logarithm as a chart.
 #[derive(Clone, Copy, Debug)]
@@ -71,120 +72,116 @@ impl FlatChart for LogEuclidean {
 }
 
 /// Eigenvectors and log-eigenvalues of a block of base points.
-struct Logarithm<const L: usize> {
+struct Logarithm<const M: usize, const L: usize> {
+    m: usize,
     a: Lanes<L>,
     vectors: Lanes<L>,
     values: Lanes<L>,
 }
 
-impl<const L: usize> Logarithm<L> {
-    #[inline(always)]
+impl<const M: usize, const L: usize> Logarithm<M, L> {
     fn new(m: usize) -> Self {
         Self {
+            m,
             a: Lanes::<L>::new(packed_len(m)),
             vectors: Lanes::<L>::new(m * m),
             values: Lanes::<L>::new(m),
         }
     }
 
-    #[inline(always)]
-    fn compute(&mut self, m: usize, point: &Rows, start: usize, count: usize) {
-        load_rows(m, point, start, count, &mut self.a);
-        diagonalize(m, &mut self.a, Some(&mut self.vectors), &[0.0; L]);
-        for i in 0..m {
-            let (eigenvalue, value) = (self.a[packed(m, i, i)], &mut self.values[i]);
-            for l in 0..L {
-                let x = eigenvalue[l];
-                value[l] = ln(if x > f64::MIN_POSITIVE { x } else { f64::MIN_POSITIVE });
-            }
-        }
+    fn compute(&mut self, point: &Rows, start: usize, count: usize) {
+        load_rows::<M, L>(self.m, point, start, count, &mut self.a);
+        diagonalize::<M, L>(self.m, &mut self.a, Some(&mut self.vectors), &[0.0; L]);
+        ln_diagonal::<M, L>(self.m, &self.a, &mut self.values);
     }
 
     /// b_ij <- b_ij (l_i - l_j)/(lambda_i - lambda_j) for `derivative` of log, its inverse otherwise:
     /// the divided difference is e^{-(l_i + l_j)/2} / sinhc((l_i - l_j)/2), without cancellation.
-    #[inline(always)]
-    fn divided_difference(&self, m: usize, b: &mut [Lane<L>], of_log: bool) {
-        for i in 0..m {
-            for j in i..m {
-                let (x, y) = (self.values[i], self.values[j]);
-                let entry = &mut b[packed(m, i, j)];
-                for l in 0..L {
-                    let slope = exp(0.5 * (x[l] + y[l])) * sinhc(0.5 * (x[l] - y[l]));
-                    entry[l] = if of_log { entry[l] / slope } else { entry[l] * slope };
+    #[inline(never)]
+    fn divided_difference(&self, b: &mut [Lane<L>], of_log: bool) {
+        vectorize_widest(
+            #[inline(always)]
+            || {
+                let m = order::<M>(self.m);
+                for i in 0..m {
+                    for j in i..m {
+                        let (x, y) = (self.values[i], self.values[j]);
+                        let entry = &mut b[packed(m, i, j)];
+                        for l in 0..L {
+                            let slope = exp(0.5 * (x[l] + y[l])) * sinhc(0.5 * (x[l] - y[l]));
+                            entry[l] = if of_log { entry[l] / slope } else { entry[l] * slope };
+                        }
+                    }
                 }
-            }
-        }
+            },
+        );
     }
 }
 
-#[inline(always)]
-fn chart_block<const L: usize>(m: usize, point: Rows, out: &mut [f64]) {
-    let mut log = Logarithm::<L>::new(m);
+fn chart_block<const M: usize, const L: usize>(m: usize, point: Rows, out: &mut [f64]) {
+    let mut log = Logarithm::<M, L>::new(m);
     let size = packed_len(m);
     for (block, rows) in out.chunks_mut(L * size).enumerate() {
-        log.compute(m, &point, block * L, rows.len() / size);
-        spectral(m, &log.vectors, &log.values, &mut log.a);
-        store_coords(m, &log.a, rows);
+        log.compute(&point, block * L, rows.len() / size);
+        spectral::<M, L>(m, &log.vectors, &log.values, &mut log.a);
+        store_coords::<M, L>(m, &log.a, rows);
     }
 }
 
-#[inline(always)]
-fn unchart_block<const L: usize>(m: usize, coords: Rows, out: &mut [f64]) {
+fn unchart_block<const M: usize, const L: usize>(m: usize, coords: Rows, out: &mut [f64]) {
     let mut a = Lanes::<L>::new(packed_len(m));
     let mut u = Lanes::<L>::new(m * m);
     let mut f = Lanes::<L>::new(m);
     for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
         let (start, count) = (block * L, rows.len() / (m * m));
         let shared = coords.is_shared();
-        load_coords(m, coords.range(start..start + count).data(), shared, &mut a);
+        load_coords::<M, L>(m, coords.range(start..start + count).data(), shared, &mut a);
         let mut floor = squared_norm(m, &a);
         for l in 0..L {
             floor[l] *= f64::EPSILON * f64::EPSILON;
         }
-        diagonalize(m, &mut a, Some(&mut u), &floor);
-        for i in 0..m {
-            let (eigenvalue, f) = (a[packed(m, i, i)], &mut f[i]);
-            for l in 0..L {
-                f[l] = exp(eigenvalue[l]);
-            }
-        }
-        spectral(m, &u, &f, &mut a);
-        store(m, &a, rows);
+        diagonalize::<M, L>(m, &mut a, Some(&mut u), &floor);
+        exp_diagonal::<M, L>(m, &a, &mut f);
+        spectral::<M, L>(m, &u, &f, &mut a);
+        store::<M, L>(m, &a, rows);
     }
 }
 
-#[inline(always)]
-fn push_block<const L: usize>(m: usize, tangent: Rows, base: Rows, out: &mut [f64]) {
-    let mut log = Logarithm::<L>::new(m);
+fn push_block<const M: usize, const L: usize>(
+    m: usize,
+    tangent: Rows,
+    base: Rows,
+    out: &mut [f64],
+) {
+    let mut log = Logarithm::<M, L>::new(m);
     let mut v = Lanes::<L>::new(packed_len(m));
     let mut w = Lanes::<L>::new(packed_len(m));
     let mut work = Lanes::<L>::new(m * m);
     let size = packed_len(m);
     for (block, rows) in out.chunks_mut(L * size).enumerate() {
         let (start, count) = (block * L, rows.len() / size);
-        log.compute(m, &base, start, count);
-        load_rows(m, &tangent, start, count, &mut v);
-        congruence(m, &log.vectors, true, &v, &mut w, &mut work);
-        log.divided_difference(m, &mut w, true);
-        congruence(m, &log.vectors, false, &w, &mut v, &mut work);
-        store_coords(m, &v, rows);
+        log.compute(&base, start, count);
+        load_rows::<M, L>(m, &tangent, start, count, &mut v);
+        congruence::<M, L>(m, &log.vectors, true, &v, &mut w, &mut work);
+        log.divided_difference(&mut w, true);
+        congruence::<M, L>(m, &log.vectors, false, &w, &mut v, &mut work);
+        store_coords::<M, L>(m, &v, rows);
     }
 }
 
-#[inline(always)]
-fn pull_block<const L: usize>(m: usize, coords: Rows, base: Rows, out: &mut [f64]) {
-    let mut log = Logarithm::<L>::new(m);
+fn pull_block<const M: usize, const L: usize>(m: usize, coords: Rows, base: Rows, out: &mut [f64]) {
+    let mut log = Logarithm::<M, L>::new(m);
     let mut v = Lanes::<L>::new(packed_len(m));
     let mut w = Lanes::<L>::new(packed_len(m));
     let mut work = Lanes::<L>::new(m * m);
     for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
         let (start, count) = (block * L, rows.len() / (m * m));
-        log.compute(m, &base, start, count);
+        log.compute(&base, start, count);
         let shared = coords.is_shared();
-        load_coords(m, coords.range(start..start + count).data(), shared, &mut v);
-        congruence(m, &log.vectors, true, &v, &mut w, &mut work);
-        log.divided_difference(m, &mut w, false);
-        congruence(m, &log.vectors, false, &w, &mut v, &mut work);
-        store(m, &v, rows);
+        load_coords::<M, L>(m, coords.range(start..start + count).data(), shared, &mut v);
+        congruence::<M, L>(m, &log.vectors, true, &v, &mut w, &mut work);
+        log.divided_difference(&mut w, false);
+        congruence::<M, L>(m, &log.vectors, false, &w, &mut v, &mut work);
+        store::<M, L>(m, &v, rows);
     }
 }

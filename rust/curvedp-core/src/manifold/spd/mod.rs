@@ -27,26 +27,22 @@ use crate::rows::Rows;
 /// Eigenvalues below this fraction of the largest are lifted to it by the projection.
 const PROJECTION_FLOOR: f64 = 1e-12;
 
-/// Runs a kernel body with the matrix size as a compile-time constant where that pays, and with a
+/// Runs a kernel with the order of the matrices as a compile-time constant where that pays, and with a
 /// number of lanes that keeps the working set in registers or in the first-level cache.
 macro_rules! for_size {
-    ($m:expr, $body:ident ( $($arg:expr),* $(,)? )) => {
-        $crate::simd::vectorize(
-            #[inline(always)]
-            || match $m {
-                2 => $body::<16>(2, $($arg),*),
-                3 => $body::<32>(3, $($arg),*),
-                m if m <= 5 => $body::<16>(m, $($arg),*),
-                m => $body::<8>(m, $($arg),*),
-            },
-        )
+    ($m:expr, $kernel:ident ( $($arg:expr),* $(,)? )) => {
+        match $m {
+            2 => $kernel::<2, 16>(2, $($arg),*),
+            3 => $kernel::<3, 32>(3, $($arg),*),
+            m if m <= 5 => $kernel::<0, 16>(m, $($arg),*),
+            m => $kernel::<0, 8>(m, $($arg),*),
+        }
     };
 }
 use for_size;
 
 /// Rows `start..` of a batch as packed matrices.
-#[inline(always)]
-fn load_rows<const L: usize>(
+fn load_rows<const M: usize, const L: usize>(
     m: usize,
     rows: &Rows,
     start: usize,
@@ -54,16 +50,16 @@ fn load_rows<const L: usize>(
     out: &mut [Lane<L>],
 ) {
     if rows.is_shared() {
-        load_shared(m, rows.data(), out);
+        load_shared::<M, L>(m, rows.data(), out);
     } else {
-        load(m, rows.range(start..start + count).data(), out);
+        load::<M, L>(m, rows.range(start..start + count).data(), out);
     }
 }
 
 /// Finite, symmetric up to `tolerance` times the largest entry, and positive definite.
 fn is_spd(m: usize, point: &[f64], tolerance: f64) -> bool {
     let mut valid = [is_symmetric(m, point, tolerance)];
-    require_definite::<1>(m, point, &mut valid);
+    require_definite::<0, 1>(m, point, &mut valid);
     valid[0]
 }
 
@@ -81,14 +77,13 @@ fn is_symmetric(m: usize, a: &[f64], tolerance: f64) -> bool {
 
 /// Clears `valid` for rows whose Cholesky factorisation meets a pivot that is not a positive normal
 /// number.
-#[inline(always)]
-fn require_definite<const L: usize>(m: usize, points: &[f64], valid: &mut [bool]) {
+fn require_definite<const M: usize, const L: usize>(m: usize, points: &[f64], valid: &mut [bool]) {
     let mut g = Lanes::<L>::new(packed_len(m));
     let mut inverse = Lanes::<L>::new(m);
     let smallest = f64::MIN_POSITIVE.sqrt();
     for (rows, valid) in points.chunks(L * m * m).zip(valid.chunks_mut(L)) {
-        load(m, rows, &mut g);
-        cholesky(m, &mut g, &mut inverse);
+        load::<M, L>(m, rows, &mut g);
+        cholesky::<M, L>(m, &mut g, &mut inverse);
         for i in 0..m {
             let pivot = &g[packed(m, i, i)];
             for (l, valid) in valid.iter_mut().enumerate() {
@@ -118,9 +113,9 @@ fn project_spd(m: usize, point: &mut [f64]) -> bool {
     }
     let mut a = vec![[0.0; 1]; packed_len(m)];
     let mut u = vec![[0.0; 1]; m * m];
-    load(m, point, &mut a);
+    load::<0, 1>(m, point, &mut a);
     let norm = crate::linalg::lanes::squared_norm(m, &a)[0];
-    diagonalize(m, &mut a, Some(&mut u), &[norm * f64::EPSILON * f64::EPSILON]);
+    diagonalize::<0, 1>(m, &mut a, Some(&mut u), &[norm * f64::EPSILON * f64::EPSILON]);
     let mut values: Vec<[f64; 1]> = (0..m).map(|i| a[packed(m, i, i)]).collect();
     let largest = values.iter().fold(0.0_f64, |acc, x| acc.max(x[0].abs()));
     let floor = PROJECTION_FLOOR * largest;
@@ -130,16 +125,16 @@ fn project_spd(m: usize, point: &mut [f64]) -> bool {
     for value in &mut values {
         value[0] = value[0].max(floor);
     }
-    spectral(m, &u, &values, &mut a);
-    crate::linalg::lanes::store(m, &a, point);
+    spectral::<0, 1>(m, &u, &values, &mut a);
+    crate::linalg::lanes::store::<0, 1>(m, &a, point);
     is_spd(m, point, 0.0)
 }
 
 /// Ratio of the largest to the smallest eigenvalue.
 fn condition(m: usize, point: &[f64]) -> f64 {
     let mut a = vec![[0.0; 1]; packed_len(m)];
-    load(m, point, &mut a);
-    diagonalize(m, &mut a, None, &[0.0]);
+    load::<0, 1>(m, point, &mut a);
+    diagonalize::<0, 1>(m, &mut a, None, &[0.0]);
     let values = (0..m).map(|i| a[packed(m, i, i)][0]);
     let (low, high) = values.fold((f64::INFINITY, 0.0), |(low, high), x| (x.min(low), x.max(high)));
     high / low

@@ -16,20 +16,21 @@ use super::whitened::{WhitenedLog, Whitener};
 use crate::elementary::coth_excess;
 use crate::linalg::jacobi::diagonalize;
 use crate::linalg::lanes::{
-    Lane, add_product, load_coords, packed, packed_any, packed_len, spectral, squared_norm,
+    Lane, add_product, load_coords, order, packed, packed_any, packed_len, spectral, squared_norm,
 };
 use crate::manifold::curvature::scalar;
 use crate::moments::{LogMoments, Range};
 use crate::rows::Rows;
+use crate::simd::vectorize_widest;
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
 /// See [`crate::manifold::Manifold::curvature_function`].
 pub(super) fn curvature_function(m: usize, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
     let mut a = vec![[0.0; 1]; packed_len(m)];
     let mut vectors = vec![[0.0; 1]; m * m];
-    load_coords(m, u, false, &mut a);
+    load_coords::<0, 1>(m, u, false, &mut a);
     let floor = squared_norm(m, &a).map(|square| square * f64::EPSILON * f64::EPSILON);
-    diagonalize(m, &mut a, Some(&mut vectors), &floor);
+    diagonalize::<0, 1>(m, &mut a, Some(&mut vectors), &floor);
     let flat = f(0.0);
     scalar(u.len(), flat, out);
     let mut pair = vec![0.0; u.len()];
@@ -58,7 +59,8 @@ fn pair_coords(m: usize, q: &[Lane<1>], i: usize, j: usize, out: &mut [f64]) {
 }
 
 /// Clipped logarithms of `L` records and what they add up to.
-struct Sums<const L: usize> {
+struct Sums<const M: usize, const L: usize> {
+    m: usize,
     /// Coordinates of U.
     coords: Vec<Lane<L>>,
     first: Vec<Lane<L>>,
@@ -73,13 +75,13 @@ struct Sums<const L: usize> {
     rearranged: Vec<Lane<L>>,
 }
 
-impl<const L: usize> Sums<L> {
-    #[inline(always)]
+impl<const M: usize, const L: usize> Sums<M, L> {
     fn new(m: usize, hessian: bool) -> Self {
         let lane = [0.0; L];
         let d = packed_len(m);
         let of_hessian = |length: usize| vec![lane; if hessian { length } else { 0 }];
         Self {
+            m,
             coords: vec![lane; d],
             first: vec![lane; d],
             second: vec![lane; packed_len(d)],
@@ -91,104 +93,130 @@ impl<const L: usize> Sums<L> {
     }
 
     /// Clips the logarithms, of which `count` are there, and zeroes those that are not finite.
-    #[inline(always)]
-    fn clip(&mut self, m: usize, log: &mut WhitenedLog<L>, count: usize, range: &Range) {
-        spectral(m, &log.vectors, &log.values, &mut self.coords);
-        let square = squared_norm(m, &self.coords);
-        let mut scale = [0.0; L];
-        for l in 0..L {
-            scale[l] = if l < count { range.scale(square[l]).0 } else { 0.0 };
-        }
-        let apply = |lane: &mut Lane<L>, factor: f64| {
-            for l in 0..L {
-                let scaled = lane[l] * (factor * scale[l]);
-                lane[l] = if scale[l] > 0.0 { scaled } else { 0.0 };
-            }
-        };
-        for i in 0..m {
-            for j in i..m {
-                apply(&mut self.coords[packed(m, i, j)], if i == j { 1.0 } else { SQRT_2 });
-            }
-        }
-        log.values.iter_mut().for_each(|value| apply(value, 1.0));
-        for vector in log.vectors.iter_mut() {
-            for l in 0..L {
-                vector[l] = if scale[l] > 0.0 { vector[l] } else { 0.0 };
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn add_products(&mut self, m: usize) {
-        let d = packed_len(m);
-        for a in 0..d {
-            let x = self.coords[a];
-            add_product(&mut self.first[a], &x, &[1.0; L], 1.0);
-            for b in a..d {
-                add_product(&mut self.second[packed(d, a, b)], &x, &self.coords[b], 1.0);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn add_hessians(&mut self, m: usize, log: &WhitenedLog<L>, range: &Range) {
-        let d = packed_len(m);
-        // |lambda_i - lambda_j| <= √2 R
-        let limit = range.largest(0.5, coth_excess);
-        for i in 0..m {
-            for j in i + 1..m {
-                let (x, y) = (log.values[i], log.values[j]);
-                let mut c = [0.0; L];
+    #[inline(never)]
+    fn clip(&mut self, log: &mut WhitenedLog<M, L>, count: usize, range: &Range) {
+        vectorize_widest(
+            #[inline(always)]
+            || {
+                let m = order::<M>(self.m);
+                let coords = &mut self.coords[..packed_len(m)];
+                spectral::<M, L>(m, &log.vectors, &log.values, coords);
+                let square = squared_norm(m, coords);
+                let mut scale = [0.0; L];
                 for l in 0..L {
-                    let half = 0.5 * (x[l] - y[l]);
-                    let z = half * half;
-                    c[l] = limit.clamp_product(z * coth_excess(z));
+                    scale[l] = if l < count { range.scale(square[l]).0 } else { 0.0 };
                 }
-                self.coefficients[i * m + j] = c;
-                self.coefficients[j * m + i] = c;
-            }
-        }
-        for i in 0..m {
-            for a in 0..m {
-                for c in a..m {
-                    let (x, y) = (log.vectors[a * m + i], log.vectors[c * m + i]);
-                    let out = &mut self.projections[i * d + packed(m, a, c)];
+                let apply = |lane: &mut Lane<L>, factor: f64| {
                     for l in 0..L {
-                        out[l] = x[l] * y[l];
+                        let scaled = lane[l] * (factor * scale[l]);
+                        lane[l] = if scale[l] > 0.0 { scaled } else { 0.0 };
                     }
-                }
-            }
-        }
-        for i in 0..m {
-            for k in 0..d {
-                let mut sum = [0.0; L];
-                for j in 0..m {
-                    if j != i {
-                        let c = &self.coefficients[i * m + j];
-                        add_product(&mut sum, c, &self.projections[j * d + k], 1.0);
-                    }
-                }
-                self.mixtures[i * d + k] = sum;
-            }
-        }
-        for a in 0..d {
-            for b in a..d {
-                let mut sum = [0.0; L];
+                };
                 for i in 0..m {
-                    let (x, y) = (&self.projections[i * d + a], &self.mixtures[i * d + b]);
-                    add_product(&mut sum, x, y, 1.0);
+                    for j in i..m {
+                        apply(&mut coords[packed(m, i, j)], if i == j { 1.0 } else { SQRT_2 });
+                    }
                 }
-                let total = &mut self.rearranged[packed(d, a, b)];
-                for l in 0..L {
-                    total[l] += sum[l];
+                log.values.iter_mut().for_each(|value| apply(value, 1.0));
+                for vector in log.vectors.iter_mut() {
+                    for l in 0..L {
+                        vector[l] = if scale[l] > 0.0 { vector[l] } else { 0.0 };
+                    }
                 }
-            }
-        }
+            },
+        );
+    }
+
+    #[inline(never)]
+    fn add_products(&mut self) {
+        vectorize_widest(
+            #[inline(always)]
+            || {
+                let m = order::<M>(self.m);
+                let d = packed_len(m);
+                let (coords, first) = (&self.coords[..d], &mut self.first[..d]);
+                let second = &mut self.second[..packed_len(d)];
+                for a in 0..d {
+                    let x = coords[a];
+                    add_product(&mut first[a], &x, &[1.0; L], 1.0);
+                    for b in a..d {
+                        add_product(&mut second[packed(d, a, b)], &x, &coords[b], 1.0);
+                    }
+                }
+            },
+        );
+    }
+
+    #[inline(never)]
+    fn add_hessians(&mut self, log: &WhitenedLog<M, L>, range: &Range) {
+        vectorize_widest(
+            #[inline(always)]
+            || {
+                let m = order::<M>(self.m);
+                let d = packed_len(m);
+                let (values, vectors) = (&log.values[..m], &log.vectors[..m * m]);
+                let coefficients = &mut self.coefficients[..m * m];
+                let (projections, mixtures) =
+                    (&mut self.projections[..m * d], &mut self.mixtures[..m * d]);
+                let rearranged = &mut self.rearranged[..packed_len(d)];
+                // |lambda_i - lambda_j| <= √2 R
+                let limit = range.largest(0.5, coth_excess);
+                for i in 0..m {
+                    for j in i + 1..m {
+                        let (x, y) = (values[i], values[j]);
+                        let mut c = [0.0; L];
+                        for l in 0..L {
+                            let half = 0.5 * (x[l] - y[l]);
+                            let z = half * half;
+                            c[l] = limit.clamp_product(z * coth_excess(z));
+                        }
+                        coefficients[i * m + j] = c;
+                        coefficients[j * m + i] = c;
+                    }
+                }
+                for i in 0..m {
+                    for a in 0..m {
+                        for c in a..m {
+                            let (x, y) = (vectors[a * m + i], vectors[c * m + i]);
+                            let out = &mut projections[i * d + packed(m, a, c)];
+                            for l in 0..L {
+                                out[l] = x[l] * y[l];
+                            }
+                        }
+                    }
+                }
+                for i in 0..m {
+                    for k in 0..d {
+                        let mut sum = [0.0; L];
+                        for j in 0..m {
+                            if j != i {
+                                let c = &coefficients[i * m + j];
+                                add_product(&mut sum, c, &projections[j * d + k], 1.0);
+                            }
+                        }
+                        mixtures[i * d + k] = sum;
+                    }
+                }
+                for a in 0..d {
+                    for b in a..d {
+                        let mut sum = [0.0; L];
+                        for i in 0..m {
+                            let (x, y) = (&projections[i * d + a], &mixtures[i * d + b]);
+                            add_product(&mut sum, x, y, 1.0);
+                        }
+                        let total = &mut rearranged[packed(d, a, b)];
+                        for l in 0..L {
+                            total[l] += sum[l];
+                        }
+                    }
+                }
+            },
+        );
     }
 
     /// Adds the sums of all lanes to `sums`.
-    #[inline(always)]
-    fn add_to(&self, m: usize, sums: &mut LogMoments) {
+    fn add_to(&self, sums: &mut LogMoments) {
+        let m = self.m;
         let d = packed_len(m);
         let total = |lane: &Lane<L>| lane.iter().sum::<f64>();
         for (sum, lane) in sums.first.iter_mut().zip(&self.first) {
@@ -230,8 +258,7 @@ fn add_excess(m: usize, rearranged: &[f64], excess: &mut [f64]) {
 }
 
 /// See [`crate::manifold::Manifold::sum_log_moments`].
-#[inline(always)]
-pub(super) fn sum_log_moments_block<const L: usize>(
+pub(super) fn sum_log_moments_block<const M: usize, const L: usize>(
     m: usize,
     points: Rows,
     count: usize,
@@ -240,17 +267,17 @@ pub(super) fn sum_log_moments_block<const L: usize>(
     sums: &mut LogMoments,
 ) {
     let base = Rows::shared(base);
-    let mut whitener = Whitener::<L>::new(m);
-    let mut log = WhitenedLog::<L>::new(m);
-    let mut lanes = Sums::<L>::new(m, sums.excess.is_some());
+    let mut whitener = Whitener::<M, L>::new(m);
+    let mut log = WhitenedLog::<M, L>::new(m);
+    let mut lanes = Sums::<M, L>::new(m, sums.excess.is_some());
     for start in (0..count).step_by(L) {
         let here = L.min(count - start);
-        log.compute(m, &mut whitener, (&points, &base), (start, here));
-        lanes.clip(m, &mut log, here, range);
-        lanes.add_products(m);
+        log.compute(&mut whitener, (&points, &base), (start, here));
+        lanes.clip(&mut log, here, range);
+        lanes.add_products();
         if sums.excess.is_some() {
-            lanes.add_hessians(m, &log, range);
+            lanes.add_hessians(&log, range);
         }
     }
-    lanes.add_to(m, sums);
+    lanes.add_to(sums);
 }

@@ -35,9 +35,9 @@ pub(super) fn log_along(
 fn half_spectrum(m: usize, velocity: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let mut a = vec![[0.0; 1]; packed_len(m)];
     let mut vectors = vec![[0.0; 1]; m * m];
-    load_coords(m, velocity, false, &mut a);
+    load_coords::<0, 1>(m, velocity, false, &mut a);
     let floor = squared_norm(m, &a).map(|square| square * f64::EPSILON * f64::EPSILON);
-    diagonalize(m, &mut a, Some(&mut vectors), &floor);
+    diagonalize::<0, 1>(m, &mut a, Some(&mut vectors), &floor);
     let rates = (0..m).map(|i| 0.5 * a[packed(m, i, i)][0]).collect();
     (rates, vectors.into_iter().map(|[x]| x).collect())
 }

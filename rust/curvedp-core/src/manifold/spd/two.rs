@@ -4,7 +4,6 @@
 //! its trace and discriminant, (w_11 - w_22)^2 + 4 w_12^2, both free of cancellation; the smaller is
 //! det Q / det P over it. Where Q is close to P the same is done with the difference Q - P and log1p.
 
-use super::load_rows;
 use super::whitened::NEAR;
 use crate::elementary::ln;
 use crate::linalg::lanes::Lane;
@@ -13,17 +12,30 @@ use crate::rows::Rows;
 /// rho(base, point) of a batch of 2x2 matrices.
 #[inline(always)]
 pub(super) fn dist_block<const L: usize>(base: Rows, point: Rows, out: &mut [f64]) {
-    let (mut p, mut q) = ([[0.0; L]; 3], [[0.0; L]; 3]);
     for (block, rows) in out.chunks_mut(L).enumerate() {
         let (start, count) = (block * L, rows.len());
-        load_rows(2, &base, start, count, &mut p);
-        load_rows(2, &point, start, count, &mut q);
+        let (p, q) = (entries::<L>(base, start, count), entries::<L>(point, start, count));
         let mut dist: Lane<L> = [0.0; L];
         for l in 0..L {
             dist[l] = dist_of([p[0][l], p[1][l], p[2][l]], [q[0][l], q[1][l], q[2][l]]);
         }
         rows.copy_from_slice(&dist[..count]);
     }
+}
+
+/// The entries (0, 0), (1, 0) and (1, 1) of the matrices `start..start + count`, then of identities.
+#[inline(always)]
+fn entries<const L: usize>(rows: Rows, start: usize, count: usize) -> [Lane<L>; 3] {
+    if rows.is_shared() {
+        let matrix = rows.data();
+        return [[matrix[0]; L], [matrix[2]; L], [matrix[3]; L]];
+    }
+    let mut entries = [[1.0; L], [0.0; L], [1.0; L]];
+    let matrices = rows.range(start..start + count).data().as_chunks::<4>().0;
+    for (l, matrix) in matrices.iter().enumerate().take(L) {
+        (entries[0][l], entries[1][l], entries[2][l]) = (matrix[0], matrix[2], matrix[3]);
+    }
+    entries
 }
 
 /// The factorisation [1 0; slope 1] diag(first, second) [1 slope; 0 1].

@@ -5,9 +5,10 @@ use super::load_rows;
 use crate::elementary::ln;
 use crate::linalg::jacobi::diagonalize;
 use crate::linalg::lanes::{
-    Lane, Lanes, cholesky, packed, packed_len, squared_norm, unwhiten, whiten,
+    Lane, Lanes, cholesky, order, packed, packed_len, squared_norm, unwhiten, whiten,
 };
 use crate::rows::Rows;
+use crate::simd::vectorize_widest;
 
 const EPS: f64 = f64::EPSILON;
 
@@ -15,7 +16,7 @@ const EPS: f64 = f64::EPSILON;
 pub(super) const NEAR: f64 = 0.25;
 
 /// Cholesky factors of the base points of a block, computed once if one base point serves all rows.
-pub(super) struct Whitener<const L: usize> {
+pub(super) struct Whitener<const M: usize, const L: usize> {
     m: usize,
     pub(super) factor: Lanes<L>,
     inverse: Lanes<L>,
@@ -23,8 +24,7 @@ pub(super) struct Whitener<const L: usize> {
     ready: bool,
 }
 
-impl<const L: usize> Whitener<L> {
-    #[inline(always)]
+impl<const M: usize, const L: usize> Whitener<M, L> {
     pub(super) fn new(m: usize) -> Self {
         Self {
             m,
@@ -36,34 +36,29 @@ impl<const L: usize> Whitener<L> {
     }
 
     /// Factors rows `start..start + count` of `base`.
-    #[inline(always)]
-    pub(super) fn factor(&mut self, m: usize, base: &Rows, start: usize, count: usize) {
+    pub(super) fn factor(&mut self, base: &Rows, start: usize, count: usize) {
         if !self.ready {
-            load_rows(m, base, start, count, &mut self.factor);
-            cholesky(m, &mut self.factor, &mut self.inverse);
+            load_rows::<M, L>(self.m, base, start, count, &mut self.factor);
+            cholesky::<M, L>(self.m, &mut self.factor, &mut self.inverse);
             self.ready = base.is_shared();
         }
     }
 
     /// Factors base points that are loaded already; `shared` keeps the factor for the next blocks.
-    #[inline(always)]
-    pub(super) fn factor_loaded(&mut self, m: usize, base: &[Lane<L>], shared: bool) {
+    fn factor_loaded(&mut self, base: &[Lane<L>], shared: bool) {
         if !self.ready {
             self.factor.copy_from_slice(base);
-            cholesky(m, &mut self.factor, &mut self.inverse);
+            cholesky::<M, L>(self.m, &mut self.factor, &mut self.inverse);
             self.ready = shared;
         }
     }
 
-    #[inline(always)]
-    pub(super) fn whiten(&mut self, m: usize, a: &mut [Lane<L>]) {
-        debug_assert_eq!(m, self.m);
-        whiten(m, &self.factor, &self.inverse, a, &mut self.full);
+    pub(super) fn whiten(&mut self, a: &mut [Lane<L>]) {
+        whiten::<M, L>(self.m, &self.factor, &self.inverse, a, &mut self.full);
     }
 
-    #[inline(always)]
-    pub(super) fn unwhiten(&mut self, m: usize, a: &mut [Lane<L>]) {
-        unwhiten(m, &self.factor, a, &mut self.full);
+    pub(super) fn unwhiten(&mut self, a: &mut [Lane<L>]) {
+        unwhiten::<M, L>(self.m, &self.factor, a, &mut self.full);
     }
 }
 
@@ -71,17 +66,18 @@ impl<const L: usize> Whitener<L> {
 ///
 /// Where Q is close to P the whitened difference G^-1 (Q - P) G^-T is diagonalised instead and
 /// log1p taken, so that small distances keep full relative accuracy.
-pub(super) struct WhitenedLog<const L: usize> {
+pub(super) struct WhitenedLog<const M: usize, const L: usize> {
+    m: usize,
     near: Lanes<L>,
     pub(super) far: Lanes<L>,
     pub(super) values: Lanes<L>,
     pub(super) vectors: Lanes<L>,
 }
 
-impl<const L: usize> WhitenedLog<L> {
-    #[inline(always)]
+impl<const M: usize, const L: usize> WhitenedLog<M, L> {
     pub(super) fn new(m: usize) -> Self {
         Self {
+            m,
             near: Lanes::<L>::new(packed_len(m)),
             far: Lanes::<L>::new(packed_len(m)),
             values: Lanes::<L>::new(m),
@@ -90,18 +86,16 @@ impl<const L: usize> WhitenedLog<L> {
     }
 
     /// log_base(point) for rows `start..start + count`.
-    #[inline(always)]
     pub(super) fn compute(
         &mut self,
-        m: usize,
-        whitener: &mut Whitener<L>,
+        whitener: &mut Whitener<M, L>,
         (point, base): (&Rows, &Rows),
         (start, count): (usize, usize),
     ) {
-        load_rows(m, point, start, count, &mut self.far);
-        load_rows(m, base, start, count, &mut self.near);
-        whitener.factor_loaded(m, &self.near, base.is_shared());
-        self.diagonalize(m, whitener, true);
+        load_rows::<M, L>(self.m, point, start, count, &mut self.far);
+        load_rows::<M, L>(self.m, base, start, count, &mut self.near);
+        whitener.factor_loaded(&self.near, base.is_shared());
+        self.diagonalize(whitener, true);
     }
 
     /// log rho for rows `start..start + count`: the eigenvalues alone.
@@ -109,75 +103,96 @@ impl<const L: usize> WhitenedLog<L> {
     /// They are the same up to sign whichever point whitens the other. A graded matrix (diagonal entries
     /// of very different size) loses its small eigenvalues as the whitener, not as the whitened, so the
     /// two change places where that helps.
-    #[inline(always)]
     pub(super) fn compute_values(
         &mut self,
-        m: usize,
-        whitener: &mut Whitener<L>,
+        whitener: &mut Whitener<M, L>,
         (point, base): (&Rows, &Rows),
         (start, count): (usize, usize),
     ) {
-        load_rows(m, point, start, count, &mut self.far);
-        load_rows(m, base, start, count, &mut self.near);
-        let (of_point, of_base) = (grading(m, &self.far), grading(m, &self.near));
-        let mut swap = [0.0; L];
-        for l in 0..L {
-            swap[l] = if of_base[l] > GRADED * of_point[l] { 1.0 } else { 0.0 };
-        }
-        if swap.iter().all(|&x| x == 0.0) {
-            whitener.factor_loaded(m, &self.near, base.is_shared());
-        } else {
-            for (near, far) in self.near.iter_mut().zip(self.far.iter_mut()) {
-                for l in 0..L {
-                    let (x, y) = (near[l], far[l]);
-                    near[l] = if swap[l] > 0.0 { y } else { x };
-                    far[l] = if swap[l] > 0.0 { x } else { y };
-                }
-            }
+        load_rows::<M, L>(self.m, point, start, count, &mut self.far);
+        load_rows::<M, L>(self.m, base, start, count, &mut self.near);
+        if self.swap_graded() {
             whitener.ready = false;
-            whitener.factor_loaded(m, &self.near, false);
+            whitener.factor_loaded(&self.near, false);
+        } else {
+            whitener.factor_loaded(&self.near, base.is_shared());
         }
-        self.diagonalize(m, whitener, false);
+        self.diagonalize(whitener, false);
+    }
+
+    /// Lets points and base points change places where the latter are graded; whether any did.
+    #[inline(never)]
+    fn swap_graded(&mut self) -> bool {
+        vectorize_widest(
+            #[inline(always)]
+            || {
+                let m = order::<M>(self.m);
+                let (of_point, of_base) = (grading(m, &self.far), grading(m, &self.near));
+                let mut swap = [0.0; L];
+                for l in 0..L {
+                    swap[l] = if of_base[l] > GRADED * of_point[l] { 1.0 } else { 0.0 };
+                }
+                if swap.iter().all(|&x| x == 0.0) {
+                    return false;
+                }
+                for (near, far) in self.near.iter_mut().zip(self.far.iter_mut()) {
+                    for l in 0..L {
+                        let (x, y) = (near[l], far[l]);
+                        near[l] = if swap[l] > 0.0 { y } else { x };
+                        far[l] = if swap[l] > 0.0 { x } else { y };
+                    }
+                }
+                true
+            },
+        )
     }
 
     /// Diagonalises `far` whitened, or its difference from `near` where that is small.
-    #[inline(always)]
-    fn diagonalize(&mut self, m: usize, whitener: &mut Whitener<L>, with_vectors: bool) {
-        for (near, far) in self.near.iter_mut().zip(self.far.iter()) {
-            for l in 0..L {
-                near[l] = far[l] - near[l];
-            }
-        }
-        whitener.whiten(m, &mut self.far);
-        let near_norm = squared_dist_to_identity(m, &self.far);
-        let mut floor = [0.0; L];
-        if near_norm.iter().any(|&x| x < NEAR) {
-            whitener.whiten(m, &mut self.near);
-            for (far, near) in self.far.iter_mut().zip(self.near.iter()) {
-                for l in 0..L {
-                    far[l] = if near_norm[l] < NEAR { near[l] } else { far[l] };
+    #[inline(never)]
+    fn diagonalize(&mut self, whitener: &mut Whitener<M, L>, with_vectors: bool) {
+        vectorize_widest(
+            #[inline(always)]
+            || {
+                let m = order::<M>(self.m);
+                let (near, far) = (&mut self.near[..packed_len(m)], &mut self.far[..packed_len(m)]);
+                let (values, vectors) = (&mut self.values[..m], &mut self.vectors[..m * m]);
+                for (near, far) in near.iter_mut().zip(far.iter()) {
+                    for l in 0..L {
+                        near[l] = far[l] - near[l];
+                    }
                 }
-            }
-            let square = squared_norm(m, &self.near);
-            for l in 0..L {
-                floor[l] = if near_norm[l] < NEAR { EPS * EPS * square[l] } else { 0.0 };
-            }
-        }
-        let vectors = if with_vectors { Some(&mut *self.vectors) } else { None };
-        diagonalize(m, &mut self.far, vectors, &floor);
-        for i in 0..m {
-            let eigenvalue = self.far[packed(m, i, i)];
-            let value = &mut self.values[i];
-            for l in 0..L {
-                let near = near_norm[l] < NEAR;
-                let x = eigenvalue[l];
-                let positive = if x > f64::MIN_POSITIVE { x } else { f64::MIN_POSITIVE };
-                // one logarithm for both branches: ln(u) + (x - (u - 1))/u with u = 1 + x when near
-                let u = if near { 1.0 + x } else { positive };
-                let rest = if near { x - (u - 1.0) } else { 0.0 };
-                value[l] = ln(u) + rest / u;
-            }
-        }
+                whitener.whiten(far);
+                let near_norm = squared_dist_to_identity(m, far);
+                let mut floor = [0.0; L];
+                if near_norm.iter().any(|&x| x < NEAR) {
+                    whitener.whiten(near);
+                    for (far, near) in far.iter_mut().zip(near.iter()) {
+                        for l in 0..L {
+                            far[l] = if near_norm[l] < NEAR { near[l] } else { far[l] };
+                        }
+                    }
+                    let square = squared_norm(m, near);
+                    for l in 0..L {
+                        floor[l] = if near_norm[l] < NEAR { EPS * EPS * square[l] } else { 0.0 };
+                    }
+                }
+                let vectors = if with_vectors { Some(vectors) } else { None };
+                diagonalize::<M, L>(m, far, vectors, &floor);
+                for i in 0..m {
+                    let eigenvalue = far[packed(m, i, i)];
+                    let value = &mut values[i];
+                    for l in 0..L {
+                        let near = near_norm[l] < NEAR;
+                        let x = eigenvalue[l];
+                        let positive = if x > f64::MIN_POSITIVE { x } else { f64::MIN_POSITIVE };
+                        // one logarithm for both branches: ln(u) + (x - (u - 1))/u with u = 1 + x when near
+                        let u = if near { 1.0 + x } else { positive };
+                        let rest = if near { x - (u - 1.0) } else { 0.0 };
+                        value[l] = ln(u) + rest / u;
+                    }
+                }
+            },
+        );
     }
 }
 

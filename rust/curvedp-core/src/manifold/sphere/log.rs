@@ -10,7 +10,7 @@ use crate::manifold::blocks::{Kernel, SumKernel, Terms, weights_of};
 use crate::manifold::entries::{LANES, tree_sum};
 use crate::manifold::lanes::{BLOCK, Block, Three, Width, columns, padded};
 use crate::rows::Rows;
-use crate::simd::vectorize;
+use crate::simd::vectorize_widest;
 
 /// Terms of the squares of y - x and y + x and of their product.
 #[inline(always)]
@@ -131,6 +131,8 @@ impl Log<'_> {
 }
 
 impl Kernel for Log<'_> {
+    const WIDEST: bool = true;
+
     #[inline(always)]
     fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
         let operands = [self.base, self.point];
@@ -202,7 +204,7 @@ pub(super) fn sum_short_ranges(
     let room = total.next_multiple_of(BLOCK) + LANES;
     let mut terms = vec![0.0; TERMS * room];
     let mut filled = FilledBlock { points: [[0.0; 3]; BLOCK], bases: [[0.0; 3]; BLOCK] };
-    vectorize(
+    vectorize_widest(
         #[inline(always)]
         || {
             let (points, bases) = (points.data().as_chunks::<3>().0, bases.data().as_chunks().0);

@@ -1,12 +1,10 @@
 //! Smoothing and transfer on one level, in single precision.
 
-use faer::linalg::solvers::{Llt, Solve};
-use faer::{Mat, Side};
-
 use super::System;
 use crate::graph::Csr;
+use crate::linalg::lanes::{packed, packed_len};
 use crate::solve::sliced::{Sliced, WIDTH};
-use crate::solve::sums::{lane, slices};
+use crate::solve::sums::{lane, slices, sum2};
 
 /// The operator of a level that has a coarser one.
 pub(super) struct Fine {
@@ -166,7 +164,8 @@ impl Level {
 
 /// The level without a coarser one: a dense factor, or its diagonal if it is too large for that.
 pub(super) struct Coarsest {
-    factor: Option<Llt<f64>>,
+    /// Columns of a lower triangle G with G G^T = A, each from the diagonal down, if there is one.
+    factor: Option<Vec<f64>>,
     inverse_diagonal: Vec<f64>,
 }
 
@@ -178,15 +177,17 @@ impl Coarsest {
         if size > super::COARSEST {
             return Self { factor: None, inverse_diagonal };
         }
-        let mut matrix = Mat::<f64>::zeros(size, size);
+        let mut matrix = vec![0.0; packed_len(size)];
         for i in 0..size {
-            matrix[(i, i)] = diagonal(i);
+            matrix[packed(size, i, i)] = diagonal(i);
             let (columns, weights) = system.weights.row(i);
-            for (&j, w) in columns.iter().zip(weights) {
-                matrix[(i, j as usize)] = -w;
+            for (j, w) in columns.iter().map(|&j| j as usize).zip(weights) {
+                if j > i {
+                    matrix[packed(size, i, j)] = -w;
+                }
             }
         }
-        Self { factor: matrix.llt(Side::Lower).ok(), inverse_diagonal }
+        Self { factor: cholesky(size, matrix), inverse_diagonal }
     }
 
     pub fn is_direct(&self) -> bool {
@@ -198,8 +199,40 @@ impl Coarsest {
             let scaled = b.iter().zip(&self.inverse_diagonal);
             return scaled.map(|(&b, d)| (f64::from(b) * d) as f32).collect();
         };
-        let mut x = Mat::<f64>::from_fn(b.len(), 1, |i, _| f64::from(b[i]));
-        factor.solve_in_place(x.as_mut());
-        (0..b.len()).map(|i| x[(i, 0)] as f32).collect()
+        let size = b.len();
+        let column = |j: usize| &factor[packed(size, j, j)..][..size - j];
+        let mut x: Vec<f64> = b.iter().map(|&b| f64::from(b)).collect();
+        for j in 0..size {
+            let column = column(j);
+            x[j] /= column[0];
+            let (known, rest) = x.split_at_mut(j + 1);
+            rest.iter_mut().zip(&column[1..]).for_each(|(x, g)| *x -= g * known[j]);
+        }
+        for j in (0..size).rev() {
+            let column = column(j);
+            let sum = sum2(&x[j + 1..], &column[1..], |x, g| x * g);
+            x[j] = (x[j] - sum) / column[0];
+        }
+        x.into_iter().map(|x| x as f32).collect()
     }
+}
+
+/// The columns of the Cholesky factor, in place of those of the lower triangle of a matrix; None if a pivot is
+/// not positive.
+fn cholesky(size: usize, mut matrix: Vec<f64>) -> Option<Vec<f64>> {
+    for k in 0..size {
+        let (done, mut rest) = matrix.split_at_mut(packed(size, k, k) + size - k);
+        let column = &mut done[packed(size, k, k)..];
+        if column[0] <= f64::MIN_POSITIVE || column[0].is_nan() {
+            return None;
+        }
+        let root = column[0].sqrt();
+        column.iter_mut().for_each(|x| *x /= root);
+        for j in 1..size - k {
+            let (here, after) = rest.split_at_mut(size - k - j);
+            here.iter_mut().zip(&column[j..]).for_each(|(x, g)| *x -= column[j] * g);
+            rest = after;
+        }
+    }
+    Some(matrix)
 }
