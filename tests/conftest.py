@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # before NumPy is imported: every processor has its worker
+    for _library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM"):
+        os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import HealthCheck, settings
 
