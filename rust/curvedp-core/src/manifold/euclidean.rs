@@ -66,15 +66,6 @@ impl Kernel for Add<'_> {
     }
 }
 
-struct Copy<'a>(Rows<'a>);
-
-impl Kernel for Copy<'_> {
-    #[inline(always)]
-    fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
-        width.combine([self.0], first, rows, [], |[a], []| a, out);
-    }
-}
-
 struct Length<'a>(Rows<'a>);
 
 impl Kernel for Length<'_> {
@@ -134,7 +125,7 @@ impl Manifold for Euclidean {
     }
 
     fn to_tangent(&self, vector: Rows, _: Rows, out: &mut [f64]) {
-        run(Copy(vector), self.dim, self.dim, out);
+        vector.copy_to(out);
     }
 
     fn exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
@@ -150,7 +141,7 @@ impl Manifold for Euclidean {
     }
 
     fn parallel_transport(&self, tangent: Rows, _: Rows, _: Rows, out: &mut [f64]) {
-        run(Copy(tangent), self.dim, self.dim, out);
+        tangent.copy_to(out);
     }
 
     fn inner(&self, a: Rows, b: Rows, _: Rows, out: &mut [f64]) {
@@ -158,11 +149,11 @@ impl Manifold for Euclidean {
     }
 
     fn coords(&self, tangent: Rows, _: Rows, out: &mut [f64]) {
-        run(Copy(tangent), self.dim, self.dim, out);
+        tangent.copy_to(out);
     }
 
     fn from_coords(&self, coords: Rows, _: Rows, out: &mut [f64]) {
-        run(Copy(coords), self.dim, self.dim, out);
+        coords.copy_to(out);
     }
 
     fn embedding(&self) -> Embedding {

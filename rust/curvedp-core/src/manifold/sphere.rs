@@ -3,11 +3,13 @@
 //! Angles come from the chord |y - x| or the cochord |y + x|, whichever is shorter: its entries carry
 //! no rounding error, and it is 2R sin(t/2) for the angle t from y to x or to -x.
 
+mod centring;
 mod log;
 
 use std::f64::consts::PI;
 use std::ops::Range as Indices;
 
+use centring::{Centre, Uncentre};
 use log::{Log, SumLog, chord_terms, shorter, sum_short_ranges};
 
 use super::arc::arc_over_chord;
@@ -15,7 +17,7 @@ use super::blocks::{Kernel, add_coords, norm, run, run_sum, scale_to};
 use super::curvature::Curvature;
 use super::entries::{row_map, row_sums};
 use super::euclidean::Dot;
-use super::lanes::{BLOCK, Width, first_entries, padded};
+use super::lanes::{BLOCK, Width, padded};
 use super::moments::sum_log_moments;
 use super::polar::{PolarDist, dist_polar, exp_circular, log_polar, within_cone};
 use super::transvection::{Frame, log_along};
@@ -92,64 +94,6 @@ impl PolarDist for Sphere {
     fn dist(self, tail: f64, head: f64) -> f64 {
         let angle = atan2_nonneg(tail, head.abs());
         self.radius * if head < 0.0 { PI - angle } else { angle }
-    }
-}
-
-/// The reflection that takes the centre to an end of the first axis (as in [`Coords`]), then the first axis
-/// turned so that this is its positive end. Computed from the difference to the centre, which is accurate
-/// for points near it.
-struct Centre<'a> {
-    point: Rows<'a>,
-    center: Rows<'a>,
-    radius: f64,
-}
-
-impl Kernel for Centre<'_> {
-    #[inline(always)]
-    fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
-        let operands = [self.point, self.center];
-        let [along, mut head] = width.sums(operands, first, rows, |[x, c]| [c * (x - c), c * x]);
-        let heads = first_entries(self.point, first, rows);
-        let c0 = self.center.data()[0];
-        let end = self.radius.copysign(c0);
-        let weight = 1.0 / (self.radius * (self.radius + c0.abs()));
-        let mut share = [0.0; BLOCK];
-        for l in 0..padded(rows) {
-            share[l] = weight * (along[l] + end * (heads[l] - c0));
-            head[l] /= self.radius;
-        }
-        width.combine(operands, first, rows, [&share], |[x, c], [s]| (x - c) - s * c, out);
-        for (out, head) in out.chunks_exact_mut(out.len() / rows).zip(&head) {
-            out[0] = *head;
-        }
-    }
-}
-
-/// The inverse of [`Centre`].
-struct Uncentre<'a> {
-    point: Rows<'a>,
-    center: Rows<'a>,
-    radius: f64,
-}
-
-impl Kernel for Uncentre<'_> {
-    #[inline(always)]
-    fn block<W: Width>(&self, width: W, first: usize, rows: usize, out: &mut [f64]) {
-        let operands = [self.point, self.center];
-        let [mut along] = width.sums(operands, first, rows, |[y, c]| [y * c]);
-        let heads = first_entries(self.point, first, rows);
-        let c0 = self.center.data()[0];
-        let inverse = 1.0 / self.radius;
-        let weight = 1.0 / (self.radius + c0.abs());
-        let mut share = [0.0; BLOCK];
-        for l in 0..padded(rows) {
-            along[l] -= heads[l] * c0; // <y, c> without the first axis
-            share[l] = inverse * (heads[l] - weight * along[l]);
-        }
-        width.combine(operands, first, rows, [&share], |[y, c], [s]| y + s * c, out);
-        for (l, out) in out.chunks_exact_mut(out.len() / rows).enumerate() {
-            out[0] = inverse * (c0 * heads[l] - 1f64.copysign(c0) * along[l]);
-        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::graded::log_of_congruence;
 use super::moments::{curvature_function, sum_log_moments_block};
+use super::sum_log::sum_log_block;
 use super::transvection;
 use super::whitened::{WhitenedLog, Whitener};
 use super::{condition, for_size, is_spd, load_rows, project_spd, snap, to_tangent, two};
@@ -14,8 +15,8 @@ use std::f64::consts::SQRT_2;
 use crate::elementary::exp;
 use crate::linalg::jacobi::diagonalize;
 use crate::linalg::lanes::{
-    Lane, Lanes, add_product, congruence, exp_diagonal, ln_diagonal, load_coords, lower_times_full,
-    order, packed, packed_len, spectral, squared_norm, store, store_coords,
+    Lane, Lanes, add_product, congruence, exp_diagonal, load_coords, lower_times_full, packed,
+    packed_len, spectral, squared_norm, store, store_coords,
 };
 use crate::manifold::{LogSums, Manifold, UNIT_ROUNDOFF, norm};
 use crate::moments::{LogMoments, Range};
@@ -97,15 +98,7 @@ impl Manifold for SpdAffine {
     }
 
     fn dist(&self, a: Rows, b: Rows, out: &mut [f64]) {
-        match self.m {
-            2 => vectorize_widest(
-                #[inline(always)]
-                || two::dist_block::<16>(a, b, out),
-            ),
-            3 => dist_block::<3, 32>(3, a, b, out),
-            m if m <= 5 => dist_block::<0, 16>(m, a, b, out),
-            m => dist_block::<0, 8>(m, a, b, out),
-        }
+        for_size!(self.m, dist_block(a, b, out));
     }
 
     fn parallel_transport(&self, tangent: Rows, base: Rows, end: Rows, out: &mut [f64]) {
@@ -275,6 +268,12 @@ fn log_block<const M: usize, const L: usize>(
 }
 
 fn dist_block<const M: usize, const L: usize>(m: usize, base: Rows, point: Rows, out: &mut [f64]) {
+    if M == 2 {
+        return vectorize_widest(
+            #[inline(always)]
+            || two::dist_block::<L>(base, point, out),
+        );
+    }
     let mut whitener = Whitener::<M, L>::new(m);
     let mut log = WhitenedLog::<M, L>::new(m);
     for (block, rows) in out.chunks_mut(L).enumerate() {
@@ -414,116 +413,6 @@ fn congruence_block<const M: usize, const L: usize>(
             whitener.whiten(&mut a);
         }
         store::<M, L>(m, &a, rows);
-    }
-}
-
-fn sum_log_block<const M: usize, const L: usize>(
-    m: usize,
-    points: Rows,
-    count: usize,
-    weights: Option<&[f64]>,
-    base: &[f64],
-    sum: &mut [f64],
-) -> LogSums {
-    let lane = [0.0; L];
-    let base = Rows::shared(base);
-    let mut whitener = Whitener::<M, L>::new(m);
-    whitener.factor(&base, 0, count);
-    let mut a = Lanes::<L>::new(packed_len(m));
-    let mut u = Lanes::<L>::new(m * m);
-    let mut f = Lanes::<L>::new(m);
-    let mut total = Lanes::<L>::new(packed_len(m));
-    let (mut squared_dist, mut curvature) = (lane, lane);
-    let mut start = 0;
-    while start < count {
-        let here = L.min(count - start);
-        load_rows::<M, L>(m, &points, start, here, &mut a);
-        let mut weight = lane;
-        for l in 0..here {
-            weight[l] = weights.map_or(1.0, |w| w[start + l]);
-        }
-        whitener.whiten(&mut a);
-        diagonalize::<M, L>(m, &mut a, Some(&mut u), &lane);
-        ln_diagonal::<M, L>(m, &a, &mut f);
-        weigh::<M, L>(m, &mut f, &weight, &mut squared_dist, &mut curvature);
-        spectral::<M, L>(m, &u, &f, &mut a);
-        add_lanes(&mut total, &a);
-        start += L;
-    }
-    let mut row = vec![0.0; packed_len(m)];
-    let reduced: Vec<[f64; 1]> = total.iter().map(|lane| [lane.iter().sum()]).collect();
-    store_coords::<0, 1>(m, &reduced, &mut row);
-    for (sum, x) in sum.iter_mut().zip(&row) {
-        *sum += x;
-    }
-    LogSums { squared_dist: squared_dist.iter().sum(), curvature: curvature.iter().sum() }
-}
-
-/// total += a
-#[inline(never)]
-fn add_lanes<const L: usize>(total: &mut [Lane<L>], a: &[Lane<L>]) {
-    vectorize_widest(
-        #[inline(always)]
-        || {
-            for (total, a) in total.iter_mut().zip(a) {
-                for l in 0..L {
-                    total[l] += a[l];
-                }
-            }
-        },
-    );
-}
-
-/// Adds w |log|^2 and w tr(Hess)/dim, and turns the logarithms into w log.
-#[inline(never)]
-fn weigh<const M: usize, const L: usize>(
-    m: usize,
-    logs: &mut [Lane<L>],
-    weight: &Lane<L>,
-    squared_dist: &mut Lane<L>,
-    curvature: &mut Lane<L>,
-) {
-    vectorize_widest(
-        #[inline(always)]
-        || {
-            let logs = &mut logs[..order::<M>(m)];
-            let mut square = [0.0; L];
-            for log in logs.iter() {
-                add_product(&mut square, log, log, 1.0);
-            }
-            add_curvature(order::<M>(m), logs, weight, curvature);
-            add_product(squared_dist, &square, weight, 1.0);
-            for log in logs {
-                for l in 0..L {
-                    log[l] *= weight[l];
-                }
-            }
-        },
-    );
-}
-
-/// Adds w tr(Hess)/dim: one eigenvalue x coth x, x = d/2, for each pair of log-eigenvalues d apart
-/// (approximated by sqrt(1 + 2/3 x^2), exact to second order), 1 for each diagonal direction.
-#[inline(always)]
-fn add_curvature<const L: usize>(
-    m: usize,
-    log: &[Lane<L>],
-    weight: &Lane<L>,
-    curvature: &mut Lane<L>,
-) {
-    let mut trace = [m as f64; L];
-    for i in 0..m {
-        for j in i + 1..m {
-            let (x, y) = (log[i], log[j]);
-            for l in 0..L {
-                let half = 0.5 * (x[l] - y[l]);
-                let square = half * half;
-                trace[l] += (1.0 + square * (2.0 / 3.0)).sqrt();
-            }
-        }
-    }
-    for l in 0..L {
-        curvature[l] += weight[l] * trace[l] / packed_len(m) as f64;
     }
 }
 

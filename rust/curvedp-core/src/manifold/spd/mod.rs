@@ -9,6 +9,7 @@ mod graded;
 mod log_cholesky;
 mod log_euclidean;
 mod moments;
+mod sum_log;
 mod transvection;
 mod two;
 mod whitened;

@@ -1,0 +1,122 @@
+//! Sums of logarithms for the affine-invariant metric.
+
+use super::load_rows;
+use super::whitened::Whitener;
+use crate::linalg::jacobi::diagonalize;
+use crate::linalg::lanes::{
+    Lane, Lanes, add_product, ln_diagonal, order, packed_len, spectral, store_coords,
+};
+use crate::manifold::LogSums;
+use crate::rows::Rows;
+use crate::simd::vectorize_widest;
+
+/// See [`crate::manifold::Manifold::sum_log`].
+pub(super) fn sum_log_block<const M: usize, const L: usize>(
+    m: usize,
+    points: Rows,
+    count: usize,
+    weights: Option<&[f64]>,
+    base: &[f64],
+    sum: &mut [f64],
+) -> LogSums {
+    let lane = [0.0; L];
+    let base = Rows::shared(base);
+    let mut whitener = Whitener::<M, L>::new(m);
+    whitener.factor(&base, 0, count);
+    let mut a = Lanes::<L>::new(packed_len(m));
+    let mut u = Lanes::<L>::new(m * m);
+    let mut f = Lanes::<L>::new(m);
+    let mut total = Lanes::<L>::new(packed_len(m));
+    let (mut squared_dist, mut curvature) = (lane, lane);
+    let mut start = 0;
+    while start < count {
+        let here = L.min(count - start);
+        load_rows::<M, L>(m, &points, start, here, &mut a);
+        let mut weight = lane;
+        for l in 0..here {
+            weight[l] = weights.map_or(1.0, |w| w[start + l]);
+        }
+        whitener.whiten(&mut a);
+        diagonalize::<M, L>(m, &mut a, Some(&mut u), &lane);
+        ln_diagonal::<M, L>(m, &a, &mut f);
+        weigh::<M, L>(m, &mut f, &weight, &mut squared_dist, &mut curvature);
+        spectral::<M, L>(m, &u, &f, &mut a);
+        add_lanes(&mut total, &a);
+        start += L;
+    }
+    let mut row = vec![0.0; packed_len(m)];
+    let reduced: Vec<[f64; 1]> = total.iter().map(|lane| [lane.iter().sum()]).collect();
+    store_coords::<0, 1>(m, &reduced, &mut row);
+    for (sum, x) in sum.iter_mut().zip(&row) {
+        *sum += x;
+    }
+    LogSums { squared_dist: squared_dist.iter().sum(), curvature: curvature.iter().sum() }
+}
+
+/// total += a
+#[inline(never)]
+fn add_lanes<const L: usize>(total: &mut [Lane<L>], a: &[Lane<L>]) {
+    vectorize_widest(
+        #[inline(always)]
+        || {
+            for (total, a) in total.iter_mut().zip(a) {
+                for l in 0..L {
+                    total[l] += a[l];
+                }
+            }
+        },
+    );
+}
+
+/// Adds w |log|^2 and w tr(Hess)/dim, and turns the logarithms into w log.
+#[inline(never)]
+fn weigh<const M: usize, const L: usize>(
+    m: usize,
+    logs: &mut [Lane<L>],
+    weight: &Lane<L>,
+    squared_dist: &mut Lane<L>,
+    curvature: &mut Lane<L>,
+) {
+    vectorize_widest(
+        #[inline(always)]
+        || {
+            let logs = &mut logs[..order::<M>(m)];
+            let mut square = [0.0; L];
+            for log in logs.iter() {
+                add_product(&mut square, log, log, 1.0);
+            }
+            add_curvature(order::<M>(m), logs, weight, curvature);
+            add_product(squared_dist, &square, weight, 1.0);
+            for log in logs {
+                for l in 0..L {
+                    log[l] *= weight[l];
+                }
+            }
+        },
+    );
+}
+
+/// Adds w tr(Hess)/dim: one eigenvalue x coth x, x = d/2, for each pair of log-eigenvalues d apart
+/// (approximated by sqrt(1 + 2/3 x^2), exact to second order), 1 for each diagonal direction.
+#[inline(always)]
+fn add_curvature<const L: usize>(
+    m: usize,
+    log: &[Lane<L>],
+    weight: &Lane<L>,
+    curvature: &mut Lane<L>,
+) {
+    let mut trace = [m as f64; L];
+    for i in 0..m {
+        for j in i + 1..m {
+            let (x, y) = (log[i], log[j]);
+            for l in 0..L {
+                let half = 0.5 * (x[l] - y[l]);
+                let square = half * half;
+                trace[l] += (1.0 + square * (2.0 / 3.0)).sqrt();
+            }
+        }
+    }
+    for l in 0..L {
+        curvature[l] += weight[l] * trace[l] / packed_len(m) as f64;
+    }
+}
