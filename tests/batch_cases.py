@@ -49,6 +49,14 @@ def write(path, data, row_group_size=700):
     return path
 
 
+def write_points(path, points, row_group_size=777):
+    """A Parquet file with one column of points."""
+    width = points[0].size
+    column = pa.FixedSizeListArray.from_arrays(pa.array(points.reshape(-1)), width)
+    pq.write_table(pa.table({"point": column}), path, row_group_size=row_group_size)
+    return path
+
+
 ARGUMENTS = {
     "by": ["site", "scanner"],
     "points": "direction",

@@ -1,7 +1,7 @@
 """Everything that curvedp releases: statistic by manifold by mechanism, its proof and its audit.
 
-The one source of the tables in README.md and docs/guarantees.md; tests/test_guarantee_table.py runs
-every cell and fails if a release has no row. ``python tests/guarantee_table.py`` writes the tables.
+The one source of the tables in README.md and docs/guarantees.md; the tests of `privacy` run every
+cell and fail if a release has no row. ``python tests/guarantee_table.py`` writes the tables.
 """
 
 from __future__ import annotations
@@ -154,13 +154,13 @@ MEAN_PROOFS = ("frechet-mean-sensitivity", "frechet-mean-solver")
 def whole_audit(kind: str) -> tuple[str, ...]:
     """The audit of whole releases of a kind."""
     test = "test_a_statistic_keeps_its_guarantee_and_a_fifth_of_its_noise_would_be_flagged"
-    return (f"test_statistic_audit.py::{test}[{kind}]",)
+    return (f"statistics/test_statistic_audit.py::{test}[{kind}]",)
 
 
 MECHANISM_AUDITS = (
-    "test_mechanism_audit.py::test_mechanism_keeps_its_claim",
-    "test_mechanism_audit.py::test_whole_release_keeps_its_claim",
-    "test_low_bits_of_means.py::test_low_bits_of_means_keep_the_claim",
+    "mechanisms/test_mechanism_audit.py::test_mechanism_keeps_its_claim",
+    "mechanisms/test_mechanism_audit.py::test_whole_release_keeps_its_claim",
+    "statistics/test_low_bits_of_means.py::test_low_bits_of_means_keep_the_claim",
     *whole_audit("frechet_mean"),
 )
 NOISE = "Laplace or Gaussian noise"
@@ -209,7 +209,7 @@ ROWS = (
         everywhere(BOTH),
         at_private_mean(cdp.adaptive_mean),
         ("adaptive-mean", "private-quantile", *MEAN_PROOFS),
-        ("test_adaptive_mean.py::test_whole_release_keeps_its_claim",),
+        ("statistics/test_adaptive_mean.py::test_whole_release_keeps_its_claim",),
         "adaptive-mean",
     ),
     Row(
@@ -248,9 +248,9 @@ ROWS = (
         ("conformal-mean", *MEAN_PROOFS),
         (
             *whole_audit("conformal_mean"),
-            "test_mesh_exponential.py::test_neighbouring_data_sets_found_by_search_keep_epsilon",
-            "test_conformal_audit.py::test_the_mesh_mechanism_keeps_its_claim",
-            "test_conformal_audit.py::test_whole_releases_keep_their_claim",
+            "mesh/test_mesh_exponential.py::test_neighbouring_data_sets_found_by_search_keep_epsilon",
+            "conformal/test_conformal_audit.py::test_the_mesh_mechanism_keeps_its_claim",
+            "conformal/test_conformal_audit.py::test_whole_releases_keep_their_claim",
         ),
         "conformal",
     ),
@@ -261,7 +261,9 @@ ROWS = (
         everywhere(BOTH),
         counted,
         ("conformal-mean",),
-        ("test_conformal_density.py::test_the_joint_loss_of_a_replaced_record_is_epsilon_exactly",),
+        (
+            "conformal/test_conformal_density.py::test_the_joint_loss_of_a_replaced_record_is_epsilon_exactly",
+        ),
         "conformal",
     ),
     Row(
@@ -356,8 +358,8 @@ ROWS = (
         middle,
         ("private-quantile",),
         (
-            "test_quantile.py::test_audit_finds_no_more_than_is_claimed",
-            "test_quantile.py::test_audit_of_whole_releases",
+            "statistics/test_quantile.py::test_audit_finds_no_more_than_is_claimed",
+            "statistics/test_quantile.py::test_audit_of_whole_releases",
         ),
     ),
     Row(
@@ -386,7 +388,7 @@ ROWS = (
         only("Euclidean", BOTH),
         embedded,
         ("privatemail",),
-        ("test_mail_audit.py::test_the_embedding_keeps_its_guarantee",),
+        ("mail/test_mail_audit.py::test_the_embedding_keeps_its_guarantee",),
         "privatemail",
     ),
     Row(
@@ -396,7 +398,7 @@ ROWS = (
         only("Euclidean", BOTH),
         query("cell"),
         ("privatemail",),
-        ("test_mail_audit.py::test_the_query_keeps_its_guarantee",),
+        ("mail/test_mail_audit.py::test_the_query_keeps_its_guarantee",),
         "privatemail",
     ),
     Row(
@@ -406,7 +408,7 @@ ROWS = (
         only("Euclidean", BOTH),
         query("noise"),
         ("privatemail",),
-        ("test_mail_audit.py::test_the_query_keeps_its_guarantee",),
+        ("mail/test_mail_audit.py::test_the_query_keeps_its_guarantee",),
     ),
 )
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
+from bad_record_cases import bad_records
 from curvedp import sensitivity
 from curvedp.conformal import Mesh, ball_mesh, factor, fibonacci_mesh, knn_graph, laplacian
 from curvedp.datasets import von_mises_fisher
 from manifold_list import SMALL, Case
-from test_bad_records import bad_records
 
 POLE = np.array([0.0, 0.0, 1.0])
 

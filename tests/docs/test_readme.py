@@ -12,7 +12,7 @@ import pytest
 import curvedp
 from curvedp.mechanisms.choice import MECHANISMS
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

@@ -12,7 +12,7 @@ from curvedp import _core
 from curvedp.errors import BudgetError, ExistenceError
 from curvedp.statistics.entry import Entry
 from curvedp.statistics.frechet_variances import VariancePlan
-from test_frechet_means import SIZES, groups, hmac_key, same_bits
+from group_cases import SIZES, groups, hmac_key, same_bits
 
 OPTIONS = [
     (cdp.PureDP(2000.0), {}),

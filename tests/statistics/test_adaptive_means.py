@@ -12,7 +12,7 @@ from curvedp import _core
 from curvedp.errors import BudgetError, ExistenceError
 from curvedp.statistics.adaptive_means import AdaptivePlan
 from curvedp.statistics.entry import Entry
-from test_frechet_means import groups, hmac_key, same_bits
+from group_cases import groups, hmac_key, same_bits
 
 SIZES = [1, 20, 7, 300, 2000, 33]
 OPTIONS = [

@@ -14,7 +14,7 @@ import pytest
 import curvedp as cdp
 from curvedp.mail import Client, PrivateMail, Server, retrieval_score
 
-EXAMPLE = Path(__file__).parents[1] / "docs" / "examples" / "private_retrieval_http.py"
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "private_retrieval_http.py"
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ import pytest
 import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
+from batch_cases import write_points
 from curvedp.batch import job as jobs
-from test_batch_large import write as write_points
 
 distributed = pytest.importorskip("distributed")
 import cloudpickle  # noqa: E402

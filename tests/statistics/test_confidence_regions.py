@@ -13,7 +13,7 @@ from curvedp.curvature import has_curved_hessian
 from curvedp.errors import BudgetError, ExistenceError
 from curvedp.statistics.confidence_regions import RegionPlan
 from curvedp.statistics.entry import Entry
-from test_frechet_means import groups, hmac_key, same_bits
+from group_cases import groups, hmac_key, same_bits
 
 SIZES = [60, 300, 33, 1500]
 KEY = (5).to_bytes(32, "little")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 BENCHES = ROOT / "benches"
 PERFORMANCE = ROOT / "docs" / "performance.md"
 LINE = "| {row} | n=1 | NumPy | 2 | 1 | {ratio} | - | - | - |"

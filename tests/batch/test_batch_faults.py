@@ -363,7 +363,7 @@ print("end", flush=True)
 def kill_and_resume(folder, source_data, kills, generator):
     """Runs a batch that is killed again and again; returns how often it was in the middle."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    script = WORKER.format(tests=str(Path(__file__).parent))
+    script = WORKER.format(tests=str(Path(__file__).parents[1]))
     command = [sys.executable, "-c", script, str(folder)]
     longest = 0.6
     cut = 0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-BENCHES = Path(__file__).resolve().parents[1] / "benches"
+BENCHES = Path(__file__).resolve().parents[2] / "benches"
 MODULES = sorted(path.stem for path in (BENCHES / "benchmarks").glob("*.py"))
 LIMIT = 60
 

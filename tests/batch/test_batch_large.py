@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import curvedp as cdp
 import curvedp.batch
+from batch_cases import write_points
 from curvedp import _core
 from curvedp.errors import BatchError, BudgetError
+from group_cases import groups, same_bits
 from manifold_list import Case
-from test_frechet_means import groups, same_bits
-
-
-def write(path, points, row_group_size=777):
-    width = points[0].size
-    column = pa.FixedSizeListArray.from_arrays(pa.array(points.reshape(-1)), width)
-    pq.write_table(pa.table({"point": column}), path, row_group_size=row_group_size)
-    return path
 
 
 @pytest.mark.parametrize("guarantee", [cdp.PureDP(2000.0), cdp.GDP(1.0)], ids=repr)
 def test_the_mean_is_that_in_memory_for_every_chunk_size(small_case: Case, tmp_path, guarantee):
     ball, records, _ = groups(small_case, [5200])
-    path = write(tmp_path / "in.parquet", records)
+    path = write_points(tmp_path / "in.parquet", records)
     expected = cdp.frechet_mean(records, ball, guarantee, seed=4)
     for chunk_rows in (1, 1500, 4096, 10**6):
         release = cdp.batch.frechet_mean_of_file(
@@ -38,7 +31,7 @@ def test_the_mean_is_that_in_memory_for_every_chunk_size(small_case: Case, tmp_p
 def test_pieces_add_up_along_the_tree_of_the_mean_in_memory(tmp_path, n):
     ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.6, 0.8], radius=0.7)
     records = ball.project(cdp.Sphere(2).random_point(n, rng=n).reshape(n, 3))
-    path = write(tmp_path / "in.parquet", records)
+    path = write_points(tmp_path / "in.parquet", records)
     arguments = {"points": "point", "ball": ball, "guarantee": cdp.PureDP(1.0), "seed": 0}
     found = cdp.batch.frechet_mean_of_file(path, **arguments)
     assert same_bits(found.value, cdp.frechet_mean(records, ball, cdp.PureDP(1.0), seed=0).value)
@@ -66,7 +59,7 @@ def test_the_iteration_may_be_driven_from_outside():
 
 def test_it_is_paid_for_and_fresh_each_time(tmp_path):
     ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.6, 0.8], radius=0.7)
-    path = write(tmp_path / "in.parquet", np.tile(ball.center, (2000, 1)))
+    path = write_points(tmp_path / "in.parquet", np.tile(ball.center, (2000, 1)))
     ledger = cdp.Ledger(cdp.PureDP(2.0))
     arguments = {"points": "point", "ball": ball, "guarantee": cdp.PureDP(1.0), "ledger": ledger}
     first, second = (cdp.batch.frechet_mean_of_file(path, **arguments) for _ in range(2))
@@ -82,7 +75,7 @@ def test_it_is_paid_for_and_fresh_each_time(tmp_path):
 
 def test_bad_files_are_refused(tmp_path):
     ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.6, 0.8], radius=0.7)
-    path = write(tmp_path / "in.parquet", cdp.Sphere(2).random_point(2000, rng=0))
+    path = write_points(tmp_path / "in.parquet", cdp.Sphere(2).random_point(2000, rng=0))
     arguments = {"points": "point", "ball": ball, "guarantee": cdp.PureDP(1.0)}
     with pytest.raises(BatchError, match="no such file"):
         cdp.batch.frechet_mean_of_file(tmp_path / "none", **arguments)
@@ -90,11 +83,11 @@ def test_bad_files_are_refused(tmp_path):
         cdp.batch.frechet_mean_of_file(path, **(arguments | {"points": "x"}))
 
     def change(readings):
-        write(path, np.tile(ball.center, (2001, 1)))
+        write_points(path, np.tile(ball.center, (2001, 1)))
 
     with pytest.raises(BatchError, match="changed while"):
         cdp.batch.frechet_mean_of_file(path, **arguments, progress=change)
-    empty = write(tmp_path / "empty.parquet", np.tile(ball.center, (1, 1)))
+    empty = write_points(tmp_path / "empty.parquet", np.tile(ball.center, (1, 1)))
     pq.write_table(pq.read_table(empty).slice(0, 0), empty)
     with pytest.raises(BatchError, match="no record"):
         cdp.batch.frechet_mean_of_file(empty, **arguments)

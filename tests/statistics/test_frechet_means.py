@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import itertools
 import math
 import struct
@@ -16,27 +14,7 @@ from curvedp import _core
 from curvedp.errors import BudgetError, ConversionError, ExistenceError
 from curvedp.statistics.frechet_mean import design_mean
 from curvedp.statistics.frechet_means import MeanPlan
-from manifold_list import Case
-
-SIZES = [1, 2, 20, 20, 7, 300, 33, 1, 1500]
-
-
-def groups(case: Case, sizes=SIZES, seed=0):
-    """Records about the ball's centre, some of them bad, group by group, and the offsets."""
-    ball = case_ball(case)
-    generator = np.random.default_rng(seed)
-    space, total = ball.manifold, sum(sizes)
-    coords = generator.standard_normal((total, space.dim)) * 0.6 * ball.radius
-    records = space.exp(space.coords_to_tangent(coords, ball.center), ball.center)
-    records[3::41] = np.nan
-    records[5::67] *= 3.0
-    return ball, records, np.concatenate(([0], np.cumsum(sizes)))
-
-
-def case_ball(case: Case):
-    center = case.manifold.random_point(rng=1)
-    bound = case.manifold.max_ball_radius
-    return cdp.Ball(case.manifold, center, min(1.0, 0.8 * bound))
+from group_cases import SIZES, groups, hmac_key, same_bits
 
 
 def alone(ball, records, guarantee, stream):
@@ -44,10 +22,6 @@ def alone(ball, records, guarantee, stream):
     design = design_mean(ball, len(records), guarantee, 1, calibration="proved", mechanism=None)
     mean = ball._frame.mean(ball._enter(records), design.plan)
     return design.mechanism._release(mean, stream, 1)[0], design
-
-
-def same_bits(a, b):
-    return np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
 @pytest.mark.parametrize("guarantee", [cdp.PureDP(2000.0), cdp.GDP(1.0), cdp.GDP(0.01)], ids=repr)
@@ -111,20 +85,6 @@ def test_fresh_noise_differs_between_groups_and_calls(sphere_groups):
     rows = {row.tobytes() for row in np.concatenate((first.value, second.value))}
     assert len(rows) == 400
     assert first.assumptions == {"idealized-sampling", "public-groups"}
-
-
-def hmac_key(secret, plan, name, ball, scale, records):
-    """The documented derivation, by Python's own HMAC."""
-    parts = [
-        plan.context(),
-        name,
-        ball.center.tobytes(),
-        struct.pack("<d", ball.radius),
-        struct.pack("<d", scale),
-        np.ascontiguousarray(records, dtype="<f8").tobytes(),
-    ]
-    text = b"".join(struct.pack("<Q", len(part)) + part for part in parts)
-    return hmac.new(secret._secret, text, hashlib.sha256).digest()
 
 
 def test_the_secret_yields_the_documented_keys(sphere_groups, secret):

@@ -1,0 +1,43 @@
+"""Records that are no usable points of a manifold."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from manifold_list import Case
+from reference.twin import Array
+
+
+def bad_records(case: Case, center: Array) -> dict[str, Array]:
+    """Records of the right shape and dtype that are no usable points."""
+    shape = case.twin.point_shape
+    holed = center.copy()
+    holed.flat[-1] = np.nan
+    bad = {
+        "NaN": np.full(shape, np.nan),
+        "one NaN": holed,
+        "infinite": np.full(shape, np.inf),
+        "minus infinite": np.full(shape, -np.inf),
+    }
+    if case.name.startswith("euclidean"):
+        return bad
+    bad |= {
+        "zero": np.zeros(shape),
+        "huge": np.full(shape, 1e308),
+        "tiny": np.full(shape, 5e-324),
+    }
+    if case.name.startswith("sphere"):
+        bad["antipodal"] = -center
+        bad["too long"] = 1.5 * center
+    if case.name.startswith("hyperboloid"):
+        bad["lower sheet"] = -center
+        bad["light-like"] = np.eye(1, shape[0])[0] + np.eye(1, shape[0], 1)[0]
+    if case.name.startswith("kendall"):
+        bad["not centred"] = center + 1.0
+        bad["one place"] = np.ones(shape)
+    if case.name.startswith("spd"):
+        bad["negative definite"] = -center
+        bad["indefinite"] = np.diag([1.0, -1.0, 1.0][: shape[0]])
+        bad["singular"] = np.ones(shape)
+        bad["asymmetric"] = center + np.triu(np.ones(shape), 1)
+    return bad
