@@ -55,9 +55,10 @@ def watch(folder: Path) -> None:
 
     watcher = threading.Thread(target=note)
     watcher.start()
-    told = cdp.batch.frechet_means_of_file(
+    released = cdp.batch.release(
+        cdp.Mean(),
         folder / "in.parquet",
-        folder / "out.parquet",
+        out=folder / "out.parquet",
         by="group",
         points="point",
         ball=cdp.Ball(cdp.SPD(3), center="identity", radius=1.5),
@@ -67,7 +68,7 @@ def watch(folder: Path) -> None:
     seconds = time.perf_counter() - start
     done.set()
     watcher.join()
-    print(json.dumps({"seconds": seconds, "groups": told["groups"], "course": course}))
+    print(json.dumps({"seconds": seconds, "groups": released.manifest["groups"], "course": course}))
 
 
 def plot(courses: dict[float, list[list[float]]], path: Path) -> None:

@@ -67,19 +67,24 @@ def measure(name: str, folder: Path, rounds: int, *, profile: bool) -> None:
     }
 
     def in_memory() -> None:
-        cdp.batch.frechet_means(table, secret=loaded, **common)
+        cdp.batch.release(cdp.Mean(), table, secret=loaded, **common)
 
-    def of_file() -> None:
+    def file_to_file() -> None:
         out = folder / "out.parquet"
-        cdp.batch.frechet_means_of_file(source, out, secret=secret, **common)
+        cdp.batch.release(cdp.Mean(), source, out=out, secret=secret, **common)
         out.unlink()
         out.with_name("out.parquet.manifest.json").unlink()
 
     def read_whole() -> None:
-        done = cdp.batch.frechet_means(pq.read_table(source), secret=loaded, **common)
+        whole = pq.read_table(source)
+        done = cdp.batch.release(cdp.Mean(), whole, secret=loaded, **common)
         pq.write_table(done.table, folder / "whole.parquet")
 
-    ways = {"in memory": in_memory, "file to file": of_file, "file read as a whole": read_whole}
+    ways = {
+        "in memory": in_memory,
+        "file to file": file_to_file,
+        "file read as a whole": read_whole,
+    }
     times: dict[str, list[float]] = {way: [] for way in ways}
     for together in (("in memory", "file to file"), ("file read as a whole",)):
         for _ in range(rounds):
@@ -95,7 +100,7 @@ def measure(name: str, folder: Path, rounds: int, *, profile: bool) -> None:
         )
     if profile:
         profiler = cProfile.Profile()
-        profiler.runcall(of_file)
+        profiler.runcall(file_to_file)
         pstats.Stats(profiler).sort_stats("tottime").print_stats(12)
     for path in (source, secret):
         path.unlink()

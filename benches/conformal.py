@@ -150,8 +150,8 @@ def release() -> None:
         "Riemannian Laplace": lambda: cdp.frechet_mean(records, ball, cdp.PureDP(0.3)),
         "conformal, 5000 nodes": lambda: cdp.conformal_mean(records, ball, cdp.PureDP(0.3)),
         "conformal, mesh and graph made anew": fresh,
-        "conformal, published, 1e4 steps": lambda: cdp.conformal_mean(
-            records, ball, cdp.PureDP(0.3), calibration="published"
+        "conformal, published, 1e4 steps": lambda: cdp.published.conformal_mean(
+            records, ball, cdp.PureDP(0.3)
         ),
         "published, NumPy and SciPy": lambda: conformal.release(records, rng),
     }
@@ -174,12 +174,10 @@ def means() -> None:
     kind = "tangent-gaussian"
     ways: dict[str, Callable[[np.ndarray], cdp.Release]] = {
         "Riemannian Laplace": lambda x: cdp.frechet_mean(x, ball, whole),
-        "Riemannian Laplace, published": lambda x: cdp.frechet_mean(
-            x, ball, whole, calibration="published"
-        ),
+        "Riemannian Laplace, published": lambda x: cdp.published.frechet_mean(x, ball, whole),
         "tangent Gaussian": lambda x: cdp.frechet_mean(x, ball, loose, mechanism=kind),
-        "tangent Gaussian, published": lambda x: cdp.frechet_mean(
-            x, ball, loose, mechanism=kind, calibration="published"
+        "tangent Gaussian, published": lambda x: cdp.published.frechet_mean(
+            x, ball, loose, mechanism=kind
         ),
         "adaptive": lambda x: cdp.adaptive_mean(x, ball, whole),
     }
@@ -192,7 +190,7 @@ def means() -> None:
     )
     for upsilon in (1.0, 100.0):
         ways[f"conformal, published, upsilon = {upsilon:g}"] = lambda x, upsilon=upsilon: (
-            cdp.conformal_mean(x, ball, whole, upsilon=upsilon, calibration="published")
+            cdp.published.conformal_mean(x, ball, whole, upsilon=upsilon)
         )
     laws: list[Callable[[], np.ndarray]] = [
         lambda kappa=kappa: von_mises_fisher(500, POLE, kappa, rng=rng)

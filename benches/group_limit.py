@@ -53,7 +53,7 @@ def measure(name: str, ball: cdp.Ball, x: np.ndarray, n: int) -> None:
     """One line: what a group takes, and what it must take."""
     groups = len(x) // n
     offsets = np.arange(0, len(x) + 1, n)
-    releases = cdp.frechet_means(x, offsets, ball, cdp.GDP(1.0))
+    releases = cdp.frechet_mean(x, ball, cdp.GDP(1.0), groups=offsets)
     rows = ball._enter(x)
     base = ball._frame.origin
     sums = np.empty((-(-len(rows) // _core.PIECE), ball.manifold.dim + 2))
@@ -61,7 +61,7 @@ def measure(name: str, ball: cdp.Ball, x: np.ndarray, n: int) -> None:
     drawn = np.empty((groups, ball._frame.manifold.point_size))
     steps = evaluations(ball, rows, n, float(releases.solver_tolerance[0]))
     micro = 1e6 / groups
-    whole = micro * best(lambda: cdp.frechet_means(x, offsets, ball, cdp.GDP(1.0)))
+    whole = micro * best(lambda: cdp.frechet_mean(x, ball, cdp.GDP(1.0), groups=offsets))
     read = micro * best(lambda: x.sum())
     enter = micro * best(lambda: ball._enter(x))
     gradient = micro * best(lambda: ball._frame.piece_sums(rows, base, sums))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import posixpath
 import re
 from typing import Any
@@ -36,7 +38,21 @@ myst_heading_anchors = 3
 autosummary_generate = True
 autosummary_imported_members = True
 autosummary_ignore_module_all = False
-autosummary_context = {"top_level": curvedp.__all__}
+
+
+def _described_above(module: str) -> list[str]:
+    """Names of a module that mean the same in `curvedp` itself, whose page describes them."""
+    found = importlib.import_module(module)
+    return [n for n in curvedp.__all__ if getattr(found, n, None) is getattr(curvedp, n)]
+
+
+autosummary_context = {
+    "described_above": {
+        module: _described_above(module)
+        for part in pkgutil.iter_modules(curvedp.__path__, "curvedp.")
+        if not (module := part.name).startswith("curvedp._")
+    }
+}
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 

@@ -5,11 +5,34 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import curvedp as cdp
 import curvedp.batch
+from curvedp.batch import job as jobs
+from curvedp.batch.parameters import BatchParameters
+
+
+class Stop(Exception):
+    """An interruption."""
+
 
 GUARANTEE = cdp.PureDP(1.0)
+#: Enough for regions and intervals of small groups.
+LARGE = cdp.GDP(6.0)
+
+#: Every statistic, with keywords that are not its defaults, and the guarantee of each group.
+STATISTICS = {
+    "mean": (cdp.Mean("tangent-gaussian"), cdp.GDP(1.0)),
+    "variance": (cdp.Variance(0.7, (0.4, 0.6)), GUARANTEE),
+    "adaptive": (cdp.AdaptiveMean((0.3, 0.2, 0.5), 0.8), LARGE),
+    "region": (cdp.Region(0.9, (0.6, 0.3, 0.1), 0.7), LARGE),
+    "interval": (cdp.Interval(0.9, (0.4, 0.6), 0.7), LARGE),
+    "fourth-moment": (cdp.FourthMoment(0.7, (0.4, 0.6)), GUARANTEE),
+    "covariance": (cdp.LogCovariance(0.7, (0.4, 0.6)), GUARANTEE),
+    "hessian": (cdp.MeanHessian(0.7, (0.4, 0.6)), GUARANTEE),
+    "kng": (cdp.KNGMean(0.4), GUARANTEE),
+}
 
 
 def ball():
@@ -76,17 +99,44 @@ def by_key(releases):
     return dict(zip(keys, releases["value"].to_pylist(), strict=True))
 
 
+def asked(word):
+    """Statistic and guarantee by the statistic's word; groups of one record may be too small."""
+    statistic, guarantee = STATISTICS[word]
+    return {"statistic": statistic, "guarantee": guarantee, "skip_small": True}
+
+
+def release(source, *, statistic=None, **changes):
+    """A batch by site and scanner, of means if nothing else is said."""
+    return cdp.batch.release(statistic or cdp.Mean(), source, **arguments(**changes))
+
+
 def run(tmp_path, source, out="out.parquet", **changes):
-    """A batch from file to file."""
-    return cdp.batch.frechet_means_of_file(source, tmp_path / out, **(arguments() | changes))
-
-
-def in_memory(data, secret):
-    """The same batch of a table in memory."""
-    loaded = cdp.NoiseSecret.load(secret)
-    return cdp.batch.frechet_means(data, **arguments(), secret=loaded)
+    """The manifest of a batch from file to file."""
+    return release(source, out=tmp_path / out, **changes).manifest
 
 
 def left_over(folder):
     """What a finished batch must not leave behind."""
     return [path.name for path in folder.iterdir() if ".job" in path.name or ".tmp" in path.name]
+
+
+def check_parameters(statistic=None, **changes):
+    """The parameters of a batch by site and scanner, as `curvedp.batch.release` makes them."""
+    rest = {"records_per_unit": 1, "groups_per_unit": 1, "skip_small": False, "normalise": False}
+    return BatchParameters.check(statistic or cdp.Mean(), **(rest | arguments(**changes)))
+
+
+def interrupted(tmp_path, source, monkeypatch, after=2, **changes):
+    """A batch that is cut off after some chunks."""
+    store, done = jobs.Job.store, []
+
+    def few(job, number, keys, releases):
+        if len(done) == after:
+            raise Stop
+        done.append(number)
+        return store(job, number, keys, releases)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs.Job, "store", few)
+        with pytest.raises(Stop):
+            run(tmp_path, source, **changes)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import curvedp as cdp
+from curvedp.curvature import has_curved_hessian
 from manifold_list import SMALL, Case
 
 FILE = Path(__file__).with_suffix(".json")
@@ -24,7 +25,6 @@ GUARANTEES = {"GDP": cdp.GDP(1.0), "PureDP": cdp.PureDP(300.0)}
 SECRET = bytes(range(32))
 SEED = 5
 SIZES = (9, 31)
-CURVED = ("sphere", "hyperboloid", "kendall", "spd:2", "spd:3")
 
 
 def domain(case: Case) -> cdp.Ball:
@@ -65,27 +65,19 @@ ONE: dict[str, Statistic] = {
     "kng": lambda x, ball, g, **how: cdp.kng_mean(x, ball, g, tau=0.5 * ball.radius, **how),
 }
 
-#: Statistics of groups.
-GROUPS: dict[str, Statistic] = {
-    "mean": cdp.frechet_means,
-    "variance": cdp.frechet_variances,
-    "adaptive": cdp.adaptive_means,
-    "region": cdp.confidence_regions,
-}
-
-#: Statistics of tables.
-TABLES: dict[str, str] = {
-    "mean": "frechet_means",
-    "variance": "frechet_variances",
-    "adaptive": "adaptive_means",
-    "region": "confidence_regions",
+#: Statistics of groups, as `curvedp.batch.release` takes them.
+GROUPS: dict[str, Any] = {
+    "mean": cdp.Mean(),
+    "variance": cdp.Variance(),
+    "adaptive": cdp.AdaptiveMean(),
+    "region": cdp.Region(),
 }
 
 
 def exists(case: Case, statistic: str, guarantee: str) -> bool:
     """Whether the statistic is defined on the manifold and under the guarantee."""
     if statistic == "hessian":
-        return case.name.startswith(CURVED) and ":log" not in case.name
+        return has_curved_hessian(case.manifold)
     if statistic == "kng":
         return guarantee == "PureDP" and case.manifold.dim < 4
     return guarantee == "GDP" or statistic not in ("region", "interval")
@@ -113,7 +105,8 @@ def of_groups(case: Case, statistic: str, guarantee: str, *, secret: bool) -> li
     ball = domain(case)
     how: dict[str, Any] = {"secret": cdp.NoiseSecret(SECRET)} if secret else {"seed": SEED}
     offsets = np.cumsum((0, *SIZES))
-    releases = GROUPS[statistic](records(ball), offsets, ball, GUARANTEES[guarantee], **how)
+    own = GUARANTEES[guarantee]
+    releases = ONE[statistic](records(ball), ball, own, groups=offsets, **how)
     return [number for release in releases for number in numbers(release)]
 
 
@@ -131,7 +124,8 @@ def of_table(case: Case, statistic: str, guarantee: str) -> list[float]:
     import curvedp.batch
 
     ball = domain(case)
-    released = getattr(curvedp.batch, TABLES[statistic])(
+    released = curvedp.batch.release(
+        GROUPS[statistic],
         table(ball),
         by="site",
         points="point",

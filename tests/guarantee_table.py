@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Columns, each with the manifolds on which its cells are run.
 COLUMNS = {
     "Euclidean": ("euclidean:2",),
-    "sphere": ("sphere:2",),
+    "sphere, rotations": ("sphere:2", "rotations:3"),
     "SPD": ("spd:2",),
     "SPD, flat metrics": ("spd:2:log-euclidean", "spd:2:log-cholesky"),
     "hyperbolic": ("hyperboloid:2",),
@@ -30,7 +30,7 @@ COLUMNS = {
 }
 PURE, GAUSSIAN, BOTH, NONE = "ε", "μ", "ε, μ", "–"
 
-Run = Callable[[cdp.Ball, np.ndarray, Any], Any]
+Run = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Row:
     spaces : dict
         By column: which guarantee is proved.
     run : callable
-        A release from a ball, records and a guarantee.
+        A release from a ball, records and a guarantee; with `groups` if the statistic takes them.
     proofs : tuple of str
         Pages in docs/proofs.
     audits : tuple of str
@@ -82,12 +82,13 @@ def only(column: str, guarantee: str) -> dict[str, str]:
     return dict.fromkeys(COLUMNS, NONE) | {column: guarantee}
 
 
+def of_groups(statistic: Any) -> Run:
+    """A statistic that takes `groups`."""
+    return lambda ball, x, claim, groups=None: statistic(x, ball, claim, groups=groups)
+
+
 def mean_by(mechanism: str) -> Run:
-    return lambda ball, x, claim: cdp.frechet_mean(x, ball, claim, mechanism=mechanism)
-
-
-def at_private_mean(statistic: Any) -> Run:
-    return lambda ball, x, claim: statistic(x, ball, claim)
+    return of_groups(functools.partial(cdp.frechet_mean, mechanism=mechanism))
 
 
 def compared(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
@@ -98,16 +99,12 @@ def compared(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
 
 
 def regressed(sampler: str) -> Run:
-    def run(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+    def run(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
         times = np.linspace(0.0, 1.0, len(x))
-        public = {"x_range": (0.0, 1.0), "tau": 0.3, "v_max": 0.5}
-        return cdp.geodesic_regression(times, x, ball, claim, sampler=sampler, **public)
+        public = {"x_range": (0.0, 1.0), "tau": 0.3, "v_max": 0.5, "sampler": sampler}
+        return cdp.geodesic_regression(times, x, ball, claim, groups=groups, **public)
 
     return run
-
-
-def grouped(statistic: Any) -> Run:
-    return lambda ball, x, claim: statistic(x, [0, len(x) // 2, len(x)], ball, claim)[0]
 
 
 @functools.cache
@@ -131,8 +128,9 @@ def counted(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
     return density(x, nodes(ball), claim, ball=ball)
 
 
-def middle(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
-    return cdp.quantile(x.reshape(len(x), -1)[:, 0], 0.5, low=-9.0, high=9.0, guarantee=claim)
+def middle(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
+    numbers = x.reshape(len(x), -1)[:, 0]
+    return cdp.quantile(numbers, 0.5, low=-9.0, high=9.0, guarantee=claim, groups=groups)
 
 
 def embedded(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
@@ -151,17 +149,17 @@ def query(method: str) -> Run:
 MEAN_PROOFS = ("frechet-mean-sensitivity", "frechet-mean-solver")
 
 
-def whole_audit(kind: str) -> tuple[str, ...]:
-    """The audit of whole releases of a kind."""
+def whole_audit(*kinds: str) -> tuple[str, ...]:
+    """The audits of whole releases of some kinds."""
     test = "test_a_statistic_keeps_its_guarantee_and_a_fifth_of_its_noise_would_be_flagged"
-    return (f"statistics/test_statistic_audit.py::{test}[{kind}]",)
+    return tuple(f"statistics/test_statistic_audit.py::{test}[{kind}]" for kind in kinds)
 
 
 MECHANISM_AUDITS = (
     "mechanisms/test_mechanism_audit.py::test_mechanism_keeps_its_claim",
     "mechanisms/test_mechanism_audit.py::test_whole_release_keeps_its_claim",
     "statistics/test_low_bits_of_means.py::test_low_bits_of_means_keep_the_claim",
-    *whole_audit("frechet_mean"),
+    *whole_audit("frechet_mean", "frechet_mean of groups"),
 )
 NOISE = "Laplace or Gaussian noise"
 
@@ -188,7 +186,7 @@ ROWS = (
         "",
         "frechet_mean",
         "exponential-wrapped Gaussian",
-        everywhere(GAUSSIAN, sphere=NONE, planar_shapes=NONE),
+        everywhere(GAUSSIAN, sphere_rotations=NONE, planar_shapes=NONE),
         mean_by("exponential-wrapped-gaussian"),
         (*MEAN_PROOFS, "exponential-wrapped-gaussian"),
         MECHANISM_AUDITS,
@@ -207,35 +205,20 @@ ROWS = (
         "adaptive_mean",
         "the mean's, ranks for the radius",
         everywhere(BOTH),
-        at_private_mean(cdp.adaptive_mean),
+        of_groups(cdp.adaptive_mean),
         ("adaptive-mean", "private-quantile", *MEAN_PROOFS),
-        ("statistics/test_adaptive_mean.py::test_whole_release_keeps_its_claim",),
+        (
+            "statistics/test_adaptive_mean.py::test_whole_release_keeps_its_claim",
+            *whole_audit("adaptive_mean of groups"),
+        ),
         "adaptive-mean",
-    ),
-    Row(
-        "adaptive means of many groups",
-        "adaptive_means",
-        "as one adaptive mean",
-        everywhere(BOTH),
-        grouped(cdp.adaptive_means),
-        ("adaptive-mean", "private-quantile", *MEAN_PROOFS),
-        whole_audit("adaptive_means"),
-    ),
-    Row(
-        "means of many groups",
-        "frechet_means",
-        "as one mean",
-        everywhere(BOTH),
-        grouped(cdp.frechet_means),
-        MEAN_PROOFS,
-        whole_audit("frechet_means"),
     ),
     Row(
         "mean by its gradient",
         "kng_mean",
         "K-norm gradient, dimension up to 6",
         everywhere(BOTH),
-        at_private_mean(cdp.kng_mean),
+        of_groups(cdp.kng_mean),
         ("kng-mean",),
         whole_audit("kng_mean"),
     ),
@@ -271,25 +254,16 @@ ROWS = (
         "frechet_variance",
         NOISE,
         everywhere(BOTH),
-        at_private_mean(cdp.frechet_variance),
+        of_groups(cdp.frechet_variance),
         ("frechet-variance", "log-moments"),
-        whole_audit("frechet_variance"),
-    ),
-    Row(
-        "variances of many groups",
-        "frechet_variances",
-        "as one variance",
-        everywhere(BOTH),
-        grouped(cdp.frechet_variances),
-        ("frechet-variance", "log-moments"),
-        whole_audit("frechet_variances"),
+        whole_audit("frechet_variance", "frechet_variance of groups"),
     ),
     Row(
         "fourth moment of the distance",
         "fourth_moment",
         NOISE,
         everywhere(BOTH),
-        at_private_mean(cdp.fourth_moment),
+        of_groups(cdp.fourth_moment),
         ("log-moments",),
         whole_audit("fourth_moment"),
     ),
@@ -298,7 +272,7 @@ ROWS = (
         "log_covariance",
         NOISE,
         everywhere(BOTH),
-        at_private_mean(cdp.log_covariance),
+        of_groups(cdp.log_covariance),
         ("log-moments",),
         whole_audit("log_covariance"),
     ),
@@ -307,7 +281,7 @@ ROWS = (
         "mean_hessian",
         NOISE,
         everywhere(BOTH, Euclidean=NONE, SPD_flat_metrics=NONE),
-        at_private_mean(cdp.mean_hessian),
+        of_groups(cdp.mean_hessian),
         ("log-moments",),
         whole_audit("mean_hessian"),
     ),
@@ -316,26 +290,17 @@ ROWS = (
         "confidence_region",
         "Gaussian noise",
         everywhere(GAUSSIAN),
-        at_private_mean(cdp.confidence_region),
+        of_groups(cdp.confidence_region),
         ("confidence-region", "log-moments", *MEAN_PROOFS),
         whole_audit("confidence_region"),
         "confidence-regions",
-    ),
-    Row(
-        "confidence regions of many groups",
-        "confidence_regions",
-        "as one region",
-        everywhere(GAUSSIAN),
-        grouped(cdp.confidence_regions),
-        ("confidence-region", "log-moments", *MEAN_PROOFS),
-        whole_audit("confidence_regions"),
     ),
     Row(
         "interval for the variance",
         "variance_interval",
         "Gaussian noise",
         everywhere(GAUSSIAN),
-        at_private_mean(cdp.variance_interval),
+        of_groups(cdp.variance_interval),
         ("frechet-variance", "log-moments", *MEAN_PROOFS),
         whole_audit("variance_interval"),
         "confidence-regions",

@@ -70,7 +70,7 @@ def releases_of(
         groups = max(1, min(count, _BLOCK // records.size))
         many = np.tile(records, (groups, *(1,) * (records.ndim - 1)))
         offsets = np.arange(groups + 1) * len(records)
-        return cdp.frechet_means(many, offsets, ball, guarantee, mechanism=mechanism)
+        return cdp.frechet_mean(many, ball, guarantee, groups=offsets, mechanism=mechanism)
 
     return release
 

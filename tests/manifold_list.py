@@ -11,6 +11,7 @@ from reference import precise
 from reference.euclidean import Euclidean
 from reference.hyperboloid import Hyperboloid
 from reference.kendall import KendallPlanar
+from reference.rotations import Rotations
 from reference.spd_affine import SPDAffine
 from reference.spd_log_cholesky import SPDLogCholesky
 from reference.spd_log_euclidean import SPDLogEuclidean
@@ -88,6 +89,16 @@ def _kendall(k: int) -> Case:
     )
 
 
+def _rotations() -> Case:
+    return Case(
+        "rotations:3",
+        lambda: _library().Rotations(),
+        Rotations(),
+        precise.PreciseRotations(),
+        (0.25, 0.25),
+    )
+
+
 def _spd(m: int, metric: str = "affine-invariant") -> Case:
     twin, exact = {
         "affine-invariant": (SPDAffine, precise.PreciseSPDAffine),
@@ -120,6 +131,7 @@ CASES = [
     _kendall(4),
     _kendall(10),
     _kendall(50),
+    _rotations(),
     _spd(1),
     _spd(2),
     _spd(3),
@@ -145,6 +157,7 @@ SMALL = [
         "hyperboloid:2",
         "hyperboloid:3:curvature=-0.25",
         "kendall:4",
+        "rotations:3",
         "spd:2",
         "spd:3",
         "spd:3:log-euclidean",

@@ -73,6 +73,7 @@ LAPLACE = [
         ("hyperboloid:2", 0.5),
         ("hyperboloid:5", 0.17),
         ("kendall:5", 0.2),
+        ("rotations:3", 0.9),
         ("spd:2", 0.6),
         ("spd:3", 0.4),
         ("spd:3:log-euclidean", 0.3),
@@ -81,7 +82,12 @@ LAPLACE = [
 ]
 GAUSSIAN = [
     Case("RiemannianGaussian", spec, sensitivity)
-    for spec, sensitivity in (("sphere:2", 0.7), ("sphere:9", 0.45), ("kendall:5", 0.4))
+    for spec, sensitivity in (
+        ("sphere:2", 0.7),
+        ("sphere:9", 0.45),
+        ("kendall:5", 0.4),
+        ("rotations:3", 0.9),
+    )
 ]
 WRAPPED = [
     Case("ExponentialWrappedGaussian", spec, sensitivity)
@@ -93,6 +99,7 @@ TANGENT = [
         ("euclidean:3", 0.5),
         ("sphere:2", 0.3),
         ("kendall:5", 0.1),
+        ("rotations:3", 0.4),
         ("hyperboloid:3", 0.4),
         ("spd:3:log-euclidean", 0.4),
         ("spd:2:log-cholesky", 0.4),

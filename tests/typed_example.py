@@ -26,6 +26,15 @@ def released_mean(records: FloatArray, ball: cdp.Ball, ledger: cdp.Ledger) -> cd
     return release
 
 
+def mean_of_each(
+    records: FloatArray, ball: cdp.Ball, site: NDArray[np.str_]
+) -> cdp.Releases[cdp.Release]:
+    releases = cdp.frechet_mean(records, ball, cdp.GDP(mu=1.0), groups=site)
+    south: cdp.Release = releases["south"]
+    assert south.n == releases.n[1]
+    return releases
+
+
 def total(first: cdp.GDP, second: cdp.GDP) -> float:
     composed: cdp.GDP = cdp.compose(first, second)
     return composed.mu
@@ -55,6 +64,11 @@ def main() -> dict[str, object]:
         cdp.FrechetMean(ball, cdp.GDP(mu=1.0), adaptive=True).fit_transform,
     ]
     fitted = [fit(records) for fit in estimators]
+    site = np.repeat(["north", "south"], 100)
+    regions: cdp.Releases[cdp.ConfidenceRegion] = cdp.confidence_region(
+        records, ball, cdp.GDP(mu=1.0), groups=site
+    )
+    volumes: dict[str, float] = {str(name): own.volume() for name, own in regions.items()}
     region = cdp.confidence_region(records, ball, cdp.GDP(mu=1.0))
     interval = cdp.variance_interval(records, ball, cdp.GDP(mu=1.0))
     comparison: cdp.MeanComparison = cdp.compare_means(region, region)
@@ -69,6 +83,8 @@ def main() -> dict[str, object]:
     exact = cdp.nonprivate.frechet_mean(records, sphere)
     return {
         "release": release,
+        "values": mean_of_each(records, ball, site).value,
+        "volumes": volumes,
         "rest": rest,
         "fitted": fitted,
         "spread": spread(region, interval),

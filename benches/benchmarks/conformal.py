@@ -9,6 +9,7 @@ import numpy as np
 import curvedp as cdp
 from curvedp import conformal
 from curvedp.datasets import von_mises_fisher
+from curvedp.mechanisms import MetropolisChains
 
 from . import workloads
 
@@ -168,12 +169,8 @@ class Release:
 
     def time_published(self) -> None:
         """Seconds for the published mechanism with 10,000 chain steps."""
-        conformal.conformal_mean(
-            self.records,
-            _BALL,
-            cdp.PureDP(0.3),
-            calibration="published",
-            chain_length=workloads.size(10_000),
+        cdp.published.conformal_mean(
+            self.records, _BALL, cdp.PureDP(0.3), chain_length=workloads.size(10_000)
         )
 
 
@@ -189,8 +186,8 @@ class Chains:
         self.sigma = 0.5 * self.graph.mesh.points[:, 2]
         self.draws = workloads.size(1000)
 
-    def _run(self, distance: str) -> conformal.ConformalChains:
-        return conformal.metropolis(
+    def _run(self, distance: str) -> MetropolisChains:
+        return cdp.published.metropolis(
             self.graph,
             self.sigma,
             _POLE,

@@ -1,19 +1,21 @@
-"""Means of many groups in one call, and batches from tables and files."""
+"""Statistics of many groups in one call, and batches from tables and files."""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import curvedp as cdp
+from curvedp.statistics.paid import release
 
 from . import workloads
 
 
 class Groups:
-    """Private means of groups of equal size."""
+    """Private statistics of groups of equal size."""
 
     params = ([("sphere:2", 20), ("spd:3", 100)], [100, 10_000])
     param_names = ("manifold and size of a group", "groups")
@@ -21,78 +23,66 @@ class Groups:
     def setup(self, case: tuple[str, int], groups: int) -> None:
         """Records of all groups, one after the other."""
         spec, n = case
-        count = workloads.size(groups)
         self.ball = workloads.ball(spec, 0.8)
-        self.records = workloads.in_ball(self.ball, n * count)
-        self.offsets = np.arange(0, n * count + 1, n)
+        self.records = workloads.in_ball(self.ball, n * workloads.size(groups))
+        self.groups = np.arange(0, len(self.records) + 1, n)
 
     def time_means(self, case: tuple[str, int], groups: int) -> None:
-        """Seconds for all groups."""
-        cdp.frechet_means(self.records, self.offsets, self.ball, cdp.GDP(1.0))
+        """Seconds for all groups, given by offsets."""
+        cdp.frechet_mean(self.records, self.ball, cdp.GDP(1.0), groups=self.groups)
 
     def peakmem_means(self, case: tuple[str, int], groups: int) -> None:
         """Resident memory, records and interpreter included."""
-        cdp.frechet_means(self.records, self.offsets, self.ball, cdp.GDP(1.0))
-
-
-class Statistics:
-    """Other private statistics of groups of twenty and of two hundred."""
-
-    params = ([("sphere:2", 20), ("spd:3", 200)], [1000])
-    param_names = ("manifold and size of a group", "groups")
-
-    def setup(self, case: tuple[str, int], groups: int) -> None:
-        """Records of all groups, one after the other."""
-        spec, n = case
-        count = workloads.size(groups)
-        self.ball = workloads.ball(spec, 0.8)
-        self.records = workloads.in_ball(self.ball, n * count)
-        self.offsets = np.arange(0, n * count + 1, n)
+        cdp.frechet_mean(self.records, self.ball, cdp.GDP(1.0), groups=self.groups)
 
     def time_variances(self, case: tuple[str, int], groups: int) -> None:
         """Seconds for the variances of all groups."""
-        cdp.frechet_variances(self.records, self.offsets, self.ball, cdp.GDP(1.0))
+        cdp.frechet_variance(self.records, self.ball, cdp.GDP(1.0), groups=self.groups)
 
     def time_pure_variances(self, case: tuple[str, int], groups: int) -> None:
         """Seconds for the same with Laplace noise."""
-        cdp.frechet_variances(self.records, self.offsets, self.ball, cdp.PureDP(20.0))
-
-    def time_adaptive_means(self, case: tuple[str, int], groups: int) -> None:
-        """Seconds for adaptive means of three stages."""
-        shares = (0.3, 0.2, 0.5)
-        cdp.adaptive_means(self.records, self.offsets, self.ball, cdp.GDP(1.0), schedule=shares)
+        cdp.frechet_variance(self.records, self.ball, cdp.PureDP(40.0), groups=self.groups)
 
 
-class Regions:
-    """Confidence regions of groups of two hundred."""
+class Labels:
+    """Private means of groups whose records stand in no order."""
 
     def setup(self) -> None:
+        """Five thousand groups of twenty."""
+        n = 20 * workloads.size(5000)
+        self.ball = workloads.ball("sphere:2", 0.8)
+        self.records = workloads.in_ball(self.ball, n)
+        self.labels = np.random.default_rng(8).permutation(np.repeat(np.arange(n // 20), 20))
+
+    def time_means(self) -> None:
+        """Seconds for all groups."""
+        cdp.frechet_mean(self.records, self.ball, cdp.GDP(1.0), groups=self.labels)
+
+
+class Statistics:
+    """Further private statistics of groups of two hundred."""
+
+    params = (
+        [
+            cdp.AdaptiveMean(schedule=(0.3, 0.2, 0.5)),
+            cdp.Region(),
+            cdp.Interval(),
+            cdp.LogCovariance(),
+            cdp.MeanHessian(),
+        ],
+    )
+    param_names = ("statistic",)
+
+    def setup(self, statistic: cdp.Statistic[Any]) -> None:
         """A hundred groups."""
         count = workloads.size(100)
         self.ball = workloads.ball("sphere:2", 0.8)
         self.records = workloads.in_ball(self.ball, 200 * count)
-        self.offsets = np.arange(0, 200 * count + 1, 200)
+        self.groups = np.arange(0, 200 * count + 1, 200)
 
-    def time_regions(self) -> None:
+    def time_groups(self, statistic: cdp.Statistic[Any]) -> None:
         """Seconds for all groups."""
-        cdp.confidence_regions(self.records, self.offsets, self.ball, cdp.GDP(4.0))
-
-
-class EachGroup:
-    """Another statistic for each of many groups."""
-
-    def setup(self) -> None:
-        """A hundred groups of twenty."""
-        count = workloads.size(100)
-        self.ball = workloads.ball("sphere:2", 0.8)
-        self.records = workloads.in_ball(self.ball, 20 * count)
-        self.offsets = np.arange(0, 20 * count + 1, 20)
-
-    def time_fourth_moments(self) -> None:
-        """Seconds for all groups."""
-        cdp.each_group(
-            cdp.fourth_moment, self.records, self.offsets, self.ball, guarantee=cdp.GDP(1.0)
-        )
+        release(statistic, self.records, self.ball, cdp.GDP(4.0), groups=self.groups)
 
 
 class Batch:
@@ -135,15 +125,16 @@ class Batch:
         """Seconds to bring a table's rows in order and release every group."""
         import curvedp.batch
 
-        curvedp.batch.frechet_means(self.mixed, by="site", public_keys=True, **self.arguments)
+        curvedp.batch.release(cdp.Mean(), self.mixed, by="site", public_keys=True, **self.arguments)
 
     def _release_file(self) -> None:
         import curvedp.batch
 
         self.written += 1
-        curvedp.batch.frechet_means_of_file(
+        curvedp.batch.release(
+            cdp.Mean(),
             self.source,
-            Path(self.folder.name) / f"out-{self.written}",
+            out=Path(self.folder.name) / f"out-{self.written}",
             by="site",
             public_keys=True,
             **self.arguments,
@@ -157,8 +148,8 @@ class Batch:
         """Resident memory of the same, interpreter included."""
         self._release_file()
 
-    def time_mean_of_file(self) -> None:
+    def time_mean_of_all_records(self) -> None:
         """Seconds for one mean over a file that is read anew for each gradient."""
         import curvedp.batch
 
-        curvedp.batch.frechet_mean_of_file(self.source, **self.arguments)
+        curvedp.batch.release(cdp.Mean(), self.source, **self.arguments)

@@ -82,7 +82,7 @@ class KNormGradient:
 
 
 class RiemannianLaplaceChains:
-    """Metropolis steps for the Riemannian Laplace, sixteen chains in lock step."""
+    """Metropolis steps for the Riemannian Laplace, shared by sixteen chains."""
 
     params = ("sphere:2", "spd:2", "spd:11")
     param_names = ("manifold",)

@@ -1,4 +1,4 @@
-"""What the papers claim about sensitivity, solvers and noise, measured: tables for docs/papers.md.
+"""The papers' claims on sensitivity, solvers and noise, measured: docs/measured/claims.md.
 
     python benches/papers/claims.py          # about a minute; needs geomstats and pyriemann
 
@@ -53,7 +53,7 @@ def sensitivities() -> list[str]:
         ball = cdp.Ball(SPHERE, POLE, radius)
         proved = sensitivity.frechet_mean(ball, 10_001) * 10_001 / (2 * radius)
         try:
-            published = sensitivity.frechet_mean(ball, 10_001, calibration="published")
+            published = cdp.published.sensitivity.frechet_mean(ball, 10_001)
             text = f"{published * 10_001 / (2 * radius):.3g}"
         except ValueError:
             text = "none"
@@ -97,18 +97,15 @@ def errors() -> list[str]:
     ball = cdp.Ball(SPHERE, POLE, 0.7)
     rng = np.random.default_rng(1)
     for epsilon in (0.1, 0.3, 1.0):
-        error = {"proved": [], "published": []}
+        error = {cdp.frechet_mean: [], cdp.published.frechet_mean: []}
         for _ in range(400):
             records = von_mises_fisher(500, POLE, 100.0, rng=rng)
             exact = cdp.nonprivate.frechet_mean(ball.project(records), SPHERE).value
-            for calibration, found in error.items():
-                release = cdp.frechet_mean(
-                    records, ball, cdp.PureDP(epsilon), calibration=calibration
-                )
+            for private_mean, found in error.items():
+                release = private_mean(records, ball, cdp.PureDP(epsilon))
                 found.append(float(SPHERE.dist(release.value, exact)))
-        lines.append(
-            f"| {epsilon} | {np.mean(error['proved']):.4f} | {np.mean(error['published']):.4f} |"
-        )
+        proved, published = (np.mean(found) for found in error.values())
+        lines.append(f"| {epsilon} | {proved:.4f} | {published:.4f} |")
     return lines
 
 

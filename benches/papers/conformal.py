@@ -37,20 +37,14 @@ FEATURES += ["gradient_norm", "orientation"]
 Release = Callable[[np.ndarray, cdp.Ball, float], cdp.Release]
 
 
-def _tangent(calibration: str) -> Release:
-    return lambda x, ball, epsilon: cdp.frechet_mean(
-        x,
-        ball,
-        cdp.ApproxDP(epsilon, DELTA),
-        mechanism="tangent-gaussian",
-        calibration=calibration,
+def _tangent(mean: Callable[..., cdp.Release]) -> Release:
+    return lambda x, ball, epsilon: mean(
+        x, ball, cdp.ApproxDP(epsilon, DELTA), mechanism="tangent-gaussian"
     )
 
 
-def _laplace(calibration: str) -> Release:
-    return lambda x, ball, epsilon: cdp.frechet_mean(
-        x, ball, cdp.PureDP(epsilon), calibration=calibration
-    )
+def _laplace(mean: Callable[..., cdp.Release]) -> Release:
+    return lambda x, ball, epsilon: mean(x, ball, cdp.PureDP(epsilon))
 
 
 def _conformal_proved(x: np.ndarray, ball: cdp.Ball, epsilon: float) -> cdp.Release:
@@ -60,12 +54,12 @@ def _conformal_proved(x: np.ndarray, ball: cdp.Ball, epsilon: float) -> cdp.Rele
 
 
 CURVES: dict[str, Release] = {
-    "Laplace, published": _laplace("published"),
-    "Laplace, proved": _laplace("proved"),
-    "tangent Gaussian, published": _tangent("published"),
-    "tangent Gaussian, proved": _tangent("proved"),
-    "conformal, published": lambda x, ball, epsilon: cdp.conformal_mean(
-        x, ball, cdp.PureDP(epsilon), calibration="published"
+    "Laplace, published": _laplace(cdp.published.frechet_mean),
+    "Laplace, proved": _laplace(cdp.frechet_mean),
+    "tangent Gaussian, published": _tangent(cdp.published.frechet_mean),
+    "tangent Gaussian, proved": _tangent(cdp.frechet_mean),
+    "conformal, published": lambda x, ball, epsilon: cdp.published.conformal_mean(
+        x, ball, cdp.PureDP(epsilon)
     ),
     "conformal, proved": _conformal_proved,
     "adaptive": lambda x, ball, epsilon: cdp.adaptive_mean(x, ball, cdp.PureDP(epsilon)),

@@ -25,23 +25,11 @@ def mean_noise(replications: int) -> Line:
     ball, records = target.ball, target.sample(N, np.random.default_rng(1))
     exact = cdp.nonprivate.frechet_mean(records, ball.manifold).value
 
-    def error(calibration: str, count: int) -> float:
-        return rms(
-            [
-                float(
-                    ball.manifold.dist(
-                        cdp.frechet_mean(
-                            records, ball, cdp.GDP(0.1), calibration=calibration, seed=i
-                        ).value,
-                        exact,
-                    )
-                )
-                for i in range(count)
-            ]
-        )
+    def error(mean: Callable[..., cdp.Release]) -> float:
+        values = [mean(records, ball, cdp.GDP(0.1), seed=i).value for i in range(replications)]
+        return rms([float(ball.manifold.dist(value, exact)) for value in values])
 
-    proved = error("proved", replications)
-    published = error("published", replications)
+    proved, published = error(cdp.frechet_mean), error(cdp.published.frechet_mean)
     theory = np.sqrt(2) * cdp.sensitivity.frechet_mean(ball, N) / 0.1
     return (
         f"sharp sensitivity of the mean: RMS error at mu = 0.1 (theory {theory:.3g})",
@@ -51,28 +39,14 @@ def mean_noise(replications: int) -> Line:
     )
 
 
-def _moment_error(statistic: Callable, exact: np.ndarray, calibration: str, count: int) -> float:
+def _moment_error(statistic: Callable[..., cdp.Release], exact: np.ndarray, count: int) -> float:
     target = population("spd")
     records = target.sample(N, np.random.default_rng(1))
-    center = target.ball.center
-    return rms(
-        [
-            float(
-                np.linalg.norm(
-                    statistic(
-                        records,
-                        target.ball,
-                        cdp.GDP(0.5),
-                        mean=center,
-                        calibration=calibration,
-                        seed=i,
-                    ).value
-                    - exact
-                )
-            )
-            for i in range(count)
-        ]
-    )
+    ball = target.ball
+    values = [
+        statistic(records, ball, cdp.GDP(0.5), mean=ball.center, seed=i).value for i in range(count)
+    ]
+    return rms([float(np.linalg.norm(value - exact)) for value in values])
 
 
 def moments(replications: int) -> list[Line]:
@@ -81,26 +55,26 @@ def moments(replications: int) -> list[Line]:
     records = target.sample(N, np.random.default_rng(1))
     space, center = target.ball.manifold, target.ball.center
     lines = []
-    for name, private, exact in (
+    for name, statistic, exact in (
         (
             "second moment (sqrt2 R²/n) against centred covariance (6 R²/n, R = 2 r): error",
-            cdp.log_covariance,
+            "log_covariance",
             cdp.nonprivate.log_covariance(records, space, mean=center),
         ),
         (
             "deviation of the Hessian from 2 I against the full Hessian (R = 2 r): error",
-            cdp.mean_hessian,
+            "mean_hessian",
             cdp.nonprivate.mean_hessian(records, space, mean=center),
         ),
         (
             "R = r + rho(c, p) against 2 r: error of the variance at p = c",
-            cdp.frechet_variance,
+            "frechet_variance",
             np.array(cdp.nonprivate.frechet_variance(records, space, mean=center)),
         ),
     ):
         proved, published = (
-            _moment_error(private, exact, calibration, replications)
-            for calibration in ("proved", "published")
+            _moment_error(getattr(module, statistic), exact, replications)
+            for module in (cdp, cdp.published)
         )
         lines.append((name, f"{proved:.3g}", f"{published:.3g}", f"{published / proved:.2f}"))
     return lines

@@ -90,18 +90,16 @@ def replication(name: str, index: int) -> np.ndarray:
             interval.upper - interval.lower,
         ]
 
-    for c, calibration in enumerate(("proved", "published")):
+    for c, module in enumerate((cdp, cdp.published)):
         for k, mu in enumerate(BUDGETS):
             guarantee = cdp.GDP(mu)
             mean, region, interval = (
-                statistic(
-                    records,
-                    ball,
-                    guarantee,
-                    calibration=calibration,
-                    seed=int(rng.integers(2**62)),
+                statistic(records, ball, guarantee, seed=int(rng.integers(2**62)))
+                for statistic in (
+                    module.frechet_mean,
+                    module.confidence_region,
+                    module.variance_interval,
                 )
-                for statistic in (cdp.frechet_mean, cdp.confidence_region, cdp.variance_interval)
             )
             result[c, k] = figures(mean.value, region, interval)
     region = cdp.nonprivate.confidence_region(records, ball.manifold)

@@ -170,29 +170,28 @@ def table_table(name: str, data, bandwidth: float) -> None:
             print_row(cdp.ApproxDP(epsilon, DELTA), f"ε={epsilon:g}, δ={DELTA:g}")
         # a budget with which noise does not matter
         print_row(cdp.GDP(1e9), "none to speak of")
-    print_row = _table_row_printer(
-        rows, labels, bandwidth=bandwidth, form="published", calibration="published"
-    )
-    print_row(cdp.PureDP(1.0), "claims ε=1")
+    mail = PrivateMail(16, guarantee=cdp.PureDP(1.0), bandwidth=bandwidth, form="published")
+    release = cdp.published.private_mail(rows, labels, mail)
+    _print_table_row(mail, release, labels, "claims ε=1")
 
 
 def _table_row_printer(rows, labels, **settings):
     def print_row(guarantee, words: str) -> None:
-        _print_table_row(PrivateMail(16, guarantee=guarantee, **settings), rows, labels, words)
+        mail = PrivateMail(16, guarantee=guarantee, **settings).fit(rows, labels)
+        _print_table_row(mail, mail.release_, labels, words)
 
     return print_row
 
 
-def _print_table_row(mail: PrivateMail, rows, labels, guarantee: str) -> None:
-    z = mail.fit_transform(rows, labels)
+def _print_table_row(mail: PrivateMail, release: cdp.Release, labels, guarantee: str) -> None:
+    z = release.value
     others = nearest(z, z, 9)
     own = others == np.arange(len(z))[:, None]
     own[~own.any(axis=1), -1] = True
     others = others[~own].reshape(len(z), 8)
     score = retrieval_score(labels[others], labels)
-    scale = mail.release_.scale
-    kind = f"{mail.calibration} | {mail.form} | {mail.alpha:g}"
-    print(f"| {kind} | {guarantee} | {scale:.3g} | {_cells(score)} |", flush=True)
+    kind = f"{release.calibration} | {mail.form} | {mail.alpha:g}"
+    print(f"| {kind} | {guarantee} | {release.scale:.3g} | {_cells(score)} |", flush=True)
 
 
 def sign_table(name: str, data, bandwidth: float) -> None:

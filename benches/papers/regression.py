@@ -40,9 +40,12 @@ class Problem:
     v_max: float
     x_range: tuple[float, float] = (-0.5, 0.5)
 
-    def release(self, guarantee: cdp.PureDP | cdp.GDP, **changes: object) -> cdp.GeodesicRelease:
+    def release(
+        self, guarantee: cdp.PureDP | cdp.GDP, *, published: bool = False, **changes: object
+    ) -> cdp.GeodesicRelease:
         """A release with the problem's public parameters."""
-        return cdp.geodesic_regression(
+        regression = (cdp.published if published else cdp).geodesic_regression
+        return regression(
             self.x,
             self.y,
             self.ball,
@@ -152,7 +155,7 @@ def mechanisms(title: str, make: Callable[[int], Problem], repetitions: int) -> 
             [gdp_of_bounded_range(budget) for budget in BUDGETS],
             {"sampler": "gradient"},
         ),
-        "published, no guarantee": (pure, {"calibration": "published", "chain_length": CHAIN}),
+        "published, no guarantee": (pure, {"published": True, "chain_length": CHAIN}),
     }
     for name, (guarantees, changes) in rows.items():
         row(name, mean_errors(make, guarantees, repetitions, **changes))
@@ -213,7 +216,7 @@ def splits(repetitions: int) -> None:
                 make,
                 budget,
                 repetitions,
-                calibration="published",
+                published=True,
                 weights=weights,
                 chain_length=CHAIN,
             )

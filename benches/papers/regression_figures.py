@@ -20,9 +20,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.lines import Line2D
-from regression import Problem, drawn, shift_ratios, spd, sphere
 
 import curvedp as cdp
+from regression import Problem, drawn, shift_ratios, spd, sphere
 
 TOTAL = 2.02
 SHARES = np.linspace(0.02, 2.0, 10)
@@ -82,7 +82,7 @@ def curves(run: Run, name: str, cases: list[tuple[str, Problem]], pairs: int) ->
     rows: list[list[float | str]] = []
     for label, one in cases:
         as_published, fit = with_largest_residual(one)
-        published = {"calibration": "published", "chain_length": CHAIN}
+        published = {"published": True, "chain_length": CHAIN}
         floor = float(np.log(2 * fit.loss))
         for total in TOTALS:
             budget = cdp.PureDP(total)
@@ -159,7 +159,7 @@ def figure_5(run: Run) -> None:
         axis.scatter(*one.y.T, s=4, color="tab:blue")
         axis.plot(*fit.predict(np.linspace(-0.5, 0.5, 50)).T, color="black")
         for epsilon in TOTALS[::-1]:
-            release = one.release(cdp.PureDP(epsilon), calibration="published", chain_length=CHAIN)
+            release = one.release(cdp.PureDP(epsilon), published=True, chain_length=CHAIN)
             path = release.predict(np.linspace(-0.5, 0.5, 2000))
             axis.plot(*path.T, color=plt.cm.plasma(epsilon / 2.2))
             rows.append([variance, epsilon, *path[0], *path[-1]])
@@ -183,7 +183,7 @@ def figure_8(run: Run) -> None:
     from curvedp.plotting import GeodesicDisplay
 
     one, fit = with_largest_residual(problem(spd(), 100, 0.01**2))
-    release = one.release(cdp.PureDP(0.4), calibration="published", chain_length=CHAIN)
+    release = one.release(cdp.PureDP(0.4), published=True, chain_length=CHAIN)
     at = np.linspace(-0.5, 0.5, 5)
     rows = [[x, *fit.predict(x).ravel(), *release.predict(x).ravel()] for x in at]
     columns = [f"{who}{i}{j}" for who in ("fit", "private") for i in "01" for j in "01"]

@@ -194,18 +194,24 @@ def run(part: Part, name: str, *, quick: bool, data: Path | None, out: Path) -> 
 
 
 def page_text(page: Page, outcomes: list[Outcome], level: str) -> str:
-    """One paper's page: its parts' output and pictures."""
+    """One paper's page: its parts' output and pictures, without tables that a CSV file holds."""
     lines = [f"# {page.title}", "", f"Output of `python benches/papers/run_all.py{level}`."]
     if level:
         lines[-1] += " Few repetitions: figures vary between runs."
     for outcome in outcomes:
-        lines += ["", f"## {outcome.part.title}", "", _nested(outcome.text)]
+        in_files = any(name.endswith(".csv") for name in outcome.figures)
+        text = _without_tables(outcome.text) if in_files else outcome.text
+        lines += ["", f"## {outcome.part.title}", "", _nested(text)]
         for name in outcome.figures:
             if name.endswith(".csv"):
                 lines += ["", f"[{name}]({name})"]
             else:
                 lines += ["", f"![{outcome.part.title}]({name})"]
     return "\n".join(lines) + "\n"
+
+
+def _without_tables(text: str) -> str:
+    return re.sub(r"\n{2,}(?:\|.*(?:\n|\Z))+", "\n", text).strip()
 
 
 def _nested(text: str) -> str:

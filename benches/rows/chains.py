@@ -10,9 +10,9 @@ from rows import ROWS
 
 _SPACES = {
     # manifold: scale of the law and of the steps, ratio to reach
-    "sphere:2": (0.1, 0.15, 50),
-    "spd:2": (0.3, 0.36, 50),
-    "spd:11": (0.02, 0.024, 6),
+    "sphere:2": (0.1, 0.15, 20),
+    "spd:2": (0.3, 0.36, 20),
+    "spd:11": (0.02, 0.024, 2),
 }
 
 

@@ -2,8 +2,8 @@
 Auditing a mechanism
 ====================
 
-An audit draws fresh releases at two neighbouring data sets and proves, with stated confidence, how
-large the privacy parameter is at least. A bound above the claim refutes it.
+An audit draws fresh releases at two neighbouring data sets and computes, with stated confidence, a
+lower bound of the privacy parameter. A bound above the claim refutes the claim.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ here = ball.center
 there = np.array([np.sin(sensitivity), 0.0, np.cos(sensitivity)])
 
 # %%
-# A sound mechanism, and one with half the noise that makes the same claim.
+# A sound mechanism, and one that makes the same claim with half the noise.
 
 sound = cdp.RiemannianGaussian(ball, sensitivity, cdp.GDP(mu=1.0))
 broken = cdp.RiemannianGaussian(ball, 0.5 * sensitivity, cdp.GDP(mu=1.0))

@@ -1,6 +1,6 @@
 """
-How sure is a private mean?
-===========================
+Confidence regions
+==================
 
 Confidence regions for the mean of a population, at three budgets and without privacy. The region
 accounts for the sampling of the records and for the noise, and it is part of the release.
@@ -25,9 +25,9 @@ RegionDisplay.from_regions(regions, base_point=ball.center, ax=ax)
 figure.tight_layout()
 
 # %%
-# Two groups are compared from their regions alone, at no further cost.
+# Two groups are compared from their regions alone, at no further budget.
 
-moved = ball.manifold.exp(tangent[::-1] + np.array([0.05, 0.0, 0.0]), ball.center)
-other = cdp.confidence_region(moved, ball, cdp.GDP(mu=1.0))
+others = ball.manifold.exp(tangent[::-1] + np.array([0.05, 0.0, 0.0]), ball.center)
+other = cdp.confidence_region(others, ball, cdp.GDP(mu=1.0))
 comparison = cdp.compare_means(regions[2], other)
 print(f"p = {comparison.p_value:.3g}, distance of the means {comparison.dist:.3f}")

@@ -7,7 +7,7 @@ under the affine-invariant metric.
 """
 
 # %%
-# Centre and radius come from what is known about water, not from the records: free water diffuses
+# Centre and radius come from knowledge about water, not from the records: free water diffuses
 # at 3.0e-3 mm²/s, tissue at about 0.7e-3, and both lie within 2.0 of the identity.
 
 import matplotlib.pyplot as plt

@@ -18,7 +18,7 @@ directions = np.column_stack([np.sin(angle), 0.04 * rng.standard_normal(1000), n
 directions /= np.linalg.norm(directions, axis=1, keepdims=True)
 
 # %%
-# Everything below is stated beforehand: the ball of the directions, the range of the times, the
+# These parameters are public: the ball of the directions, the range of the times, the
 # length at which residuals are clipped, the longest path.
 
 ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.6)

@@ -2,13 +2,13 @@
 A private mean of directions
 ============================
 
-500 directions, their exact mean, and private means at three budgets. What error to expect is known
-before any record is looked at.
+500 directions, their exact mean, and private means at three budgets. The expected error is known
+before any record is read.
 """
 
 # %%
 # The ball is public: directions of the northern hemisphere that are less than 0.7 rad from the
-# pole. Whatever lies outside is moved to its edge.
+# pole. Directions outside are projected on its edge.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,7 +29,7 @@ for epsilon in epsilons:
     print(f"epsilon = {epsilon}: about {error:.4f} rad")
 
 # %%
-# Twenty releases for each budget, which nobody should make in earnest: their epsilons add up to 86.
+# Twenty releases for each budget, for the picture only: their epsilons add up to 86.
 
 exact = cdp.nonprivate.frechet_mean(ball.project(records), ball.manifold).value
 figure, axes = plt.subplots(1, 3, figsize=(9, 3.8), sharex=True, sharey=True, layout="constrained")

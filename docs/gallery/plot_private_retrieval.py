@@ -1,6 +1,6 @@
 """
-Looking for similar rows without telling which
-==============================================
+Private retrieval of similar rows
+=================================
 
 A client looks for rows like its own among a server's public anchors. It releases in which public
 cell its row lies, by randomised response, and the server answers from that.

@@ -5,7 +5,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "BOUNDARY_SLACK",
     "PIECE",
+    "STEPS_PER_SCALE",
     "AdaptiveRule",
     "Chains",
     "Descent",
@@ -15,13 +17,14 @@ __all__ = [
     "Graph",
     "GroupDesign",
     "GroupKeys",
+    "GroupStatistic",
     "Groups",
     "HelmholtzSolver",
     "HessianTrace",
-    "IsotropicLaw",
     "KNormMean",
     "KNormRegression",
     "Laplacian",
+    "LogMoment",
     "Manifold",
     "Noise",
     "Plan",
@@ -34,9 +37,12 @@ __all__ = [
     "flat_grid_step",
     "hash_names",
     "image_covariance",
+    "isotropic_chains",
     "label_sums",
+    "largest_laplace_scale",
     "nearest",
     "num_threads",
+    "outward_scale",
     "published_footpoint",
     "published_shooting",
     "set_alone",
@@ -50,11 +56,15 @@ _Array = NDArray[np.float64]
 _Mask = NDArray[np.bool_]
 _Index = NDArray[np.int64]
 
+BOUNDARY_SLACK: float
 PIECE: int
+STEPS_PER_SCALE: float
 
 def set_num_threads(threads: int) -> None: ...
 def num_threads() -> int: ...
 def set_alone(alone: bool) -> None: ...
+def outward_scale(sensitivity: float, budget: float) -> float: ...
+def largest_laplace_scale(kind: str, size: int, parameter: float) -> float: ...
 def summation_error(n: int) -> float: ...
 def vecd(matrix: _Array, stretch: float, out: _Array) -> None: ...
 def image_covariance(
@@ -97,18 +107,23 @@ def conformal_chains(
     sigma: _Array,
     center: _Array,
     starts: _Array,
+    plan: _ChainPlan,
     stream: Stream,
     *,
     rate: float,
     volume: bool,
     path_lengths: _Array | None,
     line_steps: int,
-    burn_in: int,
-    draws: int,
-    thinning: int,
-    step: float,
-    acceptance: float | None,
-) -> tuple[_Array, _Array, _Array, _Array, _Array]: ...
+) -> Chains: ...
+def isotropic_chains(
+    manifold: Manifold,
+    space: tuple[str, int, float],
+    profile: str,
+    scale: float,
+    count: int,
+    plan: tuple[int, int, int, float | None, float | None],
+    stream: Stream,
+) -> Chains: ...
 
 @final
 class Manifold:
@@ -121,6 +136,20 @@ class Manifold:
     def curvature_bounds(self) -> tuple[float, float]: ...
     @property
     def injectivity_radius(self) -> float: ...
+    @property
+    def planes(self) -> list[tuple[float, float]] | None: ...
+    @property
+    def eigenspaces(self) -> int: ...
+    @property
+    def hessian_trace(self) -> HessianTrace: ...
+    @property
+    def hessian_diameter(self) -> ExcessDiameter | None: ...
+    @property
+    def noise_space(self) -> tuple[str, int, float]: ...
+    @property
+    def is_quotient(self) -> bool: ...
+    @property
+    def clip_limit(self) -> float: ...
     def belongs(self, points: _Array, tolerance: float, out: _Mask) -> None: ...
     def project(self, points: _Array, found: _Mask) -> None: ...
     def snap(self, points: _Array, tolerance: float, valid: _Mask) -> None: ...
@@ -205,11 +234,16 @@ class Frame:
     def reach(self, point: _Array) -> float: ...
     def chart_growth(self, point: _Array) -> float: ...
     def contains(self, records: _Array) -> list[bool]: ...
-    def grid_step(
-        self, in_chart: bool, scale: float, steps_per_scale: float, clip_radius: float
-    ) -> float | None: ...
-    def least_scale(self, in_chart: bool, clip_radius: float) -> float: ...
-    def round_to_grid(self, points: _Array, step: float, clip_radius: float) -> None: ...
+    def sensitivity(self, n: float, moved: float) -> float: ...
+    @property
+    def log_diameter(self) -> float: ...
+    @property
+    def lipschitz(self) -> float: ...
+    @property
+    def clip_radius(self) -> float: ...
+    def grid_step(self, in_chart: bool, scale: float) -> float | None: ...
+    def least_scale(self, in_chart: bool) -> float: ...
+    def round_to_grid(self, points: _Array, step: float) -> None: ...
     def plan(self, n: int, tolerance: float) -> Plan | None: ...
     def piece_sums(self, points: _Array, base: _Array, out: _Array) -> None: ...
     def mean(self, points: _Array, plan: Plan) -> _Array: ...
@@ -328,19 +362,10 @@ class Noise:
     def sample(self, manifold: Manifold, center: _Array, stream: Stream, out: _Array) -> None: ...
 
 @final
-class IsotropicLaw:
-    def __new__(
-        cls, space: str, size: int, parameter: float, profile: str, scale: float
-    ) -> IsotropicLaw: ...
-    @property
-    def first_step(self) -> float: ...
-    @property
-    def farthest(self) -> float: ...
-    def run_chains(self, starts: int | _Array, plan: _ChainPlan, stream: Stream) -> Chains: ...
-
-@final
 class GroupDesign:
-    def __new__(cls, plan: Plan, noise: Noise, step: float, clip_radius: float) -> GroupDesign: ...
+    def __new__(
+        cls, replaced: float, mean: tuple[Plan, Noise, float, float] | None
+    ) -> GroupDesign: ...
 
 @final
 class AdaptiveRule:
@@ -362,6 +387,7 @@ class AdaptiveRule:
 class GroupKeys:
     @staticmethod
     def fresh() -> GroupKeys: ...
+    def first(self) -> Stream: ...
     @staticmethod
     def numbered(key: bytes) -> GroupKeys: ...
     @staticmethod
@@ -369,18 +395,11 @@ class GroupKeys:
 
 @final
 class HessianTrace:
-    def __new__(
-        cls, dim: int, curvatures: Sequence[tuple[float, float]], quadratic: float
-    ) -> HessianTrace: ...
     def at(self, dist: float) -> float: ...
     def without_noise(self, noisy: float, spread: float, max_dist: float) -> float: ...
 
 @final
 class ExcessDiameter:
-    @staticmethod
-    def constant(curvature: float, factor: float) -> ExcessDiameter: ...
-    @staticmethod
-    def complex(across: float) -> ExcessDiameter: ...
     def within(self, dist: float) -> float: ...
 
 @final
@@ -393,49 +412,59 @@ class Groups:
         choice: NDArray[np.int32],
         ids: tuple[NDArray[np.uint8], _Index] | None,
     ) -> Groups: ...
-    def means(
+    def stream(
+        self, records: _Array, keys: GroupKeys, group: int, stages: int, stage: int
+    ) -> Stream: ...
+    def release(
         self,
         records: _Array,
-        chart: bool,
+        statistic: GroupStatistic,
         keys: GroupKeys,
         progress: Callable[[int], object] | None,
-        out: _Array,
-    ) -> None: ...
-    def variances(
-        self,
-        records: _Array,
+    ) -> dict[str, _Array]: ...
+
+@final
+class GroupStatistic:
+    @staticmethod
+    def mean(chart: bool) -> GroupStatistic: ...
+    @staticmethod
+    def moments(
         chart: bool,
-        designs: Sequence[tuple[float, float]],
-        budget: tuple[bool, float],
+        mean_noise: Sequence[float],
+        moments: Sequence[tuple[LogMoment, bool, float]],
         max_dist: float,
         steps_per_scale: float,
         hessian: HessianTrace,
-        keys: GroupKeys,
-        progress: Callable[[int], object] | None,
-        out: _Array,
-    ) -> None: ...
-    def regions(
-        self,
-        records: _Array,
-        chart: bool,
-        moved: Sequence[float],
-        shares: tuple[float, float | None],
+    ) -> GroupStatistic: ...
+    @staticmethod
+    def moments_at(
+        points: _Array,
+        noise: Sequence[float],
+        moments: Sequence[tuple[LogMoment, bool, float]],
         max_dist: float,
         steps_per_scale: float,
-        diameter: ExcessDiameter | None,
-        keys: GroupKeys,
-        progress: Callable[[int], object] | None,
-        out: _Array,
-    ) -> None: ...
-    def adaptive_means(
-        self,
-        records: _Array,
-        rule: AdaptiveRule,
-        schedules: Sequence[Sequence[tuple[float, float, float]]],
-        keys: GroupKeys,
-        progress: Callable[[int], object] | None,
-        out: _Array,
-    ) -> None: ...
+        hessian: HessianTrace,
+    ) -> GroupStatistic: ...
+    @staticmethod
+    def adaptive_mean(
+        rule: AdaptiveRule, schedules: Sequence[Sequence[tuple[float, float, float]]]
+    ) -> GroupStatistic: ...
+
+@final
+class LogMoment:
+    @staticmethod
+    def variance() -> LogMoment: ...
+    @staticmethod
+    def fourth() -> LogMoment: ...
+    @staticmethod
+    def distances(c: float) -> LogMoment: ...
+    @staticmethod
+    def covariance() -> LogMoment: ...
+    @staticmethod
+    def hessian(diameter: ExcessDiameter) -> LogMoment: ...
+    def bounds(
+        self, manifold: Manifold, n: int, replaced: float, max_dist: float
+    ) -> tuple[float, float, float]: ...
 
 @final
 class Graph:

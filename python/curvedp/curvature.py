@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from curvedp import _core
-from curvedp.manifolds import SPD, KendallPlanar, Manifold
+from curvedp.manifolds import Manifold
 
 
 def has_curved_hessian(manifold: Manifold) -> bool:
@@ -53,28 +53,12 @@ def excess_range(manifold: Manifold, dist: float) -> tuple[float, float]:
 def excess_diameter(manifold: Manifold, dist: float) -> float:
     """Largest Frobenius distance between two matrices G within distance `dist`."""
     diameter = hessian_diameter(manifold)
-    return 0.0 if diameter is None else _finite(diameter.within(dist), dist)
+    return 0.0 if diameter is None else finite(diameter.within(dist), dist)
 
 
 def hessian_diameter(manifold: Manifold) -> _core.ExcessDiameter | None:
     """Largest Frobenius distance between two matrices G as a function of distance; None if 0."""
-    if not has_curved_hessian(manifold):
-        return None
-    if isinstance(manifold, KendallPlanar):
-        return _core.ExcessDiameter.complex(manifold.dim - 2)
-    if isinstance(manifold, SPD):
-        # all G >= 0, so tr(G G') >= 0: sqrt(2) times the largest norm, see _excess_norm
-        m = manifold.m
-        return _core.ExcessDiameter.constant(-0.25 * m / (m - 1), math.sqrt(2 * (m - 1)))
-    # G = (h - 1)(I - uu'): they differ most when one is 0 or the directions are orthogonal
-    lower, upper = manifold.curvature_bounds
-    factor = math.sqrt(max(manifold.dim - 1, 2))
-    return _core.ExcessDiameter.constant(lower if lower < 0 else upper, factor)
-
-
-def hessian_bound(manifold: Manifold, dist: float) -> float:
-    """Largest Frobenius norm of Hess rho^2 = 2 (I + G) within distance `dist`, or more."""
-    return 2 * (math.sqrt(manifold.dim) + _excess_norm(manifold, dist))
+    return manifold._core.hessian_diameter
 
 
 def hessian_trace(manifold: Manifold) -> _core.HessianTrace:
@@ -83,15 +67,7 @@ def hessian_trace(manifold: Manifold) -> _core.HessianTrace:
     Exact on spheres, hyperbolic space and shapes; on SPD matrices to second order in the distance,
     from the mean Ricci curvature -(m/4)(d - 1)/d.
     """
-    dim = manifold.dim
-    if not has_curved_hessian(manifold):
-        return _core.HessianTrace(dim, [], 0.0)
-    if isinstance(manifold, SPD):
-        return _core.HessianTrace(dim, [], manifold.m / 12 * (dim - 1) / dim)
-    if isinstance(manifold, KendallPlanar):
-        return _core.HessianTrace(dim, [(1, 4.0), (dim - 2, 1.0)], 0.0)
-    lower, upper = manifold.curvature_bounds
-    return _core.HessianTrace(dim, [(dim - 1, lower if lower < 0 else upper)], 0.0)
+    return manifold._core.hessian_trace
 
 
 def mean_hessian_trace(manifold: Manifold, dist: float) -> float:
@@ -99,30 +75,8 @@ def mean_hessian_trace(manifold: Manifold, dist: float) -> float:
     return hessian_trace(manifold).at(dist)
 
 
-def _eigenvalues(manifold: Manifold, dist: float) -> list[tuple[int, float]]:
-    """Eigenvalues of G at distance `dist` on a rank-one space, with multiplicities."""
-    lower, upper = manifold.curvature_bounds
-    if isinstance(manifold, KendallPlanar):
-        across = (manifold.dim - 2, radial_excess(1.0, dist))
-        return [(1, radial_excess(4.0, dist)), across]
-    return [(manifold.dim - 1, radial_excess(lower if lower < 0 else upper, dist))]
-
-
-def _excess_norm(manifold: Manifold, dist: float) -> float:
-    """Largest Frobenius norm of G within distance `dist`."""
-    if not has_curved_hessian(manifold):
-        return 0.0
-    if isinstance(manifold, SPD):
-        # one eigenvalue x coth x - 1, x = |lambda_i - lambda_j|/2, for each pair: most at
-        # log p = diag(m - 1, -1, ..., -1), up to scale
-        m = manifold.m
-        farthest = dist * math.sqrt(m / (m - 1))
-        return math.sqrt(m - 1) * radial_excess(-0.25, farthest)
-    values = _eigenvalues(manifold, dist)
-    return _finite(math.sqrt(sum(count * value**2 for count, value in values)), dist)
-
-
-def _finite(norm: float, dist: float) -> float:
+def finite(norm: float, dist: float) -> float:
+    """The norm of a Hessian within a distance, if it has a bound."""
     if not math.isfinite(norm):
         raise ValueError(
             f"the Hessian of the squared distance is unbounded within {dist:g}: use a smaller ball"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any
 
 import numpy as np
@@ -11,15 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
 from curvedp._validation import FloatArray, as_array, as_points, as_positive, as_records
-from curvedp.manifolds import SPD, Hyperboloid, Manifold, as_manifold
+from curvedp.manifolds import Manifold, as_manifold
 
 #: Relative slack of the radius: rounding may leave records and means that far outside the ball.
 #: Sensitivities count it.
-BOUNDARY_SLACK = 1e-9
-
-#: Centres on hyperbolic space are served up to this distance from its origin, in units of
-#: 1/sqrt(-curvature).
-_FARTHEST_CENTER = 15.0
+BOUNDARY_SLACK = _core.BOUNDARY_SLACK
 
 
 class Ball:
@@ -33,7 +28,7 @@ class Ball:
     manifold : Manifold, str or geomstats space
         See `as_manifold`.
     center : array-like, shape point_shape, or "identity"
-        Public centre; "identity" is the identity matrix, for SPD matrices.
+        Public centre; "identity" is the identity matrix, for matrices.
     radius : float
         Public radius in the units of the metric, below `manifold.max_ball_radius`, so that every
         data set in the ball has a unique Fréchet mean.
@@ -60,9 +55,9 @@ class Ball:
             if center != "identity":
                 raise ValueError(f"center must be a point or 'identity', got {center!r}")
             space = as_manifold(manifold)
-            if not isinstance(space, SPD):
-                raise ValueError("center='identity' is for SPD matrices")
-            point: FloatArray = np.eye(space.m)
+            if space._origin_name != center:
+                raise ValueError(f"center='identity' is no point of {space.spec}")
+            point: FloatArray = space.origin
         else:
             space = as_manifold(manifold, as_array(center, "center").shape)
             point = as_points(center, space.point_shape, "center")
@@ -72,9 +67,8 @@ class Ball:
             raise ValueError(
                 f"center is not a point of {space.spec}: the manifold's project moves it there"
             )
-        carried = space._core.carries(np.ascontiguousarray(point).reshape(-1))
-        if isinstance(space, Hyperboloid) and not carried:
-            raise ValueError(_too_far(space, point))
+        if not space._core.carries(np.ascontiguousarray(point).reshape(-1)):
+            raise ValueError(space._too_far(point))
         length = as_positive(radius, "radius")
         bound = space.max_ball_radius
         if length * (1 + BOUNDARY_SLACK) >= bound:
@@ -162,16 +156,3 @@ class Ball:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.manifold, self.center, self.radius)
-
-
-def _too_far(space: Hyperboloid, center: FloatArray) -> str:
-    """The refusal of a centre of hyperbolic space, with the nearest one that works."""
-    radius = float(space.origin[0])
-    farthest = _FARTHEST_CENTER * radius
-    direction = np.concatenate([[0.0], center[1:] / np.linalg.norm(center[1:])])
-    nearest = np.array2string(space.exp(farthest * direction, space.origin), separator=", ")
-    return (
-        f"center lies {radius * math.asinh(np.linalg.norm(center[1:]) / radius):.4g} from the "
-        f"origin of {space.spec}, farther than double precision carries a ball: centres up to "
-        f"{farthest:.6g} are served, such as {nearest}; or move all points by an isometry"
-    )

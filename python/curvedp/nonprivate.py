@@ -17,7 +17,7 @@ from curvedp._validation import (
     as_probability,
     as_records,
 )
-from curvedp.manifolds import KendallPlanar, Manifold, as_manifold
+from curvedp.manifolds import Manifold, as_manifold
 from curvedp.regression.covariate import as_range, own_range, to_times
 from curvedp.regression.fit import GeodesicFit
 from curvedp.statistics.quantiles import hotelling_quantile
@@ -450,7 +450,7 @@ def _weights(weights: ArrayLike, n: int) -> FloatArray:
 
 def _start(space: Manifold, data: FloatArray, weights: FloatArray | None) -> FloatArray:
     """A point to descend from: the average of the entries, made a point."""
-    if isinstance(space, KendallPlanar):
+    if space._core.is_quotient:
         return np.asarray(data[0])
     with np.errstate(all="ignore"):
         average = space.project(_average(data, weights))

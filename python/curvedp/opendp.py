@@ -22,7 +22,8 @@ from curvedp.domain import Ball
 from curvedp.mechanisms import Mechanism
 from curvedp.mechanisms.measurement import domain_name, loss, opendp_prelude, output_measure
 from curvedp.privacy import Guarantee
-from curvedp.statistics.frechet_mean import design_mean, frechet_mean
+from curvedp.statistics.design import design_mean
+from curvedp.statistics.frechet_mean import frechet_mean
 
 __all__ = ["make_frechet_mean", "to_opendp"]
 
@@ -104,7 +105,7 @@ def make_frechet_mean(
     dp = opendp_prelude()
     count = as_count(n, "n")
     shape = (count, *ball.manifold.point_shape)
-    design = design_mean(ball, count, guarantee, 1, calibration="proved", mechanism=mechanism)
+    design = design_mean(ball, count, guarantee, 1, mechanism)
     noise = design.mechanism
 
     def release(records: Any) -> FloatArray:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy
 
 from curvedp._validation import as_choice, as_count, as_positive, as_probability
-from curvedp.curvature import excess_range, has_curved_hessian
+from curvedp.curvature import excess_range
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism
@@ -23,17 +24,11 @@ from curvedp.privacy import Guarantee
 from curvedp.regression.choice import expected_choice
 from curvedp.regression.private import check_support
 from curvedp.statistics.adaptive_mean import SMALLEST_SHRINKAGE, shrunk_ball
-from curvedp.statistics.base_point import (
-    BasePoint,
-    MeanNoise,
-    plan_base_point,
-    planned_mean,
-)
-from curvedp.statistics.confidence_region import expected_region, region_weights
-from curvedp.statistics.dispersion import DEFAULT_WEIGHTS
-from curvedp.statistics.entry import Entry, check_ball, check_guarantee
-from curvedp.statistics.frechet_mean import Design, design_mean, smallest_n
-from curvedp.statistics.moments import moment_noise, variance_moment
+from curvedp.statistics.base_point import MeanNoise
+from curvedp.statistics.call import Call, Statistic, check_ball, check_guarantee
+from curvedp.statistics.confidence_region import Region, expected_region
+from curvedp.statistics.design import design_mean, native, smallest_n
+from curvedp.statistics.moments import Variance
 from curvedp.statistics.quantiles import hotelling_quantile
 from curvedp.statistics.region import ConfidenceRegion
 from curvedp.statistics.schedule import adaptive_schedule
@@ -204,16 +199,23 @@ class _Request:
     records_per_unit: int
     mechanism: str | type[Mechanism] | None
 
+    def call(self, statistic: Statistic[Any]) -> Call:
+        """A call of a statistic with these parameters."""
+        return Call(
+            statistic=statistic,
+            balls=(self.ball,),
+            guarantee=self.guarantee,
+            records_per_unit=self.records_per_unit,
+        )
+
+    def mean_noise(self, statistic: Statistic[Any], n: int) -> MeanNoise:
+        """The noise of the private mean that a statistic rests on."""
+        (design,), _ = self.call(statistic).designs(np.array([n], dtype=np.int64), alone=True)
+        return MeanNoise.of(design.mean.mechanism, self.ball)
+
     def mean_error(self, ball: Ball, n: int, share: Guarantee) -> float:
         """Of a mean released under a share of the guarantee."""
-        design = design_mean(
-            ball,
-            n,
-            share,
-            self.records_per_unit,
-            calibration="proved",
-            mechanism=self.mechanism,
-        )
+        design = design_mean(ball, n, share, self.records_per_unit, self.mechanism)
         return design.mechanism.expected_error
 
 
@@ -240,8 +242,7 @@ def _adaptive_mean(request: _Request, n: int) -> Plan:
         records_per_unit=request.records_per_unit,
         mechanism=request.mechanism,
     )
-    entry = Entry.planned(ball, n, request.guarantee, request.records_per_unit)
-    share = entry.shares(schedule.weights)[-1]
+    share = native(request.guarantee).split(schedule.weights)[-1]
 
     def error(spread: float) -> float:
         """With the ball about the mean of normal records."""
@@ -250,7 +251,8 @@ def _adaptive_mean(request: _Request, n: int) -> Plan:
             dim = ball.manifold.dim
             within = math.sqrt(float(scipy.stats.chi2.ppf(schedule.levels[-1], dim)) / dim)
             quantile = max(spread * within, SMALLEST_SHRINKAGE * ball.radius)
-            smallest = shrunk_ball(entry, ball.center, quantile, [share], request.mechanism)
+            unit, kind = request.records_per_unit, request.mechanism
+            smallest = shrunk_ball(ball, n, ball.center, quantile, share, unit, kind)
         return request.mean_error(smallest, n, share)
 
     low, high = (0.0, math.inf) if request.spread is None else (request.spread, request.spread)
@@ -272,19 +274,15 @@ def _adaptive_mean(request: _Request, n: int) -> Plan:
 
 def _frechet_variance(request: _Request, n: int) -> Plan:
     ball = request.ball
-    entry = Entry.planned(ball, n, request.guarantee, request.records_per_unit)
-    shares = entry.shares(DEFAULT_WEIGHTS)
-    planned = plan_base_point(entry, None, shares[0])
-    assert isinstance(planned.source, Design)
-    mean = planned_mean(entry, planned.source, shares[0])
+    statistic = Variance()
+    call = request.call(statistic)
+    mean = request.mean_noise(statistic, n).added(ball, ball._frame.origin, ball.center)
 
     def noise(reach: float) -> tuple[float, float]:
         """Mean size of the noise on the variance, and of what the mean's adds before correction."""
-        inner = ball._frame.origin[None]
-        base = BasePoint(ball, ball.center, inner, reach, mean, planned.noise)
-        own, _ = moment_noise(entry, variance_moment(entry, inner, base), shares[1])
+        own = statistic.noise(call, ball, n, reach)
         hessian = 1 + excess_range(ball.manifold, reach)[1]
-        return own.expected_error, hessian * base.mean_noise_square
+        return own.expected_error, hessian * mean
 
     low, _ = noise(ball.radius)
     return Plan(
@@ -321,7 +319,8 @@ def _confidence_region(request: _Request, n: int) -> Plan:
 
     if request.spread is None:
         largest = region(ball.radius, 2 * ball.radius)
-        noise = _region_mean_noise(request, n).covariance(ball.center)
+        statistic = Region(request.level, mechanism=request.mechanism)
+        noise = request.mean_noise(statistic, n).covariance(ball.center)
         known = hotelling_quantile(request.level, dim, math.inf)
         low, high = math.sqrt(known * float(np.trace(noise)) / dim), half_length(largest)
         records = "from the noise of the mean alone to records spread over the ball"
@@ -339,16 +338,6 @@ def _confidence_region(request: _Request, n: int) -> Plan:
         f"{records}, alike in all directions.",
         radius=ball.radius,
     )
-
-
-def _region_mean_noise(request: _Request, n: int) -> MeanNoise:
-    """The noise of the mean that a region is built about."""
-    ball, unit = request.ball, request.records_per_unit
-    weights = region_weights(None, has_curved_hessian(ball.manifold), "proved")
-    share = Entry.planned(ball, n, request.guarantee, unit).shares(weights)[0]
-    kind = request.mechanism
-    design = design_mean(ball, n, share, unit, calibration="proved", mechanism=kind)
-    return MeanNoise.of(design.mechanism, ball)
 
 
 def _geodesic_regression(request: _Request, n: int) -> Plan:

@@ -13,13 +13,11 @@ from __future__ import annotations
 
 import math
 
-from curvedp import laplacian_bounds, laplacian_published
+from curvedp import _core, laplacian_bounds
 from curvedp._validation import as_choice, as_count, as_positive
-from curvedp.curvature import excess_diameter, hessian_bound
+from curvedp.curvature import excess_diameter, hessian_diameter
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.jacobi import jacobi_bounds, sum_of_norms_bound
-
-CALIBRATIONS = ("proved", "published")
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 #: Weight c of the second coordinate of (a, c (a^2 - a)), a in [0, 1], at which two such points are
@@ -27,18 +25,13 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 FOURTH_MOMENT_WEIGHT = math.sqrt((1 + _GOLDEN) / (_GOLDEN**2 * (1 - _GOLDEN))) * (1 - 1e-15)
 
 
-def frechet_mean(
-    ball: Ball, n: int, *, records_per_unit: int = 1, calibration: str = "proved"
-) -> float:
+def frechet_mean(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
     """Sensitivity of the Fréchet mean of n records in a ball, in the units of the metric.
 
     With the upper curvature bound kappa and k = `records_per_unit` replaced records,
-
-    - proved: 2 k tan(r sqrt(kappa)) / (n sqrt(kappa)) for kappa > 0, 2 k r / n for kappa <= 0, and
-      never more than the diameter 2 r, with r larger by 1e-9 relative than the ball's radius,
-      because rounding may leave records that far outside;
-    - published: (2 k r / n) (tan(2 r sqrt(kappa)) / (r sqrt(kappa)) - 1) for kappa > 0 and
-      r sqrt(kappa) < pi/4 (Reimherr et al. 2021; Jiang et al., equation 1).
+    2 k tan(r sqrt(kappa)) / (n sqrt(kappa)) for kappa > 0, 2 k r / n for kappa <= 0, and never more
+    than the diameter 2 r, with r larger by 1e-9 relative than the ball's radius, because rounding
+    may leave records that far outside. Proof: docs/proofs/frechet-mean-sensitivity.md.
 
     Parameters
     ----------
@@ -47,7 +40,6 @@ def frechet_mean(
         Number of records (public).
     records_per_unit : int
         Number of records that one person contributes at most.
-    calibration : {"proved", "published"}
 
     Returns
     -------
@@ -55,43 +47,18 @@ def frechet_mean(
 
     Raises
     ------
-    ValueError
-        For the published bound on a ball of radius pi/(4 sqrt(kappa)) or more, where it is
-        infinite.
+    ValueError, TypeError
+        If a parameter is out of range.
 
     Examples
     --------
     >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.7)
     >>> round(frechet_mean(ball, 500), 5)
     0.00337
-    >>> round(frechet_mean(ball, 500, calibration="published"), 4)
-    0.0204
     """
     count = as_count(n, "n")
     moved = as_count(records_per_unit, "records_per_unit")
-    as_choice(calibration, CALIBRATIONS, "calibration")
-    kappa = ball.manifold.curvature_bounds[1]
-    if calibration == "published":
-        return moved * _published(ball.radius, kappa) / count
-    r = ball.radius * (1 + BOUNDARY_SLACK)
-    return min(moved * _proved(r, kappa) / count, 2 * r)
-
-
-def _proved(r: float, kappa: float) -> float:
-    if kappa <= 0:
-        return 2 * r
-    s = r * math.sqrt(kappa)
-    return 2 * math.tan(s) / math.sqrt(kappa) if s < math.pi / 2 else math.inf
-
-
-def _published(r: float, kappa: float) -> float:
-    if kappa <= 0:
-        return 2 * r
-    s = r * math.sqrt(kappa)
-    if s >= math.pi / 4:
-        limit = math.pi / (4 * math.sqrt(kappa))
-        raise ValueError(f"the published sensitivity is finite for radii below {limit:.6g} only")
-    return 2 * r * (math.tan(2 * s) / s - 1)
+    return ball._frame.sensitivity(count, moved)
 
 
 def frechet_variance(
@@ -100,12 +67,10 @@ def frechet_variance(
     *,
     max_dist: float | None = None,
     records_per_unit: int = 1,
-    calibration: str = "proved",
 ) -> float:
     """Sensitivity of the mean squared distance from a released point.
 
-    With k = `records_per_unit`: k R^2/n, never more than R^2; published: 4 k r^2/n (Jiang et al.,
-    Theorem 2).
+    With k = `records_per_unit`: k R^2/n, never more than R^2.
 
     Parameters
     ----------
@@ -115,7 +80,6 @@ def frechet_variance(
     max_dist : float, optional
         Length R at which distances are clipped; 2 r if not given.
     records_per_unit : int
-    calibration : {"proved", "published"}
 
     Returns
     -------
@@ -133,8 +97,7 @@ def frechet_variance(
     >>> round(frechet_variance(ball, 100, max_dist=0.6), 6)
     0.0036
     """
-    reach, share = _reach_and_share(ball, n, max_dist, records_per_unit, calibration)
-    return reach * reach * share
+    return _of_moment(_core.LogMoment.variance(), ball, n, max_dist, records_per_unit)
 
 
 def fourth_moment(
@@ -143,12 +106,10 @@ def fourth_moment(
     *,
     max_dist: float | None = None,
     records_per_unit: int = 1,
-    calibration: str = "proved",
 ) -> float:
     """Sensitivity of the mean fourth power of the distance from a released point.
 
-    k R^4/n, never more than R^4; published: 16 k r^4/n (Jiang et al., Theorem 7). Parameters as in
-    `frechet_variance`.
+    k R^4/n, never more than R^4. Parameters as in `frechet_variance`.
 
     Returns
     -------
@@ -165,8 +126,7 @@ def fourth_moment(
     >>> round(fourth_moment(ball, 100, max_dist=0.6), 6)
     0.001296
     """
-    reach, share = _reach_and_share(ball, n, max_dist, records_per_unit, calibration)
-    return reach**4 * share
+    return _of_moment(_core.LogMoment.fourth(), ball, n, max_dist, records_per_unit)
 
 
 def distance_moments(
@@ -192,7 +152,8 @@ def distance_moments(
     >>> distance_moments(ball, 100)
     0.01
     """
-    return _reach_and_share(ball, n, max_dist, records_per_unit, "proved")[1]
+    moment = _core.LogMoment.distances(FOURTH_MOMENT_WEIGHT)
+    return _of_moment(moment, ball, n, max_dist, records_per_unit)
 
 
 def log_covariance(
@@ -201,14 +162,12 @@ def log_covariance(
     *,
     max_dist: float | None = None,
     records_per_unit: int = 1,
-    calibration: str = "proved",
 ) -> float:
     """Sensitivity of the second moment S of the logarithms at a point.
 
     sqrt(2) k R^2/n in the norm sqrt(|S|_F^2 + (tr S)^2), never more than sqrt(2) R^2: in this norm
     the trace, which is the variance, is released more exactly than in the Frobenius norm, whose
-    sensitivity is the same. Published: 6 k (2 r)^2/n in the Frobenius norm, for the centred
-    covariance (Jiang et al., Theorem 6). Parameters as in `frechet_variance`.
+    sensitivity is the same. Parameters as in `frechet_variance`.
 
     Returns
     -------
@@ -225,9 +184,7 @@ def log_covariance(
     >>> round(log_covariance(ball, 100, max_dist=0.6), 6)
     0.005091
     """
-    reach, share = _reach_and_share(ball, n, max_dist, records_per_unit, calibration)
-    factor = 6 if calibration == "published" else math.sqrt(2)
-    return factor * (reach * reach) * share
+    return _of_moment(_core.LogMoment.covariance(), ball, n, max_dist, records_per_unit)
 
 
 def mean_hessian(
@@ -236,13 +193,11 @@ def mean_hessian(
     *,
     max_dist: float | None = None,
     records_per_unit: int = 1,
-    calibration: str = "proved",
 ) -> float:
     """Sensitivity, in the Frobenius norm, of the mean Hessian of the squared distance at a point.
 
     Hess rho^2 = 2 (I + G), and G is 0 on flat manifolds, whose sensitivity is 0. Parameters as in
-    `frechet_variance`; published: 2 k B/n with B the largest norm of a Hessian (Jiang et al.,
-    Theorem 6).
+    `frechet_variance`.
 
     Returns
     -------
@@ -259,10 +214,12 @@ def mean_hessian(
     >>> round(mean_hessian(ball, 100, max_dist=0.6), 6)
     0.003478
     """
-    reach, share = _reach_and_share(ball, n, max_dist, records_per_unit, calibration)
-    if calibration == "published":
-        return 2 * hessian_bound(ball.manifold, reach) * share
-    return 2 * excess_diameter(ball.manifold, reach) * share
+    diameter = hessian_diameter(ball.manifold)
+    if diameter is None:
+        return 0.0
+    excess_diameter(ball.manifold, _reach(ball, max_dist))  # raises where it is unbounded
+    moment = _core.LogMoment.hessian(diameter)
+    return _of_moment(moment, ball, n, max_dist, records_per_unit)
 
 
 def kng_mean(ball: Ball, n: int, *, tau: float | None = None, records_per_unit: int = 1) -> float:
@@ -300,7 +257,7 @@ def kng_mean(ball: Ball, n: int, *, tau: float | None = None, records_per_unit: 
     0.0004
     """
     share = min(1.0, as_count(records_per_unit, "records_per_unit") / as_count(n, "n"))
-    widest = _proved(ball.radius * (1 + BOUNDARY_SLACK), ball.manifold.curvature_bounds[1])
+    widest = ball._frame.log_diameter
     if tau is not None:
         widest = min(widest, 2 * _slack(tau, "tau"))
     return share * widest
@@ -447,19 +404,19 @@ def _slack(value: float, name: str) -> float:
     return as_positive(value, name) * (1 + BOUNDARY_SLACK)
 
 
-def _reach_and_share(
-    ball: Ball, n: int, max_dist: float | None, records_per_unit: int, calibration: str
-) -> tuple[float, float]:
-    """The length R and the share min(1, k/n) of the data that a unit replaces."""
+def _of_moment(
+    moment: _core.LogMoment, ball: Ball, n: int, max_dist: float | None, records_per_unit: int
+) -> float:
+    """Sensitivity of a moment of logarithms that are clipped at R."""
     count = as_count(n, "n")
-    moved = as_count(records_per_unit, "records_per_unit")
-    as_choice(calibration, CALIBRATIONS, "calibration")
-    if calibration == "published":
-        return 2 * ball.radius, moved / count
+    replaced = min(1.0, as_count(records_per_unit, "records_per_unit") / count)
+    return moment.bounds(ball._frame.manifold, count, replaced, _reach(ball, max_dist))[0]
+
+
+def _reach(ball: Ball, max_dist: float | None) -> float:
+    """The length R."""
     reach = 2 * ball.radius * (1 + BOUNDARY_SLACK)
-    if max_dist is not None:
-        reach = min(reach, as_positive(max_dist, "max_dist"))
-    return reach, min(1.0, moved / count)
+    return reach if max_dist is None else min(reach, as_positive(max_dist, "max_dist"))
 
 
 def mail_iteration(
@@ -566,53 +523,3 @@ def mail_query(*, bandwidth: float, diameter: float = 1.0, radius: float = 1.0) 
     reach = as_positive(radius, "radius") * (1 + BOUNDARY_SLACK)
     w = laplacian_bounds.weight_floor(4 * reach**2, sigma)
     return as_positive(diameter, "diameter") * (1 - w) / (1 + w)
-
-
-def mail_published(
-    n: int,
-    n_components: int,
-    *,
-    bandwidth: float,
-    alpha: float,
-    n_classes: int | None = None,
-    log_beta: float | None = None,
-    start_scale: float = 1.0,
-) -> float:
-    """The published sensitivity of PrivateMail's iteration (Corollary 1.1): bounds nothing.
-
-    Parameters
-    ----------
-    n, n_components : int
-    bandwidth, alpha : float
-    n_classes : int, optional
-        For labels coded 0 .. n_classes - 1; one-hot labels if not given.
-    log_beta : float, optional
-        ln of the paper's beta; by default the largest at which the bound is a real number, 0.
-    start_scale : float
-        Standard deviation sigma_q of the random start.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If the bandwidth is too small for n, or `log_beta` is larger than that.
-
-    Examples
-    --------
-    >>> mail_published(1000, 2, bandwidth=1.0, alpha=0.5)
-    0.0
-    """
-    count, k = as_count(n, "n", least=2), as_count(n_components, "n_components")
-    sigma = as_positive(bandwidth, "bandwidth")
-    phi = laplacian_published.constants(count, float(alpha), sigma, n_classes)
-    largest = laplacian_published.largest_log_beta(count, k, phi)
-    if log_beta is None:
-        return 0.0
-    chosen = float(log_beta)
-    if not chosen <= largest:
-        raise ValueError(f"log_beta must be at most {largest:.6g}: the bound is not real above")
-    scale = as_positive(start_scale, "start_scale")
-    return laplacian_published.global_bound(count, k, phi, chosen, scale)

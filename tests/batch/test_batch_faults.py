@@ -19,38 +19,11 @@ import pytest
 import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
-from batch_cases import in_memory, left_over, run
+from batch_cases import Stop, interrupted, left_over, release, run
 from curvedp.batch import job as jobs
-from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.parquet import Source
 from curvedp.batch.storage import locked
 from curvedp.errors import BatchError, BudgetError
-
-
-@pytest.fixture
-def secret(tmp_path):
-    cdp.NoiseSecret.create(tmp_path / "secret")
-    return tmp_path / "secret"
-
-
-class Stop(Exception):
-    """An interruption."""
-
-
-def interrupted(tmp_path, source, monkeypatch, after=2, **changes):
-    """A batch that is cut off after some chunks."""
-    store, done = jobs.Job.store, []
-
-    def few(job, number, keys, releases):
-        if len(done) == after:
-            raise Stop
-        done.append(number)
-        return store(job, number, keys, releases)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(jobs.Job, "store", few)
-        with pytest.raises(Stop):
-            run(tmp_path, source, **changes)
 
 
 @pytest.mark.parametrize("ordered", [True, False], ids=["in order", "shuffled"])
@@ -80,7 +53,7 @@ def test_an_interrupted_batch_goes_on_where_it_stopped_and_pays_once(
     assert seen[-1] == (200, 200)
     assert [entry.guarantee for entry in ledger.entries] == [cdp.PureDP(1.0)]
     result = cases.by_key(pq.read_table(tmp_path / "out.parquet"))
-    assert result == cases.by_key(in_memory(data, secret).table)
+    assert result == cases.by_key(release(data, secret=secret).table)
     again = run(tmp_path, source, **common, resume=True)  # finished: nothing to do
     assert again["groups"] == 200
     assert len(ledger.entries) == 1
@@ -116,7 +89,7 @@ def test_a_failure_while_a_chunk_is_stored_ends_the_batch_and_is_mended(
     assert seen[-1] == (200, 200)
     assert len(ledger.entries) == 1
     result = cases.by_key(pq.read_table(tmp_path / "out.parquet"))
-    assert result == cases.by_key(in_memory(data, secret).table)
+    assert result == cases.by_key(release(data, secret=secret).table)
     assert left_over(tmp_path) == []
 
 
@@ -124,15 +97,12 @@ def test_partitions_without_a_group_do_not_keep_a_batch_from_its_end(tmp_path, s
     """They are stored like others, and read again by whoever resumes."""
     data = cases.table(4, ordered=False)
     source = cases.write(tmp_path / "in.parquet", data)
-    common = {"secret": secret, "chunk_rows": 2, "pass_over": True}
+    common = {"secret": secret, "chunk_rows": 2, "skip_small": True}
     interrupted(tmp_path, source, monkeypatch, after=len(data) // 4, **common)
     told = run(tmp_path, source, **common, resume=True)
     result = pq.read_table(tmp_path / "out.parquet")
     assert told["groups"] == len(result) == 4
-    loaded = cdp.NoiseSecret.load(secret)
-    expected = cdp.batch.frechet_means(
-        data, **cases.arguments(), pass_over=True, secret=loaded
-    ).table
+    expected = release(data, skip_small=True, secret=secret).table
     assert cases.by_key(result) == cases.by_key(expected)
 
 
@@ -156,7 +126,7 @@ def test_a_chunk_that_cannot_be_read_ends_the_batch_and_is_mended(
             run(tmp_path, source, **common)
     run(tmp_path, source, **common, resume=True)
     result = cases.by_key(pq.read_table(tmp_path / "out.parquet"))
-    assert result == cases.by_key(in_memory(data, secret).table)
+    assert result == cases.by_key(release(data, secret=secret).table)
 
 
 @pytest.fixture
@@ -212,7 +182,7 @@ def test_progress_never_falls_and_may_end_the_batch(tmp_path, secret):
     assert seen == sorted(seen)
     assert rest == sorted(rest)
     result = cases.by_key(pq.read_table(tmp_path / "out.parquet"))
-    assert result == cases.by_key(in_memory(data, secret).table)
+    assert result == cases.by_key(release(data, secret=secret).table)
 
 
 def test_a_chunk_under_way_ends_at_its_next_report_when_another_fails(
@@ -278,21 +248,13 @@ def test_an_interruption_at_the_very_end_is_mended(tmp_path, secret, monkeypatch
     assert told == json.loads((tmp_path / "out.parquet.manifest.json").read_text())
     assert len(ledger.entries) == 1
     result = cases.by_key(pq.read_table(tmp_path / "out.parquet"))
-    assert result == cases.by_key(in_memory(cases.table(20), secret).table)
+    assert result == cases.by_key(release(cases.table(20), secret=secret).table)
     assert left_over(tmp_path) == []
 
 
 def test_a_chunk_of_an_earlier_job_in_the_same_place_is_not_taken_for_one_of_this(tmp_path):
     source = cases.write(tmp_path / "in.parquet", cases.table(20))
-    parameters = BatchParameters.check(
-        "mean",
-        **cases.arguments(by=("site", "scanner"), points=("direction",)),
-        records_per_unit=1,
-        groups_per_unit=1,
-        mechanism=None,
-        pass_over=False,
-        normalise=False,
-    )
+    parameters = cases.check_parameters()
     first, second = (
         jobs.open_job(
             source, tmp_path / "out.parquet", parameters, chunk_rows=50, secret=None, resume=False
@@ -352,8 +314,8 @@ import curvedp.batch
 folder = Path(sys.argv[1])
 ledger = cdp.Ledger(cdp.PureDP(1.0), path=folder / "ledger")
 print("begin", flush=True)
-cdp.batch.frechet_means_of_file(
-    folder / "in.parquet", folder / "out.parquet", **cases.arguments(),
+cases.release(
+    folder / "in.parquet", out=folder / "out.parquet",
     secret=folder / "secret", ledger=ledger, chunk_rows=200, resume=True,
 )
 print("end", flush=True)
@@ -384,7 +346,7 @@ def kill_and_resume(folder, source_data, kills, generator):
     assert [entry.guarantee for entry in ledger.entries] == [cdp.PureDP(1.0)]
     assert left_over(folder) == []
     result = cases.by_key(pq.read_table(folder / "out.parquet"))
-    assert result == cases.by_key(in_memory(source_data, folder / "secret").table)
+    assert result == cases.by_key(release(source_data, secret=folder / "secret").table)
     return cut
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import subprocess
 import sys
@@ -18,43 +17,17 @@ import pytest
 import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
-from batch_cases import in_memory, left_over, run
+from batch_cases import left_over, release, run
 from curvedp.batch import layout, partitions
 from curvedp.batch.parquet import Source
 from curvedp.batch.run import _InTurn
 from curvedp.errors import BatchError, ExistenceError
 
 
-@pytest.fixture
-def secret(tmp_path):
-    cdp.NoiseSecret.create(tmp_path / "secret")
-    return tmp_path / "secret"
-
-
-@pytest.mark.parametrize("ordered", [True, False], ids=["in order", "shuffled"])
-def test_the_result_is_that_in_memory_for_every_chunk_size(tmp_path, secret, ordered):
-    data = cases.table(ordered=ordered)
-    source = cases.write(tmp_path / "in.parquet", data)
-    expected = in_memory(data, secret)
-    results = []
-    for chunk_rows in (1, 50, 1024, 10**6):
-        out = f"out{chunk_rows}.parquet"
-        told = run(tmp_path, source, out, secret=secret, chunk_rows=chunk_rows)
-        results.append(pq.read_table(tmp_path / out))
-        assert cases.by_key(results[-1]) == cases.by_key(expected.table)
-        assert told["composition"] == expected.manifest["composition"]
-        assert told["records"] == len(data)
-        assert told == json.loads((tmp_path / f"{out}.manifest.json").read_text())
-    assert all(result.equals(results[0]) for result in results)
-    if ordered:
-        assert results[0].drop_columns("guarantee").equals(expected.table.drop_columns("guarantee"))
-    assert left_over(tmp_path) == []
-
-
 def test_keys_with_one_hash_are_kept_apart(tmp_path, secret, monkeypatch):
     data = cases.table(60, ordered=False)
     source = cases.write(tmp_path / "in.parquet", data)
-    expected = cases.by_key(in_memory(data, secret).table)
+    expected = cases.by_key(release(data, secret=secret).table)
     hashes = partitions.hashes_of
     few = np.uint64(3 << 62)
     monkeypatch.setattr(partitions, "hashes_of", lambda keys: hashes(keys) & few)
@@ -121,8 +94,7 @@ def test_keys_of_every_type_make_the_same_groups_as_in_memory(
         data = data.take(pa.array(np.random.default_rng(0).permutation(60)))
     source = cases.write(tmp_path / "in.parquet", data, row_group_size=11)
     run(tmp_path, source, by="site", secret=secret, chunk_rows=13)
-    loaded = cdp.NoiseSecret.load(secret)
-    expected = cdp.batch.frechet_means(data, **cases.arguments(by="site"), secret=loaded).table
+    expected = release(data, by="site", secret=secret).table
 
     def values(table):
         site = table["site"]
@@ -152,9 +124,7 @@ def test_groups_do_not_depend_on_which_keys_are_looked_at_together(
     data = pa.table({"site": site, "direction": list(rows)})
     source = cases.write(tmp_path / "in.parquet", data)
     told = run(tmp_path, source, by="site", secret=secret, chunk_rows=10)
-    expected = cdp.batch.frechet_means(
-        data, **cases.arguments(by="site"), secret=cdp.NoiseSecret.load(secret)
-    )
+    expected = release(data, by="site", secret=secret)
     result = pq.read_table(tmp_path / "out.parquet").sort_by("site")
     assert result["site"].to_pylist() == sorted(set(site.tolist()))
     assert result["value"].to_pylist() == expected.table["value"].to_pylist()
@@ -200,9 +170,7 @@ def test_tensors_in_any_order_are_released_as_in_memory(tmp_path, secret):
     source = cases.write(tmp_path / "in.parquet", data, row_group_size=70)
     asked = {"by": "site", "points": "tensor", "ball": cdp.Ball(cdp.SPD(3), "identity", 1.0)}
     run(tmp_path, source, secret=secret, chunk_rows=50, **asked)
-    expected = cdp.batch.frechet_means(
-        data, **cases.arguments(**asked), secret=cdp.NoiseSecret.load(secret)
-    )
+    expected = release(data, **asked, secret=secret)
     result = pq.read_table(tmp_path / "out.parquet").sort_by("site")
     assert result["value"].to_pylist() == expected.table["value"].to_pylist()
 
@@ -258,7 +226,7 @@ def test_every_number_of_threads_gives_the_same_file_and_decodes_each_record_onc
     finally:
         cdp.set_num_threads(before)
     assert sum(decoded) == len(data)
-    expected = in_memory(data, secret).table.drop_columns("guarantee")
+    expected = release(data, secret=secret).table.drop_columns("guarantee")
     assert pq.read_table(tmp_path / "out.parquet").drop_columns("guarantee").equals(expected)
 
 
@@ -270,7 +238,7 @@ def test_one_large_group_is_not_cut(tmp_path, secret):
     run(tmp_path, source, secret=secret, chunk_rows=64)
     result = pq.read_table(tmp_path / "out.parquet")
     assert result["n"].to_pylist() == [10, 4000, 990]
-    assert cases.by_key(result) == cases.by_key(in_memory(data, secret).table)
+    assert cases.by_key(result) == cases.by_key(release(data, secret=secret).table)
 
 
 @pytest.mark.parametrize(
@@ -374,8 +342,8 @@ def test_small_groups_are_refused_before_anything_is_spent(tmp_path):
         assert ledger.spent is None
         out = f"out{ordered}.parquet"
         assert left_over(tmp_path) == []
-        told = run(tmp_path, source, out, by="g", points="p", ball=ball, pass_over=True)
-        assert told["groups_passed_over"] == 1
+        told = run(tmp_path, source, out, by="g", points="p", ball=ball, skip_small=True)
+        assert told["groups_skipped"] == 1
         value = pq.read_table(tmp_path / out)["value"]
         assert value.null_count == 1
         assert pa.types.is_list(value.type)  # Arrow before 26 has no missing lists of fixed size
@@ -435,8 +403,8 @@ import resource, sys
 import numpy as np
 import curvedp as cdp
 import curvedp.batch
-cdp.batch.frechet_means_of_file(
-    sys.argv[1], sys.argv[1] + ".out", by="g", points="p",
+cdp.batch.release(
+    cdp.Mean(), sys.argv[1], out=sys.argv[1] + ".out", by="g", points="p",
     ball=cdp.Ball(cdp.SPD(3), center="identity", radius=1.5),
     guarantee=cdp.GDP(1.0), public_keys=True, chunk_rows=50_000,
 )

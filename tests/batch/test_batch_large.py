@@ -8,33 +8,39 @@ import pytest
 
 import curvedp as cdp
 import curvedp.batch
-from batch_cases import write_points
+from batch_cases import GUARANTEE, write_points
 from curvedp import _core
 from curvedp.errors import BatchError, BudgetError
 from group_cases import groups, same_bits
 from manifold_list import Case
 
 
+def mean_of_file(path, ball, guarantee=GUARANTEE, **changes):
+    """The mean of all points of a file."""
+    return cdp.batch.release(
+        cdp.Mean(), path, **{"points": "point", "ball": ball, "guarantee": guarantee} | changes
+    )
+
+
 @pytest.mark.parametrize("guarantee", [cdp.PureDP(2000.0), cdp.GDP(1.0)], ids=repr)
-def test_the_mean_is_that_in_memory_for_every_chunk_size(small_case: Case, tmp_path, guarantee):
+def test_the_mean_is_that_in_memory_for_every_chunk_size(
+    small_case: Case, tmp_path, guarantee, same_noise
+):
     ball, records, _ = groups(small_case, [5200])
     path = write_points(tmp_path / "in.parquet", records)
-    expected = cdp.frechet_mean(records, ball, guarantee, seed=4)
+    expected = cdp.frechet_mean(records, ball, guarantee)
+    assert mean_of_file(pq.read_table(path), ball, guarantee) == expected
     for chunk_rows in (1, 1500, 4096, 10**6):
-        release = cdp.batch.frechet_mean_of_file(
-            path, points="point", ball=ball, guarantee=guarantee, chunk_rows=chunk_rows, seed=4
-        )
-        assert release == expected
+        assert mean_of_file(path, ball, guarantee, chunk_rows=chunk_rows) == expected
 
 
 @pytest.mark.parametrize("n", [1, 2, 1023, 1024, 1025, 11 * 1024 + 3])
-def test_pieces_add_up_along_the_tree_of_the_mean_in_memory(tmp_path, n):
+def test_pieces_add_up_along_the_tree_of_the_mean_in_memory(tmp_path, n, same_noise):
     ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.6, 0.8], radius=0.7)
     records = ball.project(cdp.Sphere(2).random_point(n, rng=n).reshape(n, 3))
     path = write_points(tmp_path / "in.parquet", records)
-    arguments = {"points": "point", "ball": ball, "guarantee": cdp.PureDP(1.0), "seed": 0}
-    found = cdp.batch.frechet_mean_of_file(path, **arguments)
-    assert same_bits(found.value, cdp.frechet_mean(records, ball, cdp.PureDP(1.0), seed=0).value)
+    found = mean_of_file(path, ball)
+    assert same_bits(found.value, cdp.frechet_mean(records, ball, GUARANTEE).value)
     assert found.n == n
 
 
@@ -61,33 +67,43 @@ def test_it_is_paid_for_and_fresh_each_time(tmp_path):
     ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.6, 0.8], radius=0.7)
     path = write_points(tmp_path / "in.parquet", np.tile(ball.center, (2000, 1)))
     ledger = cdp.Ledger(cdp.PureDP(2.0))
-    arguments = {"points": "point", "ball": ball, "guarantee": cdp.PureDP(1.0), "ledger": ledger}
-    first, second = (cdp.batch.frechet_mean_of_file(path, **arguments) for _ in range(2))
+    first, second = (mean_of_file(path, ball, ledger=ledger) for _ in range(2))
     assert first.guarantee == cdp.PureDP(1.0)
     assert not same_bits(first.value, second.value)
     assert ledger.spent == cdp.PureDP(2.0)
     with pytest.raises(BudgetError):
-        cdp.batch.frechet_mean_of_file(path, **arguments)
+        mean_of_file(path, ball, ledger=ledger)
     seen = []
-    cdp.batch.frechet_mean_of_file(path, **(arguments | {"ledger": None}), progress=seen.append)
-    assert seen == list(range(1, len(seen) + 1))
+    mean_of_file(path, ball, progress=lambda done, count: seen.append((done, count)))
+    assert seen == [(done, 0) for done in range(1, len(seen) + 1)]
 
 
 def test_bad_files_are_refused(tmp_path):
     ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.6, 0.8], radius=0.7)
     path = write_points(tmp_path / "in.parquet", cdp.Sphere(2).random_point(2000, rng=0))
-    arguments = {"points": "point", "ball": ball, "guarantee": cdp.PureDP(1.0)}
     with pytest.raises(BatchError, match="no such file"):
-        cdp.batch.frechet_mean_of_file(tmp_path / "none", **arguments)
+        mean_of_file(tmp_path / "none", ball)
     with pytest.raises(BatchError, match="no column 'x'"):
-        cdp.batch.frechet_mean_of_file(path, **(arguments | {"points": "x"}))
+        mean_of_file(path, ball, points="x")
 
-    def change(readings):
+    def change(readings, _):
         write_points(path, np.tile(ball.center, (2001, 1)))
 
     with pytest.raises(BatchError, match="changed while"):
-        cdp.batch.frechet_mean_of_file(path, **arguments, progress=change)
+        mean_of_file(path, ball, progress=change)
     empty = write_points(tmp_path / "empty.parquet", np.tile(ball.center, (1, 1)))
     pq.write_table(pq.read_table(empty).slice(0, 0), empty)
-    with pytest.raises(BatchError, match="no record"):
-        cdp.batch.frechet_mean_of_file(empty, **arguments)
+    for statistic in (cdp.Mean(), cdp.Variance()):
+        with pytest.raises(BatchError, match="no record"):
+            cdp.batch.release(statistic, empty, points="point", ball=ball, guarantee=GUARANTEE)
+
+
+def test_the_mechanism_is_the_statistics_own(tmp_path, same_noise):
+    ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.6, 0.8], radius=0.7)
+    records = cdp.Sphere(2).random_point(2000, rng=0)
+    path = write_points(tmp_path / "in.parquet", records)
+    asked = {"points": "point", "ball": ball, "guarantee": cdp.GDP(1.0), "records_per_unit": 3}
+    for name in ("tangent-gaussian", "riemannian-gaussian"):
+        found = cdp.batch.release(cdp.Mean(name), path, **asked)
+        expected = cdp.frechet_mean(records, ball, cdp.GDP(1.0), mechanism=name, records_per_unit=3)
+        assert found == expected

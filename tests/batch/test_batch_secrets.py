@@ -16,12 +16,6 @@ from curvedp.batch import job as jobs
 from curvedp.errors import SecretError
 
 
-@pytest.fixture
-def secret(tmp_path):
-    cdp.NoiseSecret.create(tmp_path / "secret")
-    return tmp_path / "secret"
-
-
 def test_by_default_the_secret_is_made_for_the_batch_and_deleted(tmp_path):
     source = cases.write(tmp_path / "in.parquet", cases.table(20))
     told = run(tmp_path, source, "a.parquet")

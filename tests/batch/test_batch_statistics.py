@@ -1,171 +1,246 @@
-"""Batches of adaptive means and confidence regions: in memory, from file to file, interrupted, on
-the command line."""
+"""Batches of every statistic: in memory, from file to file, interrupted, of all records."""
 
 from __future__ import annotations
 
-import json
+import dataclasses
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
-from batch_cases import left_over
-from command_line import assert_fails
-from command_line import run as command
-from curvedp.batch import job as jobs
-from curvedp.errors import BatchError
+from batch_cases import left_over, run
+from curvedp.batch import parameters
+from curvedp.errors import BatchError, BudgetError
+from curvedp.statistics.paid import release as release_records
 
-CLAIM = cdp.GDP(6.0)
-STATISTICS = {
-    "adaptive": ("adaptive_means", {"schedule": (0.3, 0.2, 0.5), "quantile": 0.8}),
-    "region": ("confidence_regions", {"level": 0.9, "max_dist": 0.7, "weights": (0.6, 0.3, 0.1)}),
+#: The same statistic with another keyword.
+OTHER = {
+    "mean": {"mechanism": None},
+    "adaptive": {"quantile": 0.6},
+    "region": {"level": 0.8},
+    "interval": {"level": 0.8},
+    "kng": {"tau": 0.3},
 }
 
 
-@pytest.fixture(params=sorted(STATISTICS))
-def statistic(request):
+@pytest.fixture(params=cases.STATISTICS)
+def word(request):
     """The word that selects the statistic."""
     return request.param
 
 
 @pytest.fixture
-def secret(tmp_path):
-    cdp.NoiseSecret.create(tmp_path / "secret")
-    return tmp_path / "secret"
+def asked(word, secret):
+    """Statistic, guarantee and noise."""
+    return cases.asked(word) | {"secret": secret}
 
 
-def arguments(statistic, **changes):
-    own = {"guarantee": CLAIM, "pass_over": statistic == "region"}
-    return cases.arguments() | own | STATISTICS[statistic][1] | changes
+def test_every_word_has_its_statistic(word):
+    assert cases.STATISTICS.keys() == parameters.STATISTICS.keys()
+    assert parameters.word_of(cases.STATISTICS[word][0]) == word
 
 
-def of_file(tmp_path, statistic, source, out="out.parquet", **changes):
-    call = getattr(cdp.batch, STATISTICS[statistic][0] + "_of_file")
-    return call(source, tmp_path / out, **arguments(statistic, **changes))
-
-
-def in_memory(statistic, data, secret, **changes):
-    call = getattr(cdp.batch, STATISTICS[statistic][0])
-    loaded = cdp.NoiseSecret.load(secret)
-    return call(data, secret=loaded, **arguments(statistic, **changes))
-
-
-def test_every_group_gets_the_release_of_its_records(statistic, secret):
+def test_every_group_gets_the_release_of_its_records(asked, secret):
     data = cases.table(30)
-    rows = np.array(data["direction"].to_pylist())
-    ends = np.concatenate(([0], np.cumsum(cases.sizes(30))))
-    found = in_memory(statistic, data, secret).table
-    keys = zip(found["site"].to_pylist(), found["scanner"].to_pylist(), strict=True)
+    found = cases.release(data, **asked).table
+    keys = list(zip(found["site"].to_pylist(), found["scanner"].to_pylist(), strict=True))
     names = [f"{'-' if site is None else f'{len(site)}:{site}'},1:{at}" for site, at in keys]
-    function, options = STATISTICS[statistic]
-    expected = getattr(cdp, function)(
-        rows,
-        ends,
-        cases.ball(),
-        CLAIM,
-        secret=cdp.NoiseSecret.load(secret),
-        names=names,
-        pass_over=True,
-        **options,
-    )
-    released = np.flatnonzero(expected.released)
-    assert found["n"].to_pylist() == expected.n.tolist()
+    rows = np.array(data["direction"].to_pylist())
+    labels = np.repeat(names, cases.sizes(30))
+
+    def of(chosen):
+        return release_records(
+            asked["statistic"],
+            rows[chosen],
+            cases.ball(),
+            asked["guarantee"],
+            groups=labels[chosen],
+            skip_small=True,
+            secret=cdp.NoiseSecret.load(secret),
+        )
+
+    expected = of(slice(None))
+    assert found["n"].to_pylist() == expected.n.tolist() == cases.sizes(30).tolist()
+    assert sum(expected.released) > 20
     for name, own in expected.columns().items():
         column = found[name].to_pylist()
         for g in range(30):
-            if g in released:
-                assert column[g] == np.reshape(own[g], -1 if own.ndim > 1 else ()).tolist(), name
-            else:
-                assert column[g] is None
+            numbers = np.reshape(own[g], -1 if own.ndim > 1 else ())
+            known = expected.released[g] and not np.isnan(numbers).any()
+            assert column[g] == (numbers.tolist() if known else None), name
+    largest = int(np.argmax(expected.n))
+    alone = of(labels == names[largest])
+    assert np.array_equal(np.ravel(alone.value), np.ravel(found["value"][largest].as_py()))
 
 
 @pytest.mark.parametrize("ordered", [True, False], ids=["in order", "shuffled"])
-def test_the_result_is_that_in_memory_for_every_chunk_size(tmp_path, secret, statistic, ordered):
+def test_the_result_is_that_in_memory_for_every_chunk_size(tmp_path, word, asked, ordered):
     data = cases.table(60, ordered=ordered)
     source = cases.write(tmp_path / "in.parquet", data)
-    expected = in_memory(statistic, data, secret)
-    rows = {}
-    for chunk_rows in (50, 10**6):
-        out = f"out{chunk_rows}.parquet"
-        told = of_file(tmp_path, statistic, source, out, secret=secret, chunk_rows=chunk_rows)
-        found = pq.read_table(tmp_path / out)
-        assert cases.by_key(found) == cases.by_key(expected.table)
-        rows[chunk_rows] = found
-        assert told == json.loads((tmp_path / f"{out}.manifest.json").read_text())
-        for name in ("statistic", "mechanism", "options", "composition", "value_shape"):
-            assert told[name] == json.loads(expected.manifest_json())[name]
-    assert rows[50].equals(rows[10**6])
-    assert told["guarantee_of_all"] == CLAIM.to_dict()
+    expected = cases.release(data, **asked)
+    results = []
+    small = 1 if ordered else 8  # of records out of order each chunk is a file
+    for chunk_rows in (small, 50, 1024, 10**6) if word == "mean" else (50, 10**6):
+        out = tmp_path / f"out{chunk_rows}.parquet"
+        found = cases.release(source, **asked, out=out, chunk_rows=chunk_rows)
+        assert found.path == out
+        results.append(found.table)
+        assert cases.by_key(results[-1]) == cases.by_key(expected.table)
+        assert found.manifest == expected.manifest
+        told = out.with_name(out.name + ".manifest.json").read_text()
+        assert told.strip() == found.manifest_json().strip()
+    assert all(result.equals(results[0]) for result in results)
+    if ordered:
+        for name in set(results[0].column_names) - {"guarantee"}:
+            assert results[0][name].to_pylist() == expected.table[name].to_pylist()
+    own = asked["statistic"]
+    assert found.manifest["statistic"] == own.title
+    assert found.manifest["options"] == own.options() != type(own)().options()
+    assert found.manifest["records"] == len(data)
+    assert found.manifest["guarantee_of_all"] == asked["guarantee"].to_dict()
     assert left_over(tmp_path) == []
 
 
-def test_an_interrupted_batch_goes_on_and_pays_once(tmp_path, secret, statistic, monkeypatch):
+def test_an_interrupted_batch_goes_on_and_pays_once(tmp_path, word, asked, monkeypatch):
     data = cases.table(60)
     source = cases.write(tmp_path / "in.parquet", data)
-    ledger = cdp.Ledger(CLAIM, path=tmp_path / "ledger")
-    common = {"secret": secret, "ledger": ledger, "chunk_rows": 300}
-    release, done = jobs.Job.release, []
-
-    def few(job, chunk, progress=None):
-        if len(done) == 2:
-            raise KeyboardInterrupt
-        done.append(chunk)
-        return release(job, chunk, progress)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(jobs.Job, "release", few)
-        with pytest.raises(KeyboardInterrupt):
-            of_file(tmp_path, statistic, source, **common)
-    other = {"adaptive": {"quantile": 0.6}, "region": {"level": 0.8}}[statistic]
-    with pytest.raises(BatchError, match="another parameters"):
-        of_file(tmp_path, statistic, source, **common, resume=True, **other)
-    of_file(tmp_path, statistic, source, **common, resume=True)
-    assert [entry.guarantee for entry in ledger.entries] == [CLAIM]
+    ledger = cdp.Ledger(asked["guarantee"], path=tmp_path / "ledger")
+    common = asked | {"ledger": ledger, "chunk_rows": 300}
+    cases.interrupted(tmp_path, source, monkeypatch, **common)
+    own = asked["statistic"]
+    changed = dataclasses.replace(own, **OTHER.get(word, {"max_dist": 0.5}))
+    for other in (changed, cdp.LogCovariance()):
+        with pytest.raises(BatchError, match="another parameters"):
+            run(tmp_path, source, **(common | {"statistic": other}), resume=True)
+    run(tmp_path, source, **common, resume=True)
+    assert [entry.guarantee for entry in ledger.entries] == [asked["guarantee"]]
+    assert f"{own.title} of 60 groups" in ledger.entries[0].label
     result = pq.read_table(tmp_path / "out.parquet")
-    assert cases.by_key(result) == cases.by_key(in_memory(statistic, data, secret).table)
+    assert cases.by_key(result) == cases.by_key(cases.release(data, **asked).table)
 
 
-def test_the_command_releases_them(tmp_path, statistic):
-    source = cases.write(tmp_path / "in.parquet", cases.table(30))
-    center = ",".join(map(repr, cases.ball().center.tolist()))
-    asked = ["batch", source, "--by", "site,scanner", "--points", "direction", "--public-keys"]
-    asked += ["--manifold", "sphere:2", "--center", center, "--radius", "0.5", "--mu", "6"]
-    own = {
-        "adaptive": ["--schedule", "0.3,0.2,0.5", "--quantile", "0.8"],
-        "region": ["--level", "0.9", "--weights", "0.6,0.3,0.1", "--pass-over"],
-    }[statistic]
-    asked += ["--statistic", statistic, "--out", tmp_path / "out.parquet"]
-    result = command(*asked, *own, "--dry-run")
-    assert result.exit_code == 0, result.output
-    assert "Nothing was spent" in result.stdout
-    result = command(*asked, *own)
-    assert result.exit_code == 0, result.output
-    table = pq.read_table(tmp_path / "out.parquet")
-    assert table.num_rows == 30
-    assert {"adaptive": "radius", "region": "covariance"}[statistic] in table.column_names
-    told = json.loads((tmp_path / "out.parquet.manifest.json").read_text())
-    name, value = {"adaptive": ("quantile", 0.8), "region": ("weights", [0.6, 0.3, 0.1])}[statistic]
-    assert told["options"][name] == value
-    wrong = {"adaptive": "--level", "region": "--quantile"}[statistic]
-    assert_fails(command(*asked, *own, wrong, "0.5"), 2, f"{wrong} is not an option of the")
+def test_a_refused_batch_releases_nothing(tmp_path, asked):
+    data = cases.table(20)
+    source = cases.write(tmp_path / "in.parquet", data)
+    ledger = cdp.Ledger(cdp.GDP(0.05))
+    for changes, error in (
+        ({}, BudgetError),
+        ({"public_keys": False}, BatchError),
+        ({"by": "place"}, BatchError),
+        ({"guarantee": 1.0}, TypeError),
+    ):
+        with pytest.raises(error):
+            run(tmp_path, source, **(asked | changes), ledger=ledger)
+        with pytest.raises(error):
+            cases.release(data, **(asked | changes), ledger=ledger)
+    assert ledger.spent is None
+    assert left_over(tmp_path) == []
+    assert not (tmp_path / "out.parquet").exists()
 
 
-def test_weights_are_numbers(tmp_path):
-    source = cases.write(tmp_path / "in.parquet", cases.table(5))
-    asked = ["batch", source, "--by", "site", "--points", "direction", "--public-keys"]
-    asked += ["--manifold", "sphere:2", "--center", "0,0,1", "--radius", "0.5", "--mu", "1"]
-    asked += ["--statistic", "variance", "--out", tmp_path / "out.parquet", "--weights"]
-    assert_fails(command(*asked, "a,b"), 2, "--weights takes numbers")
-    assert_fails(command(*asked, "1,2,3"), 2, "two positive numbers")
-    result = command(*asked, "0.5,0.5")
-    assert result.exit_code == 0, result.output
+def test_columns_of_every_statistic_are_reserved(asked):
+    table = cases.release(cases.table(10), **asked).table
+    assert set(table.column_names) - {"site", "scanner"} <= parameters._RESERVED
+    for name in table.column_names[2:]:
+        with pytest.raises(BatchError, match="rename the key"):
+            cases.release(cases.table(10), **asked, by=name)
 
 
-def test_columns_of_a_region_are_reserved(statistic):
-    data = pa.table({"quantile": [1, 1], "direction": [[0.0, 0.0, 1.0]] * 2})
-    with pytest.raises(BatchError, match="rename the key"):
-        getattr(cdp.batch, STATISTICS[statistic][0])(data, **arguments(statistic, by="quantile"))
+def test_a_table_in_pieces_is_released_as_a_whole_one(asked, in_pieces):
+    data, seen = cases.table(60), []
+    whole = cases.release(data, **asked)
+    found = cases.release(
+        in_pieces(data), **asked, progress=lambda done, count: seen.append((done, count))
+    )
+    assert found.table.column("value").num_chunks > 10
+    assert found.table.combine_chunks().equals(whole.table)
+    assert found.manifest == whole.manifest
+    assert seen == sorted(seen)
+    assert seen[-1] == (60, 60)
+
+
+# ------------------------------------------------------------------------------------ all records
+
+
+def test_without_a_key_all_records_are_one_data_set(tmp_path, word, asked, secret):
+    data = cases.table(20, ordered=False)
+    source = cases.write(tmp_path / "in.parquet", data)
+    own = {name: asked[name] for name in ("statistic", "guarantee")}
+    ledger = cdp.Ledger(asked["guarantee"])
+    found = cases.release(data, **own, by=None, secret=secret, ledger=ledger)
+    expected = release_records(
+        asked["statistic"],
+        np.array(data["direction"].to_pylist()),
+        cases.ball(),
+        asked["guarantee"],
+        secret=cdp.NoiseSecret.load(secret),
+    )
+    assert found.to_json() == expected.to_json()
+    assert ledger.spent == asked["guarantee"]
+    if word != "mean":
+        assert cases.release(source, **own, by=None, secret=secret).to_json() == found.to_json()
+
+
+# ----------------------------------------------------------------------------- what is no batch
+
+
+class Own(cdp.TangentGaussian):
+    """A mechanism that a job on disk cannot name."""
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"statistic": cdp.Mean}, TypeError, "such as Mean"),
+        ({"statistic": cdp.Quantile(0.5, low=0.0, high=1.0)}, TypeError, "got Quantile"),
+        ({"statistic": "mean"}, TypeError, "got str"),
+        ({"statistic": cdp.Mean(Own), "guarantee": cdp.GDP(1.0)}, ValueError, "one of"),
+        ({"statistic": cdp.Variance(mean=[0.0, 0.0, 1.0])}, ValueError, "leave mean out"),
+        ({"statistic": cdp.KNGMean(sampler="metropolis")}, ValueError, "what is proved"),
+        ({"statistic": cdp.Region()}, TypeError, "Gaussian noise"),
+        ({"statistic": cdp.Region(weights=(0.5, 0.5)), "guarantee": cdp.GDP(1.0)}, ValueError, "3"),
+        ({"ball": [cases.ball()]}, TypeError, "ball must be"),
+    ],
+)
+def test_what_a_batch_cannot_release_is_refused_before_anything_is_spent(
+    tmp_path, changes, error, message
+):
+    data = cases.table(5)
+    source = cases.write(tmp_path / "in.parquet", data)
+    ledger = cdp.Ledger(cdp.PureDP(1.0))
+    for given, where in ((data, {}), (source, {"out": tmp_path / "out.parquet"})):
+        with pytest.raises(error, match=message):
+            cases.release(given, **where, **changes, ledger=ledger)
+    assert ledger.spent is None
+    assert left_over(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("is_file", "changes", "message"),
+    [
+        (False, {"out": "out.parquet"}, "are for files"),
+        (False, {"on": object()}, "are for files"),
+        (False, {"resume": True}, "are for files"),
+        (True, {}, "a file needs out"),
+        (True, {"out": "out.parquet", "secret": "loaded"}, "given by its path"),
+        (True, {"by": None, "out": "out.parquet"}, "give by"),
+        (False, {"by": None, "groups_per_unit": 2}, "give by"),
+        (False, {"by": None, "skip_small": True}, "give by"),
+        (True, {"by": None, "secret": "loaded"}, "fresh noise"),
+        (False, {"by": None, "statistic": cdp.Mean}, "such as Mean"),
+        (True, {"by": None, "ball": [cases.ball()]}, "ball must be"),
+    ],
+)
+def test_what_does_not_fit_the_source_is_refused(tmp_path, secret, is_file, changes, message):
+    given = cases.table(5)
+    if is_file:
+        given = cases.write(tmp_path / "in.parquet", given)
+    if "secret" in changes:
+        changes = changes | {"secret": cdp.NoiseSecret.load(secret)}
+    ledger = cdp.Ledger(cdp.PureDP(1.0))
+    with pytest.raises(TypeError, match=message):
+        cases.release(given, **changes, ledger=ledger)
+    assert ledger.spent is None

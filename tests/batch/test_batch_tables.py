@@ -15,45 +15,15 @@ import pytest
 import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
-from curvedp.batch import tables
+from batch_cases import release
 from curvedp.batch.columns import group_names, key_columns, records, runs
-from curvedp.errors import BatchError, BudgetError, ExistenceError
-
-
-@pytest.fixture
-def secret(tmp_path):
-    return cdp.NoiseSecret.create(tmp_path / "secret")
-
-
-def test_every_group_gets_the_release_of_its_records(secret):
-    data = cases.table(30)
-    releases = cdp.batch.frechet_means(data, **cases.arguments(), secret=secret)
-    found = cases.by_key(releases.table)
-    rows = np.array(data["direction"].to_pylist())
-    _names, _offsets = [], [0]
-    for key in found:
-        site, scanner = key
-        same = zip(data["site"].to_pylist(), data["scanner"].to_pylist(), strict=True)
-        mask = [other == key for other in same]
-        own = rows[np.array(mask)]
-        name = "-" if site is None else f"{len(site)}:{site}"
-        alone = cdp.frechet_means(
-            own,
-            [0, len(own)],
-            cases.ball(),
-            cases.GUARANTEE,
-            secret=secret,
-            names=[f"{name},1:{scanner}"],
-        )
-        assert alone.value[0].tolist() == found[key]
-    assert len(found) == 30
-    assert releases.table["n"].to_pylist() == cases.sizes(30).tolist()
+from curvedp.errors import BatchError, ExistenceError
 
 
 @pytest.mark.parametrize("kind", ["pyarrow", "polars", "pandas", "chunked", "stream", "shuffled"])
 def test_any_arrow_table_in_any_order_gives_the_same_releases(kind, secret):
     data = cases.table(60)
-    expected = cdp.batch.frechet_means(data, **cases.arguments(), secret=secret).table
+    expected = release(data, secret=secret).table
     given = data
     if kind == "polars":
         given = pl.from_arrow(data)
@@ -73,7 +43,7 @@ def test_any_arrow_table_in_any_order_gives_the_same_releases(kind, secret):
         # groups in another order, the records of each in the same one
         group = np.array(data["scanner"]) * 7 % 10
         given = data.take(pa.array(np.argsort(group, kind="stable")))
-    result = cdp.batch.frechet_means(given, **cases.arguments(), secret=secret).table
+    result = release(given, secret=secret).table
     assert result["value"].to_pylist() == expected["value"].to_pylist()
     assert result["site"].to_pylist() == expected["site"].to_pylist()
 
@@ -116,7 +86,7 @@ def test_missing_points_count_as_the_centre_and_raise_nothing():
     nulls = pa.array([None] * len(data), pa.list_(pa.float64(), 3))
     data = data.set_column(2, "direction", nulls)
     wide = cdp.PureDP(3e6)
-    releases = cdp.batch.frechet_means(data, **cases.arguments(guarantee=wide)).table
+    releases = release(data, guarantee=wide).table
     values = np.array(releases["value"].to_pylist())
     assert np.allclose(values, cases.ball().center, atol=1e-6)
 
@@ -141,11 +111,11 @@ def test_points_of_another_shape_or_type_are_refused(column, message):
 def test_a_batch_is_refused_without_public_keys():
     for value in (False, None, 1, "yes"):
         with pytest.raises(BatchError, match="compose in parallel only if"):
-            cdp.batch.frechet_means(cases.table(3), **cases.arguments(public_keys=value))
-    with pytest.raises(TypeError, match="public_keys"):
-        cdp.batch.frechet_means(
-            cases.table(3), by="site", points="direction", ball=cases.ball(), guarantee=cdp.GDP(1.0)
-        )
+            release(cases.table(3), public_keys=value)
+    asked = cases.arguments()
+    del asked["public_keys"]
+    with pytest.raises(BatchError, match="compose in parallel only if"):
+        cdp.batch.release(cdp.Mean(), cases.table(3), **asked)
 
 
 @pytest.mark.parametrize(
@@ -160,23 +130,23 @@ def test_a_batch_is_refused_without_public_keys():
 )
 def test_wrong_columns_are_refused(changes, message):
     with pytest.raises(BatchError, match=message):
-        cdp.batch.frechet_means(cases.table(3), **cases.arguments(**changes))
+        release(cases.table(3), **changes)
 
 
 def test_wrong_tables_are_refused():
     with pytest.raises(TypeError, match="__arrow_c_stream__"):
-        cdp.batch.frechet_means([1, 2], **cases.arguments())
+        release([1, 2])
     with pytest.raises(BatchError, match="no record"):
-        cdp.batch.frechet_means(cases.table(3).slice(0, 0), **cases.arguments())
+        release(cases.table(3).slice(0, 0))
     doubled = cases.table(3).append_column("site", pa.array(["a"] * len(cases.table(3))))
     with pytest.raises(BatchError, match="2 columns 'site'"):
-        cdp.batch.frechet_means(doubled, **cases.arguments())
+        release(doubled)
     renamed = cases.table(3).rename_columns(["n", "scanner", "direction", "age"])
     with pytest.raises(BatchError, match="rename the key"):
-        cdp.batch.frechet_means(renamed, **cases.arguments(by="n"))
+        release(renamed, by="n")
     floats = cases.table(3).set_column(0, "site", pa.array(np.zeros(len(cases.table(3)))))
     with pytest.raises(BatchError, match="keys are integers"):
-        cdp.batch.frechet_means(floats, **cases.arguments())
+        release(floats)
 
 
 # ------------------------------------------------------------------------------------ group keys
@@ -238,41 +208,18 @@ def test_groups_begin_where_a_key_changes(seed):
         assert firsts.equals(keys.take(begins))
 
 
-@pytest.fixture
-def in_pieces(monkeypatch):
-    """Cuts a table in pieces, which are released in chunks of 50 records."""
-    monkeypatch.setattr(tables, "rows_of_chunk", lambda *_: 50)
-    return lambda data: pa.concat_tables(data.slice(at, 37) for at in range(0, len(data), 37))
-
-
-def test_a_table_in_pieces_is_released_as_a_whole_one(secret, in_pieces):
-    data, seen = cases.table(60), []
-    whole = cdp.batch.frechet_means(data, **cases.arguments(), secret=secret)
-    found = cdp.batch.frechet_means(
-        in_pieces(data),
-        **cases.arguments(),
-        secret=secret,
-        progress=lambda done, count: seen.append((done, count)),
-    )
-    assert found.table.column("value").num_chunks > 10
-    assert found.table.combine_chunks().equals(whole.table)
-    assert found.manifest == whole.manifest
-    assert seen == sorted(seen)
-    assert seen[-1] == (60, 60)
-
-
 def test_no_two_chunks_of_a_table_share_noise(in_pieces):
     count = 200
     rows = np.tile(cases.ball().center, (10 * count, 1))
     column = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), 3)
     data = pa.table({"site": np.repeat(np.arange(count), 10), "direction": column})
-    found = cdp.batch.frechet_means(in_pieces(data), **cases.arguments(by="site"))
+    found = release(in_pieces(data), by="site")
     assert found.table.column("value").num_chunks == count // 5
     values = np.array(found.table["value"].to_pylist())
     assert len(np.unique(values, axis=0)) == count
 
 
-def test_instants_of_an_hour_that_comes_twice_stay_apart_where_pieces_meet(secret):
+def test_instants_of_an_hour_that_comes_twice_stay_apart_where_pieces_meet():
     site = pa.array(1792886400 + np.repeat([1800, 5400], 3), pa.timestamp("s", tz="Europe/Berlin"))
     assert site[2].as_py() == site[3].as_py()
     data = pa.table({"site": site, "direction": list(cdp.Sphere(2).random_point(6, rng=0))})
@@ -284,7 +231,7 @@ def test_a_column_that_is_there_twice_is_refused():
     data = cases.table(3)
     twice = data.append_column("direction", data["direction"])
     with pytest.raises(BatchError, match="2 columns 'direction'"):
-        cdp.batch.frechet_means(twice, **cases.arguments())
+        release(twice)
 
 
 def test_lists_of_other_lengths_are_refused_before_anything_is_spent(in_pieces):
@@ -292,18 +239,17 @@ def test_lists_of_other_lengths_are_refused_before_anything_is_spent(in_pieces):
     data = pa.table({"site": np.arange(501) // 10, "direction": points})
     ledger = cdp.Ledger(cdp.PureDP(2.0))
     with pytest.raises(BatchError, match="different lengths"):
-        cdp.batch.frechet_means(in_pieces(data), **cases.arguments(by="site"), ledger=ledger)
+        release(in_pieces(data), by="site", ledger=ledger)
     assert not ledger.entries
 
 
 # ----------------------------------------------------------------------------------- composition
 
 
-def test_the_manifest_says_what_all_releases_promise_and_holds_no_secret(secret, tmp_path):
+def test_the_manifest_says_what_all_releases_promise_and_holds_no_secret(secret):
     ledger = cdp.Ledger(cdp.PureDP(5.0))
-    releases = cdp.batch.frechet_means(
+    releases = release(
         cases.table(40),
-        **cases.arguments(),
         records_per_unit=2,
         groups_per_unit=3,
         secret=secret,
@@ -317,19 +263,12 @@ def test_the_manifest_says_what_all_releases_promise_and_holds_no_secret(secret,
     assert told["records"] == int(cases.sizes(40).sum())
     assert "at most 2 records to each of at most 3 groups" in told["composition"]
     assert "declared public" in told["composition"]
-    text = releases.manifest_json() + repr(releases)
-    assert secret._secret.hex() not in text
-    assert secret._secret.hex() in (tmp_path / "secret").read_text()
+    text = cdp.NoiseSecret.load(secret)._secret.hex()
+    assert text not in releases.manifest_json() + repr(releases)
+    assert text in secret.read_text()
 
 
-def test_a_batch_that_the_ledger_refuses_releases_nothing():
-    ledger = cdp.Ledger(cdp.PureDP(0.5))
-    with pytest.raises(BudgetError):
-        cdp.batch.frechet_means(cases.table(3), **cases.arguments(), ledger=ledger)
-    assert ledger.spent is None
-
-
-def test_small_groups_are_refused_before_the_ledger_or_passed_over():
+def test_small_groups_are_refused_before_the_ledger_or_skipped():
     space = cdp.SPD(3)
     counts = [1, 400, 2]
     rows = np.tile(np.eye(3).ravel(), (sum(counts), 1))
@@ -338,10 +277,10 @@ def test_small_groups_are_refused_before_the_ledger_or_passed_over():
     common = {"by": "g", "points": "p", "ball": ball, "guarantee": cdp.PureDP(1.0)}
     ledger = cdp.Ledger(cdp.PureDP(1.0))
     with pytest.raises(ExistenceError):
-        cdp.batch.frechet_means(data, public_keys=True, ledger=ledger, **common)
+        release(data, ledger=ledger, **common)
     assert ledger.spent is None
-    releases = cdp.batch.frechet_means(data, public_keys=True, pass_over=True, **common)
+    releases = release(data, skip_small=True, **common)
     assert [value is None for value in releases.table["value"].to_pylist()] == [True, False, True]
     assert releases.table["scale"].null_count == 2
     assert releases.table["guarantee"].to_pylist() == [None, "PureDP(epsilon=1)", None]
-    assert releases.manifest["groups_passed_over"] == 2
+    assert releases.manifest["groups_skipped"] == 2

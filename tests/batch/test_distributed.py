@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 
-import pyarrow.parquet as pq
 import pytest
 
 import batch_cases as cases
@@ -20,8 +19,6 @@ from curvedp.batch import job as jobs
 
 distributed = pytest.importorskip("distributed")
 import cloudpickle  # noqa: E402
-
-import curvedp.distributed  # noqa: E402
 
 # workers cannot import the tests
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -45,54 +42,27 @@ def client():
         yield client
 
 
-@pytest.fixture
-def secret(tmp_path):
-    cdp.NoiseSecret.create(tmp_path / "secret")
-    return tmp_path / "secret"
-
-
+@pytest.mark.parametrize("word", cases.STATISTICS)
 @pytest.mark.parametrize("ordered", [True, False], ids=["in order", "shuffled"])
-def test_a_cluster_releases_what_this_process_would(client, tmp_path, secret, ordered):
-    source = cases.write(tmp_path / "in.parquet", cases.table(ordered=ordered))
-    common = cases.arguments(secret=secret)
-    local, remote = tmp_path / "local.parquet", tmp_path / "remote.parquet"
-    cdp.batch.frechet_means_of_file(source, local, **common)
-    ledger = cdp.Ledger(cdp.PureDP(1.0))
+def test_a_cluster_releases_what_this_process_would(client, tmp_path, secret, ordered, word):
+    source = cases.write(tmp_path / "in.parquet", cases.table(60, ordered=ordered))
+    common = cases.asked(word) | {"secret": secret}
+    local = cases.release(source, **common, out=tmp_path / "local.parquet")
+    ledger = cdp.Ledger(common["guarantee"])
     seen = []
-    told = cdp.distributed.frechet_means_of_file(
-        client,
+    remote = cases.release(
         source,
-        remote,
         **common,
+        out=tmp_path / "remote.parquet",
+        on=client,
         chunk_rows=300,
         ledger=ledger,
         progress=lambda *state: seen.append(state),
     )
-    assert pq.read_table(remote).equals(pq.read_table(local))
-    assert told["groups"] == 200
-    assert ledger.spent == cdp.PureDP(1.0)
-    assert seen[-1] == (200, 200)
-
-
-@pytest.mark.parametrize(
-    ("function", "options"),
-    [
-        ("frechet_variances_of_file", {"max_dist": 0.6}),
-        ("adaptive_means_of_file", {"schedule": (0.3, 0.2, 0.5)}),
-        ("confidence_regions_of_file", {"level": 0.9, "pass_over": True}),
-    ],
-    ids=["variances", "adaptive means", "regions"],
-)
-def test_other_statistics_are_released_on_a_cluster_too(
-    client, tmp_path, secret, function, options
-):
-    source = cases.write(tmp_path / "in.parquet", cases.table(60))
-    common = cases.arguments(secret=secret, guarantee=cdp.GDP(6.0), **options)
-    local, remote = tmp_path / "local.parquet", tmp_path / "remote.parquet"
-    expected = getattr(cdp.batch, function)(source, local, **common)
-    told = getattr(cdp.distributed, function)(client, source, remote, **common, chunk_rows=300)
-    assert pq.read_table(remote).equals(pq.read_table(local))
-    assert told["statistic"] == expected["statistic"]
+    assert remote.table.equals(local.table)
+    assert remote.manifest == local.manifest | {"ledger": remote.manifest["ledger"]}
+    assert ledger.spent == common["guarantee"]
+    assert seen[-1] == (60, 60)
 
 
 def hold_first_chunk(folder):
@@ -136,11 +106,11 @@ def test_a_worker_killed_while_it_releases_a_chunk_changes_nothing(client, tmp_p
     killer = threading.Thread(target=kill_holder, args=(tmp_path, killed))
     killer.start()
     try:
-        cdp.distributed.frechet_means_of_file(
-            client,
+        remote = cases.release(
             source,
-            tmp_path / "remote.parquet",
-            **cases.arguments(secret=secret),
+            out=tmp_path / "remote.parquet",
+            on=client,
+            secret=secret,
             chunk_rows=300,
             ledger=ledger,
         )
@@ -151,11 +121,8 @@ def test_a_worker_killed_while_it_releases_a_chunk_changes_nothing(client, tmp_p
     assert set(killed) < workers
     client.wait_for_workers(2)
     assert killed[0] not in client.run(os.getpid).values()
-    expected = cdp.batch.frechet_means(
-        data, **cases.arguments(), secret=cdp.NoiseSecret.load(secret)
-    )
-    result = cases.by_key(pq.read_table(tmp_path / "remote.parquet"))
-    assert result == cases.by_key(expected.table)
+    expected = cases.release(data, secret=secret)
+    assert cases.by_key(remote.table) == cases.by_key(expected.table)
     assert [entry.guarantee for entry in ledger.entries] == [cdp.PureDP(1.0)]
 
 
@@ -169,9 +136,7 @@ def test_neither_secret_nor_records_are_in_the_tasks(client, tmp_path, secret, m
         return real(function, *lists, **options)
 
     monkeypatch.setattr(client, "map", record)
-    cdp.distributed.frechet_means_of_file(
-        client, source, tmp_path / "out.parquet", **cases.arguments(secret=secret)
-    )
+    cases.release(source, out=tmp_path / "out.parquet", on=client, secret=secret)
     [(function, (folders, identities, numbers))] = sent
     assert function.__module__ == "curvedp.batch.job"
     assert set(folders) == {str(tmp_path / "out.parquet.job")}
@@ -179,22 +144,25 @@ def test_neither_secret_nor_records_are_in_the_tasks(client, tmp_path, secret, m
     assert all(isinstance(number, int) for number in numbers)
 
 
-def test_the_mean_of_a_large_file_is_the_local_one(client, tmp_path):
-    ball = cases.ball()
+def test_the_mean_of_all_records_is_the_local_one(client, tmp_path, same_noise):
     points = cdp.Sphere(2).random_point(20_000, rng=0)
     path = write_points(tmp_path / "in.parquet", points)
-    common = {"points": "point", "ball": ball, "guarantee": cdp.PureDP(1.0), "seed": 9}
-    expected = cdp.frechet_mean(points, ball, cdp.PureDP(1.0), seed=9)
+    expected = cdp.frechet_mean(points, cases.ball(), cases.GUARANTEE)
     for chunk_rows in (1000, 7000):
-        found = cdp.distributed.frechet_mean_of_file(client, path, **common, chunk_rows=chunk_rows)
+        found = cases.release(path, by=None, points="point", on=client, chunk_rows=chunk_rows)
         assert found == expected
+    with pytest.raises(TypeError, match="groups every statistic"):
+        cases.release(path, statistic=cdp.Variance(), by=None, points="point", on=client)
 
 
-def test_a_client_is_required(tmp_path):
-    with pytest.raises(TypeError, match="client must be"):
-        cdp.distributed.frechet_means_of_file(
-            None, "in.parquet", tmp_path / "out.parquet", **cases.arguments()
-        )
+@pytest.mark.parametrize("by", ["site", None])
+def test_a_client_is_required_before_anything_is_spent(tmp_path, by):
+    source = cases.write(tmp_path / "in.parquet", cases.table(5))
+    out = {} if by is None else {"out": tmp_path / "out.parquet"}
+    ledger = cdp.Ledger(cases.GUARANTEE)
+    with pytest.raises(TypeError, match=r"must be a dask\.distributed\.Client"):
+        cases.release(source, by=by, **out, on="tcp://x", ledger=ledger)
+    assert ledger.spent is None
 
 
 def test_the_engine_is_imported_only_when_asked_for():
@@ -210,7 +178,7 @@ def test_the_engine_is_imported_only_when_asked_for():
 
 @pytest.mark.parametrize(
     ("hidden", "module", "extra"),
-    [("pyarrow", "batch", "batch"), ("distributed", "distributed", "distributed")],
+    [("pyarrow", "batch", "batch"), ("distributed", "batch.cluster", "distributed")],
 )
 def test_a_missing_extra_is_named(hidden, module, extra):
     code = (

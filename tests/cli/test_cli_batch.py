@@ -13,8 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import batch_cases as cases
 import curvedp as cdp
 from command_line import assert_fails, run
+from curvedp.batch.parameters import STATISTICS
+from curvedp.cli.batch import _WORDS
 
 OPTIONS = ["--by", "site,scanner", "--points", "tensor", "--manifold", "spd:3", "--radius", "1.5"]
 BALL = ["--center", "identity", "--mu", "1"]
@@ -82,25 +85,83 @@ def test_a_dry_run_tells_cost_and_error_and_spends_nothing(source, tmp_path):
     assert "remaining GDP(mu=1.732" in result.stdout
 
 
-def test_variances_are_released_by_group(source, tmp_path):
-    out = tmp_path / "out.parquet"
-    options = ("--statistic", "variance", "--max-dist", "2")
-    result = batch(source, out, *options, "--dry-run")
+#: Options of each statistic, one of them as the manifest has it, and a column of its own.
+OWN = {
+    "mean": (["--mechanism", "tangent-gaussian"], ("mechanism", "tangent-gaussian"), "scale"),
+    "variance": (["--max-dist", 0.7], ("max_dist", 0.7), "mean_scale"),
+    "adaptive": (
+        ["--schedule", "0.3,0.2,0.5", "--quantile", 0.8],
+        ("schedule", [0.3, 0.2, 0.5]),
+        "radius",
+    ),
+    "region": (
+        ["--level", 0.9, "--weights", "0.6,0.3,0.1"],
+        ("weights", [0.6, 0.3, 0.1]),
+        "covariance",
+    ),
+    "interval": (["--level", 0.9], ("level", 0.9), "lower"),
+    "fourth-moment": (["--weights", "0.4,0.6"], ("weights", [0.4, 0.6]), "mean"),
+    "covariance": (["--max-dist", 0.7], ("max_dist", 0.7), "mean"),
+    "hessian": (["--max-dist", 0.7], ("max_dist", 0.7), "mean"),
+    "kng": (["--tau", 0.4], ("tau", 0.4), "sensitivity"),
+}
+
+
+@pytest.mark.parametrize("word", OWN)
+def test_every_statistic_is_planned_and_released_as_by_the_library(tmp_path, word):
+    given, (name, value), column = OWN[word]
+    data, ball, secret = cases.table(40), cases.ball(), tmp_path / "secret"
+    out, source = tmp_path / "out.parquet", cases.write(tmp_path / "in.parquet", data)
+    center = ",".join(map(repr, ball.center.tolist()))
+    asked = ["batch", source, "--by", "site,scanner", "--points", "direction", "--public-keys"]
+    asked += ["--manifold", "sphere:2", "--center", center, "--radius", ball.radius, "--mu", 6]
+    asked += ["--statistic", word, "--skip-small", "--secret", secret, "--out", out, *given]
+    result = run(*asked, "--dry-run")
     assert result.exit_code == 0, result.output
-    assert "radius squared" in result.stdout
-    assert not out.exists()
-    result = batch(source, out, *options)
+    assert "Nothing was spent" in result.stdout
+    assert sorted(tmp_path.iterdir()) == [source]
+    result = run(*asked)
     assert result.exit_code == 0, result.output
-    table = pq.read_table(out)
-    assert table["value"].type == pa.float64()
-    means = np.array(table["mean"].to_pylist()).reshape(-1, 3, 3)
-    assert cdp.SPD(3).belongs(means).all()
     told = json.loads((tmp_path / "out.parquet.manifest.json").read_text())
-    assert told["options"] == {"weights": [0.25, 0.75], "max_dist": 2.0}
-    other = tmp_path / "b.parquet"
-    assert_fails(batch(source, other, "--max-dist", "2"), 2, "not an option of the mean")
-    wrong = ("--statistic", "variance", "--mechanism", "tangent-gaussian")
-    assert_fails(batch(source, other, *wrong), 2, "not an option of the variance")
+    assert told["options"][name] == value
+    assert f"{40 - told['groups_skipped']} releases written" in result.stdout
+    statistic = STATISTICS[word].from_options(told["options"])
+    expected = cases.release(
+        data,
+        statistic=statistic,
+        guarantee=cdp.GDP(6.0),
+        skip_small=True,
+        normalise=True,
+        secret=secret,
+    )
+    table = pq.read_table(out)
+    assert column in table.column_names
+    for own in table.column_names:
+        assert table[own].to_pylist() == expected.table[own].to_pylist()
+    wrong = "--level" if word == "kng" else "--tau"
+    refused = run(*asked, wrong, 0.5)
+    assert_fails(refused, 2, f"{wrong} is not an option of the {statistic.title}")
+
+
+def test_the_command_knows_every_statistic():
+    assert OWN.keys() == set(_WORDS) == STATISTICS.keys()
+
+
+def test_a_plan_compares_errors_with_what_is_released(source, tmp_path):
+    for word, name in (
+        ("mean", "radius"),
+        ("variance", "radius squared"),
+        ("hessian", "unit matrix"),
+    ):
+        result = batch(source, tmp_path / "out.parquet", "--statistic", word, "--dry-run")
+        assert result.exit_code == 0, result.output
+        assert name in result.stdout
+
+
+def test_weights_are_numbers(source, tmp_path):
+    asked = [source, tmp_path / "out.parquet", "--statistic", "variance", "--weights"]
+    assert_fails(batch(*asked, "a,b"), 2, "--weights takes numbers")
+    assert_fails(batch(*asked, "1,2,3"), 2, "two positive numbers")
 
 
 def test_refusals_have_their_exit_codes_and_leave_nothing(source, tmp_path):

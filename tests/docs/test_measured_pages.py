@@ -93,6 +93,8 @@ def test_the_table_can_be_measured_and_written(tmp_path):
 SCRIPTS = {
     "good.py": "import pathlib, sys\nprint('## Table\\n\\n| a |')\n"
     "pathlib.Path(sys.argv[1], 'curve.png').write_bytes(b'picture')",
+    "numbers.py": "import pathlib, sys\nprint('figure 1\\n\\n| b |\\n|---|\\n| 2 |\\n\\nleast 3')\n"
+    "pathlib.Path(sys.argv[1], 'figure-1.csv').write_text('b')",
     "bad.py": "print('half')\nraise ValueError('went wrong')",
     "data.py": "import os\nprint('with', os.environ.get('CURVEDP_DATA'))",
 }
@@ -108,6 +110,7 @@ def test_papers_go_on_without_data_and_after_failures(bench, tmp_path, monkeypat
         part("Absent", "data.py", needs=("a/b.npz",)),
         part("Lessened", "data.py", uses=("a/b.npz",)),
         part("Whole", "good.py", "{out}", "{out}"),
+        part("In a file", "numbers.py", "{out}", "{out}"),
     )
     monkeypatch.setattr(run_all, "HERE", tmp_path)
     monkeypatch.setattr(run_all, "PAGES", (run_all.Page("paper", "A paper", parts),))
@@ -124,8 +127,9 @@ def test_papers_go_on_without_data_and_after_failures(bench, tmp_path, monkeypat
     assert "### Table" in text
     assert "![Whole](paper-curve.png)" in text
     assert (out / "paper-curve.png").read_bytes() == b"picture"
-    states = [line.split("|")[3].strip() for line in capsys.readouterr().out.splitlines()[-4:]]
-    assert states == ["failed", "no data", "done", "done"]
+    assert "## In a file\n\nfigure 1\n\nleast 3\n\n[paper-figure-1.csv]" in text
+    states = [line.split("|")[3].strip() for line in capsys.readouterr().out.splitlines()[-5:]]
+    assert states == ["failed", "no data", "done", "done", "done"]
 
 
 @pytest.mark.parametrize("level", [1, 2, 4])

@@ -232,7 +232,8 @@ def test_groups_count_as_releases_and_say_what_is_claimed():
 
     def release(data):
         calls.append(len(data))
-        return cdp.frechet_means(np.tile(data, (30, 1)), np.arange(31) * len(data), ball, GAUSSIAN)
+        offsets = np.arange(31) * len(data)
+        return cdp.frechet_mean(np.tile(data, (30, 1)), ball, GAUSSIAN, groups=offsets)
 
     records = ball.project(np.random.default_rng(SEED).normal(size=(9, 3)))
     result = low_bits(release, records, records, n_releases=100)

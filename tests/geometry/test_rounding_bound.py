@@ -1,4 +1,4 @@
-"""The computed gradient is as accurate as section 6 of docs/proofs/frechet-mean-solver.md says."""
+"""The computed gradient is as accurate as section 7 of docs/proofs/frechet-mean-solver.md says."""
 
 from __future__ import annotations
 

@@ -9,36 +9,7 @@ import curvedp as cdp
 from curvedp.audit import audit_release_function
 from curvedp.mail import PrivateMail
 from curvedp.mail import noise as mail_noise
-from reference import mail as twin
-
-N = 41
-
-
-def neighbours():
-    """Two data sets at which the normalised bound of the replaced row is attained, and a start.
-
-    The first column of a data set holds the label.
-    """
-    side = np.concatenate([[1.0], np.tile([1.0, -1.0], (N - 1) // 2)])
-    rows = side[:, None] * np.array([[1.0, 0.0]])
-    labels = (side < 0).astype(float)
-    labels[0] = 1.0
-    first = np.column_stack([labels, rows])
-    second = first.copy()
-    second[0] = [0.0, -1.0, 0.0]
-    return first, second, 0.5 * side[:, None]
-
-
-class FixedStart(PrivateMail):
-    """With a public start that is the worst for the attained bound."""
-
-    def _start(self, entry):
-        return neighbours()[2]
-
-
-def estimator(**parameters):
-    settings = {"private_iterations": 1, "post_iterations": 0, "max_norm": 0.5}
-    return FixedStart(1, **{"guarantee": cdp.GDP(2.0), **settings, **parameters})
+from mail_cases import along, audit, estimator
 
 
 def releases(**parameters):
@@ -48,26 +19,6 @@ def releases(**parameters):
         return mail.release_
 
     return release
-
-
-def exact(data, form="normalised"):
-    w_x, w_y = twin.gaussian_kernel(data[:, 1:], 1.0), twin.label_kernel(data[:, 0], 1.0)
-    return twin.iterate(neighbours()[2], w_x, w_y, 0.5, form)
-
-
-def along(form="normalised"):
-    """Score: the coordinate along the line between both exact embeddings."""
-    first, second, _ = neighbours()
-    direction = exact(first, form) - exact(second, form)
-    direction /= np.linalg.norm(direction)
-    return lambda value: float(np.sum(direction * value))
-
-
-def audit(release, claimed, count, score=None):
-    first, second, _ = neighbours()
-    return audit_release_function(
-        release, first, second, score or along(), n_releases=count, claimed=claimed
-    )
 
 
 def test_the_embedding_keeps_its_guarantee():
@@ -92,13 +43,6 @@ def test_half_the_noise_is_found_out(monkeypatch):
 
     monkeypatch.setattr("curvedp.mail.private_mail.noisy_embedding", half)
     assert not audit(releases(), cdp.GDP(2.0), 1500).passed
-
-
-def test_the_published_calibration_is_found_out():
-    """It adds no noise at the largest beta."""
-    result = audit(releases(calibration="published", form="published"), cdp.GDP(2.0), 600)
-    assert not result.passed
-    assert result.lower_bound > 2.5
 
 
 def test_a_variance_in_the_place_of_a_deviation_is_found_out(monkeypatch):

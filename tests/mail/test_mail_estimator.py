@@ -117,7 +117,7 @@ def test_the_ledger_refuses_before_anything_is_drawn():
             estimator.embed_query(rows[0], rows[1:], labels[1:], ledger=ledger)
         assert ledger.spent == cdp.GDP(1.0)
         with pytest.raises(TypeError):
-            mail(calibration="published").fit(rows, labels, ledger=ledger)
+            mail(seed=1).fit(rows, labels, ledger=ledger)
 
 
 @pytest.mark.parametrize("form", ["normalised", "published"])
@@ -127,19 +127,6 @@ def test_both_forms_and_precisions_give_finite_embeddings(form, dtype):
     estimator = mail(form=form, dtype=dtype, memory_limit=0).fit(rows, labels)
     assert np.all(np.isfinite(estimator.embedding_))
     assert isinstance(estimator.release_.guarantee, cdp.GDP)
-
-
-def test_the_published_calibration_is_unproved():
-    rows, labels = blobs()
-    for guarantee in (cdp.PureDP(1.0), cdp.GDP(1.0)):
-        for log_beta in (None, -1e6):
-            estimator = mail(guarantee=guarantee, calibration="published", log_beta=log_beta)
-            estimator.fit(rows, labels)
-            release = estimator.release_
-            assert isinstance(release.guarantee, cdp.Unproved)
-            assert release.guarantee.claimed == guarantee
-            assert (release.scale == 0) == (log_beta is None)
-            assert "spurious" in release.report()
 
 
 # ------------------------------------------------------------------ records cannot raise or warn
@@ -202,7 +189,6 @@ def test_wrong_parameters_and_shapes_are_refused_before_records_are_read():
         ({"dtype": "float16"}, "dtype"),
         ({"memory_limit": -1}, "memory_limit"),
         ({"max_norm": 0.0}, "max_norm"),
-        ({"calibration": "none"}, "calibration"),
         ({"ball": cdp.Ball("euclidean:4", np.zeros(4), 1.0)}, "ball"),
         ({"bandwidth": 0.01, "form": "published"}, "published form"),
         ({"bandwidth": 1e-170}, "bandwidth must lie"),
@@ -224,8 +210,6 @@ def test_wrong_parameters_and_shapes_are_refused_before_records_are_read():
         mail().embed_query(rows[0, :4], rows, labels)
     with pytest.raises(ValueError, match="method"):
         mail().embed_query(rows[0], rows, labels, method="other")
-    with pytest.raises(ValueError, match="published"):
-        mail(calibration="published").embed_query(rows[0], rows, labels)
     mail(alpha=0.0).fit(rows)
 
 

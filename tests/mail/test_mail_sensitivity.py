@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.spatial.distance import pdist
 
-from curvedp import laplacian_bounds, laplacian_published, sensitivity
+from curvedp import laplacian_bounds, sensitivity
 from curvedp.mail.iteration import Laplacians
 from curvedp.mail.labels import label_codes
 from reference import mail as twin
@@ -184,62 +184,7 @@ def test_a_query_among_anchors_stays_within_its_bound_and_attains_it():
         assert abs(places[0] - places[1]) == pytest.approx(limit, rel=1e-8)
 
 
-# ------------------------------------------------------------------ the published bound
-
-
-@pytest.mark.parametrize("classes", [None, 2, 5])
-@pytest.mark.parametrize(("n", "alpha", "sigma"), [(60, 0.5, 1.2), (1000, 1.0, 1.0)])
-def test_the_published_constants_are_those_of_the_twin(classes, n, alpha, sigma):
-    expected = twin.published_constants(n, alpha, sigma, classes or 0)
-    found = laplacian_published.constants(n, alpha, sigma, classes)
-    assert found.phi_min == pytest.approx(expected["phi_min"], rel=1e-12)
-    assert found.phi_max == pytest.approx(expected["phi_max"], rel=1e-12)
-    log_beta = -300.0
-    assert sensitivity.mail_published(
-        n, 2, bandwidth=sigma, alpha=alpha, n_classes=classes, log_beta=log_beta
-    ) == pytest.approx(
-        twin.published_bound(n, 2, alpha, sigma, 1.0, np.exp(log_beta), classes or 0), rel=1e-9
-    )
-
-
-def test_the_published_bound_is_zero_at_the_largest_beta():
-    """Theorem 1 at the z_i of two data sets that differ, and Corollary 1.1."""
-    rng = np.random.default_rng(4)
-    rows, new_row, labels, new_label, z = start(rng, 20, 3, 2, extreme=False)
-    moved = shift(rows, new_row, labels, new_label, z, 1.0, 1.0, 0.5, "published")
-    assert np.linalg.norm(moved) > 0.01, "the data sets' iterations differ"
-
-    def coefficients(x, y):
-        w_x, w_y = twin.gaussian_kernel(x, 1.0), twin.label_kernel(y, 1.0)
-        l_x, l_y = twin.laplacian(w_x), twin.laplacian(w_y)
-        return (0.5 * l_y - l_x) / np.diag(l_x)[:, None]
-
-    replaced, relabelled = rows.copy(), labels.copy()
-    replaced[0], relabelled[0] = new_row, new_label
-    difference = coefficients(rows, labels) - coefficients(replaced, relabelled)
-    norms = np.linalg.norm(difference, axis=1)
-    largest = -4 * 2 * np.sum(norms**2) ** 2 / np.sum(norms**4)
-    at_largest = laplacian_published.local_bound(norms, 2, largest, 1.0)
-    assert at_largest < 1e-6 * np.linalg.norm(moved)
-    with pytest.raises(ValueError, match="equation 18"):
-        laplacian_published.local_bound(norms, 2, largest / 2, 1.0)
-    phi = laplacian_published.constants(1000, 0.5, 1.0)
-    largest = laplacian_published.largest_log_beta(1000, 2, phi)
-    at_largest = laplacian_published.global_bound(1000, 2, phi, largest, 1.0)
-    assert at_largest == pytest.approx(0.0, abs=1e-6 * phi.phi_max)
-    assert laplacian_published.global_bound(1000, 2, phi, 2 * largest, 1.0) > 0
-    assert sensitivity.mail_published(1000, 2, bandwidth=1.0, alpha=0.5) == 0.0
-
-
-def test_the_published_lower_bound_on_a_norm_can_be_negative():
-    assert laplacian_published.constants(1000, 0.5, 1.0).phi_min < 0
-
-
 def test_impossible_parameters_are_refused():
-    with pytest.raises(ValueError, match="larger bandwidth"):
-        sensitivity.mail_published(5, 2, bandwidth=0.3, alpha=0.5)
-    with pytest.raises(ValueError, match="log_beta"):
-        sensitivity.mail_published(1000, 2, bandwidth=1.0, alpha=0.5, log_beta=-1e-30)
     with pytest.raises(ValueError, match="published form"):
         sensitivity.mail_iteration(10, bandwidth=0.01, alpha=0.5, form="published")
     with pytest.raises(ValueError, match="form"):

@@ -15,7 +15,7 @@ def at_center(n):
 
 
 def of_two_groups(statistic):
-    return lambda n, claim: statistic(at_center(2 * n), [0, n, 2 * n], BALL, claim)
+    return lambda n, claim: statistic(at_center(2 * n), BALL, claim, groups=[0, n, 2 * n])
 
 
 CALLS = {
@@ -29,8 +29,10 @@ CALLS = {
     "mean_hessian": lambda n, claim: cdp.mean_hessian(
         at_center(n), BALL, claim, weights=(0.6, 0.4)
     ),
-    "frechet_means": of_two_groups(cdp.frechet_means),
-    "frechet_variances": of_two_groups(cdp.frechet_variances),
+    "fourth_moment": lambda n, claim: cdp.fourth_moment(at_center(n), BALL, claim),
+    "frechet_mean of groups": of_two_groups(cdp.frechet_mean),
+    "frechet_variance of groups": of_two_groups(cdp.frechet_variance),
+    "adaptive_mean of groups": of_two_groups(cdp.adaptive_mean),
     "plan of a mean": lambda n, claim: cdp.plan("frechet_mean", BALL, claim, n=n),
     "plan of a variance": lambda n, claim: cdp.plan("frechet_variance", BALL, claim, n=n),
 }

@@ -25,20 +25,22 @@ CALLS: dict[str, Any] = {
     "tangent Gaussian": lambda g, ledger: cdp.frechet_mean(
         RECORDS, BALL, g, mechanism="tangent-gaussian", ledger=ledger
     ),
-    "frechet_means": lambda g, ledger: cdp.frechet_means(RECORDS, OFFSETS, BALL, g, ledger=ledger),
+    "frechet_mean of groups": lambda g, ledger: cdp.frechet_mean(
+        RECORDS, BALL, g, groups=OFFSETS, ledger=ledger
+    ),
     "adaptive_mean": lambda g, ledger: cdp.adaptive_mean(RECORDS, BALL, g, ledger=ledger),
     "adaptive_mean, shares": lambda g, ledger: cdp.adaptive_mean(
         RECORDS, BALL, g, schedule=[0.01, 0.01, 0.98], ledger=ledger
     ),
-    "adaptive_means": lambda g, ledger: cdp.adaptive_means(
-        RECORDS, OFFSETS, BALL, g, ledger=ledger
+    "adaptive_mean of groups": lambda g, ledger: cdp.adaptive_mean(
+        RECORDS, BALL, g, groups=OFFSETS, ledger=ledger
     ),
     "frechet_variance": lambda g, ledger: cdp.frechet_variance(RECORDS, BALL, g, ledger=ledger),
     "frechet_variance about a point": lambda g, ledger: cdp.frechet_variance(
         RECORDS, BALL, g, mean=BALL.center, ledger=ledger
     ),
-    "frechet_variances": lambda g, ledger: cdp.frechet_variances(
-        RECORDS, OFFSETS, BALL, g, ledger=ledger
+    "frechet_variance of groups": lambda g, ledger: cdp.frechet_variance(
+        RECORDS, BALL, g, groups=OFFSETS, ledger=ledger
     ),
     "log_covariance": lambda g, ledger: cdp.log_covariance(
         RECORDS, BALL, g, mean=BALL.center, ledger=ledger
@@ -50,8 +52,8 @@ CALLS: dict[str, Any] = {
         RECORDS, BALL, g, mean=BALL.center, ledger=ledger
     ),
     "confidence_region": lambda g, ledger: cdp.confidence_region(RECORDS, BALL, g, ledger=ledger),
-    "confidence_regions": lambda g, ledger: cdp.confidence_regions(
-        RECORDS, OFFSETS, BALL, g, ledger=ledger
+    "confidence_region of groups": lambda g, ledger: cdp.confidence_region(
+        RECORDS, BALL, g, groups=OFFSETS, ledger=ledger
     ),
     "variance_interval": lambda g, ledger: cdp.variance_interval(RECORDS, BALL, g, ledger=ledger),
     "geodesic_regression": lambda g, ledger: cdp.geodesic_regression(
@@ -89,7 +91,7 @@ def test_the_budget_that_the_error_names_is_served(ball: Any, kind: Any) -> None
     assert named is not None
     released = cdp.frechet_mean(records, ball, kind(float(named.group(1))))
     assert ball.manifold.dist(released.value, ball.center) < 1e-3
-    least = ball._frame.least_scale(not issubclass(kind, cdp.PureDP), np.inf)
+    least = ball._frame.least_scale(not issubclass(kind, cdp.PureDP))
     assert released.scale < 1.1 * least or released.scale < 1e-5
 
 
@@ -100,7 +102,7 @@ def test_steps_are_far_above_the_rounding_of_the_chart() -> None:
         center = space.random_point(rng=np.random.default_rng(1))
         ball = cdp.Ball(space, center, radius)
         frame = ball._frame
-        step = frame.grid_step(True, frame.least_scale(True, np.inf), 2.0**20, np.inf)
+        step = frame.grid_step(True, frame.least_scale(True))
         coords = np.random.default_rng(2).uniform(-1, 1, (1000, space.dim))
         coords *= 0.9 * radius / np.linalg.norm(coords, axis=1, keepdims=True)
         coords = np.round(coords / step) * step
@@ -108,9 +110,9 @@ def test_steps_are_far_above_the_rounding_of_the_chart() -> None:
         origin = np.ascontiguousarray(frame.origin[None])
         frame.manifold.exp_coords(coords, origin, points)
         rounded = points.copy()
-        frame.round_to_grid(rounded, step, np.inf)
+        frame.round_to_grid(rounded, step)
         again = points * (1 + np.random.default_rng(3).integers(-1, 2, points.shape) * 2.0**-53)
-        frame.round_to_grid(again, step, np.inf)
+        frame.round_to_grid(again, step)
         assert np.array_equal(rounded, again)
 
 
@@ -129,7 +131,7 @@ def test_a_ball_does_not_shrink_beyond_what_later_means_need(
         value = cdp.adaptive_mean(records, ball, cdp.GDP(mu)).value
         assert np.isfinite(value).all()
     many = np.tile(records, (20, *[1] * center.ndim))
-    groups = cdp.adaptive_means(many, np.arange(21) * n, ball, cdp.GDP(mu))
+    groups = cdp.adaptive_mean(many, ball, cdp.GDP(mu), groups=np.arange(21) * n)
     assert np.isfinite(groups.value).all()
 
 

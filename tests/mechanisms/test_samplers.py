@@ -34,7 +34,8 @@ from mechanism_cases import GAUSSIAN, LAPLACE, TANGENT, WRAPPED, Case, draw
 N = 100_000
 OFF_CENTER = 0.3
 CURVED_SPD = ("spd:2", "spd:3")
-ISOTROPIC = LAPLACE + GAUSSIAN
+# the noise of rotations is that of the sphere that covers them, folded
+ISOTROPIC = [case for case in LAPLACE + GAUSSIAN if case.spec != "rotations:3"]
 DIRECTED = [case for case in ISOTROPIC if case.spec not in CURVED_SPD]
 
 

@@ -97,19 +97,18 @@ def statistics(ball, mesh, x):
     times = np.linspace(0.0, 1.0, len(x))
     public = {"x_range": (0.0, 1.0), "tau": 0.3, "v_max": 0.5}
     claim = cdp.GDP(mu=1.0)
+    every = (
+        *(cdp.frechet_mean, cdp.adaptive_mean, cdp.kng_mean),
+        *(cdp.frechet_variance, cdp.fourth_moment, cdp.log_covariance, cdp.mean_hessian),
+        *(cdp.confidence_region, cdp.variance_interval),
+    )
+    ends = [0, 80, len(x)]
     return [
+        *(statistic(x, ball, claim, seed=1).to_json() for statistic in every),
         *(
-            statistic(x, ball, claim, seed=1).to_json()
-            for statistic in (
-                cdp.frechet_mean,
-                cdp.adaptive_mean,
-                cdp.frechet_variance,
-                cdp.log_covariance,
-                cdp.mean_hessian,
-                cdp.confidence_region,
-                cdp.variance_interval,
-                cdp.kng_mean,
-            )
+            release.to_json()
+            for statistic in every
+            for release in statistic(x, ball, claim, groups=ends, seed=1)
         ),
         *(
             cdp.geodesic_regression(times, x, ball, claim, seed=1, sampler=name, **public).to_json()
@@ -243,11 +242,11 @@ CALLS = {
     "mean": "cdp.nonprivate.frechet_mean(matrices, cdp.SPD(16))",
     "release": (
         "cdp.frechet_mean(matrices, cdp.Ball(cdp.SPD(16), center=np.eye(16), radius=8.0), "
-        "cdp.PureDP(1000.0))"
+        "cdp.GDP(0.005))"
     ),
     "groups": (
-        "cdp.frechet_means(matrices, np.arange(0, 100_001, 50), "
-        "cdp.Ball(cdp.SPD(16), center=np.eye(16), radius=8.0), cdp.GDP(1.0))"
+        "cdp.frechet_mean(matrices, cdp.Ball(cdp.SPD(16), center=np.eye(16), radius=8.0), "
+        "cdp.GDP(1.0), groups=np.arange(0, 100_001, 50))"
     ),
     "pairwise": "cdp.SPD(16).pairwise_dist(matrices[:6000])",
     "images": "cdp.descriptors.image_covariance(np.zeros((30_000, 128, 128), dtype=np.uint8))",

@@ -10,7 +10,6 @@ import pytest
 
 import curvedp as cdp
 import curvedp.batch
-import curvedp.distributed
 import golden_bits as golden
 
 EXPECTED = json.loads(golden.FILE.read_text())
@@ -74,7 +73,7 @@ def client():
         yield found
 
 
-@pytest.mark.parametrize("statistic", golden.TABLES)
+@pytest.mark.parametrize("statistic", golden.GROUPS)
 def test_files_and_clusters_release_what_tables_release(client, tmp_path, statistic):
     secret = tmp_path / "secret"
     secret.write_bytes(b"curvedp noise secret, never publish: " + golden.SECRET.hex().encode())
@@ -91,10 +90,10 @@ def test_files_and_clusters_release_what_tables_release(client, tmp_path, statis
             "public_keys": True,
             "secret": secret,
         }
-        function = f"{golden.TABLES[statistic]}_of_file"
         local, remote = tmp_path / f"{number}.local", tmp_path / f"{number}.remote"
-        getattr(cdp.batch, function)(source, local, **how)
-        getattr(cdp.distributed, function)(client, source, remote, **how)
+        own = golden.GROUPS[statistic]
+        cdp.batch.release(own, source, out=local, **how)
+        cdp.batch.release(own, source, out=remote, on=client, **how)
         expected = f"{case.name}/{statistic}/GDP/table"
         for out in (local, remote):
             assert not differs(expected, golden.drawn(pq.read_table(out)))

@@ -81,3 +81,20 @@ def test_no_module_imports_its_importer():
         assert others <= graph[name], "no exception that is not needed"
         graph[name] -= others
     assert circles(graph) == []
+
+
+PUBLISHED = {name for name in SOURCES if name.startswith("curvedp.published")}
+#: Of the proved statistics the published mechanisms take types of results and pure functions.
+RESULTS_AND_FORMULAS = {"quantiles", "region", "symmetric", "variance_interval"}
+
+
+def test_nothing_proved_imports_what_is_published():
+    assert len(PUBLISHED) > 5
+    for name in SOURCES.keys() - PUBLISHED:
+        assert not imported(name) & PUBLISHED, name
+
+
+def test_what_is_published_draws_nothing_by_the_proved_statistics():
+    used = set().union(*(imported(name) for name in PUBLISHED))
+    statistics = {name for name in used if name.startswith("curvedp.statistics")}
+    assert statistics == {f"curvedp.statistics.{name}" for name in RESULTS_AND_FORMULAS}

@@ -17,9 +17,8 @@ import pytest
 import curvedp as cdp
 from curvedp import _core
 from curvedp.mail import PrivateMail
-from curvedp.statistics.adaptive_means import _schedule
-from curvedp.statistics.frechet_variances import _line_noise
-from curvedp.statistics.group_plan import mean_design
+from curvedp.statistics.adaptive_mean import _schedule
+from curvedp.statistics.design import design_mean
 
 WORKERS = 8
 GENEROUS = 60
@@ -63,7 +62,8 @@ DRAWING = textwrap.dedent(
     import numpy as np
     from curvedp import _core
     stream = _core.Stream.from_os()
-    law = _core.IsotropicLaw("sphere", 2, 1.0, "laplace", 0.1)
+    sphere = _core.Manifold("sphere", 2, 1.0)
+    law = (sphere, ("sphere", 2, 1.0), "laplace", 0.1)
     numbers = np.empty(1 << 20)
     def fill():
         for _ in range(8):
@@ -71,7 +71,7 @@ DRAWING = textwrap.dedent(
     filling = threading.Thread(target=fill)
     filling.start()
     while filling.is_alive():
-        law.run_chains(2, (1, 1, 1, 0.1, None), stream)
+        _core.isotropic_chains(*law, 2, (1, 1, 1, 0.1, None), stream)
     """
 )
 
@@ -88,12 +88,12 @@ def test_designs_kept_for_the_next_call_are_made_by_eight_threads_at_once(togeth
     def release(_):
         ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.4)
         return [
-            function(rows, ends, ball, cdp.GDP(2.0), seed=3).value.tobytes()
-            for function in (cdp.frechet_means, cdp.frechet_variances, cdp.adaptive_means)
+            function(rows, ball, cdp.GDP(2.0), groups=ends, seed=3).value.tobytes()
+            for function in (cdp.frechet_mean, cdp.frechet_variance, cdp.adaptive_mean)
         ]
 
     alone = release(None)
-    for kept in (mean_design, _line_noise, _schedule):
+    for kept in (design_mean, _schedule):
         kept.cache_clear()
     assert all(found == alone for found in together(release))
 
@@ -149,13 +149,11 @@ def test_chunks_of_one_job_are_released_by_threads_of_one_process(tmp_path, toge
     pytest.importorskip("pyarrow")
     import batch_cases as cases
     from curvedp.batch import job as jobs
-    from curvedp.batch.parameters import BatchParameters
 
     source = cases.write(tmp_path / "in.parquet", cases.table(200), row_group_size=90)
     secret = tmp_path / "secret"
     cdp.NoiseSecret.create(secret)
-    asked = cases.arguments()
-    parameters = BatchParameters.check("mean", mechanism=None, **{**DEFAULTS, **asked})
+    parameters = cases.check_parameters()
 
     def opened(name):
         job = jobs.open_job(
@@ -206,6 +204,3 @@ def test_the_reader_of_a_file_serves_one_thread_at_a_time(tmp_path, together):
     for found in together(lambda worker: source.read(7 * worker, source.rows)):
         assert found.equals(expected.slice(source.rows - found.num_rows))
     assert not refused
-
-
-DEFAULTS = {"records_per_unit": 1, "groups_per_unit": 1, "pass_over": False, "normalise": False}

@@ -18,6 +18,8 @@ def test_the_typed_example_runs():
     found = typed_example.main()
     assert found["release"].guarantee == cdp.PureDP(0.5)
     assert found["rest"] == cdp.PureDP(0.5)
+    assert found["values"].shape == (2, 3)
+    assert set(found["volumes"]) == {"north", "south"}
     assert found["predicted"].shape == (200, 3)
     assert found["mu"] == pytest.approx(1.0)
     assert found["audit"] is True

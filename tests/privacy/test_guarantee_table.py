@@ -35,6 +35,11 @@ def _takes_numbers(row) -> bool:
     return row.call.partition(".")[0] in ("quantile", "PrivateMail")
 
 
+def _takes_groups(row) -> bool:
+    function = getattr(cdp, row.call, None)
+    return inspect.isfunction(function) and "groups" in inspect.signature(function).parameters
+
+
 def _slow(row, spec: str) -> list[pytest.MarkDecorator]:
     """Exact draws from a K-norm gradient take seconds in six dimensions."""
     takes_long = row.mechanism.startswith("K-norm") and cdp.as_manifold(spec).dim > 2
@@ -62,6 +67,9 @@ def test_a_cell_says_what_the_release_promises(row, spec, proved):
             if proved in (kind, BOTH):
                 release = row.run(ball, records, guarantee)
                 assert release.guarantee == guarantee
+                if _takes_groups(row):
+                    in_groups = row.run(ball, records, guarantee, groups=[0, N // 2, N])[1]
+                    assert in_groups.guarantee == guarantee
                 if row.mechanism == getattr(MECHANISMS.get(_word(row)), "name", None):
                     assert release.mechanism == row.mechanism
             else:
@@ -97,9 +105,14 @@ def _is_release(function) -> bool:
     returned = typing.get_type_hints(function).get("return")
     if returned is cdp.Plan:  # names the guarantee of a release to come
         return False
-    if returned is cdp.MeanComparison or hasattr(returned, "guarantee"):
+    return any(map(_has_guarantee, typing.get_args(returned) or (returned,)))
+
+
+def _has_guarantee(kind) -> bool:
+    """One data set's result, or the `Releases` of groups."""
+    if kind is cdp.MeanComparison or hasattr(kind, "guarantee"):
         return True
-    fields = dataclasses.fields(returned) if dataclasses.is_dataclass(returned) else ()
+    fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
     return "guarantee" in {field.name for field in fields}
 
 
@@ -126,7 +139,7 @@ def test_every_row_has_proof_pages_that_are_no_stubs(row):
 
 def test_every_proof_page_is_used():
     pages = {page.stem for page in (ROOT / "docs" / "proofs").glob("*.md")}
-    assert pages == {page for row in ROWS for page in row.proofs} | {"conversions"}
+    assert pages == {page for row in ROWS for page in row.proofs} | {"conversions", "rotations"}
 
 
 def text_of(file: str) -> str:

@@ -13,10 +13,8 @@ from collections.abc import Callable
 import mpmath as mp
 import numpy as np
 
-from reference.hyperboloid import Hyperboloid
 from reference.kendall import KendallPlanar, to_complex, to_real
 from reference.spd_affine import SPDAffine
-from reference.sphere import Sphere
 from reference.twin import Array, Twin
 
 DIGITS = 40
@@ -47,10 +45,9 @@ def curvature_form(
     if length == 0.0:
         return gram
     unit = u / length
-    if isinstance(twin, Sphere | Hyperboloid) and twin.dim > 1:
-        sign = 1.0 if isinstance(twin, Sphere) else -1.0
+    if twin.constant_curvature:
         along = np.array([twin.inner(unit, e, base) for e in frame])
-        across = f(sign * (length / twin.radius) ** 2) - f(0.0)
+        across = f(twin.constant_curvature * length**2) - f(0.0)
         return gram + across * (np.eye(len(frame)) - np.outer(along, along))
     if isinstance(twin, KendallPlanar):
         along = np.array([twin.inner(unit, e, base) for e in frame])

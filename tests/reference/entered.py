@@ -29,6 +29,8 @@ def entered_dist(name: str, row: Array) -> Any:
             curvature = float(rest[1].removeprefix("curvature=")) if len(rest) > 1 else -1.0
             radius = mp.mpf(float(np.sqrt(-1 / curvature)))
             return radius * mp.asinh(_length(x[1:]) / radius)
+        if kind == "rotations":
+            return 2 * mp.atan2(_length(x[1:]), x[0])
         if kind == "kendall":
             return mp.atan2(_length(x[2:]), mp.hypot(x[0], x[1]))
         if kind == "spd" and len(rest) == 1:

@@ -16,6 +16,7 @@ class Hyperboloid(Twin):
     def __init__(self, dim: int, curvature: float = -1.0) -> None:
         self.dim = dim
         self.radius = 1.0 / np.sqrt(-curvature)
+        self.constant_curvature = curvature if dim > 1 else 0.0
         self.point_shape = (dim + 1,)
 
     def exp(self, vector: Array, base: Array) -> Array:

@@ -132,6 +132,52 @@ class PreciseHyperboloid:
         return vector + (base + end) * share
 
 
+class PreciseRotations:
+    @staticmethod
+    def skew(matrix: Numbers) -> Numbers:
+        return (matrix - matrix.T) / 2
+
+    @staticmethod
+    def on_manifold(point: Numbers) -> Numbers:
+        """Newton's iteration for the closest orthogonal matrix."""
+        for _ in range(4):
+            point = point @ (3 * lift(np.eye(3)) - point.T @ point) / 2
+        return point
+
+    def to_tangent(self, vector: Numbers, base: Numbers) -> Numbers:
+        return base @ self.skew(base.T @ vector)
+
+    def norm(self, vector: Numbers, base: Numbers) -> Any:
+        return length(vector) / mp.sqrt(2)
+
+    def turn(self, generator: Numbers) -> Numbers:
+        t = self.norm(generator, generator)
+        if t == 0:
+            return lift(np.eye(3))
+        first, second = mp.sin(t) / t, (1 - mp.cos(t)) / t**2
+        return lift(np.eye(3)) + first * generator + second * (generator @ generator)
+
+    def exp(self, vector: Numbers, base: Numbers) -> Numbers:
+        base = self.on_manifold(base)
+        return base @ self.turn(self.skew(base.T @ vector))
+
+    def dist(self, a: Numbers, b: Numbers) -> Any:
+        a, b = self.on_manifold(a), self.on_manifold(b)
+        half_sine = length(a - b) / mp.sqrt(8)
+        return 2 * mp.atan2(half_sine, mp.sqrt(max(mp.mpf(0), 1 - half_sine**2)))
+
+    def log(self, point: Numbers, base: Numbers) -> Numbers:
+        point, base = self.on_manifold(point), self.on_manifold(base)
+        generator = self.skew(base.T @ point)
+        size = self.norm(generator, base)
+        return base @ generator * (self.dist(point, base) / size if size else 0)
+
+    def parallel_transport(self, vector: Numbers, base: Numbers, end: Numbers) -> Numbers:
+        base = self.on_manifold(base)
+        half = self.turn(base.T @ self.log(end, base) / 2)
+        return base @ half @ self.skew(base.T @ vector) @ half
+
+
 class PreciseKendall:
     """Complex vectors: `lift` gives (k, 2) arrays, which `complexify` reads as C^k."""
 

@@ -7,10 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from reference.hyperboloid import Hyperboloid
 from reference.kendall import KendallPlanar
 from reference.spd_affine import SPDAffine
-from reference.sphere import Sphere
 from reference.twin import Array, Twin
 
 
@@ -32,13 +30,7 @@ def curvature_operator(twin: Twin, velocity: Array, base: Array) -> Callable[[Ar
             return twin.colour(-(v @ inner - inner @ v) / 4, base)
 
         return spd
-    kappa = 0.0
-    if isinstance(twin, Sphere):
-        kappa = twin.radius**-2
-    elif isinstance(twin, Hyperboloid):
-        kappa = -(twin.radius**-2)
-    elif isinstance(twin, KendallPlanar):
-        kappa = 1.0
+    kappa = 1.0 if isinstance(twin, KendallPlanar) else twin.constant_curvature
     square = twin.inner(velocity, velocity, base)
 
     def isotropic(u: Array) -> Array:

@@ -13,6 +13,7 @@ class Sphere(Twin):
         self.radius = radius
         self.point_shape = (dim + 1,)
         self.injectivity_radius = np.pi * radius
+        self.constant_curvature = radius**-2 if dim > 1 else 0.0
 
     def exp(self, vector: Array, base: Array) -> Array:
         angle = self.norm(vector, base) / self.radius

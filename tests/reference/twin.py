@@ -17,6 +17,8 @@ class Twin:
     dim: int
     point_shape: tuple[int, ...]
     injectivity_radius: float = np.inf
+    #: Curvature of all planes; 0 if it is not the same for all.
+    constant_curvature: float = 0.0
 
     def exp(self, vector: Array, base: Array) -> Array:
         raise NotImplementedError

@@ -16,7 +16,6 @@ from curvedp.privacy import GDP, PureDP
 from curvedp.regression.covariate import clipped_times
 from curvedp.regression.descent import Descent, calibrate, carry, shorten
 from curvedp.regression.private import rounded
-from curvedp.regression.samplers import Drawn
 from curvedp.regression.schedule import schedule
 from regression_problems import SPACES, problem, tangent
 
@@ -128,8 +127,6 @@ def test_wrong_parameters_are_refused(data):
         call(SPHERE, *data, x_range=(1.0, 0.0))
     with pytest.raises(ValueError, match="tau"):
         call(SPHERE, *data, tau=-1.0)
-    with pytest.raises(ValueError, match="calibration"):
-        call(SPHERE, *data, calibration="hoped")
     with pytest.raises(TypeError, match="guarantee"):
         call(SPHERE, *data, cdp.Unproved(claimed=GDP(1.0), why="test"))
 
@@ -288,8 +285,7 @@ def test_a_velocity_that_lost_all_digits_is_no_longer_than_promised():
         manifold.exp_coords(13.9 * footpoint[None] / np.linalg.norm(footpoint), origin, point)
         end = round_to_grid(ball, point, 1e6)
         velocity *= 28.0 / np.linalg.norm(velocity)
-        drawn = Drawn(point[0], velocity, GDP(1.0), "", 1.0, 0.0, 1e6)
-        footpoint, slope = rounded(ball, drawn, 28.0)
+        footpoint, slope = rounded(ball, point[0], velocity, 1e6, 28.0)
         assert np.all(np.isfinite(footpoint))
         assert np.all(np.isfinite(slope))
         carried = shorten(carry(manifold, velocity, point, end), 28.0)

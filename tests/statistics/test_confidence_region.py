@@ -238,20 +238,6 @@ def test_seeded_regions_are_reproducible_and_promise_nothing(spec: str) -> None:
     assert one.guarantee.claimed == cdp.GDP(1.0)
 
 
-@pytest.mark.parametrize("spec", ["sphere:2", "spd:2", "spd:3:log-euclidean"])
-def test_published_calibration_is_unproved_and_says_why(spec: str) -> None:
-    ball = make_ball(spec)
-    region = cdp.confidence_region(
-        spread_records(ball, 300), ball, cdp.GDP(1.0), calibration="published"
-    )
-    assert isinstance(region.guarantee, cdp.Unproved)
-    assert "reproduce results" in region.guarantee.why
-    shares = [part.guarantee.claimed.mu for part in region.parts]
-    np.testing.assert_allclose(shares, 1 / math.sqrt(len(shares)), rtol=1e-12)
-    assert math.isinf(region.dof)
-    assert math.isclose(region.quantile, stats.chi2.ppf(0.95, region.dim))
-
-
 def test_the_report_names_level_axes_and_every_part() -> None:
     ball = make_ball("sphere:2")
     region = cdp.confidence_region(spread_records(ball, 300), ball, cdp.GDP(1.0), level=0.9)

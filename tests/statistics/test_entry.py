@@ -174,7 +174,7 @@ def test_statistics_of_every_kind_bear_one_far_record() -> None:
         conformal = cdp.conformal_mean(records, ball, cdp.PureDP(1.0)).value
         adaptive = cdp.adaptive_mean(records, ball, cdp.GDP(1.0)).value
         region = cdp.confidence_region(records, ball, cdp.GDP(1.0)).estimate
-        means = cdp.frechet_means(records, np.array([0, 300, 600]), ball, cdp.GDP(1.0)).value
+        means = cdp.frechet_mean(records, ball, cdp.GDP(1.0), groups=[0, 300, 600]).value
     for value in (kng, conformal, adaptive, region, *means):
         point = np.asarray(value).reshape(-1)
         assert np.linalg.norm(point[1:]) > 1e-6

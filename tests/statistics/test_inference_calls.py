@@ -10,7 +10,7 @@ import pytest
 
 import curvedp as cdp
 from curvedp.errors import ConversionError
-from curvedp.statistics.entry import Entry
+from curvedp.statistics.paid import Paid
 from inference_cases import make_ball, spread_records
 
 Call = Callable[..., Any]
@@ -29,22 +29,17 @@ def records(ball: cdp.Ball) -> np.ndarray:
 
 
 @pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Stages whose noise was drawn, or the records entered (-1), in order."""
-    stages: list[int] = []
-    stream, enter = Entry.stream, Entry.enter
+def released(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of records that compiled code was given, call by call."""
+    seen: list[int] = []
+    columns = Paid.columns
 
-    def recording_stream(self: Entry, stage: int) -> Any:
-        stages.append(stage)
-        return stream(self, stage)
+    def recording(self: Paid, *arguments: Any) -> Any:
+        seen.append(len(self.records))
+        return columns(self, *arguments)
 
-    def recording_enter(self: Entry) -> Any:
-        stages.append(-1)
-        return enter(self)
-
-    monkeypatch.setattr(Entry, "stream", recording_stream)
-    monkeypatch.setattr(Entry, "enter", recording_enter)
-    return stages
+    monkeypatch.setattr(Paid, "columns", recording)
+    return seen
 
 
 @each_call
@@ -68,12 +63,11 @@ def test_levels_lie_between_0_and_1(
 @pytest.mark.parametrize(
     "weights", [(), (1.0,), (1.0,) * 4, (1.0, 0.0, 0.0), (1.0, -1.0), (1.0, np.nan, 1.0)]
 )
-@pytest.mark.parametrize("calibration", ["proved", "published"])
 def test_wrong_weights_are_refused(
-    call: Call, ball: cdp.Ball, records: np.ndarray, weights: Any, calibration: str
+    call: Call, ball: cdp.Ball, records: np.ndarray, weights: Any
 ) -> None:
     with pytest.raises((ValueError, TypeError), match="weight"):
-        call(records, ball, cdp.GDP(1.0), weights=weights, calibration=calibration)
+        call(records, ball, cdp.GDP(1.0), weights=weights)
 
 
 def test_the_message_on_weights_counts_the_releases() -> None:
@@ -107,9 +101,7 @@ def test_lengths_to_clip_at_are_positive(
 
 
 @each_call
-def test_shapes_guarantees_and_calibrations_are_checked(
-    call: Call, ball: cdp.Ball, records: np.ndarray
-) -> None:
+def test_shapes_and_guarantees_are_checked(call: Call, ball: cdp.Ball, records: np.ndarray) -> None:
     with pytest.raises(ValueError, match="records"):
         call(records[:, :2], ball, cdp.GDP(1.0))
     with pytest.raises(ValueError, match="records"):
@@ -118,8 +110,6 @@ def test_shapes_guarantees_and_calibrations_are_checked(
         call(records, ball, 1.0)
     with pytest.raises(TypeError, match="guarantee"):
         call(records, ball, cdp.Unproved(cdp.GDP(1.0), why="for the test"))
-    with pytest.raises(ValueError, match="calibration"):
-        call(records, ball, cdp.GDP(1.0), calibration="publish")
     with pytest.raises((ValueError, TypeError), match="records_per_unit"):
         call(records, ball, cdp.GDP(1.0), records_per_unit=0)
     with pytest.raises(TypeError, match="ball"):
@@ -138,60 +128,42 @@ def test_a_ledger_pays_once_for_everything(call: Call, ball: cdp.Ball, records: 
 
 @each_call
 def test_a_budget_is_refused_before_a_record_is_read_or_noise_is_drawn(
-    call: Call, ball: cdp.Ball, records: np.ndarray, drawn: list[int]
+    call: Call, ball: cdp.Ball, records: np.ndarray, released: list[int]
 ) -> None:
     with cdp.Ledger(cdp.GDP(0.5)) as ledger:
         with pytest.raises(cdp.BudgetError):
             call(records, ball, cdp.GDP(0.6), ledger=ledger)
-        assert drawn == []
+        assert released == []
         assert ledger.entries == ()
         call(records, ball, cdp.GDP(0.4), ledger=ledger)
-    assert drawn[0] == -1
-    assert drawn[1:] == sorted(set(drawn[1:]))
-    assert len(drawn) >= 3
+    assert released == [len(records)]
 
 
 @each_call
-@pytest.mark.parametrize("extra", [{"seed": 1}, {"calibration": "published"}])
 def test_no_ledger_pays_for_what_is_unproved(
-    call: Call, ball: cdp.Ball, records: np.ndarray, drawn: list[int], extra: dict[str, Any]
+    call: Call, ball: cdp.Ball, records: np.ndarray, released: list[int]
 ) -> None:
     with cdp.Ledger(cdp.GDP(5.0)) as ledger:
         with pytest.raises(ConversionError):
-            call(records, ball, cdp.GDP(0.5), ledger=ledger, **extra)
+            call(records, ball, cdp.GDP(0.5), ledger=ledger, seed=1)
         assert ledger.entries == ()
-    assert drawn == []
+    assert released == []
 
 
 @each_call
 @pytest.mark.parametrize(
     "wrong",
-    [
-        *({"weights": (1.0,)}, {"level": 2.0}, {"max_dist": -1.0}, {"records_per_unit": 0}),
-        {"calibration": "none"},
-    ],
+    [{"weights": (1.0,)}, {"level": 2.0}, {"max_dist": -1.0}, {"records_per_unit": 0}],
     ids=str,
 )
 def test_a_wrong_call_costs_nothing(
-    call: Call, ball: cdp.Ball, records: np.ndarray, drawn: list[int], wrong: dict[str, Any]
+    call: Call, ball: cdp.Ball, records: np.ndarray, released: list[int], wrong: dict[str, Any]
 ) -> None:
     with cdp.Ledger(cdp.GDP(5.0)) as ledger:
         with pytest.raises((ValueError, TypeError)):
             call(records, ball, cdp.GDP(0.5), ledger=ledger, **wrong)
         assert ledger.entries == ()
-    assert drawn == []
-
-
-@each_call
-def test_progress_reports_stages_not_records(
-    call: Call, ball: cdp.Ball, records: np.ndarray
-) -> None:
-    stages: list[str] = []
-    call(records, ball, cdp.GDP(0.5), progress=stages.append)
-    other: list[str] = []
-    call(np.full_like(records, np.nan), ball, cdp.GDP(0.5), progress=other.append)
-    assert stages == other
-    assert {"project", "moments", "noise"} <= set(stages)
+    assert released == []
 
 
 @each_call

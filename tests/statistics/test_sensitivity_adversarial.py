@@ -126,7 +126,7 @@ def test_the_library_computes_both_sensitivities():
         expected = records_per_unit * 2 * np.tan(0.6) / 500
         value = frechet_mean(ball, 500, records_per_unit=records_per_unit)
         assert expected <= value <= expected * (1 + 2e-9)
-    assert frechet_mean(ball, 500, calibration="published") == pytest.approx(
+    assert curvedp.published.sensitivity.frechet_mean(ball, 500) == pytest.approx(
         published(0.6, 1.0, 500), rel=1e-12
     )
     half = curvedp.Ball(curvedp.Sphere(2, radius=2.0), np.array([0.0, 0.0, 2.0]), 1.2)

@@ -105,15 +105,13 @@ def with_mean(statistic: Any) -> Release:
 def first_adaptive(data: np.ndarray, guarantee: Any) -> Any:
     """The adaptive mean of the group that holds the moved record."""
     shares = {"schedule": (0.3, 0.2, 0.5)}
-    return cdp.adaptive_means(data, [0, N - 2, N], BALL, guarantee, **shares)[0]
+    return cdp.adaptive_mean(data, BALL, guarantee, groups=[0, N - 2, N], **shares)[0]
 
 
 def first_variance(data: np.ndarray, guarantee: Any) -> Any:
     """The variance of the group that holds the moved record, without the mean released with it."""
-    offsets = [0, N - 2, N]
-    releases = cdp.frechet_variances(
-        data, offsets, BALL, guarantee, weights=(0.3, 0.7), max_dist=0.6
-    )
+    how = {"groups": [0, N - 2, N], "weights": (0.3, 0.7), "max_dist": 0.6}
+    releases = cdp.frechet_variance(data, BALL, guarantee, **how)
     return dataclasses.replace(releases[0], parts=())
 
 
@@ -170,14 +168,11 @@ KINDS = {
         lambda data, claim: cdp.variance_interval(data, BALL, claim), OUT_OR_IN
     ),
     "compare_means": Kind(against, OPPOSITE),
-    "frechet_means": Kind(
-        lambda data, claim: cdp.frechet_means(data, [0, N - 2, N], BALL, claim)[0], OPPOSITE
+    "frechet_mean of groups": Kind(
+        lambda data, claim: cdp.frechet_mean(data, BALL, claim, groups=[0, N - 2, N])[0], OPPOSITE
     ),
-    "frechet_variances": Kind(first_variance, OUT_OR_IN, n_releases=6_000),
-    "adaptive_means": Kind(first_adaptive, OPPOSITE),
-    "confidence_regions": Kind(
-        lambda data, claim: cdp.confidence_regions(data, [0, N], BALL, claim)[0], OPPOSITE
-    ),
+    "frechet_variance of groups": Kind(first_variance, OUT_OR_IN, n_releases=6_000),
+    "adaptive_mean of groups": Kind(first_adaptive, OPPOSITE),
     "kng_mean": Kind(
         lambda data, claim: cdp.kng_mean(data, BALL, claim), OPPOSITE, exact=cdp.GDP(1e3)
     ),
@@ -195,7 +190,7 @@ def test_a_statistic_keeps_its_guarantee_and_a_fifth_of_its_noise_would_be_flagg
 
     Of 20-GDP for the conformal mean, half of whose budget goes to a density.
     """
-    heavy = name in ("confidence_region", "confidence_regions", "compare_means")
+    heavy = name in ("confidence_region", "compare_means")
     result = KINDS[name].audit(cdp.GDP(KINDS[name].mu), 200 if heavy else 400)
     assert result.passed, result.report()
     assert result.lower_bound > KINDS[name].power, result.report()

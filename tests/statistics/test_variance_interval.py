@@ -99,22 +99,6 @@ def test_seeded_intervals_are_reproducible_and_promise_nothing() -> None:
     assert isinstance(one.guarantee, cdp.Unproved)
 
 
-def test_published_calibration_splits_in_three_and_promises_nothing() -> None:
-    ball = make_ball("sphere:2")
-    interval = cdp.variance_interval(
-        spread_records(ball, 300), ball, cdp.GDP(1.0), calibration="published"
-    )
-    assert isinstance(interval.guarantee, cdp.Unproved)
-    assert [part.statistic for part in interval.parts[1:]] == [
-        "Fréchet variance",
-        "fourth moment of the distance",
-    ]
-    shares = [part.guarantee.claimed.mu for part in interval.parts]
-    np.testing.assert_allclose(shares, 1 / math.sqrt(3), rtol=1e-12)
-    sizes = [part.sensitivity for part in interval.parts[1:]]
-    np.testing.assert_allclose(sizes, [4 * 0.7**2 / 300, 16 * 0.7**4 / 300], rtol=1e-12)
-
-
 def test_json_keeps_everything_and_refuses_other_text() -> None:
     ball = make_ball("sphere:2")
     interval = cdp.variance_interval(spread_records(ball, 100), ball, cdp.GDP(1.0))

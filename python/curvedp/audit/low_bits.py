@@ -24,7 +24,7 @@ from curvedp.audit.result import AuditResult
 from curvedp.manifolds import Manifold, as_manifold
 from curvedp.mechanisms.grid import STEPS_PER_SCALE
 from curvedp.privacy import Guarantee
-from curvedp.statistics import GroupReleases
+from curvedp.statistics import Releases
 
 _LEAST_RELEASES = 8
 
@@ -60,7 +60,7 @@ def low_bits(
     ----------
     release : callable
         Maps a data set to a :class:`~curvedp.Release`, to an array or a number, or to
-        :class:`~curvedp.GroupReleases` of which every group holds the whole data set and counts as
+        :class:`~curvedp.Releases` of which every group holds the whole data set and counts as
         one release. Called until there are ``n_releases`` of each data set and expected to draw
         fresh noise each time.
     data_a, data_b : array_like
@@ -127,7 +127,8 @@ def low_bits(
     >>> ball = cdp.Ball("euclidean:1", center=[0.0], radius=1.0)
     >>> def rounded(data):
     ...     many = np.tile(data, 200)[:, None]
-    ...     return cdp.frechet_means(many, np.arange(201) * len(data), ball, cdp.PureDP(1.0))
+    ...     offsets = np.arange(201) * len(data)
+    ...     return cdp.frechet_mean(many, ball, cdp.PureDP(1.0), groups=offsets)
     >>> low_bits(rounded, a, b, n_releases=400).passed
     True
     """
@@ -191,7 +192,7 @@ def _draw(release: Callable[[Any], Any], data: np.ndarray, count: int) -> _Drawn
     if not values[0].size:
         raise ValueError("release must give values with at least one entry")
     # the first release of a group stands for all: they have everything public in common
-    single = first[int(np.argmax(first.released))] if isinstance(first, GroupReleases) else first
+    single = next(iter(first)) if isinstance(first, Releases) else first
     return _Drawn(
         values=values,
         guarantee=getattr(single, "guarantee", None),
@@ -202,9 +203,9 @@ def _draw(release: Callable[[Any], Any], data: np.ndarray, count: int) -> _Drawn
 
 def _values(output: Any) -> FloatArray:
     """The values of an output, one release along the first axis."""
-    if isinstance(output, GroupReleases):
+    if isinstance(output, Releases):
         if not output.released.any():
-            raise ValueError("release must give values: every group was passed over")
+            raise ValueError("release must give values: every group was skipped")
         return np.asarray(output.value[output.released], dtype=np.float64)
     return np.asarray(getattr(output, "value", output), dtype=np.float64)[None]
 

@@ -1,4 +1,4 @@
-"""What of a batch is released together: whole groups, as many as memory shall hold."""
+"""Chunk of a batch: whole groups that are released together, as many as memory shall hold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ import numpy as np
 from curvedp._validation import FloatArray, as_count
 from curvedp.batch.columns import group_names
 from curvedp.manifolds import Manifold
-from curvedp.statistics.group_plan import Names, Offsets
+from curvedp.privacy import NoiseSecret
+from curvedp.statistics.call import Call, Designs, Report
+from curvedp.statistics.grouping import Names, Offsets
+from curvedp.statistics.paid import Paid
+from curvedp.statistics.releases import Releases
 
 __all__ = ["Chunk", "rows_of_chunk"]
 
@@ -19,7 +23,7 @@ _CHUNK_ROWS, _CHUNK_BYTES = 1 << 19, 1 << 25
 
 
 def rows_of_chunk(chunk_rows: int | None, manifold: Manifold) -> int:
-    """How many records a chunk holds at least."""
+    """Least number of records of a chunk."""
     if chunk_rows is None:
         return max(1, min(_CHUNK_ROWS, _CHUNK_BYTES // (8 * manifold.point_size)))
     return as_count(chunk_rows, "chunk_rows")
@@ -51,3 +55,24 @@ class Chunk:
         """From each group's key and number of records, and all records one after the other."""
         offsets = np.concatenate(([0], np.cumsum(n, dtype=np.int64)))
         return cls(keys, offsets, group_names(keys), rows)
+
+    def release(
+        self,
+        call: Call,
+        secret: NoiseSecret | None,
+        designs: Designs | None = None,
+        report: Report | None = None,
+    ) -> Releases[Any]:
+        """The releases of its groups, for which the ledger has paid."""
+        n = np.diff(self.offsets)
+        paid = Paid(
+            call=call,
+            records=self.rows,
+            offsets=self.offsets,
+            designs=call.designs(n) if designs is None else designs,
+            keys=call.keys(secret, None),  # a fresh one numbers the groups of one call
+            labels=range(len(n)),
+            names=self.names,
+            report=report,
+        )
+        return call.statistic.release(paid)

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from curvedp._arrow import pa, pc
 from curvedp._validation import FloatArray
-from curvedp.batch._arrow import pa, pc
 from curvedp.errors import BatchError
-from curvedp.manifolds import Manifold, Sphere
-from curvedp.statistics.group_plan import Names, Offsets
+from curvedp.manifolds import Manifold
+from curvedp.statistics.grouping import Names, Offsets
 
 __all__ = [
     "as_table",
@@ -107,7 +107,7 @@ def runs(keys: Table) -> tuple[Table, Offsets]:
 
 
 def _run_offsets(keys: Table) -> Offsets:
-    """Where runs of equal keys begin, and the number of rows."""
+    """Beginnings of runs of equal keys, and the number of rows."""
     ends = [np.array([0, len(keys)], dtype=np.int64)]
     for column in keys.columns:
         done = 0
@@ -124,7 +124,7 @@ def _run_offsets(keys: Table) -> Offsets:
 
 
 def _run_ends(keys: Any) -> Offsets:
-    """Where runs of equal neighbours end."""
+    """Ends of runs of equal neighbours."""
     if pa.types.is_integer(keys.type) and not keys.null_count:
         values = keys.to_numpy()
         return np.append(np.flatnonzero(values[1:] != values[:-1]) + 1, len(values))
@@ -145,12 +145,12 @@ def _joined(keys: Table, offsets: Offsets) -> Offsets:
 
 
 def _same(keys: Table, one: int, other: int) -> bool:
-    """Whether two rows of keys are equal; as Python's objects, two instants of time may seem so."""
+    """Test two rows of keys for equality; as Python objects two instants of time may seem equal."""
     return all(column[one].equals(column[other]) for column in keys.columns)
 
 
 def in_order(keys: Table) -> bool:
-    """Whether rows of keys never decrease, nulls last."""
+    """True if rows of keys never decrease, nulls last."""
     first = keys.column(0)
     if keys.num_columns == 1 and pa.types.is_integer(first.type) and not first.null_count:
         numbers = first.to_numpy()
@@ -222,7 +222,7 @@ def records(
     rows = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
     rows = _as_points(rows, manifold, ", ".join(map(repr, points)))
     if normalise:
-        rows = _normalised(rows, manifold)
+        rows = manifold._to_size(rows)
     return np.ascontiguousarray(rows)
 
 
@@ -281,30 +281,8 @@ def _fixed(array: Any, name: str) -> Any:
 
 def _as_points(rows: FloatArray, manifold: Manifold, where: str) -> FloatArray:
     """Rows of whole points; the upper triangle of a symmetric matrix is completed."""
-    width = rows.shape[1]
-    if width == manifold.point_size:
-        return rows
-    expected = f"a point of {manifold.spec} has {manifold.point_size}"
-    if manifold.spec.startswith("spd:"):
-        m = manifold.point_shape[0]
-        above, right = np.triu_indices(m)
-        if width == len(above):
-            matrices = np.empty((len(rows), m, m))
-            matrices[:, above, right] = rows
-            matrices[:, right, above] = rows
-            return matrices.reshape(len(rows), m * m)
-        expected += f", or {len(above)} for the upper triangle"
-    raise BatchError(f"column {where}: {width} numbers for each record, but {expected}")
-
-
-def _normalised(rows: FloatArray, manifold: Manifold) -> FloatArray:
-    """Directions and landmarks brought to size; what has none becomes NaN."""
-    kind = manifold.spec.split(":")[0]
-    if kind not in ("sphere", "kendall"):
-        return rows
-    with np.errstate(all="ignore"):
-        if kind == "kendall":
-            marks = rows.reshape(len(rows), -1, 2)
-            rows = (marks - marks.mean(axis=1, keepdims=True)).reshape(len(rows), -1)
-        size = manifold.radius if isinstance(manifold, Sphere) else 1.0
-        return np.asarray(size * (rows / np.linalg.norm(rows, axis=1, keepdims=True)))
+    completed = manifold._complete(rows)
+    if completed is None:
+        expected = manifold._expected_entries
+        raise BatchError(f"column {where}: {rows.shape[1]} numbers for each record, but {expected}")
+    return completed

@@ -30,14 +30,14 @@ from typing import Any
 
 import numpy as np
 
-from curvedp.batch._arrow import ipc, pa, pq
+from curvedp._arrow import ipc, pa, pq
 from curvedp.batch.chunk import Chunk
 from curvedp.batch.columns import records
 from curvedp.batch.layout import Layout, read_groups, scan
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.parquet import Source
 from curvedp.batch.partitions import Partition, partition
-from curvedp.batch.results import charged, manifest, releases_table, with_plain_lists
+from curvedp.batch.results import charged, manifest, with_plain_lists
 from curvedp.batch.storage import (
     atomically,
     make_public,
@@ -48,12 +48,12 @@ from curvedp.batch.storage import (
 )
 from curvedp.errors import BatchError
 from curvedp.privacy import Ledger, NoiseSecret
-from curvedp.statistics.group_plan import noise_keys
-from curvedp.statistics.group_releases import GroupResults
+from curvedp.statistics.releases import Releases
+from curvedp.statistics.tables import releases_table
 
 __all__ = ["Job", "open_job", "release_chunk"]
 
-_SCHEMA = 2
+_SCHEMA = 3
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Job:
 
     @property
     def manifest_path(self) -> Path:
-        """Where the manifest goes."""
+        """Path of the manifest."""
         return manifest_path(self.out)
 
     @cached_property
@@ -144,7 +144,7 @@ class Job:
         self.secret  # noqa: B018 - raises if it cannot be used
         if not (self.folder / "layout.json").exists():
             layout = self._find_layout()
-            self.parameters.plan.designs(np.array(sorted(layout.sizes), dtype=np.int64))
+            self.parameters.call.designs(np.array(sorted(layout.sizes), dtype=np.int64))
             write_json(self.folder / "layout.json", layout.to_dict())
         self.parts.mkdir(mode=0o700, exist_ok=True)
 
@@ -186,12 +186,12 @@ class Job:
             return
         mark = f"batch {self.identity}: "
         if not any(entry.label.startswith(mark) for entry in ledger.entries):
-            plan = self.parameters.plan
-            ledger.spend(plan.total, label=f"{mark}{plan.statistic} of {self.groups} groups")
+            call = self.parameters.call
+            ledger.spend(call.total, label=mark + call.label(self.groups))
         (self.folder / "paid").touch(mode=0o600)
 
     def is_begun(self) -> bool:
-        """Whether anything was paid or drawn for it."""
+        """True if anything was paid or drawn for it."""
         drawn = self.parts.is_dir() and any(self.parts.iterdir())
         return drawn or (self.folder / "paid").exists()
 
@@ -236,20 +236,11 @@ class Job:
 
     def release(
         self, chunk: Chunk, progress: Callable[[int, int], object] | None = None
-    ) -> GroupResults:
+    ) -> Releases[Any]:
         """Draws the releases of a chunk; again the same, however often."""
-        plan = self.parameters.plan
-        releases: GroupResults = plan.release(
-            chunk.rows,
-            chunk.offsets,
-            plan.designs(np.diff(chunk.offsets)),
-            noise_keys(plan, self.secret, None),
-            names=chunk.names,
-            report=progress,
-        )
-        return releases
+        return chunk.release(self.parameters.call, self.secret, report=progress)
 
-    def store(self, number: int, keys: Any, releases: GroupResults) -> Any:
+    def store(self, number: int, keys: Any, releases: Releases[Any]) -> Any:
         """Stores the releases of a chunk, and returns them as a table."""
         table = releases_table(keys, releases)
         write_atomically(self.part(number), lambda path: _write_ipc(path, table))
@@ -275,7 +266,7 @@ class Job:
             writers: list[Any] = []
 
             def append(table: Any) -> None:
-                if self.parameters.plan.pass_over:
+                if self.parameters.call.skip_small:
                     table = with_plain_lists(table)
                 if not writers:
                     writer = pq.ParquetWriter(path, table.schema, use_dictionary=encoded)
@@ -311,7 +302,7 @@ class Job:
     def _describe(self) -> dict[str, Any]:
         """The manifest."""
         sizes = sorted(self.layout.sizes)
-        designs, choice = self.parameters.plan.designs(np.array(sizes, dtype=np.int64))
+        designs, choice = self.parameters.call.designs(np.array(sizes, dtype=np.int64))
         chosen = zip(sizes, choice.tolist(), strict=True)
         return manifest(
             self.parameters,
@@ -328,7 +319,7 @@ class Job:
         shutil.rmtree(self.folder)
 
     def is_published(self) -> bool:
-        """Whether the result stands in its place and only the folder is left."""
+        """True if the result stands in its place and only the folder is left."""
         return self.out.exists() and self.result.exists() and self.out.samefile(self.result)
 
 
@@ -405,7 +396,7 @@ def _loaded(folder: str, identity: str) -> Job:
 
 
 def manifest_path(out: Path) -> Path:
-    """Where the manifest of a result goes."""
+    """Path of a result's manifest."""
     return out.with_name(out.name + ".manifest.json")
 
 

@@ -8,7 +8,7 @@ the same to the last bit.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,15 +22,13 @@ from curvedp.batch.parameters import ball_from_dict, ball_to_dict
 from curvedp.batch.parquet import Source
 from curvedp.domain import Ball
 from curvedp.errors import BatchError
-from curvedp.mechanisms import Mechanism
-from curvedp.privacy import Guarantee, Ledger, Release
-from curvedp.statistics.entry import Entry, check_ball
-from curvedp.statistics.frechet_mean import design_mean
+from curvedp.privacy import Ledger, Release
+from curvedp.statistics.call import Call, Report, check_ball
+from curvedp.statistics.frechet_mean import noise_of_means
+from curvedp.statistics.paid import Paid
+from curvedp.statistics.releases import release_of
 
-__all__ = ["PointsOfFile", "frechet_mean_of_file", "release_mean_of_file", "whole_pieces"]
-
-#: The sums over all pieces at a point, in order: shape (pieces, dim + 2).
-Sums = Callable[[FloatArray], FloatArray]
+__all__ = ["PointsOfFile", "release_mean_of_file", "whole_pieces"]
 
 
 @dataclass(frozen=True)
@@ -83,118 +81,54 @@ class PointsOfFile:
         return self.piece_sums(self.open().read(start, stop), ball_from_dict(self.ball), point)
 
 
-def frechet_mean_of_file(
-    source: str | os.PathLike[str],
-    *,
-    points: str | Sequence[str],
-    ball: Ball,
-    guarantee: Guarantee,
-    records_per_unit: int = 1,
-    mechanism: str | type[Mechanism] | None = None,
-    normalise: bool = False,
-    ledger: Ledger | None = None,
-    chunk_rows: int | None = None,
-    seed: int | None = None,
-    progress: Callable[[int], object] | None = None,
-) -> Release:
-    """Release the Fréchet mean of all records of a Parquet file, which need not fit in memory.
-
-    As `curvedp.frechet_mean` on the same records in memory, bit for bit for the same noise. The
-    file is read once for each gradient, four to ten times in all.
-
-    Parameters
-    ----------
-    source : path
-        Parquet file.
-    points : str or sequence of str
-        The column of points, or one column for each number, as in `frechet_means`.
-    ball, guarantee, records_per_unit, mechanism, ledger, seed
-        As in `curvedp.frechet_mean`.
-    normalise : bool
-        Bring directions to the sphere's radius and landmarks to centred shapes of unit size first.
-    chunk_rows : int, optional
-        Records in memory at once, at least; by default 524,288, or as many as make 32 MiB. Results
-        do not depend on it.
-    progress : callable, optional
-        Called after each reading of the file with their number.
-
-    Returns
-    -------
-    Release
-
-    Raises
-    ------
-    BatchError
-        If the file cannot be read, lacks a column, holds no record or changes meanwhile.
-    BudgetError, ExistenceError, ValueError, TypeError
-        As in `curvedp.frechet_mean`.
-    """
-    points_of_file = PointsOfFile.of(source, points, ball, normalise)
-    rows = whole_pieces(chunk_rows, ball)
-
-    def sums(base: FloatArray) -> FloatArray:
-        blocks = blocks_of(points_of_file.open(), rows)
-        return np.concatenate([points_of_file.piece_sums(block, ball, base) for block in blocks])
-
-    return release_mean_of_file(
-        points_of_file,
-        sums,
-        ball=ball,
-        guarantee=guarantee,
-        records_per_unit=records_per_unit,
-        mechanism=mechanism,
-        ledger=ledger,
-        seed=seed,
-        progress=progress,
-    )
-
-
 def release_mean_of_file(
     points: PointsOfFile,
-    sums: Sums,
+    call: Call,
     *,
-    ball: Ball,
-    guarantee: Guarantee,
-    records_per_unit: int,
-    mechanism: str | type[Mechanism] | None,
     ledger: Ledger | None,
-    seed: int | None,
-    progress: Callable[[int], object] | None,
+    on: Any = None,
+    chunk_rows: int | None = None,
+    progress: Report | None = None,
 ) -> Release:
-    """The mean by an iteration whose gradients `sums` provides."""
-    n = points.open().rows
-    entry = Entry.check(
-        np.broadcast_to(ball.center, (1, *ball.manifold.point_shape)),
-        ball,
-        guarantee,
-        records_per_unit=records_per_unit,
-        ledger=ledger,
-        calibration="proved",
-        seed=seed,
-        progress=False,
-    )
-    design = design_mean(
-        ball, n, guarantee, entry.records_per_unit, calibration="proved", mechanism=mechanism
-    )
-    entry.spend("Fréchet mean")
-    descent, readings = _core.Descent(ball._frame, design.plan), 0
+    """The mean of all records of a file, which need not fit in memory.
+
+    The file is read once for each gradient of the iteration, in this process or by the workers of a
+    cluster. The mean is that in memory, bit for bit.
+    """
+    file = points.open()
+    rows = whole_pieces(chunk_rows, call.ball)
+    offsets = np.array([0, file.rows], dtype=np.int64)
+    keys, designs = call.keys(None, None), call.designs(np.diff(offsets), alone=True)
+    call.pay(ledger, None)
+    (design,) = designs[0]
+    descent, readings = _core.Descent(call.ball._frame, design.plan), 0
     while (base := descent.wanted()) is not None:
-        descent.advance(sums(base), n)
+        descent.advance(_sums(points, call.ball, rows, base, on), file.rows)
         readings += 1
         if progress is not None:
-            progress(readings)
-    noise = design.mechanism
-    return entry.release(
-        entry.promise(guarantee),
-        n=n,
-        value=noise._release(descent.point, entry.stream(0), 1)[0],
-        mechanism=noise.name,
-        statistic="Fréchet mean",
-        sensitivity=design.sensitivity,
-        solver_tolerance=design.plan.tolerance,
-        scale=noise.scale,
-        expected_error=noise.expected_error,
+            progress(readings, 0)
+    paid = Paid(
+        call=call,
+        records=np.empty((0, call.manifold.point_size)),
+        offsets=offsets,
+        designs=designs,
+        keys=keys,
+        labels=range(1),
+        is_grouped=False,
     )
+    value = design.mechanism._release(descent.point, keys.first(), 1)
+    releases = paid.releases(value=value, **noise_of_means(designs))
+    return release_of(releases, 0)
+
+
+def _sums(points: PointsOfFile, ball: Ball, rows: int, base: FloatArray, on: Any) -> FloatArray:
+    """The sums over all pieces at a point, in order: shape (pieces, dim + 2)."""
+    if on is not None:
+        from curvedp.batch.cluster import sums_on
+
+        return sums_on(on, points, rows, base)
+    blocks = blocks_of(points.open(), rows)
+    return np.concatenate([points.piece_sums(block, ball, base) for block in blocks])
 
 
 def blocks_of(source: Source, rows: int) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Which rows make which chunk: found by reading the group keys once.
+"""Division of rows into chunks, found by reading the group keys once.
 
 A file whose keys never decrease is cut at group boundaries. Any other is dealt out to partitions.
 """
@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from curvedp.batch._arrow import ipc, pa
+from curvedp._arrow import ipc, pa
 from curvedp.batch.columns import in_order, key_columns, key_schema, runs
 from curvedp.batch.parquet import Source
 from curvedp.batch.partitions import hashes_of
 from curvedp.batch.results import count_sizes
 from curvedp.batch.storage import atomically
 from curvedp.errors import BatchError
-from curvedp.statistics.group_plan import Offsets
+from curvedp.statistics.grouping import Offsets
 
 __all__ = ["Layout", "group_sizes", "read_groups", "scan"]
 

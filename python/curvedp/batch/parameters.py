@@ -1,4 +1,4 @@
-"""What a batch is asked for: columns, ball, guarantee; written to JSON and read again exactly."""
+"""Parameters of a batch: columns, ball, guarantee; written to JSON and read again exactly."""
 
 from __future__ import annotations
 
@@ -11,28 +11,50 @@ import numpy as np
 from curvedp.domain import Ball
 from curvedp.errors import BatchError
 from curvedp.mechanisms.choice import MECHANISMS
-from curvedp.privacy import Guarantee
-from curvedp.statistics.adaptive_means import AdaptivePlan
-from curvedp.statistics.confidence_regions import RegionPlan
-from curvedp.statistics.entry import check_ball
-from curvedp.statistics.frechet_means import MeanPlan
-from curvedp.statistics.frechet_variances import VariancePlan
-from curvedp.statistics.group_plan import GroupPlan
+from curvedp.privacy import Guarantee, Unproved
+from curvedp.statistics import (
+    AdaptiveMean,
+    FourthMoment,
+    Interval,
+    KNGMean,
+    LogCovariance,
+    Mean,
+    MeanHessian,
+    Region,
+    Statistic,
+    Variance,
+)
+from curvedp.statistics.call import Call, check_ball
+from curvedp.statistics.moments import Moment
 
-__all__ = ["REFUSAL", "STATISTICS", "BatchParameters", "ball_from_dict", "ball_to_dict"]
+__all__ = [
+    "REFUSAL",
+    "STATISTICS",
+    "BatchParameters",
+    "ball_from_dict",
+    "ball_to_dict",
+    "check_statistic",
+    "names_of",
+    "word_of",
+]
 
 #: What can be released of each group, by the word that selects it.
-STATISTICS: dict[str, type[GroupPlan[Any]]] = {
-    "mean": MeanPlan,
-    "variance": VariancePlan,
-    "adaptive": AdaptivePlan,
-    "region": RegionPlan,
+STATISTICS: dict[str, type[Statistic[Any]]] = {
+    "mean": Mean,
+    "variance": Variance,
+    "adaptive": AdaptiveMean,
+    "region": Region,
+    "interval": Interval,
+    "fourth-moment": FourthMoment,
+    "covariance": LogCovariance,
+    "hessian": MeanHessian,
+    "kng": KNGMean,
 }
 
 #: Columns of results that are not keys.
 _RESERVED = frozenset(
     {"n", "value", "mean", "mean_scale", "radius", "chart_point", "covariance", "quantile", "dof"}
-    | {"sensitivity", "scale", "expected_error", "guarantee"}
+    | {"lower", "upper", "sensitivity", "scale", "expected_error", "guarantee"}
 )
 
 #: Why a batch needs public keys.
@@ -54,21 +76,21 @@ class BatchParameters:
         Columns of the group key.
     points : tuple of str
         The column of points, or one column for each number of a point.
-    plan : GroupPlan
-        Ball, guarantee and what else the releases are computed with.
+    call : Call
+        Statistic, ball, guarantee and what else the releases are computed with.
     normalise : bool
         Whether directions and shapes are brought to size first.
     """
 
     by: tuple[str, ...]
     points: tuple[str, ...]
-    plan: GroupPlan[Any]
+    call: Call
     normalise: bool = False
 
     @classmethod
     def check(
         cls,
-        statistic: str,
+        statistic: Statistic[Any],
         *,
         by: str | Sequence[str],
         points: str | Sequence[str],
@@ -77,38 +99,43 @@ class BatchParameters:
         public_keys: bool,
         records_per_unit: int,
         groups_per_unit: int,
-        pass_over: bool,
+        skip_small: bool,
         normalise: bool,
-        **options: Any,
     ) -> BatchParameters:
-        """The parameters, checked; `options` are the statistic's own keywords."""
+        """The parameters, checked."""
+        check_statistic(statistic)
         if public_keys is not True:
             raise BatchError(REFUSAL)
-        keys, columns = _names(by, "by"), _names(points, "points")
+        keys, columns = names_of(by, "by"), names_of(points, "points")
         if set(keys) & set(columns):
             raise BatchError("a column cannot be a group key and a point at once")
         if _RESERVED & set(keys):
             raise BatchError(
                 f"the result has columns {', '.join(sorted(_RESERVED))} of its own: rename the key"
             )
-        mechanism = options.get("mechanism")
+        mechanism = getattr(statistic, "mechanism", None)
         if mechanism is not None and mechanism not in MECHANISMS:
             words = ", ".join(map(repr, MECHANISMS))
             raise ValueError(f"mechanism must be one of {words}, got {mechanism!r}")
-        plan = STATISTICS[statistic](
+        if getattr(statistic, "mean", None) is not None and isinstance(statistic, Moment):
+            raise ValueError("a batch releases the means itself: leave mean out")
+        call = Call(
+            statistic=statistic,
             balls=(check_ball(ball),),
             guarantee=guarantee,
             records_per_unit=records_per_unit,
             groups_per_unit=groups_per_unit,
-            pass_over=bool(pass_over),
-            **options,
+            skip_small=bool(skip_small),
         )
-        return cls(keys, columns, plan, bool(normalise))
+        promise = statistic.promise(call)
+        if isinstance(promise, Unproved):
+            raise ValueError(f"a batch releases what is proved, and here {promise.why}")
+        return cls(keys, columns, call, bool(normalise))
 
     @property
     def ball(self) -> Ball:
         """The public domain of all groups."""
-        return self.plan.balls[0]
+        return self.call.ball
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionary for JSON; `from_dict` reads it."""
@@ -117,12 +144,12 @@ class BatchParameters:
             "points": list(self.points),
             "normalise": self.normalise,
             "ball": ball_to_dict(self.ball),
-            "statistic": next(name for name, kind in STATISTICS.items() if kind is type(self.plan)),
-            "options": self.plan.options(),
-            "guarantee": self.plan.guarantee.to_dict(),
-            "records_per_unit": self.plan.records_per_unit,
-            "groups_per_unit": self.plan.groups_per_unit,
-            "pass_over": self.plan.pass_over,
+            "statistic": word_of(self.call.statistic),
+            "options": self.call.statistic.options(),
+            "guarantee": self.call.guarantee.to_dict(),
+            "records_per_unit": self.call.records_per_unit,
+            "groups_per_unit": self.call.groups_per_unit,
+            "skip_small": self.call.skip_small,
         }
 
     @classmethod
@@ -132,23 +159,34 @@ class BatchParameters:
             by=tuple(data["by"]),
             points=tuple(data["points"]),
             normalise=data["normalise"],
-            plan=STATISTICS[data["statistic"]](
+            call=Call(
+                statistic=STATISTICS[data["statistic"]].from_options(data["options"]),
                 balls=(ball_from_dict(data["ball"]),),
                 guarantee=Guarantee.from_dict(data["guarantee"]),
                 records_per_unit=data["records_per_unit"],
                 groups_per_unit=data["groups_per_unit"],
-                pass_over=data["pass_over"],
-                **{name: _unlisted(value) for name, value in data["options"].items()},
+                skip_small=data["skip_small"],
             ),
         )
 
 
-def _unlisted(value: Any) -> Any:
-    """A value from JSON, which has no tuples."""
-    return tuple(value) if isinstance(value, list) else value
+def check_statistic(statistic: Statistic[Any]) -> None:
+    """Refuses what a batch cannot release."""
+    if type(statistic) not in STATISTICS.values():
+        kinds = ", ".join(kind.__name__ for kind in STATISTICS.values())
+        raise TypeError(
+            f"statistic must be one of {kinds}, such as Mean(), got "
+            f"{getattr(statistic, '__name__', type(statistic).__name__)}"
+        )
 
 
-def _names(given: str | Sequence[str], what: str) -> tuple[str, ...]:
+def word_of(statistic: Statistic[Any]) -> str:
+    """The word that selects a statistic."""
+    return next(word for word, kind in STATISTICS.items() if kind is type(statistic))
+
+
+def names_of(given: str | Sequence[str], what: str) -> tuple[str, ...]:
+    """Names of columns."""
     names = (given,) if isinstance(given, str) else tuple(given)
     if not names or not all(isinstance(name, str) for name in names):
         raise TypeError(f"{what} must be a column's name, or several")

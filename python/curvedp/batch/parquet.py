@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from curvedp.batch._arrow import pa, pq
+from curvedp._arrow import pa, pq
 from curvedp.batch.columns import select
 from curvedp.errors import BatchError
 

@@ -21,14 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curvedp import _core
+from curvedp._arrow import ipc, pa, pc
 from curvedp._validation import FloatArray
-from curvedp.batch._arrow import ipc, pa, pc
 from curvedp.batch.chunk import rows_of_chunk
 from curvedp.batch.columns import group_names, key_columns, key_schema, records, runs
 from curvedp.batch.parquet import Source
 from curvedp.batch.results import count_sizes
 from curvedp.manifolds import Manifold
-from curvedp.statistics.group_plan import Offsets
+from curvedp.statistics.grouping import Offsets
 
 __all__ = ["Partition", "hashes_of", "partition"]
 
@@ -125,7 +125,7 @@ class Partition:
         return cls(folder, (count - 1).bit_length(), number)
 
     def parts(self, bits: int) -> list[Partition]:
-        """What it is dealt out to by the next bits."""
+        """The files to which it is dealt out by the next bits."""
         first = self.number << bits
         return [Partition(self.folder, self.bits + bits, first + i) for i in range(1 << bits)]
 

@@ -1,4 +1,4 @@
-"""How a job is run: prepared, paid for, released chunk by chunk and finished."""
+"""Run of a job: prepared, paid for, released chunk by chunk and finished."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from curvedp.batch.job import Job, manifest_path, open_job
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.storage import locked
 from curvedp.privacy import Ledger
-from curvedp.statistics.group_plan import Progress
-from curvedp.statistics.group_releases import GroupResults
+from curvedp.statistics.call import Report
+from curvedp.statistics.releases import Releases
 
 __all__ = ["release_all", "run"]
 
@@ -33,13 +33,13 @@ def run(
     source: str | os.PathLike[str],
     out: str | os.PathLike[str],
     parameters: BatchParameters,
-    release: Callable[[Job, Progress], None],
+    release: Callable[[Job, Report], None],
     *,
     ledger: Ledger | None,
     secret: str | os.PathLike[str] | None,
     chunk_rows: int | None,
     resume: bool,
-    progress: Progress | None,
+    progress: Report | None,
 ) -> dict[str, Any]:
     """A job from its beginning, or from where it stopped, to its end; `release` fills its parts."""
     rows = rows_of_chunk(chunk_rows, parameters.ball.manifold)
@@ -64,7 +64,7 @@ def run(
         return job.finish()
 
 
-def release_all(job: Job, progress: Progress) -> None:
+def release_all(job: Job, progress: Report) -> None:
     """Releases the chunks, several at a time, and writes them to the result in their order.
 
     Each is read and released by one thread from beginning to end, so that no thread waits for
@@ -77,10 +77,10 @@ def release_all(job: Job, progress: Progress) -> None:
         return
     threads = _core.num_threads()
     at_once = min(_AT_ONCE, threads)
-    waiting: deque[Future[tuple[Any, GroupResults]]] = deque()
+    waiting: deque[Future[tuple[Any, Releases[Any]]]] = deque()
     missing, reading, begun = set(left), _InTurn(), itertools.count()
 
-    def released(number: int, place: int, alone: bool) -> tuple[Any, GroupResults]:
+    def released(number: int, place: int, alone: bool) -> tuple[Any, Releases[Any]]:
         with reading.turn(place):
             chunk = job.read(number)
         _core.set_alone(alone and len(chunk.rows) < 2 * job.chunk_rows)
@@ -129,15 +129,15 @@ def _remove_if_empty(folder: Path) -> None:
 
 
 class _Tally:
-    """Progress of chunks that are released side by side as progress of the whole."""
+    """Report of chunks that are released side by side as progress of the whole."""
 
-    def __init__(self, progress: Progress, job: Job) -> None:
+    def __init__(self, progress: Report, job: Job) -> None:
         self._progress, self._done, self._groups = progress, job.done(), job.groups
         self._of_chunks = [0] * job.layout.chunks
         self._stopped = False
 
-    def of_chunk(self, number: int) -> Progress:
-        """What the releases of a chunk report to, on whatever thread."""
+    def of_chunk(self, number: int) -> Report:
+        """A counter of the releases of one chunk, on whatever thread."""
 
         def report(done: int, _: int) -> None:
             if self._stopped:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,18 +20,17 @@ from curvedp.cli.options import ball_options, budget_options, mechanism_option
 from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee
 from curvedp.errors import MissingExtraError
 from curvedp.privacy import Ledger, NoiseSecret
+from curvedp.statistics import Statistic
 from curvedp.statistics.schedule import SCHEDULES
 
 __all__ = ["batch"]
 
-#: What can be released of each group, with the options of its own.
-_OPTIONS = {
-    "mean": ("mechanism",),
-    "variance": ("max_dist", "weights"),
-    "adaptive": ("schedule", "quantile", "mechanism"),
-    "region": ("level", "weights", "max_dist", "mechanism"),
-}
-_WORDS = {"mean": "mean", "variance": "variance", "adaptive": "adaptive mean", "region": "region"}
+#: What can be released of each group; `STATISTICS` of curvedp.batch.parameters, which is not
+#: imported for ``--help``.
+_WORDS = (
+    *("mean", "variance", "adaptive", "region", "interval"),
+    *("fourth-moment", "covariance", "hessian", "kng"),
+)
 
 
 @click.command()
@@ -42,11 +43,10 @@ _WORDS = {"mean": "mean", "variance": "variance", "adaptive": "adaptive mean", "
 )
 @click.option(
     "--statistic",
-    type=click.Choice(list(_OPTIONS)),
+    type=click.Choice(_WORDS),
     default="mean",
     show_default=True,
-    help="What to release of each group; with a variance or a region its private mean is released "
-    "too.",
+    help="What to release of each group; with all but means its private mean is released too.",
 )
 @ball_options
 @click.option(
@@ -60,13 +60,14 @@ _WORDS = {"mean": "mean", "variance": "variance", "adaptive": "adaptive mean", "
 @click.option(
     "--max-dist",
     type=float,
-    help="Of a variance or region: public length at which distances are clipped; by default never.",
+    help="Of a variance, moment, region or interval: public length at which distances are clipped; "
+    "by default never.",
 )
 @click.option(
     "--weights",
     metavar="NUMBERS",
-    help="Shares of the budget, with commas: of a variance for its mean and itself, of a region "
-    "for its mean, its covariance and (on curved manifolds) its Hessian.",
+    help="Shares of the budget, with commas: of a variance, moment or interval for its mean and "
+    "itself, of a region for its mean, its covariance and (on curved manifolds) its Hessian.",
 )
 @click.option(
     "--schedule",
@@ -76,7 +77,12 @@ _WORDS = {"mean": "mean", "variance": "variance", "adaptive": "adaptive mean", "
 @click.option(
     "--quantile", type=float, help="Of an adaptive mean: level of the quantiles of distances."
 )
-@click.option("--level", type=float, help="Of a region: its level of confidence; 0.95 by default.")
+@click.option(
+    "--level", type=float, help="Of a region or interval: level of confidence; 0.95 by default."
+)
+@click.option(
+    "--tau", type=float, help="Of a K-norm gradient: public length at which logarithms are clipped."
+)
 @click.option(
     "--public-keys",
     is_flag=True,
@@ -90,9 +96,9 @@ _WORDS = {"mean": "mean", "variance": "variance", "adaptive": "adaptive mean", "
     help="Largest number of groups to which one protected person contributes.",
 )
 @click.option(
-    "--pass-over",
+    "--skip-small",
     is_flag=True,
-    help="Leave out groups that are too small for the noise to exist, instead of refusing.",
+    help="Skip groups that are too small for the noise to exist, instead of refusing.",
 )
 @click.option(
     "--out",
@@ -142,9 +148,10 @@ def batch(
     schedule: str | None,
     quantile: float | None,
     level: float | None,
+    tau: float | None,
     public_keys: bool,
     groups_per_unit: int,
-    pass_over: bool,
+    skip_small: bool,
     out: Path,
     ledger: Path | None,
     ledger_budget: str | None,
@@ -155,7 +162,7 @@ def batch(
     workers: int | None,
     scheduler: str | None,
 ) -> None:
-    """Private Frechet mean, variance, adaptive mean or confidence region of every group of records.
+    """Private statistic of every group of records, such as its Frechet mean.
 
     SOURCE holds one record per row: the columns of its group's key and its point, as lists or
     tensors in row-major order, or the upper triangle of a symmetric matrix. Directions may have any
@@ -165,24 +172,25 @@ def batch(
     """
     if workers is not None and scheduler is not None:
         raise click.UsageError("give --workers or --scheduler, not both")
-    options = _own_options(
-        statistic,
+    try:
+        from curvedp.batch.parameters import REFUSAL, STATISTICS, BatchParameters
+        from curvedp.batch.run import release_all, run
+    except MissingExtraError as error:
+        raise click.UsageError(str(error)) from error
+    if not public_keys:
+        raise click.UsageError(REFUSAL)
+    own = _statistic(
+        STATISTICS[statistic],
         mechanism=mechanism,
         max_dist=max_dist,
         weights=None if weights is None else _numbers(weights, "weights"),
         schedule=_schedule(schedule),
         quantile=quantile,
         level=level,
+        tau=tau,
     )
-    try:
-        from curvedp.batch.parameters import REFUSAL, BatchParameters
-        from curvedp.batch.run import release_all, run
-    except MissingExtraError as error:
-        raise click.UsageError(str(error)) from error
-    if not public_keys:
-        raise click.UsageError(REFUSAL)
     parameters = BatchParameters.check(
-        statistic,
+        own,
         by=_names(by),
         points=_names(points),
         ball=parse_ball(manifold, center, radius),
@@ -190,9 +198,8 @@ def batch(
         public_keys=public_keys,
         records_per_unit=records_per_unit,
         groups_per_unit=groups_per_unit,
-        pass_over=pass_over,
+        skip_small=skip_small,
         normalise=True,
-        **options,
     )
     console = Console(soft_wrap=True, highlight=False)
     if dry_run:
@@ -220,19 +227,20 @@ def batch(
             progress=report,
         )
     console.print(described["composition"], markup=False)
-    released = described["groups"] - described["groups_passed_over"]
+    released = described["groups"] - described["groups_skipped"]
     console.print(f"{released} releases written to {out}", markup=False)
     console.print(f"Manifest written to {out}.manifest.json", markup=False)
 
 
-def _own_options(statistic: str, **given: Any) -> dict[str, Any]:
-    """The options that were given, all of which must be the statistic's own."""
+def _statistic(kind: type[Statistic[Any]], **given: Any) -> Statistic[Any]:
+    """The statistic with the options that were given, all of which must be its own."""
     found = {name: value for name, value in given.items() if value is not None}
+    known = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for name in found:
-        if name not in _OPTIONS[statistic]:
+        if name not in known:
             option = name.replace("_", "-")
-            raise click.UsageError(f"--{option} is not an option of the {_WORDS[statistic]}")
-    return found
+            raise click.UsageError(f"--{option} is not an option of the {kind.title}")
+    return kind(**found)
 
 
 def _numbers(text: str, option: str) -> tuple[float, ...]:
@@ -274,7 +282,7 @@ def _release_on(
         yield local
         return
     try:
-        from curvedp.distributed.files import cluster_of, release_on
+        from curvedp.batch.cluster import cluster_of, release_on
     except MissingExtraError as error:
         raise click.UsageError(str(error)) from error
     with cluster_of(workers, scheduler) as client:
@@ -287,26 +295,26 @@ def _print_plan(console: Console, parameters: Any, source: Path, book: Ledger | 
     from curvedp.batch.parquet import Source
     from curvedp.batch.results import composition
 
-    plan = parameters.plan
+    call = parameters.call
     file = Source(source, [*parameters.by, *parameters.points])
     sizes = group_sizes(file, parameters.by)
     ordered = np.array(sorted(sizes), dtype=np.int64)
-    designs, choice = plan.designs(ordered)
+    designs, choice = call.designs(ordered)
     chosen = {int(n): designs[number] for n, number in zip(ordered, choice, strict=True)}
     left_out = sum(sizes[n] for n, design in chosen.items() if design is None)
     groups = sum(sizes.values())
     rows = [
         ("records", f"{file.rows} in {groups} groups by {', '.join(parameters.by)}"),
-        ("each group", str(plan.guarantee)),
-        ("cost of all", str(plan.total)),
-        ("passed over", f"{left_out} groups, too small for the noise to exist"),
+        ("each group", str(call.guarantee)),
+        ("cost of all", str(call.total)),
+        ("skipped", f"{left_out} groups, too small for the noise to exist"),
     ]
     if book is not None:
         rows.append(("ledger", f"remaining {book.remaining or 'nothing'} of {book.budget}"))
     for name, text in rows:
         console.print(f"{name:<16} {text}", markup=False)
-    whole = "radius squared" if plan.value_shape == () else "radius"
-    table = Table(title=f"Largest expected error by size of group, also as a share of the {whole}")
+    extent, name = call.statistic.extent(call)
+    table = Table(title=f"Largest expected error by size of group, also as a share of the {name}")
     for column in ("records", "groups", "noise scale", "expected error", "share"):
         table.add_column(column, justify="right")
     for n in _typical(sizes):
@@ -314,9 +322,10 @@ def _print_plan(console: Console, parameters: Any, source: Path, book: Ledger | 
         if design is None:
             table.add_row(str(n), str(sizes[n]), "-", "-", "-")
             continue
-        scale, error = plan.outlook(design, n)
-        share = f"{100 * error / plan.extent:.2g} %"
-        table.add_row(str(n), str(sizes[n]), f"{scale:.4g}", f"{error:.4g}", share)
+        scale, error = call.statistic.outlook(call, design, n)
+        share = f"{100 * error / extent:.2g} %"
+        known = ("-", "-") if math.isnan(error) else (f"{error:.4g}", share)
+        table.add_row(str(n), str(sizes[n]), f"{scale:.4g}", *known)
     console.print(table)
     console.print(composition(parameters, groups - left_out), markup=False)
     console.print("Nothing was spent or released.", markup=False)

@@ -84,7 +84,7 @@ def open_ledger(path: Path | None, budget: str | None) -> AbstractContextManager
 
 
 def parse_ball(manifold: str, center: str | None, radius: float) -> Ball:
-    """The public ball; without a centre the manifold's own reference point.
+    """The public ball; without a centre the manifold's origin.
 
     Raises
     ------
@@ -94,41 +94,21 @@ def parse_ball(manifold: str, center: str | None, radius: float) -> Ball:
         The centre names a file that cannot be read.
     """
     space = as_manifold(manifold)
-    point = _reference_point(space) if center is None else _parse_center(center, space)
+    point = space.origin if center is None else _parse_center(center, space)
     return Ball(space, point, radius)
-
-
-def _kind(manifold: Manifold) -> str:
-    return manifold.spec.split(":")[0]
-
-
-def _reference_point(manifold: Manifold) -> Array:
-    """The point customary on each manifold: identity, origin, pole, regular polygon."""
-    point = np.zeros(manifold.point_shape)
-    kind = _kind(manifold)
-    if kind == "spd":
-        return np.eye(manifold.point_shape[0])
-    if kind == "kendall":
-        angle = 2.0 * np.pi * np.arange(len(point)) / len(point)
-        point[:, 0], point[:, 1] = np.cos(angle), np.sin(angle)
-    if kind == "sphere":
-        point[-1] = 1.0
-    if kind == "hyperboloid":
-        point[0] = 1.0
-    return np.asarray(manifold.project(point), dtype=np.float64)
 
 
 def _parse_center(text: str, manifold: Manifold) -> Array:
     """A name (``identity``, ``0.8*identity``, ``origin``), numbers, or a file."""
     named = _IDENTITY.fullmatch(text.strip())
     if named:
-        if _kind(manifold) != "spd":
-            raise ValueError(f"--center {text}: only spd manifolds have an identity")
-        return np.multiply(float(named["factor"] or 1.0), _reference_point(manifold))
+        if manifold._origin_name != "identity":
+            raise ValueError(f"--center {text}: {manifold.spec} has no identity")
+        return np.multiply(float(named["factor"] or 1.0), manifold.origin)
     if text.strip() == "origin":
-        if _kind(manifold) not in ("euclidean", "hyperboloid"):
+        if manifold._origin_name != "origin":
             raise ValueError(f"--center origin: {manifold.spec} has no origin")
-        return _reference_point(manifold)
+        return manifold.origin
     try:
         numbers = np.array([[float(entry) for entry in text.split(",")]])
     except ValueError:
@@ -161,7 +141,7 @@ def _center_from_file(path: Path, manifold: Manifold) -> Array:
 
 def _on_manifold(point: Array, manifold: Manifold) -> Array:
     """Directions and shapes may be given at any size; other points must be exact."""
-    if _kind(manifold) in ("sphere", "kendall"):
+    if manifold._has_size:
         with np.errstate(all="ignore"):
             return np.asarray(manifold.project(point), dtype=np.float64)
     return point

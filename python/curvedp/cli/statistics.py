@@ -23,7 +23,7 @@ from curvedp.cli.options import (
 )
 from curvedp.cli.output import ReleaseFile
 from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee
-from curvedp.cli.tables import FileError, as_points, normalise, read_table
+from curvedp.cli.tables import FileError, as_points, read_table
 from curvedp.domain import Ball
 
 __all__ = ["COMMANDS"]
@@ -65,7 +65,7 @@ def _release(
     with (
         ReleaseFile(out) as file,
         open_ledger(options["ledger"], options["ledger_budget"]) as book,
-        messages.status("start") as status,
+        messages.status("release"),
     ):
         release = statistic(
             *covariates,
@@ -75,7 +75,6 @@ def _release(
             records_per_unit=options["records_per_unit"],
             ledger=book,
             seed=options["seed"],
-            progress=status.update,
             **parameters,
         )
         file.write(release.to_json())
@@ -89,7 +88,7 @@ def _read_points(data: Path, options: dict[str, Any], ball: Ball) -> Array:
     columns = options["columns"]
     chosen = None if columns is None else [name.strip() for name in columns.split(",")]
     table = read_table(data, key=options["key"], columns=chosen, header=options["header"])
-    return normalise(as_points(table, ball.manifold, str(data)), ball.manifold)
+    return ball.manifold._to_size(as_points(table, ball.manifold, str(data)))
 
 
 def _read_covariate(data: Path, name: str, options: dict[str, Any]) -> Array:

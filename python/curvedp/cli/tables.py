@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curvedp.errors import MissingExtraError
-from curvedp.manifolds import Manifold, Sphere
+from curvedp.manifolds import Manifold
 
-__all__ = ["SUFFIXES", "FileError", "as_points", "normalise", "read_table"]
+__all__ = ["SUFFIXES", "FileError", "as_points", "read_table"]
 
 SUFFIXES = (".npy", ".npz", ".csv", ".parquet")
 
@@ -95,38 +95,14 @@ def as_points(table: Array, manifold: Manifold, origin: str) -> Array:
     shape = manifold.point_shape
     if table.shape[1:] == shape:
         return table
-    expected = f"a point of {manifold.spec} has {manifold.point_size}"
     if table.ndim != 2:
-        raise FileError(f"{origin}: records of shape {table.shape[1:]}, but {expected} numbers")
-    if table.shape[1] == manifold.point_size:
-        return table.reshape(len(table), *shape)
-    if manifold.spec.startswith("spd:"):
-        rows, columns = np.triu_indices(shape[0])
-        if table.shape[1] == len(rows):
-            matrices = np.empty((len(table), *shape))
-            matrices[:, rows, columns] = table
-            matrices[:, columns, rows] = table
-            return matrices
-        expected += f", or {len(rows)} for the upper triangle"
-    raise FileError(f"{origin}: {table.shape[1]} numbers per record, but {expected}")
-
-
-def normalise(records: Array, manifold: Manifold) -> Array:
-    """Bring directions to the sphere's radius, landmarks to centred shapes of unit size.
-
-    Row by row and total: what has no direction or no size becomes NaN, which the ball later
-    replaces by its centre. Other manifolds' records stay as they are.
-    """
-    kind = manifold.spec.split(":")[0]
-    if kind not in ("sphere", "kendall"):
-        return records
-    with np.errstate(all="ignore"):
-        if kind == "kendall":
-            records = records - records.mean(axis=1, keepdims=True)
-        flat = records.reshape(len(records), -1)
-        unit = flat / np.linalg.norm(flat, axis=1, keepdims=True)
-        size = manifold.radius if isinstance(manifold, Sphere) else 1.0
-        return np.reshape(size * unit, records.shape)
+        expected = f"a point of {manifold.spec} has {manifold.point_size} numbers"
+        raise FileError(f"{origin}: records of shape {table.shape[1:]}, but {expected}")
+    rows = manifold._complete(table)
+    if rows is None:
+        expected = manifold._expected_entries
+        raise FileError(f"{origin}: {table.shape[1]} numbers per record, but {expected}")
+    return rows.reshape(len(table), *shape)
 
 
 def _as_float(array: NDArray[Any], path: Path) -> Array:

@@ -4,7 +4,6 @@ Nodes are public: they never depend on records. `density` and `conformal_mean` r
 else is computed from public values alone or is post-processing of what has been released.
 """
 
-from curvedp.conformal.chains import ConformalChains, metropolis
 from curvedp.conformal.density import DensityRelease, default_heat_time, density
 from curvedp.conformal.factor import ConformalFactor, factor
 from curvedp.conformal.graph import Graph, Laplacian, knn_graph, laplacian, shortest_paths
@@ -14,7 +13,6 @@ from curvedp.conformal.mesh import Mesh, ball_mesh, fibonacci_mesh, icosphere_me
 from curvedp.conformal.solve import HelmholtzSolution, heat_smooth, helmholtz_poisson
 
 __all__ = [
-    "ConformalChains",
     "ConformalFactor",
     "DensityRelease",
     "Graph",
@@ -35,6 +33,5 @@ __all__ = [
     "icosphere_mesh",
     "knn_graph",
     "laplacian",
-    "metropolis",
     "shortest_paths",
 ]

@@ -24,7 +24,8 @@ from curvedp.conformal.solve import heat_smooth
 from curvedp.domain import Ball
 from curvedp.mechanisms import pure_epsilon
 from curvedp.privacy import Guarantee, Ledger, Release
-from curvedp.statistics.entry import Entry, Progress, check_ball
+from curvedp.statistics.call import check_ball
+from curvedp.statistics.entry import Entry, Progress
 
 DENSITY_METHODS = ("histogram", "kde")
 
@@ -210,7 +211,6 @@ def density(
         guarantee,
         records_per_unit=records_per_unit,
         ledger=ledger,
-        calibration="proved",
         seed=seed,
         progress=progress,
     )

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp import sensitivity
 from curvedp._validation import FloatArray, as_choice, as_count, as_positive, as_probability
 from curvedp.conformal.density import (
     DENSITY_METHODS,
@@ -28,12 +27,11 @@ from curvedp.conformal.factor import factor
 from curvedp.conformal.graph import Graph, Laplacian, knn_graph, laplacian
 from curvedp.conformal.mechanism import MeshExponential, jitter
 from curvedp.conformal.mesh import Mesh, ball_mesh
-from curvedp.conformal.published import check_range, published_release, pure_shares
 from curvedp.domain import Ball
 from curvedp.mechanisms import pure_epsilon
 from curvedp.privacy import Guarantee, Ledger, Release
+from curvedp.statistics.design import plan_mean
 from curvedp.statistics.entry import Entry, Progress
-from curvedp.statistics.frechet_mean import plan_mean
 
 #: Nodes of the mesh over the ball if none is given, and neighbours of each.
 _NODES = 5000
@@ -52,8 +50,6 @@ def conformal_mean(
     bandwidth: float | None = None,
     heat_time: float | None = None,
     upsilon: float = 1.0,
-    calibration: str = "proved",
-    chain_length: int = 10_000,
     records_per_unit: int = 1,
     ledger: Ledger | None = None,
     seed: int | None = None,
@@ -66,8 +62,8 @@ def conformal_mean(
     w_z phi_z^{d/2} exp(-u(eta, z)/scale), u the distance from the mean eta in the metric phi g over
     its greatest stretch, and moved to a random place in its cell.
 
-    It is here to make the published mechanism whole, not because it is the better mean: its error
-    exceeds that of `frechet_mean` wherever phi does not fall away from the mean, which it does not
+    It makes the mechanism of He et al. private, and is not the better mean: its error exceeds
+    that of `frechet_mean` wherever phi does not fall away from the mean, which it does not
     where records are concentrated. `adaptive_mean` makes use of density with a gain; figures in
     docs/conformal.md.
 
@@ -95,12 +91,6 @@ def conformal_mean(
         Of the density; see `curvedp.conformal.density`.
     upsilon : float
         Public; see `curvedp.conformal.factor`.
-    calibration : {"proved", "published"}
-        "published" computes what the paper does (a graph on the records, a Metropolis chain of
-        `chain_length` steps) and returns an `Unproved` release; `mesh`, `method` and `heat_time`
-        mean nothing to it, and `bandwidth` is 0.5 if not given.
-    chain_length : int
-        Steps of the published chain.
     records_per_unit : int
         Number of records that one unit (a person) contributes at most.
     ledger : Ledger, optional
@@ -142,22 +132,12 @@ def conformal_mean(
         guarantee,
         records_per_unit=records_per_unit,
         ledger=ledger,
-        calibration=calibration,
         seed=seed,
         progress=progress,
     )
     part = as_probability(split, "split")
     as_choice(method, DENSITY_METHODS, "method")
     shift = as_positive(upsilon, "upsilon")
-    steps = as_count(chain_length, "chain_length")
-    if entry.calibration == "published":
-        reach = 0.5 if bandwidth is None else as_positive(bandwidth, "bandwidth")
-        halves = pure_shares(entry.guarantee, part)
-        # what is infinite is told before spending
-        sensitivity.frechet_mean(ball, entry.n, calibration="published")
-        check_range(ball, reach)
-        entry.spend("conformal Fréchet mean")
-        return published_release(entry, halves, reach, shift, steps)
     operator = default_laplacian(ball) if mesh is None else as_laplacian(mesh)
     graph = operator.graph
     if graph.mesh.manifold != ball.manifold:
@@ -170,7 +150,7 @@ def conformal_mean(
     density_plan = DensityPlan.make(entry, cells, method, bandwidth, heat_time, shares[0])
     if density_plan.mesh.manifold != ball.manifold:
         raise ValueError(f"the cells are not on {ball.manifold.spec}")
-    delta, mean_plan = plan_mean(ball, entry.n, entry.records_per_unit, calibration="proved")
+    delta, mean_plan = plan_mean(ball, entry.n, entry.records_per_unit)
     total = delta + 2 * mean_plan.tolerance
 
     def design(sigma: FloatArray) -> MeshExponential:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from curvedp import _core
 from curvedp._validation import FloatArray, as_array, as_count, as_float_array, as_records
 from curvedp.domain import Ball
-from curvedp.manifolds import SPD, KendallPlanar, Manifold, Sphere, as_manifold
+from curvedp.manifolds import Manifold, Sphere, as_manifold
 
 _GOLDEN_ANGLE = math.pi * (3 - math.sqrt(5))
 
@@ -321,19 +321,18 @@ def _volume_density(space: Manifold, coords: FloatArray, center: FloatArray) -> 
     The product over the curvatures k of the planes through the geodesic of s_k(t)/t: sin(t)/t and
     sin(2t)/2t on planar shapes, sinh(x)/x with x = (l_i - l_j)/2 on SPD matrices.
     """
-    t = np.linalg.norm(coords, axis=1)
-    if isinstance(space, KendallPlanar):
-        return np.asarray(np.sinc(t / np.pi) ** (space.dim - 2) * np.sinc(2 * t / np.pi))
-    low, high = space.curvature_bounds
-    if low == high:
-        root = math.sqrt(abs(low))
-        ratio = np.sinc(root * t / np.pi) if low > 0 else _sinhc(root * t)
-        return np.asarray(ratio ** (space.dim - 1))
-    assert isinstance(space, SPD)
+    planes = space._core.planes
+    if planes is not None:
+        density = np.ones(len(coords))
+        t = np.linalg.norm(coords, axis=1)
+        for count, curvature in planes:
+            x = math.sqrt(abs(curvature)) * t
+            density *= (np.sinc(x / np.pi) if curvature > 0 else _sinhc(x)) ** count
+        return density
     inverse = np.linalg.inv(np.linalg.cholesky(center))
     whitened = inverse @ space.coords_to_tangent(coords, center) @ inverse.T
     values = np.linalg.eigvalsh(whitened)
-    i, j = np.triu_indices(space.m, 1)
+    i, j = np.triu_indices(space.point_shape[0], 1)
     return np.asarray(_sinhc((values[:, i] - values[:, j]) / 2).prod(axis=1))
 
 

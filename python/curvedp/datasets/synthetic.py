@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_finite, as_points, as_positive
 from curvedp.domain import Ball
-from curvedp.manifolds import SPD, Hyperboloid, KendallPlanar, Manifold, Sphere, as_manifold
+from curvedp.manifolds import Manifold, Sphere, as_manifold
 from curvedp.manifolds.base import Seed
 
 #: Rejection samplers give up where this many proposals yield nothing.
@@ -190,7 +190,7 @@ def uniform_ball(n: int, ball: Ball, *, rng: Seed = None) -> FloatArray:
         raise TypeError(f"ball must be a Ball(manifold, center, radius), got {type(ball).__name__}")
     generator = np.random.default_rng(rng)
     space = ball.manifold
-    if isinstance(space, SPD) and not space.is_flat:
+    if space.noise_space[0] == "spd" and not space.is_flat:
         return _uniform_spd_ball(count, ball, generator)
     coords = generator.standard_normal((count, space.dim))
     coords *= (_radii(count, ball, generator) / np.linalg.norm(coords, axis=1))[:, None]
@@ -200,12 +200,13 @@ def uniform_ball(n: int, ball: Ball, *, rng: Seed = None) -> FloatArray:
 def _radii(count: int, ball: Ball, generator: np.random.Generator) -> FloatArray:
     """Distances from the centre, density proportional to the area of geodesic spheres."""
     space, r = ball.manifold, ball.radius
-    if isinstance(space, KendallPlanar):  # sin^(2m-1) t cos t, the derivative of sin^(2m) t / 2m
+    kind, _, parameter = space.noise_space
+    if kind == "projective":  # sin^(2m-1) t cos t, the derivative of sin^(2m) t / 2m
         return np.arcsin(math.sin(r) * generator.random(count) ** (1 / space.dim))
-    if isinstance(space, Sphere):
-        unit, log_sine, slope = space.radius, _log_sin, 1 / math.tan(r / space.radius)
-    elif isinstance(space, Hyperboloid):
-        unit = 1 / math.sqrt(-space.curvature)
+    if kind == "sphere":
+        unit, log_sine, slope = parameter, _log_sin, 1 / math.tan(r / parameter)
+    elif kind == "hyperbolic":
+        unit = 1 / math.sqrt(-parameter)
         log_sine, slope = _log_sinh, 1 / math.tanh(r / unit)
     else:
         return r * generator.random(count) ** (1 / space.dim)

@@ -13,7 +13,7 @@ from curvedp.estimators.conventions import Conventions
 from curvedp.mechanisms import Mechanism
 from curvedp.privacy import Guarantee, Ledger, Release
 from curvedp.statistics.adaptive_mean import adaptive_mean
-from curvedp.statistics.entry import Progress
+from curvedp.statistics.call import Progress
 from curvedp.statistics.frechet_mean import frechet_mean
 
 
@@ -31,8 +31,6 @@ class FrechetMean(Conventions):
         What each call of `fit` satisfies.
     adaptive : bool
         Whether to release `adaptive_mean`, which shrinks the ball privately.
-    calibration : {"proved", "published"}
-        As in `frechet_mean`; "published" not with `adaptive`.
     mechanism : str or Mechanism class, optional
         As in `frechet_mean`.
     records_per_unit : int
@@ -44,7 +42,7 @@ class FrechetMean(Conventions):
     seed : int, optional
         For tests and examples only: the release is then `Unproved`.
     progress : bool or callable
-        True prints the name of each stage to standard error; a callable receives it.
+        As in `frechet_mean`.
 
     Attributes
     ----------
@@ -70,7 +68,6 @@ class FrechetMean(Conventions):
         guarantee: Guarantee,
         *,
         adaptive: bool = False,
-        calibration: str = "proved",
         mechanism: str | type[Mechanism] | None = None,
         records_per_unit: int = 1,
         ledger: Ledger | None = None,
@@ -80,7 +77,6 @@ class FrechetMean(Conventions):
         self.ball = ball
         self.guarantee = guarantee
         self.adaptive = adaptive
-        self.calibration = calibration
         self.mechanism = mechanism
         self.records_per_unit = records_per_unit
         self.ledger = ledger
@@ -107,8 +103,6 @@ class FrechetMean(Conventions):
             As `frechet_mean`; never for the value of a record.
         """
         if self.adaptive:
-            if self.calibration != "proved":
-                raise ValueError("the adaptive mean has no published calibration: use 'proved'")
             self.release_: Release = adaptive_mean(
                 X,
                 self.ball,
@@ -124,7 +118,6 @@ class FrechetMean(Conventions):
                 X,
                 self.ball,
                 self.guarantee,
-                calibration=self.calibration,
                 mechanism=self.mechanism,
                 records_per_unit=self.records_per_unit,
                 ledger=self.ledger,

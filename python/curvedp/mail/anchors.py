@@ -25,7 +25,8 @@ from curvedp.mail.labels import label_codes
 from curvedp.mail.noise import noisy_embedding
 from curvedp.mechanisms import outward_scale
 from curvedp.privacy import Guarantee, Release
-from curvedp.statistics.entry import Entry, native
+from curvedp.statistics.design import native
+from curvedp.statistics.entry import Entry
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import math
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core, sensitivity
 from curvedp._validation import (
@@ -22,7 +22,7 @@ from curvedp.laplacian_bounds import FORMS, as_bandwidth
 from curvedp.mail.anchors import Anchors, QueryRelease
 from curvedp.mail.iteration import DTYPES, MEMORY_LIMIT, Laplacians, rounding_error
 from curvedp.mail.labels import label_codes
-from curvedp.mail.noise import noisy_embedding, promise
+from curvedp.mail.noise import noisy_embedding
 from curvedp.mail.rows import as_rows
 from curvedp.manifolds import Euclidean
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release
@@ -58,11 +58,6 @@ class PrivateMail(Conventions):
     private_iterations, post_iterations : int
     form : {"normalised", "published"}
         "published" is equation 7, whose sensitivity is exp(2 r^2/sigma^2) alpha D/2 and more.
-    calibration : {"proved", "published"}
-        "published" adds the noise of Corollary 1.1, which protects nothing: `Unproved`.
-    log_beta : float, optional
-        ln of the paper's beta, for the published calibration; by default the largest at which its
-        bound is a real number. The bound is 0 there, and no noise is added.
     label_bandwidth : float, optional
         Sigma of the kernel of one-hot labels; `bandwidth` if not given, as in the paper.
     post_bandwidth : float, optional
@@ -125,8 +120,6 @@ class PrivateMail(Conventions):
         private_iterations: int = 2,
         post_iterations: int = 2,
         form: str = "normalised",
-        calibration: str = "proved",
-        log_beta: float | None = None,
         label_bandwidth: float | None = None,
         post_bandwidth: float | None = None,
         ball: Ball | None = None,
@@ -146,8 +139,6 @@ class PrivateMail(Conventions):
         self.private_iterations = private_iterations
         self.post_iterations = post_iterations
         self.form = form
-        self.calibration = calibration
-        self.log_beta = log_beta
         self.label_bandwidth = label_bandwidth
         self.post_bandwidth = post_bandwidth
         self.ball = ball
@@ -195,38 +186,25 @@ class PrivateMail(Conventions):
         self._check_parameters()
         rows = as_rows(X)
         entry = self._entry(rows, self._ball(rows.shape[1]), ledger)
-        if entry.n < 2:
-            raise ValueError("an embedding needs at least 2 rows, got n_samples=1")
-        if y is None and self.alpha != 0:
-            raise ValueError(
-                "PrivateMail requires y to be passed, but the target y is None; pass the labels, "
-                "or alpha=0"
-            )
-        labels = None if y is None else label_codes(y, entry.n)
+        labels = self._labels(y, entry.n)
         shares = entry.shares([1.0] * self.private_iterations)
         unit = self._sensitivity(entry)
         entry.spend("PrivateMail embedding")
 
         entry.report("kernel")
-        operators = Laplacians(
-            entry.enter(),
-            self.bandwidth,
-            labels=labels,
-            label_bandwidth=self.label_bandwidth,
-            radius=entry.ball.radius * (1 + BOUNDARY_SLACK),
-            dtype=self.dtype,
-            memory_limit=self.memory_limit,
-        )
-        z = self._shorten(self._start(entry))
+        operators = self._operators(entry.enter(), labels, entry.ball)
+        z = self._shorten(self._start(entry.n, entry.stream(0)))
         parts: list[Release] = []
         for stage, share in enumerate(shares, start=1):
             parts.append(self._private_step(entry, operators, z, share, unit, stage))
             z = self._shorten(parts[-1].value)
         del operators
-        z = self._post_process(entry, z)
+        if self.post_iterations:
+            entry.report("post-processing")
+        z = self._post_process(z, entry.ball)
         last = parts[-1]
         self.release_ = entry.release(
-            promise(entry, entry.guarantee),
+            entry.promise(entry.guarantee),
             value=z,
             mechanism=last.mechanism,
             statistic="supervised embedding",
@@ -319,10 +297,6 @@ class PrivateMail(Conventions):
                 f"got {row.shape[1]}"
             )
         entry = self._entry(row, public.ball, ledger)
-        if entry.calibration == "published":
-            raise ValueError(
-                "the published calibration has no bound for a query alone: use 'proved'"
-            )
         if method == "noise":
             return public.release_noise(entry)
         return public.release_cell(entry, n_cells)
@@ -362,16 +336,40 @@ class PrivateMail(Conventions):
             self.guarantee,
             records_per_unit=self.records_per_unit,
             ledger=self.ledger if ledger is None else ledger,
-            calibration=self.calibration,
             seed=self.seed,
             progress=self.progress,
         )
 
-    def _start(self, entry: Entry) -> FloatArray:
+    def _labels(self, y: ArrayLike | None, n: int) -> NDArray[np.int64] | None:
+        """The labels of n rows as codes; None for none, where alpha is 0."""
+        if n < 2:
+            raise ValueError("an embedding needs at least 2 rows, got n_samples=1")
+        if y is None and self.alpha != 0:
+            raise ValueError(
+                "PrivateMail requires y to be passed, but the target y is None; pass the labels, "
+                "or alpha=0"
+            )
+        return None if y is None else label_codes(y, n)
+
+    def _operators(
+        self, rows: FloatArray, labels: NDArray[np.int64] | None, ball: Ball
+    ) -> Laplacians:
+        """The Laplacians of rows that lie in the ball."""
+        return Laplacians(
+            rows,
+            self.bandwidth,
+            labels=labels,
+            label_bandwidth=self.label_bandwidth,
+            radius=ball.radius * (1 + BOUNDARY_SLACK),
+            dtype=self.dtype,
+            memory_limit=self.memory_limit,
+        )
+
+    def _start(self, n: int, stream: _core.Stream) -> FloatArray:
         """The random start, drawn without looking at the data."""
         noise = _core.Noise("flat", self.n_components, 0.0, "gaussian", self.start_scale)
-        start = np.empty((entry.n, self.n_components))
-        noise.sample_coords(entry.stream(0), start)
+        start = np.empty((n, self.n_components))
+        noise.sample_coords(stream, start)
         return start
 
     def _largest_norm(self) -> float:
@@ -386,16 +384,7 @@ class PrivateMail(Conventions):
         return shortened
 
     def _sensitivity(self, entry: Entry) -> float:
-        """Of one iteration: for an embedding of diameter 1, or the published number."""
-        if self.calibration == "published":
-            return sensitivity.mail_published(
-                entry.n,
-                self.n_components,
-                bandwidth=self.bandwidth,
-                alpha=self.alpha,
-                log_beta=self.log_beta,
-                start_scale=self.start_scale,
-            )
+        """Sensitivity of one iteration, for an embedding of diameter 1."""
         # of computed weights: error of half a squared distance, over sigma^2, and own rounding
         unit = 2.0**-24 if self.dtype == "float32" else 2.0**-53
         spread = (entry.ball.radius / self.bandwidth) ** 2
@@ -423,29 +412,31 @@ class PrivateMail(Conventions):
         limit = self._largest_norm()
         # at least a little: rows may have been shortened to one point
         diameter = max(_core.diameter(z), 1e-6 * limit)
-        published = entry.calibration == "published"
-        label_share = 1.0
-        if self.form == "published":
-            label_share = math.exp(min(2 * (entry.ball.radius / self.bandwidth) ** 2, 700.0))
         return noisy_embedding(
             entry,
             operators.step(z, self.alpha, self.form),
             share,
-            sensitivity=unit_sensitivity if published else unit_sensitivity * diameter,
-            rounding=rounding_error(entry.n, limit, self.alpha, label_share),
+            sensitivity=unit_sensitivity * diameter,
+            rounding=self._rounding(entry.n, entry.ball),
             largest=limit,
             stage=stage,
         )
 
-    def _post_process(self, entry: Entry, z: FloatArray) -> FloatArray:
+    def _rounding(self, n: int, ball: Ball) -> float:
+        """Bound on the Frobenius norm of an iteration's rounding error."""
+        label_share = 1.0
+        if self.form == "published":
+            label_share = math.exp(min(2 * (ball.radius / self.bandwidth) ** 2, 700.0))
+        return rounding_error(n, self._largest_norm(), self.alpha, label_share)
+
+    def _post_process(self, z: FloatArray, ball: Ball) -> FloatArray:
         if self.post_iterations == 0:
             return z
-        entry.report("post-processing")
         bandwidth = self.post_bandwidth
         if bandwidth is None:
             # rows on the sphere of the ball are sqrt(2) r apart in root mean square
             spread = math.sqrt(2 * float(np.mean(np.sum((z - z.mean(axis=0)) ** 2, axis=1))))
-            relative = self.bandwidth / (math.sqrt(2) * entry.ball.radius)
+            relative = self.bandwidth / (math.sqrt(2) * ball.radius)
             bandwidth = relative * max(spread, 1e-6 * self._largest_norm())
         operators = Laplacians(z, bandwidth, dtype=self.dtype, memory_limit=self.memory_limit)
         for _ in range(self.post_iterations):

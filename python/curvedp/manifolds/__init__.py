@@ -2,7 +2,14 @@
 
 from curvedp.manifolds.base import Manifold
 from curvedp.manifolds.convert import as_manifold
-from curvedp.manifolds.spaces import SPD, Euclidean, Hyperboloid, KendallPlanar, Sphere
+from curvedp.manifolds.spaces import (
+    SPD,
+    Euclidean,
+    Hyperboloid,
+    KendallPlanar,
+    Rotations,
+    Sphere,
+)
 
 __all__ = [
     "SPD",
@@ -10,6 +17,7 @@ __all__ = [
     "Hyperboloid",
     "KendallPlanar",
     "Manifold",
+    "Rotations",
     "Sphere",
     "as_manifold",
 ]

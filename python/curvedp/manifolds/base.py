@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,17 @@ class Manifold(ABC):
     against each other. Input of any real dtype is widened to float64. Lengths are in the units of
     the metric.
     """
+
+    #: Names in a text, in lower case, with the keywords that each means.
+    _names: ClassVar[dict[str, dict[str, Any]]]
+    #: Keyword of the third part of a text.
+    _keyword: ClassVar[str | None] = None
+    #: Rows of a point beyond the size of the space.
+    _extra_rows: ClassVar[int] = 0
+    #: Word that the origin goes by.
+    _origin_name: ClassVar[str | None] = None
+    #: Whether points have a fixed size, to which raw rows may be brought.
+    _has_size: ClassVar[bool] = False
 
     _core: _core.Manifold
     point_shape: tuple[int, ...]
@@ -41,8 +52,13 @@ class Manifold(ABC):
 
     @property
     @abstractmethod
+    def origin(self) -> FloatArray:
+        """The customary reference point, shape point_shape."""
+
+    @property
     def noise_space(self) -> tuple[str, int, float]:
         """The homogeneous space on which isotropic noise is drawn: kind, size, parameter."""
+        return self._core.noise_space
 
     @property
     def dim(self) -> int:
@@ -162,8 +178,32 @@ class Manifold(ABC):
         points = self._random_points(count, np.random.default_rng(rng))
         return points[0] if count == 1 else points
 
-    @abstractmethod
-    def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray: ...
+    def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
+        coords = rng.standard_normal((count, self.dim))
+        return self.exp(self.coords_to_tangent(coords, self.origin), self.origin)
+
+    def _noise_dists(self, point: ArrayLike, center: ArrayLike) -> list[FloatArray]:
+        """Distances to the points that stand for `point` in the space where noise is drawn."""
+        return [self.dist(point, center)]
+
+    def _complete(self, rows: FloatArray) -> FloatArray | None:
+        """Flat rows of whole points, given entries that determine them; None if these do not."""
+        return rows if rows.shape[1] == self.point_size else None
+
+    @property
+    def _expected_entries(self) -> str:
+        return f"a point of {self.spec} has {self.point_size}"
+
+    def _to_size(self, rows: FloatArray) -> FloatArray:
+        """Raw rows brought to the size of points, if these have one; NaN for a row without a size.
+
+        Row by row and total. On other manifolds rows stay as they are.
+        """
+        return rows
+
+    def _too_far(self, center: FloatArray) -> str:
+        """The refusal of a centre near which points lose their digits."""
+        return f"double precision does not carry a ball about this center on {self.spec}"
 
     def random_tangent_vec(
         self, base_point: ArrayLike, n_samples: int = 1, *, rng: Seed = None

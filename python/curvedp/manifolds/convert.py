@@ -6,18 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from curvedp.manifolds.base import Manifold
-from curvedp.manifolds.spaces import SPD, Euclidean, Hyperboloid, KendallPlanar, Sphere
-
-#: Names as pyRiemann and geomstats users write them, and the metric they mean.
-_SPD_NAMES = {
-    "spd": "affine-invariant",
-    "riemann": "affine-invariant",
-    "affine-invariant": "affine-invariant",
-    "logeuclid": "log-euclidean",
-    "log-euclidean": "log-euclidean",
-    "logchol": "log-cholesky",
-    "log-cholesky": "log-cholesky",
-}
+from curvedp.manifolds.spaces import SPACES, SPD, Euclidean, Hyperboloid, KendallPlanar, Sphere
 
 _GEOMSTATS_SPD_METRICS = {
     "SPDAffineMetric": "affine-invariant",
@@ -33,11 +22,11 @@ def as_manifold(space: Any, point_shape: tuple[int, ...] | None = None) -> Manif
     ----------
     space : Manifold, str or geomstats space
         Text is ``name:size[:parameter]``: ``"sphere:2"``, ``"spd:3"``, ``"spd:3:log-euclidean"``,
-        ``"hyperboloid:2"``, ``"kendall:10"``, ``"euclidean:4"``. pyRiemann's metric names
-        ("riemann", "logeuclid", "logchol") mean SPD matrices. The size may be left out if
-        `point_shape` is given. Geomstats spaces (Hypersphere, SPDMatrices, Hyperboloid, Euclidean,
-        PreShapeSpace in the plane) are recognised by their attributes; geomstats need not be
-        installed.
+        ``"hyperboloid:2"``, ``"kendall:10"``, ``"rotations:3"``, ``"euclidean:4"``. pyRiemann's
+        metric names ("riemann", "logeuclid", "logchol") mean SPD matrices. The size may be left
+        out if `point_shape` is given. Geomstats spaces (Hypersphere, SPDMatrices, Hyperboloid,
+        Euclidean, PreShapeSpace in the plane) are recognised by their attributes; geomstats need
+        not be installed.
     point_shape : tuple of int, optional
         Shape of one point.
 
@@ -64,39 +53,27 @@ def as_manifold(space: Any, point_shape: tuple[int, ...] | None = None) -> Manif
 
 def _from_text(text: str, point_shape: tuple[int, ...] | None) -> Manifold:
     name, *rest = text.strip().lower().split(":")
-    build: Callable[..., Manifold]
-    keyword: str | None = None
-    parameter: Any = None
-    offset = 0
-    if name in _SPD_NAMES:
-        build, keyword, parameter = SPD, "metric", _SPD_NAMES[name]
-    elif name in ("sphere", "hypersphere"):
-        build, keyword, offset = Sphere, "radius", 1
-    elif name in ("hyperboloid", "hyperbolic"):
-        build, keyword, offset = Hyperboloid, "curvature", 1
-    elif name == "kendall":
-        build = KendallPlanar
-    elif name == "euclidean":
-        build = Euclidean
-    else:
-        known = "sphere, spd, hyperboloid, kendall, euclidean"
+    build = next((space for space in SPACES if name in space._names), None)
+    if build is None:
+        known = ", ".join(next(iter(space._names)) for space in SPACES)
         raise ValueError(f"unknown manifold {text!r}: use one of {known}, as in 'spd:3'")
+    keywords = dict(build._names[name])
     if rest:
         try:
             size = int(rest[0])
         except ValueError:
             raise ValueError(f"{text!r}: the size must be an integer, as in {name}:3") from None
     elif point_shape:
-        size = point_shape[0] - offset
+        size = point_shape[0] - build._extra_rows
     else:
         raise ValueError(f"{text!r} needs a size, as in {name}:3")
     if len(rest) > 1:
-        if keyword is None or len(rest) > 2:
+        if build._keyword is None or len(rest) > 2:
             raise ValueError(f"{text!r} has too many parts")
-        parameter = rest[1] if keyword == "metric" else _number(text, rest[1])
-    if keyword is None or parameter is None:
-        return build(size)
-    return build(size, **{keyword: parameter})
+        is_word = build._keyword == "metric"
+        keywords[build._keyword] = rest[1] if is_word else _number(text, rest[1])
+    concrete: Callable[..., Manifold] = build
+    return concrete(size, **keywords)
 
 
 def _number(text: str, part: str) -> float:

@@ -1,10 +1,12 @@
-"""The manifolds: Euclidean space, spheres, SPD matrices, hyperbolic space, planar shapes."""
+"""The manifolds: Euclidean and hyperbolic space, spheres, SPD matrices, shapes, rotations."""
 
 from __future__ import annotations
 
 import math
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from curvedp._validation import FloatArray, as_choice, as_count, as_negative, as_positive
 from curvedp.manifolds.base import Manifold
@@ -12,6 +14,10 @@ from curvedp.manifolds.base import Manifold
 #: Largest dimension or number of landmarks.
 MAX_SIZE = 1_000_000
 SPD_METRICS = ("affine-invariant", "log-euclidean", "log-cholesky")
+
+#: Centres on hyperbolic space are served up to this distance from its origin, in units of
+#: 1/sqrt(-curvature).
+_FARTHEST_CENTER = 15.0
 
 
 class Euclidean(Manifold):
@@ -27,6 +33,9 @@ class Euclidean(Manifold):
     1.7321
     """
 
+    _names: ClassVar[dict[str, dict[str, Any]]] = {"euclidean": {}}
+    _origin_name = "origin"
+
     def __init__(self, dim: int) -> None:
         size = as_count(dim, "dim", most=MAX_SIZE)
         super().__init__("euclidean", size, 0.0, (size,))
@@ -36,11 +45,9 @@ class Euclidean(Manifold):
         return f"euclidean:{self.dim}"
 
     @property
-    def noise_space(self) -> tuple[str, int, float]:
-        return "flat", self.dim, 0.0
-
-    def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
-        return rng.standard_normal((count, self.dim))
+    def origin(self) -> FloatArray:
+        """The point 0."""
+        return np.zeros(self.dim)
 
 
 class Sphere(Manifold):
@@ -59,6 +66,11 @@ class Sphere(Manifold):
     1.5708
     """
 
+    _names: ClassVar[dict[str, dict[str, Any]]] = {"sphere": {}, "hypersphere": {}}
+    _keyword = "radius"
+    _extra_rows = 1
+    _has_size = True
+
     def __init__(self, dim: int, *, radius: float = 1.0) -> None:
         size = as_count(dim, "dim", most=MAX_SIZE)
         self.radius = as_positive(radius, "radius")
@@ -69,11 +81,17 @@ class Sphere(Manifold):
         return f"sphere:{self.dim}" + ("" if self.radius == 1 else f":{self.radius!r}")
 
     @property
-    def noise_space(self) -> tuple[str, int, float]:
-        return "sphere", self.dim, self.radius
+    def origin(self) -> FloatArray:
+        """The pole (0, ..., 0, radius)."""
+        origin = np.zeros(self.dim + 1)
+        origin[-1] = self.radius
+        return origin
 
     def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         return self.project(rng.standard_normal((count, self.dim + 1)))
+
+    def _to_size(self, rows: FloatArray) -> FloatArray:
+        return self.radius * _unit(rows)
 
 
 class SPD(Manifold):
@@ -93,6 +111,19 @@ class SPD(Manifold):
     1.4142
     """
 
+    #: As users of pyRiemann and geomstats write them.
+    _names: ClassVar[dict[str, dict[str, Any]]] = {
+        "spd": {},
+        "riemann": {},
+        "affine-invariant": {},
+        "logeuclid": {"metric": "log-euclidean"},
+        "log-euclidean": {"metric": "log-euclidean"},
+        "logchol": {"metric": "log-cholesky"},
+        "log-cholesky": {"metric": "log-cholesky"},
+    }
+    _keyword = "metric"
+    _origin_name = "identity"
+
     def __init__(self, m: int, *, metric: str = "affine-invariant") -> None:
         self.m = as_count(m, "m", most=1000)
         self.metric = as_choice(metric, SPD_METRICS, "metric")
@@ -105,15 +136,22 @@ class SPD(Manifold):
         return f"spd:{self.m}{suffix}"
 
     @property
-    def noise_space(self) -> tuple[str, int, float]:
-        if self.metric == "affine-invariant":
-            return "spd", self.m, 0.0
-        return "flat", self.dim, 0.0
+    def origin(self) -> FloatArray:
+        """The identity matrix."""
+        return np.eye(self.m)
 
-    def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
-        coords = rng.standard_normal((count, self.dim))
-        identity = np.eye(self.m)
-        return self.exp(self.coords_to_tangent(coords, identity), identity)
+    def _complete(self, rows: FloatArray) -> FloatArray | None:
+        if rows.shape[1] != self.dim or self.m == 1:
+            return super()._complete(rows)
+        above, right = np.triu_indices(self.m)
+        matrices = np.empty((len(rows), self.m, self.m))
+        matrices[:, above, right] = rows
+        matrices[:, right, above] = rows
+        return matrices.reshape(len(rows), self.point_size)
+
+    @property
+    def _expected_entries(self) -> str:
+        return f"{super()._expected_entries}, or {self.dim} for the upper triangle"
 
 
 class Hyperboloid(Manifold):
@@ -132,6 +170,11 @@ class Hyperboloid(Manifold):
     1.5
     """
 
+    _names: ClassVar[dict[str, dict[str, Any]]] = {"hyperboloid": {}, "hyperbolic": {}}
+    _keyword = "curvature"
+    _extra_rows = 1
+    _origin_name = "origin"
+
     def __init__(self, dim: int, *, curvature: float = -1.0) -> None:
         size = as_count(dim, "dim", most=MAX_SIZE)
         self.curvature = as_negative(curvature, "curvature")
@@ -142,20 +185,23 @@ class Hyperboloid(Manifold):
         return f"hyperboloid:{self.dim}" + ("" if self.curvature == -1 else f":{self.curvature!r}")
 
     @property
-    def noise_space(self) -> tuple[str, int, float]:
-        return "hyperbolic", self.dim, self.curvature
-
-    @property
     def origin(self) -> FloatArray:
         """The point (1/sqrt(-curvature), 0, ..., 0)."""
         origin = np.zeros(self.dim + 1)
         origin[0] = 1 / math.sqrt(-self.curvature)
         return origin
 
-    def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
-        vectors = np.zeros((count, self.dim + 1))
-        vectors[:, 1:] = rng.standard_normal((count, self.dim))
-        return self.exp(vectors, self.origin)
+    def _too_far(self, center: FloatArray) -> str:
+        """The refusal of a centre, with the nearest one that works."""
+        radius = float(self.origin[0])
+        farthest = _FARTHEST_CENTER * radius
+        direction = np.concatenate([[0.0], center[1:] / np.linalg.norm(center[1:])])
+        nearest = np.array2string(self.exp(farthest * direction, self.origin), separator=", ")
+        return (
+            f"center lies {radius * math.asinh(np.linalg.norm(center[1:]) / radius):.4g} from the "
+            f"origin of {self.spec}, farther than double precision carries a ball: centres up to "
+            f"{farthest:.6g} are served, such as {nearest}; or move all points by an isometry"
+        )
 
 
 class KendallPlanar(Manifold):
@@ -176,6 +222,9 @@ class KendallPlanar(Manifold):
     True
     """
 
+    _names: ClassVar[dict[str, dict[str, Any]]] = {"kendall": {}}
+    _has_size = True
+
     def __init__(self, k_landmarks: int) -> None:
         self.k_landmarks = as_count(k_landmarks, "k_landmarks", least=3, most=MAX_SIZE)
         super().__init__("kendall", self.k_landmarks, 0.0, (self.k_landmarks, 2))
@@ -185,8 +234,76 @@ class KendallPlanar(Manifold):
         return f"kendall:{self.k_landmarks}"
 
     @property
-    def noise_space(self) -> tuple[str, int, float]:
-        return "projective", self.k_landmarks - 2, 0.0
+    def origin(self) -> FloatArray:
+        """The regular polygon."""
+        angle = 2.0 * np.pi * np.arange(self.k_landmarks) / self.k_landmarks
+        return self.project(np.stack([np.cos(angle), np.sin(angle)], axis=1))
 
     def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         return self.project(rng.standard_normal((count, self.k_landmarks, 2)))
+
+    def _to_size(self, rows: FloatArray) -> FloatArray:
+        marks = rows.reshape(len(rows), self.k_landmarks, 2)
+        with np.errstate(all="ignore"):
+            centred = marks - marks.mean(axis=1, keepdims=True)
+        return _unit(centred).reshape(rows.shape)
+
+
+class Rotations(Manifold):
+    """Rotations of three-dimensional space, SO(3): matrices of shape (3, 3) with determinant 1.
+
+    The distance of two rotations is the angle between them. Sectional curvature 1/4, injectivity
+    radius pi. The sphere of dimension 3 and radius 2 covers them twice; statistics of a ball, whose
+    radius is below pi/2, are those of its copy there, and noise is drawn there (proof:
+    docs/proofs/rotations.md).
+
+    Parameters
+    ----------
+    m : int
+        Order of the matrices: 3.
+
+    Examples
+    --------
+    >>> quarter = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    >>> float(Rotations().dist(np.eye(3), quarter).round(4))
+    1.5708
+    """
+
+    _names: ClassVar[dict[str, dict[str, Any]]] = {"rotations": {}}
+    _origin_name = "identity"
+
+    def __init__(self, m: int = 3) -> None:
+        size = as_count(m, "m", least=3, most=3)
+        super().__init__("rotations", size, 0.0, (3, 3))
+
+    @property
+    def spec(self) -> str:
+        return "rotations:3"
+
+    @property
+    def origin(self) -> FloatArray:
+        """The identity matrix."""
+        return np.eye(3)
+
+    def _noise_dists(self, point: ArrayLike, center: ArrayLike) -> list[FloatArray]:
+        near = self.dist(point, center)
+        return [near, 2 * np.pi - near]
+
+
+#: Every manifold, in the order in which messages name them.
+SPACES: tuple[type[Manifold], ...] = (
+    Sphere,
+    SPD,
+    Hyperboloid,
+    KendallPlanar,
+    Rotations,
+    Euclidean,
+)
+
+
+def _unit(rows: FloatArray) -> FloatArray:
+    """Rows at length 1; NaN for those without a direction."""
+    flat = rows.reshape(len(rows), -1)
+    with np.errstate(all="ignore"):
+        unit: FloatArray = flat / np.linalg.norm(flat, axis=1, keepdims=True)
+    return unit.reshape(rows.shape)

@@ -3,7 +3,7 @@
 from curvedp.mechanisms.base import ChartGaussian, Mechanism
 from curvedp.mechanisms.bounded_range import bounded_range_epsilon, pure_epsilon
 from curvedp.mechanisms.calibration import outward_scale
-from curvedp.mechanisms.chains import NoiseChains, metropolis
+from curvedp.mechanisms.chains import MetropolisChains, metropolis
 from curvedp.mechanisms.choice import MECHANISMS, choose_mechanism, native_guarantee
 from curvedp.mechanisms.exponential_wrapped_gaussian import ExponentialWrappedGaussian
 from curvedp.mechanisms.rank_exponential import RankExponential
@@ -16,7 +16,7 @@ __all__ = [
     "ChartGaussian",
     "ExponentialWrappedGaussian",
     "Mechanism",
-    "NoiseChains",
+    "MetropolisChains",
     "RankExponential",
     "RiemannianGaussian",
     "RiemannianLaplace",

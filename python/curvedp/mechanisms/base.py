@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import functools
-import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -172,6 +171,14 @@ class IntrinsicMechanism(Mechanism):
     def _build_noise(self) -> _core.Noise:
         return _core.Noise(*self.ball.manifold.noise_space, self.profile, self.scale)
 
+    def log_density(self, point: ArrayLike, true_value: ArrayLike) -> FloatArray:
+        dists = np.asarray(self.ball.manifold._noise_dists(point, true_value))
+        if self.profile == "laplace":
+            logs = -dists / self.scale
+        else:
+            logs = -(dists**2) / (2 * self.scale**2)
+        return np.asarray(np.logaddexp.reduce(logs))
+
 
 class ChartGaussian(Mechanism):
     """Gaussian noise in the chart at the ball's centre: exp_c(log_c(p) + sigma N(0, I)).
@@ -193,43 +200,12 @@ class ChartGaussian(Mechanism):
         return np.asarray(-square / (2 * self.scale**2))
 
 
-def volume_growth(space: tuple[str, int, float]) -> float:
-    """Exponential rate at which the volume of spheres grows: Laplace noise needs 1/scale above.
-
-    (d - 1) sqrt(-kappa) on hyperbolic space, sqrt(m (m^2 - 1)/3)/2 on SPD(m) with the
-    affine-invariant metric, 0 elsewhere.
-    """
-    kind, size, parameter = space
-    if kind == "hyperbolic":
-        return (size - 1) * math.sqrt(-parameter)
-    if kind == "spd":
-        return 0.5 * math.sqrt(size * (size**2 - 1) / 3)
-    return 0.0
-
-
 @functools.lru_cache(maxsize=256)
 def largest_laplace_scale(space: tuple[str, int, float]) -> float:
     """Largest scale, to 1 part in 1000, at which Laplace noise exists and is drawn exactly.
 
-    Infinite where volumes grow polynomially. Elsewhere 1/scale must exceed `volume_growth`, and on
-    SPD(m) the exact sampler must accept a fair share of its proposals. 0 where there is no exact
-    sampler: on SPD(m) beyond m = 16.
+    Infinite where volumes grow polynomially. Elsewhere 1/scale must exceed the rate of their
+    growth, and on SPD(m) the exact sampler must accept a fair share of its proposals. 0 where there
+    is no exact sampler: on SPD(m) beyond m = 16.
     """
-    growth = volume_growth(space)
-    if growth == 0:
-        return math.inf
-    low, high = 1e-3 / growth, 1 / growth
-    if not _laplace_is_drawable(space, low):
-        return 0.0
-    while high > 1.001 * low:
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if _laplace_is_drawable(space, middle) else (low, middle)
-    return low
-
-
-def _laplace_is_drawable(space: tuple[str, int, float], scale: float) -> bool:
-    try:
-        _core.Noise(*space, "laplace", scale)
-    except ValueError:
-        return False
-    return True
+    return _core.largest_laplace_scale(*space)

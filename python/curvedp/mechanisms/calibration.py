@@ -2,17 +2,13 @@
 
 What is proved of a mechanism holds if scale >= sensitivity/budget for the real numbers. Both are
 computed in double precision, so the scale gets a margin that covers the rounding of either.
-Proof: docs/proofs/conversions.md, section 8; the same rule in Rust is `Budget::scale`.
+Proof: docs/proofs/conversions.md, section 8.
 """
 
 from __future__ import annotations
 
-import math
-
+from curvedp import _core
 from curvedp._validation import as_positive
-
-#: 1 + 2^-40: sensitivities are right to 2^-42 relative, the division to 2^-53.
-OUTWARD = 1 + 2.0**-40
 
 
 def outward_scale(sensitivity: float, budget: float) -> float:
@@ -45,4 +41,4 @@ def outward_scale(sensitivity: float, budget: float) -> float:
     (1.5454545455, True)
     """
     moved, spent = as_positive(sensitivity, "sensitivity"), as_positive(budget, "budget")
-    return math.nextafter(moved / spent * OUTWARD, math.inf)
+    return _core.outward_scale(moved, spent)

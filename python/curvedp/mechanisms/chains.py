@@ -20,7 +20,6 @@ from curvedp._validation import (
     as_points,
     as_positive,
     as_probability,
-    as_records,
 )
 from curvedp.manifolds import Manifold, as_manifold
 
@@ -28,7 +27,7 @@ PROFILES = ("laplace", "gaussian")
 
 
 @dataclass(frozen=True)
-class NoiseChains:
+class MetropolisChains:
     """Metropolis chains that have run.
 
     Attributes
@@ -54,6 +53,22 @@ class NoiseChains:
     effective_sample_size: FloatArray
     r_hat: FloatArray
 
+    @classmethod
+    def _of(
+        cls, ran: _core.Chains, space: Manifold, center: FloatArray, draws: int
+    ) -> MetropolisChains:
+        """Chains that have kept normal coordinates at the centre and the distance."""
+        rows = ran.draws().reshape(-1, draws, space.dim + 1)
+        sizes, r_hat = np.array(ran.diagnose()).T
+        return cls(
+            space.exp(space.coords_to_tangent(rows[..., :-1], center), center),
+            rows[..., -1].copy(),
+            np.array(ran.acceptance),
+            np.array(ran.scale),
+            sizes.copy(),
+            r_hat.copy(),
+        )
+
 
 def metropolis(
     manifold: Manifold | str,
@@ -62,20 +77,20 @@ def metropolis(
     *,
     profile: str = "laplace",
     chains: int = 16,
-    starts: ArrayLike | None = None,
     draws: int = 1000,
     burn_in: int = 1000,
     thinning: int = 1,
     step: float | None = None,
     acceptance: float | None = 0.3,
     stream: _core.Stream | None = None,
-) -> NoiseChains:
+) -> MetropolisChains:
     """Metropolis chains for exp(-d(x, c)/scale) or exp(-d(x, c)²/(2 scale²)).
 
     Densities are with respect to the Riemannian volume; proposals are exp_x(step N(0, I)), which is
-    symmetric (Metropolis et al. 1953). Chains run in lock step, so that sixteen take little longer
-    than one. They are no exact sampler: use `RiemannianLaplace` and `RiemannianGaussian` where they
-    serve the manifold, and look at `r_hat` and `effective_sample_size` where they do not.
+    symmetric (Metropolis et al. 1953). Chains start in random directions at distances spread evenly
+    up to twice the typical one, farther apart than the law is wide, so that `r_hat` tells whether
+    they have met. They are no exact sampler: use `RiemannianLaplace` and `RiemannianGaussian` where
+    they serve the manifold.
 
     Parameters
     ----------
@@ -88,11 +103,7 @@ def metropolis(
     profile : {"laplace", "gaussian"}
         Which of the two laws.
     chains : int
-        How many, where `starts` are not given.
-    starts : array-like, shape (chains, *point_shape), optional
-        Where chains start; by default in random directions at distances spread evenly up to twice
-        the typical one. Starts nearer to each other than the law is wide hide that chains have not
-        met.
+        How many; eight take little longer than one.
     draws, burn_in, thinning : int
         States kept of each chain, steps before the first, and steps from one to the next.
     step : float, optional
@@ -105,14 +116,14 @@ def metropolis(
 
     Returns
     -------
-    NoiseChains
+    MetropolisChains
 
     Raises
     ------
     ValueError, TypeError
-        If an array has the wrong shape, the centre or a start does not lie on the manifold, a
-        number is out of range, no law of that scale exists (volumes grow exponentially on
-        negatively curved spaces), or it is so wide that its points leave double precision.
+        If the centre has the wrong shape or does not lie on the manifold, a number is out of
+        range, no law of that scale exists (volumes grow exponentially on negatively curved spaces),
+        or it is so wide that its points leave double precision.
 
     Examples
     --------
@@ -123,45 +134,29 @@ def metropolis(
     ((16, 500, 2, 2), True)
     """
     space = as_manifold(manifold)
-    shape = as_choice(profile, PROFILES, "profile")
-    law = _core.IsotropicLaw(*space.noise_space, shape, as_positive(scale, "scale"))
+    middle = center_on(space, center)
+    kept = as_count(draws, "draws")
+    ran = _core.isotropic_chains(
+        space._core,
+        space.noise_space,
+        as_choice(profile, PROFILES, "profile"),
+        as_positive(scale, "scale"),
+        as_count(chains, "chains", most=2**20),
+        (
+            as_count(burn_in, "burn_in", least=0),
+            kept,
+            as_count(thinning, "thinning"),
+            None if step is None else as_positive(step, "step"),
+            None if acceptance is None else as_probability(acceptance, "acceptance"),
+        ),
+        _core.Stream.from_os() if stream is None else stream,
+    )
+    return MetropolisChains._of(ran, space, middle, kept)
+
+
+def center_on(space: Manifold, center: ArrayLike) -> FloatArray:
+    """One point of the manifold, checked."""
     middle = as_points(center, space.point_shape, "center")
     if middle.shape != space.point_shape or not space.belongs(middle):
         raise ValueError(f"center must be one point of {space.spec}")
-    middle = space.project(middle)
-    first: int | FloatArray = as_count(chains, "chains", most=2**20)
-    if starts is not None:
-        points = as_records(starts, space.point_shape, "starts")
-        if not np.all(space.belongs(points)):
-            raise ValueError(f"some starts do not lie on {space.spec}")
-        first = space.tangent_to_coords(space.log(space.project(points), middle), middle)
-        with np.errstate(over="ignore"):
-            dist = np.linalg.norm(first, axis=-1)
-        if not np.all(dist <= (1 + 1e-9) * law.farthest):
-            raise ValueError(
-                f"chains on {space.spec} must start within {law.farthest:.4g} of the centre: "
-                "double precision does not hold points farther away"
-            )
-    count = first if isinstance(first, int) else len(first)
-    kept = as_count(draws, "draws")
-    plan = (
-        as_count(burn_in, "burn_in", least=0),
-        kept,
-        as_count(thinning, "thinning"),
-        law.first_step if step is None else as_positive(step, "step"),
-        None if acceptance is None else as_probability(acceptance, "acceptance"),
-    )
-    ran = law.run_chains(first, plan, _core.Stream.from_os() if stream is None else stream)
-    rows = ran.draws().reshape(count * kept, space.dim + 1)
-    reached = np.empty((count * kept, space.point_size))
-    coords = np.ascontiguousarray(rows[:, :-1])
-    space._core.exp_coords(coords, middle.reshape(1, -1), reached)
-    diagnoses = np.array(ran.diagnose())
-    return NoiseChains(
-        reached.reshape(count, kept, *space.point_shape),
-        rows[:, -1].reshape(count, kept).copy(),
-        np.array(ran.acceptance),
-        np.array(ran.scale),
-        diagnoses[:, 0],
-        diagnoses[:, 1],
-    )
+    return space.project(middle)

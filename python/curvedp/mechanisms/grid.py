@@ -14,22 +14,15 @@ import math
 
 import numpy as np
 
+from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
-from curvedp.manifolds import SPD, Euclidean, Hyperboloid, Manifold
+from curvedp.manifolds import Manifold
 from curvedp.privacy import GDP, PureDP
 
 #: Grid steps that a noise scale holds, or nearly twice as many: 2^20.
-STEPS_PER_SCALE = float(1 << 20)
-
-#: Releases on non-compact manifolds stay within this distance of the centre (or within the ball),
-#: on hyperbolic space in units of 1/sqrt(-curvature).
-_CLIP_RADIUS = 16.0
-
-#: The log-Cholesky metric counts logarithms of the factor, half those of the matrix: farther out,
-#: rounding may leave no positive definite matrix.
-_CLIP_RADIUS_LOG_CHOLESKY = 8.0
+STEPS_PER_SCALE = _core.STEPS_PER_SCALE
 
 
 def grid_step(
@@ -48,10 +41,9 @@ def grid_step(
     ExistenceError
         If fewer than four steps would be left to the noise scale, which stands for `guarantee`.
     """
-    clip = clip_radius(ball)
-    step = ball._frame.grid_step(in_chart, scale, STEPS_PER_SCALE, clip)
+    step = ball._frame.grid_step(in_chart, scale)
     if step is None:
-        least = ball._frame.least_scale(in_chart, clip)
+        least = ball._frame.least_scale(in_chart)
         where = (
             f"noise of scale {scale:.3g} is too fine for double precision on a ball of radius "
             f"{ball.radius:.3g} on {ball.manifold.spec}"
@@ -78,23 +70,16 @@ def _weaker(guarantee: PureDP | GDP | None, share: float) -> str:
 
 def clip_radius(ball: Ball) -> float:
     """Distance from the centre at which releases are clipped; infinite for no clipping."""
-    limit = clip_limit(ball.manifold)
-    return limit if math.isinf(limit) else max(ball.radius, limit)
+    return ball._frame.clip_radius
 
 
 def clip_limit(manifold: Manifold) -> float:
     """`clip_radius` of a small ball."""
-    if not manifold.is_hadamard or isinstance(manifold, Euclidean):
-        return math.inf
-    if isinstance(manifold, Hyperboloid):
-        return _CLIP_RADIUS / math.sqrt(-manifold.curvature)
-    if isinstance(manifold, SPD) and manifold.metric == "log-cholesky":
-        return _CLIP_RADIUS_LOG_CHOLESKY
-    return _CLIP_RADIUS
+    return manifold._core.clip_limit
 
 
 def round_to_grid(ball: Ball, points: FloatArray, scale: float) -> FloatArray:
     """Rows of points of the ball's frame, clipped and rounded; see the module's description."""
     rounded = np.array(points, dtype=np.float64, order="C")
-    ball._frame.round_to_grid(rounded, grid_step(ball, scale), clip_radius(ball))
+    ball._frame.round_to_grid(rounded, grid_step(ball, scale))
     return rounded

@@ -6,10 +6,6 @@ sigma = Delta/mu (Jiang et al., Algorithm 1). Proof: docs/proofs/riemannian-gaus
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from curvedp._validation import FloatArray
 from curvedp.mechanisms.base import IntrinsicMechanism
 from curvedp.mechanisms.calibration import outward_scale
 
@@ -38,7 +34,3 @@ class RiemannianGaussian(IntrinsicMechanism):
                 f"{self.ball.manifold.spec} has not: use ExponentialWrappedGaussian"
             )
         return outward_scale(self.sensitivity, mu)
-
-    def log_density(self, point: ArrayLike, true_value: ArrayLike) -> FloatArray:
-        dist = self.ball.manifold.dist(point, true_value)
-        return np.asarray(-(dist**2) / (2 * self.scale**2))

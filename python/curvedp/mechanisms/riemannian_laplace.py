@@ -8,10 +8,6 @@ Proof: docs/proofs/riemannian-laplace.md.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from curvedp._validation import FloatArray
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms.base import IntrinsicMechanism, largest_laplace_scale
 from curvedp.mechanisms.calibration import outward_scale
@@ -50,6 +46,3 @@ class RiemannianLaplace(IntrinsicMechanism):
                 smallest_epsilon=self.sensitivity / largest * (1 + 1e-9),  # room for rounding
             )
         return scale
-
-    def log_density(self, point: ArrayLike, true_value: ArrayLike) -> FloatArray:
-        return np.asarray(-self.ball.manifold.dist(point, true_value) / self.scale)

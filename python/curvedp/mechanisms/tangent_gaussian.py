@@ -7,9 +7,6 @@ Proof: docs/proofs/tangent-gaussian.md.
 
 from __future__ import annotations
 
-import math
-
-from curvedp.domain import BOUNDARY_SLACK
 from curvedp.mechanisms.base import ChartGaussian
 from curvedp.mechanisms.calibration import outward_scale
 
@@ -32,12 +29,4 @@ class TangentGaussian(ChartGaussian):
     proof = "docs/proofs/tangent-gaussian.md"
 
     def _calibrate(self) -> float:
-        return outward_scale(self.sensitivity * self._lipschitz(), self._mu())
-
-    def _lipschitz(self) -> float:
-        """Lipschitz constant of log_c on the ball."""
-        upper = self.ball.manifold.curvature_bounds[1]
-        if upper <= 0:
-            return 1.0
-        s = self.ball.radius * (1 + BOUNDARY_SLACK) * math.sqrt(upper)
-        return s / math.sin(s)
+        return outward_scale(self.sensitivity * self.ball._frame.lipschitz, self._mu())

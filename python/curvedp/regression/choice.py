@@ -17,7 +17,7 @@ from curvedp.mechanisms.bounded_range import bounded_range_epsilon
 from curvedp.mechanisms.k_norm_gradient import is_resolved
 from curvedp.privacy import Guarantee
 from curvedp.regression.schedule import noise_after
-from curvedp.statistics.entry import native
+from curvedp.statistics.design import native
 
 #: Where an exact draw takes seconds at most, by the dimension of the manifold (some 30,000
 #: gradients in 2 dimensions, a million in 3): numbers of records, r + V/2 in lengths tau and in

@@ -17,7 +17,7 @@ import numpy as np
 from curvedp import _core, sensitivity
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
-from curvedp.manifolds import SPD, Manifold
+from curvedp.manifolds import Manifold
 from curvedp.mechanisms.calibration import outward_scale
 from curvedp.privacy import GDP, PureDP
 from curvedp.regression.schedule import SLOPE_STEP, SLOPE_WEIGHT, Step
@@ -102,9 +102,7 @@ def gradient_rounding(manifold: Manifold, n: int) -> float:
     That of the sum over records, and that of adding up the projections on the eigenspaces of the
     curvature operator; twice, since the sum of two norms may exceed the longest term so often.
     """
-    dim = manifold.dim
-    eigenspaces = manifold.m * (manifold.m - 1) // 2 + 1 if isinstance(manifold, SPD) else 3
-    projections = 4 * dim**1.5 * eigenspaces * np.finfo(np.float64).eps
+    projections = 4 * manifold.dim**1.5 * manifold._core.eigenspaces * np.finfo(np.float64).eps
     return float(2 * (_core.summation_error(n) + projections))
 
 

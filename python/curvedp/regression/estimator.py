@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -14,7 +13,7 @@ from curvedp.estimators.conventions import Conventions
 from curvedp.privacy import Guarantee, Ledger
 from curvedp.regression.private import geodesic_regression
 from curvedp.regression.release import GeodesicRelease
-from curvedp.statistics.entry import Progress
+from curvedp.statistics.call import Progress
 
 
 class GeodesicRegression(Conventions):
@@ -22,7 +21,7 @@ class GeodesicRegression(Conventions):
 
     Parameters
     ----------
-    ball, guarantee, x_range, tau, v_max, sampler, calibration, weights, chain_length
+    ball, guarantee, x_range, tau, v_max, sampler, chain_length
         See `geodesic_regression`, to which they are passed on.
     records_per_unit
         See `geodesic_regression`, to which they are passed on.
@@ -65,8 +64,6 @@ class GeodesicRegression(Conventions):
         tau: float,
         v_max: float,
         sampler: str = "auto",
-        calibration: str = "proved",
-        weights: Sequence[float] = (1.0, 1.0),
         chain_length: int = 10_000,
         records_per_unit: int = 1,
         ledger: Ledger | None = None,
@@ -79,8 +76,6 @@ class GeodesicRegression(Conventions):
         self.tau = tau
         self.v_max = v_max
         self.sampler = sampler
-        self.calibration = calibration
-        self.weights = weights
         self.chain_length = chain_length
         self.records_per_unit = records_per_unit
         self.ledger = ledger

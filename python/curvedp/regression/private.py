@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,18 +21,101 @@ from numpy.typing import ArrayLike
 from curvedp._validation import FloatArray, as_choice, as_count, as_float_array, as_positive
 from curvedp.domain import Ball
 from curvedp.mechanisms.grid import grid_step, round_to_grid
-from curvedp.privacy import Guarantee, Ledger, PureDP, Unproved
+from curvedp.mechanisms.k_norm_gradient import CHAIN_WHY
+from curvedp.privacy import Guarantee, Unproved
 from curvedp.regression.covariate import as_range, clipped_times
 from curvedp.regression.descent import carry, shorten
-from curvedp.regression.published import WHY, sequential_kng
 from curvedp.regression.release import GeodesicRelease, stack
-from curvedp.regression.samplers import SAMPLERS, Drawn, draw_geodesic
-from curvedp.statistics.entry import Entry, Progress
+from curvedp.regression.samplers import SAMPLERS, GeodesicDesign
+from curvedp.statistics.call import Call, CallOptions
+from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.paid import EachGroup, Group, release
+from curvedp.statistics.releases import Releases
 
 #: Longest reach in radii of curvature: squares of hyperbolic functions of it are finite.
 _LONGEST = 300.0
 
 
+@dataclass(frozen=True)
+class GeodesicLine(EachGroup[GeodesicRelease]):
+    """The geodesic along which records move with a covariate, as a value.
+
+    Parameters
+    ----------
+    x_range, tau, v_max, sampler, chain_length
+        As in `geodesic_regression`.
+    """
+
+    title: ClassVar[str] = "geodesic regression"
+
+    x_range: tuple[float, float]
+    tau: float
+    v_max: float
+    sampler: str = "auto"
+    chain_length: int = 10_000
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "x_range", as_range(self.x_range))
+        object.__setattr__(self, "tau", as_positive(self.tau, "tau"))
+        object.__setattr__(self, "v_max", as_positive(self.v_max, "v_max"))
+        as_count(self.chain_length, "chain_length")
+        as_choice(self.sampler, SAMPLERS, "sampler")
+
+    def check(self, call: Call) -> None:
+        for ball in call.balls:
+            check_support(ball, self.v_max)
+
+    def mechanism_name(self, call: Call) -> str:
+        names = {
+            "gradient": "noisy gradient descent",
+            "exact": "K-norm gradient",
+            "metropolis": "K-norm gradient by a Markov chain",
+        }
+        return names.get(self.sampler, "noisy gradient descent or K-norm gradient")
+
+    def promise(self, call: Call) -> Guarantee:
+        if self.sampler == "metropolis":
+            return Unproved(claimed=call.guarantee, why=CHAIN_WHY)
+        return call.guarantee
+
+    def value_shape(self, call: Call) -> tuple[int, ...]:
+        return 2, *call.manifold.point_shape
+
+    def design(self, call: Call, ball: Ball, n: int) -> GeodesicDesign:
+        # no residual is longer than 2 r + V/2
+        return GeodesicDesign.of(
+            ball,
+            n,
+            call.guarantee,
+            tau=min(self.tau, 2 * ball.radius + 0.5 * self.v_max),
+            v_max=self.v_max,
+            records_per_unit=call.records_per_unit,
+            sampler=self.sampler,
+            chain_length=self.chain_length,
+        )
+
+    def outlook(self, call: Call, design: GeodesicDesign, n: int) -> tuple[float, float]:
+        return design.noise.scale, math.nan
+
+    def release_group(self, group: Group) -> GeodesicRelease:
+        design: GeodesicDesign = group.design
+        drawn = design.draw(group, clipped_times(group.extra, self.x_range))
+        noise = design.noise
+        released = group.release(
+            value=rounded(group.ball, *drawn, noise.scale, self.v_max),
+            mechanism=design.mechanism,
+            statistic=self.title,
+            sensitivity=noise.sensitivity,
+            solver_tolerance=noise.rounding,
+            scale=noise.scale,
+            expected_error=None,
+        )
+        return GeodesicRelease(
+            **vars(released), x_range=self.x_range, tau=self.tau, v_max=self.v_max
+        )
+
+
+@overload
 def geodesic_regression(
     x: ArrayLike,
     y: ArrayLike,
@@ -40,15 +125,40 @@ def geodesic_regression(
     x_range: tuple[float, float],
     tau: float,
     v_max: float,
+    groups: None = None,
     sampler: str = "auto",
-    calibration: str = "proved",
-    weights: Sequence[float] = (1.0, 1.0),
     chain_length: int = 10_000,
-    records_per_unit: int = 1,
-    ledger: Ledger | None = None,
-    seed: int | None = None,
-    progress: Progress = False,
-) -> GeodesicRelease:
+    **call: Unpack[CallOptions],
+) -> GeodesicRelease: ...
+@overload
+def geodesic_regression(
+    x: ArrayLike,
+    y: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    x_range: tuple[float, float],
+    tau: float,
+    v_max: float,
+    groups: GroupsLike,
+    sampler: str = "auto",
+    chain_length: int = 10_000,
+    **call: Unpack[CallOptions],
+) -> Releases[GeodesicRelease]: ...
+def geodesic_regression(
+    x: ArrayLike,
+    y: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    x_range: tuple[float, float],
+    tau: float,
+    v_max: float,
+    groups: GroupsLike = None,
+    sampler: str = "auto",
+    chain_length: int = 10_000,
+    **call: Unpack[CallOptions],
+) -> GeodesicRelease | Releases[GeodesicRelease]:
     """Release the geodesic along which records move with a covariate.
 
     Approximates the minimiser of (1/2n) sum_i min(rho(exp_p(t_i v), y_i), tau)^2 (Fletcher 2011,
@@ -61,10 +171,12 @@ def geodesic_regression(
         Covariates. Clipped to `x_range`; one that is missing counts as the middle of the range.
     y : array-like, shape (n, *point_shape)
         Records. One that is not a point of the manifold counts as the ball's centre.
-    ball : Ball
+    ball : Ball, or a list with one for each group
         Public domain of the records and of the point at the middle of the range.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
         What the release shall satisfy when one unit's pairs (x_i, y_i) are replaced.
+    groups : array-like, optional
+        Labels or offsets of public groups; see `frechet_mean`.
     x_range : pair of float
         Public range (x_lo, x_hi) of the covariate.
     tau : float
@@ -81,25 +193,14 @@ def geodesic_regression(
         `chain_length` steps towards the same law in any dimension; the release is then `Unproved`.
         "auto" takes the one of the first two with the smaller expected error, which n, the
         guarantee and the other public parameters decide.
-    calibration : {"proved", "published"}
-        "published" draws footpoint and shooting vector one after the other by Markov chains, as
-        Kulkarni and Soto do, for pure DP; the release is then `Unproved`.
-    weights : pair of float
-        Shares of epsilon of the footpoint and of the shooting vector, with "published".
     chain_length : int
-        Steps of each Markov chain, with "published" and "metropolis".
-    records_per_unit : int
-        Number of records that one unit (a person) contributes at most.
-    ledger : Ledger, optional
-        Budget to spend from, before any noise is drawn.
-    seed : int, optional
-        For tests and examples only: the release is then `Unproved`.
-    progress : bool or callable
-        True prints the name of each stage to standard error; a callable receives it.
+        Steps of the Markov chain of "metropolis".
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
+        As in `frechet_mean`; a unit's pairs (x_i, y_i) count as its records.
 
     Returns
     -------
-    GeodesicRelease
+    GeodesicRelease, or Releases of them with `groups`
         With `intercept`, `slope` and `predict`. `sensitivity` and `scale` are those of the
         gradients, in the last step of a descent.
 
@@ -122,89 +223,9 @@ def geodesic_regression(
     >>> release.predict([0.0, 5.0, 10.0]).shape
     (3, 3)
     """
-    entry = Entry.check(
-        y,
-        ball,
-        guarantee,
-        records_per_unit=records_per_unit,
-        ledger=ledger,
-        calibration=calibration,
-        seed=seed,
-        progress=progress,
-    )
     covariates = as_float_array(x, "x")
-    if covariates.shape != (entry.n,):
-        raise ValueError(f"x must have shape ({entry.n},), got {covariates.shape}")
-    limits = as_range(x_range)
-    clip, speed = as_positive(tau, "tau"), as_positive(v_max, "v_max")
-    steps_each = as_count(chain_length, "chain_length")
-    as_choice(sampler, SAMPLERS, "sampler")
-    check_support(ball, speed)
-    if calibration == "published":
-        return _published(entry, covariates, limits, clip, speed, weights, steps_each)
-    # no residual is longer than 2 r + V/2
-    reach = 2 * ball.radius + 0.5 * speed
-    drawn = draw_geodesic(
-        entry,
-        clipped_times(covariates, limits),
-        tau=min(clip, reach),
-        v_max=speed,
-        sampler=sampler,
-        chain_length=steps_each,
-    )
-    release = entry.release(
-        drawn.promise,
-        value=rounded(ball, drawn, speed),
-        mechanism=drawn.mechanism,
-        statistic="geodesic regression",
-        sensitivity=drawn.sensitivity,
-        solver_tolerance=drawn.rounding,
-        scale=drawn.scale,
-        expected_error=None,
-    )
-    return GeodesicRelease(**vars(release), x_range=limits, tau=clip, v_max=speed)
-
-
-def _published(
-    entry: Entry,
-    x: FloatArray,
-    x_range: tuple[float, float],
-    tau: float,
-    v_max: float,
-    weights: Sequence[float],
-    chain_length: int,
-) -> GeodesicRelease:
-    budget = entry.guarantee
-    if not isinstance(budget, PureDP):
-        raise TypeError("the published mechanism claims pure DP: ask for PureDP(epsilon)")
-    if len(weights) != 2:
-        raise ValueError("weights must be two positive numbers: of footpoint and shooting vector")
-    footpoint, shooting = budget.split(weights)
-    entry.spend("geodesic regression")
-    low, high = x_range
-    middle = low + 0.5 * (high - low)
-    geodesic, sigma = sequential_kng(
-        middle + clipped_times(x, x_range) * (high - low),
-        entry.ball.project(entry.data),
-        entry.ball,
-        (footpoint, shooting),
-        x_range=x_range,
-        tau=tau,
-        v_max=v_max,
-        chain_length=chain_length,
-        stream=entry.stream(0),
-    )
-    release = entry.release(
-        Unproved(claimed=budget, why=WHY),
-        value=stack(geodesic.footpoint, geodesic.velocity),
-        mechanism="sequential K-norm gradient",
-        statistic="geodesic regression",
-        sensitivity=sigma * footpoint.epsilon,
-        solver_tolerance=0.0,
-        scale=sigma,
-        expected_error=None,
-    )
-    return GeodesicRelease(**vars(release), x_range=x_range, tau=tau, v_max=v_max)
+    statistic = GeodesicLine(x_range, tau, v_max, sampler, chain_length)
+    return release(statistic, y, ball, guarantee, groups=groups, extra=covariates, **call)
 
 
 def check_support(ball: Ball, v_max: float) -> None:
@@ -224,13 +245,14 @@ def check_support(ball: Ball, v_max: float) -> None:
         )
 
 
-def rounded(ball: Ball, drawn: Drawn, v_max: float) -> FloatArray:
+def rounded(
+    ball: Ball, footpoint: FloatArray, velocity: FloatArray, scale: float, v_max: float
+) -> FloatArray:
     """Footpoint and velocity on the public grid, outside the frame, shape (2, *point_shape)."""
-    manifold, scale = ball._frame.manifold, drawn.scale
-    base = drawn.footpoint[None]
+    manifold, base = ball._frame.manifold, footpoint[None]
     footpoint = round_to_grid(ball, base, scale)
     step = grid_step(ball, scale)
-    carried = shorten(carry(manifold, drawn.velocity, base, footpoint), v_max)
+    carried = shorten(carry(manifold, velocity, base, footpoint), v_max)
     velocity = np.round(carried / step) * step
     length = float(np.linalg.norm(velocity))
     # an isometry takes geodesics to geodesics: the velocity outside is read off a short piece

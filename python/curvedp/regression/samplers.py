@@ -3,101 +3,108 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.mechanisms.grid import grid_step
 from curvedp.mechanisms.k_norm_gradient import (
-    CHAIN_WHY,
     MAX_EXACT_DIM,
     MAX_PRECISION,
     is_resolved,
 )
-from curvedp.privacy import Guarantee, Unproved
+from curvedp.privacy import GDP, Guarantee, PureDP
 from curvedp.regression.choice import choose_sampler
 from curvedp.regression.descent import Descent, NoisyGradient, calibrate
 from curvedp.regression.k_norm import MAX_EXTENT, KNormGradient
 from curvedp.regression.schedule import schedule
-from curvedp.statistics.entry import Entry, native
+from curvedp.statistics.design import native
+from curvedp.statistics.paid import Group
 
 SAMPLERS = ("auto", "gradient", "exact", "metropolis")
 
-_LABEL = "geodesic regression"
-
 
 @dataclass(frozen=True)
-class Drawn:
-    """A private geodesic in the frame of its ball, before it is rounded.
+class GeodesicDesign:
+    """A private geodesic before there are records.
 
     Attributes
     ----------
-    footpoint : ndarray, shape (point_size,)
-    velocity : ndarray, shape (dim,)
-        Coordinates at the footpoint.
-    promise : Guarantee
-    mechanism : str
-    sensitivity, rounding, scale : float
-        Of the gradients.
+    tau, v_max : float
+        Length at which residuals are clipped, and bound on the velocity.
+    steps : list of NoisyGradient
+        Of a descent.
+    law : KNormGradient or None
+        What is drawn from instead.
+    chain_length : int or None
+        Steps of a Markov chain; none for exact draws.
     """
 
-    footpoint: FloatArray
-    velocity: FloatArray
-    promise: Guarantee
-    mechanism: str
-    sensitivity: float
-    rounding: float
-    scale: float
+    tau: float
+    v_max: float
+    steps: list[NoisyGradient]
+    law: KNormGradient | None
+    chain_length: int | None
 
+    @property
+    def noise(self) -> NoisyGradient | KNormGradient:
+        """Sensitivity, rounding and scale of the gradients, in the last step of a descent."""
+        return self.steps[-1] if self.law is None else self.law
 
-def draw_geodesic(
-    entry: Entry,
-    times: FloatArray,
-    *,
-    tau: float,
-    v_max: float,
-    sampler: str,
-    chain_length: int,
-) -> Drawn:
-    """Spends the guarantee and draws with the sampler of that name."""
-    if sampler == "auto":
-        sampler = choose_sampler(
-            entry.ball,
-            entry.n,
-            entry.guarantee,
-            tau=tau,
-            v_max=v_max,
-            records_per_unit=entry.records_per_unit,
-        )
-    if sampler == "gradient":
-        return _descend(entry, times, tau, v_max)
-    if sampler == "exact":
-        check_exact(entry.ball, tau, v_max)
-    law = KNormGradient.calibrate(
-        entry.ball,
-        entry.n,
-        entry.guarantee,
-        tau=tau,
-        v_max=v_max,
-        records_per_unit=entry.records_per_unit,
-    )
-    if sampler == "exact" and tau > MAX_PRECISION * law.scale:
-        raise ValueError(
-            f"noise of scale {law.scale:.3g} is too small beside tau = {tau:.3g} for exact draws: "
-            "use a smaller budget, or sampler='gradient'"
-        )
-    grid_step(entry.ball, law.scale)
-    promise, mechanism = entry.promise(entry.guarantee), "K-norm gradient"
-    if sampler == "metropolis":
-        promise = Unproved(claimed=entry.guarantee, why=CHAIN_WHY)
-        mechanism = "K-norm gradient by a Markov chain"
-    entry.spend(_LABEL, promise)
-    rows, stream = entry.enter(), entry.stream(0)
-    entry.report("draw")
-    if sampler == "exact":
-        footpoint, velocity = law.draw(rows, times, stream)
-    else:
-        footpoint, velocity = law.walk(rows, times, stream, chain_length)
-    return Drawn(footpoint, velocity, promise, mechanism, law.sensitivity, law.rounding, law.scale)
+    @property
+    def mechanism(self) -> str:
+        """Name of the mechanism."""
+        if self.law is None:
+            return "noisy gradient descent"
+        chain = " by a Markov chain" if self.chain_length is not None else ""
+        return f"K-norm gradient{chain}"
+
+    @classmethod
+    def of(
+        cls,
+        ball: Ball,
+        n: int,
+        guarantee: Guarantee,
+        *,
+        tau: float,
+        v_max: float,
+        records_per_unit: int,
+        sampler: str,
+        chain_length: int,
+    ) -> GeodesicDesign:
+        """That of a sampler; refuses whatever can be refused."""
+        public: dict[str, Any] = {
+            "tau": tau,
+            "v_max": v_max,
+            "records_per_unit": records_per_unit,
+        }
+        if sampler == "auto":
+            sampler = choose_sampler(ball, n, guarantee, **public)
+        if sampler == "gradient":
+            steps = plan_steps(ball, n, guarantee, records_per_unit, tau, v_max)
+            grid_step(ball, steps[-1].scale)
+            return cls(tau, v_max, steps, None, None)
+        if sampler == "exact":
+            check_exact(ball, tau, v_max)
+        law = KNormGradient.calibrate(ball, n, guarantee, **public)
+        if sampler == "exact" and tau > MAX_PRECISION * law.scale:
+            raise ValueError(
+                f"noise of scale {law.scale:.3g} is too small beside tau = {tau:.3g} for exact "
+                "draws: use a smaller budget, or sampler='gradient'"
+            )
+        grid_step(ball, law.scale)
+        return cls(tau, v_max, [], law, chain_length if sampler == "metropolis" else None)
+
+    def draw(self, group: Group, times: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Footpoint and coordinates of the velocity, in the frame of the group's ball."""
+        rows, stream = group.enter(), group.stream(0)
+        if self.law is None:
+            descent = Descent.start(group.ball, self.v_max)
+            descent.run(rows, times, self.steps, stream)
+            return descent.footpoint, descent.velocity
+        if self.chain_length is None:
+            return self.law.draw(rows, times, stream)
+        return self.law.walk(rows, times, stream, self.chain_length)
 
 
 def check_exact(ball: Ball, tau: float, v_max: float) -> None:
@@ -121,32 +128,14 @@ def check_exact(ball: Ball, tau: float, v_max: float) -> None:
         )
 
 
-def plan_steps(entry: Entry, tau: float, v_max: float) -> list[NoisyGradient]:
+def plan_steps(
+    ball: Ball, n: int, guarantee: Guarantee, records_per_unit: int, tau: float, v_max: float
+) -> list[NoisyGradient]:
     """The steps of a descent with their noise; their shares of the budget compose to the whole."""
-    ball, budget = entry.ball, native(entry.guarantee)
-    steps = schedule(entry.n, ball.manifold.dim, ball.radius, tau, budget, entry.records_per_unit)
-    shares = entry.shares([1.0] * len(steps))
+    budget = native(guarantee)
+    steps = schedule(n, ball.manifold.dim, ball.radius, tau, budget, records_per_unit)
+    shares: tuple[PureDP | GDP, ...] = budget.split([1.0] * len(steps))
     return [
-        calibrate(ball, entry.n, v_max, step, share, entry.records_per_unit)
+        calibrate(ball, n, v_max, step, share, records_per_unit)
         for step, share in zip(steps, shares, strict=True)
     ]
-
-
-def _descend(entry: Entry, times: FloatArray, tau: float, v_max: float) -> Drawn:
-    steps = plan_steps(entry, tau, v_max)
-    grid_step(entry.ball, steps[-1].scale)
-    entry.spend(_LABEL)
-    rows = entry.enter()
-    entry.report("descent")
-    descent = Descent.start(entry.ball, v_max)
-    descent.run(rows, times, steps, entry.stream(0))
-    last = steps[-1]
-    return Drawn(
-        descent.footpoint,
-        descent.velocity,
-        entry.promise(entry.guarantee),
-        "noisy gradient descent",
-        last.sensitivity,
-        last.rounding,
-        last.scale,
-    )

@@ -1,47 +1,53 @@
-"""Private statistics: each takes records, a ball and a guarantee, and returns a release."""
+"""Private statistics: each takes records, a ball and a guarantee, and returns a release.
 
-from curvedp.statistics.adaptive_mean import adaptive_mean
-from curvedp.statistics.adaptive_means import adaptive_means
+Each is also a value, such as ``Variance(max_dist=0.4)``: what `curvedp.batch.release` releases of
+the groups of a table or a file.
+"""
+
+from curvedp.statistics.adaptive_mean import AdaptiveMean, adaptive_mean
+from curvedp.statistics.call import Statistic
 from curvedp.statistics.comparison import MeanComparison, compare_means
-from curvedp.statistics.confidence_region import confidence_region
-from curvedp.statistics.confidence_regions import GroupRegions, confidence_regions
+from curvedp.statistics.confidence_region import Region, confidence_region
 from curvedp.statistics.dispersion import (
     fourth_moment,
     frechet_variance,
     log_covariance,
     mean_hessian,
 )
-from curvedp.statistics.each_group import each_group
-from curvedp.statistics.frechet_mean import expected_error, frechet_mean, required_n
-from curvedp.statistics.frechet_means import frechet_means
-from curvedp.statistics.frechet_variances import frechet_variances
-from curvedp.statistics.group_releases import GroupReleases
-from curvedp.statistics.kng_mean import kng_mean
-from curvedp.statistics.quantile import quantile
+from curvedp.statistics.frechet_mean import Mean, expected_error, frechet_mean, required_n
+from curvedp.statistics.kng_mean import KNGMean, kng_mean
+from curvedp.statistics.moments import FourthMoment, LogCovariance, MeanHessian, Variance
+from curvedp.statistics.quantile import Quantile, quantile
 from curvedp.statistics.region import ConfidenceRegion
+from curvedp.statistics.releases import Releases
 from curvedp.statistics.schedule import Schedule, adaptive_schedule
-from curvedp.statistics.variance_interval import VarianceInterval, variance_interval
+from curvedp.statistics.variance_interval import Interval, VarianceInterval, variance_interval
 
 __all__ = [
+    "AdaptiveMean",
     "ConfidenceRegion",
-    "GroupRegions",
-    "GroupReleases",
+    "FourthMoment",
+    "Interval",
+    "KNGMean",
+    "LogCovariance",
+    "Mean",
     "MeanComparison",
+    "MeanHessian",
+    "Quantile",
+    "Region",
+    "Releases",
     "Schedule",
+    "Statistic",
+    "Variance",
     "VarianceInterval",
     "adaptive_mean",
-    "adaptive_means",
     "adaptive_schedule",
     "compare_means",
     "confidence_region",
-    "confidence_regions",
-    "each_group",
     "expected_error",
     "fourth_moment",
     "frechet_mean",
-    "frechet_means",
     "frechet_variance",
-    "frechet_variances",
     "kng_mean",
     "log_covariance",
     "mean_hessian",

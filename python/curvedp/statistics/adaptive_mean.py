@@ -11,21 +11,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, ClassVar, Unpack, overload
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray
+from curvedp import _core
+from curvedp._validation import FloatArray, as_choice, as_level
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
-from curvedp.mechanisms import Mechanism, RankExponential
-from curvedp.privacy import Guarantee, Ledger, Release
-from curvedp.statistics.entry import Entry, Progress
-from curvedp.statistics.frechet_mean import design_mean, find_plan, release_mean
-from curvedp.statistics.quantile import release_quantile
-from curvedp.statistics.schedule import Schedule, adaptive_schedule
+from curvedp.mechanisms import MECHANISMS, Mechanism, RankExponential, choose_mechanism
+from curvedp.mechanisms.grid import STEPS_PER_SCALE, clip_limit
+from curvedp.mechanisms.rank_exponential import rank_scale
+from curvedp.mechanisms.tangent_gaussian import TangentGaussian
+from curvedp.privacy import GDP, Guarantee, PureDP, Release
+from curvedp.statistics.call import Call, CallOptions, Statistic
+from curvedp.statistics.design import TOLERANCE_SHARE, Design, design_mean, find_plan, native
+from curvedp.statistics.frechet_mean import Mean, as_points
+from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.paid import Paid, release
+from curvedp.statistics.releases import Releases, release_of
+from curvedp.statistics.schedule import SCHEDULES, Schedule, adaptive_schedule, check_weights
 
 #: Radii are sought from this fraction of the ball's radius on.
 SMALLEST_SHRINKAGE = 1e-3
@@ -34,19 +42,240 @@ SMALLEST_SHRINKAGE = 1e-3
 _INFLATION = 0.4
 
 
+@dataclass(frozen=True)
+class AdaptiveDesign:
+    """Everything that is fixed before a record is seen.
+
+    Attributes
+    ----------
+    ball : Ball
+    schedule : Schedule
+    shares : tuple of Guarantee
+        Of the stages.
+    first : Design
+        Of the first mean.
+    """
+
+    ball: Ball
+    schedule: Schedule
+    shares: tuple[PureDP | GDP, ...]
+    first: Design
+
+
+@dataclass(frozen=True)
+class AdaptiveMean(Statistic[Release]):
+    """The adaptive mean, as a value: what `adaptive_mean` releases, for `curvedp.batch.release`.
+
+    Parameters
+    ----------
+    schedule, quantile, mechanism
+        As in `adaptive_mean`.
+
+    Examples
+    --------
+    >>> AdaptiveMean("one-shot").options()
+    {'schedule': 'one-shot', 'quantile': None, 'mechanism': None}
+    """
+
+    title: ClassVar[str] = "adaptive Fréchet mean"
+
+    schedule: str | Sequence[float] = "auto"
+    quantile: float | None = None
+    mechanism: str | type[Mechanism] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.schedule, str):
+            as_choice(self.schedule, SCHEDULES, "schedule")
+        else:
+            object.__setattr__(self, "schedule", check_weights(self.schedule))
+        if self.quantile is not None:
+            object.__setattr__(self, "quantile", as_level(self.quantile, "quantile"))
+
+    def check(self, call: Call) -> None:
+        kind = self.kind(call)
+        if kind not in MECHANISMS.values():
+            raise ValueError(
+                f"there is no adaptive mean with {kind.__name__}: the noise on balls that shrink "
+                "is known for curvedp's own mechanisms"
+            )
+
+    def kind(self, call: Call) -> type[Mechanism]:
+        """The mechanism of every mean."""
+        return choose_mechanism(call.ball, call.guarantee, self.mechanism)
+
+    def mechanism_name(self, call: Call) -> str:
+        return self.kind(call).name
+
+    def design(self, call: Call, ball: Ball, n: int) -> AdaptiveDesign:
+        unit = call.records_per_unit
+        own = self.schedule if isinstance(self.schedule, str) else tuple(self.schedule)
+        schedule = _schedule(ball, n, call.guarantee, own, self.quantile, unit, self.mechanism)
+        shares = native(call.guarantee).split(schedule.weights)
+        _stages(schedule, shares, unit)  # raises where a radius has no noise
+        first = design_mean(ball, n, shares[0], unit, self.mechanism)
+        return AdaptiveDesign(ball, schedule, shares, first)
+
+    def outlook(self, call: Call, design: AdaptiveDesign, n: int) -> tuple[float, float]:
+        last = design_mean(design.ball, n, design.shares[-1], call.records_per_unit, self.mechanism)
+        return last.mechanism.scale, last.mechanism.expected_error
+
+    def release(self, paid: Paid) -> Releases[Release]:
+        call, (found, _) = paid.call, paid.designs
+        stages = [
+            _stages(own.schedule, own.shares, call.records_per_unit)
+            for own in found
+            if own is not None
+        ]
+        engine = _core.GroupStatistic.adaptive_mean(self._rule(call), stages)
+        means = [None if own is None else own.first for own in found]
+        columns = paid.columns(engine, means)
+        names = ("sensitivity", "scale", "expected_error")
+        return paid.releases(
+            value=as_points(paid, columns["value"]),
+            solver_tolerance=columns["tolerance"][:, 0],
+            **{name: columns[name][:, 0] for name in names},
+            more={"radius": columns["radius"][:, 0]},
+            details={"stages": columns, "designs": paid.designs},
+        )
+
+    def _rule(self, call: Call) -> _core.AdaptiveRule:
+        kind, manifold = self.kind(call), call.manifold
+        return _core.AdaptiveRule(
+            kind.in_chart,
+            ("flat", manifold.dim, 0.0) if kind.in_chart else manifold.noise_space,
+            issubclass(kind, TangentGaussian),
+            TOLERANCE_SHARE,
+            clip_limit(manifold),
+            STEPS_PER_SCALE,
+            isinstance(native(call.guarantee), PureDP),
+            float(call.records_per_unit),
+            SMALLEST_SHRINKAGE,
+            inflation(manifold),
+        )
+
+    def result(self, releases: Releases[Release], index: int) -> Release:
+        found, choice = releases.details["designs"]
+        shares = found[choice[index]].shares
+        parts = tuple(_stage(releases, index, k, share) for k, share in enumerate(shares))
+        return replace(release_of(releases, index), parts=parts)
+
+
+@lru_cache(maxsize=4096)
+def _schedule(
+    ball: Ball,
+    n: int,
+    guarantee: Guarantee,
+    schedule: str | tuple[float, ...],
+    quantile: float | None,
+    records_per_unit: int,
+    mechanism: str | type[Mechanism] | None,
+) -> Schedule:
+    """A schedule, kept for the next chunk of a batch."""
+    return adaptive_schedule(
+        ball,
+        n,
+        guarantee,
+        schedule=schedule,
+        quantile=quantile,
+        records_per_unit=records_per_unit,
+        mechanism=mechanism,
+    )
+
+
+def _stages(
+    schedule: Schedule, shares: Sequence[PureDP | GDP], records_per_unit: int
+) -> list[tuple[float, float, float]]:
+    """Level of each quantile, its noise in ranks, and the share of the mean after it."""
+    after = zip(schedule.levels, shares[1::2], shares[2::2], strict=True)
+    return [
+        (level, rank_scale(radius, records_per_unit), _amount(mean))
+        for level, radius, mean in after
+    ]
+
+
+def _amount(share: PureDP | GDP) -> float:
+    return share.epsilon if isinstance(share, PureDP) else share.mu
+
+
+def _stage(releases: Releases[Release], index: int, k: int, share: PureDP | GDP) -> Release:
+    """The release of one stage of a group, with the ball that it used."""
+    columns, shape = releases.details["stages"], releases.call.manifold.point_shape
+    size = releases.call.manifold.point_size
+
+    def told(name: str) -> Any:
+        width = size if name in ("point", "center") else 1
+        return columns[f"stage_{name}"][index, k * width : (k + 1) * width]
+
+    point, radius = told("point").reshape(shape), float(told("radius")[0])
+    seed = 0 if "seeded" in releases.assumptions else None
+    described: dict[str, Any] = {
+        "guarantee": releases.call.promise(share, seed),
+        "manifold": releases.call.manifold.spec,
+        "ball_center": told("center").reshape(shape),
+        "ball_radius": radius,
+        "n": int(releases.n[index]),
+        "records_per_unit": releases.records_per_unit,
+        "assumptions": releases.assumptions,
+    }
+    if k % 2 == 0:
+        return Release(
+            value=point,
+            mechanism=releases.mechanism,
+            statistic=Mean.title,
+            sensitivity=float(told("sensitivity")[0]),
+            solver_tolerance=float(told("tolerance")[0]),
+            scale=float(told("scale")[0]),
+            expected_error=float(told("expected_error")[0]),
+            **described,
+        )
+    return Release(
+        value=told("quantile")[0],
+        mechanism=RankExponential.name,
+        statistic="quantile of distances",
+        sensitivity=float(releases.records_per_unit),
+        solver_tolerance=0.0,
+        scale=rank_scale(share, releases.records_per_unit),
+        expected_error=None,
+        base_point=point,
+        **described,
+    )
+
+
+@overload
 def adaptive_mean(
     records: ArrayLike,
     ball: Ball,
     guarantee: Guarantee,
     *,
+    groups: None = None,
     schedule: str | Sequence[float] = "auto",
     quantile: float | None = None,
-    records_per_unit: int = 1,
-    ledger: Ledger | None = None,
     mechanism: str | type[Mechanism] | None = None,
-    seed: int | None = None,
-    progress: Progress = False,
-) -> Release:
+    **call: Unpack[CallOptions],
+) -> Release: ...
+@overload
+def adaptive_mean(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike,
+    schedule: str | Sequence[float] = "auto",
+    quantile: float | None = None,
+    mechanism: str | type[Mechanism] | None = None,
+    **call: Unpack[CallOptions],
+) -> Releases[Release]: ...
+def adaptive_mean(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike = None,
+    schedule: str | Sequence[float] = "auto",
+    quantile: float | None = None,
+    mechanism: str | type[Mechanism] | None = None,
+    **call: Unpack[CallOptions],
+) -> Release | Releases[Release]:
     """Release the Fréchet mean of records, privately, on a ball that adapts to them.
 
     A first private mean and a private quantile of the records' distances to it give a smaller ball,
@@ -56,14 +285,11 @@ def adaptive_mean(
 
     Parameters
     ----------
-    records : array-like, shape (n, *point_shape)
-        One record per row; n is public. No value raises: a record that is not a point of the
-        manifold counts as the ball's centre.
-    ball : Ball
-        Public domain, chosen without looking at the records.
+    records, ball, groups
+        As in `frechet_mean`.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
-        What the whole release, all parts together, shall satisfy when one unit's records are
-        replaced.
+        What the whole release (of each group), all parts together, shall satisfy when one unit's
+        records are replaced.
     schedule : {"auto", "one-shot"} or sequence of float
         Shares of the stages mean, radius, mean (, radius, mean ...): of epsilon for PureDP, of mu^2
         otherwise; they are divided by their sum. "auto" takes them from n, the guarantee and the
@@ -72,33 +298,22 @@ def adaptive_mean(
         Level of the quantiles of distances, between 0 and 1; by default the highest that the
         radius's share can tell from the largest distance. Lower it for contaminated data, raise it
         for skewed data.
-    records_per_unit : int
-        Number of records that one unit (a person) contributes at most.
-    ledger : Ledger, optional
-        Budget to spend the whole guarantee from, before any noise is drawn.
-    mechanism : str or Mechanism class, optional
+    mechanism : str, optional
         For the means; see `choose_mechanism`.
-    seed : int, optional
-        For tests and examples only: the release is then `Unproved`.
-    progress : bool or callable
-        True prints the name of each stage to standard error; a callable receives it.
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
+        As in `frechet_mean`.
 
     Returns
     -------
-    Release
+    Release, or Releases with `groups`
         The last mean, with the public ball and the guarantee of all parts; sensitivity, scale and
         expected error are the last part's. `parts` holds the releases of all stages in order, each
         with the ball that it used.
 
     Raises
     ------
-    BudgetError
-        If the ledger refuses.
-    ExistenceError
-        If Laplace noise does not exist at this budget; carries the smallest epsilon and n that
-        work.
-    ValueError, TypeError
-        For wrong shapes, dtypes and parameters; never for the value of a record.
+    BudgetError, ExistenceError, ValueError, TypeError
+        As in `frechet_mean`.
 
     Examples
     --------
@@ -111,39 +326,8 @@ def adaptive_mean(
     >>> release.value.shape, release.guarantee == cdp.GDP(mu=0.5)
     ((3,), True)
     """
-    entry = Entry.check(
-        records,
-        ball,
-        guarantee,
-        records_per_unit=records_per_unit,
-        ledger=ledger,
-        calibration="proved",
-        seed=seed,
-        progress=progress,
-    )
-    plan = adaptive_schedule(
-        ball,
-        entry.n,
-        guarantee,
-        schedule=schedule,
-        quantile=quantile,
-        records_per_unit=records_per_unit,
-        mechanism=mechanism,
-    )
-    entry.spend("adaptive Fréchet mean")
-    parts = _stages(entry, plan, mechanism)
-    mean = parts[-1]
-    return entry.release(
-        entry.promise(guarantee),
-        value=mean.value,
-        mechanism=mean.mechanism,
-        statistic="adaptive Fréchet mean",
-        sensitivity=mean.sensitivity,
-        solver_tolerance=mean.solver_tolerance,
-        scale=mean.scale,
-        expected_error=mean.expected_error,
-        parts=tuple(parts),
-    )
+    statistic = AdaptiveMean(schedule, quantile, mechanism)
+    return release(statistic, records, ball, guarantee, groups=groups, **call)
 
 
 def inflation(manifold: Manifold) -> float:
@@ -151,84 +335,29 @@ def inflation(manifold: Manifold) -> float:
     return 1 + _INFLATION / math.sqrt(manifold.dim)
 
 
-def _stages(entry: Entry, plan: Schedule, mechanism: str | type[Mechanism] | None) -> list[Release]:
-    """The releases of all stages; each sees the records through the ball released before it."""
-    shares = entry.shares(plan.weights)
-    rows = entry.enter()
-    parts = []
-    for stage, share in enumerate(shares):
-        if stage % 2 == 0:
-            design = design_mean(
-                entry.ball,
-                entry.n,
-                share,
-                entry.records_per_unit,
-                calibration=entry.calibration,
-                mechanism=mechanism,
-            )
-            parts.append(release_mean(entry, rows, design, share, stage))
-            continue
-        entry.report("radius")
-        center = entry.ball.project(parts[-1].value)
-        parts.append(_release_radius(entry, rows, center, plan.levels[stage // 2], share, stage))
-        means = shares[stage + 1 :: 2]
-        smaller = shrunk_ball(entry, center, float(parts[-1].value), means, mechanism)
-        if smaller is not entry.ball:
-            entry = replace(entry, ball=smaller)
-            rows = entry.enter()
-    return parts
-
-
-def _release_radius(
-    entry: Entry, rows: FloatArray, center: FloatArray, q: float, share: Guarantee, stage: int
-) -> Release:
-    """The private q-quantile of the projected records' distances to a released centre."""
-    ball = entry.ball
-    dist = np.empty(len(rows))
-    ball._frame.manifold.dist(rows, ball._enter(center[None]), dist)
-    quantile = RankExponential(
-        q,
-        low=SMALLEST_SHRINKAGE * ball.radius,
-        high=2 * ball.radius,
-        guarantee=share,
-        records_per_unit=entry.records_per_unit,
-        base="log-uniform",
-    )
-    return release_quantile(
-        entry, dist, quantile, stage, statistic="quantile of distances", base_point=center
-    )
-
-
 def shrunk_ball(
-    entry: Entry,
+    ball: Ball,
+    n: int,
     center: FloatArray,
     quantile: float,
-    shares: Sequence[Guarantee],
+    share: Guarantee,
+    records_per_unit: int,
     mechanism: str | type[Mechanism] | None,
 ) -> Ball:
-    """The ball about a released centre for further means with shares of the budget.
+    """The ball about a centre for a further mean of n records, as the stages find it.
 
     The old one if its radius is no larger, or if the new one is too small or too far out for
-    double precision to certify and round every one of these means.
+    double precision to certify and round the mean.
     """
-    ball = entry.ball
     radius = quantile * inflation(ball.manifold)
     if radius >= ball.radius or not ball.manifold._core.carries(center.reshape(-1)):
         return ball
     smaller = Ball(ball.manifold, center, radius)
-    _, plan = find_plan(smaller, entry.n, entry.records_per_unit, calibration="proved")
+    _, plan = find_plan(smaller, n, records_per_unit)
     if plan is None:
         return ball
     try:
-        for share in shares:
-            design_mean(
-                smaller,
-                entry.n,
-                share,
-                entry.records_per_unit,
-                calibration="proved",
-                mechanism=mechanism,
-            )
+        design_mean(smaller, n, share, records_per_unit, mechanism)
     except ExistenceError:
         return ball
     return smaller

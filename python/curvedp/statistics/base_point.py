@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_points, as_reach
+from curvedp._validation import FloatArray, as_points
 from curvedp.domain import Ball
-from curvedp.errors import ExistenceError
 from curvedp.mechanisms import ChartGaussian, Mechanism
 from curvedp.mechanisms.choice import known_noise
-from curvedp.privacy import Guarantee, Release, Unproved
-from curvedp.statistics.entry import Entry
-from curvedp.statistics.frechet_mean import Design, design_mean, release_mean
+from curvedp.privacy import Release, Unproved
+from curvedp.statistics.releases import Releases
 
 
 @dataclass(frozen=True)
@@ -73,6 +72,15 @@ class MeanNoise:
         length = noise.root_mean_square_dist
         return cls(ball, mean.scale, False, length * length)
 
+    def added(self, ball: Ball, inner: FloatArray, point: FloatArray) -> float:
+        """E |log_p of the exact mean|^2 given the private mean p, `inner` in the ball's frame."""
+        if not self.in_chart:
+            return self.mean_square
+        if self.ball is ball:
+            growth: float = ball._frame.chart_growth(inner)
+            return self.scale * self.scale * growth
+        return float(np.trace(self.covariance(point)))
+
     def covariance(self, point: FloatArray) -> FloatArray:
         """Covariance of log_p of the exact mean given the private mean p, shape (dim, dim).
 
@@ -84,22 +92,6 @@ class MeanNoise:
             return np.asarray(self.mean_square / dim * np.eye(dim))
         spread = self.scale * chart_differential(self.ball, point)
         return np.asarray(spread @ spread.T)
-
-
-@dataclass(frozen=True)
-class BasePlan:
-    """Where logarithms will be taken: a point that is public, or a mean that is to be released.
-
-    Attributes
-    ----------
-    source : Release, ndarray or Design
-        A private mean, a public point, or the design of a private mean.
-    noise : MeanNoise or None
-        That of the mean, where it is asked for.
-    """
-
-    source: Release | FloatArray | Design
-    noise: MeanNoise | None
 
 
 @dataclass(frozen=True)
@@ -128,29 +120,6 @@ class BasePoint:
     mean: Release | None
     noise: MeanNoise | None
 
-    @property
-    def is_released(self) -> bool:
-        """Whether p is public, as far as is known."""
-        return self.mean is None or not isinstance(self.mean.guarantee, Unproved)
-
-    @property
-    def assumptions(self) -> frozenset[str]:
-        """What a guarantee about this point rests on besides its proof."""
-        return frozenset({"public-base-point"} if self.mean is None else ())
-
-    @property
-    def mean_noise_square(self) -> float:
-        """E |log_p of the exact mean|^2 given the private mean p; 0 if p is not known to be one."""
-        if self.mean is None:
-            return 0.0
-        assert self.noise is not None
-        if not self.noise.in_chart:
-            return self.noise.mean_square
-        if self.noise.ball is self.ball:
-            growth: float = self.ball._frame.chart_growth(self.inner[0])
-            return self.noise.scale * self.noise.scale * growth
-        return float(np.trace(self.noise.covariance(self.point)))
-
     @functools.cached_property
     def rotation(self) -> FloatArray:
         """Orthogonal matrix Q, shape (dim, dim): coordinates u in the frame are u Q at p."""
@@ -177,94 +146,90 @@ def isometry_step(ball: Ball) -> float:
     return 0.5 / math.sqrt(max(1.0, steepest))
 
 
-def plan_base_point(
-    entry: Entry,
-    mean: Release | ArrayLike | None,
-    share: Guarantee,
-    mechanism: str | type[Mechanism] | None = None,
-    *,
-    needs_noise: bool = True,
-) -> BasePlan:
-    """The base point given by the caller, or the design of a mean for a share of the budget.
+@dataclass(frozen=True)
+class GivenPoints:
+    """Base points that are not released by the call itself: one for each group.
 
-    Everything that can be refused is refused here, before a budget is touched. `needs_noise` says
-    whether the noise of the mean is asked for.
+    Attributes
+    ----------
+    points : ndarray, shape (groups, *point_shape)
+    noise : ndarray, shape (groups,)
+        What the noise of each adds to the mean squared distance, to first order; 0 if not known.
+    is_proved : bool
+        Whether they are public, as far as is known.
+    assumptions : frozenset of str
+        What a guarantee about them rests on besides its proof.
     """
-    ball = entry.ball
-    if mean is None:
-        try:
-            design = design_mean(
-                ball,
-                entry.n,
-                share,
-                entry.records_per_unit,
-                calibration=entry.calibration,
-                mechanism=mechanism,
-            )
-        except ExistenceError as error:
-            raise error.of_whole(share, entry.guarantee) from None
-        return BasePlan(design, MeanNoise.of(design.mechanism, ball) if needs_noise else None)
-    shape = ball.manifold.point_shape
-    if isinstance(mean, Release):
-        if mean.manifold != ball.manifold.spec:
+
+    points: FloatArray
+    noise: FloatArray
+    is_proved: bool
+    assumptions: frozenset[str]
+
+    @classmethod
+    def of(
+        cls,
+        mean: Release | Releases[Release] | ArrayLike,
+        balls: Sequence[Ball],
+        labels: Sequence[Hashable],
+        *,
+        needs_noise: bool,
+    ) -> GivenPoints:
+        """Private means that were released before, or points that the caller declares public.
+
+        Raises
+        ------
+        ValueError
+            For means of another manifold or statistic, another number of groups, and where
+            `needs_noise`, the noise of a mean that does not follow from its mechanism and scale.
+        """
+        if isinstance(mean, Release):
+            given: Sequence[Release] = [mean]
+        elif isinstance(mean, Releases):
+            given = [mean[label] for label in labels]
+        else:
+            return cls._public(mean, balls[0], len(labels))
+        own = [ball for ball in balls for _ in range(len(labels) if len(balls) == 1 else 1)]
+        given = [given[0]] * len(labels) if len(given) == 1 else given
+        for release in given:
+            _check_mean(release, balls[0])
+        noise = np.zeros(len(given))
+        if needs_noise:
+            noise = np.array([_added(one, ball) for one, ball in zip(given, own, strict=True)])
+        return cls(
+            points=np.array([release.value for release in given]),
+            noise=noise,
+            is_proved=not any(isinstance(one.guarantee, Unproved) for one in given),
+            assumptions=frozenset(),
+        )
+
+    @classmethod
+    def _public(cls, points: ArrayLike, ball: Ball, count: int) -> GivenPoints:
+        shape = ball.manifold.point_shape
+        given = as_points(points, shape, "mean")
+        if given.shape not in (shape, (count, *shape)):
             raise ValueError(
-                f"the mean was released on {mean.manifold}, the ball is on {ball.manifold.spec}"
+                f"mean must be one point, or one for each of {count} groups, got shape "
+                f"{given.shape}"
             )
-        if mean.statistic != "Fréchet mean" or mean.value.shape != shape:
-            raise ValueError(f"mean must be the release of a Fréchet mean, not of {mean.statistic}")
-        return BasePlan(mean, MeanNoise.of_release(mean, ball) if needs_noise else None)
-    point = as_points(mean, shape, "mean")
-    if point.shape != shape:
-        raise ValueError(f"mean must be one point, got shape {point.shape}")
-    return BasePlan(point, None)
+        points = np.ascontiguousarray(np.broadcast_to(given, (count, *shape)))
+        return cls(points, np.zeros(count), True, frozenset({"public-base-point"}))
 
 
-def find_base_point(
-    entry: Entry,
-    rows: FloatArray,
-    plan: BasePlan,
-    share: Guarantee,
-    max_dist: float | None,
-) -> BasePoint:
-    """The base point that was planned; a mean that is still to be released is released here.
-
-    With calibration "published" the point stays where it is, even outside the ball, and R is 2 r.
-    """
-    ball, source = entry.ball, plan.source
-    if isinstance(source, Design):
-        source = release_mean(entry, rows, source, share)
-    released, point = (source, source.value) if isinstance(source, Release) else (None, source)
-    reach = 2 * ball.radius
-    if entry.calibration == "published":
-        inner = np.empty((1, ball._frame.manifold.point_size))
-        wide = _core.Frame(ball.manifold._core, ball.center.reshape(-1), _widest(ball))
-        wide.enter(np.ascontiguousarray(point).reshape(1, -1), inner)
-    else:
-        inner = ball._enter(point[None])
-        reach = ball._frame.reach(inner[0])
-        point = ball._leave(inner)[0]
-    if max_dist is not None:
-        reach = min(reach, as_reach(max_dist, "max_dist"))
-    return BasePoint(ball, point, inner, reach, released, plan.noise)
+def _check_mean(release: Release, ball: Ball) -> None:
+    """Refuses what is no mean on the ball's manifold."""
+    if release.manifold != ball.manifold.spec:
+        raise ValueError(
+            f"the mean was released on {release.manifold}, the ball is on {ball.manifold.spec}"
+        )
+    if release.statistic != "Fréchet mean" or release.value.shape != ball.manifold.point_shape:
+        raise ValueError(f"mean must be the release of a Fréchet mean, not of {release.statistic}")
 
 
-def planned_mean(entry: Entry, design: Design, share: Guarantee) -> Release:
-    """What the release of a mean looks like before there are records: at the ball's centre."""
-    return entry.release(
-        share,
-        value=entry.ball.center,
-        mechanism=design.mechanism.name,
-        statistic="Fréchet mean",
-        sensitivity=design.sensitivity,
-        solver_tolerance=design.plan.tolerance,
-        scale=design.mechanism.scale,
-        expected_error=design.mechanism.expected_error,
-    )
-
-
-def _widest(ball: Ball) -> float:
-    """Radius of a ball that holds every point that can be released."""
-    return min(1e3, 0.999 * ball.manifold.injectivity_radius)
+def _added(release: Release, ball: Ball) -> float:
+    """Amount that the noise of a released mean adds to the mean squared distance on a ball."""
+    inner = ball._enter(release.value[None])
+    return MeanNoise.of_release(release, ball).added(ball, inner[0], ball._leave(inner)[0])
 
 
 def chart_differential(ball: Ball, point: FloatArray) -> FloatArray:

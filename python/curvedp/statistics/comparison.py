@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 import scipy
@@ -11,6 +13,7 @@ from curvedp._validation import FloatArray, as_probability
 from curvedp.manifolds import Manifold, as_manifold
 from curvedp.statistics.quantiles import effective_dof, hotelling_tail
 from curvedp.statistics.region import ConfidenceRegion
+from curvedp.statistics.releases import Releases
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +48,20 @@ class MeanComparison:
     dof: float
 
 
+@overload
 def compare_means(
     a: ConfidenceRegion, b: ConfidenceRegion, *, level: float = 0.05
-) -> MeanComparison:
+) -> MeanComparison: ...
+@overload
+def compare_means(
+    a: Releases[ConfidenceRegion], b: Releases[ConfidenceRegion], *, level: float = 0.05
+) -> dict[Hashable, MeanComparison]: ...
+def compare_means(
+    a: ConfidenceRegion | Releases[ConfidenceRegion],
+    b: ConfidenceRegion | Releases[ConfidenceRegion],
+    *,
+    level: float = 0.05,
+) -> MeanComparison | dict[Hashable, MeanComparison]:
     """Test whether two populations have the same Fréchet mean, from their released regions.
 
     Uses released quantities only, so it costs no further budget. Groups of disjoint records whose
@@ -55,14 +69,16 @@ def compare_means(
 
     Parameters
     ----------
-    a, b : ConfidenceRegion
-        Regions on the same manifold, from independent records.
+    a, b : ConfidenceRegion, or Releases of regions
+        Regions on the same manifold, from independent records; or those of many groups twice, such
+        as patients and controls by site.
     level : float
-        Significance level: how often the test may reject when the means are equal.
+        Significance level: how often the test may reject when the means are equal. Of each test, if
+        there are many.
 
     Returns
     -------
-    MeanComparison
+    MeanComparison, or a dict with one for each label that has a region in both
 
     Raises
     ------
@@ -80,6 +96,15 @@ def compare_means(
     True
     """
     alpha = as_probability(level, "level")
+    if isinstance(a, Releases) and isinstance(b, Releases):
+        others = dict(b.items())
+        return {
+            label: compare_means(region, others[label], level=alpha)
+            for label, region in a.items()
+            if label in others
+        }
+    if isinstance(a, Releases) or isinstance(b, Releases):
+        raise TypeError("give two regions, or the regions of groups twice")
     if a.manifold != b.manifold:
         raise ValueError(f"the regions lie on different manifolds, {a.manifold} and {b.manifold}")
     space = as_manifold(a.manifold)
@@ -129,7 +154,7 @@ def _pooled_dof(total: FloatArray, *groups: tuple[FloatArray, float]) -> float:
 
 
 def _overlap(difference: FloatArray, a: FloatArray, b: FloatArray) -> bool:
-    """Whether {x' a^-1 x <= 1} and {(x - difference)' b^-1 (x - difference) <= 1} meet.
+    """Test if {x' a^-1 x <= 1} and {(x - difference)' b^-1 (x - difference) <= 1} meet.
 
     They are disjoint if and only if s (1 - s) d' ((1 - s) a + s b)^-1 d exceeds 1 for some s in
     [0, 1], where it is concave (Perram, Wertheim 1985).

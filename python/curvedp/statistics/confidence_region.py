@@ -9,64 +9,253 @@ Derivation and corrections: docs/proofs/confidence-region.md.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_probability, as_reach
+from curvedp._validation import FloatArray, as_positive, as_probability, as_reach
 from curvedp.curvature import has_curved_hessian, mean_hessian_trace
 from curvedp.domain import Ball
+from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism
-from curvedp.privacy import Guarantee, Ledger, PureDP, Release
-from curvedp.statistics.base_point import (
-    BasePoint,
-    MeanNoise,
-    chart_differential,
-    find_base_point,
-    plan_base_point,
-    planned_mean,
-)
-from curvedp.statistics.bootstrap import NoisyCovariance
-from curvedp.statistics.entry import Entry, Progress
-from curvedp.statistics.frechet_mean import design_mean
-from curvedp.statistics.moments import (
-    covariance_moment,
-    hessian_limits,
-    hessian_moment,
-    log_moments,
-    moment_noise,
+from curvedp.privacy import GDP, Guarantee, PureDP, Release
+from curvedp.statistics.base_point import BasePoint, MeanNoise
+from curvedp.statistics.call import Call, CallOptions, Statistic
+from curvedp.statistics.design import Design, design_mean, native
+from curvedp.statistics.frechet_mean import Mean
+from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.log_moments import (
+    DrawnMoments,
+    MomentDesign,
+    MomentNoise,
+    draw_moments,
+    flat_mechanism,
     refuse_fine_noise,
-    release_moment,
 )
-from curvedp.statistics.quantiles import dof_at_quantile, effective_dof, hotelling_quantile
+from curvedp.statistics.moments import LogCovariance, MeanHessian, check_hessian
+from curvedp.statistics.paid import Paid, release
 from curvedp.statistics.region import ConfidenceRegion
-from curvedp.statistics.symmetric import clip_eigenvalues
+from curvedp.statistics.region_spread import assemble
+from curvedp.statistics.releases import NOISE_COLUMNS, Releases
 
 #: Shares of mu^2 of the mean, the covariance and the Hessian.
 DEFAULT_WEIGHTS = (0.75, 0.2, 0.05)
 
-#: Degrees of freedom per dimension from which the expansion of quantiles.py is used.
-SMALL_NOISE_DOF = 10
+
+@dataclass(frozen=True)
+class Region(Statistic[ConfidenceRegion]):
+    """A confidence region, as a value: what `confidence_region` releases.
+
+    Parameters
+    ----------
+    level, weights, max_dist, mechanism
+        As in `confidence_region`.
+
+    Examples
+    --------
+    >>> Region(level=0.9).options()
+    {'level': 0.9, 'weights': None, 'max_dist': None, 'mechanism': None}
+    """
+
+    title: ClassVar[str] = "confidence region of the Fréchet mean"
+
+    level: float = 0.95
+    weights: tuple[float, ...] | None = None
+    max_dist: float | None = None
+    mechanism: str | type[Mechanism] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "level", as_probability(self.level, "level"))
+        if self.weights is not None:
+            own = tuple(as_positive(weight, "a weight") for weight in self.weights)
+            object.__setattr__(self, "weights", own)
+        if self.max_dist is not None:
+            object.__setattr__(self, "max_dist", as_reach(self.max_dist, "max_dist"))
+
+    @property
+    def mean(self) -> Mean:
+        """The statistic of its first part."""
+        return Mean(self.mechanism)
+
+    def moments(self, call: Call) -> tuple[LogCovariance | MeanHessian, ...]:
+        """The statistics of its further parts: the Hessian is known on flat manifolds."""
+        covariance = LogCovariance(self.max_dist)
+        if not has_curved_hessian(call.manifold):
+            return (covariance,)
+        return covariance, MeanHessian(self.max_dist)
+
+    def shares(self, call: Call) -> tuple[GDP, ...]:
+        """Guarantees of the mean, the covariance and, where it is not known, the Hessian."""
+        needed = 1 + len(self.moments(call))
+        weights = DEFAULT_WEIGHTS[:needed] if self.weights is None else self.weights
+        if len(weights) != needed:
+            names = "the mean, the covariance" + (" and the Hessian" if needed == 3 else "")
+            raise ValueError(f"weights must be {needed} positive numbers, the shares of {names}")
+        shares = native(call.guarantee).split(weights)
+        return tuple(share for share in shares if isinstance(share, GDP))
+
+    def check(self, call: Call) -> None:
+        check_gaussian(call.guarantee, "a region")
+        self.mean.check(replace(call, statistic=self.mean, guarantee=self.shares(call)[0]))
+
+    def share(self, call: Call) -> Guarantee:
+        return self.shares(call)[0]
+
+    def mechanism_name(self, call: Call) -> str:
+        return self.mean.kind_under(call, self.shares(call)[0]).name
+
+    def design(self, call: Call, ball: Ball, n: int) -> MomentDesign:
+        least = ball.manifold.dim + 2
+        if n < least:
+            raise ExistenceError(
+                f"A region on {ball.manifold.spec} needs at least {least} records, got {n}.",
+                smallest_n=least,
+            )
+        check_hessian(ball, self.max_dist)
+        shares, unit = self.shares(call), call.records_per_unit
+        for share in shares[1:]:
+            refuse_fine_noise(ball, n, unit, share, 2)
+        return MomentDesign(design_mean(ball, n, shares[0], unit, self.mechanism))
+
+    def outlook(self, call: Call, design: MomentDesign, n: int) -> tuple[float, float]:
+        assert design.mean is not None
+        return design.mean.mechanism.scale, design.mean.mechanism.expected_error
+
+    def release(self, paid: Paid) -> Releases[ConfidenceRegion]:
+        shares, moments = self.shares(paid.call), self.moments(paid.call)
+        cores = [own.core(paid.call.manifold) for own in moments]
+        drawn = draw_moments(
+            replace(paid, report=None),
+            self.mean,
+            shares[0],
+            list(zip(cores, shares[1:], strict=True)),
+            max_dist=self.max_dist,
+        )
+        assert drawn.means is not None
+        bases = drawn.bases()
+        parts = [
+            _moment_part(drawn, bases, own, stage, share)
+            for stage, (own, share) in enumerate(zip(moments, shares[1:], strict=True))
+        ]
+        return self._regions(paid, bases, (drawn.means, *parts))
+
+    def _regions(
+        self, paid: Paid, bases: dict[int, BasePoint], parts: tuple[Releases[Release], ...]
+    ) -> Releases[ConfidenceRegion]:
+        """The regions, from their parts alone."""
+        count, dim = len(paid), paid.call.manifold.dim
+        chart_point = np.full((count, *paid.call.manifold.point_shape), np.nan)
+        covariance = np.full((count, dim, dim), np.nan)
+        quantile, dof = np.full(count, np.nan), np.full(count, np.nan)
+        guarantee = paid.promise(paid.call.guarantee)
+        for g, base in bases.items():
+            moments = [part._result(g) for part in parts[1:]]
+            region = assemble(base, moments, int(paid.n[g]), self.level, guarantee)
+            chart_point[g], covariance[g] = region.chart_point, region.covariance
+            quantile[g], dof[g] = region.quantile, region.dof
+            if paid.report is not None and g % 256 == 0:
+                paid.report(g, count)
+        if paid.report is not None:
+            paid.report(count, count)
+        names = (*NOISE_COLUMNS, "solver_tolerance")
+        return paid.releases(
+            value=parts[0].value,
+            **{name: getattr(parts[0], name) for name in names},
+            more={
+                "chart_point": chart_point,
+                "covariance": covariance,
+                "quantile": quantile,
+                "dof": dof,
+            },
+            parts=parts,
+        )
+
+    def result(self, releases: Releases[ConfidenceRegion], index: int) -> ConfidenceRegion:
+        more = releases.more
+        return ConfidenceRegion(
+            manifold=releases.call.manifold.spec,
+            estimate=releases.value[index],
+            chart_point=more["chart_point"][index],
+            covariance=more["covariance"][index],
+            quantile=float(more["quantile"][index]),
+            dof=float(more["dof"][index]),
+            level=self.level,
+            n=int(releases.n[index]),
+            guarantee=releases.guarantee,
+            parts=tuple(part._result(index) for part in releases.parts),
+        )
 
 
+def check_gaussian(guarantee: Guarantee, what: str) -> None:
+    """Refuses pure DP, whose noise an interval cannot be made of."""
+    if isinstance(guarantee, PureDP):
+        raise TypeError(f"{what} needs Gaussian noise: ask for GDP, ZCDP or ApproxDP")
+
+
+def _moment_part(
+    drawn: DrawnMoments,
+    bases: dict[int, BasePoint],
+    moment: LogCovariance | MeanHessian,
+    stage: int,
+    share: GDP,
+) -> Releases[Release]:
+    """The releases of a matrix that regions rest on."""
+    paid, own = drawn.paid, drawn.moment(moment.column, stage)
+    dim = paid.call.manifold.dim
+    value = np.full((len(paid), dim, dim), np.nan)
+    for g, base in bases.items():
+        value[g] = moment.finish_one(base, own.noisy[g])
+    return paid.part(
+        moment,
+        share,
+        mechanism=flat_mechanism(share).name,
+        value=value,
+        base_point=drawn.points,
+        **own.noise(),
+    )
+
+
+@overload
 def confidence_region(
     records: ArrayLike,
     ball: Ball,
     guarantee: Guarantee,
     *,
+    groups: None = None,
     level: float = 0.95,
     weights: Sequence[float] | None = None,
     max_dist: float | None = None,
     mechanism: str | type[Mechanism] | None = None,
-    records_per_unit: int = 1,
-    ledger: Ledger | None = None,
-    calibration: str = "proved",
-    seed: int | None = None,
-    progress: Progress = False,
-) -> ConfidenceRegion:
+    **call: Unpack[CallOptions],
+) -> ConfidenceRegion: ...
+@overload
+def confidence_region(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike,
+    level: float = 0.95,
+    weights: Sequence[float] | None = None,
+    max_dist: float | None = None,
+    mechanism: str | type[Mechanism] | None = None,
+    **call: Unpack[CallOptions],
+) -> Releases[ConfidenceRegion]: ...
+def confidence_region(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike = None,
+    level: float = 0.95,
+    weights: Sequence[float] | None = None,
+    max_dist: float | None = None,
+    mechanism: str | type[Mechanism] | None = None,
+    **call: Unpack[CallOptions],
+) -> ConfidenceRegion | Releases[ConfidenceRegion]:
     """Release a confidence region for the Fréchet mean of the population.
 
     The population is that of the records projected on the ball. The privacy guarantee holds for
@@ -75,33 +264,30 @@ def confidence_region(
 
     Parameters
     ----------
-    records : array-like, shape (n, *point_shape)
-        n must exceed the dimension by 2 at least.
-    ball : Ball
+    records, ball, groups
+        As in `frechet_mean`; a data set, or group, needs dim + 2 records.
     guarantee : GDP, ZCDP or ApproxDP
-        Of the whole region: its parts compose to it.
+        Of the whole region (of each group): its parts compose to it.
     level : float
-        Probability of covering the mean.
+        Probability of covering the mean; the regions of many groups together hold theirs with less.
     weights : sequence of float, optional
         Shares of mu^2 of the mean, the covariance of the logarithms and (on curved manifolds) the
-        mean Hessian; by default 0.75, 0.2, 0.05, with calibration "published" equal.
+        mean Hessian; by default 0.75, 0.2, 0.05.
     max_dist : float, optional
         Public length at which logarithms are clipped; by default r + rho(c, p), which never clips.
     mechanism : str or Mechanism class, optional
         Of the mean; see `choose_mechanism`.
-    records_per_unit, ledger, calibration, seed, progress
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
         As in `frechet_mean`.
 
     Returns
     -------
-    ConfidenceRegion
+    ConfidenceRegion, or Releases of regions with `groups`
 
     Raises
     ------
-    BudgetError
-        If the ledger refuses.
-    ValueError, TypeError
-        For wrong shapes, dtypes and parameters; never for the value of a record.
+    BudgetError, ExistenceError, ValueError, TypeError
+        As in `frechet_mean`.
 
     Examples
     --------
@@ -113,61 +299,8 @@ def confidence_region(
     >>> bool(region.contains(region.estimate)), region.axes()[0].shape
     (True, (2,))
     """
-    entry = Entry.check(
-        records,
-        ball,
-        guarantee,
-        records_per_unit=records_per_unit,
-        ledger=ledger,
-        calibration=calibration,
-        seed=seed,
-        progress=progress,
-    )
-    if isinstance(guarantee, PureDP):
-        raise TypeError("a region needs Gaussian noise: ask for GDP, ZCDP or ApproxDP")
-    confidence = as_probability(level, "level")
-    curved = has_curved_hessian(ball.manifold)
-    shares = entry.shares(region_weights(weights, curved, calibration))
-    if entry.n < ball.manifold.dim + 2:
-        raise ValueError(
-            f"a region on {ball.manifold.spec} needs at least {ball.manifold.dim + 2} records, "
-            f"got {entry.n}"
-        )
-    plan = plan_base_point(entry, None, shares[0], mechanism)
-    if max_dist is not None:
-        as_reach(max_dist, "max_dist")
-    for share in shares[1:]:
-        refuse_fine_noise(entry, share, 2)
-    entry.spend("confidence region of the Fréchet mean")
-    rows = entry.enter()
-    base = find_base_point(entry, rows, plan, shares[0], max_dist)
-    first, second, excess = log_moments(entry, rows, base, hessian=curved)
-    covariance = covariance_moment(entry, base, first, second)
-    parts = [release_moment(entry, base, covariance, shares[1], stage=1)]
-    if excess is not None:
-        parts.append(
-            release_moment(entry, base, hessian_moment(entry, base, excess), shares[2], stage=2)
-        )
-    return assemble(
-        base,
-        parts,
-        entry.n,
-        confidence,
-        entry.promise(entry.guarantee),
-        published=entry.calibration == "published",
-    )
-
-
-def region_weights(
-    weights: Sequence[float] | None, curved: bool, calibration: str
-) -> Sequence[float]:
-    needed = 3 if curved else 2
-    if weights is None:
-        return (1.0,) * needed if calibration == "published" else DEFAULT_WEIGHTS[:needed]
-    if len(weights) != needed:
-        names = "the mean, the covariance" + (" and the Hessian" if curved else "")
-        raise ValueError(f"weights must be {needed} positive numbers, the shares of {names}")
-    return weights
+    statistic = Region(level, None if weights is None else tuple(weights), max_dist, mechanism)
+    return release(statistic, records, ball, guarantee, groups=groups, **call)
 
 
 def expected_region(
@@ -186,195 +319,57 @@ def expected_region(
     For records at root mean square distance `spread` from their mean, evenly in all directions, and
     logarithms clipped at `max_dist`.
     """
-    if isinstance(guarantee, PureDP):
-        raise TypeError("a region needs Gaussian noise: ask for GDP, ZCDP or ApproxDP")
-    entry = Entry.planned(ball, n, guarantee, records_per_unit)
-    dim, curved = ball.manifold.dim, has_curved_hessian(ball.manifold)
-    shares = entry.shares(DEFAULT_WEIGHTS[: 3 if curved else 2])
-    design = design_mean(
-        ball, n, shares[0], records_per_unit, calibration="proved", mechanism=mechanism
+    statistic, dim = Region(level, mechanism=mechanism), ball.manifold.dim
+    call = Call(
+        statistic=statistic, balls=(ball,), guarantee=guarantee, records_per_unit=records_per_unit
     )
-    mean = planned_mean(entry, design, shares[0])
+    shares = statistic.shares(call)
+    design = design_mean(ball, n, shares[0], records_per_unit, mechanism)
+    mean = _planned(call, n, shares[0], statistic.mean, ball.center, _noise_of(design))
     noise = MeanNoise.of(design.mechanism, ball)
     base = BasePoint(ball, ball.center, ball._frame.origin[None], max_dist, mean, noise)
     hessian = mean_hessian_trace(ball.manifold, spread) / dim * np.eye(dim)
     second = spread**2 / dim * np.eye(dim)
     second += hessian @ noise.covariance(base.point) @ hessian
-    moments = [(covariance_moment(entry, base, np.zeros(dim), second), second)]
-    if curved:
-        moments.append((hessian_moment(entry, base, hessian - np.eye(dim)), 2 * hessian))
-    parts = [
-        entry.release(
-            share,
-            value=value,
-            mechanism=own.name,
-            statistic=moment.name,
-            sensitivity=moment.sensitivity,
-            solver_tolerance=rounding,
-            scale=own.scale,
-            expected_error=own.expected_error,
-        )
-        for (moment, value), share in zip(moments, shares[1:], strict=True)
-        for own, rounding in [moment_noise(entry, moment, share)]
-    ]
+    parts = []
+    for moment, share in zip(statistic.moments(call), shares[1:], strict=True):
+        value = second if isinstance(moment, LogCovariance) else 2 * hessian
+        own = moment.noise_under(share, call, ball, n, max_dist)
+        parts.append(_planned(call, n, share, moment, value, own))
     return assemble(base, parts, n, level, guarantee)
 
 
-def assemble(
-    base: BasePoint,
-    moments: Sequence[Release],
+def _noise_of(design: Design) -> MomentNoise:
+    """The noise of a mean."""
+    noise = design.mechanism
+    return MomentNoise(design.sensitivity, design.plan.tolerance, noise.scale, noise.expected_error)
+
+
+def _planned(
+    call: Call,
     n: int,
-    level: float,
-    guarantee: Guarantee,
-    *,
-    published: bool = False,
-) -> ConfidenceRegion:
-    """The region from its releases: post-processing."""
-    assert base.mean is not None
-    spread = Spread.of(base, moments, n, published=published)
-    dim = len(spread.gamma)
-    dof = math.inf if published else spread.dof()
-    return ConfidenceRegion(
-        manifold=base.ball.manifold.spec,
-        estimate=base.mean.value,
-        chart_point=spread.chart_point,
-        covariance=spread.gamma,
-        quantile=hotelling_quantile(level, dim, dof),
-        dof=dof,
-        level=level,
-        n=n,
-        guarantee=guarantee,
-        parts=(base.mean, *moments),
+    share: Guarantee,
+    statistic: Statistic[Release],
+    value: FloatArray,
+    noise: MomentNoise,
+) -> Release:
+    """A part of a region as it is expected before there are records."""
+    kind = (
+        statistic.kind_under(call, share) if isinstance(statistic, Mean) else flat_mechanism(share)
     )
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Gamma and what it is made of; matrices are (dim, dim).
-
-    Attributes
-    ----------
-    chart_point : ndarray
-    gamma : ndarray
-        Covariance of phi(p).
-    sampling : ndarray
-        H^-1 S H^-1 / n at the base point: the covariance of the exact mean.
-    inverse_hessian : ndarray
-        H^-1 at the base point.
-    to_chart : ndarray
-        From coordinates at the base point to those of the chart.
-    estimate : NoisyCovariance
-        S, H and their noise.
-    """
-
-    chart_point: FloatArray
-    gamma: FloatArray
-    sampling: FloatArray
-    inverse_hessian: FloatArray
-    to_chart: FloatArray
-    estimate: NoisyCovariance
-
-    @classmethod
-    def of(
-        cls, base: BasePoint, moments: Sequence[Release], n: int, *, published: bool = False
-    ) -> Spread:
-        """From the private mean, the covariance S and, unless H = I, the Hessian 2 H."""
-        ball, mean = base.ball, base.mean
-        assert mean is not None
-        assert base.noise is not None
-        dim = ball.manifold.dim
-        hessian = moments[1].value / 2 if len(moments) > 1 else np.eye(dim)
-        hessian_scale = moments[1].scale / 2 if len(moments) > 1 else 0.0
-        limits = hessian_limits(base)
-        noise = base.noise.covariance(base.point)
-        second = moments[0].value
-        if not published:
-            # S is about p, not about the sample mean, which is H noise away
-            correction = n / (n - 1)
-            high = correction * base.max_dist**2
-            # an eigenvalue below the noise's own size cannot be told from it
-            low = min(correction * moments[0].scale, high)
-            second = clip_eigenvalues(correction * (second - hessian @ noise @ hessian), low, high)
-        else:
-            correction, low, high = 1.0, 0.0, math.inf
-            hessian = clip_eigenvalues(hessian, 1e-3, math.inf)
-            second = clip_eigenvalues(second, low, high)
-        inverse = np.linalg.inv(hessian)
-        sampling = inverse @ second @ inverse / n
-        if base.noise.in_chart:
-            chart_point = ball.center
-            to_chart = np.linalg.inv(chart_differential(ball, base.point))
-        else:
-            chart_point = mean.value
-            to_chart = _transport(ball, base.point, chart_point)
-        gamma = to_chart @ (sampling + noise) @ to_chart.T
-        return cls(
-            chart_point=chart_point,
-            gamma=np.asarray((gamma + gamma.T) / 2),
-            sampling=sampling,
-            inverse_hessian=np.asarray(inverse),
-            to_chart=np.asarray(to_chart),
-            estimate=NoisyCovariance(
-                second=second,
-                second_range=(low, high),
-                second_scale=correction * moments[0].scale,
-                hessian=hessian,
-                hessian_range=(limits[0] / 2, limits[1] / 2),
-                hessian_scale=hessian_scale,
-                mean_noise=noise,
-                n=n,
-            ),
-        )
-
-    def dof(self) -> float:
-        """Degrees of freedom of a Wishart matrix as noisy as Gamma.
-
-        From the expansion where the noise is small, from the bootstrap's 95 % quantile elsewhere.
-        """
-        dim = len(self.gamma)
-        dof = effective_dof(dim, *self.noise())
-        if dof >= SMALL_NOISE_DOF * dim:
-            return dof
-        return dof_at_quantile(self.estimate.quantile(0.95), dim)
-
-    def noise(self) -> tuple[float, float]:
-        """E tr M^2 and E (tr M)^2 of M = Gamma^-1/2 (estimate of Gamma) Gamma^-1/2 - I.
-
-        Three independent causes: noise in S, noise in H (to first order), and the sampling of S,
-        for which normal logarithms are assumed.
-        """
-        values, vectors = np.linalg.eigh(self.gamma)
-        whiten = (vectors / np.sqrt(values)) @ vectors.T @ self.to_chart
-        u = whiten @ self.inverse_hessian
-        t = whiten @ self.sampling
-        n = self.estimate.n
-        p, sampled = u @ u.T / n, whiten @ self.sampling @ whiten.T
-        s2, h2 = self.estimate.second_scale**2, self.estimate.hessian_scale**2
-        cross = t.T @ u
-        symmetric = (cross + cross.T) / 2
-        squares = (
-            # the noise on the trace is smaller by 1/sqrt(dim + 1)
-            s2 * (_square(p) / 2 - np.sum(p * p) / (len(p) + 1)),
-            # M = -(u E t' + t E u')
-            h2 * (np.sum((u.T @ u) * (t.T @ t)) + np.trace(cross) ** 2)
-            + h2 * (np.sum((u @ t.T) * (u @ t.T)) + np.trace(t @ t.T) * np.trace(u @ u.T)),
-            _square(sampled) / (n - 1),
-        )
-        traces = (
-            s2 * (np.sum(p * p) - np.trace(p) ** 2 / (len(p) + 1)),
-            4 * h2 * np.sum(symmetric**2),
-            2 * np.sum(sampled**2) / (n - 1),
-        )
-        return float(sum(squares)), float(sum(traces))
-
-
-def _square(p: FloatArray) -> float:
-    return float(np.sum(p * p) + np.trace(p) ** 2)
-
-
-def _transport(ball: Ball, start: FloatArray, end: FloatArray) -> FloatArray:
-    """Parallel transport in coordinates at both ends, shape (dim, dim)."""
-    manifold = ball.manifold
-    basis = manifold.coords_to_tangent(np.eye(manifold.dim), start)
-    moved = manifold.parallel_transport(basis, start, end_point=end)
-    return manifold.tangent_to_coords(moved, end).T
+    return Release(
+        value=value,
+        guarantee=share,
+        mechanism=kind.name,
+        statistic=statistic.title,
+        manifold=call.manifold.spec,
+        ball_center=call.ball.center,
+        ball_radius=call.ball.radius,
+        n=n,
+        records_per_unit=call.records_per_unit,
+        sensitivity=noise.sensitivity,
+        solver_tolerance=noise.tolerance,
+        scale=noise.scale,
+        expected_error=noise.expected_error,
+        assumptions=frozenset({"idealized-sampling"}),
+    )

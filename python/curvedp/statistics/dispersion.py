@@ -1,49 +1,66 @@
-"""Private moments of the logarithms: variance, fourth moment, covariance, mean Hessian.
+"""Private measures of dispersion: variance, fourth moment, covariance, mean Hessian.
 
 Each is a release of its own; `confidence_region` and `variance_interval` compose them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Unpack, overload
 
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_reach
-from curvedp.curvature import has_curved_hessian
 from curvedp.domain import Ball
-from curvedp.privacy import Guarantee, Ledger, Release
-from curvedp.statistics.base_point import BasePoint, find_base_point, plan_base_point
-from curvedp.statistics.entry import Entry, Progress, native
+from curvedp.privacy import Guarantee, Release
+from curvedp.statistics.call import CallOptions
+from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.moments import (
-    Moment,
-    covariance_moment,
-    fourth_moment_of,
-    hessian_moment,
-    log_moments,
-    refuse_fine_noise,
-    release_moment,
-    variance_moment,
+    DEFAULT_WEIGHTS,
+    FourthMoment,
+    LogCovariance,
+    MeanHessian,
+    MeanLike,
+    Variance,
 )
+from curvedp.statistics.paid import release
+from curvedp.statistics.releases import Releases
 
-#: Shares of the budget (of mu^2 for GDP) of the mean and of the statistic, if both are released.
-DEFAULT_WEIGHTS = (0.25, 0.75)
 
-
+@overload
 def frechet_variance(
     records: ArrayLike,
     ball: Ball,
     guarantee: Guarantee,
     *,
-    mean: Release | ArrayLike | None = None,
+    groups: None = None,
     max_dist: float | None = None,
     weights: Sequence[float] = DEFAULT_WEIGHTS,
-    records_per_unit: int = 1,
-    ledger: Ledger | None = None,
-    calibration: str = "proved",
-    seed: int | None = None,
-    progress: Progress = False,
-) -> Release:
+    mean: MeanLike = None,
+    **call: Unpack[CallOptions],
+) -> Release: ...
+@overload
+def frechet_variance(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike,
+    max_dist: float | None = None,
+    weights: Sequence[float] = DEFAULT_WEIGHTS,
+    mean: MeanLike = None,
+    **call: Unpack[CallOptions],
+) -> Releases[Release]: ...
+def frechet_variance(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike = None,
+    max_dist: float | None = None,
+    weights: Sequence[float] = DEFAULT_WEIGHTS,
+    mean: MeanLike = None,
+    **call: Unpack[CallOptions],
+) -> Release | Releases[Release]:
     """Release the Fréchet variance: the mean squared distance of the records from their mean.
 
     The mean squared distance from the private mean p, less what the noise of p adds on average,
@@ -51,27 +68,29 @@ def frechet_variance(
 
     Parameters
     ----------
-    records, ball, guarantee, records_per_unit, ledger, calibration, seed, progress
+    records, ball, guarantee, groups
         As in `frechet_mean`; with `mean` the guarantee is that of this release alone.
-    mean : Release or array-like, optional
-        The base point p: a private mean released before, or a point that you promise is public
-        (the release then carries the assumption "public-base-point"). By default a private mean is
-        released too, and the guarantee covers both. A mean whose noise is not known, such as one by
-        the K-norm gradient, is refused.
     max_dist : float, optional
         Public length R at which logarithms are clipped; by default r + rho(c, p), which never
         clips.
     weights : pair of float
         Shares of the budget (of mu^2 for GDP) of the mean and of this statistic, without `mean`.
+    mean : Release, Releases or array-like, optional
+        The base point p: a private mean released before (with `groups` their means), or a point
+        that you promise is public (the release then carries the assumption "public-base-point").
+        By default a private mean is released too, and the guarantee covers both. A mean whose noise
+        is not known, such as one by the K-norm gradient, is refused.
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
+        As in `frechet_mean`.
 
     Returns
     -------
-    Release
+    Release, or Releases with `groups`
         `value` has shape (), in squared units of the metric.
 
     Raises
     ------
-    BudgetError, ValueError, TypeError
+    BudgetError, ExistenceError, ValueError, TypeError
         As in `frechet_mean`.
 
     Examples
@@ -84,37 +103,45 @@ def frechet_variance(
     >>> release.value.shape, [part.statistic for part in release.parts]
     ((), ['Fréchet mean'])
     """
-    return _private_moment(
-        "Fréchet variance",
-        variance_moment,
-        records,
-        ball,
-        guarantee,
-        mean=mean,
-        max_dist=max_dist,
-        weights=weights,
-        records_per_unit=records_per_unit,
-        ledger=ledger,
-        calibration=calibration,
-        seed=seed,
-        progress=progress,
-    )
+    statistic = Variance(max_dist, tuple(weights), mean)
+    return release(statistic, records, ball, guarantee, groups=groups, **call)
 
 
+@overload
 def fourth_moment(
     records: ArrayLike,
     ball: Ball,
     guarantee: Guarantee,
     *,
-    mean: Release | ArrayLike | None = None,
+    groups: None = None,
     max_dist: float | None = None,
     weights: Sequence[float] = DEFAULT_WEIGHTS,
-    records_per_unit: int = 1,
-    ledger: Ledger | None = None,
-    calibration: str = "proved",
-    seed: int | None = None,
-    progress: Progress = False,
-) -> Release:
+    mean: MeanLike = None,
+    **call: Unpack[CallOptions],
+) -> Release: ...
+@overload
+def fourth_moment(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike,
+    max_dist: float | None = None,
+    weights: Sequence[float] = DEFAULT_WEIGHTS,
+    mean: MeanLike = None,
+    **call: Unpack[CallOptions],
+) -> Releases[Release]: ...
+def fourth_moment(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike = None,
+    max_dist: float | None = None,
+    weights: Sequence[float] = DEFAULT_WEIGHTS,
+    mean: MeanLike = None,
+    **call: Unpack[CallOptions],
+) -> Release | Releases[Release]:
     """Release the mean fourth power of the distance of the records from their mean.
 
     With the variance V it gives sigma_F^2 = E rho^4 - V^2, the variance of the squared distance
@@ -122,26 +149,19 @@ def fourth_moment(
 
     Parameters
     ----------
-    records, ball, guarantee, records_per_unit, ledger, calibration, seed, progress
-        As in `frechet_mean`; with `mean` the guarantee is that of this release alone.
-    mean : Release or array-like, optional
-        The base point p: a private mean released before, or a point that you promise is public
-        (the release then carries the assumption "public-base-point"). By default a private mean is
-        released too, and the guarantee covers both.
-    max_dist : float, optional
-        Public length R at which logarithms are clipped; by default r + rho(c, p), which never
-        clips.
-    weights : pair of float
-        Shares of the budget (of mu^2 for GDP) of the mean and of this statistic, without `mean`.
+    records, ball, guarantee, groups, max_dist, weights, mean
+        As in `frechet_variance`.
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
+        As in `frechet_mean`.
 
     Returns
     -------
-    Release
+    Release, or Releases with `groups`
         `value` has shape (), in fourth powers of the metric's unit.
 
     Raises
     ------
-    BudgetError, ValueError, TypeError
+    BudgetError, ExistenceError, ValueError, TypeError
         As in `frechet_mean`.
 
     Examples
@@ -154,37 +174,45 @@ def fourth_moment(
     >>> release.value.shape, [part.statistic for part in release.parts]
     ((), ['Fréchet mean'])
     """
-    return _private_moment(
-        "fourth moment of the distance",
-        fourth_moment_of,
-        records,
-        ball,
-        guarantee,
-        mean=mean,
-        max_dist=max_dist,
-        weights=weights,
-        records_per_unit=records_per_unit,
-        ledger=ledger,
-        calibration=calibration,
-        seed=seed,
-        progress=progress,
-    )
+    statistic = FourthMoment(max_dist, tuple(weights), mean)
+    return release(statistic, records, ball, guarantee, groups=groups, **call)
 
 
+@overload
 def log_covariance(
     records: ArrayLike,
     ball: Ball,
     guarantee: Guarantee,
     *,
-    mean: Release | ArrayLike | None = None,
+    groups: None = None,
     max_dist: float | None = None,
     weights: Sequence[float] = DEFAULT_WEIGHTS,
-    records_per_unit: int = 1,
-    ledger: Ledger | None = None,
-    calibration: str = "proved",
-    seed: int | None = None,
-    progress: Progress = False,
-) -> Release:
+    mean: MeanLike = None,
+    **call: Unpack[CallOptions],
+) -> Release: ...
+@overload
+def log_covariance(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike,
+    max_dist: float | None = None,
+    weights: Sequence[float] = DEFAULT_WEIGHTS,
+    mean: MeanLike = None,
+    **call: Unpack[CallOptions],
+) -> Releases[Release]: ...
+def log_covariance(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike = None,
+    max_dist: float | None = None,
+    weights: Sequence[float] = DEFAULT_WEIGHTS,
+    mean: MeanLike = None,
+    **call: Unpack[CallOptions],
+) -> Release | Releases[Release]:
     """Release the covariance of the logarithms log_p x_i at the private mean p.
 
     The second moment about p, S = (1/n) sum_i u_i u_i', u_i = log_p x_i in orthonormal coordinates
@@ -194,27 +222,20 @@ def log_covariance(
 
     Parameters
     ----------
-    records, ball, guarantee, records_per_unit, ledger, calibration, seed, progress
-        As in `frechet_mean`; with `mean` the guarantee is that of this release alone.
-    mean : Release or array-like, optional
-        The base point p: a private mean released before, or a point that you promise is public
-        (the release then carries the assumption "public-base-point"). By default a private mean is
-        released too, and the guarantee covers both.
-    max_dist : float, optional
-        Public length R at which logarithms are clipped; by default r + rho(c, p), which never
-        clips.
-    weights : pair of float
-        Shares of the budget (of mu^2 for GDP) of the mean and of this statistic, without `mean`.
+    records, ball, guarantee, groups, max_dist, weights, mean
+        As in `frechet_variance`.
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
+        As in `frechet_mean`.
 
     Returns
     -------
-    Release
+    Release, or Releases with `groups`
         `value` has shape (dim, dim), in `Manifold.tangent_to_coords` coordinates at
         `base_point`.
 
     Raises
     ------
-    BudgetError, ValueError, TypeError
+    BudgetError, ExistenceError, ValueError, TypeError
         As in `frechet_mean`.
 
     Examples
@@ -227,37 +248,45 @@ def log_covariance(
     >>> release.value.shape, [part.statistic for part in release.parts]
     ((2, 2), ['Fréchet mean'])
     """
-    return _private_moment(
-        "covariance of the logarithms",
-        _covariance,
-        records,
-        ball,
-        guarantee,
-        mean=mean,
-        max_dist=max_dist,
-        weights=weights,
-        records_per_unit=records_per_unit,
-        ledger=ledger,
-        calibration=calibration,
-        seed=seed,
-        progress=progress,
-    )
+    statistic = LogCovariance(max_dist, tuple(weights), mean)
+    return release(statistic, records, ball, guarantee, groups=groups, **call)
 
 
+@overload
 def mean_hessian(
     records: ArrayLike,
     ball: Ball,
     guarantee: Guarantee,
     *,
-    mean: Release | ArrayLike | None = None,
+    groups: None = None,
     max_dist: float | None = None,
     weights: Sequence[float] = DEFAULT_WEIGHTS,
-    records_per_unit: int = 1,
-    ledger: Ledger | None = None,
-    calibration: str = "proved",
-    seed: int | None = None,
-    progress: Progress = False,
-) -> Release:
+    mean: MeanLike = None,
+    **call: Unpack[CallOptions],
+) -> Release: ...
+@overload
+def mean_hessian(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike,
+    max_dist: float | None = None,
+    weights: Sequence[float] = DEFAULT_WEIGHTS,
+    mean: MeanLike = None,
+    **call: Unpack[CallOptions],
+) -> Releases[Release]: ...
+def mean_hessian(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike = None,
+    max_dist: float | None = None,
+    weights: Sequence[float] = DEFAULT_WEIGHTS,
+    mean: MeanLike = None,
+    **call: Unpack[CallOptions],
+) -> Release | Releases[Release]:
     """Release the mean Hessian of rho(., x_i)^2 at the private mean p.
 
     Lambda of Jiang et al. (equation 2) is 2 (I + G), and G, the deviation from flat space, is what
@@ -266,27 +295,20 @@ def mean_hessian(
 
     Parameters
     ----------
-    records, ball, guarantee, records_per_unit, ledger, calibration, seed, progress
-        As in `frechet_mean`; with `mean` the guarantee is that of this release alone.
-    mean : Release or array-like, optional
-        The base point p: a private mean released before, or a point that you promise is public
-        (the release then carries the assumption "public-base-point"). By default a private mean is
-        released too, and the guarantee covers both.
-    max_dist : float, optional
-        Public length R at which logarithms are clipped; by default r + rho(c, p), which never
-        clips.
-    weights : pair of float
-        Shares of the budget (of mu^2 for GDP) of the mean and of this statistic, without `mean`.
+    records, ball, guarantee, groups, max_dist, weights, mean
+        As in `frechet_variance`.
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
+        As in `frechet_mean`.
 
     Returns
     -------
-    Release
+    Release, or Releases with `groups`
         `value` has shape (dim, dim), in `Manifold.tangent_to_coords` coordinates at
         `base_point`.
 
     Raises
     ------
-    BudgetError, ValueError, TypeError
+    BudgetError, ExistenceError, ValueError, TypeError
         As in `frechet_mean`.
 
     Examples
@@ -299,82 +321,5 @@ def mean_hessian(
     >>> release.value.shape, [part.statistic for part in release.parts]
     ((2, 2), ['Fréchet mean'])
     """
-    return _private_moment(
-        "mean Hessian of the squared distance",
-        _hessian,
-        records,
-        ball,
-        guarantee,
-        mean=mean,
-        max_dist=max_dist,
-        weights=weights,
-        records_per_unit=records_per_unit,
-        ledger=ledger,
-        calibration=calibration,
-        seed=seed,
-        progress=progress,
-    )
-
-
-def _covariance(entry: Entry, rows: FloatArray, base: BasePoint) -> Moment:
-    first, second, _ = log_moments(entry, rows, base, hessian=False)
-    return covariance_moment(entry, base, first, second)
-
-
-def _hessian(entry: Entry, rows: FloatArray, base: BasePoint) -> Moment:
-    _, _, excess = log_moments(entry, rows, base, hessian=True)
-    assert excess is not None
-    return hessian_moment(entry, base, excess)
-
-
-def _private_moment(
-    name: str,
-    build: Callable[[Entry, FloatArray, BasePoint], Moment],
-    records: ArrayLike,
-    ball: Ball,
-    guarantee: Guarantee,
-    *,
-    mean: Release | ArrayLike | None,
-    max_dist: float | None,
-    weights: Sequence[float],
-    records_per_unit: int,
-    ledger: Ledger | None,
-    calibration: str,
-    seed: int | None,
-    progress: Progress,
-) -> Release:
-    entry = Entry.check(
-        records,
-        ball,
-        guarantee,
-        records_per_unit=records_per_unit,
-        ledger=ledger,
-        calibration=calibration,
-        seed=seed,
-        progress=progress,
-    )
-    if build is _hessian and not has_curved_hessian(ball.manifold):
-        raise ValueError(
-            f"on {ball.manifold.spec} the Hessian of the squared distance is 2 I whatever the "
-            "records: there is nothing to release"
-        )
-    if len(weights) != 2:
-        raise ValueError("weights must be two positive numbers: of the mean and of the statistic")
-    shares = entry.shares(weights) if mean is None else (native(guarantee),)
-    needs_noise = build is variance_moment and calibration == "proved"
-    plan = plan_base_point(entry, mean, shares[0], needs_noise=needs_noise)
-    if max_dist is not None:
-        as_reach(max_dist, "max_dist")
-    refuse_fine_noise(entry, shares[-1], 4)
-    entry.spend(name)
-    rows = entry.enter()
-    base = find_base_point(entry, rows, plan, shares[0], max_dist)
-    return release_moment(
-        entry,
-        base,
-        build(entry, rows, base),
-        shares[-1],
-        stage=1,
-        promise=guarantee,
-        parts=(base.mean,) if mean is None and base.mean is not None else (),
-    )
+    statistic = MeanHessian(max_dist, tuple(weights), mean)
+    return release(statistic, records, ball, guarantee, groups=groups, **call)

@@ -1,4 +1,4 @@
-"""What every private statistic is called with, checked before a record's value is looked at."""
+"""One call of a system of several stages: PrivateMail, a density, a conformal mean."""
 
 from __future__ import annotations
 
@@ -7,37 +7,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp import _core, sensitivity
-from curvedp._validation import FloatArray, as_choice, as_count, as_records
+from curvedp import _core
+from curvedp._validation import FloatArray, as_count, as_records
 from curvedp.domain import Ball
-from curvedp.mechanisms import TangentGaussian, native_guarantee
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release, Unproved
+from curvedp.statistics.call import SEEDED_WHY, check_ball, check_guarantee
+from curvedp.statistics.design import native
 
 #: True prints the name of each stage to standard error; a callable receives it.
 Progress = bool | Callable[[str], None]
 
-_PUBLISHED_WHY = (
-    "the published calibration does not count rounding and the solver's error as sensitivity, nor "
-    "does it keep the released mean in the ball; it is offered to reproduce results, not to "
-    "protect records"
-)
-SEEDED_WHY = "the noise was drawn from a seed, which whoever knows it can draw again and subtract"
-_BASE_POINT_WHY = "the base point comes from a release without a guarantee"
-
 
 @dataclass(frozen=True)
 class Entry:
-    """One call of a private statistic."""
+    """The call, checked before a record's value is looked at."""
 
     data: FloatArray
     ball: Ball
     guarantee: Guarantee
     records_per_unit: int
     ledger: Ledger | None
-    calibration: str
     seed: int | None
     report: Callable[[str], None]
 
@@ -50,7 +41,6 @@ class Entry:
         *,
         records_per_unit: int,
         ledger: Ledger | None,
-        calibration: str,
         seed: int | None,
         progress: Progress,
     ) -> Entry:
@@ -63,23 +53,8 @@ class Entry:
             guarantee=check_guarantee(guarantee),
             records_per_unit=as_count(records_per_unit, "records_per_unit"),
             ledger=ledger,
-            calibration=as_choice(calibration, sensitivity.CALIBRATIONS, "calibration"),
             seed=None if seed is None else as_count(seed, "seed", least=0, most=2**63 - 1),
             report=_reporter(progress),
-        )
-
-    @classmethod
-    def planned(cls, ball: Ball, n: int, guarantee: Guarantee, records_per_unit: int) -> Entry:
-        """A call with n records that it does not hold: for what is public before there are any."""
-        return cls(
-            data=np.broadcast_to(ball.center, (n, *ball.center.shape)),
-            ball=ball,
-            guarantee=guarantee,
-            records_per_unit=records_per_unit,
-            ledger=None,
-            calibration="proved",
-            seed=None,
-            report=_reporter(False),
         )
 
     @property
@@ -87,24 +62,16 @@ class Entry:
         """Number of records (public)."""
         return len(self.data)
 
-    def promise(self, guarantee: Guarantee, *, base_is_released: bool = True) -> Guarantee:
-        """What a release of this call may claim when its noise is calibrated to `guarantee`."""
-        if self.calibration == "published":
-            return Unproved(claimed=guarantee, why=_PUBLISHED_WHY)
+    def promise(self, guarantee: Guarantee) -> Guarantee:
+        """The guarantee that a release may claim whose noise is calibrated to `guarantee`."""
         if self.seed is not None:
             return Unproved(claimed=guarantee, why=SEEDED_WHY)
-        if not base_is_released:
-            return Unproved(claimed=guarantee, why=_BASE_POINT_WHY)
         return guarantee
 
-    def spend(self, label: str, promise: Guarantee | None = None) -> None:
-        """Takes the whole guarantee from the ledger, before any noise is drawn.
-
-        `promise` is what the release will claim, where that is less than `Entry.promise`.
-        """
+    def spend(self, label: str) -> None:
+        """Takes the whole guarantee from the ledger, before any noise is drawn."""
         if self.ledger is not None:
-            claimed = self.promise(self.guarantee) if promise is None else promise
-            self.ledger.spend(claimed, label=label)
+            self.ledger.spend(self.promise(self.guarantee), label=label)
 
     def shares(self, weights: Sequence[float]) -> tuple[PureDP | GDP, ...]:
         """Guarantees of the stages, which compose to the call's: see `Guarantee.split`."""
@@ -132,33 +99,8 @@ class Entry:
             "n": self.n,
             "records_per_unit": self.records_per_unit,
             "assumptions": frozenset(assumptions),
-            "calibration": self.calibration,
         }
         return Release(**(described | fields))
-
-
-def check_ball(ball: Ball) -> Ball:
-    """The ball, if it is one."""
-    if not isinstance(ball, Ball):
-        raise TypeError(f"ball must be a Ball(manifold, center, radius), got {type(ball).__name__}")
-    return ball
-
-
-def check_guarantee(guarantee: Guarantee) -> Guarantee:
-    """The guarantee, if a mechanism can be calibrated to it."""
-    if not isinstance(guarantee, Guarantee) or isinstance(guarantee, Unproved):
-        raise TypeError(
-            "guarantee must be PureDP, ApproxDP, ZCDP or GDP, such as PureDP(epsilon=1.0), got "
-            f"{type(guarantee).__name__}"
-        )
-    return guarantee
-
-
-def native(guarantee: Guarantee) -> PureDP | GDP:
-    """What noise is calibrated to so that `guarantee` follows: itself if pure, GDP otherwise."""
-    if isinstance(guarantee, PureDP):
-        return guarantee
-    return native_guarantee(guarantee, TangentGaussian)
 
 
 def _reporter(progress: Progress) -> Callable[[str], None]:

@@ -8,45 +8,141 @@ Proofs: docs/proofs/frechet-mean-sensitivity.md, docs/proofs/frechet-mean-solver
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar, Unpack, overload
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp import _core, sensitivity
-from curvedp._validation import FloatArray, as_choice, as_count, as_positive
+from curvedp import _core
+from curvedp._validation import as_count, as_positive
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
-from curvedp.mechanisms import Mechanism, choose_mechanism, native_guarantee
-from curvedp.privacy import Guarantee, Ledger, Release
-from curvedp.statistics.entry import Entry, Progress, check_ball, check_guarantee
-
-#: The solver's public tolerance, as a fraction of the sensitivity.
-TOLERANCE_SHARE = 1e-4
+from curvedp.mechanisms import Mechanism, choose_mechanism
+from curvedp.privacy import Guarantee, Ledger, NoiseSecret, Release
+from curvedp.statistics.call import (
+    Call,
+    CallOptions,
+    Designs,
+    Progress,
+    Statistic,
+    check_ball,
+    check_guarantee,
+)
+from curvedp.statistics.design import Design, check_drawing, design_mean, smallest_n
+from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.paid import Paid, release
+from curvedp.statistics.releases import Releases, release_of
 
 
 @dataclass(frozen=True)
-class Design:
-    """Everything about a release that is fixed before a record is seen."""
+class Mean(Statistic[Release]):
+    """The Fréchet mean, as a value: what `frechet_mean` releases, for `curvedp.batch.release`.
 
-    mechanism: Mechanism
-    plan: _core.Plan
-    sensitivity: float
+    Parameters
+    ----------
+    mechanism : str or Mechanism class, optional
+        See `choose_mechanism`.
+
+    Examples
+    --------
+    >>> Mean().options()
+    {'mechanism': None}
+    """
+
+    title: ClassVar[str] = "Fréchet mean"
+
+    mechanism: str | type[Mechanism] | None = None
+
+    def check(self, call: Call) -> None:
+        check_drawing(self.kind(call))
+
+    def kind(self, call: Call) -> type[Mechanism]:
+        """The mechanism of every group."""
+        return self.kind_under(call, call.guarantee)
+
+    def kind_under(self, call: Call, share: Guarantee) -> type[Mechanism]:
+        """The same under a share of the guarantee.
+
+        Parameters
+        ----------
+        call : Call
+        share : Guarantee
+        """
+        return choose_mechanism(call.ball, share, self.mechanism)
+
+    def mechanism_name(self, call: Call) -> str:
+        return self.kind(call).name
+
+    def design(self, call: Call, ball: Ball, n: int) -> Design:
+        return design_mean(ball, n, call.guarantee, call.records_per_unit, self.mechanism)
+
+    def outlook(self, call: Call, design: Design, n: int) -> tuple[float, float]:
+        return design.mechanism.scale, design.mechanism.expected_error
+
+    def release(self, paid: Paid) -> Releases[Release]:
+        found, _ = paid.designs
+        engine = _core.GroupStatistic.mean(self.kind(paid.call).in_chart)
+        value = paid.columns(engine, found)["value"]
+        return paid.releases(value=as_points(paid, value), **noise_of_means(paid.designs))
+
+    def result(self, releases: Releases[Release], index: int) -> Release:
+        return release_of(releases, index)
 
 
+def as_points(paid: Paid, rows: Any) -> Any:
+    """Rows of entries as points."""
+    return rows.reshape(len(paid), *paid.call.manifold.point_shape)
+
+
+def noise_of_means(designs: Designs) -> dict[str, Any]:
+    """Sensitivity, tolerance, scale and expected error of each group's mean; NaN if skipped."""
+    found, choice = designs
+    columns = np.full((len(found), 4), np.nan)
+    for row, design in zip(columns, found, strict=True):
+        if design is not None:
+            noise = design.mechanism
+            row[:] = design.sensitivity, design.plan.tolerance, noise.scale, noise.expected_error
+    names = ("sensitivity", "solver_tolerance", "scale", "expected_error")
+    return dict(zip(names, columns[choice].T, strict=True))
+
+
+@overload
 def frechet_mean(
     records: ArrayLike,
     ball: Ball,
     guarantee: Guarantee,
     *,
-    records_per_unit: int = 1,
-    ledger: Ledger | None = None,
-    calibration: str = "proved",
+    groups: None = None,
     mechanism: str | type[Mechanism] | None = None,
+    **call: Unpack[CallOptions],
+) -> Release: ...
+@overload
+def frechet_mean(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike,
+    mechanism: str | type[Mechanism] | None = None,
+    **call: Unpack[CallOptions],
+) -> Releases[Release]: ...
+def frechet_mean(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike = None,
+    mechanism: str | type[Mechanism] | None = None,
+    records_per_unit: int = 1,
+    groups_per_unit: int = 1,
+    skip_small: bool = False,
+    ledger: Ledger | None = None,
+    secret: NoiseSecret | None = None,
     seed: int | None = None,
     progress: Progress = False,
-) -> Release:
+) -> Release | Releases[Release]:
     """Release the Fréchet mean of records under differential privacy.
 
     The mean minimises sum_i rho(p, x_i)^2 over the ball, x_i the records projected on it; it is
@@ -57,27 +153,41 @@ def frechet_mean(
     records : array-like, shape (n, *point_shape)
         One record per row; n is public. No value raises: a record that is not a point of the
         manifold counts as the ball's centre.
-    ball : Ball
+    ball : Ball, or a list with one for each group
         Public domain, chosen without looking at the records.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
-        What the release shall satisfy when one unit's records are replaced.
-    records_per_unit : int
-        Number of records that one unit (a person) contributes at most.
-    ledger : Ledger, optional
-        Budget to spend from, before any noise is drawn.
-    calibration : {"proved", "published"}
-        "published" uses the sensitivity of Reimherr et al. and returns an `Unproved` release.
+        What the release (of each group) shall satisfy when one unit's records are replaced.
+    groups : array-like, optional
+        The label of each record's group, shape (n,): texts, integers, dates or anything else with
+        exact equality, also as an Arrow array or a Series. Or offsets, shape (groups + 1,), from 0
+        to n, if the records stand group by group: group g holds ``records[offsets[g]:offsets[g +
+        1]]``. Groups are public: which record belongs to which is known or was fixed before the
+        data were seen, so that replacing a record changes one group's release.
     mechanism : str or Mechanism class, optional
         See `choose_mechanism`.
+    records_per_unit : int
+        Number of records that one unit (a person) contributes (to any one group) at most.
+    groups_per_unit : int
+        Number of groups to which one unit contributes at most.
+    skip_small : bool
+        Skip groups that are too small for the mechanism to exist, instead of raising.
+    ledger : Ledger, optional
+        Budget from which `guarantee` is spent, composed `groups_per_unit` times, before any noise
+        is drawn.
+    secret : NoiseSecret, optional
+        Derive the noise from a secret, so that the same call gives the same releases again; by
+        default it comes from a fresh key of the operating system. See `NoiseSecret` for what that
+        means.
     seed : int, optional
         For tests and examples only: the release is then `Unproved`.
     progress : bool or callable
-        True prints the name of each stage to standard error; a callable receives it.
+        A callable is called with the number of groups done and their number in all; True prints
+        them to standard error.
 
     Returns
     -------
-    Release
-        `value` has shape point_shape.
+    Release, or Releases with `groups`
+        `value` has shape point_shape, or (groups, *point_shape).
 
     Raises
     ------
@@ -93,50 +203,28 @@ def frechet_mean(
     --------
     >>> import numpy as np, curvedp as cdp
     >>> ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.0, 1.0], radius=0.5)
-    >>> records = np.tile([0.0, 0.1, 1.0] / np.sqrt(1.01), (500, 1))
+    >>> records = np.tile([0.0, 0.1, 1.0] / np.sqrt(1.01), (600, 1))
     >>> release = cdp.frechet_mean(records, ball, cdp.PureDP(epsilon=1.0))
     >>> release.value.shape
     (3,)
+    >>> site = np.repeat(["north", "south"], [200, 400])
+    >>> releases = cdp.frechet_mean(records, ball, cdp.PureDP(epsilon=1.0), groups=site)
+    >>> releases.value.shape, releases["south"].n
+    ((2, 3), 400)
     """
-    entry = Entry.check(
+    return release(
+        Mean(mechanism),
         records,
         ball,
         guarantee,
+        groups=groups,
         records_per_unit=records_per_unit,
+        groups_per_unit=groups_per_unit,
+        skip_small=skip_small,
         ledger=ledger,
-        calibration=calibration,
+        secret=secret,
         seed=seed,
         progress=progress,
-    )
-    design = design_mean(
-        ball,
-        entry.n,
-        guarantee,
-        records_per_unit,
-        calibration=calibration,
-        mechanism=mechanism,
-    )
-    entry.spend("Fréchet mean")
-    return release_mean(entry, entry.enter(), design, guarantee)
-
-
-def release_mean(
-    entry: Entry, rows: FloatArray, design: Design, guarantee: Guarantee, stage: int = 0
-) -> Release:
-    """The mean of rows of the frame, with the noise of a design calibrated to `guarantee`."""
-    entry.report("mean")
-    mean = entry.ball._frame.mean(rows, design.plan)
-    entry.report("noise")
-    mechanism = design.mechanism
-    return entry.release(
-        entry.promise(guarantee),
-        value=mechanism._release(mean, entry.stream(stage), 1)[0],
-        mechanism=mechanism.name,
-        statistic="Fréchet mean",
-        sensitivity=design.sensitivity,
-        solver_tolerance=design.plan.tolerance,
-        scale=mechanism.scale,
-        expected_error=mechanism.expected_error,
     )
 
 
@@ -146,7 +234,6 @@ def expected_error(
     guarantee: Guarantee,
     *,
     records_per_unit: int = 1,
-    calibration: str = "proved",
     mechanism: str | type[Mechanism] | None = None,
 ) -> float:
     """Expected distance between the private and the true mean, before any record is seen.
@@ -156,7 +243,7 @@ def expected_error(
     ball : Ball
     n : int
         Number of records.
-    guarantee, records_per_unit, calibration, mechanism
+    guarantee, records_per_unit, mechanism
         As in `frechet_mean`.
 
     Returns
@@ -178,9 +265,8 @@ def expected_error(
     >>> round(expected_error(ball, n=1000, guarantee=cdp.PureDP(epsilon=1.0)), 5)
     0.00219
     """
-    design = design_mean(
-        ball, n, guarantee, records_per_unit, calibration=calibration, mechanism=mechanism
-    )
+    count, unit = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
+    design = design_mean(check_ball(ball), count, check_guarantee(guarantee), unit, mechanism)
     return design.mechanism.expected_error
 
 
@@ -229,76 +315,3 @@ def required_n(
             return False
 
     return smallest_n(enough, f"no number of records brings the expected error down to {wished:g}")
-
-
-def smallest_n(enough: Callable[[int], bool], refusal: str, least: int = 1) -> int:
-    """The smallest n from `least` on that is enough, if more records are always enough too.
-
-    Raises ValueError with the text `refusal` if no n up to 10^15 is.
-    """
-    low, high = least - 1, least
-    while not enough(high):
-        low, high = high, 2 * high
-        if high > 10**15:
-            raise ValueError(refusal)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
-
-
-def design_mean(
-    ball: Ball,
-    n: int,
-    guarantee: Guarantee,
-    records_per_unit: int,
-    *,
-    calibration: str,
-    mechanism: str | type[Mechanism] | None,
-) -> Design:
-    """The mechanism, plan and sensitivity of a private mean of n records."""
-    check_ball(ball)
-    check_guarantee(guarantee)
-    count = as_count(n, "n")
-    delta, plan = plan_mean(ball, count, records_per_unit, calibration=calibration)
-    kind = choose_mechanism(ball, guarantee, mechanism)
-    total = delta + (2 * plan.tolerance if calibration == "proved" else 0.0)
-    try:
-        noise = kind(ball, total, native_guarantee(guarantee, kind))
-    except ExistenceError as error:
-        raise _with_smallest_n(error, count, guarantee) from None
-    return Design(noise, plan, delta)
-
-
-def plan_mean(
-    ball: Ball, n: int, records_per_unit: int, *, calibration: str
-) -> tuple[float, _core.Plan]:
-    """The sensitivity of a mean of n records and the solver's plan for it."""
-    delta, plan = find_plan(ball, n, records_per_unit, calibration=calibration)
-    if plan is None:
-        raise ValueError(
-            f"a ball of radius {ball.radius:g} on {ball.manifold.spec} is too large, or too small, "
-            "for double precision to certify the mean: use another radius"
-        )
-    return delta, plan
-
-
-def find_plan(
-    ball: Ball, n: int, records_per_unit: int, *, calibration: str
-) -> tuple[float, _core.Plan | None]:
-    """As `plan_mean`, with no plan where double precision cannot certify a mean on the ball."""
-    as_choice(calibration, sensitivity.CALIBRATIONS, "calibration")
-    delta = sensitivity.frechet_mean(
-        ball, n, records_per_unit=records_per_unit, calibration=calibration
-    )
-    return delta, ball._frame.plan(n, TOLERANCE_SHARE * delta)
-
-
-def _with_smallest_n(error: ExistenceError, n: int, guarantee: Guarantee) -> ExistenceError:
-    """The same error with the n that works: the smallest epsilon falls as 1/n."""
-    smallest = error.smallest_epsilon
-    epsilon = getattr(guarantee, "epsilon", None)
-    if smallest is None or epsilon is None:
-        return error
-    needed = math.ceil(n * smallest / epsilon)
-    return ExistenceError(error.message, smallest_epsilon=smallest, smallest_n=needed)

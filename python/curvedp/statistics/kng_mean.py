@@ -8,7 +8,11 @@ computed: what is noisy is the equation that defines it. Proof: docs/proofs/kng-
 
 from __future__ import annotations
 
-import numpy as np
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Unpack, overload
+
 from numpy.typing import ArrayLike
 
 from curvedp import _core, sensitivity
@@ -24,25 +28,156 @@ from curvedp.mechanisms.k_norm_gradient import (
     chain_plan,
     is_resolved,
 )
-from curvedp.privacy import Guarantee, Ledger, Release, Unproved
-from curvedp.statistics.entry import Entry, Progress
+from curvedp.privacy import Guarantee, Release, Unproved
+from curvedp.statistics.call import Call, CallOptions
+from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.paid import EachGroup, Group, release
+from curvedp.statistics.releases import Releases
 
 SAMPLERS = ("exact", "metropolis")
 
 
+@dataclass(frozen=True)
+class KNGDesign:
+    """Everything fixed before a record is seen; lengths and noise are those of the gradient.
+
+    Attributes
+    ----------
+    clip : float
+        Length at which logarithms are clipped.
+    sensitivity, rounding, scale : float
+    """
+
+    clip: float
+    sensitivity: float
+    rounding: float
+    scale: float
+
+
+@dataclass(frozen=True)
+class KNGMean(EachGroup[Release]):
+    """The mean by the K-norm gradient, as a value: what `kng_mean` releases.
+
+    Parameters
+    ----------
+    tau, sampler, chain_length
+        As in `kng_mean`.
+
+    Examples
+    --------
+    >>> KNGMean(tau=0.1).options()
+    {'tau': 0.1, 'sampler': 'exact', 'chain_length': 10000}
+    """
+
+    title: ClassVar[str] = "Fréchet mean"
+
+    tau: float | None = None
+    sampler: str = "exact"
+    chain_length: int = 10_000
+
+    def __post_init__(self) -> None:
+        as_choice(self.sampler, SAMPLERS, "sampler")
+        as_count(self.chain_length, "chain_length")
+        if self.tau is not None:
+            object.__setattr__(self, "tau", as_positive(self.tau, "tau"))
+
+    def check(self, call: Call) -> None:
+        bounded_range_epsilon(call.guarantee)  # raises for what it does not serve
+
+    def mechanism_name(self, call: Call) -> str:
+        return "K-norm gradient"
+
+    def promise(self, call: Call) -> Guarantee:
+        if self.sampler == "metropolis":
+            return Unproved(claimed=call.guarantee, why=CHAIN_WHY)
+        return call.guarantee
+
+    def design(self, call: Call, ball: Ball, n: int) -> KNGDesign:
+        widest = 2 * ball.radius
+        clip = widest if self.tau is None else min(self.tau, widest)
+        exact = self.sampler == "exact"
+        if exact and ball.manifold.dim > MAX_EXACT_DIM:
+            raise ValueError(
+                f"exact draws exist up to dimension {MAX_EXACT_DIM}, and {ball.manifold.spec} has "
+                f"{ball.manifold.dim}: use frechet_mean"
+            )
+        if exact and not is_resolved(ball, widest, clip):
+            raise ValueError(
+                f"exact draws lose digits on {ball.manifold.spec} with a radius of "
+                f"{ball.radius:.3g}: use a smaller ball, or frechet_mean"
+            )
+        delta = sensitivity.kng_mean(ball, n, tau=clip, records_per_unit=call.records_per_unit)
+        rounding = clip * _core.summation_error(n)
+        budget = bounded_range_epsilon(call.guarantee)
+        scale = outward_scale(2 * (delta + 2 * rounding), budget)
+        if exact and clip > MAX_PRECISION * scale:
+            raise ValueError(
+                f"noise of scale {scale:.3g} is too small beside logarithms of length {clip:.3g} "
+                "for exact draws: use a smaller budget, or frechet_mean"
+            )
+        grid_step(ball, scale)
+        return KNGDesign(clip, delta, rounding, scale)
+
+    def outlook(self, call: Call, design: KNGDesign, n: int) -> tuple[float, float]:
+        return design.scale, math.nan
+
+    def release_group(self, group: Group) -> Release:
+        design: KNGDesign = group.design
+        ball, rows, stream = group.ball, group.enter(), group.stream(0)
+        # the clipping of logarithms to 2 r would touch rounding alone
+        clip = math.inf if self.tau is None else design.clip
+        law = _core.KNormMean(ball._frame, clip, design.scale)
+        if self.sampler == "exact":
+            point, _ = law.sample_exact(rows, 1, stream)
+        else:
+            plan = chain_plan(ball.radius, burn_in=self.chain_length - 1, draws=1)
+            point = law.run_chains(rows, ball._frame.origin[None], plan, stream).draws()
+        return group.release(
+            value=ball._leave(round_to_grid(ball, point[None], design.scale))[0],
+            mechanism=self.mechanism_name(group.call),
+            statistic=self.title,
+            sensitivity=design.sensitivity,
+            solver_tolerance=design.rounding,
+            scale=design.scale,
+            expected_error=None,
+        )
+
+
+@overload
 def kng_mean(
     records: ArrayLike,
     ball: Ball,
     guarantee: Guarantee,
     *,
+    groups: None = None,
     tau: float | None = None,
     sampler: str = "exact",
     chain_length: int = 10_000,
-    records_per_unit: int = 1,
-    ledger: Ledger | None = None,
-    seed: int | None = None,
-    progress: Progress = False,
-) -> Release:
+    **call: Unpack[CallOptions],
+) -> Release: ...
+@overload
+def kng_mean(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike,
+    tau: float | None = None,
+    sampler: str = "exact",
+    chain_length: int = 10_000,
+    **call: Unpack[CallOptions],
+) -> Releases[Release]: ...
+def kng_mean(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike = None,
+    tau: float | None = None,
+    sampler: str = "exact",
+    chain_length: int = 10_000,
+    **call: Unpack[CallOptions],
+) -> Release | Releases[Release]:
     """Release the Fréchet mean of records by the K-norm gradient mechanism.
 
     Beside `frechet_mean` it needs twice the noise where records fill the ball; with `tau` below the
@@ -51,10 +186,9 @@ def kng_mean(
 
     Parameters
     ----------
-    records : array-like, shape (n, *point_shape)
-        One record per row; n is public. One that is not a point of the manifold counts as the
-        ball's centre.
-    ball : Ball
+    records, groups
+        As in `frechet_mean`.
+    ball : Ball, or a list with one for each group
         Public domain of the records, and of the release.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
         What the release shall satisfy when one unit's records are replaced. The mechanism is
@@ -68,26 +202,18 @@ def kng_mean(
         release is then `Unproved`.
     chain_length : int
         Steps of the Markov chain.
-    records_per_unit : int
-        Number of records that one unit (a person) contributes at most.
-    ledger : Ledger, optional
-        Budget to spend from, before any noise is drawn.
-    seed : int, optional
-        For tests and examples only: the release is then `Unproved`.
-    progress : bool or callable
-        True prints the name of each stage to standard error; a callable receives it.
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
+        As in `frechet_mean`.
 
     Returns
     -------
-    Release
+    Release, or Releases with `groups`
         `value` has shape point_shape; `sensitivity` and `scale` are those of the gradient.
 
     Raises
     ------
-    BudgetError
-        If the ledger refuses.
-    ValueError, TypeError
-        For wrong shapes, dtypes and parameters; never for the value of a record.
+    BudgetError, ExistenceError, ValueError, TypeError
+        As in `frechet_mean`.
 
     Examples
     --------
@@ -98,59 +224,5 @@ def kng_mean(
     >>> release.value.shape
     (3,)
     """
-    entry = Entry.check(
-        records,
-        ball,
-        guarantee,
-        records_per_unit=records_per_unit,
-        ledger=ledger,
-        calibration="proved",
-        seed=seed,
-        progress=progress,
-    )
-    as_choice(sampler, SAMPLERS, "sampler")
-    length = as_count(chain_length, "chain_length")
-    clip = 2 * ball.radius if tau is None else min(as_positive(tau, "tau"), 2 * ball.radius)
-    if sampler == "exact" and ball.manifold.dim > MAX_EXACT_DIM:
-        raise ValueError(
-            f"exact draws exist up to dimension {MAX_EXACT_DIM}, and {ball.manifold.spec} has "
-            f"{ball.manifold.dim}: use frechet_mean"
-        )
-    if sampler == "exact" and not is_resolved(ball, 2 * ball.radius, clip):
-        raise ValueError(
-            f"exact draws lose digits on {ball.manifold.spec} with a radius of {ball.radius:.3g}: "
-            "use a smaller ball, or frechet_mean"
-        )
-    delta = sensitivity.kng_mean(ball, entry.n, tau=clip, records_per_unit=records_per_unit)
-    rounding = clip * _core.summation_error(entry.n)
-    scale = outward_scale(2 * (delta + 2 * rounding), bounded_range_epsilon(guarantee))
-    if sampler == "exact" and clip > MAX_PRECISION * scale:
-        raise ValueError(
-            f"noise of scale {scale:.3g} is too small beside logarithms of length {clip:.3g} for "
-            "exact draws: use a smaller budget, or frechet_mean"
-        )
-    grid_step(ball, scale)
-    promise = entry.promise(guarantee)
-    if sampler == "metropolis":
-        promise = Unproved(claimed=guarantee, why=CHAIN_WHY)
-    entry.spend("Fréchet mean", promise)
-    rows, stream = entry.enter(), entry.stream(0)
-    # the clipping of logarithms to 2 r would touch rounding alone
-    law = _core.KNormMean(ball._frame, clip if tau is not None else np.inf, scale)
-    entry.report("draw")
-    if sampler == "exact":
-        point, _ = law.sample_exact(rows, 1, stream)
-    else:
-        start = ball._frame.origin[None]
-        plan = chain_plan(ball.radius, burn_in=length - 1, draws=1)
-        point = law.run_chains(rows, start, plan, stream).draws()
-    return entry.release(
-        promise,
-        value=ball._leave(round_to_grid(ball, point[None], scale))[0],
-        mechanism="K-norm gradient",
-        statistic="Fréchet mean",
-        sensitivity=delta,
-        solver_tolerance=rounding,
-        scale=scale,
-        expected_error=None,
-    )
+    statistic = KNGMean(tau, sampler, chain_length)
+    return release(statistic, records, ball, guarantee, groups=groups, **call)

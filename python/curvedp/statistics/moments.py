@@ -1,287 +1,377 @@
-"""Moments of the logarithms at the private mean (Jiang et al., Algorithm 2 and section 4).
+"""Private moments: Fréchet variance, fourth moment, covariance of the logarithms, mean Hessian.
 
-    base point p (private mean, kept in the ball) -> logarithms of the projected records at p,
-    clipped at the largest distance R that is possible from p -> mean of a bounded function of them
-    -> Gaussian noise (Laplace for pure DP) in a flat space of numbers or symmetric matrices
-
-R = r + rho(c, p) is public once p is, and never clips. Proofs: docs/proofs/frechet-variance.md,
-docs/proofs/log-moments.md.
+Each as a value; the functions that release them are in dispersion.py, and `Region` and `Interval`
+are made of them.
 """
 
 from __future__ import annotations
 
+import abc
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from curvedp import _core, sensitivity
-from curvedp._validation import FloatArray
-from curvedp.curvature import excess_range, hessian_trace, radial_hessian
-from curvedp.domain import Ball
-from curvedp.manifolds import Euclidean
-from curvedp.mechanisms import Mechanism, choose_mechanism
-from curvedp.privacy import GDP, Guarantee, PureDP, Release
-from curvedp.statistics.base_point import BasePoint
-from curvedp.statistics.entry import Entry
-from curvedp.statistics.symmetric import (
-    clip_eigenvalues,
-    scale_trace,
-    unvecd,
-    vecd,
+from curvedp._validation import FloatArray, as_positive, as_reach
+from curvedp.curvature import has_curved_hessian, hessian_diameter
+from curvedp.domain import BOUNDARY_SLACK, Ball
+from curvedp.manifolds import Manifold
+from curvedp.privacy import GDP, Guarantee, PureDP, Release, Unproved
+from curvedp.statistics.base_point import BasePoint, GivenPoints
+from curvedp.statistics.call import Call, Statistic
+from curvedp.statistics.design import design_mean, native
+from curvedp.statistics.frechet_mean import Mean
+from curvedp.statistics.log_moments import (
+    DrawnMoments,
+    MomentDesign,
+    MomentNoise,
+    draw_moments,
+    finish_covariance,
+    finish_hessian,
+    flat_mechanism,
+    refuse_fine_noise,
 )
+from curvedp.statistics.paid import Paid
+from curvedp.statistics.releases import Releases, release_of
 
-COVARIANCE = "covariance of the logarithms"
-HESSIAN = "mean Hessian of the squared distance"
+#: Shares of the budget (of mu^2 for GDP) of the mean and of the statistic, if both are released.
+DEFAULT_WEIGHTS = (0.25, 0.75)
+
+#: What a mean is given as: its release, those of groups, or points that are public.
+MeanLike = Release | Releases[Release] | ArrayLike | None
+
+_BASE_POINT_WHY = "the base point comes from a release without a guarantee"
 
 
 @dataclass(frozen=True)
-class Moment:
-    """A statistic of the logarithms at a base point: a vector that moves at most `sensitivity`.
+class Moment(Statistic[Release]):
+    """A moment of the logarithms at the private mean, as a value.
 
-    Attributes
+    Parameters
     ----------
-    name : str
-    vector : ndarray, shape (k,)
-        In an isometric picture of the statistic's values: `vecd` of a matrix.
-    magnitude : float
-        Bound on the norm of the vector, and on the change that a relative rounding error of 1 in
-        the sums over records would make in it.
-    sensitivity : float
-    finish : callable
-        From the noisy vector to the released value: post-processing.
-    rounding : callable
-        From the number of records to the relative rounding error of the sums.
+    max_dist : float, optional
+        Public length R at which logarithms are clipped; by default r + rho(c, p), which never
+        clips.
+    weights : pair of float
+        Shares of the budget (of mu^2 for GDP) of the mean and of this statistic.
+    mean : Release, Releases or array-like, optional
+        The base point, or one for each group, instead of a private mean that is released too.
     """
 
-    name: str
-    vector: FloatArray
-    magnitude: float
-    sensitivity: float
-    finish: Callable[[FloatArray], FloatArray]
-    rounding: Callable[[int], float] = _core.summation_error
+    max_dist: float | None = None
+    weights: tuple[float, ...] = DEFAULT_WEIGHTS
+    mean: MeanLike = field(default=None, compare=False)
 
+    #: Its column, and the power of a length that it is.
+    column: ClassVar[str]
+    power: ClassVar[int]
+    #: Whether the noise of the mean is subtracted.
+    needs_noise: ClassVar[bool] = False
 
-def release_moment(
-    entry: Entry,
-    base: BasePoint,
-    moment: Moment,
-    guarantee: PureDP | GDP,
-    *,
-    stage: int,
-    promise: Guarantee | None = None,
-    parts: tuple[Release, ...] = (),
-) -> Release:
-    """Adds noise calibrated to `guarantee` to a moment and finishes it.
-
-    The release promises the same, or `promise` if it covers `parts` too.
-
-    Each record's computed share lies in the range that the sensitivity assumes, whatever rounding
-    does; the rounding of their sum counts as solver error.
-    """
-    entry.report("noise")
-    mechanism, rounding = moment_noise(entry, moment, guarantee)
-    noisy = mechanism._release(moment.vector, entry.stream(stage), 1)[0]
-    release = entry.release(
-        entry.promise(promise or guarantee, base_is_released=base.is_released),
-        value=moment.finish(noisy),
-        mechanism=mechanism.name,
-        statistic=moment.name,
-        sensitivity=moment.sensitivity,
-        solver_tolerance=rounding,
-        scale=mechanism.scale,
-        expected_error=mechanism.expected_error,
-        base_point=base.point,
-        parts=parts,
-    )
-    return replace(release, assumptions=release.assumptions | base.assumptions)
-
-
-def moment_noise(entry: Entry, moment: Moment, guarantee: PureDP | GDP) -> tuple[Mechanism, float]:
-    """The noise on a moment, calibrated to `guarantee`, and the bound on the moment's rounding."""
-    rounding = moment.rounding(entry.n) * moment.magnitude
-    total = moment.sensitivity + (2 * rounding if entry.calibration == "proved" else 0.0)
-    size = len(moment.vector)
-    domain = Ball(Euclidean(size), np.zeros(size), moment.magnitude)
-    return choose_mechanism(domain, guarantee)(domain, total, guarantee), rounding
-
-
-def refuse_fine_noise(entry: Entry, share: PureDP | GDP, power: int) -> None:
-    """Refuses a budget or a ball with which the noise of a moment of that power cannot be drawn.
-
-    A moment of n records changes by k/n of its magnitude over 4 sqrt(dim + 1), or more, when a unit
-    of k records is replaced; its magnitude lies between r^power and (2 r)^power, up to constants.
-    """
-    if entry.calibration != "proved":
-        return
-    root = math.sqrt(entry.ball.manifold.dim + 1)
-    moved = min(1.0, entry.records_per_unit / entry.n) / (4 * root)
-    for reach in (entry.ball.radius, 3 * entry.ball.radius):
-        if not 1e-90 < (reach / root) ** power < 1e90:
+    def __post_init__(self) -> None:
+        if len(self.weights) != 2:
             raise ValueError(
-                f"powers of the radius {entry.ball.radius:g} leave double precision: measure "
-                "lengths in other units"
+                "weights must be two positive numbers: of the mean and of the statistic"
             )
-    line = Ball(Euclidean(1), [0.0], 1.0)
-    choose_mechanism(line, share)(line, moved, share)
+        own = tuple(as_positive(weight, "a weight") for weight in self.weights)
+        object.__setattr__(self, "weights", own)
+        if self.max_dist is not None:
+            object.__setattr__(self, "max_dist", as_reach(self.max_dist, "max_dist"))
+
+    @abc.abstractmethod
+    def core(self, manifold: Manifold) -> _core.LogMoment:
+        """The numbers that compiled code averages."""
+
+    @abc.abstractmethod
+    def finish(self, drawn: DrawnMoments) -> FloatArray:
+        """The released values, from the noisy moments and base points: post-processing."""
+
+    def size(self, manifold: Manifold) -> int:
+        """Numbers that it consists of."""
+        return 1
+
+    def shares(self, call: Call) -> tuple[PureDP | GDP, ...]:
+        """Guarantees of the mean, where one is released, and of the moment."""
+        whole = native(call.guarantee)
+        return whole.split(self.weights) if self.mean is None else (whole,)
+
+    def check(self, call: Call) -> None:
+        self.shares(call)
+
+    def salt(self, call: Call, labels: Sequence[Hashable]) -> Sequence[bytes] | None:
+        given = self._given(call, labels)
+        return None if given is None else [point.tobytes() for point in given.points]
+
+    def _given(self, call: Call, labels: Sequence[Hashable]) -> GivenPoints | None:
+        if self.mean is None:
+            return None
+        return GivenPoints.of(self.mean, call.balls, labels, needs_noise=self.needs_noise)
+
+    def mechanism_name(self, call: Call) -> str:
+        return flat_mechanism(self.shares(call)[-1]).name
+
+    def share(self, call: Call) -> Guarantee:
+        return self.shares(call)[0]
+
+    def design(self, call: Call, ball: Ball, n: int) -> MomentDesign:
+        shares = self.shares(call)
+        refuse_fine_noise(ball, n, call.records_per_unit, shares[-1], 4)
+        if self.mean is not None:
+            return MomentDesign(None)
+        return MomentDesign(design_mean(ball, n, shares[0], call.records_per_unit, None))
+
+    def noise(self, call: Call, ball: Ball, n: int, max_dist: float) -> MomentNoise:
+        """The noise where logarithms are at most `max_dist` long; parameters as in `design`."""
+        return self.noise_under(self.shares(call)[-1], call, ball, n, max_dist)
+
+    def noise_under(
+        self, share: PureDP | GDP, call: Call, ball: Ball, n: int, max_dist: float
+    ) -> MomentNoise:
+        """The same with a share of the guarantee; other parameters as in `design`."""
+        core, size = self.core(ball.manifold), self.size(ball.manifold)
+        return MomentNoise.of(core, ball, n, call.records_per_unit, max_dist, share, size)
+
+    def outlook(self, call: Call, design: MomentDesign, n: int) -> tuple[float, float]:
+        assert design.mean is not None
+        ball = design.mean.mechanism.ball
+        reach = 2 * ball.radius * (1 + BOUNDARY_SLACK)
+        reach = reach if self.max_dist is None else min(reach, self.max_dist)
+        noise = self.noise(call, ball, n, reach)
+        return noise.scale, noise.expected_error
+
+    def extent(self, call: Call) -> tuple[float, str]:
+        names = {0: "unit matrix", 2: "radius squared", 4: "radius to the fourth power"}
+        return call.ball.radius**self.power, names[self.power]
+
+    def release(self, paid: Paid) -> Releases[Release]:
+        call, shares = paid.call, self.shares(paid.call)
+        given = self._given(call, paid.labels)
+        drawn = draw_moments(
+            paid,
+            Mean(),
+            shares[0],
+            [(self.core(call.manifold), shares[-1])],
+            max_dist=self.max_dist,
+            given=given,
+        )
+        promise, assumptions = paid.promise(call.guarantee), paid.assumptions
+        if given is not None:
+            assumptions |= given.assumptions
+            if not given.is_proved and not isinstance(promise, Unproved):
+                promise = Unproved(claimed=promise, why=_BASE_POINT_WHY)
+        means = drawn.means
+        return paid.releases(
+            value=self.finish(drawn),
+            guarantee=promise,
+            assumptions=assumptions,
+            base_point=drawn.points,
+            parts=() if means is None else (means,),
+            more={} if means is None else {"mean": means.value, "mean_scale": means.scale},
+            **drawn.moment(self.column).noise(),
+        )
+
+    def result(self, releases: Releases[Release], index: int) -> Release:
+        return release_of(releases, index)
 
 
-def variance_moment(entry: Entry, rows: FloatArray, base: BasePoint) -> Moment:
-    """Mean squared distance from p; finished by subtracting what the mean's own noise adds."""
-    reach = base.max_dist
-    square, _ = _dist_moments(entry, rows, base)
+@dataclass(frozen=True)
+class Variance(Moment):
+    """The Fréchet variance, as a value: see `frechet_variance`.
 
-    def finish(noisy: FloatArray) -> FloatArray:
-        plain = float(noisy[0])
-        if entry.calibration == "published":
-            return np.array(plain)
-        # E of F_n(p) - F_n(mean) is tr(H cov), H = Hess (1/2) F_n, from the noise of p
-        trace = hessian_trace(entry.ball.manifold)
-        return np.array(trace.without_noise(plain, base.mean_noise_square, reach))
+    Parameters
+    ----------
+    max_dist, weights, mean
+        As in `frechet_variance`.
 
-    return Moment(
-        name="Fréchet variance",
-        vector=np.array([square]),
-        magnitude=reach * reach,
-        sensitivity=sensitivity.frechet_variance(entry.ball, entry.n, **_public(entry, base)),
-        finish=finish,
-    )
+    Examples
+    --------
+    >>> Variance(max_dist=0.4).options()
+    {'max_dist': 0.4, 'weights': [0.25, 0.75]}
+    """
 
+    title: ClassVar[str] = "Fréchet variance"
+    column: ClassVar[str] = "variance"
+    power: ClassVar[int] = 2
+    needs_noise: ClassVar[bool] = True
 
-def fourth_moment_of(entry: Entry, rows: FloatArray, base: BasePoint) -> Moment:
-    """Mean fourth power of the distance from p."""
-    reach = base.max_dist
-    _, fourth = _dist_moments(entry, rows, base)
-    proved = entry.calibration == "proved"
-    return Moment(
-        name="fourth moment of the distance",
-        vector=np.array([fourth]),
-        magnitude=reach**4,
-        sensitivity=sensitivity.fourth_moment(entry.ball, entry.n, **_public(entry, base)),
-        finish=lambda noisy: np.array(np.clip(noisy[0], 0.0, reach**4) if proved else noisy[0]),
-    )
+    def value_shape(self, call: Call) -> tuple[int, ...]:
+        return ()
+
+    def core(self, manifold: Manifold) -> _core.LogMoment:
+        return _core.LogMoment.variance()
+
+    def finish(self, drawn: DrawnMoments) -> FloatArray:
+        return drawn.columns[self.column][:, 0]
 
 
-def distance_moments_of(entry: Entry, rows: FloatArray, base: BasePoint) -> Moment:
-    """Second and fourth moment of the distance from p at once: value of shape (2,), not clipped.
+@dataclass(frozen=True)
+class FourthMoment(Moment):
+    """The mean fourth power of the distance from the mean, as a value: see `fourth_moment`.
+
+    Parameters
+    ----------
+    max_dist, weights, mean
+        As in `frechet_variance`.
+
+    Examples
+    --------
+    >>> FourthMoment(weights=(0.5, 0.5)).options()
+    {'max_dist': None, 'weights': [0.5, 0.5]}
+    """
+
+    title: ClassVar[str] = "fourth moment of the distance"
+    column: ClassVar[str] = "fourth"
+    power: ClassVar[int] = 4
+
+    def value_shape(self, call: Call) -> tuple[int, ...]:
+        return ()
+
+    def core(self, manifold: Manifold) -> _core.LogMoment:
+        return _core.LogMoment.fourth()
+
+    def finish(self, drawn: DrawnMoments) -> FloatArray:
+        return np.clip(drawn.columns[self.column][:, 0], 0.0, drawn.max_dist**4)
+
+
+@dataclass(frozen=True)
+class DistanceMoments(Moment):
+    """Second and fourth moment of the distance at once, of which an interval is made.
 
     The noise is drawn on the mean of (a, c (a^2 - a)), a = (rho/R)^2, for which one record counts
-    no more than for a alone.
+    no more than for a alone. The value, (E rho^2, E rho^4), is not clipped.
+
+    Parameters
+    ----------
+    max_dist, weights, mean
+        As in `frechet_variance`.
     """
-    reach, weight = base.max_dist, sensitivity.FOURTH_MOMENT_WEIGHT
-    square, fourth = _dist_moments(entry, rows, base)
-    first, second = square / reach**2, fourth / reach**4
 
-    def finish(noisy: FloatArray) -> FloatArray:
-        a, b = noisy
-        return np.array([a * reach**2, (b / weight + a) * reach**4])
+    title: ClassVar[str] = "second and fourth moment of the distance"
+    column: ClassVar[str] = "distances"
+    power: ClassVar[int] = 4
 
-    public = _public(entry, base)
-    del public["calibration"]
-    return Moment(
-        name="second and fourth moment of the distance",
-        vector=np.array([first, weight * (second - first)]),
-        magnitude=1 + 2 * weight,
-        sensitivity=sensitivity.distance_moments(entry.ball, entry.n, **public),
-        finish=finish,
-    )
+    def size(self, manifold: Manifold) -> int:
+        return 2
+
+    def value_shape(self, call: Call) -> tuple[int, ...]:
+        return (2,)
+
+    def core(self, manifold: Manifold) -> _core.LogMoment:
+        return _core.LogMoment.distances(sensitivity.FOURTH_MOMENT_WEIGHT)
+
+    def finish(self, drawn: DrawnMoments) -> FloatArray:
+        square, (a, b) = drawn.max_dist**2, drawn.columns[self.column].T
+        fourth = (b / sensitivity.FOURTH_MOMENT_WEIGHT + a) * square**2
+        return np.column_stack([a * square, fourth])
 
 
-def covariance_moment(
-    entry: Entry, base: BasePoint, first: FloatArray, second: FloatArray
-) -> Moment:
-    """Second moment of the logarithms about p (published: about their mean).
+@dataclass(frozen=True)
+class _MatrixMoment(Moment):
+    """A symmetric matrix at each base point."""
 
-    The noise is drawn in the norm sqrt(|S|_F^2 + (tr S)^2): with the trace part of S multiplied by
-    sqrt(dim + 1) it is the Frobenius norm.
+    power: ClassVar[int] = 2
+
+    def size(self, manifold: Manifold) -> int:
+        return manifold.dim * (manifold.dim + 1) // 2
+
+    def value_shape(self, call: Call) -> tuple[int, ...]:
+        return call.manifold.dim, call.manifold.dim
+
+    def finish(self, drawn: DrawnMoments) -> FloatArray:
+        noisy = drawn.columns[self.column]
+        dim = drawn.paid.call.manifold.dim
+        value = np.full((len(noisy), dim, dim), np.nan)
+        for g, base in drawn.bases().items():
+            value[g] = self.finish_one(base, noisy[g])
+        return value
+
+    @abc.abstractmethod
+    def finish_one(self, base: BasePoint, noisy: FloatArray) -> FloatArray:
+        """The matrix at one base point from its noisy coordinates.
+
+        Parameters
+        ----------
+        base : BasePoint
+        noisy : ndarray
+            The coordinates with their noise.
+        """
+
+
+@dataclass(frozen=True)
+class LogCovariance(_MatrixMoment):
+    """The covariance of the logarithms at the mean, as a value: see `log_covariance`.
+
+    Parameters
+    ----------
+    max_dist, weights, mean
+        As in `frechet_variance`.
+
+    Examples
+    --------
+    >>> LogCovariance(max_dist=0.4).options()
+    {'max_dist': 0.4, 'weights': [0.25, 0.75]}
     """
-    ball, n, reach = entry.ball, entry.n, base.max_dist
-    published = entry.calibration == "published"
-    stretch = 1.0 if published else math.sqrt(ball.manifold.dim + 1)
-    if published:
-        second = (second - np.outer(first, first)) * n / max(n - 1, 1)
 
-    def finish(noisy: FloatArray) -> FloatArray:
-        return finish_covariance(base, noisy, published=published)
+    title: ClassVar[str] = "covariance of the logarithms"
+    column: ClassVar[str] = "covariance"
 
-    return Moment(
-        name=COVARIANCE,
-        vector=vecd(second, stretch),
-        magnitude=math.sqrt(ball.manifold.dim + 1) * (reach * reach),
-        sensitivity=sensitivity.log_covariance(ball, n, **_public(entry, base)),
-        finish=finish,
-    )
+    def core(self, manifold: Manifold) -> _core.LogMoment:
+        return _core.LogMoment.covariance()
+
+    def finish_one(self, base: BasePoint, noisy: FloatArray) -> FloatArray:
+        return finish_covariance(base, noisy)
 
 
-def finish_covariance(base: BasePoint, noisy: FloatArray, *, published: bool = False) -> FloatArray:
-    """The released second moment from the noisy coordinates of `covariance_moment`."""
-    stretch = 1.0 if published else math.sqrt(base.ball.manifold.dim + 1)
-    matrix = scale_trace(unvecd(noisy), 1 / stretch)
-    return base.to_outer(matrix if published else clip_eigenvalues(matrix, 0.0, base.max_dist**2))
+@dataclass(frozen=True)
+class MeanHessian(_MatrixMoment):
+    """The mean Hessian of the squared distance at the mean, as a value: see `mean_hessian`.
 
+    Parameters
+    ----------
+    max_dist, weights, mean
+        As in `frechet_variance`.
 
-def hessian_moment(entry: Entry, base: BasePoint, excess: FloatArray) -> Moment:
-    """Mean Hessian 2 (I + G) of the squared distance at p; the noise is drawn on 2 G."""
-    ball = entry.ball
-    bound = sensitivity.mean_hessian(ball, 1, **_public(entry, base))
-    published = entry.calibration == "published"
-
-    def finish(noisy: FloatArray) -> FloatArray:
-        return finish_hessian(base, noisy, published=published)
-
-    return Moment(
-        name=HESSIAN,
-        vector=vecd(2 * excess),
-        magnitude=bound,
-        sensitivity=sensitivity.mean_hessian(ball, entry.n, **_public(entry, base)),
-        finish=finish,
-        rounding=ball._frame.manifold.hessian_error,
-    )
-
-
-def finish_hessian(base: BasePoint, noisy: FloatArray, *, published: bool = False) -> FloatArray:
-    """The released mean Hessian from the noisy coordinates of 2 G."""
-    matrix = unvecd(noisy) + 2 * np.eye(base.ball.manifold.dim)
-    return base.to_outer(matrix if published else clip_eigenvalues(matrix, *hessian_limits(base)))
-
-
-def hessian_limits(base: BasePoint) -> tuple[float, float]:
-    """Public bounds on the eigenvalues of the mean Hessian of rho^2 at a mean.
-
-    From below at most h(R) and, at the mean of points of a ball, r cot r > 0 (on positive
-    curvature, docs/proofs/frechet-mean-sensitivity.md, step 2).
+    Examples
+    --------
+    >>> MeanHessian().options()
+    {'max_dist': None, 'weights': [0.25, 0.75]}
     """
-    manifold = base.ball.manifold
-    low, high = excess_range(manifold, base.max_dist)
-    upper = manifold.curvature_bounds[1]
-    at_mean = radial_hessian(upper, base.ball.radius) if upper > 0 else 1.0
-    return 2 * max(1 + low, at_mean), 2 * (1 + high)
+
+    title: ClassVar[str] = "mean Hessian of the squared distance"
+    column: ClassVar[str] = "hessian"
+    power: ClassVar[int] = 0
+
+    def check(self, call: Call) -> None:
+        super().check(call)
+        if not has_curved_hessian(call.manifold):
+            raise ValueError(
+                f"on {call.manifold.spec} the Hessian of the squared distance is 2 I whatever the "
+                "records: there is nothing to release"
+            )
+
+    def design(self, call: Call, ball: Ball, n: int) -> MomentDesign:
+        check_hessian(ball, self.max_dist)
+        return super().design(call, ball, n)
+
+    def core(self, manifold: Manifold) -> _core.LogMoment:
+        diameter = hessian_diameter(manifold)
+        assert diameter is not None
+        return _core.LogMoment.hessian(diameter)
+
+    def finish_one(self, base: BasePoint, noisy: FloatArray) -> FloatArray:
+        return finish_hessian(base, noisy)
 
 
-def log_moments(
-    entry: Entry, rows: FloatArray, base: BasePoint, *, hessian: bool
-) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-    """First and second moment of the clipped logarithms and, where asked for, G; frame coords."""
-    entry.report("moments")
-    manifold = entry.ball._frame.manifold
-    return manifold.log_moments(rows, base.inner[0], _clip(entry, base), hessian)
-
-
-def _dist_moments(entry: Entry, rows: FloatArray, base: BasePoint) -> tuple[float, float]:
-    entry.report("moments")
-    return entry.ball._frame.manifold.dist_moments(rows, base.inner[0], _clip(entry, base))
-
-
-def _clip(entry: Entry, base: BasePoint) -> float:
-    return base.max_dist if entry.calibration == "proved" else math.inf
-
-
-def _public(entry: Entry, base: BasePoint) -> dict[str, Any]:
-    """What a sensitivity depends on besides the ball and n."""
-    return {
-        "max_dist": base.max_dist,
-        "records_per_unit": entry.records_per_unit,
-        "calibration": entry.calibration,
-    }
+def check_hessian(ball: Ball, max_dist: float | None) -> None:
+    """Refuses lengths at which the Hessian of the squared distance is unbounded."""
+    diameter = hessian_diameter(ball.manifold)
+    reach = 2 * ball.radius * (1 + BOUNDARY_SLACK)
+    reach = reach if max_dist is None else min(reach, max_dist)
+    if diameter is not None and not math.isfinite(diameter.within(reach)):
+        raise ValueError(
+            f"the Hessian of the squared distance is unbounded within {reach:g}: use a smaller ball"
+        )

@@ -7,18 +7,97 @@ Proof: docs/proofs/private-quantile.md.
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Unpack, overload
 
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_records
+from curvedp._validation import as_finite, as_level, as_records
 from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean
 from curvedp.mechanisms import RankExponential
-from curvedp.privacy import Guarantee, Ledger, Release
-from curvedp.statistics.entry import Entry, check_guarantee
+from curvedp.privacy import Guarantee, Release
+from curvedp.statistics.call import Call, CallOptions
+from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.paid import EachGroup, Group, release
+from curvedp.statistics.releases import Releases
 
 
+@dataclass(frozen=True)
+class Quantile(EachGroup[Release]):
+    """A quantile of numbers, as a value: what `quantile` releases.
+
+    Parameters
+    ----------
+    q, low, high, base
+        As in `quantile`.
+
+    Examples
+    --------
+    >>> Quantile(0.5, low=0.0, high=120.0).ball().radius
+    60.0
+    """
+
+    title: ClassVar[str] = "quantile"
+
+    q: float
+    low: float
+    high: float
+    base: str = "uniform"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "q", as_level(self.q, "q"))
+        for name in ("low", "high"):
+            object.__setattr__(self, name, as_finite(getattr(self, name), name))
+        if not self.low < self.high:
+            raise ValueError(f"low must be less than high, got {self.low:g} and {self.high:g}")
+        if not math.isfinite(self.high - self.low):
+            raise ValueError("low and high are too far apart for double precision")
+
+    def ball(self) -> Ball:
+        """The interval as a ball on the line."""
+        return Ball(Euclidean(1), [0.5 * (self.low + self.high)], 0.5 * (self.high - self.low))
+
+    def check(self, call: Call) -> None:
+        self._mechanism(call)
+
+    def _mechanism(self, call: Call) -> RankExponential:
+        return RankExponential(
+            self.q,
+            low=self.low,
+            high=self.high,
+            guarantee=call.guarantee,
+            records_per_unit=call.records_per_unit,
+            base=self.base,
+        )
+
+    def mechanism_name(self, call: Call) -> str:
+        return RankExponential.name
+
+    def value_shape(self, call: Call) -> tuple[int, ...]:
+        return ()
+
+    def design(self, call: Call, ball: Ball, n: int) -> RankExponential:
+        return self._mechanism(call)
+
+    def outlook(self, call: Call, design: RankExponential, n: int) -> tuple[float, float]:
+        return design.scale, math.nan
+
+    def release_group(self, group: Group) -> Release:
+        mechanism: RankExponential = group.design
+        return group.release(
+            value=mechanism.sample(group.records[:, 0], group.stream(0))[0],
+            mechanism=mechanism.name,
+            statistic=f"quantile at level {self.q:g}",
+            sensitivity=mechanism.sensitivity,
+            solver_tolerance=0.0,
+            scale=mechanism.scale,
+            expected_error=None,
+        )
+
+
+@overload
 def quantile(
     values: ArrayLike,
     q: float,
@@ -26,11 +105,33 @@ def quantile(
     low: float,
     high: float,
     guarantee: Guarantee,
+    groups: None = None,
     base: str = "uniform",
-    records_per_unit: int = 1,
-    ledger: Ledger | None = None,
-    seed: int | None = None,
-) -> Release:
+    **call: Unpack[CallOptions],
+) -> Release: ...
+@overload
+def quantile(
+    values: ArrayLike,
+    q: float,
+    *,
+    low: float,
+    high: float,
+    guarantee: Guarantee,
+    groups: GroupsLike,
+    base: str = "uniform",
+    **call: Unpack[CallOptions],
+) -> Releases[Release]: ...
+def quantile(
+    values: ArrayLike,
+    q: float,
+    *,
+    low: float,
+    high: float,
+    guarantee: Guarantee,
+    groups: GroupsLike = None,
+    base: str = "uniform",
+    **call: Unpack[CallOptions],
+) -> Release | Releases[Release]:
     """Release a quantile of numbers under differential privacy.
 
     The density at y is proportional to exp(-|k(y) - q n| / scale) with respect to the base measure
@@ -50,27 +151,23 @@ def quantile(
         What the release shall satisfy when one unit's values are replaced. With epsilon that of the
         density, it satisfies epsilon-DP, epsilon^2/8-zCDP and mu-GDP with
         mu = 2 Phi^-1(1/(1 + e^(-epsilon/2))).
+    groups : array-like, optional
+        Labels or offsets of public groups; see `frechet_mean`.
     base : {"uniform", "log-uniform"}
         Public measure on the interval: "log-uniform" (low > 0) where the order of magnitude is not
         known beforehand.
-    records_per_unit : int
-        Number of records that one unit (a person) contributes at most.
-    ledger : Ledger, optional
-        Budget to spend from, before any noise is drawn.
-    seed : int, optional
-        For tests and examples only: the release is then `Unproved`.
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
+        As in `frechet_mean`.
 
     Returns
     -------
-    Release
+    Release, or Releases with `groups`
         `value` has shape (); sensitivity and scale count ranks.
 
     Raises
     ------
-    BudgetError
-        If the ledger refuses.
-    ValueError, TypeError
-        For wrong shapes, dtypes and parameters; never for the value of a record.
+    BudgetError, ExistenceError, ValueError, TypeError
+        As in `frechet_mean`.
 
     References
     ----------
@@ -86,40 +183,5 @@ def quantile(
     True
     """
     data = as_records(values, (), "values")
-    mechanism = RankExponential(
-        q,
-        low=low,
-        high=high,
-        guarantee=check_guarantee(guarantee),
-        records_per_unit=records_per_unit,
-        base=base,
-    )
-    middle, half = 0.5 * (mechanism.low + mechanism.high), 0.5 * (mechanism.high - mechanism.low)
-    entry = Entry.check(
-        data[:, None],
-        Ball(Euclidean(1), [middle], half),
-        guarantee,
-        records_per_unit=records_per_unit,
-        ledger=ledger,
-        calibration="proved",
-        seed=seed,
-        progress=False,
-    )
-    entry.spend("quantile")
-    return release_quantile(entry, data, mechanism, statistic=f"quantile at level {mechanism.q:g}")
-
-
-def release_quantile(
-    entry: Entry, values: FloatArray, mechanism: RankExponential, stage: int = 0, **fields: Any
-) -> Release:
-    """The quantile of one value per record of a call whose budget has been spent."""
-    return entry.release(
-        entry.promise(mechanism.guarantee),
-        value=mechanism.sample(values, entry.stream(stage))[0],
-        mechanism=mechanism.name,
-        sensitivity=mechanism.sensitivity,
-        solver_tolerance=0.0,
-        scale=mechanism.scale,
-        expected_error=None,
-        **fields,
-    )
+    statistic = Quantile(q, low=low, high=high, base=base)
+    return release(statistic, data[:, None], statistic.ball(), guarantee, groups=groups, **call)

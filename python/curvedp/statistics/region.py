@@ -83,7 +83,7 @@ class ConfidenceRegion:
         return len(self.covariance)
 
     def contains(self, points: ArrayLike) -> NDArray[np.bool_]:
-        """Whether points lie in the region.
+        """True for points that lie in the region.
 
         Parameters
         ----------

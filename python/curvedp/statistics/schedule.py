@@ -1,4 +1,4 @@
-"""How an adaptive mean divides its budget: a function of public values alone.
+"""Division of an adaptive mean's budget: a function of public values alone.
 
 The rule was found by simulation (benches/adaptive_mean.py; figures in docs/adaptive-mean.md). The
 guarantee does not rest on it, since any shares compose to the whole.
@@ -15,8 +15,8 @@ from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism, bounded_range_epsilon
 from curvedp.privacy import GDP, Guarantee, PureDP
-from curvedp.statistics.entry import check_guarantee, native
-from curvedp.statistics.frechet_mean import design_mean
+from curvedp.statistics.call import check_guarantee
+from curvedp.statistics.design import design_mean, native
 
 SCHEDULES = ("auto", "one-shot")
 
@@ -100,7 +100,7 @@ def adaptive_schedule(
     automatic = isinstance(schedule, str) and as_choice(schedule, SCHEDULES, "schedule") == "auto"
 
     def expected_error(share: PureDP | GDP) -> float:
-        design = design_mean(ball, count, share, unit, calibration="proved", mechanism=mechanism)
+        design = design_mean(ball, count, share, unit, mechanism)
         return design.mechanism.expected_error
 
     if automatic:

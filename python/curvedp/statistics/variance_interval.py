@@ -12,35 +12,35 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar, Unpack, overload
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from curvedp import sensitivity
-from curvedp._validation import as_probability, as_reach
+from curvedp._validation import as_positive, as_probability, as_reach
 from curvedp.curvature import mean_hessian_trace
-from curvedp.domain import Ball
-from curvedp.privacy import Guarantee, Ledger, PureDP, Release
+from curvedp.domain import BOUNDARY_SLACK, Ball
+from curvedp.errors import ExistenceError
+from curvedp.privacy import GDP, Guarantee, Release
 from curvedp.privacy.release import check_parts, read_json
-from curvedp.statistics.base_point import (
-    BasePoint,
-    find_base_point,
-    plan_base_point,
-)
-from curvedp.statistics.entry import Entry, Progress
-from curvedp.statistics.moments import (
-    distance_moments_of,
-    fourth_moment_of,
+from curvedp.statistics.base_point import BasePoint
+from curvedp.statistics.call import Call, CallOptions, Statistic
+from curvedp.statistics.confidence_region import check_gaussian
+from curvedp.statistics.design import design_mean, native
+from curvedp.statistics.frechet_mean import Mean
+from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.log_moments import (
+    MomentDesign,
+    draw_moments,
+    flat_mechanism,
     refuse_fine_noise,
-    release_moment,
-    variance_moment,
 )
+from curvedp.statistics.moments import DEFAULT_WEIGHTS, DistanceMoments
+from curvedp.statistics.paid import Paid, release
 from curvedp.statistics.quantiles import effective_dof, hotelling_quantile
-
-#: Shares of mu^2 of the mean and of the moments of the distance.
-DEFAULT_WEIGHTS = (0.25, 0.75)
+from curvedp.statistics.releases import Releases
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,52 +117,186 @@ class VarianceInterval:
         return cls(**data)
 
 
+@dataclass(frozen=True)
+class Interval(Statistic[VarianceInterval]):
+    """A confidence interval for the variance, as a value: what `variance_interval` releases.
+
+    Parameters
+    ----------
+    level, weights, max_dist
+        As in `variance_interval`.
+
+    Examples
+    --------
+    >>> Interval().options()
+    {'level': 0.95, 'weights': [0.25, 0.75], 'max_dist': None}
+    """
+
+    title: ClassVar[str] = "confidence interval of the Fréchet variance"
+
+    level: float = 0.95
+    weights: tuple[float, ...] = DEFAULT_WEIGHTS
+    max_dist: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "level", as_probability(self.level, "level"))
+        if len(self.weights) != 2:
+            raise ValueError(
+                "weights must be two positive numbers, the shares of the mean and of the moments"
+            )
+        own = tuple(as_positive(weight, "a weight") for weight in self.weights)
+        object.__setattr__(self, "weights", own)
+        if self.max_dist is not None:
+            object.__setattr__(self, "max_dist", as_reach(self.max_dist, "max_dist"))
+
+    def shares(self, call: Call) -> tuple[GDP, ...]:
+        """Guarantees of the mean and of the moments."""
+        shares = native(call.guarantee).split(self.weights)
+        return tuple(share for share in shares if isinstance(share, GDP))
+
+    def check(self, call: Call) -> None:
+        check_gaussian(call.guarantee, "an interval")
+
+    def share(self, call: Call) -> Guarantee:
+        return self.shares(call)[0]
+
+    def mechanism_name(self, call: Call) -> str:
+        return flat_mechanism(self.shares(call)[1]).name
+
+    def value_shape(self, call: Call) -> tuple[int, ...]:
+        return ()
+
+    def extent(self, call: Call) -> tuple[float, str]:
+        return call.ball.radius**2, "radius squared"
+
+    def design(self, call: Call, ball: Ball, n: int) -> MomentDesign:
+        if n < 2:
+            raise ExistenceError("An interval needs at least 2 records, got 1.", smallest_n=2)
+        shares, unit = self.shares(call), call.records_per_unit
+        refuse_fine_noise(ball, n, unit, shares[1], 4)
+        return MomentDesign(design_mean(ball, n, shares[0], unit, None))
+
+    def outlook(self, call: Call, design: MomentDesign, n: int) -> tuple[float, float]:
+        assert design.mean is not None
+        ball = design.mean.mechanism.ball
+        reach = 2 * ball.radius * (1 + BOUNDARY_SLACK)
+        reach = reach if self.max_dist is None else min(reach, self.max_dist)
+        own = DistanceMoments(self.max_dist)
+        noise = own.noise_under(self.shares(call)[1], call, ball, n, reach)
+        # of the first of both, which is the variance
+        return noise.scale * reach**2, noise.scale * reach**2 * math.sqrt(2 / math.pi)
+
+    def release(self, paid: Paid) -> Releases[VarianceInterval]:
+        shares, count = self.shares(paid.call), len(paid)
+        statistic = DistanceMoments(self.max_dist)
+        drawn = draw_moments(
+            replace(paid, report=None),
+            Mean(),
+            shares[0],
+            [(statistic.core(paid.call.manifold), shares[1])],
+            max_dist=self.max_dist,
+        )
+        own, square = drawn.moment(statistic.column), drawn.max_dist**2
+        moments = paid.part(
+            statistic,
+            shares[1],
+            mechanism=flat_mechanism(shares[1]).name,
+            value=statistic.finish(drawn),
+            base_point=drawn.points,
+            **own.noise(),
+        )
+        ends = np.full((count, 3), np.nan)
+        for g, base in drawn.bases().items():
+            ends[g] = interval_ends(base, moments._result(g), int(paid.n[g]), self.level)
+            if paid.report is not None and g % 256 == 0:
+                paid.report(g, count)
+        if paid.report is not None:
+            paid.report(count, count)
+        assert drawn.means is not None
+        return paid.releases(
+            value=ends[:, 1].copy(),
+            sensitivity=own.sensitivity * square,
+            solver_tolerance=own.solver_tolerance * square,
+            scale=own.scale * square,
+            expected_error=own.scale * square * math.sqrt(2 / math.pi),
+            more={"lower": ends[:, 0].copy(), "upper": ends[:, 2].copy()},
+            parts=(drawn.means, moments),
+        )
+
+    def result(self, releases: Releases[VarianceInterval], index: int) -> VarianceInterval:
+        return VarianceInterval(
+            lower=float(releases.more["lower"][index]),
+            upper=float(releases.more["upper"][index]),
+            estimate=float(releases.value[index]),
+            level=self.level,
+            n=int(releases.n[index]),
+            guarantee=releases.guarantee,
+            parts=tuple(part._result(index) for part in releases.parts),
+        )
+
+
+@overload
 def variance_interval(
     records: ArrayLike,
     ball: Ball,
     guarantee: Guarantee,
     *,
+    groups: None = None,
     level: float = 0.95,
-    weights: Sequence[float] | None = None,
+    weights: Sequence[float] = DEFAULT_WEIGHTS,
     max_dist: float | None = None,
-    records_per_unit: int = 1,
-    ledger: Ledger | None = None,
-    calibration: str = "proved",
-    seed: int | None = None,
-    progress: Progress = False,
-) -> VarianceInterval:
+    **call: Unpack[CallOptions],
+) -> VarianceInterval: ...
+@overload
+def variance_interval(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike,
+    level: float = 0.95,
+    weights: Sequence[float] = DEFAULT_WEIGHTS,
+    max_dist: float | None = None,
+    **call: Unpack[CallOptions],
+) -> Releases[VarianceInterval]: ...
+def variance_interval(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike = None,
+    level: float = 0.95,
+    weights: Sequence[float] = DEFAULT_WEIGHTS,
+    max_dist: float | None = None,
+    **call: Unpack[CallOptions],
+) -> VarianceInterval | Releases[VarianceInterval]:
     """Release a confidence interval for the Fréchet variance of the population.
 
     The population is that of the records projected on the ball.
 
     Parameters
     ----------
-    records : array-like, shape (n, *point_shape)
-        Two records at least.
-    ball : Ball
+    records, ball, groups
+        As in `frechet_mean`; a data set, or group, needs two records.
     guarantee : GDP, ZCDP or ApproxDP
-        Of the whole interval: its parts compose to it.
+        Of the whole interval (of each group): its parts compose to it.
     level : float
         Probability of covering the variance.
-    weights : sequence of float, optional
-        Shares of mu^2 of the mean and of the moments of the distance, by default 0.25 and 0.75;
-        with calibration "published" of the mean, the variance and the fourth moment, by default
-        equal.
+    weights : pair of float
+        Shares of mu^2 of the mean and of the moments of the distance, by default 0.25 and 0.75.
     max_dist : float, optional
         Public length at which distances are clipped; by default r + rho(c, p), which never clips.
-    records_per_unit, ledger, calibration, seed, progress
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
         As in `frechet_mean`.
 
     Returns
     -------
-    VarianceInterval
+    VarianceInterval, or Releases of intervals with `groups`
 
     Raises
     ------
-    BudgetError
-        If the ledger refuses.
-    ValueError, TypeError
-        For wrong shapes, dtypes and parameters; never for the value of a record.
+    BudgetError, ExistenceError, ValueError, TypeError
+        As in `frechet_mean`.
 
     Examples
     --------
@@ -174,60 +308,20 @@ def variance_interval(
     >>> interval.lower <= interval.estimate <= interval.upper
     True
     """
-    entry = Entry.check(
-        records,
-        ball,
-        guarantee,
-        records_per_unit=records_per_unit,
-        ledger=ledger,
-        calibration=calibration,
-        seed=seed,
-        progress=progress,
-    )
-    if isinstance(guarantee, PureDP):
-        raise TypeError("an interval needs Gaussian noise: ask for GDP, ZCDP or ApproxDP")
-    confidence = as_probability(level, "level")
-    published = calibration == "published"
-    if weights is None:
-        weights = (1.0, 1.0, 1.0) if published else DEFAULT_WEIGHTS
-    if len(weights) != (3 if published else 2):
-        raise ValueError(
-            "weights must be two positive numbers, the shares of the mean and of the moments"
-            if not published
-            else "weights must be three positive numbers, the shares of mean, variance, moment"
-        )
-    if entry.n < 2:
-        raise ValueError("an interval needs at least 2 records, got 1")
-    shares = entry.shares(weights)
-    plan = plan_base_point(entry, None, shares[0])
-    if max_dist is not None:
-        as_reach(max_dist, "max_dist")
-    for share in shares[1:]:
-        refuse_fine_noise(entry, share, 4)
-    entry.spend("confidence interval of the Fréchet variance")
-    rows = entry.enter()
-    base = find_base_point(entry, rows, plan, shares[0], max_dist)
-    if published:
-        square = release_moment(entry, base, variance_moment(entry, rows, base), shares[1], stage=1)
-        fourth = release_moment(
-            entry, base, fourth_moment_of(entry, rows, base), shares[2], stage=2
-        )
-        return _published(entry, base, square, fourth, confidence)
-    moments = release_moment(
-        entry, base, distance_moments_of(entry, rows, base), shares[1], stage=1
-    )
-    return _assemble(entry, base, moments, confidence)
+    statistic = Interval(level, tuple(weights), max_dist)
+    return release(statistic, records, ball, guarantee, groups=groups, **call)
 
 
-def _assemble(entry: Entry, base: BasePoint, moments: Release, level: float) -> VarianceInterval:
-    """The interval from its releases: post-processing.
+def interval_ends(
+    base: BasePoint, moments: Release, n: int, level: float
+) -> tuple[float, float, float]:
+    """Lower end, estimate and upper end from the releases of an interval: post-processing.
 
     In units of R^2: a is the noisy mean of rho^2, b of rho^4 - rho^2; both carry independent noise
     of standard deviation s and s/c.
     """
-    assert base.mean is not None
     assert base.noise is not None
-    ball, n, reach = entry.ball, entry.n, base.max_dist
+    ball, reach = base.ball, base.max_dist
     s, c = moments.scale, sensitivity.FOURTH_MOMENT_WEIGHT
     a, fourth = float(moments.value[0]) / reach**2, float(moments.value[1]) / reach**4
     covariance = base.noise.covariance(base.point)
@@ -247,30 +341,9 @@ def _assemble(entry: Entry, base: BasePoint, moments: Release, level: float) -> 
     relative = squares_noise / n**2 / variance**2 + 2 / (n - 1)
     quantile = hotelling_quantile(level, 1, effective_dof(1, relative, relative))
     half = math.sqrt(quantile * variance)
-    return _interval(entry, (base.mean, moments), estimate, half, level)
-
-
-def _published(
-    entry: Entry, base: BasePoint, square: Release, fourth: Release, level: float
-) -> VarianceInterval:
-    assert base.mean is not None
-    estimate = float(square.value)
-    sigma_f2 = max(float(fourth.value) - estimate**2, 0.0)
-    variance = sigma_f2 / entry.n + square.scale**2
-    half = float(scipy.stats.norm.ppf(0.5 + level / 2)) * math.sqrt(variance)
-    return _interval(entry, (base.mean, square, fourth), estimate, half, level)
-
-
-def _interval(
-    entry: Entry, parts: tuple[Release, ...], estimate: float, half: float, level: float
-) -> VarianceInterval:
-    most = (2 * entry.ball.radius) ** 2
-    return VarianceInterval(
-        lower=float(min(max(estimate - half, 0.0), most)),
-        upper=float(max(min(estimate + half, most), 0.0)),
-        estimate=float(min(max(estimate, 0.0), most)),
-        level=level,
-        n=entry.n,
-        guarantee=entry.promise(entry.guarantee),
-        parts=parts,
+    most = (2 * ball.radius) ** 2  # of points in the ball
+    return (
+        float(min(max(estimate - half, 0.0), most)),
+        float(min(max(estimate, 0.0), most)),
+        float(max(min(estimate + half, most), 0.0)),
     )

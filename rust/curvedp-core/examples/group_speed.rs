@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use curvedp_core::ball::Frame;
-use curvedp_core::groups::{Design, Groups, Means, release};
+use curvedp_core::groups::{Design, GroupMean, Groups, Means, release};
 use curvedp_core::manifold::{Manifold, build};
 use curvedp_core::mean::plan;
 use curvedp_core::noise::{GroupKeys, IsotropicNoise, Profile, Radial, Space, Stream};
@@ -30,7 +30,10 @@ fn report(kind: &str, size: usize, center: &[f64], space: Space, count: usize, n
         records: Rows::new(&records, width),
         offsets: &(0..=count).map(|g| g * n).collect::<Vec<_>>(),
         frames: &[&frame],
-        designs: &[Design { plan, noise: &noise, grid }],
+        designs: &[Design {
+            replaced: 1.0 / n as f64,
+            mean: Some(GroupMean { plan, noise: &noise, grid }),
+        }],
         choice: &vec![0; count],
         ids: None,
     };

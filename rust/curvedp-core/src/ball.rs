@@ -4,9 +4,10 @@ use crate::error::Error;
 use std::sync::Arc;
 
 use crate::batch::piece_rows;
-use crate::manifold::{Manifold, exp_growth, norm};
+use crate::manifold::{Manifold, exp_growth};
 use crate::parallel::{Interrupt, for_rows};
 use crate::rows::Rows;
+use crate::vector::norm;
 
 /// Records may be off the manifold by this much, relative to their size, and are then rounded onto
 /// it; float32 data are.

@@ -2,14 +2,14 @@
 
 pub mod ball;
 pub mod batch;
+pub mod cascade;
 pub mod chains;
 pub mod conformal;
 pub mod descriptors;
-pub mod elementary;
 pub mod error;
 pub mod graph;
 pub mod groups;
-pub mod linalg;
+pub mod law;
 pub mod mail;
 pub mod manifold;
 pub mod mean;
@@ -23,3 +23,4 @@ pub mod rows;
 pub mod simd;
 pub mod solve;
 pub mod twofold;
+mod vector;

@@ -9,75 +9,24 @@
 //! [`Range`]); a logarithm that is not finite counts as 0. Terms are summed in a fixed order, whatever the
 //! number of threads, and the rounding of the sum is bounded by [`summation_error`] and [`hessian_error`].
 
-pub(crate) mod cascade;
-mod range;
-
-pub use range::{Limit, Range};
-
-use cascade::cascade;
-
+use crate::cascade::{ADDITIONS, PIECE, cascade, roundings};
 use crate::error::Error;
-use crate::manifold::Manifold;
+use crate::manifold::{LogMoments, Manifold, Range};
 use crate::parallel::Interrupt;
 use crate::rows::Rows;
+use crate::simd::lanes::LANES;
+use crate::vector::add;
 
 /// Unit roundoff.
 const U: f64 = f64::EPSILON / 2.0;
 
-/// Points in one partial sum.
-const PIECE: usize = 1024;
+/// Independent partial sums of distances.
+const PARTS: usize = 4 * LANES;
 
-/// Rows of which the sums are formed before they are added to those of the piece.
-const BLOCK: usize = 32;
+const _: () = assert!(PIECE.div_ceil(PARTS) + PARTS <= ADDITIONS);
 
 /// Numbers that the partial sums computed at once may hold.
 const MEMORY: usize = 1 << 24;
-
-/// Sums over clipped logarithms u. Of the symmetric matrices the upper triangle counts.
-#[derive(Clone, Debug)]
-pub struct LogMoments {
-    /// sum u
-    pub first: Vec<f64>,
-    /// sum u u^T
-    pub second: Vec<f64>,
-    /// sum Hess(½rho(., exp_p u)^2)(p) - I, if asked for
-    pub excess: Option<Vec<f64>>,
-}
-
-impl LogMoments {
-    fn zero(dim: usize, hessian: bool) -> Self {
-        let matrix = vec![0.0; dim * dim];
-        Self { first: vec![0.0; dim], second: matrix.clone(), excess: hessian.then_some(matrix) }
-    }
-
-    fn add(&mut self, other: &Self) {
-        add(&mut self.first, &other.first);
-        add(&mut self.second, &other.second);
-        if let (Some(excess), Some(other)) = (&mut self.excess, &other.excess) {
-            add(excess, other);
-        }
-    }
-
-    /// Turns sums into means and fills the lower triangles.
-    fn finish(&mut self, count: usize) {
-        let dim = self.first.len();
-        let count = count as f64;
-        self.first.iter_mut().for_each(|x| *x /= count);
-        for matrix in [Some(&mut self.second), self.excess.as_mut()].into_iter().flatten() {
-            for i in 0..dim {
-                for j in i..dim {
-                    matrix[i * dim + j] /= count;
-                    matrix[j * dim + i] = matrix[i * dim + j];
-                }
-            }
-        }
-    }
-}
-
-/// sum += terms
-pub(crate) fn add(sum: &mut [f64], terms: &[f64]) {
-    sum.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
-}
 
 /// Means of min(rho(p, x_i), R)^2 and of its square. Distances that are not finite count 0.
 pub fn dist_moments(
@@ -92,8 +41,8 @@ pub fn dist_moments(
         let range = i * PIECE..((i + 1) * PIECE).min(count);
         let mut dist = vec![0.0; range.len()];
         manifold.dist(Rows::shared(base), points.range(range), &mut dist);
-        let mut sums = [[0.0; BLOCK]; 2];
-        for block in dist.chunks(BLOCK) {
+        let mut sums = [[0.0; PARTS]; 2];
+        for block in dist.chunks(PARTS) {
             for (l, &dist) in block.iter().enumerate() {
                 let clipped = if dist < max_dist { dist } else { max_dist };
                 let square = clipped * clipped;
@@ -157,13 +106,11 @@ pub fn vecd(matrix: &[f64], dim: usize, stretch: f64, out: &mut [f64]) {
 /// relative to the largest length (absolute value, Euclidean or Frobenius norm) that a term may have.
 ///
 /// What is computed is (1/n) sum_i t_i + e, where t_i lies in its range exactly (|u_i| <= R, see [`Range`]),
-/// depends on record i alone, and |e| <= this * max |t|. With U = 2^-53: a term meets at most ROWS = 128
-/// additions in its block and PIECE/ROWS = 8 in its piece (or PIECE/L + L <= 136 in L lanes, at most 64 for
-/// distances), log2 of the number of pieces + 1 <= log2 n + 1 in the tree, one division, and at most two
-/// roundings of its own products. With k such roundings of relative size U, |e| <= kU/(1 - kU) max |t| by the
-/// triangle inequality in any norm that is monotone in the entries' absolute values.
+/// depends on record i alone, and |e| <= this * max |t|. With k roundings of relative size U = 2^-53 on its
+/// way (see `roundings`), |e| <= kU/(1 - kU) max |t| by the triangle inequality in any norm that is monotone in
+/// the entries' absolute values.
 pub fn summation_error(n: usize) -> f64 {
-    1.01 * U * (140.0 + (n.max(1) as f64).log2())
+    1.01 * U * roundings(n)
 }
 
 /// The same for the mean excess of the Hessian, relative to the largest Frobenius norm of a term.

@@ -5,9 +5,10 @@
 //! coordinate shows how the float point before them was rounded.
 
 use crate::ball::{Ball, SLACK};
-use crate::manifold::{Euclidean, norm};
+use crate::manifold::Euclidean;
 use crate::rows::Rows;
 use crate::simd::vectorize;
+use crate::vector::{norm, power_of_two_below};
 
 /// The public grid of a release.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,12 +48,6 @@ fn clip_coords(coords: &mut [f64], dim: usize, limit: f64) {
 #[inline(always)]
 pub(crate) fn round(x: f64, step: f64) -> f64 {
     (x / step).round_ties_even() * step
-}
-
-/// The largest power of two that is at most x, for normal positive numbers.
-pub(crate) fn power_of_two_below(x: f64) -> f64 {
-    // the sign and the exponent of a normal number are its upper 12 bits
-    f64::from_bits(x.to_bits() >> 52 << 52)
 }
 
 /// The step of the grid for noise of a scale, of which it holds `steps_per_scale`, a power of two, or nearly

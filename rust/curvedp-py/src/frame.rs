@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use curvedp_core::ball;
+use curvedp_core::cascade::PIECE;
+use curvedp_core::law::STEPS_PER_SCALE;
 use curvedp_core::mean;
 use curvedp_core::release::Grid;
 use curvedp_core::rows::Rows;
@@ -92,31 +94,44 @@ impl Frame {
         Ok(inside)
     }
 
+    /// Sensitivity of the mean of n records, `moved` of which a unit replaces.
+    fn sensitivity(&self, n: f64, moved: f64) -> f64 {
+        self.inner.ball().sensitivity(n, moved)
+    }
+
+    /// Largest distance between the logarithms of two points of the ball, taken at one point of it.
+    #[getter]
+    fn log_diameter(&self) -> f64 {
+        self.inner.ball().log_diameter()
+    }
+
+    /// Lipschitz constant of the chart at the centre.
+    #[getter]
+    fn lipschitz(&self) -> f64 {
+        self.inner.ball().lipschitz()
+    }
+
+    /// Distance from the centre at which releases are clipped; infinite for no clipping.
+    #[getter]
+    fn clip_radius(&self) -> f64 {
+        self.inner.clip_radius()
+    }
+
     /// The step of the public grid for noise of a scale, or None if rounding errors leave none.
-    fn grid_step(
-        &self,
-        in_chart: bool,
-        scale: f64,
-        steps_per_scale: f64,
-        clip_radius: f64,
-    ) -> Option<f64> {
-        let grid = self.inner.ball().grid(placement(in_chart), scale, steps_per_scale, clip_radius);
+    fn grid_step(&self, in_chart: bool, scale: f64) -> Option<f64> {
+        let (placement, clip_radius) = (placement(in_chart), self.inner.clip_radius());
+        let grid = self.inner.ball().grid(placement, scale, STEPS_PER_SCALE, clip_radius);
         grid.map(|grid| grid.step)
     }
 
     /// The least scale of noise for which there is a grid; infinite if there is none.
-    fn least_scale(&self, in_chart: bool, clip_radius: f64) -> f64 {
-        self.inner.ball().least_scale(placement(in_chart), clip_radius)
+    fn least_scale(&self, in_chart: bool) -> f64 {
+        self.inner.ball().least_scale(placement(in_chart), self.inner.clip_radius())
     }
 
     /// Clips points of the frame and rounds them to the public grid, in place.
-    fn round_to_grid(
-        &self,
-        py: Python<'_>,
-        mut points: Output<'_>,
-        step: f64,
-        clip_radius: f64,
-    ) -> PyResult<()> {
+    fn round_to_grid(&self, py: Python<'_>, mut points: Output<'_>, step: f64) -> PyResult<()> {
+        let clip_radius = self.inner.clip_radius();
         let (points, _) = output(&mut points, self.inner.ball().manifold.point_size())?;
         run(py, |_| {
             self.inner.ball().round_to_grid(points, |_| Grid { step, clip_radius });
@@ -145,7 +160,7 @@ impl Frame {
         let base = row(&base, manifold.point_size())?;
         let width = manifold.dim() + 2;
         let (out, pieces) = output(&mut out, width)?;
-        if points.shape()[1] != manifold.point_size() || pieces != count.div_ceil(mean::PIECE) {
+        if points.shape()[1] != manifold.point_size() || pieces != count.div_ceil(PIECE) {
             return Err(PyValueError::new_err("points and sums do not match"));
         }
         let points = Rows::new(points.as_slice()?, manifold.point_size());

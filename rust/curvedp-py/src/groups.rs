@@ -4,42 +4,53 @@ use std::cell::RefCell;
 
 use curvedp_core::error::Error;
 use curvedp_core::groups::{
-    self, AdaptiveMeans, AdaptiveSchedule, Budget, Design, Ids, MeanLaw, Means, Regions, Statistic,
-    VarianceDesign, Variances,
+    self, AdaptiveMeans, AdaptiveSchedule, BasePoints, Bounds, Design, GroupMean, Ids, Means,
+    Moment, Moments, Statistic,
 };
+use curvedp_core::law::{Budget, MeanLaw};
 use curvedp_core::manifold;
 use curvedp_core::noise;
 use curvedp_core::release::{self, Grid, Placement};
 use curvedp_core::rows::Rows;
-use numpy::{PyReadonlyArray1, PyReadwriteArray1, PyUntypedArrayMethods};
+use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PySlice};
 
-use crate::arrays::{Input, Output, output, rows};
+use crate::arrays::{Input, rows};
 use crate::call::{run, to_python};
 use crate::frame::Frame;
+use crate::manifold::Manifold;
 use crate::mean::Plan;
-use crate::noise::Noise;
+use crate::noise::{Noise, Stream};
 
-/// Plan, noise and grid of the groups with one ball and one number of records.
+/// What the groups with one ball and one number of records have in common: the share of their records that
+/// a unit may replace and, where a mean is released, its plan, noise and grid.
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct GroupDesign {
-    plan: Py<Plan>,
-    noise: Py<Noise>,
-    grid: Grid,
+    replaced: f64,
+    mean: Option<(Py<Plan>, Py<Noise>, Grid)>,
 }
 
 #[pymethods]
 impl GroupDesign {
+    /// `mean` holds plan, noise, step and clip radius.
     #[new]
-    fn new(plan: Py<Plan>, noise: Py<Noise>, step: f64, clip_radius: f64) -> Self {
-        Self { plan, noise, grid: Grid { step, clip_radius } }
+    fn new(replaced: f64, mean: Option<(Py<Plan>, Py<Noise>, f64, f64)>) -> Self {
+        let mean =
+            mean.map(|(plan, noise, step, clip_radius)| (plan, noise, Grid { step, clip_radius }));
+        Self { replaced, mean }
     }
 }
 
 impl GroupDesign {
     fn as_design(&self) -> Design<'_> {
-        Design { plan: self.plan.get().inner, noise: &self.noise.get().inner, grid: self.grid }
+        let mean = self.mean.as_ref().map(|(plan, noise, grid)| GroupMean {
+            plan: plan.get().inner,
+            noise: &noise.get().inner,
+            grid: *grid,
+        });
+        Design { replaced: self.replaced, mean }
     }
 }
 
@@ -56,6 +67,14 @@ impl GroupKeys {
     fn fresh() -> PyResult<Self> {
         let key = noise::fresh_key().map_err(|error| to_python(error.into()))?;
         Ok(Self { inner: noise::GroupKeys::Numbered(key) })
+    }
+
+    /// The first stream of numbered ones.
+    fn first(&self) -> PyResult<Stream> {
+        match &self.inner {
+            noise::GroupKeys::Numbered(key) => Ok(noise::numbered_stream(*key, 0).into()),
+            noise::GroupKeys::Derived(_) => Err(PyValueError::new_err("keys have no numbers")),
+        }
     }
 
     /// Sub-streams of a given key.
@@ -85,16 +104,11 @@ fn offsets(array: &PyReadonlyArray1<'_, i64>, total: usize, name: &str) -> PyRes
 /// The trace of the mean Hessian of the squared distance; see [`manifold::HessianTrace`].
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct HessianTrace {
-    inner: manifold::HessianTrace,
+    pub(crate) inner: manifold::HessianTrace,
 }
 
 #[pymethods]
 impl HessianTrace {
-    #[new]
-    fn new(dim: usize, curvatures: Vec<(f64, f64)>, quadratic: f64) -> Self {
-        Self { inner: manifold::HessianTrace { dim: dim as f64, curvatures, quadratic } }
-    }
-
     /// The trace at a distance.
     fn at(&self, dist: f64) -> f64 {
         self.inner.at(dist)
@@ -109,23 +123,11 @@ impl HessianTrace {
 /// How far two Hessians can be apart; see [`manifold::ExcessDiameter`].
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct ExcessDiameter {
-    inner: manifold::ExcessDiameter,
+    pub(crate) inner: manifold::ExcessDiameter,
 }
 
 #[pymethods]
 impl ExcessDiameter {
-    /// On a space where one curvature counts.
-    #[staticmethod]
-    fn constant(curvature: f64, factor: f64) -> Self {
-        Self { inner: manifold::ExcessDiameter::Constant { curvature, factor } }
-    }
-
-    /// On shapes.
-    #[staticmethod]
-    fn complex(across: f64) -> Self {
-        Self { inner: manifold::ExcessDiameter::Complex(across) }
-    }
-
     /// For points within a distance.
     fn within(&self, dist: f64) -> f64 {
         self.inner.within(dist)
@@ -165,7 +167,9 @@ impl Groups {
         if choice.len() != count
             || (frames.len() != 1 && frames.len() != count)
             || frames.iter().any(|frame| outer(frame) != size)
-            || designs.iter().any(|design| design.get().noise.get().inner.dim() != dim)
+            || designs.iter().any(|design| {
+                design.get().mean.as_ref().is_some_and(|mean| mean.1.get().inner.dim() != dim)
+            })
             || choice.iter().any(|&number| number >= designs.len() as i32)
             || (0..count).any(|g| choice[g] >= 0 && offsets[g] == offsets[g + 1])
         {
@@ -180,125 +184,220 @@ impl Groups {
         Ok(Self { frames, offsets, designs, choice, ids })
     }
 
-    /// Releases the mean of each group of records into a row of `out`. `progress` is called with the number
-    /// of groups done.
-    fn means(
+    /// The randomness of a stage of a group, of whose releases every one draws from `stages`.
+    fn stream(
         &self,
-        py: Python<'_>,
         records: Input<'_>,
-        chart: bool,
         keys: &GroupKeys,
-        progress: Option<Py<PyAny>>,
-        out: Output<'_>,
-    ) -> PyResult<()> {
-        self.release(py, &records, &means(chart), keys, progress.as_ref(), out)
+        group: usize,
+        stages: u64,
+        stage: u64,
+    ) -> PyResult<Stream> {
+        if group + 1 >= self.offsets.len() || stage >= stages {
+            return Err(PyValueError::new_err("there is no such stream"));
+        }
+        self.with(&records, |groups| {
+            let streams = keys.inner.streams(group..group + 1, stages, |group| groups.input(group));
+            Stream::from(streams.stream(0, stage))
+        })
     }
 
-    /// Releases the variance of each group; see [`Variances`] for the columns of `out`. `designs` holds the
-    /// share of the records and the noise of the mean for each design.
-    #[allow(clippy::too_many_arguments)] // one call for all groups, made in one place
-    fn variances(
+    /// Releases a statistic of each group of records: arrays by name, one row for each group, NaN for groups
+    /// that have no design. `progress` is called with the number of groups done.
+    fn release<'py>(
         &self,
-        py: Python<'_>,
-        records: Input<'_>,
-        chart: bool,
-        designs: Vec<(f64, f64)>,
-        budget: (bool, f64),
-        max_dist: f64,
-        steps_per_scale: f64,
-        hessian: &HessianTrace,
+        py: Python<'py>,
+        records: Input<'py>,
+        statistic: &GroupStatistic,
         keys: &GroupKeys,
         progress: Option<Py<PyAny>>,
-        out: Output<'_>,
-    ) -> PyResult<()> {
-        let designs: Vec<_> = designs
-            .into_iter()
-            .map(|(share, mean_noise)| VarianceDesign { share, mean_noise })
-            .collect();
-        if designs.len() != self.designs.len() {
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let statistic = &*statistic.inner;
+        if statistic.has_means() && self.designs.iter().any(|own| own.get().mean.is_none()) {
             return Err(PyValueError::new_err("designs do not match"));
         }
-        let (pure, amount) = budget;
-        let statistic = Variances {
-            means: means(chart),
-            designs: &designs,
-            budget: budget_of(pure, amount),
-            max_dist,
-            steps_per_scale,
-            hessian: &hessian.inner,
-        };
-        self.release(py, &records, &statistic, keys, progress.as_ref(), out)
-    }
-
-    /// Releases the mean and the moments of each group that a confidence region is made of; see [`Regions`] for
-    /// the columns of `out`. `moved` holds the share of the records for each design, `shares` what is left of
-    /// mu for the second moment and, where it is not known, the Hessian.
-    #[allow(clippy::too_many_arguments)] // one call for all groups, made in one place
-    fn regions(
-        &self,
-        py: Python<'_>,
-        records: Input<'_>,
-        chart: bool,
-        moved: Vec<f64>,
-        shares: (f64, Option<f64>),
-        max_dist: f64,
-        steps_per_scale: f64,
-        diameter: Option<&ExcessDiameter>,
-        keys: &GroupKeys,
-        progress: Option<Py<PyAny>>,
-        out: Output<'_>,
-    ) -> PyResult<()> {
-        if moved.len() != self.designs.len() {
-            return Err(PyValueError::new_err("designs do not match"));
+        let count = self.offsets.len() - 1;
+        let columns = self.with(&records, |groups| statistic.columns(groups))?;
+        let width = columns.iter().map(|column| column.width).sum();
+        let out = PyArray2::<f64>::zeros(py, [count, width], false);
+        let mut entries = out.try_readwrite()?;
+        let entries = entries.as_slice_mut()?;
+        self.with(&records, |groups| {
+            run(py, |interrupt| {
+                let raised = RefCell::new(None);
+                let report = |done: usize| {
+                    let call = |progress: &Py<PyAny>| {
+                        Python::attach(|py| progress.call1(py, (done,)).map(|_| ()))
+                    };
+                    let outcome = progress.as_ref().map_or(Ok(()), call);
+                    outcome.map_err(|error| raised.replace(Some(error))).is_err() || interrupt()
+                };
+                let outcome = groups::release(groups, statistic, &keys.inner, entries, &report);
+                match raised.into_inner() {
+                    Some(error) => Ok(Err(error)),
+                    None => outcome.map(Ok),
+                }
+            })
+        })???;
+        let named = PyDict::new(py);
+        let mut start = 0;
+        for column in columns {
+            let end = start + column.width as isize;
+            named.set_item(
+                column.name,
+                out.get_item((PySlice::full(py), PySlice::new(py, start, end, 1)))?,
+            )?;
+            start = end;
         }
-        let statistic = Regions {
-            means: means(chart),
-            moved: &moved,
-            second: Budget::Gaussian(shares.0),
-            hessian: shares
-                .1
-                .zip(diameter)
-                .map(|(mu, diameter)| (Budget::Gaussian(mu), diameter.inner)),
-            max_dist,
-            steps_per_scale,
-        };
-        self.release(py, &records, &statistic, keys, progress.as_ref(), out)
-    }
-
-    /// Releases the adaptive mean of each group; see [`AdaptiveMeans`] for the columns of `out`. `schedules`
-    /// holds for each design the levels of quantiles, their noise in ranks and the means' shares.
-    #[allow(clippy::too_many_arguments)] // one call for all groups, made in one place
-    fn adaptive_means(
-        &self,
-        py: Python<'_>,
-        records: Input<'_>,
-        rule: &AdaptiveRule,
-        schedules: Vec<Vec<(f64, f64, f64)>>,
-        keys: &GroupKeys,
-        progress: Option<Py<PyAny>>,
-        out: Output<'_>,
-    ) -> PyResult<()> {
-        if schedules.len() != self.designs.len() {
-            return Err(PyValueError::new_err("designs do not match"));
-        }
-        let of = |(level, scale, share)| (level, scale, budget_of(rule.pure, share));
-        let schedules: Vec<_> = schedules
-            .into_iter()
-            .map(|stages| AdaptiveSchedule { stages: stages.into_iter().map(of).collect() })
-            .collect();
-        let statistic = AdaptiveMeans {
-            means: Means { placement: rule.law.placement },
-            law: rule.law,
-            schedules: &schedules,
-            records_per_unit: rule.records_per_unit,
-            smallest_shrinkage: rule.smallest_shrinkage,
-            inflation: rule.inflation,
-        };
-        self.release(py, &records, &statistic, keys, progress.as_ref(), out)
+        Ok(named)
     }
 }
 
-/// How means follow from balls, for adaptive means; see [`groups::MeanLaw`].
+/// What is released of each group; see [`groups::Statistic`].
+#[pyclass(frozen, module = "curvedp._core")]
+pub struct GroupStatistic {
+    inner: Box<dyn Statistic + Send + Sync>,
+}
+
+#[pymethods]
+impl GroupStatistic {
+    /// The mean: "value".
+    #[staticmethod]
+    fn mean(chart: bool) -> Self {
+        Self { inner: Box::new(means(chart)) }
+    }
+
+    /// Moments of the logarithms at the private mean; see [`Moments`]. `mean_noise` holds a number for each
+    /// design, `moments` each with whether its share of the budget is epsilon, and the share.
+    #[staticmethod]
+    fn moments(
+        chart: bool,
+        mean_noise: Vec<f64>,
+        moments: Vec<(PyRef<'_, LogMoment>, bool, f64)>,
+        max_dist: f64,
+        steps_per_scale: f64,
+        hessian: &HessianTrace,
+    ) -> Self {
+        let base_points = BasePoints::Means { means: means(chart), noise: mean_noise };
+        Self::of_moments(base_points, &moments, max_dist, steps_per_scale, hessian)
+    }
+
+    /// The same at points that are given, of which `noise` adds so much to the mean squared distance.
+    #[staticmethod]
+    fn moments_at(
+        points: Input<'_>,
+        noise: Vec<f64>,
+        moments: Vec<(PyRef<'_, LogMoment>, bool, f64)>,
+        max_dist: f64,
+        steps_per_scale: f64,
+        hessian: &HessianTrace,
+    ) -> PyResult<Self> {
+        if noise.len() != points.shape()[0] {
+            return Err(PyValueError::new_err("points and noise do not match"));
+        }
+        let base_points = BasePoints::Given { points: points.as_slice()?.to_vec(), noise };
+        Ok(Self::of_moments(base_points, &moments, max_dist, steps_per_scale, hessian))
+    }
+
+    /// The adaptive mean. `schedules` holds for each design the levels of quantiles, their noise in ranks and
+    /// the means' shares of the budget.
+    #[staticmethod]
+    fn adaptive_mean(rule: &AdaptiveRule, schedules: Vec<Vec<(f64, f64, f64)>>) -> Self {
+        let of = |(level, scale, share)| (level, scale, budget_of(rule.pure, share));
+        let schedules = schedules
+            .into_iter()
+            .map(|stages| AdaptiveSchedule { stages: stages.into_iter().map(of).collect() })
+            .collect();
+        let inner = Box::new(AdaptiveMeans {
+            means: Means { placement: rule.law.placement },
+            law: rule.law,
+            schedules,
+            records_per_unit: rule.records_per_unit,
+            smallest_shrinkage: rule.smallest_shrinkage,
+            inflation: rule.inflation,
+        });
+        Self { inner }
+    }
+}
+
+impl GroupStatistic {
+    fn of_moments(
+        base_points: BasePoints,
+        moments: &[(PyRef<'_, LogMoment>, bool, f64)],
+        max_dist: f64,
+        steps_per_scale: f64,
+        hessian: &HessianTrace,
+    ) -> Self {
+        let of = |(moment, pure, amount): &(PyRef<'_, LogMoment>, bool, f64)| {
+            (moment.inner, budget_of(*pure, *amount))
+        };
+        let inner = moments.iter().any(|(moment, ..)| moment.inner != Moment::Variance);
+        let inner = Box::new(Moments {
+            base_points,
+            moments: moments.iter().map(of).collect(),
+            max_dist,
+            steps_per_scale,
+            hessian: hessian.inner.clone(),
+            inner,
+        });
+        Self { inner }
+    }
+}
+
+/// A moment of the logarithms; see [`Moment`].
+#[pyclass(frozen, module = "curvedp._core")]
+pub struct LogMoment {
+    inner: Moment,
+}
+
+#[pymethods]
+impl LogMoment {
+    /// The mean of rho^2.
+    #[staticmethod]
+    fn variance() -> Self {
+        Self { inner: Moment::Variance }
+    }
+
+    /// The mean of rho^4.
+    #[staticmethod]
+    fn fourth() -> Self {
+        Self { inner: Moment::Fourth }
+    }
+
+    /// Both at once: the mean of (a, c (a^2 - a)), a = (rho/R)^2.
+    #[staticmethod]
+    fn distances(c: f64) -> Self {
+        Self { inner: Moment::Distances(c) }
+    }
+
+    /// The second moment of the logarithms.
+    #[staticmethod]
+    fn covariance() -> Self {
+        Self { inner: Moment::Covariance }
+    }
+
+    /// Twice the mean deviation of the Hessian of half the squared distance from I.
+    #[staticmethod]
+    fn hessian(diameter: &ExcessDiameter) -> Self {
+        Self { inner: Moment::Hessian(diameter.inner) }
+    }
+
+    /// Sensitivity, bound on the rounding error, and bound on the norm, for n records of which a share is
+    /// replaced.
+    fn bounds(
+        &self,
+        manifold: &Manifold,
+        n: usize,
+        replaced: f64,
+        max_dist: f64,
+    ) -> (f64, f64, f64) {
+        let Bounds { sensitivity, tolerance, magnitude } =
+            self.inner.bounds(&*manifold.inner, n, replaced, max_dist);
+        (sensitivity, tolerance, magnitude)
+    }
+}
+
+/// How means follow from balls, for adaptive means; see [`MeanLaw`].
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct AdaptiveRule {
     law: MeanLaw,
@@ -351,20 +450,12 @@ fn means(chart: bool) -> Means {
 }
 
 impl Groups {
-    fn release(
-        &self,
-        py: Python<'_>,
-        records: &Input<'_>,
-        statistic: &impl Statistic,
-        keys: &GroupKeys,
-        progress: Option<&Py<PyAny>>,
-        mut out: Output<'_>,
-    ) -> PyResult<()> {
-        let count = self.offsets.len() - 1;
+    /// Calls `work` with the groups and their records.
+    fn with<T>(&self, records: &Input<'_>, work: impl FnOnce(&groups::Groups) -> T) -> PyResult<T> {
         let frames: Vec<_> = self.frames.iter().map(|frame| &frame.get().inner).collect();
         let size = frames[0].manifold().point_size();
         let row_count = records.shape()[0];
-        if row_count != self.offsets[count] {
+        if self.offsets.last() != Some(&row_count) {
             return Err(PyValueError::new_err("records and groups do not match"));
         }
         let records = if row_count == 1 {
@@ -381,25 +472,7 @@ impl Groups {
             choice: &self.choice,
             ids: self.ids.as_ref().map(|(bytes, offsets)| Ids { bytes, offsets }),
         };
-        let (out, have) = output(&mut out, statistic.width(&groups))?;
-        if have != count {
-            return Err(PyValueError::new_err("groups and output do not match"));
-        }
-        run(py, |interrupt| {
-            let raised = RefCell::new(None);
-            let report = |done: usize| {
-                let call = |progress: &Py<PyAny>| {
-                    Python::attach(|py| progress.call1(py, (done,)).map(|_| ()))
-                };
-                let outcome = progress.map_or(Ok(()), call);
-                outcome.map_err(|error| raised.replace(Some(error))).is_err() || interrupt()
-            };
-            let outcome = groups::release(&groups, statistic, &keys.inner, out, &report);
-            match raised.into_inner() {
-                Some(error) => Ok(Err(error)),
-                None => outcome.map(Ok),
-            }
-        })?
+        Ok(work(&groups))
     }
 }
 

@@ -1,7 +1,6 @@
 //! `_core.KNormRegression` and `_core.KNormMean`: draws from K-norm gradient mechanisms, exact and by chains.
 
 use curvedp_core::ball;
-use curvedp_core::chains::{self, Chain, Plan, diagnose};
 use curvedp_core::error::Error;
 use curvedp_core::mean;
 use curvedp_core::parallel::Interrupt;
@@ -15,60 +14,13 @@ use pyo3::prelude::*;
 
 use crate::arrays::{Input, row, rows};
 use crate::call::run;
+use crate::chains::{Chains, PlanArguments, run_chains};
 use crate::frame::Frame;
 use crate::manifold::Manifold;
 use crate::noise::Stream;
 
-/// Burn-in, draws, thinning, first scale, acceptance rate to adapt to.
-pub(crate) type PlanArguments = (usize, usize, usize, f64, Option<f64>);
-
 /// Drawn points, and the number of gradients that they took: that number depends on the records.
 type Draws<'py> = (Bound<'py, PyArray1<f64>>, usize);
-
-/// Chains that have run.
-#[pyclass(frozen, module = "curvedp._core")]
-pub struct Chains {
-    chains: Vec<Chain>,
-    width: usize,
-}
-
-impl Chains {
-    pub(crate) fn new(chains: Vec<Chain>, width: usize) -> Self {
-        Self { chains, width }
-    }
-}
-
-#[pymethods]
-impl Chains {
-    /// The states that were kept, chain by chain, `width` numbers each.
-    fn draws<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        let all: Vec<f64> = self.chains.iter().flat_map(|c| c.draws.iter().copied()).collect();
-        PyArray1::from_vec(py, all)
-    }
-
-    #[getter]
-    fn width(&self) -> usize {
-        self.width
-    }
-
-    /// Share of proposals accepted after burning in, for each chain.
-    #[getter]
-    fn acceptance(&self) -> Vec<f64> {
-        self.chains.iter().map(|chain| chain.acceptance).collect()
-    }
-
-    /// Scale of these proposals, for each chain.
-    #[getter]
-    fn scale(&self) -> Vec<f64> {
-        self.chains.iter().map(|chain| chain.scale).collect()
-    }
-
-    /// (effective sample size, split R-hat) of each of the `width` numbers.
-    fn diagnose(&self) -> Vec<(f64, f64)> {
-        let found = diagnose(&self.chains, self.width);
-        found.into_iter().map(|d| (d.effective_sample_size, d.r_hat)).collect()
-    }
-}
 
 /// The K-norm gradient of geodesic regression, in the frame of a ball.
 #[pyclass(frozen, module = "curvedp._core")]
@@ -286,19 +238,4 @@ fn with_stream<T: Send>(
         };
         kernel(&mut open, interrupt).map(Ok)
     })?
-}
-
-/// Runs chains with a key drawn from a stream.
-fn run_chains<T: chains::Target>(
-    py: Python<'_>,
-    target: &T,
-    starts: Vec<T::State>,
-    (burn_in, draws, thinning, scale, acceptance): PlanArguments,
-    stream: &Stream,
-) -> PyResult<Chains> {
-    let plan = Plan { burn_in, draws, thinning, scale, acceptance };
-    let chains = with_stream(py, stream, |stream, interrupt| {
-        chains::run(target, starts, &plan, stream.child_key(), interrupt)
-    })?;
-    Ok(Chains { chains, width: target.width() })
 }

@@ -5,12 +5,12 @@
 
 mod arrays;
 mod call;
+mod chains;
 mod conformal;
 mod descriptors;
 mod frame;
 mod graph;
 mod groups;
-mod isotropic;
 mod k_norm;
 mod mail;
 mod manifold;
@@ -26,6 +26,8 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::chains::{Chains, isotropic_chains};
+    #[pymodule_export]
     use crate::conformal::conformal_chains;
     #[pymodule_export]
     use crate::descriptors::{image_covariance, time_series_covariance};
@@ -35,15 +37,11 @@ mod _core {
     use crate::graph::{Graph, Laplacian, bump_counts, bump_density, nearest};
     #[pymodule_export]
     use crate::groups::{
-        AdaptiveRule, ExcessDiameter, GroupDesign, GroupKeys, Groups, HessianTrace, flat_grid_step,
-        hash_names,
+        AdaptiveRule, ExcessDiameter, GroupDesign, GroupKeys, GroupStatistic, Groups, HessianTrace,
+        LogMoment, flat_grid_step, hash_names,
     };
     #[pymodule_export]
-    use crate::isotropic::IsotropicLaw;
-    #[pymodule_export]
-    use crate::k_norm::{
-        Chains, KNormMean, KNormRegression, published_footpoint, published_shooting,
-    };
+    use crate::k_norm::{KNormMean, KNormRegression, published_footpoint, published_shooting};
     #[pymodule_export]
     use crate::mail::GaussianKernel;
     #[pymodule_export]
@@ -51,7 +49,7 @@ mod _core {
     #[pymodule_export]
     use crate::mean::{Descent, Plan};
     #[pymodule_export]
-    use crate::noise::{Noise, RankExponential, Stream};
+    use crate::noise::{Noise, RankExponential, Stream, largest_laplace_scale};
     #[pymodule_export]
     use crate::solve::HelmholtzSolver;
 
@@ -71,6 +69,12 @@ mod _core {
     #[pyfunction]
     fn set_alone(alone: bool) {
         curvedp_core::parallel::set_alone(alone);
+    }
+
+    /// A noise scale of at least sensitivity/budget; see [`curvedp_core::law::outward_scale`].
+    #[pyfunction]
+    fn outward_scale(sensitivity: f64, budget: f64) -> f64 {
+        curvedp_core::law::outward_scale(sensitivity, budget)
     }
 
     /// Bound on the rounding error of the means of `dist_moments` and of the first two of `log_moments` over n
@@ -112,7 +116,9 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("PIECE", curvedp_core::mean::PIECE)?;
+        module.add("PIECE", curvedp_core::cascade::PIECE)?;
+        module.add("BOUNDARY_SLACK", curvedp_core::ball::SLACK)?;
+        module.add("STEPS_PER_SCALE", curvedp_core::law::STEPS_PER_SCALE)?;
         crate::call::silence_panics();
         Ok(())
     }

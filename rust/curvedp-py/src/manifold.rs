@@ -5,6 +5,7 @@ use std::sync::Arc;
 use curvedp_core::batch;
 use curvedp_core::error::Error;
 use curvedp_core::manifold;
+use curvedp_core::manifold::Embedding;
 use curvedp_core::parallel::Interrupt;
 use curvedp_core::rows::Rows;
 use numpy::{PyArray2, PyReadonlyArray1, PyReadwriteArray1};
@@ -13,8 +14,10 @@ use pyo3::prelude::*;
 
 use crate::arrays::{Input, Output, OutputVector, output, output_vector, row, rows};
 use crate::call::{run, to_python};
+use crate::groups::{ExcessDiameter, HessianTrace};
 use crate::mean::{self, Estimate};
 use crate::moments::{self, LogMoments};
+use crate::noise::space_name;
 use crate::regression;
 
 /// A manifold: `kind` names it, `size` and `parameter` fix it (see `curvedp_core::manifold::build`).
@@ -49,6 +52,49 @@ impl Manifold {
     #[getter]
     fn injectivity_radius(&self) -> f64 {
         self.inner.injectivity_radius()
+    }
+
+    /// Number and curvature of the planes through a direction, leaving out flat ones; None where they differ
+    /// from direction to direction.
+    #[getter]
+    fn planes(&self) -> Option<Vec<(f64, f64)>> {
+        self.inner.curvature().planes(self.inner.dim())
+    }
+
+    /// Eigenspaces of a curvature operator at most, whose projections functions of it add up.
+    #[getter]
+    fn eigenspaces(&self) -> usize {
+        self.inner.eigenspaces()
+    }
+
+    /// The trace of the Hessian of half the squared distance, averaged over directions.
+    #[getter]
+    fn hessian_trace(&self) -> HessianTrace {
+        HessianTrace { inner: manifold::HessianTrace::of(&*self.inner) }
+    }
+
+    /// How far two Hessians can be apart; None where all are the identity.
+    #[getter]
+    fn hessian_diameter(&self) -> Option<ExcessDiameter> {
+        manifold::ExcessDiameter::of(&*self.inner).map(|inner| ExcessDiameter { inner })
+    }
+
+    /// The space of isotropic noise, as the first arguments of [`crate::noise::Noise`].
+    #[getter]
+    fn noise_space(&self) -> (&'static str, usize, f64) {
+        space_name(self.inner.noise_space())
+    }
+
+    /// Whether a point is a class of rows, whose average means nothing.
+    #[getter]
+    fn is_quotient(&self) -> bool {
+        self.inner.embedding() == Embedding::Hermitian
+    }
+
+    /// Distance from the centre within which releases on a small ball stay; infinite for no clipping.
+    #[getter]
+    fn clip_limit(&self) -> f64 {
+        self.inner.clip_limit()
     }
 
     fn belongs(

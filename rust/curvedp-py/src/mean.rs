@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard};
 
+use curvedp_core::cascade::PIECE;
 use curvedp_core::manifold::LogSums;
 use curvedp_core::mean;
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
@@ -81,7 +82,7 @@ impl Descent {
     fn advance(&self, py: Python<'_>, sums: Input<'_>, n: usize) -> PyResult<()> {
         let ball = self.frame.get().inner.ball();
         let dim = ball.manifold.dim();
-        let count = n.div_ceil(mean::PIECE).max(1);
+        let count = n.div_ceil(PIECE).max(1);
         if sums.shape() != [count, dim + 2] {
             return Err(PyValueError::new_err(format!(
                 "expected {count} rows of {} sums",

@@ -24,6 +24,13 @@ pub struct Stream {
     owner: Option<u32>,
 }
 
+impl From<noise::Stream> for Stream {
+    /// A stream of a key that was given.
+    fn from(inner: noise::Stream) -> Self {
+        Self { inner: Mutex::new(inner), owner: None }
+    }
+}
+
 #[pymethods]
 impl Stream {
     /// A stream with a fresh key from the operating system.
@@ -126,6 +133,29 @@ pub(crate) fn space(kind: &str, size: usize, parameter: f64) -> PyResult<Space> 
         "spd" => Space::Spd { m: size },
         other => return Err(PyValueError::new_err(format!("unknown space {other:?}"))),
     })
+}
+
+/// The inverse of [`space`].
+pub(crate) fn space_name(space: Space) -> (&'static str, usize, f64) {
+    match space {
+        Space::Radial(Radial::Flat { dim }) => ("flat", dim, 0.0),
+        Space::Radial(Radial::Sphere { dim, radius }) => ("sphere", dim, radius),
+        Space::Radial(Radial::Hyperbolic { dim, curvature }) => ("hyperbolic", dim, curvature),
+        Space::Radial(Radial::ComplexProjective { m }) => ("projective", m, 0.0),
+        Space::Spd { m } => ("spd", m, 0.0),
+    }
+}
+
+/// See [`Space::largest_laplace_scale`]; the arguments are the first of [`Noise`].
+#[pyfunction]
+pub fn largest_laplace_scale(
+    py: Python<'_>,
+    kind: &str,
+    size: usize,
+    parameter: f64,
+) -> PyResult<f64> {
+    let space = space(kind, size, parameter)?;
+    run(py, |_| Ok(space.largest_laplace_scale()))
 }
 
 /// The exponential mechanism on ranks; see [`noise::RankExponential`].

@@ -2,6 +2,7 @@
 //! Vehtari et al. 2021).
 
 use super::Chain;
+use crate::simd::lanes::lane_sums;
 
 /// Diagnosis of one number that chains keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -112,15 +113,7 @@ fn centred(x: &[f64]) -> Vec<f64> {
 
 /// (1/n) sum_i x_i x_(i + lag)
 fn lagged(x: &[f64], lag: usize) -> f64 {
-    const LANES: usize = 8;
-    let (first, second) = (&x[..x.len() - lag], &x[lag..]);
-    let ((a, a_rest), (b, b_rest)) = (first.as_chunks::<LANES>(), second.as_chunks::<LANES>());
-    let mut sums = [0.0; LANES];
-    for (a, b) in a.iter().zip(b) {
-        for l in 0..LANES {
-            sums[l] += a[l] * b[l];
-        }
-    }
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    let (sums, a, b) = lane_sums(&x[..x.len() - lag], &x[lag..], |a, b| a * b);
+    let rest: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum();
     (sums.iter().sum::<f64>() + rest) / x.len() as f64
 }

@@ -15,19 +15,29 @@ mod isotropic;
 mod tests;
 
 pub use diagnosis::{Diagnosis, diagnose, effective_sample_size, split_r_hat};
-pub use isotropic::IsotropicLaw;
+pub use isotropic::Isotropic;
 
 use crate::error::Error;
+use crate::manifold::Manifold;
 use crate::noise::Stream;
 use crate::parallel::{Interrupt, Pace, pass};
+use crate::rows::Rows;
 
 /// A law to draw from, with the proposals of its chains.
 pub trait Target: Sync {
     /// Where a chain is. It may carry work space.
     type State: Clone + Send;
 
+    /// Most chains that take their steps together.
+    const TOGETHER: usize = 1;
+
     /// Log density at a state up to a constant; minus infinity (or NaN) outside the support.
     fn log_density(&self, state: &mut Self::State) -> f64;
+
+    /// The same at several states, one number of `out` for each.
+    fn log_densities(&self, states: &mut [Self::State], out: &mut [f64]) {
+        states.iter_mut().zip(out).for_each(|(state, out)| *out = self.log_density(state));
+    }
 
     /// Writes a proposal of the given scale around `from` into `to` and returns
     /// log q(from | to) - log q(to | from): 0 for symmetric proposals.
@@ -38,6 +48,20 @@ pub trait Target: Sync {
         stream: &mut Stream,
         to: &mut Self::State,
     ) -> f64;
+
+    /// The same for several chains, one number of `ratios` for each.
+    fn propose_each(
+        &self,
+        from: &[Self::State],
+        scales: &[f64],
+        streams: &mut [Stream],
+        to: &mut [Self::State],
+        ratios: &mut [f64],
+    ) {
+        for (i, (stream, to)) in streams.iter_mut().zip(to).enumerate() {
+            ratios[i] = self.propose(&from[i], scales[i], stream, to);
+        }
+    }
 
     /// Numbers that are kept of a state.
     fn width(&self) -> usize;
@@ -89,19 +113,21 @@ pub fn run<T: Target>(
     key: [u8; 32],
     interrupt: Interrupt,
 ) -> Result<Vec<Chain>, Error> {
-    let streams = (0..).map(|i| Stream::from_key(key, i));
-    let mut walkers: Vec<Walker<T>> = starts
-        .into_iter()
-        .zip(streams)
-        .map(|(start, stream)| Walker::new(target, start, plan, stream))
-        .collect();
+    let mut streams = (0..).map(|i| Stream::from_key(key, i));
+    let mut starts = starts.into_iter().peekable();
+    let mut groups = Vec::new();
+    while starts.peek().is_some() {
+        let states: Vec<T::State> = starts.by_ref().take(T::TOGETHER).collect();
+        let streams = streams.by_ref().take(states.len()).collect();
+        groups.push(Group::new(target, states, plan, streams));
+    }
     let (mut done, total) = (0, plan.steps());
     let mut pace = Pace::new();
     while done < total {
         let steps = pace.pieces().min(total - done);
-        walkers = pass(walkers, |mut walker| {
-            (done..done + steps).for_each(|step| walker.step(target, plan, step));
-            walker
+        groups = pass(groups, |mut group| {
+            (done..done + steps).for_each(|step| group.step(target, plan, step));
+            group
         });
         done += steps;
         if done < total && interrupt() {
@@ -109,66 +135,106 @@ pub fn run<T: Target>(
         }
         pace.adapt();
     }
-    Ok(walkers.into_iter().map(|walker| walker.finish(plan)).collect())
+    Ok(groups.into_iter().flat_map(|group| group.finish(plan)).collect())
 }
 
-/// A chain on its way.
-struct Walker<T: Target> {
-    state: T::State,
-    proposal: T::State,
-    log_density: f64,
-    stream: Stream,
-    scale: f64,
-    accepted: usize,
-    draws: Vec<f64>,
+/// Chains on their way, one entry of everything for each.
+struct Group<T: Target> {
+    states: Vec<T::State>,
+    proposals: Vec<T::State>,
+    log_densities: Vec<f64>,
+    proposed: Vec<f64>,
+    ratios: Vec<f64>,
+    streams: Vec<Stream>,
+    scales: Vec<f64>,
+    accepted: Vec<usize>,
+    draws: Vec<Vec<f64>>,
 }
 
-impl<T: Target> Walker<T> {
-    fn new(target: &T, start: T::State, plan: &Plan, stream: Stream) -> Self {
-        let mut state = start;
-        let log_density = in_support(target.log_density(&mut state));
-        let draws = Vec::with_capacity(plan.draws.saturating_mul(target.width()).min(1 << 24));
-        let proposal = state.clone();
-        Self { state, proposal, log_density, stream, scale: plan.scale, accepted: 0, draws }
+impl<T: Target> Group<T> {
+    fn new(target: &T, mut states: Vec<T::State>, plan: &Plan, streams: Vec<Stream>) -> Self {
+        let count = states.len();
+        let mut log_densities = vec![0.0; count];
+        target.log_densities(&mut states, &mut log_densities);
+        let log_densities = log_densities.into_iter().map(in_support).collect();
+        let kept = plan.draws.saturating_mul(target.width()).min(1 << 24);
+        Self {
+            proposals: states.clone(),
+            states,
+            log_densities,
+            proposed: vec![0.0; count],
+            ratios: vec![0.0; count],
+            streams,
+            scales: vec![plan.scale; count],
+            accepted: vec![0; count],
+            draws: (0..count).map(|_| Vec::with_capacity(kept)).collect(),
+        }
     }
 
     fn step(&mut self, target: &T, plan: &Plan, step: usize) {
-        let Self { state, proposal, stream, scale, .. } = self;
-        let ratio = target.propose(state, *scale, stream, proposal);
-        let proposed = in_support(target.log_density(proposal));
-        let gain = proposed - self.log_density + ratio;
-        let accepted = -self.stream.exponential() < gain;
-        if accepted {
-            std::mem::swap(&mut self.state, &mut self.proposal);
-            self.log_density = proposed;
-        }
-        let Some(kept) = step.checked_sub(plan.burn_in) else {
-            if let Some(wished) = plan.acceptance {
-                self.adapt(gain, wished, step);
+        let Self { states, proposals, proposed, ratios, streams, scales, .. } = self;
+        target.propose_each(states, scales, streams, proposals, ratios);
+        target.log_densities(proposals, proposed);
+        for i in 0..self.states.len() {
+            let proposed = in_support(self.proposed[i]);
+            let gain = proposed - self.log_densities[i] + self.ratios[i];
+            let accepted = -self.streams[i].exponential() < gain;
+            if accepted {
+                std::mem::swap(&mut self.states[i], &mut self.proposals[i]);
+                self.log_densities[i] = proposed;
             }
-            return;
-        };
-        self.accepted += usize::from(accepted);
-        if (kept + 1).is_multiple_of(plan.thinning.max(1)) {
-            let end = self.draws.len();
-            self.draws.resize(end + target.width(), 0.0);
-            target.describe(&self.state, &mut self.draws[end..]);
+            let Some(kept) = step.checked_sub(plan.burn_in) else {
+                if let Some(wished) = plan.acceptance {
+                    adapt(&mut self.scales[i], gain, wished, step);
+                }
+                continue;
+            };
+            self.accepted[i] += usize::from(accepted);
+            if (kept + 1).is_multiple_of(plan.thinning.max(1)) {
+                let end = self.draws[i].len();
+                self.draws[i].resize(end + target.width(), 0.0);
+                target.describe(&self.states[i], &mut self.draws[i][end..]);
+            }
         }
     }
 
-    /// Robbins and Monro on the logarithm of the scale.
-    fn adapt(&mut self, gain: f64, wished: f64, step: usize) {
-        let probability = if gain.is_nan() { 0.0 } else { gain.min(0.0).exp() };
-        let scale = self.scale * (((step + 1) as f64).powf(-0.6) * (probability - wished)).exp();
-        if scale.is_normal() {
-            self.scale = scale;
-        }
-    }
-
-    fn finish(self, plan: &Plan) -> Chain {
+    fn finish(self, plan: &Plan) -> Vec<Chain> {
         let steps = (plan.steps() - plan.burn_in).max(1);
-        let acceptance = self.accepted as f64 / steps as f64;
-        Chain { draws: self.draws, acceptance, scale: self.scale }
+        let chain = |(i, draws)| {
+            let acceptance = self.accepted[i] as f64 / steps as f64;
+            Chain { draws, acceptance, scale: self.scales[i] }
+        };
+        self.draws.into_iter().enumerate().map(chain).collect()
+    }
+}
+
+/// Robbins and Monro on the logarithm of the scale.
+fn adapt(scale: &mut f64, gain: f64, wished: f64, step: usize) {
+    let probability = if gain.is_nan() { 0.0 } else { gain.min(0.0).exp() };
+    let adapted = *scale * (((step + 1) as f64).powf(-0.6) * (probability - wished)).exp();
+    if adapted.is_normal() {
+        *scale = adapted;
+    }
+}
+
+/// Proposals of a random walk: writes exp_x(shift) for the rows x of `from` and of `shifts`, in coordinates, and
+/// the log ratio of the proposal's densities there and back. With normal shifts that is 0, because isometries
+/// take any point to any other; an end beyond double precision is x itself, and ruled out.
+pub(crate) fn walk(
+    manifold: &dyn Manifold,
+    from: Rows,
+    shifts: &[f64],
+    ends: &mut [f64],
+    ratios: &mut [f64],
+) {
+    manifold.exp_coords(Rows::new(shifts, manifold.dim()), from, ends);
+    let ends = ends.chunks_exact_mut(manifold.point_size());
+    for (i, (end, ratio)) in ends.zip(ratios).enumerate() {
+        *ratio = 0.0;
+        if !manifold.project(end) {
+            end.copy_from_slice(from.row(i));
+            *ratio = f64::NEG_INFINITY;
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::chains::Target;
+use crate::chains::{Target, walk};
 use crate::error::Error;
 use crate::graph::{NodeIndex, Nodes};
 use crate::manifold::Manifold;
@@ -134,12 +134,9 @@ impl Target for ConformalLaplace<'_> {
     fn propose(&self, from: &State, scale: f64, stream: &mut Stream, to: &mut State) -> f64 {
         stream.fill_normal(&mut to.coords);
         to.coords.iter_mut().for_each(|x| *x *= scale);
-        let (coords, base) = (Rows::shared(&to.coords), Rows::shared(&from.point));
-        self.manifold.exp_coords(coords, base, &mut to.point);
-        if !self.manifold.project(&mut to.point) {
-            to.point.copy_from_slice(&from.point);
-        }
-        0.0
+        let mut ratio = [0.0];
+        walk(self.manifold, Rows::shared(&from.point), &to.coords, &mut to.point, &mut ratio);
+        ratio[0]
     }
 
     fn width(&self) -> usize {

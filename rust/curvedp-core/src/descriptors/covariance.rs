@@ -3,10 +3,9 @@
 //! Each block is centred at its own mean; blocks are merged by the update of Chan, Golub and LeVeque
 //! (1983). So the error of an entry is relative to the standard deviations, whatever the means.
 
-use crate::linalg::lanes::{cholesky, packed, packed_len};
+use crate::simd::lanes::{LANES, Lane, tree_sum};
+use crate::simd::matrices::{cholesky, packed, packed_len};
 use crate::simd::vectorize_widest;
-
-const LANES: usize = 8;
 
 /// Samples in a block of `variables` variables: few enough to stay in the first-level cache.
 pub fn block_samples(variables: usize) -> usize {
@@ -101,7 +100,7 @@ impl Scatter {
         for (i, sums) in (i..).zip(sums) {
             for (j, sum) in (j..).zip(sums).filter(|(j, _)| *j >= i) {
                 self.scatter[packed(self.variables, i, j)] +=
-                    tree_sum(sum) + between * self.shift[i] * self.shift[j];
+                    tree_sum(&sum) + between * self.shift[i] * self.shift[j];
             }
         }
     }
@@ -144,21 +143,17 @@ fn centre(row: &mut [f64], samples: usize) -> f64 {
             sums[l] += chunk[l];
         }
     }
-    let mean = tree_sum(sums) / samples as f64;
+    let mean = tree_sum(&sums) / samples as f64;
     row[..samples].iter_mut().for_each(|x| *x -= mean);
     first + mean
 }
 
 /// Inner products, lane by lane, of the first `I` rows of `a` with the first `J` rows of `b`.
 #[inline(always)]
-fn products<const I: usize, const J: usize>(
-    a: &[f64],
-    b: &[f64],
-    width: usize,
-) -> [[[f64; LANES]; J]; I] {
-    let a: [&[[f64; LANES]]; I] =
+fn products<const I: usize, const J: usize>(a: &[f64], b: &[f64], width: usize) -> [[Lane; J]; I] {
+    let a: [&[Lane]; I] =
         std::array::from_fn(|i| a[i * width..(i + 1) * width].as_chunks::<LANES>().0);
-    let b: [&[[f64; LANES]]; J] =
+    let b: [&[Lane]; J] =
         std::array::from_fn(|j| b[j * width..(j + 1) * width].as_chunks::<LANES>().0);
     let mut sums = [[[0.0; LANES]; J]; I];
     for k in 0..width / LANES {
@@ -171,11 +166,6 @@ fn products<const I: usize, const J: usize>(
         }
     }
     sums
-}
-
-#[inline(always)]
-fn tree_sum(x: [f64; LANES]) -> f64 {
-    ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]))
 }
 
 /// Finite, and a Cholesky factorisation meets positive normal pivots alone.

@@ -4,8 +4,8 @@
 //! and with the outermost pixels repeated beyond the border. All pixels have levels in [0, 1], so every
 //! feature is bounded.
 
-use crate::elementary::atan2_nonneg;
 use crate::error::Error;
+use crate::simd::elementary::atan2_nonneg;
 
 /// A number computed at every pixel.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -53,7 +53,7 @@ pub struct ImageCovariance<'a> {
 }
 
 /// Numbers handled by a thread between two visits to the queue.
-const PIECE: usize = 1 << 18;
+const WORK: usize = 1 << 18;
 
 impl ImageCovariance<'_> {
     /// Fills `out` with one m x m matrix for each image; an image is `height * width * channels`
@@ -79,7 +79,7 @@ impl ImageCovariance<'_> {
         let m = self.features.len();
         let pixels = self.height * self.width;
         let size = pixels * self.gray_weights.len();
-        let rows = (PIECE / (pixels * m)).clamp(1, 64);
+        let rows = (WORK / (pixels * m)).clamp(1, 64);
         for_rows(out, m * m, rows, interrupt, |first, piece| {
             let count = piece.len() / (m * m);
             let images = &images[first * size..(first + count) * size];

@@ -17,7 +17,7 @@ pub struct TimeSeriesCovariance {
 }
 
 /// Multiplications handled by a thread between two visits to the queue.
-const PIECE: usize = 1 << 20;
+const WORK: usize = 1 << 20;
 
 impl TimeSeriesCovariance {
     /// Fills `out` with one m x m matrix for each signal; a signal is `channels` rows of `samples`
@@ -29,7 +29,7 @@ impl TimeSeriesCovariance {
         interrupt: Interrupt,
     ) -> Result<(), Error> {
         let (m, size) = (self.channels, self.channels * self.samples);
-        let rows = (PIECE / (size * m)).clamp(1, 256);
+        let rows = (WORK / (size * m)).clamp(1, 256);
         for_rows(out, m * m, rows, interrupt, |first, piece| {
             let count = piece.len() / (m * m);
             let signals = &signals[first * size..(first + count) * size];

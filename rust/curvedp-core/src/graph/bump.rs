@@ -11,14 +11,15 @@ use super::kd_tree::{Candidates, KdTree, LEAF};
 use super::knn::nearest;
 use super::nodes::{Nodes, tree_pays};
 use crate::batch;
-use crate::elementary::exp;
 use crate::error::Error;
 use crate::parallel::{Interrupt, map};
 use crate::rows::Rows;
+use crate::simd::elementary::exp;
+use crate::simd::lanes::lane_sums;
 use crate::simd::vectorize;
 
 /// Records handled together.
-const PIECE: usize = 64;
+const AT_ONCE: usize = 64;
 
 /// Records whose shares are in memory at once.
 const BATCH: usize = 1 << 13;
@@ -41,8 +42,8 @@ pub fn bump_counts(
         let batch = records.range(start..end);
         let images = finder.embed(batch, end - start, interrupt)?;
         let home = nearest(nodes, (batch, end - start), 1, interrupt)?.indices;
-        let pieces = map((end - start).div_ceil(PIECE), interrupt, |piece| {
-            let range = piece * PIECE..((piece + 1) * PIECE).min(end - start);
+        let pieces = map((end - start).div_ceil(AT_ONCE), interrupt, |piece| {
+            let range = piece * AT_ONCE..((piece + 1) * AT_ONCE).min(end - start);
             let mut shares = Vec::new();
             for i in range {
                 let near = finder.within(batch.row(i), images.as_ref(), i);
@@ -61,7 +62,7 @@ pub fn bump_counts(
 /// over reach^dim.
 pub fn bump_density(nodes: &Nodes, reach: f64, interrupt: Interrupt) -> Result<Vec<f64>, Error> {
     let Nodes { manifold, points, count } = *nodes;
-    let pieces = map(count.div_ceil(PIECE), interrupt, |piece| {
+    let pieces = map(count.div_ceil(AT_ONCE), interrupt, |piece| {
         let mut dists = vec![0.0; count];
         let mut density = |i| {
             manifold.dist(Rows::shared(points.row(i)), points.range(0..count), &mut dists);
@@ -71,7 +72,7 @@ pub fn bump_density(nodes: &Nodes, reach: f64, interrupt: Interrupt) -> Result<V
             );
             sum / count as f64 / reach.powi(manifold.dim() as i32)
         };
-        (piece * PIECE..((piece + 1) * PIECE).min(count)).map(&mut density).collect::<Vec<_>>()
+        (piece * AT_ONCE..((piece + 1) * AT_ONCE).min(count)).map(&mut density).collect::<Vec<_>>()
     })?;
     Ok(pieces.concat())
 }
@@ -79,14 +80,7 @@ pub fn bump_density(nodes: &Nodes, reach: f64, interrupt: Interrupt) -> Result<V
 /// Sum of K((rho/reach)^2), in lanes.
 #[inline(always)]
 fn sum_of_kernels(dists: &[f64], reach: f64) -> f64 {
-    const LANES: usize = 8;
-    let (chunks, rest) = dists.as_chunks::<LANES>();
-    let mut sums = [0.0; LANES];
-    for chunk in chunks {
-        for s in 0..LANES {
-            sums[s] += kernel(chunk[s] / reach);
-        }
-    }
+    let (sums, rest, _) = lane_sums(dists, dists, |dist, _| kernel(dist / reach));
     sums.iter().sum::<f64>() + rest.iter().map(|&dist| kernel(dist / reach)).sum::<f64>()
 }
 

@@ -6,21 +6,9 @@ use std::borrow::Cow;
 use super::nodes::Nodes;
 use crate::batch;
 use crate::error::Error;
-use crate::manifold::Manifold;
+use crate::manifold::{Embedding, Manifold};
 use crate::parallel::Interrupt;
 use crate::rows::Rows;
-
-/// Which map, named by the manifold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Embedding {
-    /// The entries of the points: |x - y| grows with rho(x, y) (spheres, where it is the chord).
-    Ambient,
-    /// z -> z z^* for complex unit vectors: |z z^* - w w^*| = sqrt 2 sin rho(z, w) (planar shapes).
-    Hermitian,
-    /// log_c in orthonormal coordinates: |log_c x - log_c y| <= rho(x, y) where the curvature is
-    /// nowhere positive (Rauch), with equality where it is 0.
-    Logarithm,
-}
 
 /// Widest image of [`Embedding::Hermitian`] that is worth its memory.
 const WIDEST_HERMITIAN: usize = 64;

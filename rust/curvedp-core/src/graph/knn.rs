@@ -1,6 +1,6 @@
 //! Exact k nearest neighbours on every manifold.
 //!
-//! Neighbours are sought among the images of an [`Embedding`](super::Embedding), with room for rounding,
+//! Neighbours are sought among the images of an [`Embedding`](crate::manifold::Embedding), with room for rounding,
 //! and chosen by their true distance: the result is that of comparing all distances, ties going to the
 //! smaller index.
 
@@ -21,10 +21,10 @@ use crate::rows::Rows;
 use crate::simd::vectorize;
 
 /// Queries handled together.
-const PIECE: usize = 128;
+const TOGETHER: usize = 128;
 
-/// Pieces whose results wait to be put in their places.
-const PIECES: usize = 256;
+/// Queries whose results wait to be put in their places, in pieces.
+const WAITING: usize = 256;
 
 /// Whether comparing many queries with all nodes in single precision takes less than a tree.
 fn blocks_pay(dim: usize, count: usize) -> bool {
@@ -92,11 +92,11 @@ fn search(
     }
     let job = Job::new(nodes, queries, k, available, interrupt)?;
     let mut result = Neighbours { k, indices: vec![0; count * k], dists: vec![0.0; count * k] };
-    for first in (0..count).step_by(PIECES * PIECE) {
-        let part = PIECES.min((count - first).div_ceil(PIECE));
+    for first in (0..count).step_by(WAITING * TOGETHER) {
+        let part = WAITING.min((count - first).div_ceil(TOGETHER));
         let pieces = map(part, interrupt, |i| {
-            let start = first + i * PIECE;
-            job.piece(start..(start + PIECE).min(count))
+            let start = first + i * TOGETHER;
+            job.piece(start..(start + TOGETHER).min(count))
         })?;
         for (position, row) in (first..).zip(pieces.iter().flat_map(|found| found.chunks_exact(k)))
         {

@@ -16,7 +16,6 @@ mod shortest_paths;
 pub use bump::{bump_counts, bump_density};
 pub use csr::Csr;
 pub use edges::Graph;
-pub use embedding::Embedding;
 pub use knn::{Neighbours, nearest, neighbours};
 pub use laplacian::{Assembly, Laplacian, Normalization, laplacian};
 pub use node_index::NodeIndex;

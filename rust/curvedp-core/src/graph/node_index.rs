@@ -7,6 +7,7 @@ use super::nodes::{Nodes, tree_pays};
 use crate::error::Error;
 use crate::parallel::Interrupt;
 use crate::rows::Rows;
+use crate::simd::lanes::lane_sums;
 use crate::simd::vectorize;
 
 /// Nodes ready to be asked for the nearest to a point. Of nodes that rounding cannot tell apart any may
@@ -87,17 +88,11 @@ impl<'a> NodeIndex<'a> {
 /// The first of the images nearest to another.
 #[inline(always)]
 fn nearest_image(images: &Embedded, image: &[f64]) -> u32 {
-    const LANES: usize = 8;
+    let square = |x: f64, y: f64| (x - y) * (x - y);
     let mut best = (f64::INFINITY, u32::MAX);
     for (row, node) in images.coords.chunks_exact(images.dim).zip(0..) {
-        let (x, y) = (row.as_chunks::<LANES>(), image.as_chunks::<LANES>());
-        let mut sums = [0.0; LANES];
-        for (x, y) in x.0.iter().zip(y.0) {
-            for s in 0..LANES {
-                sums[s] += (x[s] - y[s]) * (x[s] - y[s]);
-            }
-        }
-        let rest = x.1.iter().zip(y.1).map(|(x, y)| (x - y) * (x - y));
+        let (sums, x, y) = lane_sums(row, image, square);
+        let rest = x.iter().zip(y).map(|(x, y)| square(*x, *y));
         let squared = sums.iter().sum::<f64>() + rest.sum::<f64>();
         if squared < best.0 {
             best = (squared, node);

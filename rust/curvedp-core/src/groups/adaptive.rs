@@ -1,29 +1,28 @@
 //! Private adaptive means: a mean on the public ball, the radius of a smaller ball about it, a mean of the
 //! records projected on that one, and so on (docs/proofs/adaptive-mean.md).
 
-use super::mean_law::MeanDesign;
 use super::means::leave_noisy;
-use super::{Budget, Groups, MeanLaw, Means, Statistic, Task};
+use super::{Budget, Column, Groups, MeanLaw, Means, Statistic, Task};
 use crate::ball::Frame;
 use crate::batch;
 use crate::error::Error;
+use crate::law::MeanDesign;
 use crate::mean::{Sample, in_ball};
 use crate::noise::RankExponential;
 use crate::rows::Rows;
 
 /// The adaptive mean of every group, stage by stage.
 ///
-/// A row holds [`AdaptiveMeans::blocks`] blocks of numbers, one for each stage. A block holds a point, the
-/// centre of the ball that the stage used, its radius, and four numbers: of a mean the released point, then
-/// sensitivity, tolerance, scale and expected error; of a radius the point that distances were taken from,
-/// then the released quantile. What is left is NaN.
-pub struct AdaptiveMeans<'a> {
+/// The last mean and the ball on which it was taken, then the same of all stages: of a mean the released
+/// point, of a radius the point that distances were taken from and the released quantile. What a stage does
+/// not have is NaN.
+pub struct AdaptiveMeans {
     /// The first mean.
     pub means: Means,
     /// The further means.
     pub law: MeanLaw,
     /// One for each design of a mean.
-    pub schedules: &'a [AdaptiveSchedule],
+    pub schedules: Vec<AdaptiveSchedule>,
     /// Records of one unit.
     pub records_per_unit: f64,
     /// Radii are sought from this fraction of the ball's radius on ...
@@ -39,16 +38,22 @@ pub struct AdaptiveSchedule {
     pub stages: Vec<(f64, f64, Budget)>,
 }
 
-/// Numbers of a block beside two points: the ball's radius and four more.
-const NUMBERS: usize = 5;
+/// What is told of a stage beside two points.
+const NUMBERS: [&str; 6] =
+    ["radius", "quantile", "sensitivity", "tolerance", "scale", "expected_error"];
 
-impl Statistic for AdaptiveMeans<'_> {
-    fn width(&self, groups: &Groups) -> usize {
-        self.blocks() * Self::block(groups.records.size())
+impl Statistic for AdaptiveMeans {
+    fn columns(&self, groups: &Groups) -> Vec<Column> {
+        let (size, stages) = (groups.records.size(), self.most_stages());
+        let own = NUMBERS.map(|name| Column::new(name, 1));
+        let all = NUMBERS.map(|name| Column::new(&format!("stage_{name}"), stages));
+        let points = ["stage_point", "stage_center"].map(|name| Column::new(name, stages * size));
+        let value = [Column::new("value", size), Column::new("center", size)];
+        value.into_iter().chain(own).chain(points).chain(all).collect()
     }
 
     fn stages(&self) -> u64 {
-        self.blocks() as u64
+        self.most_stages() as u64
     }
 
     fn release(&self, task: &Task, out: &mut [f64]) -> Result<(), Error> {
@@ -58,21 +63,24 @@ impl Statistic for AdaptiveMeans<'_> {
         let mut means = vec![0.0; task.range.len() * size];
         self.means.around(task, &points, &mut means)?;
         let rows = task.rows();
-        let whole = self.width(task.groups);
+        let whole = out.len() / task.range.len();
         out.fill(f64::NAN);
-        for (i, (number, design)) in task.designs().enumerate() {
+        let numbers = task.designs().map(|(number, _)| number);
+        for (i, (number, design)) in numbers.zip(task.means()).enumerate() {
             let mut stages = Stages {
                 statistic: self,
                 task,
                 group: i,
                 frame: None,
                 points: points[rows[i].start * width..rows[i].end * width].to_vec(),
-                blocks: out[i * whole..(i + 1) * whole].chunks_exact_mut(Self::block(size)),
+                row: &mut out[i * whole..(i + 1) * whole],
+                noted: 0,
                 mean: means[i * size..(i + 1) * size].to_vec(),
                 design: None,
             };
             let sensitivity = self.law.plan(&frame.ball(), rows[i].len(), self.records_per_unit).0;
             stages.note(&[
+                f64::NAN,
                 sensitivity,
                 design.plan.tolerance,
                 design.noise.profile().scale(),
@@ -88,48 +96,55 @@ impl Statistic for AdaptiveMeans<'_> {
     }
 }
 
-impl AdaptiveMeans<'_> {
+impl AdaptiveMeans {
     /// Stages of the longest schedule.
-    #[must_use]
-    pub fn blocks(&self) -> usize {
+    fn most_stages(&self) -> usize {
         1 + 2 * self.schedules.iter().map(|own| own.stages.len()).max().unwrap_or(0)
-    }
-
-    /// Numbers of a block, for points of `size` entries.
-    fn block(size: usize) -> usize {
-        2 * size + NUMBERS
     }
 }
 
 /// One group between two stages.
-struct Stages<'a, 'b, B> {
-    statistic: &'a AdaptiveMeans<'a>,
+struct Stages<'a, 'b> {
+    statistic: &'a AdaptiveMeans,
     task: &'a Task<'b>,
     group: usize,
     /// The ball that has shrunk; none as long as it is the public one.
     frame: Option<Frame>,
     /// The records projected on it, in its frame.
     points: Vec<f64>,
-    blocks: B,
+    row: &'a mut [f64],
+    /// Stages that are written there.
+    noted: usize,
     /// The last mean.
     mean: Vec<f64>,
     /// The design of the next one, if the ball has just shrunk.
     design: Option<MeanDesign>,
 }
 
-impl<'b, B: Iterator<Item = &'b mut [f64]>> Stages<'_, '_, B> {
+impl Stages<'_, '_> {
     fn frame(&self) -> &Frame {
         self.frame.as_ref().unwrap_or_else(|| self.task.frame())
     }
 
-    /// Writes a block: the last mean, the ball and numbers.
+    /// Writes a stage: the last mean, the ball, and the other numbers, as far as there are any.
     fn note(&mut self, numbers: &[f64]) {
-        let Some(block) = self.blocks.next() else { return };
-        let (size, frame) = (self.mean.len(), self.frame());
-        block[..size].copy_from_slice(&self.mean);
-        block[size..2 * size].copy_from_slice(frame.center());
-        block[2 * size] = frame.ball().radius;
-        block[2 * size + 1..][..numbers.len()].copy_from_slice(numbers);
+        let (size, stages, k) = (self.mean.len(), self.statistic.most_stages(), self.noted);
+        let mut told = [f64::NAN; NUMBERS.len()];
+        told[0] = self.frame().ball().radius;
+        told[1..=numbers.len()].copy_from_slice(numbers);
+        let center = self.frame().center().to_vec();
+        let (own, all) = self.row.split_at_mut(2 * size + NUMBERS.len());
+        own[..size].copy_from_slice(&self.mean);
+        own[size..2 * size].copy_from_slice(&center);
+        own[2 * size..].copy_from_slice(&told);
+        let (points, rest) = all.split_at_mut(stages * size);
+        let (centers, numbers) = rest.split_at_mut(stages * size);
+        points[k * size..(k + 1) * size].copy_from_slice(&self.mean);
+        centers[k * size..(k + 1) * size].copy_from_slice(&center);
+        for (column, number) in numbers.chunks_exact_mut(stages).zip(told) {
+            column[k] = number;
+        }
+        self.noted += 1;
     }
 
     /// Releases a radius about the last mean and moves on to the ball that it gives, unless that is no
@@ -209,6 +224,7 @@ impl<'b, B: Iterator<Item = &'b mut [f64]>> Stages<'_, '_, B> {
         );
         self.mean = released;
         self.note(&[
+            f64::NAN,
             design.sensitivity,
             design.plan.tolerance,
             design.noise.profile().scale(),

@@ -1,7 +1,7 @@
 //! Private Fréchet means: found within the tolerance of the design's plan, noise placed around them, rounded
 //! to the public grid.
 
-use super::{Groups, Statistic, Task};
+use super::{Column, Groups, Statistic, Task};
 use crate::ball::Frame;
 use crate::error::Error;
 use crate::mean::in_ball_each;
@@ -15,8 +15,8 @@ pub struct Means {
 }
 
 impl Statistic for Means {
-    fn width(&self, groups: &Groups) -> usize {
-        groups.records.size()
+    fn columns(&self, groups: &Groups) -> Vec<Column> {
+        vec![Column::new("value", groups.records.size())]
     }
 
     fn stages(&self) -> u64 {
@@ -33,51 +33,20 @@ impl Means {
     pub(super) fn around(&self, task: &Task, points: &[f64], out: &mut [f64]) -> Result<(), Error> {
         let ball = task.frame().ball();
         let (width, dim) = (ball.manifold.point_size(), ball.manifold.dim());
-        let plans: Vec<_> = task.designs().map(|(_, design)| &design.plan).collect();
-        let grids: Vec<Grid> = task.designs().map(|(_, design)| design.grid).collect();
+        let designs: Vec<_> = task.means().collect();
+        let plans: Vec<_> = designs.iter().map(|design| &design.plan).collect();
+        let grids: Vec<Grid> = designs.iter().map(|design| design.grid).collect();
         let mut means = vec![0.0; plans.len() * width];
         let points = Rows::new(points, width);
         in_ball_each(&ball, points, &task.rows(), &plans, &mut means, task.interrupt)?;
         let mut coords = vec![0.0; plans.len() * dim];
         let mut stream = task.streams.stream(0, 0);
-        for (i, ((_, design), noise)) in
-            task.designs().zip(coords.chunks_exact_mut(dim)).enumerate()
-        {
+        for (i, (design, noise)) in designs.iter().zip(coords.chunks_exact_mut(dim)).enumerate() {
             task.streams.restart(i, 0, &mut stream);
             design.noise.sample_coords(&mut stream, noise);
         }
         leave_noisy(task.frame(), self.placement, &means, &mut coords, |i| grids[i], out);
         Ok(())
-    }
-}
-
-/// Private means of a task's groups as base points of further statistics.
-pub(super) struct PrivateMeans {
-    /// The released points.
-    pub means: Vec<f64>,
-    /// The same in the frame, moved to the ball.
-    pub bases: Vec<f64>,
-    /// The same on the manifold.
-    pub kept: Vec<f64>,
-    /// Their distances from the ball's centre.
-    pub to_center: Vec<f64>,
-}
-
-impl Means {
-    /// The means of a task's records, which are given in the frame, as base points.
-    pub(super) fn private(&self, task: &Task, points: &[f64]) -> Result<PrivateMeans, Error> {
-        let (frame, size) = (task.frame(), task.groups.records.size());
-        let ball = frame.ball();
-        let (width, count) = (ball.manifold.point_size(), task.range.len());
-        let mut means = vec![0.0; count * size];
-        self.around(task, points, &mut means)?;
-        let mut bases = vec![0.0; count * width];
-        frame.enter_piece(Rows::new(&means, size), &mut bases);
-        let mut kept = vec![0.0; count * size];
-        frame.leave(Rows::new(&bases, width), &mut kept);
-        let mut to_center = vec![f64::NAN; count];
-        ball.manifold.dist_origin(Rows::new(&bases, width), &mut to_center);
-        Ok(PrivateMeans { means, bases, kept, to_center })
     }
 }
 

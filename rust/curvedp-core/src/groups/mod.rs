@@ -5,11 +5,8 @@
 //! number of threads have any influence.
 
 mod adaptive;
-mod budget;
-mod mean_law;
 mod means;
-mod regions;
-mod variances;
+mod moments;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::ball::Frame;
 use crate::error::Error;
+use crate::law::{Budget, MeanLaw};
 use crate::mean::Plan;
 use crate::noise::{GroupId, GroupInput, GroupKeys, GroupStreams, IsotropicNoise};
 use crate::parallel::{Interrupt, Pace, attended, pass};
@@ -25,11 +23,8 @@ use crate::release::Grid;
 use crate::rows::Rows;
 
 pub use adaptive::{AdaptiveMeans, AdaptiveSchedule};
-pub use budget::Budget;
-pub use mean_law::MeanLaw;
 pub use means::Means;
-pub use regions::Regions;
-pub use variances::{VarianceDesign, Variances};
+pub use moments::{BasePoints, Bounds, Moment, Moments};
 
 /// Entries of records in a task: enough work for a thread, few enough to stay in cache.
 const TASK: usize = 1 << 13;
@@ -41,10 +36,19 @@ const TOGETHER: usize = 32;
 /// Groups with more entries than this are spread over all threads, one group after the other.
 const LARGE: usize = 1 << 18;
 
-/// Everything about the release of a group's mean that is fixed before a record is seen: a function of its
-/// ball, the number of its records and public parameters.
+/// Everything about the release of a group that is fixed before a record is seen: a function of its ball,
+/// the number of its records and public parameters.
 #[derive(Clone, Copy)]
 pub struct Design<'a> {
+    /// The share min(1, k/n) of the records that one unit may replace.
+    pub replaced: f64,
+    /// The mean, if one is released.
+    pub mean: Option<GroupMean<'a>>,
+}
+
+/// How a group's mean is released.
+#[derive(Clone, Copy)]
+pub struct GroupMean<'a> {
     /// Accuracy of the mean.
     pub plan: Plan,
     /// The noise.
@@ -118,13 +122,17 @@ impl Groups<'_> {
     }
 
     /// What the noise of a group depends on.
-    fn input(&self, group: usize) -> GroupInput<'_> {
+    #[must_use]
+    pub fn input(&self, group: usize) -> GroupInput<'_> {
         let frame = self.frame(group);
         GroupInput {
             id: self.ids.map_or(GroupId::Number(group as u64), |ids| GroupId::Name(ids.get(group))),
             center: frame.center(),
             radius: frame.ball().radius,
-            scale: self.design(group).map_or(f64::NAN, |own| own.noise.profile().scale()),
+            scale: self
+                .design(group)
+                .and_then(|own| own.mean)
+                .map_or(f64::NAN, |mean| mean.noise.profile().scale()),
             records: self.records(group..group + 1).data(),
         }
     }
@@ -145,13 +153,33 @@ impl Groups<'_> {
     }
 }
 
+/// Neighbouring numbers of a group's release.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Their name.
+    pub name: String,
+    /// How many they are.
+    pub width: usize,
+}
+
+impl Column {
+    fn new(name: &str, width: usize) -> Self {
+        Self { name: name.to_owned(), width }
+    }
+}
+
 /// What is released of each group.
 pub trait Statistic: Sync {
-    /// Numbers that a group's release consists of.
-    fn width(&self, groups: &Groups) -> usize;
+    /// The numbers that a group's release consists of, in order.
+    fn columns(&self, groups: &Groups) -> Vec<Column>;
 
     /// Streams that a group draws from.
     fn stages(&self) -> u64;
+
+    /// Whether it releases a mean, which each design then has.
+    fn has_means(&self) -> bool {
+        true
+    }
 
     /// Releases the groups of a task, all of which have a design: one row of `out` each.
     fn release(&self, task: &Task, out: &mut [f64]) -> Result<(), Error>;
@@ -160,7 +188,7 @@ pub trait Statistic: Sync {
 /// Releases a statistic of every group: one row of `out` each, NaN for groups without a design.
 pub fn release(
     groups: &Groups,
-    statistic: &impl Statistic,
+    statistic: &dyn Statistic,
     keys: &GroupKeys,
     out: &mut [f64],
     report: Report,
@@ -175,13 +203,14 @@ pub fn release(
 /// As [`release`], on this thread and others; `done` counts the groups.
 fn release_here(
     groups: &Groups,
-    statistic: &impl Statistic,
+    statistic: &dyn Statistic,
     keys: &GroupKeys,
     out: &mut [f64],
     done: &AtomicUsize,
     interrupt: Interrupt,
 ) -> Result<(), Error> {
-    let (width, count) = (statistic.width(groups), groups.count());
+    let width: usize = statistic.columns(groups).iter().map(|column| column.width).sum();
+    let count = groups.count();
     let mut rest = out;
     let mut start = 0;
     let mut pace = Pace::new();
@@ -239,6 +268,11 @@ pub struct Task<'a> {
 impl Task<'_> {
     fn frame(&self) -> &Frame {
         self.groups.frame(self.range.start)
+    }
+
+    /// How its groups' means are released, in order: of a statistic that releases means.
+    fn means(&self) -> impl Iterator<Item = GroupMean<'_>> {
+        self.designs().filter_map(|(_, design)| design.mean)
     }
 
     /// The designs of its groups, in order.

@@ -2,9 +2,9 @@
 
 use super::pairs::{all, for_pairs, place};
 use super::product::{Scalar, add_product, add_transposed_product, outer};
-use crate::elementary::exp;
 use crate::error::Error;
 use crate::parallel::{Interrupt, map};
+use crate::simd::elementary::exp;
 use crate::simd::vectorize;
 
 /// Rows in a tile of the kernel.

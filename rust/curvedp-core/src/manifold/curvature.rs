@@ -6,9 +6,10 @@
 //! transport along the geodesic.
 
 use super::Manifold;
-use super::blocks::norm;
-use crate::elementary::{cot_excess, coth_excess, sinc, sinhc};
+use super::spd;
 use crate::rows::Rows;
+use crate::simd::elementary::{cot_excess, coth_excess, sinc, sinhc};
+use crate::vector::norm;
 
 /// h(k) - 1: what an eigenvalue of the Hessian has over that of flat space.
 pub fn hessian_excess(k: f64) -> f64 {
@@ -20,7 +21,7 @@ pub(super) fn jacobi_growth(k: f64) -> f64 {
     if k > 0.0 { sinc(k.sqrt()) } else { sinhc((-k).sqrt()) }
 }
 
-/// The curvature operator, where one number or the complex structure determines it.
+/// The curvature operators R_u: the restricted roots of a symmetric space.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Curvature {
     /// R_u = 0.
@@ -30,24 +31,55 @@ pub enum Curvature {
     /// CP^m: R_u = 4|u|^2 along iu, |u|^2 across u and iu, 0 along u. Coordinates are real and imaginary
     /// parts in turn.
     Complex,
+    /// SPD(m), m >= 2, with the affine-invariant metric: -(l_i - l_j)^2/4 for each pair of eigenvalues l of
+    /// the matrix u, and 0.
+    Matrices(usize),
 }
 
 impl Curvature {
+    /// The same with CP^1, a sphere of radius 1/2, as a space of constant curvature.
+    pub(super) fn reduced(self, dim: usize) -> Self {
+        if (self, dim) == (Self::Complex, 2) { Self::Constant(4.0) } else { self }
+    }
+
+    /// Lower and upper bound of the sectional curvatures.
+    pub(super) fn bounds(self, dim: usize) -> (f64, f64) {
+        match self.reduced(dim) {
+            Self::Flat => (0.0, 0.0),
+            Self::Constant(kappa) => (kappa, kappa),
+            Self::Complex => (1.0, 4.0),
+            Self::Matrices(_) => (-0.5, 0.0),
+        }
+    }
+
+    /// Number and curvature of the planes through a direction, leaving out flat ones, where they are the same
+    /// for every direction.
+    pub fn planes(self, dim: usize) -> Option<Vec<(f64, f64)>> {
+        match self {
+            Self::Flat => Some(vec![]),
+            Self::Constant(kappa) => Some(vec![(dim as f64 - 1.0, kappa)]),
+            Self::Complex => Some(vec![(1.0, 4.0), (dim as f64 - 2.0, 1.0)]),
+            Self::Matrices(_) => None,
+        }
+    }
+
     /// f(R_u) as a matrix.
     pub(super) fn function(self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
         let (dim, length) = (u.len(), norm(u));
+        let operator = self.reduced(dim);
         let square = length * length;
-        let across = match self {
+        let across = match operator {
+            Self::Matrices(m) => return spd::curvature_function(m, u, f, out),
             Self::Constant(kappa) if length > 0.0 => f(kappa * square),
             Self::Complex if length > 0.0 => f(square),
             _ => f(0.0),
         };
         scalar(dim, across, out);
-        if self == Self::Flat || length == 0.0 {
+        if operator == Self::Flat || length == 0.0 {
             return;
         }
         add_projection(u, length, f(0.0) - across, out);
-        if self == Self::Complex {
+        if operator == Self::Complex {
             let turned: Vec<f64> = u.chunks_exact(2).flat_map(|z| [-z[1], z[0]]).collect();
             add_projection(&turned, length, f(4.0 * square) - across, out);
         }
@@ -129,6 +161,25 @@ pub enum ExcessDiameter {
 }
 
 impl ExcessDiameter {
+    /// That of a manifold; none where all G are 0.
+    pub fn of(manifold: &dyn Manifold) -> Option<Self> {
+        let dim = manifold.dim() as f64;
+        match manifold.curvature() {
+            Curvature::Flat => None,
+            Curvature::Complex => Some(Self::Complex(dim - 2.0)),
+            // all G >= 0, so tr(G G') >= 0: sqrt 2 times the largest norm, at u = diag(m - 1, -1, ..., -1)
+            Curvature::Matrices(m) => {
+                let m = m as f64;
+                let factor = (2.0 * (m - 1.0)).sqrt();
+                Some(Self::Constant { curvature: -0.25 * m / (m - 1.0), factor })
+            }
+            // G = (h - 1)(I - u u^T): they differ most when one is 0 or the directions are orthogonal
+            Curvature::Constant(curvature) => {
+                Some(Self::Constant { curvature, factor: (dim - 1.0).max(2.0).sqrt() })
+            }
+        }
+    }
+
     /// For points within a distance; infinite from the conjugate distance on.
     pub fn within(self, dist: f64) -> f64 {
         let excess = |kappa: f64| {
@@ -158,6 +209,18 @@ pub struct HessianTrace {
 }
 
 impl HessianTrace {
+    /// That of a manifold: exact but on SPD(m), where it is known to second order from the mean Ricci curvature
+    /// -(m/4)(dim - 1)/dim.
+    pub fn of(manifold: &dyn Manifold) -> Self {
+        let (curvature, dim) = (manifold.curvature(), manifold.dim() as f64);
+        let quadratic = match curvature {
+            Curvature::Matrices(m) => m as f64 / 12.0 * (dim - 1.0) / dim,
+            _ => 0.0,
+        };
+        let curvatures = curvature.planes(manifold.dim()).unwrap_or_default();
+        Self { dim, curvatures, quadratic }
+    }
+
     /// dim + sum of number * (h(kappa s^2) - 1) + quadratic s^2
     pub fn at(&self, dist: f64) -> f64 {
         let square = dist * dist;

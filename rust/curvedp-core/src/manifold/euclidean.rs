@@ -1,13 +1,12 @@
 //! Euclidean space: points and tangent vectors are vectors of R^dim.
 
-use super::blocks::{Kernel, SumKernel, Terms, norm, run, run_sum, weights_of};
 use super::curvature::Curvature;
-use super::lanes::{BLOCK, Width};
-use super::moments::sum_log_moments;
-use super::{LogSums, Manifold, UNIT_ROUNDOFF};
-use crate::graph::Embedding;
-use crate::moments::{LogMoments, Range};
+use super::{Embedding, LogSums, Manifold, UNIT_ROUNDOFF};
+use crate::noise::Space;
 use crate::rows::Rows;
+use crate::simd::blocks::{BLOCK, Block, Width};
+use crate::simd::kernel::{Kernel, SumKernel, run, run_sum, weights_of};
+use crate::vector::norm;
 
 /// R^dim with its usual metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +85,7 @@ impl SumKernel for SumLog<'_> {
     const WIDEST: bool = false; // two additions for each number read
 
     #[inline(always)]
-    fn block<W: Width>(&self, width: W, first: usize, rows: usize, sum: &mut [f64]) -> Terms {
+    fn block<W: Width>(&self, width: W, first: usize, rows: usize, sum: &mut [f64]) -> [Block; 2] {
         let operands = [self.base, self.points];
         let [d2] = width.sums(operands, first, rows, |[x, y]| [(y - x) * (y - x)]);
         let weights = weights_of(self.weights, first, rows);
@@ -95,7 +94,7 @@ impl SumKernel for SumLog<'_> {
         for l in 0..BLOCK {
             squared_dist[l] = weights[l] * d2[l];
         }
-        Terms { squared_dist, curvature: weights }
+        [squared_dist, weights]
     }
 }
 
@@ -108,8 +107,12 @@ impl Manifold for Euclidean {
         self.dim
     }
 
-    fn curvature_bounds(&self) -> (f64, f64) {
-        (0.0, 0.0)
+    fn curvature(&self) -> Curvature {
+        Curvature::Flat
+    }
+
+    fn noise_space(&self) -> Space {
+        Space::flat(self.dim)
     }
 
     fn injectivity_radius(&self) -> f64 {
@@ -216,21 +219,6 @@ impl Manifold for Euclidean {
         let mut total = vec![0.0; self.dim];
         let others = run_sum(kernel, count, &mut total);
         sum.iter_mut().zip(&total).for_each(|(sum, x)| *sum += x);
-        others
-    }
-
-    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
-        Curvature::Flat.function(u, f, out);
-    }
-
-    fn sum_log_moments(
-        &self,
-        points: Rows,
-        count: usize,
-        base: &[f64],
-        range: &Range,
-        sums: &mut LogMoments,
-    ) {
-        sum_log_moments(self, Curvature::Flat, (points, count), base, range, sums);
+        LogSums::new(others)
     }
 }

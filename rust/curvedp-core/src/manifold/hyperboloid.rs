@@ -8,17 +8,18 @@ mod coords;
 
 use coords::{Coords, FromCoords};
 
-use super::blocks::{Kernel, SumKernel, Terms, add_coords, norm, run, run_sum, weights_of};
+use super::add_coords;
 use super::curvature::Curvature;
-use super::entries::{row_add, row_map, row_sums};
-use super::lanes::{BLOCK, Block, Width, first_entries, padded};
-use super::moments::sum_log_moments;
 use super::polar::{PolarDist, chart_row, dist_polar, log_polar};
 use super::transvection::{Frame, log_along};
-use super::{LogSums, Manifold, UNIT_ROUNDOFF};
-use crate::elementary::{asinh_nonneg, cosh, exp, ln, sinh, sinhc};
-use crate::moments::{LogMoments, Range};
+use super::{CLIP_LENGTH, LogSums, Manifold, UNIT_ROUNDOFF};
+use crate::noise::{Radial, Space};
 use crate::rows::Rows;
+use crate::simd::blocks::{BLOCK, Block, Width, first_entries, padded};
+use crate::simd::elementary::{asinh_nonneg, cosh, exp, ln, sinh, sinhc};
+use crate::simd::entries::{row_add, row_map, row_sums};
+use crate::simd::kernel::{Kernel, SumKernel, run, run_sum, weights_of};
+use crate::vector::norm;
 
 /// Hyperbolic space of dimension `dim` and sectional curvature `curvature` < 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,10 +46,6 @@ impl Hyperboloid {
         assert!(dim > 0, "the dimension of hyperbolic space must be positive");
         assert!(curvature < 0.0 && curvature.is_finite(), "the curvature must be negative");
         Self { dim, curvature, radius: (-1.0 / curvature).sqrt() }
-    }
-
-    fn operator(&self) -> Curvature {
-        if self.dim == 1 { Curvature::Flat } else { Curvature::Constant(self.curvature) }
     }
 
     /// Writes the boosted difference of `point` and `start`: by the boost that takes the origin to
@@ -221,7 +218,7 @@ struct SumLog<'a> {
 impl SumKernel for SumLog<'_> {
     /// The parts of the logarithms along the base point are left out: the sum is made tangent later.
     #[inline(always)]
-    fn block<W: Width>(&self, width: W, first: usize, rows: usize, sum: &mut [f64]) -> Terms {
+    fn block<W: Width>(&self, width: W, first: usize, rows: usize, sum: &mut [f64]) -> [Block; 2] {
         let operands = [self.base, self.points];
         let Hyperboloid { dim, radius, .. } = self.space;
         let log = LogBlock::new(width, operands, radius, first, rows);
@@ -229,11 +226,12 @@ impl SumKernel for SumLog<'_> {
         let along = 1.0 / dim as f64;
         let across = 1.0 - along;
         let mut share = [0.0; BLOCK];
-        let mut terms = Terms { squared_dist: [0.0; BLOCK], curvature: [0.0; BLOCK] };
+        let mut terms = [[0.0; BLOCK]; 2];
+        let [squared_dist, curvature] = &mut terms;
         for l in 0..BLOCK {
             share[l] = weights[l] * log.factor[l];
-            terms.squared_dist[l] = weights[l] * (radius * radius * log.squared_angle[l]);
-            terms.curvature[l] = weights[l] * (along + across * log.cotangent[l]);
+            squared_dist[l] = weights[l] * (radius * radius * log.squared_angle[l]);
+            curvature[l] = weights[l] * (along + across * log.cotangent[l]);
         }
         width.accumulate(operands, first, rows, [&share], |[x, y], [k]| k * (y - x), sum);
         terms
@@ -317,13 +315,20 @@ impl Manifold for Hyperboloid {
         self.dim
     }
 
-    fn curvature_bounds(&self) -> (f64, f64) {
-        let curvature = if self.dim == 1 { 0.0 } else { self.curvature };
-        (curvature, curvature)
+    fn curvature(&self) -> Curvature {
+        if self.dim == 1 { Curvature::Flat } else { Curvature::Constant(self.curvature) }
+    }
+
+    fn noise_space(&self) -> Space {
+        Space::Radial(Radial::Hyperbolic { dim: self.dim, curvature: self.curvature })
     }
 
     fn injectivity_radius(&self) -> f64 {
         f64::INFINITY
+    }
+
+    fn clip_limit(&self) -> f64 {
+        CLIP_LENGTH / (-self.curvature).sqrt()
     }
 
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool {
@@ -473,7 +478,7 @@ impl Manifold for Hyperboloid {
         let mut ambient = vec![0.0; self.dim + 1];
         let others = run_sum(kernel, count, &mut ambient);
         add_coords(self, &ambient, base, sum);
-        others
+        LogSums::new(others)
     }
 
     fn log_along(
@@ -486,20 +491,5 @@ impl Manifold for Hyperboloid {
     ) {
         let frame = Frame::hyperbolic(self, velocity, base, self.radius);
         log_along(self, &frame, points, times, base, out);
-    }
-
-    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
-        self.operator().function(u, f, out);
-    }
-
-    fn sum_log_moments(
-        &self,
-        points: Rows,
-        count: usize,
-        base: &[f64],
-        range: &Range,
-        sums: &mut LogMoments,
-    ) {
-        sum_log_moments(self, self.operator(), (points, count), base, range, sums);
     }
 }

@@ -11,18 +11,18 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2};
 
 use coords::{Centring, Coords, FromCoords, contrasts, helmert_scales, undo_contrasts};
 
-use super::blocks::{Kernel, norm, run, run_any, scale_to};
+use super::curvature::Curvature;
 use super::euclidean::Dot;
-use super::lanes::Width;
-use super::moments::sum_log_moments;
-use super::pairs::{Pair, hermitian, minus, pair_map, pair_sums, times};
 use super::projective::{ComplexProjective, carry, uncentre_row};
 use super::sphere::Exp;
-use super::{LogSums, Manifold, transvection};
-use crate::graph::Embedding;
-use crate::moments::{LogMoments, Range};
+use super::{Embedding, LogSums, Manifold, transvection};
+use crate::noise::Space;
 use crate::rows::Rows;
+use crate::simd::blocks::Width;
+use crate::simd::kernel::{Kernel, run, run_any};
+use crate::simd::pairs::{Pair, hermitian, minus, pair_map, pair_sums, times};
 use crate::simd::vectorize;
+use crate::vector::{norm, scale_to};
 
 /// Shapes of `k` landmarks in the plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +78,12 @@ impl Manifold for KendallPlanar {
         2 * self.k - 4
     }
 
-    fn curvature_bounds(&self) -> (f64, f64) {
-        (if self.k == 3 { 4.0 } else { 1.0 }, 4.0)
+    fn curvature(&self) -> Curvature {
+        Curvature::Complex
+    }
+
+    fn noise_space(&self) -> Space {
+        self.projective().noise_space()
     }
 
     fn injectivity_radius(&self) -> f64 {
@@ -197,10 +201,6 @@ impl Manifold for KendallPlanar {
         transvection::log_along_complex(self, points, times, velocity, base, out);
     }
 
-    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
-        self.projective().curvature().function(u, f, out);
-    }
-
     fn transport_along(
         &self,
         tangent: Rows,
@@ -210,16 +210,5 @@ impl Manifold for KendallPlanar {
         out: &mut [f64],
     ) {
         carry(tangent, velocity, base, out);
-    }
-
-    fn sum_log_moments(
-        &self,
-        points: Rows,
-        count: usize,
-        base: &[f64],
-        range: &Range,
-        sums: &mut LogMoments,
-    ) {
-        sum_log_moments(self, self.projective().curvature(), (points, count), base, range, sums);
     }
 }

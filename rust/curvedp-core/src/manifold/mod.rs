@@ -5,25 +5,22 @@
 //! the result is unspecified but finite time, and records are made points by
 //! [`crate::ball::Ball::project`] before any statistic sees them.
 
-mod arc;
-mod blocks;
 mod curvature;
-mod entries;
 mod euclidean;
 mod hyperboloid;
 mod kendall;
-mod lanes;
 mod moments;
-mod pairs;
 mod polar;
 mod projective;
+mod range;
+mod rotations;
 mod spd;
 mod sphere;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod transvection;
 
-pub(crate) use blocks::norm;
 pub use curvature::{
     Curvature, ExcessDiameter, HessianTrace, exp_growth, hessian_excess, log_jacobian,
 };
@@ -31,27 +28,34 @@ pub use euclidean::Euclidean;
 pub use hyperboloid::Hyperboloid;
 pub use kendall::KendallPlanar;
 pub use projective::ComplexProjective;
+pub use range::{Limit, Range};
+pub use rotations::Rotations;
 pub use spd::{Flat, FlatChart, LogCholesky, LogEuclidean, SpdAffine};
 pub use sphere::Sphere;
+pub use sums::{LogMoments, LogSums};
 
 use crate::error::Error;
-use crate::graph::Embedding;
 use std::ops::Range as Indices;
 
-use crate::moments::{LogMoments, Range};
+use crate::noise::Space;
 use crate::rows::Rows;
+
+/// Releases stay within this distance of the centre where entries grow exponentially, in units of curvature -1.
+const CLIP_LENGTH: f64 = 16.0;
 
 /// Unit roundoff u of double precision.
 pub(crate) const UNIT_ROUNDOFF: f64 = f64::EPSILON / 2.0;
 
-/// What one pass over the points at a base point yields; see [`Manifold::sum_log`].
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct LogSums {
-    /// sum_i w_i rho(p, x_i)^2
-    pub squared_dist: f64,
-    /// sum_i w_i tr(Hess ½rho(., x_i)^2)(p) / dim: the mean curvature of the squared distance. It
-    /// only steers the step length, so an approximation within a few per cent is enough.
-    pub curvature: f64,
+/// A map into Euclidean space in which neighbours are sought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Embedding {
+    /// The entries of the points: |x - y| grows with rho(x, y) (spheres, where it is the chord).
+    Ambient,
+    /// z -> z z^* for complex unit vectors: |z z^* - w w^*| = sqrt 2 sin rho(z, w) (planar shapes).
+    Hermitian,
+    /// log_c in orthonormal coordinates: |log_c x - log_c y| <= rho(x, y) where the curvature is
+    /// nowhere positive (Rauch), with equality where it is 0.
+    Logarithm,
 }
 
 /// A Riemannian manifold with closed-form exponential and logarithm.
@@ -62,11 +66,31 @@ pub trait Manifold: Send + Sync {
     /// Dimension of the manifold.
     fn dim(&self) -> usize;
 
+    /// The curvature operators: with the dimension they give the curvature bounds, Hessians of squared
+    /// distances, Jacobi fields and volumes.
+    fn curvature(&self) -> Curvature;
+
     /// Lower and upper bound of the sectional curvatures.
-    fn curvature_bounds(&self) -> (f64, f64);
+    fn curvature_bounds(&self) -> (f64, f64) {
+        self.curvature().bounds(self.dim())
+    }
+
+    /// Eigenspaces of a curvature operator at most, whose projections functions of it add up.
+    fn eigenspaces(&self) -> usize {
+        3
+    }
+
+    /// The homogeneous space on which isotropic noise is drawn.
+    fn noise_space(&self) -> Space;
 
     /// Injectivity radius (infinite on Hadamard manifolds).
     fn injectivity_radius(&self) -> f64;
+
+    /// Distance from the centre within which releases on a small ball stay, far inside what double precision
+    /// holds; infinite for no clipping.
+    fn clip_limit(&self) -> f64 {
+        f64::INFINITY
+    }
 
     /// Whether `point` lies on the manifold, up to `tolerance` relative to its size. Total: false
     /// for NaN and infinities.
@@ -248,7 +272,9 @@ pub trait Manifold: Send + Sync {
 
     /// f(R_u) as a matrix in coordinates (`dim()` x `dim()`), where R_u v = R(v, u)u is the curvature
     /// operator of the tangent vector with coordinates `u`; f(0) I on flat space.
-    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]);
+    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+        self.curvature().function(u, f, out);
+    }
 
     /// Parallel transport of the rows of `tangent` along exp_base(t velocity), 0 <= t <= 1, up to its
     /// `end`. Where the geodesic does not minimise, this is not [`Manifold::parallel_transport`].
@@ -303,7 +329,12 @@ pub trait Manifold: Send + Sync {
         base: &[f64],
         range: &Range,
         sums: &mut LogMoments,
-    );
+    ) {
+        let log = |rows, out: &mut [f64]| {
+            self.log_coords(points.range(rows), Rows::shared(base), out);
+        };
+        moments::sum_log_moments(&log, (self.curvature(), self.dim()), count, range, sums);
+    }
 }
 
 /// Work space of `len` zeros, on the stack for a point or a few: chains ask for one at a time.
@@ -316,8 +347,22 @@ fn with_zeros(len: usize, work: impl FnOnce(&mut [f64])) {
     }
 }
 
+/// Adds the coordinates at `base` of the tangent parts of rows of `ambient` to those of `sum`. The
+/// projection runs twice: what the first leaves of a long normal part is rounding, and the second removes
+/// that.
+pub(crate) fn add_coords(manifold: &impl Manifold, ambient: &[f64], base: Rows, sum: &mut [f64]) {
+    let size = manifold.point_size();
+    let mut once = vec![0.0; ambient.len()];
+    let mut tangent = vec![0.0; ambient.len()];
+    let mut coords = vec![0.0; sum.len()];
+    manifold.to_tangent(Rows::new(ambient, size), base, &mut once);
+    manifold.to_tangent(Rows::new(&once, size), base, &mut tangent);
+    manifold.coords(Rows::new(&tangent, size), base, &mut coords);
+    sum.iter_mut().zip(&coords).for_each(|(sum, x)| *sum += x);
+}
+
 /// The manifold called `kind`: "euclidean" (size = dim), "sphere" (dim, radius), "hyperboloid" (dim,
-/// curvature), "spd" / "spd:log-euclidean" / "spd:log-cholesky" (m), "kendall" (landmarks).
+/// curvature), "spd" / "spd:log-euclidean" / "spd:log-cholesky" (m), "kendall" (landmarks), "rotations".
 pub fn build(kind: &str, size: usize, parameter: f64) -> Result<Box<dyn Manifold>, Error> {
     let least = if kind == "kendall" { 3 } else { 1 };
     if size < least {
@@ -341,6 +386,10 @@ pub fn build(kind: &str, size: usize, parameter: f64) -> Result<Box<dyn Manifold
             Box::new(Hyperboloid::new(size, curvature))
         }
         "kendall" => Box::new(KendallPlanar::new(size)),
+        "rotations" if size != 3 => {
+            return Err(Error::Parameter { name: "size", allowed: "3", value: size as f64 });
+        }
+        "rotations" => Box::new(Rotations),
         "spd" => Box::new(SpdAffine::new(size)),
         "spd:log-euclidean" => Box::new(Flat(LogEuclidean::new(size))),
         "spd:log-cholesky" => Box::new(Flat(LogCholesky::new(size))),

@@ -12,28 +12,30 @@
 
 mod panels;
 
-use super::Manifold;
+use std::ops::Range as Indices;
+
 use super::curvature::Curvature;
-use super::entries::row_sums;
-use crate::elementary::{cot_excess, coth_excess};
-use crate::moments::{LogMoments, Range};
-use crate::rows::Rows;
+use super::{LogMoments, Range};
+use crate::cascade::ROWS;
+use crate::simd::elementary::{cot_excess, coth_excess};
+use crate::simd::entries::row_sums;
+use crate::simd::lanes::Lane;
 use crate::simd::vectorize_widest;
-use panels::{Panels, ROWS};
+use panels::Panels;
 
 /// One number for each row of a block.
-type Block = [f64; ROWS];
+type Numbers = Lane<ROWS>;
 
 /// Hess - I = identity I + along u u^T - turned (iu)(iu)^T for the rows u of a block.
 struct Weights {
-    identity: Block,
-    along: Block,
-    turned: Block,
+    identity: Numbers,
+    along: Numbers,
+    turned: Numbers,
 }
 
 /// Shortens rows to length R and returns their squared lengths; see [`Range::scale`].
 #[inline(always)]
-fn clip(dim: usize, logs: &mut [f64], range: &Range, squares: &mut Block) {
+fn clip(dim: usize, logs: &mut [f64], range: &Range, squares: &mut Numbers) {
     let mut scales = [0.0; ROWS];
     for (square, u) in squares.iter_mut().zip(logs.chunks_exact(dim)) {
         [*square] = row_sums(dim, [u], |[x]| [x * x]);
@@ -51,10 +53,10 @@ fn clip(dim: usize, logs: &mut [f64], range: &Range, squares: &mut Block) {
 }
 
 #[inline(always)]
-fn weights(curvature: Curvature, range: &Range, squares: &Block) -> Weights {
+fn weights(curvature: Curvature, range: &Range, squares: &Numbers) -> Weights {
     let mut block = Weights { identity: [0.0; ROWS], along: [0.0; ROWS], turned: [0.0; ROWS] };
     match curvature {
-        Curvature::Flat => {}
+        Curvature::Flat | Curvature::Matrices(_) => {}
         Curvature::Constant(kappa) if kappa > 0.0 => {
             let limit = range.largest(kappa, cot_excess);
             for l in 0..ROWS {
@@ -84,16 +86,15 @@ fn weights(curvature: Curvature, range: &Range, squares: &Block) -> Weights {
     block
 }
 
-/// See [`Manifold::sum_log_moments`].
+/// See [`super::Manifold::sum_log_moments`]; `log` writes the logarithms of a range of records in coordinates.
 pub(super) fn sum_log_moments(
-    manifold: &dyn Manifold,
-    curvature: Curvature,
-    (points, count): (Rows, usize),
-    base: &[f64],
+    log: &dyn Fn(Indices<usize>, &mut [f64]),
+    (curvature, dim): (Curvature, usize),
+    count: usize,
     range: &Range,
     sums: &mut LogMoments,
 ) {
-    let dim = manifold.dim();
+    let curvature = curvature.reduced(dim);
     let mut logs = vec![0.0; ROWS.min(count) * dim];
     let mut panels = Panels::new(dim);
     let mut turned = match (curvature, &sums.excess) {
@@ -103,7 +104,7 @@ pub(super) fn sum_log_moments(
     for first in (0..count).step_by(ROWS) {
         let rows = ROWS.min(count - first);
         let logs = &mut logs[..rows * dim];
-        manifold.log_coords(points.range(first..first + rows), Rows::shared(base), logs);
+        log(first..first + rows, logs);
         vectorize_widest(
             #[inline(always)]
             || {

@@ -4,11 +4,11 @@
 //! No large numbers are subtracted, so the distance from the origin has a small relative error for entries
 //! of every size.
 
-use super::blocks::{Kernel, run};
-use super::entries::{row_map, row_sums};
-use super::lanes::{BLOCK, Block, Width, first_entries, padded};
-use crate::elementary::sin_cos;
 use crate::rows::Rows;
+use crate::simd::blocks::{BLOCK, Block, Width, first_entries, padded};
+use crate::simd::elementary::sin_cos;
+use crate::simd::entries::{row_map, row_sums};
+use crate::simd::kernel::{Kernel, run};
 
 /// The distance from the origin of a point with that length of its other entries and that first entry.
 pub(super) trait PolarDist: Copy {

@@ -16,23 +16,21 @@ use centring::polar;
 pub(super) use centring::{centre_row, uncentre_row};
 use coords::{Coords, FromCoords, pivot};
 
-use super::arc::COTANGENT_FLOOR;
-use super::blocks::{
-    Kernel, SumKernel, Terms, add_coords, norm, run, run_any, run_sum_any, scale_to, weights_of,
-};
+use super::add_coords;
 use super::curvature::Curvature;
 use super::euclidean::Dot;
-use super::lanes::{BLOCK, Block, Width, padded};
-use super::moments::sum_log_moments;
-use super::pairs::{Pair, hermitian, minus, pair_add, pair_map, pair_sums, plus, times};
 use super::polar::{chart_row, exp_circular};
 use super::sphere::Exp;
-use super::{LogSums, Manifold, transvection};
-use crate::elementary::{atan2_nonneg, sin_cos};
-use crate::graph::Embedding;
-use crate::moments::{LogMoments, Range};
+use super::{Embedding, LogSums, Manifold, transvection};
+use crate::noise::{Radial, Space};
 use crate::rows::Rows;
+use crate::simd::arc::COTANGENT_FLOOR;
+use crate::simd::blocks::{BLOCK, Block, Width, padded};
+use crate::simd::elementary::{atan2_nonneg, sin_cos};
+use crate::simd::kernel::{Kernel, SumKernel, run, run_any, run_sum_any, weights_of};
+use crate::simd::pairs::{Pair, hermitian, minus, pair_add, pair_map, pair_sums, plus, times};
 use crate::simd::vectorize;
+use crate::vector::{norm, scale_to};
 
 /// CP^m.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,11 +44,6 @@ impl ComplexProjective {
     pub fn new(m: usize) -> Self {
         assert!(m > 0, "the complex dimension must be positive");
         Self { m }
-    }
-
-    /// CP^1 is the sphere of radius 1/2.
-    pub(super) fn curvature(self) -> Curvature {
-        if self.m == 1 { Curvature::Constant(4.0) } else { Curvature::Complex }
     }
 
     /// Distances of representatives of `width` entries.
@@ -89,7 +82,7 @@ impl ComplexProjective {
         let mut ambient = vec![0.0; width];
         let others = run_sum_any(kernel, count, &mut ambient);
         add_coords(manifold, &ambient, base, sum);
-        others
+        LogSums::new(others)
     }
 }
 
@@ -213,12 +206,13 @@ struct SumLog<'a> {
 impl SumKernel for SumLog<'_> {
     /// Adds factor * phase * f: the sum is made horizontal at the end.
     #[inline(always)]
-    fn block<W: Width>(&self, _: W, first: usize, rows: usize, sum: &mut [f64]) -> Terms {
+    fn block<W: Width>(&self, _: W, first: usize, rows: usize, sum: &mut [f64]) -> [Block; 2] {
         let width = self.width;
         let aligned = Aligned::new(width, self.base, self.points, first, rows);
         let weights = weights_of(self.weights, first, rows);
         let dim = self.space.dim() as f64;
-        let mut terms = Terms { squared_dist: [0.0; BLOCK], curvature: [0.0; BLOCK] };
+        let mut terms = [[0.0; BLOCK]; 2];
+        let [squared_dist, curvature] = &mut terms;
         let mut shares = [[0.0; BLOCK]; 2];
         for l in 0..padded(rows) {
             let [factor, angle] = aligned.factor(l);
@@ -226,9 +220,9 @@ impl SumKernel for SumLog<'_> {
             let cos = aligned.cos[l];
             let double = factor * (cos - aligned.squared_sin[l] / cos);
             let double = if double > COTANGENT_FLOOR { double } else { COTANGENT_FLOOR };
-            let curvature = (1.0 + double + (dim - 2.0) * (factor * cos)) / dim;
-            terms.squared_dist[l] = weights[l] * (angle * angle);
-            terms.curvature[l] = weights[l] * curvature;
+            let mean = (1.0 + double + (dim - 2.0) * (factor * cos)) / dim;
+            squared_dist[l] = weights[l] * (angle * angle);
+            curvature[l] = weights[l] * mean;
             let share = weights[l] * factor;
             (shares[0][l], shares[1][l]) = (share * phase[0], share * phase[1]);
         }
@@ -299,8 +293,12 @@ impl Manifold for ComplexProjective {
         2 * self.m
     }
 
-    fn curvature_bounds(&self) -> (f64, f64) {
-        (if self.m == 1 { 4.0 } else { 1.0 }, 4.0)
+    fn curvature(&self) -> Curvature {
+        Curvature::Complex
+    }
+
+    fn noise_space(&self) -> Space {
+        Space::Radial(Radial::ComplexProjective { m: self.m })
     }
 
     fn injectivity_radius(&self) -> f64 {
@@ -435,10 +433,6 @@ impl Manifold for ComplexProjective {
         transvection::log_along_complex(self, points, times, velocity, base, out);
     }
 
-    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
-        self.curvature().function(u, f, out);
-    }
-
     fn transport_along(
         &self,
         tangent: Rows,
@@ -448,17 +442,6 @@ impl Manifold for ComplexProjective {
         out: &mut [f64],
     ) {
         carry(tangent, velocity, base, out);
-    }
-
-    fn sum_log_moments(
-        &self,
-        points: Rows,
-        count: usize,
-        base: &[f64],
-        range: &Range,
-        sums: &mut LogMoments,
-    ) {
-        sum_log_moments(self, self.curvature(), (points, count), base, range, sums);
     }
 }
 

@@ -12,20 +12,20 @@ use std::ops::Range as Indices;
 use centring::{Centre, Uncentre};
 use log::{Log, SumLog, chord_terms, shorter, sum_short_ranges};
 
-use super::arc::arc_over_chord;
-use super::blocks::{Kernel, add_coords, norm, run, run_sum, scale_to};
+use super::add_coords;
 use super::curvature::Curvature;
-use super::entries::{row_map, row_sums};
 use super::euclidean::Dot;
-use super::lanes::{BLOCK, Width, padded};
-use super::moments::sum_log_moments;
 use super::polar::{PolarDist, dist_polar, exp_circular, log_polar, within_cone};
 use super::transvection::{Frame, log_along};
-use super::{LogSums, Manifold};
-use crate::elementary::{atan2_nonneg, sin_cos};
-use crate::graph::Embedding;
-use crate::moments::{LogMoments, Range};
+use super::{Embedding, LogSums, Manifold};
+use crate::noise::{Radial, Space};
 use crate::rows::Rows;
+use crate::simd::arc::arc_over_chord;
+use crate::simd::blocks::{BLOCK, Width, padded};
+use crate::simd::elementary::{atan2_nonneg, sin_cos};
+use crate::simd::entries::{row_map, row_sums};
+use crate::simd::kernel::{Kernel, run, run_sum};
+use crate::vector::{norm, scale_to};
 
 /// Angle up to which a tangent keeps its digits.
 const STEEP: f64 = 1.5;
@@ -44,13 +44,6 @@ impl Sphere {
         assert!(dim > 0, "the dimension of a sphere must be positive");
         assert!(radius > 0.0 && radius.is_finite(), "the radius must be positive and finite");
         Self { dim, radius }
-    }
-
-    fn curvature(&self) -> Curvature {
-        match self.curvature_bounds() {
-            (_, 0.0) => Curvature::Flat,
-            (_, kappa) => Curvature::Constant(kappa),
-        }
     }
 
     /// The tangent direction at `base` in which its antipode is taken to lie: the coordinate axis
@@ -261,9 +254,16 @@ impl Manifold for Sphere {
         self.dim
     }
 
-    fn curvature_bounds(&self) -> (f64, f64) {
-        let curvature = if self.dim == 1 { 0.0 } else { 1.0 / (self.radius * self.radius) };
-        (curvature, curvature)
+    fn curvature(&self) -> Curvature {
+        if self.dim == 1 {
+            Curvature::Flat
+        } else {
+            Curvature::Constant(1.0 / (self.radius * self.radius))
+        }
+    }
+
+    fn noise_space(&self) -> Space {
+        Space::Radial(Radial::Sphere { dim: self.dim, radius: self.radius })
     }
 
     fn injectivity_radius(&self) -> f64 {
@@ -394,7 +394,7 @@ impl Manifold for Sphere {
         let mut ambient = vec![0.0; self.dim + 1];
         let others = run_sum(kernel, count, &mut ambient);
         add_coords(self, &ambient, base, sum);
-        others
+        LogSums::new(others)
     }
 
     fn sum_log_each(
@@ -413,7 +413,7 @@ impl Manifold for Sphere {
             for (g, (range, (row, other))) in ranges.iter().zip(rows).enumerate() {
                 let (points, base) = (points.range(range.clone()), Rows::shared(bases.row(g)));
                 let kernel = SumLog { sphere: *self, points, weights: None, base };
-                *other = run_sum(kernel, range.len(), row);
+                *other = LogSums::new(run_sum(kernel, range.len(), row));
             }
         }
         add_coords(self, &ambient, bases, sums);
@@ -431,10 +431,6 @@ impl Manifold for Sphere {
         log_along(self, &frame, points, times, base, out);
     }
 
-    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
-        self.curvature().function(u, f, out);
-    }
-
     fn transport_along(
         &self,
         tangent: Rows,
@@ -444,17 +440,6 @@ impl Manifold for Sphere {
         out: &mut [f64],
     ) {
         carry(tangent, velocity, base, self.radius, out);
-    }
-
-    fn sum_log_moments(
-        &self,
-        points: Rows,
-        count: usize,
-        base: &[f64],
-        range: &Range,
-        sums: &mut LogMoments,
-    ) {
-        sum_log_moments(self, self.curvature(), (points, count), base, range, sums);
     }
 }
 

@@ -5,12 +5,13 @@
 //! logarithm at p of y moved by it, however long the geodesic is.
 
 use super::Manifold;
-use super::blocks::{Kernel, norm, run};
-use super::lanes::{BLOCK, Width, padded};
-use super::pairs::{Pair, hermitian, pair_map, pair_sums, plus};
-use crate::elementary::{cosh, sin_cos, sinh};
 use crate::rows::Rows;
+use crate::simd::blocks::{BLOCK, Width, padded};
+use crate::simd::elementary::{cosh, sin_cos, sinh};
+use crate::simd::kernel::{Kernel, run};
+use crate::simd::pairs::{self, Pair, hermitian, pair_map, pair_sums, plus};
 use crate::simd::vectorize;
+use crate::vector::norm;
 
 /// The plane in which transvections along a geodesic turn points of a sphere or hyperboloid: every point
 /// is a x + b e + (what stays), with x the base point and e the direction, both of length R.
@@ -152,10 +153,7 @@ pub(super) fn log_along_complex(
                 let (of_base, of_direction) =
                     (share([a0, a1], [b0, b1], sin), share([b0, b1], [a0, a1], -sin));
                 let entry = |[z, e, y]: [Pair; 3]| {
-                    plus(
-                        y,
-                        plus(super::pairs::times(of_base, z), super::pairs::times(of_direction, e)),
-                    )
+                    plus(y, plus(pairs::times(of_base, z), pairs::times(of_direction, e)))
                 };
                 pair_map(rows, entry, moved);
             }

@@ -6,6 +6,7 @@
 //! where kappa <= 0 it is at most g.
 
 use crate::ball::SLACK;
+use crate::cascade::roundings;
 use crate::manifold::Manifold;
 
 /// A plan that could take more evaluations than this is none: a ball that close to the largest allowed
@@ -56,7 +57,6 @@ pub fn rounding_error(manifold: &dyn Manifold, radius: f64, n: usize) -> f64 {
     let entries = manifold.point_size() as f64;
     let (_, upper) = manifold.curvature_bounds();
     let growth = manifold.growth_rate();
-    let depth = 140.0 + (n.max(1) as f64).log2();
     let one_log = if upper > 0.0 || manifold.injectivity_radius().is_finite() {
         // the logarithm is as ill-conditioned as 1/sin near the cut locus, 2r away at most; entries other
         // than the first are at most r long
@@ -71,7 +71,7 @@ pub fn rounding_error(manifold: &dyn Manifold, radius: f64, n: usize) -> f64 {
     } else {
         U * 2.0 * radius // one subtraction
     };
-    one_log + 1.01 * U * depth * 2.0 * radius + manifold.chart_error(radius, 0.0)
+    one_log + 1.01 * U * roundings(n) * 2.0 * radius + manifold.chart_error(radius, 0.0)
 }
 
 /// The plan that certifies a distance of `tolerance` (or, where rounding forbids it, the smallest

@@ -13,8 +13,9 @@ use smallvec::{SmallVec, smallvec};
 
 use super::certificate::Plan;
 use super::quasi_newton::{Memory, transport};
-use super::{Evaluation, PIECE, PieceSums, Sample, add_pairwise};
+use super::{Evaluation, PieceSums, Sample, add_pairwise};
 use crate::ball::Ball;
+use crate::cascade::PIECE;
 use crate::error::Error;
 use crate::manifold::LogSums;
 use crate::parallel::Interrupt;

@@ -1,19 +1,17 @@
 //! The K-norm gradient of the Fréchet mean (Soto et al. 2022): the law of p in B(c, r) with density
 //! exp(-|g(p)|/sigma) with respect to the volume, g(p) = -mean log_p x_i, logarithms shortened to a length tau.
 
-use super::PIECE;
+use crate::cascade::{PIECE, ROWS, cascade};
 use crate::chains::Target;
 use crate::error::Error;
-use crate::manifold::{Manifold, log_jacobian};
-use crate::moments::cascade::cascade;
-use crate::moments::{Range, add};
+use crate::manifold::{Manifold, Range, log_jacobian};
 use crate::noise::Stream;
 use crate::parallel::Interrupt;
-use crate::rejection::chart::{
-    Clipped, MAX_DIM, largest_log_jacobian, length, lengths, shortened, spread,
-};
+use crate::rejection::chart::{Clipped, MAX_DIM, largest_log_jacobian, lengths, shortened, spread};
 use crate::rejection::{self, Bound, Bounded};
 use crate::rows::Rows;
+use crate::vector::add;
+use crate::vector::length;
 
 /// The law, up to a constant.
 #[derive(Clone, Copy)]
@@ -50,9 +48,13 @@ impl KNorm<'_> {
             let mut logs = vec![0.0; range.len() * dim];
             self.manifold.log_coords(self.points.range(range), Rows::shared(point), &mut logs);
             let mut sum = vec![0.0; dim];
-            for log in logs.chunks_exact_mut(dim) {
-                longest.clip(log);
-                add(&mut sum, log);
+            for rows in logs.chunks_mut(ROWS * dim) {
+                let mut block = vec![0.0; dim];
+                for log in rows.chunks_exact_mut(dim) {
+                    longest.clip(log);
+                    add(&mut block, log);
+                }
+                add(&mut sum, &block);
             }
             sum
         };
@@ -79,12 +81,14 @@ impl KNorm<'_> {
             let range = first..(first + PIECE).min(self.count);
             let logs = &mut logs[..range.len() * dim];
             self.manifold.log_coords(self.points.range(range), Rows::shared(point), logs);
+            let mut piece = 0.0;
             for log in logs.chunks_exact_mut(dim) {
                 let dist = length(log);
                 longest.clip(log);
                 let product = log.iter().zip(&gradient).map(|(u, g)| u * g).sum::<f64>() / norm;
-                sum += clipped.least(product, 1.0, dist, moved);
+                piece += clipped.least(product, 1.0, dist, moved);
             }
+            sum += piece;
         }
         sum / self.count as f64
     }

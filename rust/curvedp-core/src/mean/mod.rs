@@ -15,14 +15,11 @@ pub use in_ball::{Descent, in_ball, in_ball_each};
 pub use k_norm::KNorm;
 pub use unconstrained::{Estimate, unconstrained};
 
+use crate::cascade::PIECE;
 use crate::error::Error;
 use crate::manifold::{LogSums, Manifold};
 use crate::parallel::{Interrupt, map};
 use crate::rows::Rows;
-
-/// Points in one partial sum. Partial sums are added pairwise in a fixed order, so the result does not
-/// depend on the number of threads and its rounding error grows with the logarithm of n only.
-pub const PIECE: usize = 1024;
 
 /// Sum of the logarithms of a piece's points at a point, in coordinates, and what goes with it.
 pub type PieceSums = (Vec<f64>, LogSums);

@@ -18,7 +18,7 @@ use super::hull::{Hull, Tangent};
 use super::quadrature::GaussLegendre;
 use super::stream::{Stream, uniform_open};
 use super::tails::refine;
-use crate::elementary::{exp, ln_1p};
+use crate::simd::elementary::{exp, ln_1p};
 
 /// Nodes for masses and moments, found once.
 static RULE: LazyLock<GaussLegendre<20>> = LazyLock::new(GaussLegendre::new);

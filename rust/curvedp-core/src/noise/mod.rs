@@ -41,6 +41,14 @@ pub enum Space {
     },
 }
 
+impl Space {
+    /// Euclidean space; also the tangent space of any manifold.
+    #[must_use]
+    pub fn flat(dim: usize) -> Self {
+        Self::Radial(Radial::Flat { dim })
+    }
+}
+
 /// Isotropic noise: the law with density psi(distance from the centre) with respect to the volume
 /// of a space.
 pub enum IsotropicNoise {

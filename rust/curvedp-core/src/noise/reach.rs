@@ -1,9 +1,9 @@
 //! How far isotropic noise lies from its centre, on every space where the law exists: also where there is
 //! no exact sampler.
 
-use super::radial::{Profile, RadialDensity, check_existence};
-use super::roots::RootBounds;
-use super::spd::Proposal;
+use super::radial::{Profile, RadialDensity, RadialNoise, check_existence};
+use super::roots::{MAX_ORDER, RootBounds};
+use super::spd::{Proposal, is_served, largest_between};
 use super::{NoiseError, Radial, Space};
 
 /// Distances of isotropic noise from its centre.
@@ -40,6 +40,35 @@ impl Space {
         }
     }
 
+    /// Exponential rate at which the volume of geodesic spheres grows with their radius.
+    #[must_use]
+    pub fn growth_rate(self) -> f64 {
+        match self {
+            Self::Radial(space) => space.growth_rate(),
+            Self::Spd { m } => RootBounds::new(m).growth_rate,
+        }
+    }
+
+    /// Largest scale, to 1 part in 1000, at which Laplace noise exists and is drawn exactly: infinite where
+    /// volumes grow polynomially, 0 where there is no exact sampler.
+    #[must_use]
+    pub fn largest_laplace_scale(self) -> f64 {
+        let growth = self.growth_rate();
+        if growth == 0.0 {
+            return f64::INFINITY;
+        }
+        let largest = |is_served: &dyn Fn(Profile) -> bool| {
+            let is_served = |scale| is_served(Profile::Laplace { scale });
+            let low = 1e-3 / growth;
+            if is_served(low) { largest_between(low, 1.0 / growth, is_served) } else { 0.0 }
+        };
+        match self {
+            Self::Radial(space) => largest(&|profile| RadialNoise::new(space, profile).is_ok()),
+            Self::Spd { m } if m > MAX_ORDER => 0.0,
+            Self::Spd { m } => largest(&is_served(m)),
+        }
+    }
+
     /// How far the law with that profile reaches.
     ///
     /// # Errors
@@ -62,7 +91,7 @@ impl Space {
             Self::Spd { m: 1 } => Self::Radial(Radial::Flat { dim: 1 }).reach(profile),
             Self::Spd { m } => {
                 profile.check()?;
-                check_existence(profile, RootBounds::new(m).growth_rate)?;
+                check_existence(profile, self.growth_rate())?;
                 let density = Proposal::new(m, profile);
                 Ok(Reach::of(density.reference, scale, f64::INFINITY, |t| density.ln(t)))
             }
@@ -115,5 +144,19 @@ mod tests {
             hyperbolic.reach(laplace(0.49)).is_ok() && hyperbolic.reach(laplace(0.51)).is_err()
         );
         assert!(hyperbolic.reach(laplace(f64::NAN)).is_err());
+    }
+    #[test]
+    fn the_largest_laplace_scale_is_served_and_larger_ones_are_not() {
+        let hyperbolic = Radial::Hyperbolic { dim: 3, curvature: -0.5 };
+        for space in [Space::Radial(hyperbolic), Space::Spd { m: 2 }, Space::Spd { m: 4 }] {
+            let noise = |scale| IsotropicNoise::new(space, Profile::Laplace { scale });
+            let largest = space.largest_laplace_scale();
+            assert!(noise(largest).is_ok() && noise(1.002 * largest).is_err(), "{space:?}");
+            if let Err(NoiseError::Acceptance { scale_limit, .. }) = noise(1.002 * largest) {
+                assert_eq!(scale_limit, largest);
+            }
+        }
+        assert_eq!(Space::flat(3).largest_laplace_scale(), f64::INFINITY);
+        assert_eq!(Space::Spd { m: 17 }.largest_laplace_scale(), 0.0);
     }
 }

@@ -3,7 +3,7 @@
 //! sinh(x)/x, which is the log-ratio of Riemannian to Euclidean volume at exp_I(A), and bounds of
 //! it that need no eigenvalues.
 
-use crate::elementary::{exp, ln};
+use crate::simd::elementary::{exp, ln};
 
 /// The largest order of matrices.
 pub(super) const MAX_ORDER: usize = 16;

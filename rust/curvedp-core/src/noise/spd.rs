@@ -23,12 +23,12 @@
 //! For the Gaussian the trace part of A is an independent normal: it is drawn apart, and all of the
 //! above holds for the trace-free part with D-1 in place of D (N <= D-2).
 
-use super::NoiseError;
 use super::log_concave::{LogConcave, Support};
 use super::radial::{Profile, check_existence, fill_direction, root};
 use super::roots::{MAX_ORDER, RootBounds, spectrum};
-use super::spd_moments::Moments;
+use super::spd_moments::{DIRECTIONS, Moments, trace_free_spectra};
 use super::stream::Stream;
+use super::{NoiseError, Space};
 
 /// Laws whose sampler accepts a smaller fraction of its proposals are refused.
 pub const ACCEPTANCE_FLOOR: f64 = 1e-3;
@@ -84,25 +84,36 @@ impl Proposal {
     }
 }
 
-/// A scale that is served, within 1e-3 relative of the largest, given a profile that is refused:
-/// acceptance falls as the scale grows.
+/// Whether the acceptance reaches its floor, as a function of the profile: it falls as the scale grows.
+pub(super) fn is_served(m: usize) -> impl Fn(Profile) -> bool {
+    let spectra = trace_free_spectra(m, DIRECTIONS);
+    move |profile| {
+        let density = Proposal::new(m, profile);
+        let moments = Moments::over(&density, &density.law(), &spectra, f64::INFINITY);
+        moments.acceptance >= ACCEPTANCE_FLOOR
+    }
+}
+
+/// A scale that is served, within 1e-3 relative of the largest, given a profile that is refused.
 fn largest_scale(m: usize, refused: Profile) -> f64 {
-    let is_served = |scale: f64| {
-        let density = Proposal::new(m, refused.with_scale(scale));
-        Moments::new(&density, &density.law()).acceptance >= ACCEPTANCE_FLOOR
-    };
+    if matches!(refused, Profile::Laplace { .. }) {
+        return Space::Spd { m }.largest_laplace_scale();
+    }
+    let is_served = is_served(m);
+    let is_served = |scale| is_served(refused.with_scale(scale));
     let mut high = refused.scale();
     let mut low = (0.5 * high).min(8.0);
     while !is_served(low) {
         (low, high) = (0.5 * low, low);
     }
+    largest_between(low, high, is_served)
+}
+
+/// The largest scale that is served, to 1 part in 1000, between one that is and one that is not.
+pub(super) fn largest_between(mut low: f64, mut high: f64, is_served: impl Fn(f64) -> bool) -> f64 {
     while high > low * (1.0 + 1e-3) {
         let middle = (low * high).sqrt();
-        if is_served(middle) {
-            low = middle;
-        } else {
-            high = middle;
-        }
+        (low, high) = if is_served(middle) { (middle, high) } else { (low, middle) };
     }
     low
 }

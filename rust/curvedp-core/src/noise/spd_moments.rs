@@ -20,6 +20,9 @@ pub(super) struct Moments {
     pub mean_square: f64,
 }
 
+/// Key with which directions are drawn.
+pub(super) const DIRECTIONS: [u8; 32] = *b"directions of trace-free spectra";
+
 /// Bound of the number of factors sinhc that are evaluated where directions are drawn.
 const BUDGET: usize = 2_000_000;
 
@@ -36,11 +39,12 @@ impl Moments {
 
     /// With min(t, limit) in place of the distance t.
     pub(super) fn within(density: &Proposal, proposal: &LogConcave, limit: f64) -> Self {
-        let key = *b"directions of trace-free spectra";
-        Self::over(density, proposal, &trace_free_spectra(density.bounds.m, key), limit)
+        let spectra = trace_free_spectra(density.bounds.m, DIRECTIONS);
+        Self::over(density, proposal, &spectra, limit)
     }
 
-    fn over(
+    /// The mean over trace-free directions is that over `spectra`, with their weights.
+    pub(super) fn over(
         density: &Proposal,
         proposal: &LogConcave,
         spectra: &[(f64, Spectrum)],
@@ -128,7 +132,7 @@ fn trace_nodes(
 }
 
 /// Eigenvalues of trace-free matrices of norm 1 in uniformly distributed directions, with weights.
-fn trace_free_spectra(m: usize, key: [u8; 32]) -> Vec<(f64, Spectrum)> {
+pub(super) fn trace_free_spectra(m: usize, key: [u8; 32]) -> Vec<(f64, Spectrum)> {
     let mut eigenvalues = [0.0; MAX_ORDER];
     match m {
         2 => {

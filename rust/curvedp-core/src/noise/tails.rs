@@ -2,7 +2,7 @@
 //! its far values widely; what is rare here takes as many bits as it needs.
 
 use super::stream::Stream;
-use crate::elementary::{ln, ln_1p};
+use crate::simd::elementary::{ln, ln_1p};
 use std::f64::consts::LN_2;
 
 /// Normals of this size and more are drawn here: 6 of 100 000.

@@ -10,11 +10,10 @@ use super::k_norm::{KNorm, carried};
 use super::model::{Line, MAX, Model, Vector};
 use super::{Geodesic, Sample, energy};
 use crate::chains::Target;
-use crate::manifold::Manifold;
-use crate::moments::Range;
+use crate::manifold::{Manifold, Range};
 use crate::noise::Stream;
-use crate::rejection::chart::length;
 use crate::rows::Rows;
+use crate::vector::length;
 
 /// How much longer steps of the velocity are than those of the footpoint: 12 (h_+ - h_-)/2 against h_+ + h_-
 /// where h_+- are the halves of the gradient on flat space, covariates spread evenly.

@@ -7,18 +7,12 @@
 
 use super::spectrum::{Spectrum, jacobi_fields};
 use super::{Geodesic, Sample};
+use crate::cascade::{PIECE, ROWS, cascade};
 use crate::error::Error;
-use crate::moments::Range;
-use crate::moments::cascade::cascade;
+use crate::manifold::Range;
 use crate::parallel::Interrupt;
 use crate::rows::Rows;
 use crate::simd::vectorize;
-
-/// Points in one partial sum.
-const PIECE: usize = 1024;
-
-/// Rows of which the logarithms are held at once.
-const BLOCK: usize = 128;
 
 /// Energy and gradient.
 #[derive(Clone, Debug)]
@@ -97,9 +91,9 @@ pub fn energy(
     let piece = |i: usize| {
         let range = i * PIECE..((i + 1) * PIECE).min(count);
         let mut sums = zero();
-        let mut logs = vec![0.0; BLOCK.min(range.len()) * dim];
-        for first in range.clone().step_by(BLOCK) {
-            let rows = first..(first + BLOCK).min(range.end);
+        let mut logs = vec![0.0; ROWS.min(range.len()) * dim];
+        for first in range.clone().step_by(ROWS) {
+            let rows = first..(first + ROWS).min(range.end);
             let logs = &mut logs[..rows.len() * dim];
             residuals(sample, geodesic, points.range(rows.clone()), &times[rows.clone()], logs);
             let mut block = zero();

@@ -7,11 +7,12 @@ use super::k_norm::KNorm;
 use super::least::{Least, Neighbourhood, Patch, least_norm};
 use super::model::{Line, MAX, Model, Residuals, Vector};
 use crate::error::Error;
-use crate::moments::Range;
+use crate::manifold::Range;
 use crate::noise::Stream;
 use crate::parallel::Interrupt;
-use crate::rejection::chart::{MAX_DIM, length, lengths};
+use crate::rejection::chart::{MAX_DIM, lengths};
 use crate::rejection::{self, Bound, Bounded, log_mean_exp};
+use crate::vector::length;
 
 /// The density of (a, w), p = exp_c(a), v = w carried from c, with respect to Lebesgue measure; a and w along
 /// the axes of the space's factors.

@@ -4,8 +4,8 @@
 
 use super::{Geodesic, Sample, energy};
 use crate::manifold::Manifold;
-use crate::rejection::chart::length;
 use crate::rows::Rows;
+use crate::vector::length;
 
 /// A norm of both gradients.
 #[derive(Clone, Copy, Debug, PartialEq)]

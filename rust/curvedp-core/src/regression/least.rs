@@ -11,11 +11,11 @@
 //! Proof: docs/proofs/geodesic-regression.md, Lemma 5.
 
 use super::k_norm::GradientNorm;
-use super::model::{Gradients, LANES, Line, MAX, Model, Records, Residuals, Vector, Work};
+use super::model::{ABREAST, Gradients, Line, MAX, Model, Records, Residuals, Vector, Work};
 use super::space::Space;
-use crate::elementary::{cosh, sinhc};
-use crate::moments::Range;
-use crate::rejection::chart::length;
+use crate::manifold::Range;
+use crate::simd::elementary::{cosh, sinhc};
+use crate::vector::length;
 use std::f64::consts::{PI, SQRT_2};
 
 /// Covers the rounding of what is computed from it.
@@ -271,13 +271,13 @@ impl Work for Bounds<'_> {
     fn run<const FLAT: usize, const CURVED: usize, const HYPERBOLIC: bool>(self) -> [Vector; 3] {
         let Self { blocks: (records, residuals), around, dual: [m, q], lengths } = self;
         let tau = around.tau;
-        let mut sums = [[[0.0; LANES]; MAX]; 3];
+        let mut sums = [[[0.0; ABREAST]; MAX]; 3];
         for (records, residuals) in records.iter().zip(residuals) {
-            let mut w = [[0.0; LANES]; MAX];
-            let (mut products, mut squares) = ([0.0; LANES], [0.0; LANES]);
+            let mut w = [[0.0; ABREAST]; MAX];
+            let (mut products, mut squares) = ([0.0; ABREAST], [0.0; ABREAST]);
             for j in 0..FLAT + CURVED {
                 let across = j > FLAT;
-                for l in 0..LANES {
+                for l in 0..ABREAST {
                     let start = if across { residuals.start[l] } else { 1.0 };
                     let field = if across { residuals.field[l] } else { records.times[l] };
                     w[j][l] = -(start * m[j] + field * q[j]);
@@ -285,9 +285,9 @@ impl Work for Bounds<'_> {
                     squares[l] += w[j][l] * w[j][l];
                 }
             }
-            let mut values = [[0.0; LANES]; 3];
-            let (mut of_w, mut of_residual) = ([0.0; LANES], [0.0; LANES]);
-            for l in 0..LANES {
+            let mut values = [[0.0; ABREAST]; 3];
+            let (mut of_w, mut of_residual) = ([0.0; ABREAST], [0.0; ABREAST]);
+            for l in 0..ABREAST {
                 let t = records.times[l].abs();
                 let present = records.present[l];
                 let (size, length) = (squares[l].sqrt(), residuals.squares[l].sqrt());
@@ -304,12 +304,12 @@ impl Work for Bounds<'_> {
                 of_residual[l] = present * affine.of_residual;
             }
             for j in 0..3 {
-                for l in 0..LANES {
+                for l in 0..ABREAST {
                     sums[0][j][l] += values[j][l];
                 }
             }
             for j in 0..FLAT + CURVED {
-                for l in 0..LANES {
+                for l in 0..ABREAST {
                     let slope = of_w[l] * w[j][l] + of_residual[l] * residuals.vectors[j][l];
                     sums[1][j][l] += slope;
                     sums[2][j][l] += records.times[l] * slope;

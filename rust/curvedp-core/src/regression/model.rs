@@ -9,24 +9,25 @@
 
 use super::Sample;
 use super::space::Space;
-use crate::elementary::{asinh_nonneg, atan2_nonneg, exp, sin_cos};
-use crate::moments::Range;
-use crate::rejection::chart::length;
+use crate::cascade::{ADDITIONS, PIECE};
+use crate::manifold::Range;
 use crate::rows::Rows;
+use crate::simd::elementary::{asinh_nonneg, atan2_nonneg, exp, sin_cos};
+use crate::simd::lanes::{LANES, Lane};
 use crate::simd::{vectorize, vectorize_widest};
+use crate::vector::length;
 use std::f64::consts::PI;
 
-/// Records in a block.
-pub(super) const LANES: usize = 16;
-/// Blocks in one partial sum: with the lanes' own sum below the additions that
-/// [`crate::moments::summation_error`] counts.
-const PIECE: usize = 64;
+/// Records side by side in a block.
+pub(super) const ABREAST: usize = 2 * LANES;
+/// Blocks in one partial sum.
+const BLOCKS: usize = PIECE / ABREAST;
+const _: () = assert!(BLOCKS + ABREAST <= ADDITIONS);
 /// Angles up to this for a unit of time, at most 1, have short series.
 const SLOW: f64 = 1e-2;
 /// Largest dimension.
 pub(super) const MAX: usize = 3;
 
-pub(super) type Lane = [f64; LANES];
 /// A tangent vector: flat entries, then curved ones, then zeros.
 pub(super) type Vector = [f64; MAX];
 
@@ -40,20 +41,20 @@ pub(super) struct Model {
 /// Records of a block; absent ones are points at the origin that count 0.
 #[derive(Clone)]
 pub(super) struct Records {
-    flat: [Lane; MAX],
-    curved: [Lane; MAX + 1],
-    pub(super) times: Lane,
-    pub(super) present: Lane,
+    flat: [Lane<ABREAST>; MAX],
+    curved: [Lane<ABREAST>; MAX + 1],
+    pub(super) times: Lane<ABREAST>,
+    pub(super) present: Lane<ABREAST>,
 }
 
 /// Residuals of a block, carried back to p: not clipped, first curved axis along v.
 #[derive(Clone)]
 pub(super) struct Residuals {
-    pub(super) vectors: [Lane; MAX],
-    pub(super) squares: Lane,
+    pub(super) vectors: [Lane<ABREAST>; MAX],
+    pub(super) squares: Lane<ABREAST>,
     /// c(R_tv) and t g(R_tv) across v.
-    pub(super) start: Lane,
-    pub(super) field: Lane,
+    pub(super) start: Lane<ABREAST>,
+    pub(super) field: Lane<ABREAST>,
 }
 
 /// A geodesic, as the residuals need it.
@@ -74,10 +75,10 @@ pub(super) type Gradients = [Vector; 2];
 
 impl Residuals {
     const ZERO: Self = Self {
-        vectors: [[0.0; LANES]; MAX],
-        squares: [0.0; LANES],
-        start: [0.0; LANES],
-        field: [0.0; LANES],
+        vectors: [[0.0; ABREAST]; MAX],
+        squares: [0.0; ABREAST],
+        start: [0.0; ABREAST],
+        field: [0.0; ABREAST],
     };
 }
 
@@ -93,17 +94,17 @@ impl Model {
     /// Of records with normal coordinates `coords` at the origin, one after the other, and their times.
     pub(super) fn new(space: Space, coords: &[f64], times: &[f64]) -> Self {
         let dim = space.dim();
-        let mut origin = [[0.0; LANES]; MAX + 1];
-        origin[0] = [1.0; LANES];
+        let mut origin = [[0.0; ABREAST]; MAX + 1];
+        origin[0] = [1.0; ABREAST];
         let empty = Records {
-            flat: [[0.0; LANES]; MAX],
+            flat: [[0.0; ABREAST]; MAX],
             curved: origin,
-            times: [0.0; LANES],
-            present: [0.0; LANES],
+            times: [0.0; ABREAST],
+            present: [0.0; ABREAST],
         };
-        let mut blocks = vec![empty; times.len().div_ceil(LANES)];
+        let mut blocks = vec![empty; times.len().div_ceil(ABREAST)];
         for (i, (coords, &t)) in coords.chunks_exact(dim).zip(times).enumerate() {
-            let (block, l) = (&mut blocks[i / LANES], i % LANES);
+            let (block, l) = (&mut blocks[i / ABREAST], i % ABREAST);
             block.times[l] = t;
             block.present[l] = 1.0;
             let vector = space.enter(coords);
@@ -125,7 +126,7 @@ impl Model {
     /// Both gradients at a geodesic, residuals clipped.
     pub(super) fn gradients(&self, line: &Line, longest: &Range) -> Gradients {
         let mut tree: Vec<(u32, Gradients)> = Vec::new();
-        for piece in self.blocks.chunks(PIECE) {
+        for piece in self.blocks.chunks(BLOCKS) {
             let mut sum = self.space.dispatch_widest(Sums { line, piece, longest });
             let mut level = 0;
             while let Some((_, left)) = tree.pop_if(|(other, _)| *other == level) {
@@ -316,7 +317,7 @@ impl Work for Clipped<'_> {
 
 /// [`Gradients`] lane by lane.
 #[derive(Default)]
-struct LaneSums([[Lane; MAX]; 2]);
+struct LaneSums([[Lane<ABREAST>; MAX]; 2]);
 
 impl LaneSums {
     #[inline(always)]
@@ -326,13 +327,13 @@ impl LaneSums {
         residuals: &Residuals,
         longest: &Range,
     ) {
-        let mut scales = [0.0; LANES];
-        for l in 0..LANES {
+        let mut scales = [0.0; ABREAST];
+        for l in 0..ABREAST {
             scales[l] = longest.scale(residuals.squares[l]).0 * records.present[l];
         }
         for j in 0..FLAT + CURVED {
             let across = j > FLAT;
-            for l in 0..LANES {
+            for l in 0..ABREAST {
                 let (scale, u) = (scales[l], residuals.vectors[j][l]);
                 let u = if scale == 0.0 { 0.0 } else { scale * u }; // u may be infinite
                 let field = if across { residuals.field[l] } else { records.times[l] };
@@ -357,7 +358,7 @@ impl Records {
         let mut out = Residuals::ZERO;
         for j in 0..FLAT {
             let (start, speed) = (line.flat[0][j], line.flat[1][j]);
-            for l in 0..LANES {
+            for l in 0..ABREAST {
                 let x = self.flat[j][l] - (start + self.times[l] * speed);
                 out.vectors[j][l] = x;
                 out.squares[l] += x * x;
@@ -378,15 +379,15 @@ impl Records {
         let unit = line.unit;
         let slow = line.rate < SLOW;
         let inverse_rate = if slow { 0.0 } else { 1.0 / line.rate };
-        let mut seen = [[0.0; LANES]; MAX + 1];
+        let mut seen = [[0.0; ABREAST]; MAX + 1];
         for i in 0..=CURVED {
             for j in 0..=CURVED {
-                for l in 0..LANES {
+                for l in 0..ABREAST {
                     seen[i][l] += line.seen[i][j] * self.curved[j][l];
                 }
             }
         }
-        for l in 0..LANES {
+        for l in 0..ABREAST {
             let t = self.times[l];
             let x = line.rate * t;
             let (cos, sin) = if HYPERBOLIC {
@@ -407,8 +408,8 @@ impl Records {
                 if HYPERBOLIC { cos * time - sin * along } else { cos * time + sin * along };
             seen[1][l] = cos * along - sin * time;
         }
-        let mut ratios = [0.0; LANES];
-        for l in 0..LANES {
+        let mut ratios = [0.0; ABREAST];
+        for l in 0..ABREAST {
             let mut square = 0.0;
             for seen in &seen[1..=CURVED] {
                 square += seen[l] * seen[l];
@@ -425,7 +426,7 @@ impl Records {
             ratios[l] = ratio * unit;
         }
         for j in 0..CURVED {
-            for l in 0..LANES {
+            for l in 0..ABREAST {
                 let x = ratios[l] * seen[j + 1][l];
                 out.vectors[FLAT + j][l] = x;
                 out.squares[l] += x * x;

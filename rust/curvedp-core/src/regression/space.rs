@@ -1,11 +1,11 @@
 //! The factors of a symmetric space of dimension up to 3.
 
 use super::model::{MAX, Vector};
-use crate::elementary::{asinh_nonneg, cosh, sin_cos, sinc, sinh, sinhc};
-use crate::linalg::jacobi::diagonalize;
-use crate::linalg::lanes::{packed, packed_len};
 use crate::manifold::Manifold;
-use crate::rejection::chart::length;
+use crate::simd::elementary::{asinh_nonneg, cosh, sin_cos, sinc, sinh, sinhc};
+use crate::simd::jacobi::diagonalize;
+use crate::simd::matrices::{packed, packed_len};
+use crate::vector::length;
 
 /// Coordinates in the space around a sphere or hyperboloid.
 type Ambient = [f64; MAX + 1];

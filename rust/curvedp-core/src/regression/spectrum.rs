@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
-use crate::elementary::{cosh, sin_cos, sinc, sinhc};
 use crate::manifold::Manifold;
+use crate::simd::elementary::{cosh, sin_cos, sinc, sinhc};
 use crate::simd::vectorize;
 
 /// R_v = sum_k k P_k. As R_{tv} = t^2 R_v, sums of f(R_{t_i v}) u_i over records are

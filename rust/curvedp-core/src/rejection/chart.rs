@@ -1,8 +1,9 @@
 //! What bounds on boxes of normal coordinates need: a, with p = exp_c(a), |a| <= r; and how much the clipped
 //! residual of a record can turn and shorten while the point it is taken from moves.
 
-use crate::elementary::{cosh, sin_cos, sinhc};
 use crate::manifold::Manifold;
+use crate::simd::elementary::{cosh, sin_cos, sinhc};
+use crate::vector::length;
 
 /// Largest number of coordinates in which boxes are fine enough for a draw within seconds.
 pub const MAX_DIM: usize = 6;
@@ -13,11 +14,6 @@ pub(crate) fn lengths(center: &[f64], half: &[f64]) -> (f64, f64) {
         center.iter().zip(half).map(|(c, h)| f(c.abs(), *h).powi(2)).sum::<f64>().sqrt()
     };
     (of(&|c, h| (c - h).max(0.0)), of(&|c, h| c + h))
-}
-
-/// Euclidean norm.
-pub(crate) fn length(x: &[f64]) -> f64 {
-    x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
 /// The vector at a length of at most `limit`: no vector that short is farther from it than from `x`.

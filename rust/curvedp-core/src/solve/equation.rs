@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::sums::{BLOCK, dot, tree};
+use super::sums::{SPAN, dot, tree};
 use crate::graph::Laplacian;
 use crate::parallel::pass;
 
@@ -21,6 +21,10 @@ pub(super) struct Residual {
     /// max |r_i| / m_i
     pub greatest: f64,
 }
+
+/// Relative room for the rounding of the norms: sums of positive terms, [`SPAN`] of them to a block.
+const ROOM: f64 = 2e-12;
+const _: () = assert!(SPAN as f64 * f64::EPSILON < 0.5 * ROOM);
 
 impl Equation {
     /// The diagonal entry of a node.
@@ -69,9 +73,9 @@ impl Equation {
         entry: impl Fn(usize) -> (f64, f64) + Sync + Send,
     ) -> Residual {
         let mass = &self.laplacian.mass;
-        let pieces = out.chunks_mut(BLOCK).enumerate().collect();
+        let pieces = out.chunks_mut(SPAN).enumerate().collect();
         let norms = pass(pieces, |(block, out): (usize, &mut [f64])| {
-            let nodes: Range<usize> = block * BLOCK..block * BLOCK + out.len();
+            let nodes: Range<usize> = block * SPAN..block * SPAN + out.len();
             let (mut squares, mut greatest) = (0.0, 0.0_f64);
             for (i, out) in nodes.zip(out) {
                 let (r, bound) = entry(i);
@@ -82,8 +86,7 @@ impl Equation {
             (squares, greatest)
         });
         let (squares, greatest): (Vec<f64>, Vec<f64>) = norms.into_iter().unzip();
-        // the norms themselves are sums of positive terms, right to a few parts in 1e12: 4096 to a block
-        let room = 1.0 + 2e-12;
+        let room = 1.0 + ROOM;
         Residual {
             norm: room * tree(squares).sqrt(),
             greatest: room * greatest.into_iter().fold(0.0, f64::max),

@@ -27,7 +27,7 @@ use std::sync::{Arc, OnceLock};
 use crate::error::Error;
 use crate::graph::Laplacian;
 use crate::parallel::{Interrupt, attended};
-use crate::release::power_of_two_below;
+use crate::vector::power_of_two_below;
 
 use equation::Equation;
 use jacobi::Jacobi;

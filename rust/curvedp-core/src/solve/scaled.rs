@@ -3,7 +3,7 @@
 use super::equation::Equation;
 use super::order::Order;
 use super::sliced::{Sliced, WIDTH};
-use super::sums::{BLOCK, blocks, sum, tree};
+use super::sums::{SPAN, blocks, sum, tree};
 use crate::parallel::pass;
 use crate::simd::vectorize;
 
@@ -11,7 +11,7 @@ use crate::simd::vectorize;
 pub(super) type Eight = [f64; WIDTH];
 
 /// Slices of a block.
-pub(super) const SLICES: usize = BLOCK / WIDTH;
+pub(super) const SLICES: usize = SPAN / WIDTH;
 
 /// The system.
 pub(super) struct Scaled {
@@ -119,7 +119,7 @@ pub(super) fn times(a: &Eight, b: &Eight) -> Eight {
 /// Numbers of nodes as a vector over rows.
 fn over_rows(nodes: &[u32], number: impl Fn(usize) -> f64 + Sync + Send) -> Vec<Eight> {
     let mut rows = vec![[0.0; WIDTH]; nodes.len().div_ceil(WIDTH)];
-    let pieces = rows.chunks_mut(SLICES).zip(nodes.chunks(BLOCK)).collect();
+    let pieces = rows.chunks_mut(SLICES).zip(nodes.chunks(SPAN)).collect();
     pass(pieces, |(rows, nodes): (&mut [Eight], &[u32])| {
         let rows = rows.as_flattened_mut().iter_mut();
         rows.zip(nodes).for_each(|(x, &node)| *x = number(node as usize));

@@ -6,12 +6,13 @@ use std::ops::{Add, Mul, Sub};
 
 use super::sums::lane;
 use crate::parallel::pass;
+use crate::simd::lanes::LANES;
 
 /// Rows of a slice.
-pub(super) const WIDTH: usize = 8;
+pub(super) const WIDTH: usize = LANES;
 
 /// Slices that one thread fills at a time, in memory of their own.
-const PIECE: usize = 512;
+const SLICES: usize = 512;
 
 /// Slices whose rows are touched before it is their turn: in another order they stand anywhere in memory.
 const AHEAD: usize = 4;
@@ -41,7 +42,7 @@ pub(super) struct Sliced<T> {
     pieces: Vec<Piece<T>>,
 }
 
-/// Up to [`PIECE`] slices.
+/// Up to [`SLICES`] slices.
 struct Piece<T> {
     /// First entry of every slice, and the end.
     starts: Vec<usize>,
@@ -60,8 +61,8 @@ impl<T: Real> Sliced<T> {
     ) -> Self {
         let slices = size.div_ceil(WIDTH);
         let rows = |slice: usize| slice * WIDTH..((slice + 1) * WIDTH).min(size);
-        let pieces = pass((0..slices).step_by(PIECE).collect(), |first| {
-            let slices = first..(first + PIECE).min(slices);
+        let pieces = pass((0..slices).step_by(SLICES).collect(), |first| {
+            let slices = first..(first + SLICES).min(slices);
             let mut starts = vec![0];
             for (s, slice) in slices.clone().enumerate() {
                 let longest = rows(slice).map(|i| row(i).0.len()).max().unwrap_or(0);
@@ -101,7 +102,7 @@ impl<T: Real> Sliced<T> {
 
     #[inline(always)]
     fn slice(&self, slice: usize) -> impl Iterator<Item = (&[u32; WIDTH], &[T; WIDTH])> {
-        let (piece, slice) = (&self.pieces[slice / PIECE], slice % PIECE);
+        let (piece, slice) = (&self.pieces[slice / SLICES], slice % SLICES);
         let range = piece.starts[slice]..piece.starts[slice + 1];
         piece.columns[range.clone()].iter().zip(&piece.values[range])
     }

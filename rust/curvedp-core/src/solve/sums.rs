@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use super::sliced::WIDTH;
 use crate::parallel::pass;
+use crate::simd::lanes::{lane_sums, tree_sum};
 use crate::simd::vectorize;
 
-/// Entries of a block: what one thread does at a time. A multiple of [`WIDTH`].
-pub(super) const BLOCK: usize = 4096;
+/// Entries of a block: what one thread does at a time.
+pub(super) const SPAN: usize = 4096;
 
-/// Independent partial sums within a block.
-const LANES: usize = 8;
+const _: () = assert!(SPAN.is_multiple_of(WIDTH), "blocks begin where slices do");
 
 /// Adds neighbours until one number is left.
 pub(super) fn tree(mut parts: Vec<f64>) -> f64 {
@@ -23,24 +23,16 @@ pub(super) fn tree(mut parts: Vec<f64>) -> f64 {
 /// sum_i term(a_i, b_i) over two slices of one length.
 #[inline(always)]
 pub(super) fn sum2(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
-    let mut lanes = [0.0; LANES];
-    let (whole_a, rest_a) = a.as_chunks::<LANES>();
-    let (whole_b, rest_b) = b.as_chunks::<LANES>();
-    for (a, b) in whole_a.iter().zip(whole_b) {
-        for l in 0..LANES {
-            lanes[l] += term(a[l], b[l]);
-        }
-    }
+    let (mut sums, rest_a, rest_b) = lane_sums(a, b, &term);
     for (l, (&a, &b)) in rest_a.iter().zip(rest_b).enumerate() {
-        lanes[l] += term(a, b);
+        sums[l] += term(a, b);
     }
-    let x = &lanes;
-    ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]))
+    tree_sum(&sums)
 }
 
 /// sum_i term(a_i, b_i), block by block.
 pub(super) fn dot(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64 + Sync + Send) -> f64 {
-    let pieces = a.chunks(BLOCK).zip(b.chunks(BLOCK)).collect();
+    let pieces = a.chunks(SPAN).zip(b.chunks(SPAN)).collect();
     tree(pass(pieces, |(a, b): (&[f64], &[f64])| {
         vectorize(
             #[inline(always)]
@@ -59,9 +51,9 @@ pub(super) fn blocks<T: Send>(
     out: &mut [T],
     work: impl Fn(Range<usize>, &mut [T]) -> f64 + Sync + Send,
 ) -> f64 {
-    let pieces = out.chunks_mut(BLOCK).enumerate().collect();
+    let pieces = out.chunks_mut(SPAN).enumerate().collect();
     tree(pass(pieces, |(b, piece): (usize, &mut [T])| {
-        let range = b * BLOCK..b * BLOCK + piece.len();
+        let range = b * SPAN..b * SPAN + piece.len();
         vectorize(
             #[inline(always)]
             || work(range, piece),

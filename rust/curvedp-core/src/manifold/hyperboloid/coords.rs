@@ -1,10 +1,10 @@
 //! Orthonormal coordinates of tangent vectors of hyperbolic space.
 
 use super::Hyperboloid;
-use crate::manifold::blocks::Kernel;
-use crate::manifold::entries::{row_map, row_sums};
-use crate::manifold::lanes::Width;
 use crate::rows::Rows;
+use crate::simd::blocks::Width;
+use crate::simd::entries::{row_map, row_sums};
+use crate::simd::kernel::Kernel;
 
 /// Space part of the image under the boost that takes the base point to (R, 0).
 pub(super) struct Coords<'a> {

@@ -1,10 +1,10 @@
 //! Orthonormal coordinates of horizontal vectors.
 
 use super::KendallPlanar;
-use crate::manifold::blocks::Kernel;
-use crate::manifold::lanes::Width;
-use crate::manifold::pairs::{Pair, hermitian, minus, pair, pair_sums, plus, times};
 use crate::rows::Rows;
+use crate::simd::blocks::Width;
+use crate::simd::kernel::Kernel;
+use crate::simd::pairs::{Pair, hermitian, minus, pair, pair_sums, plus, times};
 
 /// Contrast `j` of landmarks with the sum `before` of the landmarks before `j`, scaled to be a row of
 /// the orthogonal Helmert matrix.

@@ -1,16 +1,11 @@
 //! Weighted sums of products u u^T over a block of rows.
 //!
-//! Rows are packed into panels of [`WIDE`] columns, so that a tile of the sum stays in registers while its
+//! Rows are packed into panels of [`LANES`] columns, so that a tile of the sum stays in registers while its
 //! rows pass by; the work is that of a symmetric rank-k update.
 
+use crate::cascade::ROWS;
+use crate::simd::lanes::{LANES, Lane};
 use crate::simd::vectorize_widest;
-
-/// Most rows in a block.
-pub(super) const ROWS: usize = 128;
-/// Columns in a panel.
-const WIDE: usize = 8;
-
-type Lane = [f64; WIDE];
 
 /// A block of rows, column by column in panels; the last panel is filled up with zeros.
 pub(super) struct Panels {
@@ -22,7 +17,7 @@ pub(super) struct Panels {
 
 impl Panels {
     pub fn new(dim: usize) -> Self {
-        Self { dim, rows: 0, entries: vec![[0.0; WIDE]; dim.div_ceil(WIDE) * ROWS] }
+        Self { dim, rows: 0, entries: vec![[0.0; LANES]; dim.div_ceil(LANES) * ROWS] }
     }
 
     /// Takes over at most [`ROWS`] rows.
@@ -30,9 +25,9 @@ impl Panels {
     pub fn pack(&mut self, rows: &[f64]) {
         self.rows = rows.len() / self.dim;
         for (l, row) in rows.chunks_exact(self.dim).enumerate() {
-            for (panel, part) in row.chunks(WIDE).enumerate() {
+            for (panel, part) in row.chunks(LANES).enumerate() {
                 let entry = &mut self.entries[panel * ROWS + l];
-                if let Ok(whole) = Lane::try_from(part) {
+                if let Ok(whole) = <Lane>::try_from(part) {
                     *entry = whole;
                 } else {
                     entry[..part.len()].copy_from_slice(part);
@@ -49,10 +44,10 @@ impl Panels {
     /// Adds sum_l u_l to `sum`.
     #[inline(always)]
     pub fn add_rows(&self, sum: &mut [f64]) {
-        for (panel, sum) in sum.chunks_mut(WIDE).enumerate() {
-            let mut total = [0.0; WIDE];
+        for (panel, sum) in sum.chunks_mut(LANES).enumerate() {
+            let mut total = [0.0; LANES];
             for entry in self.panel(panel) {
-                for i in 0..WIDE {
+                for i in 0..LANES {
                     total[i] += entry[i];
                 }
             }
@@ -69,10 +64,10 @@ impl Panels {
         vectorize_widest(
             #[inline(always)]
             || {
-                let panels = self.dim.div_ceil(WIDE);
+                let panels = self.dim.div_ceil(LANES);
                 for right in 0..panels {
                     for left in 0..=right {
-                        match (self.dim - left * WIDE).min(WIDE) {
+                        match (self.dim - left * LANES).min(LANES) {
                             1 => self.add_tile::<1>(left, right, weights, sum),
                             2 => self.add_tile::<2>(left, right, weights, sum),
                             3 => self.add_tile::<3>(left, right, weights, sum),
@@ -97,22 +92,22 @@ impl Panels {
         weights: &[f64; ROWS],
         sum: &mut [f64],
     ) {
-        let mut tile = [[0.0; WIDE]; N];
+        let mut tile = [[0.0; LANES]; N];
         for ((x, y), weight) in self.panel(left).iter().zip(self.panel(right)).zip(weights) {
-            let mut weighted = [0.0; WIDE];
-            for j in 0..WIDE {
+            let mut weighted = [0.0; LANES];
+            for j in 0..LANES {
                 weighted[j] = weight * y[j];
             }
             for i in 0..N {
-                for j in 0..WIDE {
+                for j in 0..LANES {
                     tile[i][j] += x[i] * weighted[j];
                 }
             }
         }
-        let start = right * WIDE;
-        let width = (self.dim - start).min(WIDE);
+        let start = right * LANES;
+        let width = (self.dim - start).min(LANES);
         for i in 0..N {
-            let row = (left * WIDE + i) * self.dim + start;
+            let row = (left * LANES + i) * self.dim + start;
             for (sum, term) in sum[row..row + width].iter_mut().zip(&tile[i]) {
                 *sum += term;
             }

@@ -2,9 +2,9 @@
 //! from there.
 
 use super::coords::pivot;
-use crate::elementary::atan2_nonneg;
-use crate::manifold::entries::row_sums;
-use crate::manifold::pairs::{hermitian, minus, pair_map, pair_sums, plus, times};
+use crate::simd::elementary::atan2_nonneg;
+use crate::simd::entries::row_sums;
+use crate::simd::pairs::{hermitian, minus, pair_map, pair_sums, plus, times};
 
 /// The length of all entries but the first, and the angle of the point from the origin.
 #[inline(always)]

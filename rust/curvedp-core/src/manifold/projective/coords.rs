@@ -1,9 +1,9 @@
 //! Orthonormal coordinates of horizontal vectors.
 
-use crate::manifold::blocks::Kernel;
-use crate::manifold::lanes::Width;
-use crate::manifold::pairs::{Pair, hermitian, minus, pair_map, pair_sums, times};
 use crate::rows::Rows;
+use crate::simd::blocks::Width;
+use crate::simd::kernel::Kernel;
+use crate::simd::pairs::{Pair, hermitian, minus, pair_map, pair_sums, times};
 
 /// The first entry of z, its modulus plus 1, and its phase (1 if it is 0).
 #[inline(always)]

@@ -5,23 +5,29 @@
 //! rho(P, Q) = |log lambda(P^-1 Q)|. Sectional curvatures lie in [-1/2, 0].
 
 use super::graded::log_of_congruence;
-use super::moments::{curvature_function, sum_log_moments_block};
+use super::moments::sum_log_moments_block;
 use super::sum_log::sum_log_block;
 use super::transvection;
 use super::whitened::{WhitenedLog, Whitener};
-use super::{condition, for_size, is_spd, load_rows, project_spd, snap, to_tangent, two};
+use super::{
+    condition, eigenspaces, for_size, is_spd, load_rows, project_spd, snap, to_tangent, two,
+};
 use std::f64::consts::SQRT_2;
 
-use crate::elementary::exp;
-use crate::linalg::jacobi::diagonalize;
-use crate::linalg::lanes::{
-    Lane, Lanes, add_product, congruence, exp_diagonal, load_coords, lower_times_full, packed,
-    packed_len, spectral, squared_norm, store, store_coords,
+use crate::manifold::{
+    CLIP_LENGTH, Curvature, LogMoments, LogSums, Manifold, Range, UNIT_ROUNDOFF,
 };
-use crate::manifold::{LogSums, Manifold, UNIT_ROUNDOFF, norm};
-use crate::moments::{LogMoments, Range};
+use crate::noise::Space;
 use crate::rows::Rows;
+use crate::simd::elementary::exp;
+use crate::simd::jacobi::diagonalize;
+use crate::simd::lanes::{Lane, Lanes};
+use crate::simd::matrices::{
+    add_product, congruence, exp_diagonal, load_coords, lower_times_full, packed, packed_len,
+    spectral, squared_norm, store, store_coords,
+};
 use crate::simd::vectorize_widest;
+use crate::vector::norm;
 
 const EPS: f64 = f64::EPSILON;
 
@@ -57,12 +63,24 @@ impl Manifold for SpdAffine {
         packed_len(self.m)
     }
 
-    fn curvature_bounds(&self) -> (f64, f64) {
-        (if self.m == 1 { 0.0 } else { -0.5 }, 0.0)
+    fn curvature(&self) -> Curvature {
+        if self.m == 1 { Curvature::Flat } else { Curvature::Matrices(self.m) }
+    }
+
+    fn noise_space(&self) -> Space {
+        Space::Spd { m: self.m }
     }
 
     fn injectivity_radius(&self) -> f64 {
         f64::INFINITY
+    }
+
+    fn eigenspaces(&self) -> usize {
+        eigenspaces(self.m)
+    }
+
+    fn clip_limit(&self) -> f64 {
+        CLIP_LENGTH
     }
 
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool {
@@ -185,10 +203,6 @@ impl Manifold for SpdAffine {
         out: &mut [f64],
     ) {
         transvection::log_along(self, self.m, points, times, velocity, base, out);
-    }
-
-    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
-        curvature_function(self.m, u, f, out);
     }
 
     /// A Jacobi rotation is orthogonal up to 9 roundings, so the eigenvectors are up to h = 9 N U for the
@@ -419,7 +433,7 @@ fn congruence_block<const M: usize, const L: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::elementary::ln_1p;
+    use crate::simd::elementary::ln_1p;
 
     #[test]
     fn near_points_keep_relative_accuracy() {

@@ -5,8 +5,8 @@
 //! unit vector and the logarithm of its length, so nothing overflows, and small eigenvalues are as accurate
 //! as large ones: the error is that of G's condition, not of e^A's (Demmel and Veselić 1992).
 
-use crate::linalg::jacobi::diagonalize;
-use crate::linalg::lanes::{
+use crate::simd::jacobi::diagonalize;
+use crate::simd::matrices::{
     cholesky, load, load_coords, packed, packed_len, squared_norm, store_coords,
 };
 

@@ -2,12 +2,12 @@
 //! logarithms of its diagonal) is an isometric chart onto Euclidean space.
 
 use super::flat::FlatChart;
-use super::{condition, for_size, is_spd, load_rows, project_spd, snap, to_tangent};
-use crate::elementary::{exp, ln};
-use crate::linalg::lanes::{
-    Lane, Lanes, add_product, cholesky, order, packed, packed_len, store, whiten,
-};
+use super::{for_size, load_rows};
+use crate::manifold::CLIP_LENGTH;
 use crate::rows::Rows;
+use crate::simd::elementary::{exp, ln};
+use crate::simd::lanes::{Lane, Lanes};
+use crate::simd::matrices::{add_product, cholesky, order, packed, packed_len, store, whiten};
 use crate::simd::vectorize;
 
 /// The Cholesky factor with logarithmic diagonal as a chart; coordinates row by row of G^T.
@@ -24,32 +24,14 @@ impl LogCholesky {
 }
 
 impl FlatChart for LogCholesky {
-    fn point_size(&self) -> usize {
-        self.m * self.m
+    fn order(&self) -> usize {
+        self.m
     }
 
-    fn dim(&self) -> usize {
-        packed_len(self.m)
-    }
-
-    fn belongs(&self, point: &[f64], tolerance: f64) -> bool {
-        is_spd(self.m, point, tolerance)
-    }
-
-    fn project(&self, point: &mut [f64]) -> bool {
-        project_spd(self.m, point)
-    }
-
-    fn conditioning(&self, point: &[f64]) -> f64 {
-        condition(self.m, point)
-    }
-
-    fn snap(&self, points: &mut [f64], tolerance: f64, valid: &mut [bool]) {
-        snap(self.m, points, tolerance, valid);
-    }
-
-    fn to_tangent(&self, vector: Rows, out: &mut [f64]) {
-        to_tangent(self.m, vector, out);
+    /// The metric counts logarithms of the factor, half those of the matrix: farther out, rounding may leave no
+    /// positive definite matrix.
+    fn clip_limit(&self) -> f64 {
+        0.5 * CLIP_LENGTH
     }
 
     fn chart(&self, point: Rows, out: &mut [f64]) {

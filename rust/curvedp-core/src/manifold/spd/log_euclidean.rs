@@ -2,14 +2,16 @@
 //! matrices (Arsigny et al. 2007).
 
 use super::flat::FlatChart;
-use super::{condition, for_size, is_spd, load_rows, project_spd, snap, to_tangent};
-use crate::elementary::{exp, sinhc};
-use crate::linalg::jacobi::diagonalize;
-use crate::linalg::lanes::{
-    Lane, Lanes, congruence, exp_diagonal, ln_diagonal, load_coords, order, packed, packed_len,
-    spectral, squared_norm, store, store_coords,
-};
+use super::{for_size, load_rows};
+use crate::manifold::CLIP_LENGTH;
 use crate::rows::Rows;
+use crate::simd::elementary::{exp, sinhc};
+use crate::simd::jacobi::diagonalize;
+use crate::simd::lanes::{Lane, Lanes};
+use crate::simd::matrices::{
+    congruence, exp_diagonal, ln_diagonal, load_coords, order, packed, packed_len, spectral,
+    squared_norm, store, store_coords,
+};
 use crate::simd::vectorize_widest;
 
 /// The matrix logarithm as a chart.
@@ -26,32 +28,12 @@ impl LogEuclidean {
 }
 
 impl FlatChart for LogEuclidean {
-    fn point_size(&self) -> usize {
-        self.m * self.m
+    fn order(&self) -> usize {
+        self.m
     }
 
-    fn dim(&self) -> usize {
-        packed_len(self.m)
-    }
-
-    fn belongs(&self, point: &[f64], tolerance: f64) -> bool {
-        is_spd(self.m, point, tolerance)
-    }
-
-    fn project(&self, point: &mut [f64]) -> bool {
-        project_spd(self.m, point)
-    }
-
-    fn conditioning(&self, point: &[f64]) -> f64 {
-        condition(self.m, point)
-    }
-
-    fn snap(&self, points: &mut [f64], tolerance: f64, valid: &mut [bool]) {
-        snap(self.m, points, tolerance, valid);
-    }
-
-    fn to_tangent(&self, vector: Rows, out: &mut [f64]) {
-        to_tangent(self.m, vector, out);
+    fn clip_limit(&self) -> f64 {
+        CLIP_LENGTH
     }
 
     fn chart(&self, point: Rows, out: &mut [f64]) {

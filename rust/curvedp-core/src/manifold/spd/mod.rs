@@ -18,12 +18,12 @@ pub use affine::SpdAffine;
 pub use flat::{Flat, FlatChart};
 pub use log_cholesky::LogCholesky;
 pub use log_euclidean::LogEuclidean;
+pub(super) use moments::curvature_function;
 
-use crate::linalg::jacobi::diagonalize;
-use crate::linalg::lanes::{
-    Lane, Lanes, cholesky, load, load_shared, packed, packed_len, spectral,
-};
 use crate::rows::Rows;
+use crate::simd::jacobi::diagonalize;
+use crate::simd::lanes::{Lane, Lanes};
+use crate::simd::matrices::{cholesky, load, load_shared, packed, packed_len, spectral};
 
 /// Eigenvalues below this fraction of the largest are lifted to it by the projection.
 const PROJECTION_FLOOR: f64 = 1e-12;
@@ -115,7 +115,7 @@ fn project_spd(m: usize, point: &mut [f64]) -> bool {
     let mut a = vec![[0.0; 1]; packed_len(m)];
     let mut u = vec![[0.0; 1]; m * m];
     load::<0, 1>(m, point, &mut a);
-    let norm = crate::linalg::lanes::squared_norm(m, &a)[0];
+    let norm = crate::simd::matrices::squared_norm(m, &a)[0];
     diagonalize::<0, 1>(m, &mut a, Some(&mut u), &[norm * f64::EPSILON * f64::EPSILON]);
     let mut values: Vec<[f64; 1]> = (0..m).map(|i| a[packed(m, i, i)]).collect();
     let largest = values.iter().fold(0.0_f64, |acc, x| acc.max(x[0].abs()));
@@ -127,8 +127,13 @@ fn project_spd(m: usize, point: &mut [f64]) -> bool {
         value[0] = value[0].max(floor);
     }
     spectral::<0, 1>(m, &u, &values, &mut a);
-    crate::linalg::lanes::store::<0, 1>(m, &a, point);
+    crate::simd::matrices::store::<0, 1>(m, &a, point);
     is_spd(m, point, 0.0)
+}
+
+/// See [`super::Manifold::eigenspaces`]: one for each pair of eigenvalues of a matrix, and that of 0.
+fn eigenspaces(m: usize) -> usize {
+    m * (m - 1) / 2 + 1
 }
 
 /// Ratio of the largest to the smallest eigenvalue.

@@ -13,19 +13,26 @@
 //! Hessian itself would cost m(m - 1)/2.
 
 use super::whitened::{WhitenedLog, Whitener};
-use crate::elementary::coth_excess;
-use crate::linalg::jacobi::diagonalize;
-use crate::linalg::lanes::{
-    Lane, add_product, load_coords, order, packed, packed_any, packed_len, spectral, squared_norm,
-};
+use crate::cascade::{ADDITIONS, PIECE};
 use crate::manifold::curvature::scalar;
-use crate::moments::{LogMoments, Range};
+use crate::manifold::{LogMoments, Range};
 use crate::rows::Rows;
+use crate::simd::elementary::coth_excess;
+use crate::simd::jacobi::diagonalize;
+use crate::simd::lanes::Lane;
+use crate::simd::matrices::{
+    add_product, load_coords, order, packed, packed_any, packed_len, spectral, squared_norm,
+};
 use crate::simd::vectorize_widest;
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
-/// See [`crate::manifold::Manifold::curvature_function`].
-pub(super) fn curvature_function(m: usize, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+/// f(R_u), with eigenvalues f(-(l_i - l_j)^2/4) for the eigenvalues l of the matrix with coordinates `u`.
+pub(in crate::manifold) fn curvature_function(
+    m: usize,
+    u: &[f64],
+    f: &dyn Fn(f64) -> f64,
+    out: &mut [f64],
+) {
     let mut a = vec![[0.0; 1]; packed_len(m)];
     let mut vectors = vec![[0.0; 1]; m * m];
     load_coords::<0, 1>(m, u, false, &mut a);
@@ -266,6 +273,7 @@ pub(super) fn sum_log_moments_block<const M: usize, const L: usize>(
     range: &Range,
     sums: &mut LogMoments,
 ) {
+    const { assert!(PIECE.div_ceil(L) + L <= ADDITIONS) };
     let base = Rows::shared(base);
     let mut whitener = Whitener::<M, L>::new(m);
     let mut log = WhitenedLog::<M, L>::new(m);

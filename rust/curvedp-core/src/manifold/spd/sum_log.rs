@@ -2,12 +2,12 @@
 
 use super::load_rows;
 use super::whitened::Whitener;
-use crate::linalg::jacobi::diagonalize;
-use crate::linalg::lanes::{
-    Lane, Lanes, add_product, ln_diagonal, order, packed_len, spectral, store_coords,
-};
+use crate::cascade::{ADDITIONS, PIECE};
 use crate::manifold::LogSums;
 use crate::rows::Rows;
+use crate::simd::jacobi::diagonalize;
+use crate::simd::lanes::{Lane, Lanes};
+use crate::simd::matrices::{add_product, ln_diagonal, order, packed_len, spectral, store_coords};
 use crate::simd::vectorize_widest;
 
 /// See [`crate::manifold::Manifold::sum_log`].
@@ -19,6 +19,7 @@ pub(super) fn sum_log_block<const M: usize, const L: usize>(
     base: &[f64],
     sum: &mut [f64],
 ) -> LogSums {
+    const { assert!(PIECE.div_ceil(L) + L <= ADDITIONS) };
     let lane = [0.0; L];
     let base = Rows::shared(base);
     let mut whitener = Whitener::<M, L>::new(m);

@@ -1,11 +1,11 @@
 //! Points moved back along a geodesic of the affine-invariant metric: with P = G G^T and the whitened
 //! velocity W, the transvection from exp_P(tV) to P is Q -> G e^(-tW/2) G^-1 Q G^-T e^(-tW/2) G^T.
 
-use crate::elementary::exp;
-use crate::linalg::jacobi::diagonalize;
-use crate::linalg::lanes::{load_coords, packed, packed_len, squared_norm};
 use crate::manifold::Manifold;
 use crate::rows::Rows;
+use crate::simd::elementary::exp;
+use crate::simd::jacobi::diagonalize;
+use crate::simd::matrices::{load_coords, packed, packed_len, squared_norm};
 
 /// See [`Manifold::log_along`].
 pub(super) fn log_along(

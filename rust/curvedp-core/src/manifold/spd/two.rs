@@ -5,9 +5,9 @@
 //! det Q / det P over it. Where Q is close to P the same is done with the difference Q - P and log1p.
 
 use super::whitened::NEAR;
-use crate::elementary::ln;
-use crate::linalg::lanes::Lane;
 use crate::rows::Rows;
+use crate::simd::elementary::ln;
+use crate::simd::lanes::Lane;
 
 /// rho(base, point) of a batch of 2x2 matrices.
 #[inline(always)]

@@ -2,12 +2,11 @@
 //! eigenvalues of P^-1 Q, and its logarithm is log_P(Q) seen from the identity.
 
 use super::load_rows;
-use crate::elementary::ln;
-use crate::linalg::jacobi::diagonalize;
-use crate::linalg::lanes::{
-    Lane, Lanes, cholesky, order, packed, packed_len, squared_norm, unwhiten, whiten,
-};
 use crate::rows::Rows;
+use crate::simd::elementary::ln;
+use crate::simd::jacobi::diagonalize;
+use crate::simd::lanes::{Lane, Lanes};
+use crate::simd::matrices::{cholesky, order, packed, packed_len, squared_norm, unwhiten, whiten};
 use crate::simd::vectorize_widest;
 
 const EPS: f64 = f64::EPSILON;

@@ -1,8 +1,8 @@
 //! The isometry that takes a centre to the origin, and back.
 
-use crate::manifold::blocks::Kernel;
-use crate::manifold::lanes::{BLOCK, Width, first_entries, padded};
 use crate::rows::Rows;
+use crate::simd::blocks::{BLOCK, Width, first_entries, padded};
+use crate::simd::kernel::Kernel;
 
 /// The reflection that takes the centre to an end of the first axis (as in [`Coords`](super::Coords)), then the first axis
 /// turned so that this is its positive end. Computed from the difference to the centre, which is accurate

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use super::Sphere;
 use crate::manifold::LogSums;
-use crate::manifold::arc::{COTANGENT_FLOOR, arc_over_sine};
-use crate::manifold::blocks::{Kernel, SumKernel, Terms, weights_of};
-use crate::manifold::entries::{LANES, tree_sum};
-use crate::manifold::lanes::{BLOCK, Block, Three, Width, columns, padded};
 use crate::rows::Rows;
+use crate::simd::arc::{COTANGENT_FLOOR, arc_over_sine};
+use crate::simd::blocks::{BLOCK, Block, Three, Width, columns, padded};
+use crate::simd::kernel::{Kernel, SumKernel, weights_of};
+use crate::simd::lanes::{LANES, tree_sum};
 use crate::simd::vectorize_widest;
 
 /// Terms of the squares of y - x and y + x and of their product.
@@ -157,7 +157,7 @@ pub(super) struct SumLog<'a> {
 impl SumKernel for SumLog<'_> {
     /// The radial parts of the logarithms are left out: the sum is made tangent at the end.
     #[inline(always)]
-    fn block<W: Width>(&self, width: W, first: usize, rows: usize, sum: &mut [f64]) -> Terms {
+    fn block<W: Width>(&self, width: W, first: usize, rows: usize, sum: &mut [f64]) -> [Block; 2] {
         let operands = [self.base, self.points];
         let log = LogBlock::new(width, operands, self.sphere.radius, first, rows);
         let weights = weights_of(self.weights, first, rows);
@@ -166,13 +166,14 @@ impl SumKernel for SumLog<'_> {
         let across = 1.0 - along;
         let mut share = [0.0; BLOCK];
         let mut antipodal_share = [0.0; BLOCK];
-        let mut terms = Terms { squared_dist: [0.0; BLOCK], curvature: [0.0; BLOCK] };
+        let mut terms = [[0.0; BLOCK]; 2];
+        let [squared_dist, curvature] = &mut terms;
         for l in 0..BLOCK {
             share[l] = weights[l] * log.factor[l];
             let antipodal = if log.factor[l] == 0.0 { PI * radius } else { 0.0 };
             antipodal_share[l] = weights[l] * antipodal;
-            terms.squared_dist[l] = weights[l] * (radius * radius * log.squared_angle[l]);
-            terms.curvature[l] = weights[l] * (along + across * log.cotangent[l]);
+            squared_dist[l] = weights[l] * (radius * radius * log.squared_angle[l]);
+            curvature[l] = weights[l] * (along + across * log.cotangent[l]);
         }
         let entry = |[x, y]: [f64; 2], [k, sign]: [f64; 2]| k * (y - sign * x);
         width.accumulate(operands, first, rows, [&share, &log.sign], entry, sum);

@@ -6,7 +6,7 @@ mod precise;
 mod properties;
 mod totality;
 
-use super::{Euclidean, Hyperboloid, KendallPlanar, Manifold, Sphere};
+use super::{Euclidean, Hyperboloid, KendallPlanar, Manifold, Rotations, Sphere};
 use crate::rows::Rows;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -24,6 +24,7 @@ fn manifolds() -> Vec<(String, Box<dyn Manifold>)> {
     for k in [3, 4, 7, 50] {
         list.push((format!("kendall:{k}"), Box::new(KendallPlanar::new(k))));
     }
+    list.push(("rotations".into(), Box::new(Rotations)));
     list
 }
 

@@ -1,8 +1,8 @@
 //! Sums of clipped logarithms against the plain loop over records.
 
 use super::*;
-use crate::manifold::{SpdAffine, hessian_excess};
-use crate::moments::{LogMoments, dist_moments, log_moments};
+use crate::manifold::{LogMoments, SpdAffine, hessian_excess};
+use crate::moments::{dist_moments, log_moments};
 
 fn with_spd() -> Vec<(String, Box<dyn Manifold>)> {
     let mut list = manifolds();

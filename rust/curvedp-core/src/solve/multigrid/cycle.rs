@@ -2,7 +2,7 @@
 
 use super::System;
 use crate::graph::Csr;
-use crate::linalg::lanes::{packed, packed_len};
+use crate::simd::matrices::{packed, packed_len};
 use crate::solve::sliced::{Sliced, WIDTH};
 use crate::solve::sums::{lane, slices, sum2};
 

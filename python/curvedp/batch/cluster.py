@@ -1,0 +1,85 @@
+"""Batches on a Dask cluster: one task per chunk of whole groups. Needs the extra ``distributed``.
+
+Workers see the file of records, the job's folder and the file of the noise secret under the same
+paths as the caller (one machine, or a shared file system). A task holds the folder's path and a
+number: neither the secret nor a record travels through the scheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from curvedp._validation import FloatArray
+from curvedp.batch.job import Job, release_chunk
+from curvedp.errors import MissingExtraError
+from curvedp.statistics.call import Report
+
+if TYPE_CHECKING:
+    from curvedp.batch.large import PointsOfFile
+
+try:
+    import distributed
+except ImportError as error:
+    raise MissingExtraError("distributed", needed_for="A batch on a cluster") from error
+
+__all__ = ["check_client", "cluster_of", "release_on", "sums_on"]
+
+#: Dask's distributed scheduler, which is not typed.
+_engine: Any = distributed
+
+
+def check_client(client: Any) -> Any:
+    """The client, if it is one."""
+    if not isinstance(client, _engine.Client):
+        raise TypeError(f"on must be a dask.distributed.Client, got {type(client).__name__}")
+    return client
+
+
+def release_on(client: Any, job: Job, progress: Report) -> None:
+    """Releases the chunks that are left to do: one task for each.
+
+    A worker that dies is replaced by Dask: its chunk is released again, with the same noise.
+    """
+    pending, done, groups = job.pending(), job.done(), job.groups
+    progress(done, groups)
+    common = [[shared] * len(pending) for shared in (str(job.folder), job.identity)]
+    futures = client.map(release_chunk, *common, pending, pure=False)
+    try:
+        for _, released in _engine.as_completed(futures, with_results=True):
+            done += released
+            progress(done, groups)
+    finally:
+        client.cancel(futures)
+
+
+def sums_on(client: Any, points: PointsOfFile, rows: int, base: FloatArray) -> FloatArray:
+    """The sums of a gradient of the mean over all pieces of a file, in order.
+
+    What travels through the scheduler are file names, a point of the iteration and sums over pieces
+    of 1024 records: exact numbers about the records, so the cluster must be as trusted as the
+    caller.
+    """
+    total = points.open().rows
+    starts = list(range(0, total, rows))
+    stops = [min(start + rows, total) for start in starts]
+    tasks = client.map(points.sums_of_range, starts, stops, base=base, pure=False)
+    return np.concatenate(client.gather(tasks))
+
+
+@contextmanager
+def cluster_of(workers: int | None, scheduler: str | None) -> Iterator[Any]:
+    """A client of the cluster at an address, or of as many new processes on this machine."""
+    if scheduler is not None:
+        with _engine.Client(scheduler) as client:
+            yield client
+        return
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with (
+        _engine.LocalCluster(n_workers=workers, **options) as cluster,
+        _engine.Client(cluster) as client,
+    ):
+        yield client

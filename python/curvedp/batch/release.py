@@ -1,0 +1,272 @@
+"""One function for batches: a statistic, where the records lie, and on what it is computed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from curvedp.batch.columns import as_table, records
+from curvedp.batch.large import PointsOfFile, release_mean_of_file
+from curvedp.batch.parameters import BatchParameters, check_statistic, names_of
+from curvedp.batch.parquet import Source
+from curvedp.batch.run import release_all, run
+from curvedp.batch.tables import BatchReleases, release_table
+from curvedp.domain import Ball
+from curvedp.errors import BatchError
+from curvedp.privacy import Guarantee, Ledger, NoiseSecret
+from curvedp.statistics import Mean, Statistic
+from curvedp.statistics.call import Call, Report, check_ball
+from curvedp.statistics.paid import release as release_records
+
+__all__ = ["release"]
+
+_PathLike = str | os.PathLike[str]
+
+
+def release(
+    statistic: Statistic[Any],
+    source: Any,
+    *,
+    points: str | Sequence[str],
+    ball: Ball,
+    guarantee: Guarantee,
+    by: str | Sequence[str] | None = None,
+    public_keys: bool = False,
+    records_per_unit: int = 1,
+    groups_per_unit: int = 1,
+    skip_small: bool = False,
+    normalise: bool = False,
+    ledger: Ledger | None = None,
+    secret: NoiseSecret | _PathLike | None = None,
+    out: _PathLike | None = None,
+    on: Any = None,
+    chunk_rows: int | None = None,
+    resume: bool = False,
+    progress: Report | None = None,
+) -> Any:
+    """Release a statistic of every group of a table or file, or of all its records.
+
+    A Parquet file is read chunk by chunk. A chunk holds whole groups, so memory is bounded by
+    `chunk_rows` and the largest group, whatever the size of the file and of its row groups. If the
+    keys are not in order, the records are first dealt out to files in the job's folder, one for
+    each chunk, which its owner alone can read and which are deleted at the end. A batch that is cut
+    off, also by kill -9, goes on with ``resume=True``: releases that are stored are kept, the
+    others get the noise that they would have got, and the ledger is charged once.
+
+    Without `by` all records are one data set. The mean of a file is then computed by reading it
+    four to ten times, in memory that one chunk needs; other statistics read all records at once.
+
+    Parameters
+    ----------
+    statistic : Statistic
+        Such as ``Mean()``, ``Variance(max_dist=0.4)``, ``AdaptiveMean()`` or ``Region(level=0.9)``.
+    source : table or path
+        Anything with ``__arrow_c_stream__`` (a pyarrow, polars or pandas table), in any order, or
+        the path of a Parquet file.
+    points : str or sequence of str
+        The column of points (fixed-size lists in row-major order, or tensors), or one column for
+        each number. A missing point counts as the ball's centre.
+    ball : Ball
+        Public domain of all groups.
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+        What the release of each group shall satisfy.
+    by : str or sequence of str, optional
+        Columns of the group key: integers, booleans, strings, dates. Rows whose key is missing form
+        groups of their own.
+    public_keys : bool
+        Must be True with `by`: you declare that the keys, and which record has which, are public.
+        Without that the releases do not compose in parallel, and the batch is refused.
+    records_per_unit, groups_per_unit : int
+        Number of records that one unit (a person) contributes to any one group, and number of
+        groups to which it contributes, at most.
+    skip_small : bool
+        Skip groups that are too small for the mechanism to exist, instead of raising.
+    normalise : bool
+        Bring directions to the sphere's radius and landmarks to centred shapes of unit size first.
+    ledger : Ledger, optional
+        Budget to spend from, before any noise is drawn; with a path if a job may be resumed.
+    secret : NoiseSecret or path, optional
+        Derive the noise from a secret; by default it comes from a fresh key. For files the path of
+        a secret that is kept; by default one is made in the job's folder and deleted with it.
+    out : path, optional
+        Parquet file to write, which groups of a file need; the manifest goes to
+        ``out + ".manifest.json"``. Neither may exist. The unfinished job is kept in
+        ``out + ".job"``.
+    on : distributed.Client, optional
+        Dask cluster whose workers release the chunks of a file, which they must see under the same
+        path. The result is the local one with the same secret, bit for bit. A worker that dies is
+        replaced by Dask, and nothing is spent again.
+    chunk_rows : int, optional
+        Records in a chunk of a file, at least; by default 524,288, or as many as make 32 MiB.
+        Results do not depend on it.
+    resume : bool
+        Go on with a job that was interrupted; begins one if there is none, and does nothing if it
+        is finished.
+    progress : callable, optional
+        Called with the number of groups done and their number in all; for the mean of all records
+        of a file with the number of readings done, and 0.
+
+    Returns
+    -------
+    BatchReleases, or without `by` the release of all records
+
+    Raises
+    ------
+    BatchError
+        Without public keys; for missing columns, wrong types and shapes, and no records; if a file
+        cannot be read or exists already; if what is resumed differs from what is asked for.
+    SecretError
+        If the secret cannot be used.
+    BudgetError, ExistenceError, ValueError, TypeError
+        As in `curvedp.frechet_mean`.
+
+    Examples
+    --------
+    >>> import numpy as np, pyarrow as pa, curvedp as cdp, curvedp.batch
+    >>> rows = np.tile([0.0, 0.1, 1.0] / np.sqrt(1.01), (600, 1))
+    >>> table = pa.table({"site": np.arange(600) % 3, "direction": list(rows)})
+    >>> ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> releases = cdp.batch.release(
+    ...     cdp.Variance(), table, by="site", points="direction", ball=ball,
+    ...     guarantee=cdp.GDP(mu=1.0), public_keys=True,
+    ... )
+    >>> releases.table.column("n").to_pylist(), releases.table.column_names[2:5]
+    ([200, 200, 200], ['value', 'mean', 'mean_scale'])
+    """
+    is_file = isinstance(source, (str, os.PathLike))
+    if not is_file and (on is not None or out is not None or resume):
+        raise TypeError("out, on and resume are for files: a table in memory is released at once")
+    if by is None and (out is not None or resume or skip_small or groups_per_unit != 1):
+        raise TypeError("out, resume, skip_small and groups_per_unit are for groups: give by")
+    on = _checked(on)
+    common: dict[str, Any] = {
+        "points": points,
+        "ball": ball,
+        "guarantee": guarantee,
+        "records_per_unit": records_per_unit,
+        "normalise": normalise,
+    }
+    if by is None:
+        return _release_all_records(
+            statistic,
+            source,
+            on,
+            **common,
+            ledger=ledger,
+            secret=secret,
+            chunk_rows=chunk_rows,
+            progress=progress,
+        )
+    parameters = BatchParameters.check(
+        statistic,
+        by=by,
+        public_keys=public_keys,
+        groups_per_unit=groups_per_unit,
+        skip_small=skip_small,
+        **common,
+    )
+    if not is_file:
+        return release_table(source, parameters, ledger, _loaded(secret), progress)
+    if out is None:
+        raise TypeError("a file needs out, the Parquet file to write")
+    if isinstance(secret, NoiseSecret):
+        raise TypeError("the secret of a file is given by its path, where workers find it too")
+    described = run(
+        source,
+        out,
+        parameters,
+        _runner(on),
+        ledger=ledger,
+        secret=secret,
+        chunk_rows=chunk_rows,
+        resume=resume,
+        progress=progress,
+    )
+    return BatchReleases(described, path=Path(out).resolve())
+
+
+def _checked(on: Any) -> Any:
+    """The client of a cluster, if it is one; None for this process."""
+    if on is None:
+        return None
+    from curvedp.batch.cluster import check_client
+
+    return check_client(on)
+
+
+def _runner(on: Any) -> Callable[..., None]:
+    """The function that releases a job's chunks: in this process or on a cluster."""
+    if on is None:
+        return release_all
+    from curvedp.batch.cluster import release_on
+
+    return partial(release_on, on)
+
+
+def _release_all_records(
+    statistic: Statistic[Any],
+    source: Any,
+    on: Any,
+    *,
+    points: str | Sequence[str],
+    ball: Ball,
+    guarantee: Guarantee,
+    records_per_unit: int,
+    normalise: bool,
+    ledger: Ledger | None,
+    secret: NoiseSecret | _PathLike | None,
+    chunk_rows: int | None,
+    progress: Report | None,
+) -> Any:
+    """The release of all records of a table or file as one data set."""
+    check_statistic(statistic)
+    columns, space = names_of(points, "points"), check_ball(ball).manifold
+    is_file = isinstance(source, (str, os.PathLike))
+    if is_file and type(statistic) is Mean:
+        if secret is not None:
+            raise TypeError(
+                "the mean of all records of a file has fresh noise, which no secret gives again"
+            )
+        return release_mean_of_file(
+            PointsOfFile.of(source, columns, ball, normalise),
+            Call(
+                statistic=statistic,
+                balls=(ball,),
+                guarantee=guarantee,
+                records_per_unit=records_per_unit,
+            ),
+            ledger=ledger,
+            on=on,
+            chunk_rows=chunk_rows,
+            progress=progress,
+        )
+    if on is not None:
+        raise TypeError("on a cluster all records have a mean, and groups every statistic")
+    table = _whole(source, columns) if is_file else as_table(source)
+    rows = records(table, columns, space, normalise=normalise)
+    return release_records(
+        statistic,
+        rows.reshape(len(rows), *space.point_shape),
+        ball,
+        guarantee,
+        records_per_unit=records_per_unit,
+        ledger=ledger,
+        secret=_loaded(secret),
+        progress=progress or False,
+    )
+
+
+def _whole(source: _PathLike, columns: Sequence[str]) -> Any:
+    """All rows of a file."""
+    file = Source(source, columns)
+    if not file.rows:
+        raise BatchError(f"{file.path} holds no record")
+    return file.read(0, file.rows)
+
+
+def _loaded(secret: NoiseSecret | _PathLike | None) -> NoiseSecret | None:
+    """The secret, read if it is a file."""
+    return NoiseSecret.load(secret) if isinstance(secret, (str, os.PathLike)) else secret

@@ -1,0 +1,225 @@
+"""Sensitivities as the papers state them, for comparison with `curvedp.sensitivity`.
+
+That of the Fréchet mean is larger than the proved one; those of the moments leave out that rounding
+may move records and the base point out of the ball; that of PrivateMail bounds nothing.
+"""
+
+from __future__ import annotations
+
+import math
+
+from curvedp._validation import as_count, as_positive
+from curvedp.curvature import finite, radial_excess
+from curvedp.domain import Ball
+from curvedp.manifolds import Manifold
+from curvedp.published import laplacian
+
+
+def frechet_mean(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
+    """Sensitivity of the Fréchet mean of n records (Reimherr et al. 2021; Jiang et al., eq. 1).
+
+    (2 k r/n) (tan(2 r sqrt(kappa))/(r sqrt(kappa)) - 1) for the upper curvature bound kappa > 0 and
+    r sqrt(kappa) < pi/4, 2 k r/n for kappa <= 0, with k = `records_per_unit`.
+
+    Parameters
+    ----------
+    ball : Ball
+    n : int
+        Number of records.
+    records_per_unit : int
+        Number of records that one person contributes at most.
+
+    Returns
+    -------
+    float
+        In the units of the metric.
+
+    Raises
+    ------
+    ValueError
+        On a ball of radius pi/(4 sqrt(kappa)) or more, where it is infinite.
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.7)
+    >>> round(frechet_mean(ball, 500), 4)
+    0.0204
+    """
+    count, moved = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
+    r, kappa = ball.radius, ball.manifold.curvature_bounds[1]
+    if kappa <= 0:
+        return moved * (2 * r) / count
+    s = r * math.sqrt(kappa)
+    if s >= math.pi / 4:
+        limit = math.pi / (4 * math.sqrt(kappa))
+        raise ValueError(f"the published sensitivity is finite for radii below {limit:.6g} only")
+    return moved * (2 * r * (math.tan(2 * s) / s - 1)) / count
+
+
+def frechet_variance(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
+    """Sensitivity of the mean squared distance: 4 k r^2/n (Jiang et al., Theorem 2).
+
+    Parameters as in `frechet_mean`.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> frechet_variance(ball, 100)
+    0.01
+    """
+    reach, share = _reach_and_share(ball, n, records_per_unit)
+    return reach * reach * share
+
+
+def fourth_moment(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
+    """Sensitivity of the mean fourth power of the distance: 16 k r^4/n (Jiang et al., Theorem 7).
+
+    Parameters as in `frechet_mean`.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> fourth_moment(ball, 100)
+    0.01
+    """
+    reach, share = _reach_and_share(ball, n, records_per_unit)
+    return reach**4 * share
+
+
+def log_covariance(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
+    """Sensitivity of the centred covariance of the logarithms: 6 k (2 r)^2/n (Jiang et al., Thm 6).
+
+    In the Frobenius norm. Parameters as in `frechet_mean`.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> log_covariance(ball, 100)
+    0.06
+    """
+    reach, share = _reach_and_share(ball, n, records_per_unit)
+    return 6 * (reach * reach) * share
+
+
+def mean_hessian(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
+    """Sensitivity of the mean Hessian of the squared distance: 2 k B/n (Jiang et al., Theorem 6).
+
+    B is the largest Frobenius norm of a Hessian within the distance 2 r. Parameters as in
+    `frechet_mean`.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If the Hessian is unbounded within 2 r: from r = pi/(2 sqrt(kappa)) on.
+
+    Examples
+    --------
+    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> round(mean_hessian(ball, 100), 4)
+    0.0709
+    """
+    reach, share = _reach_and_share(ball, n, records_per_unit)
+    return 2 * _hessian_bound(ball.manifold, reach) * share
+
+
+def mail_iteration(
+    n: int,
+    n_components: int,
+    *,
+    bandwidth: float,
+    alpha: float,
+    n_classes: int | None = None,
+    log_beta: float | None = None,
+    start_scale: float = 1.0,
+) -> float:
+    """Sensitivity of PrivateMail's iteration (Vepakomma et al., Corollary 1.1): bounds nothing.
+
+    Parameters
+    ----------
+    n, n_components : int
+    bandwidth, alpha : float
+    n_classes : int, optional
+        For labels coded 0 .. n_classes - 1; one-hot labels if not given.
+    log_beta : float, optional
+        ln of the paper's beta; by default the largest at which the bound is a real number, 0.
+    start_scale : float
+        Standard deviation sigma_q of the random start.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If the bandwidth is too small for n, or `log_beta` is larger than that.
+
+    Examples
+    --------
+    >>> mail_iteration(1000, 2, bandwidth=1.0, alpha=0.5)
+    0.0
+    """
+    count, k = as_count(n, "n", least=2), as_count(n_components, "n_components")
+    sigma = as_positive(bandwidth, "bandwidth")
+    phi = laplacian.constants(count, float(alpha), sigma, n_classes)
+    largest = laplacian.largest_log_beta(count, k, phi)
+    if log_beta is None:
+        return 0.0
+    chosen = float(log_beta)
+    if not chosen <= largest:
+        raise ValueError(f"log_beta must be at most {largest:.6g}: the bound is not real above")
+    return laplacian.global_bound(count, k, phi, chosen, as_positive(start_scale, "start_scale"))
+
+
+def _reach_and_share(ball: Ball, n: int, records_per_unit: int) -> tuple[float, float]:
+    """The largest distance 2 r and the share k/n of the records that a unit replaces."""
+    return 2 * ball.radius, as_count(records_per_unit, "records_per_unit") / as_count(n, "n")
+
+
+def _hessian_bound(manifold: Manifold, dist: float) -> float:
+    """Largest Frobenius norm of Hess rho^2 = 2 (I + G) within distance `dist`, or more."""
+    return 2 * (math.sqrt(manifold.dim) + _excess_norm(manifold, dist))
+
+
+def _excess_norm(manifold: Manifold, dist: float) -> float:
+    """Largest Frobenius norm of G within distance `dist`."""
+    planes = manifold._core.planes
+    if planes is None:
+        # SPD matrices: one eigenvalue x coth x - 1, x = |lambda_i - lambda_j|/2, for each pair:
+        # most at log p = diag(m - 1, -1, ..., -1), up to scale
+        m = manifold.point_shape[0]
+        farthest = dist * math.sqrt(m / (m - 1))
+        return math.sqrt(m - 1) * radial_excess(-0.25, farthest)
+    square = sum(count * radial_excess(curvature, dist) ** 2 for count, curvature in planes)
+    return finite(math.sqrt(square), dist)

@@ -1,0 +1,343 @@
+"""A call of a private statistic: checked once, before a record's value is looked at.
+
+    Statistic (what) + Call (ball, guarantee, unit) + records, groups -> paid -> Releases
+
+One data set is a group of one. Sensitivity, scale and the solver's plan depend on the number of
+records and the ball alone and are found once for each distinct pair.
+"""
+
+from __future__ import annotations
+
+import abc
+import json
+import sys
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+import curvedp
+from curvedp import _core
+from curvedp._validation import as_count
+from curvedp.domain import Ball
+from curvedp.errors import ExistenceError
+from curvedp.manifolds import Manifold
+from curvedp.privacy import Guarantee, Ledger, NoiseSecret, Unproved, compose
+from curvedp.statistics.grouping import Offsets
+
+if TYPE_CHECKING:
+    from curvedp.statistics.paid import Paid
+    from curvedp.statistics.releases import Releases
+
+#: True prints to standard error; a callable receives the number of groups done and of all.
+Progress = bool | Callable[[int, int], object]
+Report = Callable[[int, int], object]
+#: The designs in use, and the number of each group's; None where there is no release.
+Designs = tuple[list[Any], NDArray[np.int32]]
+Result = TypeVar("Result")
+
+SEEDED_WHY = "the noise was drawn from a seed, which whoever knows it can draw again and subtract"
+
+
+class CallOptions(TypedDict, total=False):
+    """Keywords of every statistic; see `frechet_mean`."""
+
+    records_per_unit: int
+    groups_per_unit: int
+    skip_small: bool
+    ledger: Ledger | None
+    secret: NoiseSecret | None
+    seed: int | None
+    progress: Progress
+
+
+class Statistic(abc.ABC, Generic[Result]):
+    """A statistic as a value: its own keywords, apart from records, groups, ball and guarantee.
+
+    `curvedp.batch.release` takes one. Subclasses are frozen dataclasses whose fields are the
+    keywords.
+    """
+
+    #: Its name on releases.
+    title: ClassVar[str]
+
+    @abc.abstractmethod
+    def check(self, call: Call) -> None:
+        """Raises for parameters that do not fit each other."""
+
+    @abc.abstractmethod
+    def mechanism_name(self, call: Call) -> str:
+        """Name of the mechanism of every release."""
+
+    @abc.abstractmethod
+    def design(self, call: Call, ball: Ball, n: int) -> Any:
+        """Everything about the release of n records that is fixed before one is seen.
+
+        Parameters
+        ----------
+        call : Call
+        ball : Ball
+            The group's own.
+        n : int
+            Number of records.
+
+        Raises
+        ------
+        ExistenceError
+            If there is no such release. Whatever can be refused is refused here, before a budget is
+            touched.
+        """
+
+    @abc.abstractmethod
+    def release(self, paid: Paid) -> Releases[Result]:
+        """The releases of groups that have been paid for."""
+
+    @abc.abstractmethod
+    def result(self, releases: Releases[Result], index: int) -> Result:
+        """The release of one group, from the columns of all.
+
+        Parameters
+        ----------
+        releases : Releases
+        index : int
+            The group's number.
+        """
+
+    def promise(self, call: Call) -> Guarantee:
+        """The guarantee that a release may claim: `Unproved` where there is no proof."""
+        return call.guarantee
+
+    def share(self, call: Call) -> Guarantee:
+        """The share of the guarantee that `design` may find too small."""
+        return call.guarantee
+
+    def salt(self, call: Call, labels: Sequence[Hashable]) -> Sequence[bytes] | None:
+        """Public bytes of each group, besides records and parameters, that its noise depends on.
+
+        Parameters
+        ----------
+        call : Call
+        labels : sequence
+            Of all groups; what does not fit them raises.
+        """
+        return None
+
+    def value_shape(self, call: Call) -> tuple[int, ...]:
+        """Shape of a group's value."""
+        return tuple(call.manifold.point_shape)
+
+    def outlook(self, call: Call, design: Any, n: int) -> tuple[float, float]:
+        """Scale and expected error of a release of n records, at most; NaN if not known.
+
+        Parameters
+        ----------
+        call : Call
+        design
+            As `design` returns it.
+        n : int
+        """
+        return np.nan, np.nan
+
+    def extent(self, call: Call) -> tuple[float, str]:
+        """Size of the value to compare an expected error with, and the name of that size."""
+        return call.ball.radius, "radius"
+
+    def options(self) -> dict[str, Any]:
+        """The statistic's own keywords, for JSON; `from_options` reads them."""
+        own = fields(self)  # type: ignore[arg-type]
+        return {field.name: _plain(getattr(self, field.name)) for field in own if field.compare}
+
+    @classmethod
+    def from_options(cls, options: dict[str, Any]) -> Statistic[Result]:
+        """Inverse of `options`."""
+        return cls(**{name: _unlisted(value) for name, value in options.items()})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """A checked call of a statistic.
+
+    Attributes
+    ----------
+    statistic : Statistic
+    balls : tuple of Ball
+        One for all groups, or one for each.
+    guarantee : Guarantee
+        What the release of each group shall satisfy.
+    records_per_unit, groups_per_unit : int
+        Most records that one unit contributes to a group, and most groups to which it contributes.
+    skip_small : bool
+        Whether groups that are too small are left out instead of refused.
+    """
+
+    statistic: Statistic[Any]
+    balls: tuple[Ball, ...]
+    guarantee: Guarantee
+    records_per_unit: int = 1
+    groups_per_unit: int = 1
+    skip_small: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.balls:
+            raise ValueError("ball is empty: give one ball for all groups, or one for each")
+        if len({check_ball(ball).manifold.spec for ball in self.balls}) > 1:
+            raise ValueError("the balls of all groups must lie on one manifold")
+        as_count(self.records_per_unit, "records_per_unit")
+        composed(check_guarantee(self.guarantee), as_count(self.groups_per_unit, "groups_per_unit"))
+        self.statistic.check(self)
+
+    @property
+    def ball(self) -> Ball:
+        """The first group's ball: for what all balls have in common."""
+        return self.balls[0]
+
+    @property
+    def manifold(self) -> Manifold:
+        """The manifold of all groups."""
+        return self.ball.manifold
+
+    @property
+    def total(self) -> Guarantee:
+        """The guarantee of all releases together to one unit."""
+        return composed(self.guarantee, self.groups_per_unit)
+
+    def ball_of(self, group: int) -> Ball:
+        """A group's ball."""
+        return self.balls[0 if len(self.balls) == 1 else group]
+
+    def context(self) -> bytes:
+        """All parameters that the groups share, for the keys of their noise."""
+        described = {
+            "library": curvedp.__version__,
+            "statistic": self.statistic.title,
+            "manifold": self.manifold.spec,
+            "guarantee": self.guarantee.to_dict(),
+            "mechanism": self.statistic.mechanism_name(self),
+            "records_per_unit": self.records_per_unit,
+        }
+        return json.dumps(self.statistic.options() | described, sort_keys=True).encode()
+
+    def designs(self, n: Offsets, *, alone: bool = False) -> Designs:
+        """The design of each distinct pair of radius and number of records, and each group's pair.
+
+        None stands for a pair without a release, if groups may be skipped.
+        """
+        radius = np.array([ball.radius for ball in self.balls])
+        of_radius = np.unique(radius, return_inverse=True)[1].astype(np.int64)
+        sizes, size_of = np.unique(n, return_inverse=True)
+        pair = of_radius * len(sizes) + size_of
+        pairs, choice = np.unique(pair, return_inverse=True)
+        ball_of = {int(number): ball for number, ball in zip(of_radius, self.balls, strict=True)}
+        found: list[Any] = []
+        failed: list[tuple[int, ExistenceError]] = []
+        for number in pairs.tolist():
+            ball, count = ball_of[number // len(sizes)], int(sizes[number % len(sizes)])
+            try:
+                found.append(self.statistic.design(self, ball, count))
+            except ExistenceError as error:
+                failed.append((count, error.of_whole(self.statistic.share(self), self.guarantee)))
+                found.append(None)
+        if failed and alone:
+            raise failed[0][1] from None
+        if failed and not self.skip_small:
+            raise _too_small(failed)
+        return found, choice.astype(np.int32)
+
+    def promise(self, guarantee: Guarantee, seed: int | None) -> Guarantee:
+        """The guarantee that a release may claim: `Unproved` if its noise comes from a seed."""
+        if seed is None or isinstance(guarantee, Unproved):
+            return guarantee
+        return Unproved(claimed=guarantee, why=SEEDED_WHY)
+
+    def pay(self, ledger: Ledger | None, groups: int | None, seed: int | None = None) -> None:
+        """Takes what all releases cost from the ledger, before any noise is drawn.
+
+        `groups` is their number; None for one data set.
+        """
+        if ledger is not None:
+            label = self.statistic.title if groups is None else self.label(groups)
+            claimed = self.statistic.promise(self)
+            whole = claimed if isinstance(claimed, Unproved) else self.total
+            ledger.spend(self.promise(whole, seed), label=label)
+
+    def label(self, groups: int) -> str:
+        """A ledger's name for the releases of so many groups."""
+        return f"{self.statistic.title} of {groups} groups"
+
+    def keys(self, secret: NoiseSecret | None, seed: int | None) -> _core.GroupKeys:
+        """The source of the groups' noise: a secret, a seed, or the operating system."""
+        if seed is not None and secret is not None:
+            raise ValueError("give a seed or a secret, not both")
+        if seed is not None:
+            number = as_count(seed, "seed", least=0, most=2**63 - 1)
+            return _core.GroupKeys.numbered(number.to_bytes(32, "little"))
+        if secret is None:
+            return _core.GroupKeys.fresh()
+        if not isinstance(secret, NoiseSecret):
+            raise TypeError(f"secret must be a NoiseSecret, got {type(secret).__name__}")
+        return secret._keys(self.context())
+
+
+def check_ball(ball: Ball) -> Ball:
+    """The ball, if it is one."""
+    if not isinstance(ball, Ball):
+        raise TypeError(f"ball must be a Ball(manifold, center, radius), got {type(ball).__name__}")
+    return ball
+
+
+def as_balls(ball: Ball | Sequence[Ball]) -> tuple[Ball, ...]:
+    """One ball for all groups, or one for each."""
+    return tuple(map(check_ball, ball)) if isinstance(ball, (list, tuple)) else (check_ball(ball),)  # type: ignore[arg-type]
+
+
+def check_guarantee(guarantee: Guarantee) -> Guarantee:
+    """The guarantee, if a mechanism can be calibrated to it."""
+    if not isinstance(guarantee, Guarantee) or isinstance(guarantee, Unproved):
+        raise TypeError(
+            "guarantee must be PureDP, ApproxDP, ZCDP or GDP, such as PureDP(epsilon=1.0), got "
+            f"{type(guarantee).__name__}"
+        )
+    return guarantee
+
+
+def composed(guarantee: Guarantee, times: int) -> Guarantee:
+    """A guarantee given `times` times."""
+    if isinstance(guarantee, Unproved) or times == 1:
+        return guarantee
+    return compose(*[guarantee] * times)
+
+
+def reporter(progress: Progress) -> Report | None:
+    """A function that is told how many groups are done."""
+    if callable(progress):
+        return progress
+    if progress:
+        return lambda done, groups: print(f"curvedp: {done} of {groups} groups", file=sys.stderr)
+    return None
+
+
+def _too_small(failed: list[tuple[int, ExistenceError]]) -> ExistenceError:
+    """One error for all sizes of groups without a release."""
+    largest, error = max(failed, key=lambda pair: pair[0])
+    return ExistenceError(
+        f"groups of up to {largest} records are too small for this guarantee. {error.message} "
+        "Groups that are too small can be skipped.",
+        smallest_epsilon=error.smallest_epsilon,
+        smallest_n=error.smallest_n,
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A keyword as JSON has it."""
+    if isinstance(value, type):
+        return f"{value.__module__}.{value.__qualname__}"
+    if isinstance(value, tuple):
+        return [_plain(entry) for entry in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _unlisted(value: Any) -> Any:
+    """A value from JSON, which has no tuples."""
+    return tuple(map(_unlisted, value)) if isinstance(value, list) else value

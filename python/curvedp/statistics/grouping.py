@@ -1,0 +1,159 @@
+"""Groups of records, given by labels of any kind or by offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from curvedp._validation import FloatArray
+
+Offsets = NDArray[np.int64]
+#: Bytes of the names of all groups, and where each begins.
+Names = tuple[NDArray[np.uint8], Offsets]
+#: Anything with one label for each record (array, list, Series, Arrow array), or offsets.
+GroupsLike = Any
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Disjoint groups of records.
+
+    Attributes
+    ----------
+    labels : sequence
+        What the groups are called; their numbers if they were given by offsets.
+    offsets : ndarray of int, shape (groups + 1,)
+        Group g holds the records ``offsets[g]:offsets[g + 1]``, once they are in order.
+    order : ndarray of int, shape (n,), or None
+        The records group by group; None if that is how they came.
+    """
+
+    labels: Sequence[Hashable]
+    offsets: Offsets
+    order: NDArray[np.int64] | None = None
+
+    @classmethod
+    def of(cls, groups: GroupsLike, n: int) -> Grouping:
+        """The groups of n records; one of all records without labels.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For another number of labels, offsets that do not fit, or labels without equality.
+        """
+        if groups is None:
+            return cls(range(1), np.array([0, n], dtype=np.int64))
+        given = _array(groups)
+        if given.ndim != 1:
+            raise ValueError(f"groups must have one dimension, got shape {given.shape}")
+        if len(given) != n:
+            ends = as_offsets(given, n)
+            return cls(range(len(ends) - 1), ends)
+        labels, codes = _factorised(given)
+        sizes = np.bincount(codes, minlength=len(labels))
+        ends = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+        in_order = bool((codes[1:] >= codes[:-1]).all())
+        order = None if in_order else np.argsort(codes, kind="stable")
+        return cls(labels, ends, order)
+
+    @property
+    def n(self) -> Offsets:
+        """Number of records of each group."""
+        return np.diff(self.offsets)
+
+    def arranged(self, rows: FloatArray) -> FloatArray:
+        """Rows of records, group by group."""
+        return rows if self.order is None else rows[self.order]
+
+    def names(self) -> Names | None:
+        """Names of the groups in the keys of their noise; None for their numbers.
+
+        Texts stand for themselves. Other labels are written as Python writes them, which tells
+        the number 1 from the text "1".
+        """
+        if isinstance(self.labels, range):
+            return None
+        plain = all(isinstance(label, str) for label in self.labels)
+        names = [(str(label) if plain else repr(label)).encode() for label in self.labels]
+        if len(set(names)) != len(names):
+            raise TypeError(
+                "labels of groups that differ must be written differently: use texts or numbers"
+            )
+        return joined(names)
+
+
+def as_offsets(given: NDArray[Any], total: int) -> Offsets:
+    """Offsets of groups that are not empty and hold `total` records together."""
+    if len(given) < 2 or given.dtype.kind not in "iu":
+        raise ValueError(
+            f"groups must be labels, one for each of {total} records, or offsets: integers from 0 "
+            f"to {total}, one more than there are groups"
+        )
+    ends = np.ascontiguousarray(given, dtype=np.int64)
+    if ends[0] != 0 or ends[-1] != total:
+        raise ValueError(f"offsets must begin at 0 and end at {total}, the number of records")
+    sizes = np.diff(ends)
+    if (sizes < 0).any():
+        raise ValueError("offsets must not decrease")
+    if (sizes == 0).any():
+        raise ValueError(f"group {int(np.argmin(sizes))} is empty: it has no mean")
+    return ends
+
+
+def joined(names: Sequence[bytes]) -> Names:
+    """Names one after the other."""
+    ends = np.cumsum([0, *map(len, names)], dtype=np.int64)
+    return np.frombuffer(b"".join(names), dtype=np.uint8), ends
+
+
+def _array(groups: GroupsLike) -> NDArray[Any]:
+    """Labels as an array; entries of a list stay what they are."""
+    if hasattr(groups, "__array__"):
+        return np.asarray(groups)
+    if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__"):
+        raise TypeError(f"groups must be labels or offsets, got {type(groups).__name__}")
+    entries = [getattr(entry, "as_py", lambda entry=entry: entry)() for entry in groups]
+    if all(type(entry) is int and -(2**63) <= entry < 2**63 for entry in entries):
+        return np.array(entries, dtype=np.int64)
+    return np.fromiter(entries, dtype=object, count=len(entries))
+
+
+def _factorised(given: NDArray[Any]) -> tuple[list[Hashable], NDArray[np.int64]]:
+    """The labels in the order in which they first appear, and the number of each record's."""
+    if given.dtype.kind in "iubSUmM":
+        values, first, codes = np.unique(given, return_index=True, return_inverse=True)
+        ranks = np.argsort(first)
+        number = np.empty(len(ranks), dtype=np.int64)
+        number[ranks] = np.arange(len(ranks))
+        labels = values[ranks]
+        return labels.tolist() if given.dtype.kind not in "mM" else list(labels), number[codes]
+    if given.dtype.kind != "O":
+        raise TypeError(
+            f"labels of groups must have exact equality, such as texts and integers, got "
+            f"{given.dtype}"
+        )
+    numbers: dict[Hashable, int] = {}
+    codes = np.fromiter(
+        (numbers.setdefault(_label(entry), len(numbers)) for entry in given), np.int64, len(given)
+    )
+    return list(numbers), codes
+
+
+def _label(entry: Any) -> Hashable:
+    """A label; what is missing is None."""
+    label: Hashable = entry
+    if type(entry).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(entry, (float, np.floating)):
+        if np.isnan(entry):
+            return None
+        raise TypeError("labels of groups must have exact equality: floats do not")
+    try:
+        hash(entry)
+    except TypeError:
+        raise TypeError(f"labels of groups must be hashable, got {type(entry).__name__}") from None
+    return label

@@ -1,0 +1,279 @@
+"""Moments of the logarithms at a public base point: what variances, regions and intervals share.
+
+    base point p (private mean, kept in the ball) -> logarithms of the projected records at p,
+    clipped at the largest distance R that is possible from p -> mean of a bounded function of them
+    -> Gaussian noise (Laplace for pure DP) in a flat space of numbers or symmetric matrices
+
+R = r + rho(c, p) is public once p is, and never clips. Each record's computed share lies in the
+range that the sensitivity assumes, whatever rounding does; the rounding of their sum counts as
+solver error. Proofs: docs/proofs/frechet-variance.md, docs/proofs/log-moments.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from curvedp import _core
+from curvedp._validation import FloatArray
+from curvedp.curvature import excess_range, hessian_trace, radial_hessian
+from curvedp.domain import Ball
+from curvedp.manifolds import Euclidean
+from curvedp.mechanisms import Mechanism, choose_mechanism
+from curvedp.mechanisms.calibration import outward_scale
+from curvedp.mechanisms.grid import STEPS_PER_SCALE
+from curvedp.privacy import GDP, Guarantee, PureDP, Release
+from curvedp.statistics.base_point import BasePoint, GivenPoints, MeanNoise
+from curvedp.statistics.design import Design
+from curvedp.statistics.frechet_mean import Mean, as_points, noise_of_means
+from curvedp.statistics.paid import Columns, Paid
+from curvedp.statistics.releases import Releases
+from curvedp.statistics.symmetric import clip_eigenvalues, scale_trace, unvecd
+
+
+@dataclass(frozen=True)
+class MomentDesign:
+    """Everything that is fixed before a record is seen.
+
+    Attributes
+    ----------
+    mean : Design or None
+        Of the private mean; none where the base point is given.
+    """
+
+    mean: Design | None
+
+
+@dataclass(frozen=True)
+class MomentNoise:
+    """The noise on a moment.
+
+    Attributes
+    ----------
+    sensitivity, tolerance : float
+        Of the moment, and the bound on its rounding.
+    scale : float
+    expected_error : float
+        Mean length of the noise.
+    """
+
+    sensitivity: float
+    tolerance: float
+    scale: float
+    expected_error: float
+
+    @classmethod
+    def of(
+        cls,
+        moment: _core.LogMoment,
+        ball: Ball,
+        n: int,
+        records_per_unit: int,
+        max_dist: float,
+        share: PureDP | GDP,
+        size: int,
+    ) -> MomentNoise:
+        """That of a moment of `size` numbers, for logarithms of length `max_dist` at most."""
+        replaced = min(1.0, records_per_unit / n)
+        manifold = ball._frame.manifold
+        sensitivity, tolerance, _ = moment.bounds(manifold, n, replaced, max_dist)
+        scale = outward_scale(sensitivity + 2 * tolerance, _amount(share))
+        return cls(sensitivity, tolerance, scale, unit_error(share, size) * scale)
+
+
+@dataclass(frozen=True)
+class DrawnMoment:
+    """A moment of every group with its noise, by columns.
+
+    Attributes
+    ----------
+    noisy : ndarray, shape (groups, size)
+    sensitivity, solver_tolerance, scale, expected_error : ndarray, shape (groups,)
+    """
+
+    noisy: FloatArray
+    sensitivity: FloatArray
+    solver_tolerance: FloatArray
+    scale: FloatArray
+    expected_error: FloatArray
+
+    @classmethod
+    def of(cls, columns: Columns, name: str, share: PureDP | GDP) -> DrawnMoment:
+        """The columns of that name."""
+        noisy = columns[name]
+        sensitivity, tolerance, scale = (
+            columns[f"{name}_{number}"][:, 0] for number in ("sensitivity", "tolerance", "scale")
+        )
+        return cls(noisy, sensitivity, tolerance, scale, unit_error(share, noisy.shape[1]) * scale)
+
+    def noise(self) -> dict[str, FloatArray]:
+        """Everything but the moment, as columns of releases."""
+        return {
+            "sensitivity": self.sensitivity,
+            "solver_tolerance": self.solver_tolerance,
+            "scale": self.scale,
+            "expected_error": self.expected_error,
+        }
+
+
+@dataclass(frozen=True)
+class DrawnMoments:
+    """Moments of every group at its base point.
+
+    Attributes
+    ----------
+    paid : Paid
+    means : Releases or None
+        The private means that the base points come from.
+    points : ndarray, shape (groups, *point_shape)
+        The base points.
+    columns : dict of ndarray
+    shares : sequence of Guarantee
+        Of the moments.
+    """
+
+    paid: Paid
+    means: Releases[Release] | None
+    points: FloatArray
+    columns: Columns
+    shares: Sequence[PureDP | GDP]
+
+    def moment(self, name: str, stage: int = 0) -> DrawnMoment:
+        """The moment of that name, drawn with the share of a stage."""
+        return DrawnMoment.of(self.columns, name, self.shares[stage])
+
+    @property
+    def max_dist(self) -> FloatArray:
+        """R of each group, shape (groups,)."""
+        return self.columns["max_dist"][:, 0]
+
+    def bases(self) -> dict[int, BasePoint]:
+        """The base point of each group that has a release, with the noise of its mean."""
+        found, choice = self.paid.designs
+        bases = {}
+        for g in np.flatnonzero(self.paid.released).tolist():
+            ball, design = self.paid.call.ball_of(g), found[choice[g]].mean
+            bases[g] = BasePoint(
+                ball=ball,
+                point=self.points[g],
+                inner=np.ascontiguousarray(self.columns["inner"][g : g + 1]),
+                max_dist=float(self.max_dist[g]),
+                mean=None if self.means is None else self.means._result(g),
+                noise=None if design is None else MeanNoise.of(design.mechanism, ball),
+            )
+        return bases
+
+
+def draw_moments(
+    paid: Paid,
+    mean: Mean,
+    mean_share: Guarantee,
+    moments: Sequence[tuple[_core.LogMoment, PureDP | GDP]],
+    *,
+    max_dist: float | None,
+    given: GivenPoints | None = None,
+) -> DrawnMoments:
+    """Moments at private means or given points, each with its share of the budget."""
+    found, _ = paid.designs
+    manifold, clip = paid.call.manifold, math.inf if max_dist is None else max_dist
+    drawn = [(moment, isinstance(share, PureDP), _amount(share)) for moment, share in moments]
+    trace = hessian_trace(manifold)
+    designs = [None if design is None else design.mean for design in found]
+    if given is None:
+        squares = [_square(design) for design in designs if design is not None]
+        kind = mean.kind_under(paid.call, mean_share)
+        engine = _core.GroupStatistic.moments(
+            kind.in_chart, squares, drawn, clip, STEPS_PER_SCALE, trace
+        )
+    else:
+        rows = given.points.reshape(len(paid), manifold.point_size)
+        engine = _core.GroupStatistic.moments_at(
+            rows, given.noise.tolist(), drawn, clip, STEPS_PER_SCALE, trace
+        )
+    columns = paid.columns(engine, designs)
+    means = None
+    if given is None:
+        means = paid.part(
+            mean,
+            mean_share,
+            value=as_points(paid, columns["mean"]),
+            **noise_of_means((designs, paid.designs[1])),
+        )
+    shares = [share for _, share in moments]
+    return DrawnMoments(paid, means, as_points(paid, columns["base_point"]), columns, shares)
+
+
+def refuse_fine_noise(
+    ball: Ball, n: int, records_per_unit: int, share: PureDP | GDP, power: int
+) -> None:
+    """Refuses a budget or a ball with which the noise of a moment of that power cannot be drawn.
+
+    A moment of n records changes by k/n of its magnitude over 4 sqrt(dim + 1), or more, when a unit
+    of k records is replaced; its magnitude lies between r^power and (2 r)^power, up to constants.
+    """
+    root = math.sqrt(ball.manifold.dim + 1)
+    moved = min(1.0, records_per_unit / n) / (4 * root)
+    for reach in (ball.radius, 3 * ball.radius):
+        if not 1e-90 < (reach / root) ** power < 1e90:
+            raise ValueError(
+                f"powers of the radius {ball.radius:g} leave double precision: measure "
+                "lengths in other units"
+            )
+    flat_mechanism(share)(_LINE, moved, share)
+
+
+def flat_mechanism(share: Guarantee) -> type[Mechanism]:
+    """The mechanism of a moment: on a line."""
+    return choose_mechanism(_LINE, share)
+
+
+_LINE = Ball(Euclidean(1), [0.0], 1.0)
+
+
+def finish_covariance(base: BasePoint, noisy: FloatArray) -> FloatArray:
+    """The released second moment from its noisy coordinates, with eigenvalues in [0, R^2]."""
+    stretch = math.sqrt(base.ball.manifold.dim + 1)
+    matrix = scale_trace(unvecd(noisy), 1 / stretch)
+    return base.to_outer(clip_eigenvalues(matrix, 0.0, base.max_dist**2))
+
+
+def finish_hessian(base: BasePoint, noisy: FloatArray) -> FloatArray:
+    """The released mean Hessian from the noisy coordinates of 2 G."""
+    matrix = unvecd(noisy) + 2 * np.eye(base.ball.manifold.dim)
+    return base.to_outer(clip_eigenvalues(matrix, *hessian_limits(base)))
+
+
+def hessian_limits(base: BasePoint) -> tuple[float, float]:
+    """Public bounds on the eigenvalues of the mean Hessian of rho^2 at a mean.
+
+    From below at most h(R) and, at the mean of points of a ball, r cot r > 0 (on positive
+    curvature, docs/proofs/frechet-mean-sensitivity.md, step 2).
+    """
+    manifold = base.ball.manifold
+    low, high = excess_range(manifold, base.max_dist)
+    upper = manifold.curvature_bounds[1]
+    at_mean = radial_hessian(upper, base.ball.radius) if upper > 0 else 1.0
+    return 2 * max(1 + low, at_mean), 2 * (1 + high)
+
+
+def unit_error(share: PureDP | GDP, size: int) -> float:
+    """Mean length of noise of scale 1 on so many numbers."""
+    return _core.Noise("flat", size, 0.0, _profile(share), 1.0).expected_dist
+
+
+def _amount(share: PureDP | GDP) -> float:
+    return share.epsilon if isinstance(share, PureDP) else share.mu
+
+
+def _profile(share: PureDP | GDP) -> str:
+    return "laplace" if isinstance(share, PureDP) else "gaussian"
+
+
+def _square(design: Design) -> float:
+    """Mean squared length of the mean's noise; of one coordinate, where it is drawn in a chart."""
+    noise = design.mechanism
+    length = noise.scale if noise.in_chart else noise._noise.root_mean_square_dist
+    return length * length

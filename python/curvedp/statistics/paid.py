@@ -1,0 +1,375 @@
+"""Groups of records of a call that has been paid for, and how they are released."""
+
+from __future__ import annotations
+
+import abc
+import itertools
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from curvedp import _core
+from curvedp._validation import FloatArray, as_count, as_records
+from curvedp.domain import Ball
+from curvedp.manifolds import Manifold
+from curvedp.privacy import Guarantee, Ledger, NoiseSecret, Release
+from curvedp.statistics.call import (
+    Call,
+    Designs,
+    Progress,
+    Report,
+    Result,
+    Statistic,
+    as_balls,
+    reporter,
+)
+from curvedp.statistics.design import Design
+from curvedp.statistics.grouping import Grouping, GroupsLike, Names, Offsets, joined
+from curvedp.statistics.releases import Releases
+
+
+@dataclass(frozen=True)
+class Paid:
+    """Groups of records of a call that has been paid for.
+
+    Attributes
+    ----------
+    call : Call
+    records : ndarray, shape (n, point_size)
+        Group by group.
+    offsets : ndarray of int, shape (groups + 1,)
+    designs : pair
+        See `Call.designs`.
+    keys : GroupKeys
+        Where the noise comes from.
+    labels : sequence
+        What the groups are called.
+    names : pair of ndarray, or None
+        What they are called in the keys of their noise; None for their numbers.
+    seed : int or None
+    is_grouped : bool
+        False for one data set.
+    report : callable or None
+    extra : ndarray or None
+        What each record has beside its point, shape (n,).
+    """
+
+    call: Call
+    records: FloatArray
+    offsets: Offsets
+    designs: Designs
+    keys: _core.GroupKeys
+    labels: Sequence[Hashable]
+    names: Names | None = None
+    seed: int | None = None
+    is_grouped: bool = True
+    report: Report | None = None
+    extra: FloatArray | None = None
+
+    @property
+    def n(self) -> Offsets:
+        """Number of records of each group."""
+        return np.diff(self.offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def released(self) -> NDArray[np.bool_]:
+        """False for groups that are skipped."""
+        found, choice = self.designs
+        exists = np.array([design is not None for design in found], dtype=np.bool_)
+        return np.asarray(exists[choice])
+
+    def promise(self, guarantee: Guarantee) -> Guarantee:
+        """The guarantee that a release may claim whose noise is calibrated to `guarantee`."""
+        return self.call.promise(guarantee, self.seed)
+
+    @property
+    def assumptions(self) -> frozenset[str]:
+        """Assumptions of every guarantee, besides its proof."""
+        grouped = {"public-groups"} if self.is_grouped else set()
+        seeded = {"seeded"} if self.seed is not None else set()
+        return frozenset({"idealized-sampling"} | grouped | seeded)
+
+    def salted(self, salt: Sequence[bytes] | None) -> Paid:
+        """The same, with noise that depends on everything else that a release is computed from.
+
+        Keys derived from a secret hash the records' points: old noise must not meet changed
+        covariates or another base point.
+        """
+        if salt is None and self.extra is None:
+            return self
+        own = [b""] * len(self) if salt is None else salt
+        if self.extra is not None:
+            bounds = itertools.pairwise(self.offsets.tolist())
+            own = [
+                b + self.extra[start:stop].tobytes()
+                for b, (start, stop) in zip(own, bounds, strict=True)
+            ]
+        names = [str(number).encode() for number in range(len(self))]
+        if self.names is not None:
+            text, ends = self.names[0].tobytes(), self.names[1].tolist()
+            names = [text[start:stop] for start, stop in itertools.pairwise(ends)]
+        both = zip(names, own, strict=True)
+        return replace(self, names=joined([len(a).to_bytes(8, "little") + a + b for a, b in both]))
+
+    def sizes(self) -> list[int]:
+        """The number of records of the groups of each design."""
+        found, choice = self.designs
+        sizes = np.zeros(len(found), dtype=np.int64)
+        sizes[choice] = self.n
+        return [int(size) for size in sizes]
+
+    def replaced(self, n: int) -> float:
+        """The share of n records that a unit replaces."""
+        return min(1.0, self.call.records_per_unit / n)
+
+    def columns(self, statistic: _core.GroupStatistic, means: Sequence[Design | None]) -> Columns:
+        """Columns that compiled code releases, by name; `means` has one for each design."""
+        size = self.call.manifold.point_size
+        report, count = self.report, len(self)
+        return self._groups(means).release(
+            self.records.reshape(len(self.records), size),
+            statistic,
+            self.keys,
+            None if report is None else lambda done: report(done, count),
+        )
+
+    def _groups(self, means: Sequence[Design | None]) -> _core.Groups:
+        found, choice = self.designs
+        kept = [number for number, design in enumerate(found) if design is not None]
+        sizes = self.sizes()
+        own = [
+            _core.GroupDesign(self.replaced(sizes[number]), _mean_design(means[number]))
+            for number in kept
+        ]
+        renumbered = np.full(len(found), -1, dtype=np.int32)
+        renumbered[kept] = np.arange(len(kept), dtype=np.int32)
+        frames = [ball._frame for ball in self.call.balls]
+        return _core.Groups(frames, self.offsets, own, renumbered[choice], self.names)
+
+    def releases(self, **fields: Any) -> Releases[Any]:
+        """Releases of these groups; `fields` may replace what they have in common."""
+        common: dict[str, Any] = {
+            "call": self.call,
+            "labels": self.labels,
+            "n": self.n,
+            "released": self.released,
+            "guarantee": self.promise(self.call.statistic.promise(self.call)),
+            "mechanism": self.call.statistic.mechanism_name(self.call),
+            "assumptions": self.assumptions,
+        }
+        return Releases(**(common | fields))
+
+    def part(self, statistic: Statistic[Any], guarantee: Guarantee, **fields: Any) -> Releases[Any]:
+        """Releases that others rest on, under a share of their guarantee."""
+        call = replace(self.call, statistic=statistic, guarantee=guarantee, groups_per_unit=1)
+        mechanism = fields.pop("mechanism", None) or statistic.mechanism_name(call)
+        promised = self.promise(guarantee)
+        return self.releases(call=call, guarantee=promised, mechanism=mechanism, **fields)
+
+    def groups(self) -> Iterator[Group]:
+        """The groups that have a release, one after the other."""
+        found, choice = self.designs
+        means: list[Design | None] = [None] * len(found)
+        core = self._groups(means)
+        for number in range(len(self)):
+            if found[choice[number]] is not None:
+                yield Group(self, core, number)
+
+
+#: Arrays by name, one row for each group.
+Columns = dict[str, FloatArray]
+
+
+def _mean_design(design: Design | None) -> tuple[_core.Plan, _core.Noise, float, float] | None:
+    if design is None:
+        return None
+    noise = design.mechanism
+    return design.plan, noise._noise, *noise._grid
+
+
+@dataclass(frozen=True)
+class Group:
+    """One group of records that has been paid for."""
+
+    paid: Paid
+    core: _core.Groups
+    number: int
+
+    @property
+    def call(self) -> Call:
+        """The call that it belongs to."""
+        return self.paid.call
+
+    @property
+    def ball(self) -> Ball:
+        """Its public domain."""
+        return self.call.ball_of(self.number)
+
+    @property
+    def manifold(self) -> Manifold:
+        """The manifold of its records."""
+        return self.call.manifold
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee that its release shall satisfy."""
+        return self.call.guarantee
+
+    @property
+    def design(self) -> Any:
+        """The result of `Statistic.design` for it."""
+        found, choice = self.paid.designs
+        return found[choice[self.number]]
+
+    @property
+    def rows(self) -> slice:
+        """Its records among those of all groups."""
+        start, stop = self.paid.offsets[self.number : self.number + 2].tolist()
+        return slice(start, stop)
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return int(self.paid.n[self.number])
+
+    @property
+    def records(self) -> FloatArray:
+        """Its records, shape (n, *point_shape)."""
+        own = self.paid.records[self.rows]
+        return own.reshape(len(own), *self.manifold.point_shape)
+
+    @property
+    def extra(self) -> FloatArray:
+        """Covariates of its records, shape (n,)."""
+        assert self.paid.extra is not None
+        return self.paid.extra[self.rows]
+
+    def enter(self) -> FloatArray:
+        """The records projected on the ball and moved into its frame, one row each."""
+        return self.ball._enter(self.records)
+
+    def stream(self, stage: int) -> _core.Stream:
+        """The randomness of a stage."""
+        stages = getattr(self.call.statistic, "stages", 1)
+        rows = self.paid.records.reshape(len(self.paid.records), self.manifold.point_size)
+        return self.core.stream(rows, self.paid.keys, self.number, stages, stage)
+
+    def release(self, **fields: Any) -> Release:
+        """A release of this group, with what it promises."""
+        described: dict[str, Any] = {
+            "guarantee": self.paid.promise(self.call.statistic.promise(self.call)),
+            "manifold": self.manifold.spec,
+            "ball_center": self.ball.center,
+            "ball_radius": self.ball.radius,
+            "n": self.n,
+            "records_per_unit": self.call.records_per_unit,
+            "assumptions": self.paid.assumptions,
+        }
+        return Release(**(described | fields))
+
+
+class EachGroup(Statistic[Result]):
+    """A statistic that is computed in Python, one group after the other."""
+
+    #: Streams that a group draws from.
+    stages: ClassVar[int] = 1
+
+    @abc.abstractmethod
+    def release_group(self, group: Group) -> Result:
+        """The release of one group, whose design is ``group.design``."""
+
+    def release(self, paid: Paid) -> Releases[Result]:
+        count = len(paid)
+        results: list[Result | None] = [None] * count
+        if paid.report is not None:
+            paid.report(0, count)
+        for group in paid.groups():
+            results[group.number] = self.release_group(group)
+            if paid.report is not None:
+                paid.report(group.number + 1, count)
+        shape = self.value_shape(paid.call)
+        return paid.releases(**_columns_of(results, shape), results=tuple(results))
+
+    def result(self, releases: Releases[Result], index: int) -> Result:
+        assert releases.results is not None
+        found: Result = releases.results[index]
+        return found
+
+
+def _columns_of(results: Sequence[Any], value_shape: tuple[int, ...]) -> dict[str, Any]:
+    """The columns of releases that exist one by one."""
+    empty = np.full(value_shape, np.nan)
+    values = np.array([empty if own is None else own.value for own in results])
+    found: dict[str, Any] = {"value": values.reshape(len(results), *value_shape)}
+    for name in ("sensitivity", "solver_tolerance", "scale", "expected_error"):
+        numbers = [getattr(own, name, None) for own in results]
+        found[name] = np.array([np.nan if x is None else x for x in numbers])
+    return found
+
+
+def release(
+    statistic: Statistic[Result],
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike = None,
+    records_per_unit: int = 1,
+    groups_per_unit: int = 1,
+    skip_small: bool = False,
+    ledger: Ledger | None = None,
+    secret: NoiseSecret | None = None,
+    seed: int | None = None,
+    progress: Progress = False,
+    extra: FloatArray | None = None,
+) -> Result | Releases[Result]:
+    """A statistic of records: checked, then paid for, then drawn.
+
+    `extra` is what each record has beside its point.
+
+    Returns
+    -------
+    Releases, or without `groups` the release of the one data set
+    """
+    call = Call(
+        statistic=statistic,
+        balls=as_balls(ball),
+        guarantee=guarantee,
+        records_per_unit=as_count(records_per_unit, "records_per_unit"),
+        groups_per_unit=as_count(groups_per_unit, "groups_per_unit"),
+        skip_small=bool(skip_small),
+    )
+    data = as_records(records, call.manifold.point_shape)
+    if extra is not None and extra.shape != (len(data),):
+        raise ValueError(f"x must have shape ({len(data)},), got {extra.shape}")
+    grouping = Grouping.of(groups, len(data))
+    count = len(grouping.labels)
+    if len(call.balls) not in (1, count):
+        raise ValueError(f"{len(call.balls)} balls do not fit {count} groups")
+    is_grouped = groups is not None
+    keys, salt = call.keys(secret, seed), statistic.salt(call, grouping.labels)
+    designs = call.designs(grouping.n, alone=not is_grouped)
+    call.pay(ledger, count if is_grouped else None, seed)
+    paid = Paid(
+        call=call,
+        records=grouping.arranged(data),
+        offsets=grouping.offsets,
+        designs=designs,
+        keys=keys,
+        labels=grouping.labels,
+        names=grouping.names(),
+        seed=seed,
+        is_grouped=is_grouped,
+        report=reporter(progress),
+        extra=None if extra is None else grouping.arranged(extra),
+    )
+    if secret is not None:
+        paid = paid.salted(salt)
+    found = statistic.release(paid)
+    return found if is_grouped else statistic.result(found, 0)

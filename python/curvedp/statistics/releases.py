@@ -1,0 +1,199 @@
+"""Releases of many disjoint groups, column by column, with what they promise together."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic
+
+import numpy as np
+from numpy.typing import NDArray
+
+from curvedp._validation import FloatArray
+from curvedp.domain import Ball
+from curvedp.privacy import Guarantee, Release
+from curvedp.statistics.call import Call, Result, composed
+
+#: What tells of the noise in a table of releases.
+NOISE_COLUMNS = ("sensitivity", "scale", "expected_error")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Releases(Generic[Result]):
+    """One release per group, as columns; ``releases[label]`` is the release of one group.
+
+    Groups stand in the order in which their labels first appear among the records. A label finds
+    its group; where labels are no integers, so does its number. Iteration gives the releases,
+    without groups that were skipped.
+
+    Attributes
+    ----------
+    labels : sequence
+        Labels of the groups; their numbers if they were given by offsets.
+    n : ndarray of int, shape (groups,)
+        Number of records of each group (public).
+    released : ndarray of bool, shape (groups,)
+        False for groups that were skipped because they are too small.
+    value : ndarray, shape (groups, *value_shape)
+        NaN for groups that were skipped, as in all columns.
+    sensitivity, solver_tolerance, scale, expected_error : ndarray, shape (groups,)
+        As in `Release`.
+    more : dict of ndarray
+        Further columns, such as the covariance of a region.
+    guarantee : Guarantee
+        Of each group's release.
+    total : Guarantee
+        Of all releases together to one unit: `guarantee` composed `groups_per_unit` times, groups
+        being disjoint and public.
+    mechanism, statistic : str
+    base_point : ndarray, shape (groups, *point_shape), or None
+        The public point of each group about which the statistic was computed.
+    parts : tuple of Releases
+        Releases that each group's release rests on.
+    balls : tuple of Ball
+        One for all groups, or one for each.
+    records_per_unit, groups_per_unit : int
+        Most records that one unit contributes to a group, and most groups to which it contributes.
+    assumptions : frozenset of str
+    """
+
+    call: Call
+    labels: Sequence[Hashable]
+    n: NDArray[np.int64]
+    released: NDArray[np.bool_]
+    value: FloatArray
+    sensitivity: FloatArray
+    solver_tolerance: FloatArray
+    scale: FloatArray
+    expected_error: FloatArray
+    guarantee: Guarantee
+    mechanism: str
+    assumptions: frozenset[str]
+    base_point: FloatArray | None = None
+    parts: tuple[Releases[Any], ...] = ()
+    more: Mapping[str, FloatArray] = field(default_factory=dict)
+    #: What a statistic needs besides to make one group's result.
+    details: Mapping[str, Any] = field(default_factory=dict)
+    results: Sequence[Any] | None = None
+
+    @property
+    def statistic(self) -> str:
+        """Name of what is released of each group."""
+        return self.call.statistic.title
+
+    @property
+    def balls(self) -> tuple[Ball, ...]:
+        """One for all groups, or one for each."""
+        return self.call.balls
+
+    @property
+    def records_per_unit(self) -> int:
+        """Most records that one unit contributes to a group."""
+        return self.call.records_per_unit
+
+    @property
+    def groups_per_unit(self) -> int:
+        """Most groups to which one unit contributes."""
+        return self.call.groups_per_unit
+
+    @property
+    def total(self) -> Guarantee:
+        """The guarantee of all releases together to one unit."""
+        return composed(self.guarantee, self.groups_per_unit)
+
+    def columns(self) -> dict[str, FloatArray]:
+        """Arrays for a table of releases, by name, with one row per group."""
+        noise = {name: getattr(self, name) for name in NOISE_COLUMNS}
+        return {"value": self.value, **self.more, **noise}
+
+    def to_arrow(self) -> Any:
+        """One row per group as a pyarrow.Table: `group`, `n`, the columns, `guarantee`.
+
+        Raises
+        ------
+        MissingExtraError
+            If pyarrow is not installed (the extra ``batch``).
+        """
+        from curvedp.statistics.tables import labelled_table
+
+        return labelled_table(self)
+
+    def to_pandas(self) -> Any:
+        """One row per group as a pandas.DataFrame whose index are the labels.
+
+        Raises
+        ------
+        MissingExtraError
+            If pyarrow is not installed (the extra ``batch``).
+        """
+        return self.to_arrow().to_pandas().set_index("group")
+
+    def __len__(self) -> int:
+        return len(self.n)
+
+    def __iter__(self) -> Iterator[Result]:
+        return (self._result(index) for index in np.flatnonzero(self.released).tolist())
+
+    def keys(self) -> Sequence[Hashable]:
+        """The labels."""
+        return self.labels
+
+    def items(self) -> Iterator[tuple[Hashable, Result]]:
+        """Label and release of each group, without those that were skipped."""
+        return ((self.labels[g], self._result(g)) for g in np.flatnonzero(self.released).tolist())
+
+    def __getitem__(self, label: Hashable) -> Result:
+        index = self._index(label)
+        if not self.released[index]:
+            raise ValueError(f"group {label!r} was skipped: nothing was released")
+        return self._result(index)
+
+    def _result(self, index: int) -> Result:
+        found: Result = self.call.statistic.result(self, index)
+        return found
+
+    @cached_property
+    def _numbers(self) -> dict[Hashable, int]:
+        return {label: number for number, label in enumerate(self.labels)}
+
+    def _index(self, label: Hashable) -> int:
+        """The number of the group of that label."""
+        numbered = isinstance(self.labels, range)
+        found = None if numbered else self._numbers.get(label)
+        if found is not None:
+            return found
+        if isinstance(label, (int, np.integer)) and (
+            numbered or not any(isinstance(own, (int, np.integer)) for own in self.labels)
+        ):
+            return range(len(self))[int(label)]
+        raise KeyError(label)
+
+    def __repr__(self) -> str:
+        count = int(self.released.sum())
+        return f"<Releases: {self.statistic} of {count} groups, {self.guarantee!r} each>"
+
+
+def release_of(releases: Releases[Any], index: int) -> Release:
+    """One group's release, where it is a `Release`."""
+    ball = releases.call.ball_of(index)
+    base_point = releases.base_point
+    expected = float(releases.expected_error[index])
+    return Release(
+        value=releases.value[index],
+        guarantee=releases.guarantee,
+        mechanism=releases.mechanism,
+        statistic=releases.statistic,
+        manifold=ball.manifold.spec,
+        ball_center=ball.center,
+        ball_radius=ball.radius,
+        n=int(releases.n[index]),
+        records_per_unit=releases.records_per_unit,
+        sensitivity=float(releases.sensitivity[index]),
+        solver_tolerance=float(releases.solver_tolerance[index]),
+        scale=float(releases.scale[index]),
+        expected_error=None if np.isnan(expected) else expected,
+        assumptions=releases.assumptions,
+        base_point=None if base_point is None else base_point[index],
+        parts=tuple(part._result(index) for part in releases.parts),
+    )

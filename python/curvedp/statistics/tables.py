@@ -1,0 +1,59 @@
+"""Releases of groups as Arrow tables; needs the extra ``batch`` (pyarrow)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from curvedp._arrow import pa
+from curvedp._validation import FloatArray
+
+if TYPE_CHECKING:
+    from curvedp.statistics.releases import Releases
+
+__all__ = ["labelled_table", "releases_table"]
+
+
+def labelled_table(releases: Releases[Any]) -> Any:
+    """One row per group: its label in the column `group`, then as `releases_table`."""
+    labels = releases.labels
+    column = np.arange(len(labels)) if isinstance(labels, range) else _labels(list(labels))
+    return releases_table(pa.table({"group": column}), releases)
+
+
+def _labels(labels: list[Any]) -> Any:
+    """Labels as a column; those that Arrow has no type for as Python writes them."""
+    try:
+        return pa.array(labels)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        return pa.array([label if isinstance(label, str) else repr(label) for label in labels])
+
+
+def releases_table(keys: Any, releases: Releases[Any]) -> Any:
+    """One row per group: its key, n, value, sensitivity, scale, expected error, guarantee.
+
+    `value` is a number, or a fixed-size list of the numbers of a point in row-major order; null for
+    groups that were skipped. The private mean that a value rests on stands in `mean`, its noise's
+    scale in `mean_scale`.
+    """
+    missing = ~releases.released
+    guarantee = pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(len(releases), dtype=np.int8), mask=missing),
+        pa.array([str(releases.guarantee)]),
+    )
+    columns = {name: keys.column(name) for name in keys.column_names}
+    columns["n"] = pa.array(releases.n)
+    columns |= {name: _values(own, missing) for name, own in releases.columns().items()}
+    columns["guarantee"] = guarantee
+    return pa.table(columns)
+
+
+def _values(values: FloatArray, missing: NDArray[np.bool_]) -> Any:
+    """Numbers, null where they are not known, or points as fixed-size lists."""
+    if values.ndim == 1:
+        return pa.array(values, mask=missing | np.isnan(values))
+    mask = {"mask": pa.array(missing)} if missing.any() else {}
+    width = int(np.prod(values.shape[1:]))
+    return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), width, **mask)

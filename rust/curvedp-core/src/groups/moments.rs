@@ -1,0 +1,348 @@
+//! Private moments of the logarithms of the records at a public base point p: the private mean, which is
+//! released first, or a point that is given (docs/proofs/frechet-variance.md, docs/proofs/log-moments.md).
+//!
+//! Every moment is the mean of a function of one record, p and the length R at which logarithms are clipped.
+//! All else about a moment, a region or an interval is computed from what is released here.
+
+use super::{Budget, Column, Groups, Means, Statistic, Task};
+use crate::ball::Frame;
+use crate::error::Error;
+use crate::manifold::{ExcessDiameter, HessianTrace, Manifold};
+use crate::moments::{dist_moments, hessian_error, log_moments, summation_error, vecd};
+use crate::noise::{IsotropicNoise, Radial, Space};
+use crate::release::{Placement, flat_grid_step, round};
+use crate::rows::Rows;
+
+/// What is averaged over the records, in units of the lengths R that a logarithm may have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Moment {
+    /// rho^2; what is released is less by what the noise of p adds.
+    Variance,
+    /// rho^4.
+    Fourth,
+    /// (a, c (a^2 - a)) with a = (rho/R)^2 and this c.
+    Distances(f64),
+    /// The second moment of the logarithms, its trace part multiplied by sqrt(dim + 1): see [`vecd`].
+    Covariance,
+    /// Twice the deviation G of the Hessian of half the squared distance from I: see [`vecd`].
+    Hessian(ExcessDiameter),
+}
+
+/// How far a moment moves and how far its computed value is off.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    /// Largest change when a unit's records are replaced.
+    pub sensitivity: f64,
+    /// Bound on the rounding error.
+    pub tolerance: f64,
+    /// Bound on the norm.
+    pub magnitude: f64,
+}
+
+impl Moment {
+    /// Numbers that it consists of.
+    fn size(self, dim: usize) -> usize {
+        match self {
+            Self::Variance | Self::Fourth => 1,
+            Self::Distances(_) => 2,
+            Self::Covariance | Self::Hessian(_) => dim * (dim + 1) / 2,
+        }
+    }
+
+    /// The name of its column.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Variance => "variance",
+            Self::Fourth => "fourth",
+            Self::Distances(_) => "distances",
+            Self::Covariance => "covariance",
+            Self::Hessian(_) => "hessian",
+        }
+    }
+
+    /// For n records, a share of which is replaced, with logarithms of length `reach` at most.
+    #[must_use]
+    pub fn bounds(self, manifold: &dyn Manifold, n: usize, replaced: f64, reach: f64) -> Bounds {
+        let square = reach * reach;
+        let (moves, magnitude, rounding) = match self {
+            Self::Variance => (square, square, summation_error(n)),
+            Self::Fourth => (square * square, square * square, summation_error(n)),
+            Self::Distances(c) => (1.0, 1.0 + 2.0 * c, summation_error(n)),
+            Self::Covariance => {
+                let stretch = stretch(manifold.dim());
+                (std::f64::consts::SQRT_2 * square, stretch * square, summation_error(n))
+            }
+            Self::Hessian(diameter) => {
+                let bound = 2.0 * diameter.within(reach);
+                (bound, bound, hessian_error(manifold, n))
+            }
+        };
+        Bounds { sensitivity: moves * replaced, tolerance: rounding * magnitude, magnitude }
+    }
+}
+
+/// The factor on the trace part of the second moment: with it one record moves the trace no further.
+fn stretch(dim: usize) -> f64 {
+    (dim as f64 + 1.0).sqrt()
+}
+
+/// Where logarithms are taken.
+pub enum BasePoints {
+    /// At the private mean of each group.
+    Means {
+        /// How the means are released.
+        means: Means,
+        /// For each design: mean square of the noise's length, where it is drawn on the manifold; the
+        /// variance of one coordinate, where it is drawn in the chart at the ball's centre.
+        noise: Vec<f64>,
+    },
+    /// At points that are public.
+    Given {
+        /// One for each group.
+        points: Vec<f64>,
+        /// What the noise of each adds to the mean squared distance, to first order.
+        noise: Vec<f64>,
+    },
+}
+
+/// Moments of every group.
+pub struct Moments {
+    /// Where logarithms are taken.
+    pub base_points: BasePoints,
+    /// Each moment with its share of the budget.
+    pub moments: Vec<(Moment, Budget)>,
+    /// Public length at which logarithms are clipped; infinite if nowhere short of what is possible from p.
+    pub max_dist: f64,
+    /// Steps from scale to grid: a power of two.
+    pub steps_per_scale: f64,
+    /// Mean Hessian of the squared distance.
+    pub hessian: HessianTrace,
+    /// Whether to tell the base points in the frames too.
+    pub inner: bool,
+}
+
+/// Base points of a task's groups.
+struct Bases {
+    /// The released means; empty if the points are given.
+    means: Vec<f64>,
+    /// The base points in the frame, moved to the ball.
+    inner: Vec<f64>,
+    /// The same on the manifold.
+    points: Vec<f64>,
+    /// Their distances from the ball's centre.
+    to_center: Vec<f64>,
+}
+
+impl Bases {
+    fn of(task: &Task, means: Vec<f64>, points: &[f64]) -> Self {
+        let (frame, size): (&Frame, _) = (task.frame(), task.groups.records.size());
+        let manifold = frame.ball().manifold;
+        let (width, count) = (manifold.point_size(), task.range.len());
+        let mut inner = vec![0.0; count * width];
+        frame.enter_piece(Rows::new(points, size), &mut inner);
+        let mut kept = vec![0.0; count * size];
+        frame.leave(Rows::new(&inner, width), &mut kept);
+        let mut to_center = vec![f64::NAN; count];
+        manifold.dist_origin(Rows::new(&inner, width), &mut to_center);
+        Self { means, inner, points: kept, to_center }
+    }
+}
+
+impl Statistic for Moments {
+    fn columns(&self, groups: &Groups) -> Vec<Column> {
+        let manifold = groups.frames[0].ball().manifold;
+        let (size, width) = (groups.records.size(), manifold.point_size());
+        let mut columns = Vec::new();
+        if self.has_means() {
+            columns.push(Column::new("mean", size));
+        }
+        columns.push(Column::new("base_point", size));
+        if self.inner {
+            columns.push(Column::new("inner", width));
+        }
+        columns.push(Column::new("max_dist", 1));
+        for (moment, _) in &self.moments {
+            let name = moment.name();
+            columns.push(Column::new(name, moment.size(manifold.dim())));
+            for number in ["sensitivity", "tolerance", "scale"] {
+                columns.push(Column::new(&format!("{name}_{number}"), 1));
+            }
+        }
+        columns
+    }
+
+    fn stages(&self) -> u64 {
+        1 + self.moments.len() as u64
+    }
+
+    fn has_means(&self) -> bool {
+        matches!(self.base_points, BasePoints::Means { .. })
+    }
+
+    fn release(&self, task: &Task, out: &mut [f64]) -> Result<(), Error> {
+        let (manifold, size) = (task.frame().ball().manifold, task.groups.records.size());
+        let width = manifold.point_size();
+        let points = task.enter()?;
+        let bases = self.bases(task, &points)?;
+        let (points, rows) = (Rows::new(&points, width), task.rows());
+        let whole = out.len() / task.range.len();
+        for (i, (number, design)) in task.designs().enumerate() {
+            let base = &bases.inner[i * width..(i + 1) * width];
+            let reach = task.frame().reach(bases.to_center[i]).min(self.max_dist);
+            let own = Own {
+                task,
+                group: i,
+                points: points.range(rows[i].clone()),
+                n: rows[i].len(),
+                base,
+                reach,
+                replaced: design.replaced,
+                noise: self.mean_noise(task, i, number, base),
+            };
+            let mut row = Row { rest: &mut out[i * whole..(i + 1) * whole] };
+            if self.has_means() {
+                row.push(&bases.means[i * size..(i + 1) * size]);
+            }
+            row.push(&bases.points[i * size..(i + 1) * size]);
+            if self.inner {
+                row.push(base);
+            }
+            row.push(&[reach]);
+            self.draw(&own, &mut row)?;
+        }
+        Ok(())
+    }
+}
+
+/// What is left to write of a row.
+struct Row<'a> {
+    rest: &'a mut [f64],
+}
+
+impl<'a> Row<'a> {
+    fn push(&mut self, values: &[f64]) {
+        self.next(values.len()).copy_from_slice(values);
+    }
+
+    fn next(&mut self, count: usize) -> &'a mut [f64] {
+        let (next, rest) = std::mem::take(&mut self.rest).split_at_mut(count);
+        self.rest = rest;
+        next
+    }
+}
+
+/// One group with everything about it that is public, and its records in the frame.
+struct Own<'a> {
+    task: &'a Task<'a>,
+    group: usize,
+    points: Rows<'a>,
+    n: usize,
+    base: &'a [f64],
+    reach: f64,
+    replaced: f64,
+    noise: f64,
+}
+
+impl Moments {
+    fn bases(&self, task: &Task, points: &[f64]) -> Result<Bases, Error> {
+        let size = task.groups.records.size();
+        match &self.base_points {
+            BasePoints::Means { means, .. } => {
+                let mut released = vec![0.0; task.range.len() * size];
+                means.around(task, points, &mut released)?;
+                let kept = released.clone();
+                Ok(Bases::of(task, released, &kept))
+            }
+            BasePoints::Given { points, .. } => {
+                let own = &points[task.range.start * size..task.range.end * size];
+                Ok(Bases::of(task, Vec::new(), own))
+            }
+        }
+    }
+
+    /// What the noise of a base point adds to the mean squared distance, to first order.
+    fn mean_noise(&self, task: &Task, i: usize, design: usize, base: &[f64]) -> f64 {
+        match &self.base_points {
+            BasePoints::Means { means, noise } => match means.placement {
+                Placement::Intrinsic => noise[design],
+                Placement::Chart => noise[design] * task.frame().ball().chart_growth(base),
+            },
+            BasePoints::Given { noise, .. } => noise[task.range.start + i],
+        }
+    }
+
+    /// Computes and releases the moments of a group, one after the other.
+    fn draw(&self, own: &Own, row: &mut Row) -> Result<(), Error> {
+        let (manifold, reach) = (own.task.frame().ball().manifold, own.reach);
+        let dim = manifold.dim();
+        let is_matrix = |moment: Moment| moment.size(2) > 2;
+        let hessian = self.moments.iter().any(|(own, _)| matches!(own, Moment::Hessian(_)));
+        let matrices = if self.moments.iter().any(|(moment, _)| is_matrix(*moment)) {
+            let (points, stop) = (own.points, own.task.interrupt);
+            Some(log_moments(manifold, points, own.n, own.base, reach, hessian, stop)?)
+        } else {
+            None
+        };
+        let (square, fourth) = if self.moments.iter().all(|(moment, _)| is_matrix(*moment)) {
+            (0.0, 0.0)
+        } else {
+            dist_moments(manifold, own.points, own.n, own.base, reach, own.task.interrupt)?
+        };
+        for (stage, &(moment, share)) in (1..).zip(&self.moments) {
+            let exact = row.next(moment.size(dim));
+            match (moment, &matrices) {
+                (Moment::Variance, _) => exact[0] = square,
+                (Moment::Fourth, _) => exact[0] = fourth,
+                (Moment::Distances(c), _) => {
+                    let first = square / (reach * reach);
+                    let second = fourth / (reach * reach * (reach * reach));
+                    exact.copy_from_slice(&[first, c * (second - first)]);
+                }
+                (Moment::Covariance, Some(sums)) => vecd(&sums.second, dim, stretch(dim), exact),
+                (Moment::Hessian(_), Some(sums)) => {
+                    let excess = sums.excess.iter().flatten();
+                    let double: Vec<f64> = excess.map(|x| 2.0 * x).collect();
+                    vecd(&double, dim, 1.0, exact);
+                }
+                (Moment::Covariance | Moment::Hessian(_), None) => {} // matrices are computed for them
+            }
+            let bounds = moment.bounds(manifold, own.n, own.replaced, reach);
+            let scale = share.scale(bounds.sensitivity + 2.0 * bounds.tolerance);
+            self.disturb(own, stage, share, scale, bounds.magnitude, exact)?;
+            if moment == Moment::Variance {
+                exact[0] = self.hessian.without_noise(exact[0], own.noise, reach);
+            }
+            row.push(&[bounds.sensitivity, bounds.tolerance, scale]);
+        }
+        Ok(())
+    }
+
+    /// Adds the noise of a stage to a vector up to `largest` long and rounds to the grid.
+    fn disturb(
+        &self,
+        own: &Own,
+        stage: u64,
+        share: Budget,
+        scale: f64,
+        largest: f64,
+        coords: &mut [f64],
+    ) -> Result<(), Error> {
+        let mut stream = own.task.streams.stream(own.group, stage);
+        let step = flat_grid_step(scale, largest, self.steps_per_scale);
+        let mut noise = vec![0.0; coords.len()];
+        match (share, noise.as_mut_slice()) {
+            (_, [one]) => *one = share.noise(scale, &mut stream),
+            (Budget::Gaussian(_), all) => {
+                all.iter_mut().for_each(|x| *x = share.noise(scale, &mut stream));
+            }
+            (Budget::Pure(_), all) => {
+                let space = Space::Radial(Radial::Flat { dim: all.len() });
+                IsotropicNoise::new(space, share.profile(scale))?.sample_coords(&mut stream, all);
+            }
+        }
+        for (x, noise) in coords.iter_mut().zip(noise) {
+            *x = round(*x + noise, step) + 0.0; // never -0
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+"""Plain twins of the statistics that compiled code releases: one data set, step by step.
+
+Each draws with the library's mechanisms around what NumPy and the manifold's kernels compute, from
+streams that are given, and returns the drawn values in the order of the parts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import curvedp as cdp
+from curvedp import sensitivity
+from curvedp.curvature import has_curved_hessian, hessian_trace
+from curvedp.mechanisms import RankExponential, choose_mechanism
+from curvedp.statistics.adaptive_mean import SMALLEST_SHRINKAGE, inflation
+from curvedp.statistics.base_point import BasePoint, MeanNoise
+from curvedp.statistics.design import design_mean, find_plan, native
+from curvedp.statistics.log_moments import finish_covariance, finish_hessian
+from curvedp.statistics.schedule import adaptive_schedule
+from curvedp.statistics.symmetric import vecd
+
+Streams = Callable[[int], Any]
+Array = np.ndarray
+
+
+def plain_mean(
+    records: Array, ball: cdp.Ball, share: Any, streams: Streams, *, stage=0, unit=1, mechanism=None
+) -> tuple[Array, Any]:
+    """A private mean and its design."""
+    design = design_mean(ball, len(records), share, unit, mechanism)
+    mean = ball._frame.mean(ball._enter(records), design.plan)
+    return design.mechanism._release(mean, streams(stage), 1)[0], design
+
+
+class PlainMoments:
+    """Moments at the private mean of a data set."""
+
+    def __init__(self, records, ball, share, streams, *, unit=1, max_dist=None, mechanism=None):
+        self.ball, self.streams, self.unit, self.n = ball, streams, unit, len(records)
+        self.rows = ball._enter(records)
+        self.mean, design = plain_mean(
+            records, ball, share, streams, unit=unit, mechanism=mechanism
+        )
+        self.noise = MeanNoise.of(design.mechanism, ball)
+        inner = ball._enter(self.mean[None])
+        reach = ball._frame.reach(inner[0])
+        self.reach = reach if max_dist is None else min(reach, max_dist)
+        self.base = BasePoint(ball, ball._leave(inner)[0], inner, self.reach, None, self.noise)
+        self.dist = ball._frame.manifold.dist_moments(self.rows, inner[0], self.reach)
+        hessian = has_curved_hessian(ball.manifold)
+        self.log = ball._frame.manifold.log_moments(self.rows, inner[0], self.reach, hessian)
+
+    def draw(self, exact, magnitude, moves, share, stage, rounding=None) -> Array:
+        """A vector with noise on flat space."""
+        vector = np.atleast_1d(exact)
+        error = cdp._core.summation_error(self.n) if rounding is None else rounding
+        total = moves * min(1.0, self.unit / self.n) + 2 * (error * magnitude)
+        domain = cdp.Ball(cdp.Euclidean(len(vector)), np.zeros(len(vector)), magnitude)
+        mechanism = choose_mechanism(domain, share)(domain, total, share)
+        return mechanism._release(vector, self.streams(stage), 1)[0]
+
+    def variance(self, share, stage=1) -> float:
+        square = self.reach * self.reach
+        noisy = float(self.draw(self.dist[0], square, square, share, stage)[0])
+        added = self.noise.added(self.ball, self.base.inner[0], self.base.point)
+        return hessian_trace(self.ball.manifold).without_noise(noisy, added, self.reach)
+
+    def fourth(self, share, stage=1) -> float:
+        largest = self.reach**2 * self.reach**2
+        noisy = self.draw(self.dist[1], largest, largest, share, stage)[0]
+        return float(np.clip(noisy, 0.0, self.reach**4))
+
+    def distances(self, share, stage=1) -> Array:
+        weight, square = sensitivity.FOURTH_MOMENT_WEIGHT, self.reach**2
+        a, fourth = self.dist[0] / square, self.dist[1] / (square * square)
+        exact = np.array([a, weight * (fourth - a)])
+        a, b = self.draw(exact, 1 + 2 * weight, 1.0, share, stage)
+        return np.array([a * square, (b / weight + a) * square**2])
+
+    def covariance(self, share, stage=1) -> Array:
+        square, stretch = self.reach * self.reach, math.sqrt(self.ball.manifold.dim + 1)
+        exact = vecd(self.log[1], stretch)
+        noisy = self.draw(exact, stretch * square, math.sqrt(2) * square, share, stage)
+        return finish_covariance(self.base, noisy)
+
+    def hessian(self, share, stage=1) -> Array:
+        bound = sensitivity.mean_hessian(self.ball, 1, max_dist=self.reach)
+        error = self.ball._frame.manifold.hessian_error(self.n)
+        noisy = self.draw(vecd(2 * self.log[2]), bound, bound, share, stage, error)
+        return finish_hessian(self.base, noisy)
+
+
+def of_moment(name: str, weights=(0.25, 0.75)) -> Callable[..., list[Any]]:
+    """A moment and the mean that it is about: the mean, then the moment."""
+
+    def plain(records, ball, guarantee, streams, *, records_per_unit=1, max_dist=None):
+        first, second = native(guarantee).split(weights)
+        own = PlainMoments(records, ball, first, streams, unit=records_per_unit, max_dist=max_dist)
+        return [own.mean, getattr(own, name)(second)]
+
+    return plain
+
+
+def plain_region(
+    records, ball, guarantee, streams, *, records_per_unit=1, max_dist=None, mechanism=None
+):
+    """Mean, covariance and, where it is not known, Hessian."""
+    curved = has_curved_hessian(ball.manifold)
+    shares = native(guarantee).split((0.75, 0.2, 0.05)[: 2 + curved])
+    own = PlainMoments(
+        records,
+        ball,
+        shares[0],
+        streams,
+        unit=records_per_unit,
+        max_dist=max_dist,
+        mechanism=mechanism,
+    )
+    found = [own.mean, own.covariance(shares[1], 1)]
+    return [*found, own.hessian(shares[2], 2)] if curved else found
+
+
+def plain_adaptive(
+    records, ball, guarantee, streams, *, records_per_unit=1, mechanism=None, **options
+):
+    """The values of all stages."""
+    n, unit = len(records), records_per_unit
+    schedule = adaptive_schedule(
+        ball, n, guarantee, records_per_unit=unit, mechanism=mechanism, **options
+    )
+    shares = native(guarantee).split(schedule.weights)
+    found: list[Any] = []
+    for stage, share in enumerate(shares):
+        if stage % 2 == 0:
+            how = {"stage": stage, "unit": unit, "mechanism": mechanism}
+            found.append(plain_mean(records, ball, share, streams, **how)[0])
+            continue
+        center = ball.project(found[-1])
+        dist = np.empty(n)
+        ball._frame.manifold.dist(ball._enter(records), ball._enter(center[None]), dist)
+        law = RankExponential(
+            schedule.levels[stage // 2],
+            low=SMALLEST_SHRINKAGE * ball.radius,
+            high=2 * ball.radius,
+            guarantee=share,
+            records_per_unit=unit,
+            base="log-uniform",
+        )
+        found.append(law.sample(dist, streams(stage))[0])
+        ball = _shrunk(ball, center, float(found[-1]), n, shares[stage + 1 :: 2], unit, mechanism)
+    return found
+
+
+def _shrunk(ball, center, quantile, n, shares, unit, mechanism):
+    """The next ball: the old one where double precision cannot serve the means on the new one."""
+    radius = quantile * inflation(ball.manifold)
+    if radius >= ball.radius or not ball.manifold._core.carries(center.reshape(-1)):
+        return ball
+    smaller = cdp.Ball(ball.manifold, center, radius)
+    if find_plan(smaller, n, unit)[1] is None:
+        return ball
+    try:
+        for share in shares:
+            design_mean(smaller, n, share, unit, mechanism)
+    except cdp.ExistenceError:
+        return ball
+    return smaller

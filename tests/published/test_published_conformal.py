@@ -1,0 +1,202 @@
+"""The published conformal mean, and the flaw that the proved one does not have."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate
+
+import curvedp as cdp
+from curvedp import _core
+from curvedp.conformal import Mesh, fibonacci_mesh, knn_graph, laplacian
+from curvedp.datasets import von_mises_fisher
+from curvedp.published import conformal_mean, metropolis
+from curvedp.published.conformal import ball_volume
+from manifold_list import SMALL
+from reference import conformal as twin
+
+POLE = np.array([0.0, 0.0, 1.0])
+
+
+def ball(radius=0.7):
+    return cdp.Ball("sphere:2", POLE, radius)
+
+
+def test_the_published_release_is_unproved_and_near_the_mean():
+    records = von_mises_fisher(500, POLE, 100.0, rng=1)
+    release = conformal_mean(records, ball(), cdp.PureDP(50.0), upsilon=5.0, chain_length=3000)
+    assert isinstance(release.guarantee, cdp.Unproved)
+    assert isinstance(release.parts[0].guarantee, cdp.Unproved)
+    assert release.calibration == "published"
+    assert release.parts[0].value.shape == (500,)
+    assert ball().manifold.dist(release.value, POLE) < 0.2
+    assert cdp.Release.from_json(release.to_json()) == release
+
+
+def test_it_needs_pure_dp_and_a_small_ball_and_no_ledger_takes_it():
+    records = von_mises_fisher(20, POLE, 100.0, rng=1)
+    settings = {"chain_length": 10}
+    with pytest.raises(TypeError, match="pure DP"):
+        conformal_mean(records, ball(), cdp.GDP(1.0), **settings)
+    with pytest.raises(ValueError, match="finite for radii"):
+        conformal_mean(records, ball(0.8), cdp.PureDP(1.0), **settings)
+    far = cdp.Ball("sphere:400", np.eye(401)[0], 0.7)
+    with pytest.raises(ValueError, match="double precision"):
+        conformal_mean(np.eye(401)[:3], far, cdp.PureDP(1.0), **settings)
+    with cdp.Ledger(cdp.PureDP(9.0)) as ledger, pytest.raises(Exception, match="npro"):
+        conformal_mean(records, ball(), cdp.PureDP(1.0), ledger=ledger, **settings)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_few_records_and_bad_ones(n):
+    for records in (np.tile(POLE, (n, 1)), np.full((n, 3), np.nan)):
+        release = conformal_mean(records, ball(), cdp.PureDP(1.0), chain_length=50)
+        assert ball().manifold.belongs(release.value, atol=1e-9)
+
+
+@pytest.mark.parametrize("case", SMALL, ids=repr)
+@pytest.mark.parametrize("reach", [0.02, 0.5, 5.0])
+def test_the_density_at_the_records_is_that_of_the_dense_twin(case, reach):
+    space = case.manifold
+    points = space.random_point(150, rng=1)
+    found = _core.bump_density(space._core, points.reshape(150, -1), reach)
+    expected = twin.bump_density(space.pairwise_dist(points), reach, space.dim)
+    np.testing.assert_allclose(found, expected, rtol=1e-11)
+
+
+def log_density_of_sigma(points, sigma, epsilon, bandwidth, upsilon):
+    """Log density of the published factor at `sigma`, exactly: f~ = s - (L + upsilon) sigma for
+    the s that the release does not show, integrated piece by piece between the kinks; and the
+    determinant of the map."""
+    n = len(points)
+    domain = ball()
+    operator = laplacian(
+        knn_graph(Mesh(domain.manifold, points, np.ones(n)), min(10, n - 1)),
+        bandwidth=bandwidth**2,
+        scaled=False,
+    )
+    matrix = operator.stiffness.toarray() + upsilon * np.eye(n)
+    scale = 2 / epsilon / ball_volume(domain)
+    dist = domain.manifold.pairwise_dist(points)
+    kinks = np.sort(matrix @ sigma + twin.bump_density(dist, bandwidth, 2))
+    top = np.abs(np.median(kinks) - kinks).sum() / scale
+
+    def integrand(s):
+        return math.exp(top - np.abs(s - kinks).sum() / scale)
+
+    reach = 60 * scale / n
+    edges = np.unique(np.concatenate([kinks, [kinks[0] - reach, kinks[-1] + reach]]))
+    total = sum(integrate.quad(integrand, low, high)[0] for low, high in itertools.pairwise(edges))
+    return math.log(total) - top + np.linalg.slogdet(matrix)[1]
+
+
+def test_no_epsilon_covers_the_published_factor():
+    """The audit of the published variant by exact densities: neighbouring data sets and a released
+    factor found by search, at which the log ratio exceeds the claim; and it grows without bound
+    along a ray."""
+    rng = np.random.default_rng(3)
+    epsilon, settings = 1.0, {"bandwidth": 0.5, "upsilon": 1.0}
+    space = ball().manifold
+    best = (0.0, None)
+    for _ in range(40):
+        points = ball().project(
+            space.exp(
+                space.coords_to_tangent(0.3 * rng.standard_normal((7, 2)), np.tile(POLE, (7, 1))),
+                np.tile(POLE, (7, 1)),
+            )
+        )
+        first, second = points[:6], points[[0, 1, 2, 3, 4, 6]]
+        ray = rng.standard_normal(6)
+        loss = log_density_of_sigma(first, 5 * ray, epsilon, **settings)
+        loss -= log_density_of_sigma(second, 5 * ray, epsilon, **settings)
+        if abs(loss) > abs(best[0]):
+            best = (loss, (first, second, ray))
+    loss, (first, second, ray) = best
+    assert abs(loss) > 5 * epsilon
+    farther = log_density_of_sigma(first, 50 * ray, epsilon, **settings)
+    farther -= log_density_of_sigma(second, 50 * ray, epsilon, **settings)
+    assert abs(farther) > 5 * abs(loss)
+
+
+def test_the_exact_density_of_the_factor_is_a_density():
+    """Its own control: two records, one free number, the integral over it is 1 up to the factor
+    that every data set shares."""
+    settings = {"epsilon": 1.0, "bandwidth": 0.5, "upsilon": 1.0}
+    grid = np.linspace(-40, 40, 801)
+    totals = []
+    for angle in (0.05, 0.3):
+        points = np.array([POLE, [math.sin(angle), 0.0, math.cos(angle)]])
+        values = [
+            math.exp(log_density_of_sigma(points, np.array([x, -x]), **settings)) for x in grid
+        ]
+        totals.append(integrate.trapezoid(values, grid))
+    # |det| counts the direction that is integrated out too: its eigenvalue is upsilon for both
+    assert totals[0] == pytest.approx(totals[1], rel=1e-3)
+
+
+# ------------------------------------------------------------------ the sampler
+
+
+def test_chains_reach_the_law_of_laplace_noise():
+    graph = knn_graph(fibonacci_mesh(200), 8)
+    chains = metropolis(graph, np.zeros(200), POLE, 6.0, draws=4000, thinning=4, distance="line")
+    assert chains.r_hat.max() < 1.05
+    assert chains.effective_sample_size.min() > 1000
+    dist = np.arccos(np.clip(chains.points @ POLE, -1, 1))
+    t = np.linspace(0, math.pi, 20_001)
+    density = np.exp(-6 * t) * np.sin(t)
+    assert dist.mean() == pytest.approx((t * density).sum() / density.sum(), rel=0.05)
+
+
+@pytest.mark.parametrize("volume_factor", [True, False])
+def test_chains_agree_with_the_exact_mechanism_on_a_fine_mesh(volume_factor):
+    """Same target up to the mesh: mean distances agree, and those without the volume factor do not
+    agree with those that have it."""
+    from curvedp.conformal import MeshExponential, ball_mesh
+
+    domain = ball()
+    mesh = ball_mesh(domain, 3000)
+    graph = knn_graph(mesh, 16)
+    dist = domain.manifold.dist(POLE, mesh.points)
+    sigma = 2.0 * dist  # dense at the pole: phi grows away from it
+    mechanism = MeshExponential(
+        graph, sigma, ball=domain, sensitivity=0.15, guarantee=cdp.PureDP(2.0)
+    )
+    rate = math.exp(-float(sigma.max())) / mechanism.scale
+    exact = float(np.exp(mechanism.log_probabilities(POLE)) @ dist)
+    chains = metropolis(
+        graph, sigma, POLE, rate, draws=4000, thinning=4, volume_factor=volume_factor
+    )
+    # the chain has the whole sphere: compare within the ball
+    found = np.arccos(np.clip(chains.points @ POLE, -1, 1))
+    found = found[found < 0.7].mean()
+    assert (abs(found / exact - 1) < 0.06) == volume_factor
+
+
+def test_a_chain_started_at_the_mean_hides_that_it_has_not_moved():
+    graph = knn_graph(fibonacci_mesh(200), 8)
+    settings = {"draws": 200, "burn_in": 0, "acceptance": None, "step": 1e-3}
+    together = metropolis(graph, np.zeros(200), POLE, 3.0, starts=np.tile(POLE, (4, 1)), **settings)
+    apart = metropolis(graph, np.zeros(200), POLE, 3.0, **settings)
+    assert apart.r_hat.max() > 10
+    assert together.r_hat.max() < 0.2 * apart.r_hat.max()
+
+
+def test_parameters_of_chains_are_checked():
+    graph = knn_graph(fibonacci_mesh(20), 4)
+    for bad, word in (
+        ({"rate": 0.0}, "rate"),
+        ({"center": [0, 0, 3.0]}, "center"),
+        ({"sigma": np.full(20, 400.0)}, "sigma"),
+        ({"starts": [[0, 0, 9.0]]}, "starts"),
+        ({"distance": "air"}, "distance"),
+        ({"step": -1.0}, "step"),
+        ({"acceptance": 1.5}, "acceptance"),
+        ({"draws": 0}, "draws"),
+    ):
+        arguments = {"sigma": np.zeros(20), "center": POLE, "rate": 1.0, **bad}
+        with pytest.raises(ValueError, match=word):
+            metropolis(graph, **arguments)

@@ -1,0 +1,118 @@
+"""Every statistic that the contract holds for: add one here and it gets the whole battery."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import curvedp as cdp
+from curvedp.regression.private import GeodesicLine
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A statistic: its function, called with records, ball and guarantee, and its value.
+
+    Attributes
+    ----------
+    name : str
+    call : callable
+    statistic : Statistic
+        The same as a value.
+    guarantee : Guarantee
+        One that it serves.
+    least : int
+        Fewest records of a group.
+    drawn_by_kernels : bool
+        Whether compiled code releases all groups together.
+    refused : tuple
+        Keywords that it must refuse, and what the message says.
+    """
+
+    name: str
+    call: Callable[..., Any]
+    statistic: Any
+    guarantee: cdp.privacy.Guarantee = field(default_factory=lambda: cdp.GDP(1.0))
+    least: int = 1
+    drawn_by_kernels: bool = True
+    refused: tuple[tuple[dict[str, Any], str], ...] = ()
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def _quantile(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
+    """A quantile of the first coordinates."""
+    values = np.asarray(records)[..., 0] if np.ndim(records) == 2 else records
+    return cdp.quantile(values, 0.5, low=-1.0, high=1.0, guarantee=guarantee, **how)
+
+
+def _regression(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
+    """On covariates that follow from the records."""
+    x = np.asarray(records)[..., 0] if np.ndim(records) == 2 else np.zeros(len(records))
+    public = {"x_range": (-1.0, 1.0), "tau": 0.2, "v_max": 0.5} | how
+    return cdp.geodesic_regression(x, records, ball, guarantee, **public)
+
+
+_WEIGHTS = (({"weights": (1.0,)}, "positive numbers"), ({"weights": (1.0, -1.0)}, "positive"))
+_CLIP = (({"max_dist": 0.0}, "max_dist"), ({"max_dist": 1e-200}, "max_dist must be at least"))
+
+STATISTICS = [
+    Entry("mean", cdp.frechet_mean, cdp.Mean(), refused=(({"mechanism": "laplace"}, "mechanism"),)),
+    Entry(
+        "variance", cdp.frechet_variance, cdp.Variance(max_dist=0.9), refused=(*_WEIGHTS, *_CLIP)
+    ),
+    Entry("fourth moment", cdp.fourth_moment, cdp.FourthMoment(), refused=(*_WEIGHTS, *_CLIP)),
+    Entry("covariance", cdp.log_covariance, cdp.LogCovariance(), refused=(*_WEIGHTS, *_CLIP)),
+    Entry("hessian", cdp.mean_hessian, cdp.MeanHessian(), refused=(*_WEIGHTS, *_CLIP)),
+    Entry(
+        "adaptive",
+        cdp.adaptive_mean,
+        cdp.AdaptiveMean((1.0, 1.0, 2.0)),
+        refused=(
+            ({"schedule": "often"}, "schedule must be"),
+            ({"schedule": (1.0, 2.0)}, "odd number"),
+            ({"quantile": 1.5}, "quantile"),
+        ),
+    ),
+    Entry(
+        "region",
+        cdp.confidence_region,
+        cdp.Region(level=0.9),
+        least=4,
+        refused=(({"level": 1.5}, "level"), ({"weights": (1.0, 2.0)}, "3 positive"), *_CLIP),
+    ),
+    Entry(
+        "interval",
+        cdp.variance_interval,
+        cdp.Interval(level=0.9),
+        least=2,
+        refused=(({"level": 1.5}, "level"), *_WEIGHTS, *_CLIP),
+    ),
+    Entry(
+        "kng",
+        cdp.kng_mean,
+        cdp.KNGMean(tau=0.3),
+        guarantee=cdp.PureDP(5.0),
+        drawn_by_kernels=False,
+        refused=(({"tau": -1.0}, "tau"), ({"sampler": "gibbs"}, "sampler")),
+    ),
+    Entry(
+        "quantile",
+        _quantile,
+        cdp.Quantile(0.5, low=-1.0, high=1.0),
+        guarantee=cdp.PureDP(1.0),
+        drawn_by_kernels=False,
+        refused=(({"base": "normal"}, "base"),),
+    ),
+    Entry(
+        "regression",
+        _regression,
+        GeodesicLine((-1.0, 1.0), 0.2, 0.5),
+        drawn_by_kernels=False,
+        refused=(({"tau": -1.0}, "tau"), ({"v_max": 99.0}, "v_max"), ({"sampler": "x"}, "sampler")),
+    ),
+]
