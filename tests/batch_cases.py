@@ -32,6 +32,7 @@ STATISTICS = {
     "covariance": (cdp.LogCovariance(0.7, (0.4, 0.6)), GUARANTEE),
     "hessian": (cdp.MeanHessian(0.7, (0.4, 0.6)), GUARANTEE),
     "kng": (cdp.KNGMean(0.4), GUARANTEE),
+    "regression": (cdp.GeodesicLine((0.0, 900.0), 0.3, 0.5, "gradient"), LARGE),
 }
 
 
@@ -102,7 +103,8 @@ def by_key(releases):
 def asked(word):
     """Statistic and guarantee by the statistic's word; groups of one record may be too small."""
     statistic, guarantee = STATISTICS[word]
-    return {"statistic": statistic, "guarantee": guarantee, "skip_small": True}
+    found = {"statistic": statistic, "guarantee": guarantee, "skip_small": True}
+    return found | ({"covariate": "age"} if statistic.takes_covariate else {})
 
 
 def release(source, *, statistic=None, **changes):

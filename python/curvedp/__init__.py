@@ -75,6 +75,7 @@ _PUBLIC = {
     "regression": (
         "Geodesic",
         "GeodesicFit",
+        "GeodesicLine",
         "GeodesicRegression",
         "GeodesicRelease",
         "geodesic_regression",

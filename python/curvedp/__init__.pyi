@@ -48,6 +48,7 @@ from curvedp.privacy import Unproved as Unproved
 from curvedp.privacy import compose as compose
 from curvedp.regression import Geodesic as Geodesic
 from curvedp.regression import GeodesicFit as GeodesicFit
+from curvedp.regression import GeodesicLine as GeodesicLine
 from curvedp.regression import GeodesicRegression as GeodesicRegression
 from curvedp.regression import GeodesicRelease as GeodesicRelease
 from curvedp.regression import geodesic_regression as geodesic_regression

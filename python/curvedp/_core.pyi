@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 __all__ = [
     "BOUNDARY_SLACK",
     "PIECE",
+    "SMALLEST_SHRINKAGE",
     "STEPS_PER_SCALE",
-    "AdaptiveRule",
+    "TOLERANCE_SHARE",
     "Chains",
     "Descent",
     "ExcessDiameter",
@@ -37,6 +38,7 @@ __all__ = [
     "flat_grid_step",
     "hash_names",
     "image_covariance",
+    "inflation",
     "isotropic_chains",
     "label_sums",
     "largest_laplace_scale",
@@ -58,7 +60,9 @@ _Index = NDArray[np.int64]
 
 BOUNDARY_SLACK: float
 PIECE: int
+SMALLEST_SHRINKAGE: float
 STEPS_PER_SCALE: float
+TOLERANCE_SHARE: float
 
 def set_num_threads(threads: int) -> None: ...
 def num_threads() -> int: ...
@@ -66,6 +70,7 @@ def set_alone(alone: bool) -> None: ...
 def outward_scale(sensitivity: float, budget: float) -> float: ...
 def largest_laplace_scale(kind: str, size: int, parameter: float) -> float: ...
 def summation_error(n: int) -> float: ...
+def inflation(dim: int) -> float: ...
 def vecd(matrix: _Array, stretch: float, out: _Array) -> None: ...
 def image_covariance(
     images: NDArray[np.uint8] | _Array,
@@ -368,22 +373,6 @@ class GroupDesign:
     ) -> GroupDesign: ...
 
 @final
-class AdaptiveRule:
-    def __new__(
-        cls,
-        chart: bool,
-        space: tuple[str, int, float],
-        stretched: bool,
-        tolerance_share: float,
-        clip_radius: float,
-        steps_per_scale: float,
-        pure: bool,
-        records_per_unit: float,
-        smallest_shrinkage: float,
-        inflation: float,
-    ) -> AdaptiveRule: ...
-
-@final
 class GroupKeys:
     @staticmethod
     def fresh() -> GroupKeys: ...
@@ -433,8 +422,6 @@ class GroupStatistic:
         mean_noise: Sequence[float],
         moments: Sequence[tuple[LogMoment, bool, float]],
         max_dist: float,
-        steps_per_scale: float,
-        hessian: HessianTrace,
     ) -> GroupStatistic: ...
     @staticmethod
     def moments_at(
@@ -442,12 +429,16 @@ class GroupStatistic:
         noise: Sequence[float],
         moments: Sequence[tuple[LogMoment, bool, float]],
         max_dist: float,
-        steps_per_scale: float,
-        hessian: HessianTrace,
     ) -> GroupStatistic: ...
     @staticmethod
     def adaptive_mean(
-        rule: AdaptiveRule, schedules: Sequence[Sequence[tuple[float, float, float]]]
+        manifold: Manifold,
+        schedules: Sequence[Sequence[tuple[float, float, float]]],
+        *,
+        chart: bool,
+        stretched: bool,
+        pure: bool,
+        records_per_unit: float,
     ) -> GroupStatistic: ...
 
 @final
@@ -461,7 +452,7 @@ class LogMoment:
     @staticmethod
     def covariance() -> LogMoment: ...
     @staticmethod
-    def hessian(diameter: ExcessDiameter) -> LogMoment: ...
+    def hessian() -> LogMoment: ...
     def bounds(
         self, manifold: Manifold, n: int, replaced: float, max_dist: float
     ) -> tuple[float, float, float]: ...

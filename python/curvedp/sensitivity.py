@@ -15,7 +15,7 @@ import math
 
 from curvedp import _core, laplacian_bounds
 from curvedp._validation import as_choice, as_count, as_positive
-from curvedp.curvature import excess_diameter, hessian_diameter
+from curvedp.curvature import excess_diameter
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.jacobi import jacobi_bounds, sum_of_norms_bound
 
@@ -214,12 +214,8 @@ def mean_hessian(
     >>> round(mean_hessian(ball, 100, max_dist=0.6), 6)
     0.003478
     """
-    diameter = hessian_diameter(ball.manifold)
-    if diameter is None:
-        return 0.0
     excess_diameter(ball.manifold, _reach(ball, max_dist))  # raises where it is unbounded
-    moment = _core.LogMoment.hessian(diameter)
-    return _of_moment(moment, ball, n, max_dist, records_per_unit)
+    return _of_moment(_core.LogMoment.hessian(), ball, n, max_dist, records_per_unit)
 
 
 def kng_mean(ball: Ball, n: int, *, tau: float | None = None, records_per_unit: int = 1) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -23,6 +24,7 @@ OTHER = {
     "region": {"level": 0.8},
     "interval": {"level": 0.8},
     "kng": {"tau": 0.3},
+    "regression": {"tau": 0.2},
 }
 
 
@@ -48,7 +50,7 @@ def test_every_group_gets_the_release_of_its_records(asked, secret):
     found = cases.release(data, **asked).table
     keys = list(zip(found["site"].to_pylist(), found["scanner"].to_pylist(), strict=True))
     names = [f"{'-' if site is None else f'{len(site)}:{site}'},1:{at}" for site, at in keys]
-    rows = np.array(data["direction"].to_pylist())
+    rows, ages = np.array(data["direction"].to_pylist()), np.array(data["age"], dtype=float)
     labels = np.repeat(names, cases.sizes(30))
 
     def of(chosen):
@@ -60,6 +62,7 @@ def test_every_group_gets_the_release_of_its_records(asked, secret):
             groups=labels[chosen],
             skip_small=True,
             secret=cdp.NoiseSecret.load(secret),
+            extra=ages[chosen] if "covariate" in asked else None,
         )
 
     expected = of(slice(None))
@@ -98,7 +101,8 @@ def test_the_result_is_that_in_memory_for_every_chunk_size(tmp_path, word, asked
             assert results[0][name].to_pylist() == expected.table[name].to_pylist()
     own = asked["statistic"]
     assert found.manifest["statistic"] == own.title
-    assert found.manifest["options"] == own.options() != type(own)().options()
+    other = dataclasses.replace(own, **OTHER.get(word, {"max_dist": 0.5}))
+    assert found.manifest["options"] == own.options() != other.options()
     assert found.manifest["records"] == len(data)
     assert found.manifest["guarantee_of_all"] == asked["guarantee"].to_dict()
     assert left_over(tmp_path) == []
@@ -112,14 +116,28 @@ def test_an_interrupted_batch_goes_on_and_pays_once(tmp_path, word, asked, monke
     cases.interrupted(tmp_path, source, monkeypatch, **common)
     own = asked["statistic"]
     changed = dataclasses.replace(own, **OTHER.get(word, {"max_dist": 0.5}))
-    for other in (changed, cdp.LogCovariance()):
+    for other in ({"statistic": changed}, {"statistic": cdp.LogCovariance(), "covariate": None}):
         with pytest.raises(BatchError, match="another parameters"):
-            run(tmp_path, source, **(common | {"statistic": other}), resume=True)
+            run(tmp_path, source, **(common | other), resume=True)
     run(tmp_path, source, **common, resume=True)
     assert [entry.guarantee for entry in ledger.entries] == [asked["guarantee"]]
     assert f"{own.title} of 60 groups" in ledger.entries[0].label
     result = pq.read_table(tmp_path / "out.parquet")
     assert cases.by_key(result) == cases.by_key(cases.release(data, **asked).table)
+
+
+def test_a_changed_covariate_gets_new_noise_and_a_missing_one_the_middle(secret):
+    asked, data = cases.asked("regression") | {"secret": secret}, cases.table(20)
+    first = cases.by_key(cases.release(data, **asked).table)
+    ages = data["age"].to_pylist()
+    at = next(i for i, n in enumerate(np.cumsum(cases.sizes(20))) if n > 40)
+    row = int(np.cumsum(cases.sizes(20))[at]) - 1
+    for value in (ages[row] + 1, None):
+        changed = ages.copy()
+        changed[row] = value
+        other = data.set_column(3, "age", pa.array(changed, pa.float64()))
+        second = cases.by_key(cases.release(other, **asked).table)
+        assert sum(first[key] != second[key] for key in first) == 1
 
 
 def test_a_refused_batch_releases_nothing(tmp_path, asked):
@@ -168,7 +186,7 @@ def test_a_table_in_pieces_is_released_as_a_whole_one(asked, in_pieces):
 def test_without_a_key_all_records_are_one_data_set(tmp_path, word, asked, secret):
     data = cases.table(20, ordered=False)
     source = cases.write(tmp_path / "in.parquet", data)
-    own = {name: asked[name] for name in ("statistic", "guarantee")}
+    own = {name: value for name, value in asked.items() if name not in ("skip_small", "secret")}
     ledger = cdp.Ledger(asked["guarantee"])
     found = cases.release(data, **own, by=None, secret=secret, ledger=ledger)
     expected = release_records(
@@ -177,6 +195,7 @@ def test_without_a_key_all_records_are_one_data_set(tmp_path, word, asked, secre
         cases.ball(),
         asked["guarantee"],
         secret=cdp.NoiseSecret.load(secret),
+        extra=np.array(data["age"], dtype=float) if "covariate" in asked else None,
     )
     assert found.to_json() == expected.to_json()
     assert ledger.spent == asked["guarantee"]
@@ -203,6 +222,18 @@ class Own(cdp.TangentGaussian):
         ({"statistic": cdp.Region()}, TypeError, "Gaussian noise"),
         ({"statistic": cdp.Region(weights=(0.5, 0.5)), "guarantee": cdp.GDP(1.0)}, ValueError, "3"),
         ({"ball": [cases.ball()]}, TypeError, "ball must be"),
+        ({"covariate": "age"}, TypeError, "has no covariate"),
+        ({"statistic": cdp.GeodesicLine((0.0, 1.0), 0.3, 0.5)}, TypeError, "needs covariate"),
+        (
+            {"statistic": cdp.GeodesicLine((0.0, 1.0), 0.3, 0.5), "covariate": "site"},
+            BatchError,
+            "column of its own",
+        ),
+        (
+            {"statistic": cdp.GeodesicLine((0.0, 1.0), 0.3, 0.5), "covariate": "height"},
+            BatchError,
+            "no column 'height'",
+        ),
     ],
 )
 def test_what_a_batch_cannot_release_is_refused_before_anything_is_spent(

@@ -16,7 +16,7 @@ import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
 from batch_cases import release
-from curvedp.batch.columns import group_names, key_columns, records, runs
+from curvedp.batch.columns import RecordColumns, group_names, key_columns, runs
 from curvedp.errors import BatchError, ExistenceError
 
 
@@ -64,10 +64,10 @@ def test_points_may_stand_in_lists_tensors_columns_or_triangles():
         }
     )
     for columns in (["tensor"], ["fixed"], ["list"], ["triangle"], list("abcd")):
-        assert records(data, columns, space).tobytes() == flat.tobytes()
-        part = records(data.slice(3, 5), columns, space)
+        assert RecordColumns(tuple(columns), space).read(data).tobytes() == flat.tobytes()
+        part = RecordColumns(tuple(columns), space).read(data.slice(3, 5))
         assert part.tobytes() == flat[3:8].tobytes()
-    assert records(data, ["float32"], space).tolist() == flat.astype("f4").tolist()
+    assert RecordColumns(("float32",), space).read(data).tolist() == flat.astype("f4").tolist()
 
 
 def test_missing_points_and_numbers_are_nan():
@@ -77,7 +77,7 @@ def test_missing_points_and_numbers_are_nan():
     columns = {"x": pa.array([1.0, None, 3.0]), "y": pa.array([2.0, None, None])}
     data = pa.table({"lists": lists, "fixed": fixed, **columns})
     for names in (["lists"], ["fixed"], ["x", "y"]):
-        found = records(data, names, space)
+        found = RecordColumns(tuple(names), space).read(data)
         assert np.array_equal(found, [[1, 2], [np.nan] * 2, [3, np.nan]], equal_nan=True)
 
 
@@ -105,7 +105,7 @@ def test_missing_points_count_as_the_centre_and_raise_nothing():
 )
 def test_points_of_another_shape_or_type_are_refused(column, message):
     with pytest.raises(BatchError, match=message):
-        records(pa.table({"p": column}), ["p"], cdp.Sphere(2))
+        RecordColumns(("p",), cdp.Sphere(2)).read(pa.table({"p": column}))
 
 
 def test_a_batch_is_refused_without_public_keys():

@@ -104,6 +104,11 @@ OWN = {
     "covariance": (["--max-dist", 0.7], ("max_dist", 0.7), "mean"),
     "hessian": (["--max-dist", 0.7], ("max_dist", 0.7), "mean"),
     "kng": (["--tau", 0.4], ("tau", 0.4), "sensitivity"),
+    "regression": (
+        ["--covariate", "age", "--x-range", 0, 900, "--tau", 0.3, "--v-max", 0.5],
+        ("x_range", [0.0, 900.0]),
+        "value",
+    ),
 }
 
 
@@ -133,12 +138,13 @@ def test_every_statistic_is_planned_and_released_as_by_the_library(tmp_path, wor
         skip_small=True,
         normalise=True,
         secret=secret,
+        covariate="age" if statistic.takes_covariate else None,
     )
     table = pq.read_table(out)
     assert column in table.column_names
     for own in table.column_names:
         assert table[own].to_pylist() == expected.table[own].to_pylist()
-    wrong = "--level" if word == "kng" else "--tau"
+    wrong = "--level" if word in ("kng", "regression") else "--tau"
     refused = run(*asked, wrong, 0.5)
     assert_fails(refused, 2, f"{wrong} is not an option of the {statistic.title}")
 

@@ -114,6 +114,8 @@ def test_all_is_paid_for_once_before_noise_is_drawn(own, data):
     assert ledger.spent == releases.total == whole
     assert [entry.label for entry in ledger.entries] == [f"{releases.statistic} of 3 groups"]
     assert releases.guarantee == releases["west"].guarantee == own.guarantee
+    for part in releases.parts:
+        assert part.total == cdp.compose(*[part.guarantee] * 4)
     for groups in (site, None):
         with pytest.raises(BudgetError):
             run(own, ball, records, groups=groups, ledger=ledger)

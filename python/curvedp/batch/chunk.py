@@ -9,7 +9,6 @@ import numpy as np
 
 from curvedp._validation import FloatArray, as_count
 from curvedp.batch.columns import group_names
-from curvedp.manifolds import Manifold
 from curvedp.privacy import NoiseSecret
 from curvedp.statistics.call import Call, Designs, Report
 from curvedp.statistics.grouping import Names, Offsets
@@ -22,10 +21,10 @@ __all__ = ["Chunk", "rows_of_chunk"]
 _CHUNK_ROWS, _CHUNK_BYTES = 1 << 19, 1 << 25
 
 
-def rows_of_chunk(chunk_rows: int | None, manifold: Manifold) -> int:
+def rows_of_chunk(chunk_rows: int | None, width: int) -> int:
     """Least number of records of a chunk."""
     if chunk_rows is None:
-        return max(1, min(_CHUNK_ROWS, _CHUNK_BYTES // (8 * manifold.point_size)))
+        return max(1, min(_CHUNK_ROWS, _CHUNK_BYTES // (8 * width)))
     return as_count(chunk_rows, "chunk_rows")
 
 
@@ -41,8 +40,8 @@ class Chunk:
         Where each group's records begin, and their number.
     names : pair of ndarray
         The groups' names, for the keys of their noise.
-    rows : ndarray, shape (n, point_size)
-        The records.
+    rows : ndarray, shape (n, width)
+        The records: a point each, and where there is one the covariate after it.
     """
 
     keys: Any
@@ -64,15 +63,17 @@ class Chunk:
         report: Report | None = None,
     ) -> Releases[Any]:
         """The releases of its groups, for which the ledger has paid."""
-        n = np.diff(self.offsets)
+        n, size = np.diff(self.offsets), call.manifold.point_size
+        beside = call.statistic.takes_covariate
         paid = Paid(
             call=call,
-            records=self.rows,
+            records=np.ascontiguousarray(self.rows[:, :size]),
             offsets=self.offsets,
             designs=call.designs(n) if designs is None else designs,
             keys=call.keys(secret, None),  # a fresh one numbers the groups of one call
             labels=range(len(n)),
             names=self.names,
             report=report,
+            extra=np.ascontiguousarray(self.rows[:, size]) if beside else None,
         )
-        return call.statistic.release(paid)
+        return call.statistic.release(paid if secret is None else paid.salted(None))

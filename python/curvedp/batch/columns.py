@@ -7,6 +7,7 @@ becomes NaN, which counts as the ball's centre. Group keys are public, so theirs
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,12 @@ from curvedp.manifolds import Manifold
 from curvedp.statistics.grouping import Names, Offsets
 
 __all__ = [
+    "RecordColumns",
     "as_table",
     "group_names",
     "in_order",
     "key_columns",
     "key_schema",
-    "records",
     "runs",
     "select",
 ]
@@ -198,32 +199,56 @@ def _text(array: Any) -> Any:
 # ---------------------------------------------------------------------------------------- records
 
 
-def records(
-    table: Table, points: Sequence[str], manifold: Manifold, *, normalise: bool = False
-) -> FloatArray:
-    """The points of a table, one row of `point_size` numbers each.
+@dataclass(frozen=True)
+class RecordColumns:
+    """The columns of a table that hold its records.
 
-    Parameters
+    Attributes
     ----------
-    table : pyarrow.Table
-    points : sequence of str
+    points : tuple of str
         One column of lists of one length or of tensors, or several columns of numbers.
     manifold : Manifold
     normalise : bool
         Bring directions to the sphere's radius and landmarks to centred shapes of unit size.
-
-    Raises
-    ------
-    BatchError
-        For a missing column, a type that holds no real numbers, or points of another shape.
+    covariate : str or None
+        A column of numbers beside the points.
     """
-    select(table.schema, points)
-    columns = [_numbers(table.column(name), name, manifold) for name in points]
-    rows = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
-    rows = _as_points(rows, manifold, ", ".join(map(repr, points)))
-    if normalise:
-        rows = manifold._to_size(rows)
-    return np.ascontiguousarray(rows)
+
+    points: tuple[str, ...]
+    manifold: Manifold
+    normalise: bool = False
+    covariate: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """All of them."""
+        return [*self.points, *([] if self.covariate is None else [self.covariate])]
+
+    @property
+    def width(self) -> int:
+        """Numbers of a record."""
+        return self.manifold.point_size + (self.covariate is not None)
+
+    def read(self, table: Table) -> FloatArray:
+        """The records of a table, shape (n, width): a point each, and the covariate after it.
+
+        Raises
+        ------
+        BatchError
+            For a missing column, a type that holds no real numbers, or points of another shape.
+        """
+        select(table.schema, self.names)
+        columns = [_numbers(table.column(name), name, self.manifold) for name in self.points]
+        rows = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
+        rows = _as_points(rows, self.manifold, ", ".join(map(repr, self.points)))
+        if self.normalise:
+            rows = self.manifold._to_size(rows)
+        if self.covariate is not None:
+            beside = _numbers(table.column(self.covariate), self.covariate, self.manifold)
+            if beside.shape[1] != 1:
+                raise BatchError(f"column {self.covariate!r} must hold one number for each record")
+            rows = np.concatenate([rows, beside], axis=1)
+        return np.ascontiguousarray(rows)
 
 
 def _numbers(column: Any, name: str, manifold: Manifold) -> FloatArray:

@@ -32,7 +32,6 @@ import numpy as np
 
 from curvedp._arrow import ipc, pa, pq
 from curvedp.batch.chunk import Chunk
-from curvedp.batch.columns import records
 from curvedp.batch.layout import Layout, read_groups, scan
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.parquet import Source
@@ -48,6 +47,7 @@ from curvedp.batch.storage import (
 )
 from curvedp.errors import BatchError
 from curvedp.privacy import Ledger, NoiseSecret
+from curvedp.statistics.call import charge
 from curvedp.statistics.releases import Releases
 from curvedp.statistics.tables import releases_table
 
@@ -118,12 +118,12 @@ class Job:
     @cached_property
     def source(self) -> Source:
         """The input."""
-        return Source(self.source_path, [*self.parameters.by, *self.parameters.points])
+        return Source(self.source_path, [*self.parameters.by, *self.parameters.columns.names])
 
     @cached_property
     def points(self) -> Source:
         """The input's records without their keys."""
-        return Source(self.source_path, self.parameters.points)
+        return Source(self.source_path, self.parameters.columns.names)
 
     @cached_property
     def secret(self) -> NoiseSecret:
@@ -151,9 +151,8 @@ class Job:
     def _find_layout(self) -> Layout:
         if not self.source.rows:
             raise BatchError(f"{self.source_path} holds no record")
-        by, points = self.parameters.by, self.parameters.points
-        manifold, normalise = self.parameters.ball.manifold, self.parameters.normalise
-        records(self.source.first(), points, manifold)  # its shape, before all else
+        by, columns = self.parameters.by, self.parameters.columns
+        columns.read(self.source.first())  # its shape, before all else
         with ThreadPoolExecutor(1) as meanwhile:
             ahead = meanwhile.submit(self.points.read_ahead, self.chunk_rows)
             found = scan(self.source, by, self.chunk_rows, self._groups_path)
@@ -162,9 +161,7 @@ class Job:
             return found
         self.points.forget()
         folder, chunk = self._partitions, self.chunk_rows
-        count, sizes = partition(
-            self.source, by, points, manifold, chunk, folder, normalise=normalise
-        )
+        count, sizes = partition(self.source, by, columns, chunk, folder)
         return Layout((), count, sizes)
 
     @property
@@ -187,7 +184,7 @@ class Job:
         mark = f"batch {self.identity}: "
         if not any(entry.label.startswith(mark) for entry in ledger.entries):
             call = self.parameters.call
-            ledger.spend(call.total, label=mark + call.label(self.groups))
+            charge(ledger, call.total, mark + call.label(self.groups))
         (self.folder / "paid").touch(mode=0o600)
 
     def is_begun(self) -> bool:
@@ -225,14 +222,12 @@ class Job:
 
     def read(self, number: int) -> Chunk:
         """The groups of a chunk."""
-        parameters, layout = self.parameters, self.layout
-        manifold = parameters.ball.manifold
+        columns, layout = self.parameters.columns, self.layout
         if layout.partitions:
             dealt = Partition.of(self._partitions, layout.partitions, number)
-            return Chunk.of(*dealt.read(manifold))
+            return Chunk.of(*dealt.read(columns.width))
         table = self.points.read(*layout.bounds[number : number + 2])
-        rows = records(table, parameters.points, manifold, normalise=parameters.normalise)
-        return Chunk.of(*read_groups(self._groups_path, number), rows)
+        return Chunk.of(*read_groups(self._groups_path, number), columns.read(table))
 
     def release(
         self, chunk: Chunk, progress: Callable[[int, int], object] | None = None
@@ -343,7 +338,7 @@ def open_job(
     folder = target.with_name(target.name + ".job")
     if not target.parent.is_dir():
         raise BatchError(f"{target.parent}: no such folder")
-    read = Source(source, [*parameters.by, *parameters.points])
+    read = Source(source, [*parameters.by, *parameters.columns.names])
     asked = Job(
         folder=folder,
         identity=secrets.token_hex(16),

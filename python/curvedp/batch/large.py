@@ -17,7 +17,7 @@ import numpy as np
 from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.batch.chunk import rows_of_chunk
-from curvedp.batch.columns import records
+from curvedp.batch.columns import RecordColumns
 from curvedp.batch.parameters import ball_from_dict, ball_to_dict
 from curvedp.batch.parquet import Source
 from curvedp.domain import Ball
@@ -55,7 +55,7 @@ class PointsOfFile:
         if not file.rows:
             raise BatchError(f"{file.path} holds no record")
         space = check_ball(ball).manifold
-        records(file.first(), columns, space)  # its shape, before all else
+        RecordColumns(columns, space).read(file.first())  # its shape, before all else
         return cls(str(file.path), columns, ball_to_dict(ball), bool(normalise), file.fingerprint())
 
     def open(self) -> Source:
@@ -68,7 +68,7 @@ class PointsOfFile:
     def piece_sums(self, table: Any, ball: Ball, base: FloatArray) -> FloatArray:
         """Sums over the pieces of a table's rows."""
         frame = ball._frame
-        rows = records(table, self.points, ball.manifold, normalise=self.normalise)
+        rows = RecordColumns(self.points, ball.manifold, self.normalise).read(table)
         inside = np.empty((len(rows), frame.manifold.point_size))
         frame.enter(rows, inside)
         sums = np.empty((-(-len(rows) // _core.PIECE), frame.manifold.dim + 2))
@@ -149,4 +149,4 @@ def blocks_of(source: Source, rows: int) -> Iterator[Any]:
 
 def whole_pieces(chunk_rows: int | None, ball: Ball) -> int:
     """Records of a chunk, rounded up to whole pieces."""
-    return -(-rows_of_chunk(chunk_rows, ball.manifold) // _core.PIECE) * _core.PIECE
+    return -(-rows_of_chunk(chunk_rows, ball.manifold.point_size) // _core.PIECE) * _core.PIECE

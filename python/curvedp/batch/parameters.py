@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from curvedp.batch.columns import RecordColumns
 from curvedp.domain import Ball
 from curvedp.errors import BatchError
 from curvedp.mechanisms.choice import MECHANISMS
 from curvedp.privacy import Guarantee, Unproved
+from curvedp.regression.private import GeodesicLine
 from curvedp.statistics import (
     AdaptiveMean,
     FourthMoment,
@@ -33,6 +35,7 @@ __all__ = [
     "BatchParameters",
     "ball_from_dict",
     "ball_to_dict",
+    "check_covariate",
     "check_statistic",
     "names_of",
     "word_of",
@@ -49,6 +52,7 @@ STATISTICS: dict[str, type[Statistic[Any]]] = {
     "covariance": LogCovariance,
     "hessian": MeanHessian,
     "kng": KNGMean,
+    "regression": GeodesicLine,
 }
 
 #: Columns of results that are not keys.
@@ -80,12 +84,15 @@ class BatchParameters:
         Statistic, ball, guarantee and what else the releases are computed with.
     normalise : bool
         Whether directions and shapes are brought to size first.
+    covariate : str or None
+        The column of the covariate, of a statistic that has one.
     """
 
     by: tuple[str, ...]
     points: tuple[str, ...]
     call: Call
     normalise: bool = False
+    covariate: str | None = None
 
     @classmethod
     def check(
@@ -101,6 +108,7 @@ class BatchParameters:
         groups_per_unit: int,
         skip_small: bool,
         normalise: bool,
+        covariate: str | None = None,
     ) -> BatchParameters:
         """The parameters, checked."""
         check_statistic(statistic)
@@ -109,6 +117,9 @@ class BatchParameters:
         keys, columns = names_of(by, "by"), names_of(points, "points")
         if set(keys) & set(columns):
             raise BatchError("a column cannot be a group key and a point at once")
+        if covariate is not None and covariate in {*keys, *columns}:
+            raise BatchError("the covariate must be a column of its own")
+        check_covariate(statistic, covariate)
         if _RESERVED & set(keys):
             raise BatchError(
                 f"the result has columns {', '.join(sorted(_RESERVED))} of its own: rename the key"
@@ -130,12 +141,17 @@ class BatchParameters:
         promise = statistic.promise(call)
         if isinstance(promise, Unproved):
             raise ValueError(f"a batch releases what is proved, and here {promise.why}")
-        return cls(keys, columns, call, bool(normalise))
+        return cls(keys, columns, call, bool(normalise), covariate)
 
     @property
     def ball(self) -> Ball:
         """The public domain of all groups."""
         return self.call.ball
+
+    @property
+    def columns(self) -> RecordColumns:
+        """The columns that hold the records."""
+        return RecordColumns(self.points, self.call.manifold, self.normalise, self.covariate)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionary for JSON; `from_dict` reads it."""
@@ -143,6 +159,7 @@ class BatchParameters:
             "by": list(self.by),
             "points": list(self.points),
             "normalise": self.normalise,
+            "covariate": self.covariate,
             "ball": ball_to_dict(self.ball),
             "statistic": word_of(self.call.statistic),
             "options": self.call.statistic.options(),
@@ -159,6 +176,7 @@ class BatchParameters:
             by=tuple(data["by"]),
             points=tuple(data["points"]),
             normalise=data["normalise"],
+            covariate=data["covariate"],
             call=Call(
                 statistic=STATISTICS[data["statistic"]].from_options(data["options"]),
                 balls=(ball_from_dict(data["ball"]),),
@@ -178,6 +196,14 @@ def check_statistic(statistic: Statistic[Any]) -> None:
             f"statistic must be one of {kinds}, such as Mean(), got "
             f"{getattr(statistic, '__name__', type(statistic).__name__)}"
         )
+
+
+def check_covariate(statistic: Statistic[Any], covariate: str | None) -> None:
+    """Refuses a covariate for a statistic without one, and the other way round."""
+    if statistic.takes_covariate and not isinstance(covariate, str):
+        raise TypeError(f"{statistic.title} needs covariate, the name of a column")
+    if not statistic.takes_covariate and covariate is not None:
+        raise TypeError(f"{statistic.title} has no covariate")
 
 
 def word_of(statistic: Statistic[Any]) -> str:

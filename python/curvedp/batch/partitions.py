@@ -24,10 +24,9 @@ from curvedp import _core
 from curvedp._arrow import ipc, pa, pc
 from curvedp._validation import FloatArray
 from curvedp.batch.chunk import rows_of_chunk
-from curvedp.batch.columns import group_names, key_columns, key_schema, records, runs
+from curvedp.batch.columns import RecordColumns, group_names, key_columns, key_schema, runs
 from curvedp.batch.parquet import Source
 from curvedp.batch.results import count_sizes
-from curvedp.manifolds import Manifold
 from curvedp.statistics.grouping import Offsets
 
 __all__ = ["Partition", "hashes_of", "partition"]
@@ -54,12 +53,9 @@ def hashes_of(keys: Any) -> Hashes:
 def partition(
     source: Source,
     by: Sequence[str],
-    points: Sequence[str],
-    manifold: Manifold,
+    columns: RecordColumns,
     chunk_rows: int,
     folder: Path,
-    *,
-    normalise: bool,
 ) -> tuple[int, Counter[int]]:
     """Deals the rows of a file out to partitions in `folder`, which its owner alone can read.
 
@@ -67,19 +63,19 @@ def partition(
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
-    at_once = min(_DEAL_ROWS, rows_of_chunk(None, manifold))
+    at_once = min(_DEAL_ROWS, rows_of_chunk(None, columns.width))
     bits = (max(1, -(-source.rows // chunk_rows)) - 1).bit_length()
 
     def rows_of_file() -> Iterator[Rows]:
         for table in source.batches(source.columns, at_once):
             keys = key_columns(table, by)
-            yield keys, records(table, points, manifold, normalise=normalise), hashes_of(keys)
+            yield keys, columns.read(table), hashes_of(keys)
 
     def deal(rows: Iterator[Rows], whole: Partition) -> None:
         parts = whole.parts(min(bits - whole.bits, _bits_at_once()))
         whole.deal(rows, parts, schema)
         for part in parts if parts[0].bits < bits else ():
-            deal(part.rows(manifold, at_once), part)
+            deal(part.rows(columns.width, at_once), part)
             part.remove()
 
     schema = key_schema(source.schema, by)
@@ -148,7 +144,7 @@ class Partition:
                     part = keys.slice(own.start, own.stop - own.start)
                     files[number].write(part, points[own], hashes[own])
 
-    def rows(self, manifold: Manifold, at_once: int) -> Iterator[Rows]:
+    def rows(self, width: int, at_once: int) -> Iterator[Rows]:
         """Its rows in their order, about so many at a time."""
         keys_path, points_path, hashes_path = self._paths()
         with (
@@ -157,7 +153,7 @@ class Partition:
             hashes_path.open("rb") as hashes,
         ):
             for keys in _together(ipc.open_stream(file), at_once):
-                flat = np.fromfile(points, count=len(keys) * manifold.point_size)
+                flat = np.fromfile(points, count=len(keys) * width)
                 own = np.fromfile(hashes, dtype=np.uint64, count=len(keys))
                 yield keys, flat.reshape(len(keys), -1), own
 
@@ -165,7 +161,7 @@ class Partition:
         """The hashes of its rows in their order."""
         return np.fromfile(self._paths()[2], dtype=np.uint64)
 
-    def read(self, manifold: Manifold) -> tuple[Any, Offsets, FloatArray]:
+    def read(self, width: int) -> tuple[Any, Offsets, FloatArray]:
         """Key and number of records of every group, and the points, each group's in their order."""
         keys_path, points_path, _ = self._paths()
         with pa.OSFile(str(keys_path)) as file:
@@ -176,7 +172,7 @@ class Partition:
         if len(n) != len(np.unique(hashes)):  # several keys of one hash
             order = _sorted_by_name(keys, hashes)
             firsts, n = runs(keys.take(pa.array(order)))
-        return firsts, n, np.fromfile(points_path).reshape(-1, manifold.point_size)[order]
+        return firsts, n, np.fromfile(points_path).reshape(-1, width)[order]
 
     def remove(self) -> None:
         """Deletes its files."""

@@ -8,9 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from curvedp.batch.columns import as_table, records
+import numpy as np
+
+from curvedp.batch.columns import RecordColumns, as_table
 from curvedp.batch.large import PointsOfFile, release_mean_of_file
-from curvedp.batch.parameters import BatchParameters, check_statistic, names_of
+from curvedp.batch.parameters import BatchParameters, check_covariate, check_statistic, names_of
 from curvedp.batch.parquet import Source
 from curvedp.batch.run import release_all, run
 from curvedp.batch.tables import BatchReleases, release_table
@@ -38,6 +40,7 @@ def release(
     records_per_unit: int = 1,
     groups_per_unit: int = 1,
     skip_small: bool = False,
+    covariate: str | None = None,
     normalise: bool = False,
     ledger: Ledger | None = None,
     secret: NoiseSecret | _PathLike | None = None,
@@ -84,6 +87,9 @@ def release(
         groups to which it contributes, at most.
     skip_small : bool
         Skip groups that are too small for the mechanism to exist, instead of raising.
+    covariate : str, optional
+        The column of the covariate, which a regression needs. A missing one counts as the middle of
+        its range.
     normalise : bool
         Bring directions to the sphere's radius and landmarks to centred shapes of unit size first.
     ledger : Ledger, optional
@@ -148,6 +154,7 @@ def release(
         "guarantee": guarantee,
         "records_per_unit": records_per_unit,
         "normalise": normalise,
+        "covariate": covariate,
     }
     if by is None:
         return _release_all_records(
@@ -216,6 +223,7 @@ def _release_all_records(
     guarantee: Guarantee,
     records_per_unit: int,
     normalise: bool,
+    covariate: str | None,
     ledger: Ledger | None,
     secret: NoiseSecret | _PathLike | None,
     chunk_rows: int | None,
@@ -223,7 +231,9 @@ def _release_all_records(
 ) -> Any:
     """The release of all records of a table or file as one data set."""
     check_statistic(statistic)
-    columns, space = names_of(points, "points"), check_ball(ball).manifold
+    check_covariate(statistic, covariate)
+    names, space = names_of(points, "points"), check_ball(ball).manifold
+    columns = RecordColumns(names, space, normalise, covariate)
     is_file = isinstance(source, (str, os.PathLike))
     if is_file and type(statistic) is Mean:
         if secret is not None:
@@ -231,7 +241,7 @@ def _release_all_records(
                 "the mean of all records of a file has fresh noise, which no secret gives again"
             )
         return release_mean_of_file(
-            PointsOfFile.of(source, columns, ball, normalise),
+            PointsOfFile.of(source, names, ball, normalise),
             Call(
                 statistic=statistic,
                 balls=(ball,),
@@ -245,17 +255,18 @@ def _release_all_records(
         )
     if on is not None:
         raise TypeError("on a cluster all records have a mean, and groups every statistic")
-    table = _whole(source, columns) if is_file else as_table(source)
-    rows = records(table, columns, space, normalise=normalise)
+    rows = columns.read(_whole(source, columns.names) if is_file else as_table(source))
+    points_alone = rows[:, : space.point_size]
     return release_records(
         statistic,
-        rows.reshape(len(rows), *space.point_shape),
+        points_alone.reshape(len(rows), *space.point_shape),
         ball,
         guarantee,
         records_per_unit=records_per_unit,
         ledger=ledger,
         secret=_loaded(secret),
         progress=progress or False,
+        extra=None if covariate is None else np.ascontiguousarray(rows[:, -1]),
     )
 
 

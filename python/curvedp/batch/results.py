@@ -78,6 +78,7 @@ def manifest(
         "by": list(parameters.by),
         "points": list(parameters.points),
         "normalised": parameters.normalise,
+        "covariate": parameters.covariate,
         "ball": ball_to_dict(parameters.ball),
         "point_shape": list(parameters.ball.manifold.point_shape),
         "value_shape": list(call.statistic.value_shape(call)),

@@ -42,7 +42,7 @@ def run(
     progress: Report | None,
 ) -> dict[str, Any]:
     """A job from its beginning, or from where it stopped, to its end; `release` fills its parts."""
-    rows = rows_of_chunk(chunk_rows, parameters.ball.manifold)
+    rows = rows_of_chunk(chunk_rows, parameters.columns.width)
     target = Path(out).resolve()
     folder = target.with_name(target.name + ".job")
     with contextlib.ExitStack() as stack:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from curvedp._arrow import pa, pc, pq
 from curvedp._validation import FloatArray
 from curvedp.batch.chunk import Chunk, rows_of_chunk
-from curvedp.batch.columns import as_table, in_order, key_columns, records, runs, select
+from curvedp.batch.columns import as_table, in_order, key_columns, runs, select
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.results import charged, count_sizes, manifest
 from curvedp.errors import BatchError
@@ -76,13 +76,13 @@ def release_table(
     firsts, n = runs(keys)
     whole, cuts, ordered = None, _cuts(table, parameters, n), in_order(firsts)
     if len(cuts) == 2 or not ordered:
-        whole = _records(table, parameters)
+        whole = parameters.columns.read(table)
         if not ordered:
             keys, whole = _ordered(keys, whole)
             firsts, n = runs(keys)
         cuts = [0, len(n)]
     else:
-        _records(table.slice(0, 1), parameters)  # their shape, before all else
+        parameters.columns.read(table.slice(0, 1))  # their shape, before all else
     designs, choice = call.designs(n)
     call.pay(ledger, len(n))
     ends = np.concatenate(([0], np.cumsum(n)))
@@ -90,7 +90,8 @@ def release_table(
     for start, stop in itertools.pairwise(cuts):
         rows = whole
         if rows is None:
-            rows = _records(table.slice(ends[start], ends[stop] - ends[start]), parameters)
+            part = table.slice(ends[start], ends[stop] - ends[start])
+            rows = parameters.columns.read(part)
         chunk = Chunk.of(firsts.slice(start, stop - start), n[start:stop], rows)
         releases = chunk.release(
             call,
@@ -121,26 +122,20 @@ def _of_all(progress: Report, start: int, groups: int) -> Report:
     return lambda done, _: progress(start + done, groups)
 
 
-def _records(table: Any, parameters: BatchParameters) -> FloatArray:
-    """The records of a table."""
-    manifold, normalise = parameters.ball.manifold, parameters.normalise
-    return records(table, parameters.points, manifold, normalise=normalise)
-
-
 def _cuts(table: Any, parameters: BatchParameters, n: Offsets) -> list[int]:
     """Groups that are released together: all, if that takes no copy of all records.
 
     Columns that lie in pieces, as they do when they come from a file, are brought together chunk by
     chunk. Lists whose lengths may differ are looked at all at once, before anything is spent.
     """
-    select(table.schema, parameters.points)
-    columns = [table.column(name) for name in parameters.points]
+    select(table.schema, parameters.columns.names)
+    columns = [table.column(name) for name in parameters.columns.names]
     if all(column.num_chunks < 2 for column in columns) or any(
         pa.types.is_list(column.type) or pa.types.is_large_list(column.type) for column in columns
     ):
         return [0, len(n)]
     ends, cuts = np.cumsum(n), [0]
-    chunk_rows = rows_of_chunk(None, parameters.ball.manifold)
+    chunk_rows = rows_of_chunk(None, parameters.columns.width)
     while cuts[-1] < len(n):
         begun = ends[cuts[-1]] - n[cuts[-1]]
         cuts.append(min(int(np.searchsorted(ends, begun + chunk_rows)) + 1, len(n)))

@@ -29,7 +29,7 @@ __all__ = ["batch"]
 #: imported for ``--help``.
 _WORDS = (
     *("mean", "variance", "adaptive", "region", "interval"),
-    *("fourth-moment", "covariance", "hessian", "kng"),
+    *("fourth-moment", "covariance", "hessian", "kng", "regression"),
 )
 
 
@@ -81,7 +81,23 @@ _WORDS = (
     "--level", type=float, help="Of a region or interval: level of confidence; 0.95 by default."
 )
 @click.option(
-    "--tau", type=float, help="Of a K-norm gradient: public length at which logarithms are clipped."
+    "--tau",
+    type=float,
+    help="Of a K-norm gradient or regression: public length at which logarithms or residuals are "
+    "clipped.",
+)
+@click.option("--covariate", metavar="NAME", help="Of a regression: column of the covariate.")
+@click.option(
+    "--x-range",
+    nargs=2,
+    type=float,
+    metavar="LOW HIGH",
+    help="Of a regression: public range of the covariate, to which it is clipped.",
+)
+@click.option(
+    "--v-max",
+    type=float,
+    help="Of a regression: public bound on the distance that the geodesic covers over the range.",
 )
 @click.option(
     "--public-keys",
@@ -149,6 +165,9 @@ def batch(
     quantile: float | None,
     level: float | None,
     tau: float | None,
+    covariate: str | None,
+    x_range: tuple[float, float] | None,
+    v_max: float | None,
     public_keys: bool,
     groups_per_unit: int,
     skip_small: bool,
@@ -188,6 +207,8 @@ def batch(
         quantile=quantile,
         level=level,
         tau=tau,
+        x_range=x_range or None,
+        v_max=v_max,
     )
     parameters = BatchParameters.check(
         own,
@@ -200,6 +221,7 @@ def batch(
         groups_per_unit=groups_per_unit,
         skip_small=skip_small,
         normalise=True,
+        covariate=covariate,
     )
     console = Console(soft_wrap=True, highlight=False)
     if dry_run:
@@ -240,7 +262,16 @@ def _statistic(kind: type[Statistic[Any]], **given: Any) -> Statistic[Any]:
         if name not in known:
             option = name.replace("_", "-")
             raise click.UsageError(f"--{option} is not an option of the {kind.title}")
+    needed = [field.name for field in dataclasses.fields(kind) if _is_needed(field)]  # type: ignore[arg-type]
+    if missing := [name for name in needed if name not in found]:
+        options = ", ".join("--" + name.replace("_", "-") for name in missing)
+        raise click.UsageError(f"a {kind.title} needs {options}")
     return kind(**found)
+
+
+def _is_needed(field: dataclasses.Field[Any]) -> bool:
+    """True if a keyword has no default."""
+    return field.default is dataclasses.MISSING
 
 
 def _numbers(text: str, option: str) -> tuple[float, ...]:
@@ -296,7 +327,7 @@ def _print_plan(console: Console, parameters: Any, source: Path, book: Ledger | 
     from curvedp.batch.results import composition
 
     call = parameters.call
-    file = Source(source, [*parameters.by, *parameters.points])
+    file = Source(source, [*parameters.by, *parameters.columns.names])
     sizes = group_sizes(file, parameters.by)
     ordered = np.array(sorted(sizes), dtype=np.int64)
     designs, choice = call.designs(ordered)

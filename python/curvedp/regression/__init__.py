@@ -3,12 +3,13 @@
 from curvedp.regression.estimator import GeodesicRegression
 from curvedp.regression.fit import GeodesicFit
 from curvedp.regression.geodesic import Geodesic
-from curvedp.regression.private import geodesic_regression
+from curvedp.regression.private import GeodesicLine, geodesic_regression
 from curvedp.regression.release import GeodesicRelease
 
 __all__ = [
     "Geodesic",
     "GeodesicFit",
+    "GeodesicLine",
     "GeodesicRegression",
     "GeodesicRelease",
     "geodesic_regression",

@@ -44,9 +44,15 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
     ----------
     x_range, tau, v_max, sampler, chain_length
         As in `geodesic_regression`.
+
+    Examples
+    --------
+    >>> GeodesicLine((20.0, 80.0), tau=0.3, v_max=1.0).options()["x_range"]
+    [20.0, 80.0]
     """
 
     title: ClassVar[str] = "geodesic regression"
+    takes_covariate: ClassVar[bool] = True
 
     x_range: tuple[float, float]
     tau: float

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from curvedp._validation import FloatArray
@@ -102,9 +102,10 @@ class GeodesicDesign:
             descent = Descent.start(group.ball, self.v_max)
             descent.run(rows, times, self.steps, stream)
             return descent.footpoint, descent.velocity
+        law = replace(self.law, ball=group.ball)
         if self.chain_length is None:
-            return self.law.draw(rows, times, stream)
-        return self.law.walk(rows, times, stream, self.chain_length)
+            return law.draw(rows, times, stream)
+        return law.walk(rows, times, stream, self.chain_length)
 
 
 def check_exact(ball: Ball, tau: float, v_max: float) -> None:

@@ -9,7 +9,6 @@ and radii are released before they are used. Proof: docs/proofs/adaptive-mean.md
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -23,12 +22,11 @@ from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
 from curvedp.mechanisms import MECHANISMS, Mechanism, RankExponential, choose_mechanism
-from curvedp.mechanisms.grid import STEPS_PER_SCALE, clip_limit
 from curvedp.mechanisms.rank_exponential import rank_scale
 from curvedp.mechanisms.tangent_gaussian import TangentGaussian
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.call import Call, CallOptions, Statistic
-from curvedp.statistics.design import TOLERANCE_SHARE, Design, design_mean, find_plan, native
+from curvedp.statistics.design import Design, design_mean, find_plan, native, shares_of
 from curvedp.statistics.frechet_mean import Mean, as_points
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.paid import Paid, release
@@ -36,10 +34,7 @@ from curvedp.statistics.releases import Releases, release_of
 from curvedp.statistics.schedule import SCHEDULES, Schedule, adaptive_schedule, check_weights
 
 #: Radii are sought from this fraction of the ball's radius on.
-SMALLEST_SHRINKAGE = 1e-3
-
-#: The released quantile of distances is multiplied by 1 + this / sqrt(dim).
-_INFLATION = 0.4
+SMALLEST_SHRINKAGE = _core.SMALLEST_SHRINKAGE
 
 
 @dataclass(frozen=True)
@@ -110,7 +105,7 @@ class AdaptiveMean(Statistic[Release]):
         unit = call.records_per_unit
         own = self.schedule if isinstance(self.schedule, str) else tuple(self.schedule)
         schedule = _schedule(ball, n, call.guarantee, own, self.quantile, unit, self.mechanism)
-        shares = native(call.guarantee).split(schedule.weights)
+        shares = shares_of(call.guarantee, schedule.weights)
         _stages(schedule, shares, unit)  # raises where a radius has no noise
         first = design_mean(ball, n, shares[0], unit, self.mechanism)
         return AdaptiveDesign(ball, schedule, shares, first)
@@ -126,7 +121,15 @@ class AdaptiveMean(Statistic[Release]):
             for own in found
             if own is not None
         ]
-        engine = _core.GroupStatistic.adaptive_mean(self._rule(call), stages)
+        kind = self.kind(call)
+        engine = _core.GroupStatistic.adaptive_mean(
+            call.manifold._core,
+            stages,
+            chart=kind.in_chart,
+            stretched=issubclass(kind, TangentGaussian),
+            pure=isinstance(native(call.guarantee), PureDP),
+            records_per_unit=float(call.records_per_unit),
+        )
         means = [None if own is None else own.first for own in found]
         columns = paid.columns(engine, means)
         names = ("sensitivity", "scale", "expected_error")
@@ -136,21 +139,6 @@ class AdaptiveMean(Statistic[Release]):
             **{name: columns[name][:, 0] for name in names},
             more={"radius": columns["radius"][:, 0]},
             details={"stages": columns, "designs": paid.designs},
-        )
-
-    def _rule(self, call: Call) -> _core.AdaptiveRule:
-        kind, manifold = self.kind(call), call.manifold
-        return _core.AdaptiveRule(
-            kind.in_chart,
-            ("flat", manifold.dim, 0.0) if kind.in_chart else manifold.noise_space,
-            issubclass(kind, TangentGaussian),
-            TOLERANCE_SHARE,
-            clip_limit(manifold),
-            STEPS_PER_SCALE,
-            isinstance(native(call.guarantee), PureDP),
-            float(call.records_per_unit),
-            SMALLEST_SHRINKAGE,
-            inflation(manifold),
         )
 
     def result(self, releases: Releases[Release], index: int) -> Release:
@@ -332,7 +320,7 @@ def adaptive_mean(
 
 def inflation(manifold: Manifold) -> float:
     """The factor from a released quantile of distances to the radius of the next ball."""
-    return 1 + _INFLATION / math.sqrt(manifold.dim)
+    return _core.inflation(manifold.dim)
 
 
 def shrunk_ball(

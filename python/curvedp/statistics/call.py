@@ -62,6 +62,8 @@ class Statistic(abc.ABC, Generic[Result]):
 
     #: Its name on releases.
     title: ClassVar[str]
+    #: Whether each record has a covariate beside its point.
+    takes_covariate: ClassVar[bool] = False
 
     @abc.abstractmethod
     def check(self, call: Call) -> None:
@@ -260,7 +262,7 @@ class Call:
             label = self.statistic.title if groups is None else self.label(groups)
             claimed = self.statistic.promise(self)
             whole = claimed if isinstance(claimed, Unproved) else self.total
-            ledger.spend(self.promise(whole, seed), label=label)
+            charge(ledger, self.promise(whole, seed), label)
 
     def label(self, groups: int) -> str:
         """A ledger's name for the releases of so many groups."""
@@ -278,6 +280,11 @@ class Call:
         if not isinstance(secret, NoiseSecret):
             raise TypeError(f"secret must be a NoiseSecret, got {type(secret).__name__}")
         return secret._keys(self.context())
+
+
+def charge(ledger: Ledger, guarantee: Guarantee, label: str) -> None:
+    """Takes a guarantee from a ledger: the one place that asks it."""
+    ledger.spend(guarantee, label=label)
 
 
 def check_ball(ball: Ball) -> Ball:

@@ -24,7 +24,7 @@ from curvedp.mechanisms import Mechanism
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.base_point import BasePoint, MeanNoise
 from curvedp.statistics.call import Call, CallOptions, Statistic
-from curvedp.statistics.design import Design, design_mean, native
+from curvedp.statistics.design import Design, design_mean, shares_of
 from curvedp.statistics.frechet_mean import Mean
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.log_moments import (
@@ -94,7 +94,7 @@ class Region(Statistic[ConfidenceRegion]):
         if len(weights) != needed:
             names = "the mean, the covariance" + (" and the Hessian" if needed == 3 else "")
             raise ValueError(f"weights must be {needed} positive numbers, the shares of {names}")
-        shares = native(call.guarantee).split(weights)
+        shares = shares_of(call.guarantee, tuple(weights))
         return tuple(share for share in shares if isinstance(share, GDP))
 
     def check(self, call: Call) -> None:

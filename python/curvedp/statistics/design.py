@@ -22,7 +22,7 @@ from curvedp.mechanisms.base import IntrinsicMechanism
 from curvedp.privacy import GDP, Guarantee, PureDP
 
 #: The solver's public tolerance, as a fraction of the sensitivity.
-TOLERANCE_SHARE = 1e-4
+TOLERANCE_SHARE = _core.TOLERANCE_SHARE
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,12 @@ def native(guarantee: Guarantee) -> PureDP | GDP:
     if isinstance(guarantee, PureDP):
         return guarantee
     return native_guarantee(guarantee, TangentGaussian)
+
+
+@lru_cache(maxsize=1024)
+def shares_of(guarantee: Guarantee, weights: tuple[float, ...]) -> tuple[PureDP | GDP, ...]:
+    """Guarantees of stages that noise is calibrated to and that compose to the whole."""
+    return native(guarantee).split(weights)
 
 
 def smallest_n(enough: Callable[[int], bool], refusal: str, least: int = 1) -> int:

@@ -19,12 +19,11 @@ import numpy as np
 
 from curvedp import _core
 from curvedp._validation import FloatArray
-from curvedp.curvature import excess_range, hessian_trace, radial_hessian
+from curvedp.curvature import excess_range, radial_hessian
 from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean
 from curvedp.mechanisms import Mechanism, choose_mechanism
 from curvedp.mechanisms.calibration import outward_scale
-from curvedp.mechanisms.grid import STEPS_PER_SCALE
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.base_point import BasePoint, GivenPoints, MeanNoise
 from curvedp.statistics.design import Design
@@ -180,19 +179,14 @@ def draw_moments(
     found, _ = paid.designs
     manifold, clip = paid.call.manifold, math.inf if max_dist is None else max_dist
     drawn = [(moment, isinstance(share, PureDP), _amount(share)) for moment, share in moments]
-    trace = hessian_trace(manifold)
     designs = [None if design is None else design.mean for design in found]
     if given is None:
         squares = [_square(design) for design in designs if design is not None]
         kind = mean.kind_under(paid.call, mean_share)
-        engine = _core.GroupStatistic.moments(
-            kind.in_chart, squares, drawn, clip, STEPS_PER_SCALE, trace
-        )
+        engine = _core.GroupStatistic.moments(kind.in_chart, squares, drawn, clip)
     else:
         rows = given.points.reshape(len(paid), manifold.point_size)
-        engine = _core.GroupStatistic.moments_at(
-            rows, given.noise.tolist(), drawn, clip, STEPS_PER_SCALE, trace
-        )
+        engine = _core.GroupStatistic.moments_at(rows, given.noise.tolist(), drawn, clip)
     columns = paid.columns(engine, designs)
     means = None
     if given is None:

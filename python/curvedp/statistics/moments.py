@@ -23,7 +23,7 @@ from curvedp.manifolds import Manifold
 from curvedp.privacy import GDP, Guarantee, PureDP, Release, Unproved
 from curvedp.statistics.base_point import BasePoint, GivenPoints
 from curvedp.statistics.call import Call, Statistic
-from curvedp.statistics.design import design_mean, native
+from curvedp.statistics.design import design_mean, native, shares_of
 from curvedp.statistics.frechet_mean import Mean
 from curvedp.statistics.log_moments import (
     DrawnMoments,
@@ -96,8 +96,9 @@ class Moment(Statistic[Release]):
 
     def shares(self, call: Call) -> tuple[PureDP | GDP, ...]:
         """Guarantees of the mean, where one is released, and of the moment."""
-        whole = native(call.guarantee)
-        return whole.split(self.weights) if self.mean is None else (whole,)
+        if self.mean is not None:
+            return (native(call.guarantee),)
+        return shares_of(call.guarantee, self.weights)
 
     def check(self, call: Call) -> None:
         self.shares(call)
@@ -358,9 +359,7 @@ class MeanHessian(_MatrixMoment):
         return super().design(call, ball, n)
 
     def core(self, manifold: Manifold) -> _core.LogMoment:
-        diameter = hessian_diameter(manifold)
-        assert diameter is not None
-        return _core.LogMoment.hessian(diameter)
+        return _core.LogMoment.hessian()
 
     def finish_one(self, base: BasePoint, noisy: FloatArray) -> FloatArray:
         return finish_hessian(base, noisy)

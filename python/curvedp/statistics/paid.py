@@ -167,7 +167,7 @@ class Paid:
 
     def part(self, statistic: Statistic[Any], guarantee: Guarantee, **fields: Any) -> Releases[Any]:
         """Releases that others rest on, under a share of their guarantee."""
-        call = replace(self.call, statistic=statistic, guarantee=guarantee, groups_per_unit=1)
+        call = replace(self.call, statistic=statistic, guarantee=guarantee)
         mechanism = fields.pop("mechanism", None) or statistic.mechanism_name(call)
         promised = self.promise(guarantee)
         return self.releases(call=call, guarantee=promised, mechanism=mechanism, **fields)
@@ -293,6 +293,8 @@ class EachGroup(Statistic[Result]):
             results[group.number] = self.release_group(group)
             if paid.report is not None:
                 paid.report(group.number + 1, count)
+        if paid.report is not None:
+            paid.report(count, count)  # also if the last groups are skipped
         shape = self.value_shape(paid.call)
         return paid.releases(**_columns_of(results, shape), results=tuple(results))
 

@@ -28,7 +28,7 @@ from curvedp.privacy.release import check_parts, read_json
 from curvedp.statistics.base_point import BasePoint
 from curvedp.statistics.call import Call, CallOptions, Statistic
 from curvedp.statistics.confidence_region import check_gaussian
-from curvedp.statistics.design import design_mean, native
+from curvedp.statistics.design import design_mean, shares_of
 from curvedp.statistics.frechet_mean import Mean
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.log_moments import (
@@ -151,7 +151,7 @@ class Interval(Statistic[VarianceInterval]):
 
     def shares(self, call: Call) -> tuple[GDP, ...]:
         """Guarantees of the mean and of the moments."""
-        shares = native(call.guarantee).split(self.weights)
+        shares = shares_of(call.guarantee, self.weights)
         return tuple(share for share in shares if isinstance(share, GDP))
 
     def check(self, call: Call) -> None:

@@ -3,12 +3,16 @@
 //! docs/proofs/tangent-gaussian.md, docs/proofs/conversions.md, docs/proofs/adaptive-mean.md).
 
 use crate::ball::{Ball, Frame, SLACK};
+use crate::manifold::Manifold;
 use crate::mean::{Plan, plan};
-use crate::noise::{IsotropicNoise, Profile, Space, Stream, laplace};
+use crate::noise::{IsotropicNoise, Profile, Radial, Space, Stream, laplace};
 use crate::release::{Grid, Placement};
 
 /// Grid steps that a noise scale holds, or nearly twice as many.
 pub const STEPS_PER_SCALE: f64 = (1u64 << 20) as f64;
+
+/// The solver's tolerance as a fraction of the mean's sensitivity.
+pub const TOLERANCE_SHARE: f64 = 1e-4;
 
 /// What makes up for the rounding of sensitivities, which are right to 2^-42 relative, and of divisions.
 const OUTWARD: f64 = 1.0 + 1.0 / (1u64 << 40) as f64;
@@ -106,12 +110,8 @@ pub struct MeanLaw {
     pub space: Space,
     /// Whether the scale counts the Lipschitz constant of the chart at the centre.
     pub stretched: bool,
-    /// The solver's tolerance as a fraction of the sensitivity.
-    pub tolerance_share: f64,
     /// Releases stay within this distance of the centre, or within the ball; infinite for no clipping.
-    pub clip_radius: f64,
-    /// Steps from scale to grid: a power of two.
-    pub steps_per_scale: f64,
+    pub clip_limit: f64,
 }
 
 /// A private mean, ready to be drawn.
@@ -123,11 +123,21 @@ pub(crate) struct MeanDesign {
 }
 
 impl MeanLaw {
+    /// That of noise in the chart at the centre, whose scale is `stretched` or not, or at the mean itself.
+    #[must_use]
+    pub fn new(manifold: &dyn Manifold, placement: Placement, stretched: bool) -> Self {
+        let space = match placement {
+            Placement::Chart => Space::Radial(Radial::Flat { dim: manifold.dim() }),
+            Placement::Intrinsic => manifold.noise_space(),
+        };
+        Self { placement, space, stretched, clip_limit: manifold.clip_limit() }
+    }
+
     /// Sensitivity and plan of the mean of n records in a ball, `moved` of which a unit replaces; no plan
     /// where double precision cannot certify the mean.
     pub(crate) fn plan(&self, ball: &Ball, n: usize, moved: f64) -> (f64, Option<Plan>) {
         let delta = ball.sensitivity(n as f64, moved);
-        (delta, plan(ball.manifold, ball.radius, n, self.tolerance_share * delta))
+        (delta, plan(ball.manifold, ball.radius, n, TOLERANCE_SHARE * delta))
     }
 
     /// Whether double precision can certify and round the mean of n records for a share of the budget.
@@ -161,8 +171,8 @@ impl MeanLaw {
         let plan = plan?;
         let total = sensitivity + 2.0 * plan.tolerance;
         let scale = share.scale(if self.stretched { total * ball.lipschitz() } else { total });
-        let clip_radius = self.clip_radius.max(ball.radius);
-        let grid = ball.grid(self.placement, scale, self.steps_per_scale, clip_radius)?;
+        let clip_radius = self.clip_limit.max(ball.radius);
+        let grid = ball.grid(self.placement, scale, STEPS_PER_SCALE, clip_radius)?;
         Some((sensitivity, plan, scale, grid))
     }
 }

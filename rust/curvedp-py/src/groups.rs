@@ -275,11 +275,9 @@ impl GroupStatistic {
         mean_noise: Vec<f64>,
         moments: Vec<(PyRef<'_, LogMoment>, bool, f64)>,
         max_dist: f64,
-        steps_per_scale: f64,
-        hessian: &HessianTrace,
     ) -> Self {
         let base_points = BasePoints::Means { means: means(chart), noise: mean_noise };
-        Self::of_moments(base_points, &moments, max_dist, steps_per_scale, hessian)
+        Self::of_moments(base_points, &moments, max_dist)
     }
 
     /// The same at points that are given, of which `noise` adds so much to the mean squared distance.
@@ -289,34 +287,41 @@ impl GroupStatistic {
         noise: Vec<f64>,
         moments: Vec<(PyRef<'_, LogMoment>, bool, f64)>,
         max_dist: f64,
-        steps_per_scale: f64,
-        hessian: &HessianTrace,
     ) -> PyResult<Self> {
         if noise.len() != points.shape()[0] {
             return Err(PyValueError::new_err("points and noise do not match"));
         }
         let base_points = BasePoints::Given { points: points.as_slice()?.to_vec(), noise };
-        Ok(Self::of_moments(base_points, &moments, max_dist, steps_per_scale, hessian))
+        Ok(Self::of_moments(base_points, &moments, max_dist))
     }
 
-    /// The adaptive mean. `schedules` holds for each design the levels of quantiles, their noise in ranks and
-    /// the means' shares of the budget.
+    /// The adaptive mean with noise in the chart at the centre, whose scale is `stretched` or not, or at the
+    /// mean itself. `schedules` holds for each design the levels of quantiles, their noise in ranks and the
+    /// means' shares of the budget; `pure` says whether these are epsilon.
     #[staticmethod]
-    fn adaptive_mean(rule: &AdaptiveRule, schedules: Vec<Vec<(f64, f64, f64)>>) -> Self {
-        let of = |(level, scale, share)| (level, scale, budget_of(rule.pure, share));
+    #[pyo3(signature = (manifold, schedules, *, chart, stretched, pure, records_per_unit))]
+    fn adaptive_mean(
+        manifold: &Manifold,
+        schedules: Vec<Vec<(f64, f64, f64)>>,
+        chart: bool,
+        stretched: bool,
+        pure: bool,
+        records_per_unit: f64,
+    ) -> Self {
+        let of = |(level, scale, share)| (level, scale, budget_of(pure, share));
         let schedules = schedules
             .into_iter()
             .map(|stages| AdaptiveSchedule { stages: stages.into_iter().map(of).collect() })
             .collect();
-        let inner = Box::new(AdaptiveMeans {
-            means: Means { placement: rule.law.placement },
-            law: rule.law,
-            schedules,
-            records_per_unit: rule.records_per_unit,
-            smallest_shrinkage: rule.smallest_shrinkage,
-            inflation: rule.inflation,
-        });
-        Self { inner }
+        let law = MeanLaw::new(&*manifold.inner, placement(chart), stretched);
+        Self {
+            inner: Box::new(AdaptiveMeans {
+                means: means(chart),
+                law,
+                schedules,
+                records_per_unit,
+            }),
+        }
     }
 }
 
@@ -325,8 +330,6 @@ impl GroupStatistic {
         base_points: BasePoints,
         moments: &[(PyRef<'_, LogMoment>, bool, f64)],
         max_dist: f64,
-        steps_per_scale: f64,
-        hessian: &HessianTrace,
     ) -> Self {
         let of = |(moment, pure, amount): &(PyRef<'_, LogMoment>, bool, f64)| {
             (moment.inner, budget_of(*pure, *amount))
@@ -336,8 +339,6 @@ impl GroupStatistic {
             base_points,
             moments: moments.iter().map(of).collect(),
             max_dist,
-            steps_per_scale,
-            hessian: hessian.inner.clone(),
             inner,
         });
         Self { inner }
@@ -378,8 +379,8 @@ impl LogMoment {
 
     /// Twice the mean deviation of the Hessian of half the squared distance from I.
     #[staticmethod]
-    fn hessian(diameter: &ExcessDiameter) -> Self {
-        Self { inner: Moment::Hessian(diameter.inner) }
+    fn hessian() -> Self {
+        Self { inner: Moment::Hessian }
     }
 
     /// Sensitivity, bound on the rounding error, and bound on the norm, for n records of which a share is
@@ -394,46 +395,6 @@ impl LogMoment {
         let Bounds { sensitivity, tolerance, magnitude } =
             self.inner.bounds(&*manifold.inner, n, replaced, max_dist);
         (sensitivity, tolerance, magnitude)
-    }
-}
-
-/// How means follow from balls, for adaptive means; see [`MeanLaw`].
-#[pyclass(frozen, module = "curvedp._core")]
-pub struct AdaptiveRule {
-    law: MeanLaw,
-    pure: bool,
-    records_per_unit: f64,
-    smallest_shrinkage: f64,
-    inflation: f64,
-}
-
-#[pymethods]
-impl AdaptiveRule {
-    /// `space` is that of [`crate::noise::Noise`]; `pure` says whether shares of the budget are epsilon.
-    #[new]
-    #[allow(clippy::too_many_arguments)] // one call, made in one place
-    fn new(
-        chart: bool,
-        space: (String, usize, f64),
-        stretched: bool,
-        tolerance_share: f64,
-        clip_radius: f64,
-        steps_per_scale: f64,
-        pure: bool,
-        records_per_unit: f64,
-        smallest_shrinkage: f64,
-        inflation: f64,
-    ) -> PyResult<Self> {
-        let (kind, size, parameter) = space;
-        let law = MeanLaw {
-            placement: placement(chart),
-            space: crate::noise::space(&kind, size, parameter)?,
-            stretched,
-            tolerance_share,
-            clip_radius,
-            steps_per_scale,
-        };
-        Ok(Self { law, pure, records_per_unit, smallest_shrinkage, inflation })
     }
 }
 

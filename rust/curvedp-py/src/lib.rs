@@ -37,8 +37,8 @@ mod _core {
     use crate::graph::{Graph, Laplacian, bump_counts, bump_density, nearest};
     #[pymodule_export]
     use crate::groups::{
-        AdaptiveRule, ExcessDiameter, GroupDesign, GroupKeys, GroupStatistic, Groups, HessianTrace,
-        LogMoment, flat_grid_step, hash_names,
+        ExcessDiameter, GroupDesign, GroupKeys, GroupStatistic, Groups, HessianTrace, LogMoment,
+        flat_grid_step, hash_names,
     };
     #[pymodule_export]
     use crate::k_norm::{KNormMean, KNormRegression, published_footpoint, published_shooting};
@@ -84,6 +84,12 @@ mod _core {
         curvedp_core::moments::summation_error(n)
     }
 
+    /// The factor from a quantile of distances to the radius of an adaptive mean's next ball.
+    #[pyfunction]
+    fn inflation(dim: usize) -> f64 {
+        curvedp_core::groups::inflation(dim)
+    }
+
     /// Coordinates of a symmetric matrix; see [`curvedp_core::moments::vecd`].
     #[pyfunction]
     fn vecd(
@@ -118,7 +124,9 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("PIECE", curvedp_core::cascade::PIECE)?;
         module.add("BOUNDARY_SLACK", curvedp_core::ball::SLACK)?;
+        module.add("SMALLEST_SHRINKAGE", curvedp_core::groups::SMALLEST_SHRINKAGE)?;
         module.add("STEPS_PER_SCALE", curvedp_core::law::STEPS_PER_SCALE)?;
+        module.add("TOLERANCE_SHARE", curvedp_core::law::TOLERANCE_SHARE)?;
         crate::call::silence_panics();
         Ok(())
     }

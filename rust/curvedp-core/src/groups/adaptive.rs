@@ -25,10 +25,15 @@ pub struct AdaptiveMeans {
     pub schedules: Vec<AdaptiveSchedule>,
     /// Records of one unit.
     pub records_per_unit: f64,
-    /// Radii are sought from this fraction of the ball's radius on ...
-    pub smallest_shrinkage: f64,
-    /// ... and the released quantile of distances is multiplied by this.
-    pub inflation: f64,
+}
+
+/// Radii are sought from this fraction of the ball's radius on.
+pub const SMALLEST_SHRINKAGE: f64 = 1e-3;
+
+/// The factor from a released quantile of distances to the radius of the next ball.
+#[must_use]
+pub fn inflation(dim: usize) -> f64 {
+    1.0 + 0.4 / (dim as f64).sqrt()
 }
 
 /// The stages after the first mean: a radius and a mean on the ball that it gives.
@@ -157,7 +162,7 @@ impl Stages<'_, '_> {
         let radius = self.frame().ball().radius;
         let law = RankExponential {
             level,
-            low: self.statistic.smallest_shrinkage * radius,
+            low: SMALLEST_SHRINKAGE * radius,
             high: 2.0 * radius,
             log_uniform: true,
             scale,
@@ -166,7 +171,7 @@ impl Stages<'_, '_> {
         let quantile = law.sample(&law.intervals(&dist), &mut stream);
         self.mean.copy_from_slice(&center);
         self.note(&[quantile]);
-        let wished = quantile * self.statistic.inflation;
+        let wished = quantile * inflation(self.frame().ball().manifold.dim());
         // like every centre, this one is rounded onto the manifold
         let manifold = self.frame().manifold();
         if wished >= radius || !manifold.carries(&center) || !manifold.project(&mut center) {

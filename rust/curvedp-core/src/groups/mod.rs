@@ -22,7 +22,7 @@ use crate::parallel::{Interrupt, Pace, attended, pass};
 use crate::release::Grid;
 use crate::rows::Rows;
 
-pub use adaptive::{AdaptiveMeans, AdaptiveSchedule};
+pub use adaptive::{AdaptiveMeans, AdaptiveSchedule, SMALLEST_SHRINKAGE, inflation};
 pub use means::Means;
 pub use moments::{BasePoints, Bounds, Moment, Moments};
 

@@ -7,6 +7,7 @@
 use super::{Budget, Column, Groups, Means, Statistic, Task};
 use crate::ball::Frame;
 use crate::error::Error;
+use crate::law::STEPS_PER_SCALE;
 use crate::manifold::{ExcessDiameter, HessianTrace, Manifold};
 use crate::moments::{dist_moments, hessian_error, log_moments, summation_error, vecd};
 use crate::noise::{IsotropicNoise, Radial, Space};
@@ -25,7 +26,7 @@ pub enum Moment {
     /// The second moment of the logarithms, its trace part multiplied by sqrt(dim + 1): see [`vecd`].
     Covariance,
     /// Twice the deviation G of the Hessian of half the squared distance from I: see [`vecd`].
-    Hessian(ExcessDiameter),
+    Hessian,
 }
 
 /// How far a moment moves and how far its computed value is off.
@@ -45,7 +46,7 @@ impl Moment {
         match self {
             Self::Variance | Self::Fourth => 1,
             Self::Distances(_) => 2,
-            Self::Covariance | Self::Hessian(_) => dim * (dim + 1) / 2,
+            Self::Covariance | Self::Hessian => dim * (dim + 1) / 2,
         }
     }
 
@@ -56,7 +57,7 @@ impl Moment {
             Self::Fourth => "fourth",
             Self::Distances(_) => "distances",
             Self::Covariance => "covariance",
-            Self::Hessian(_) => "hessian",
+            Self::Hessian => "hessian",
         }
     }
 
@@ -72,8 +73,8 @@ impl Moment {
                 let stretch = stretch(manifold.dim());
                 (std::f64::consts::SQRT_2 * square, stretch * square, summation_error(n))
             }
-            Self::Hessian(diameter) => {
-                let bound = 2.0 * diameter.within(reach);
+            Self::Hessian => {
+                let bound = ExcessDiameter::of(manifold).map_or(0.0, |own| 2.0 * own.within(reach));
                 (bound, bound, hessian_error(manifold, n))
             }
         };
@@ -113,10 +114,6 @@ pub struct Moments {
     pub moments: Vec<(Moment, Budget)>,
     /// Public length at which logarithms are clipped; infinite if nowhere short of what is possible from p.
     pub max_dist: f64,
-    /// Steps from scale to grid: a power of two.
-    pub steps_per_scale: f64,
-    /// Mean Hessian of the squared distance.
-    pub hessian: HessianTrace,
     /// Whether to tell the base points in the frames too.
     pub inner: bool,
 }
@@ -185,7 +182,7 @@ impl Statistic for Moments {
         let points = task.enter()?;
         let bases = self.bases(task, &points)?;
         let (points, rows) = (Rows::new(&points, width), task.rows());
-        let whole = out.len() / task.range.len();
+        let (whole, trace) = (out.len() / task.range.len(), HessianTrace::of(manifold));
         for (i, (number, design)) in task.designs().enumerate() {
             let base = &bases.inner[i * width..(i + 1) * width];
             let reach = task.frame().reach(bases.to_center[i]).min(self.max_dist);
@@ -197,6 +194,7 @@ impl Statistic for Moments {
                 base,
                 reach,
                 replaced: design.replaced,
+                trace: &trace,
                 noise: self.mean_noise(task, i, number, base),
             };
             let mut row = Row { rest: &mut out[i * whole..(i + 1) * whole] };
@@ -240,6 +238,7 @@ struct Own<'a> {
     base: &'a [f64],
     reach: f64,
     replaced: f64,
+    trace: &'a HessianTrace,
     noise: f64,
 }
 
@@ -276,7 +275,7 @@ impl Moments {
         let (manifold, reach) = (own.task.frame().ball().manifold, own.reach);
         let dim = manifold.dim();
         let is_matrix = |moment: Moment| moment.size(2) > 2;
-        let hessian = self.moments.iter().any(|(own, _)| matches!(own, Moment::Hessian(_)));
+        let hessian = self.moments.iter().any(|(own, _)| *own == Moment::Hessian);
         let matrices = if self.moments.iter().any(|(moment, _)| is_matrix(*moment)) {
             let (points, stop) = (own.points, own.task.interrupt);
             Some(log_moments(manifold, points, own.n, own.base, reach, hessian, stop)?)
@@ -299,18 +298,18 @@ impl Moments {
                     exact.copy_from_slice(&[first, c * (second - first)]);
                 }
                 (Moment::Covariance, Some(sums)) => vecd(&sums.second, dim, stretch(dim), exact),
-                (Moment::Hessian(_), Some(sums)) => {
+                (Moment::Hessian, Some(sums)) => {
                     let excess = sums.excess.iter().flatten();
                     let double: Vec<f64> = excess.map(|x| 2.0 * x).collect();
                     vecd(&double, dim, 1.0, exact);
                 }
-                (Moment::Covariance | Moment::Hessian(_), None) => {} // matrices are computed for them
+                (Moment::Covariance | Moment::Hessian, None) => {} // matrices are computed for them
             }
             let bounds = moment.bounds(manifold, own.n, own.replaced, reach);
             let scale = share.scale(bounds.sensitivity + 2.0 * bounds.tolerance);
             self.disturb(own, stage, share, scale, bounds.magnitude, exact)?;
             if moment == Moment::Variance {
-                exact[0] = self.hessian.without_noise(exact[0], own.noise, reach);
+                exact[0] = own.trace.without_noise(exact[0], own.noise, reach);
             }
             row.push(&[bounds.sensitivity, bounds.tolerance, scale]);
         }
@@ -328,7 +327,7 @@ impl Moments {
         coords: &mut [f64],
     ) -> Result<(), Error> {
         let mut stream = own.task.streams.stream(own.group, stage);
-        let step = flat_grid_step(scale, largest, self.steps_per_scale);
+        let step = flat_grid_step(scale, largest, STEPS_PER_SCALE);
         let mut noise = vec![0.0; coords.len()];
         match (share, noise.as_mut_slice()) {
             (_, [one]) => *one = share.noise(scale, &mut stream),
