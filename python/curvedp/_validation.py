@@ -46,7 +46,7 @@ def as_array(value: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def _holds_masks(value: Any) -> bool:
-    """Whether a list holds masked arrays or entries, at any depth."""
+    """Returns True for a list that holds masked arrays or entries, at any depth."""
     if not isinstance(value, (list, tuple)):
         return False
     kinds = set(map(type, value))

@@ -1,8 +1,8 @@
-"""What a release can be expected to be like, before any record is seen.
+"""Expected errors of releases, before any record is seen.
 
 Everything here is a function of public values: of the ball, the number of records, the guarantee
-and parameters. What else an error depends on, such as where in the ball the records lie, becomes a
-range, or a guess that the caller makes.
+and parameters. An error that also depends on the records, such as on their places in the ball, is
+given as a range, or from a guess that the caller makes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ARRIVES = 0.25
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a release of `n` records can be expected to be like.
+    """Expected error of a release of `n` records.
 
     Attributes
     ----------
@@ -51,10 +51,10 @@ class Plan:
         Number of records.
     guarantee : Guarantee
     quantity : str
-        What `low` and `high` are: "expected error" or "half-length".
+        Meaning of `low` and `high`: "expected error" or "half-length".
     low, high : float
-        Its values where the records are kindest and where they are unkindest; the same where it
-        does not depend on them.
+        Its values for the most and the least favourable records; equal if it does not depend on
+        them.
     meaning : str
         What the figures are about, in one sentence or two.
     radius : float or None

@@ -1,4 +1,4 @@
-"""What one event proves: from exact binomial bounds to a lower bound on a privacy parameter.
+"""Lower bounds on a privacy parameter from exact binomial bounds on the counts of one event.
 
 An event has probability p under one data set and q under its neighbour. Each guarantee limits how
 far apart p and q can be; observed counts limit p from below and q from above (Clopper and Pearson,

@@ -28,7 +28,7 @@ _CHOOSING_EVENTS = 1000
 
 
 def part_of_draws(count: int) -> NDArray[np.int64]:
-    """Which part each of `count` draws belongs to, in the order in which they were drawn."""
+    """The part to which each of `count` draws belongs, in the order in which they were drawn."""
     parts = np.full(count, _COUNT)
     parts[: count // 2] = _CHOOSE
     parts[: count // 4] = _LEARN
@@ -127,7 +127,7 @@ class Search:
         )
 
     def _counts(self, codes: NDArray[np.int64], least: int = 0) -> NDArray[np.int64]:
-        """How often each code occurs in each part at a and at b: 6 rows of `least` or more."""
+        """Counts of each code in each part at a and at b: 6 rows of `least` entries or more."""
         size = max(int(codes.max()) + 1, least)
         counted = np.bincount(self._part * size + codes, minlength=6 * size)
         return counted.reshape(6, size)
@@ -165,8 +165,8 @@ class Search:
             )
 
     def _best_end(self, likely: NDArray[np.int64], other: NDArray[np.int64]) -> int:
-        """Where a growing set of codes proves most; among sets that prove nothing, where it
-        separates best."""
+        """Index of the code up to which a growing set of codes proves most; if no set proves
+        anything, of that up to which it separates best."""
         trials = float(self._sizes[_CHOOSE])
         p, q = np.cumsum(likely) / trials, np.cumsum(other) / trials
         lower, _ = _wilson(p, trials, self._z)

@@ -22,11 +22,11 @@ _SCORE_GRID = 2.0**-26
 
 
 class Auditable(Protocol):
-    """What the audit needs of a mechanism; every mechanism of the library has it."""
+    """The part of a mechanism that the audit uses; every mechanism of the library has it."""
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the mechanism claims."""
+        """The guarantee that the mechanism claims."""
 
     def sample(self, true_value: Any, stream: Any, n_samples: int = 1) -> Any:
         """Independent outputs.

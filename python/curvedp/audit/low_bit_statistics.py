@@ -32,7 +32,7 @@ _UNIT_EXPONENT = -54
 
 @dataclass(frozen=True)
 class Statistic:
-    """What is looked at: ``name`` is "in" some of the codes, which ``label`` puts into words."""
+    """Codes of all draws; events read "``name`` in {...}", with each code written by ``label``."""
 
     name: str
     codes: IntArray

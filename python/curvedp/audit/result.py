@@ -1,4 +1,4 @@
-"""What an audit found, event by event."""
+"""Result of an audit, event by event."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class AuditResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the draws are compatible with the claim.
+        """True if the draws are compatible with the claim.
 
         A correct mechanism passes with probability at least ``confidence``. Passing proves nothing:
         a fault that this pair of data sets or this score does not show stays hidden.

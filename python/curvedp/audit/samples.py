@@ -116,7 +116,7 @@ def _halves(scores: ArrayLike, name: str) -> tuple[FloatArray, FloatArray]:
 
 
 def _exceedances(scores: FloatArray, thresholds: FloatArray) -> NDArray[np.intp]:
-    """How many scores are at least each threshold."""
+    """Number of scores at or above each threshold."""
     below = np.searchsorted(np.sort(scores), thresholds, side="left")
     return np.asarray(scores.size - below, dtype=np.intp)
 

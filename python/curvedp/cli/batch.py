@@ -277,7 +277,7 @@ def _bar() -> Iterator[Callable[[int, int], None]]:
 def _release_on(
     workers: int | None, scheduler: str | None, local: Callable[..., None]
 ) -> Iterator[Callable[..., None]]:
-    """How chunks are released: in this process or on a Dask cluster."""
+    """The function that releases chunks: in this process or on a Dask cluster."""
     if workers is None and scheduler is None:
         yield local
         return

@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 
 
 class Result(Protocol):
-    """What can be stored and reported."""
+    """Anything that can be stored and reported."""
 
     def to_json(self) -> str: ...
 

@@ -125,7 +125,7 @@ class Laplacian:
         return result.reshape(values.shape)
 
     def _make_solver(self, shift: float, method: str, count: int) -> _core.HelmholtzSolver:
-        """What solves (L + shift) sigma = h for `count` right-hand sides; the last one is kept."""
+        """Solver of (L + shift) sigma = h for `count` right-hand sides; the last one is kept."""
         return _core.HelmholtzSolver(self._core, shift, method, count)
 
     def __repr__(self) -> str:

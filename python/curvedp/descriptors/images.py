@@ -154,7 +154,7 @@ def image_covariance(
 
 
 def feature_labels(features: str | Sequence[str] = "region", channels: int = 1) -> tuple[str, ...]:
-    """What the rows of a descriptor stand for.
+    """Names of the rows of a descriptor.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class QueryRelease:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What holds for the query when it is replaced by any other."""
+        """The guarantee for the query: its neighbours are all other queries."""
         return self.release.guarantee
 
     def report(self) -> str:

@@ -74,11 +74,12 @@ def predict_class(queries: FloatArray, rows: FloatArray, codes: Codes) -> Codes:
 
 
 def choose_n_cells(epsilon: float, n_anchors: int, codes: Codes | None) -> int:
-    """How many cells a budget bears, from public values alone.
+    """The number of cells that suits a budget, from public values alone.
 
-    The truth is told with probability e^eps/(e^eps + K - 1). With C classes one cell for each, and
-    more parts of each as long as that is 0.99. Without labels K = 4 e^(eps/2): cells become purer
-    slowly as K grows, and the truth rarer only once K is near e^eps (docs/privatemail.md).
+    The true cell is released with probability e^eps/(e^eps + K - 1). With C classes, each has one
+    cell, or more as long as that probability stays at 0.99. Without labels K = 4 e^(eps/2): cells
+    become purer slowly as K grows, and the probability falls only once K is near e^eps
+    (docs/privatemail.md).
     """
     most = max(2, n_anchors // 8)
     odds = math.exp(min(epsilon, 30.0))

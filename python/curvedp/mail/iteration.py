@@ -81,7 +81,7 @@ class Laplacians:
 
     @property
     def is_stored(self) -> bool:
-        """Whether the weights are kept in memory."""
+        """True if the weights are kept in memory."""
         return self._kernel.is_kept
 
     def step(self, z: ArrayLike, alpha: float = 0.0, form: str = "normalised") -> FloatArray:

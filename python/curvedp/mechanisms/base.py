@@ -1,4 +1,4 @@
-"""What every mechanism is: noise calibrated to a guarantee, drawn around a true value in a ball."""
+"""Base of all mechanisms: noise calibrated to a guarantee, drawn around a true value in a ball."""
 
 from __future__ import annotations
 

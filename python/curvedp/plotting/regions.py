@@ -273,7 +273,7 @@ def _name(region: ConfidenceRegion) -> str:
 
 
 def _dots(count: int) -> dict[str, Any]:
-    """How so many points are drawn."""
+    """Keywords of `scatter` for so many points."""
     return {"s": 30 if count <= 20 else 9, "color": "0.35", "linewidths": 0}
 
 

@@ -1,4 +1,4 @@
-"""Which sampler is expected to have the smaller error: a function of public values alone.
+"""Choice of the sampler with the smaller expected error, from public values alone.
 
 The K-norm gradient with sigma = 2 Delta/epsilon puts its mass near the minimiser, with root mean
 square prediction error sigma sqrt(8 d (d + 1)) on flat space for covariates spread evenly, or,
@@ -62,7 +62,7 @@ def expected_choice(
 
 
 def is_quick(ball: Ball, n: int, tau: float, v_max: float) -> bool:
-    """Whether an exact draw takes seconds at most."""
+    """Returns True if an exact draw takes seconds at most."""
     space = ball.manifold
     if space.dim not in _QUICK:
         return False

@@ -1,4 +1,4 @@
-"""How a private geodesic is drawn: by descent, or from the K-norm gradient."""
+"""Samplers of a private geodesic: by descent, or from the K-norm gradient."""
 
 from __future__ import annotations
 
