@@ -29,9 +29,8 @@ pub struct Ball<'a> {
 }
 
 impl Ball<'_> {
-    /// Points whose computed distance from the centre is at most this lie in the ball, up to [`SLACK`].
-    /// Where double precision leaves no such number, which [`crate::mean::plan`] refuses, it is a little less
-    /// than the radius.
+    /// Largest computed distance from the centre at which a point lies in the ball, up to [`SLACK`]. A little
+    /// less than the radius if double precision leaves no such number, which [`crate::mean::plan`] refuses.
     #[must_use]
     pub fn limit(&self) -> f64 {
         self.radius * (1.0 + 0.5 * SLACK) - self.rounding()
@@ -100,7 +99,7 @@ impl Ball<'_> {
         self.manifold.exp_origin(Rows::shared(&coords), point);
     }
 
-    /// Whether a point lies in the ball.
+    /// True if a point lies in the ball.
     pub fn contains(&self, point: &[f64]) -> bool {
         let mut dist = [f64::NAN];
         self.manifold.dist_origin(Rows::shared(point), &mut dist);
@@ -214,7 +213,7 @@ impl Frame {
         })
     }
 
-    /// Which records are points of the ball.
+    /// Writes true for records that are points of the ball.
     pub fn contains(&self, records: Rows, out: &mut [bool]) {
         let mut points = records.data().to_vec();
         self.manifold.snap(&mut points, RECORD_TOLERANCE, out);

@@ -19,7 +19,7 @@ pub struct Grid {
     pub clip_radius: f64,
 }
 
-/// Where the noise is drawn.
+/// The place where noise is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// exp_p(noise), p the true value: an isotropic law carried to p by an isometry.
@@ -121,9 +121,9 @@ impl Ball<'_> {
         high
     }
 
-    /// Releases around the true values `means`, one for all or row by row: noise is added, row i of `noise`
-    /// holding its coordinates, of which nothing usable is left; then the chart at the centre is taken, clipped and
-    /// rounded by `grids(i)`. A release is computed from these `dim` rounded numbers alone.
+    /// Releases around the true values `means`, one for all or row by row: noise with the coordinates in row i
+    /// of `noise` is added, the result taken to the chart at the centre, clipped and rounded by `grids(i)`. A
+    /// release is computed from these `dim` rounded numbers alone.
     pub fn release(
         &self,
         placement: Placement,

@@ -16,7 +16,7 @@ pub enum Pixels<'a> {
     Floats(&'a [f64]),
 }
 
-/// What a pixel is stored as.
+/// Number type in which a pixel is stored.
 trait Pixel: Copy + Sync {
     /// The stored number.
     fn value(self) -> f64;

@@ -12,7 +12,7 @@ const GROUP: usize = 8;
 pub(super) struct Blocks {
     dim: usize,
     mean: Vec<f64>,
-    /// What lengths are multiplied with.
+    /// The factor by which lengths are multiplied.
     pub unit: f64,
     /// Of every leaf: `dim` rows of [`LEAF`] coordinates, times -2.
     coords: Vec<f32>,

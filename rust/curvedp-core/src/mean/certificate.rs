@@ -16,7 +16,7 @@ const MAX_EVALUATIONS: usize = 100_000_000;
 /// Unit roundoff.
 const U: f64 = f64::EPSILON / 2.0;
 
-/// What the iteration may rely on before it sees a record.
+/// Step lengths, limits and accuracy of the iteration, fixed before it sees a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     /// Certified distance between the returned and the true mean.

@@ -20,7 +20,7 @@ pub struct KNorm<'a> {
     pub manifold: &'a dyn Manifold,
     /// The records, in B(c, r).
     pub points: Rows<'a>,
-    /// How many there are, at least 1.
+    /// Number of records, at least 1.
     pub count: usize,
     /// Length tau at which logarithms are clipped; may be infinite.
     pub max_residual: f64,

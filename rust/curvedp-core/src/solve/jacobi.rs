@@ -74,7 +74,7 @@ impl Corrector for Jacobi<'_> {
     }
 }
 
-/// What part of a residual's norm its constants may make.
+/// Largest share of a residual's norm that its constant part may make up.
 const DRIFT: f64 = 0.1;
 
 /// Rounding error of a sum, over the sum of the sizes.

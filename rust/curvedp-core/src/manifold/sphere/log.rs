@@ -19,7 +19,7 @@ pub(super) fn chord_terms([x, y]: [f64; 2]) -> [f64; 3] {
     [d * d, s * s, d * s]
 }
 
-/// Whether the chord is shorter than the cochord, and sin^2 of half the angle it or the cochord
+/// True if the chord is no longer than the cochord, and sin^2 of half the angle that the shorter one
 /// spans. `skew` = |y|^2 - |x|^2 removes what rounding of the norms adds to the short one.
 #[inline(always)]
 pub(super) fn shorter(d2: f64, s2: f64, skew: f64, radius: f64) -> (bool, f64) {
