@@ -35,7 +35,7 @@ def weight_floor(squared_dist: float, bandwidth: float) -> float:
 
 
 def replaced_row(w: float, v: float, alpha: float, form: str) -> float:
-    """The replaced record's own row; attained."""
+    """Bound of the change of the replaced record's own row; attained."""
     if form == "normalised":
         return _tanh_half(w) + abs(alpha) * _tanh_half(v)
     d, e = 1 - w, 1 - v
@@ -55,7 +55,7 @@ def replaced_row(w: float, v: float, alpha: float, form: str) -> float:
 def other_rows(
     n: int, w: float, v: float, alpha: float, form: str, exponent: float, weight_error: float
 ) -> float:
-    """Root of the summed squares of all other rows.
+    """Bound of the change of all other rows, in the Frobenius norm.
 
     Parameters
     ----------

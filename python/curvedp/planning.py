@@ -56,7 +56,7 @@ class Plan:
         Its values for the most and the least favourable records; equal if it does not depend on
         them.
     meaning : str
-        What the figures are about, in one sentence or two.
+        Meaning of the figures, in one sentence or two.
     radius : float or None
         The ball's radius, where the quantity is a distance.
     """
@@ -102,8 +102,8 @@ def plan(
 
     - "frechet_mean": mean distance from the exact mean of the projected records, as
       `expected_error`.
-    - "adaptive_mean": the same of the last mean, on the ball that it has shrunk to: least where the
-      records are all one, largest where the ball stays. With `spread`, for normal records.
+    - "adaptive_mean": the same of the last mean, on the ball that has shrunk: least if all records
+      are equal, largest if the ball does not shrink. With `spread`, for normal records.
     - "frechet_variance": mean absolute error. Least where the private mean falls on the ball's
       centre, E|noise| at R = r; largest at R = 2 r, with h E rho^2 for what the mean's own noise
       adds, h the largest eigenvalue of the Hessian.
@@ -121,9 +121,9 @@ def plan(
     ball : Ball
     guarantee : PureDP, ApproxDP, ZCDP or GDP
     n : int, optional
-        Number of records: what error is to be expected?
+        Number of records, to find the expected error.
     error : float, optional
-        Wished error, or half-length, that `high` shall not exceed: how many records does it take?
+        Wished error, or half-length, that `high` shall not exceed, to find the number of records.
         Either `n` or `error`.
     spread : float, optional
         Root mean square distance of the records from their mean, a guess that is not taken from

@@ -103,7 +103,7 @@ class Parameter:
     lower_bound : callable
         Maps a lower bound of p and an upper bound of q to a lower bound of the parameter.
     whole_curve : bool
-        Whether the guarantee constrains events of every size about equally tightly, so that the
+        True if the guarantee constrains events of every size about equally tightly, so that the
         whole trade-off curve is worth testing, rather than the single most telling event.
     """
 
@@ -114,7 +114,7 @@ class Parameter:
 
 
 def claim_of(guarantee: Guarantee) -> Guarantee:
-    """The guarantee to audit: of an ``Unproved`` one, what it claims."""
+    """The guarantee to audit: the claimed one if it is ``Unproved``."""
     return guarantee.claimed if isinstance(guarantee, Unproved) else guarantee
 
 

@@ -23,7 +23,8 @@ _SHOWN_CODES = 6
 #: Learnt log ratios within so many standard errors of 0 do not enter the sum over all statistics.
 _NOISE_LEVEL = 2.0
 
-#: Share of 1 - confidence for which events are chosen; how many there will be is not known yet.
+#: Number of events among which 1 - confidence is divided while they are chosen: their true number
+#: is not known yet.
 _CHOOSING_EVENTS = 1000
 
 
@@ -75,7 +76,7 @@ class Search:
 
     @property
     def learn(self) -> NDArray[np.bool_]:
-        """Draws that may decide what is looked at."""
+        """Draws that may decide which codes there are."""
         return np.asarray(self._part % 3 == _LEARN)
 
     def look_at(self, statistic: Statistic) -> None:

@@ -25,8 +25,8 @@ from curvedp.statistics.schedule import SCHEDULES
 
 __all__ = ["batch"]
 
-#: What can be released of each group; `STATISTICS` of curvedp.batch.parameters, which is not
-#: imported for ``--help``.
+#: Statistics of each group: `STATISTICS` of curvedp.batch.parameters, which is not imported for
+#: ``--help``.
 _WORDS = (
     *("mean", "variance", "adaptive", "region", "interval"),
     *("fourth-moment", "covariance", "hessian", "kng"),

@@ -1,4 +1,4 @@
-"""The commands that release a statistic of the records in a file: one manner for all."""
+"""The commands that release a statistic of the records in a file."""
 
 from __future__ import annotations
 

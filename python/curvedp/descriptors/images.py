@@ -210,8 +210,8 @@ def _as_features(features: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _value_range(images: Any, value_range: tuple[float, float] | None) -> tuple[float, float]:
-    """Chosen by dtype, never by value: the dtype of a list depends on its entries, an array's does
-    not."""
+    """Range of levels, chosen by an array's dtype and never by a value; the dtype of a list depends
+    on its entries and is not used."""
     if value_range is None:
         dtype = images.dtype if isinstance(images, np.ndarray) else None
         if dtype is not None and dtype.kind in "fb":

@@ -94,7 +94,8 @@ class Laplacians:
         alpha : float
             Weight of the label term.
         form : {"normalised", "published"}
-            Whether the label term is divided by the labels' degrees or by those of the rows.
+            "normalised" divides the label term by the degrees of the labels, "published" by those
+            of the rows.
 
         Returns
         -------

@@ -31,7 +31,7 @@ class Manifold(ABC):
     _extra_rows: ClassVar[int] = 0
     #: Word that the origin goes by.
     _origin_name: ClassVar[str | None] = None
-    #: Whether points have a fixed size, to which raw rows may be brought.
+    #: True if points have a fixed size, to which raw rows may be brought.
     _has_size: ClassVar[bool] = False
 
     _core: _core.Manifold
@@ -92,7 +92,7 @@ class Manifold(ABC):
 
     @property
     def is_homogeneous(self) -> bool:
-        """True if isometries take any point to any other (so they do on every manifold here)."""
+        """True if isometries take any point to any other, as on every manifold here."""
         return True
 
     @property

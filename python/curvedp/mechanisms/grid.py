@@ -1,11 +1,10 @@
 """The public grid to which releases are rounded.
 
-The noise is sampled in double precision; its trailing bits would tell the true value apart (Mironov
-2012). Every release is therefore rounded in the chart log_c at the ball's centre: to multiples of
-2^-k, k fixed by the noise scale and the ball, one for each dimension of the manifold. On manifolds
-that are not compact the chart is also clipped at a public radius, so that every release is a finite
-point. What leaves is computed from these multiples alone. All of it is post-processing of the drawn
-point.
+The noise is sampled in double precision, whose trailing bits could reveal the true value (Mironov
+2012). Every release is therefore rounded in the chart log_c at the ball's centre: each coordinate
+to a multiple of 2^-k, with k fixed by the noise scale and the ball. On manifolds that are not
+compact the chart is also clipped at a public radius, so that every release is a finite point. The
+release is computed from these multiples alone. All of it is post-processing of the drawn point.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ class Ledger:
         Parameters
         ----------
         guarantee : Guarantee
-            What the coming release will promise.
+            Guarantee of the coming release.
         label : str
             A note for `entries`; it must not be derived from records.
 

@@ -19,9 +19,9 @@ from curvedp.privacy import Guarantee
 from curvedp.regression.schedule import noise_after
 from curvedp.statistics.design import native
 
-#: Where an exact draw takes seconds at most, by the dimension of the manifold (some 30,000
-#: gradients in 2 dimensions, a million in 3): numbers of records, r + V/2 in lengths tau and in
-#: radii of curvature.
+#: Limits within which an exact draw takes seconds at most, by the dimension of the manifold (some
+#: 30,000 gradients in 2 dimensions, a million in 3): numbers of records, r + V/2 in lengths tau and
+#: in radii of curvature.
 _QUICK = {
     1: (range(20, 1001), 25.0, math.inf),
     2: (range(20, 1001), 25.0, math.inf),

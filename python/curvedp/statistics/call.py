@@ -165,11 +165,11 @@ class Call:
     balls : tuple of Ball
         One for all groups, or one for each.
     guarantee : Guarantee
-        What the release of each group shall satisfy.
+        Guarantee of the release of each group.
     records_per_unit, groups_per_unit : int
         Most records that one unit contributes to a group, and most groups to which it contributes.
     skip_small : bool
-        Whether groups that are too small are left out instead of refused.
+        True if groups that are too small are left out instead of refused.
     """
 
     statistic: Statistic[Any]
