@@ -20,7 +20,8 @@ from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
 from curvedp.privacy import GDP, PureDP
 
-#: Grid steps that a noise scale holds, or nearly twice as many: 2^20.
+#: Least number of grid steps in a noise scale, 2^20; steps are powers of two, so there may be
+#: nearly twice as many.
 STEPS_PER_SCALE = _core.STEPS_PER_SCALE
 
 

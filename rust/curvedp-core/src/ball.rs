@@ -42,7 +42,7 @@ impl Ball<'_> {
     }
 
     /// Moves points outside the ball to its boundary. One so close to the edge of the manifold that
-    /// rounding would leave it outside becomes the centre. Writes which were moved.
+    /// rounding would leave it outside becomes the centre. Writes true for points that were moved.
     fn clip(&self, points: &mut [f64], moved: &mut [bool]) {
         let (size, dim) = (self.manifold.point_size(), self.manifold.dim());
         let dists = |points: &[f64]| {
@@ -226,8 +226,8 @@ impl Frame {
         out.iter_mut().zip(dist).for_each(|(inside, dist)| *inside &= dist <= limit);
     }
 
-    /// Copies records, rounding those within [`RECORD_TOLERANCE`] onto the manifold and replacing what
-    /// is no point of it by the centre.
+    /// Copies records, rounding those within [`RECORD_TOLERANCE`] onto the manifold and replacing those
+    /// that are no point of it by the centre.
     fn repair(&self, records: Rows, out: &mut [f64]) {
         let size = self.manifold.point_size();
         records.copy_to(out);

@@ -7,7 +7,7 @@ use crate::mean::{Plan, plan};
 use crate::noise::{IsotropicNoise, Profile, Space, Stream, laplace};
 use crate::release::{Grid, Placement};
 
-/// Grid steps that a noise scale holds, or nearly twice as many.
+/// Least number of grid steps in a noise scale; steps are powers of two, so there may be nearly twice as many.
 pub const STEPS_PER_SCALE: f64 = (1u64 << 20) as f64;
 
 /// Factor that covers the rounding of sensitivities, which are right to 2^-42 relative, and of divisions.

@@ -71,7 +71,7 @@ pub fn set_alone(alone: bool) {
     ALONE.set(alone);
 }
 
-/// The pool, if it has more than one thread: a single one would only cost the way there and back.
+/// The pool, if it has more than one thread: handing work to a single one would only cost time.
 fn helpers() -> Option<Arc<ThreadPool>> {
     if ALONE.get() { None } else { current().filter(|pool| pool.current_num_threads() > 1) }
 }

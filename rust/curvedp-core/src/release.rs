@@ -50,8 +50,8 @@ pub(crate) fn round(x: f64, step: f64) -> f64 {
     (x / step).round_ties_even() * step
 }
 
-/// The step of the grid for noise of a scale, of which it holds `steps_per_scale`, a power of two, or nearly
-/// twice as many.
+/// The step of the grid for noise of a scale: the largest power of two of which `steps_per_scale`, a power of
+/// two too, fit in the scale.
 pub(crate) fn grid_step(scale: f64, steps_per_scale: f64) -> f64 {
     power_of_two_below(scale) / steps_per_scale
 }

@@ -134,7 +134,7 @@ impl ExcessDiameter {
     }
 }
 
-/// Groups of consecutive records, with their balls, designs and names: what is public of them.
+/// Groups of consecutive records by their public properties: balls, designs and names.
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct Groups {
     frames: Vec<Py<Frame>>,

@@ -61,7 +61,7 @@ impl Manifold {
         self.inner.curvature().planes(self.inner.dim())
     }
 
-    /// Eigenspaces of a curvature operator at most, whose projections functions of it add up.
+    /// Largest number of eigenspaces of a curvature operator; functions of it are sums over them.
     #[getter]
     fn eigenspaces(&self) -> usize {
         self.inner.eigenspaces()

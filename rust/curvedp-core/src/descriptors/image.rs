@@ -148,7 +148,7 @@ impl<'a> Worker<'a> {
         self.scatter.covariance(0.0, task.ridge, out);
     }
 
-    /// Reads the levels; whether all pixels are finite.
+    /// Reads the levels; returns true if all pixels are finite.
     #[inline(always)]
     fn load<P: Pixel>(&mut self, image: &[P]) -> bool {
         let pixels = self.task.height * self.task.width;

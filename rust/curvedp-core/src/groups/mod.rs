@@ -29,8 +29,8 @@ pub use moments::{BasePoints, Bounds, Moment, Moments};
 /// Entries of records in a task: enough work for a thread, few enough to stay in cache.
 const TASK: usize = 1 << 13;
 
-/// Groups in a task, for which maps of single points are made together; as long as their records stay in
-/// the cache that is next.
+/// Groups in a task, whose maps of single points are computed together, as long as their records stay in
+/// the next larger cache.
 const TOGETHER: usize = 32;
 
 /// Groups with more entries than this are spread over all threads, one group after the other.
@@ -68,7 +68,7 @@ pub struct Groups<'a> {
     pub frames: &'a [&'a Frame],
     /// The designs in use.
     pub designs: &'a [Design<'a>],
-    /// The number of its design; -1 for a group that is passed over.
+    /// The number of its design; -1 for a group that is skipped.
     pub choice: &'a [i32],
     /// Names of the groups, one after the other; group g is named by its number if there are none.
     pub ids: Option<Ids<'a>>,

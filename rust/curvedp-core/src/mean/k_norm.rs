@@ -93,7 +93,7 @@ impl KNorm<'_> {
         sum / self.count as f64
     }
 
-    /// Draws independent points exactly, and tells how many gradients that took.
+    /// Draws independent points exactly, and returns them with the number of gradients computed.
     ///
     /// # Errors
     /// [`Error::Parameter`] in more than [`MAX_DIM`] dimensions; [`Error::Interrupted`].

@@ -18,7 +18,7 @@ use crate::simd::elementary::{cosh, sinhc};
 use crate::vector::length;
 use std::f64::consts::{PI, SQRT_2};
 
-/// Covers the rounding of what is computed from it.
+/// Factor on lengths that covers the rounding of numbers computed from them.
 const SLACK: f64 = 1.0 + 1e-9;
 
 /// Room for what cancels in a difference of squares, in the larger one.

@@ -75,8 +75,8 @@ pub struct Solver {
 enum Way {
     Jacobi(Box<Scaled>),
     Multigrid(Box<Scaled>, Box<Multigrid>),
-    /// The diagonal first; multigrid, built when it is needed, where that would take more iterations than
-    /// patience allows. No hierarchy if it would not pay.
+    /// The diagonal first; multigrid, built when it is needed, if the diagonal is expected to take more
+    /// iterations than [`Patience`] allows. No hierarchy if it would not pay.
     Adaptive(Box<Scaled>, Patience, OnceLock<Option<Multigrid>>),
 }
 

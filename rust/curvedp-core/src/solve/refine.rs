@@ -40,7 +40,7 @@ impl<'a> Iterate<'a> {
     }
 
     /// Corrects until |M^-1 r|_M <= `target`, as the residual of x itself shows, or correcting no longer
-    /// helps. Returns whether it is worth going on this way.
+    /// helps. Returns true if it is worth going on this way.
     pub fn refine(
         &mut self,
         corrector: &dyn Corrector,

@@ -119,7 +119,7 @@ impl<const M: usize, const L: usize> WhitenedLog<M, L> {
         self.diagonalize(whitener, false);
     }
 
-    /// Lets points and base points change places where the latter are graded; whether any did.
+    /// Exchanges points and base points where the latter are graded; returns true if any were exchanged.
     #[inline(never)]
     fn swap_graded(&mut self) -> bool {
         vectorize_widest(

@@ -190,8 +190,8 @@ impl SumKernel for SumLog<'_> {
 const TERMS: usize = 5;
 
 /// The sums of [`SumLog`] over many ranges of points of S^2, each at a base point of its
-/// own: rows of different ranges fill blocks together. The same bits as one by one. False, with nothing of
-/// use written, if a point is antipodal to its base point.
+/// own: rows of different ranges fill blocks together. Results are the same to the bit as one by one.
+/// Returns false, and the results are of no use, if a point is antipodal to its base point.
 pub(super) fn sum_short_ranges(
     sphere: Sphere,
     points: Rows,
