@@ -1,4 +1,4 @@
-"""Where an adaptive mean pays: its error beside one mean on the public ball and beside an oracle.
+"""Errors of an adaptive mean, of one mean on the public ball, and of an oracle.
 
     python benches/adaptive_mean.py [--quick] [table] [rule] [failures]
 

@@ -1,4 +1,4 @@
-"""How the cost of meshes, graphs and solutions grows with n, on Fibonacci meshes of S^2.
+"""Growth of the cost of meshes, graphs and solutions with n, on Fibonacci meshes of S^2.
 
     python benches/graph.py [--quick] [--threads 2]
 

@@ -1,4 +1,4 @@
-"""How cost grows with n, and what a second thread brings.
+"""Growth of cost with n, and the gain of a second thread.
 
     python benches/scaling.py [--quick]
 

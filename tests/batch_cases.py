@@ -118,7 +118,7 @@ def run(tmp_path, source, out="out.parquet", **changes):
 
 
 def left_over(folder):
-    """What a finished batch must not leave behind."""
+    """Files that a finished batch must not leave behind."""
     return [path.name for path in folder.iterdir() if ".job" in path.name or ".tmp" in path.name]
 
 

@@ -75,7 +75,7 @@ GROUPS: dict[str, Any] = {
 
 
 def exists(case: Case, statistic: str, guarantee: str) -> bool:
-    """Whether the statistic is defined on the manifold and under the guarantee."""
+    """True if the statistic is defined on the manifold and under the guarantee."""
     if statistic == "hessian":
         return has_curved_hessian(case.manifold)
     if statistic == "kng":

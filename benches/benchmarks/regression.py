@@ -38,7 +38,7 @@ class Fit:
         return int(self._fit().n_iter)
 
     def track_gradient_norm(self, spec: str, n: int) -> float:
-        """What is left of the gradient."""
+        """Length of the gradient at the result."""
         return float(self._fit().gradient_norm)
 
 

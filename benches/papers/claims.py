@@ -30,7 +30,7 @@ def point(angle: float, length: float) -> np.ndarray:
 
 
 def shift(radius: float, n: int = 10_001) -> float:
-    """How far one record moves the mean in the extremal data set, in units of 2 r/n.
+    """Change of the mean by one record in the extremal data set, in units of 2 r/n.
 
     All others at the two ends of a geodesic through the centre, the record moved across it.
     """

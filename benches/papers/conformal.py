@@ -178,7 +178,7 @@ def figure_5(settings: argparse.Namespace, rng: np.random.Generator) -> None:
 
 
 def figure_6(settings: argparse.Namespace, rng: np.random.Generator) -> None:
-    """Where 400 releases of the conformal mean land, std 0.1 and 5, epsilon 0.1 and 1."""
+    """Places of 400 releases of the conformal mean, std 0.1 and 5, epsilon 0.1 and 1."""
     found = {}
     for std in (0.1, 5.0):
         for epsilon in (0.1, 1.0):

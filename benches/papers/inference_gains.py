@@ -1,4 +1,4 @@
-"""What each correction of the inference framework gains: errors measured with and without it."""
+"""Gain of each correction of the inference framework: errors measured with and without it."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ def _print_table_row(mail: PrivateMail, release: cdp.Release, labels, guarantee:
 
 
 def sign_table(name: str, data, bandwidth: float) -> None:
-    """What the sign of alpha does to classes, without noise."""
+    """Effect of the sign of alpha on classes, without noise."""
     rows, labels = data[0], data[1]
     print(f"\n### The sign of alpha, {name}, no noise, 16 components, bandwidth {bandwidth:g}\n")
     print("| alpha | spread within classes / spread of all |")

@@ -34,7 +34,7 @@ LINES = {"published, no guarantee": "-", "proved": "--", "without privacy": ":"}
 
 @dataclass(frozen=True)
 class Run:
-    """How much is drawn, and where it goes.
+    """Size of the experiments, and the folder for their output.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Page:
-    """What belongs to one paper."""
+    """The page of one paper: its title and the parts that make it."""
 
     name: str
     title: str
@@ -53,7 +53,7 @@ class Page:
 
 @dataclass
 class Outcome:
-    """How a part went."""
+    """Outcome of a part."""
 
     part: Part
     state: str

@@ -1,1 +1,1 @@
-"""What people would write or call today: vectorised NumPy, one formula a file."""
+"""Code that people would write or call today: vectorised NumPy, one formula a file."""

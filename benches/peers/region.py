@@ -1,4 +1,4 @@
-"""What a confidence region of the mean is made of, without privacy, in NumPy."""
+"""Parts of a confidence region of the mean, without privacy, in NumPy."""
 
 from __future__ import annotations
 

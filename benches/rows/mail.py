@@ -22,7 +22,7 @@ def data(n: int, m: int, k: int):
 
 
 def embedding(rows, labels, start, *, memory_limit: int, dtype: str = "float64"):
-    """What `benches/peers/mail.py` computes, by the library's operators."""
+    """The computation of `benches/peers/mail.py`, by the library's operators."""
     kept = {"memory_limit": memory_limit, "dtype": dtype}
     operators = Laplacians(rows, _SETTINGS["bandwidth"], labels=labels, radius=1.0, **kept)
     z = start

@@ -54,7 +54,7 @@ def solve(operator: Laplacian, h: np.ndarray, upsilon: float) -> np.ndarray:
 
 
 def forget(operator: Laplacian) -> None:
-    """What earlier calls prepared."""
+    """Drops the solvers that earlier calls prepared."""
     operator._solver.cache_clear()
 
 

@@ -18,8 +18,8 @@ FloatArray = NDArray[np.float64]
 def as_float_array(value: ArrayLike, name: str) -> FloatArray:
     """C-contiguous float64 array of a real numeric array-like; no copy if it is one already.
 
-    Silent whatever the values: what does not fit float64 becomes infinite, what is missing (masked,
-    or None in a list) becomes NaN.
+    No value raises or warns: one beyond the range of float64 becomes infinite, and a missing one
+    (masked, or None in a list) NaN.
     """
     array = as_array(value, name)
     if array.dtype.kind == "O" and not isinstance(value, np.ndarray):
@@ -46,7 +46,7 @@ def as_array(value: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def _holds_masks(value: Any) -> bool:
-    """Whether a list holds masked arrays or entries, at any depth."""
+    """Returns True for a list that holds masked arrays or entries, at any depth."""
     if not isinstance(value, (list, tuple)):
         return False
     kinds = set(map(type, value))
@@ -57,7 +57,7 @@ def _holds_masks(value: Any) -> bool:
 
 
 def _filled(value: Any) -> Any:
-    """A list with None for what is masked: NumPy would warn of it, or take what it hides."""
+    """The list with None for masked entries: NumPy would warn, or use the values under the mask."""
     if isinstance(value, (list, tuple)):
         return [_filled(entry) for entry in value]
     if isinstance(value, np.ma.MaskedArray):
@@ -67,10 +67,10 @@ def _filled(value: Any) -> Any:
 
 
 def _from_python_numbers(array: NDArray[Any], name: str) -> FloatArray:
-    """The floats that NumPy would have made, had not one entry turned the array into objects.
+    """Floats from an array of Python objects, entry by entry.
 
-    An integer beyond 64 bits or a missing value is a record's value, so neither it nor its company
-    may be refused.
+    NumPy makes such an array of a list that holds an integer beyond 64 bits or a missing value.
+    These are values of records, so neither they nor the entries beside them may be refused.
     """
     result = np.empty(array.shape)
     for index, entry in np.ndenumerate(array):

@@ -15,7 +15,7 @@ from curvedp.manifolds import Manifold
 
 
 def has_curved_hessian(manifold: Manifold) -> bool:
-    """Whether the Hessian of the squared distance depends on the points at all."""
+    """Returns True if the Hessian of the squared distance depends on the points at all."""
     return manifold.dim > 1 and manifold.curvature_bounds != (0.0, 0.0)
 
 

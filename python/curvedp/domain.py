@@ -118,7 +118,7 @@ class Ball:
         return result
 
     def contains(self, points: ArrayLike) -> NDArray[np.bool_]:
-        """Whether points lie in the ball, up to 1e-9 relative.
+        """Membership of points in the ball, up to 1e-9 relative.
 
         Parameters
         ----------

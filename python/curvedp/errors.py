@@ -34,7 +34,7 @@ class BudgetError(CurvedpError):
     budget, requested : Guarantee
         The ledger's budget and what was asked for.
     spent, remaining : Guarantee or None
-        What had been spent and what is left; None stands for nothing.
+        The guarantees already spent and still left; None stands for nothing.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class MissingExtraError(CurvedpError, ImportError):
     extra : str
         Name of the extra, as in ``pip install 'curvedp[extra]'``.
     needed_for : str
-        What was asked for, as the subject of a sentence.
+        The thing asked for, as the subject of a sentence.
     """
 
     def __init__(self, extra: str, needed_for: str) -> None:

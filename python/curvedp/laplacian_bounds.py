@@ -1,10 +1,10 @@
-"""How far one iteration of PrivateMail moves when a record is replaced: the parts of the bounds.
+"""Bounds of the change of one PrivateMail iteration when a record is replaced, part by part.
 
 Notation: n rows, kernel weights in [w, 1], label weights 1 or v, everything in units of D/2, D the
 largest distance between two rows of the released embedding. Proofs: docs/proofs/privatemail.md.
 
-Weights near 1 are told from 1 by 1 - w and 1 - v, which are exact: every bound is written as a sum
-of positive terms in them, so that its relative error is a few units of rounding.
+The differences 1 - w and 1 - v are exact for weights near 1: every bound is written as a sum of
+positive terms in them, so that its relative error is a few units of rounding.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def weight_floor(squared_dist: float, bandwidth: float) -> float:
 
 
 def replaced_row(w: float, v: float, alpha: float, form: str) -> float:
-    """The replaced record's own row; attained."""
+    """Bound of the change of the replaced record's own row; attained."""
     if form == "normalised":
         return _tanh_half(w) + abs(alpha) * _tanh_half(v)
     d, e = 1 - w, 1 - v
@@ -55,7 +55,7 @@ def replaced_row(w: float, v: float, alpha: float, form: str) -> float:
 def other_rows(
     n: int, w: float, v: float, alpha: float, form: str, exponent: float, weight_error: float
 ) -> float:
-    """Root of the summed squares of all other rows.
+    """Bound of the change of all other rows, in the Frobenius norm.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ class FrechetMean:
     n_iter : int
         Evaluations of the gradient.
     converged : bool
-        Whether the gradient norm reached the tolerance, or the limit that rounding sets.
+        True if the gradient norm reached the tolerance, or the limit that rounding sets.
     """
 
     value: FloatArray

@@ -4,9 +4,9 @@
 `make_frechet_mean` maps a data set to its private mean, with OpenDP's change-one distance. OpenDP
 composes and converts them; the losses that it adds up are those that curvedp prints on a release.
 
-OpenDP has no measure for Gaussian DP: mu-GDP enters as mu^2/2-zCDP. It does not check either that
-an argument belongs to a domain of the user's own. The measurements make every argument a member
-themselves, by projecting points and records on the ball.
+OpenDP has no measure for Gaussian DP: mu-GDP enters as mu^2/2-zCDP. Nor does it check that an
+argument belongs to a domain of the user's own: the measurements project points and records on the
+ball, so that every argument does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["make_frechet_mean", "to_opendp"]
 
 
 def to_opendp(mechanism: Mechanism) -> Any:
-    """A mechanism as a measurement of OpenDP: `Mechanism.to_opendp`, which says what it is.
+    """A mechanism as a measurement of OpenDP; described at `Mechanism.to_opendp`.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def make_frechet_mean(
     n : int
         Number of records; public.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
-        What the measurement satisfies when one record is changed.
+        Guarantee of the measurement when one record is changed.
     mechanism : str or Mechanism class, optional
         As in `frechet_mean`.
 

@@ -1,8 +1,8 @@
-"""What a release can be expected to be like, before any record is seen.
+"""Expected errors of releases, before any record is seen.
 
 Everything here is a function of public values: of the ball, the number of records, the guarantee
-and parameters. What else an error depends on, such as where in the ball the records lie, becomes a
-range, or a guess that the caller makes.
+and parameters. An error that also depends on the records, such as on their places in the ball, is
+given as a range, or from a guess that the caller makes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ARRIVES = 0.25
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a release of `n` records can be expected to be like.
+    """Expected error of a release of `n` records.
 
     Attributes
     ----------
@@ -51,12 +51,12 @@ class Plan:
         Number of records.
     guarantee : Guarantee
     quantity : str
-        What `low` and `high` are: "expected error" or "half-length".
+        Meaning of `low` and `high`: "expected error" or "half-length".
     low, high : float
-        Its values where the records are kindest and where they are unkindest; the same where it
-        does not depend on them.
+        Its values for the most and the least favourable records; equal if it does not depend on
+        them.
     meaning : str
-        What the figures are about, in one sentence or two.
+        Meaning of the figures, in one sentence or two.
     radius : float or None
         The ball's radius, where the quantity is a distance.
     """
@@ -102,8 +102,8 @@ def plan(
 
     - "frechet_mean": mean distance from the exact mean of the projected records, as
       `expected_error`.
-    - "adaptive_mean": the same of the last mean, on the ball that it has shrunk to: least where the
-      records are all one, largest where the ball stays. With `spread`, for normal records.
+    - "adaptive_mean": the same of the last mean, on the ball that has shrunk: least if all records
+      are equal, largest if the ball does not shrink. With `spread`, for normal records.
     - "frechet_variance": mean absolute error. Least where the private mean falls on the ball's
       centre, E|noise| at R = r; largest at R = 2 r, with h E rho^2 for what the mean's own noise
       adds, h the largest eigenvalue of the Hessian.
@@ -121,9 +121,9 @@ def plan(
     ball : Ball
     guarantee : PureDP, ApproxDP, ZCDP or GDP
     n : int, optional
-        Number of records: what error is to be expected?
+        Number of records, to find the expected error.
     error : float, optional
-        Wished error, or half-length, that `high` shall not exceed: how many records does it take?
+        Wished error, or half-length, that `high` shall not exceed, to find the number of records.
         Either `n` or `error`.
     spread : float, optional
         Root mean square distance of the records from their mean, a guess that is not taken from

@@ -1,4 +1,4 @@
-"""Sensitivities: how far a statistic moves when one record is replaced.
+"""Sensitivities: bounds on the change of a statistic when one record is replaced.
 
 Statistics of the logarithms log_p x_i at a base point p are those of logarithms clipped to the
 length R = `max_dist`; between points of the ball no distance exceeds 2 r, and from p none exceeds
@@ -453,7 +453,7 @@ def mail_iteration(
     radius : float
         Radius of the ball on which records are projected.
     form : {"normalised", "published"}
-        Whether the label Laplacian is divided by its own degrees or by the records'.
+        "normalised" divides the label Laplacian by its own degrees, "published" by the records'.
     records_per_unit : int
         Number of records that one person contributes at most.
     weight_error : float

@@ -1,4 +1,4 @@
-"""What the tests of batches share."""
+"""Fixtures that the tests of batches share."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def test_tensors_in_any_order_are_released_as_in_memory(tmp_path, secret):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_rows_are_read_once_and_as_they_were_written(tmp_path, seed, monkeypatch):
-    """Whatever the row groups, and wherever one reading ends and the next begins."""
+    """For any row groups, and for readings that begin and end anywhere."""
     generator = np.random.default_rng(seed)
     count, size = generator.integers(1, 80), generator.integers(1, 30)
     data = pa.table({"key": np.arange(count), "x": np.arange(count) * 0.5})
@@ -368,7 +368,7 @@ def test_existing_results_are_not_overwritten(tmp_path):
 
 
 def in_a_process_of_its_own(program, *arguments):
-    """What a program prints, in whose memory nothing else is."""
+    """Output of a program run in a process of its own."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-c", program, *map(str, arguments)]
     return subprocess.run(
@@ -387,7 +387,7 @@ print(pa.default_memory_pool().max_memory())
 
 
 def test_no_more_of_a_row_group_is_in_memory_than_is_asked_for(tmp_path):
-    """Whatever repeats so often that it is short in the file, and wherever in it reading begins."""
+    """For values that repeat so often that they are short in the file, and any start of reading."""
     count = 2_000_000
     points = pa.FixedSizeListArray.from_arrays(pa.array(np.tile([0.0, 0.0, 1.0], count)), 3)
     data = pa.table({"key": np.arange(count) // 1000, "x": points, "other": np.arange(count)})

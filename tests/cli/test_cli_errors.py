@@ -1,4 +1,4 @@
-"""What goes wrong is said in one line with its own exit code, and nothing is drawn or written."""
+"""Errors are told in one line with an exit code of their own, and nothing is drawn or written."""
 
 import numpy as np
 import pytest

@@ -34,7 +34,7 @@ def domain(case: Case):
 
 
 def counted(release, mesh, n, units=1):
-    """What was counted, noise included, in units: integers."""
+    """The counts with their noise, in units: integers."""
     counts = release.value * mesh.volumes * n * units
     np.testing.assert_allclose(counts, np.round(counts), atol=1e-5 * units)
     return np.round(counts)

@@ -1,4 +1,4 @@
-"""What the documentation shows runs, links to files that exist, and names what exists."""
+"""Code in the documentation runs, its links lead to files, and the names that it uses exist."""
 
 import contextlib
 import io

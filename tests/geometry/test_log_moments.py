@@ -62,7 +62,7 @@ def moments(case: Case, points: Array, base: Array, max_dist: float) -> tuple[Ar
 
 
 def tolerance(case: Case, base: Array, points: Array) -> float:
-    """What rounding of the points makes of a logarithm, relative to lengths of about 1."""
+    """Error of a logarithm from rounding of the points, relative to lengths of about 1."""
     shape = case.twin.point_shape
     worst = condition(case.twin, base.reshape(shape), *points.reshape(-1, *shape))
     return 1e-12 + 256 * EPS * worst

@@ -1,4 +1,4 @@
-"""What holds on every manifold: the batteries run over all of tests/manifold_list.py."""
+"""Properties that hold on every manifold: the batteries run over all of tests/manifold_list.py."""
 
 from __future__ import annotations
 

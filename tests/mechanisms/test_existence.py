@@ -1,4 +1,4 @@
-"""Where Laplace noise does not exist, the error names an epsilon and an n that work."""
+"""Errors for Laplace noise that does not exist name an epsilon and an n that work."""
 
 from __future__ import annotations
 

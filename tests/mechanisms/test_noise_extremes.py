@@ -69,7 +69,7 @@ def test_releases_are_clipped_in_units_of_the_curvature(dim: int, curvature: flo
 
 
 def child(work: Any) -> bytes:
-    """What `work` returns in a forked child."""
+    """The result of `work` in a forked child."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -1,4 +1,4 @@
-"""What eight threads get of objects that they share is what one gets, with or without a lock."""
+"""Eight threads that share objects get the results of one, with or without a lock."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def functions_of(file: str) -> dict[str, str]:
 
 
 def parameters_of(file: str, name: str) -> str:
-    """What a test runs over: its decorators, and the lists of the file that they name."""
+    """Parameters of a test: its decorators, and the lists of the file that they name."""
     body = ast.parse(text_of(file)).body
     (test,) = (n for n in body if isinstance(n, ast.FunctionDef) and n.name == name)
     text = " ".join(map(ast.unparse, test.decorator_list))

@@ -1,4 +1,4 @@
-"""How far a computed value may be from the truth, given what float64 inputs determine.
+"""Errors that a computed value may have, given that its inputs are float64.
 
 A float64 point is exact only up to half an ulp in each entry, and an algorithm can do no better
 than the exact result at a point that near. `condition` says how much a relative perturbation of the

@@ -1,4 +1,4 @@
-"""What a row in the frame of a ball stands for, in 50 digits, and records that try to slip in."""
+"""The exact point of a row in the frame of a ball, in 50 digits, and records that try to get in."""
 
 from __future__ import annotations
 

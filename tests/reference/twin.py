@@ -1,4 +1,4 @@
-"""What every twin offers; see the file of each manifold for the formulas."""
+"""Base of every twin; see the file of each manifold for the formulas."""
 
 from __future__ import annotations
 

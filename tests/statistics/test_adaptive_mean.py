@@ -48,7 +48,7 @@ def clump(ball: cdp.Ball, n: int, spread: float, seed: int = 1) -> np.ndarray:
 
 
 def total(parts: tuple[cdp.Release, ...]) -> Fraction:
-    """What the parts add up to, exactly: epsilon, or mu^2."""
+    """The exact sum of the parts: epsilon, or mu^2."""
     return sum((part.guarantee.additive()[0] for part in parts), Fraction(0))
 
 

@@ -1,4 +1,4 @@
-"""Whatever the bits of a record are, the point that enters lies in the ball.
+"""The point that enters lies in the ball, whatever the bits of a record are.
 
 The exact point that the stored numbers stand for (`reference.entered`) is within r(1 + 1e-9) of the
 centre: the claim on which the sensitivities of means rest (docs/proofs/frechet-mean-solver.md, 6).

@@ -131,7 +131,7 @@ def chord(function: Callable[[Array], Array], top: Array) -> Callable[[Array], A
 
 
 def contribution(name: str, space: search.Space, p: Array, u: Array, reach: Array) -> Array:
-    """What one record with log vector u (..., n, .) adds to a statistic: (..., n, features)."""
+    """The share of one record with log vector u (..., n, .) in a statistic: (..., n, features)."""
     square = np.sum(u**2, axis=-1, keepdims=True)
     a = square / reach[..., None, None] ** 2
     flat = (*u.shape[:-1], -1)

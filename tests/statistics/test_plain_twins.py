@@ -1,4 +1,4 @@
-"""What compiled code releases of groups is what a plain twin releases of each, bit for bit."""
+"""Compiled code releases of groups, bit for bit, the values that a plain twin does of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is planned before there are records agrees with what is released later."""
+"""Plans made before there are records agree with the releases made later."""
 
 from __future__ import annotations
 

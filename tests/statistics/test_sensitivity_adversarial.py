@@ -41,7 +41,7 @@ def published(radius: float, kappa: float, n: int) -> float:
 
 
 def shift(space: search.Space, coords: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """How far the mean moves when the first record is replaced by the last; 0 if unsolved."""
+    """Change of the mean when the first record is replaced by the last; 0 if unsolved."""
     x = space.from_center(coords)
     weights = np.broadcast_to(weights, x.shape[:-2] + weights.shape)
     before, norm_before = space.mean(x[..., :-1, :], weights)

@@ -1,4 +1,4 @@
-"""What every statistic keeps, whatever it is: one data set or many groups, paid for once."""
+"""The contract of every statistic: one data set or many groups, paid for once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def secret():
 
 
 def same(a, b):
-    """Whether two results are the same to the last bit, in every number and part."""
+    """True if two results are the same to the last bit, in every number and part."""
     return json.loads(a.to_json()) == json.loads(b.to_json())
 
 

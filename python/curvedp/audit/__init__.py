@@ -1,8 +1,8 @@
 """Privacy audit: does a mechanism keep what it claims?
 
-An audit draws fresh outputs at two neighbouring data sets and turns what it counts into a lower
-bound on the privacy parameter that holds with stated confidence. A bound above the claim refutes
-it.
+An audit draws fresh outputs at two neighbouring data sets, counts events and computes from the
+counts a lower bound on the privacy parameter that holds with stated confidence. A bound above the
+claim refutes it.
 """
 
 from curvedp.audit.likelihood_ratio import Auditable, likelihood_ratio_audit

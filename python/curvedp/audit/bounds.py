@@ -1,4 +1,4 @@
-"""What one event proves: from exact binomial bounds to a lower bound on a privacy parameter.
+"""Lower bounds on a privacy parameter from exact binomial bounds on the counts of one event.
 
 An event has probability p under one data set and q under its neighbour. Each guarantee limits how
 far apart p and q can be; observed counts limit p from below and q from above (Clopper and Pearson,
@@ -103,7 +103,7 @@ class Parameter:
     lower_bound : callable
         Maps a lower bound of p and an upper bound of q to a lower bound of the parameter.
     whole_curve : bool
-        Whether the guarantee constrains events of every size about equally tightly, so that the
+        True if the guarantee constrains events of every size about equally tightly, so that the
         whole trade-off curve is worth testing, rather than the single most telling event.
     """
 
@@ -114,7 +114,7 @@ class Parameter:
 
 
 def claim_of(guarantee: Guarantee) -> Guarantee:
-    """The guarantee to audit: of an ``Unproved`` one, what it claims."""
+    """The guarantee to audit: the claimed one if it is ``Unproved``."""
     return guarantee.claimed if isinstance(guarantee, Unproved) else guarantee
 
 

@@ -23,12 +23,13 @@ _SHOWN_CODES = 6
 #: Learnt log ratios within so many standard errors of 0 do not enter the sum over all statistics.
 _NOISE_LEVEL = 2.0
 
-#: Share of 1 - confidence for which events are chosen; how many there will be is not known yet.
+#: Number of events among which 1 - confidence is divided while they are chosen: their true number
+#: is not known yet.
 _CHOOSING_EVENTS = 1000
 
 
 def part_of_draws(count: int) -> NDArray[np.int64]:
-    """Which part each of `count` draws belongs to, in the order in which they were drawn."""
+    """The part to which each of `count` draws belongs, in the order in which they were drawn."""
     parts = np.full(count, _COUNT)
     parts[: count // 2] = _CHOOSE
     parts[: count // 4] = _LEARN
@@ -75,7 +76,7 @@ class Search:
 
     @property
     def learn(self) -> NDArray[np.bool_]:
-        """Draws that may decide what is looked at."""
+        """Draws that may decide which codes there are."""
         return np.asarray(self._part % 3 == _LEARN)
 
     def look_at(self, statistic: Statistic) -> None:
@@ -127,7 +128,7 @@ class Search:
         )
 
     def _counts(self, codes: NDArray[np.int64], least: int = 0) -> NDArray[np.int64]:
-        """How often each code occurs in each part at a and at b: 6 rows of `least` or more."""
+        """Counts of each code in each part at a and at b: 6 rows of `least` entries or more."""
         size = max(int(codes.max()) + 1, least)
         counted = np.bincount(self._part * size + codes, minlength=6 * size)
         return counted.reshape(6, size)
@@ -165,8 +166,8 @@ class Search:
             )
 
     def _best_end(self, likely: NDArray[np.int64], other: NDArray[np.int64]) -> int:
-        """Where a growing set of codes proves most; among sets that prove nothing, where it
-        separates best."""
+        """Index of the code up to which a growing set of codes proves most; if no set proves
+        anything, of that up to which it separates best."""
         trials = float(self._sizes[_CHOOSE])
         p, q = np.cumsum(likely) / trials, np.cumsum(other) / trials
         lower, _ = _wilson(p, trials, self._z)

@@ -1,7 +1,7 @@
 """Exact integer arithmetic on the doubles of released values.
 
-A double is m 2^e with whole numbers m and e. Everything here is computed from these, so that what a
-statistic says of a value is exactly what its bits say, whatever the order of summation.
+A double is m 2^e with whole numbers m and e. Everything here is computed exactly from m and e, so
+that results depend on the bits of a value alone, never on rounding or on the order of summation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from curvedp._validation import FloatArray
 IntArray = NDArray[np.int64]
 BitArray = NDArray[np.uint64]
 
-#: What `trailing_zeros` and `lowest_bit` say of 0, above everything they say of other doubles.
+#: Values of `trailing_zeros` and `lowest_bit` at 0, above their values at all other doubles.
 ZEROS_OF_ZERO = 53
 LOWEST_BIT_OF_ZERO = 1024
 
@@ -34,7 +34,7 @@ def bits(x: FloatArray) -> BitArray:
 def mantissa_and_exponent(x: FloatArray) -> tuple[IntArray, IntArray]:
     """Whole numbers m >= 0 and e with |x| = m 2^e, m of 53 bits for normal numbers.
 
-    What is not finite counts as 0.
+    Infinities and NaN count as 0.
     """
     pattern = bits(x)
     exponent = (pattern >> np.uint64(_FRACTION_BITS)).astype(np.int64) & 0x7FF
@@ -92,8 +92,7 @@ def weighted_sum(
 def mix(columns: Sequence[BitArray]) -> BitArray:
     """One word for a row of words, by the finaliser of SplitMix64 after each.
 
-    Rows of equal words have equal results, different ones different results but for one chance in
-    2^64.
+    Equal rows have equal results, and different rows have different ones up to a chance of 2^-64.
     """
     state = np.full(columns[0].shape, 0x9E3779B97F4A7C15, dtype=np.uint64)
     for column in columns:

@@ -1,7 +1,7 @@
 """White-box audit: the exact log density ratio of a mechanism as the score.
 
-By the Neyman-Pearson lemma no other score separates two true values better, so what this audit does
-not see, an attacker who knows both data sets does not see either (up to sampling error).
+By the Neyman-Pearson lemma no other score separates two true values better: up to sampling error,
+an attacker who knows both data sets sees no more than this audit.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _SCORE_GRID = 2.0**-26
 
 
 class Auditable(Protocol):
-    """What the audit needs of a mechanism; every mechanism of the library has it."""
+    """The part of a mechanism that the audit uses; every mechanism of the library has it."""
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the mechanism claims."""
+        """The guarantee that the mechanism claims."""
 
     def sample(self, true_value: Any, stream: Any, n_samples: int = 1) -> Any:
         """Independent outputs.
@@ -74,8 +74,8 @@ def likelihood_ratio_audit(
 
     Draws fresh outputs at both, scores each by S(y) = log f(y | a) - log f(y | b) and bounds the
     guarantee's parameter from below (see :func:`audit_samples`). Scores are rounded to 2⁻²⁶, so
-    that the audit tests the mechanism's law and not the last bits of floating-point numbers: those
-    are the business of the rounding of releases, and of :func:`audit_release_function`.
+    that the audit tests the mechanism's law and not the last bits of floating-point numbers, which
+    the rounding of releases protects and :func:`audit_release_function` tests.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def likelihood_ratio_audit(
     n_samples : int
         Outputs drawn at *each* value; half of them choose the threshold.
     claimed : guarantee, optional
-        What to test; ``mechanism.guarantee`` if not given.
+        The guarantee to test; ``mechanism.guarantee`` if not given.
     confidence : float
         Joint confidence of the lower bound.
     n_thresholds : int, optional

@@ -32,7 +32,7 @@ _UNIT_EXPONENT = -54
 
 @dataclass(frozen=True)
 class Statistic:
-    """What is looked at: ``name`` is "in" some of the codes, which ``label`` puts into words."""
+    """Codes of all draws; events read "``name`` in {...}", with each code written by ``label``."""
 
     name: str
     codes: IntArray
@@ -51,7 +51,7 @@ class Values:
     learn : ndarray of bool, shape (draws,)
         Draws that may decide which codes there are.
     manifold : Manifold or None
-        Where the values lie; None if that is not known or they are no points.
+        The manifold of the values; None if it is not known or they are no points.
     step : float or None
         The public grid's step.
     """
@@ -64,7 +64,7 @@ class Values:
 
 
 def statistics_of(values: Values) -> Iterator[Statistic]:
-    """Everything that is looked at, one after the other."""
+    """All statistics of the values, one after the other."""
     columns = [np.ascontiguousarray(column) for column in values.entries.T]
     for index, column in enumerate(columns):
         where = f"entry {index}" if len(columns) > 1 else "the value"

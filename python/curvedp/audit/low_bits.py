@@ -1,8 +1,8 @@
 """The attack on the low-order bits of a release.
 
-Proofs speak of real numbers, programs release doubles. What rounding leaves in the last bits of a
-value may depend on the records and not on the noise, and then it tells data sets apart whatever the
-proof says (Mironov 2012). This audit looks there.
+Proofs hold for real numbers, but programs release doubles. Through rounding, the last bits of a
+value may depend on the records and not on the noise. They then tell data sets apart, whatever the
+proof says (Mironov 2012). This audit tests them.
 """
 
 from __future__ import annotations
@@ -69,16 +69,16 @@ def low_bits(
     n_releases : int
         Releases of each data set, at least 8.
     claimed : guarantee, optional
-        What to test: PureDP, ApproxDP, ZCDP or GDP (of an ``Unproved`` one, what it claims). If not
+        Guarantee to test: PureDP, ApproxDP, ZCDP or GDP (for ``Unproved`` the claimed one). If not
         given, the guarantee the first release carries.
     manifold : Manifold or str, optional
-        Where the values lie, see `as_manifold`; if not given, the manifold the first release names.
+        Manifold of the values, see `as_manifold`; if not given, that of the first release.
         Counts only for values of the shape of its points.
     step : float, optional
         Step of the public grid. If not given, and the first release states its noise scale, the
         step of the library's own grid.
     records_per_unit : int
-        How many records one person may contribute.
+        Number of records that one person may contribute.
     confidence : float
         Joint confidence of the lower bound over all statistics and both directions.
 
@@ -97,10 +97,10 @@ def low_bits(
 
     Notes
     -----
-    Which statistics are computed affects only the power: each is a function of the released value,
-    so that a correct release passes with probability at least ``confidence``. Passing proves
-    nothing about other data sets; see "The low bits of a release" in the documentation for how to
-    choose them.
+    The choice of statistics affects only the power: each is a function of the released value, so
+    that a correct release passes with probability at least ``confidence``. Passing proves nothing
+    about other data sets; see "The low bits of a release" in the documentation for how to choose
+    them.
 
     References
     ----------

@@ -44,9 +44,9 @@ def audit_release_function(
     n_releases : int
         Releases of each data set.
     claimed : guarantee, optional
-        What to test; if not given, the guarantee the first release carries.
+        The guarantee to test; if not given, the one that the first release carries.
     records_per_unit : int
-        How many records one person may contribute.
+        Number of records that one person may contribute.
     confidence, n_thresholds
         See :func:`audit_samples`.
 

@@ -1,4 +1,4 @@
-"""What an audit found, event by event."""
+"""Result of an audit, event by event."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Event:
         ``"a over b"``: scores of at least ``threshold``, more likely at a; ``"b over a"``: scores
         of at most ``threshold``, more likely at b.
     threshold : float
-        Where the event begins (or ends), chosen on draws that are not counted here.
+        Beginning (or end) of the event, chosen on draws that are not counted here.
     hits, neighbour_hits : int
         Draws inside the event where it should be likely, and at the neighbour.
     trials, neighbour_trials : int
@@ -51,7 +51,7 @@ class AuditResult:
     Attributes
     ----------
     parameter : str
-        Which parameter of the guarantee was bounded: ``"epsilon"``, ``"mu"`` or ``"rho"``.
+        Name of the bounded parameter of the guarantee: ``"epsilon"``, ``"mu"`` or ``"rho"``.
     lower_bound : float
         With probability at least ``confidence`` the parameter is no smaller than this.
     claimed : PureDP, ApproxDP, ZCDP or GDP
@@ -73,7 +73,7 @@ class AuditResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the draws are compatible with the claim.
+        """True if the draws are compatible with the claim.
 
         A correct mechanism passes with probability at least ``confidence``. Passing proves nothing:
         a fault that this pair of data sets or this score does not show stays hidden.

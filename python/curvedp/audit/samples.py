@@ -49,7 +49,7 @@ def audit_samples(
         Scores of independent outputs at a and at b, any finite or infinite values, in the order
         they were drawn. High scores should speak for a.
     claimed : PureDP, ApproxDP, ZCDP, GDP or Unproved
-        The guarantee under audit (of an ``Unproved`` one, what it claims).
+        The guarantee under audit (for ``Unproved`` the claimed one).
     confidence : float
         Joint confidence of the lower bound over all events and both directions.
     n_thresholds : int, optional
@@ -116,7 +116,7 @@ def _halves(scores: ArrayLike, name: str) -> tuple[FloatArray, FloatArray]:
 
 
 def _exceedances(scores: FloatArray, thresholds: FloatArray) -> NDArray[np.intp]:
-    """How many scores are at least each threshold."""
+    """Number of scores at or above each threshold."""
     below = np.searchsorted(np.sort(scores), thresholds, side="left")
     return np.asarray(scores.size - below, dtype=np.intp)
 

@@ -37,7 +37,7 @@ class Chunk:
     keys : pyarrow.Table
         One row per group.
     offsets : ndarray of int
-        Where each group's records begin, and their number.
+        First record of each group, and the number of records.
     names : pair of ndarray
         The groups' names, for the keys of their noise.
     rows : ndarray, shape (n, width)

@@ -59,9 +59,8 @@ def release_on(client: Any, job: Job, progress: Report) -> None:
 def sums_on(client: Any, points: PointsOfFile, rows: int, base: FloatArray) -> FloatArray:
     """The sums of a gradient of the mean over all pieces of a file, in order.
 
-    What travels through the scheduler are file names, a point of the iteration and sums over pieces
-    of 1024 records: exact numbers about the records, so the cluster must be as trusted as the
-    caller.
+    File names, a point of the iteration and sums over pieces of 1024 records travel through the
+    scheduler: exact numbers about the records, so the cluster must be as trusted as the caller.
     """
     total = points.open().rows
     starts = list(range(0, total, rows))

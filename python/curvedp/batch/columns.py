@@ -1,7 +1,7 @@
 """Arrow columns as records and as keys of groups.
 
-Types, shapes and names of columns raise. What a record holds does not: a missing point or number
-becomes NaN, which counts as the ball's centre. Group keys are public, so theirs may be looked at.
+Types, shapes and names of columns raise. Values of records do not: a missing point or number
+becomes NaN, which counts as the ball's centre. Values of group keys may raise: they are public.
 """
 
 from __future__ import annotations

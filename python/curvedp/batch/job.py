@@ -194,7 +194,7 @@ class Job:
 
     @property
     def parts(self) -> Path:
-        """The folder of finished chunks: of this job alone, whatever stood in its place before."""
+        """The folder of this job's finished chunks; an earlier job in its place had another."""
         return self.folder / f"parts-{self.identity}"
 
     def part(self, number: int) -> Path:
@@ -232,7 +232,7 @@ class Job:
     def release(
         self, chunk: Chunk, progress: Callable[[int, int], object] | None = None
     ) -> Releases[Any]:
-        """Draws the releases of a chunk; again the same, however often."""
+        """Draws the releases of a chunk: the same each time."""
         return chunk.release(self.parameters.call, self.secret, report=progress)
 
     def store(self, number: int, keys: Any, releases: Releases[Any]) -> Any:
@@ -248,9 +248,9 @@ class Job:
 
     @contextlib.contextmanager
     def result_draft(self) -> Iterator[Callable[[Any], None]]:
-        """Takes the tables of all chunks in order; in the end they are the result.
+        """Lets the caller append the tables of all chunks in order; at the end they are the result.
 
-        One of an earlier process that was cut off is removed.
+        The draft of an earlier process that was cut off is removed.
         """
         for left in self.folder.glob(f".{self.result.name}.*"):
             left.unlink()

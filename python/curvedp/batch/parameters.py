@@ -41,7 +41,7 @@ __all__ = [
     "word_of",
 ]
 
-#: What can be released of each group, by the word that selects it.
+#: Statistics that can be released of each group, by the words that select them.
 STATISTICS: dict[str, type[Statistic[Any]]] = {
     "mean": Mean,
     "variance": Variance,
@@ -61,7 +61,7 @@ _RESERVED = frozenset(
     | {"lower", "upper", "sensitivity", "scale", "expected_error", "guarantee"}
 )
 
-#: Why a batch needs public keys.
+#: Refusal of a batch without public keys.
 REFUSAL = (
     "the releases of a batch compose in parallel only if the groups are public: which keys occur, "
     "which record has which key, and how many records each key has must be public or fixed before "
@@ -83,7 +83,7 @@ class BatchParameters:
     call : Call
         Statistic, ball, guarantee and what else the releases are computed with.
     normalise : bool
-        Whether directions and shapes are brought to size first.
+        True if directions and shapes are brought to size first.
     covariate : str or None
         The column of the covariate, of a statistic that has one.
     """
@@ -189,7 +189,7 @@ class BatchParameters:
 
 
 def check_statistic(statistic: Statistic[Any]) -> None:
-    """Refuses what a batch cannot release."""
+    """Refuses statistics that a batch cannot release."""
     if type(statistic) not in STATISTICS.values():
         kinds = ", ".join(kind.__name__ for kind in STATISTICS.values())
         raise TypeError(

@@ -32,7 +32,7 @@ class Source:
     Raises
     ------
     BatchError
-        If it cannot be read, or has not the columns. What Arrow says is not repeated: it may quote
+        If it cannot be read or lacks a column. Arrow's own message is not repeated: it may quote
         the file's contents.
     """
 
@@ -84,8 +84,9 @@ class Source:
     def read(self, start: int, stop: int) -> Any:
         """The rows from `start` to `stop` as a table.
 
-        A call that goes on where the last one stopped goes on decoding there: a file is decoded
-        once. However large its row groups are, only these rows and a few more are in memory.
+        A call that begins where the last one ended continues its decoding, so that a file read in
+        order is decoded once. Only these rows and a few more are in memory, however large its row
+        groups are.
         """
         with self._reading, self._readable():
             stream, self._stream = self._stream, None  # after an error, none is left
@@ -119,7 +120,7 @@ class Source:
             self._stream = stream
 
     def forget(self) -> None:
-        """Keeps nothing that was decoded ahead."""
+        """Discards what was decoded ahead."""
         with self._reading:
             self._stream = None
 
@@ -167,7 +168,7 @@ class _Stream:
         return list(self._parts(rows))
 
     def skip(self, rows: int) -> None:
-        """Passes rows over, keeping none."""
+        """Skips rows."""
         for _ in self._parts(rows):
             pass
 

@@ -108,7 +108,7 @@ class Partition:
     ----------
     folder : Path
     bits, number : int
-        How many bits are the same, and the number that they make.
+        Number of bits that are the same, and the number that they make.
     """
 
     folder: Path
@@ -117,7 +117,7 @@ class Partition:
 
     @classmethod
     def of(cls, folder: Path, count: int, number: int) -> Partition:
-        """One of a number of partitions that make a file."""
+        """Partition of the given number, of all those into which a file is divided."""
         return cls(folder, (count - 1).bit_length(), number)
 
     def parts(self, bits: int) -> list[Partition]:

@@ -1,4 +1,4 @@
-"""One function for batches: a statistic, where the records lie, and on what it is computed."""
+"""One function for batches: a statistic, a table or file of records, and, if wanted, a cluster."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def release(
     ball : Ball
         Public domain of all groups.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
-        What the release of each group shall satisfy.
+        Guarantee of the release of each group.
     by : str or sequence of str, optional
         Columns of the group key: integers, booleans, strings, dates. Rows whose key is missing form
         groups of their own.

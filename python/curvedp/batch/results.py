@@ -61,9 +61,9 @@ def manifest(
     too_small : set of int
         Numbers of records at which groups were skipped.
     noise : {"fresh", "kept", "deleted"}
-        Whether the noise came from a fresh key, a secret that is kept or one that is deleted.
+        Source of the noise: a fresh key, a secret that is kept, or one that is deleted.
     ledger : str or None
-        How the budget was spent.
+        A sentence on the budget that was spent, see `charged`.
     """
     call = parameters.call
     groups = sum(sizes.values())

@@ -24,7 +24,7 @@ from curvedp.statistics.releases import Releases
 
 __all__ = ["release_all", "run"]
 
-#: Chunks that are released at a time, at most, and seconds between two looks at how far they are.
+#: Most chunks that are released at a time, and seconds between two looks at their progress.
 _AT_ONCE = 4
 _LOOK = 0.1
 
@@ -41,7 +41,7 @@ def run(
     resume: bool,
     progress: Report | None,
 ) -> dict[str, Any]:
-    """A job from its beginning, or from where it stopped, to its end; `release` fills its parts."""
+    """Runs a job to its end, from its beginning or where it stopped; `release` fills its parts."""
     rows = rows_of_chunk(chunk_rows, parameters.columns.width)
     target = Path(out).resolve()
     folder = target.with_name(target.name + ".job")
@@ -68,8 +68,8 @@ def release_all(job: Job, progress: Report) -> None:
     """Releases the chunks, several at a time, and writes them to the result in their order.
 
     Each is read and released by one thread from beginning to end, so that no thread waits for
-    another; the last ones, and one of a very large group, by all threads, so that none is left
-    without work.
+    another. The last ones, and a chunk of a very large group, are released by all threads
+    together, so that no thread is left without work.
     """
     left, tally = deque(job.pending()), _Tally(progress, job)
     tally.tell()
@@ -129,7 +129,7 @@ def _remove_if_empty(folder: Path) -> None:
 
 
 class _Tally:
-    """Report of chunks that are released side by side as progress of the whole."""
+    """Progress of a whole job, from reports of chunks that are released side by side."""
 
     def __init__(self, progress: Report, job: Job) -> None:
         self._progress, self._done, self._groups = progress, job.done(), job.groups

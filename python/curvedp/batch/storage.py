@@ -84,7 +84,8 @@ def publish(draft: Path, target: Path) -> None:
 def make_public(path: Path) -> None:
     """Gives a file the mode that new files of this process have.
 
-    A new file shows it: the process tells its mask only by changing it, for all of its threads.
+    The mode is that of a new file, made to find out: the process's mask can only be read by
+    changing it for all threads.
     """
     probe = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     handle = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)

@@ -34,7 +34,7 @@ class BatchReleases:
     Attributes
     ----------
     manifest : dict
-        What the releases promise together, and from what they came; for JSON.
+        The guarantee of all releases together, and everything public about their input; for JSON.
     path : Path or None
         The Parquet file that holds them, if they were written to one.
     table : pyarrow.Table

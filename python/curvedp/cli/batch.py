@@ -25,8 +25,8 @@ from curvedp.statistics.schedule import SCHEDULES
 
 __all__ = ["batch"]
 
-#: What can be released of each group; `STATISTICS` of curvedp.batch.parameters, which is not
-#: imported for ``--help``.
+#: Statistics of each group: `STATISTICS` of curvedp.batch.parameters, which is not imported for
+#: ``--help``.
 _WORDS = (
     *("mean", "variance", "adaptive", "region", "interval"),
     *("fourth-moment", "covariance", "hessian", "kng", "regression"),
@@ -308,7 +308,7 @@ def _bar() -> Iterator[Callable[[int, int], None]]:
 def _release_on(
     workers: int | None, scheduler: str | None, local: Callable[..., None]
 ) -> Iterator[Callable[..., None]]:
-    """How chunks are released: in this process or on a Dask cluster."""
+    """The function that releases chunks: in this process or on a Dask cluster."""
     if workers is None and scheduler is None:
         yield local
         return

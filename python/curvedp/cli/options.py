@@ -88,7 +88,7 @@ def level_option(text: str, default: float | None) -> Callable[[Command], Comman
 
 
 def data_options(command: Command) -> Command:
-    """Where the records stand in their file."""
+    """Options for the place of the records in their file."""
     for option in (
         click.option(
             "--header/--no-header",
@@ -104,7 +104,7 @@ def data_options(command: Command) -> Command:
 
 
 def output_options(command: Command) -> Command:
-    """Where the release goes and which budget it spends."""
+    """Options for the file of the release and the budget that it spends."""
     for option in (
         click.option(
             "--seed",

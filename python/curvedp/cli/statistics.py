@@ -1,4 +1,4 @@
-"""The commands that release a statistic of the records in a file: one manner for all."""
+"""The commands that release a statistic of the records in a file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 
 
 class Result(Protocol):
-    """What can be stored and reported."""
+    """Anything that can be stored and reported."""
 
     def to_json(self) -> str: ...
 

@@ -49,7 +49,7 @@ def read_table(
     columns : sequence of str, optional
         Columns of a csv or parquet file, in this order; all by default.
     header : bool
-        Whether the first line of a csv file holds column names.
+        True if the first line of a csv file holds column names.
 
     Returns
     -------
@@ -153,7 +153,7 @@ def _number(cell: str) -> float:
 
 
 def _read_csv(path: Path, columns: Sequence[str] | None, header: bool) -> Array:
-    """One line, one record: no quoting across lines, so no record can reach into another.
+    """Records of a csv file, one per line. Quotes do not span lines, so no record alters another.
 
     Blank lines are skipped, except in a table of one column, where they are empty cells.
     """

@@ -32,7 +32,8 @@ DENSITY_METHODS = ("histogram", "kde")
 #: Units into which a record is divided where it is spread over several nodes.
 _UNITS = 1 << 20
 
-#: Noise of more records than its inverse is refused; in units of the kernel it still fits.
+#: Least rate of the noise per record: wider noise, counted in units of the kernel, could leave the
+#: range of 64-bit integers.
 _LEAST_RATE = 1e-11
 
 #: Neighbours of a node in the graph that smoothing uses if none is given.
@@ -378,7 +379,7 @@ def _any_ball(mesh: Mesh) -> Ball:
 
 
 def _on_mesh(records: FloatArray, mesh: Mesh) -> FloatArray:
-    """Records as points of the manifold; what is none becomes the first node."""
+    """Records as points of the manifold; a record that is none becomes the first node."""
     usable = mesh.manifold.belongs(records)
     points: FloatArray = np.where(
         usable.reshape(-1, *[1] * (records.ndim - 1)), records, mesh.points[0]

@@ -91,7 +91,7 @@ class Laplacian:
         Heat time t of the weights.
     normalization : str
     scaled : bool
-        Whether it approximates -Delta_g.
+        True if it approximates -Delta_g.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class Laplacian:
         return result.reshape(values.shape)
 
     def _make_solver(self, shift: float, method: str, count: int) -> _core.HelmholtzSolver:
-        """What solves (L + shift) sigma = h for `count` right-hand sides; the last one is kept."""
+        """Solver of (L + shift) sigma = h for `count` right-hand sides; the last one is kept."""
         return _core.HelmholtzSolver(self._core, shift, method, count)
 
     def __repr__(self) -> str:
@@ -145,7 +145,7 @@ def laplacian(
     ----------
     graph : Graph
     normalization : {"unnormalised", "random-walk", "density-corrected"}
-        Which masses m the nodes carry: their volumes, or their degrees D_i = sum_j W_ij (L is then
+        Masses m of the nodes: their volumes, or their degrees D_i = sum_j W_ij (L is then
         proportional to I - D^-1 W). The third replaces W by K_ij/(q_i q_j) with K the heat kernel
         and q_i = sum_j K_ij the kernel density of the nodes (Coifman and Lafon 2006): it needs no
         volumes and is right for nodes of any density.
@@ -153,7 +153,7 @@ def laplacian(
         Heat time t, in squared units of the metric; by default the mean squared length of the
         graph's edges over 4d.
     scaled : bool
-        Whether to scale the operator to -Delta_g. The factor comes from the graph itself, from
+        True to scale the operator to -Delta_g. The factor comes from the graph itself, from
         Delta ½rho(x, .)^2 = d at x, so that it fits any bandwidth and any k. With ``scaled=False``,
         unnormalised and with all volumes 1 it is the Laplacian D - W of the literature.
 

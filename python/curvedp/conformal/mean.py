@@ -4,7 +4,7 @@
             -> mean, within a public tolerance of the true one
             -> exponential mechanism on the mesh in the metric phi g (the rest) -> point in the cell
 
-Proof: docs/proofs/conformal-mean.md. Where it stands beside other means: docs/conformal.md.
+Proof: docs/proofs/conformal-mean.md. Comparison with other means: docs/conformal.md.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ def conformal_mean(
     w_z phi_z^{d/2} exp(-u(eta, z)/scale), u the distance from the mean eta in the metric phi g over
     its greatest stretch, and moved to a random place in its cell.
 
-    It makes the mechanism of He et al. private, and is not the better mean: its error exceeds
-    that of `frechet_mean` wherever phi does not fall away from the mean, which it does not
-    where records are concentrated. `adaptive_mean` makes use of density with a gain; figures in
-    docs/conformal.md.
+    This is the mechanism of He et al. made private, not a more accurate mean: its error exceeds
+    that of `frechet_mean` unless phi falls with the distance from the mean, and it does not fall
+    for records that are concentrated. `adaptive_mean` does gain from concentrated records; figures
+    in docs/conformal.md.
 
     Parameters
     ----------
@@ -75,8 +75,7 @@ def conformal_mean(
     ball : Ball
         Public domain, chosen without looking at the records.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
-        What the whole release, both parts together, shall satisfy when one unit's records are
-        replaced.
+        Guarantee of the whole release, both parts together, when one unit's records are replaced.
     split : float
         Share of the density, strictly between 0 and 1: of epsilon for PureDP, of mu^2 otherwise.
     mesh : Mesh, Graph or Laplacian, optional

@@ -218,7 +218,7 @@ def _centred(ball: Ball, mesh: Mesh, farthest: float) -> tuple[Ball | None, Floa
 
 
 def _amplification(ball: Ball, farthest: float) -> float:
-    """How much the rounding of points that far from the frame's origin grows in distances."""
+    """Factor by which rounding of points that far from the frame's origin grows in distances."""
     if not ball.manifold.is_hadamard or ball.manifold.is_flat:
         return 1.0
     return math.exp(4 * math.sqrt(-ball.manifold.curvature_bounds[0]) * farthest)

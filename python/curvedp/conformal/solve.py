@@ -36,7 +36,7 @@ class HelmholtzSolution:
     max_error : ndarray, shape (...)
         Certified bound of |sigma - exact| at every node.
     converged : ndarray of bool, shape (...)
-        Whether the residual reached the tolerance; otherwise rounding ended the iteration, and the
+        True if the residual reached the tolerance; otherwise rounding ended the iteration, and the
         bounds hold all the same.
     method : str
         "jacobi" or "multigrid".

@@ -57,13 +57,13 @@ class Dataset:
     units : str
         Unit of the entries of a record.
     description : str
-        What the records are and how they were derived.
+        Meaning of the records and their derivation.
     source : str
-        Where the raw data come from.
+        Origin of the raw data.
     licence : str
         Full licence text of the raw data, which covers the records as well.
     covariates : mapping of str to ndarray
-        What else is known about each record, n entries each, in the records' order.
+        Further facts about each record, n entries each, in the records' order.
     """
 
     records: NDArray[np.float64]

@@ -82,12 +82,12 @@ class ImageCollection:
     classes : tuple of str
         Name of each label; empty if the file does not tell.
     source : str
-        Where the files come from.
+        Origin of the files.
     checksums : mapping of str to str
         MD5 sum of every file read, by file name. It tells one version of a file from another; it is
         no protection against forgery.
     verified : bool
-        Whether all of them are published sums; False where none is known for a file.
+        True if all of them are published sums; False if none is known for a file.
     """
 
     images: Bytes
@@ -115,7 +115,7 @@ def load_fashion_mnist(
     split : {"train", "test"}
         60,000 or 10,000 images.
     verify : bool
-        Whether to refuse files whose MD5 sum is not the published one.
+        True to refuse files whose MD5 sum is not the published one.
 
     Returns
     -------
@@ -148,7 +148,7 @@ def load_cifar10(
     split : {"train", "test"}
         50,000 or 10,000 images.
     verify : bool
-        Whether to refuse an archive whose MD5 sum is not the published one.
+        True to refuse an archive whose MD5 sum is not the published one.
 
     Returns
     -------
@@ -190,8 +190,8 @@ def load_medmnist(
         The npz file under its official name.
     split : {"train", "val", "test"}
     verify : bool
-        Whether to refuse a file whose MD5 sum is not the published one. Of the Organ collections,
-        whose sums changed between versions, and of sizes beyond 28 x 28 no sum is known here: they
+        True to refuse a file whose MD5 sum is not the published one. No sum is known here for the
+        Organ collections, whose sums changed between versions, and for sizes beyond 28 x 28: they
         are read, but not `verified`.
 
     Returns

@@ -154,7 +154,7 @@ def image_covariance(
 
 
 def feature_labels(features: str | Sequence[str] = "region", channels: int = 1) -> tuple[str, ...]:
-    """What the rows of a descriptor stand for.
+    """Names of the rows of a descriptor.
 
     Parameters
     ----------
@@ -210,8 +210,8 @@ def _as_features(features: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _value_range(images: Any, value_range: tuple[float, float] | None) -> tuple[float, float]:
-    """Chosen by dtype, never by value: the dtype of a list depends on its entries, an array's does
-    not."""
+    """Range of levels, chosen by an array's dtype and never by a value; the dtype of a list depends
+    on its entries and is not used."""
     if value_range is None:
         dtype = images.dtype if isinstance(images, np.ndarray) else None
         if dtype is not None and dtype.kind in "fb":

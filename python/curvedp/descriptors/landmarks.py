@@ -12,8 +12,8 @@ from curvedp.manifolds import KendallPlanar
 def preshapes(landmarks: ArrayLike) -> FloatArray:
     """Configurations of landmarks in the plane, centred and scaled to unit size.
 
-    (z - z̄)/|z - z̄| for each configuration z: what is left when position and size are taken away. It
-    represents a point of ``KendallPlanar(k)``, which takes rotation away too.
+    (z - z̄)/|z - z̄| for each configuration z, which removes position and size. It represents a point
+    of ``KendallPlanar(k)``, in which rotations are removed too.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def preshapes(landmarks: ArrayLike) -> FloatArray:
 
 
 def _as_planar(landmarks: ArrayLike) -> FloatArray:
-    """Complex numbers as pairs of real ones. Only an array's dtype says so: that of a list depends
+    """Landmarks as pairs of real numbers. Only an array may be complex: the dtype of a list depends
     on its entries."""
     if not (isinstance(landmarks, np.ndarray) and landmarks.dtype.kind == "c"):
         return as_float_array(landmarks, "landmarks")

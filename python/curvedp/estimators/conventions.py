@@ -13,8 +13,8 @@ class Conventions:
     so that every fit of every copy is charged to the one account.
     """
 
-    #: What scikit-learn asks of an estimator: "regressor" or None, whether `fit` needs y, and
-    #: whether there is a `transform` (or `fit_transform`).
+    #: Facts that scikit-learn asks for: "regressor" or None, True if `fit` needs y, and True if
+    #: there is a `transform` (or `fit_transform`).
     _estimator_type: ClassVar[str | None] = None
     _needs_target: ClassVar[bool] = False
     _transforms: ClassVar[bool] = False

@@ -18,7 +18,7 @@ from curvedp.statistics.frechet_mean import frechet_mean
 
 
 class FrechetMean(Conventions):
-    """`frechet_mean` or `adaptive_mean` as an estimator: parameters first, records in `fit`.
+    """`frechet_mean` or `adaptive_mean` as an estimator, with the records given to `fit`.
 
     As in geomstats the result is `estimate_`; as in pyRiemann's tangent space, `transform` maps
     points to coordinates at it.
@@ -28,9 +28,9 @@ class FrechetMean(Conventions):
     ball : Ball
         Public domain, chosen without looking at the records.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
-        What each call of `fit` satisfies.
+        Guarantee of each call of `fit`.
     adaptive : bool
-        Whether to release `adaptive_mean`, which shrinks the ball privately.
+        True to release `adaptive_mean`, which shrinks the ball privately.
     mechanism : str or Mechanism class, optional
         As in `frechet_mean`.
     records_per_unit : int
@@ -130,8 +130,8 @@ class FrechetMean(Conventions):
     def transform(self, X: ArrayLike) -> FloatArray:
         """Coordinates of log_p x at the released mean p, shape (n, dim).
 
-        A map of each record on its own, projected on the ball first: what comes out is as private
-        as what went in.
+        Each record is projected on the ball and mapped on its own: the result needs as much
+        protection as the records.
 
         Parameters
         ----------
@@ -179,8 +179,8 @@ class FrechetMean(Conventions):
     def score(self, X: ArrayLike, y: object = None) -> float:
         """Minus the mean squared distance of projected records from the released mean.
 
-        Computed without privacy from the records given: publish neither it nor what a search picks
-        by it unless they are public.
+        Computed without privacy from the records given: unless these are public, publish neither
+        the score nor parameters that a search has chosen by it.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Public anchors and what is released about one private query among them.
+"""Public anchors, and releases about one private query among them.
 
     query -> its public cell -> k-ary randomised response -> the cell's embedded representative
     query -> kernel-weighted mean of the embedded anchors -> Gaussian (or Laplace) noise
@@ -36,7 +36,7 @@ class QueryRelease:
     Attributes
     ----------
     release : Release
-        What was released about the query, with its guarantee.
+        The release about the query, with its guarantee.
     anchors : ndarray, shape (n, k)
         The embedded anchors: public.
     """
@@ -51,7 +51,7 @@ class QueryRelease:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What holds for the query when it is replaced by any other."""
+        """The guarantee for the query: its neighbours are all other queries."""
         return self.release.guarantee
 
     def report(self) -> str:

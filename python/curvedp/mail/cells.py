@@ -74,11 +74,12 @@ def predict_class(queries: FloatArray, rows: FloatArray, codes: Codes) -> Codes:
 
 
 def choose_n_cells(epsilon: float, n_anchors: int, codes: Codes | None) -> int:
-    """How many cells a budget bears, from public values alone.
+    """The number of cells that suits a budget, from public values alone.
 
-    The truth is told with probability e^eps/(e^eps + K - 1). With C classes one cell for each, and
-    more parts of each as long as that is 0.99. Without labels K = 4 e^(eps/2): cells become purer
-    slowly as K grows, and the truth rarer only once K is near e^eps (docs/privatemail.md).
+    The true cell is released with probability e^eps/(e^eps + K - 1). With C classes, each has one
+    cell, or more as long as that probability stays at 0.99. Without labels K = 4 e^(eps/2): cells
+    become purer slowly as K grows, and the probability falls only once K is near e^eps
+    (docs/privatemail.md).
     """
     most = max(2, n_anchors // 8)
     odds = math.exp(min(epsilon, 30.0))
@@ -154,7 +155,7 @@ def _representatives(
 def randomised_response(cell: int, count: int, epsilon: float, stream: _core.Stream) -> int:
     """The cell with probability e^eps/(e^eps + K - 1), else any other one: eps-DP.
 
-    Where `lie_probability` has no room between 0 and epsilon, any cell whatever the true one is.
+    For epsilon so small that `lie_probability` is (K - 1)/K or more, all cells are equally likely.
     """
     lie = lie_probability(count, epsilon)
     uniform = np.empty(2)
@@ -170,8 +171,8 @@ def randomised_response(cell: int, count: int, epsilon: float, stream: _core.Str
 def lie_probability(count: int, epsilon: float) -> float:
     """(K - 1)/(e^eps + K - 1), rounded up by more than the resolution of the uniforms.
 
-    The odds of the truth therefore never exceed e^eps. Where epsilon is below about K^2 2^-50 this
-    is (K - 1)/K or more: the truth would be rarer than another cell.
+    The odds of the true cell against any other therefore never exceed e^eps. For epsilon below
+    about K^2 2^-50 this is (K - 1)/K or more: the true cell would be rarer than another one.
     """
     lie = (count - 1) / (math.exp(min(epsilon, 700.0)) + count - 1)
     return lie * (1 + count * 2.0**-50) + 2.0**-51

@@ -81,7 +81,7 @@ class Laplacians:
 
     @property
     def is_stored(self) -> bool:
-        """Whether the weights are kept in memory."""
+        """True if the weights are kept in memory."""
         return self._kernel.is_kept
 
     def step(self, z: ArrayLike, alpha: float = 0.0, form: str = "normalised") -> FloatArray:
@@ -94,7 +94,8 @@ class Laplacians:
         alpha : float
             Weight of the label term.
         form : {"normalised", "published"}
-            Whether the label term is divided by the labels' degrees or by those of the rows.
+            "normalised" divides the label term by the degrees of the labels, "published" by those
+            of the rows.
 
         Returns
         -------

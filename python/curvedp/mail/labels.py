@@ -73,7 +73,7 @@ def _codes_of_objects(array: NDArray[Any]) -> Codes:
 
 
 def _key(label: Any) -> Any:
-    """What equal labels have in common; missing and unhashable ones count as equal."""
+    """Key that equal labels share; missing and unhashable ones all share one, None."""
     if label is None or type(label).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(label, float | np.floating) and np.isnan(label):

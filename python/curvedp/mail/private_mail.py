@@ -41,8 +41,8 @@ class PrivateMail(Conventions):
 
     **The noise of `fit_transform` does not fall with the number of rows.** Each row of the result
     belongs to one record, so its noise is at least (D/2) tanh(r^2/sigma^2)/mu per entry, D the
-    diameter of the embedding: a table of n private rows, as under local differential privacy. One
-    private query among public anchors is another matter: `embed_query`.
+    diameter of the embedding, as under local differential privacy. For one private query among
+    public anchors use `embed_query`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the iteration approximates, solved densely for small n: spectral solution and CCCP.
+"""Dense references of the iteration for small n: spectral solution and CCCP.
 
     objective        Tr(Z' L_X Z) - alpha Tr(Z' L_Y Z)                                (equation 3)
     spectral         its minimiser under Z'Z = I: the lowest eigenvectors of L_X - alpha L_Y

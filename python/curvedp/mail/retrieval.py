@@ -50,7 +50,7 @@ def nearest(queries: ArrayLike, points: ArrayLike, k: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class RetrievalScore:
-    """How often the class of a query is among its matches, averaged over queries.
+    """Rates at which the class of a query is among its matches, averaged over queries.
 
     Attributes
     ----------

@@ -28,7 +28,7 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What the client sends.
+    """Message of the client to the server.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Request:
     query : ndarray, shape (k,)
         The released query.
     guarantee : Guarantee
-        What holds for the query.
+        The guarantee for the query.
     n_matches : int
     """
 
@@ -85,7 +85,7 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Reply:
-    """What the server returns: places of the matches in its database, the best first.
+    """Answer of the server: places of the matches in its database, the best first.
 
     Attributes
     ----------

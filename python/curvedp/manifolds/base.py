@@ -1,4 +1,4 @@
-"""What every manifold offers: batched geometry with the names and shapes of geomstats."""
+"""Base of all manifolds: batched geometry with the names and shapes of geomstats."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Manifold(ABC):
     _extra_rows: ClassVar[int] = 0
     #: Word that the origin goes by.
     _origin_name: ClassVar[str | None] = None
-    #: Whether points have a fixed size, to which raw rows may be brought.
+    #: True if points have a fixed size, to which raw rows may be brought.
     _has_size: ClassVar[bool] = False
 
     _core: _core.Manifold
@@ -82,17 +82,17 @@ class Manifold(ABC):
 
     @property
     def is_hadamard(self) -> bool:
-        """Whether it is complete, simply connected and nowhere positively curved."""
+        """True if it is complete, simply connected and nowhere positively curved."""
         return self.curvature_bounds[1] <= 0 and math.isinf(self.injectivity_radius)
 
     @property
     def is_flat(self) -> bool:
-        """Whether one chart maps it isometrically onto Euclidean space."""
+        """True if one chart maps it isometrically onto Euclidean space."""
         return self.is_hadamard and self.curvature_bounds[0] == 0
 
     @property
     def is_homogeneous(self) -> bool:
-        """Whether isometries take any point to any other (true of every manifold here)."""
+        """True if isometries take any point to any other, as on every manifold here."""
         return True
 
     @property
@@ -119,7 +119,7 @@ class Manifold(ABC):
     # ------------------------------------------------------------------ points
 
     def belongs(self, point: ArrayLike, atol: float = 1e-5) -> NDArray[np.bool_]:
-        """Whether points lie on the manifold, up to `atol` relative to their size.
+        """Membership of points in the manifold, up to `atol` relative to their size.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What every mechanism is: noise calibrated to a guarantee, drawn around a true value in a ball."""
+"""Base of all mechanisms: noise calibrated to a guarantee, drawn around a true value in a ball."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Mechanism(abc.ABC):
     sensitivity : float
         Largest distance between the true values of neighbouring data sets, solver error included.
     guarantee : PureDP or GDP
-        What the release shall satisfy; each mechanism accepts its own kind.
+        Guarantee of the release; each mechanism accepts its own kind.
     """
 
     #: Name as printed on releases.
@@ -36,7 +36,7 @@ class Mechanism(abc.ABC):
     proof: ClassVar[str]
     #: Shape of the noise: "laplace" or "gaussian".
     profile: ClassVar[str]
-    #: Whether noise is added in the chart at the ball's centre, or at the true value itself.
+    #: True if noise is added in the chart at the ball's centre, False if at the true value itself.
     in_chart: ClassVar[bool]
 
     def __init__(self, ball: Ball, sensitivity: float, guarantee: PureDP | GDP) -> None:
@@ -74,9 +74,9 @@ class Mechanism(abc.ABC):
     def expected_error(self) -> float:
         """Expected distance between release and true value, in the units of the metric.
 
-        Where releases are clipped, at the distance C from the centre, an upper bound:
-        E min(t, C + r), t the length of the noise. Clipping moves no release away from a true value
-        in the ball, which is at most C + r away from anything that is left.
+        If releases are clipped at the distance C from the centre, an upper bound: E min(t, C + r),
+        t the length of the noise. Clipping brings no release farther away from a true value in the
+        ball, and leaves it at most C + r away.
         """
         return self._noise.expected_dist_within(clip_radius(self.ball) + self.ball.radius)
 

@@ -1,4 +1,4 @@
-"""What a bounded-range mechanism may be calibrated to, so that a requested guarantee follows.
+"""Calibration of bounded-range mechanisms, so that a requested guarantee follows.
 
 A mechanism is epsilon-bounded-range when, for each pair of neighbouring data sets, its privacy loss
 lies in an interval of length epsilon; every exponential mechanism is, with epsilon twice the

@@ -1,7 +1,7 @@
-"""From a sensitivity to a noise scale, rounded against the curator.
+"""Noise scales from sensitivities, rounded up.
 
-What is proved of a mechanism holds if scale >= sensitivity/budget for the real numbers. Both are
-computed in double precision, so the scale gets a margin that covers the rounding of either.
+The proof of a mechanism needs scale >= sensitivity/budget for real numbers. Sensitivity and
+quotient are computed in double precision, so the scale gets a margin that covers their rounding.
 Proof: docs/proofs/conversions.md, section 8.
 """
 

@@ -1,7 +1,7 @@
 """Random-walk Metropolis for isotropic noise: where no exact sampler exists, and for comparison.
 
-A chain is not an exact sampler, however long: what it draws carries no guarantee, and no mechanism
-uses it. The mechanisms draw the same laws exactly on every manifold but SPD matrices beyond 16 by
+A chain is not an exact sampler, however long: its draws carry no guarantee, and no mechanism uses
+it. The mechanisms draw the same laws exactly on every manifold but SPD matrices beyond 16 by
 16, and at scales so large that the exact sampler rejects nearly every proposal.
 """
 
@@ -101,9 +101,9 @@ def metropolis(
     scale : float
         In the units of the metric.
     profile : {"laplace", "gaussian"}
-        Which of the two laws.
+        Choice of the law.
     chains : int
-        How many; eight take little longer than one.
+        Number of chains; eight take little longer than one.
     draws, burn_in, thinning : int
         States kept of each chain, steps before the first, and steps from one to the next.
     step : float, optional

@@ -1,4 +1,4 @@
-"""Which mechanism serves a guarantee on a ball, and what it natively promises."""
+"""Choice of the mechanism for a guarantee on a ball, and the guarantee it is calibrated to."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def choose_mechanism(
 
 
 def native_guarantee(guarantee: Guarantee, mechanism: type[Mechanism]) -> PureDP | GDP:
-    """What the mechanism is calibrated to, so that `guarantee` follows.
+    """The guarantee to which the mechanism is calibrated, so that `guarantee` follows.
 
     Laplace noise serves pure DP. Gaussian noise serves mu-GDP, with the largest mu that implies the
     request: mu = sqrt(2 rho) for zCDP, the root of delta_mu(epsilon) = delta for (epsilon, delta).
@@ -122,7 +122,7 @@ def native_guarantee(guarantee: Guarantee, mechanism: type[Mechanism]) -> PureDP
 
 
 def known_noise(name: str) -> tuple[bool, str] | None:
-    """Whether the mechanism of that printed name draws in the chart at the centre, and its profile.
+    """Noise of the mechanism of that printed name: True if in the chart at the centre, and profile.
 
     Built-in mechanisms go before those of the user. None if there is no such mechanism, if several
     of that name differ, or if it builds its noise in a way of its own, so that the noise does not

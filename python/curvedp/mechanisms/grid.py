@@ -1,11 +1,10 @@
 """The public grid to which releases are rounded.
 
-The noise is sampled in double precision; its trailing bits would tell the true value apart (Mironov
-2012). Every release is therefore rounded in the chart log_c at the ball's centre: to multiples of
-2^-k, k fixed by the noise scale and the ball, one for each dimension of the manifold. On manifolds
-that are not compact the chart is also clipped at a public radius, so that every release is a finite
-point. What leaves is computed from these multiples alone. All of it is post-processing of the drawn
-point.
+The noise is sampled in double precision, whose trailing bits could reveal the true value (Mironov
+2012). Every release is therefore rounded in the chart log_c at the ball's centre: each coordinate
+to a multiple of 2^-k, with k fixed by the noise scale and the ball. On manifolds that are not
+compact the chart is also clipped at a public radius, so that every release is a finite point. The
+release is computed from these multiples alone. All of it is post-processing of the drawn point.
 """
 
 from __future__ import annotations
@@ -21,7 +20,8 @@ from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
 from curvedp.privacy import GDP, PureDP
 
-#: Grid steps that a noise scale holds, or nearly twice as many: 2^20.
+#: Least number of grid steps in a noise scale, 2^20; steps are powers of two, so there may be
+#: nearly twice as many.
 STEPS_PER_SCALE = _core.STEPS_PER_SCALE
 
 

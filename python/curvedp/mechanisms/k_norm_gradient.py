@@ -1,4 +1,4 @@
-"""What the K-norm gradients of means and of regressions share: limits of exact draws, chains."""
+"""Shared by the K-norm gradients of means and of regressions: limits of exact draws, chains."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _FIRST_STEP = 0.1
 
 
 def is_resolved(ball: Ball, reach: float, tau: float) -> bool:
-    """Whether the rounding of logarithms keeps to a tenth of the room that boxes have for it.
+    """Returns True if rounding of logarithms uses at most a tenth of the room boxes leave for it.
 
     On a curvature k < 0 points at a distance `reach` have coordinates of size exp(sqrt(-k) reach),
-    whose differences make logarithms: 2^-52 exp(sqrt(-k) reach)/sqrt(-k) of them is rounding.
+    and logarithms are differences of them: their rounding is 2^-52 exp(sqrt(-k) reach)/sqrt(-k).
     """
     root = math.sqrt(max(0.0, -ball.manifold.curvature_bounds[0]))
     if root == 0:

@@ -1,4 +1,4 @@
-"""What mechanisms and statistics have in common as measurements of OpenDP (an extra).
+"""Mechanisms and statistics as measurements of OpenDP (an extra): the parts that they share.
 
 The losses that OpenDP adds up are those that curvedp prints on a release: epsilon d/Delta for
 Laplace noise under the max divergence, (mu d/Delta)^2/2 for Gaussian noise under the

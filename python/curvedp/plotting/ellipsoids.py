@@ -228,7 +228,7 @@ def tensor_ellipsoids(
     units : str
         Unit of the axes.
     figure : matplotlib.figure.Figure, optional
-        Where to draw; a new figure by default.
+        Figure to draw in; a new one by default.
 
     Returns
     -------
@@ -272,7 +272,7 @@ class DiffusionTensorDisplay:
     Attributes
     ----------
     tensors : ndarray of shape (k, 3, 3)
-        What is drawn, the non-private mean first when it was given.
+        The tensors drawn, the non-private mean first when it was given.
     titles : list of k str
         Title of each panel: guarantee and, with a non-private mean, the distance to it.
     reference : ndarray of shape (3, 3) or None
@@ -321,7 +321,7 @@ class DiffusionTensorDisplay:
             The exact mean. With it the picture is **not private**: it shows that mean and its
             distance to each release. Give it only for data that need no protection.
         figure : matplotlib.figure.Figure, optional
-            Where to draw; a new figure by default.
+            Figure to draw in; a new one by default.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What every picture needs: a figure without a screen, and the guarantee in the field's letters."""
+"""Shared by all pictures: a figure without a screen, and the guarantee in the field's letters."""
 
 from __future__ import annotations
 

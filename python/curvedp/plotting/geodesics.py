@@ -56,7 +56,7 @@ class GeodesicDisplay:
     figure_ : matplotlib.figure.Figure
         Set by `plot`.
     curves_ : list of ndarray
-        What is drawn of each geodesic, in the coordinates of `ax_`: shape (2, p) on the sphere,
+        The curves drawn for each geodesic, in the coordinates of `ax_`: shape (2, p) on the sphere,
         (k, 2, p) for k ellipses or shapes.
     bands_ : list of ndarray
         The outline of each band, shape (2, p).
@@ -141,7 +141,7 @@ class GeodesicDisplay:
             Values of the covariate at which ellipses and shapes are drawn; spread evenly over the
             range by default.
         legend : bool
-            Whether to name the geodesics.
+            True to name the geodesics.
 
         Raises
         ------

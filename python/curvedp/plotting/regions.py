@@ -45,7 +45,7 @@ class RegionDisplay:
     names : sequence of str, optional
         For the legend; by default the budget, or "without privacy".
     base_point : array-like, shape point_shape, optional
-        Where the tangent plane touches; by default the first region's estimate.
+        Point of contact of the tangent plane; by default the first region's estimate.
     points : array-like, shape (k, *point_shape), optional
         Points to be drawn too. They are **not protected**: give public ones only.
 
@@ -135,10 +135,10 @@ class RegionDisplay:
             Tangent coordinates at `base_point`; the sphere S^2 seen from above `base_point`; or
             the ellipses {D u: |u| = 1} of the matrices D of SPD(2) on the boundary.
         coordinates : sequence of 2 or 3 int, optional
-            Which tangent coordinates; by default the first three, in dimension 2 both. A region of
+            Tangent coordinates shown; by default the first three, in dimension 2 both. A region of
             more dimensions is projected on them: the sub-block of its covariance.
         legend : bool
-            Whether to name the regions.
+            True to name the regions.
 
         Raises
         ------
@@ -273,7 +273,7 @@ def _name(region: ConfidenceRegion) -> str:
 
 
 def _dots(count: int) -> dict[str, Any]:
-    """How so many points are drawn."""
+    """Keywords of `scatter` for so many points."""
     return {"s": 30 if count <= 20 else 9, "color": "0.35", "linewidths": 0}
 
 

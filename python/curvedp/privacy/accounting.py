@@ -5,7 +5,7 @@
 response with a total loss of probability delta for (epsilon, delta)-DP. `to_dp_event` hands single
 guarantees to its accountants.
 
-Both know the library's traps, found by running version 0.6.0; the tests hold each:
+Both avoid the library's pitfalls, found by running version 0.6.0; a test covers each:
 
 - REPLACE_ONE doubles a Gaussian's sensitivity in `PLDAccountant`. Ours are replace-one already:
   `GaussianDpEvent(2 / mu)` there.

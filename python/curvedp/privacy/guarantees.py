@@ -283,9 +283,9 @@ class Unproved(Guarantee):
     Parameters
     ----------
     claimed : Guarantee
-        What is claimed, by a paper or an approximate sampler for instance.
+        The guarantee claimed, by a paper or an approximate sampler for instance.
     why : str
-        Why it is not proved.
+        Reason that it is not proved.
 
     Examples
     --------

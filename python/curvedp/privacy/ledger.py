@@ -129,7 +129,7 @@ class Ledger:
 
     @property
     def remaining(self) -> Guarantee | None:
-        """What still fits, rounded down; None when nothing does."""
+        """The largest guarantee that can still be spent, rounded down; None if nothing is left."""
         return self._remaining(self._store.total())
 
     @property
@@ -143,7 +143,7 @@ class Ledger:
         Parameters
         ----------
         guarantee : Guarantee
-            What the coming release will promise.
+            Guarantee of the coming release.
         label : str
             A note for `entries`; it must not be derived from records.
 

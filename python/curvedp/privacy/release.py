@@ -97,7 +97,7 @@ def read_json(text: str) -> Any:
 
 
 def check_parts(guarantee: Guarantee | None, parts: Sequence[Release]) -> None:
-    """Refuses a guarantee for what was computed from releases without one."""
+    """Refuses a guarantee for a value that was computed from releases without one."""
     if guarantee is None or isinstance(guarantee, Unproved):
         return
     if any(isinstance(part.guarantee, Unproved) for part in parts):
@@ -117,7 +117,7 @@ class Release:
     value : array of float64, read-only
         The released value, in the manifold's point shape for a point.
     guarantee : Guarantee
-        What is proved, or `Unproved`.
+        The proved guarantee, or `Unproved`.
     mechanism, statistic : str
         Names of the mechanism and of the statistic.
     manifold : str
@@ -139,7 +139,7 @@ class Release:
     expected_error : float or None
         Mean distance of the value from the exact statistic caused by the noise, where known.
     assumptions : frozenset of str
-        What the guarantee rests on besides its proof; keys of `ASSUMPTIONS`.
+        Assumptions of the guarantee besides its proof; keys of `ASSUMPTIONS`.
     calibration : str
         "proved", or "published" for a paper's own calibration, which is `Unproved`.
     base_point : array, read-only, or None
@@ -206,7 +206,7 @@ class Release:
             object.__setattr__(self, name, coerced_value)
 
     def _check_what_a_guarantee_rests_on(self) -> None:
-        """Refuses a guarantee beside numbers with which no mechanism gives one."""
+        """Refuses radii, sensitivities, scales and tolerances with which no guarantee can hold."""
         for name in ("ball_radius", "sensitivity", "scale"):
             as_positive(float(getattr(self, name)), name)
         if not 0 <= float(self.solver_tolerance) < math.inf:

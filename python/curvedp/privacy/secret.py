@@ -6,7 +6,7 @@ With a secret s the noise of a group comes from the key
 
 so that a batch which was interrupted goes on with the same noise, while changed records never meet
 old noise and no two groups share any. Whoever holds the secret can draw the noise again and
-subtract it: it must never be published, and what it protects is as safe as its file.
+subtract it: it must never be published, and the records are only as safe as its file.
 
 One secret serves one batch of releases. Used again for a later version of the data, it would draw
 the same noise for groups that did not change and other noise for those that did: comparing the two

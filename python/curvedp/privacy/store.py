@@ -1,4 +1,4 @@
-"""Where a ledger keeps its account: in memory, or in an SQLite file shared by processes.
+"""Stores of a ledger's account: in memory, or in an SQLite file shared by processes.
 
 A store holds the exact total charged so far and the list of entries. `charge` decides and records
 in one step that no other thread or process can interleave with, and returns only when the charge

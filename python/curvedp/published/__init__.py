@@ -1,7 +1,7 @@
 """Mechanisms as the papers publish them, without a proof: for comparison, not for protection.
 
-Every result is `Unproved`, no ledger accepts it, and nothing outside this package uses it. What is
-missing for a guarantee is told in docs/papers.md.
+Every result is `Unproved`, no ledger accepts it, and nothing outside this package uses it. The gaps
+in the proofs are listed in docs/papers.md.
 """
 
 from curvedp.published import sensitivity

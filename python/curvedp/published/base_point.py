@@ -1,4 +1,4 @@
-"""The point at which logarithms are taken, as published: wherever the noise has moved the mean."""
+"""The point at which logarithms are taken, as published: the noisy mean, in the ball or not."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The sampler of He et al., section VI: Metropolis-Hastings in a conformal metric.
 
-A chain is not an exact sampler, however long: what it draws carries no guarantee. It reproduces the
+A chain is not an exact sampler, however long: its draws carry no guarantee. It reproduces the
 paper, and shows where its target differs from the exact mechanism on a mesh.
 """
 
@@ -56,8 +56,8 @@ def metropolis(
     rate : float
         In the units of the metric phi g.
     starts : array-like, shape (chains, *point_shape), optional
-        Where chains start; by default at four nodes far apart. Starts nearer to each other than the
-        law is wide hide that chains have not met.
+        Starts of the chains; by default four nodes far apart. Starts nearer to each other than the
+        law is wide can hide that chains have not met.
     draws, burn_in, thinning : int
         States kept of each chain, steps before the first, and steps from one to the next.
     step : float, optional

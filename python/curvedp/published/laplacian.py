@@ -29,7 +29,7 @@ def constants(n: int, alpha: float, bandwidth: float, n_classes: int | None = No
     Raises
     ------
     ValueError
-        Where a denominator of the paper is not positive: the bandwidth is too small for n.
+        If a denominator of the paper is not positive: the bandwidth is too small for n.
     """
     s, a = bandwidth**2, alpha
     top = n + math.exp(-1 / (2 * s)) - 1

@@ -1,4 +1,4 @@
-"""Which sampler is expected to have the smaller error: a function of public values alone.
+"""Choice of the sampler with the smaller expected error, from public values alone.
 
 The K-norm gradient with sigma = 2 Delta/epsilon puts its mass near the minimiser, with root mean
 square prediction error sigma sqrt(8 d (d + 1)) on flat space for covariates spread evenly, or,
@@ -19,9 +19,9 @@ from curvedp.privacy import Guarantee
 from curvedp.regression.schedule import noise_after
 from curvedp.statistics.design import native
 
-#: Where an exact draw takes seconds at most, by the dimension of the manifold (some 30,000
-#: gradients in 2 dimensions, a million in 3): numbers of records, r + V/2 in lengths tau and in
-#: radii of curvature.
+#: Limits within which an exact draw takes seconds at most, by the dimension of the manifold (some
+#: 30,000 gradients in 2 dimensions, a million in 3): numbers of records, r + V/2 in lengths tau and
+#: in radii of curvature.
 _QUICK = {
     1: (range(20, 1001), 25.0, math.inf),
     2: (range(20, 1001), 25.0, math.inf),
@@ -62,7 +62,7 @@ def expected_choice(
 
 
 def is_quick(ball: Ball, n: int, tau: float, v_max: float) -> bool:
-    """Whether an exact draw takes seconds at most."""
+    """Returns True if an exact draw takes seconds at most."""
     space = ball.manifold
     if space.dim not in _QUICK:
         return False

@@ -37,7 +37,7 @@ class NoisyGradient:
     scale : float
         sigma, or lambda of the density exp(-norm/lambda).
     pure : bool
-        Whether the noise is that of pure DP.
+        True if the noise is that of pure DP.
     """
 
     step: Step
@@ -99,8 +99,8 @@ def calibrate(
 def gradient_rounding(manifold: Manifold, n: int) -> float:
     """Bound on the rounding of a gradient, relative to the largest term of a record.
 
-    That of the sum over records, and that of adding up the projections on the eigenspaces of the
-    curvature operator; twice, since the sum of two norms may exceed the longest term so often.
+    The rounding of the sum over records, and of adding up the projections on the eigenspaces of the
+    curvature operator; both doubled, since the sum of two norms may be twice the longest term.
     """
     projections = 4 * manifold.dim**1.5 * manifold._core.eigenspaces * np.finfo(np.float64).eps
     return float(2 * (_core.summation_error(n) + projections))

@@ -17,7 +17,7 @@ from curvedp.statistics.call import Progress
 
 
 class GeodesicRegression(Conventions):
-    """`geodesic_regression` as an estimator: parameters first, data in `fit`.
+    """`geodesic_regression` as an estimator, with the data given to `fit`.
 
     Parameters
     ----------

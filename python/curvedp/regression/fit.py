@@ -1,4 +1,4 @@
-"""Geodesic regression without privacy: what `nonprivate.geodesic_regression` returns."""
+"""The result of `nonprivate.geodesic_regression`, geodesic regression without privacy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class GeodesicFit(Geodesic):
     n_iter : int
         Evaluations of the gradient.
     converged : bool
-        Whether the gradient reached the tolerance.
+        True if the gradient reached the tolerance.
     """
 
     loss: float

@@ -180,7 +180,7 @@ def geodesic_regression(
     ball : Ball, or a list with one for each group
         Public domain of the records and of the point at the middle of the range.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
-        What the release shall satisfy when one unit's pairs (x_i, y_i) are replaced.
+        Guarantee of the release when one unit's pairs (x_i, y_i) are replaced.
     groups : array-like, optional
         Labels or offsets of public groups; see `frechet_mean`.
     x_range : pair of float

@@ -1,4 +1,4 @@
-"""How a private geodesic is drawn: by descent, or from the K-norm gradient."""
+"""Samplers of a private geodesic: by descent, or from the K-norm gradient."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class GeodesicDesign:
     steps : list of NoisyGradient
         Of a descent.
     law : KNormGradient or None
-        What is drawn from instead.
+        The law to draw from in place of a descent.
     chain_length : int or None
         Steps of a Markov chain; none for exact draws.
     """
@@ -72,7 +72,7 @@ class GeodesicDesign:
         sampler: str,
         chain_length: int,
     ) -> GeodesicDesign:
-        """That of a sampler; refuses whatever can be refused."""
+        """The design for a sampler; raises here for all that cannot be served."""
         public: dict[str, Any] = {
             "tau": tau,
             "v_max": v_max,

@@ -59,7 +59,7 @@ class AdaptiveDesign:
 
 @dataclass(frozen=True)
 class AdaptiveMean(Statistic[Release]):
-    """The adaptive mean, as a value: what `adaptive_mean` releases, for `curvedp.batch.release`.
+    """The adaptive mean as a value, for `curvedp.batch.release`; `adaptive_mean` releases it.
 
     Parameters
     ----------
@@ -276,8 +276,8 @@ def adaptive_mean(
     records, ball, groups
         As in `frechet_mean`.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
-        What the whole release (of each group), all parts together, shall satisfy when one unit's
-        records are replaced.
+        Guarantee of the whole release (of each group), all parts together, when one unit's records
+        are replaced.
     schedule : {"auto", "one-shot"} or sequence of float
         Shares of the stages mean, radius, mean (, radius, mean ...): of epsilon for PureDP, of mu^2
         otherwise; they are divided by their sum. "auto" takes them from n, the guarantee and the

@@ -29,7 +29,7 @@ class MeanNoise:
         That of the mean's release: noise in a chart is drawn in the chart at its centre.
     scale : float
     in_chart : bool
-        Whether the noise is drawn in that chart, or about the mean itself, alike in all directions.
+        True if the noise is drawn in that chart; False if about the mean itself, isotropically.
     mean_square : float
         Mean squared length of noise that is drawn about the mean itself; NaN for noise in a chart.
     """
@@ -41,7 +41,7 @@ class MeanNoise:
 
     @classmethod
     def of(cls, mechanism: Mechanism, ball: Ball) -> MeanNoise:
-        """That of a mechanism, whoever has defined it, on a ball as large as its own."""
+        """The noise of a mechanism, built in or the user's own, on a ball as large as its own."""
         if isinstance(mechanism, ChartGaussian):
             return cls(ball, mechanism.scale, True, math.nan)
         length = mechanism._noise.root_mean_square_dist
@@ -49,7 +49,7 @@ class MeanNoise:
 
     @classmethod
     def of_release(cls, mean: Release, ball: Ball) -> MeanNoise:
-        """That of a mean that was released before; `ball` is the ball of this call.
+        """The noise of a mean that was released before; `ball` is the ball of this call.
 
         Raises
         ------
@@ -154,11 +154,11 @@ class GivenPoints:
     ----------
     points : ndarray, shape (groups, *point_shape)
     noise : ndarray, shape (groups,)
-        What the noise of each adds to the mean squared distance, to first order; 0 if not known.
+        For each the mean squared distance that its noise adds, to first order; 0 if not known.
     is_proved : bool
-        Whether they are public, as far as is known.
+        True if they are public, as far as is known.
     assumptions : frozenset of str
-        What a guarantee about them rests on besides its proof.
+        Assumptions of a guarantee about them, besides its proof.
     """
 
     points: FloatArray
@@ -217,7 +217,7 @@ class GivenPoints:
 
 
 def _check_mean(release: Release, ball: Ball) -> None:
-    """Refuses what is no mean on the ball's manifold."""
+    """Refuses releases that are no mean on the ball's manifold."""
     if release.manifold != ball.manifold.spec:
         raise ValueError(
             f"the mean was released on {release.manifold}, the ball is on {ball.manifold.spec}"

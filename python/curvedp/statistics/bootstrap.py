@@ -1,11 +1,11 @@
 """Quantile of a region whose covariance is mostly noise: parametric bootstrap of the noise.
 
-The expansion of quantiles.py takes the error M of Gamma for small, and knows nothing of the
-eigenvalues' floor, which keeps Gamma from coming out far too small. Where M is large, noise is
-added once more to S and H, they are repaired alike, and the form y' Gamma*^-1 y of y ~ N(0, Gamma)
-is counted out. The S that this starts from is the released one drawn towards a multiple of I, since
-noise has spread its eigenvalues (Ledoit and Wolf 2004, with a known variance). Draws come from a
-fixed seed: the quantile is a function of the releases. Measured: docs/proofs/confidence-region.md.
+The expansion of quantiles.py holds for small errors M of Gamma, and leaves out the floor under the
+eigenvalues, which keeps Gamma from being far too small. For large M, noise is added once more to S
+and H, their eigenvalues are clipped once more, and the quantile of y' Gamma*^-1 y, y ~ N(0, Gamma),
+is simulated. This starts from the released S shrunk towards a multiple of I, since noise has spread
+its eigenvalues (Ledoit and Wolf 2004, with a known variance). Draws come from a fixed seed: the
+quantile is a function of the releases. Measured: docs/proofs/confidence-region.md.
 """
 
 from __future__ import annotations

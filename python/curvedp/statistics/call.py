@@ -62,7 +62,7 @@ class Statistic(abc.ABC, Generic[Result]):
 
     #: Its name on releases.
     title: ClassVar[str]
-    #: Whether each record has a covariate beside its point.
+    #: True if each record has a covariate beside its point.
     takes_covariate: ClassVar[bool] = False
 
     @abc.abstractmethod
@@ -167,11 +167,11 @@ class Call:
     balls : tuple of Ball
         One for all groups, or one for each.
     guarantee : Guarantee
-        What the release of each group shall satisfy.
+        Guarantee of the release of each group.
     records_per_unit, groups_per_unit : int
         Most records that one unit contributes to a group, and most groups to which it contributes.
     skip_small : bool
-        Whether groups that are too small are left out instead of refused.
+        True if groups that are too small are left out instead of refused.
     """
 
     statistic: Statistic[Any]

@@ -1,4 +1,4 @@
-"""Do two groups differ in their Fréchet mean? Post-processing of two private regions."""
+"""Test of two groups for equal Fréchet means: post-processing of two private regions."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class MeanComparison:
     level : float
         Significance level of the test.
     rejects : bool
-        Whether p_value < level: the means differ.
+        True if p_value < level: the means differ.
     regions_overlap : bool
-        Whether the two confidence regions have a point in common. Disjoint regions are the weaker
-        evidence: the test rejects earlier.
+        True if the two confidence regions have a point in common. The test may reject even so: it
+        is sharper than a look at the regions.
     dist : float
         Geodesic distance between the two private means, in the units of the metric.
     dof : float

@@ -47,7 +47,7 @@ DEFAULT_WEIGHTS = (0.75, 0.2, 0.05)
 
 @dataclass(frozen=True)
 class Region(Statistic[ConfidenceRegion]):
-    """A confidence region, as a value: what `confidence_region` releases.
+    """A confidence region as a value; `confidence_region` releases it.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ class Region(Statistic[ConfidenceRegion]):
 
 
 def check_gaussian(guarantee: Guarantee, what: str) -> None:
-    """Refuses pure DP, whose noise an interval cannot be made of."""
+    """Refuses pure DP: intervals and regions are computed for Gaussian noise only."""
     if isinstance(guarantee, PureDP):
         raise TypeError(f"{what} needs Gaussian noise: ask for GDP, ZCDP or ApproxDP")
 
@@ -314,7 +314,7 @@ def expected_region(
     records_per_unit: int,
     mechanism: str | type[Mechanism] | None,
 ) -> ConfidenceRegion:
-    """The region about the ball's centre whose parts come out as they are without noise.
+    """The region about the ball's centre if all parts equal their values without noise.
 
     For records at root mean square distance `spread` from their mean, evenly in all directions, and
     logarithms clipped at `max_dist`.

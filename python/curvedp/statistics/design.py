@@ -84,7 +84,7 @@ def find_plan(ball: Ball, n: int, records_per_unit: int) -> tuple[float, _core.P
 
 
 def check_drawing(kind: type[Mechanism]) -> None:
-    """Refuses a mechanism that draws otherwise than the kernels, which draw all noise."""
+    """Refuses a mechanism with a way of drawing of its own: the kernels draw all noise."""
     family = ChartGaussian if issubclass(kind, ChartGaussian) else IntrinsicMechanism
     if kind._release is not family._release:
         raise ValueError(

@@ -38,7 +38,7 @@ from curvedp.statistics.releases import Releases, release_of
 
 @dataclass(frozen=True)
 class Mean(Statistic[Release]):
-    """The Fréchet mean, as a value: what `frechet_mean` releases, for `curvedp.batch.release`.
+    """The Fréchet mean as a value, for `curvedp.batch.release`; `frechet_mean` releases it.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def frechet_mean(
     ball : Ball, or a list with one for each group
         Public domain, chosen without looking at the records.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
-        What the release (of each group) shall satisfy when one unit's records are replaced.
+        Guarantee of the release (of each group) when one unit's records are replaced.
     groups : array-like, optional
         The label of each record's group, shape (n,): texts, integers, dates or anything else with
         exact equality, also as an Arrow array or a Series. Or offsets, shape (groups + 1,), from 0

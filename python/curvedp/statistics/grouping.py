@@ -25,7 +25,7 @@ class Grouping:
     Attributes
     ----------
     labels : sequence
-        What the groups are called; their numbers if they were given by offsets.
+        Names of the groups; their numbers if they were given by offsets.
     offsets : ndarray of int, shape (groups + 1,)
         Group g holds the records ``offsets[g]:offsets[g + 1]``, once they are in order.
     order : ndarray of int, shape (n,), or None

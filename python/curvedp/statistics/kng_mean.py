@@ -3,7 +3,8 @@
     density of p = exp(-|g(p)|/sigma),  g(p) = -(1/n) sum_i log_p x_i,  sigma = 2 Delta/epsilon
 
 with respect to the volume of the ball, logarithms shortened to a public length tau. No mean is
-computed: what is noisy is the equation that defines it. Proof: docs/proofs/kng-mean.md.
+computed: points are drawn by how nearly they solve its equation g(p) = 0. Proof:
+docs/proofs/kng-mean.md.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class KNGDesign:
 
 @dataclass(frozen=True)
 class KNGMean(EachGroup[Release]):
-    """The mean by the K-norm gradient, as a value: what `kng_mean` releases.
+    """The mean by the K-norm gradient as a value; `kng_mean` releases it.
 
     Parameters
     ----------
@@ -180,9 +181,9 @@ def kng_mean(
 ) -> Release | Releases[Release]:
     """Release the Fréchet mean of records by the K-norm gradient mechanism.
 
-    Beside `frechet_mean` it needs twice the noise where records fill the ball; with `tau` below the
-    ball's radius it needs less in proportion to tau: it then suits records that lie close together
-    somewhere in a large ball, if the budget is large enough for the mass far away not to count.
+    It needs twice the noise of `frechet_mean` if records fill the ball. With `tau` below the ball's
+    radius its noise falls in proportion to tau: it then suits records that lie close together
+    somewhere in a large ball, if the budget is large enough to make draws far from them rare.
 
     Parameters
     ----------
@@ -191,8 +192,8 @@ def kng_mean(
     ball : Ball, or a list with one for each group
         Public domain of the records, and of the release.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
-        What the release shall satisfy when one unit's records are replaced. The mechanism is
-        calibrated to the largest epsilon-bounded range that implies it.
+        Guarantee of the release when one unit's records are replaced. The mechanism is calibrated
+        to the largest epsilon-bounded range that implies it.
     tau : float, optional
         Public length at which logarithms are clipped, in the units of the metric: about the largest
         distance of a record from the mean. By default none is.

@@ -1,4 +1,4 @@
-"""Moments of the logarithms at a public base point: what variances, regions and intervals share.
+"""Moments of the logarithms at a public base point, shared by variances, regions and intervals.
 
     base point p (private mean, kept in the ball) -> logarithms of the projected records at p,
     clipped at the largest distance R that is possible from p -> mean of a bounded function of them

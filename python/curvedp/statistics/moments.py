@@ -1,7 +1,7 @@
 """Private moments: Fréchet variance, fourth moment, covariance of the logarithms, mean Hessian.
 
-Each as a value; the functions that release them are in dispersion.py, and `Region` and `Interval`
-are made of them.
+Each is a value. The functions that release them are in dispersion.py; `Region` and `Interval` are
+made of them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from curvedp.statistics.releases import Releases, release_of
 #: Shares of the budget (of mu^2 for GDP) of the mean and of the statistic, if both are released.
 DEFAULT_WEIGHTS = (0.25, 0.75)
 
-#: What a mean is given as: its release, those of groups, or points that are public.
+#: A given mean: its release, those of groups, or points that are public.
 MeanLike = Release | Releases[Release] | ArrayLike | None
 
 _BASE_POINT_WHY = "the base point comes from a release without a guarantee"
@@ -66,10 +66,10 @@ class Moment(Statistic[Release]):
     weights: tuple[float, ...] = DEFAULT_WEIGHTS
     mean: MeanLike = field(default=None, compare=False)
 
-    #: Its column, and the power of a length that it is.
+    #: Name of its column, and the power of a length in which it is measured.
     column: ClassVar[str]
     power: ClassVar[int]
-    #: Whether the noise of the mean is subtracted.
+    #: True if the noise of the mean is subtracted.
     needs_noise: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -240,10 +240,10 @@ class FourthMoment(Moment):
 
 @dataclass(frozen=True)
 class DistanceMoments(Moment):
-    """Second and fourth moment of the distance at once, of which an interval is made.
+    """Second and fourth moment of the distance at once, from which an interval is computed.
 
-    The noise is drawn on the mean of (a, c (a^2 - a)), a = (rho/R)^2, for which one record counts
-    no more than for a alone. The value, (E rho^2, E rho^4), is not clipped.
+    The noise is drawn on the mean of (a, c (a^2 - a)), a = (rho/R)^2, which one record moves no
+    further than the mean of a alone. The value, (E rho^2, E rho^4), is not clipped.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Groups of records of a call that has been paid for, and how they are released."""
+"""Groups of records of a call that has been paid for, and their releases."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ class Paid:
     designs : pair
         See `Call.designs`.
     keys : GroupKeys
-        Where the noise comes from.
+        Source of the noise.
     labels : sequence
-        What the groups are called.
+        Names of the groups.
     names : pair of ndarray, or None
-        What they are called in the keys of their noise; None for their numbers.
+        Their names in the keys of their noise; None for their numbers.
     seed : int or None
     is_grouped : bool
         False for one data set.
     report : callable or None
     extra : ndarray or None
-        What each record has beside its point, shape (n,).
+        One further number of each record, shape (n,).
     """
 
     call: Call
@@ -98,8 +98,8 @@ class Paid:
     def salted(self, salt: Sequence[bytes] | None) -> Paid:
         """The same, with noise that depends on everything else that a release is computed from.
 
-        Keys derived from a secret hash the records' points: old noise must not meet changed
-        covariates or another base point.
+        Keys derived from a secret hash the records' points alone. Without this, changed covariates
+        or another base point would get the noise of an earlier release.
         """
         if salt is None and self.extra is None:
             return self
@@ -333,7 +333,7 @@ def release(
 ) -> Result | Releases[Result]:
     """A statistic of records: checked, then paid for, then drawn.
 
-    `extra` is what each record has beside its point.
+    `extra` holds one further number of each record, such as a covariate.
 
     Returns
     -------

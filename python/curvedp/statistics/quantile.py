@@ -26,7 +26,7 @@ from curvedp.statistics.releases import Releases
 
 @dataclass(frozen=True)
 class Quantile(EachGroup[Release]):
-    """A quantile of numbers, as a value: what `quantile` releases.
+    """A quantile of numbers as a value; `quantile` releases it.
 
     Parameters
     ----------
@@ -148,8 +148,8 @@ def quantile(
     low, high : float
         Public interval, chosen without looking at the values.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
-        What the release shall satisfy when one unit's values are replaced. With epsilon that of the
-        density, it satisfies epsilon-DP, epsilon^2/8-zCDP and mu-GDP with
+        Guarantee of the release when one unit's values are replaced. With the epsilon of the
+        density it satisfies epsilon-DP, epsilon^2/8-zCDP and mu-GDP with
         mu = 2 Phi^-1(1/(1 + e^(-epsilon/2))).
     groups : array-like, optional
         Labels or offsets of public groups; see `frechet_mean`.

@@ -46,7 +46,7 @@ class ConfidenceRegion:
     n : int
         Number of records.
     guarantee : Guarantee or None
-        What holds for everything in this object; None without privacy.
+        Guarantee of everything in this object; None without privacy.
     parts : tuple of Release
         The releases that it was computed from.
     """

@@ -15,7 +15,7 @@ from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Release
 from curvedp.statistics.call import Call, Result, composed
 
-#: What tells of the noise in a table of releases.
+#: Columns about the noise in a table of releases.
 NOISE_COLUMNS = ("sensitivity", "scale", "expected_error")
 
 
@@ -23,8 +23,8 @@ NOISE_COLUMNS = ("sensitivity", "scale", "expected_error")
 class Releases(Generic[Result]):
     """One release per group, as columns; ``releases[label]`` is the release of one group.
 
-    Groups stand in the order in which their labels first appear among the records. A label finds
-    its group; where labels are no integers, so does its number. Iteration gives the releases,
+    Groups stand in the order in which their labels first appear among the records. A group is found
+    by its label and, if labels are no integers, by its number too. Iteration gives the releases,
     without groups that were skipped.
 
     Attributes
@@ -73,13 +73,13 @@ class Releases(Generic[Result]):
     base_point: FloatArray | None = None
     parts: tuple[Releases[Any], ...] = ()
     more: Mapping[str, FloatArray] = field(default_factory=dict)
-    #: What a statistic needs besides to make one group's result.
+    #: Further data from which a statistic makes one group's result.
     details: Mapping[str, Any] = field(default_factory=dict)
     results: Sequence[Any] | None = None
 
     @property
     def statistic(self) -> str:
-        """Name of what is released of each group."""
+        """Name of the statistic that is released of each group."""
         return self.call.statistic.title
 
     @property

@@ -63,7 +63,7 @@ def adaptive_schedule(
     - otherwise: m = 0.85 a^(1/3) and t = max((2 + sqrt(2/d)) / sqrt(N), 25 / N) of mu, if
       m + t <= 1; from N = 80 on there is a second mean, with 0.3 of mu, and a radius about it.
 
-    Where the sum is larger, or Laplace noise for the first mean does not exist, one mean takes all.
+    If the sum is larger, or Laplace noise for the first mean does not exist, one mean takes all.
     Levels are 1 - 8 s / n within [0.5, 0.95], s the scale of the radius's noise in ranks.
 
     Parameters

@@ -57,7 +57,7 @@ class VarianceInterval:
         Probability with which the interval covers the variance of the population, for large n.
     n : int
     guarantee : Guarantee or None
-        What holds for everything in this object; None without privacy.
+        Guarantee of everything in this object; None without privacy.
     parts : tuple of Release
         The releases that it was computed from.
     """
@@ -119,7 +119,7 @@ class VarianceInterval:
 
 @dataclass(frozen=True)
 class Interval(Statistic[VarianceInterval]):
-    """A confidence interval for the variance, as a value: what `variance_interval` releases.
+    """A confidence interval for the variance as a value; `variance_interval` releases it.
 
     Parameters
     ----------

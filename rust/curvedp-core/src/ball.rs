@@ -29,9 +29,8 @@ pub struct Ball<'a> {
 }
 
 impl Ball<'_> {
-    /// Points whose computed distance from the centre is at most this lie in the ball, up to [`SLACK`].
-    /// Where double precision leaves no such number, which [`crate::mean::plan`] refuses, it is a little less
-    /// than the radius.
+    /// Largest computed distance from the centre at which a point lies in the ball, up to [`SLACK`]. A little
+    /// less than the radius if double precision leaves no such number, which [`crate::mean::plan`] refuses.
     #[must_use]
     pub fn limit(&self) -> f64 {
         self.radius * (1.0 + 0.5 * SLACK) - self.rounding()
@@ -43,7 +42,7 @@ impl Ball<'_> {
     }
 
     /// Moves points outside the ball to its boundary. One so close to the edge of the manifold that
-    /// rounding would leave it outside becomes the centre. Writes which were moved.
+    /// rounding would leave it outside becomes the centre. Writes true for points that were moved.
     fn clip(&self, points: &mut [f64], moved: &mut [bool]) {
         let (size, dim) = (self.manifold.point_size(), self.manifold.dim());
         let dists = |points: &[f64]| {
@@ -100,7 +99,7 @@ impl Ball<'_> {
         self.manifold.exp_origin(Rows::shared(&coords), point);
     }
 
-    /// Whether a point lies in the ball.
+    /// True if a point lies in the ball.
     pub fn contains(&self, point: &[f64]) -> bool {
         let mut dist = [f64::NAN];
         self.manifold.dist_origin(Rows::shared(point), &mut dist);
@@ -214,7 +213,7 @@ impl Frame {
         })
     }
 
-    /// Which records are points of the ball.
+    /// Writes true for records that are points of the ball.
     pub fn contains(&self, records: Rows, out: &mut [bool]) {
         let mut points = records.data().to_vec();
         self.manifold.snap(&mut points, RECORD_TOLERANCE, out);
@@ -227,8 +226,8 @@ impl Frame {
         out.iter_mut().zip(dist).for_each(|(inside, dist)| *inside &= dist <= limit);
     }
 
-    /// Copies records, rounding those within [`RECORD_TOLERANCE`] onto the manifold and replacing what
-    /// is no point of it by the centre.
+    /// Copies records, rounding those within [`RECORD_TOLERANCE`] onto the manifold and replacing those
+    /// that are no point of it by the centre.
     fn repair(&self, records: Rows, out: &mut [f64]) {
         let size = self.manifold.point_size();
         records.copy_to(out);

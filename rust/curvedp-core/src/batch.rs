@@ -5,7 +5,7 @@ use crate::manifold::Manifold;
 use crate::parallel::{Interrupt, for_rows};
 use crate::rows::Rows;
 
-/// Rows in a piece: enough work to pay for a thread's attention, few enough to stay in cache.
+/// Rows in a piece: enough work to be worth handing to a thread, few enough to stay in cache.
 pub fn piece_rows(point_size: usize) -> usize {
     (32_768 / point_size).clamp(256, 8192) / 64 * 64
 }

@@ -24,9 +24,9 @@ pub enum Error {
     Parameter {
         /// The parameter.
         name: &'static str,
-        /// What it may be.
+        /// The values allowed.
         allowed: &'static str,
-        /// What was given.
+        /// The value given.
         value: f64,
     },
 }

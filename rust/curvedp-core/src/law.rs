@@ -8,13 +8,13 @@ use crate::mean::{Plan, plan};
 use crate::noise::{IsotropicNoise, Profile, Radial, Space, Stream, laplace};
 use crate::release::{Grid, Placement};
 
-/// Grid steps that a noise scale holds, or nearly twice as many.
+/// Least number of grid steps in a noise scale; steps are powers of two, so there may be nearly twice as many.
 pub const STEPS_PER_SCALE: f64 = (1u64 << 20) as f64;
 
 /// The solver's tolerance as a fraction of the mean's sensitivity.
 pub const TOLERANCE_SHARE: f64 = 1e-4;
 
-/// What makes up for the rounding of sensitivities, which are right to 2^-42 relative, and of divisions.
+/// Factor that covers the rounding of sensitivities, which are right to 2^-42 relative, and of divisions.
 const OUTWARD: f64 = 1.0 + 1.0 / (1u64 << 40) as f64;
 
 /// A noise scale of at least sensitivity/budget in exact arithmetic, the sensitivity's own rounding included
@@ -104,11 +104,11 @@ impl Frame {
 /// The law of the noise of means on one manifold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanLaw {
-    /// Where the noise is drawn.
+    /// The place where the noise is drawn.
     pub placement: Placement,
     /// The space of its law.
     pub space: Space,
-    /// Whether the scale counts the Lipschitz constant of the chart at the centre.
+    /// True if the scale counts the Lipschitz constant of the chart at the centre.
     pub stretched: bool,
     /// Releases stay within this distance of the centre, or within the ball; infinite for no clipping.
     pub clip_limit: f64,
@@ -140,7 +140,7 @@ impl MeanLaw {
         (delta, plan(ball.manifold, ball.radius, n, TOLERANCE_SHARE * delta))
     }
 
-    /// Whether double precision can certify and round the mean of n records for a share of the budget.
+    /// True if double precision can certify and round the mean of n records for a share of the budget.
     pub(crate) fn is_fit(&self, ball: &Ball, n: usize, moved: f64, share: Budget) -> bool {
         self.outline(ball, n, moved, share).is_some()
     }
@@ -187,7 +187,7 @@ mod tests {
         (u128::from(bits & ((1 << 52) - 1) | 1 << 52), (bits >> 52) as i32 - 1075)
     }
 
-    /// Whether scale * budget >= sensitivity, exactly, where they are about the same.
+    /// True if scale * budget >= sensitivity in exact arithmetic, for numbers that are about the same.
     fn covers(scale: f64, budget: f64, sensitivity: f64) -> bool {
         let ((a, at_a), (b, at_b), (c, at_c)) = (parts(scale), parts(budget), parts(sensitivity));
         a * b >= c << (at_c - at_a - at_b)

@@ -4,7 +4,7 @@
 //! length R = `max_dist` where it is longer. Computed are the means of min(rho(p, x_i), R)^2 and its square
 //! ([`dist_moments`]), of u_i, of u_i u_i^T, and of Hess(½rho(., exp_p u_i)^2)(p) - I ([`log_moments`]).
 //!
-//! What a privacy proof rests on: the term that a record adds to a sum depends on that record, p and R
+//! Basis of the privacy proofs: the term that a record adds to a sum depends on that record, p and R
 //! alone, and lies in the range that R and the curvature allow, whatever the record and its rounding (see
 //! [`Range`]); a logarithm that is not finite counts as 0. Terms are summed in a fixed order, whatever the
 //! number of threads, and the rounding of the sum is bounded by [`summation_error`] and [`hessian_error`].
@@ -105,7 +105,7 @@ pub fn vecd(matrix: &[f64], dim: usize, stretch: f64, out: &mut [f64]) {
 /// Bound on the rounding error of the means of distances, logarithms and their products over n records,
 /// relative to the largest length (absolute value, Euclidean or Frobenius norm) that a term may have.
 ///
-/// What is computed is (1/n) sum_i t_i + e, where t_i lies in its range exactly (|u_i| <= R, see [`Range`]),
+/// The computed mean is (1/n) sum_i t_i + e, where t_i lies in its range exactly (|u_i| <= R, see [`Range`]),
 /// depends on record i alone, and |e| <= this * max |t|. With k roundings of relative size U = 2^-53 on its
 /// way (see `roundings`), |e| <= kU/(1 - kU) max |t| by the triangle inequality in any norm that is monotone in
 /// the entries' absolute values.

@@ -65,12 +65,13 @@ thread_local! {
     static ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether the work of the calling thread stays on it: for callers that share work out themselves.
+/// Keeps the work of the calling thread on it (true), or spreads it over the pool again (false). For callers
+/// that run one such thread per processor themselves.
 pub fn set_alone(alone: bool) {
     ALONE.set(alone);
 }
 
-/// The pool, if it has more than one thread: a single one would only cost the way there and back.
+/// The pool, if it has more than one thread: handing work to a single one would only cost time.
 fn helpers() -> Option<Arc<ThreadPool>> {
     if ALONE.get() { None } else { current().filter(|pool| pool.current_num_threads() > 1) }
 }
@@ -78,8 +79,9 @@ fn helpers() -> Option<Arc<ThreadPool>> {
 /// Asked between pieces of long work; true ends it with [`Error::Interrupted`].
 pub type Interrupt<'a> = &'a dyn Fn() -> bool;
 
-/// Work between two looks at the interrupt flag: in pieces, adapted to last about [`Pace::LOOK`]. The
-/// cost of a piece differs by four orders of magnitude between manifolds; results do not depend on it.
+/// Number of pieces of work between two looks at the interrupt flag, adapted so that they last about
+/// [`Pace::LOOK`]: the cost of a piece differs by four orders of magnitude between manifolds. Results do not
+/// depend on it.
 pub(crate) struct Pace {
     pieces: usize,
     since: Instant,
@@ -97,7 +99,7 @@ impl Pace {
         self.pieces
     }
 
-    /// To be called after `pieces` pieces: sets how many come before the next look.
+    /// Sets the number of pieces before the next look; to be called after each look, whose time it measures.
     pub(crate) fn adapt(&mut self) {
         let elapsed = self.since.elapsed();
         if elapsed < Self::LOOK / 4 {
@@ -194,9 +196,11 @@ pub fn for_rows(
     }
 }
 
-/// Runs work of many short passes on a thread of the pool, where each begins without a way there and back,
-/// while the calling thread looks at the interrupt flag. Work that ends without having looked at the flag,
-/// when it was raised, counts as interrupted: whoever raised it was told that it was seen.
+/// Runs `work` on a thread of the pool while the calling thread polls the interrupt flag every 50 ms.
+/// For work of many short passes: begun on a thread of the pool, they need not enter it one by one.
+///
+/// If the flag is raised and `work` finishes without reading it, the result is still
+/// [`Error::Interrupted`]: a Ctrl-C that was taken notice of is never lost.
 pub fn attended<T: Send>(
     interrupt: Interrupt,
     work: impl FnOnce(Interrupt) -> Result<T, Error> + Send,
@@ -229,8 +233,8 @@ pub fn attended<T: Send>(
     })
 }
 
-/// Calls `task` for every piece of a pass that is over within milliseconds, on all threads, and returns
-/// the results in order. Callers look at the interrupt flag between passes.
+/// Calls `task` for every piece on all threads and returns the results in order, without looking at the
+/// interrupt flag: for work of milliseconds, between which callers look themselves.
 pub fn pass<P: Send, T: Send>(pieces: Vec<P>, task: impl Fn(P) -> T + Sync + Send) -> Vec<T> {
     match if pieces.len() > 1 { helpers() } else { None } {
         Some(pool) => share_pieces(&pool, pieces.into_iter(), |_, piece| task(piece)).collect(),

@@ -19,7 +19,7 @@ pub struct Grid {
     pub clip_radius: f64,
 }
 
-/// Where the noise is drawn.
+/// The place where noise is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// exp_p(noise), p the true value: an isotropic law carried to p by an isometry.
@@ -50,8 +50,8 @@ pub(crate) fn round(x: f64, step: f64) -> f64 {
     (x / step).round_ties_even() * step
 }
 
-/// The step of the grid for noise of a scale, of which it holds `steps_per_scale`, a power of two, or nearly
-/// twice as many.
+/// The step of the grid for noise of a scale: the largest power of two of which `steps_per_scale`, a power of
+/// two too, fit in the scale.
 pub(crate) fn grid_step(scale: f64, steps_per_scale: f64) -> f64 {
     power_of_two_below(scale) / steps_per_scale
 }
@@ -121,9 +121,9 @@ impl Ball<'_> {
         high
     }
 
-    /// Releases around the true values `means`, one for all or row by row: noise is added, row i of `noise`
-    /// holding its coordinates, of which nothing usable is left; then the chart at the centre is taken, clipped and
-    /// rounded by `grids(i)`. A release is computed from these `dim` rounded numbers alone.
+    /// Releases around the true values `means`, one for all or row by row: noise with the coordinates in row i
+    /// of `noise` is added, the result taken to the chart at the centre, clipped and rounded by `grids(i)`. A
+    /// release is computed from these `dim` rounded numbers alone.
     pub fn release(
         &self,
         placement: Placement,

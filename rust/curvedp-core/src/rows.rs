@@ -30,7 +30,7 @@ impl<'a> Rows<'a> {
         self.size
     }
 
-    /// Whether one row stands for every index.
+    /// True if one row stands for every index.
     #[inline(always)]
     pub fn is_shared(&self) -> bool {
         self.shared

@@ -1,5 +1,5 @@
-//! How a kernel is called from Python: without the interpreter lock, stoppable by Ctrl-C, and with every
-//! failure turned into a Python exception.
+//! Calls of kernels from Python: without the interpreter lock, stoppable by Ctrl-C, and with every failure
+//! turned into a Python exception.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

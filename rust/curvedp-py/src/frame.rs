@@ -85,7 +85,7 @@ impl Frame {
         Ok(ball.chart_growth(row(&point, ball.manifold.point_size())?))
     }
 
-    /// Which records are points of the ball.
+    /// True for records that are points of the ball.
     fn contains(&self, records: Input<'_>) -> PyResult<Vec<bool>> {
         let (count, size) = (records.shape()[0], self.inner.manifold().point_size());
         let records = rows(&records, count, size)?;

@@ -24,8 +24,8 @@ use crate::manifold::Manifold;
 use crate::mean::Plan;
 use crate::noise::{Noise, Stream};
 
-/// What the groups with one ball and one number of records have in common: the share of their records that
-/// a unit may replace and, where a mean is released, its plan, noise and grid.
+/// Shared by the groups with one ball and one number of records: the share of their records that a unit may
+/// replace and, where a mean is released, its plan, noise and grid.
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct GroupDesign {
     replaced: f64,
@@ -54,7 +54,7 @@ impl GroupDesign {
     }
 }
 
-/// Where groups get their randomness; see [`noise::GroupKeys`].
+/// Source of randomness of groups; see [`noise::GroupKeys`].
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct GroupKeys {
     inner: noise::GroupKeys,
@@ -120,7 +120,7 @@ impl HessianTrace {
     }
 }
 
-/// How far two Hessians can be apart; see [`manifold::ExcessDiameter`].
+/// Bound on the distance between two Hessians; see [`manifold::ExcessDiameter`].
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct ExcessDiameter {
     pub(crate) inner: manifold::ExcessDiameter,
@@ -134,7 +134,7 @@ impl ExcessDiameter {
     }
 }
 
-/// Groups of consecutive records, with their balls, designs and names: what is public of them.
+/// Groups of consecutive records by their public properties: balls, designs and names.
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct Groups {
     frames: Vec<Py<Frame>>,
@@ -253,7 +253,7 @@ impl Groups {
     }
 }
 
-/// What is released of each group; see [`groups::Statistic`].
+/// A statistic that is released of each group; see [`groups::Statistic`].
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct GroupStatistic {
     inner: Box<dyn Statistic + Send + Sync>,

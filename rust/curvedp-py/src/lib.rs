@@ -65,7 +65,7 @@ mod _core {
         curvedp_core::parallel::num_threads()
     }
 
-    /// Whether kernels that the calling thread calls stay on it; see [`curvedp_core::parallel::set_alone`].
+    /// Keeps kernels that the calling thread calls on it; see [`curvedp_core::parallel::set_alone`].
     #[pyfunction]
     fn set_alone(alone: bool) {
         curvedp_core::parallel::set_alone(alone);

@@ -46,7 +46,7 @@ impl GaussianKernel {
         Ok(Self { inner })
     }
 
-    /// Whether the weights are kept in memory.
+    /// True if the weights are kept in memory.
     #[getter]
     fn is_kept(&self) -> bool {
         match &self.inner {

@@ -61,7 +61,7 @@ impl Manifold {
         self.inner.curvature().planes(self.inner.dim())
     }
 
-    /// Eigenspaces of a curvature operator at most, whose projections functions of it add up.
+    /// Largest number of eigenspaces of a curvature operator; functions of it are sums over them.
     #[getter]
     fn eigenspaces(&self) -> usize {
         self.inner.eigenspaces()
@@ -73,7 +73,7 @@ impl Manifold {
         HessianTrace { inner: manifold::HessianTrace::of(&*self.inner) }
     }
 
-    /// How far two Hessians can be apart; None where all are the identity.
+    /// Bound on the distance between two Hessians; None where all are the identity.
     #[getter]
     fn hessian_diameter(&self) -> Option<ExcessDiameter> {
         manifold::ExcessDiameter::of(&*self.inner).map(|inner| ExcessDiameter { inner })
@@ -85,7 +85,7 @@ impl Manifold {
         space_name(self.inner.noise_space())
     }
 
-    /// Whether a point is a class of rows, whose average means nothing.
+    /// True if a point is a class of rows, whose average means nothing.
     #[getter]
     fn is_quotient(&self) -> bool {
         self.inner.embedding() == Embedding::Hermitian
@@ -336,7 +336,7 @@ impl Manifold {
         curvedp_core::moments::hessian_error(&*self.inner, n)
     }
 
-    /// Whether points near this centre of a ball keep their digits.
+    /// True if points near this centre of a ball keep their digits.
     fn carries(&self, center: PyReadonlyArray1<'_, f64>) -> PyResult<bool> {
         Ok(self.inner.carries(row(&center, self.inner.point_size())?))
     }

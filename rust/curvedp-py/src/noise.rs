@@ -79,7 +79,8 @@ impl Stream {
 }
 
 impl Stream {
-    /// 256 random bits. As every draw, without the interpreter lock: who holds the stream may want it.
+    /// 256 random bits. Like every draw, without the interpreter lock, for which the thread that holds the
+    /// stream may be waiting.
     pub(crate) fn key(&self, py: Python<'_>) -> PyResult<[u8; 32]> {
         py.detach(|| {
             let mut stream = self.open()?;

@@ -1,5 +1,5 @@
-//! Whether chains have met: split R-hat and effective sample size (Gelman et al. 2013, chapter 11; Geyer 1992;
-//! Vehtari et al. 2021).
+//! Diagnosis of convergence: split R-hat and effective sample size (Gelman et al. 2013, chapter 11; Geyer
+//! 1992; Vehtari et al. 2021).
 
 use super::Chain;
 use crate::simd::lanes::lane_sums;
@@ -38,8 +38,8 @@ pub fn split_r_hat(chains: &[&[f64]]) -> f64 {
         .map_or(f64::NAN, |v| if v.pooled == 0.0 { 1.0 } else { (v.pooled / v.within).sqrt() })
 }
 
-/// How many independent draws would estimate the mean as well: Geyer's initial monotone sequence over the
-/// halves of all chains, at most N log10 N of N draws. NaN where [`split_r_hat`] is, 1 for constants.
+/// Number of independent draws that would estimate the mean as well: Geyer's initial monotone sequence over
+/// the halves of all chains, at most N log10 N of N draws. NaN where [`split_r_hat`] is, 1 for constants.
 #[must_use]
 pub fn effective_sample_size(chains: &[&[f64]]) -> f64 {
     let Some(variances) = Variances::of_halves(chains) else { return f64::NAN };

@@ -25,7 +25,7 @@ use crate::rows::Rows;
 
 /// A law to draw from, with the proposals of its chains.
 pub trait Target: Sync {
-    /// Where a chain is. It may carry work space.
+    /// State of a chain. It may carry work space.
     type State: Clone + Send;
 
     /// Most chains that take their steps together.
@@ -70,7 +70,7 @@ pub trait Target: Sync {
     fn describe(&self, state: &Self::State, row: &mut [f64]);
 }
 
-/// How long chains run and what is kept.
+/// Length of chains, the states that are kept, and the scale of proposals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     /// Steps before the first state that counts.

@@ -15,7 +15,7 @@ use crate::noise::Stream;
 use crate::parallel::Interrupt;
 use crate::rows::Rows;
 
-/// How the distance rho*(eta, x) is computed.
+/// Method of computing the distance rho*(eta, x).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distance {
     /// The path to the nearest node z, whose length from eta is given for every node, and from there

@@ -38,7 +38,7 @@ impl Scatter {
         }
     }
 
-    /// Forgets all samples.
+    /// Drops all samples.
     pub fn clear(&mut self) {
         self.count = 0.0;
         self.mean.fill(0.0);

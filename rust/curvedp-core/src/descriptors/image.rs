@@ -16,7 +16,7 @@ pub enum Pixels<'a> {
     Floats(&'a [f64]),
 }
 
-/// What a pixel is stored as.
+/// Number type in which a pixel is stored.
 trait Pixel: Copy + Sync {
     /// The stored number.
     fn value(self) -> f64;
@@ -148,7 +148,7 @@ impl<'a> Worker<'a> {
         self.scatter.covariance(0.0, task.ridge, out);
     }
 
-    /// Reads the levels; whether all pixels are finite.
+    /// Reads the levels; returns true if all pixels are finite.
     #[inline(always)]
     fn load<P: Pixel>(&mut self, image: &[P]) -> bool {
         let pixels = self.task.height * self.task.width;

@@ -12,7 +12,7 @@ const GROUP: usize = 8;
 pub(super) struct Blocks {
     dim: usize,
     mean: Vec<f64>,
-    /// What lengths are multiplied with.
+    /// The factor by which lengths are multiplied.
     pub unit: f64,
     /// Of every leaf: `dim` rows of [`LEAF`] coordinates, times -2.
     coords: Vec<f32>,
@@ -152,7 +152,7 @@ fn add_multiple(sum: &mut [f32; LEAF], x: &[f32; LEAF], y: f32) {
     }
 }
 
-/// Gives a list what is nearer than its bound, and tells the new bound.
+/// Adds the points nearer than its bound to a list, and returns the new bound.
 #[inline(always)]
 fn offer(nodes: &[u32; LEAF], squared: &[f32; LEAF], bound: f32, list: &mut Closest) -> f32 {
     let (mut any, mut bits) = (0, 0);

@@ -36,7 +36,7 @@ impl Embedded {
 pub(super) struct Embedder<'a> {
     manifold: &'a dyn Manifold,
     base: Vec<f64>,
-    /// Whether distances in the image are a monotone function of the true ones.
+    /// True if distances in the image are a monotone function of the true ones.
     pub exact: bool,
     conditioning: f64,
 }
@@ -60,7 +60,7 @@ impl<'a> Embedder<'a> {
         Some(embedder)
     }
 
-    /// How far rounding may move the distance between two images, or the true distance.
+    /// Bound on the rounding error of the distance between two images, and of the true distance.
     pub fn slack(&self, images: &Embedded) -> f64 {
         let largest = images.coords.iter().fold(0.0, |acc: f64, x| acc.max(x.abs()));
         64.0 * f64::EPSILON * self.conditioning * largest * (images.dim as f64).sqrt()

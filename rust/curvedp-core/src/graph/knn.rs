@@ -26,7 +26,7 @@ const TOGETHER: usize = 128;
 /// Queries whose results wait to be put in their places, in pieces.
 const WAITING: usize = 256;
 
-/// Whether comparing many queries with all nodes in single precision takes less than a tree.
+/// True if comparing many queries with all nodes in single precision takes less than a tree.
 fn blocks_pay(dim: usize, count: usize) -> bool {
     dim > 8 && dim + 8 > count.ilog2() as usize
 }
@@ -128,7 +128,7 @@ fn push_rows<'a>(size: usize, rows: impl Iterator<Item = &'a [f64]>, out: &mut V
     }
 }
 
-/// How candidates are found.
+/// Search structure for candidates.
 enum Index {
     Tree(KdTree),
     /// In single precision; a tree, made when it is first needed, for queries whose neighbours that does
@@ -268,7 +268,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// How many candidates may be among the k nearest, or none if the list is too short to say.
+    /// Number of candidates that may be among the k nearest; none if the list is too short to say.
     fn settled(&self, list: &Closest, slack: f64, rounding: f64) -> Option<usize> {
         let reach = list.keys[self.k - 1].max(0.0).sqrt() * (1.0 + ROUNDING) + 2.0 * slack;
         let limit = reach * reach + rounding;

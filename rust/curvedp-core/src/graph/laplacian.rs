@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::csr::Csr;
 use super::edges::Graph;
 
-/// Which masses the nodes carry.
+/// Choice of the masses of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Normalization {
     /// The volumes: converges to -Delta_g where these are right.
@@ -25,7 +25,7 @@ pub enum Normalization {
     DensityCorrected,
 }
 
-/// How a Laplacian is assembled.
+/// Parameters of the assembly of a Laplacian.
 #[derive(Clone, Copy, Debug)]
 pub struct Assembly<'a> {
     /// Dimension d of the manifold.
@@ -34,9 +34,9 @@ pub struct Assembly<'a> {
     pub bandwidth: f64,
     /// Volumes of the nodes; 1 if absent.
     pub volumes: Option<&'a [f64]>,
-    /// Which masses.
+    /// The masses.
     pub normalization: Normalization,
-    /// Whether to scale to -Delta_g; otherwise c = 1.
+    /// True to scale to -Delta_g; otherwise c = 1.
     pub scaled: bool,
 }
 

@@ -44,7 +44,7 @@ impl<'a> NodeIndex<'a> {
         Ok(Self { nodes: *nodes, search })
     }
 
-    /// The node nearest to a point; 0 for what is no point. `stack` is scratch.
+    /// The node nearest to a point; 0 if it is no point. `stack` is scratch.
     pub fn nearest(&self, point: &[f64], stack: &mut Vec<(u32, f64)>) -> usize {
         let Nodes { manifold, points, count } = self.nodes;
         let found = match &self.search {

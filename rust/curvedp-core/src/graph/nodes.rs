@@ -10,11 +10,11 @@ pub struct Nodes<'a> {
     pub manifold: &'a dyn Manifold,
     /// The points.
     pub points: Rows<'a>,
-    /// How many there are.
+    /// Number of points.
     pub count: usize,
 }
 
-/// Whether a tree saves comparisons: it has to halve the nodes often enough in every dimension.
+/// True if a tree saves comparisons: it has to halve the nodes often enough in every dimension.
 pub(super) fn tree_pays(dim: usize, count: usize) -> bool {
     dim <= 8 || dim + 5 <= count.ilog2() as usize
 }

@@ -43,7 +43,7 @@ pub struct AdaptiveSchedule {
     pub stages: Vec<(f64, f64, Budget)>,
 }
 
-/// What is told of a stage beside two points.
+/// Numbers that are reported of a stage, beside two points.
 const NUMBERS: [&str; 6] =
     ["radius", "quantile", "sensitivity", "tolerance", "scale", "expected_error"];
 

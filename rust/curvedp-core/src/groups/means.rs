@@ -10,7 +10,7 @@ use crate::rows::Rows;
 
 /// The mean of every group: a point.
 pub struct Means {
-    /// Where the noise is drawn.
+    /// The place where the noise is drawn.
     pub placement: Placement,
 }
 
@@ -50,7 +50,8 @@ impl Means {
     }
 }
 
-/// Releases around means of a frame, moved back to the manifold; see [`Ball::release`](crate::ball::Ball).
+/// Releases around means of a frame, moved back to the manifold: row i of `noise` holds the coordinates of the
+/// noise of mean i. See [`Ball::release`](crate::ball::Ball).
 pub(super) fn leave_noisy(
     frame: &Frame,
     placement: Placement,

@@ -1,8 +1,8 @@
 //! Private statistics of many disjoint groups of records, each a release of its own.
 //!
-//! What happens to a group is what happens to a data set alone: its records are projected on its ball, the
-//! statistic is computed, and noise from the group's own streams is added. Neither other groups nor the
-//! number of threads have any influence.
+//! A group is treated as a data set of its own: its records are projected on its ball, the statistic is
+//! computed, and noise from the group's own streams is added. Neither other groups nor the number of threads
+//! have any influence.
 
 mod adaptive;
 mod means;
@@ -29,8 +29,8 @@ pub use moments::{BasePoints, Bounds, Moment, Moments};
 /// Entries of records in a task: enough work for a thread, few enough to stay in cache.
 const TASK: usize = 1 << 13;
 
-/// Groups in a task, for which maps of single points are made together; as long as their records stay in
-/// the cache that is next.
+/// Groups in a task, whose maps of single points are computed together, as long as their records stay in
+/// the next larger cache.
 const TOGETHER: usize = 32;
 
 /// Groups with more entries than this are spread over all threads, one group after the other.
@@ -46,7 +46,7 @@ pub struct Design<'a> {
     pub mean: Option<GroupMean<'a>>,
 }
 
-/// How a group's mean is released.
+/// Accuracy, noise and grid of a group's mean.
 #[derive(Clone, Copy)]
 pub struct GroupMean<'a> {
     /// Accuracy of the mean.
@@ -68,7 +68,7 @@ pub struct Groups<'a> {
     pub frames: &'a [&'a Frame],
     /// The designs in use.
     pub designs: &'a [Design<'a>],
-    /// The number of its design; -1 for a group that is passed over.
+    /// The number of its design; -1 for a group that is skipped.
     pub choice: &'a [i32],
     /// Names of the groups, one after the other; group g is named by its number if there are none.
     pub ids: Option<Ids<'a>>,
@@ -121,7 +121,7 @@ impl Groups<'_> {
         (self.offsets[groups.end] - self.offsets[groups.start]) * self.records.size()
     }
 
-    /// What the noise of a group depends on.
+    /// Everything that the noise of a group depends on.
     #[must_use]
     pub fn input(&self, group: usize) -> GroupInput<'_> {
         let frame = self.frame(group);
@@ -158,7 +158,7 @@ impl Groups<'_> {
 pub struct Column {
     /// Their name.
     pub name: String,
-    /// How many they are.
+    /// Number of entries.
     pub width: usize,
 }
 
@@ -168,7 +168,7 @@ impl Column {
     }
 }
 
-/// What is released of each group.
+/// A statistic that is released of each group.
 pub trait Statistic: Sync {
     /// The numbers that a group's release consists of, in order.
     fn columns(&self, groups: &Groups) -> Vec<Column>;
@@ -176,7 +176,7 @@ pub trait Statistic: Sync {
     /// Streams that a group draws from.
     fn stages(&self) -> u64;
 
-    /// Whether it releases a mean, which each design then has.
+    /// True if it releases a mean, which each design then has.
     fn has_means(&self) -> bool {
         true
     }
@@ -270,7 +270,7 @@ impl Task<'_> {
         self.groups.frame(self.range.start)
     }
 
-    /// How its groups' means are released, in order: of a statistic that releases means.
+    /// Accuracy, noise and grid of its groups' means, in order; of a statistic that releases means.
     fn means(&self) -> impl Iterator<Item = GroupMean<'_>> {
         self.designs().filter_map(|(_, design)| design.mean)
     }
@@ -281,7 +281,7 @@ impl Task<'_> {
         self.range.clone().map(move |g| (number(g), &self.groups.designs[number(g)]))
     }
 
-    /// Which rows of its records belong to each group.
+    /// The rows of its records that belong to each group.
     fn rows(&self) -> Vec<Range<usize>> {
         let offsets = &self.groups.offsets[self.range.start..=self.range.end];
         offsets.windows(2).map(|own| own[0] - offsets[0]..own[1] - offsets[0]).collect()

@@ -14,10 +14,10 @@ use crate::noise::{IsotropicNoise, Radial, Space};
 use crate::release::{Placement, flat_grid_step, round};
 use crate::rows::Rows;
 
-/// What is averaged over the records, in units of the lengths R that a logarithm may have.
+/// A function that is averaged over the records, in units of the lengths R that a logarithm may have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Moment {
-    /// rho^2; what is released is less by what the noise of p adds.
+    /// rho^2; the share that the noise of p adds is subtracted from the release.
     Variance,
     /// rho^4.
     Fourth,
@@ -29,7 +29,7 @@ pub enum Moment {
     Hessian,
 }
 
-/// How far a moment moves and how far its computed value is off.
+/// Sensitivity, size and rounding error of a moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
     /// Largest change when a unit's records are replaced.
@@ -87,11 +87,11 @@ fn stretch(dim: usize) -> f64 {
     (dim as f64 + 1.0).sqrt()
 }
 
-/// Where logarithms are taken.
+/// Points at which logarithms are taken.
 pub enum BasePoints {
     /// At the private mean of each group.
     Means {
-        /// How the means are released.
+        /// The release of the means.
         means: Means,
         /// For each design: mean square of the noise's length, where it is drawn on the manifold; the
         /// variance of one coordinate, where it is drawn in the chart at the ball's centre.
@@ -101,20 +101,20 @@ pub enum BasePoints {
     Given {
         /// One for each group.
         points: Vec<f64>,
-        /// What the noise of each adds to the mean squared distance, to first order.
+        /// For each, the mean squared distance that its noise adds, to first order.
         noise: Vec<f64>,
     },
 }
 
 /// Moments of every group.
 pub struct Moments {
-    /// Where logarithms are taken.
+    /// Points at which logarithms are taken.
     pub base_points: BasePoints,
     /// Each moment with its share of the budget.
     pub moments: Vec<(Moment, Budget)>,
-    /// Public length at which logarithms are clipped; infinite if nowhere short of what is possible from p.
+    /// Public length at which logarithms are clipped; infinite to clip none within the ball's reach from p.
     pub max_dist: f64,
-    /// Whether to tell the base points in the frames too.
+    /// True to report the base points in the frames too.
     pub inner: bool,
 }
 
@@ -212,7 +212,7 @@ impl Statistic for Moments {
     }
 }
 
-/// What is left to write of a row.
+/// The part of a row that is not written yet.
 struct Row<'a> {
     rest: &'a mut [f64],
 }
@@ -259,7 +259,7 @@ impl Moments {
         }
     }
 
-    /// What the noise of a base point adds to the mean squared distance, to first order.
+    /// Mean squared distance that the noise of a base point adds, to first order.
     fn mean_noise(&self, task: &Task, i: usize, design: usize, base: &[f64]) -> f64 {
         match &self.base_points {
             BasePoints::Means { means, noise } => match means.placement {

@@ -118,7 +118,7 @@ impl<T: Scalar> GaussianKernel<T> {
         self.count
     }
 
-    /// Whether the tiles are kept in memory.
+    /// True if the tiles are kept in memory.
     pub fn is_kept(&self) -> bool {
         matches!(self.weights, Weights::Kept(_))
     }

@@ -11,7 +11,7 @@ use crate::rows::Rows;
 use crate::simd::elementary::{cot_excess, coth_excess, sinc, sinhc};
 use crate::vector::norm;
 
-/// h(k) - 1: what an eigenvalue of the Hessian has over that of flat space.
+/// h(k) - 1: excess of an eigenvalue of the Hessian over that of flat space.
 pub fn hessian_excess(k: f64) -> f64 {
     if k > 0.0 { -k * cot_excess(k) } else { -k * coth_excess(-k) }
 }

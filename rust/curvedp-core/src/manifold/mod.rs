@@ -92,7 +92,7 @@ pub trait Manifold: Send + Sync {
         f64::INFINITY
     }
 
-    /// Whether `point` lies on the manifold, up to `tolerance` relative to its size. Total: false
+    /// True if `point` lies on the manifold, up to `tolerance` relative to its size. Total: false
     /// for NaN and infinities.
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool;
 
@@ -179,7 +179,7 @@ pub trait Manifold: Send + Sync {
     /// The manifold on which centred points live; see [`Manifold::centre`].
     fn centred(&self) -> Box<dyn Manifold>;
 
-    /// Whether [`Manifold::centre`] keeps digits for points near this centre.
+    /// True if [`Manifold::centre`] keeps digits for points near this centre.
     fn carries(&self, center: &[f64]) -> bool {
         let _ = center;
         true
@@ -207,8 +207,8 @@ pub trait Manifold: Send + Sync {
         (self.point_size() as f64 + 32.0) * UNIT_ROUNDOFF * radius
     }
 
-    /// Whether [`Manifold::dist_origin`] is at most `limit`, up to a relative error of 1e-12 in `limit`: false
-    /// for NaN.
+    /// Writes true where [`Manifold::dist_origin`] is at most `limit`, up to a relative error of 1e-12 in
+    /// `limit`; false for NaN.
     fn within_origin(&self, point: Rows, limit: f64, out: &mut [bool]) {
         with_zeros(out.len(), |dist| {
             self.dist_origin(point, dist);

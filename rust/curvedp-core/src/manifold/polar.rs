@@ -56,8 +56,8 @@ impl<D: PolarDist> Kernel for DistPolar<'_, D> {
     }
 }
 
-/// Whether the other entries of points with `width` entries are at most `slope` times as long as the first,
-/// which is positive.
+/// Writes true for points, of `width` entries each, whose first entry is positive and whose other entries are
+/// together at most `slope` times as long as it.
 pub(super) fn within_cone(point: Rows, width: usize, slope: f64, out: &mut [bool]) {
     let mut excess = vec![0.0; out.len()];
     run(Excess { point, mask: Rows::shared(&mask(width)), slope }, width, 1, &mut excess);

@@ -1,4 +1,4 @@
-//! The range of what one record adds, and how rounding is kept from leaving it.
+//! The range of the term that one record adds to a sum, and the margins by which rounding stays in it.
 
 /// Unit roundoff.
 const U: f64 = f64::EPSILON / 2.0;

@@ -32,10 +32,10 @@ type Quaternion = [f64; 4];
 /// Entries of a point.
 const SIZE: usize = 9;
 
-/// Where R^T R is off by less than this, two Newton steps round a matrix onto the rotations.
+/// Largest error of R^T R at which two Newton steps round a matrix onto the rotations.
 const NEAR: f64 = 1e-4;
 
-/// Where R^T R is off by less than this, the matrix is a rotation up to rounding.
+/// Largest error of R^T R at which a matrix is a rotation up to rounding.
 const ROUNDING: f64 = 16.0 * f64::EPSILON;
 
 /// Gap of two eigenvalues, relative to the largest entry, below which no rotation is the closest.
@@ -228,7 +228,7 @@ impl Manifold for Rotations {
         defect(point) <= 2.0 * tolerance
     }
 
-    /// What is a rotation up to rounding stays as it is.
+    /// Leaves a matrix that is a rotation up to rounding as it is.
     fn project(&self, point: &mut [f64]) -> bool {
         let defect = defect(point);
         if defect <= NEAR {

@@ -2,7 +2,7 @@
 
 use crate::vector::add;
 
-/// What one pass over the points at a base point yields; see [`Manifold::sum_log`](super::Manifold::sum_log).
+/// Sums of one pass over the points at a base point; see [`Manifold::sum_log`](super::Manifold::sum_log).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LogSums {
     /// sum_i w_i rho(p, x_i)^2

@@ -9,14 +9,14 @@ use crate::ball::SLACK;
 use crate::cascade::roundings;
 use crate::manifold::Manifold;
 
-/// A plan that could take more evaluations than this is none: a ball that close to the largest allowed
-/// one could keep the solver busy for hours.
+/// Most evaluations that a plan may take: beyond, in balls close to the largest allowed one, the solver
+/// could run for hours, and there is no plan.
 const MAX_EVALUATIONS: usize = 100_000_000;
 
 /// Unit roundoff.
 const U: f64 = f64::EPSILON / 2.0;
 
-/// What the iteration may rely on before it sees a record.
+/// Step lengths, limits and accuracy of the iteration, fixed before it sees a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     /// Certified distance between the returned and the true mean.

@@ -112,7 +112,7 @@ enum Stage {
     Done,
 }
 
-/// What iteration `number` is told of the gradient at the point that it wanted.
+/// The gradient at the point that iteration `number` asked for.
 struct Gradient<'a> {
     number: usize,
     descent: &'a [f64],
@@ -198,7 +198,7 @@ impl Descent {
         advance(ball, std::slice::from_mut(self), &[gradient], &mut Workspace::default());
     }
 
-    /// Whether a further step is needed after an accepted trial with this gradient norm.
+    /// True if a further step is needed after an accepted trial with this gradient norm.
     fn goes_on(&self, norm: f64) -> bool {
         norm > self.plan.gradient_target && self.evaluations < self.plan.max_evaluations
     }

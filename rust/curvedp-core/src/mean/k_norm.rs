@@ -20,7 +20,7 @@ pub struct KNorm<'a> {
     pub manifold: &'a dyn Manifold,
     /// The records, in B(c, r).
     pub points: Rows<'a>,
-    /// How many there are, at least 1.
+    /// Number of records, at least 1.
     pub count: usize,
     /// Length tau at which logarithms are clipped; may be infinite.
     pub max_residual: f64,
@@ -93,7 +93,7 @@ impl KNorm<'_> {
         sum / self.count as f64
     }
 
-    /// Draws independent points exactly, and tells how many gradients that took.
+    /// Draws independent points exactly, and returns them with the number of gradients computed.
     ///
     /// # Errors
     /// [`Error::Parameter`] in more than [`MAX_DIM`] dimensions; [`Error::Interrupted`].

@@ -31,7 +31,7 @@ pub struct Sample<'a> {
     pub manifold: &'a dyn Manifold,
     /// The points.
     pub points: Rows<'a>,
-    /// How many there are, at least 1.
+    /// Number of points, at least 1.
     pub count: usize,
     /// Nonnegative weights, not all zero; 1 if absent.
     pub weights: Option<&'a [f64]>,

@@ -18,7 +18,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Forgets everything; tells whether there was anything.
+    /// Clears the memory; returns true if it held anything.
     pub fn clear(&mut self) -> bool {
         let had_any = !self.rows.is_empty();
         self.rows.clear();

@@ -22,7 +22,7 @@ pub struct Estimate {
     pub variance: f64,
     /// Evaluations of the gradient.
     pub evaluations: usize,
-    /// Whether the gradient norm reached the tolerance or the limit of rounding.
+    /// True if the gradient norm reached the tolerance or the limit of rounding.
     pub converged: bool,
 }
 

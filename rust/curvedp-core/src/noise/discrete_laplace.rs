@@ -112,7 +112,7 @@ impl DiscreteLaplace {
         .sum()
     }
 
-    /// Whether U < p_j, U the number with the bits `first` and then those of `next`.
+    /// True if U < p_j, U the number with the bits `first` and then those of `next`.
     fn decide(&self, j: usize, first: u128, mut next: impl FnMut() -> u64) -> bool {
         let mut words = [0; MOST_WORDS];
         words[..2].copy_from_slice(&Fixed::<2>::from_top(first).0);
@@ -134,7 +134,7 @@ impl DiscreteLaplace {
         found.unwrap_or(false)
     }
 
-    /// Whether U < p_j, if the first N words of U and an enclosure of p_j tell.
+    /// True if U < p_j; none if the first N words of U and an enclosure of p_j do not decide it.
     fn compare<const N: usize>(&self, j: usize, words: &[u64; MOST_WORDS]) -> Option<bool> {
         let (least, greatest) = self.probability::<N>(j).ends();
         let mut known = Fixed([0; N]);

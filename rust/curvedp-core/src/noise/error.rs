@@ -1,4 +1,4 @@
-//! What can be wrong with a requested noise law. Only public parameters enter.
+//! Errors of requested noise laws. Only public parameters enter.
 
 use thiserror::Error;
 
@@ -10,9 +10,9 @@ pub enum NoiseError {
     Parameter {
         /// The parameter's name.
         name: &'static str,
-        /// What it may be.
+        /// The values allowed.
         expected: &'static str,
-        /// What it is.
+        /// The value given.
         value: f64,
     },
     /// The density has no finite integral: volume grows faster than the profile falls.

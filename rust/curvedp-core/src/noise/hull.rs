@@ -193,7 +193,7 @@ fn gaps(points: &[Tangent], support: Support, end_values: [f64; 2]) -> Vec<Vec<S
     gaps
 }
 
-/// Where to insert a point: in the gap with the largest area between hull and squeeze, at the
+/// The point to insert next: in the gap with the largest area between hull and squeeze, at the
 /// meeting of its tangents or, at an end, at the median of the hull there. None if rounding leaves
 /// no room.
 fn widest_gap(gaps: &[Vec<Side>]) -> Option<f64> {

@@ -18,7 +18,7 @@ use sha2::Sha256;
 
 use super::stream::{START, Stream, starts};
 
-/// Where the groups of a batch get their randomness.
+/// Source of randomness of the groups of a batch.
 pub enum GroupKeys {
     /// Every group has streams of its own from a key that is used for nothing else. Stream i begins with
     /// piece i of sub-stream 0, which is made for many groups at once, and goes on with sub-stream i + 1.
@@ -32,7 +32,7 @@ pub struct DerivedKeys {
     keyed: Hmac<Sha256>,
 }
 
-/// What a group is called.
+/// Identity of a group.
 #[derive(Clone, Copy)]
 pub enum GroupId<'a> {
     /// By a name.

@@ -29,7 +29,7 @@ const DEEP: f64 = 8.0;
 
 type Function = Box<dyn Fn(f64) -> f64 + Send + Sync>;
 
-/// Where a log-concave density lives.
+/// The interval on which a log-concave density is positive, and where to search on it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Support {
     /// Lower end; finite.

@@ -20,7 +20,7 @@ use super::log_concave::{LogConcave, Support};
 use super::stream::Stream;
 use std::f64::consts::{FRAC_PI_2, PI};
 
-/// How the density falls with the distance t from the centre.
+/// Fall of the density psi with the distance t from the centre.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Profile {
     /// psi(t) = e^(-t / scale)
@@ -70,7 +70,7 @@ impl Profile {
         }
     }
 
-    /// Whether the scale is a positive number far from the ends of double precision.
+    /// Refuses scales that are not positive or too close to the ends of double precision.
     pub(crate) fn check(self) -> Result<(), NoiseError> {
         check_length("scale", self.scale())
     }
@@ -219,7 +219,7 @@ impl RadialDensity {
             }
     }
 
-    /// Where it is largest.
+    /// The distance at which the density is largest.
     pub(super) fn mode(&self) -> f64 {
         self.reference
     }
@@ -259,7 +259,7 @@ impl RadialDensity {
     }
 }
 
-/// Where a decreasing function changes sign on (0, upper), by bisection to the last bit.
+/// The point of (0, upper) at which a decreasing function changes sign, by bisection to the last bit.
 pub(super) fn root(f: impl Fn(f64) -> f64, upper: f64, guess: f64) -> f64 {
     let mut high = upper;
     if upper.is_infinite() {

@@ -21,7 +21,7 @@ pub struct RankExponential {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Whether the base measure is uniform in the logarithm (low > 0) instead of the number itself.
+    /// True if the base measure is uniform in the logarithm (low > 0) instead of the number itself.
     pub log_uniform: bool,
     /// Noise in ranks.
     pub scale: f64,

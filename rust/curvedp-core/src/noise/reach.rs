@@ -1,5 +1,5 @@
-//! How far isotropic noise lies from its centre, on every space where the law exists: also where there is
-//! no exact sampler.
+//! Distances of isotropic noise from its centre, on every space where the law exists, also on those without
+//! an exact sampler.
 
 use super::radial::{Profile, RadialDensity, RadialNoise, check_existence};
 use super::roots::{MAX_ORDER, RootBounds};
@@ -69,7 +69,7 @@ impl Space {
         }
     }
 
-    /// How far the law with that profile reaches.
+    /// Distances of noise with that profile from its centre.
     ///
     /// # Errors
     /// [`NoiseError::Parameter`] for parameters out of range, [`NoiseError::Existence`] for a Laplace

@@ -84,7 +84,8 @@ impl Proposal {
     }
 }
 
-/// Whether the acceptance reaches its floor, as a function of the profile: it falls as the scale grows.
+/// Returns a function that is true for profiles with an acceptance of at least the floor. Acceptance falls as
+/// the scale grows.
 pub(super) fn is_served(m: usize) -> impl Fn(Profile) -> bool {
     let spectra = trace_free_spectra(m, DIRECTIONS);
     move |profile| {
@@ -121,7 +122,7 @@ pub(super) fn largest_between(mut low: f64, mut high: f64, is_served: impl Fn(f6
 /// Share of draws that changes no printed mean.
 const NEGLIGIBLE: f64 = 1e-8;
 
-/// Whether the trace part is drawn apart.
+/// True if the trace part is drawn apart.
 pub(super) fn splits_trace(profile: Profile) -> bool {
     matches!(profile, Profile::Gaussian { .. })
 }

@@ -15,7 +15,7 @@ use crate::noise::Stream;
 use crate::rows::Rows;
 use crate::vector::length;
 
-/// How much longer steps of the velocity are than those of the footpoint: 12 (h_+ - h_-)/2 against h_+ + h_-
+/// Ratio of the steps of the velocity to those of the footpoint: 12 (h_+ - h_-)/2 against h_+ + h_-
 /// where h_+- are the halves of the gradient on flat space, covariates spread evenly.
 const SLOPE_STEP: f64 = 6.0;
 
@@ -33,7 +33,7 @@ impl Gradients {
         (dim <= MAX).then(|| Self { model: Model::of(sample, origin), longest })
     }
 
-    /// Where p = exp(a) and v is w carried there.
+    /// The gradients at p = exp(a) and v, which is w carried there.
     fn at(&self, a: &Vector, w: &Vector) -> [Vector; 2] {
         self.model.gradients(&Line::new(&self.model.space, a, w), &self.longest)
     }

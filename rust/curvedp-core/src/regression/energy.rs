@@ -1,6 +1,6 @@
 //! Energy and gradient at a geodesic, residuals clipped.
 //!
-//! What a privacy proof rests on: the term that a record adds depends on that record, the geodesic and the
+//! Basis of the privacy proofs: the term that a record adds depends on that record, the geodesic and the
 //! clipping length alone, and its norm is at most the clipping length times that of the Jacobi fields,
 //! whatever the record. Terms are summed in a fixed order; [`crate::moments::summation_error`] bounds the
 //! rounding of the sum.

@@ -1,4 +1,4 @@
-//! The K-norm gradient in normal coordinates of the tangent bundle, with bounds on boxes: what exact draws need.
+//! The K-norm gradient in normal coordinates of the tangent bundle, with bounds on boxes, for exact draws.
 
 use std::cell::RefCell;
 
@@ -23,7 +23,7 @@ pub(super) struct Chart<'a> {
     work: RefCell<Vec<Residuals>>,
 }
 
-/// Draws independent geodesics exactly, and tells how many gradients that took.
+/// Draws independent geodesics exactly, and returns them with the number of gradients computed.
 ///
 /// # Errors
 /// [`Error::Parameter`] if the tangent bundle has more than [`MAX_DIM`] dimensions; [`Error::Interrupted`].

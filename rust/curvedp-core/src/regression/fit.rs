@@ -24,7 +24,7 @@ const ENERGY_ROUNDING: f64 = 1e-14;
 /// Steps that do not shorten the gradient after which rounding is taken to have been reached.
 const PATIENCE: usize = 3;
 
-/// When to stop, and which geodesics are allowed.
+/// Stopping rule and the geodesics allowed.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Length of the gradient (both parts) at which to stop.
@@ -46,7 +46,7 @@ pub struct Fit {
     pub gradient_norm: f64,
     /// Evaluations of the energy.
     pub evaluations: usize,
-    /// Whether the gradient reached the tolerance.
+    /// True if the gradient reached the tolerance.
     pub converged: bool,
 }
 

@@ -45,7 +45,7 @@ pub struct KNorm<'a> {
     pub max_residual: f64,
     /// sigma.
     pub scale: f64,
-    /// Where the footpoint and the velocity may be.
+    /// The geodesics allowed.
     pub support: Support<'a>,
 }
 
@@ -82,7 +82,7 @@ impl KNorm<'_> {
 }
 
 impl Support<'_> {
-    /// Whether a geodesic belongs to it.
+    /// True if a geodesic belongs to it.
     #[must_use]
     pub fn contains(&self, manifold: &dyn Manifold, geodesic: &Geodesic) -> bool {
         let mut dist = [f64::NAN];

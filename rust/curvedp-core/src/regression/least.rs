@@ -18,7 +18,7 @@ use crate::simd::elementary::{cosh, sinhc};
 use crate::vector::length;
 use std::f64::consts::{PI, SQRT_2};
 
-/// Covers the rounding of what is computed from it.
+/// Factor on lengths that covers the rounding of numbers computed from them.
 const SLACK: f64 = 1.0 + 1e-9;
 
 /// Room for what cancels in a difference of squares, in the larger one.
@@ -30,7 +30,7 @@ const BEND: f64 = 1.154_700_538_379_251_7;
 /// Stands for infinity where 0 times it shall be 0.
 const HUGE: f64 = 1e100;
 
-/// How far a geodesic of a box may be from that in its middle.
+/// Largest deviations of the geodesics of a box from the one in its middle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Neighbourhood {
     /// |d|^2 <= far[0] + 2t far[1] + t^2 far[2], d the flat change of a prediction.
@@ -65,7 +65,7 @@ pub(super) struct Neighbourhood {
 pub(super) struct Patch<'a> {
     /// Half widths of the box.
     pub(super) half: [&'a Vector; 2],
-    /// Whether the point is the centre.
+    /// True if the point is the centre.
     pub(super) centred: bool,
     /// Largest lengths of the curved parts of a and w.
     pub(super) farthest: [f64; 2],
@@ -118,8 +118,8 @@ impl Neighbourhood {
         }
     }
 
-    /// How residuals and Jacobi fields at a time may change, a residual of length `size` at the centre;
-    /// `dual` are the lengths of the curved parts of m and q.
+    /// Largest changes of residuals and Jacobi fields at a time, for a residual of length `size` at the
+    /// centre; `dual` are the lengths of the curved parts of m and q.
     #[inline(always)]
     fn change(&self, time: f64, size: f64, dual: [f64; 2]) -> Change {
         let (t, square) = (time, 4.0 * time * time);
@@ -226,7 +226,7 @@ pub(super) struct Least {
     pub(super) value: f64,
     /// Slope in a and in w.
     pub(super) slope: [Vector; 2],
-    /// What is lost because the box is as large as it is in a and in w.
+    /// Looseness of the bound due to the extent of the box in a and in w.
     pub(super) loss: [f64; 2],
 }
 
@@ -320,7 +320,7 @@ impl Work for Bounds<'_> {
     }
 }
 
-/// What the shape of a box costs where the bound is exact, in lengths.
+/// Cost of the shape of a box where the bound is exact, in lengths.
 const EVEN: f64 = 0.05;
 
 impl GradientNorm {

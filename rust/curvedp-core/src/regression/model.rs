@@ -57,7 +57,7 @@ pub(super) struct Residuals {
     pub(super) field: Lane<ABREAST>,
 }
 
-/// A geodesic, as the residuals need it.
+/// A geodesic in the form from which residuals are computed.
 pub(super) struct Line {
     /// M
     seen: [[f64; MAX + 1]; MAX + 1],

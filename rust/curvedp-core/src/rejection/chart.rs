@@ -1,5 +1,5 @@
-//! What bounds on boxes of normal coordinates need: a, with p = exp_c(a), |a| <= r; and how much the clipped
-//! residual of a record can turn and shorten while the point it is taken from moves.
+//! Parts of bounds on boxes of normal coordinates a, with p = exp_c(a), |a| <= r: lengths and volume
+//! elements, and the change in direction and length of a record's clipped residual as its base point moves.
 
 use crate::manifold::Manifold;
 use crate::simd::elementary::{cosh, sin_cos, sinhc};
@@ -33,8 +33,9 @@ pub(crate) fn spread(manifold: &dyn Manifold, dist: f64) -> f64 {
     sinhc((-manifold.curvature_bounds().0).max(0.0).sqrt() * dist)
 }
 
-/// How the residual min(1, tau/s) log_q y of a record, s = rho(q, y), changes while q moves: carried along, it
-/// moves at most `rate` times as fast, and where s > tau it turns at a rate of at most 1/s + `turning`.
+/// Bounds on the change of a record's residual min(1, tau/s) log_q y, s = rho(q, y), as q moves: compared
+/// after transport along the way of q, it moves at most `rate` times as fast as q, and where s > tau it turns
+/// at a rate of at most 1/s + `turning`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clipped {
     tau: f64,

@@ -30,7 +30,7 @@ pub trait Bounded {
     fn bound(&self, center: &[f64], half: &[f64]) -> Option<Bound>;
 }
 
-/// What is known of a density on a box.
+/// Upper bound of a density on a box.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
     /// Value at the centre of an affine upper bound of the log density.

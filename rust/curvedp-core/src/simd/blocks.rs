@@ -16,7 +16,7 @@ pub(crate) type Block = Lane<BLOCK>;
 
 /// The number of entries in a row, and the loops that suit it.
 pub(crate) trait Width: Copy {
-    /// Whether a copy of the kernel for a known number of rows pays.
+    /// True if a copy of the kernel for a known number of rows pays.
     const FULL_BLOCKS_APART: bool;
 
     /// Rows in a full block.
@@ -42,7 +42,7 @@ pub(crate) trait Width: Copy {
         out: &mut [f64],
     );
 
-    /// What [`Width::accumulate`] adds to.
+    /// The sums to which [`Width::accumulate`] adds.
     type Accumulator: AsMut<[f64]>;
 
     /// An accumulator of zeros.

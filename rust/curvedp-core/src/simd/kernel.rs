@@ -7,7 +7,7 @@ use crate::cascade::ADDITIONS;
 
 /// A map of rows to rows.
 pub(crate) trait Kernel {
-    /// Whether AVX-512 pays for rows of three entries.
+    /// True if AVX-512 pays for rows of three entries.
     const WIDEST: bool = false;
 
     /// Writes the images of the rows `first..first + rows` to `out`.
@@ -56,7 +56,7 @@ fn all<W: Width>(kernel: impl Kernel, width: W, out_width: usize, out: &mut [f64
 
 /// A sum over rows of vectors, and of two numbers that go with each.
 pub(crate) trait SumKernel {
-    /// Whether AVX-512 pays for rows of three entries.
+    /// True if AVX-512 pays for rows of three entries.
     const WIDEST: bool = true;
 
     /// Adds the vectors of the rows `first..first + rows` to `accumulator` and returns the numbers.

@@ -2,8 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// Doubles that the widest registers hold, and independent partial sums of a loop. What is computed depends on
-/// it: sums have one order, on every processor.
+/// Doubles that the widest registers hold, and independent partial sums of a loop. Results depend on it,
+/// since it fixes the order of sums, the same on every processor.
 pub(crate) const LANES: usize = 8;
 
 /// The same number of `L` things: entries of matrices, records, rows.
@@ -52,7 +52,7 @@ pub(crate) fn tree_sum(x: &Lane) -> f64 {
     ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]))
 }
 
-/// Sums of `term` over the whole chunks of two slices of one length, and what is left of both.
+/// Sums of `term` over the whole chunks of two slices of one length, and the remainders of both.
 #[inline(always)]
 pub(crate) fn lane_sums<'a>(
     a: &'a [f64],

@@ -27,8 +27,8 @@ pub fn vectorize<R>(kernel: impl FnOnce() -> R) -> R {
     kernel()
 }
 
-/// The same, for AVX-512 too: for arithmetic that does not wait for memory. Elsewhere it was as fast
-/// without, and one more copy of the kernel costs time to compile.
+/// The same, for AVX-512 too. This pays for arithmetic that does not wait for memory. Other kernels were
+/// as fast without, and one more copy of a kernel costs time to compile.
 #[inline]
 pub fn vectorize_widest<R>(kernel: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]

@@ -7,8 +7,8 @@
 //! Constants are nearly the lowest mode, and lie far from the others where upsilon is small; their part of
 //! the solution is known at once, for S 1 = 0. The rest is sought among the vectors whose images sum up to
 //! zero: p = r - m 1 + beta p with the mean m of r (deflation, Nicolaides 1987). In scaled terms 1 is
-//! D^1/2 1 and its image upsilon D^-1/2 M 1. Nothing lowers what rounding leaves of the constants in r: once
-//! that counts, it is time for a new residual.
+//! D^1/2 1 and its image upsilon D^-1/2 M 1. The iteration does not reduce the constant part that rounding
+//! leaves in r: once this part counts, a new residual is computed.
 
 use super::patience::{Patience, Trial};
 use super::refine::{CAP, Correction, Corrector};
@@ -74,7 +74,7 @@ impl Corrector for Jacobi<'_> {
     }
 }
 
-/// What part of a residual's norm its constants may make.
+/// Largest share of a residual's norm that its constant part may make up.
 const DRIFT: f64 = 0.1;
 
 /// Rounding error of a sum, over the sum of the sizes.

@@ -38,7 +38,7 @@ use pcg::Pcg;
 use refine::Iterate;
 use scaled::Scaled;
 
-/// How the system is solved.
+/// Method by which the system is solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// By conditioning and number of right-hand sides.
@@ -62,7 +62,7 @@ pub struct Solution {
     pub error: f64,
     /// Bound of |sigma_i - exact_i| at every node.
     pub max_error: f64,
-    /// Whether the residual reached the tolerance; otherwise rounding or the cap ended the iteration.
+    /// True if the residual reached the tolerance; otherwise rounding or the cap ended the iteration.
     pub converged: bool,
 }
 
@@ -75,8 +75,8 @@ pub struct Solver {
 enum Way {
     Jacobi(Box<Scaled>),
     Multigrid(Box<Scaled>, Box<Multigrid>),
-    /// The diagonal first; multigrid, built when it is needed, where that would take more iterations than
-    /// patience allows. No hierarchy if it would not pay.
+    /// The diagonal first; multigrid, built when it is needed, if the diagonal is expected to take more
+    /// iterations than [`Patience`] allows. No hierarchy if it would not pay.
     Adaptive(Box<Scaled>, Patience, OnceLock<Option<Multigrid>>),
 }
 
@@ -181,8 +181,9 @@ impl Solver {
     }
 }
 
-/// What is in the cell, made now if it is not. Nobody waits for who makes it: while a pass of the pool is
-/// under way, its threads take up other solutions, which may need the same.
+/// Returns the value in the cell, making it if there is none. Never blocks: two threads may both make it, and
+/// one copy is dropped. Blocking could deadlock, as a waiting thread of the pool may take up another solution
+/// that needs the same cell.
 fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
     if let Some(made) = cell.get() {
         return made;

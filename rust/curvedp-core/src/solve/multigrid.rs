@@ -85,7 +85,7 @@ impl Multigrid {
         Self { root, levels, coarsest: Coarsest::new(&system), complexity: entries / finest }
     }
 
-    /// Whether coarsening reached the bottom without many more entries than there were at the top.
+    /// True if coarsening reached the bottom without many more entries than there were at the top.
     pub fn pays(&self) -> bool {
         self.coarsest.is_direct() && self.complexity < HEAVY
     }

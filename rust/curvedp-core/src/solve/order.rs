@@ -18,8 +18,8 @@ const WINDOW: usize = 32 * WIDTH;
 /// Nodes whose edges tell how far apart an order puts neighbours.
 const PROBES: usize = 128;
 
-/// How many times closer the order of the graph must bring neighbours than that of the nodes, or else the
-/// nodes keep theirs, in which the matrix is read once from its beginning to its end.
+/// Factor by which the order of the graph must bring neighbours closer together than that of the nodes does.
+/// Otherwise the nodes keep their order, in which the matrix is read once from its beginning to its end.
 const CLOSER: f64 = 1.5;
 
 impl Order {

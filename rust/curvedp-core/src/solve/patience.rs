@@ -1,22 +1,24 @@
-//! When conjugate gradients with the diagonal give way to multigrid.
+//! The rule by which conjugate gradients with the diagonal give way to multigrid: as soon as the iterations
+//! they can be expected to take cost more than multigrid would.
 
 use crate::graph::Csr;
 
-/// How many iterations with the diagonal cost as much as multigrid does, whatever the right-hand side.
+/// Number of iterations with the diagonal that cost as much as multigrid does, whatever the right-hand side.
 pub(super) struct Patience {
     iterations: f64,
 }
 
-/// Iterations that a multigrid hierarchy and a solution with it cost, each for every time that there are as
-/// many nodes two edges away as there are within one edge: so do the rows of coarser levels grow.
+/// Cost of a multigrid hierarchy and of a solution with it, in iterations with the diagonal. Both are
+/// multiplied by the [`growth`] of the graph, at which the rows of coarser levels grow too.
 const HIERARCHY: f64 = 100.0;
 const CYCLES: f64 = 60.0;
 
-/// Nodes whose surroundings are looked at.
+/// Number of nodes from which [`growth`] is estimated.
 const PROBES: usize = 64;
 
-/// Iterations after which their total number is estimated, and what part of the estimate counts: early ones
-/// miss the small end of the spectrum, late ones overrate what of it is left to deal with.
+/// Iterations after which their total number is estimated, and the factor that corrects the estimate. Early
+/// estimates are too low, as the smallest eigenvalues have not shown yet; late ones are too high, as the
+/// error has already lost part of the spectrum that they count in full.
 const TRIALS: [(usize, f64); 3] = [(10, 1.1), (25, 1.0), (60, 0.67)];
 
 impl Patience {
@@ -43,7 +45,7 @@ fn growth(edges: &Csr) -> f64 {
     further as f64 / near.max(1) as f64
 }
 
-/// What conjugate gradients tell of the spectrum: the tridiagonal matrix of Lanczos's method.
+/// Estimate of the spectrum from conjugate gradients: the tridiagonal matrix of Lanczos's method.
 #[derive(Default)]
 pub(super) struct Trial {
     diagonal: Vec<f64>,
@@ -53,8 +55,8 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// Takes notice of an iteration x <- x + alpha p, p <- r + beta p, and returns whether patience allows
-    /// more when the residual has yet to shrink by `factor`.
+    /// Records an iteration x <- x + alpha p, p <- r + beta p, and returns true if the iterations that are
+    /// still needed to shrink the residual by `factor` are expected to cost less than multigrid.
     pub fn goes_on(&mut self, alpha: f64, beta: f64, factor: f64, patience: &Patience) -> bool {
         if self.diagonal.len() >= TRIALS[TRIALS.len() - 1].0 {
             return true;

@@ -7,11 +7,11 @@ use crate::parallel::Interrupt;
 /// Iterations at most.
 pub(super) const CAP: usize = 50_000;
 
-/// What an approximate inverse makes of a residual.
+/// The correction that an approximate inverse computes from a residual.
 pub(super) struct Correction {
     pub values: Vec<f64>,
     pub iterations: usize,
-    /// Whether it is worth going on this way.
+    /// True if it is worth going on with this inverse.
     pub hopeful: bool,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Iterate<'a> {
     }
 
     /// Corrects until |M^-1 r|_M <= `target`, as the residual of x itself shows, or correcting no longer
-    /// helps. Returns whether it is worth going on this way.
+    /// helps. Returns true if it is worth going on this way.
     pub fn refine(
         &mut self,
         corrector: &dyn Corrector,

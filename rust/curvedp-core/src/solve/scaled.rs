@@ -96,7 +96,7 @@ impl Scaled {
     }
 }
 
-/// a + factor b; what is whole before it is written needs no look at overlaps.
+/// a + factor b, computed as a whole before it is written, so that nothing checks for overlaps.
 #[inline(always)]
 pub(super) fn plus(a: &Eight, factor: f64, b: &Eight) -> Eight {
     let mut sum = *a;

@@ -14,7 +14,7 @@ pub(super) const WIDTH: usize = LANES;
 /// Slices that one thread fills at a time, in memory of their own.
 const SLICES: usize = 512;
 
-/// Slices whose rows are touched before it is their turn: in another order they stand anywhere in memory.
+/// Slices ahead whose rows are brought into the cache: in another order they stand anywhere in memory.
 const AHEAD: usize = 4;
 
 /// A real number of either precision.

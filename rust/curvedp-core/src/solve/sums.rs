@@ -46,7 +46,7 @@ pub(super) fn sum(a: &[f64]) -> f64 {
     dot(a, a, |a, _| a)
 }
 
-/// Lets `work` fill every block of `out`, given where it lies, and adds up what it returns.
+/// Lets `work` fill every block of `out`, given its position, and adds up the numbers returned.
 pub(super) fn blocks<T: Send>(
     out: &mut [T],
     work: impl Fn(Range<usize>, &mut [T]) -> f64 + Sync + Send,

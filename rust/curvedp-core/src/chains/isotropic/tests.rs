@@ -159,8 +159,8 @@ fn directions_are_uniform() {
     }
 }
 
-/// Where there is no exact sampler: at a small scale the law of the distance is nearly that of flat space,
-/// whose mean is the dimension times the scale.
+/// At a small scale the law of the distance is nearly that of flat space, whose mean is the dimension times
+/// the scale.
 #[test]
 fn chains_serve_orders_without_an_exact_sampler() {
     let (space, scale) = (Space::Spd { m: 17 }, 1e-5);

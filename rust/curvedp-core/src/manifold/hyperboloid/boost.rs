@@ -8,7 +8,7 @@ use crate::rows::Rows;
 use crate::twofold::Twofold;
 
 /// See [`Manifold::centre`](crate::manifold::Manifold::centre); times are computed from the space parts, which
-/// alone tell what point is meant.
+/// alone determine the point.
 pub(super) fn centre(point: Rows, center: &[f64], radius: f64, out: &mut [f64]) {
     let space = &center[1..];
     let at_center = precise_time(space, radius);

@@ -119,7 +119,7 @@ impl<C: FlatChart> Manifold for Flat<C> {
         f64::INFINITY
     }
 
-    /// As many as the affine-invariant metric has, though here is one.
+    /// The number under the affine-invariant metric, although a flat metric has one eigenspace.
     fn eigenspaces(&self) -> usize {
         eigenspaces(self.0.order())
     }

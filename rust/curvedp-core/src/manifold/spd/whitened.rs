@@ -63,8 +63,8 @@ impl<const M: usize, const L: usize> Whitener<M, L> {
 
 /// log lambda and, if asked for, U of the whitened points log(G^-1 Q G^-T) = U diag U^T.
 ///
-/// Where Q is close to P the whitened difference G^-1 (Q - P) G^-T is diagonalised instead and
-/// log1p taken, so that small distances keep full relative accuracy.
+/// For Q close to P the whitened difference G^-1 (Q - P) G^-T is diagonalised instead and log1p
+/// taken, so that small distances keep full relative accuracy.
 pub(super) struct WhitenedLog<const M: usize, const L: usize> {
     m: usize,
     near: Lanes<L>,
@@ -119,7 +119,7 @@ impl<const M: usize, const L: usize> WhitenedLog<M, L> {
         self.diagonalize(whitener, false);
     }
 
-    /// Lets points and base points change places where the latter are graded; whether any did.
+    /// Exchanges points and base points where the latter are graded; returns true if any were exchanged.
     #[inline(never)]
     fn swap_graded(&mut self) -> bool {
         vectorize_widest(

@@ -19,7 +19,7 @@ pub(super) fn chord_terms([x, y]: [f64; 2]) -> [f64; 3] {
     [d * d, s * s, d * s]
 }
 
-/// Whether the chord is shorter than the cochord, and sin^2 of half the angle it or the cochord
+/// True if the chord is no longer than the cochord, and sin^2 of half the angle that the shorter one
 /// spans. `skew` = |y|^2 - |x|^2 removes what rounding of the norms adds to the short one.
 #[inline(always)]
 pub(super) fn shorter(d2: f64, s2: f64, skew: f64, radius: f64) -> (bool, f64) {
@@ -190,8 +190,8 @@ impl SumKernel for SumLog<'_> {
 const TERMS: usize = 5;
 
 /// The sums of [`SumLog`] over many ranges of points of S^2, each at a base point of its
-/// own: rows of different ranges fill blocks together. The same bits as one by one. False, with nothing of
-/// use written, if a point is antipodal to its base point.
+/// own: rows of different ranges fill blocks together. Results are the same to the bit as one by one.
+/// Returns false, and the results are of no use, if a point is antipodal to its base point.
 pub(super) fn sum_short_ranges(
     sphere: Sphere,
     points: Rows,
