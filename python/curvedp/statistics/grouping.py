@@ -78,10 +78,14 @@ class Grouping:
         if isinstance(self.labels, range):
             return None
         plain = all(isinstance(label, str) for label in self.labels)
-        names = [(str(label) if plain else repr(label)).encode() for label in self.labels]
+        names = [
+            (str(label) if plain else repr(label)).encode("utf-8", "surrogatepass")
+            for label in self.labels
+        ]
         if len(set(names)) != len(names):
             raise TypeError(
-                "labels of groups that differ must be written differently: use texts or numbers"
+                "labels of groups that differ must be written differently, for a secret to tell "
+                "them apart: use texts or numbers"
             )
         return joined(names)
 

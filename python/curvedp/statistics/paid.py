@@ -48,7 +48,8 @@ class Paid:
     labels : sequence
         What the groups are called.
     names : pair of ndarray, or None
-        What they are called in the keys of their noise; None for their numbers.
+        What they are called in the keys of their noise, if a secret gives them; None for their
+        numbers.
     seed : int or None
     is_grouped : bool
         False for one data set.
@@ -354,6 +355,7 @@ def release(
         raise ValueError(f"{len(call.balls)} balls do not fit {count} groups")
     is_grouped = groups is not None
     keys, salt = call.keys(secret, seed), statistic.salt(call, grouping.labels)
+    names = None if secret is None else grouping.names()
     designs = call.designs(grouping.n, alone=not is_grouped)
     call.pay(ledger, count if is_grouped else None, seed)
     paid = Paid(
@@ -363,7 +365,7 @@ def release(
         designs=designs,
         keys=keys,
         labels=grouping.labels,
-        names=grouping.names(),
+        names=names,
         seed=seed,
         is_grouped=is_grouped,
         report=reporter(progress),
