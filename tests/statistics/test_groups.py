@@ -244,3 +244,15 @@ def test_no_record_raises_or_leaves_the_manifold(small_case, statistic):
         value = statistic(records, ball, cdp.GDP(20.0), groups=[0, 90, 300]).value
         assert np.isfinite(value).all()
         assert ball.manifold.belongs(value).all()
+
+
+@pytest.mark.parametrize("statistic", [cdp.frechet_variance, cdp.confidence_region])
+def test_parts_of_groups_that_share_units_promise_no_more_than_they_keep(sphere_groups, statistic):
+    ball, records, offsets = sphere_groups
+    releases = statistic(records, ball, cdp.GDP(1.0), groups=offsets, groups_per_unit=4)
+    for part in releases.parts:
+        assert part.groups_per_unit == 4
+        assert part.total == cdp.compose(*[part.guarantee] * 4)
+    shares = [part.total for part in releases.parts]
+    if len(shares) > 1:
+        assert cdp.compose(*shares).mu == pytest.approx(releases.total.mu)

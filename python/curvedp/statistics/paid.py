@@ -168,7 +168,7 @@ class Paid:
 
     def part(self, statistic: Statistic[Any], guarantee: Guarantee, **fields: Any) -> Releases[Any]:
         """Releases that others rest on, under a share of their guarantee."""
-        call = replace(self.call, statistic=statistic, guarantee=guarantee, groups_per_unit=1)
+        call = replace(self.call, statistic=statistic, guarantee=guarantee)
         mechanism = fields.pop("mechanism", None) or statistic.mechanism_name(call)
         promised = self.promise(guarantee)
         return self.releases(call=call, guarantee=promised, mechanism=mechanism, **fields)
