@@ -6,6 +6,7 @@ import abc
 import itertools
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -70,7 +71,7 @@ class Paid:
     report: Report | None = None
     extra: FloatArray | None = None
 
-    @property
+    @cached_property
     def n(self) -> Offsets:
         """Number of records of each group."""
         return np.diff(self.offsets)
