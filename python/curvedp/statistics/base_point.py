@@ -15,7 +15,7 @@ from curvedp._validation import FloatArray, as_points
 from curvedp.domain import Ball
 from curvedp.mechanisms import ChartGaussian, Mechanism
 from curvedp.mechanisms.choice import known_noise
-from curvedp.privacy import Release, Unproved
+from curvedp.privacy import Release
 from curvedp.statistics.releases import Releases
 
 
@@ -155,15 +155,12 @@ class GivenPoints:
     points : ndarray, shape (groups, *point_shape)
     noise : ndarray, shape (groups,)
         What the noise of each adds to the mean squared distance, to first order; 0 if not known.
-    is_proved : bool
-        Whether they are public, as far as is known.
     assumptions : frozenset of str
         What a guarantee about them rests on besides its proof.
     """
 
     points: FloatArray
     noise: FloatArray
-    is_proved: bool
     assumptions: frozenset[str]
 
     @classmethod
@@ -199,7 +196,6 @@ class GivenPoints:
         return cls(
             points=np.array([release.value for release in given]),
             noise=noise,
-            is_proved=not any(isinstance(one.guarantee, Unproved) for one in given),
             assumptions=frozenset(),
         )
 
@@ -213,7 +209,7 @@ class GivenPoints:
                 f"{given.shape}"
             )
         points = np.ascontiguousarray(np.broadcast_to(given, (count, *shape)))
-        return cls(points, np.zeros(count), True, frozenset({"public-base-point"}))
+        return cls(points, np.zeros(count), frozenset({"public-base-point"}))
 
 
 def _check_mean(release: Release, ball: Ball) -> None:

@@ -102,6 +102,12 @@ class Moment(Statistic[Release]):
     def check(self, call: Call) -> None:
         self.shares(call)
 
+    def promise(self, call: Call) -> Guarantee:
+        mean = self.mean
+        if isinstance(mean, (Release, Releases)) and isinstance(mean.guarantee, Unproved):
+            return Unproved(claimed=call.guarantee, why=_BASE_POINT_WHY)
+        return call.guarantee
+
     def salt(self, call: Call, labels: Sequence[Hashable]) -> Sequence[bytes] | None:
         given = self._given(call, labels)
         return None if given is None else [point.tobytes() for point in given.points]
@@ -158,16 +164,10 @@ class Moment(Statistic[Release]):
             max_dist=self.max_dist,
             given=given,
         )
-        promise, assumptions = paid.promise(call.guarantee), paid.assumptions
-        if given is not None:
-            assumptions |= given.assumptions
-            if not given.is_proved and not isinstance(promise, Unproved):
-                promise = Unproved(claimed=promise, why=_BASE_POINT_WHY)
         means = drawn.means
         return paid.releases(
             value=self.finish(drawn),
-            guarantee=promise,
-            assumptions=assumptions,
+            assumptions=paid.assumptions | (frozenset() if given is None else given.assumptions),
             base_point=drawn.points,
             parts=() if means is None else (means,),
             more={} if means is None else {"mean": means.value, "mean_scale": means.scale},
