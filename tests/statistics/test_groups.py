@@ -256,3 +256,32 @@ def test_parts_of_groups_that_share_units_promise_no_more_than_they_keep(sphere_
     shares = [part.total for part in releases.parts]
     if len(shares) > 1:
         assert cdp.compose(*shares).mu == pytest.approx(releases.total.mu)
+
+
+def test_moments_whose_noise_cannot_be_drawn_are_refused_before_anything_is_spent(sphere_groups):
+    """Lengths whose powers leave double precision, and budgets without noise in it."""
+    ball, records, offsets = sphere_groups
+    ledger, public = cdp.Ledger(cdp.PureDP(1.0)), {"groups": offsets, "mean": ball.center}
+    for statistic in (cdp.log_covariance, cdp.fourth_moment, cdp.mean_hessian):
+        for claim, max_dist in ((1.0, 1e-60), (1.0, 1e-140), (1e-110, None)):
+            how = {"max_dist": max_dist, "ledger": ledger, **public}
+            with pytest.raises(ValueError, match=r"max_dist|scale"):
+                statistic(records, ball, cdp.PureDP(claim), **how)
+    for statistic in (cdp.variance_interval, cdp.confidence_region):
+        with pytest.raises(ValueError, match="max_dist"):
+            statistic(records, ball, cdp.GDP(1.0), groups=offsets, max_dist=1e-100)
+    plane = cdp.Ball("euclidean:3", [0.0, 0.0, 0.0], 1e100)
+    with pytest.raises(ValueError, match="radius"):
+        cdp.frechet_variance(records, plane, cdp.GDP(1.0))
+    assert ledger.spent is None
+
+
+def test_noise_that_compiled_code_cannot_draw_ends_the_call(sphere_groups, monkeypatch):
+    """Nothing is released without its noise, whoever should have refused the call."""
+    ball, records, offsets = sphere_groups
+    monkeypatch.setattr("curvedp.statistics.moments.refuse_fine_noise", lambda *public: None)
+    for groups in (offsets, None):
+        with pytest.raises(ValueError, match="scale must be between"):
+            cdp.log_covariance(
+                records, ball, cdp.PureDP(1.0), mean=ball.center, max_dist=1e-60, groups=groups
+            )

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core, sensitivity
-from curvedp._validation import FloatArray, as_positive, as_reach
+from curvedp._validation import FloatArray, as_positive
 from curvedp.curvature import has_curved_hessian, hessian_diameter
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.manifolds import Manifold
@@ -80,7 +80,7 @@ class Moment(Statistic[Release]):
         own = tuple(as_positive(weight, "a weight") for weight in self.weights)
         object.__setattr__(self, "weights", own)
         if self.max_dist is not None:
-            object.__setattr__(self, "max_dist", as_reach(self.max_dist, "max_dist"))
+            object.__setattr__(self, "max_dist", as_positive(self.max_dist, "max_dist"))
 
     @abc.abstractmethod
     def core(self, manifold: Manifold) -> _core.LogMoment:
@@ -125,7 +125,7 @@ class Moment(Statistic[Release]):
 
     def design(self, call: Call, ball: Ball, n: int) -> MomentDesign:
         shares = self.shares(call)
-        refuse_fine_noise(ball, n, call.records_per_unit, shares[-1], 4)
+        refuse_fine_noise(ball, n, call.records_per_unit, shares[-1], 4, self.max_dist)
         if self.mean is not None:
             return MomentDesign(None)
         return MomentDesign(design_mean(ball, n, shares[0], call.records_per_unit, None))
