@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import curvedp as cdp
@@ -53,3 +54,38 @@ def test_every_text_is_a_label(data):
     releases = cdp.frechet_mean(records, ball, cdp.GDP(1.0), **how)
     assert list(releases.labels) == texts
     assert len(np.unique(releases.value, axis=0)) == 6
+
+
+@pytest.mark.parametrize("groups", [[0, 2], [0, 1, 3], [0, 2, 3, 4]])
+def test_what_can_be_read_in_two_ways_is_refused(data, groups):
+    ball, records = data
+    with pytest.raises(ValueError, match=r"as labels of . records and as offsets"):
+        cdp.frechet_mean(records[: len(groups)], ball, cdp.GDP(1.0), groups=groups)
+    texts = list(map(str, groups))
+    releases = cdp.frechet_mean(records[: len(groups)], ball, cdp.GDP(1.0), groups=texts)
+    assert releases.n.tolist() == [1] * len(groups)
+
+
+def test_offsets_and_labels_are_integers_of_python_or_numpy(data):
+    ball, records = data
+    sizes = np.array([10, 20, 30])
+    offsets = [0, *np.cumsum(sizes)]
+    releases = cdp.frechet_mean(records, ball, cdp.GDP(1.0), groups=offsets)
+    assert releases.n.tolist() == [10, 20, 30]
+    labels = np.repeat([7, 3, 5], sizes)
+    kinds = [labels, list(labels), labels.tolist(), labels.astype(np.uint8), pa.array(labels)]
+    values = [
+        cdp.frechet_mean(records, ball, cdp.GDP(1.0), groups=kind, secret=secret()).value
+        for kind in kinds
+    ]
+    assert all(np.array_equal(values[0], value) for value in values[1:])
+
+
+def test_integers_may_be_missing_where_the_column_says_so(data):
+    ball, records = data
+    labels = [None] * 10 + [2**60 + 1] * 20 + [2**60 + 2] * 30
+    series = pa.array(labels).to_pandas(integer_object_nulls=True).astype("Int64")
+    for kind in (labels, pa.array(labels), pa.chunked_array([labels]), series):
+        releases = cdp.frechet_mean(records, ball, cdp.GDP(1.0), groups=kind)
+        assert releases.labels == [None, 2**60 + 1, 2**60 + 2]
+        assert releases.n.tolist() == [10, 20, 30]
