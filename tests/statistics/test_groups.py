@@ -99,8 +99,13 @@ def test_means_of_groups_are_base_points_of_their_variances(sphere_groups):
         alone = cdp.frechet_variance(own, ball, cdp.GDP(1e4), mean=means[g])
         assert abs(alone.value - found.value[g]) < 8 * found.scale[g]
         assert same_bits(found[g].base_point, alone.base_point)
+    named = cdp.frechet_mean(records, ball, cdp.GDP(1.0), groups=np.repeat([1, 0], 2000))
+    wrong = [(["a"] * 4000, means), ([0, 2000, 4000], means), (None, means), ([0, 4000], named)]
+    for groups, given in wrong:
+        with pytest.raises(ValueError, match="released of other groups"):
+            cdp.frechet_variance(records, ball, cdp.GDP(1.0), groups=groups, mean=given)
     with pytest.raises(KeyError):
-        cdp.frechet_variance(records, ball, cdp.GDP(1.0), groups=["a"] * 4000, mean=means)
+        cdp.frechet_variance(records, ball, cdp.GDP(1.0), groups=["a"] * 4000, mean=named)
 
 
 def test_variances_are_about_the_groups_own_records(sphere_groups):

@@ -183,6 +183,7 @@ class GivenPoints:
         if isinstance(mean, Release):
             given: Sequence[Release] = [mean]
         elif isinstance(mean, Releases):
+            _check_labels(mean, labels)
             given = [mean[label] for label in labels]
         else:
             return cls._public(mean, balls[0], len(labels))
@@ -210,6 +211,16 @@ class GivenPoints:
             )
         points = np.ascontiguousarray(np.broadcast_to(given, (count, *shape)))
         return cls(points, np.zeros(count), frozenset({"public-base-point"}))
+
+
+def _check_labels(means: Releases[Release], labels: Sequence[Hashable]) -> None:
+    """Refuses means of other groups: by number they would be those of any groups."""
+    numbered = isinstance(labels, range)
+    if numbered != isinstance(means.labels, range) or (numbered and len(labels) != len(means)):
+        raise ValueError(
+            f"the {len(means)} means were released of other groups than these {len(labels)}: give "
+            "the labels or offsets that their call had"
+        )
 
 
 def _check_mean(release: Release, ball: Ball) -> None:
