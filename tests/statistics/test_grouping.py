@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -89,3 +91,37 @@ def test_integers_may_be_missing_where_the_column_says_so(data):
         releases = cdp.frechet_mean(records, ball, cdp.GDP(1.0), groups=kind)
         assert releases.labels == [None, 2**60 + 1, 2**60 + 2]
         assert releases.n.tolist() == [10, 20, 30]
+
+
+@pytest.mark.parametrize(
+    ("labels", "column"),
+    [
+        ([1, "1", None], ["1", "'1'", None]),
+        ([b"a", "a", None], ["b'a'", "'a'", None]),
+        ([True, 2, "x"], ["True", "2", "'x'"]),
+        ([2**70, -(2**70), None], [str(2**70), str(-(2**70)), None]),
+        ([frozenset([1]), frozenset(), None], ["frozenset({1})", "frozenset()", None]),
+        (["ä", "", None], ["ä", "", None]),
+    ],
+)
+def test_labels_that_differ_differ_in_the_table(data, labels, column):
+    ball, records = data
+    groups = [label for label in labels for _ in range(20)]
+    releases = cdp.frechet_mean(records, ball, cdp.GDP(1.0), groups=groups)
+    assert releases.labels == labels
+    assert releases.to_arrow()["group"].to_pylist() == column
+
+
+def test_days_and_texts_of_numpy_are_labels(data):
+    ball, records = data
+    days = np.array(["NaT", "2026-01-02", "2026-01-01"], dtype="datetime64[D]")
+    for labels in (np.repeat(days, 20), list(np.repeat(days, 20))):
+        releases = cdp.frechet_mean(records, ball, cdp.GDP(1.0), groups=labels)
+        assert releases.labels == [None, *days[1:]]
+        assert releases[None].n == releases[days[2]].n == 20
+        column = releases.to_arrow()["group"].to_pylist()
+        assert column == [None, datetime.date(2026, 1, 2), datetime.date(2026, 1, 1)]
+    texts = np.array(["b", "a"], dtype=np.dtypes.StringDType()).repeat(30)
+    assert cdp.frechet_mean(records, ball, cdp.GDP(1.0), groups=texts).labels == ["b", "a"]
+    with pytest.raises(TypeError, match="exact equality"):
+        cdp.frechet_mean(records, ball, cdp.GDP(1.0), groups=[1j] * 60)

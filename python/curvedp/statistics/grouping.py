@@ -150,13 +150,16 @@ def _is_integer(entry: Any) -> bool:
 
 def _factorised(given: NDArray[Any]) -> tuple[list[Hashable], NDArray[np.int64]]:
     """The labels in the order in which they first appear, and the number of each record's."""
+    if given.dtype.kind == "T":
+        given = given.astype(object)
     if given.dtype.kind in "iubSUmM":
         values, first, codes = np.unique(given, return_index=True, return_inverse=True)
         ranks = np.argsort(first)
         number = np.empty(len(ranks), dtype=np.int64)
         number[ranks] = np.arange(len(ranks))
         labels = values[ranks]
-        return labels.tolist() if given.dtype.kind not in "mM" else list(labels), number[codes]
+        times = given.dtype.kind in "mM"
+        return [*map(_label, labels)] if times else labels.tolist(), number[codes]
     if given.dtype.kind != "O":
         raise TypeError(
             f"labels of groups must have exact equality, such as texts and integers, got "
@@ -174,7 +177,9 @@ def _label(entry: Any) -> Hashable:
     label: Hashable = entry
     if type(entry).__name__ in ("NAType", "NaTType"):
         return None
-    if isinstance(entry, (float, np.floating)):
+    if isinstance(entry, (np.datetime64, np.timedelta64)) and np.isnat(entry):
+        return None
+    if isinstance(entry, (float, complex, np.inexact)):
         if np.isnan(entry):
             return None
         raise TypeError("labels of groups must have exact equality: floats do not")
