@@ -290,3 +290,12 @@ def test_noise_that_compiled_code_cannot_draw_ends_the_call(sphere_groups, monke
             cdp.log_covariance(
                 records, ball, cdp.PureDP(1.0), mean=ball.center, max_dist=1e-60, groups=groups
             )
+
+
+def test_the_refusal_of_too_fine_noise_does_not_speak_of_small_groups(sphere_groups):
+    ball, records, _ = sphere_groups
+    with pytest.raises(
+        ExistenceError, match=r"groups of 3000 records cannot be rel.*too fine"
+    ) as e:
+        cdp.frechet_mean(records, ball, cdp.PureDP(1e12), groups=[0, 1000, 4000])
+    assert "small" not in str(e.value)
