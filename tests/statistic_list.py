@@ -58,7 +58,7 @@ def _regression(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any
 
 
 _WEIGHTS = (({"weights": (1.0,)}, "positive numbers"), ({"weights": (1.0, -1.0)}, "positive"))
-_CLIP = (({"max_dist": 0.0}, "max_dist"), ({"max_dist": 1e-200}, "max_dist must be at least"))
+_CLIP = (({"max_dist": 0.0}, "max_dist"), ({"max_dist": 1e-60}, "powers of max_dist"))
 
 STATISTICS = [
     Entry("mean", cdp.frechet_mean, cdp.Mean(), refused=(({"mechanism": "laplace"}, "mechanism"),)),

@@ -126,14 +126,6 @@ def as_positive(value: float, name: str) -> float:
     return number
 
 
-def as_reach(value: float, name: str) -> float:
-    """A finite positive float whose square is one too."""
-    number = as_positive(value, name)
-    if number < 1e-150:
-        raise ValueError(f"{name} must be at least 1e-150, got {number}: its square would be 0")
-    return number
-
-
 def as_finite(value: float, name: str) -> float:
     """A finite float."""
     number = as_number(value, name)

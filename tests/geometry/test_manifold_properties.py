@@ -164,9 +164,11 @@ def test_belongs_refuses_what_is_not_a_point(case: Case) -> None:
         assert not manifold.belongs(wrong)
     for value in (np.nan, np.inf, -np.inf):
         assert not manifold.belongs(np.full(manifold.point_shape, value))
-        spoilt = point.copy()
-        spoilt.flat[-1] = value
-        assert not manifold.belongs(spoilt)
+        for start in (point, manifold.origin):
+            for at in range(min(start.size, 9)):
+                spoilt = start.copy()
+                spoilt.flat[at] = value
+                assert not manifold.belongs(spoilt)
     answers = manifold.belongs(np.stack([point, np.full_like(point, np.nan), point]))
     assert answers.dtype == bool
     assert answers.tolist() == [True, False, True]

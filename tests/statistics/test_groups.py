@@ -99,8 +99,13 @@ def test_means_of_groups_are_base_points_of_their_variances(sphere_groups):
         alone = cdp.frechet_variance(own, ball, cdp.GDP(1e4), mean=means[g])
         assert abs(alone.value - found.value[g]) < 8 * found.scale[g]
         assert same_bits(found[g].base_point, alone.base_point)
+    named = cdp.frechet_mean(records, ball, cdp.GDP(1.0), groups=np.repeat([1, 0], 2000))
+    wrong = [(["a"] * 4000, means), ([0, 2000, 4000], means), (None, means), ([0, 4000], named)]
+    for groups, given in wrong:
+        with pytest.raises(ValueError, match="released of other groups"):
+            cdp.frechet_variance(records, ball, cdp.GDP(1.0), groups=groups, mean=given)
     with pytest.raises(KeyError):
-        cdp.frechet_variance(records, ball, cdp.GDP(1.0), groups=["a"] * 4000, mean=means)
+        cdp.frechet_variance(records, ball, cdp.GDP(1.0), groups=["a"] * 4000, mean=named)
 
 
 def test_variances_are_about_the_groups_own_records(sphere_groups):
@@ -244,3 +249,53 @@ def test_no_record_raises_or_leaves_the_manifold(small_case, statistic):
         value = statistic(records, ball, cdp.GDP(20.0), groups=[0, 90, 300]).value
         assert np.isfinite(value).all()
         assert ball.manifold.belongs(value).all()
+
+
+@pytest.mark.parametrize("statistic", [cdp.frechet_variance, cdp.confidence_region])
+def test_parts_of_groups_that_share_units_promise_no_more_than_they_keep(sphere_groups, statistic):
+    ball, records, offsets = sphere_groups
+    releases = statistic(records, ball, cdp.GDP(1.0), groups=offsets, groups_per_unit=4)
+    for part in releases.parts:
+        assert part.groups_per_unit == 4
+        assert part.total == cdp.compose(*[part.guarantee] * 4)
+    shares = [part.total for part in releases.parts]
+    if len(shares) > 1:
+        assert cdp.compose(*shares).mu == pytest.approx(releases.total.mu)
+
+
+def test_moments_whose_noise_cannot_be_drawn_are_refused_before_anything_is_spent(sphere_groups):
+    """Lengths whose powers leave double precision, and budgets without noise in it."""
+    ball, records, offsets = sphere_groups
+    ledger, public = cdp.Ledger(cdp.PureDP(1.0)), {"groups": offsets, "mean": ball.center}
+    for statistic in (cdp.log_covariance, cdp.fourth_moment, cdp.mean_hessian):
+        for claim, max_dist in ((1.0, 1e-60), (1.0, 1e-140), (1e-110, None)):
+            how = {"max_dist": max_dist, "ledger": ledger, **public}
+            with pytest.raises(ValueError, match=r"max_dist|scale"):
+                statistic(records, ball, cdp.PureDP(claim), **how)
+    for statistic in (cdp.variance_interval, cdp.confidence_region):
+        with pytest.raises(ValueError, match="max_dist"):
+            statistic(records, ball, cdp.GDP(1.0), groups=offsets, max_dist=1e-100)
+    plane = cdp.Ball("euclidean:3", [0.0, 0.0, 0.0], 1e100)
+    with pytest.raises(ValueError, match="radius"):
+        cdp.frechet_variance(records, plane, cdp.GDP(1.0))
+    assert ledger.spent is None
+
+
+def test_noise_that_compiled_code_cannot_draw_ends_the_call(sphere_groups, monkeypatch):
+    """Nothing is released without its noise, whoever should have refused the call."""
+    ball, records, offsets = sphere_groups
+    monkeypatch.setattr("curvedp.statistics.moments.refuse_fine_noise", lambda *public: None)
+    for groups in (offsets, None):
+        with pytest.raises(ValueError, match="scale must be between"):
+            cdp.log_covariance(
+                records, ball, cdp.PureDP(1.0), mean=ball.center, max_dist=1e-60, groups=groups
+            )
+
+
+def test_the_refusal_of_too_fine_noise_does_not_speak_of_small_groups(sphere_groups):
+    ball, records, _ = sphere_groups
+    with pytest.raises(
+        ExistenceError, match=r"groups of 3000 records cannot be rel.*too fine"
+    ) as e:
+        cdp.frechet_mean(records, ball, cdp.PureDP(1e12), groups=[0, 1000, 4000])
+    assert "small" not in str(e.value)

@@ -172,3 +172,23 @@ def test_records_that_break_everything_raise_and_warn_nothing(call: Call, ball: 
     for row in ([np.nan] * 3, [np.inf] * 3, [0.0] * 3, [1e308] * 3, list(-ball.center)):
         records = np.where(rng.random((30, 1)) < 0.5, np.array(row), ball.center)
         assert call(records, ball, cdp.GDP(0.5)).guarantee == cdp.GDP(0.5)
+
+
+@pytest.mark.parametrize(
+    "moment", [cdp.frechet_variance, cdp.fourth_moment, cdp.log_covariance, cdp.mean_hessian]
+)
+def test_no_ledger_pays_for_moments_about_a_point_without_a_guarantee(
+    moment: Call, ball: cdp.Ball, records: np.ndarray
+) -> None:
+    seeded = cdp.frechet_mean(records, ball, cdp.GDP(1.0), seed=1)
+    groups = [0, 20, len(records)]
+    grouped = cdp.frechet_mean(records, ball, cdp.GDP(1.0), groups=groups, seed=1)
+    for how in ({"mean": seeded}, {"mean": grouped, "groups": groups}):
+        ledger = cdp.Ledger(cdp.GDP(5.0))
+        with pytest.raises(ConversionError):
+            moment(records, ball, cdp.GDP(0.5), ledger=ledger, **how)
+        assert ledger.entries == ()
+        for noise in ({}, {"seed": 2}):
+            assert isinstance(
+                moment(records, ball, cdp.GDP(0.5), **how, **noise).guarantee, cdp.Unproved
+            )

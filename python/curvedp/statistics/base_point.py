@@ -15,7 +15,7 @@ from curvedp._validation import FloatArray, as_points
 from curvedp.domain import Ball
 from curvedp.mechanisms import ChartGaussian, Mechanism
 from curvedp.mechanisms.choice import known_noise
-from curvedp.privacy import Release, Unproved
+from curvedp.privacy import Release
 from curvedp.statistics.releases import Releases
 
 
@@ -155,15 +155,12 @@ class GivenPoints:
     points : ndarray, shape (groups, *point_shape)
     noise : ndarray, shape (groups,)
         For each the mean squared distance that its noise adds, to first order; 0 if not known.
-    is_proved : bool
-        True if they are public, as far as is known.
     assumptions : frozenset of str
         Assumptions of a guarantee about them, besides its proof.
     """
 
     points: FloatArray
     noise: FloatArray
-    is_proved: bool
     assumptions: frozenset[str]
 
     @classmethod
@@ -186,6 +183,7 @@ class GivenPoints:
         if isinstance(mean, Release):
             given: Sequence[Release] = [mean]
         elif isinstance(mean, Releases):
+            _check_labels(mean, labels)
             given = [mean[label] for label in labels]
         else:
             return cls._public(mean, balls[0], len(labels))
@@ -199,7 +197,6 @@ class GivenPoints:
         return cls(
             points=np.array([release.value for release in given]),
             noise=noise,
-            is_proved=not any(isinstance(one.guarantee, Unproved) for one in given),
             assumptions=frozenset(),
         )
 
@@ -213,7 +210,17 @@ class GivenPoints:
                 f"{given.shape}"
             )
         points = np.ascontiguousarray(np.broadcast_to(given, (count, *shape)))
-        return cls(points, np.zeros(count), True, frozenset({"public-base-point"}))
+        return cls(points, np.zeros(count), frozenset({"public-base-point"}))
+
+
+def _check_labels(means: Releases[Release], labels: Sequence[Hashable]) -> None:
+    """Refuses means of other groups: by number they would be those of any groups."""
+    numbered = isinstance(labels, range)
+    if numbered != isinstance(means.labels, range) or (numbered and len(labels) != len(means)):
+        raise ValueError(
+            f"the {len(means)} means were released of other groups than these {len(labels)}: give "
+            "the labels or offsets that their call had"
+        )
 
 
 def _check_mean(release: Release, ball: Ball) -> None:

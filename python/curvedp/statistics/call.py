@@ -328,9 +328,14 @@ def reporter(progress: Progress) -> Report | None:
 def _too_small(failed: list[tuple[int, ExistenceError]]) -> ExistenceError:
     """One error for all sizes of groups without a release."""
     largest, error = max(failed, key=lambda pair: pair[0])
+    message = f"groups of {largest} records cannot be released: {error.message}"
+    if error.smallest_epsilon is not None or error.smallest_n is not None:
+        message = (
+            f"groups of up to {largest} records are too small for this guarantee. {error.message} "
+            "Groups that are too small can be skipped."
+        )
     return ExistenceError(
-        f"groups of up to {largest} records are too small for this guarantee. {error.message} "
-        "Groups that are too small can be skipped.",
+        message,
         smallest_epsilon=error.smallest_epsilon,
         smallest_n=error.smallest_n,
     )

@@ -16,7 +16,7 @@ from typing import ClassVar, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_positive, as_probability, as_reach
+from curvedp._validation import FloatArray, as_positive, as_probability
 from curvedp.curvature import has_curved_hessian, mean_hessian_trace
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
@@ -73,7 +73,7 @@ class Region(Statistic[ConfidenceRegion]):
             own = tuple(as_positive(weight, "a weight") for weight in self.weights)
             object.__setattr__(self, "weights", own)
         if self.max_dist is not None:
-            object.__setattr__(self, "max_dist", as_reach(self.max_dist, "max_dist"))
+            object.__setattr__(self, "max_dist", as_positive(self.max_dist, "max_dist"))
 
     @property
     def mean(self) -> Mean:
@@ -117,7 +117,7 @@ class Region(Statistic[ConfidenceRegion]):
         check_hessian(ball, self.max_dist)
         shares, unit = self.shares(call), call.records_per_unit
         for share in shares[1:]:
-            refuse_fine_noise(ball, n, unit, share, 2)
+            refuse_fine_noise(ball, n, unit, share, 2, self.max_dist)
         return MomentDesign(design_mean(ball, n, shares[0], unit, self.mechanism))
 
     def outlook(self, call: Call, design: MomentDesign, n: int) -> tuple[float, float]:

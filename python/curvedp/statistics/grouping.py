@@ -53,6 +53,11 @@ class Grouping:
         if len(given) != n:
             ends = as_offsets(given, n)
             return cls(range(len(ends) - 1), ends)
+        if _may_be_offsets(given):
+            raise ValueError(
+                f"groups can be read as labels of {n} records and as offsets of {n - 1} groups: "
+                "write labels as texts, or give each record the number of its group"
+            )
         labels, codes = _factorised(given)
         sizes = np.bincount(codes, minlength=len(labels))
         ends = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
@@ -78,10 +83,14 @@ class Grouping:
         if isinstance(self.labels, range):
             return None
         plain = all(isinstance(label, str) for label in self.labels)
-        names = [(str(label) if plain else repr(label)).encode() for label in self.labels]
+        names = [
+            (str(label) if plain else repr(label)).encode("utf-8", "surrogatepass")
+            for label in self.labels
+        ]
         if len(set(names)) != len(names):
             raise TypeError(
-                "labels of groups that differ must be written differently: use texts or numbers"
+                "labels of groups that differ must be written differently, for a secret to tell "
+                "them apart: use texts or numbers"
             )
         return joined(names)
 
@@ -104,6 +113,14 @@ def as_offsets(given: NDArray[Any], total: int) -> Offsets:
     return ends
 
 
+def _may_be_offsets(labels: NDArray[Any]) -> bool:
+    """True if labels, one for each record, would be offsets of as many records too."""
+    if labels.dtype.kind not in "iu" or len(labels) < 2:
+        return False
+    ends = labels[0] == 0 and labels[-1] == len(labels)
+    return bool(ends and (labels[1:] > labels[:-1]).all())
+
+
 def joined(names: Sequence[bytes]) -> Names:
     """Names one after the other."""
     ends = np.cumsum([0, *map(len, names)], dtype=np.int64)
@@ -113,24 +130,36 @@ def joined(names: Sequence[bytes]) -> Names:
 def _array(groups: GroupsLike) -> NDArray[Any]:
     """Labels as an array; entries of a list stay what they are."""
     if hasattr(groups, "__array__"):
-        return np.asarray(groups)
+        array = np.asarray(groups)
+        # integers some of which are missing are floats to NumPy alone
+        if array.dtype.kind != "f" or isinstance(groups, np.ndarray):
+            return array
     if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__"):
         raise TypeError(f"groups must be labels or offsets, got {type(groups).__name__}")
     entries = [getattr(entry, "as_py", lambda entry=entry: entry)() for entry in groups]
-    if all(type(entry) is int and -(2**63) <= entry < 2**63 for entry in entries):
+    if all(map(_is_integer, entries)):
         return np.array(entries, dtype=np.int64)
     return np.fromiter(entries, dtype=object, count=len(entries))
 
 
+def _is_integer(entry: Any) -> bool:
+    """True if an entry is an integer of 64 bits, Python's or NumPy's."""
+    is_own = type(entry) is int or isinstance(entry, np.integer)
+    return is_own and -(2**63) <= int(entry) < 2**63
+
+
 def _factorised(given: NDArray[Any]) -> tuple[list[Hashable], NDArray[np.int64]]:
     """The labels in the order in which they first appear, and the number of each record's."""
+    if given.dtype.kind == "T":
+        given = given.astype(object)
     if given.dtype.kind in "iubSUmM":
         values, first, codes = np.unique(given, return_index=True, return_inverse=True)
         ranks = np.argsort(first)
         number = np.empty(len(ranks), dtype=np.int64)
         number[ranks] = np.arange(len(ranks))
         labels = values[ranks]
-        return labels.tolist() if given.dtype.kind not in "mM" else list(labels), number[codes]
+        times = given.dtype.kind in "mM"
+        return [*map(_label, labels)] if times else labels.tolist(), number[codes]
     if given.dtype.kind != "O":
         raise TypeError(
             f"labels of groups must have exact equality, such as texts and integers, got "
@@ -148,7 +177,9 @@ def _label(entry: Any) -> Hashable:
     label: Hashable = entry
     if type(entry).__name__ in ("NAType", "NaTType"):
         return None
-    if isinstance(entry, (float, np.floating)):
+    if isinstance(entry, (np.datetime64, np.timedelta64)) and np.isnat(entry):
+        return None
+    if isinstance(entry, (float, complex, np.inexact)):
         if np.isnan(entry):
             return None
         raise TypeError("labels of groups must have exact equality: floats do not")

@@ -201,22 +201,33 @@ def draw_moments(
 
 
 def refuse_fine_noise(
-    ball: Ball, n: int, records_per_unit: int, share: PureDP | GDP, power: int
+    ball: Ball,
+    n: int,
+    records_per_unit: int,
+    share: PureDP | GDP,
+    power: int,
+    max_dist: float | None,
 ) -> None:
-    """Refuses a budget or a ball with which the noise of a moment of that power cannot be drawn.
+    """Refuses a budget or a length with which the noise of a moment of that power cannot be drawn.
 
     A moment of n records changes by k/n of its magnitude over 4 sqrt(dim + 1), or more, when a unit
-    of k records is replaced; its magnitude lies between r^power and (2 r)^power, up to constants.
+    of k records is replaced; its magnitude lies between r^power and (2 r)^power, up to constants,
+    or is max_dist^power if that is less.
     """
     root = math.sqrt(ball.manifold.dim + 1)
     moved = min(1.0, records_per_unit / n) / (4 * root)
-    for reach in (ball.radius, 3 * ball.radius):
-        if not 1e-90 < (reach / root) ** power < 1e90:
+    lengths = {"the radius": ball.radius, "three times the radius": 3 * ball.radius}
+    if max_dist is not None:
+        lengths["max_dist"] = min(max_dist, ball.radius)
+    for name, length in lengths.items():
+        if not abs(power * math.log10(length / root)) < 90:
             raise ValueError(
-                f"powers of the radius {ball.radius:g} leave double precision: measure "
-                "lengths in other units"
+                f"powers of {name}, {length:g}, leave double precision: measure lengths in other "
+                "units"
             )
     flat_mechanism(share)(_LINE, moved, share)
+    widest = outward_scale(max(1.0, (3 * ball.radius) ** power), _amount(share))
+    _core.Noise("flat", 1, 0.0, _profile(share), widest)
 
 
 def flat_mechanism(share: Guarantee) -> type[Mechanism]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core, sensitivity
-from curvedp._validation import FloatArray, as_positive, as_reach
+from curvedp._validation import FloatArray, as_positive
 from curvedp.curvature import has_curved_hessian, hessian_diameter
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.manifolds import Manifold
@@ -80,7 +80,7 @@ class Moment(Statistic[Release]):
         own = tuple(as_positive(weight, "a weight") for weight in self.weights)
         object.__setattr__(self, "weights", own)
         if self.max_dist is not None:
-            object.__setattr__(self, "max_dist", as_reach(self.max_dist, "max_dist"))
+            object.__setattr__(self, "max_dist", as_positive(self.max_dist, "max_dist"))
 
     @abc.abstractmethod
     def core(self, manifold: Manifold) -> _core.LogMoment:
@@ -103,6 +103,12 @@ class Moment(Statistic[Release]):
     def check(self, call: Call) -> None:
         self.shares(call)
 
+    def promise(self, call: Call) -> Guarantee:
+        mean = self.mean
+        if isinstance(mean, (Release, Releases)) and isinstance(mean.guarantee, Unproved):
+            return Unproved(claimed=call.guarantee, why=_BASE_POINT_WHY)
+        return call.guarantee
+
     def salt(self, call: Call, labels: Sequence[Hashable]) -> Sequence[bytes] | None:
         given = self._given(call, labels)
         return None if given is None else [point.tobytes() for point in given.points]
@@ -120,7 +126,7 @@ class Moment(Statistic[Release]):
 
     def design(self, call: Call, ball: Ball, n: int) -> MomentDesign:
         shares = self.shares(call)
-        refuse_fine_noise(ball, n, call.records_per_unit, shares[-1], 4)
+        refuse_fine_noise(ball, n, call.records_per_unit, shares[-1], 4, self.max_dist)
         if self.mean is not None:
             return MomentDesign(None)
         return MomentDesign(design_mean(ball, n, shares[0], call.records_per_unit, None))
@@ -159,16 +165,10 @@ class Moment(Statistic[Release]):
             max_dist=self.max_dist,
             given=given,
         )
-        promise, assumptions = paid.promise(call.guarantee), paid.assumptions
-        if given is not None:
-            assumptions |= given.assumptions
-            if not given.is_proved and not isinstance(promise, Unproved):
-                promise = Unproved(claimed=promise, why=_BASE_POINT_WHY)
         means = drawn.means
         return paid.releases(
             value=self.finish(drawn),
-            guarantee=promise,
-            assumptions=assumptions,
+            assumptions=paid.assumptions | (frozenset() if given is None else given.assumptions),
             base_point=drawn.points,
             parts=() if means is None else (means,),
             more={} if means is None else {"mean": means.value, "mean_scale": means.scale},

@@ -6,6 +6,7 @@ import abc
 import itertools
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,7 +49,7 @@ class Paid:
     labels : sequence
         Names of the groups.
     names : pair of ndarray, or None
-        Their names in the keys of their noise; None for their numbers.
+        Their names in the keys of their noise, if a secret gives them; None for their numbers.
     seed : int or None
     is_grouped : bool
         False for one data set.
@@ -69,7 +70,7 @@ class Paid:
     report: Report | None = None
     extra: FloatArray | None = None
 
-    @property
+    @cached_property
     def n(self) -> Offsets:
         """Number of records of each group."""
         return np.diff(self.offsets)
@@ -356,6 +357,7 @@ def release(
         raise ValueError(f"{len(call.balls)} balls do not fit {count} groups")
     is_grouped = groups is not None
     keys, salt = call.keys(secret, seed), statistic.salt(call, grouping.labels)
+    names = None if secret is None else grouping.names()
     designs = call.designs(grouping.n, alone=not is_grouped)
     call.pay(ledger, count if is_grouped else None, seed)
     paid = Paid(
@@ -365,7 +367,7 @@ def release(
         designs=designs,
         keys=keys,
         labels=grouping.labels,
-        names=grouping.names(),
+        names=names,
         seed=seed,
         is_grouped=is_grouped,
         report=reporter(progress),

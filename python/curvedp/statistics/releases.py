@@ -157,15 +157,19 @@ class Releases(Generic[Result]):
     def _numbers(self) -> dict[Hashable, int]:
         return {label: number for number, label in enumerate(self.labels)}
 
+    @cached_property
+    def _has_numbers(self) -> bool:
+        """True if an integer that is no label finds the group of that number."""
+        if isinstance(self.labels, range):
+            return True
+        return not any(isinstance(own, (int, np.integer)) for own in self.labels)
+
     def _index(self, label: Hashable) -> int:
         """The number of the group of that label."""
-        numbered = isinstance(self.labels, range)
-        found = None if numbered else self._numbers.get(label)
+        found = None if isinstance(self.labels, range) else self._numbers.get(label)
         if found is not None:
             return found
-        if isinstance(label, (int, np.integer)) and (
-            numbered or not any(isinstance(own, (int, np.integer)) for own in self.labels)
-        ):
+        if isinstance(label, (int, np.integer)) and self._has_numbers:
             return range(len(self))[int(label)]
         raise KeyError(label)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,11 +25,14 @@ def labelled_table(releases: Releases[Any]) -> Any:
 
 
 def _labels(labels: list[Any]) -> Any:
-    """Labels as a column; those that Arrow has no type for as Python writes them."""
-    try:
-        return pa.array(labels)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        return pa.array([label if isinstance(label, str) else repr(label) for label in labels])
+    """Labels as a column; as Python writes them if they have several types, or none of Arrow's."""
+    kinds = {type(label) for label in labels if label is not None}
+    if kinds == {np.datetime64}:
+        return pa.array(np.array([np.datetime64("NaT") if x is None else x for x in labels]))
+    if len(kinds) < 2:
+        with contextlib.suppress(pa.ArrowException, OverflowError):
+            return pa.array(labels)
+    return pa.array([None if label is None else repr(label) for label in labels])
 
 
 def releases_table(keys: Any, releases: Releases[Any]) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import sensitivity
-from curvedp._validation import as_positive, as_probability, as_reach
+from curvedp._validation import as_positive, as_probability
 from curvedp.curvature import mean_hessian_trace
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.errors import ExistenceError
@@ -147,7 +147,7 @@ class Interval(Statistic[VarianceInterval]):
         own = tuple(as_positive(weight, "a weight") for weight in self.weights)
         object.__setattr__(self, "weights", own)
         if self.max_dist is not None:
-            object.__setattr__(self, "max_dist", as_reach(self.max_dist, "max_dist"))
+            object.__setattr__(self, "max_dist", as_positive(self.max_dist, "max_dist"))
 
     def shares(self, call: Call) -> tuple[GDP, ...]:
         """Guarantees of the mean and of the moments."""
@@ -173,7 +173,7 @@ class Interval(Statistic[VarianceInterval]):
         if n < 2:
             raise ExistenceError("An interval needs at least 2 records, got 1.", smallest_n=2)
         shares, unit = self.shares(call), call.records_per_unit
-        refuse_fine_noise(ball, n, unit, shares[1], 4)
+        refuse_fine_noise(ball, n, unit, shares[1], 4, self.max_dist)
         return MomentDesign(design_mean(ball, n, shares[0], unit, None))
 
     def outlook(self, call: Call, design: MomentDesign, n: int) -> tuple[float, float]:

@@ -237,10 +237,10 @@ fn release_here(
             rest = after;
             tasks.push((task, part));
         }
-        pass(tasks, |(task, out)| {
-            // not a record's doing: nothing asks for an end within a task
-            let _ = one(task, out, &|| false);
-        });
+        // nothing asks for an end within a task: its errors are those of public parameters
+        pass(tasks, |(task, out)| one(task, out, &|| false))
+            .into_iter()
+            .collect::<Result<(), _>>()?;
         if let Some(task) = large {
             let (part, after) = std::mem::take(&mut rest).split_at_mut(width);
             rest = after;

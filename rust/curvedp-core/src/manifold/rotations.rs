@@ -159,14 +159,14 @@ fn half(q: Quaternion) -> Quaternion {
     unit([1.0 + q[0], q[1], q[2], q[3]])
 }
 
-/// Largest entry of R^T R - I; infinite for a matrix that turns orientation.
+/// Largest entry of R^T R - I; infinite for a matrix that turns orientation or is not finite.
 fn defect(r: &[f64]) -> f64 {
     let gram = transpose_times(r, r);
     let off = (0..SIZE).map(|at| (gram[at] - if at % 4 == 0 { 1.0 } else { 0.0 }).abs());
     let determinant = r[0] * (r[4] * r[8] - r[5] * r[7]) - r[1] * (r[3] * r[8] - r[5] * r[6])
         + r[2] * (r[3] * r[7] - r[4] * r[6]);
-    if determinant > 0.0 {
-        off.fold(0.0, |a, b| if b.is_nan() { b } else { a.max(b) })
+    if determinant > 0.0 && r.iter().all(|x| x.is_finite()) {
+        off.fold(0.0, f64::max)
     } else {
         f64::INFINITY
     }
