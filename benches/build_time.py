@@ -26,7 +26,7 @@ import time
 import zipfile
 from pathlib import Path
 
-#: Where a wrapped call of the compiler adds its line; set in the environment of the build only.
+#: Variable with the file to which a wrapped compiler adds its line; set during the build only.
 LOG = "CURVEDP_BUILD_LOG"
 
 

@@ -418,7 +418,7 @@ def _between(text: str, name: str, table: str) -> str:
     return f"{before}{start}\n{table}\n\n{end}{rest.split(end)[1]}"
 
 
-#: Where each table stands.
+#: Page, marker and text of each table.
 PLACES: tuple[tuple[Path, str, Callable[[], str]], ...] = (
     (ROOT / "README.md", "guarantees", lambda: short_table("docs/")),
     (ROOT / "docs" / "guarantees.md", "guarantees", short_table),

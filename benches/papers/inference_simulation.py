@@ -27,7 +27,7 @@ PRINTED = {
         (0.95, 0.964, 0.939, 0.948, 0.937, 0.937, 0.946, 0.947, 0.95, 0.954)),
 }  # fmt: skip
 
-#: What one replication measures at one budget; per calibration a mean released alone, as part of a
+#: Results of one replication at one budget; per calibration a mean released alone, as part of a
 #: region, and an interval.
 METRICS = (
     *("mean error", "region error", "region covers", "region volume"),

@@ -175,7 +175,7 @@ CALLS: dict[str, Any] = {
         x, SPHERE, g, groups=[0, 100, 200], mechanism=kind, ledger=ledger
     ),
 }
-#: What a call refuses, before it is paid for.
+#: Calls and mechanisms that are refused before they are paid for.
 REFUSED = {
     *((name, Nameless) for name in CALLS),
     *((name, Own) for name in CALLS),

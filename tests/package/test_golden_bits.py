@@ -19,7 +19,7 @@ TOLERANCE = 1e-11
 
 
 def differs(name, found):
-    """Why a release is not the golden one; empty if it is."""
+    """Reason that a release is not the golden one; empty if it is."""
     expected = np.array(EXPECTED[name])
     if len(found) != len(expected):
         return f"{len(found)} numbers instead of {len(expected)}"

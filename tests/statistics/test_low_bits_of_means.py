@@ -55,7 +55,7 @@ SETTINGS = [
     ("1e12", "gdp-0.1"),
 ]
 
-#: Where means take longest.
+#: Sizes and budgets for the manifolds whose means take longest.
 FEWER = [("1e6", "gdp-0.1"), ("1e12", "pure-0.1")]
 SLOWEST = ("kendall:4", "spd:2:log-euclidean", "spd:2:log-cholesky")
 

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::noise::NoiseError;
 
-/// Why a computation could not be done.
+/// The reason that a computation could not be done.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum Error {
     /// The caller's interrupt flag was raised.
