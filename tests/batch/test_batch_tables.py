@@ -190,6 +190,22 @@ def test_names_are_those_of_the_keys_in_every_type():
     assert ends.tolist() == [0, len(expected)]
 
 
+def test_days_in_milliseconds_are_one_key_and_have_one_name():
+    """Arrow does not check that they are whole: two keys of one name would share their noise."""
+    day = 86_400_000
+    numbers = np.array([0, 1, day - 1, day, -1, -day], dtype=np.int64)
+    days = pa.Array.from_buffers(pa.date64(), 6, [None, pa.py_buffer(numbers)])
+    keys, n = runs(key_columns(pa.table({"day": days}), ["day"]))
+    assert n.tolist() == [3, 1, 2]
+    assert len(set(names_of(keys))) == 3
+
+
+def test_unknown_time_zones_are_refused():
+    keys = pa.table({"at": pa.array([0, 1], pa.timestamp("s", tz="Europe/Nowhere"))})
+    with pytest.raises(BatchError, match="time zone"):
+        key_columns(keys, ["at"])
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_groups_begin_where_a_key_changes(seed):
     generator = np.random.default_rng(seed)

@@ -98,6 +98,13 @@ def _key(column: Any, name: str) -> Any:
             f"the group key {name!r} holds {kind}: keys are integers, booleans, strings, dates or "
             "timestamps"
         )
+    if types.is_date64(kind):  # milliseconds that need not be whole days
+        column = pc.floor_temporal(column, unit="day")
+    if types.is_timestamp(kind):
+        try:
+            _text(pa.array([0], kind))
+        except pa.ArrowInvalid:
+            raise BatchError(f"the group key {name!r} has no known time zone: {kind}") from None
     return column
 
 
