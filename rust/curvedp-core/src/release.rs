@@ -128,7 +128,7 @@ impl Ball<'_> {
         &self,
         placement: Placement,
         means: &[f64],
-        noise: &mut [f64],
+        noise: &[f64],
         grids: impl Fn(usize) -> Grid,
         out: &mut [f64],
     ) {
@@ -141,7 +141,7 @@ impl Ball<'_> {
             }
             Placement::Chart => {
                 self.manifold.log_origin(means, &mut chart);
-                chart.iter_mut().zip(&*noise).for_each(|(x, noise)| *x += noise);
+                chart.iter_mut().zip(noise).for_each(|(x, noise)| *x += noise);
             }
         }
         self.round_chart(&mut chart, grids, out);

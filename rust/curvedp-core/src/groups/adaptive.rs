@@ -219,14 +219,7 @@ impl Stages<'_, '_> {
         let mut coords = vec![0.0; ball.manifold.dim()];
         design.noise.sample_coords(&mut self.task.streams.stream(self.group, stage), &mut coords);
         let mut released = vec![0.0; self.mean.len()];
-        leave_noisy(
-            self.frame(),
-            law.placement,
-            &mean,
-            &mut coords,
-            |_| design.grid,
-            &mut released,
-        );
+        leave_noisy(self.frame(), law.placement, &mean, &coords, |_| design.grid, &mut released);
         self.mean = released;
         self.note(&[
             f64::NAN,

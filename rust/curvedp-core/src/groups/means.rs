@@ -45,7 +45,7 @@ impl Means {
             task.streams.restart(i, 0, &mut stream);
             design.noise.sample_coords(&mut stream, noise);
         }
-        leave_noisy(task.frame(), self.placement, &means, &mut coords, |i| grids[i], out);
+        leave_noisy(task.frame(), self.placement, &means, &coords, |i| grids[i], out);
         Ok(())
     }
 }
@@ -56,7 +56,7 @@ pub(super) fn leave_noisy(
     frame: &Frame,
     placement: Placement,
     means: &[f64],
-    noise: &mut [f64],
+    noise: &[f64],
     grids: impl Fn(usize) -> Grid,
     out: &mut [f64],
 ) {
