@@ -207,6 +207,9 @@ def test_groups_are_compared_label_by_label():
     }
     with pytest.raises(TypeError, match="two regions"):
         cdp.compare_means(regions[0], regions[1]["a"])
+    by_number = cdp.confidence_region(second, ball, cdp.GDP(1.0), groups=[0, 2000, 6000])
+    with pytest.raises(ValueError, match="labels twice"):
+        cdp.compare_means(regions[0], by_number)
 
 
 def test_the_noise_of_means_has_its_scale():

@@ -100,11 +100,6 @@ def _key(column: Any, name: str) -> Any:
         )
     if types.is_date64(kind):  # milliseconds that need not be whole days
         column = pc.floor_temporal(column, unit="day")
-    if types.is_timestamp(kind):
-        try:
-            _text(pa.array([0], kind))
-        except pa.ArrowInvalid:
-            raise BatchError(f"the group key {name!r} has no known time zone: {kind}") from None
     return column
 
 
@@ -200,6 +195,8 @@ def _text(array: Any) -> Any:
         return array.cast(pa.large_binary())
     if pa.types.is_fixed_size_binary(kind):
         return array.cast(pa.binary()).cast(pa.large_binary())
+    if pa.types.is_timestamp(kind):  # without its zone, in which a time may come twice
+        array = array.cast(pa.timestamp(kind.unit))
     return array.cast(pa.large_string()).cast(pa.large_binary())
 
 

@@ -83,7 +83,8 @@ def compare_means(
     Raises
     ------
     ValueError
-        If the regions lie on different manifolds.
+        If the regions lie on different manifolds, or the groups of one have labels and those of the
+        other offsets.
 
     Examples
     --------
@@ -97,6 +98,8 @@ def compare_means(
     """
     alpha = as_probability(level, "level")
     if isinstance(a, Releases) and isinstance(b, Releases):
+        if isinstance(a.labels, range) != isinstance(b.labels, range):
+            raise ValueError("give the regions of groups by labels twice, or by offsets twice")
         others = dict(b.items())
         return {
             label: compare_means(region, others[label], level=alpha)
