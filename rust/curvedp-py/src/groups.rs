@@ -196,10 +196,14 @@ impl Groups {
         if group + 1 >= self.offsets.len() || stage >= stages {
             return Err(PyValueError::new_err("there is no such stream"));
         }
-        self.with(&records, |groups| {
-            let streams = keys.inner.streams(group..group + 1, stages, |group| groups.input(group));
-            Stream::from(streams.stream(0, stage))
-        })
+        let frame = &self.frames[if self.frames.len() == 1 { 0 } else { group }].get().inner;
+        let own = self.choice[group].try_into().ok().map(|i: usize| self.designs[i].get());
+        let design = own.map(GroupDesign::as_design);
+        let records = self.rows_of(&records)?.range(self.offsets[group]..self.offsets[group + 1]);
+        let input =
+            |group| groups::input(Ids::id(self.ids(), group), frame, design.as_ref(), records);
+        let streams = keys.inner.streams(group..group + 1, stages, input);
+        Ok(Stream::from(streams.stream(0, stage)))
     }
 
     /// Releases a statistic of each group of records: arrays by name, one row for each group, NaN for groups
@@ -411,19 +415,28 @@ fn means(chart: bool) -> Means {
 }
 
 impl Groups {
-    /// Calls `work` with the groups and their records.
-    fn with<T>(&self, records: &Input<'_>, work: impl FnOnce(&groups::Groups) -> T) -> PyResult<T> {
-        let frames: Vec<_> = self.frames.iter().map(|frame| &frame.get().inner).collect();
-        let size = frames[0].manifold().point_size();
+    fn ids(&self) -> Option<Ids<'_>> {
+        self.ids.as_ref().map(|(bytes, offsets)| Ids { bytes, offsets })
+    }
+
+    /// The records, one row each.
+    fn rows_of<'a>(&self, records: &'a Input<'_>) -> PyResult<Rows<'a>> {
+        let size = self.frames[0].get().inner.manifold().point_size();
         let row_count = records.shape()[0];
         if self.offsets.last() != Some(&row_count) {
             return Err(PyValueError::new_err("records and groups do not match"));
         }
-        let records = if row_count == 1 {
-            Rows::new(records.as_slice()?, size)
+        if row_count == 1 {
+            Ok(Rows::new(records.as_slice()?, size))
         } else {
-            rows(records, row_count, size)?
-        };
+            rows(records, row_count, size)
+        }
+    }
+
+    /// Calls `work` with the groups and their records.
+    fn with<T>(&self, records: &Input<'_>, work: impl FnOnce(&groups::Groups) -> T) -> PyResult<T> {
+        let records = self.rows_of(records)?;
+        let frames: Vec<_> = self.frames.iter().map(|frame| &frame.get().inner).collect();
         let designs: Vec<_> = self.designs.iter().map(|design| design.get().as_design()).collect();
         let groups = groups::Groups {
             records,
@@ -431,7 +444,7 @@ impl Groups {
             frames: &frames,
             designs: &designs,
             choice: &self.choice,
-            ids: self.ids.as_ref().map(|(bytes, offsets)| Ids { bytes, offsets }),
+            ids: self.ids(),
         };
         Ok(work(&groups))
     }

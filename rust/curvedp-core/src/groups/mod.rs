@@ -84,6 +84,12 @@ pub struct Ids<'a> {
 }
 
 impl<'a> Ids<'a> {
+    /// What names a group: its name, or its number if there are no names.
+    #[must_use]
+    pub fn id(ids: Option<Self>, group: usize) -> GroupId<'a> {
+        ids.map_or(GroupId::Number(group as u64), |ids| GroupId::Name(ids.get(group)))
+    }
+
     fn get(&self, i: usize) -> &'a [u8] {
         &self.bytes[self.offsets[i]..self.offsets[i + 1]]
     }
@@ -94,6 +100,25 @@ impl<'a> Ids<'a> {
             let digest: [u8; 32] = Sha256::digest(self.get(i)).into();
             *hash = u64::from_be_bytes(*digest.first_chunk().expect("a digest has 32 bytes"));
         }
+    }
+}
+
+/// Everything that the noise of a group depends on.
+#[must_use]
+pub fn input<'a>(
+    id: GroupId<'a>,
+    frame: &'a Frame,
+    design: Option<&Design>,
+    records: Rows<'a>,
+) -> GroupInput<'a> {
+    GroupInput {
+        id,
+        center: frame.center(),
+        radius: frame.ball().radius,
+        scale: design
+            .and_then(|own| own.mean)
+            .map_or(f64::NAN, |mean| mean.noise.profile().scale()),
+        records: records.data(),
     }
 }
 
@@ -121,20 +146,9 @@ impl Groups<'_> {
         (self.offsets[groups.end] - self.offsets[groups.start]) * self.records.size()
     }
 
-    /// Everything that the noise of a group depends on.
-    #[must_use]
-    pub fn input(&self, group: usize) -> GroupInput<'_> {
-        let frame = self.frame(group);
-        GroupInput {
-            id: self.ids.map_or(GroupId::Number(group as u64), |ids| GroupId::Name(ids.get(group))),
-            center: frame.center(),
-            radius: frame.ball().radius,
-            scale: self
-                .design(group)
-                .and_then(|own| own.mean)
-                .map_or(f64::NAN, |mean| mean.noise.profile().scale()),
-            records: self.records(group..group + 1).data(),
-        }
+    fn input(&self, group: usize) -> GroupInput<'_> {
+        let id = Ids::id(self.ids, group);
+        input(id, self.frame(group), self.design(group), self.records(group..group + 1))
     }
 
     /// The groups from `start` on that make the next task: at least one, all with the same ball.
