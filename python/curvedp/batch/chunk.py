@@ -76,4 +76,4 @@ class Chunk:
             report=report,
             extra=np.ascontiguousarray(self.rows[:, size]) if beside else None,
         )
-        return call.statistic.release(paid if secret is None else paid.salted(None))
+        return call.statistic.release(paid if secret is None else paid.salted())

@@ -47,7 +47,6 @@ from curvedp.batch.storage import (
 )
 from curvedp.errors import BatchError
 from curvedp.privacy import Ledger, NoiseSecret
-from curvedp.statistics.call import charge
 from curvedp.statistics.releases import Releases
 from curvedp.statistics.tables import releases_table
 
@@ -184,7 +183,7 @@ class Job:
         mark = f"batch {self.identity}: "
         if not any(entry.label.startswith(mark) for entry in ledger.entries):
             call = self.parameters.call
-            charge(ledger, call.total, mark + call.label(self.groups))
+            ledger.spend(call.total, label=mark + call.label(self.groups))
         (self.folder / "paid").touch(mode=0o600)
 
     def is_begun(self) -> bool:

@@ -28,6 +28,7 @@ from curvedp.privacy import Guarantee, Ledger, NoiseSecret, Unproved, compose
 from curvedp.statistics.grouping import Offsets
 
 if TYPE_CHECKING:
+    from curvedp.statistics.base_point import GivenPoints
     from curvedp.statistics.paid import Paid
     from curvedp.statistics.releases import Releases
 
@@ -115,14 +116,14 @@ class Statistic(abc.ABC, Generic[Result]):
         """The share of the guarantee that `design` may find too small."""
         return call.guarantee
 
-    def salt(self, call: Call, labels: Sequence[Hashable]) -> Sequence[bytes] | None:
-        """Public bytes of each group, besides records and parameters, that its noise depends on.
+    def given_points(self, call: Call, labels: Sequence[Hashable]) -> GivenPoints | None:
+        """Base points that the call does not release itself, if there are any.
 
         Parameters
         ----------
         call : Call
         labels : sequence
-            Of all groups; what does not fit them raises.
+            Of all groups; points that do not fit them raise.
         """
         return None
 
@@ -262,7 +263,7 @@ class Call:
             label = self.statistic.title if groups is None else self.label(groups)
             claimed = self.statistic.promise(self)
             whole = claimed if isinstance(claimed, Unproved) else self.total
-            charge(ledger, self.promise(whole, seed), label)
+            ledger.spend(self.promise(whole, seed), label=label)
 
     def label(self, groups: int) -> str:
         """A ledger's name for the releases of so many groups."""
@@ -280,11 +281,6 @@ class Call:
         if not isinstance(secret, NoiseSecret):
             raise TypeError(f"secret must be a NoiseSecret, got {type(secret).__name__}")
         return secret._keys(self.context())
-
-
-def charge(ledger: Ledger, guarantee: Guarantee, label: str) -> None:
-    """Takes a guarantee from a ledger: the one place that asks it."""
-    ledger.spend(guarantee, label=label)
 
 
 def check_ball(ball: Ball) -> Ball:

@@ -13,7 +13,7 @@ from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_records
 from curvedp.domain import Ball
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release, Unproved
-from curvedp.statistics.call import SEEDED_WHY, charge, check_ball, check_guarantee
+from curvedp.statistics.call import SEEDED_WHY, check_ball, check_guarantee
 from curvedp.statistics.design import native
 
 #: True prints the name of each stage to standard error; a callable receives it.
@@ -71,7 +71,7 @@ class Entry:
     def spend(self, label: str) -> None:
         """Takes the whole guarantee from the ledger, before any noise is drawn."""
         if self.ledger is not None:
-            charge(self.ledger, self.promise(self.guarantee), label)
+            self.ledger.spend(self.promise(self.guarantee), label=label)
 
     def shares(self, weights: Sequence[float]) -> tuple[PureDP | GDP, ...]:
         """Guarantees of the stages, which compose to the call's: see `Guarantee.split`."""

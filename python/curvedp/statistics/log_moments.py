@@ -25,7 +25,7 @@ from curvedp.manifolds import Euclidean
 from curvedp.mechanisms import Mechanism, choose_mechanism
 from curvedp.mechanisms.calibration import outward_scale
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
-from curvedp.statistics.base_point import BasePoint, GivenPoints, MeanNoise
+from curvedp.statistics.base_point import BasePoint, MeanNoise
 from curvedp.statistics.design import Design
 from curvedp.statistics.frechet_mean import Mean, as_points, noise_of_means
 from curvedp.statistics.paid import Columns, Paid
@@ -73,14 +73,14 @@ class MomentNoise:
         records_per_unit: int,
         max_dist: float,
         share: PureDP | GDP,
-        size: int,
     ) -> MomentNoise:
-        """That of a moment of `size` numbers, for logarithms of length `max_dist` at most."""
+        """That of a moment, for logarithms of length `max_dist` at most."""
         replaced = min(1.0, records_per_unit / n)
         manifold = ball._frame.manifold
         sensitivity, tolerance, _ = moment.bounds(manifold, n, replaced, max_dist)
         scale = outward_scale(sensitivity + 2 * tolerance, _amount(share))
-        return cls(sensitivity, tolerance, scale, unit_error(share, size) * scale)
+        unit = unit_error(share, moment.size(manifold.dim))
+        return cls(sensitivity, tolerance, scale, unit * scale)
 
 
 @dataclass(frozen=True)
@@ -173,10 +173,9 @@ def draw_moments(
     moments: Sequence[tuple[_core.LogMoment, PureDP | GDP]],
     *,
     max_dist: float | None,
-    given: GivenPoints | None = None,
 ) -> DrawnMoments:
     """Moments at private means or given points, each with its share of the budget."""
-    found, _ = paid.designs
+    (found, _), given = paid.designs, paid.given
     manifold, clip = paid.call.manifold, math.inf if max_dist is None else max_dist
     drawn = [(moment, isinstance(share, PureDP), _amount(share)) for moment, share in moments]
     designs = [None if design is None else design.mean for design in found]

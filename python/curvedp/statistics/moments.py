@@ -90,10 +90,6 @@ class Moment(Statistic[Release]):
     def finish(self, drawn: DrawnMoments) -> FloatArray:
         """The released values, from the noisy moments and base points: post-processing."""
 
-    def size(self, manifold: Manifold) -> int:
-        """Numbers that it consists of."""
-        return 1
-
     def shares(self, call: Call) -> tuple[PureDP | GDP, ...]:
         """Guarantees of the mean, where one is released, and of the moment."""
         if self.mean is not None:
@@ -109,11 +105,7 @@ class Moment(Statistic[Release]):
             return Unproved(claimed=call.guarantee, why=_BASE_POINT_WHY)
         return call.guarantee
 
-    def salt(self, call: Call, labels: Sequence[Hashable]) -> Sequence[bytes] | None:
-        given = self._given(call, labels)
-        return None if given is None else [point.tobytes() for point in given.points]
-
-    def _given(self, call: Call, labels: Sequence[Hashable]) -> GivenPoints | None:
+    def given_points(self, call: Call, labels: Sequence[Hashable]) -> GivenPoints | None:
         if self.mean is None:
             return None
         return GivenPoints.of(self.mean, call.balls, labels, needs_noise=self.needs_noise)
@@ -139,8 +131,8 @@ class Moment(Statistic[Release]):
         self, share: PureDP | GDP, call: Call, ball: Ball, n: int, max_dist: float
     ) -> MomentNoise:
         """The same with a share of the guarantee; other parameters as in `design`."""
-        core, size = self.core(ball.manifold), self.size(ball.manifold)
-        return MomentNoise.of(core, ball, n, call.records_per_unit, max_dist, share, size)
+        core = self.core(ball.manifold)
+        return MomentNoise.of(core, ball, n, call.records_per_unit, max_dist, share)
 
     def outlook(self, call: Call, design: MomentDesign, n: int) -> tuple[float, float]:
         assert design.mean is not None
@@ -156,16 +148,9 @@ class Moment(Statistic[Release]):
 
     def release(self, paid: Paid) -> Releases[Release]:
         call, shares = paid.call, self.shares(paid.call)
-        given = self._given(call, paid.labels)
-        drawn = draw_moments(
-            paid,
-            Mean(),
-            shares[0],
-            [(self.core(call.manifold), shares[-1])],
-            max_dist=self.max_dist,
-            given=given,
-        )
-        means = drawn.means
+        moments = [(self.core(call.manifold), shares[-1])]
+        drawn = draw_moments(paid, Mean(), shares[0], moments, max_dist=self.max_dist)
+        means, given = drawn.means, paid.given
         return paid.releases(
             value=self.finish(drawn),
             assumptions=paid.assumptions | (frozenset() if given is None else given.assumptions),
@@ -255,9 +240,6 @@ class DistanceMoments(Moment):
     column: ClassVar[str] = "distances"
     power: ClassVar[int] = 4
 
-    def size(self, manifold: Manifold) -> int:
-        return 2
-
     def value_shape(self, call: Call) -> tuple[int, ...]:
         return (2,)
 
@@ -275,9 +257,6 @@ class _MatrixMoment(Moment):
     """A symmetric matrix at each base point."""
 
     power: ClassVar[int] = 2
-
-    def size(self, manifold: Manifold) -> int:
-        return manifold.dim * (manifold.dim + 1) // 2
 
     def value_shape(self, call: Call) -> tuple[int, ...]:
         return call.manifold.dim, call.manifold.dim

@@ -17,6 +17,7 @@ from curvedp._validation import FloatArray, as_count, as_records
 from curvedp.domain import Ball
 from curvedp.manifolds import Manifold
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret, Release
+from curvedp.statistics.base_point import GivenPoints
 from curvedp.statistics.call import (
     Call,
     Designs,
@@ -56,6 +57,8 @@ class Paid:
     report : callable or None
     extra : ndarray or None
         One further number of each record, shape (n,).
+    given : GivenPoints or None
+        See `Statistic.given_points`.
     """
 
     call: Call
@@ -69,6 +72,7 @@ class Paid:
     is_grouped: bool = True
     report: Report | None = None
     extra: FloatArray | None = None
+    given: GivenPoints | None = None
 
     @cached_property
     def n(self) -> Offsets:
@@ -96,15 +100,17 @@ class Paid:
         seeded = {"seeded"} if self.seed is not None else set()
         return frozenset({"idealized-sampling"} | grouped | seeded)
 
-    def salted(self, salt: Sequence[bytes] | None) -> Paid:
+    def salted(self) -> Paid:
         """The same, with noise that depends on everything else that a release is computed from.
 
         Keys derived from a secret hash the records' points alone. Without this, changed covariates
         or another base point would get the noise of an earlier release.
         """
-        if salt is None and self.extra is None:
+        if self.given is None and self.extra is None:
             return self
-        own = [b""] * len(self) if salt is None else salt
+        own = [b""] * len(self)
+        if self.given is not None:
+            own = [point.tobytes() for point in self.given.points]
         if self.extra is not None:
             bounds = itertools.pairwise(self.offsets.tolist())
             own = [
@@ -173,14 +179,11 @@ class Paid:
         promised = self.promise(guarantee)
         return self.releases(call=call, guarantee=promised, mechanism=mechanism, **fields)
 
-    def groups(self) -> Iterator[Group]:
-        """The groups that have a release, one after the other."""
-        found, choice = self.designs
-        means: list[Design | None] = [None] * len(found)
-        core = self._groups(means)
-        for number in range(len(self)):
-            if found[choice[number]] is not None:
-                yield Group(self, core, number)
+    def groups(self, stages: int) -> Iterator[Group]:
+        """The groups that have a release, one after the other, each with so many streams."""
+        core = self._groups([None] * len(self.designs[0]))
+        for number in np.flatnonzero(self.released).tolist():
+            yield Group(self, core, number, stages)
 
 
 #: Arrays by name, one row for each group.
@@ -201,6 +204,7 @@ class Group:
     paid: Paid
     core: _core.Groups
     number: int
+    stages: int
 
     @property
     def call(self) -> Call:
@@ -257,9 +261,8 @@ class Group:
 
     def stream(self, stage: int) -> _core.Stream:
         """The randomness of a stage."""
-        stages = getattr(self.call.statistic, "stages", 1)
         rows = self.paid.records.reshape(len(self.paid.records), self.manifold.point_size)
-        return self.core.stream(rows, self.paid.keys, self.number, stages, stage)
+        return self.core.stream(rows, self.paid.keys, self.number, self.stages, stage)
 
     def release(self, **fields: Any) -> Release:
         """A release of this group, with what it promises."""
@@ -286,16 +289,13 @@ class EachGroup(Statistic[Result]):
         """The release of one group, whose design is ``group.design``."""
 
     def release(self, paid: Paid) -> Releases[Result]:
-        count = len(paid)
+        count, report = len(paid), paid.report or (lambda done, groups: None)
         results: list[Result | None] = [None] * count
-        if paid.report is not None:
-            paid.report(0, count)
-        for group in paid.groups():
+        report(0, count)
+        for group in paid.groups(self.stages):
             results[group.number] = self.release_group(group)
-            if paid.report is not None:
-                paid.report(group.number + 1, count)
-        if paid.report is not None:
-            paid.report(count, count)  # also if the last groups are skipped
+            report(group.number + 1, count)
+        report(count, count)  # also if the last groups are skipped
         shape = self.value_shape(paid.call)
         return paid.releases(**_columns_of(results, shape), results=tuple(results))
 
@@ -356,7 +356,7 @@ def release(
     if len(call.balls) not in (1, count):
         raise ValueError(f"{len(call.balls)} balls do not fit {count} groups")
     is_grouped = groups is not None
-    keys, salt = call.keys(secret, seed), statistic.salt(call, grouping.labels)
+    keys, given = call.keys(secret, seed), statistic.given_points(call, grouping.labels)
     names = None if secret is None else grouping.names()
     designs = call.designs(grouping.n, alone=not is_grouped)
     call.pay(ledger, count if is_grouped else None, seed)
@@ -372,8 +372,7 @@ def release(
         is_grouped=is_grouped,
         report=reporter(progress),
         extra=None if extra is None else grouping.arranged(extra),
+        given=given,
     )
-    if secret is not None:
-        paid = paid.salted(salt)
-    found = statistic.release(paid)
+    found = statistic.release(paid if secret is None else paid.salted())
     return found if is_grouped else statistic.result(found, 0)

@@ -387,6 +387,11 @@ impl LogMoment {
         Self { inner: Moment::Hessian }
     }
 
+    /// Numbers that it consists of.
+    fn size(&self, dim: usize) -> usize {
+        self.inner.size(dim)
+    }
+
     /// Sensitivity, bound on the rounding error, and bound on the norm, for n records of which a share is
     /// replaced.
     fn bounds(

@@ -42,7 +42,8 @@ pub struct Bounds {
 
 impl Moment {
     /// Numbers that it consists of.
-    fn size(self, dim: usize) -> usize {
+    #[must_use]
+    pub fn size(self, dim: usize) -> usize {
         match self {
             Self::Variance | Self::Fourth => 1,
             Self::Distances(_) => 2,
@@ -217,15 +218,11 @@ struct Row<'a> {
     rest: &'a mut [f64],
 }
 
-impl<'a> Row<'a> {
+impl Row<'_> {
     fn push(&mut self, values: &[f64]) {
-        self.next(values.len()).copy_from_slice(values);
-    }
-
-    fn next(&mut self, count: usize) -> &'a mut [f64] {
-        let (next, rest) = std::mem::take(&mut self.rest).split_at_mut(count);
+        let (next, rest) = std::mem::take(&mut self.rest).split_at_mut(values.len());
+        next.copy_from_slice(values);
         self.rest = rest;
-        next
     }
 }
 
@@ -288,7 +285,9 @@ impl Moments {
             dist_moments(manifold, own.points, own.n, own.base, reach, own.task.interrupt)?
         };
         for (stage, &(moment, share)) in (1..).zip(&self.moments) {
-            let exact = row.next(moment.size(dim));
+            // apart from the row: what stands there has noise, whatever ends the call
+            let mut value = vec![0.0; moment.size(dim)];
+            let exact = value.as_mut_slice();
             match (moment, &matrices) {
                 (Moment::Variance, _) => exact[0] = square,
                 (Moment::Fourth, _) => exact[0] = fourth,
@@ -311,6 +310,7 @@ impl Moments {
             if moment == Moment::Variance {
                 exact[0] = own.trace.without_noise(exact[0], own.noise, reach);
             }
+            row.push(exact);
             row.push(&[bounds.sensitivity, bounds.tolerance, scale]);
         }
         Ok(())
