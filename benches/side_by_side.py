@@ -5,7 +5,8 @@
     python benches/side_by_side.py --write docs/performance.md
 
 Prints Markdown tables. A ratio is the peer's median time over curvedp's; absolute times drift with
-the machine, ratios much less. ``max difference`` compares results, relative to the largest entry.
+the machine, ratios much less. A ratio below its target names the target. ``max difference``
+compares results, relative to the largest entry.
 ``--write`` puts what was measured between the markers of a page, row by row as it goes.
 """
 
