@@ -59,7 +59,7 @@ def test_every_kind_of_guarantee_is_kept(guarantee):
     assert query.release.assumptions == frozenset()
     noisy = estimator.embed_query(rows[0], rows[1:], labels[1:], method="noise")
     assert noisy.guarantee == guarantee
-    assert noisy.release.assumptions == {"idealized-sampling"}
+    assert noisy.release.assumptions == frozenset()
 
 
 def test_the_noise_follows_the_diameter_of_the_start():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +14,6 @@ from curvedp import _core
 from curvedp.mail import Client, PrivateMail, Reply, Request, Server, align, retrieval_score
 from curvedp.mail.cells import (
     choose_n_cells,
-    lie_probability,
     predict_class,
     randomised_response,
     sufficient,
@@ -47,32 +45,20 @@ def test_randomised_response_has_its_probabilities(count, epsilon):
         assert scipy.stats.chisquare(frequencies, 40_000 * wrong / wrong.sum()).pvalue < 1e-6
 
 
-class Numbers:
-    """A stream of given uniforms."""
-
-    def __init__(self, *uniforms):
-        self.uniforms = uniforms
-
-    def uniform(self, out):
-        out[:] = self.uniforms
-
-
 @pytest.mark.parametrize("epsilon", [1e-15, 1e-10, 1e-6, 1e-3, 1.0, 20.0, 40.0, 600.0])
-@pytest.mark.parametrize("count", [2, 10, 1000, 100_000])
-def test_the_odds_of_the_drawn_numbers_never_exceed_the_budget(count, epsilon):
-    """Exactly: uniforms are the 2^52 odd multiples of 2^-53."""
-    lie = lie_probability(count, epsilon)
-    if lie >= 1 - 1 / count:  # nothing may be told of the true cell
-        places = [Numbers(u, v) for u in (2.0**-53, lie, 1 - 2.0**-53) for v in (0.2, 0.9999999)]
-        for place in places:
-            told = {randomised_response(cell, count, epsilon, place) for cell in (0, count - 1)}
-            assert len(told) == 1
-        return
-    lies = int(lie * 2**52)
-    truth = 2**52 - lies
-    fewest, most = (Fraction(lies * ((2**52 - 1) // (count - 1) + k), 2**52) for k in (0, 1))
-    assert math.log1p(Fraction(truth - fewest, fewest)) <= epsilon
-    assert most / truth - 1 <= math.expm1(epsilon)
+def test_the_odds_of_the_true_cell_never_exceed_the_budget(epsilon, monkeypatch):
+    """The odds are e^(1/scale), drawn exactly: in rational numbers."""
+    scales = []
+
+    def note(log_weights, lengths, scale, stream, out):
+        scales.append(scale)
+        assert not log_weights.any()
+        assert lengths.tolist() == [1.0, 1.0, 0.0]
+
+    monkeypatch.setattr("curvedp.mail.cells._core.choose", note)
+    randomised_response(2, 3, epsilon, None)
+    assert Fraction(scales[0]) * Fraction(epsilon) >= 1
+    assert Fraction(scales[0]) * Fraction(epsilon) <= 1 + Fraction(1, 2**38)
 
 
 def test_sufficient_epsilons_imply_what_was_asked_for():

@@ -327,7 +327,7 @@ def test_seeds_reproduce_whatever_the_threads(threads: int) -> None:
         cdp.set_num_threads(before)
     assert isinstance(one.guarantee, cdp.Unproved)
     assert all(isinstance(part.guarantee, cdp.Unproved) for part in one.parts)
-    assert one.assumptions == {"idealized-sampling", "seeded"}
+    assert one.assumptions == {"seeded"}
     assert "918273645" not in one.to_json() + one.report() + repr(one)
 
 

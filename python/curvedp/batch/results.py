@@ -68,7 +68,8 @@ def manifest(
     call = parameters.call
     groups = sum(sizes.values())
     skipped = sum(sizes[n] for n in too_small)
-    assumptions = ("idealized-sampling", "public-groups")
+    idealized = () if call.statistic.is_exact(call) else ("idealized-sampling",)
+    assumptions = (*idealized, "public-groups")
     return {
         "schema_version": MANIFEST_VERSION,
         "curvedp": curvedp.__version__,

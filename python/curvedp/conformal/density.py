@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -338,7 +338,7 @@ def release_density(entry: Entry, points: FloatArray, plan: DensityPlan, stage: 
     if plan.heat_time > 0:
         assert plan.laplacian is not None
         values = heat_smooth(plan.laplacian, values, plan.heat_time, tol=1e-9)
-    release = entry.release(
+    return entry.release(
         entry.promise(plan.guarantee),
         value=values,
         mechanism="two-sided geometric noise on a mesh",
@@ -348,8 +348,6 @@ def release_density(entry: Entry, points: FloatArray, plan: DensityPlan, stage: 
         scale=math.nextafter(1 / plan.rate, math.inf),
         expected_error=None,
     )
-    # integers drawn exactly from random bits: nothing is idealized
-    return replace(release, assumptions=release.assumptions - {"idealized-sampling"})
 
 
 def as_laplacian(mesh: Mesh | Graph | Laplacian) -> Laplacian:

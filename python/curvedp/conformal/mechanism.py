@@ -157,8 +157,8 @@ class MeshExponential:
     ) -> NDArray[np.intp]:
         """Indices of nodes drawn independently.
 
-        Each draw is an exponential race at the rates of the weights, so that every weight counts
-        with a few units of relative rounding, however small.
+        Given the computed path lengths, each draw has exactly the probabilities of real numbers,
+        however small they are.
 
         Parameters
         ----------
@@ -177,13 +177,9 @@ class MeshExponential:
         self, lengths: FloatArray, stream: _core.Stream | None, count: int
     ) -> NDArray[np.intp]:
         stream = _core.Stream.from_os() if stream is None else stream
-        logs = self._log_weights(lengths)
-        times = np.empty(len(logs))
-        drawn = np.empty(count, dtype=np.intp)
-        for i in range(count):
-            stream.exponential(times)
-            drawn[i] = np.argmin(np.log(times) - logs)
-        return drawn
+        drawn = np.empty(count)
+        _core.choose(self._log_base, lengths, self.scale, stream, drawn)
+        return drawn.astype(np.intp)
 
     def sample(
         self, true_value: ArrayLike, stream: _core.Stream | None = None, n_samples: int = 1

@@ -196,8 +196,7 @@ class Anchors:
             scale=outward_scale(1.0, epsilon),
             expected_error=None,
         )
-        exact = release.assumptions - {"idealized-sampling"}
-        return QueryRelease(dataclasses.replace(release, assumptions=exact), self.embedding)
+        return QueryRelease(release, self.embedding)
 
 
 def principal_components(rows: FloatArray, n_components: int) -> FloatArray:

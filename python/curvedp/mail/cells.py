@@ -17,6 +17,7 @@ from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.mail.labels import Codes
 from curvedp.mail.retrieval import nearest
+from curvedp.mechanisms import outward_scale
 from curvedp.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP
 from curvedp.privacy.conversion import last_true_above, pure_mu
 
@@ -155,27 +156,12 @@ def _representatives(
 def randomised_response(cell: int, count: int, epsilon: float, stream: _core.Stream) -> int:
     """The cell with probability e^eps/(e^eps + K - 1), else any other one: eps-DP.
 
-    For epsilon so small that `lie_probability` is (K - 1)/K or more, all cells are equally likely.
+    The odds of the true cell are e^(1/s), drawn exactly, with s = 1/epsilon rounded up.
     """
-    lie = lie_probability(count, epsilon)
-    uniform = np.empty(2)
-    stream.uniform(uniform)
-    if lie >= 1 - 1 / count:
-        return min(int(uniform[1] * count), count - 1)
-    if uniform[0] >= lie:
-        return cell
-    other = min(int(uniform[1] * (count - 1)), count - 2)
-    return other + (other >= cell)
-
-
-def lie_probability(count: int, epsilon: float) -> float:
-    """(K - 1)/(e^eps + K - 1), rounded up by more than the resolution of the uniforms.
-
-    The odds of the true cell against any other therefore never exceed e^eps. For epsilon below
-    about K^2 2^-50 this is (K - 1)/K or more: the true cell would be rarer than another one.
-    """
-    lie = (count - 1) / (math.exp(min(epsilon, 700.0)) + count - 1)
-    return lie * (1 + count * 2.0**-50) + 2.0**-51
+    others, drawn = np.ones(count), np.empty(1)
+    others[cell] = 0.0
+    _core.choose(np.zeros(count), others, outward_scale(1.0, epsilon), stream, drawn)
+    return int(drawn[0])
 
 
 def sufficient(guarantee: Guarantee) -> float:

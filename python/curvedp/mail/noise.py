@@ -52,8 +52,8 @@ def add_noise(
     largest: float,
     stream: _core.Stream,
 ) -> FloatArray:
-    """Noise drawn as rows of `shape`, and rounding to the public grid."""
-    drawn = np.empty(shape)
-    _core.Noise("flat", shape[1], 0.0, profile, scale).sample_coords(stream, drawn)
+    """Noise drawn as rows of `shape`, and rounding to the public grid, in exact arithmetic."""
     step = _core.flat_grid_step(scale, largest, STEPS_PER_SCALE)
-    return np.asarray(np.round((exact + drawn.reshape(exact.shape)) / step) * step + 0.0)
+    noisy = np.array(exact, dtype=np.float64).reshape(shape)
+    _core.Noise("flat", shape[1], 0.0, profile, scale).add_on_grid(stream, step, noisy)
+    return noisy.reshape(exact.shape)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from curvedp.domain import Ball
+from curvedp.manifolds import Manifold
 from curvedp.mechanisms.base import ChartGaussian, IntrinsicMechanism, Mechanism
 from curvedp.mechanisms.exponential_wrapped_gaussian import ExponentialWrappedGaussian
 from curvedp.mechanisms.riemannian_gaussian import RiemannianGaussian
@@ -21,6 +22,12 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "exponential-wrapped-gaussian": ExponentialWrappedGaussian,
     "tangent-gaussian": TangentGaussian,
 }
+
+
+def draws_exactly(kind: type[Mechanism], manifold: Manifold) -> bool:
+    """True if a mechanism of curvedp draws in exact arithmetic: in a chart, or on flat space."""
+    in_flat_space = kind.in_chart or manifold.noise_space[0] == "flat"
+    return kind in MECHANISMS.values() and in_flat_space
 
 
 def choose_mechanism(

@@ -19,6 +19,7 @@ from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.manifolds import Manifold
 from curvedp.mechanisms.calibration import outward_scale
+from curvedp.mechanisms.grid import STEPS_PER_SCALE
 from curvedp.privacy import GDP, PureDP
 from curvedp.regression.schedule import SLOPE_STEP, SLOPE_WEIGHT, Step
 
@@ -36,6 +37,8 @@ class NoisyGradient:
         Bound on the rounding error of the computed gradients, in the same norm.
     scale : float
         sigma, or lambda of the density exp(-norm/lambda).
+    grid_step : float
+        Of the grid to which noisy gradients are rounded.
     pure : bool
         True if the noise is that of pure DP.
     """
@@ -44,6 +47,7 @@ class NoisyGradient:
     sensitivity: float
     rounding: float
     scale: float
+    grid_step: float
     pure: bool
 
     def norm(self, g_p: FloatArray, g_v: FloatArray) -> float:
@@ -59,12 +63,19 @@ class NoisyGradient:
     def add_noise(
         self, g_p: FloatArray, g_v: FloatArray, stream: _core.Stream
     ) -> tuple[FloatArray, FloatArray]:
-        """Both gradients with noise of density exp(-norm/scale) or exp(-norm^2/(2 scale^2))."""
-        noise = np.empty((2, len(g_p)))
-        self.law(len(g_p)).sample_coords(stream, noise)
-        if self.pure:  # noise of g_p/2 + g_v and of g_p/2 - g_v
-            return g_p + (noise[0] + noise[1]), g_v + (noise[0] - noise[1]) / 2
-        return g_p + noise[0], g_v + noise[1] / SLOPE_WEIGHT
+        """Both gradients with noise, rounded to a grid.
+
+        Its density is exp(-norm/scale) or exp(-norm^2/(2 scale^2)), drawn in exact arithmetic
+        around the computed gradients.
+        """
+        if self.pure:
+            halves = np.stack([g_p / 2 + g_v, g_p / 2 - g_v])
+        else:
+            halves = np.stack([g_p, SLOPE_WEIGHT * g_v])
+        self.law(len(g_p)).add_on_grid(stream, self.grid_step, halves)
+        if self.pure:
+            return halves[0] + halves[1], (halves[0] - halves[1]) / 2
+        return halves[0], halves[1] / SLOPE_WEIGHT
 
 
 def calibrate(
@@ -87,11 +98,13 @@ def calibrate(
         )
 
     delta = bound(n, records_per_unit)
-    rounding = bound(1, 1) * gradient_rounding(ball.manifold, n)
+    largest = bound(1, 1)
+    rounding = largest * gradient_rounding(ball.manifold, n)
     pure = isinstance(share, PureDP)
     budget = share.epsilon if isinstance(share, PureDP) else share.mu
     scale = outward_scale(delta + 2 * rounding, budget)
-    noisy = NoisyGradient(step, delta, rounding, scale, pure)
+    grid_step = _core.flat_grid_step(scale, largest, STEPS_PER_SCALE)
+    noisy = NoisyGradient(step, delta, rounding, scale, grid_step, pure)
     noisy.law(ball.manifold.dim)  # refuses a scale that cannot be drawn, before a budget is spent
     return noisy
 
@@ -99,11 +112,13 @@ def calibrate(
 def gradient_rounding(manifold: Manifold, n: int) -> float:
     """Bound on the rounding of a gradient, relative to the largest term of a record.
 
-    The rounding of the sum over records, and of adding up the projections on the eigenspaces of the
-    curvature operator; both doubled, since the sum of two norms may be twice the longest term.
+    The rounding of the sum over records, of adding up the projections on the eigenspaces of the
+    curvature operator, and of the two vectors that get the noise; doubled, since the sum of two
+    norms may be twice the longest term.
     """
-    projections = 4 * manifold.dim**1.5 * manifold._core.eigenspaces * np.finfo(np.float64).eps
-    return float(2 * (_core.summation_error(n) + projections))
+    eps = np.finfo(np.float64).eps
+    projections = 4 * manifold.dim**1.5 * manifold._core.eigenspaces * eps
+    return float(2 * (_core.summation_error(n) + projections + 2 * eps))
 
 
 @dataclass

@@ -84,6 +84,9 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
             return Unproved(claimed=call.guarantee, why=CHAIN_WHY)
         return call.guarantee
 
+    def is_exact(self, call: Call) -> bool:
+        return self.sampler == "gradient"
+
     def value_shape(self, call: Call) -> tuple[int, ...]:
         return 2, *call.manifold.point_shape
 
@@ -115,6 +118,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
             solver_tolerance=noise.rounding,
             scale=noise.scale,
             expected_error=None,
+            assumptions=group.paid.assumptions_if(design.is_exact),
         )
         return GeodesicRelease(
             **vars(released), x_range=self.x_range, tau=self.tau, v_max=self.v_max

@@ -52,6 +52,11 @@ class GeodesicDesign:
         return self.steps[-1] if self.law is None else self.law
 
     @property
+    def is_exact(self) -> bool:
+        """True if all noise is drawn in exact arithmetic: that of a descent."""
+        return self.law is None
+
+    @property
     def mechanism(self) -> str:
         """Name of the mechanism."""
         if self.law is None:

@@ -22,6 +22,7 @@ from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
 from curvedp.mechanisms import MECHANISMS, Mechanism, RankExponential, choose_mechanism
+from curvedp.mechanisms.choice import draws_exactly
 from curvedp.mechanisms.rank_exponential import rank_scale
 from curvedp.mechanisms.tangent_gaussian import TangentGaussian
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
@@ -100,6 +101,9 @@ class AdaptiveMean(Statistic[Release]):
 
     def mechanism_name(self, call: Call) -> str:
         return self.kind(call).name
+
+    def is_exact(self, call: Call) -> bool:
+        return draws_exactly(self.kind(call), call.manifold)
 
     def design(self, call: Call, ball: Ball, n: int) -> AdaptiveDesign:
         unit = call.records_per_unit

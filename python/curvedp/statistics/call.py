@@ -116,6 +116,10 @@ class Statistic(abc.ABC, Generic[Result]):
         """The share of the guarantee that `design` may find too small."""
         return call.guarantee
 
+    def is_exact(self, call: Call) -> bool:
+        """True if all of its noise is drawn in exact arithmetic, for every number of records."""
+        return False
+
     def given_points(self, call: Call, labels: Sequence[Hashable]) -> GivenPoints | None:
         """Base points that the call does not release itself, if there are any.
 

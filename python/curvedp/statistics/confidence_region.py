@@ -21,6 +21,7 @@ from curvedp.curvature import has_curved_hessian, mean_hessian_trace
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism
+from curvedp.mechanisms.choice import draws_exactly
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.base_point import BasePoint, MeanNoise
 from curvedp.statistics.call import Call, CallOptions, Statistic
@@ -106,6 +107,9 @@ class Region(Statistic[ConfidenceRegion]):
 
     def mechanism_name(self, call: Call) -> str:
         return self.mean.kind_under(call, self.shares(call)[0]).name
+
+    def is_exact(self, call: Call) -> bool:
+        return draws_exactly(self.mean.kind_under(call, self.share(call)), call.manifold)
 
     def design(self, call: Call, ball: Ball, n: int) -> MomentDesign:
         least = ball.manifold.dim + 2
@@ -357,6 +361,7 @@ def _planned(
     kind = (
         statistic.kind_under(call, share) if isinstance(statistic, Mean) else flat_mechanism(share)
     )
+    is_exact = not isinstance(statistic, Mean) or draws_exactly(kind, call.manifold)
     return Release(
         value=value,
         guarantee=share,
@@ -371,5 +376,5 @@ def _planned(
         solver_tolerance=noise.tolerance,
         scale=noise.scale,
         expected_error=noise.expected_error,
-        assumptions=frozenset({"idealized-sampling"}),
+        assumptions=frozenset() if is_exact else frozenset({"idealized-sampling"}),
     )

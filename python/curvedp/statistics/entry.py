@@ -89,8 +89,7 @@ class Entry:
         return _core.Stream.from_key(self.seed.to_bytes(32, "little"), stage)
 
     def release(self, guarantee: Guarantee, **fields: Any) -> Release:
-        """A release of this call with the given promise."""
-        assumptions = {"idealized-sampling"} | ({"seeded"} if self.seed is not None else set())
+        """A release of this call with the given promise, its noise drawn in exact arithmetic."""
         described: dict[str, Any] = {
             "guarantee": guarantee,
             "manifold": self.ball.manifold.spec,
@@ -98,7 +97,7 @@ class Entry:
             "ball_radius": self.ball.radius,
             "n": self.n,
             "records_per_unit": self.records_per_unit,
-            "assumptions": frozenset(assumptions),
+            "assumptions": frozenset() if self.seed is None else frozenset({"seeded"}),
         }
         return Release(**(described | fields))
 

@@ -20,6 +20,7 @@ from curvedp._validation import as_count, as_positive
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism, choose_mechanism
+from curvedp.mechanisms.choice import draws_exactly
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret, Release
 from curvedp.statistics.call import (
     Call,
@@ -74,6 +75,9 @@ class Mean(Statistic[Release]):
 
     def mechanism_name(self, call: Call) -> str:
         return self.kind(call).name
+
+    def is_exact(self, call: Call) -> bool:
+        return draws_exactly(self.kind(call), call.manifold)
 
     def design(self, call: Call, ball: Ball, n: int) -> Design:
         return design_mean(ball, n, call.guarantee, call.records_per_unit, self.mechanism)

@@ -20,6 +20,7 @@ from curvedp._validation import FloatArray, as_positive
 from curvedp.curvature import has_curved_hessian, hessian_diameter
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.manifolds import Manifold
+from curvedp.mechanisms.choice import draws_exactly
 from curvedp.privacy import GDP, Guarantee, PureDP, Release, Unproved
 from curvedp.statistics.base_point import BasePoint, GivenPoints
 from curvedp.statistics.call import Call, Statistic
@@ -115,6 +116,11 @@ class Moment(Statistic[Release]):
 
     def share(self, call: Call) -> Guarantee:
         return self.shares(call)[0]
+
+    def is_exact(self, call: Call) -> bool:
+        if self.mean is not None:
+            return True
+        return draws_exactly(Mean().kind_under(call, self.shares(call)[0]), call.manifold)
 
     def design(self, call: Call, ball: Ball, n: int) -> MomentDesign:
         shares = self.shares(call)

@@ -96,9 +96,14 @@ class Paid:
     @property
     def assumptions(self) -> frozenset[str]:
         """Assumptions of every guarantee, besides its proof."""
+        return self.assumptions_if(self.call.statistic.is_exact(self.call))
+
+    def assumptions_if(self, is_exact: bool) -> frozenset[str]:
+        """The same of noise that is drawn in exact arithmetic, or not."""
+        idealized = set() if is_exact else {"idealized-sampling"}
         grouped = {"public-groups"} if self.is_grouped else set()
         seeded = {"seeded"} if self.seed is not None else set()
-        return frozenset({"idealized-sampling"} | grouped | seeded)
+        return frozenset(idealized | grouped | seeded)
 
     def salted(self) -> Paid:
         """The same, with noise that depends on everything else that a release is computed from.
@@ -175,9 +180,11 @@ class Paid:
     def part(self, statistic: Statistic[Any], guarantee: Guarantee, **fields: Any) -> Releases[Any]:
         """Releases that others rest on, under a share of their guarantee."""
         call = replace(self.call, statistic=statistic, guarantee=guarantee)
+        assumptions = replace(self, call=call).assumptions
         mechanism = fields.pop("mechanism", None) or statistic.mechanism_name(call)
         promised = self.promise(guarantee)
-        return self.releases(call=call, guarantee=promised, mechanism=mechanism, **fields)
+        common = {"call": call, "guarantee": promised, "assumptions": assumptions}
+        return self.releases(**(common | {"mechanism": mechanism} | fields))
 
     def groups(self, stages: int) -> Iterator[Group]:
         """The groups that have a release, one after the other, each with so many streams."""

@@ -75,6 +75,9 @@ class Quantile(EachGroup[Release]):
     def mechanism_name(self, call: Call) -> str:
         return RankExponential.name
 
+    def is_exact(self, call: Call) -> bool:
+        return True
+
     def value_shape(self, call: Call) -> tuple[int, ...]:
         return ()
 

@@ -23,6 +23,7 @@ from curvedp._validation import as_positive, as_probability
 from curvedp.curvature import mean_hessian_trace
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.errors import ExistenceError
+from curvedp.mechanisms.choice import draws_exactly
 from curvedp.privacy import GDP, Guarantee, Release
 from curvedp.privacy.release import check_parts, read_json
 from curvedp.statistics.base_point import BasePoint
@@ -168,6 +169,9 @@ class Interval(Statistic[VarianceInterval]):
 
     def extent(self, call: Call) -> tuple[float, str]:
         return call.ball.radius**2, "radius squared"
+
+    def is_exact(self, call: Call) -> bool:
+        return draws_exactly(Mean().kind_under(call, self.share(call)), call.manifold)
 
     def design(self, call: Call, ball: Ball, n: int) -> MomentDesign:
         if n < 2:

@@ -5,7 +5,7 @@
 use crate::ball::{Ball, Frame, SLACK};
 use crate::manifold::Manifold;
 use crate::mean::{Plan, plan};
-use crate::noise::{IsotropicNoise, Profile, Radial, Space, Stream, laplace};
+use crate::noise::{IsotropicNoise, Profile, Radial, Space};
 use crate::release::{Grid, Placement};
 
 /// Least number of grid steps in a noise scale; steps are powers of two, so there may be nearly twice as many.
@@ -45,14 +45,6 @@ impl Budget {
         match self {
             Self::Pure(_) => Profile::Laplace { scale },
             Self::Gaussian(_) => Profile::Gaussian { scale },
-        }
-    }
-
-    /// Noise on the real line.
-    pub(crate) fn noise(self, scale: f64, stream: &mut Stream) -> f64 {
-        match self {
-            Self::Pure(_) => laplace(scale, stream),
-            Self::Gaussian(_) => scale * stream.normal(),
         }
     }
 }
@@ -180,6 +172,7 @@ impl MeanLaw {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::noise::Stream;
 
     /// Significand and exponent of a normal number.
     fn parts(x: f64) -> (u128, i32) {

@@ -7,6 +7,7 @@ pub mod chains;
 pub mod conformal;
 pub mod descriptors;
 pub mod error;
+pub mod exact;
 pub mod graph;
 pub mod groups;
 pub mod law;

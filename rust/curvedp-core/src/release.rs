@@ -5,7 +5,9 @@
 //! coordinate shows how the float point before them was rounded.
 
 use crate::ball::{Ball, SLACK};
+use crate::exact::Effort;
 use crate::manifold::Euclidean;
+use crate::noise::{IsotropicNoise, Stream, add_on_grid};
 use crate::rows::Rows;
 use crate::simd::vectorize;
 use crate::vector::{norm, power_of_two_below};
@@ -121,30 +123,44 @@ impl Ball<'_> {
         high
     }
 
-    /// Releases around the true values `means`, one for all or row by row: noise with the coordinates in row i
-    /// of `noise` is added, the result taken to the chart at the centre, clipped and rounded by `grids(i)`. A
-    /// release is computed from these `dim` rounded numbers alone.
-    pub fn release(
+    /// Releases around the true values `means`, one for all or row by row, with noise of `laws(i)` from the
+    /// streams of `draws`: it is added, the result taken to the chart at the centre, clipped and rounded by
+    /// `grids(i)`. A release is computed from these `dim` rounded numbers alone.
+    pub fn release<'a>(
         &self,
         placement: Placement,
         means: &[f64],
-        noise: &[f64],
-        grids: impl Fn(usize) -> Grid,
+        law: impl Fn(usize) -> (&'a IsotropicNoise, Grid),
+        mut draws: impl FnMut(usize, &mut dyn FnMut(&mut Stream)),
+        effort: Effort,
         out: &mut [f64],
     ) {
         let (size, dim) = (self.manifold.point_size(), self.manifold.dim());
         let means = if means.len() == size { Rows::shared(means) } else { Rows::new(means, size) };
-        let mut chart = vec![0.0; noise.len()];
-        match placement {
-            Placement::Intrinsic => {
-                self.manifold.chart_exp(Rows::new(noise, dim), means, &mut chart);
-            }
-            Placement::Chart => {
-                self.manifold.log_origin(means, &mut chart);
-                chart.iter_mut().zip(noise).for_each(|(x, noise)| *x += noise);
-            }
+        let mut chart = vec![0.0; out.len() / size * dim];
+        // on flat space the chart at the centre is an isometry: noise at the mean is noise in the chart
+        let is_exact = law(0).0.is_exact();
+        let in_chart = placement == Placement::Chart || is_exact;
+        if in_chart {
+            self.manifold.log_origin(means, &mut chart);
         }
-        self.round_chart(&mut chart, grids, out);
+        let mut own = vec![0.0; dim];
+        for (i, row) in chart.chunks_exact_mut(dim).enumerate() {
+            let (noise, grid) = law(i);
+            draws(i, &mut |stream| {
+                if is_exact {
+                    add_on_grid(noise.profile(), row, grid.step, stream, effort);
+                } else {
+                    noise.sample_coords(stream, &mut own);
+                    row.iter_mut().zip(&own).for_each(|(x, noise)| *x += noise);
+                }
+            });
+        }
+        if !in_chart {
+            let noise = chart.clone();
+            self.manifold.chart_exp(Rows::new(&noise, dim), means, &mut chart);
+        }
+        self.round_chart(&mut chart, |i| law(i).1, out);
     }
 
     /// Clips and rounds points of the frame by `grids(i)`, in the chart at the centre.

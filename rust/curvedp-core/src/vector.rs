@@ -49,3 +49,8 @@ pub(crate) fn power_of_two_below(x: f64) -> f64 {
     // the sign and the exponent of a normal number are its upper 12 bits
     f64::from_bits(x.to_bits() >> 52 << 52)
 }
+
+/// The exponent of the largest power of two that is at most x, for normal positive numbers.
+pub(crate) fn exponent(x: f64) -> i32 {
+    (x.to_bits() >> 52) as i32 - 1023
+}

@@ -49,7 +49,7 @@ mod _core {
     #[pymodule_export]
     use crate::mean::{Descent, Plan};
     #[pymodule_export]
-    use crate::noise::{Noise, RankExponential, Stream, largest_laplace_scale};
+    use crate::noise::{Noise, RankExponential, Stream, choose, largest_laplace_scale};
     #[pymodule_export]
     use crate::solve::HelmholtzSolver;
 

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard};
 
 use curvedp_core::error::Error;
+use curvedp_core::exact::Effort;
 use curvedp_core::noise::{self, IsotropicNoise, Profile, Radial, Space};
 use curvedp_core::release::Grid;
 use curvedp_core::rows::Rows;
@@ -183,8 +184,28 @@ impl RankExponential {
         let values = values.as_slice()?;
         let out = output_vector(&mut out)?;
         let intervals = run(py, |_| Ok(self.inner.intervals(values)))?;
-        stream.fill(py, out, |stream| self.inner.sample(&intervals, stream))
+        let effort = effort(out.len());
+        stream.fill(py, out, |stream| self.inner.sample(&intervals, stream, effort))
     }
+}
+
+/// Fills `out` with independent indices, each with a probability in proportion to
+/// e^(log_weights[i] - lengths[i]/scale), drawn exactly.
+#[pyfunction]
+pub fn choose(
+    py: Python<'_>,
+    log_weights: PyReadonlyArray1<'_, f64>,
+    lengths: PyReadonlyArray1<'_, f64>,
+    scale: f64,
+    stream: &Stream,
+    mut out: OutputVector<'_>,
+) -> PyResult<()> {
+    let (log_weights, lengths) = (log_weights.as_slice()?, lengths.as_slice()?);
+    let out = output_vector(&mut out)?;
+    let choice = run(py, |_| Ok(noise::Choice::new(log_weights, lengths, scale)))?;
+    let refused = || PyValueError::new_err("weights, lengths and scale have no law");
+    let (choice, effort) = (choice.ok_or_else(refused)?, effort(out.len()));
+    stream.fill(py, out, |stream| choice.draw(stream, effort) as f64)
 }
 
 /// Isotropic noise on a homogeneous space.
@@ -280,6 +301,45 @@ impl Noise {
         })?
     }
 
+    /// True if releases are drawn in exact arithmetic.
+    #[getter]
+    fn is_exact(&self) -> bool {
+        self.inner.is_exact()
+    }
+
+    /// Adds noise to the rows of `vectors` and rounds them to multiples of `step`, a power of two, in exact
+    /// arithmetic: on flat space only.
+    fn add_on_grid(
+        &self,
+        py: Python<'_>,
+        stream: &Stream,
+        step: f64,
+        mut vectors: Output<'_>,
+    ) -> PyResult<()> {
+        let dim = self.inner.dim();
+        let (vectors, count) = output(&mut vectors, dim)?;
+        if !self.inner.is_exact() {
+            return Err(PyValueError::new_err("only noise on flat space is added to vectors"));
+        }
+        check_step(step)?;
+        let effort = effort(count * dim);
+        run(py, |interrupt| {
+            for (look, part) in vectors.chunks_mut(DRAWS_PER_LOOK.div_ceil(dim) * dim).enumerate() {
+                if look > 0 && interrupt() {
+                    return Err(Error::Interrupted);
+                }
+                let mut stream = match stream.open() {
+                    Ok(stream) => stream,
+                    Err(error) => return Ok(Err(error)),
+                };
+                for row in part.chunks_exact_mut(dim) {
+                    noise::add_on_grid(self.inner.profile(), row, step, &mut stream, effort);
+                }
+            }
+            Ok(Ok(()))
+        })?
+    }
+
     /// Releases around a point of a ball's frame, as points of the manifold: noise is added, in the chart at
     /// the centre or at the point itself, clipped and rounded to the public grid (step, clip radius).
     #[allow(clippy::too_many_arguments)]
@@ -298,23 +358,28 @@ impl Noise {
         if frame.centred().dim() != dim {
             return Err(misfit(dim, frame.centred().dim()));
         }
+        check_step(grid.0)?;
         let true_value = row(&true_value, width)?;
         let size = frame.manifold().point_size();
         let (out, count) = output(&mut out, size)?;
         let grid = Grid { step: grid.0, clip_radius: grid.1 };
         run(py, |interrupt| {
             let rows = count.min(DRAWS_PER_LOOK);
-            let (mut noise, mut drawn) = (vec![0.0; rows * dim], vec![0.0; rows * width]);
+            let mut drawn = vec![0.0; rows * width];
+            let effort = effort(count * dim);
             for (look, part) in out.chunks_mut(DRAWS_PER_LOOK * size).enumerate() {
                 if look > 0 && interrupt() {
                     return Err(Error::Interrupted);
                 }
-                let rows = part.len() / size;
-                let (noise, drawn) = (&mut noise[..rows * dim], &mut drawn[..rows * width]);
-                if let Err(error) = self.draw(stream, noise, dim) {
-                    return Ok(Err(error));
-                }
-                frame.ball().release(placement(in_chart), true_value, noise, |_| grid, drawn);
+                let drawn = &mut drawn[..part.len() / size * width];
+                let mut stream = match stream.open() {
+                    Ok(stream) => stream,
+                    Err(error) => return Ok(Err(error)),
+                };
+                let draws = |_, draw: &mut dyn FnMut(&mut noise::Stream)| draw(&mut stream);
+                let law = |_| (&self.inner, grid);
+                let ball = frame.ball();
+                ball.release(placement(in_chart), true_value, law, draws, effort, drawn);
                 frame.leave(Rows::new(drawn, width), part);
             }
             Ok(Ok(()))
@@ -343,6 +408,22 @@ pub(crate) fn law_of(
         other => return Err(PyValueError::new_err(format!("unknown profile {other:?}"))),
     };
     Ok((space, profile))
+}
+
+/// Coordinates from which on their noise may take a time of its own.
+const MANY: usize = 10_000;
+
+/// How the noise of a release with so many coordinates is drawn.
+fn effort(coordinates: usize) -> Effort {
+    if coordinates < MANY { Effort::Steady } else { Effort::Least }
+}
+
+/// Refuses grid steps that are not powers of two.
+fn check_step(step: f64) -> PyResult<()> {
+    if step.is_normal() && step > 0.0 && step.to_bits() << 12 == 0 {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!("a grid steps by a power of two, not by {step}")))
 }
 
 /// Draws between two looks at the interrupt flag; their coordinates stay in cache.

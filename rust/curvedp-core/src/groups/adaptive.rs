@@ -8,7 +8,7 @@ use crate::batch;
 use crate::error::Error;
 use crate::law::MeanDesign;
 use crate::mean::{Sample, in_ball};
-use crate::noise::RankExponential;
+use crate::noise::{RankExponential, Stream};
 use crate::rows::Rows;
 
 /// The adaptive mean of every group, stage by stage.
@@ -168,7 +168,7 @@ impl Stages<'_, '_> {
             scale,
         };
         let mut stream = self.task.streams.stream(self.group, stage);
-        let quantile = law.sample(&law.intervals(&dist), &mut stream);
+        let quantile = law.sample(&law.intervals(&dist), &mut stream, self.task.effort());
         self.mean.copy_from_slice(&center);
         self.note(&[quantile]);
         let wished = quantile * inflation(self.frame().ball().manifold.dim());
@@ -216,10 +216,11 @@ impl Stages<'_, '_> {
         let Some(design) = design else { return Ok(()) };
         let sample = Sample { manifold: ball.manifold, points, count: n, weights: None };
         let mean = in_ball(&sample, &ball, &design.plan, self.task.interrupt)?;
-        let mut coords = vec![0.0; ball.manifold.dim()];
-        design.noise.sample_coords(&mut self.task.streams.stream(self.group, stage), &mut coords);
+        let mut stream = self.task.streams.stream(self.group, stage);
+        let draws = |_, draw: &mut dyn FnMut(&mut Stream)| draw(&mut stream);
+        let (own, effort) = (|_| (&design.noise, design.grid), self.task.effort());
         let mut released = vec![0.0; self.mean.len()];
-        leave_noisy(self.frame(), law.placement, &mean, &coords, |_| design.grid, &mut released);
+        leave_noisy(self.frame(), law.placement, &mean, own, draws, effort, &mut released);
         self.mean = released;
         self.note(&[
             f64::NAN,

@@ -4,7 +4,9 @@
 use super::{Column, Groups, Statistic, Task};
 use crate::ball::Frame;
 use crate::error::Error;
+use crate::exact::Effort;
 use crate::mean::in_ball_each;
+use crate::noise::{IsotropicNoise, Stream};
 use crate::release::{Grid, Placement};
 use crate::rows::Rows;
 
@@ -32,36 +34,35 @@ impl Means {
     /// The means of a task's records, which are given in the frame, with the noise of stage 0.
     pub(super) fn around(&self, task: &Task, points: &[f64], out: &mut [f64]) -> Result<(), Error> {
         let ball = task.frame().ball();
-        let (width, dim) = (ball.manifold.point_size(), ball.manifold.dim());
+        let width = ball.manifold.point_size();
         let designs: Vec<_> = task.means().collect();
         let plans: Vec<_> = designs.iter().map(|design| &design.plan).collect();
-        let grids: Vec<Grid> = designs.iter().map(|design| design.grid).collect();
         let mut means = vec![0.0; plans.len() * width];
         let points = Rows::new(points, width);
         in_ball_each(&ball, points, &task.rows(), &plans, &mut means, task.interrupt)?;
-        let mut coords = vec![0.0; plans.len() * dim];
         let mut stream = task.streams.stream(0, 0);
-        for (i, (design, noise)) in designs.iter().zip(coords.chunks_exact_mut(dim)).enumerate() {
+        let draws = |i: usize, draw: &mut dyn FnMut(&mut Stream)| {
             task.streams.restart(i, 0, &mut stream);
-            design.noise.sample_coords(&mut stream, noise);
-        }
-        leave_noisy(task.frame(), self.placement, &means, &coords, |i| grids[i], out);
+            draw(&mut stream);
+        };
+        let law = |i: usize| (designs[i].noise, designs[i].grid);
+        leave_noisy(task.frame(), self.placement, &means, law, draws, task.effort(), out);
         Ok(())
     }
 }
 
-/// Releases around means of a frame, moved back to the manifold: row i of `noise` holds the coordinates of the
-/// noise of mean i. See [`Ball::release`](crate::ball::Ball).
-pub(super) fn leave_noisy(
+/// Releases around means of a frame, moved back to the manifold. See [`Ball::release`](crate::ball::Ball).
+pub(super) fn leave_noisy<'a>(
     frame: &Frame,
     placement: Placement,
     means: &[f64],
-    noise: &[f64],
-    grids: impl Fn(usize) -> Grid,
+    law: impl Fn(usize) -> (&'a IsotropicNoise, Grid),
+    draws: impl FnMut(usize, &mut dyn FnMut(&mut Stream)),
+    effort: Effort,
     out: &mut [f64],
 ) {
     let ball = frame.ball();
     let mut drawn = vec![0.0; means.len()];
-    ball.release(placement, means, noise, grids, &mut drawn);
+    ball.release(placement, means, law, draws, effort, &mut drawn);
     frame.leave(Rows::new(&drawn, ball.manifold.point_size()), out);
 }

@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::ball::Frame;
 use crate::error::Error;
+use crate::exact::Effort;
 use crate::law::{Budget, MeanLaw};
 use crate::mean::Plan;
 use crate::noise::{GroupId, GroupInput, GroupKeys, GroupStreams, IsotropicNoise};
@@ -282,6 +283,11 @@ pub struct Task<'a> {
 impl Task<'_> {
     fn frame(&self) -> &Frame {
         self.groups.frame(self.range.start)
+    }
+
+    /// How its noise is drawn: that of a single release in a time that says nothing about it.
+    fn effort(&self) -> Effort {
+        if self.groups.count() == 1 { Effort::Steady } else { Effort::Least }
     }
 
     /// Accuracy, noise and grid of its groups' means, in order; of a statistic that releases means.

@@ -10,8 +10,8 @@ use crate::error::Error;
 use crate::law::STEPS_PER_SCALE;
 use crate::manifold::{ExcessDiameter, HessianTrace, Manifold};
 use crate::moments::{dist_moments, hessian_error, log_moments, summation_error, vecd};
-use crate::noise::{IsotropicNoise, Radial, Space};
-use crate::release::{Placement, flat_grid_step, round};
+use crate::noise::add_on_grid;
+use crate::release::{Placement, flat_grid_step};
 use crate::rows::Rows;
 
 /// A function that is averaged over the records, in units of the lengths R that a logarithm may have.
@@ -326,22 +326,11 @@ impl Moments {
         largest: f64,
         coords: &mut [f64],
     ) -> Result<(), Error> {
+        let noise = share.profile(scale);
+        noise.check()?;
         let mut stream = own.task.streams.stream(own.group, stage);
         let step = flat_grid_step(scale, largest, STEPS_PER_SCALE);
-        let mut noise = vec![0.0; coords.len()];
-        match (share, noise.as_mut_slice()) {
-            (_, [one]) => *one = share.noise(scale, &mut stream),
-            (Budget::Gaussian(_), all) => {
-                all.iter_mut().for_each(|x| *x = share.noise(scale, &mut stream));
-            }
-            (Budget::Pure(_), all) => {
-                let space = Space::Radial(Radial::Flat { dim: all.len() });
-                IsotropicNoise::new(space, share.profile(scale))?.sample_coords(&mut stream, all);
-            }
-        }
-        for (x, noise) in coords.iter_mut().zip(noise) {
-            *x = round(*x + noise, step) + 0.0; // never -0
-        }
+        add_on_grid(noise, coords, step, &mut stream, own.task.effort());
         Ok(())
     }
 }

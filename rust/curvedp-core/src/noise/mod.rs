@@ -2,9 +2,11 @@
 //! sampled by rejection, never by a Markov chain. How many proposals a draw takes does not depend
 //! on data: the noise is drawn at a fixed point and carried to the true value by an isometry.
 
+mod choice;
 mod discrete_laplace;
 mod error;
 mod fixed;
+mod flat;
 mod hull;
 mod keys;
 mod log_concave;
@@ -15,14 +17,17 @@ mod reach;
 mod roots;
 mod spd;
 mod spd_moments;
+mod steps;
 mod stream;
 mod tails;
 
+pub use choice::Choice;
 pub use discrete_laplace::DiscreteLaplace;
 pub use error::NoiseError;
+pub use flat::add_on_grid;
 pub use keys::{DerivedKeys, GroupId, GroupInput, GroupKeys, GroupStreams, numbered_stream};
 pub use log_concave::{LogConcave, Support};
-pub use radial::{Profile, Radial, RadialNoise, laplace};
+pub use radial::{Profile, Radial, RadialNoise};
 pub use rank_exponential::{Intervals, RankExponential};
 pub use reach::Reach;
 pub use spd::{ACCEPTANCE_FLOOR, SpdNoise};
@@ -100,6 +105,12 @@ impl IsotropicNoise {
             Self::Radial(noise) => noise.sample_coords(stream, out),
             Self::Spd(noise) => noise.sample_coords(stream, out),
         }
+    }
+
+    /// True if releases are drawn in exact arithmetic: on flat space, by [`add_on_grid`].
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        matches!(self, Self::Radial(noise) if matches!(noise.space(), Radial::Flat { .. }))
     }
 
     /// E t, t the distance from the centre: relative error 1e-10, on SPD(m) that of

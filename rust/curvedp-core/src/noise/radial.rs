@@ -16,6 +16,7 @@
 //! V = 1.
 
 use super::NoiseError;
+use super::flat::MOST_DIMENSIONS;
 use super::log_concave::{LogConcave, Support};
 use super::stream::Stream;
 use std::f64::consts::{FRAC_PI_2, PI};
@@ -300,6 +301,10 @@ impl RadialNoise {
         profile.check()?;
         let scale = profile.scale();
         check_existence(profile, space.growth_rate())?;
+        if space.dim() > MOST_DIMENSIONS {
+            let (expected, value) = ("at most 2^30", space.dim() as f64);
+            return Err(NoiseError::Parameter { name: "dimension", expected, value });
+        }
         let density = RadialDensity::new(space, profile);
         let support =
             Support { lower: 0.0, upper: space.diameter(), mode: density.reference, width: scale };
@@ -330,7 +335,7 @@ impl RadialNoise {
     }
 
     /// An isotropic tangent vector in orthonormal coordinates, of length the noise's distance from
-    /// its centre. `out` has `dim()` entries.
+    /// its centre, in double precision. `out` has `dim()` entries.
     #[inline]
     pub fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
         match (self.space, self.profile, &mut *out) {
@@ -350,7 +355,7 @@ impl RadialNoise {
 
 /// Laplace noise on the line: an exponential length, which goes on to 700 scales, and a sign.
 #[inline]
-pub fn laplace(scale: f64, stream: &mut Stream) -> f64 {
+fn laplace(scale: f64, stream: &mut Stream) -> f64 {
     scale * stream.exponential() * stream.sign()
 }
 

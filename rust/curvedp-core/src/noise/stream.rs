@@ -7,6 +7,7 @@
 //! twice.
 
 use super::{NoiseError, tails};
+use crate::exact::Enclosure;
 use chacha20::ChaCha20Legacy;
 use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use rand::TryRng;
@@ -25,12 +26,16 @@ pub(super) const START: usize = 128;
 /// 64-bit words of a keystream, made 16 blocks at a time: as many as the widest implementation of the
 /// cipher computes together. The first time it is 4, since most streams give no more than a few words.
 struct Keystream {
+    key: [u8; 32],
+    stream_id: u64,
     cipher: ChaCha20Legacy,
     bytes: [u8; Self::BYTES],
     /// Bytes made.
     end: usize,
     /// Bytes used of them.
     next: usize,
+    /// Bytes made before and with them.
+    made: u64,
 }
 
 impl Keystream {
@@ -43,6 +48,7 @@ impl Keystream {
         self.bytes[..self.end].fill(0);
         self.cipher.apply_keystream(&mut self.bytes[..self.end]);
         self.next = 0;
+        self.made += self.end as u64;
     }
 
     #[inline(always)]
@@ -101,8 +107,8 @@ impl Stream {
     /// Sub-stream `stream_id` of a key: the 2^64 sub-streams of a key do not overlap.
     #[must_use]
     pub fn from_key(key: [u8; 32], stream_id: u64) -> Self {
-        let cipher = cipher(&key, stream_id);
-        Self { rng: Keystream { cipher, bytes: [0; Keystream::BYTES], end: 0, next: 0 } }
+        let (cipher, bytes) = (cipher(&key, stream_id), [0; Keystream::BYTES]);
+        Self { rng: Keystream { key, stream_id, cipher, bytes, end: 0, next: 0, made: 0 } }
     }
 
     /// Makes this the stream that [`Stream::from_key`] would return, in the same place: for the streams of
@@ -110,7 +116,8 @@ impl Stream {
     #[inline]
     pub fn restart(&mut self, key: &[u8; 32], stream_id: u64) {
         self.rng.cipher = cipher(key, stream_id);
-        (self.rng.end, self.rng.next) = (0, 0);
+        (self.rng.key, self.rng.stream_id) = (*key, stream_id);
+        (self.rng.end, self.rng.next, self.rng.made) = (0, 0, 0);
     }
 
     /// [`Stream::restart`] with `start` before all else.
@@ -118,7 +125,7 @@ impl Stream {
     pub(super) fn restart_after(&mut self, start: &[u8; START], key: &[u8; 32], stream_id: u64) {
         self.restart(key, stream_id);
         self.rng.bytes[..START].copy_from_slice(start);
-        self.rng.end = START;
+        (self.rng.end, self.rng.made) = (START, START as u64);
     }
 
     /// A stream that begins with at most 16 given words.
@@ -144,6 +151,14 @@ impl Stream {
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.rng.word()
+    }
+
+    /// A number that is uniform on (0, 1).
+    #[inline]
+    pub fn variable(&mut self) -> Variable {
+        let rng = &self.rng;
+        let number = (rng.made - (rng.end - rng.next) as u64) / 8;
+        Variable { first: self.rng.word(), number, known: u32::MAX }
     }
 
     /// Uniform on the 2^52 odd multiples of 2^-53 in (0, 1): never 0 and never 1.
@@ -185,6 +200,62 @@ impl Stream {
         for x in out {
             *x = self.normal();
         }
+    }
+}
+
+/// A number that is uniform on (0, 1), with as many bits as are asked for: after the first word come words far
+/// behind in the keystream, in a place that is its own. So what is drawn later is the same whether they are
+/// read or not.
+#[derive(Clone, Copy)]
+pub struct Variable {
+    /// The first 64 bits.
+    pub first: u64,
+    /// Words of the stream before the first one.
+    number: u64,
+    /// Bits that can be known: more than there are, but in tests.
+    known: u32,
+}
+
+/// Where the further words of variables begin in the keystream, in bytes.
+const FURTHER: u64 = 1 << 62;
+
+/// Bytes for the further words of a variable.
+const FURTHER_BYTES: u64 = 8 * 64;
+
+impl Variable {
+    /// The first `words.len()` words of a variable of this stream, and the number of bits that can be known.
+    pub(super) fn read(&self, stream: &Stream, words: &mut [u64]) -> u32 {
+        words[0] = self.first;
+        if words.len() > 1 && self.known > 64 {
+            let mut bytes = [0; FURTHER_BYTES as usize];
+            let bytes = &mut bytes[..8 * (words.len() - 1)];
+            let mut cipher = cipher(&stream.rng.key, stream.rng.stream_id);
+            cipher.seek(FURTHER + FURTHER_BYTES * self.number);
+            cipher.apply_keystream(bytes);
+            for (to, from) in words[1..].iter_mut().zip(bytes.as_chunks().0) {
+                *to = u64::from_le_bytes(*from);
+            }
+        }
+        self.known
+    }
+
+    /// The number.
+    pub(super) fn at<const N: usize>(&self, stream: &Stream) -> Enclosure<N> {
+        let mut words = [0; N];
+        let known = self.read(stream, &mut words[..N - 1]);
+        Enclosure::fraction(&words, known)
+    }
+
+    /// The variable with its first bits alone, said to be `trust` more.
+    #[cfg(test)]
+    pub(super) fn shortened(&self, bits: u32, trust: u32) -> Self {
+        Self { first: self.first >> (64 - bits) << (64 - bits), known: bits + trust, ..*self }
+    }
+
+    /// One of which only the first bits are known.
+    #[cfg(test)]
+    pub(super) fn prefix(bits: u64, count: u32) -> Self {
+        Self { first: bits << (64 - count), number: 0, known: count }
     }
 }
 

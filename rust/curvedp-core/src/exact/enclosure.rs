@@ -1,0 +1,419 @@
+//! Real numbers between two multiples of an ulp, 2^-64(N-1).
+//!
+//! A number x is kept as a middle m, N words in two's complement, and an error e, with |x - m| <= e, both in
+//! ulps. Every operation adds to the error what it rounds off, so that the result encloses the result for every
+//! number that the operands enclose. What leaves the range of N words is unknown, which decides nothing.
+
+use super::Undecided;
+use std::cmp::Ordering;
+
+/// A real number that is known up to an error.
+#[derive(Clone, Copy, Debug)]
+pub struct Enclosure<const N: usize> {
+    /// The middle in ulps, least word first.
+    middle: [u64; N],
+    /// Bound on the distance from it in ulps; [`UNKNOWN`] for a number of which nothing is known.
+    error: u64,
+}
+
+const UNKNOWN: u64 = u64::MAX;
+
+impl<const N: usize> Enclosure<N> {
+    /// Bits behind the binary point.
+    pub const FRACTION: i32 = 64 * (N as i32 - 1);
+
+    /// Nothing is known.
+    const NOTHING: Self = Self { middle: [0; N], error: UNKNOWN };
+
+    /// 0
+    pub const ZERO: Self = Self { middle: [0; N], error: 0 };
+
+    /// An integer.
+    #[must_use]
+    pub fn integer(value: i64) -> Self {
+        let mut middle = [0; N];
+        middle[N - 1] = value as u64;
+        Self { middle, error: 0 }
+    }
+
+    /// `mantissa` 2^`exponent`
+    #[must_use]
+    pub fn dyadic(mantissa: i128, exponent: i32) -> Self {
+        let fill = if mantissa < 0 { u64::MAX } else { 0 };
+        let mut middle = [fill; N];
+        (middle[0], middle[1]) = (mantissa as u64, (mantissa >> 64) as u64);
+        Self { middle, error: 0 }.shifted(Self::FRACTION + exponent)
+    }
+
+    /// A double times 2^`exponent`; nothing is known of one that is not finite.
+    #[must_use]
+    pub fn double(value: f64, exponent: i32) -> Self {
+        if !value.is_finite() {
+            return Self::NOTHING;
+        }
+        let bits = value.to_bits();
+        let (stored, fraction) = ((bits >> 52 & 0x7ff) as i32, (bits & ((1 << 52) - 1)) as i128);
+        let mantissa = if stored == 0 { fraction } else { fraction | 1 << 52 };
+        let signed = if value < 0.0 { -mantissa } else { mantissa };
+        Self::dyadic(signed, stored.max(1) - 1075 + exponent)
+    }
+
+    /// A number in [0, 1) whose first N - 1 words are known, most significant first, or only so many leading
+    /// bits of them.
+    #[must_use]
+    pub(crate) fn fraction(words: &[u64], known_bits: u32) -> Self {
+        let mut middle = [0; N];
+        for (to, from) in middle[..N - 1].iter_mut().rev().zip(words) {
+            *to = *from;
+        }
+        let error = match (Self::FRACTION as u32).saturating_sub(known_bits) {
+            missing @ 0..64 => 1 << missing,
+            _ => UNKNOWN,
+        };
+        Self { middle, error }
+    }
+
+    /// The number with words behind the binary point that are truncated ones of a positive constant.
+    pub(super) const fn truncated(fraction: [u64; N]) -> Self {
+        Self { middle: fraction, error: 1 }
+    }
+
+    /// The sum.
+    #[must_use]
+    #[inline]
+    pub fn plus(&self, other: &Self) -> Self {
+        let (mut middle, mut carry) = ([0; N], false);
+        for i in 0..N {
+            let (part, first) = self.middle[i].overflowing_add(other.middle[i]);
+            let (part, second) = part.overflowing_add(u64::from(carry));
+            (middle[i], carry) = (part, first | second);
+        }
+        let (a, b, c) = (self.middle[N - 1], other.middle[N - 1], middle[N - 1]);
+        let overflows = ((a ^ c) & (b ^ c)) >> 63 == 1;
+        let error = self.error.saturating_add(other.error);
+        Self { middle, error: if overflows { UNKNOWN } else { error } }
+    }
+
+    /// The number with its sign changed.
+    #[must_use]
+    #[inline]
+    pub fn negated(&self) -> Self {
+        let least = self.middle[N - 1] == 1 << 63 && self.middle[..N - 1].iter().all(|w| *w == 0);
+        let error = if least { UNKNOWN } else { self.error };
+        Self { middle: negated_if(&self.middle, true), error }
+    }
+
+    /// The number with its sign changed if so.
+    #[must_use]
+    #[inline]
+    pub fn negated_if(&self, negative: bool) -> Self {
+        if negative { self.negated() } else { *self }
+    }
+
+    /// The difference.
+    #[must_use]
+    #[inline]
+    pub fn minus(&self, other: &Self) -> Self {
+        self.plus(&other.negated())
+    }
+
+    /// The product.
+    #[must_use]
+    #[inline]
+    pub fn times(&self, other: &Self) -> Self {
+        let (a, b) = (self.magnitude(), other.magnitude());
+        let mut product = [[0; N]; 2];
+        for i in 0..N {
+            let mut carry = 0;
+            for j in 0..N {
+                let word = &mut product[(i + j) / N][(i + j) % N];
+                let sum = u128::from(a[i]) * u128::from(b[j]) + u128::from(*word) + carry;
+                (*word, carry) = (sum as u64, sum >> 64);
+            }
+            product[1][i] = carry as u64;
+        }
+        let [low, high] = product;
+        let mut middle = [0; N];
+        middle[0] = low[N - 1];
+        middle[1..].copy_from_slice(&high[..N - 1]);
+        let is_unknown = self.error == UNKNOWN || other.error == UNKNOWN;
+        if is_unknown || high[N - 1] != 0 || middle[N - 1] >> 63 == 1 {
+            return Self::NOTHING;
+        }
+        // |a| e_b + |b| e_a + e_a e_b in ulps, and less than one for the words that are cut off
+        let both = (u128::from(self.error) * u128::from(other.error)) >> 64;
+        let both = if N == 2 { both as u64 } else { 0 };
+        let error = times_error(&a, other.error).saturating_add(times_error(&b, self.error));
+        let error = error.saturating_add(both).saturating_add(2);
+        let negative = (self.middle[N - 1] ^ other.middle[N - 1]) >> 63 == 1;
+        Self { middle: negated_if(&middle, negative), error }
+    }
+
+    /// The number times 2^`exponent`.
+    #[must_use]
+    pub fn shifted(&self, exponent: i32) -> Self {
+        let count = exponent.unsigned_abs() as usize;
+        if exponent >= 0 { self.shifted_up(count) } else { self.shifted_down(count) }
+    }
+
+    fn shifted_up(&self, count: usize) -> Self {
+        let magnitude = self.magnitude();
+        let used = 64 * N - leading_zeros(&magnitude) as usize;
+        if used == 0 && self.error == 0 {
+            return *self;
+        }
+        let too_wide = self.error != 0 && self.error.leading_zeros() as usize <= count;
+        if used + count >= 64 * N || too_wide {
+            return Self::NOTHING;
+        }
+        let (words, bits) = (count / 64, count % 64);
+        let mut middle = [0; N];
+        for i in words..N {
+            let low =
+                if bits > 0 && i > words { magnitude[i - words - 1] >> (64 - bits) } else { 0 };
+            middle[i] = magnitude[i - words] << bits | low;
+        }
+        let error = if self.error == 0 { 0 } else { self.error << count };
+        Self { middle: negated_if(&middle, self.is_negative()), error }
+    }
+
+    fn shifted_down(&self, count: usize) -> Self {
+        if self.error == UNKNOWN {
+            return *self;
+        }
+        let magnitude = self.magnitude();
+        let (words, bits) = (count / 64, count % 64);
+        let mut middle = [0; N];
+        for i in 0..N.saturating_sub(words) {
+            let above = magnitude.get(i + words + 1).copied().unwrap_or(0);
+            let high = if bits > 0 { above << (64 - bits) } else { 0 };
+            middle[i] = magnitude[i + words] >> bits | high;
+        }
+        let lost = magnitude.iter().take(words).any(|word| *word != 0)
+            || (bits > 0 && magnitude.get(words).is_some_and(|word| word << (64 - bits) != 0));
+        let rounded_up = if self.error == 0 { 0 } else { (self.error >> count.min(63)) + 1 };
+        Self {
+            middle: negated_if(&middle, self.is_negative()),
+            error: rounded_up + u64::from(lost),
+        }
+    }
+
+    /// 1/x
+    ///
+    /// # Errors
+    /// [`Undecided`] unless 2^-60 <= |x| <= 2^60 by far more than the error.
+    pub fn reciprocal(&self) -> Result<Self, Undecided> {
+        let guess = 1.0 / self.middle_as_double();
+        if !(guess.abs() < 2f64.powi(60) && guess.abs() > 2f64.powi(-60)) {
+            return Err(Undecided);
+        }
+        // Newton's iteration; how good its end is says the residual r = 1 - b x:
+        // |1/b - x| = |x| |r|/|1 - r| <= 2 |x| |r|
+        let one = Self::integer(1);
+        let mut x = Self::double(guess, 0).exactly();
+        for _ in 0..Self::doublings() {
+            let r = one.minus(&self.exactly().times(&x));
+            x = x.plus(&x.times(&r)).exactly();
+        }
+        let residual = one.minus(&self.times(&x));
+        Ok(x.widened(residual.at_most_half()?.saturating_mul(2)))
+    }
+
+    /// The quotient.
+    ///
+    /// # Errors
+    /// [`Undecided`] as for [`Enclosure::reciprocal`].
+    pub fn over(&self, other: &Self) -> Result<Self, Undecided> {
+        Ok(self.times(&other.reciprocal()?))
+    }
+
+    /// 1/sqrt x
+    ///
+    /// # Errors
+    /// [`Undecided`] unless 2^-60 <= x <= 2^60 by far more than the error.
+    pub fn inverse_sqrt(&self) -> Result<Self, Undecided> {
+        let middle = self.middle_as_double();
+        if !(middle > 2f64.powi(-60) && middle < 2f64.powi(60)) {
+            return Err(Undecided);
+        }
+        // Newton's iteration; with the residual r = 1 - b y^2 it is 1/sqrt b - y = y (1/sqrt(1 - r) - 1),
+        // and |1/sqrt(1 - r) - 1| <= |r| for |r| <= 1/2
+        let one = Self::integer(1);
+        let mut y = Self::double(1.0 / middle.sqrt(), 0).exactly();
+        for _ in 0..Self::doublings() {
+            let r = one.minus(&self.exactly().times(&y).times(&y));
+            y = y.plus(&y.times(&r).shifted_down(1)).exactly();
+        }
+        let residual = one.minus(&self.times(&y).times(&y));
+        Ok(y.widened(residual.at_most_half()?))
+    }
+
+    /// How often 50 correct bits must double to fill the words.
+    const fn doublings() -> usize {
+        let (mut bits, mut count) = (50, 0);
+        while bits < Self::FRACTION + 24 {
+            (bits, count) = (2 * bits, count + 1);
+        }
+        count
+    }
+
+    /// The number as if its middle were exact: for iterations whose result is examined afterwards.
+    fn exactly(&self) -> Self {
+        Self { middle: self.middle, error: if self.error == UNKNOWN { UNKNOWN } else { 0 } }
+    }
+
+    /// A bound in ulps on the size of a number that is at most 1/2.
+    fn at_most_half(&self) -> Result<u64, Undecided> {
+        let bound = self.bound()?;
+        if N == 2 && bound > 1 << 63 { Err(Undecided) } else { Ok(bound) }
+    }
+
+    /// The number, exact but for an error of `relative` ulps times its size.
+    fn widened(&self, relative: u64) -> Self {
+        self.wider_by(times_error(&self.magnitude(), relative).saturating_add(1))
+    }
+
+    /// The number, known `ulps` worse.
+    pub(super) fn wider_by(&self, ulps: u64) -> Self {
+        Self { middle: self.middle, error: self.error.saturating_add(ulps) }
+    }
+
+    /// A bound on the size in ulps.
+    ///
+    /// # Errors
+    /// [`Undecided`] if it is 2^64 ulps or more.
+    pub(super) fn bound(&self) -> Result<u64, Undecided> {
+        let magnitude = self.magnitude();
+        if magnitude[1..].iter().any(|word| *word != 0) || self.error == UNKNOWN {
+            return Err(Undecided);
+        }
+        magnitude[0].checked_add(self.error).ok_or(Undecided)
+    }
+
+    /// The sign of x: of a number that is not known to differ from 0, undecided.
+    ///
+    /// # Errors
+    /// [`Undecided`] then.
+    pub fn sign(&self) -> Result<Ordering, Undecided> {
+        let magnitude = self.magnitude();
+        let is_far = magnitude[1..].iter().any(|word| *word != 0) || magnitude[0] > self.error;
+        if self.error == UNKNOWN || !is_far {
+            return Err(Undecided);
+        }
+        Ok(if self.is_negative() { Ordering::Less } else { Ordering::Greater })
+    }
+
+    /// True if x is less than the other number.
+    ///
+    /// # Errors
+    /// [`Undecided`] if the enclosures meet.
+    pub fn is_less(&self, other: &Self) -> Result<bool, Undecided> {
+        Ok(other.minus(self).sign()? == Ordering::Greater)
+    }
+
+    /// The greatest integer that is not above x.
+    ///
+    /// # Errors
+    /// [`Undecided`] if an integer lies in the enclosure.
+    pub fn floor(&self) -> Result<i64, Undecided> {
+        if self.error == UNKNOWN {
+            return Err(Undecided);
+        }
+        let mut error = [0; N];
+        error[0] = self.error;
+        let error = Self { middle: error, error: 0 };
+        let middle = Self { middle: self.middle, error: 0 };
+        let (low, high) = (middle.minus(&error), middle.plus(&error));
+        let (least, greatest) = (low.middle[N - 1] as i64, high.middle[N - 1] as i64);
+        let in_range = low.error == 0 && high.error == 0;
+        if in_range && least == greatest { Ok(least) } else { Err(Undecided) }
+    }
+
+    /// The integer closest to x.
+    ///
+    /// # Errors
+    /// [`Undecided`] if the middle between two lies in the enclosure.
+    pub fn nearest(&self) -> Result<i64, Undecided> {
+        self.plus(&Self::dyadic(1, -1)).floor()
+    }
+
+    /// An integer that x 2^`exponent` does not exceed, within 1 of the enclosure's end; for numbers below 2^62.
+    #[must_use]
+    pub fn above(&self, exponent: i32) -> Option<i64> {
+        let mut error = [0; N];
+        error[0] = self.error;
+        let high = Self { middle: self.middle, error: 0 }.plus(&Self { middle: error, error: 0 });
+        let high = high.shifted(exponent);
+        let top = high.middle[N - 1] as i64;
+        let is_known = self.error != UNKNOWN && high.error <= 1;
+        (is_known && top < 1 << 62).then(|| top + 1)
+    }
+
+    /// An integer that x 2^`exponent` is not below, within 1 of the enclosure's end.
+    #[must_use]
+    pub fn below(&self, exponent: i32) -> Option<i64> {
+        self.negated().above(exponent).map(|bound| -bound)
+    }
+
+    /// The exponent of the greatest power of two that is at most the middle's size; none for 0.
+    #[must_use]
+    pub fn exponent(&self) -> Option<i32> {
+        let zeros = leading_zeros(&self.magnitude()) as i32;
+        (zeros < 64 * N as i32).then(|| 63 - zeros)
+    }
+
+    /// About the middle.
+    #[must_use]
+    pub fn middle_as_double(&self) -> f64 {
+        let weights = (0..N as i32).map(|i| 2f64.powi(64 * i - Self::FRACTION));
+        let size: f64 = self.magnitude().iter().zip(weights).map(|(w, at)| *w as f64 * at).sum();
+        if self.is_negative() { -size } else { size }
+    }
+
+    /// Whether the middle is negative, its size and the error.
+    #[cfg(test)]
+    pub(super) fn parts(&self) -> (bool, [u64; N], u64) {
+        (self.is_negative(), self.magnitude(), self.error)
+    }
+
+    fn is_negative(&self) -> bool {
+        self.middle[N - 1] >> 63 == 1
+    }
+
+    /// The size of the middle; that of -2^63 in the first word is 2^63.
+    #[inline]
+    fn magnitude(&self) -> [u64; N] {
+        negated_if(&self.middle, self.is_negative())
+    }
+}
+
+/// The words of -m, or of m.
+#[inline]
+fn negated_if<const N: usize>(words: &[u64; N], negative: bool) -> [u64; N] {
+    let (mask, mut carry) = (0u64.wrapping_sub(u64::from(negative)), u64::from(negative));
+    let mut result = [0; N];
+    for i in 0..N {
+        let (word, over) = (words[i] ^ mask).overflowing_add(carry);
+        (result[i], carry) = (word, u64::from(over));
+    }
+    result
+}
+
+/// A bound on |m| e in ulps: the first two words of m, and one for the others.
+#[inline]
+fn times_error<const N: usize>(magnitude: &[u64; N], error: u64) -> u64 {
+    let second = (u128::from(magnitude[N - 2]) + 1) * u128::from(error);
+    let second = (second >> 64) as u64 + u64::from(error != 0);
+    magnitude[N - 1].saturating_mul(error).saturating_add(second)
+}
+
+fn leading_zeros<const N: usize>(words: &[u64; N]) -> u32 {
+    let mut zeros = 0;
+    for word in words.iter().rev() {
+        zeros += word.leading_zeros();
+        if *word != 0 {
+            break;
+        }
+    }
+    zeros
+}

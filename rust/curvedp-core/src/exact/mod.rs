@@ -1,0 +1,57 @@
+//! Decisions about real numbers: a number is enclosed in an interval with integers at its ends, and what the
+//! interval does not decide is asked again with more words (docs/proofs/exact-draws.md).
+//!
+//! All of it is integer arithmetic; nothing rests on the rounding of doubles or on a library of functions.
+
+mod enclosure;
+mod functions;
+#[cfg(test)]
+mod tests;
+
+pub use enclosure::Enclosure;
+
+/// An enclosure is too wide to decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Undecided;
+
+/// A question about real numbers that are known to any precision.
+pub trait Question {
+    /// What it decides.
+    type Answer;
+
+    /// The answer, if enclosures of N words decide it.
+    ///
+    /// # Errors
+    /// [`Undecided`] if they do not.
+    fn ask<const N: usize>(&self) -> Result<Self::Answer, Undecided>;
+
+    /// The answer where [`MOST_WORDS`] words do not decide: of probability below 2^-1800.
+    fn give_up(&self) -> Self::Answer;
+}
+
+/// Words of the widest enclosures.
+pub const MOST_WORDS: usize = 32;
+
+/// Where the answer to a question is sought first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// In four words, and nothing is skipped: the time does not depend on the answer, but for a probability of
+    /// about 2^-100.
+    Steady,
+    /// In two words, and only where nothing cheaper decides.
+    Least,
+}
+
+/// The answer to a question, which does not depend on the effort.
+pub fn decide<Q: Question>(question: &Q, effort: Effort) -> Q::Answer {
+    let first = match effort {
+        Effort::Least => question.ask::<2>(),
+        Effort::Steady => Err(Undecided),
+    };
+    first
+        .or_else(|_| question.ask::<4>())
+        .or_else(|_| question.ask::<8>())
+        .or_else(|_| question.ask::<16>())
+        .or_else(|_| question.ask::<MOST_WORDS>())
+        .unwrap_or_else(|_| question.give_up())
+}

@@ -1,0 +1,411 @@
+//! Draws from a log-concave density by rejection from steps, decided by integers and enclosures alone.
+//!
+//! The half-line is cut into cells of a width w, a power of two, up to an end T, and units of a length v behind
+//! it. A cell is chosen with an integer weight W of at least U times the largest value of the density f in it; the
+//! place in the cell has infinitely many random bits, as has the height V, and the proposal is accepted if
+//! V W < U f(place). So the law is f, whatever the weights are, as long as none is too small:
+//!
+//! ```text
+//! P(cell, place in dt, accepted) = 2^-62 W (dt/w) (U f(t)/W) = 2^-62 (U/w) f(t) dt
+//! ```
+//!
+//! Behind T the unit is k with probability 2^-(k+1), from the zeros before the first 1 of the place's bits. Its
+//! weight is that of f(T) 2^-k: f is log-concave and f(T + v) <= f(T)/2. The proof is in
+//! docs/proofs/exact-draws.md.
+
+use super::stream::{Stream, Variable};
+use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
+
+/// A density on the positive numbers, known up to a factor: log-concave, increasing up to its mode, and at most
+/// about 1.
+pub(super) trait Density {
+    /// Its value.
+    ///
+    /// # Errors
+    /// [`Undecided`] if more words are needed.
+    fn at<const N: usize>(&self, t: &Enclosure<N>) -> Result<Enclosure<N>, Undecided>;
+
+    /// Where it is largest; 0 for a density that falls.
+    fn mode(&self) -> f64;
+}
+
+/// Words in which tables are made.
+const TABLE: usize = 4;
+
+/// Weights have this sum.
+const TOTAL_BITS: u32 = 62;
+
+/// A cell and what stands beside it in the table.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    /// W, in units of which there are 2^62.
+    weight: u64,
+    /// Heights whose first word is below this are accepted wherever the place is.
+    sure: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    /// Integers below this stand for the slot's own entry, others for `other`.
+    threshold: u64,
+    other: u32,
+}
+
+/// The table of a density.
+pub(super) struct Steps<D> {
+    density: D,
+    /// w = 2^width
+    width: i32,
+    /// v = 2^(width + unit)
+    unit: i32,
+    /// U, the number of units in a density of 1.
+    units: u64,
+    /// The cells, and last the tail.
+    cells: Vec<Cell>,
+    slots: Vec<Slot>,
+}
+
+/// A draw: a number with as many bits as are asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// The number of the cell; that of T for the tail.
+    cell: u64,
+    is_tail: bool,
+    width: i32,
+    unit: i32,
+    within: Variable,
+}
+
+impl Place {
+    /// The number.
+    ///
+    /// # Errors
+    /// [`Undecided`] if all N - 1 words are 0, in the tail.
+    pub(super) fn at<const N: usize>(&self, stream: &Stream) -> Result<Enclosure<N>, Undecided> {
+        let start = Enclosure::<N>::dyadic(i128::from(self.cell), self.width);
+        if self.is_tail {
+            let (_, within) = self.in_unit(stream)?;
+            return Ok(start.plus(&within.shifted(self.width + self.unit)));
+        }
+        Ok(start.plus(&self.within.at::<N>(stream).shifted(self.width)))
+    }
+
+    /// The same with only the first bits, and an error as if `trust` more were known.
+    #[cfg(test)]
+    pub(super) fn shortened(&self, bits: u32, trust: u32) -> Self {
+        Self { within: self.within.shortened(bits, trust), ..*self }
+    }
+
+    /// k, and k plus the place in unit k.
+    fn in_unit<const N: usize>(&self, stream: &Stream) -> Result<(i32, Enclosure<N>), Undecided> {
+        let mut words = [0; N];
+        let known = self.within.read(stream, &mut words[..N - 1]);
+        let whole = words.iter().position(|word| *word != 0).ok_or(Undecided)?;
+        let zeros = words[whole].leading_zeros() as usize;
+        let (k, bits) = (64 * whole + zeros, zeros + 1);
+        if k >= known as usize {
+            return Err(Undecided);
+        }
+        let mut rest = [0; N];
+        for (i, word) in rest[..N - 1].iter_mut().enumerate() {
+            let from = |at: usize| words.get(at).copied().unwrap_or(0);
+            let (high, low) = (from(whole + i), from(whole + i + 1));
+            *word = high.checked_shl(bits as u32).unwrap_or(0) | low >> (64 - bits);
+        }
+        let known = (known as usize).min(64 * (N - 1)) - k - 1;
+        let place = Enclosure::fraction(&rest, known as u32);
+        Ok((k as i32, place.plus(&Enclosure::integer(k as i64))))
+    }
+}
+
+/// The question whether a proposal is accepted.
+struct Acceptance<'a, D> {
+    steps: &'a Steps<D>,
+    stream: &'a Stream,
+    place: Place,
+    weight: u64,
+    height: Variable,
+}
+
+impl<D: Density> Question for Acceptance<'_, D> {
+    type Answer = bool;
+
+    fn ask<const N: usize>(&self) -> Result<bool, Undecided> {
+        let (steps, place) = (self.steps, &self.place);
+        // both sides are divided by the power of two above U
+        let size = 64 - steps.units.leading_zeros() as i32;
+        let height = self.height.at::<N>(self.stream);
+        let mut left = Enclosure::dyadic(i128::from(self.weight), -size).times(&height);
+        let mut right = steps.density.at(&place.at::<N>(self.stream)?)?;
+        right = right.times(&Enclosure::dyadic(i128::from(steps.units), -size));
+        if place.is_tail {
+            let (k, _) = place.in_unit::<N>(self.stream)?;
+            (left, right) = (left.shifted(-k - 1), right.shifted(steps.unit));
+        }
+        left.is_less(&right)
+    }
+
+    fn give_up(&self) -> bool {
+        false
+    }
+}
+
+impl<D: Density> Steps<D> {
+    /// The table with cells of width 2^`width` up to `end` of them, which lies beyond the mode. None if the
+    /// density cannot be enclosed at the cells' ends or does not fall behind the last one.
+    pub(super) fn new(density: D, width: i32, end: u32) -> Option<Self> {
+        let at = |i: u32, beyond: i32| {
+            let place = Enclosure::dyadic(i128::from(i), width);
+            let place = match beyond {
+                0 => place,
+                unit => place.plus(&Enclosure::dyadic(1, width + unit - 1)),
+            };
+            density
+                .at::<TABLE>(&place)
+                .or(if i == 0 { Ok(Enclosure::ZERO) } else { Err(Undecided) })
+                .ok()
+        };
+        let mode = density.mode();
+        let peak =
+            if mode == 0.0 { at(0, 0)? } else { density.at(&Enclosure::double(mode, 0)).ok()? };
+        let ends: Vec<_> = (0..=end).map(|i| at(i, 0)).collect::<Option<_>>()?;
+        let last = ends[end as usize];
+        // half of the density at the end bounds that at T + v
+        let halved =
+            |unit: &i32| at(end, unit + 1).is_some_and(|f| f.shifted(1).is_less(&last) == Ok(true));
+        let unit = (0..40).find(halved)?;
+        let width_as_double = 2f64.powi(width);
+        let highest = |i: usize| {
+            let holds_mode =
+                mode >= i as f64 * width_as_double && mode <= (i + 1) as f64 * width_as_double;
+            if holds_mode {
+                peak
+            } else if (i as f64) * width_as_double < mode {
+                ends[i + 1]
+            } else {
+                ends[i]
+            }
+        };
+        let tail = last.shifted(unit + 1);
+        let tops: Vec<_> = (0..end as usize).map(highest).chain([tail]).collect();
+        let lows = (0..end as usize)
+            .map(|i| if ends[i].is_less(&ends[i + 1]) == Ok(true) { ends[i] } else { ends[i + 1] });
+        let total: f64 = tops.iter().map(Enclosure::middle_as_double).sum();
+        let count = tops.len() as f64 + 1.0;
+        let units =
+            (2f64.powi(TOTAL_BITS as i32) / total * (1.0 - 2f64.powi(-20)) - 2.0 * count) as u64;
+        let bits = TOTAL_BITS as i32;
+        let factor = Enclosure::dyadic(i128::from(units), -bits);
+        let weights = tops.iter().map(|top| Some(top.times(&factor).above(bits)?.max(1) as u64));
+        let weights: Vec<u64> = weights.collect::<Option<_>>()?;
+        let sure = lows.zip(&weights).map(|(low, weight)| {
+            // 2^64 f U/W, rounded down
+            let share = low.times(&factor).below(bits).map_or(0, |w| w.max(0) as u128);
+            u64::try_from((share << 64) / u128::from(*weight)).unwrap_or(u64::MAX)
+        });
+        let sure: Vec<u64> = sure.chain([0]).collect();
+        let cells = weights.iter().zip(sure).map(|(&weight, sure)| Cell { weight, sure }).collect();
+        let slots = slots(&weights)?;
+        Some(Self { density, width, unit, units, cells, slots })
+    }
+
+    /// A draw, and a random bit.
+    pub(super) fn draw(&self, stream: &mut Stream, effort: Effort) -> (Place, bool) {
+        let bits = self.slots.len().trailing_zeros();
+        let capacity = 1 << (TOTAL_BITS - bits);
+        loop {
+            let word = stream.bits();
+            let (own, rest) =
+                (word as usize & (self.slots.len() - 1), word >> bits & (capacity - 1));
+            let slot = &self.slots[own];
+            let chosen = if rest < slot.threshold { own } else { slot.other as usize };
+            let (within, height) = (stream.variable(), stream.variable());
+            let Some(cell) = self.cells.get(chosen) else { continue };
+            let place = self.place(chosen, within);
+            let is_sure = effort == Effort::Least && height.first < cell.sure;
+            let acceptance =
+                || Acceptance { steps: self, stream, place, weight: cell.weight, height };
+            if is_sure || decide(&acceptance(), effort) {
+                return (place, word >> 63 == 1);
+            }
+        }
+    }
+
+    /// A place in the tail.
+    #[cfg(test)]
+    pub(super) fn beyond(&self, within: Variable) -> Place {
+        self.place(self.cells.len() - 1, within)
+    }
+
+    fn place(&self, cell: usize, within: Variable) -> Place {
+        let is_tail = cell + 1 == self.cells.len();
+        Place { cell: cell as u64, is_tail, width: self.width, unit: self.unit, within }
+    }
+}
+
+/// Walker's alias table in integers: entry i is drawn with probability `weights[i]`/2^62, and one beyond all
+/// with the rest. None if the weights exceed 2^62.
+fn slots(weights: &[u64]) -> Option<Vec<Slot>> {
+    let count = (weights.len() + 1).next_power_of_two();
+    let capacity = (1u64 << TOTAL_BITS) / count as u64;
+    let used: u128 = weights.iter().map(|w| u128::from(*w)).sum();
+    let rest = (1u128 << TOTAL_BITS).checked_sub(used)?;
+    let mut share: Vec<u64> = weights.iter().copied().chain([rest as u64]).collect();
+    share.resize(count, 0);
+    let mut slots: Vec<Slot> =
+        (0..count).map(|i| Slot { threshold: capacity, other: i as u32 }).collect();
+    let (mut poor, mut rich): (Vec<usize>, Vec<usize>) =
+        (0..count).partition(|&i| share[i] < capacity);
+    while let (Some(low), Some(&high)) = (poor.pop(), rich.last()) {
+        slots[low] = Slot { threshold: share[low], other: high as u32 };
+        share[high] -= capacity - share[low];
+        if share[high] < capacity {
+            rich.pop();
+            poor.push(high);
+        }
+    }
+    Some(slots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The density e^(-t^2/2).
+    struct HalfNormal;
+
+    impl Density for HalfNormal {
+        fn at<const N: usize>(&self, t: &Enclosure<N>) -> Result<Enclosure<N>, Undecided> {
+            Ok(t.times(t).shifted(-1).negated().exp())
+        }
+
+        fn mode(&self) -> f64 {
+            0.0
+        }
+    }
+
+    /// The density t^3 e^-t, up to a factor.
+    struct Rising;
+
+    impl Density for Rising {
+        fn at<const N: usize>(&self, t: &Enclosure<N>) -> Result<Enclosure<N>, Undecided> {
+            Ok(t.ln()?.times(&Enclosure::integer(3)).minus(t).exp().shifted(-1))
+        }
+
+        fn mode(&self) -> f64 {
+            3.0
+        }
+    }
+
+    /// Weights and bounds against the density at 50 points of each cell, with twice the words of the table.
+    fn check_table<D: Density>(steps: &Steps<D>, width: i32) {
+        let units = steps.units as f64;
+        for (i, cell) in steps.cells[..steps.cells.len() - 1].iter().enumerate() {
+            for part in 0..=50 {
+                let t = (i as f64 + f64::from(part) / 50.0) * 2f64.powi(width);
+                let value = steps.density.at::<8>(&Enclosure::double(t, 0));
+                let value = value.map_or(0.0, |f| f.middle_as_double()) * units;
+                assert!(value <= cell.weight as f64 * (1.0 + 1e-15) + 1e-6, "{i} {t}");
+                let sure = cell.sure as f64 * 2f64.powi(-64) * cell.weight as f64;
+                assert!(sure <= value * (1.0 + 1e-15) + 1e-6, "{i} {t}");
+            }
+        }
+        let weights: Vec<u64> = steps.cells.iter().map(|cell| cell.weight).collect();
+        let capacity = (1u64 << TOTAL_BITS) / steps.slots.len() as u64;
+        let mut shares = vec![0; steps.slots.len()];
+        for (i, slot) in steps.slots.iter().enumerate() {
+            shares[i] += slot.threshold;
+            shares[slot.other as usize] += capacity - slot.threshold;
+        }
+        assert_eq!(shares[..weights.len()], weights);
+        let total: u64 = weights.iter().sum();
+        assert_eq!(shares[weights.len()], (1 << TOTAL_BITS) - total);
+        assert!(total as f64 > 2f64.powi(TOTAL_BITS as i32) * 0.999);
+    }
+
+    #[test]
+    fn tables_lie_above_their_density() {
+        check_table(&Steps::new(HalfNormal, -6, 512).unwrap(), -6);
+        check_table(&Steps::new(HalfNormal, -1, 16).unwrap(), -1);
+        check_table(&Steps::new(Rising, -3, 160).unwrap(), -3);
+    }
+
+    #[test]
+    fn densities_without_an_end_or_a_fall_have_no_table() {
+        struct Flat;
+        impl Density for Flat {
+            fn at<const N: usize>(&self, _: &Enclosure<N>) -> Result<Enclosure<N>, Undecided> {
+                Ok(Enclosure::integer(1))
+            }
+
+            fn mode(&self) -> f64 {
+                0.0
+            }
+        }
+        assert!(Steps::new(Flat, 0, 4).is_none());
+        assert!(Steps::new(HalfNormal, 40, 4).is_none());
+    }
+
+    /// Bits of place and height that are enumerated.
+    const DEPTH: u32 = 8;
+
+    /// Mass of each half cell, and at last of the tail, that all tapes of one proposal decide and leave
+    /// undecided, found by the sampler's own decisions.
+    fn all_tapes(steps: &Steps<HalfNormal>) -> Vec<(f64, f64)> {
+        let stream = Stream::from_key([0; 32], 0);
+        let cells = steps.cells.len();
+        let mut masses = vec![(0.0, 0.0); 2 * cells - 1];
+        for (i, cell) in steps.cells.iter().enumerate() {
+            for within in 0..1 << DEPTH {
+                let at = if i + 1 == cells { 2 * i } else { 2 * i + (within >> (DEPTH - 1)) };
+                for height in 0..1 << DEPTH {
+                    let place = steps.place(i, Variable::prefix(within as u64, DEPTH));
+                    let height = Variable::prefix(height, DEPTH);
+                    let (stream, weight) = (&stream, cell.weight);
+                    let mass = weight as f64 * 4f64.powi(-(DEPTH as i32));
+                    match (Acceptance { steps, stream, place, weight, height }).ask::<2>() {
+                        Ok(true) => masses[at].0 += mass,
+                        Ok(false) => {}
+                        Err(Undecided) => masses[at].1 += mass,
+                    }
+                }
+            }
+        }
+        masses
+    }
+
+    /// The number of masses that the enumeration contradicts, and what it leaves undecided in all.
+    fn contradictions(steps: &Steps<HalfNormal>) -> (usize, f64) {
+        let masses = all_tapes(steps);
+        let root = std::f64::consts::FRAC_1_SQRT_2;
+        let from = |t: f64| (std::f64::consts::PI / 2.0).sqrt() * libm::erfc(t * root);
+        let found = masses.iter().enumerate().filter(|(at, (decided, undecided))| {
+            let (low, high) = (0.25 * *at as f64, 0.25 * (*at as f64 + 1.0));
+            let mass = if at + 1 == masses.len() { from(low) } else { from(low) - from(high) };
+            let mass = mass * 2.0 * steps.units as f64;
+            let slack = 1e-12 * mass;
+            mass < decided - slack || mass > decided + undecided + slack
+        });
+        let total: f64 = masses.iter().map(|(_, undecided)| undecided).sum();
+        (found.count(), total / 2f64.powi(TOTAL_BITS as i32))
+    }
+
+    #[test]
+    fn all_tapes_of_a_proposal_give_the_law() {
+        let steps = Steps::new(HalfNormal, -1, 16).unwrap();
+        let (contradicted, undecided) = contradictions(&steps);
+        assert_eq!(contradicted, 0);
+        assert!(undecided < 0.02, "{undecided}");
+    }
+
+    /// The control: a weight that is too small in one cell is seen.
+    #[test]
+    fn all_tapes_of_a_low_step_give_another_law() {
+        for (cell, share) in [(0, 0.96), (3, 0.9)] {
+            let mut steps = Steps::new(HalfNormal, -1, 16).unwrap();
+            let weight = &mut steps.cells[cell].weight;
+            *weight = (*weight as f64 * share) as u64;
+            assert!(contradictions(&steps).0 > 0);
+        }
+    }
+}
