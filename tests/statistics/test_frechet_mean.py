@@ -99,10 +99,9 @@ def test_release_carries_its_terms(spec: str, guarantee: cdp.privacy.Guarantee) 
     assert release.sensitivity == sensitivity.frechet_mean(ball, 3000)
     assert release.solver_tolerance <= 2e-4 * release.sensitivity
     assert release.expected_error == cdp.expected_error(ball, 3000, guarantee)
-    # noise on curved space is still drawn in double precision
-    in_chart = release.mechanism in ("tangent Gaussian", "exponential-wrapped Gaussian")
-    exact = in_chart or ball.manifold.is_flat
-    assert release.assumptions == (frozenset() if exact else {"idealized-sampling"})
+    intrinsic = release.mechanism in ("Riemannian Laplace", "Riemannian Gaussian")
+    in_doubles = intrinsic and ball.manifold.noise_space[0] == "spd"
+    assert release.assumptions == ({"idealized-sampling"} if in_doubles else frozenset())
     assert "replace one record" in release.report()
     again = cdp.Release.from_json(release.to_json())
     assert np.array_equal(again.value, release.value)

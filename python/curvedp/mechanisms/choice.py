@@ -25,9 +25,9 @@ MECHANISMS: dict[str, type[Mechanism]] = {
 
 
 def draws_exactly(kind: type[Mechanism], manifold: Manifold) -> bool:
-    """True if a mechanism of curvedp draws in exact arithmetic: in a chart, or on flat space."""
-    in_flat_space = kind.in_chart or manifold.noise_space[0] == "flat"
-    return kind in MECHANISMS.values() and in_flat_space
+    """True if a mechanism of curvedp draws in exact arithmetic: in a chart, or on spaces other than
+    SPD matrices with the affine-invariant metric."""
+    return kind in MECHANISMS.values() and (kind.in_chart or manifold.noise_space[0] != "spd")
 
 
 def choose_mechanism(

@@ -7,7 +7,7 @@
 use crate::ball::{Ball, SLACK};
 use crate::exact::Effort;
 use crate::manifold::Euclidean;
-use crate::noise::{IsotropicNoise, Stream, add_on_grid};
+use crate::noise::{Drawing, IsotropicNoise, Stream, add_on_grid};
 use crate::rows::Rows;
 use crate::simd::vectorize;
 use crate::vector::{norm, power_of_two_below};
@@ -137,26 +137,42 @@ impl Ball<'_> {
     ) {
         let (size, dim) = (self.manifold.point_size(), self.manifold.dim());
         let means = if means.len() == size { Rows::shared(means) } else { Rows::new(means, size) };
+        let drawing = match (placement, law(0).0.drawing()) {
+            // exact draws on curved space are about the true value itself
+            (Placement::Chart, Drawing::Ambient | Drawing::LogOrigin) => Drawing::Doubles,
+            (_, drawing) => drawing,
+        };
+        if drawing == Drawing::Ambient {
+            for (i, point) in out.chunks_exact_mut(size).enumerate() {
+                let (noise, Grid { step, .. }) = law(i);
+                draws(i, &mut |stream| {
+                    noise.draw_on_grid(means.row(i), step, stream, effort, point)
+                });
+                if !self.manifold.project(point) {
+                    point.copy_from_slice(self.center);
+                }
+            }
+            return;
+        }
         let mut chart = vec![0.0; out.len() / size * dim];
         // on flat space the chart at the centre is an isometry: noise at the mean is noise in the chart
-        let is_exact = law(0).0.is_exact();
-        let in_chart = placement == Placement::Chart || is_exact;
+        let in_chart = placement == Placement::Chart || drawing == Drawing::Chart;
         if in_chart {
             self.manifold.log_origin(means, &mut chart);
         }
         let mut own = vec![0.0; dim];
         for (i, row) in chart.chunks_exact_mut(dim).enumerate() {
-            let (noise, grid) = law(i);
-            draws(i, &mut |stream| {
-                if is_exact {
-                    add_on_grid(noise.profile(), row, grid.step, stream, effort);
-                } else {
+            let (noise, Grid { step, .. }) = law(i);
+            draws(i, &mut |stream| match drawing {
+                Drawing::Chart => add_on_grid(noise.profile(), row, step, stream, effort),
+                Drawing::LogOrigin => noise.draw_on_grid(means.row(i), step, stream, effort, row),
+                Drawing::Ambient | Drawing::Doubles => {
                     noise.sample_coords(stream, &mut own);
                     row.iter_mut().zip(&own).for_each(|(x, noise)| *x += noise);
                 }
             });
         }
-        if !in_chart {
+        if !in_chart && drawing == Drawing::Doubles {
             let noise = chart.clone();
             self.manifold.chart_exp(Rows::new(&noise, dim), means, &mut chart);
         }

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use curvedp_core::error::Error;
 use curvedp_core::exact::Effort;
-use curvedp_core::noise::{self, IsotropicNoise, Profile, Radial, Space};
+use curvedp_core::noise::{self, Drawing, IsotropicNoise, Profile, Radial, Space};
 use curvedp_core::release::Grid;
 use curvedp_core::rows::Rows;
 use numpy::PyReadonlyArray1;
@@ -304,7 +304,7 @@ impl Noise {
     /// True if releases are drawn in exact arithmetic.
     #[getter]
     fn is_exact(&self) -> bool {
-        self.inner.is_exact()
+        self.inner.drawing() != Drawing::Doubles
     }
 
     /// Adds noise to the rows of `vectors` and rounds them to multiples of `step`, a power of two, in exact
@@ -318,7 +318,7 @@ impl Noise {
     ) -> PyResult<()> {
         let dim = self.inner.dim();
         let (vectors, count) = output(&mut vectors, dim)?;
-        if !self.inner.is_exact() {
+        if self.inner.drawing() != Drawing::Chart {
             return Err(PyValueError::new_err("only noise on flat space is added to vectors"));
         }
         check_step(step)?;
@@ -420,7 +420,7 @@ fn effort(coordinates: usize) -> Effort {
 
 /// Refuses grid steps that are not powers of two.
 fn check_step(step: f64) -> PyResult<()> {
-    if step.is_normal() && step > 0.0 && step.to_bits() << 12 == 0 {
+    if step.is_normal() && step > 0.0 && step < 1e280 && step.to_bits() << 12 == 0 {
         return Ok(());
     }
     Err(PyValueError::new_err(format!("a grid steps by a power of two, not by {step}")))

@@ -13,17 +13,17 @@ pub struct Enclosure<const N: usize> {
     /// The middle in ulps, least word first.
     middle: [u64; N],
     /// Bound on the distance from it in ulps; [`UNKNOWN`] for a number of which nothing is known.
-    error: u64,
+    error: u128,
 }
 
-const UNKNOWN: u64 = u64::MAX;
+const UNKNOWN: u128 = u128::MAX;
 
 impl<const N: usize> Enclosure<N> {
     /// Bits behind the binary point.
     pub const FRACTION: i32 = 64 * (N as i32 - 1);
 
     /// Nothing is known.
-    const NOTHING: Self = Self { middle: [0; N], error: UNKNOWN };
+    pub(super) const NOTHING: Self = Self { middle: [0; N], error: UNKNOWN };
 
     /// 0
     pub const ZERO: Self = Self { middle: [0; N], error: 0 };
@@ -67,7 +67,7 @@ impl<const N: usize> Enclosure<N> {
             *to = *from;
         }
         let error = match (Self::FRACTION as u32).saturating_sub(known_bits) {
-            missing @ 0..64 => 1 << missing,
+            missing @ 0..128 => 1 << missing,
             _ => UNKNOWN,
         };
         Self { middle, error }
@@ -141,12 +141,25 @@ impl<const N: usize> Enclosure<N> {
             return Self::NOTHING;
         }
         // |a| e_b + |b| e_a + e_a e_b in ulps, and less than one for the words that are cut off
-        let both = (u128::from(self.error) * u128::from(other.error)) >> 64;
-        let both = if N == 2 { both as u64 } else { 0 };
+        let both = Self::product_of_errors(self.error, other.error);
         let error = times_error(&a, other.error).saturating_add(times_error(&b, self.error));
         let error = error.saturating_add(both).saturating_add(2);
         let negative = (self.middle[N - 1] ^ other.middle[N - 1]) >> 63 == 1;
         Self { middle: negated_if(&middle, negative), error }
+    }
+
+    /// A bound on the product of two errors in ulps, less one.
+    #[inline]
+    fn product_of_errors(a: u128, b: u128) -> u128 {
+        let (high_a, high_b) = (a >> 64, b >> 64);
+        match N {
+            2 if high_a == 0 => times_fraction(b, a),
+            2 if high_b == 0 => times_fraction(a, b),
+            2 => UNKNOWN,
+            3 => (high_a + 1) * (high_b + 1),
+            4 => ((high_a + 1) * (high_b + 1)) >> 64,
+            _ => 0,
+        }
     }
 
     /// The number times 2^`exponent`.
@@ -191,10 +204,10 @@ impl<const N: usize> Enclosure<N> {
         }
         let lost = magnitude.iter().take(words).any(|word| *word != 0)
             || (bits > 0 && magnitude.get(words).is_some_and(|word| word << (64 - bits) != 0));
-        let rounded_up = if self.error == 0 { 0 } else { (self.error >> count.min(63)) + 1 };
+        let rounded_up = if self.error == 0 { 0 } else { (self.error >> count.min(127)) + 1 };
         Self {
             middle: negated_if(&middle, self.is_negative()),
-            error: rounded_up + u64::from(lost),
+            error: rounded_up + u128::from(lost),
         }
     }
 
@@ -216,7 +229,7 @@ impl<const N: usize> Enclosure<N> {
             x = x.plus(&x.times(&r)).exactly();
         }
         let residual = one.minus(&self.times(&x));
-        Ok(x.widened(residual.at_most_half()?.saturating_mul(2)))
+        Ok(x.widened(2 * residual.at_most_half()?))
     }
 
     /// The quotient.
@@ -263,31 +276,60 @@ impl<const N: usize> Enclosure<N> {
     }
 
     /// A bound in ulps on the size of a number that is at most 1/2.
-    fn at_most_half(&self) -> Result<u64, Undecided> {
+    fn at_most_half(&self) -> Result<u128, Undecided> {
         let bound = self.bound()?;
-        if N == 2 && bound > 1 << 63 { Err(Undecided) } else { Ok(bound) }
+        let is_small = Self::FRACTION > 128 || bound <= 1 << (Self::FRACTION - 2);
+        if is_small && bound >> 126 == 0 { Ok(bound) } else { Err(Undecided) }
     }
 
     /// The number, exact but for an error of `relative` ulps times its size.
-    fn widened(&self, relative: u64) -> Self {
+    fn widened(&self, relative: u128) -> Self {
         self.wider_by(times_error(&self.magnitude(), relative).saturating_add(1))
     }
 
     /// The number, known `ulps` worse.
-    pub(super) fn wider_by(&self, ulps: u64) -> Self {
+    pub(super) fn wider_by(&self, ulps: u128) -> Self {
         Self { middle: self.middle, error: self.error.saturating_add(ulps) }
+    }
+
+    /// True for a number that is known to be 0.
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        self.error == 0 && self.middle.iter().all(|word| *word == 0)
+    }
+
+    /// The number in fewer words, or more.
+    ///
+    /// # Errors
+    /// [`Undecided`] if nothing is known of it.
+    pub fn narrowed<const M: usize>(&self) -> Result<Enclosure<M>, Undecided> {
+        if self.error == UNKNOWN {
+            return Err(Undecided);
+        }
+        let mut middle = [if self.is_negative() { u64::MAX } else { 0 }; M];
+        for i in 1..=N.min(M) {
+            middle[M - i] = self.middle[N - i];
+        }
+        if M >= N {
+            middle[..M - N].fill(0);
+            let error = if self.error == 0 || M == N { self.error } else { UNKNOWN };
+            return Ok(Enclosure { middle, error });
+        }
+        let is_exact = self.error == 0 && self.middle[..N - M].iter().all(|word| *word == 0);
+        let error = if N - M == 1 { self.error >> 64 } else { 0 };
+        Ok(Enclosure { middle, error: if is_exact { 0 } else { error + 2 } })
     }
 
     /// A bound on the size in ulps.
     ///
     /// # Errors
-    /// [`Undecided`] if it is 2^64 ulps or more.
-    pub(super) fn bound(&self) -> Result<u64, Undecided> {
-        let magnitude = self.magnitude();
-        if magnitude[1..].iter().any(|word| *word != 0) || self.error == UNKNOWN {
+    /// [`Undecided`] if it is 2^128 ulps or more.
+    pub(super) fn bound(&self) -> Result<u128, Undecided> {
+        let (low, is_more) = lowest(&self.magnitude());
+        if is_more || self.error == UNKNOWN {
             return Err(Undecided);
         }
-        magnitude[0].checked_add(self.error).ok_or(Undecided)
+        low.checked_add(self.error).ok_or(Undecided)
     }
 
     /// The sign of x: of a number that is not known to differ from 0, undecided.
@@ -295,8 +337,8 @@ impl<const N: usize> Enclosure<N> {
     /// # Errors
     /// [`Undecided`] then.
     pub fn sign(&self) -> Result<Ordering, Undecided> {
-        let magnitude = self.magnitude();
-        let is_far = magnitude[1..].iter().any(|word| *word != 0) || magnitude[0] > self.error;
+        let (low, is_more) = lowest(&self.magnitude());
+        let is_far = is_more || low > self.error;
         if self.error == UNKNOWN || !is_far {
             return Err(Undecided);
         }
@@ -316,12 +358,7 @@ impl<const N: usize> Enclosure<N> {
     /// # Errors
     /// [`Undecided`] if an integer lies in the enclosure.
     pub fn floor(&self) -> Result<i64, Undecided> {
-        if self.error == UNKNOWN {
-            return Err(Undecided);
-        }
-        let mut error = [0; N];
-        error[0] = self.error;
-        let error = Self { middle: error, error: 0 };
+        let error = self.error_as_number().ok_or(Undecided)?;
         let middle = Self { middle: self.middle, error: 0 };
         let (low, high) = (middle.minus(&error), middle.plus(&error));
         let (least, greatest) = (low.middle[N - 1] as i64, high.middle[N - 1] as i64);
@@ -340,13 +377,10 @@ impl<const N: usize> Enclosure<N> {
     /// An integer that x 2^`exponent` does not exceed, within 1 of the enclosure's end; for numbers below 2^62.
     #[must_use]
     pub fn above(&self, exponent: i32) -> Option<i64> {
-        let mut error = [0; N];
-        error[0] = self.error;
-        let high = Self { middle: self.middle, error: 0 }.plus(&Self { middle: error, error: 0 });
+        let high = Self { middle: self.middle, error: 0 }.plus(&self.error_as_number()?);
         let high = high.shifted(exponent);
         let top = high.middle[N - 1] as i64;
-        let is_known = self.error != UNKNOWN && high.error <= 1;
-        (is_known && top < 1 << 62).then(|| top + 1)
+        (high.error <= 1 && top < 1 << 62).then(|| top + 1)
     }
 
     /// An integer that x 2^`exponent` is not below, within 1 of the enclosure's end.
@@ -372,8 +406,15 @@ impl<const N: usize> Enclosure<N> {
 
     /// Whether the middle is negative, its size and the error.
     #[cfg(test)]
-    pub(super) fn parts(&self) -> (bool, [u64; N], u64) {
+    pub(super) fn parts(&self) -> (bool, [u64; N], u128) {
         (self.is_negative(), self.magnitude(), self.error)
+    }
+
+    /// The error, if it is far from the end of the range.
+    fn error_as_number(&self) -> Option<Self> {
+        let mut middle = [0; N];
+        (middle[0], middle[1]) = (self.error as u64, (self.error >> 64) as u64);
+        (self.error >> 126 == 0).then_some(Self { middle, error: 0 })
     }
 
     fn is_negative(&self) -> bool {
@@ -401,10 +442,26 @@ fn negated_if<const N: usize>(words: &[u64; N], negative: bool) -> [u64; N] {
 
 /// A bound on |m| e in ulps: the first two words of m, and one for the others.
 #[inline]
-fn times_error<const N: usize>(magnitude: &[u64; N], error: u64) -> u64 {
-    let second = (u128::from(magnitude[N - 2]) + 1) * u128::from(error);
-    let second = (second >> 64) as u64 + u64::from(error != 0);
-    magnitude[N - 1].saturating_mul(error).saturating_add(second)
+fn times_error<const N: usize>(magnitude: &[u64; N], error: u128) -> u128 {
+    if error == 0 {
+        return 0;
+    }
+    let second = times_fraction(error, u128::from(magnitude[N - 2]) + 1);
+    u128::from(magnitude[N - 1]).saturating_mul(error).saturating_add(second)
+}
+
+/// A bound on `error` times `share` 2^-64, share <= 2^64.
+#[inline]
+fn times_fraction(error: u128, share: u128) -> u128 {
+    let low = ((error & u128::from(u64::MAX)) * share) >> 64;
+    (error >> 64).saturating_mul(share).saturating_add(low).saturating_add(1)
+}
+
+/// The number of the two least words, and whether there is more.
+#[inline]
+fn lowest<const N: usize>(words: &[u64; N]) -> (u128, bool) {
+    let low = u128::from(words[1]) << 64 | u128::from(words[0]);
+    (low, words[2..].iter().any(|word| *word != 0))
 }
 
 fn leading_zeros<const N: usize>(words: &[u64; N]) -> u32 {

@@ -3,7 +3,7 @@
 use super::{Enclosure, MOST_WORDS, Undecided};
 
 /// Coefficients that are kept of each series: enough for the widest enclosures.
-const TERMS: usize = 176;
+const TERMS: usize = 256;
 
 /// Powers of two by which the argument of an exponential is at most divided without looking at it, beyond the
 /// 8 that make the series short.
@@ -81,6 +81,16 @@ impl<const N: usize> Enclosure<N> {
         n
     };
 
+    /// The least degree n for which 2 |y|^(n+1)/(2n + 2)! is below an ulp for |y| <= 2^-4.
+    const CIRCULAR_DEGREE: usize = {
+        let (mut n, mut bits) = (0, 4 + 1);
+        while bits <= Self::FRACTION as u32 + 1 {
+            n += 1;
+            bits += 4 + (2 * n as u32 + 1).ilog2() + (2 * n as u32 + 2).ilog2();
+        }
+        n
+    };
+
     /// ln 2
     #[must_use]
     pub fn ln_2() -> Self {
@@ -93,7 +103,7 @@ impl<const N: usize> Enclosure<N> {
         let size = self.exponent().map_or(0, |exponent| exponent + 1);
         let halvings = 8 + size.max(USUAL);
         if size > 40 {
-            return self.unknown(); // e^x leaves every range, or is below every ulp
+            return Self::NOTHING; // e^x leaves every range, or is below every ulp
         }
         let y = self.shifted(-halvings);
         let mut sum = Self::truncated(Self::INVERSE_FACTORIALS[Self::DEGREE]).wider_by(1);
@@ -107,6 +117,35 @@ impl<const N: usize> Enclosure<N> {
             power = power.times(&power);
         }
         power
+    }
+
+    /// cos x and sin(x)/x for u = x^2; for negative u, cosh x and sinh(x)/x for u = -x^2.
+    ///
+    /// # Errors
+    /// [`Undecided`] unless |u| is known to be at most 16.
+    pub fn circular(&self) -> Result<(Self, Self), Undecided> {
+        let limit = Self::integer(16);
+        if self.is_less(&limit.negated())? || limit.is_less(self)? {
+            return Err(Undecided);
+        }
+        // sum (-y)^k/(2k)! and sum (-y)^k/(2k + 1)! at y = u/256
+        let minus_y = self.negated().shifted(-8);
+        let series = |odd: usize| {
+            let degree = Self::CIRCULAR_DEGREE;
+            let coefficient = |k: usize| Self::truncated(Self::INVERSE_FACTORIALS[2 * k + odd]);
+            let first = coefficient(degree).wider_by(1);
+            let sum = (0..degree)
+                .rev()
+                .fold(first, |sum, k| coefficient(k).wider_by(1).plus(&minus_y.times(&sum)));
+            sum.wider_by(1)
+        };
+        // cos 2x = 2 cos^2 x - 1 and sin(2x)/(2x) = cos x sin(x)/x
+        let (mut cos, mut sinc) = (series(0), series(1));
+        for _ in 0..4 {
+            sinc = sinc.times(&cos);
+            cos = cos.times(&cos).shifted(1).minus(&Self::integer(1));
+        }
+        Ok((cos, sinc))
     }
 
     /// ln x
@@ -124,8 +163,8 @@ impl<const N: usize> Enclosure<N> {
         // z = u e^-guess - 1 is small, which is seen and not trusted: ln u = guess + ln(1 + z)
         let guess = Self::double(guess, 0);
         let z = u.times(&guess.negated().exp()).minus(&Self::integer(1));
-        let small = z.shifted(40).is_less(&Self::integer(1))?
-            && Self::integer(-1).is_less(&z.shifted(40))?;
+        let limit = Self::dyadic(1, -40);
+        let small = z.is_less(&limit)? && limit.negated().is_less(&z)?;
         if !small {
             return Err(Undecided);
         }
@@ -139,10 +178,6 @@ impl<const N: usize> Enclosure<N> {
         let ln_u = guess.plus(&z.times(&sum)).wider_by(1);
         let whole = Self::integer(i64::from(exponent)).times(&Self::ln_2());
         Ok(ln_u.plus(&whole))
-    }
-
-    fn unknown(&self) -> Self {
-        self.wider_by(u64::MAX)
     }
 }
 

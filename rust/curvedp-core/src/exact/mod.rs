@@ -25,7 +25,7 @@ pub trait Question {
     /// [`Undecided`] if they do not.
     fn ask<const N: usize>(&self) -> Result<Self::Answer, Undecided>;
 
-    /// The answer where [`MOST_WORDS`] words do not decide: of probability below 2^-1800.
+    /// The answer where [`MOST_WORDS`] words do not decide: of probability below 2^-100.
     fn give_up(&self) -> Self::Answer;
 }
 

@@ -111,17 +111,21 @@ fn below(total: u64, stream: &mut Stream) -> u64 {
 
 /// e^x as `mantissa` 2^`exponent`.
 pub(super) struct Power<const N: usize> {
-    /// Between 1/2 and 2 where x is below 2^50.
+    /// Between 1/2 and 2.
     pub(super) mantissa: Enclosure<N>,
     pub(super) exponent: i64,
 }
 
 impl<const N: usize> Power<N> {
     pub(super) fn new(x: &Enclosure<N>) -> Self {
-        // any integer will do as the exponent: e^x = 2^m e^(x - m ln 2)
-        let m = (x.middle_as_double() * std::f64::consts::LOG2_E).round() as i64;
-        let rest = x.minus(&Enclosure::ln_2().times(&Enclosure::integer(m)));
-        Self { mantissa: rest.exp(), exponent: m }
+        // any integer will do as the exponent: e^x = 2^m e^(x - m ln 2); twice, since m is a double first
+        let (mut rest, mut exponent) = (*x, 0);
+        for _ in 0..2 {
+            let m = (rest.middle_as_double() * std::f64::consts::LOG2_E).round() as i64;
+            rest = rest.minus(&Enclosure::ln_2().times(&Enclosure::integer(m)));
+            exponent += m;
+        }
+        Self { mantissa: rest.exp(), exponent }
     }
 
     /// The product, its mantissa between 1 and 2.
@@ -160,7 +164,6 @@ pub struct Choice<'a> {
     log_weights: &'a [f64],
     lengths: &'a [f64],
     least: f64,
-    largest: f64,
     scale: f64,
     weights: Weights,
 }
@@ -169,26 +172,23 @@ pub struct Choice<'a> {
 const FARTHEST: f64 = (1u64 << 40) as f64;
 
 /// Log weights are at most this, in size.
-const LARGEST_LOG: f64 = (1 << 20) as f64;
+const LARGEST_LOG: f64 = (1u64 << 32) as f64;
 
 impl<'a> Choice<'a> {
-    /// None unless there are as many lengths as log weights, at least one, the lengths are finite, the log weights
-    /// at most 2^20 in size, and the scale between 1e-250 and 1e250.
+    /// None unless there are as many lengths as log weights, at least one, the log weights are at most 2^32 in
+    /// size, and the scale is a normal positive number. Lengths that are not finite count as the largest double.
     #[must_use]
     pub fn new(log_weights: &'a [f64], lengths: &'a [f64], scale: f64) -> Option<Self> {
-        let in_range = log_weights.iter().all(|x| x.abs() <= LARGEST_LOG)
-            && lengths.iter().all(|x| x.is_finite())
-            && (1e-250..=1e250).contains(&scale);
+        let in_range =
+            log_weights.iter().all(|x| x.abs() <= LARGEST_LOG) && scale.is_normal() && scale > 0.0;
         if !in_range || lengths.is_empty() || lengths.len() != log_weights.len() {
             return None;
         }
-        let least = lengths.iter().copied().fold(f64::INFINITY, f64::min);
-        let largest = lengths.iter().fold(f64::MIN_POSITIVE, |m: f64, x| m.max(x.abs()));
+        let least = lengths.iter().map(|x| finite(*x)).fold(f64::MAX, f64::min);
         let mut own = Self {
             log_weights,
             lengths,
             least,
-            largest,
             scale,
             weights: Weights { up_to: vec![], unit: 0 },
         };
@@ -205,15 +205,16 @@ impl<'a> Choice<'a> {
     /// The logarithm of mass i, times e^(least/scale).
     fn log_mass<const N: usize>(&self, i: usize) -> Result<Enclosure<N>, Undecided> {
         // lengths are numbers below 1 first, since they may be far from 0 and close to each other
-        let size = exponent(self.largest) + 1;
-        let [own, least] = [self.lengths[i], self.least].map(|x| Enclosure::<N>::double(x, -size));
+        let both = [finite(self.lengths[i]), self.least];
+        let size = exponent(both[0].abs().max(both[1].abs()).max(f64::MIN_POSITIVE)) + 1;
+        let [own, least] = both.map(|x| Enclosure::<N>::double(x, -size));
         let unit = exponent(self.scale);
         let fall = own.minus(&least).shifted(size - unit).times(&rate(self.scale, -unit)?);
         Ok(Enclosure::double(self.log_weights[i], 0).minus(&fall))
     }
 
     fn bound(&self, i: usize) -> (u128, i64) {
-        let is_near = (self.lengths[i] - self.least) / self.scale < FARTHEST;
+        let is_near = (finite(self.lengths[i]) - self.least) / self.scale < FARTHEST;
         if is_near { decide(&Bound { choice: self, i }, Effort::Least) } else { (0, 0) }
     }
 }
@@ -240,6 +241,11 @@ impl Masses for Choice<'_> {
     fn mass<const N: usize>(&self, i: usize, unit: i64) -> Result<Enclosure<N>, Undecided> {
         Ok(Power::new(&self.log_mass(i)?).scaled(&Enclosure::integer(1), unit))
     }
+}
+
+/// The length itself, or the largest double.
+fn finite(length: f64) -> f64 {
+    if length.is_finite() { length } else { f64::MAX }
 }
 
 #[cfg(test)]
@@ -306,8 +312,14 @@ mod tests {
 
     #[test]
     fn what_has_no_law_is_refused() {
+        let drawn = |lengths: &[f64], scale| {
+            let choice = Choice::new(&[0.0; 3], lengths, scale).unwrap();
+            choice.draw(&mut Stream::from_key([1; 32], 0), Effort::Least)
+        };
         assert!(Choice::new(&[], &[], 1.0).is_none());
-        assert!(Choice::new(&[0.0], &[f64::NAN], 1.0).is_none());
+        assert_eq!(drawn(&[f64::NAN, 1e308, f64::INFINITY], 1e-250), 1);
+        assert_eq!(drawn(&[1e308, 1e-300, 0.0], 1e-300), 2);
+        assert_eq!(drawn(&[1e308, 1e-300, 2e-300], 1e-302), 1);
         assert!(Choice::new(&[f64::INFINITY], &[0.0], 1.0).is_none());
         assert!(Choice::new(&[0.0], &[0.0, 0.0], 1.0).is_none());
         assert!(Choice::new(&[0.0], &[0.0], 0.0).is_none());

@@ -5,23 +5,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use super::Profile;
+use super::normal::{Normal, all_at, unit};
 use super::steps::{Density, Place, Steps};
 use super::stream::Stream;
 use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
 use crate::vector::exponent;
-
-/// The density e^(-t^2/2).
-struct HalfNormal;
-
-impl Density for HalfNormal {
-    fn at<const N: usize>(&self, t: &Enclosure<N>) -> Result<Enclosure<N>, Undecided> {
-        Ok(t.times(t).shifted(-1).negated().exp())
-    }
-
-    fn mode(&self) -> f64 {
-        0.0
-    }
-}
 
 /// The density t^power e^-t up to a factor: of the length of a Laplace vector in R^(power + 1).
 struct Length {
@@ -38,15 +26,7 @@ impl Density for Length {
         let power = Enclosure::integer(i64::from(self.power));
         Ok(t.ln()?.times(&power).minus(t).plus(&top).exp())
     }
-
-    fn mode(&self) -> f64 {
-        f64::from(self.power)
-    }
 }
-
-/// Half of a standard normal, to 8.
-static HALF_NORMAL: LazyLock<Steps<HalfNormal>> =
-    LazyLock::new(|| Steps::new(HalfNormal, -6, 512).expect("the density is a constant one"));
 
 /// The tables of lengths that were used, by the power.
 static LENGTHS: LazyLock<Mutex<HashMap<u32, Arc<Steps<Length>>>>> = LazyLock::new(Mutex::default);
@@ -65,24 +45,6 @@ fn lengths(power: u32) -> Arc<Steps<Length>> {
     let steps = Arc::new(steps.expect("the density falls by more than half in one deviation"));
     known.insert(power, steps.clone());
     steps
-}
-
-/// A standard normal.
-#[derive(Clone, Copy)]
-struct Normal {
-    size: Place,
-    is_negative: bool,
-}
-
-impl Normal {
-    fn draw(stream: &mut Stream, effort: Effort) -> Self {
-        let (size, is_negative) = HALF_NORMAL.draw(stream, effort);
-        Self { size, is_negative }
-    }
-
-    fn at<const N: usize>(&self, stream: &Stream) -> Result<Enclosure<N>, Undecided> {
-        Ok(self.size.at::<N>(stream)?.negated_if(self.is_negative))
-    }
 }
 
 /// Dimensions beyond this have no Laplace law here.
@@ -111,13 +73,13 @@ pub fn add_on_grid(
                 *x = decide(&sum, effort) as f64 * step;
             }
         }
+        Profile::Laplace { .. } if vector.is_empty() => {}
         Profile::Laplace { scale } => {
             let steps = lengths(vector.len() as u32 - 1);
             let (length, is_negative) = steps.draw(stream, effort);
-            let mut normals = Vec::new();
-            if vector.len() > 1 {
-                normals.extend(vector.iter().map(|_| Normal::draw(stream, effort)));
-            }
+            // a sign is the direction on a line
+            let count = if vector.len() == 1 { 0 } else { vector.len() };
+            let normals = Normal::draw_all(count, stream, effort);
             let sum = LaplaceSum { vector, scale, grid, length, is_negative, normals, stream };
             let multiples = decide(&sum, effort);
             for (x, multiple) in vector.iter_mut().zip(multiples) {
@@ -177,12 +139,7 @@ impl Question for LaplaceSum<'_> {
         let direction = if self.normals.is_empty() {
             vec![Enclosure::integer(1).negated_if(self.is_negative)]
         } else {
-            unit(
-                self.normals
-                    .iter()
-                    .map(|normal| normal.at(self.stream))
-                    .collect::<Result<_, _>>()?,
-            )?
+            unit(all_at(&self.normals, self.stream)?)?.0
         };
         let sums = self.vector.iter().zip(&direction);
         sums.map(|(x, u)| in_steps(*x, self.grid).plus(&length.times(u)).nearest()).collect()
@@ -191,16 +148,6 @@ impl Question for LaplaceSum<'_> {
     fn give_up(&self) -> Vec<i64> {
         vec![0; self.vector.len()]
     }
-}
-
-/// The vector divided by its length.
-fn unit<const N: usize>(mut vector: Vec<Enclosure<N>>) -> Result<Vec<Enclosure<N>>, Undecided> {
-    // in units of a power of two near its longest entry
-    let exponent = vector.iter().filter_map(Enclosure::exponent).max().ok_or(Undecided)?;
-    vector.iter_mut().for_each(|x| *x = x.shifted(-exponent));
-    let square = vector.iter().fold(Enclosure::ZERO, |sum, x| sum.plus(&x.times(x)));
-    let inverse = square.inverse_sqrt()?;
-    Ok(vector.iter().map(|x| x.times(&inverse)).collect())
 }
 
 #[cfg(test)]
@@ -355,8 +302,7 @@ mod tests {
 
     #[test]
     fn tails_go_on() {
-        let far = HALF_NORMAL.beyond(Variable::prefix(1, 64));
-        let normal = Normal { size: far, is_negative: true };
+        let normal = Normal::beyond(Variable::prefix(1, 64));
         let size = normal.at::<8>(&stream(0)).unwrap().middle_as_double();
         assert!(size < -15.0, "{size}");
     }

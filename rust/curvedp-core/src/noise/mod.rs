@@ -3,6 +3,7 @@
 //! on data: the noise is drawn at a fixed point and carried to the true value by an isometry.
 
 mod choice;
+mod curved;
 mod discrete_laplace;
 mod error;
 mod fixed;
@@ -10,6 +11,7 @@ mod flat;
 mod hull;
 mod keys;
 mod log_concave;
+mod normal;
 mod quadrature;
 mod radial;
 mod rank_exponential;
@@ -33,6 +35,9 @@ pub use reach::Reach;
 pub use spd::{ACCEPTANCE_FLOOR, SpdNoise};
 pub use stream::{Stream, fresh_key};
 
+use crate::exact::Effort;
+use crate::vector::exponent;
+
 /// A space that carries isotropic noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Space {
@@ -52,6 +57,19 @@ impl Space {
     pub fn flat(dim: usize) -> Self {
         Self::Radial(Radial::Flat { dim })
     }
+}
+
+/// How releases are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drawing {
+    /// Exactly, on flat space, added to coordinates in a chart.
+    Chart,
+    /// Exactly, as coordinates of the ambient space.
+    Ambient,
+    /// Exactly, as coordinates of the logarithm at the origin.
+    LogOrigin,
+    /// In double precision, as tangent vectors.
+    Doubles,
 }
 
 /// Isotropic noise: the law with density psi(distance from the centre) with respect to the volume
@@ -107,10 +125,36 @@ impl IsotropicNoise {
         }
     }
 
-    /// True if releases are drawn in exact arithmetic: on flat space, by [`add_on_grid`].
+    /// How releases are drawn.
     #[must_use]
-    pub fn is_exact(&self) -> bool {
-        matches!(self, Self::Radial(noise) if matches!(noise.space(), Radial::Flat { .. }))
+    pub fn drawing(&self) -> Drawing {
+        match self {
+            Self::Radial(noise) => match noise.curved() {
+                None => Drawing::Chart,
+                Some(curved) if curved.is_in_chart() => Drawing::LogOrigin,
+                Some(_) => Drawing::Ambient,
+            },
+            Self::Spd(_) => Drawing::Doubles,
+        }
+    }
+
+    /// Draws a release about `base`, a point of a frame, in exact arithmetic: multiples of `step`, a power of two,
+    /// that are closest to the coordinates of a point with the noise's law about the exact point that
+    /// `base` stands for. Which coordinates says [`IsotropicNoise::drawing`]; nothing is done for
+    /// [`Drawing::Chart`], which [`add_on_grid`] serves, and [`Drawing::Doubles`].
+    pub fn draw_on_grid(
+        &self,
+        base: &[f64],
+        step: f64,
+        stream: &mut Stream,
+        effort: Effort,
+        out: &mut [f64],
+    ) {
+        if let Self::Radial(noise) = self
+            && let Some(curved) = noise.curved()
+        {
+            curved.draw(base, exponent(step), stream, effort, out);
+        }
     }
 
     /// E t, t the distance from the centre: relative error 1e-10, on SPD(m) that of

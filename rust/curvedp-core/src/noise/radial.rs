@@ -16,6 +16,7 @@
 //! V = 1.
 
 use super::NoiseError;
+use super::curved::CurvedNoise;
 use super::flat::MOST_DIMENSIONS;
 use super::log_concave::{LogConcave, Support};
 use super::stream::Stream;
@@ -288,6 +289,8 @@ pub struct RadialNoise {
     space: Radial,
     profile: Profile,
     radius: LogConcave,
+    /// Releases on curved space.
+    curved: Option<CurvedNoise>,
 }
 
 impl RadialNoise {
@@ -313,7 +316,9 @@ impl RadialNoise {
         if !(mean_square >= f64::MIN_POSITIVE && mean_square.is_finite()) {
             return Err(NoiseError::Range { scale, dim: space.dim() });
         }
-        Ok(Self { space, profile, radius })
+        let (mode, mean) = (density.reference, radius.mean());
+        let curved = CurvedNoise::new(space, profile, mode, mean, mean_square)?;
+        Ok(Self { space, profile, radius, curved })
     }
 
     /// The space.
@@ -332,6 +337,11 @@ impl RadialNoise {
     #[must_use]
     pub fn radius(&self) -> &LogConcave {
         &self.radius
+    }
+
+    /// Releases on curved space.
+    pub(super) fn curved(&self) -> Option<&CurvedNoise> {
+        self.curved.as_ref()
     }
 
     /// An isotropic tangent vector in orthonormal coordinates, of length the noise's distance from

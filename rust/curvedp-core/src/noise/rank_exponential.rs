@@ -49,7 +49,7 @@ impl RankExponential {
         // q n is rounded to halves of ranks
         let n = values.len() as f64;
         let twice_middle = (2.0 * self.level * n).round_ties_even() as i64;
-        Intervals::new(edges, twice_middle, self.scale.max(LEAST_SCALE))
+        Intervals::new(edges, twice_middle, self.scale.clamp(LEAST_SCALE, f64::MAX))
     }
 
     /// A draw, rounded to the public grid.
@@ -125,9 +125,9 @@ impl Intervals {
     /// edges[b] - edges[a], as a multiple of 2^`unit`.
     fn length<const N: usize>(&self, a: usize, b: usize, unit: i32) -> Enclosure<N> {
         // both are numbers below 1 first, since they may be far from 0 and close to each other
-        let size = self.edges[0].abs().max(self.edges[self.edges.len() - 1].abs());
-        let size = exponent(size.max(f64::MIN_POSITIVE)) + 1;
-        let [a, b] = [a, b].map(|i| Enclosure::double(self.edges[i], -size));
+        let [a, b] = [a, b].map(|i| self.edges[i]);
+        let size = exponent(a.abs().max(b.abs()).max(f64::MIN_POSITIVE)) + 1;
+        let [a, b] = [a, b].map(|x| Enclosure::double(x, -size));
         b.minus(&a).shifted(size - unit)
     }
 }
@@ -275,6 +275,12 @@ mod tests {
             (0..2000).map(|_| law.sample(&intervals, &mut stream, Effort::Least)).collect();
         let mean = draws.iter().sum::<f64>() / 2000.0;
         assert!((mean - 0.5).abs() < 5.0 * 0.29 / 2000f64.sqrt(), "{mean}");
+        // numbers whose difference is the least of all, in a range that is as long as can be
+        let wide = RankExponential { high: 1e290, ..UNIT };
+        let mut values = vec![0.0; 300];
+        values.extend(vec![5e-324; 300]);
+        let drawn = wide.sample(&wide.intervals(&values), &mut stream, Effort::Steady);
+        assert!((0.0..=1e290).contains(&drawn));
         // tiny lengths beside a length of 1
         let intervals = law.intervals(&[5e-324, 1e-320, 1e-300]);
         assert!(law.sample(&intervals, &mut stream, Effort::Steady) >= 0.0);

@@ -14,23 +14,16 @@
 //! docs/proofs/exact-draws.md.
 
 use super::stream::{Stream, Variable};
-use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
+use crate::exact::{Effort, Enclosure, MOST_WORDS, Question, Undecided, decide};
 
-/// A density on the positive numbers, known up to a factor: log-concave, increasing up to its mode, and at most
-/// about 1.
+/// A density on the positive numbers, known up to a factor: log-concave, and at most about 1.
 pub(super) trait Density {
     /// Its value.
     ///
     /// # Errors
     /// [`Undecided`] if more words are needed.
     fn at<const N: usize>(&self, t: &Enclosure<N>) -> Result<Enclosure<N>, Undecided>;
-
-    /// Where it is largest; 0 for a density that falls.
-    fn mode(&self) -> f64;
 }
-
-/// Words in which tables are made.
-const TABLE: usize = 4;
 
 /// Weights have this sum.
 const TOTAL_BITS: u32 = 62;
@@ -98,22 +91,23 @@ impl Place {
 
     /// k, and k plus the place in unit k.
     fn in_unit<const N: usize>(&self, stream: &Stream) -> Result<(i32, Enclosure<N>), Undecided> {
-        let mut words = [0; N];
-        let known = self.within.read(stream, &mut words[..N - 1]);
-        let whole = words.iter().position(|word| *word != 0).ok_or(Undecided)?;
+        // twice as many words as are kept: the zeros cost none of them
+        let mut words = [0; 2 * MOST_WORDS];
+        let count = 2 * (N - 1);
+        let known = self.within.read(stream, &mut words[..count]);
+        let whole = words[..N - 1].iter().position(|word| *word != 0).ok_or(Undecided)?;
         let zeros = words[whole].leading_zeros() as usize;
         let (k, bits) = (64 * whole + zeros, zeros + 1);
-        if k >= known as usize {
+        let known = (known as usize).min(64 * count);
+        if k >= known {
             return Err(Undecided);
         }
         let mut rest = [0; N];
         for (i, word) in rest[..N - 1].iter_mut().enumerate() {
-            let from = |at: usize| words.get(at).copied().unwrap_or(0);
-            let (high, low) = (from(whole + i), from(whole + i + 1));
+            let (high, low) = (words[whole + i], words[whole + i + 1]);
             *word = high.checked_shl(bits as u32).unwrap_or(0) | low >> (64 - bits);
         }
-        let known = (known as usize).min(64 * (N - 1)) - k - 1;
-        let place = Enclosure::fraction(&rest, known as u32);
+        let place = Enclosure::fraction(&rest, (known - k - 1) as u32);
         Ok((k as i32, place.plus(&Enclosure::integer(k as i64))))
     }
 }
@@ -151,62 +145,62 @@ impl<D: Density> Question for Acceptance<'_, D> {
 }
 
 impl<D: Density> Steps<D> {
-    /// The table with cells of width 2^`width` up to `end` of them, which lies beyond the mode. None if the
-    /// density cannot be enclosed at the cells' ends or does not fall behind the last one.
+    /// The table with cells of width 2^`width` up to `end` of them. None if the density cannot be enclosed at the
+    /// cells' ends, or neither vanishes nor falls behind the last one.
     pub(super) fn new(density: D, width: i32, end: u32) -> Option<Self> {
-        let at = |i: u32, beyond: i32| {
-            let place = Enclosure::dyadic(i128::from(i), width);
-            let place = match beyond {
-                0 => place,
-                unit => place.plus(&Enclosure::dyadic(1, width + unit - 1)),
-            };
-            density
-                .at::<TABLE>(&place)
-                .or(if i == 0 { Ok(Enclosure::ZERO) } else { Err(Undecided) })
-                .ok()
+        let at = |mantissa: i128, exponent: i32| {
+            decide(&Value { density: &density, mantissa, exponent }, Effort::Least)
         };
-        let mode = density.mode();
-        let peak =
-            if mode == 0.0 { at(0, 0)? } else { density.at(&Enclosure::double(mode, 0)).ok()? };
-        let ends: Vec<_> = (0..=end).map(|i| at(i, 0)).collect::<Option<_>>()?;
+        // not defined at 0 where it vanishes there
+        let first = at(0, 0).unwrap_or(Enclosure::ZERO);
+        let rest = (1..=end).map(|i| at(i128::from(i), width));
+        let ends: Vec<_> = std::iter::once(Some(first)).chain(rest).collect::<Option<_>>()?;
         let last = ends[end as usize];
-        // half of the density at the end bounds that at T + v
-        let halved =
-            |unit: &i32| at(end, unit + 1).is_some_and(|f| f.shifted(1).is_less(&last) == Ok(true));
-        let unit = (0..40).find(halved)?;
-        let width_as_double = 2f64.powi(width);
-        let highest = |i: usize| {
-            let holds_mode =
-                mode >= i as f64 * width_as_double && mode <= (i + 1) as f64 * width_as_double;
-            if holds_mode {
-                peak
-            } else if (i as f64) * width_as_double < mode {
-                ends[i + 1]
-            } else {
-                ends[i]
-            }
+        let unit = if last.is_zero() {
+            0
+        } else {
+            let fallen = |unit: i32| at((i128::from(end) << 1) + (1 << (unit + 1)), width - 1);
+            let halved =
+                |unit: &i32| fallen(*unit).is_some_and(|f| f.shifted(1).is_less(&last) == Ok(true));
+            (0..40).find(halved)?
         };
         let tail = last.shifted(unit + 1);
-        let tops: Vec<_> = (0..end as usize).map(highest).chain([tail]).collect();
-        let lows = (0..end as usize)
+        let cells = 0..end as usize;
+        let size = |i: &usize| ends[*i].middle_as_double();
+        let most = (0..ends.len()).max_by(|a, b| size(a).total_cmp(&size(b))).unwrap_or(0);
+        let tops = cells.clone().map(|i| highest(&ends, i, most)).chain([Some(tail)]);
+        let tops: Vec<_> = tops.collect::<Option<_>>()?;
+        // unimodal, so that it is least at an end
+        let lows = cells
             .map(|i| if ends[i].is_less(&ends[i + 1]) == Ok(true) { ends[i] } else { ends[i + 1] });
         let total: f64 = tops.iter().map(Enclosure::middle_as_double).sum();
-        let count = tops.len() as f64 + 1.0;
-        let units =
-            (2f64.powi(TOTAL_BITS as i32) / total * (1.0 - 2f64.powi(-20)) - 2.0 * count) as u64;
+        let (count, whole) = (tops.len() as f64 + 1.0, 2f64.powi(TOTAL_BITS as i32));
+        let units = (whole / total * (1.0 - 2f64.powi(-20)) - 2.0 * count) as u64;
         let bits = TOTAL_BITS as i32;
         let factor = Enclosure::dyadic(i128::from(units), -bits);
-        let weights = tops.iter().map(|top| Some(top.times(&factor).above(bits)?.max(1) as u64));
-        let weights: Vec<u64> = weights.collect::<Option<_>>()?;
+        let weight = |top: &Enclosure<WORDS>| {
+            if top.is_zero() {
+                Some(0)
+            } else {
+                Some(top.times(&factor).above(bits)?.max(1) as u64)
+            }
+        };
+        let weights: Vec<u64> = tops.iter().map(weight).collect::<Option<_>>()?;
         let sure = lows.zip(&weights).map(|(low, weight)| {
             // 2^64 f U/W, rounded down
             let share = low.times(&factor).below(bits).map_or(0, |w| w.max(0) as u128);
-            u64::try_from((share << 64) / u128::from(*weight)).unwrap_or(u64::MAX)
+            let share = (share << 64).checked_div(u128::from(*weight)).unwrap_or(0);
+            u64::try_from(share).unwrap_or(u64::MAX)
         });
         let sure: Vec<u64> = sure.chain([0]).collect();
         let cells = weights.iter().zip(sure).map(|(&weight, sure)| Cell { weight, sure }).collect();
         let slots = slots(&weights)?;
         Some(Self { density, width, unit, units, cells, slots })
+    }
+
+    /// The density.
+    pub(super) fn density(&self) -> &D {
+        &self.density
     }
 
     /// A draw, and a random bit.
@@ -241,6 +235,49 @@ impl<D: Density> Steps<D> {
         let is_tail = cell + 1 == self.cells.len();
         Place { cell: cell as u64, is_tail, width: self.width, unit: self.unit, within }
     }
+}
+
+/// Words of the values from which a table is made.
+const WORDS: usize = 2;
+
+/// What is the density at `mantissa` 2^`exponent`?
+struct Value<'a, D> {
+    density: &'a D,
+    mantissa: i128,
+    exponent: i32,
+}
+
+impl<D: Density> Question for Value<'_, D> {
+    type Answer = Option<Enclosure<WORDS>>;
+
+    fn ask<const N: usize>(&self) -> Result<Self::Answer, Undecided> {
+        let value = self.density.at::<N>(&Enclosure::dyadic(self.mantissa, self.exponent))?;
+        value.narrowed().map(Some)
+    }
+
+    fn give_up(&self) -> Self::Answer {
+        None
+    }
+}
+
+/// A bound on the density in cell i, from its values at the ends of all cells, the largest of which is `most`.
+///
+/// The density rises up to any end where it is known to be less than at a later one, and falls from any where it is
+/// known to be less than at an earlier one. Near its mode the chord of its logarithm over a neighbouring
+/// cell, continued, lies above it: f(b)^2/f(c) at the far end.
+fn highest(ends: &[Enclosure<WORDS>], i: usize, most: usize) -> Option<Enclosure<WORDS>> {
+    if i + 1 < most && ends[i + 1].is_less(&ends[most]) == Ok(true) {
+        return Some(ends[i + 1]);
+    }
+    if i > most && ends[i].is_less(&ends[most]) == Ok(true) {
+        return Some(ends[i]);
+    }
+    let chord = |near: &Enclosure<WORDS>, far: &Enclosure<WORDS>| {
+        near.over(far).ok().map(|ratio| ratio.times(near))
+    };
+    let right = ends.get(i + 2).and_then(|far| chord(&ends[i + 1], far));
+    let left = if i > 0 { chord(&ends[i], &ends[i - 1]) } else { None };
+    right.or(left)
 }
 
 /// Walker's alias table in integers: entry i is drawn with probability `weights[i]`/2^62, and one beyond all
@@ -278,10 +315,6 @@ mod tests {
         fn at<const N: usize>(&self, t: &Enclosure<N>) -> Result<Enclosure<N>, Undecided> {
             Ok(t.times(t).shifted(-1).negated().exp())
         }
-
-        fn mode(&self) -> f64 {
-            0.0
-        }
     }
 
     /// The density t^3 e^-t, up to a factor.
@@ -290,10 +323,6 @@ mod tests {
     impl Density for Rising {
         fn at<const N: usize>(&self, t: &Enclosure<N>) -> Result<Enclosure<N>, Undecided> {
             Ok(t.ln()?.times(&Enclosure::integer(3)).minus(t).exp().shifted(-1))
-        }
-
-        fn mode(&self) -> f64 {
-            3.0
         }
     }
 
@@ -320,7 +349,7 @@ mod tests {
         assert_eq!(shares[..weights.len()], weights);
         let total: u64 = weights.iter().sum();
         assert_eq!(shares[weights.len()], (1 << TOTAL_BITS) - total);
-        assert!(total as f64 > 2f64.powi(TOTAL_BITS as i32) * 0.999);
+        assert!(total as f64 > 2f64.powi(TOTAL_BITS as i32) * 0.99);
     }
 
     #[test]
@@ -336,10 +365,6 @@ mod tests {
         impl Density for Flat {
             fn at<const N: usize>(&self, _: &Enclosure<N>) -> Result<Enclosure<N>, Undecided> {
                 Ok(Enclosure::integer(1))
-            }
-
-            fn mode(&self) -> f64 {
-                0.0
             }
         }
         assert!(Steps::new(Flat, 0, 4).is_none());
@@ -398,10 +423,31 @@ mod tests {
         assert!(undecided < 0.02, "{undecided}");
     }
 
+    /// Places with many leading zeros, near 0 and far out in the tail, are decided.
+    #[test]
+    fn no_words_are_lost_to_leading_zeros() {
+        let stream = Stream::from_key([1; 32], 0);
+        let steps = Steps::new(Rising, -3, 160).unwrap();
+        for zeros in [1, 20, 23, 40, 63, 100, 120] {
+            let within = Variable::after_zeros(zeros);
+            let near = steps.place(0, within).at::<8>(&stream).unwrap();
+            assert!(steps.density.at(&near).is_ok(), "{zeros}");
+            let far = steps.beyond(within);
+            let (k, place) = far.in_unit::<8>(&stream).unwrap();
+            assert_eq!(k, zeros as i32);
+            assert_eq!(place.floor(), Ok(i64::from(zeros)));
+            let height = Variable::after_zeros(5);
+            let weight = steps.cells[160].weight;
+            let acceptance =
+                Acceptance { steps: &steps, stream: &stream, place: far, weight, height };
+            assert!(acceptance.ask::<8>().is_ok(), "{zeros}");
+        }
+    }
+
     /// The control: a weight that is too small in one cell is seen.
     #[test]
     fn all_tapes_of_a_low_step_give_another_law() {
-        for (cell, share) in [(0, 0.96), (3, 0.9)] {
+        for (cell, share) in [(0, 0.7), (3, 0.9)] {
             let mut steps = Steps::new(HalfNormal, -1, 16).unwrap();
             let weight = &mut steps.cells[cell].weight;
             *weight = (*weight as f64 * share) as u64;

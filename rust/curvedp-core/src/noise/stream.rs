@@ -158,7 +158,13 @@ impl Stream {
     pub fn variable(&mut self) -> Variable {
         let rng = &self.rng;
         let number = (rng.made - (rng.end - rng.next) as u64) / 8;
-        Variable { first: self.rng.word(), number, known: u32::MAX }
+        Variable {
+            first: self.rng.word(),
+            number,
+            known: u32::MAX,
+            #[cfg(test)]
+            one_at: None,
+        }
     }
 
     /// Uniform on the 2^52 odd multiples of 2^-53 in (0, 1): never 0 and never 1.
@@ -214,6 +220,9 @@ pub struct Variable {
     number: u64,
     /// Bits that can be known: more than there are, but in tests.
     known: u32,
+    /// The number of zeros that it begins with, where a test says so.
+    #[cfg(test)]
+    one_at: Option<u32>,
 }
 
 /// Where the further words of variables begin in the keystream, in bytes.
@@ -236,6 +245,14 @@ impl Variable {
                 *to = u64::from_le_bytes(*from);
             }
         }
+        #[cfg(test)]
+        if let Some(zeros) = self.one_at.map(|zeros| zeros as usize) {
+            let whole = (zeros / 64).min(words.len());
+            words[..whole].fill(0);
+            if let Some(word) = words.get_mut(zeros / 64) {
+                *word = *word >> (zeros % 64) | 1 << 63 >> (zeros % 64);
+            }
+        }
         self.known
     }
 
@@ -244,6 +261,13 @@ impl Variable {
         let mut words = [0; N];
         let known = self.read(stream, &mut words[..N - 1]);
         Enclosure::fraction(&words, known)
+    }
+
+    /// One that begins with zeros, a 1, and bits of its own.
+    #[cfg(test)]
+    pub(super) fn after_zeros(count: u32) -> Self {
+        let first = if count < 64 { 1 << 63 >> count } else { 0 };
+        Self { first, number: 77, known: u32::MAX, one_at: Some(count) }
     }
 
     /// The variable with its first bits alone, said to be `trust` more.
@@ -255,7 +279,7 @@ impl Variable {
     /// One of which only the first bits are known.
     #[cfg(test)]
     pub(super) fn prefix(bits: u64, count: u32) -> Self {
-        Self { first: bits << (64 - count), number: 0, known: count }
+        Self { first: bits << (64 - count), number: 0, known: count, one_at: None }
     }
 }
 
