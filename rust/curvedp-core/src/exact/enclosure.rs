@@ -119,7 +119,7 @@ impl<const N: usize> Enclosure<N> {
 
     /// The product.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn times(&self, other: &Self) -> Self {
         let (a, b) = (self.magnitude(), other.magnitude());
         let mut product = [[0; N]; 2];
@@ -141,9 +141,15 @@ impl<const N: usize> Enclosure<N> {
             return Self::NOTHING;
         }
         // |a| e_b + |b| e_a + e_a e_b in ulps, and less than one for the words that are cut off
-        let both = Self::product_of_errors(self.error, other.error);
-        let error = times_error(&a, other.error).saturating_add(times_error(&b, self.error));
-        let error = error.saturating_add(both).saturating_add(2);
+        let error = if (self.error | other.error) >> 64 == 0 {
+            let (of_a, of_b) = (self.error as u64, other.error as u64);
+            let both = if N == 2 { wide(of_a, of_b) >> 64 } else { 0 };
+            times_short_error(&a, of_b) + times_short_error(&b, of_a) + both + 2
+        } else {
+            let both = Self::product_of_errors(self.error, other.error);
+            let error = times_error(&a, other.error).saturating_add(times_error(&b, self.error));
+            error.saturating_add(both).saturating_add(2)
+        };
         let negative = (self.middle[N - 1] ^ other.middle[N - 1]) >> 63 == 1;
         Self { middle: negated_if(&middle, negative), error }
     }
@@ -290,6 +296,12 @@ impl<const N: usize> Enclosure<N> {
     /// The number, known `ulps` worse.
     pub(super) fn wider_by(&self, ulps: u128) -> Self {
         Self { middle: self.middle, error: self.error.saturating_add(ulps) }
+    }
+
+    /// True if the error is below 2^`exponent`.
+    pub(super) fn is_known_to(&self, exponent: i32) -> bool {
+        let bits = Self::FRACTION + exponent;
+        bits >= 127 || self.error >> bits == 0
     }
 
     /// True for a number that is known to be 0.
@@ -448,6 +460,19 @@ fn times_error<const N: usize>(magnitude: &[u64; N], error: u128) -> u128 {
     }
     let second = times_fraction(error, u128::from(magnitude[N - 2]) + 1);
     u128::from(magnitude[N - 1]).saturating_mul(error).saturating_add(second)
+}
+
+/// The same for errors below 2^64: the bound is below 2^127 + 2^65.
+#[inline]
+fn times_short_error<const N: usize>(magnitude: &[u64; N], error: u64) -> u128 {
+    wide(magnitude[N - 1], error)
+        + (wide(magnitude[N - 2], error) >> 64)
+        + 2 * u128::from(error != 0)
+}
+
+#[inline]
+fn wide(a: u64, b: u64) -> u128 {
+    u128::from(a) * u128::from(b)
 }
 
 /// A bound on `error` times `share` 2^-64, share <= 2^64.

@@ -5,9 +5,8 @@ use super::{Enclosure, MOST_WORDS, Undecided};
 /// Coefficients that are kept of each series: enough for the widest enclosures.
 const TERMS: usize = 256;
 
-/// Powers of two by which the argument of an exponential is at most divided without looking at it, beyond the
-/// 8 that make the series short.
-const USUAL: i32 = 7;
+/// e^x beyond this is below every ulp, or out of range.
+const LARGEST: f64 = (1 << 20) as f64;
 
 /// The first words of ln 2 behind the binary point, as many as the widest enclosures have.
 const LN_2: [u64; MOST_WORDS - 1] = [
@@ -46,7 +45,7 @@ const LN_2: [u64; MOST_WORDS - 1] = [
 
 impl<const N: usize> Enclosure<N> {
     /// 1/k!, for k up to [`TERMS`].
-    const INVERSE_FACTORIALS: [[u64; N]; TERMS] = {
+    const INVERSE_FACTORIALS: &'static [[u64; N]; TERMS] = &{
         let mut all = [[0; N]; TERMS];
         all[0][N - 1] = 1;
         let mut k = 1;
@@ -58,7 +57,7 @@ impl<const N: usize> Enclosure<N> {
     };
 
     /// 1/k; the first entry is 0.
-    const RECIPROCALS: [[u64; N]; TERMS] = {
+    const RECIPROCALS: &'static [[u64; N]; TERMS] = &{
         let mut all = [[0; N]; TERMS];
         let mut k = 1;
         while k < TERMS {
@@ -70,13 +69,13 @@ impl<const N: usize> Enclosure<N> {
         all
     };
 
-    /// The least degree n for which 2 |y|^(n+1)/(n+1)! is below an ulp for |y| <= 2^-8.
+    /// The least degree n for which 2 |y|^(n+1)/(n+1)! is below an ulp for |y| <= 2^-7.
     const DEGREE: usize = {
-        let (mut n, mut bits) = (0, 8);
-        // `bits` is at most -log2 of 2^-8(n+1)/(n+1)!
+        let (mut n, mut bits) = (0, 7);
+        // `bits` is at most -log2 of 2^-7(n+1)/(n+1)!
         while bits <= Self::FRACTION as u32 + 1 {
             n += 1;
-            bits += 8 + (n as u32 + 1).ilog2();
+            bits += 7 + (n as u32 + 1).ilog2();
         }
         n
     };
@@ -97,15 +96,21 @@ impl<const N: usize> Enclosure<N> {
         Self::fraction(&LN_2, u32::MAX)
     }
 
-    /// e^x: the series at y = x 2^-s with |y| <= 2^-8, squared s times.
+    /// e^x = 2^m e^r with |r| <= 2^-1: the series at y = r 2^-7, squared seven times.
     #[must_use]
     pub fn exp(&self) -> Self {
-        let size = self.exponent().map_or(0, |exponent| exponent + 1);
-        let halvings = 8 + size.max(USUAL);
-        if size > 40 {
-            return Self::NOTHING; // e^x leaves every range, or is below every ulp
+        let about = self.middle_as_double();
+        if about.abs() > LARGEST {
+            let is_zero = about < 0.0 && self.is_known_to(2);
+            return if is_zero { Self::ZERO.wider_by(1) } else { Self::NOTHING };
         }
-        let y = self.shifted(-halvings);
+        // any integer near x/ln 2 will do
+        let m = (about * std::f64::consts::LOG2_E).round() as i32;
+        let rest = self.minus(&Self::ln_2().times(&Self::integer(i64::from(m))));
+        let y = rest.shifted(-7);
+        if !y.is_known_to(-8) {
+            return Self::NOTHING;
+        }
         let mut sum = Self::truncated(Self::INVERSE_FACTORIALS[Self::DEGREE]).wider_by(1);
         for k in (0..Self::DEGREE).rev() {
             // truncated twice: less than two ulps
@@ -113,10 +118,10 @@ impl<const N: usize> Enclosure<N> {
             sum = coefficient.plus(&y.times(&sum));
         }
         let mut power = sum.wider_by(1);
-        for _ in 0..halvings {
+        for _ in 0..7 {
             power = power.times(&power);
         }
-        power
+        power.shifted(m)
     }
 
     /// cos x and sin(x)/x for u = x^2; for negative u, cosh x and sinh(x)/x for u = -x^2.

@@ -5,7 +5,8 @@
 //! All lengths are in units of the space's radius (of curvature 1, -1, or between 1 and 4). The computed point
 //! stands for the one that normalising its numbers gives: q/|q|; in hyperbolic space the point with its space part.
 
-use super::normal::{Normal, all_at, unit};
+use super::flat::Multiples;
+use super::normal::{Normal, Normals, Unit, Vector, all_at};
 use super::steps::{Density, Place, Steps};
 use super::stream::Stream;
 use super::{NoiseError, Profile, Radial};
@@ -190,7 +191,7 @@ struct Point<'a> {
     base: &'a [f64],
     grid: i32,
     distance: Place,
-    normals: Vec<Normal>,
+    normals: Normals,
     stream: &'a Stream,
 }
 
@@ -202,7 +203,7 @@ impl Point<'_> {
         base: &[Enclosure<N>],
         normals: &[Enclosure<N>],
         is_complex: bool,
-    ) -> Result<Vec<Enclosure<N>>, Undecided> {
+    ) -> Result<Vector<N>, Undecided> {
         let (re, im) = if is_complex {
             let pairs = base.chunks_exact(2).zip(normals.chunks_exact(2));
             pairs.fold((Enclosure::ZERO, Enclosure::ZERO), |(re, im), (q, z)| {
@@ -220,7 +221,7 @@ impl Point<'_> {
                 (true, _) => rest.minus(&im.times(&base[i - 1])),
             }
         });
-        let (direction, _) = unit(tangent.collect())?;
+        let direction = Unit::of(tangent.collect())?.vector;
         let x = self.angle()?;
         let (cos, sinc) = x.times(&x).circular()?;
         let sin = sinc.times(&x);
@@ -238,9 +239,9 @@ impl Point<'_> {
     fn on_hyperboloid<const N: usize>(
         &self,
         space: &[Enclosure<N>],
-        normals: Vec<Enclosure<N>>,
-    ) -> Result<Vec<Enclosure<N>>, Undecided> {
-        let (direction, _) = unit(normals)?;
+        normals: Vector<N>,
+    ) -> Result<Vector<N>, Undecided> {
+        let direction = Unit::of(normals)?.vector;
         let x = self.angle::<N>()?;
         let one = Enclosure::integer(1);
         // cosh x and sinh x, both times a factor e^-shift
@@ -259,18 +260,19 @@ impl Point<'_> {
         let share = cosh.plus(&along);
         let both = space.iter().zip(&direction);
         let moved = both.map(|(q, u)| u.times(&sinh).plus(&q.times(&share))).collect();
-        let (direction, length) = unit(moved)?;
+        let moved = Unit::of(moved)?;
+        let length = moved.length();
         // asinh(e^shift length)
         let square = length.times(&length).plus(&factor.times(&factor));
         let far = length.plus(&square.times(&square.inverse_sqrt()?)).ln()?.plus(&shift);
-        Ok(direction.iter().map(|u| u.times(&far)).collect())
+        Ok(moved.vector.iter().map(|u| u.times(&far)).collect())
     }
 }
 
 impl Question for Point<'_> {
-    type Answer = Vec<i64>;
+    type Answer = Multiples;
 
-    fn ask<const N: usize>(&self) -> Result<Vec<i64>, Undecided> {
+    fn ask<const N: usize>(&self) -> Result<Multiples, Undecided> {
         let normals = all_at::<N>(&self.normals, self.stream)?;
         let size = exponent(self.noise.radius);
         let coordinates = match self.noise.shape {
@@ -278,23 +280,23 @@ impl Question for Point<'_> {
                 let radius = Enclosure::double(self.noise.radius, -size).reciprocal()?;
                 let space = self.base[1..].iter();
                 let space = space.map(|x| Enclosure::double(*x, -size).times(&radius));
-                self.on_hyperboloid(&space.collect::<Vec<_>>(), normals)?
+                self.on_hyperboloid(&space.collect::<Vector<N>>(), normals)?
             }
             Shape::Sphere => {
                 let base = self.base.iter().map(|x| Enclosure::double(*x, -size));
-                self.on_sphere(&unit(base.collect())?.0, &normals, false)?
+                self.on_sphere(&Unit::of(base.collect())?.vector, &normals, false)?
             }
             Shape::ComplexProjective => {
                 let base = self.base.iter().map(|x| Enclosure::double(*x, -size));
-                aligned(self.on_sphere(&unit(base.collect())?.0, &normals, true)?)?
+                aligned(self.on_sphere(&Unit::of(base.collect())?.vector, &normals, true)?)?
             }
         };
         let radius = Enclosure::double(self.noise.radius, -self.grid);
         coordinates.iter().map(|x| x.times(&radius).nearest()).collect()
     }
 
-    fn give_up(&self) -> Vec<i64> {
-        vec![0; self.base.len()]
+    fn give_up(&self) -> Multiples {
+        Multiples::from_elem(0, self.base.len())
     }
 }
 
@@ -303,8 +305,9 @@ fn dot<const N: usize>(a: &[Enclosure<N>], b: &[Enclosure<N>]) -> Enclosure<N> {
 }
 
 /// A complex vector turned so that its first entry is positive.
-fn aligned<const N: usize>(vector: Vec<Enclosure<N>>) -> Result<Vec<Enclosure<N>>, Undecided> {
-    let (first, length) = unit(vector[..2].to_vec())?;
+fn aligned<const N: usize>(vector: Vector<N>) -> Result<Vector<N>, Undecided> {
+    let first = Unit::of(vector[..2].into())?;
+    let (length, first) = (first.length(), first.vector);
     let turned = vector.chunks_exact(2).enumerate().map(|(i, z)| {
         if i == 0 {
             return [length, Enclosure::ZERO];

@@ -4,8 +4,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use smallvec::SmallVec;
+
 use super::Profile;
-use super::normal::{Normal, all_at, unit};
+use super::normal::{Normal, Normals, Unit, Vector, all_at};
 use super::steps::{Density, Place, Steps};
 use super::stream::Stream;
 use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
@@ -89,6 +91,9 @@ pub fn add_on_grid(
     }
 }
 
+/// Multiples of a grid step.
+pub(super) type Multiples = SmallVec<[i64; 4]>;
+
 /// A finite double within 2^60 grid steps of 0, in steps.
 fn in_steps<const N: usize>(value: f64, grid: i32) -> Enclosure<N> {
     let limit = 2f64.powi(grid.saturating_add(60));
@@ -126,27 +131,27 @@ struct LaplaceSum<'a> {
     grid: i32,
     length: Place,
     is_negative: bool,
-    normals: Vec<Normal>,
+    normals: Normals,
     stream: &'a Stream,
 }
 
 impl Question for LaplaceSum<'_> {
-    type Answer = Vec<i64>;
+    type Answer = Multiples;
 
-    fn ask<const N: usize>(&self) -> Result<Vec<i64>, Undecided> {
+    fn ask<const N: usize>(&self) -> Result<Multiples, Undecided> {
         let scale = Enclosure::<N>::double(self.scale, -self.grid);
         let length = self.length.at::<N>(self.stream)?.times(&scale);
         let direction = if self.normals.is_empty() {
-            vec![Enclosure::integer(1).negated_if(self.is_negative)]
+            Vector::from_elem(Enclosure::integer(1).negated_if(self.is_negative), 1)
         } else {
-            unit(all_at(&self.normals, self.stream)?)?.0
+            Unit::of(all_at(&self.normals, self.stream)?)?.vector
         };
         let sums = self.vector.iter().zip(&direction);
         sums.map(|(x, u)| in_steps(*x, self.grid).plus(&length.times(u)).nearest()).collect()
     }
 
-    fn give_up(&self) -> Vec<i64> {
-        vec![0; self.vector.len()]
+    fn give_up(&self) -> Multiples {
+        Multiples::from_elem(0, self.vector.len())
     }
 }
 

@@ -151,8 +151,8 @@ impl<D: Density> Steps<D> {
         let at = |mantissa: i128, exponent: i32| {
             decide(&Value { density: &density, mantissa, exponent }, Effort::Least)
         };
-        // not defined at 0 where it vanishes there
-        let first = at(0, 0).unwrap_or(Enclosure::ZERO);
+        // where it vanishes at 0 it has no logarithm there
+        let first = density.at::<WORDS>(&Enclosure::ZERO).unwrap_or(Enclosure::ZERO);
         let rest = (1..=end).map(|i| at(i128::from(i), width));
         let ends: Vec<_> = std::iter::once(Some(first)).chain(rest).collect::<Option<_>>()?;
         let last = ends[end as usize];
