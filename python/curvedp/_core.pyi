@@ -33,6 +33,7 @@ __all__ = [
     "Stream",
     "bump_counts",
     "bump_density",
+    "choose",
     "conformal_chains",
     "diameter",
     "flat_grid_step",
