@@ -1,10 +1,11 @@
 """The public grid to which releases are rounded.
 
-The noise is sampled in double precision, whose trailing bits could reveal the true value (Mironov
-2012). Every release is therefore rounded in the chart log_c at the ball's centre: each coordinate
-to a multiple of 2^-k, with k fixed by the noise scale and the ball. On manifolds that are not
-compact the chart is also clipped at a public radius, so that every release is a finite point. The
-release is computed from these multiples alone. All of it is post-processing of the drawn point.
+Trailing bits of floating-point noise could reveal the true value (Mironov 2012). Every release is
+therefore computed from multiples of 2^-k alone, k fixed by the noise scale and the ball: of the
+coordinates in the chart log_c at the ball's centre, or on spheres and shapes of those of the
+ambient space. On manifolds that are not compact the chart is also clipped at a public radius, so
+that every release is a finite point. All of it is post-processing of the drawn point, which most
+noise gives in exact arithmetic (docs/proofs/exact-draws.md).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 //! From a true value to a release: noise placed around it, clipped and rounded to the public grid.
 //!
-//! Points are those of a ball's [`Frame`](crate::ball::Frame). What leaves is `dim` multiples of a public
-//! step, coordinates in the chart at the ball's centre, and what is computed from them: no further
-//! coordinate shows how the float point before them was rounded.
+//! Points are those of a ball's [`Frame`](crate::ball::Frame). What leaves is computed from multiples of a public
+//! step alone: exact draws give those of coordinates in the chart at the ball's centre or, on spheres and
+//! complex projective space, of the ambient space; noise in double precision is rounded in the chart, so that
+//! no further coordinate shows how the float point before it was rounded.
 
 use crate::ball::{Ball, SLACK};
 use crate::exact::Effort;
