@@ -58,6 +58,8 @@ class PlainMoments:
         """A vector with noise on flat space."""
         vector = np.atleast_1d(exact)
         error = cdp._core.summation_error(self.n) if rounding is None else rounding
+        if len(vector) > 2:  # coordinates of a matrix
+            error += 1.01 * 2.0**-53 * (self.ball.manifold.dim + 7)
         total = moves * min(1.0, self.unit / self.n) + 2 * (error * magnitude)
         domain = cdp.Ball(cdp.Euclidean(len(vector)), np.zeros(len(vector)), magnitude)
         mechanism = choose_mechanism(domain, share)(domain, total, share)

@@ -17,7 +17,9 @@ pub(crate) const ADDITIONS: usize = 136;
 const _: () = assert!(ROWS + PIECE.div_ceil(ROWS) <= ADDITIONS);
 
 /// Roundings of relative size 2^-53 that a term meets on its way into the mean over n records: its additions in
-/// the piece, at most log2(n) + 1 in the tree, one division, and at most two in its own products.
+/// the piece, one division, at most two in its own products and, over n/[`PIECE`] pieces, at most log2(n) - 9 in the
+/// tree. The nine that are counted beyond it, and far more where n is below, cover those of the mean of a
+/// distance on its way to a statistic.
 pub(crate) fn roundings(n: usize) -> f64 {
     (ADDITIONS + 4) as f64 + (n.max(1) as f64).log2()
 }

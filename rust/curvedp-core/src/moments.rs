@@ -102,6 +102,13 @@ pub fn vecd(matrix: &[f64], dim: usize, stretch: f64, out: &mut [f64]) {
     }
 }
 
+/// Bound on the rounding error of [`vecd`], relative to the largest norm of its result for matrices of the given
+/// one's norm: d - 1 additions of the trace and three roundings of its share, which together weigh
+/// (d + 2) U (stretch - 1) |A|, one addition, two roundings of sqrt(2) times an entry and two of the stretch.
+pub fn vecd_error(dim: usize) -> f64 {
+    1.01 * U * (dim as f64 + 7.0)
+}
+
 /// Bound on the rounding error of the means of distances, logarithms and their products over n records,
 /// relative to the largest length (absolute value, Euclidean or Frobenius norm) that a term may have.
 ///

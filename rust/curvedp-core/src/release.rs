@@ -124,9 +124,9 @@ impl Ball<'_> {
         high
     }
 
-    /// Releases around the true values `means`, one for all or row by row, with noise of `laws(i)` from the
-    /// streams of `draws`: it is added, the result taken to the chart at the centre, clipped and rounded by
-    /// `grids(i)`. A release is computed from these `dim` rounded numbers alone.
+    /// Releases around the true values `means`, one for all or row by row, with noise and grid of `law(i)` from
+    /// the streams of `draws`. Release i is computed from multiples of the grid's step alone, those that
+    /// [`IsotropicNoise::drawing`] names.
     pub fn release<'a>(
         &self,
         placement: Placement,

@@ -162,8 +162,8 @@ impl<const N: usize> Enclosure<N> {
             2 if high_a == 0 => times_fraction(b, a),
             2 if high_b == 0 => times_fraction(a, b),
             2 => UNKNOWN,
-            3 => (high_a + 1) * (high_b + 1),
-            4 => ((high_a + 1) * (high_b + 1)) >> 64,
+            3 => (high_a + 1).saturating_mul(high_b + 1),
+            4 => (high_a + 1).saturating_mul(high_b + 1) >> 64,
             _ => 0,
         }
     }
@@ -235,7 +235,7 @@ impl<const N: usize> Enclosure<N> {
             x = x.plus(&x.times(&r)).exactly();
         }
         let residual = one.minus(&self.times(&x));
-        Ok(x.widened(2 * residual.at_most_half()?))
+        Ok(x.widened(2 * residual.at_most_quarter()?))
     }
 
     /// The quotient.
@@ -264,7 +264,7 @@ impl<const N: usize> Enclosure<N> {
             y = y.plus(&y.times(&r).shifted_down(1)).exactly();
         }
         let residual = one.minus(&self.times(&y).times(&y));
-        Ok(y.widened(residual.at_most_half()?))
+        Ok(y.widened(residual.at_most_quarter()?))
     }
 
     /// How often 50 correct bits must double to fill the words.
@@ -281,8 +281,8 @@ impl<const N: usize> Enclosure<N> {
         Self { middle: self.middle, error: if self.error == UNKNOWN { UNKNOWN } else { 0 } }
     }
 
-    /// A bound in ulps on the size of a number that is at most 1/2.
-    fn at_most_half(&self) -> Result<u128, Undecided> {
+    /// A bound in ulps on the size of a number that is known to be at most 1/4.
+    fn at_most_quarter(&self) -> Result<u128, Undecided> {
         let bound = self.bound()?;
         let is_small = Self::FRACTION > 128 || bound <= 1 << (Self::FRACTION - 2);
         if is_small && bound >> 126 == 0 { Ok(bound) } else { Err(Undecided) }
@@ -301,7 +301,7 @@ impl<const N: usize> Enclosure<N> {
     /// True if the error is below 2^`exponent`.
     pub(super) fn is_known_to(&self, exponent: i32) -> bool {
         let bits = Self::FRACTION + exponent;
-        bits >= 127 || self.error >> bits == 0
+        self.error != UNKNOWN && (bits >= 128 || self.error >> bits == 0)
     }
 
     /// True for a number that is known to be 0.
@@ -310,7 +310,7 @@ impl<const N: usize> Enclosure<N> {
         self.error == 0 && self.middle.iter().all(|word| *word == 0)
     }
 
-    /// The number in fewer words, or more.
+    /// The number in fewer words.
     ///
     /// # Errors
     /// [`Undecided`] if nothing is known of it.
@@ -318,17 +318,15 @@ impl<const N: usize> Enclosure<N> {
         if self.error == UNKNOWN {
             return Err(Undecided);
         }
-        let mut middle = [if self.is_negative() { u64::MAX } else { 0 }; M];
-        for i in 1..=N.min(M) {
-            middle[M - i] = self.middle[N - i];
-        }
-        if M >= N {
-            middle[..M - N].fill(0);
-            let error = if self.error == 0 || M == N { self.error } else { UNKNOWN };
-            return Ok(Enclosure { middle, error });
-        }
-        let is_exact = self.error == 0 && self.middle[..N - M].iter().all(|word| *word == 0);
-        let error = if N - M == 1 { self.error >> 64 } else { 0 };
+        let (cut, kept) = self.middle.split_at(N - M);
+        let mut middle = [0; M];
+        middle.copy_from_slice(kept);
+        let is_exact = self.error == 0 && cut.iter().all(|word| *word == 0);
+        let error = match N - M {
+            0 => return Ok(Enclosure { middle, error: self.error }),
+            1 => self.error >> 64,
+            _ => 0,
+        };
         Ok(Enclosure { middle, error: if is_exact { 0 } else { error + 2 } })
     }
 

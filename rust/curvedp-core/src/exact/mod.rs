@@ -1,7 +1,8 @@
 //! Decisions about real numbers: a number is enclosed in an interval with integers at its ends, and what the
 //! interval does not decide is asked again with more words (docs/proofs/exact-draws.md).
 //!
-//! All of it is integer arithmetic; nothing rests on the rounding of doubles or on a library of functions.
+//! All of it is integer arithmetic. Doubles and a library of functions only guess where to look; a bad guess
+//! makes an enclosure wide, not wrong.
 
 mod enclosure;
 mod functions;
@@ -35,8 +36,8 @@ pub const MOST_WORDS: usize = 32;
 /// Where the answer to a question is sought first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// In four words, and nothing is skipped: the time does not depend on the answer, but for a probability of
-    /// about 2^-100.
+    /// In four words, and nothing that could be skipped is: the same steps whatever the answer, except with a
+    /// probability of about 2^-100 and for long noise in hyperbolic space, whose formulas differ.
     Steady,
     /// In two words, and only where nothing cheaper decides.
     Least,

@@ -156,15 +156,46 @@ fn what_leaves_the_range_is_unknown() {
         Enclosure::double(1e18, 0).exp(),
         Enclosure::fraction(&[0; 2], 0).times(&large).times(&large),
     ];
-    for x in unknown {
+    is_unknown(&unknown, large);
+    let large = Enclosure::<4>::integer(i64::MAX);
+    let unknown = [
+        large.plus(&large),
+        large.plus(&large).exp(),
+        large.times(&large).plus(&Enclosure::double(-2f64.powi(21), 0)).exp(),
+        large.shifted(-1).negated().wider_by(u128::MAX).exp(),
+        Enclosure::double(60.0, 0).exp(),
+    ];
+    is_unknown(&unknown, large);
+    is_unknown(&[Enclosure::<8>::NOTHING.exp()], Enclosure::integer(1));
+    assert!(Enclosure::<4>::ZERO.shifted(1000).sign().is_err());
+    assert_eq!(Enclosure::<4>::ZERO.shifted(1000).nearest(), Ok(0));
+    assert_eq!(Enclosure::<4>::dyadic(-1, -500).nearest(), Ok(0));
+}
+
+fn is_unknown<const N: usize>(unknown: &[Enclosure<N>], large: Enclosure<N>) {
+    for &x in unknown {
         for y in [x, x.plus(&large.negated()), x.times(&Enclosure::integer(1)), x.shifted(-3)] {
             assert!(y.sign().is_err() && y.floor().is_err() && y.above(0).is_none(), "{y:?}");
             assert!(y.ln().is_err() && y.inverse_sqrt().is_err() && y.reciprocal().is_err());
         }
     }
-    assert!(Enclosure::<4>::ZERO.shifted(1000).sign().is_err());
-    assert_eq!(Enclosure::<4>::ZERO.shifted(1000).nearest(), Ok(0));
-    assert_eq!(Enclosure::<4>::dyadic(-1, -500).nearest(), Ok(0));
+}
+
+#[test]
+fn wide_errors_multiply_without_leaving_their_range() {
+    for exponent in [1, 63, 64, 65, 100, 126] {
+        let wide = Enclosure::<3>::integer(1).wider_by(1 << exponent);
+        let wider = Enclosure::<4>::integer(1).wider_by(u128::MAX - 1);
+        let product = wide.times(&wide);
+        // (1 + e)^2 is in it
+        let e = super::tests::integer(&[
+            (1u128 << exponent) as u64,
+            ((1u128 << exponent) >> 64) as u64,
+        ]) >> 128;
+        let end = Wide::ONE.with_precision(BITS).value() + e;
+        assert!(holds(&product, &(&end * &end)));
+        assert!(wider.times(&wider).sign().is_err());
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::ball::Frame;
 use crate::error::Error;
 use crate::law::STEPS_PER_SCALE;
 use crate::manifold::{ExcessDiameter, HessianTrace, Manifold};
-use crate::moments::{dist_moments, hessian_error, log_moments, summation_error, vecd};
+use crate::moments::{dist_moments, hessian_error, log_moments, summation_error, vecd, vecd_error};
 use crate::noise::add_on_grid;
 use crate::release::{Placement, flat_grid_step};
 use crate::rows::Rows;
@@ -72,11 +72,12 @@ impl Moment {
             Self::Distances(c) => (1.0, 1.0 + 2.0 * c, summation_error(n)),
             Self::Covariance => {
                 let stretch = stretch(manifold.dim());
-                (std::f64::consts::SQRT_2 * square, stretch * square, summation_error(n))
+                let rounding = summation_error(n) + vecd_error(manifold.dim());
+                (std::f64::consts::SQRT_2 * square, stretch * square, rounding)
             }
             Self::Hessian => {
                 let bound = ExcessDiameter::of(manifold).map_or(0.0, |own| 2.0 * own.within(reach));
-                (bound, bound, hessian_error(manifold, n))
+                (bound, bound, hessian_error(manifold, n) + vecd_error(manifold.dim()))
             }
         };
         Bounds { sensitivity: moves * replaced, tolerance: rounding * magnitude, magnitude }

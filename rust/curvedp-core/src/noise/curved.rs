@@ -45,6 +45,9 @@ impl Distance {
         let profile = if self.is_laplace { profile } else { profile.times(&profile).shifted(-1) };
         let mut ln = profile.negated();
         if self.shape == Shape::Hyperbolic {
+            if self.power == 0 {
+                return Ok(Some(ln));
+            }
             let (log_sinh, shift) = if is_small(&x) {
                 (square.negated().circular()?.1.times(t).ln()?, Enclosure::ZERO)
             } else {
@@ -150,10 +153,13 @@ impl CurvedNoise {
         effort: Effort,
         out: &mut [f64],
     ) {
-        let (distance, _) = self.distances.draw(stream, effort);
+        let (distance, is_negative) = self.distances.draw(stream, effort);
+        // a sign is the direction on a line or circle
+        let is_line = self.distances.density().power == 0;
         let count = base.len() - usize::from(self.shape == Shape::Hyperbolic);
+        let count = if is_line { 0 } else { count };
         let normals = Normal::draw_all(count, stream, effort);
-        let point = Point { noise: self, base, grid, distance, normals, stream };
+        let point = Point { noise: self, base, grid, distance, is_negative, normals, stream };
         let step = 2f64.powi(grid);
         for (x, multiple) in out.iter_mut().zip(decide(&point, effort)) {
             *x = multiple as f64 * step;
@@ -191,19 +197,37 @@ struct Point<'a> {
     base: &'a [f64],
     grid: i32,
     distance: Place,
+    is_negative: bool,
     normals: Normals,
     stream: &'a Stream,
 }
 
 impl Point<'_> {
-    /// The point of a sphere of radius 1 at the drawn distance from the base point, in the direction of the normals,
-    /// from which multiples of `base` are removed: real ones, or complex ones.
+    /// The point of a sphere of radius 1 at the drawn distance from the base point, in the drawn direction.
     fn on_sphere<const N: usize>(
         &self,
         base: &[Enclosure<N>],
-        normals: &[Enclosure<N>],
-        is_complex: bool,
+        direction: &[Enclosure<N>],
     ) -> Result<Vector<N>, Undecided> {
+        let x = self.angle()?;
+        let (cos, sinc) = x.times(&x).circular()?;
+        let sin = sinc.times(&x);
+        let both = base.iter().zip(direction);
+        Ok(both.map(|(q, v)| q.times(&cos).plus(&v.times(&sin))).collect())
+    }
+
+    /// The direction of the normals, from which multiples of `base` are removed: real ones, or complex ones. On a
+    /// circle one of both.
+    fn tangent<const N: usize>(
+        &self,
+        base: &[Enclosure<N>],
+        normals: &[Enclosure<N>],
+    ) -> Result<Vector<N>, Undecided> {
+        if normals.is_empty() {
+            let left = [base[1].negated(), base[0]];
+            return Ok(left.iter().map(|x| x.negated_if(self.is_negative)).collect());
+        }
+        let is_complex = self.noise.shape == Shape::ComplexProjective;
         let (re, im) = if is_complex {
             let pairs = base.chunks_exact(2).zip(normals.chunks_exact(2));
             pairs.fold((Enclosure::ZERO, Enclosure::ZERO), |(re, im), (q, z)| {
@@ -221,12 +245,7 @@ impl Point<'_> {
                 (true, _) => rest.minus(&im.times(&base[i - 1])),
             }
         });
-        let direction = Unit::of(tangent.collect())?.vector;
-        let x = self.angle()?;
-        let (cos, sinc) = x.times(&x).circular()?;
-        let sin = sinc.times(&x);
-        let both = base.iter().zip(&direction);
-        Ok(both.map(|(q, v)| q.times(&cos).plus(&v.times(&sin))).collect())
+        Ok(Unit::of(tangent.collect())?.vector)
     }
 
     /// The distance in units of the space's radius.
@@ -241,9 +260,13 @@ impl Point<'_> {
         space: &[Enclosure<N>],
         normals: Vector<N>,
     ) -> Result<Vector<N>, Undecided> {
-        let direction = Unit::of(normals)?.vector;
-        let x = self.angle::<N>()?;
         let one = Enclosure::integer(1);
+        let direction = if normals.is_empty() {
+            Vector::from_elem(one.negated_if(self.is_negative), 1)
+        } else {
+            Unit::of(normals)?.vector
+        };
+        let x = self.angle::<N>()?;
         // cosh x and sinh x, both times a factor e^-shift
         let (cosh, sinh, factor, shift) = if is_small(&x) {
             let (cosh, sinhc) = x.times(&x).negated().circular()?;
@@ -282,13 +305,12 @@ impl Question for Point<'_> {
                 let space = space.map(|x| Enclosure::double(*x, -size).times(&radius));
                 self.on_hyperboloid(&space.collect::<Vector<N>>(), normals)?
             }
-            Shape::Sphere => {
+            Shape::Sphere | Shape::ComplexProjective => {
                 let base = self.base.iter().map(|x| Enclosure::double(*x, -size));
-                self.on_sphere(&Unit::of(base.collect())?.vector, &normals, false)?
-            }
-            Shape::ComplexProjective => {
-                let base = self.base.iter().map(|x| Enclosure::double(*x, -size));
-                aligned(self.on_sphere(&Unit::of(base.collect())?.vector, &normals, true)?)?
+                let base = Unit::of(base.collect())?.vector;
+                let point = self.on_sphere(&base, &self.tangent(&base, &normals)?)?;
+                let is_sphere = self.noise.shape == Shape::Sphere;
+                if is_sphere { point } else { aligned(point)? }
             }
         };
         let radius = Enclosure::double(self.noise.radius, -self.grid);

@@ -164,6 +164,13 @@ mod tests {
         Stream::from_key([11; 32], id)
     }
 
+    #[test]
+    fn lengths_have_a_table_in_every_dimension() {
+        for power in [0, 1, 2, 3, 4, 7, 10, 100, 1000, 65_535, 1_000_000, (1 << 30) - 1] {
+            lengths(power);
+        }
+    }
+
     /// The same draws with the most and with the least effort.
     #[test]
     fn draws_do_not_depend_on_the_words_with_which_they_are_decided() {

@@ -1,6 +1,6 @@
-//! Isotropic noise, drawn exactly: every law is normalised over its whole homogeneous space and
-//! sampled by rejection, never by a Markov chain. How many proposals a draw takes does not depend
-//! on data: the noise is drawn at a fixed point and carried to the true value by an isometry.
+//! Isotropic noise: every law is normalised over its whole homogeneous space and sampled by rejection, never
+//! by a Markov chain. How many proposals a draw takes does not depend on data: its length and direction
+//! are drawn without a look at the true value.
 
 mod choice;
 mod curved;

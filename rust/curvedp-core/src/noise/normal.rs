@@ -9,7 +9,7 @@ use super::stream::Stream;
 use crate::exact::{Effort, Enclosure, Undecided};
 
 /// The density e^(-t^2/2).
-struct HalfNormal;
+pub(super) struct HalfNormal;
 
 impl Density for HalfNormal {
     fn at<const N: usize>(&self, t: &Enclosure<N>) -> Result<Enclosure<N>, Undecided> {

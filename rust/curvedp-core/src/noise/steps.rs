@@ -168,12 +168,13 @@ impl<D: Density> Steps<D> {
         let cells = 0..end as usize;
         let size = |i: &usize| ends[*i].middle_as_double();
         let most = (0..ends.len()).max_by(|a, b| size(a).total_cmp(&size(b))).unwrap_or(0);
-        let tops = cells.clone().map(|i| highest(&ends, i, most)).chain([Some(tail)]);
+        let tops = cells.clone().map(|i| highest(&ends, i, most)).chain([Some([tail; 2])]);
         let tops: Vec<_> = tops.collect::<Option<_>>()?;
         // unimodal, so that it is least at an end
         let lows = cells
             .map(|i| if ends[i].is_less(&ends[i + 1]) == Ok(true) { ends[i] } else { ends[i + 1] });
-        let total: f64 = tops.iter().map(Enclosure::middle_as_double).sum();
+        let [one, other] = [0, 1].map(|k| tops.iter().map(move |top| top[k].middle_as_double()));
+        let total: f64 = one.zip(other).map(|(a, b)| a.max(b)).sum();
         let (count, whole) = (tops.len() as f64 + 1.0, 2f64.powi(TOTAL_BITS as i32));
         let units = (whole / total * (1.0 - 2f64.powi(-20)) - 2.0 * count) as u64;
         let bits = TOTAL_BITS as i32;
@@ -185,7 +186,8 @@ impl<D: Density> Steps<D> {
                 Some(top.times(&factor).above(bits)?.max(1) as u64)
             }
         };
-        let weights: Vec<u64> = tops.iter().map(weight).collect::<Option<_>>()?;
+        let weights = tops.iter().map(|[a, b]| Some(weight(a)?.max(weight(b)?)));
+        let weights: Vec<u64> = weights.collect::<Option<_>>()?;
         let sure = lows.zip(&weights).map(|(low, weight)| {
             // 2^64 f U/W, rounded down
             let share = low.times(&factor).below(bits).map_or(0, |w| w.max(0) as u128);
@@ -260,20 +262,21 @@ impl<D: Density> Question for Value<'_, D> {
     }
 }
 
-/// A bound on the density in cell i, from its values at the ends of all cells, the largest of which is `most`.
+/// Two numbers, the larger of which bounds the density in cell i, from its values at the ends of all cells, the
+/// largest of which is `most`.
 ///
 /// The density rises up to any end where it is known to be less than at a later one, and falls from any where it is
 /// known to be less than at an earlier one. Near its mode the chord of its logarithm over a neighbouring
-/// cell, continued, lies above it: f(b)^2/f(c) at the far end.
-fn highest(ends: &[Enclosure<WORDS>], i: usize, most: usize) -> Option<Enclosure<WORDS>> {
+/// cell, continued, lies above it: f(b) at the near end and f(b)^2/f(c) at the far one.
+fn highest(ends: &[Enclosure<WORDS>], i: usize, most: usize) -> Option<[Enclosure<WORDS>; 2]> {
     if i + 1 < most && ends[i + 1].is_less(&ends[most]) == Ok(true) {
-        return Some(ends[i + 1]);
+        return Some([ends[i + 1]; 2]);
     }
     if i > most && ends[i].is_less(&ends[most]) == Ok(true) {
-        return Some(ends[i]);
+        return Some([ends[i]; 2]);
     }
     let chord = |near: &Enclosure<WORDS>, far: &Enclosure<WORDS>| {
-        near.over(far).ok().map(|ratio| ratio.times(near))
+        near.over(far).ok().map(|ratio| [*near, ratio.times(near)])
     };
     let right = ends.get(i + 2).and_then(|far| chord(&ends[i + 1], far));
     let left = if i > 0 { chord(&ends[i], &ends[i - 1]) } else { None };
@@ -306,16 +309,8 @@ fn slots(weights: &[u64]) -> Option<Vec<Slot>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::normal::HalfNormal;
     use super::*;
-
-    /// The density e^(-t^2/2).
-    struct HalfNormal;
-
-    impl Density for HalfNormal {
-        fn at<const N: usize>(&self, t: &Enclosure<N>) -> Result<Enclosure<N>, Undecided> {
-            Ok(t.times(t).shifted(-1).negated().exp())
-        }
-    }
 
     /// The density t^3 e^-t, up to a factor.
     struct Rising;
@@ -357,6 +352,23 @@ mod tests {
         check_table(&Steps::new(HalfNormal, -6, 512).unwrap(), -6);
         check_table(&Steps::new(HalfNormal, -1, 16).unwrap(), -1);
         check_table(&Steps::new(Rising, -3, 160).unwrap(), -3);
+    }
+
+    /// Flat at the mode, so that neighbouring ends are equal but for rounding.
+    #[test]
+    fn plateaus_have_a_table() {
+        /// A constant up to 4, known to few bits, and e^-t behind.
+        struct Plateau;
+        impl Density for Plateau {
+            fn at<const N: usize>(&self, t: &Enclosure<N>) -> Result<Enclosure<N>, Undecided> {
+                let behind = t.minus(&Enclosure::integer(4));
+                let is_flat = behind.middle_as_double() <= 0.0;
+                let height = if is_flat { Enclosure::integer(1) } else { behind.negated().exp() };
+                let third = Enclosure::integer(3).reciprocal()?;
+                Ok(height.times(&third).times(&Enclosure::integer(3)).shifted(-1))
+            }
+        }
+        check_table(&Steps::new(Plateau, -3, 128).unwrap(), -3);
     }
 
     #[test]
