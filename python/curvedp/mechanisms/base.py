@@ -44,8 +44,7 @@ class Mechanism(abc.ABC):
         self.sensitivity = as_positive(sensitivity, "sensitivity")
         self.guarantee = guarantee
         self.scale = self._calibrate()
-        step = grid_step(ball, self.scale, guarantee, in_chart=self.in_chart)
-        self._grid = step, clip_radius(ball)
+        self._grid = grid_step(ball, self.scale, guarantee), clip_radius(ball)
         self._noise = self._build_noise()
 
     @abc.abstractmethod
@@ -111,7 +110,6 @@ class Mechanism(abc.ABC):
         points = np.empty((count, space.point_size))
         self._noise.release(
             self.ball._frame,
-            self.in_chart,
             np.ascontiguousarray(true_value),
             _core.Stream.from_os() if stream is None else stream,
             self._grid,

@@ -24,10 +24,9 @@ MECHANISMS: dict[str, type[Mechanism]] = {
 }
 
 
-def draws_exactly(kind: type[Mechanism], manifold: Manifold) -> bool:
-    """True if a mechanism of curvedp draws in exact arithmetic: in a chart, or on spaces other than
-    SPD matrices with the affine-invariant metric."""
-    return kind in MECHANISMS.values() and (kind.in_chart or manifold.noise_space[0] != "spd")
+def draws_exactly(kind: type[Mechanism]) -> bool:
+    """True for the mechanisms of curvedp, which draw in exact arithmetic."""
+    return kind in MECHANISMS.values()
 
 
 def choose_mechanism(

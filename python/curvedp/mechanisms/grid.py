@@ -3,9 +3,9 @@
 Trailing bits of floating-point noise could reveal the true value (Mironov 2012). Every release is
 therefore computed from multiples of 2^-k alone, k fixed by the noise scale and the ball: of the
 coordinates in the chart log_c at the ball's centre, or on spheres and shapes of those of the
-ambient space. On manifolds that are not compact the chart is also clipped at a public radius, so
-that every release is a finite point. All of it is post-processing of the drawn point, which most
-noise gives in exact arithmetic (docs/proofs/exact-draws.md).
+ambient space. They have the law of rounded real noise (docs/proofs/exact-draws.md). On manifolds
+that are not compact the chart is also clipped at a public radius, so that every release is a
+finite point.
 """
 
 from __future__ import annotations
@@ -26,14 +26,11 @@ from curvedp.privacy import GDP, PureDP
 STEPS_PER_SCALE = _core.STEPS_PER_SCALE
 
 
-def grid_step(
-    ball: Ball, scale: float, guarantee: PureDP | GDP | None = None, *, in_chart: bool = True
-) -> float:
+def grid_step(ball: Ball, scale: float, guarantee: PureDP | GDP | None = None) -> float:
     """The public step, a power of two.
 
-    The noise is added in the chart, or with `in_chart` False at the true value itself. The step is
-    the largest that is at most 2^-20 of the noise scale, or 2^16 times the rounding error of what
-    is rounded, if that is more. A scale beyond the extent of the manifold (or of the releases that
+    The step is the largest that is at most 2^-20 of the noise scale, or 2^16 times the rounding
+    error of chart coordinates at the centre, if that is more. A scale beyond the extent of the manifold (or of the releases that
     clipping leaves) counts as that extent: the noise is then as wide as the manifold, and the grid
     must not be coarser.
 
@@ -42,9 +39,9 @@ def grid_step(
     ExistenceError
         If fewer than four steps would be left to the noise scale, which stands for `guarantee`.
     """
-    step = ball._frame.grid_step(in_chart, scale)
+    step = ball._frame.grid_step(scale)
     if step is None:
-        least = ball._frame.least_scale(in_chart)
+        least = ball._frame.least_scale()
         where = (
             f"noise of scale {scale:.3g} is too fine for double precision on a ball of radius "
             f"{ball.radius:.3g} on {ball.manifold.spec}"

@@ -103,7 +103,7 @@ class AdaptiveMean(Statistic[Release]):
         return self.kind(call).name
 
     def is_exact(self, call: Call) -> bool:
-        return draws_exactly(self.kind(call), call.manifold)
+        return draws_exactly(self.kind(call))
 
     def design(self, call: Call, ball: Ball, n: int) -> AdaptiveDesign:
         unit = call.records_per_unit

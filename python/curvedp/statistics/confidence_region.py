@@ -109,7 +109,7 @@ class Region(Statistic[ConfidenceRegion]):
         return self.mean.kind_under(call, self.shares(call)[0]).name
 
     def is_exact(self, call: Call) -> bool:
-        return draws_exactly(self.mean.kind_under(call, self.share(call)), call.manifold)
+        return draws_exactly(self.mean.kind_under(call, self.share(call)))
 
     def design(self, call: Call, ball: Ball, n: int) -> MomentDesign:
         least = ball.manifold.dim + 2
@@ -361,7 +361,7 @@ def _planned(
     kind = (
         statistic.kind_under(call, share) if isinstance(statistic, Mean) else flat_mechanism(share)
     )
-    is_exact = not isinstance(statistic, Mean) or draws_exactly(kind, call.manifold)
+    is_exact = not isinstance(statistic, Mean) or draws_exactly(kind)
     return Release(
         value=value,
         guarantee=share,

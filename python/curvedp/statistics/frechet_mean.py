@@ -77,7 +77,7 @@ class Mean(Statistic[Release]):
         return self.kind(call).name
 
     def is_exact(self, call: Call) -> bool:
-        return draws_exactly(self.kind(call), call.manifold)
+        return draws_exactly(self.kind(call))
 
     def design(self, call: Call, ball: Ball, n: int) -> Design:
         return design_mean(ball, n, call.guarantee, call.records_per_unit, self.mechanism)

@@ -120,7 +120,7 @@ class Moment(Statistic[Release]):
     def is_exact(self, call: Call) -> bool:
         if self.mean is not None:
             return True
-        return draws_exactly(Mean().kind_under(call, self.shares(call)[0]), call.manifold)
+        return draws_exactly(Mean().kind_under(call, self.shares(call)[0]))
 
     def design(self, call: Call, ball: Ball, n: int) -> MomentDesign:
         shares = self.shares(call)

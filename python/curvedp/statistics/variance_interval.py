@@ -171,7 +171,7 @@ class Interval(Statistic[VarianceInterval]):
         return call.ball.radius**2, "radius squared"
 
     def is_exact(self, call: Call) -> bool:
-        return draws_exactly(Mean().kind_under(call, self.share(call)), call.manifold)
+        return draws_exactly(Mean().kind_under(call, self.share(call)))
 
     def design(self, call: Call, ball: Ball, n: int) -> MomentDesign:
         if n < 2:

@@ -1,9 +1,8 @@
 //! From a true value to a release: noise placed around it, clipped and rounded to the public grid.
 //!
 //! Points are those of a ball's [`Frame`](crate::ball::Frame). What leaves is computed from multiples of a public
-//! step alone: exact draws give those of coordinates in the chart at the ball's centre or, on spheres and
-//! complex projective space, of the ambient space; noise in double precision is rounded in the chart, so that
-//! no further coordinate shows how the float point before it was rounded.
+//! step alone, that exact draws give: of coordinates in the chart at the ball's centre or, on spheres and complex
+//! projective space, of the ambient space.
 
 use crate::ball::{Ball, SLACK};
 use crate::exact::Effort;
@@ -65,8 +64,7 @@ pub(crate) fn grid_step(scale: f64, steps_per_scale: f64) -> f64 {
 pub fn flat_grid_step(scale: f64, largest: f64, steps_per_scale: f64) -> f64 {
     let line = Euclidean::new(1);
     let ball = Ball { manifold: &line, center: &[0.0], radius: largest };
-    let needed = ball.coarsest_needed(Placement::Chart, scale);
-    grid_step(scale, steps_per_scale).max(needed)
+    grid_step(scale, steps_per_scale).max(ball.coarsest_needed())
 }
 
 /// Steps of a grid are at least this many times the error of what is rounded: 2^16.
@@ -80,36 +78,24 @@ impl Ball<'_> {
     /// the clipping radius, whichever is least, or coarser where rounding errors ask for it. None if the
     /// step were more than 1/4 of that.
     #[must_use]
-    pub fn grid(
-        &self,
-        placement: Placement,
-        scale: f64,
-        steps_per_scale: f64,
-        clip_radius: f64,
-    ) -> Option<Grid> {
+    pub fn grid(&self, scale: f64, steps_per_scale: f64, clip_radius: f64) -> Option<Grid> {
         let width = scale.min(self.manifold.injectivity_radius()).min(clip_radius);
-        let step = grid_step(width, steps_per_scale).max(self.coarsest_needed(placement, scale));
+        let step = grid_step(width, steps_per_scale).max(self.coarsest_needed());
         (FEWEST_STEPS * step <= width).then_some(Grid { step, clip_radius })
     }
 
-    /// The step that is far above the rounding error of chart coordinates, to which noise of a scale is added.
-    fn coarsest_needed(&self, placement: Placement, scale: f64) -> f64 {
-        let length = match placement {
-            // longer noise is rarer than e^-12
-            Placement::Intrinsic => (self.manifold.dim() as f64 + 16.0) * scale,
-            Placement::Chart => 0.0,
-        };
-        let length = length.min(self.manifold.injectivity_radius());
-        let error = self.manifold.chart_error(self.radius * (1.0 + SLACK), length);
+    /// The step that is far above the rounding error of chart coordinates.
+    fn coarsest_needed(&self) -> f64 {
+        let error = self.manifold.chart_error(self.radius * (1.0 + SLACK));
         2.0 * power_of_two_below(ERRORS_PER_STEP * error)
     }
 
     /// A scale for which there is a [`Ball::grid`], within 1 part in 100 of the least; infinite if there is
     /// none.
     #[must_use]
-    pub fn least_scale(&self, placement: Placement, clip_radius: f64) -> f64 {
-        let served = |scale: f64| self.grid(placement, scale, f64::INFINITY, clip_radius).is_some();
-        let mut high = (FEWEST_STEPS * self.coarsest_needed(placement, 0.0)).max(f64::MIN_POSITIVE);
+    pub fn least_scale(&self, clip_radius: f64) -> f64 {
+        let served = |scale: f64| self.grid(scale, f64::INFINITY, clip_radius).is_some();
+        let mut high = (FEWEST_STEPS * self.coarsest_needed()).max(f64::MIN_POSITIVE);
         while !served(high) {
             high *= 2.0;
             if high == f64::INFINITY {
@@ -129,7 +115,6 @@ impl Ball<'_> {
     /// [`IsotropicNoise::drawing`] names.
     pub fn release<'a>(
         &self,
-        placement: Placement,
         means: &[f64],
         law: impl Fn(usize) -> (&'a IsotropicNoise, Grid),
         mut draws: impl FnMut(usize, &mut dyn FnMut(&mut Stream)),
@@ -138,11 +123,7 @@ impl Ball<'_> {
     ) {
         let (size, dim) = (self.manifold.point_size(), self.manifold.dim());
         let means = if means.len() == size { Rows::shared(means) } else { Rows::new(means, size) };
-        let drawing = match (placement, law(0).0.drawing()) {
-            // exact draws on curved space are about the true value itself
-            (Placement::Chart, Drawing::Ambient | Drawing::LogOrigin) => Drawing::Doubles,
-            (_, drawing) => drawing,
-        };
+        let drawing = law(0).0.drawing();
         if drawing == Drawing::Ambient {
             for (i, point) in out.chunks_exact_mut(size).enumerate() {
                 let (noise, Grid { step, .. }) = law(i);
@@ -157,25 +138,15 @@ impl Ball<'_> {
         }
         let mut chart = vec![0.0; out.len() / size * dim];
         // on flat space the chart at the centre is an isometry: noise at the mean is noise in the chart
-        let in_chart = placement == Placement::Chart || drawing == Drawing::Chart;
-        if in_chart {
+        if drawing == Drawing::Chart {
             self.manifold.log_origin(means, &mut chart);
         }
-        let mut own = vec![0.0; dim];
         for (i, row) in chart.chunks_exact_mut(dim).enumerate() {
             let (noise, Grid { step, .. }) = law(i);
             draws(i, &mut |stream| match drawing {
                 Drawing::Chart => add_on_grid(noise.profile(), row, step, stream, effort),
-                Drawing::LogOrigin => noise.draw_on_grid(means.row(i), step, stream, effort, row),
-                Drawing::Ambient | Drawing::Doubles => {
-                    noise.sample_coords(stream, &mut own);
-                    row.iter_mut().zip(&own).for_each(|(x, noise)| *x += noise);
-                }
+                _ => noise.draw_on_grid(means.row(i), step, stream, effort, row),
             });
-        }
-        if !in_chart && drawing == Drawing::Doubles {
-            let noise = chart.clone();
-            self.manifold.chart_exp(Rows::new(&noise, dim), means, &mut chart);
         }
         self.round_chart(&mut chart, |i| law(i).1, out);
     }

@@ -14,7 +14,6 @@ use pyo3::prelude::*;
 
 use crate::arrays::{Input, Output, output, row, rows};
 use crate::call::run;
-use crate::groups::placement;
 use crate::manifold::Manifold;
 use crate::mean::Plan;
 
@@ -118,15 +117,14 @@ impl Frame {
     }
 
     /// The step of the public grid for noise of a scale, or None if rounding errors leave none.
-    fn grid_step(&self, in_chart: bool, scale: f64) -> Option<f64> {
-        let (placement, clip_radius) = (placement(in_chart), self.inner.clip_radius());
-        let grid = self.inner.ball().grid(placement, scale, STEPS_PER_SCALE, clip_radius);
+    fn grid_step(&self, scale: f64) -> Option<f64> {
+        let grid = self.inner.ball().grid(scale, STEPS_PER_SCALE, self.inner.clip_radius());
         grid.map(|grid| grid.step)
     }
 
     /// The least scale of noise for which there is a grid; infinite if there is none.
-    fn least_scale(&self, in_chart: bool) -> f64 {
-        self.inner.ball().least_scale(placement(in_chart), self.inner.clip_radius())
+    fn least_scale(&self) -> f64 {
+        self.inner.ball().least_scale(self.inner.clip_radius())
     }
 
     /// Clips points of the frame and rounds them to the public grid, in place.

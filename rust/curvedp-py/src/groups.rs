@@ -411,7 +411,7 @@ fn budget_of(pure: bool, amount: f64) -> Budget {
     if pure { Budget::Pure(amount) } else { Budget::Gaussian(amount) }
 }
 
-pub(crate) fn placement(chart: bool) -> Placement {
+fn placement(chart: bool) -> Placement {
     if chart { Placement::Chart } else { Placement::Intrinsic }
 }
 

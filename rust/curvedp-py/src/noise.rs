@@ -14,7 +14,6 @@ use pyo3::prelude::*;
 use crate::arrays::{Output, OutputVector, output, output_vector, row};
 use crate::call::{run, to_python};
 use crate::frame::Frame;
-use crate::groups::placement;
 use crate::manifold::Manifold;
 
 /// Random numbers of one release: ChaCha20 with a key from the operating system, or with a given key.
@@ -301,12 +300,6 @@ impl Noise {
         })?
     }
 
-    /// True if releases are drawn in exact arithmetic.
-    #[getter]
-    fn is_exact(&self) -> bool {
-        self.inner.drawing() != Drawing::Doubles
-    }
-
     /// Adds noise to the rows of `vectors` and rounds them to multiples of `step`, a power of two, in exact
     /// arithmetic: on flat space only.
     fn add_on_grid(
@@ -340,14 +333,12 @@ impl Noise {
         })?
     }
 
-    /// Releases around a point of a ball's frame, as points of the manifold: noise is added, in the chart at
-    /// the centre or at the point itself, clipped and rounded to the public grid (step, clip radius).
-    #[allow(clippy::too_many_arguments)]
+    /// Releases around a point of a ball's frame, as points of the manifold: noise is added, on flat space in the
+    /// chart at the centre, else at the point itself, clipped and rounded to the public grid (step, clip radius).
     fn release(
         &self,
         py: Python<'_>,
         frame: &Frame,
-        in_chart: bool,
         true_value: PyReadonlyArray1<'_, f64>,
         stream: &Stream,
         grid: (f64, f64),
@@ -379,7 +370,7 @@ impl Noise {
                 let draws = |_, draw: &mut dyn FnMut(&mut noise::Stream)| draw(&mut stream);
                 let law = |_| (&self.inner, grid);
                 let ball = frame.ball();
-                ball.release(placement(in_chart), true_value, law, draws, effort, drawn);
+                ball.release(true_value, law, draws, effort, drawn);
                 frame.leave(Rows::new(drawn, width), part);
             }
             Ok(Ok(()))

@@ -277,12 +277,12 @@ impl<const N: usize> Enclosure<N> {
     }
 
     /// The number as if its middle were exact: for iterations whose result is examined afterwards.
-    fn exactly(&self) -> Self {
+    pub(super) fn exactly(&self) -> Self {
         Self { middle: self.middle, error: if self.error == UNKNOWN { UNKNOWN } else { 0 } }
     }
 
     /// A bound in ulps on the size of a number that is known to be at most 1/4.
-    fn at_most_quarter(&self) -> Result<u128, Undecided> {
+    pub(super) fn at_most_quarter(&self) -> Result<u128, Undecided> {
         let bound = self.bound()?;
         let is_small = Self::FRACTION > 128 || bound <= 1 << (Self::FRACTION - 2);
         if is_small && bound >> 126 == 0 { Ok(bound) } else { Err(Undecided) }
@@ -412,6 +412,25 @@ impl<const N: usize> Enclosure<N> {
         let weights = (0..N as i32).map(|i| 2f64.powi(64 * i - Self::FRACTION));
         let size: f64 = self.magnitude().iter().zip(weights).map(|(w, at)| *w as f64 * at).sum();
         if self.is_negative() { -size } else { size }
+    }
+
+    /// About the middle: a double times a power of two.
+    pub(super) fn middle_as_scaled(&self) -> (f64, i32) {
+        let magnitude = self.magnitude();
+        let top = (1..N).rev().find(|&i| magnitude[i] != 0).unwrap_or(1);
+        let size = magnitude[top] as f64 * 2f64.powi(64) + magnitude[top - 1] as f64;
+        (if self.is_negative() { -size } else { size }, 64 * (top as i32 - 1) - Self::FRACTION)
+    }
+
+    /// The error in ulps.
+    pub(super) fn error(&self) -> u128 {
+        self.error
+    }
+
+    /// Compares the middles.
+    pub(super) fn compare_middles(&self, other: &Self) -> Ordering {
+        let signs = (self.middle[N - 1] as i64).cmp(&(other.middle[N - 1] as i64));
+        signs.then_with(|| self.middle.iter().rev().cmp(other.middle.iter().rev()))
     }
 
     /// Whether the middle is negative, its size and the error.

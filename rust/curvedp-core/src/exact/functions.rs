@@ -153,6 +153,21 @@ impl<const N: usize> Enclosure<N> {
         Ok((cos, sinc))
     }
 
+    /// sinh(x)/x for x >= 0: a factor and an exponent l, of which it is the product factor e^l.
+    ///
+    /// # Errors
+    /// [`Undecided`] if that takes more words.
+    pub fn sinhc(&self) -> Result<(Self, Self), Undecided> {
+        // near 1 either formula will do
+        if self.middle_as_double() < 1.0 {
+            let (_, sinhc) = self.times(self).negated().circular()?;
+            return Ok((sinhc, Self::ZERO));
+        }
+        let twice = self.shifted(1);
+        let fallen = Self::integer(1).minus(&twice.negated().exp());
+        Ok((fallen.over(&twice)?, *self))
+    }
+
     /// ln x
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 
 mod enclosure;
 mod functions;
+pub mod matrices;
 #[cfg(test)]
 mod tests;
 

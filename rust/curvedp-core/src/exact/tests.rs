@@ -232,3 +232,158 @@ fn questions_are_asked_with_more_words_until_they_are_decided() {
     assert_eq!([2, 3, 5, 9, 17, 33].map(|n| ask(n, Effort::Least)), [2, 4, 8, 16, 32, 0]);
     assert_eq!(ask(2, Effort::Steady), 4);
 }
+
+/// A symmetric matrix with two eigenvalues that nearly meet, as doubles.
+fn symmetric(m: usize, stream: &mut Stream) -> Vec<f64> {
+    let mut a = vec![0.0; m * m];
+    for i in 0..m {
+        for j in i..m {
+            let near = if i == j && i < 2 { 1.0 } else { stream.normal() };
+            let x = if i < 2 && j < 2 && i != j { 1e-12 } else { near };
+            (a[i * m + j], a[j * m + i]) = (x, x);
+        }
+    }
+    a
+}
+
+fn enclosed<const N: usize>(a: &[f64]) -> Vec<Enclosure<N>> {
+    a.iter().map(|x| Enclosure::double(*x, 0)).collect()
+}
+
+/// True if the enclosures of few words hold those of many, and are `bits` wide at most.
+fn contain<const N: usize>(few: &[Enclosure<N>], many: &[Enclosure<32>], bits: i32) -> bool {
+    few.iter().zip(many).all(|(x, y)| {
+        let (inside, narrow) = (ends(x), ends(y));
+        inside.0 <= narrow.0 && narrow.1 <= inside.1 && x.is_known_to(-bits)
+    })
+}
+
+#[test]
+fn eigenvalues_are_enclosed() {
+    use matrices::eigenvalues;
+    let mut stream = Stream::from_key([1; 32], 5);
+    for m in [2, 3, 4, 7] {
+        for _ in 0..10 {
+            let a = symmetric(m, &mut stream);
+            let many = eigenvalues(enclosed::<32>(&a), m).unwrap();
+            assert!(contain(&eigenvalues(enclosed::<2>(&a), m).unwrap(), &many, 35));
+            assert!(contain(&eigenvalues(enclosed::<4>(&a), m).unwrap(), &many, 140));
+            // the characteristic polynomial changes its sign in each
+            for x in &many {
+                let (low, high) = ends(x);
+                let sign = |x: &Wide| determinant(&a, x, m) > wide(0.0);
+                assert!(sign(&low) != sign(&high), "{m}");
+            }
+            assert!(many.windows(2).all(|pair| pair[1].is_less(&pair[0]) == Ok(true)));
+        }
+    }
+}
+
+/// det(A - x I) by elimination.
+fn determinant(a: &[f64], x: &Wide, m: usize) -> Wide {
+    let mut rows: Vec<Vec<Wide>> =
+        a.chunks(m).map(|row| row.iter().map(|a| wide(*a)).collect()).collect();
+    rows.iter_mut().enumerate().for_each(|(i, row)| row[i] -= x);
+    let mut product = wide(1.0);
+    for i in 0..m {
+        product *= &rows[i][i];
+        for k in i + 1..m {
+            let share = &rows[k][i] / &rows[i][i];
+            for j in i..m {
+                let part = &share * &rows[i][j];
+                rows[k][j] -= part;
+            }
+        }
+    }
+    product
+}
+
+#[test]
+fn factors_are_enclosed() {
+    use matrices::{cholesky, dot, orthonormal};
+    let mut stream = Stream::from_key([2; 32], 5);
+    for m in [2, 3, 6] {
+        let normals: Vec<f64> = (0..m * m).map(|_| stream.normal()).collect();
+        let rows = orthonormal(&enclosed::<4>(&normals), m).unwrap();
+        let row = |x: &[Enclosure<4>], i: usize| x[i * m..i * m + m].to_vec();
+        for (i, j) in (0..m).flat_map(|i| (0..m).map(move |j| (i, j))) {
+            let product = dot(&row(&rows, i), &row(&rows, j));
+            assert!(
+                holds(&product, &wide(f64::from(u8::from(i == j)))) && product.is_known_to(-150)
+            );
+            // row i is a sum of the first i + 1 given ones
+            let given = dot(&row(&rows, i), &enclosed(&normals[j * m..j * m + m]));
+            assert!(j >= i || holds(&given, &wide(0.0)));
+            assert!(j != i || given.sign() == Ok(std::cmp::Ordering::Greater));
+        }
+        let mut spd = symmetric(m, &mut stream);
+        (0..m).for_each(|i| spd[i * m + i] += 9.0);
+        let lower = cholesky(&enclosed::<4>(&spd), m).unwrap();
+        for (i, j) in (0..m).flat_map(|i| (0..m).map(move |j| (i, j))) {
+            let product = dot(&row(&lower, i), &row(&lower, j));
+            assert!(holds(&product, &wide(spd[i * m + j])) && product.is_known_to(-150));
+            assert!(j <= i || lower[i * m + j].is_zero());
+        }
+        spd[m] = -100.0;
+        assert!(cholesky(&enclosed::<4>(&spd), m).is_err());
+    }
+}
+
+/// log(sum e^(l_i) c_i c_i^T) with few words holds that with many, and e^ of it gives the sum back.
+#[test]
+fn logarithms_of_sums_are_enclosed() {
+    use matrices::log_of_sum;
+    let mut stream = Stream::from_key([3; 32], 5);
+    for (m, spread) in [(2, 1.0), (2, 900.0), (3, 0.1), (3, 40.0), (5, 300.0)] {
+        for _ in 0..6 {
+            let l: Vec<f64> = (0..m).map(|i| spread * (0.3 - i as f64 / m as f64)).collect();
+            let c: Vec<f64> = (0..m * m).map(|_| stream.normal()).collect();
+            let many = log_of_sum(&enclosed::<32>(&l), enclosed(&c)).unwrap();
+            let few = log_of_sum(&enclosed::<4>(&l), enclosed(&c)).unwrap();
+            assert!(contain(&few, &many, 90), "{m} {spread}");
+            if let Ok(few) = log_of_sum(&enclosed::<2>(&l), enclosed(&c)) {
+                assert!(contain(&few, &many, 10), "{m} {spread}");
+            }
+            // its trace is the logarithm of the determinant
+            let trace = (0..m).fold(Enclosure::ZERO, |sum, i| sum.plus(&many[i * (m + 1)]));
+            let square = determinant(&c, &wide(0.0), m).sqr();
+            let exact = l.iter().fold(square.ln(), |sum, l| sum + wide(*l));
+            assert!(holds(&trace, &exact), "{m} {spread}");
+            // with e^l in the range of doubles, its square is that of the logarithm of the plain sum
+            if spread < 50.0 {
+                let sum = |i: usize, j: usize| {
+                    (0..m).fold(wide(0.0), |sum, k| {
+                        sum + wide(l[k]).exp() * wide(c[k * m + i]) * wide(c[k * m + j])
+                    })
+                };
+                assert!(is_logarithm(&many, &sum, m), "{m} {spread}");
+            }
+        }
+    }
+}
+
+/// True if e^x, by its series and squaring, is the matrix to 100 digits.
+fn is_logarithm(x: &[Enclosure<32>], matrix: &dyn Fn(usize, usize) -> Wide, m: usize) -> bool {
+    let x: Vec<Wide> = x.iter().map(|x| ends(x).0 >> 10).collect();
+    let times = |a: &[Wide], b: &[Wide]| -> Vec<Wide> {
+        let entry = |i: usize, j: usize| {
+            (0..m).fold(wide(0.0), |sum, k| sum + &a[i * m + k] * &b[k * m + j])
+        };
+        (0..m * m).map(|at| entry(at / m, at % m)).collect()
+    };
+    let one: Vec<Wide> =
+        (0..m * m).map(|at| wide(f64::from(u8::from(at % (m + 1) == 0)))).collect();
+    let mut power = one.clone();
+    for k in (1..120).rev() {
+        let next = times(&x, &power);
+        power = one.iter().zip(next).map(|(one, x)| one + x / wide(f64::from(k))).collect();
+    }
+    for _ in 0..10 {
+        power = times(&power, &power);
+    }
+    let close = wide(1e-100);
+    power.iter().enumerate().all(|(at, x)| {
+        let apart = x - matrix(at / m, at % m);
+        apart < close && -apart < close
+    })
+}

@@ -220,7 +220,7 @@ impl Stages<'_, '_> {
         let draws = |_, draw: &mut dyn FnMut(&mut Stream)| draw(&mut stream);
         let (own, effort) = (|_| (&design.noise, design.grid), self.task.effort());
         let mut released = vec![0.0; self.mean.len()];
-        leave_noisy(self.frame(), law.placement, &mean, own, draws, effort, &mut released);
+        leave_noisy(self.frame(), &mean, own, draws, effort, &mut released);
         self.mean = released;
         self.note(&[
             f64::NAN,

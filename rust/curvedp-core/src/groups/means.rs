@@ -46,7 +46,7 @@ impl Means {
             draw(&mut stream);
         };
         let law = |i: usize| (designs[i].noise, designs[i].grid);
-        leave_noisy(task.frame(), self.placement, &means, law, draws, task.effort(), out);
+        leave_noisy(task.frame(), &means, law, draws, task.effort(), out);
         Ok(())
     }
 }
@@ -54,7 +54,6 @@ impl Means {
 /// Releases around means of a frame, moved back to the manifold. See [`Ball::release`](crate::ball::Ball).
 pub(super) fn leave_noisy<'a>(
     frame: &Frame,
-    placement: Placement,
     means: &[f64],
     law: impl Fn(usize) -> (&'a IsotropicNoise, Grid),
     draws: impl FnMut(usize, &mut dyn FnMut(&mut Stream)),
@@ -63,6 +62,6 @@ pub(super) fn leave_noisy<'a>(
 ) {
     let ball = frame.ball();
     let mut drawn = vec![0.0; means.len()];
-    ball.release(placement, means, law, draws, effort, &mut drawn);
+    ball.release(means, law, draws, effort, &mut drawn);
     frame.leave(Rows::new(&drawn, ball.manifold.point_size()), out);
 }

@@ -172,7 +172,7 @@ impl Manifold for Euclidean {
     }
 
     /// One addition; of noise longer than the radius it loses far less than a step.
-    fn chart_error(&self, radius: f64, _length: f64) -> f64 {
+    fn chart_error(&self, radius: f64) -> f64 {
         2.0 * UNIT_ROUNDOFF * radius
     }
 

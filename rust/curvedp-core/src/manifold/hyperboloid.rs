@@ -10,13 +10,13 @@ use coords::{Coords, FromCoords};
 
 use super::add_coords;
 use super::curvature::Curvature;
-use super::polar::{PolarDist, chart_row, dist_polar, log_polar};
+use super::polar::{PolarDist, dist_polar, log_polar};
 use super::transvection::{Frame, log_along};
 use super::{CLIP_LENGTH, LogSums, Manifold, UNIT_ROUNDOFF};
 use crate::noise::{Radial, Space};
 use crate::rows::Rows;
 use crate::simd::blocks::{BLOCK, Block, Width, first_entries, padded};
-use crate::simd::elementary::{asinh_nonneg, cosh, exp, ln, sinh, sinhc};
+use crate::simd::elementary::{asinh_nonneg, cosh, sinh, sinhc};
 use crate::simd::entries::{row_add, row_map, row_sums};
 use crate::simd::kernel::{Kernel, SumKernel, run, run_sum, weights_of};
 use crate::vector::norm;
@@ -35,9 +35,6 @@ const FAR: f64 = 1024.0;
 
 /// Distance of the farthest centre from the origin, in units of R, with room for its rounding.
 const FARTHEST_CENTER: f64 = 15.001;
-
-/// Angle of a tangent vector beyond which exp is found in logarithmic form.
-const FAR_ANGLE: f64 = 15.0;
 
 impl Hyperboloid {
     /// # Panics
@@ -432,37 +429,8 @@ impl Manifold for Hyperboloid {
         log_polar(point, self.dim + 1, *self, out);
     }
 
-    /// Far points are found in logarithmic form: e^t z stands for the space part, t the angle of the tangent
-    /// vector, and the distance is R asinh(e^t |z|/R).
-    fn chart_exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
-        let size = self.dim + 1;
-        let mut points = vec![0.0; out.len() / self.dim * size];
-        self.exp_coords(tangent, base, &mut points);
-        self.log_origin(Rows::new(&points, size), out);
-        for (i, out) in out.chunks_exact_mut(self.dim).enumerate() {
-            let (v, x) = (tangent.row(i), base.row(i));
-            let angle = norm(v) / self.radius;
-            if angle > FAR_ANGLE {
-                let [along] = row_sums(self.dim, [&x[1..], v], |[x, v]| [x * v]);
-                let share = along / self.radius / (self.radius + x[0]);
-                let square = exp(-2.0 * angle);
-                let (cosh, sinhc) = (0.5 * (1.0 + square), 0.5 * (1.0 - square) / angle);
-                let entry = |[x, v]: [f64; 2]| cosh * x + sinhc * (v + share * x);
-                let mut space = vec![0.0; self.dim];
-                row_map([&x[1..], v], entry, &mut space);
-                let length = norm(&space);
-                let share = length / self.radius;
-                let dist = self.radius * (angle + ln(share + (share * share + square).sqrt()));
-                chart_row(&space, length, dist, out);
-            }
-        }
-    }
-
-    /// Entries of the end point carry errors of e^(distance + length); on the way inward they shrink to
-    /// e^(distance - length).
-    fn chart_error(&self, radius: f64, length: f64) -> f64 {
-        let growth = (2.0 * radius.min(length) / self.radius).exp();
-        8.0 * (self.point_size() as f64 + 4.0) * UNIT_ROUNDOFF * (radius + length) * growth
+    fn chart_error(&self, radius: f64) -> f64 {
+        8.0 * (self.point_size() as f64 + 4.0) * UNIT_ROUNDOFF * radius
     }
 
     fn sum_log(

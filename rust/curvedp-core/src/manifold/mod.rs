@@ -227,19 +227,9 @@ pub trait Manifold: Send + Sync {
         self.exp_coords(coords, Rows::shared(&self.origin()), out);
     }
 
-    /// Coordinates in the chart at the origin of exp_base(tangent), the tangent vectors given in
-    /// coordinates: also where the point itself is too far away for double precision.
-    fn chart_exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
-        with_zeros(out.len() / self.dim() * self.point_size(), |points| {
-            self.exp_coords(tangent, base, points);
-            self.log_origin(Rows::new(points, self.point_size()), out);
-        });
-    }
-
-    /// Bound on the rounding error of chart coordinates at the origin of a point within `radius` of it, or
-    /// of [`Manifold::chart_exp`] from there for tangent vectors up to `length` long.
-    fn chart_error(&self, radius: f64, length: f64) -> f64 {
-        4.0 * (self.point_size() as f64 + 4.0) * UNIT_ROUNDOFF * (radius + length)
+    /// Bound on the rounding error of chart coordinates at the origin of a point within `radius` of it.
+    fn chart_error(&self, radius: f64) -> f64 {
+        4.0 * (self.point_size() as f64 + 4.0) * UNIT_ROUNDOFF * radius
     }
 
     /// Adds sum_i w_i log_base(x_i), in coordinates at `base`, to `sum` (`dim()` entries), for the

@@ -71,7 +71,7 @@ pub fn rounding_error(manifold: &dyn Manifold, radius: f64, n: usize) -> f64 {
     } else {
         U * 2.0 * radius // one subtraction
     };
-    one_log + 1.01 * U * roundings(n) * 2.0 * radius + manifold.chart_error(radius, 0.0)
+    one_log + 1.01 * U * roundings(n) * 2.0 * radius + manifold.chart_error(radius)
 }
 
 /// The plan that certifies a distance of `tolerance` (or, where rounding forbids it, the smallest

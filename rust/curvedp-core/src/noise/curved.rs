@@ -7,9 +7,10 @@
 
 use super::flat::Multiples;
 use super::normal::{Normal, Normals, Unit, Vector, all_at};
-use super::steps::{Density, Place, Steps};
+use super::steps::{LogDensity, Place, Scaled, Steps};
 use super::stream::Stream;
 use super::{NoiseError, Profile, Radial};
+use crate::exact::matrices::dot;
 use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
 use crate::vector::exponent;
 
@@ -31,12 +32,9 @@ struct Distance {
     /// The unit in units of the scale.
     rate: f64,
     is_laplace: bool,
-    /// Subtracted from the logarithm.
-    offset: f64,
 }
 
-impl Distance {
-    /// The logarithm of the density plus the offset; none beyond the farthest point.
+impl LogDensity for Distance {
     fn ln<const N: usize>(&self, t: &Enclosure<N>) -> Result<Option<Enclosure<N>>, Undecided> {
         let x = t.times(&Enclosure::double(self.angle, 0));
         let square = x.times(&x);
@@ -48,16 +46,9 @@ impl Distance {
             if self.power == 0 {
                 return Ok(Some(ln));
             }
-            let (log_sinh, shift) = if is_small(&x) {
-                (square.negated().circular()?.1.times(t).ln()?, Enclosure::ZERO)
-            } else {
-                // sinh x = e^x (1 - e^-2x)/2, and x = angle t
-                let fallen = Enclosure::integer(1).minus(&x.shifted(1).negated().exp());
-                let by_angle = Enclosure::double(2.0 * self.angle, 0).ln()?;
-                (fallen.ln()?.minus(&by_angle), x)
-            };
-            ln = ln.plus(&log_sinh.plus(&shift).times(&power));
-            return Ok(Some(ln));
+            let (sinhc, rest) = x.sinhc()?;
+            let log_sinh = sinhc.times(t).ln()?.plus(&rest);
+            return Ok(Some(ln.plus(&log_sinh.times(&power))));
         }
         let (cos, sinc) = square.circular()?;
         let inside = if self.shape == Shape::Sphere { &sinc } else { &cos };
@@ -74,28 +65,16 @@ impl Distance {
     }
 }
 
-/// True for numbers around 1 and less; near 1 either answer will do.
-fn is_small<const N: usize>(x: &Enclosure<N>) -> bool {
-    x.middle_as_double() < 1.0
-}
-
-impl Density for Distance {
-    fn at<const N: usize>(&self, t: &Enclosure<N>) -> Result<Enclosure<N>, Undecided> {
-        let ln = self.ln(t)?;
-        Ok(ln.map_or(Enclosure::ZERO, |ln| ln.minus(&Enclosure::double(self.offset, 0)).exp()))
-    }
-}
-
 /// Isotropic noise on a curved space of one radius.
 pub(super) struct CurvedNoise {
     shape: Shape,
     /// Radius of the space.
     radius: f64,
-    distances: Steps<Distance>,
+    distances: Steps<Scaled<Distance>>,
 }
 
 /// Ratios of scale and radius are rounded up by this.
-const OUTWARD: f64 = 1.0 + 1.0 / (1u64 << 50) as f64;
+pub(super) const OUTWARD: f64 = 1.0 + 1.0 / (1u64 << 50) as f64;
 
 impl CurvedNoise {
     /// The noise on `space`, whose distances have this mode, mean and mean square. None on flat space.
@@ -122,23 +101,12 @@ impl CurvedNoise {
         let refused = || NoiseError::Range { scale, dim: space.dim() };
         let power = u32::try_from(space.dim() - 1).map_err(|_| refused())?;
         let is_laplace = matches!(profile, Profile::Laplace { .. });
-        let mut density = Distance { shape, power, angle, rate, is_laplace, offset: 0.0 };
-        if power > 0 {
-            let at_mode = LnAtMode { density: &density, t: mode / unit };
-            density.offset = decide(&at_mode, Effort::Least).ok_or_else(refused)?;
-        }
-        // cells of an eighth to a quarter of the standard deviation, to eight of them above the mean or, if that is
-        // near, to the farthest point
-        let (mean, deviation) = (mean / unit, (mean_square - mean * mean).max(0.0).sqrt() / unit);
-        let width = exponent(deviation.max(mean * 1e-6).max(1e-300)) - 2;
+        let density = Distance { shape, power, angle, rate, is_laplace };
         let farthest = space.diameter() / radius / angle;
-        let enough = mean + 8.0 * deviation;
-        let end = if farthest < enough + 4.0 * deviation { farthest } else { enough };
-        let end = end * 2f64.powi(-width) + 2.0;
-        if !end.is_finite() || end > 1e6 {
-            return Err(refused());
-        }
-        let distances = Steps::new(density, width, end as u32).ok_or_else(refused)?;
+        let density = Scaled::new(density, mode / unit).ok_or_else(refused)?;
+        let deviation = (mean_square - mean * mean).max(0.0).sqrt();
+        let distances = Steps::over(density, mean / unit, deviation / unit, farthest);
+        let distances = distances.ok_or_else(refused)?;
         Ok(Some(Self { shape, radius, distances }))
     }
 
@@ -155,7 +123,7 @@ impl CurvedNoise {
     ) {
         let (distance, is_negative) = self.distances.draw(stream, effort);
         // a sign is the direction on a line or circle
-        let is_line = self.distances.density().power == 0;
+        let is_line = self.distances.density().of.power == 0;
         let count = base.len() - usize::from(self.shape == Shape::Hyperbolic);
         let count = if is_line { 0 } else { count };
         let normals = Normal::draw_all(count, stream, effort);
@@ -169,25 +137,6 @@ impl CurvedNoise {
     /// True if [`CurvedNoise::draw`] gives coordinates in the chart at the origin.
     pub(super) fn is_in_chart(&self) -> bool {
         self.shape == Shape::Hyperbolic
-    }
-}
-
-/// About what is the logarithm of the density at t?
-struct LnAtMode<'a> {
-    density: &'a Distance,
-    t: f64,
-}
-
-impl Question for LnAtMode<'_> {
-    type Answer = Option<f64>;
-
-    fn ask<const N: usize>(&self) -> Result<Option<f64>, Undecided> {
-        let ln = self.density.ln::<N>(&Enclosure::double(self.t, 0))?;
-        Ok(ln.map(|ln| ln.middle_as_double()))
-    }
-
-    fn give_up(&self) -> Option<f64> {
-        None
     }
 }
 
@@ -251,7 +200,7 @@ impl Point<'_> {
     /// The distance in units of the space's radius.
     fn angle<const N: usize>(&self) -> Result<Enclosure<N>, Undecided> {
         let t = self.distance.at::<N>(self.stream)?;
-        Ok(t.times(&Enclosure::double(self.noise.distances.density().angle, 0)))
+        Ok(t.times(&Enclosure::double(self.noise.distances.density().of.angle, 0)))
     }
 
     /// The logarithm at the origin of the drawn point of hyperbolic space of curvature -1.
@@ -267,8 +216,8 @@ impl Point<'_> {
             Unit::of(normals)?.vector
         };
         let x = self.angle::<N>()?;
-        // cosh x and sinh x, both times a factor e^-shift
-        let (cosh, sinh, factor, shift) = if is_small(&x) {
+        // cosh x and sinh x, both times a factor e^-shift; near 1 either formula will do
+        let (cosh, sinh, factor, shift) = if x.middle_as_double() < 1.0 {
             let (cosh, sinhc) = x.times(&x).negated().circular()?;
             (cosh, sinhc.times(&x), one, Enclosure::ZERO)
         } else {
@@ -320,10 +269,6 @@ impl Question for Point<'_> {
     fn give_up(&self) -> Multiples {
         Multiples::from_elem(0, self.base.len())
     }
-}
-
-fn dot<const N: usize>(a: &[Enclosure<N>], b: &[Enclosure<N>]) -> Enclosure<N> {
-    a.iter().zip(b).fold(Enclosure::ZERO, |sum, (a, b)| sum.plus(&a.times(b)))
 }
 
 /// A complex vector turned so that its first entry is positive.

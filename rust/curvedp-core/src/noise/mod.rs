@@ -18,6 +18,7 @@ mod rank_exponential;
 mod reach;
 mod roots;
 mod spd;
+mod spd_draws;
 mod spd_moments;
 mod steps;
 mod stream;
@@ -59,17 +60,15 @@ impl Space {
     }
 }
 
-/// How releases are drawn.
+/// What a release consists of; all are drawn exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drawing {
-    /// Exactly, on flat space, added to coordinates in a chart.
+    /// Coordinates in a chart to which noise on flat space is added.
     Chart,
-    /// Exactly, as coordinates of the ambient space.
+    /// Coordinates of the ambient space.
     Ambient,
-    /// Exactly, as coordinates of the logarithm at the origin.
+    /// Coordinates of the logarithm at the origin.
     LogOrigin,
-    /// In double precision, as tangent vectors.
-    Doubles,
 }
 
 /// Isotropic noise: the law with density psi(distance from the centre) with respect to the volume
@@ -125,7 +124,7 @@ impl IsotropicNoise {
         }
     }
 
-    /// How releases are drawn.
+    /// What a release consists of.
     #[must_use]
     pub fn drawing(&self) -> Drawing {
         match self {
@@ -134,14 +133,14 @@ impl IsotropicNoise {
                 Some(curved) if curved.is_in_chart() => Drawing::LogOrigin,
                 Some(_) => Drawing::Ambient,
             },
-            Self::Spd(_) => Drawing::Doubles,
+            Self::Spd(_) => Drawing::LogOrigin,
         }
     }
 
     /// Draws a release about `base`, a point of a frame, in exact arithmetic: multiples of `step`, a power of two,
     /// that are closest to the coordinates of a point with the noise's law about the exact point that
     /// `base` stands for. Which coordinates says [`IsotropicNoise::drawing`]; nothing is done for
-    /// [`Drawing::Chart`], which [`add_on_grid`] serves, and [`Drawing::Doubles`].
+    /// [`Drawing::Chart`], which [`add_on_grid`] serves.
     pub fn draw_on_grid(
         &self,
         base: &[f64],
@@ -150,10 +149,13 @@ impl IsotropicNoise {
         effort: Effort,
         out: &mut [f64],
     ) {
-        if let Self::Radial(noise) = self
-            && let Some(curved) = noise.curved()
-        {
-            curved.draw(base, exponent(step), stream, effort, out);
+        match self {
+            Self::Radial(noise) => {
+                if let Some(curved) = noise.curved() {
+                    curved.draw(base, exponent(step), stream, effort, out);
+                }
+            }
+            Self::Spd(noise) => noise.exact.draw(base, exponent(step), stream, effort, out),
         }
     }
 

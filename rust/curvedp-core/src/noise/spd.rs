@@ -26,6 +26,7 @@
 use super::log_concave::{LogConcave, Support};
 use super::radial::{Profile, check_existence, fill_direction, root};
 use super::roots::{MAX_ORDER, RootBounds, spectrum};
+use super::spd_draws::MatrixNoise;
 use super::spd_moments::{DIRECTIONS, Moments, trace_free_spectra};
 use super::stream::Stream;
 use super::{NoiseError, Space};
@@ -136,6 +137,7 @@ pub struct SpdNoise {
     bounds: RootBounds,
     proposal: LogConcave,
     moments: Moments,
+    pub(super) exact: MatrixNoise,
 }
 
 impl SpdNoise {
@@ -169,7 +171,8 @@ impl SpdNoise {
         if !in_range || moments.acceptance.is_nan() {
             return Err(NoiseError::Range { scale, dim: m * (m + 1) / 2 });
         }
-        Ok(Self { m, profile, bounds, proposal, moments })
+        let exact = MatrixNoise::new(m, profile, &density, &proposal)?;
+        Ok(Self { m, profile, bounds, proposal, moments, exact })
     }
 
     /// Order of the matrices.

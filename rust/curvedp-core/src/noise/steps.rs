@@ -15,6 +15,7 @@
 
 use super::stream::{Stream, Variable};
 use crate::exact::{Effort, Enclosure, MOST_WORDS, Question, Undecided, decide};
+use crate::vector::exponent;
 
 /// A density on the positive numbers, known up to a factor: log-concave, and at most about 1.
 pub(super) trait Density {
@@ -23,6 +24,56 @@ pub(super) trait Density {
     /// # Errors
     /// [`Undecided`] if more words are needed.
     fn at<const N: usize>(&self, t: &Enclosure<N>) -> Result<Enclosure<N>, Undecided>;
+}
+
+/// The logarithm of a log-concave density on the positive numbers, known up to a constant.
+pub(super) trait LogDensity {
+    /// Its value; none where the density is 0.
+    ///
+    /// # Errors
+    /// [`Undecided`] if more words are needed.
+    fn ln<const N: usize>(&self, t: &Enclosure<N>) -> Result<Option<Enclosure<N>>, Undecided>;
+}
+
+/// A density that is about 1 at its mode.
+pub(super) struct Scaled<D> {
+    pub(super) of: D,
+    /// About the logarithm at the mode.
+    offset: f64,
+}
+
+impl<D: LogDensity> Scaled<D> {
+    /// None if the logarithm at the mode has no enclosure.
+    pub(super) fn new(of: D, mode: f64) -> Option<Self> {
+        let offset = decide(&LnAt { density: &of, t: mode }, Effort::Least)?;
+        Some(Self { of, offset })
+    }
+}
+
+impl<D: LogDensity> Density for Scaled<D> {
+    fn at<const N: usize>(&self, t: &Enclosure<N>) -> Result<Enclosure<N>, Undecided> {
+        let ln = self.of.ln(t)?;
+        Ok(ln.map_or(Enclosure::ZERO, |ln| ln.minus(&Enclosure::double(self.offset, 0)).exp()))
+    }
+}
+
+/// About what is the logarithm of a density at t?
+struct LnAt<'a, D> {
+    density: &'a D,
+    t: f64,
+}
+
+impl<D: LogDensity> Question for LnAt<'_, D> {
+    type Answer = Option<f64>;
+
+    fn ask<const N: usize>(&self) -> Result<Option<f64>, Undecided> {
+        let ln = self.density.ln::<N>(&Enclosure::double(self.t, 0))?;
+        Ok(ln.map(|ln| ln.middle_as_double()))
+    }
+
+    fn give_up(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// Weights have this sum.
@@ -198,6 +249,20 @@ impl<D: Density> Steps<D> {
         let cells = weights.iter().zip(sure).map(|(&weight, sure)| Cell { weight, sure }).collect();
         let slots = slots(&weights)?;
         Some(Self { density, width, unit, units, cells, slots })
+    }
+
+    /// The table with cells of an eighth to a quarter of the standard deviation, to at most eight of them above the mean
+    /// or, if that is near, to the farthest point. None as for [`Steps::new`], or for numbers out of range.
+    pub(super) fn over(density: D, mean: f64, deviation: f64, farthest: f64) -> Option<Self> {
+        let width = exponent(deviation.max(mean * 1e-6).max(1e-300)) - 2;
+        // to where two words still tell the density well
+        let value = |t: f64| density.at::<WORDS>(&Enclosure::double(t, 0));
+        let is_known = |t: &f64| value(*t).is_ok_and(|f| f.middle_as_double() > 2f64.powi(-50));
+        let enough = (2..=8).rev().map(|k| mean + f64::from(k) * deviation).find(is_known);
+        let enough = enough.unwrap_or(mean + deviation);
+        let end = if farthest < enough + 4.0 * deviation { farthest } else { enough };
+        let end = end * 2f64.powi(-width) + 2.0;
+        if end.is_finite() && end < 1e6 { Self::new(density, width, end as u32) } else { None }
     }
 
     /// The density.

@@ -4,7 +4,6 @@
 //! exp_P(V) = G exp(G^-1 V G^-T) G^T, log_P(Q) = G log(G^-1 Q G^-T) G^T,
 //! rho(P, Q) = |log lambda(P^-1 Q)|. Sectional curvatures lie in [-1/2, 0].
 
-use super::graded::log_of_congruence;
 use super::moments::sum_log_moments_block;
 use super::sum_log::sum_log_block;
 use super::transvection;
@@ -27,12 +26,8 @@ use crate::simd::matrices::{
     spectral, squared_norm, store, store_coords,
 };
 use crate::simd::vectorize_widest;
-use crate::vector::norm;
 
 const EPS: f64 = f64::EPSILON;
-
-/// Length of a tangent vector beyond which the end point is found by [`log_of_congruence`].
-const FAR: f64 = 2.0;
 
 /// SPD(m) with the affine-invariant metric.
 #[derive(Clone, Copy, Debug)]
@@ -166,20 +161,8 @@ impl Manifold for SpdAffine {
         m.sqrt() * self.sweeps_rounding() * UNIT_ROUNDOFF * (SQRT_2 * radius).exp()
     }
 
-    fn chart_exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
-        let (size, dim) = (self.point_size(), self.dim());
-        let mut points = vec![0.0; out.len() / dim * size];
-        self.exp_coords(tangent, base, &mut points);
-        self.log_origin(Rows::new(&points, size), out);
-        for (i, out) in out.chunks_exact_mut(dim).enumerate() {
-            if norm(tangent.row(i)) > FAR {
-                log_of_congruence(self.m, tangent.row(i), base.row(i), out);
-            }
-        }
-    }
-
-    /// Of the condition of a matrix at that distance, times e^(2 sqrt 2) for what is added short of [`FAR`].
-    fn chart_error(&self, radius: f64, _length: f64) -> f64 {
+    /// Of the condition of a matrix at that distance.
+    fn chart_error(&self, radius: f64) -> f64 {
         16.0 * (self.point_size() as f64 + 4.0) * UNIT_ROUNDOFF * (SQRT_2 * radius).exp()
     }
 

@@ -5,7 +5,6 @@
 
 mod affine;
 mod flat;
-mod graded;
 mod log_cholesky;
 mod log_euclidean;
 mod moments;

@@ -1,0 +1,244 @@
+//! Small matrices of enclosed numbers, row by row.
+//!
+//! Rotations have angles that doubles guess, and their entries are enclosures of exact functions of these: so the
+//! rotated matrix is exactly similar to the one before, however good the guess was. What is left when the
+//! rotations stop is bounded and counted.
+
+use super::{Enclosure, Undecided};
+
+/// Rounds of rotations of every pair of m: a few until they converge, and then one for every 50 bits that the
+/// guessed angles have.
+fn rounds<const N: usize>(m: usize) -> usize {
+    let first = if m == 2 { 1 } else { 2 + m.next_power_of_two().ilog2() as usize };
+    first + (Enclosure::<N>::FRACTION as usize).div_ceil(50) - 1
+}
+
+/// All pairs i < j.
+fn pairs(m: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..m).flat_map(move |i| (i + 1..m).map(move |j| (i, j)))
+}
+
+/// The sum of the products.
+pub fn dot<const N: usize>(a: &[Enclosure<N>], b: &[Enclosure<N>]) -> Enclosure<N> {
+    a.iter().zip(b).fold(Enclosure::ZERO, |sum, (a, b)| sum.plus(&a.times(b)))
+}
+
+/// Eigenvalues of a symmetric matrix of order m, in falling order.
+///
+/// A = W (D + F) W^T with an exactly orthogonal W, D diagonal: by Weyl's inequality the k-th largest eigenvalue is
+/// within |F| of the k-th largest entry of D, that one within the largest error of D's entries of
+/// the k-th largest middle.
+///
+/// # Errors
+/// [`Undecided`] if the rotations have not converged to 128 bits.
+pub fn eigenvalues<const N: usize>(
+    mut a: Vec<Enclosure<N>>,
+    m: usize,
+) -> Result<Vec<Enclosure<N>>, Undecided> {
+    for _ in 0..rounds::<N>(m) {
+        for (i, j) in pairs(m) {
+            turn(&mut a, m, i, j)?;
+        }
+    }
+    // |F| <= sqrt 2 times the sum above the diagonal
+    let mut off = 0u128;
+    for (i, j) in pairs(m) {
+        off = off.saturating_add(a[i * m + j].bound()?.saturating_mul(2));
+    }
+    let mut middles: Vec<_> = (0..m).map(|i| a[i * (m + 1)]).collect();
+    let widest = middles.iter().map(Enclosure::error).max().unwrap_or(0);
+    middles.sort_by(|x, y| y.compare_middles(x));
+    Ok(middles.iter().map(|x| x.exactly().wider_by(widest.saturating_add(off))).collect())
+}
+
+/// Rotates rows and columns i and j so that entry (i, j) becomes small.
+fn turn<const N: usize>(
+    a: &mut [Enclosure<N>],
+    m: usize,
+    i: usize,
+    j: usize,
+) -> Result<(), Undecided> {
+    let at = |row: usize, column: usize| row * m + column;
+    let gap = a[at(j, j)].minus(&a[at(i, i)]).middle_as_scaled();
+    let half = tangent_of_half_angle(a[at(i, j)].middle_as_scaled(), gap);
+    // cos = (1 - h^2)/(1 + h^2) and sin = 2 h/(1 + h^2)
+    let one = Enclosure::integer(1);
+    let square = half.times(&half);
+    let factor = one.plus(&square).reciprocal()?;
+    let cos = one.minus(&square).times(&factor);
+    let sin = half.times(&factor).shifted(1);
+    let turned = |x: &Enclosure<N>, y: &Enclosure<N>| {
+        (cos.times(x).minus(&sin.times(y)), sin.times(x).plus(&cos.times(y)))
+    };
+    for k in 0..m {
+        if k != i && k != j {
+            let (x, y) = turned(&a[at(k, i)], &a[at(k, j)]);
+            (a[at(k, i)], a[at(k, j)]) = (x, y);
+            (a[at(i, k)], a[at(j, k)]) = (x, y);
+        }
+    }
+    // the block of both: columns first, then rows
+    let (ii, ij) = turned(&a[at(i, i)], &a[at(i, j)]);
+    let (ji, jj) = turned(&a[at(j, i)], &a[at(j, j)]);
+    let (own, across) = turned(&ii, &ji);
+    let (_, other) = turned(&ij, &jj);
+    (a[at(i, i)], a[at(j, j)]) = (own, other);
+    (a[at(i, j)], a[at(j, i)]) = (across, across);
+    Ok(())
+}
+
+/// About tan(theta/2) for the rotation by theta that takes a symmetric matrix with this `entry` beside the diagonal
+/// and this gap between the diagonal entries to a diagonal one.
+fn tangent_of_half_angle<const N: usize>(entry: (f64, i32), gap: (f64, i32)) -> Enclosure<N> {
+    let ((x, scale), (d, gap_scale)) = (entry, gap);
+    if x == 0.0 {
+        return Enclosure::ZERO;
+    }
+    let apart = if d == 0.0 { i32::MAX } else { scale - gap_scale };
+    if apart < -200 {
+        // theta is about x/d
+        return Enclosure::double(0.5 * x / d, apart);
+    }
+    let (x, d) = if apart > 200 { (x, 0.0) } else { (x * 2f64.powi(apart), d) };
+    // tan theta is the smaller root of x t^2 + d t = x
+    let sum = d.abs() + d.hypot(2.0 * x);
+    let tangent = if d < 0.0 { -2.0 * x / sum } else { 2.0 * x / sum };
+    Enclosure::double(tangent / (1.0 + 1.0f64.hypot(tangent)), 0)
+}
+
+/// The lower triangular matrix G of a symmetric one G G^T.
+///
+/// # Errors
+/// [`Undecided`] unless the matrix is known to be positive definite.
+pub fn cholesky<const N: usize>(
+    matrix: &[Enclosure<N>],
+    m: usize,
+) -> Result<Vec<Enclosure<N>>, Undecided> {
+    let mut lower = vec![Enclosure::ZERO; m * m];
+    for j in 0..m {
+        let (above, below) = lower.split_at_mut(j * m);
+        let own = &mut below[..m];
+        for i in 0..j {
+            let row = &above[i * m..i * m + m];
+            let rest = matrix[j * m + i].minus(&dot(&own[..i], &row[..i]));
+            own[i] = rest.over(&row[i])?;
+        }
+        let rest = matrix[j * m + j].minus(&dot(&own[..j], &own[..j]));
+        own[j] = rest.times(&rest.inverse_sqrt()?);
+    }
+    Ok(lower)
+}
+
+/// A vector of length 1, and its length before.
+///
+/// # Errors
+/// [`Undecided`] if it may be 0.
+pub fn normalised<const N: usize>(
+    vector: &[Enclosure<N>],
+) -> Result<(Vec<Enclosure<N>>, Enclosure<N>), Undecided> {
+    // in units of a power of two near its longest entry
+    let exponent = vector.iter().filter_map(Enclosure::exponent).max().ok_or(Undecided)?;
+    let vector: Vec<_> = vector.iter().map(|x| x.shifted(-exponent)).collect();
+    let square = dot(&vector, &vector);
+    let inverse = square.inverse_sqrt()?;
+    let length = square.times(&inverse).shifted(exponent);
+    Ok((vector.iter().map(|x| x.times(&inverse)).collect(), length))
+}
+
+/// The orthogonal matrix whose rows span the same spaces as the first rows of this one (Gram and Schmidt).
+///
+/// # Errors
+/// [`Undecided`] if rows may be dependent.
+pub fn orthonormal<const N: usize>(
+    rows: &[Enclosure<N>],
+    m: usize,
+) -> Result<Vec<Enclosure<N>>, Undecided> {
+    let mut found: Vec<Enclosure<N>> = Vec::with_capacity(m * m);
+    for row in rows.chunks_exact(m) {
+        let mut rest = row.to_vec();
+        for own in found.chunks_exact(m) {
+            let share = dot(row, own);
+            rest.iter_mut().zip(own).for_each(|(x, own)| *x = x.minus(&share.times(own)));
+        }
+        found.extend(normalised(&rest)?.0);
+    }
+    Ok(found)
+}
+
+/// The logarithm of sum_i e^(l_i) c_i c_i^T, with the vectors c_i in rows and l falling.
+///
+/// Rotations of e^(l_i/2) c_i and e^(l_j/2) c_j, which change nothing, make them orthogonal; written for c alone
+/// they hold numbers of moderate size, whatever l is (Hestenes 1958). At the end c_i = |c_i| u_i with
+/// unit vectors of a Gram matrix I + E, |E| <= 1/4, and with d_i = l_i + 2 ln |c_i| and d the largest |d_i|
+/// the logarithm is within 3 |E| (1 + d) of sum_i d_i u_i u_i^T: docs/proofs/exact-draws.md.
+///
+/// # Errors
+/// [`Undecided`] if the rotations have not converged to 128 bits.
+pub fn log_of_sum<const N: usize>(
+    l: &[Enclosure<N>],
+    mut c: Vec<Enclosure<N>>,
+) -> Result<Vec<Enclosure<N>>, Undecided> {
+    let m = l.len();
+    // e^(l_j - l_i)
+    let ratios: Vec<_> = pairs(m).map(|(i, j)| l[j].minus(&l[i]).exp()).collect();
+    for _ in 0..rounds::<N>(m) {
+        for ((i, j), ratio) in pairs(m).zip(&ratios) {
+            let (before, after) = c.split_at_mut(j * m);
+            orthogonalise(&mut before[i * m..i * m + m], &mut after[..m], ratio)?;
+        }
+    }
+    let mut units = Vec::with_capacity(m * m);
+    let mut logs = Vec::with_capacity(m);
+    for (row, l) in c.chunks_exact(m).zip(l) {
+        let (unit, length) = normalised(row)?;
+        units.extend(unit);
+        logs.push(l.plus(&length.ln()?.shifted(1)));
+    }
+    let row = |i: usize| &units[i * m..i * m + m];
+    // |E| <= sqrt 2 times the sum above the diagonal
+    let mut off = 0u128;
+    for (i, j) in pairs(m) {
+        off = off.saturating_add(dot(row(i), row(j)).at_most_quarter()?.saturating_mul(2));
+    }
+    if Enclosure::<N>::FRACTION < 130 && off > 1 << (Enclosure::<N>::FRACTION - 2) {
+        return Err(Undecided);
+    }
+    let sizes = logs.iter().map(|d| Some(d.above(0)?.max(-d.below(0)?)));
+    let largest = sizes.collect::<Option<Vec<_>>>().ok_or(Undecided)?;
+    let largest = largest.into_iter().max().unwrap_or(0) as u128;
+    let ulps = off.saturating_mul(3 * (1 + largest));
+    let mut log = vec![Enclosure::ZERO; m * m];
+    for p in 0..m {
+        for q in p..m {
+            let terms = (0..m).map(|i| logs[i].times(&row(i)[p]).times(&row(i)[q]));
+            let sum = terms.fold(Enclosure::ZERO, |sum, term| sum.plus(&term)).wider_by(ulps);
+            (log[p * m + q], log[q * m + p]) = (sum, sum);
+        }
+    }
+    Ok(log)
+}
+
+/// Replaces a and b by k (a + r s b) and k (b - s a), k = 1/sqrt(1 + r s^2): the rotation of a and r^(1/2) b whose
+/// angle has the tangent r^(1/2) s, with some s for which the scalar product becomes small.
+fn orthogonalise<const N: usize>(
+    a: &mut [Enclosure<N>],
+    b: &mut [Enclosure<N>],
+    ratio: &Enclosure<N>,
+) -> Result<(), Undecided> {
+    let square = |x: &[Enclosure<N>]| x.iter().map(|x| x.middle_as_double().powi(2)).sum::<f64>();
+    let r = ratio.middle_as_double();
+    let gap = square(a) - r * square(b);
+    let (product, scale) = dot(a, b).middle_as_scaled();
+    // the smaller root of r g s^2 + gap s = g, g the scalar product
+    let root = gap.hypot(2.0 * r.sqrt() * product * 2f64.powi(scale.max(-500)));
+    let denominator = if gap < 0.0 { gap - root } else { gap + root };
+    let slope = if product == 0.0 { 0.0 } else { 2.0 * product / denominator };
+    let slope = Enclosure::double(slope, scale);
+    let share = ratio.times(&slope);
+    let factor = Enclosure::integer(1).plus(&share.times(&slope)).inverse_sqrt()?;
+    for (x, y) in a.iter_mut().zip(b) {
+        let (own, other) = (x.plus(&share.times(y)), y.minus(&slope.times(x)));
+        (*x, *y) = (own.times(&factor), other.times(&factor));
+    }
+    Ok(())
+}

@@ -1,0 +1,406 @@
+//! Noise on SPD(m) with the affine-invariant metric, drawn exactly (docs/proofs/exact-draws.md).
+//!
+//! [`super::spd`] describes the law of a symmetric matrix A of norm t at the identity: propose t and a direction,
+//! accept by the eigenvalues. As the law is that of W A W^T for every orthogonal W, only the eigenvalues l_i of A
+//! are used; their axes are those of a uniform orthogonal matrix W of its own. The released point is
+//! sum_i e^(l_i) c_i c_i^T, c_i = G w_i, about the base point G G^T, and its logarithm is rounded to a grid.
+
+use super::NoiseError;
+use super::curved::OUTWARD;
+use super::flat::Multiples;
+use super::log_concave::LogConcave;
+use super::normal::{Normal, Normals, all_at};
+use super::radial::Profile;
+use super::roots::RootBounds;
+use super::spd::{Proposal, splits_trace};
+use super::steps::{LogDensity, Place, Scaled, Steps};
+use super::stream::{Stream, Variable};
+use crate::exact::matrices::{cholesky, dot, eigenvalues, log_of_sum, normalised, orthonormal};
+use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
+
+/// The logarithm of the proposed density of the norm t, in units of the scale:
+/// t^power psi(t) e^B(t), B(t) = min(pairs ln sinhc(mean t), growth t).
+struct Norm {
+    power: i64,
+    is_laplace: bool,
+    pairs: i64,
+    /// Root mean square half difference of the eigenvalues, at most.
+    mean: f64,
+    /// Sum of the half differences, at most.
+    growth: f64,
+}
+
+impl Norm {
+    fn new(m: usize, profile: Profile) -> Self {
+        let (bounds, scale) = (RootBounds::new(m), profile.scale());
+        let free_dim = m * (m + 1) / 2 - usize::from(splits_trace(profile));
+        Self {
+            power: free_dim as i64 - 1,
+            is_laplace: matches!(profile, Profile::Laplace { .. }),
+            pairs: (m * (m - 1) / 2) as i64,
+            // a larger bound is one too
+            mean: bounds.mean_half_difference * scale * OUTWARD,
+            growth: bounds.growth_rate * scale * OUTWARD,
+        }
+    }
+
+    /// B(t)
+    fn envelope<const N: usize>(&self, t: &Enclosure<N>) -> Result<Enclosure<N>, Undecided> {
+        let x = t.times(&Enclosure::double(self.mean, 0));
+        let (factor, rest) = x.sinhc()?;
+        let by_mean = factor.ln()?.plus(&rest).times(&Enclosure::integer(self.pairs));
+        // for x < 1 it is at most pairs x/6, less than half of the other
+        if x.is_less(&Enclosure::integer(1)) == Ok(true) {
+            return Ok(by_mean);
+        }
+        let by_growth = t.times(&Enclosure::double(self.growth, 0));
+        Ok(if by_mean.is_less(&by_growth)? { by_mean } else { by_growth })
+    }
+}
+
+impl LogDensity for Norm {
+    fn ln<const N: usize>(&self, t: &Enclosure<N>) -> Result<Option<Enclosure<N>>, Undecided> {
+        let profile = if self.is_laplace { *t } else { t.times(t).shifted(-1) };
+        let volume = t.ln()?.times(&Enclosure::integer(self.power));
+        Ok(Some(volume.plus(&self.envelope(t)?).minus(&profile)))
+    }
+}
+
+/// Noise on SPD(m).
+pub(super) struct MatrixNoise {
+    m: usize,
+    profile: Profile,
+    norms: Steps<Scaled<Norm>>,
+}
+
+impl MatrixNoise {
+    /// The noise whose norms are proposed from `proposal`.
+    ///
+    /// # Errors
+    /// [`NoiseError::Range`] if they have no table.
+    pub(super) fn new(
+        m: usize,
+        profile: Profile,
+        density: &Proposal,
+        proposal: &LogConcave,
+    ) -> Result<Self, NoiseError> {
+        let scale = profile.scale();
+        let mean = proposal.mean();
+        let deviation = (proposal.mean_square() - mean * mean).max(0.0).sqrt();
+        let norms = Scaled::new(Norm::new(m, profile), density.reference / scale)
+            .and_then(|norm| Steps::over(norm, mean / scale, deviation / scale, f64::INFINITY))
+            .ok_or(NoiseError::Range { scale, dim: m * (m + 1) / 2 })?;
+        Ok(Self { m, profile, norms })
+    }
+
+    /// Draws a point about `base`, row by row: multiples of 2^`grid` that are closest to the coordinates of its
+    /// logarithm at the identity.
+    pub(super) fn draw(
+        &self,
+        base: &[f64],
+        grid: i32,
+        stream: &mut Stream,
+        effort: Effort,
+        out: &mut [f64],
+    ) {
+        let step = 2f64.powi(grid);
+        loop {
+            let (norm, _) = self.norms.draw(stream, effort);
+            let direction = Normal::draw_all(self.m * (self.m + 1) / 2, stream, effort);
+            let trace = splits_trace(self.profile).then(|| Normal::draw(stream, effort));
+            let axes = Normal::draw_all(self.m * self.m, stream, effort);
+            let height = stream.variable();
+            let noise = self;
+            let point = Point { noise, norm, direction, trace, axes, height, base, grid, stream };
+            if let Some(multiples) = decide(&point, effort) {
+                for (x, multiple) in out.iter_mut().zip(multiples) {
+                    *x = multiple as f64 * step;
+                }
+                return;
+            }
+        }
+    }
+}
+
+/// Which multiples of the step are closest to the coordinates of the drawn point's logarithm? None for a proposal
+/// that is not accepted.
+struct Point<'a> {
+    noise: &'a MatrixNoise,
+    /// |A| in units of the scale.
+    norm: Place,
+    /// The upper triangle of A, row by row, off-diagonal entries times sqrt 2, up to a factor.
+    direction: Normals,
+    /// tr A over sqrt(m), in units of the scale, where it is drawn apart.
+    trace: Option<Normal>,
+    /// A square matrix of normals, whose directions the axes get.
+    axes: Normals,
+    height: Variable,
+    base: &'a [f64],
+    grid: i32,
+    stream: &'a Stream,
+}
+
+impl Point<'_> {
+    /// Eigenvalues of A in falling order, without the trace where that is drawn apart.
+    fn spectrum<const N: usize>(
+        &self,
+        norm: &Enclosure<N>,
+    ) -> Result<Vec<Enclosure<N>>, Undecided> {
+        let m = self.noise.m;
+        let mut direction = all_at::<N>(&self.direction, self.stream)?;
+        if self.trace.is_some() {
+            let diagonal = (0..m).scan(0, |at, row| Some(std::mem::replace(at, *at + m - row)));
+            let trace = diagonal.clone().fold(Enclosure::ZERO, |sum, at| sum.plus(&direction[at]));
+            let share = trace.over(&Enclosure::integer(m as i64))?;
+            diagonal.for_each(|at| direction[at] = direction[at].minus(&share));
+        }
+        let (direction, _) = normalised(&direction)?;
+        let root = Enclosure::integer(2).inverse_sqrt()?;
+        let mut matrix = vec![Enclosure::ZERO; m * m];
+        let mut coords = direction.iter();
+        for i in 0..m {
+            for (j, x) in (i..m).zip(&mut coords) {
+                let entry = if i == j { *x } else { x.times(&root) };
+                (matrix[i * m + j], matrix[j * m + i]) = (entry, entry);
+            }
+        }
+        let norm = norm.times(&Enclosure::double(self.noise.profile.scale(), 0));
+        Ok(eigenvalues(matrix, m)?.iter().map(|x| x.times(&norm)).collect())
+    }
+
+    /// Coordinates of the logarithm of sum_i e^(l_i) c_i c_i^T.
+    fn coords<const N: usize>(
+        &self,
+        mut l: Vec<Enclosure<N>>,
+    ) -> Result<Vec<Enclosure<N>>, Undecided> {
+        let m = self.noise.m;
+        if let Some(trace) = self.trace {
+            let scale = Enclosure::double(self.noise.profile.scale(), 0);
+            let root = Enclosure::integer(m as i64).inverse_sqrt()?;
+            let shift = trace.at::<N>(self.stream)?.times(&scale).times(&root);
+            l.iter_mut().for_each(|x| *x = x.plus(&shift));
+        }
+        let base: Vec<_> = self.base.iter().map(|x| Enclosure::double(*x, 0)).collect();
+        let lower = cholesky(&base, m)?;
+        let axes = orthonormal(&all_at::<N>(&self.axes, self.stream)?, m)?;
+        let moved = axes
+            .chunks_exact(m)
+            .flat_map(|axis| lower.chunks_exact(m).map(move |row| dot(row, axis)));
+        let log = log_of_sum(&l, moved.collect())?;
+        let root_2 = Enclosure::integer(2).times(&Enclosure::integer(2).inverse_sqrt()?);
+        let upper = (0..m).flat_map(|i| (i..m).map(move |j| (i, j)));
+        let coords = upper.map(|(i, j)| {
+            let entry = log[i * m + j];
+            if i == j { entry } else { entry.times(&root_2) }
+        });
+        Ok(coords.collect())
+    }
+}
+
+impl Question for Point<'_> {
+    type Answer = Option<Multiples>;
+
+    fn ask<const N: usize>(&self) -> Result<Option<Multiples>, Undecided> {
+        let norm = self.norm.at::<N>(self.stream)?;
+        let l = self.spectrum(&norm)?;
+        // V < e^(L(A) - B(t))
+        let bound = self.noise.norms.density().of.envelope(&norm)?;
+        let height = self.height.at::<N>(self.stream);
+        if !height.is_less(&ln_volume(&l)?.minus(&bound).exp())? {
+            return Ok(None);
+        }
+        let coords = self.coords(l)?;
+        let multiples = coords.iter().map(|x| x.shifted(-self.grid).nearest());
+        multiples.collect::<Result<_, _>>().map(Some)
+    }
+
+    fn give_up(&self) -> Option<Multiples> {
+        None
+    }
+}
+
+/// L = sum_{i<j} ln sinhc((l_i - l_j)/2) for falling l.
+fn ln_volume<const N: usize>(l: &[Enclosure<N>]) -> Result<Enclosure<N>, Undecided> {
+    let pairs = (0..l.len()).flat_map(|i| (i + 1..l.len()).map(move |j| (i, j)));
+    let parts = pairs.map(|(i, j)| l[i].minus(&l[j]).shifted(-1).sinhc());
+    let parts = parts.collect::<Result<Vec<_>, _>>()?;
+    let mut sum = Enclosure::ZERO;
+    // one logarithm for a few factors, which are not too small together
+    for few in parts.chunks(3) {
+        let one = Enclosure::integer(1);
+        let product = few.iter().fold(one, |product, (factor, _)| product.times(factor));
+        sum = few.iter().fold(sum.plus(&product.ln()?), |sum, (_, rest)| sum.plus(rest));
+    }
+    Ok(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{IsotropicNoise, Space};
+    use super::*;
+    use crate::manifold::{Manifold, SpdAffine};
+    use crate::vector::exponent;
+
+    fn noise(m: usize, profile: Profile) -> IsotropicNoise {
+        IsotropicNoise::new(Space::Spd { m }, profile).unwrap()
+    }
+
+    fn laws(m: usize, scale: f64) -> [Profile; 2] {
+        let limit = Space::Spd { m }.largest_laplace_scale();
+        [Profile::Gaussian { scale }, Profile::Laplace { scale: scale.min(0.9 * limit) }]
+    }
+
+    /// The point at the given tangent coordinates at the identity.
+    fn point(m: usize, coords: &[f64]) -> Vec<f64> {
+        let mut point = vec![0.0; m * m];
+        SpdAffine::new(m).exp_origin(crate::rows::Rows::new(coords, coords.len()), &mut point);
+        point
+    }
+
+    /// A point some way from the identity.
+    fn base(m: usize) -> Vec<f64> {
+        let coords = (0..m * (m + 1) / 2).map(|i| 0.5 * f64::from(i as u32 * 7 % 5) - 0.7);
+        point(m, &coords.collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn draws_do_not_depend_on_the_words_with_which_they_are_decided() {
+        for m in [2, 3, 6] {
+            let base = base(m);
+            for scale in [1e-9, 1e-3, 0.4, 2.0] {
+                for profile in laws(m, scale) {
+                    let noise = noise(m, profile);
+                    let step = 2f64.powi(exponent(profile.scale().min(1.0)) - 20);
+                    let mut streams = [0; 2].map(|_| Stream::from_key([6; 32], m as u64));
+                    let mut out = [0; 2].map(|_| vec![0.0; m * (m + 1) / 2]);
+                    for _ in 0..10 {
+                        for (i, effort) in [Effort::Steady, Effort::Least].into_iter().enumerate() {
+                            noise.draw_on_grid(&base, step, &mut streams[i], effort, &mut out[i]);
+                        }
+                        assert_eq!(out[0], out[1], "{m} {profile:?}");
+                        assert!(out[0].iter().all(|x| x.is_finite() && *x != 0.0));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Largest distance of two distribution functions times the root of half the number of values.
+    fn apart(mut a: Vec<f64>, mut b: Vec<f64>) -> f64 {
+        a.sort_by(f64::total_cmp);
+        b.sort_by(f64::total_cmp);
+        let n = b.len() as f64;
+        let at = |(k, x): (usize, &f64)| (b.partition_point(|y| y < x) as f64 - k as f64).abs() / n;
+        a.iter().enumerate().map(at).fold(0.0, f64::max) * (n / 2.0).sqrt()
+    }
+
+    /// How far the distances from the base point, and the traces of the logarithm there, are from those of tangent
+    /// vectors that the sampler in doubles draws.
+    fn distance_from_law(m: usize, profile: Profile, other: Profile) -> [f64; 2] {
+        let (manifold, base, n) = (SpdAffine::new(m), base(m), 3000);
+        let (exact, doubles) = (noise(m, profile), noise(m, other));
+        let [mut a, mut b] = [0, 1].map(|i| Stream::from_key([3 + i; 32], m as u64));
+        let trace = |coords: &[f64]| -> f64 {
+            let diagonal = (0..m).scan(0, |at, row| Some(std::mem::replace(at, *at + m - row)));
+            diagonal.map(|at| coords[at]).sum()
+        };
+        let mut origin = vec![0.0; m * (m + 1) / 2];
+        manifold.log_origin(crate::rows::Rows::new(&base, m * m), &mut origin);
+        let mut found = [const { Vec::new() }; 4];
+        for _ in 0..n {
+            let mut drawn = vec![0.0; m * (m + 1) / 2];
+            exact.draw_on_grid(&base, 2f64.powi(-30), &mut a, Effort::Least, &mut drawn);
+            let at = point(m, &drawn);
+            let rows = |x| crate::rows::Rows::new(x, m * m);
+            let mut dist = [0.0];
+            manifold.dist(rows(&base), rows(&at), &mut dist);
+            found[0].push(dist[0]);
+            found[2].push(trace(&drawn) - trace(&origin));
+            doubles.sample_coords(&mut b, &mut drawn);
+            found[1].push(crate::vector::norm(&drawn));
+            found[3].push(trace(&drawn));
+        }
+        let [dist, dist_law, trace, trace_law] = found;
+        [apart(dist, dist_law), apart(trace, trace_law)]
+    }
+
+    #[test]
+    fn points_have_the_law_of_the_sampler_in_doubles() {
+        for m in [2, 3, 5] {
+            for scale in [0.05, 0.6] {
+                for profile in laws(m, scale) {
+                    let found = distance_from_law(m, profile, profile);
+                    assert!(found.iter().all(|x| *x < 1.9), "{m} {profile:?} {found:?}");
+                }
+            }
+            let profile = Profile::Gaussian { scale: 0.3 };
+            let control = distance_from_law(m, profile, Profile::Gaussian { scale: 0.33 });
+            assert!(control[0] > 2.2, "{m} {control:?}");
+        }
+    }
+
+    /// At the identity all coordinates have one variance, and none goes with another.
+    #[test]
+    fn directions_are_isotropic() {
+        let (m, n) = (3, 6000);
+        let noise = noise(m, Profile::Laplace { scale: 0.2 });
+        let origin = point(m, &[0.0; 6]);
+        let mut stream = Stream::from_key([5; 32], 0);
+        let mut second = [[0.0; 6]; 6];
+        for _ in 0..n {
+            let mut x = [0.0; 6];
+            noise.draw_on_grid(&origin, 2f64.powi(-30), &mut stream, Effort::Least, &mut x);
+            let square: f64 = x.iter().map(|x| x * x).sum();
+            for i in 0..6 {
+                for j in 0..6 {
+                    second[i][j] += x[i] * x[j] / square / f64::from(n);
+                }
+            }
+        }
+        for (i, row) in second.iter().enumerate() {
+            // rotations leave the trace and the rest apart, so the diagonal may go together
+            let diagonal = [0, 3, 5];
+            for (j, x) in row.iter().enumerate() {
+                if i != j && !(diagonal.contains(&i) && diagonal.contains(&j)) {
+                    assert!(x.abs() < 5.0 * 0.15 / f64::from(n).sqrt(), "{i} {j} {x}");
+                }
+            }
+        }
+        let along = |i: usize| second[i][i];
+        let error = 5.0 * 0.25 / f64::from(n).sqrt();
+        assert!((along(0) - along(3)).abs() < error && (along(3) - along(5)).abs() < error);
+        assert!((along(1) - along(2)).abs() < error && (along(2) - along(4)).abs() < error);
+    }
+
+    #[test]
+    fn norms_have_a_table_at_every_scale_that_is_served() {
+        for m in 2..=16 {
+            let limit = Space::Spd { m }.largest_laplace_scale();
+            let gaussian = [1e-9, 1e-3, 0.3, 1.0, 2.0].map(|scale| Profile::Gaussian { scale });
+            let shares = [1e-9, 0.1, 0.5, 0.8, 0.95, 1.0];
+            let laplace = shares.map(|share| Profile::Laplace { scale: share * limit });
+            for profile in laplace.into_iter().chain(gaussian) {
+                let density = Proposal::new(m, profile);
+                let made = MatrixNoise::new(m, profile, &density, &density.law());
+                assert!(made.is_ok(), "{m} {profile:?}");
+            }
+        }
+    }
+
+    /// Near the largest scale eigenvalues are far apart: the logarithm keeps its digits.
+    #[test]
+    fn far_draws_are_decided() {
+        for (m, least) in [(2, 500.0), (3, 30.0)] {
+            let scale = Space::Spd { m }.largest_laplace_scale();
+            let noise = noise(m, Profile::Laplace { scale });
+            let (mut stream, mut farthest) = (Stream::from_key([8; 32], 0), 0.0f64);
+            for _ in 0..40 {
+                let mut x = vec![0.0; m * (m + 1) / 2];
+                noise.draw_on_grid(&base(m), 2f64.powi(-20), &mut stream, Effort::Least, &mut x);
+                assert!(x.iter().any(|x| *x != 0.0));
+                farthest = farthest.max(crate::vector::norm(&x));
+            }
+            assert!(farthest > least, "{m} {farthest}");
+        }
+    }
+}
