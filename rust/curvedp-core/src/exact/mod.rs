@@ -37,8 +37,9 @@ pub const MOST_WORDS: usize = 32;
 /// Where the answer to a question is sought first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// In four words, and nothing that could be skipped is: the same steps whatever the answer, except with a
-    /// probability of about 2^-100 and for long noise in hyperbolic space, whose formulas differ.
+    /// In three words, and nothing that could be skipped is: the same steps whatever the answer, except with a
+    /// probability of about 2^-60 and for wide noise on hyperbolic space and matrices, which takes other steps or
+    /// more words.
     Steady,
     /// In two words, and only where nothing cheaper decides.
     Least,
@@ -51,7 +52,7 @@ pub fn decide<Q: Question>(question: &Q, effort: Effort) -> Q::Answer {
         Effort::Steady => Err(Undecided),
     };
     first
-        .or_else(|_| question.ask::<4>())
+        .or_else(|_| question.ask::<3>())
         .or_else(|_| question.ask::<8>())
         .or_else(|_| question.ask::<16>())
         .or_else(|_| question.ask::<MOST_WORDS>())
