@@ -76,7 +76,7 @@ class Twin:
             self.frame, self.tau, scale or self.scale, self.space.v_max, None
         )
         stream = _core.Stream.from_key(KEY, 0)
-        drawn, _ = law.sample_exact(self.rows, self.times, count, stream)
+        drawn, _ = law.sample_exact(self.rows, self.times, count, stream, 2.0**-30)
         size = self.rows.shape[1]
         rows = drawn.reshape(count, -1)
         return np.array([self.coords(row[:size], row[size:]) for row in rows])

@@ -39,8 +39,7 @@ def data():
 def test_release_promises_what_was_asked(data, guarantee):
     release = call(SPHERE, *data, guarantee)
     assert release.guarantee == guarantee
-    exact = release.mechanism == "noisy gradient descent"
-    assert release.assumptions == (frozenset() if exact else {"idealized-sampling"})
+    assert release.assumptions == frozenset()
     assert release.n == 300
     assert SPHERE.manifold.belongs(release.value[0])
     assert release.predict([[-0.5, 0.0], [0.5, 2.0]]).shape == (2, 2, 3)

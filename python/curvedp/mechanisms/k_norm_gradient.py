@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import sys
-
 from curvedp.domain import Ball
 
 #: Largest dimension, of the manifold or of its tangent bundle, in which draws are exact.
@@ -20,16 +17,10 @@ _ACCEPTANCE = 0.3
 _FIRST_STEP = 0.1
 
 
-def is_resolved(ball: Ball, reach: float, tau: float) -> bool:
-    """Returns True if rounding of logarithms uses at most a tenth of the room boxes leave for it.
-
-    On a curvature k < 0 points at a distance `reach` have coordinates of size exp(sqrt(-k) reach),
-    and logarithms are differences of them: their rounding is 2^-52 exp(sqrt(-k) reach)/sqrt(-k).
-    """
-    root = math.sqrt(max(0.0, -ball.manifold.curvature_bounds[0]))
-    if root == 0:
-        return True
-    return math.log(sys.float_info.epsilon / root) + root * reach <= math.log(1e-10 * tau)
+def is_resolved(ball: Ball, reach: float, n: int, scale: float) -> bool:
+    """Returns True if logarithms up to a length `reach` are rounded by a small part of the scale,
+    which the bounds of boxes give away."""
+    return ball._frame.manifold.gradient_rounding(reach / 2, n) <= scale / 16
 
 
 def chain_plan(

@@ -54,7 +54,8 @@ def expected_choice(
         ball, n, tau=tau, v_max=v_max, records_per_unit=records_per_unit
     )
     scale = 2 * delta / bounded_range_epsilon(guarantee)
-    if tau > _QUICK_PRECISION * scale:
+    resolved = is_resolved(ball, 2 * ball.radius + v_max / 2, n, scale)
+    if tau > _QUICK_PRECISION * scale or not resolved:
         return "gradient", descent
     near = scale * math.sqrt(8 * dim * (dim + 1))
     exact = near + extent * far_mass(dim, ball.radius, v_max, tau, scale)
@@ -73,7 +74,6 @@ def is_quick(ball: Ball, n: int, tau: float, v_max: float) -> bool:
         n in counts
         and extent <= lengths * tau
         and extent * math.sqrt(curvature) <= radii
-        and is_resolved(ball, 2 * ball.radius + v_max / 2, tau)
     )
 
 

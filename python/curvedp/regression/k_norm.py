@@ -19,6 +19,7 @@ from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.mechanisms.bounded_range import bounded_range_epsilon
 from curvedp.mechanisms.calibration import outward_scale
+from curvedp.mechanisms.grid import grid_step
 from curvedp.mechanisms.k_norm_gradient import chain_plan
 from curvedp.privacy import Guarantee
 from curvedp.regression.descent import gradient_rounding
@@ -82,7 +83,8 @@ class KNormGradient:
         self, rows: FloatArray, times: FloatArray, stream: _core.Stream
     ) -> tuple[FloatArray, FloatArray]:
         """An exact draw: footpoint and coordinates of the velocity, in the frame of the ball."""
-        drawn, _ = self._law.sample_exact(rows, times, 1, stream)
+        step = grid_step(self.ball, self.scale)
+        drawn, _ = self._law.sample_exact(rows, times, 1, stream, step)
         size = rows.shape[1]
         return drawn[:size], drawn[size:]
 

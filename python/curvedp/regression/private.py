@@ -85,7 +85,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
         return call.guarantee
 
     def is_exact(self, call: Call) -> bool:
-        return self.sampler == "gradient"
+        return self.sampler != "metropolis"
 
     def value_shape(self, call: Call) -> tuple[int, ...]:
         return 2, *call.manifold.point_shape

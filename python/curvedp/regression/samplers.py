@@ -53,8 +53,8 @@ class GeodesicDesign:
 
     @property
     def is_exact(self) -> bool:
-        """True if all noise is drawn in exact arithmetic: that of a descent."""
-        return self.law is None
+        """True if all noise is drawn in exact arithmetic, and not by a Markov chain."""
+        return self.chain_length is None
 
     @property
     def mechanism(self) -> str:
@@ -97,6 +97,12 @@ class GeodesicDesign:
                 f"noise of scale {law.scale:.3g} is too small beside tau = {tau:.3g} for exact "
                 "draws: use a smaller budget, or sampler='gradient'"
             )
+        if sampler == "exact" and not is_resolved(ball, 2 * ball.radius + v_max / 2, n, law.scale):
+            raise ValueError(
+                f"exact draws lose digits on {ball.manifold.spec} with a radius of "
+                f"{ball.radius:.3g} and v_max = {v_max:.3g}: use a smaller ball, a smaller budget, "
+                "or sampler='gradient'"
+            )
         grid_step(ball, law.scale)
         return cls(tau, v_max, [], law, chain_length if sampler == "metropolis" else None)
 
@@ -126,11 +132,6 @@ def check_exact(ball: Ball, tau: float, v_max: float) -> None:
         raise ValueError(
             f"exact draws need tau of at least (r + v_max/2)/{MAX_EXTENT:g} = {least:.3g}, got "
             f"{tau:.3g}: use a larger tau, or sampler='gradient'"
-        )
-    if not is_resolved(ball, 2 * ball.radius + v_max / 2, tau):
-        raise ValueError(
-            f"exact draws lose digits on {ball.manifold.spec} with a radius of {ball.radius:.3g} "
-            f"and v_max = {v_max:.3g}: use a smaller ball, or sampler='gradient'"
         )
 
 

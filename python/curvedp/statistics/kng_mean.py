@@ -85,6 +85,9 @@ class KNGMean(EachGroup[Release]):
     def check(self, call: Call) -> None:
         bounded_range_epsilon(call.guarantee)  # raises for what it does not serve
 
+    def is_exact(self, call: Call) -> bool:
+        return self.sampler == "exact"
+
     def mechanism_name(self, call: Call) -> str:
         return "K-norm gradient"
 
@@ -102,11 +105,6 @@ class KNGMean(EachGroup[Release]):
                 f"exact draws exist up to dimension {MAX_EXACT_DIM}, and {ball.manifold.spec} has "
                 f"{ball.manifold.dim}: use frechet_mean"
             )
-        if exact and not is_resolved(ball, widest, clip):
-            raise ValueError(
-                f"exact draws lose digits on {ball.manifold.spec} with a radius of "
-                f"{ball.radius:.3g}: use a smaller ball, or frechet_mean"
-            )
         delta = sensitivity.kng_mean(ball, n, tau=clip, records_per_unit=call.records_per_unit)
         rounding = clip * _core.summation_error(n)
         budget = bounded_range_epsilon(call.guarantee)
@@ -115,6 +113,11 @@ class KNGMean(EachGroup[Release]):
             raise ValueError(
                 f"noise of scale {scale:.3g} is too small beside logarithms of length {clip:.3g} "
                 "for exact draws: use a smaller budget, or frechet_mean"
+            )
+        if exact and not is_resolved(ball, widest, n, scale):
+            raise ValueError(
+                f"exact draws lose digits on {ball.manifold.spec} with a radius of "
+                f"{ball.radius:.3g}: use a smaller ball, a smaller budget, or frechet_mean"
             )
         grid_step(ball, scale)
         return KNGDesign(clip, delta, rounding, scale)
@@ -129,12 +132,13 @@ class KNGMean(EachGroup[Release]):
         clip = math.inf if self.tau is None else design.clip
         law = _core.KNormMean(ball._frame, clip, design.scale)
         if self.sampler == "exact":
-            point, _ = law.sample_exact(rows, 1, stream)
+            point, _ = law.sample_exact(rows, 1, stream, grid_step(ball, design.scale))
         else:
             plan = chain_plan(ball.radius, burn_in=self.chain_length - 1, draws=1)
             point = law.run_chains(rows, ball._frame.origin[None], plan, stream).draws()
+            point = round_to_grid(ball, point[None], design.scale)[0]
         return group.release(
-            value=ball._leave(round_to_grid(ball, point[None], design.scale))[0],
+            value=ball._leave(point[None])[0],
             mechanism=self.mechanism_name(group.call),
             statistic=self.title,
             sensitivity=design.sensitivity,

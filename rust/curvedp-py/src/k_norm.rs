@@ -68,7 +68,7 @@ impl KNormRegression {
         Self { frame: frame.inner.clone(), norm, max_residual, scale, max_speed }
     }
 
-    /// Independent exact draws: footpoint, then coordinates of the velocity, one after the other.
+    /// Independent exact draws on the lattice of a step: footpoint, then coordinates of the velocity, one after the other.
     fn sample_exact<'py>(
         &self,
         py: Python<'py>,
@@ -76,10 +76,11 @@ impl KNormRegression {
         times: PyReadonlyArray1<'py, f64>,
         count: usize,
         stream: &Stream,
+        step: f64,
     ) -> PyResult<Draws<'py>> {
         let law = self.law(self.sample(&points, &times)?);
         let (drawn, evaluations) = with_stream(py, stream, |stream, interrupt| {
-            regression::sample_k_norm(&law, count, stream, interrupt)
+            regression::sample_k_norm(&law, step, count, stream, interrupt)
         })?;
         let rows = drawn.into_iter().flat_map(|g| [g.footpoint, g.velocity].concat());
         Ok((PyArray1::from_vec(py, rows.collect()), evaluations))
@@ -129,17 +130,19 @@ impl KNormMean {
         Self { frame: frame.inner.clone(), max_residual, scale }
     }
 
-    /// Independent exact draws.
+    /// Independent exact draws on the lattice of a step in normal coordinates.
     fn sample_exact<'py>(
         &self,
         py: Python<'py>,
         points: Input<'py>,
         count: usize,
         stream: &Stream,
+        step: f64,
     ) -> PyResult<Draws<'py>> {
         let law = self.law(&points)?;
-        let (drawn, evaluations) =
-            with_stream(py, stream, |stream, interrupt| law.sample(count, stream, interrupt))?;
+        let (drawn, evaluations) = with_stream(py, stream, |stream, interrupt| {
+            law.sample(step, count, stream, interrupt)
+        })?;
         Ok((PyArray1::from_vec(py, drawn.concat()), evaluations))
     }
 

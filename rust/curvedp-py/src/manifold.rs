@@ -330,6 +330,11 @@ impl Manifold {
         moments::log_moments(py, self, points, base, max_dist, hessian)
     }
 
+    /// Bound on the rounding error of the gradient of a mean of n records, at points within `radius` of the origin.
+    fn gradient_rounding(&self, radius: f64, n: usize) -> f64 {
+        curvedp_core::mean::rounding_error(&*self.inner, radius, n)
+    }
+
     /// Bound on the rounding error of the third mean of `log_moments` over n records, relative to the
     /// largest Frobenius norm that a term may have.
     fn hessian_error(&self, n: usize) -> f64 {

@@ -1,6 +1,7 @@
 //! The K-norm gradient of the Fréchet mean (Soto et al. 2022): the law of p in B(c, r) with density
 //! exp(-|g(p)|/sigma) with respect to the volume, g(p) = -mean log_p x_i, logarithms shortened to a length tau.
 
+use super::rounding_error;
 use crate::cascade::{PIECE, ROWS, cascade};
 use crate::chains::Target;
 use crate::error::Error;
@@ -8,7 +9,7 @@ use crate::manifold::{Manifold, Range, log_jacobian};
 use crate::noise::Stream;
 use crate::parallel::Interrupt;
 use crate::rejection::chart::{Clipped, MAX_DIM, largest_log_jacobian, lengths, shortened, spread};
-use crate::rejection::{self, Bound, Bounded};
+use crate::rejection::{self, Bound, Bounded, Exponent};
 use crate::rows::Rows;
 use crate::vector::add;
 use crate::vector::length;
@@ -93,12 +94,13 @@ impl KNorm<'_> {
         sum / self.count as f64
     }
 
-    /// Draws independent points exactly, and returns them with the number of gradients computed.
+    /// Draws independent points on a lattice of normal coordinates, steps at most `step`, exactly, and returns them with the number of gradients computed.
     ///
     /// # Errors
     /// [`Error::Parameter`] in more than [`MAX_DIM`] dimensions; [`Error::Interrupted`].
     pub fn sample(
         &self,
+        step: f64,
         count: usize,
         stream: &mut Stream,
         interrupt: Interrupt,
@@ -108,7 +110,7 @@ impl KNorm<'_> {
             let allowed = "at most 6 for exact draws";
             return Err(Error::Parameter { name: "dimension", allowed, value: dim as f64 });
         }
-        let (points, evaluations) = rejection::sample(self, count, stream, interrupt)?;
+        let (points, evaluations) = rejection::sample(self, step, count, stream, interrupt)?;
         Ok((points.iter().map(|coords| self.at(coords)).collect(), evaluations))
     }
 
@@ -126,10 +128,16 @@ impl Bounded for KNorm<'_> {
         vec![self.radius; self.manifold.dim()]
     }
 
-    fn log_density(&self, point: &[f64]) -> Option<f64> {
+    fn scale(&self) -> f64 {
+        self.scale
+    }
+
+    fn exponent(&self, point: &[f64]) -> Option<Exponent> {
         let inside = length(point) <= self.radius;
-        inside
-            .then(|| -self.norm(&self.at(point)) / self.scale + log_jacobian(self.manifold, point))
+        inside.then(|| Exponent {
+            volume: log_jacobian(self.manifold, point),
+            norm: self.norm(&self.at(point)),
+        })
     }
 
     fn bound(&self, center: &[f64], half: &[f64]) -> Option<Bound> {
@@ -142,7 +150,9 @@ impl Bounded for KNorm<'_> {
         let clipped = Clipped::new(self.manifold, tau, shift + self.radius);
         let moved = spread(self.manifold, shift) * length(half) * (1.0 + 1e-9);
         let least = self.least_norm(&self.at(&shortened(center, self.radius)), clipped, moved);
-        let least = (least - 1e-9 * tau).max(0.0);
+        // rounding of the gradient there and at the points of the box
+        let room = 2.0 * rounding_error(self.manifold, self.radius, self.count);
+        let least = (least - room - 1e-9 * tau).max(0.0);
         let log_density = -least / self.scale + largest_log_jacobian(self.manifold, shift);
         let axis = (0..half.len()).max_by(|i, j| half[*i].total_cmp(&half[*j])).unwrap_or(0);
         Some(Bound { log_density, slope: [0.0; MAX_DIM], axis })

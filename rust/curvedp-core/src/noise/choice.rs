@@ -99,7 +99,7 @@ impl<M: Masses> Question for Acceptance<'_, M> {
 }
 
 /// A uniform integer below `total`.
-fn below(total: u64, stream: &mut Stream) -> u64 {
+pub(crate) fn below(total: u64, stream: &mut Stream) -> u64 {
     let mask = u64::MAX >> total.leading_zeros();
     loop {
         let word = stream.bits() & mask;
@@ -110,14 +110,14 @@ fn below(total: u64, stream: &mut Stream) -> u64 {
 }
 
 /// e^x as `mantissa` 2^`exponent`.
-pub(super) struct Power<const N: usize> {
+pub(crate) struct Power<const N: usize> {
     /// Between 1/2 and 2.
-    pub(super) mantissa: Enclosure<N>,
-    pub(super) exponent: i64,
+    pub(crate) mantissa: Enclosure<N>,
+    pub(crate) exponent: i64,
 }
 
 impl<const N: usize> Power<N> {
-    pub(super) fn new(x: &Enclosure<N>) -> Self {
+    pub(crate) fn new(x: &Enclosure<N>) -> Self {
         // any integer will do as the exponent: e^x = 2^m e^(x - m ln 2); twice, since m is a double first
         let (mut rest, mut exponent) = (*x, 0);
         for _ in 0..2 {
@@ -143,14 +143,14 @@ impl<const N: usize> Power<N> {
     }
 
     /// `factor` e^x 2^-`unit`.
-    pub(super) fn scaled(&self, factor: &Enclosure<N>, unit: i64) -> Enclosure<N> {
+    pub(crate) fn scaled(&self, factor: &Enclosure<N>, unit: i64) -> Enclosure<N> {
         let shift = (self.exponent - unit).clamp(-1 << 20, 1 << 20);
         factor.times(&self.mantissa).shifted(shift as i32)
     }
 }
 
 /// 1/(x 2^`exponent`) for a positive double x.
-pub(super) fn rate<const N: usize>(
+pub(crate) fn rate<const N: usize>(
     x: f64,
     exponent_of_unit: i32,
 ) -> Result<Enclosure<N>, Undecided> {

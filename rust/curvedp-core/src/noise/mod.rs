@@ -25,6 +25,7 @@ mod stream;
 mod tails;
 
 pub use choice::Choice;
+pub(crate) use choice::{Power, below, rate};
 pub use discrete_laplace::DiscreteLaplace;
 pub use error::NoiseError;
 pub use flat::add_on_grid;
@@ -34,6 +35,7 @@ pub use radial::{Profile, Radial, RadialNoise};
 pub use rank_exponential::{Intervals, RankExponential};
 pub use reach::Reach;
 pub use spd::{ACCEPTANCE_FLOOR, SpdNoise};
+pub(crate) use stream::Variable;
 pub use stream::{Stream, fresh_key};
 
 use crate::exact::Effort;

@@ -257,7 +257,7 @@ impl Variable {
     }
 
     /// The number.
-    pub(super) fn at<const N: usize>(&self, stream: &Stream) -> Enclosure<N> {
+    pub(crate) fn at<const N: usize>(&self, stream: &Stream) -> Enclosure<N> {
         let mut words = [0; N];
         let known = self.read(stream, &mut words[..N - 1]);
         Enclosure::fraction(&words, known)
@@ -278,7 +278,7 @@ impl Variable {
 
     /// One of which only the first bits are known.
     #[cfg(test)]
-    pub(super) fn prefix(bits: u64, count: u32) -> Self {
+    pub(crate) fn prefix(bits: u64, count: u32) -> Self {
         Self { first: bits << (64 - count), number: 0, known: count, one_at: None }
     }
 }

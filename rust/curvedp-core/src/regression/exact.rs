@@ -8,10 +8,11 @@ use super::least::{Least, Neighbourhood, Patch, least_norm};
 use super::model::{Line, MAX, Model, Residuals, Vector};
 use crate::error::Error;
 use crate::manifold::Range;
+use crate::mean::rounding_error;
 use crate::noise::Stream;
 use crate::parallel::Interrupt;
 use crate::rejection::chart::{MAX_DIM, lengths};
-use crate::rejection::{self, Bound, Bounded, log_mean_exp};
+use crate::rejection::{self, Bound, Bounded, Exponent, log_mean_exp};
 use crate::vector::length;
 
 /// The density of (a, w), p = exp_c(a), v = w carried from c, with respect to Lebesgue measure; a and w along
@@ -20,15 +21,19 @@ pub(super) struct Chart<'a> {
     law: &'a KNorm<'a>,
     pub(super) model: Model,
     longest: Range,
+    /// Twice the rounding of a residual.
+    room: f64,
     work: RefCell<Vec<Residuals>>,
 }
 
-/// Draws independent geodesics exactly, and returns them with the number of gradients computed.
+/// Draws independent geodesics on a lattice of normal coordinates, steps at most `step`, exactly, and returns them with the
+/// number of gradients computed.
 ///
 /// # Errors
 /// [`Error::Parameter`] if the tangent bundle has more than [`MAX_DIM`] dimensions; [`Error::Interrupted`].
 pub fn sample_k_norm(
     law: &KNorm,
+    step: f64,
     count: usize,
     stream: &mut Stream,
     interrupt: Interrupt,
@@ -40,15 +45,19 @@ pub fn sample_k_norm(
         return Err(Error::Parameter { name: "dimension of the tangent bundle", allowed, value });
     }
     let chart = Chart::new(law);
-    let (points, evaluations) = rejection::sample(&chart, count, stream, interrupt)?;
+    let (points, evaluations) = rejection::sample(&chart, step, count, stream, interrupt)?;
     Ok((points.iter().map(|point| chart.geodesic(point)).collect(), evaluations))
 }
 
 impl<'a> Chart<'a> {
     pub(super) fn new(law: &'a KNorm<'a>) -> Self {
         let model = Model::of(&law.sample, law.support.center);
-        let longest = Range::new(law.max_residual, law.sample.manifold.dim());
-        Self { law, model, longest, work: RefCell::default() }
+        let (manifold, support) = (law.sample.manifold, &law.support);
+        let longest = Range::new(law.max_residual, manifold.dim());
+        // no residual is longer than 2 r + V/2
+        let reach = support.radius + 0.25 * support.max_speed;
+        let room = 2.0 * rounding_error(manifold, reach, law.sample.times.len());
+        Self { law, model, longest, room, work: RefCell::default() }
     }
 
     /// a and w of a point of the chart.
@@ -82,8 +91,8 @@ impl<'a> Chart<'a> {
         let patch = Patch { half: [&half[0], &half[1]], centred: inner == center, farthest };
         let around = Neighbourhood::new(space, &patch, self.law.max_residual);
         let line = Line::new(space, &inner[0], &inner[1]);
-        let mut least =
-            least_norm(&self.model, self.law.norm, &line, &around, &mut self.work.borrow_mut());
+        let work = &mut self.work.borrow_mut();
+        let mut least = least_norm(&self.model, self.law.norm, &line, &around, self.room, work);
         for (slope, (center, inner)) in least.slope.iter().zip(center.iter().zip(&inner)) {
             let steps = slope.iter().zip(center.iter().zip(inner));
             least.value += steps.map(|(s, (c, i))| s * (c - i)).sum::<f64>();
@@ -105,7 +114,11 @@ impl Bounded for Chart<'_> {
         [vec![support.radius; dim], vec![support.max_speed; dim]].concat()
     }
 
-    fn log_density(&self, point: &[f64]) -> Option<f64> {
+    fn scale(&self) -> f64 {
+        self.law.scale
+    }
+
+    fn exponent(&self, point: &[f64]) -> Option<Exponent> {
         let (space, support) = (&self.model.space, &self.law.support);
         let [a, w] = self.split(point);
         let inside = length(&a) <= support.radius && length(&w) <= support.max_speed;
@@ -113,7 +126,7 @@ impl Bounded for Chart<'_> {
             let line = Line::new(space, &a, &w);
             let [g_p, g_v] = self.model.gradients(&line, &self.longest);
             let norm = self.law.norm.of(&g_p, &g_v);
-            -norm / self.law.scale + space.log_jacobian(length(space.curved_part(&a)))
+            Exponent { volume: space.log_jacobian(length(space.curved_part(&a))), norm }
         })
     }
 

@@ -230,12 +230,14 @@ pub(super) struct Least {
     pub(super) loss: [f64; 2],
 }
 
-/// Affine lower bound of the norm of the gradients in a neighbourhood of a geodesic; `work` is space.
+/// Affine lower bound of the norm of the gradients in a neighbourhood of a geodesic, less what rounding by `room` of
+/// residuals takes from it; `work` is space.
 pub(super) fn least_norm(
     model: &Model,
     norm: GradientNorm,
     line: &Line,
     around: &Neighbourhood,
+    room: f64,
     work: &mut Vec<Residuals>,
 ) -> Least {
     let space = &model.space;
@@ -248,9 +250,9 @@ pub(super) fn least_norm(
     let blocks = (&model.blocks[..], &work[..]);
     let [sums, slopes @ ..] = space.dispatch(Bounds { blocks, around, dual, lengths });
     let count = model.count as f64;
-    let largest = around.tau * (length(&dual[0]) + length(&dual[1]));
+    let sizes = length(&dual[0]) + length(&dual[1]);
     Least {
-        value: (sums[0] - 1e-9 * (1.0 + around.start) * largest * count) / count,
+        value: sums[0] / count - (1.0 + around.start) * (1e-9 * around.tau + room) * sizes,
         slope: slopes.map(|x| line.turned_back(space, &x.map(|x| -x / count))),
         loss: [sums[1] / count, sums[2] / count],
     }

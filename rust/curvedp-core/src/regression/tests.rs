@@ -5,8 +5,8 @@ use super::space::Space;
 use super::{Geodesic, Sample, sample_k_norm};
 use crate::manifold::{Manifold, build, log_jacobian};
 use crate::noise::Stream;
-use crate::rejection::Bounded;
 use crate::rejection::chart::shortened;
+use crate::rejection::{Bounded, Exponent};
 use crate::rows::Rows;
 
 /// A space, a ball about its origin, and the longest velocity.
@@ -69,7 +69,7 @@ fn law<'a>(case: &'a Case, points: &'a [f64], times: &'a [f64], tau: f64) -> KNo
 
 /// By how much the norm at a point is below an affine bound on the box of that centre, as a share of tau.
 fn shortfall(chart: &Chart, law: &KNorm, center: &[f64], least: &Least, point: &[f64]) -> f64 {
-    if chart.log_density(point).is_none() {
+    if chart.exponent(point).is_none() {
         return f64::NEG_INFINITY;
     }
     let dim = center.len() / 2;
@@ -138,7 +138,8 @@ fn densities_in_the_model_are_those_of_the_manifold() {
                 let point: Vec<f64> =
                     chart.extent().iter().map(|e| uniform(&mut stream, *e)).collect();
                 let half = vec![1e-9; point.len()];
-                if let Some(value) = chart.log_density(&point) {
+                if let Some(Exponent { volume, norm }) = chart.exponent(&point) {
+                    let value = volume - norm / law.scale;
                     let geodesic = chart.geodesic(&point);
                     let mut a = vec![0.0; point.len() / 2];
                     let (end, base) =
@@ -207,7 +208,8 @@ fn exact_draws_lie_in_the_support_whatever_the_records() {
         for (count, tau, scale) in [(1, 0.1, 1e-2), (4, 10.0, 10.0), (30, 0.1, 1e-2)] {
             let (points, times) = records(&case, count, &mut stream);
             let law = KNorm { scale, ..law(&case, &points, &times, tau) };
-            let (drawn, _) = sample_k_norm(&law, 2, &mut stream, &|| false).unwrap();
+            let (drawn, _) =
+                sample_k_norm(&law, 2f64.powi(-40), 2, &mut stream, &|| false).unwrap();
             let slack = Support {
                 radius: case.radius * (1.0 + 1e-9),
                 max_speed: case.max_speed * (1.0 + 1e-9),

@@ -1,12 +1,12 @@
-//! Exact draws in few dimensions: rejection from a piecewise log-affine envelope that grows finer where it
-//! rejects (branch and bound).
+//! Exact draws of a lattice point in few dimensions: rejection from a log-affine envelope that grows finer where
+//! it rejects (branch and bound), decided by integers and enclosures.
 //!
-//! The support is covered by boxes, each with an affine upper bound of the log density. A box is drawn in
-//! proportion to the integral of its bound, a point in it from the bound, coordinate by coordinate, and
-//! accepted with probability density / bound; a box that rejects is halved. Whatever the boxes are when a
-//! point is accepted, its law is the target: every envelope is above the density, and which one is used
-//! depends on earlier, rejected points alone. Bounds therefore decide about the time that a draw takes, not
-//! about its law.
+//! The lattice has 2^n points in each coordinate of a box about 0, of which n sets the distance. The support is covered by boxes of it, each with an affine upper
+//! bound of the log density. A box is drawn in proportion to an integer weight that is at least the sum of
+//! its bound, a point in it from the bound, and accepted in proportion to density / bound; a box that rejects
+//! is halved. Whatever the boxes are when a point is accepted, its law is the target: every envelope is above the
+//! density, and which one is used depends on earlier, rejected points alone. Bounds therefore decide about the
+//! time that a draw takes, not about its law (docs/proofs/exact-draws.md).
 
 pub(crate) mod chart;
 #[cfg(test)]
@@ -15,19 +15,34 @@ mod tests;
 pub use chart::MAX_DIM;
 
 use crate::error::Error;
-use crate::noise::Stream;
+use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
+use crate::noise::{Power, Stream, Variable, below, rate};
 use crate::parallel::{Interrupt, Pace};
+use crate::vector::power_of_two_below;
+use smallvec::SmallVec;
 
-/// A density on a bounded part of R^k, known up to a constant, with upper bounds on boxes.
+/// A density e^(volume - norm/scale) on a bounded part of R^k, known up to a constant, with upper bounds on boxes.
 pub trait Bounded {
     /// Half widths of a box about 0 that holds the support.
     fn extent(&self) -> Vec<f64>;
 
-    /// Log density; none outside the support.
-    fn log_density(&self, point: &[f64]) -> Option<f64>;
+    /// A positive number.
+    fn scale(&self) -> f64;
+
+    /// Volume and norm at a point; none outside the support.
+    fn exponent(&self, point: &[f64]) -> Option<Exponent>;
 
     /// A bound on the box of the given centre and half widths; none if it misses the support.
     fn bound(&self, center: &[f64], half: &[f64]) -> Option<Bound>;
+}
+
+/// The parts of a log density, which stand for real numbers exactly.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exponent {
+    /// A term that does not depend on records.
+    pub volume: f64,
+    /// What is divided by the scale.
+    pub norm: f64,
 }
 
 /// Upper bound of a density on a box.
@@ -47,18 +62,32 @@ const MAX_NODES: usize = 1 << 22;
 /// A rejected point at which the bound is closer than this does not halve its box.
 const TIGHT: f64 = 0.7;
 
-/// Independent points of the law, and how many densities and bounds were computed for them. Boxes are kept
-/// from one point to the next: given what was drawn before, the next point has the same law.
+/// Leading bits of a place in a box that are drawn from the bound; the others are fair.
+const TILTED: u32 = 9;
+
+/// Bounds that change by less than this over a box count as constant.
+const FLAT: f64 = 0.01;
+
+/// A bound of 1 on a box of a 2^-n-th of the root's volume weighs 2^(120 - n).
+const ROOT_BITS: i64 = 120;
+
+/// A total weight below this asks for a new unit.
+const LEAST_TOTAL: u128 = 1 << 100;
+
+/// Independent points of the law on a lattice whose steps are at most `step`, and how many densities and bounds were
+/// computed for them. Boxes are kept from one point to the next: given what was drawn before, the next point
+/// has the same law.
 ///
 /// # Errors
-/// [`Error::Interrupted`].
+/// [`Error::Parameter`] for a step that is too small beside the extent; [`Error::Interrupted`].
 pub fn sample(
     target: &dyn Bounded,
+    step: f64,
     count: usize,
     stream: &mut Stream,
     interrupt: Interrupt,
 ) -> Result<(Vec<Vec<f64>>, usize), Error> {
-    let mut boxes = Boxes::cover(target);
+    let mut boxes = Boxes::cover(target, step)?;
     let mut pace = Pace::new();
     let mut rest = pace.pieces();
     let (mut points, mut evaluations) = (Vec::with_capacity(count), 1);
@@ -83,124 +112,358 @@ pub fn sample(
 /// The tree of boxes.
 struct Boxes {
     nodes: Vec<Node>,
-    extent: Vec<f64>,
+    root: Cell,
+    /// Distance of neighbouring points in each coordinate.
+    steps: Vec<f64>,
+    /// The log density that counts as 1: any will do.
+    reference: f64,
 }
 
 #[derive(Clone, Copy)]
 struct Node {
-    /// Logarithm of the bound's integral, summed over the leaves below, relative to the root's volume.
+    /// Weight, of an inner node that of the leaves below.
+    weight: u128,
+    /// About the logarithm of a leaf's bound times its share of the root's volume.
     log_mass: f64,
-    /// Bound on this box: at its centre, and the slope.
-    log_bound: f64,
-    slope: [f64; MAX_DIM],
-    axis: u32,
+    bound: Bound,
     /// The first of two children; 0 for a leaf.
     children: u32,
 }
 
 /// A box on the way down the tree.
+#[derive(Clone)]
 struct Cell {
-    center: Vec<f64>,
-    half: Vec<f64>,
-    log_volume: f64,
+    /// The least multiples of the step in it.
+    lower: Vec<i64>,
+    /// It has 2^bits of them in each coordinate.
+    bits: Vec<u32>,
+    /// How often the root was halved.
+    depth: i64,
 }
 
 impl Cell {
     /// The lower or upper half across a coordinate.
     fn enter(&mut self, axis: usize, upper: bool) {
-        self.half[axis] *= 0.5;
-        self.center[axis] += if upper { self.half[axis] } else { -self.half[axis] };
-        self.log_volume -= std::f64::consts::LN_2;
+        self.bits[axis] -= 1;
+        self.lower[axis] += i64::from(upper) << self.bits[axis];
+        self.depth += 1;
     }
 
     /// Undoes [`Cell::enter`].
     fn leave(&mut self, axis: usize, upper: bool) {
-        self.center[axis] -= if upper { self.half[axis] } else { -self.half[axis] };
-        self.half[axis] *= 2.0;
-        self.log_volume += std::f64::consts::LN_2;
+        self.lower[axis] -= i64::from(upper) << self.bits[axis];
+        self.bits[axis] += 1;
+        self.depth -= 1;
+    }
+
+    /// Half widths.
+    fn half(&self, steps: &[f64]) -> Vec<f64> {
+        let axes = self.bits.iter().zip(steps);
+        axes.map(|(bits, step)| 2f64.powi(*bits as i32 - 1) * step).collect()
+    }
+
+    fn center(&self, steps: &[f64]) -> Vec<f64> {
+        let axes = self.lower.iter().zip(steps).zip(self.half(steps));
+        axes.map(|((lower, step), half)| *lower as f64 * step + half).collect()
+    }
+}
+
+/// How places along one coordinate of a box are drawn: in 2^count parts, numbered in the direction in which the
+/// bound falls, by the bits of the number.
+///
+/// The bound on part m is its largest value times the ratios of m's bits: ratio i is at least e^(-2^i x), x the fall
+/// of its logarithm over one part.
+struct Tilt {
+    /// In units of 2^-53.
+    ratios: SmallVec<[u64; TILTED as usize]>,
+    falls: bool,
+}
+
+/// 1 in units of ratios.
+const ONE: u64 = 1 << 53;
+
+impl Tilt {
+    fn new(slope: f64, half: f64, bits: u32) -> Self {
+        let fall = 2.0 * (slope * half).abs();
+        let count = if fall < FLAT { 0 } else { TILTED.min(bits) };
+        let x = fall * 2f64.powi(-(count as i32)) * (1.0 - 1e-15);
+        // e^x is more than its first terms
+        let series = 1.0 + x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0)));
+        let mut ratio = 1.0 / (series * (1.0 - 1e-15));
+        let ratios = (0..count).map(|_| {
+            let units = ((ratio * ONE as f64).ceil() as u64).min(ONE);
+            let own = share(units);
+            ratio = (own * own).next_up();
+            units
+        });
+        Self { ratios: ratios.collect(), falls: slope < 0.0 }
+    }
+
+    /// Mean over the parts, in units of the largest value.
+    fn mean<const N: usize>(&self) -> Enclosure<N> {
+        let halves =
+            self.ratios.iter().map(|units| Enclosure::dyadic(i128::from(ONE + units), -54));
+        halves.fold(Enclosure::integer(1), |product, half| product.times(&half))
+    }
+
+    /// The same, about, as a logarithm.
+    fn ln_mean(&self) -> f64 {
+        self.ratios.iter().map(|units| libm::log(0.5 + 0.5 * share(*units))).sum()
+    }
+
+    /// The number of a part, drawn in proportion to the bound.
+    fn draw(&self, stream: &mut Stream) -> u64 {
+        let bits = self.ratios.iter().enumerate();
+        bits.map(|(i, units)| u64::from(below(ONE + units, stream) >= ONE) << i).sum()
+    }
+
+    /// The bound on a part, in units of the largest value.
+    fn on<const N: usize>(&self, part: u64) -> Enclosure<N> {
+        let ratios = self.ratios.iter().enumerate().filter(|(i, _)| part >> i & 1 == 1);
+        let ratios = ratios.map(|(_, units)| Enclosure::dyadic(i128::from(*units), -53));
+        ratios.fold(Enclosure::integer(1), |product, ratio| product.times(&ratio))
+    }
+}
+
+fn share(units: u64) -> f64 {
+    units as f64 / ONE as f64
+}
+
+/// A point that was drawn from the bound of a box.
+struct Proposal<'a> {
+    exponent: Exponent,
+    scale: f64,
+    reference: f64,
+    weight: u128,
+    depth: i64,
+    tilts: &'a [Tilt],
+    parts: &'a [u64],
+    height: Variable,
+    stream: &'a Stream,
+}
+
+impl Question for Proposal<'_> {
+    type Answer = bool;
+
+    /// Is V times the bound at the point less than the density? The bound is weight/mean times its value on the
+    /// part, in units of 2^(depth - ROOT_BITS).
+    fn ask<const N: usize>(&self) -> Result<bool, Undecided> {
+        let Exponent { volume, norm } = self.exponent;
+        let norm = Enclosure::double(norm, 0).times(&rate(self.scale, 0)?);
+        let volume = Enclosure::double(volume, 0).minus(&Enclosure::double(self.reference, 0));
+        let density = Power::<N>::new(&volume.minus(&norm));
+        let size = 128 - self.weight.leading_zeros() as i64;
+        let weight = Enclosure::dyadic(self.weight as i128, -size as i32);
+        let one = Enclosure::integer(1);
+        let mean = self.tilts.iter().fold(one, |mean, tilt| mean.times(&tilt.mean()));
+        let on_parts = self.tilts.iter().zip(self.parts);
+        let bound = on_parts.fold(weight, |bound, (tilt, part)| bound.times(&tilt.on(*part)));
+        let density = density.scaled(&mean, size + self.depth - ROOT_BITS);
+        bound.times(&self.height.at(self.stream)).is_less(&density)
+    }
+
+    fn give_up(&self) -> bool {
+        false
     }
 }
 
 impl Boxes {
-    fn cover(target: &dyn Bounded) -> Self {
-        let extent = target.extent();
-        let root = Cell { center: vec![0.0; extent.len()], half: extent.clone(), log_volume: 0.0 };
-        let nodes = vec![Node::leaf(target, &root, None)];
-        Self { nodes, extent }
+    fn cover(target: &dyn Bounded, step: f64) -> Result<Self, Error> {
+        let (mut bits, mut steps) = (Vec::new(), Vec::new());
+        for extent in target.extent() {
+            // of few digits, so that all multiples are doubles
+            let unit = power_of_two_below(extent) / 128.0;
+            let extent = (extent / unit).ceil() * unit;
+            let count = (extent / step).log2().ceil();
+            if count.is_nan() || count > 44.0 {
+                let allowed = "at least 2^-44 of the extent";
+                return Err(Error::Parameter { name: "step", allowed, value: step });
+            }
+            let count = count.max(0.0) as u32;
+            bits.push(count + 1);
+            steps.push(extent * 2f64.powi(-(count as i32)));
+        }
+        let lower = bits.iter().map(|bits| -1 << (bits - 1)).collect();
+        let root = Cell { lower, bits, depth: 0 };
+        let mut boxes = Self { nodes: Vec::new(), root, steps, reference: 0.0 };
+        let cell = boxes.root.clone();
+        let own = target.bound(&cell.center(&boxes.steps), &cell.half(&boxes.steps));
+        boxes.reference = own.map_or(0.0, |bound| boxes.top(&bound, &cell));
+        boxes.nodes.push(boxes.leaf(target, &cell, None));
+        Ok(boxes)
+    }
+
+    /// The largest value of a bound on a box, with room for its rounding.
+    fn top(&self, bound: &Bound, cell: &Cell) -> f64 {
+        let half = cell.half(&self.steps);
+        let rise: f64 =
+            bound.slope.iter().zip(half).map(|(slope, half)| (slope * half).abs()).sum();
+        bound.log_density + rise + (bound.log_density.abs() + rise) * 2f64.powi(-40)
+    }
+
+    fn tilts(&self, bound: &Bound, cell: &Cell) -> SmallVec<[Tilt; MAX_DIM]> {
+        let half = cell.half(&self.steps);
+        let axes = bound.slope.iter().zip(half).zip(&cell.bits);
+        axes.map(|((slope, half), bits)| Tilt::new(*slope, half, *bits)).collect()
+    }
+
+    /// An integer that is at least the mean of the bound over the box in units of 2^(depth - ROOT_BITS).
+    fn weight(&self, bound: &Bound, cell: &Cell) -> u128 {
+        let tilts = self.tilts(bound, cell);
+        let top = Enclosure::double(self.top(bound, cell), 0);
+        let top = Power::<3>::new(&top.minus(&Enclosure::double(self.reference, 0)));
+        let mean = tilts.iter().fold(top.mantissa, |mean, tilt| mean.times(&tilt.mean()));
+        let mean = mean.above(60).map_or(u128::MAX >> 66, |mean| mean.unsigned_abs().into());
+        match top.exponent + ROOT_BITS - cell.depth - 60 {
+            shift @ 0..127 if mean.leading_zeros() as i64 > shift => mean << shift,
+            0.. => 1 << 124,
+            shift @ -127..0 => (mean >> -shift) + 1,
+            _ => 1,
+        }
+    }
+
+    /// A leaf with its own bound or that of the box it was cut from, whichever weighs less.
+    fn leaf(&self, target: &dyn Bounded, cell: &Cell, inherited: Option<Bound>) -> Node {
+        let nothing = Bound { log_density: 0.0, slope: [0.0; MAX_DIM], axis: 0 };
+        let Some(own) = target.bound(&cell.center(&self.steps), &cell.half(&self.steps)) else {
+            return Node { weight: 0, log_mass: f64::NEG_INFINITY, bound: nothing, children: 0 };
+        };
+        let size = |bound: &Bound| {
+            let tilts = self.tilts(bound, cell);
+            self.top(bound, cell) + tilts.iter().map(Tilt::ln_mean).sum::<f64>()
+        };
+        let inherited = inherited.map(|bound| Bound { axis: own.axis, ..bound });
+        let bound = inherited.filter(|bound| size(bound) < size(&own)).unwrap_or(own);
+        let log_mass = size(&bound) - cell.depth as f64 * std::f64::consts::LN_2;
+        Node { weight: self.weight(&bound, cell), log_mass, bound, children: 0 }
     }
 
     /// An accepted point, or whether the box that rejected it was halved.
     fn propose(&mut self, target: &dyn Bounded, stream: &mut Stream) -> Result<Vec<f64>, bool> {
-        let dim = self.extent.len();
-        let mut cell = Cell { center: vec![0.0; dim], half: self.extent.clone(), log_volume: 0.0 };
+        let mut cell = self.root.clone();
         let mut path = vec![0];
         let mut index = 0;
+        let mut place = below_wide(self.nodes[0].weight, stream);
         while self.nodes[index].children > 0 {
             let node = self.nodes[index];
             let lower = node.children as usize;
-            let odds = self.nodes[lower + 1].log_mass - self.nodes[lower].log_mass;
-            let upper = stream.uniform_open() * (1.0 + odds.exp()) > 1.0 || odds == f64::INFINITY;
-            cell.enter(node.axis as usize, upper);
+            let weight = self.nodes[lower].weight;
+            let upper = place >= weight;
+            place -= if upper { weight } else { 0 };
+            cell.enter(node.bound.axis, upper);
             index = lower + usize::from(upper);
             path.push(index);
         }
-        let leaf = self.nodes[index];
-        let mut log_bound = leaf.log_bound;
-        let mut point = cell.center.clone();
-        for ((x, half), slope) in point.iter_mut().zip(&cell.half).zip(leaf.slope) {
-            let step = half * exponential_on_interval(slope * half, stream.uniform_open());
-            *x += step;
-            log_bound += slope * step;
+        let Node { weight, bound, .. } = self.nodes[index];
+        let tilts = self.tilts(&bound, &cell);
+        let mut parts = SmallVec::<[u64; MAX_DIM]>::new();
+        let mut point = Vec::with_capacity(tilts.len());
+        for (axis, tilt) in tilts.iter().enumerate() {
+            let (lower, bits) = (cell.lower[axis], cell.bits[axis]);
+            let part = tilt.draw(stream);
+            let fair = bits - tilt.ratios.len() as u32;
+            let at = part << fair | stream.bits() & ((1 << fair) - 1);
+            let at = if tilt.falls { at } else { (1 << bits) - 1 - at };
+            parts.push(part);
+            point.push((lower + at as i64) as f64 * self.steps[axis]);
         }
-        let gap = match target.log_density(&point) {
-            Some(log_density) => log_bound - log_density,
-            None => f64::INFINITY,
-        };
-        if stream.exponential() > gap {
-            return Ok(point);
+        let height = stream.variable();
+        let exponent = target.exponent(&point);
+        let mut gap = f64::INFINITY;
+        if let Some(exponent) = exponent {
+            let (scale, reference, depth) = (target.scale(), self.reference, cell.depth);
+            let (tilts, parts) = (&tilts[..], &parts[..]);
+            let proposal = Proposal {
+                exponent,
+                scale,
+                reference,
+                weight,
+                depth,
+                tilts,
+                parts,
+                height,
+                stream,
+            };
+            if decide(&proposal, Effort::Least) {
+                return Ok(point);
+            }
+            let on_parts = tilts.iter().zip(parts).map(|(tilt, part)| {
+                let chosen = tilt.ratios.iter().enumerate().filter(|(i, _)| part >> i & 1 == 1);
+                chosen.map(|(_, units)| libm::log(share(*units))).sum::<f64>()
+            });
+            let envelope = self.top(&bound, &cell) + on_parts.sum::<f64>();
+            gap = envelope - (exponent.volume - exponent.norm / scale);
         }
-        if gap < TIGHT || self.nodes.len() + 2 > MAX_NODES {
+        let widest = (0..cell.bits.len()).max_by_key(|axis| cell.bits[*axis]).unwrap_or(0);
+        let axis = if cell.bits[bound.axis] > 0 { bound.axis } else { widest };
+        if gap < TIGHT || self.nodes.len() + 2 > MAX_NODES || cell.bits[axis] == 0 {
             return Err(false);
         }
-        self.halve(target, index, &mut cell);
+        self.halve(target, index, axis, &mut cell);
         for &index in path.iter().rev() {
             let lower = self.nodes[index].children as usize;
-            self.nodes[index].log_mass =
-                log_sum(self.nodes[lower].log_mass, self.nodes[lower + 1].log_mass);
+            self.nodes[index].weight = self.nodes[lower].weight + self.nodes[lower + 1].weight;
+        }
+        if self.nodes[0].weight < LEAST_TOTAL {
+            self.rescale();
         }
         Err(true)
     }
 
-    fn halve(&mut self, target: &dyn Bounded, index: usize, cell: &mut Cell) {
+    /// Weighs all leaves in a unit in which their total is about 2^ROOT_BITS.
+    fn rescale(&mut self) {
+        let leaves = || self.nodes.iter().filter(|node| node.children == 0);
+        let largest = leaves().map(|node| node.log_mass).fold(f64::NEG_INFINITY, f64::max);
+        if largest == f64::NEG_INFINITY {
+            return;
+        }
+        let total: f64 = leaves().map(|node| libm::exp(node.log_mass - largest)).sum();
+        self.reference = largest + libm::log(total);
+        self.weigh(0, &mut self.root.clone());
+    }
+
+    /// Weighs a node and those below.
+    fn weigh(&mut self, index: usize, cell: &mut Cell) {
+        let node = self.nodes[index];
+        let weight = if node.children == 0 {
+            if node.weight == 0 { 0 } else { self.weight(&node.bound, cell) }
+        } else {
+            let axis = node.bound.axis;
+            for upper in [false, true] {
+                cell.enter(axis, upper);
+                self.weigh(node.children as usize + usize::from(upper), cell);
+                cell.leave(axis, upper);
+            }
+            let children = &self.nodes[node.children as usize..][..2];
+            children[0].weight + children[1].weight
+        };
+        self.nodes[index].weight = weight;
+    }
+
+    fn halve(&mut self, target: &dyn Bounded, index: usize, axis: usize, cell: &mut Cell) {
         self.nodes[index].children = self.nodes.len() as u32;
-        let parent = self.nodes[index];
-        let axis = parent.axis as usize;
+        self.nodes[index].bound.axis = axis;
+        let parent = self.nodes[index].bound;
         for upper in [false, true] {
             cell.enter(axis, upper);
-            let step = if upper { cell.half[axis] } else { -cell.half[axis] };
-            let log_bound = parent.log_bound + step * parent.slope[axis];
-            self.nodes.push(Node::leaf(target, cell, Some((log_bound, parent.slope))));
+            let half = cell.half(&self.steps)[axis];
+            let moved = parent.slope[axis] * if upper { half } else { -half };
+            let inherited = Bound { log_density: parent.log_density + moved, ..parent };
+            let leaf = self.leaf(target, cell, Some(inherited));
+            self.nodes.push(leaf);
             cell.leave(axis, upper);
         }
     }
 }
 
-impl Node {
-    /// A leaf with its own bound or that of the box it was cut from, whichever has the smaller integral.
-    fn leaf(target: &dyn Bounded, cell: &Cell, inherited: Option<(f64, [f64; MAX_DIM])>) -> Self {
-        let Some(Bound { log_density, slope, axis }) = target.bound(&cell.center, &cell.half)
-        else {
-            let nothing = f64::NEG_INFINITY;
-            let slope = [0.0; MAX_DIM];
-            return Self { log_mass: nothing, log_bound: nothing, slope, axis: 0, children: 0 };
-        };
-        let mass = |(log_bound, slope): (f64, [f64; MAX_DIM])| {
-            cell.log_volume + log_bound + log_mean_exp(&slope, &cell.half)
-        };
-        let own = (log_density, slope);
-        let best = inherited.filter(|inherited| mass(*inherited) < mass(own)).unwrap_or(own);
-        let (log_bound, slope) = best;
-        Self { log_mass: mass(best), log_bound, slope, axis: axis as u32, children: 0 }
+/// A uniform integer below `total`.
+fn below_wide(total: u128, stream: &mut Stream) -> u128 {
+    let mask = u128::MAX >> total.leading_zeros();
+    loop {
+        let word = (u128::from(stream.bits()) << 64 | u128::from(stream.bits())) & mask;
+        if word < total {
+            return word;
+        }
     }
 }
 
@@ -212,23 +475,4 @@ pub(crate) fn log_mean_exp(slope: &[f64; MAX_DIM], half: &[f64]) -> f64 {
         if k < 1e-3 { k * k / 6.0 } else { k + (-(-2.0 * k).exp_m1() / (2.0 * k)).ln() }
     };
     slope.iter().zip(half).map(of_axis).sum()
-}
-
-/// The point of [-1, 1] below which exp(k x) has the share u of its integral.
-fn exponential_on_interval(k: f64, u: f64) -> f64 {
-    let x = |k: f64, u: f64| 1.0 + ((1.0 - u) * (-2.0 * k).exp_m1()).ln_1p() / k;
-    let found = if k > 0.0 {
-        x(k, u)
-    } else if k < 0.0 {
-        -x(-k, u)
-    } else {
-        2.0 * u - 1.0
-    };
-    found.clamp(-1.0, 1.0)
-}
-
-/// ln(e^a + e^b)
-fn log_sum(a: f64, b: f64) -> f64 {
-    let (small, large) = if a < b { (a, b) } else { (b, a) };
-    if large == f64::NEG_INFINITY { large } else { large + (small - large).exp().ln_1p() }
 }
