@@ -67,6 +67,7 @@ def test_a_cell_says_what_the_release_promises(row, spec, proved):
             if proved in (kind, BOTH):
                 release = row.run(ball, records, guarantee)
                 assert release.guarantee == guarantee
+                assert "idealized-sampling" not in getattr(release, "assumptions", ())
                 if _takes_groups(row):
                     in_groups = row.run(ball, records, guarantee, groups=[0, N // 2, N])[1]
                     assert in_groups.guarantee == guarantee

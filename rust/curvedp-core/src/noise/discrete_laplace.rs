@@ -7,25 +7,25 @@
 //! where G = 0 with a negative sign is rejected; attempts are independent of each other, so how many
 //! there were says nothing about the one that was accepted.
 //!
-//! A digit is 1 if a uniform number U lies below p_j. Its first 128 bits are compared with those of p_j,
-//! in the same steps whatever they are. If they are equal (probability 2^-128), U gets more bits and p_j
-//! is computed to as many, until enclosures decide: the comparison is that of real numbers.
+//! A digit is 1 if a uniform number U lies below p_j. Its first 64 bits are compared with those of p_j, in the same
+//! steps whatever they are. If they are equal (probability 2^-64), enclosures of both decide.
 //!
 //! *The law* is the stated one up to 2^-1800 in total variation: digits from the first j on with
-//! rate 2^j >= 1280 are 0, which P(G >= 2^j) = exp(-rate 2^j) < 2^-1846 pays for, and a digit that 2048 bits
-//! leave undecided (probability below 2^-1960) is 0. *The time* of an attempt is a constant of the rate,
-//! unless a digit needs more than 128 bits: that is below 2^-120.
+//! rate 2^j >= 1280 are 0, which P(G >= 2^j) = exp(-rate 2^j) < 2^-1846 pays for, and so is a digit that the widest
+//! enclosures leave undecided. *The time* of an attempt is a constant of the rate, unless a digit needs more than
+//! 64 bits: that is below 2^-57.
 
-use super::fixed::{Enclosed, Fixed};
+use super::stream::Variable;
 use super::{NoiseError, Stream};
+use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
 
 /// The law P(X = x) proportional to exp(-rate |x|), the rate being `numerator` / 2^`shift`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiscreteLaplace {
     numerator: u64,
     shift: u32,
-    /// The first 128 bits of p_j.
-    thresholds: Vec<u128>,
+    /// The first 64 bits of p_j.
+    thresholds: Vec<u64>,
 }
 
 /// Bits of the rate's numerator: the rate is rounded down by less than 2^-31 of itself.
@@ -34,17 +34,11 @@ const BITS: i32 = 32;
 /// Greater rates are lowered to this: noise of e^-64 and less.
 const GREATEST_RATE: f64 = 64.0;
 
-/// Least rate: beyond it draws would not fit 128 bits.
+/// Least rate: beyond it draws would not fit 127 bits.
 const LEAST_RATE: f64 = 1e-18;
 
 /// Digits that stand for rate |x| of this and more are 0.
 const REACH: f64 = 1280.0;
-
-/// Exponents rate 2^-k below 2^-16 are where the exponential is computed: `numerator` / 2^48.
-const START: u32 = 48;
-
-/// Words of the numbers that decide a digit in the last resort.
-const MOST_WORDS: usize = 32;
 
 impl DiscreteLaplace {
     /// The law with the greatest representable rate that is at most `rate`.
@@ -63,7 +57,7 @@ impl DiscreteLaplace {
         let mut law = Self { numerator, shift: shift as u32, thresholds: Vec::new() };
         let rate = law.rate();
         let digits = (0..).take_while(|&j| rate * 2f64.powi(j as i32) < REACH);
-        law.thresholds = digits.map(|j| law.threshold(j)).collect();
+        law.thresholds = digits.map(|j| decide(&First { law: &law, j }, Effort::Least)).collect();
         Ok(law)
     }
 
@@ -82,18 +76,17 @@ impl DiscreteLaplace {
         }
     }
 
-    /// Two words for a digit, the highest first, and one for the sign; None is the negative zero. The steps and
-    /// words are the same for every value, and nothing branches on a digit.
+    /// A word for a digit, the highest digit first, and one for the sign; None is the negative zero. The steps and words
+    /// are the same for every value, and nothing branches on a digit that its first word decides.
     #[inline]
     fn attempt(&self, stream: &mut Stream) -> Option<i128> {
-        let (mut size, mut ties) = (0u128, 0u128);
-        for &threshold in self.thresholds.iter().rev() {
-            let first = u128::from(stream.bits()) << 64 | u128::from(stream.bits());
-            size = size << 1 | u128::from(first < threshold);
-            ties = ties << 1 | u128::from(first == threshold);
-        }
-        if ties != 0 {
-            size |= self.settle(ties, stream);
+        let mut size = 0u128;
+        for (j, &threshold) in self.thresholds.iter().enumerate().rev() {
+            let number = stream.variable();
+            size = size << 1 | u128::from(number.first < threshold);
+            if number.first == threshold {
+                size |= u128::from(self.settle(j, number, stream));
+            }
         }
         let negative = stream.bits() >> 63 == 1;
         let mask = -i128::from(negative);
@@ -101,73 +94,58 @@ impl DiscreteLaplace {
         (!negative | (size != 0)).then_some(signed)
     }
 
-    /// The digits `ties`, of which only the first 128 bits are known: they are those of their thresholds.
+    /// Digit j, for a number whose first 64 bits are those of the threshold.
     #[cold]
-    fn settle(&self, ties: u128, stream: &mut Stream) -> u128 {
-        let tied = (0..self.thresholds.len()).filter(|j| ties >> j & 1 == 1);
-        tied.map(|j| {
-            let first = self.thresholds[j];
-            u128::from(self.decide(j, first, || stream.bits())) << j
-        })
-        .sum()
+    fn settle(&self, j: usize, number: Variable, stream: &Stream) -> bool {
+        decide(&Digit { law: self, j, number, stream }, Effort::Least)
     }
 
-    /// True if U < p_j, U the number with the bits `first` and then those of `next`.
-    fn decide(&self, j: usize, first: u128, mut next: impl FnMut() -> u64) -> bool {
-        let mut words = [0; MOST_WORDS];
-        words[..2].copy_from_slice(&Fixed::<2>::from_top(first).0);
-        let mut known = 2;
-        let mut extend = |words: &mut [u64; MOST_WORDS], count| {
-            words[known..count].fill_with(&mut next);
-            known = count;
-        };
-        extend(&mut words, 8);
-        let mut found = self.compare::<8>(j, &words);
-        if found.is_none() {
-            extend(&mut words, 16);
-            found = self.compare::<16>(j, &words);
-        }
-        if found.is_none() {
-            extend(&mut words, MOST_WORDS);
-            found = self.compare::<MOST_WORDS>(j, &words);
-        }
-        found.unwrap_or(false)
+    /// q^(2^j), q = exp(-rate).
+    fn power<const N: usize>(&self, j: usize) -> Enclosure<N> {
+        Enclosure::dyadic(-i128::from(self.numerator), j as i32 - self.shift as i32).exp()
+    }
+}
+
+/// What are the first 64 bits of p_j?
+struct First<'a> {
+    law: &'a DiscreteLaplace,
+    j: usize,
+}
+
+impl Question for First<'_> {
+    type Answer = u64;
+
+    fn ask<const N: usize>(&self) -> Result<u64, Undecided> {
+        let power = self.law.power::<N>(self.j);
+        let probability = power.over(&Enclosure::integer(1).plus(&power))?;
+        // p_j < 1/2
+        Ok(probability.shifted(64).floor()?.unsigned_abs())
     }
 
-    /// True if U < p_j; none if the first N words of U and an enclosure of p_j do not decide it.
-    fn compare<const N: usize>(&self, j: usize, words: &[u64; MOST_WORDS]) -> Option<bool> {
-        let (least, greatest) = self.probability::<N>(j).ends();
-        let mut known = Fixed([0; N]);
-        known.0.copy_from_slice(&words[..N]);
-        // known <= U < known + ulp, and the ends are whole ulps
-        if known < least {
-            Some(true)
-        } else if known >= greatest {
-            Some(false)
-        } else {
-            None
-        }
+    fn give_up(&self) -> u64 {
+        0
+    }
+}
+
+/// Is U less than p_j, U (1 + q^(2^j)) < q^(2^j)?
+struct Digit<'a> {
+    law: &'a DiscreteLaplace,
+    j: usize,
+    number: Variable,
+    stream: &'a Stream,
+}
+
+impl Question for Digit<'_> {
+    type Answer = bool;
+
+    fn ask<const N: usize>(&self) -> Result<bool, Undecided> {
+        let power = self.law.power::<N>(self.j);
+        let whole = Enclosure::integer(1).plus(&power);
+        self.number.at::<N>(self.stream).times(&whole).is_less(&power)
     }
 
-    /// The first 128 bits of p_j.
-    fn threshold(&self, j: usize) -> u128 {
-        fn common<const N: usize>(ends: (Fixed<N>, Fixed<N>)) -> Result<u128, u128> {
-            let (least, greatest) = (ends.0.top(), ends.1.top());
-            if least == greatest { Ok(least) } else { Err(least) }
-        }
-        common(self.probability::<4>(j).ends())
-            .or_else(|_| common(self.probability::<8>(j).ends()))
-            .or_else(|_| common(self.probability::<16>(j).ends()))
-            .or_else(|_| common(self.probability::<MOST_WORDS>(j).ends()))
-            .unwrap_or_else(|least| least)
-    }
-
-    /// p_j: exp(-numerator/2^e) for the least e from `shift` and [`START`] on, squared e - shift + j times.
-    fn probability<const N: usize>(&self, j: usize) -> Enclosed<N> {
-        let e = self.shift.max(START);
-        let start = Fixed::from_top(u128::from(self.numerator) << (128 - e));
-        let squarings = (e - self.shift) as usize + j;
-        (0..squarings).fold(Enclosed::exp_of_minus(start), |x, _| x.square()).share()
+    fn give_up(&self) -> bool {
+        false
     }
 }
 

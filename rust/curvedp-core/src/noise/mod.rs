@@ -6,7 +6,6 @@ mod choice;
 mod curved;
 mod discrete_laplace;
 mod error;
-mod fixed;
 mod flat;
 mod hull;
 mod keys;

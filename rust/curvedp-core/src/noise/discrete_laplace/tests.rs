@@ -82,7 +82,7 @@ fn the_rate_is_rounded_down_by_little() {
     }
 }
 
-/// floor(2^128 p_j) from decimal arithmetic with 760 digits, at the rate rounded down to 32 bits.
+/// The first half of floor(2^128 p_j), from decimal arithmetic with 760 digits, at the rate rounded down to 32 bits.
 #[test]
 fn thresholds_are_those_of_decimal_arithmetic() {
     let known: [(f64, usize, u128); 17] = [
@@ -105,7 +105,8 @@ fn thresholds_are_those_of_decimal_arithmetic() {
         (64.0, 1, 0),
     ];
     for (rate, j, threshold) in known {
-        assert_eq!(DiscreteLaplace::new(rate).unwrap().thresholds[j], threshold, "{rate} {j}");
+        let found = DiscreteLaplace::new(rate).unwrap().thresholds[j];
+        assert_eq!(found, (threshold >> 64) as u64, "{rate} {j}");
     }
     let digits = |rate| DiscreteLaplace::new(rate).unwrap().thresholds.len();
     assert_eq!((digits(1e-18), digits(1e-6), digits(1.0), digits(64.0)), (71, 31, 11, 5));
@@ -176,7 +177,7 @@ fn words_of(draw: impl Fn(&mut Stream) -> i128) -> Vec<(i128, usize)> {
 fn the_words_of_an_attempt_do_not_depend_on_its_value() {
     for rate in [1e-9, 0.03, 0.5, 3.0] {
         let law = DiscreteLaplace::new(rate).unwrap();
-        let width = 2 * law.thresholds.len() + 1;
+        let width = law.thresholds.len() + 1;
         let found = words_of(|stream| law.sample(stream));
         assert!(found.iter().all(|(_, count)| count % width == 0), "{rate}");
         let single = found.iter().filter(|(_, count)| *count == width).count();
@@ -189,66 +190,26 @@ fn the_words_of_an_attempt_do_not_depend_on_its_value() {
     }
 }
 
-/// The words of p_j, 2048 bits, without the last few, which are not known.
-fn words_of_probability(law: &DiscreteLaplace, j: usize) -> Vec<u64> {
-    let (least, greatest) = law.probability::<MOST_WORDS>(j).ends();
-    assert_eq!(least.0[..30], greatest.0[..30]);
-    least.0[..30].to_vec()
-}
-
-/// U with the bits of p_j up to a word that is greater or less by one: the decision hangs on that word.
-#[test]
-fn a_digit_is_decided_by_the_first_word_that_differs() {
-    for (rate, j) in [(1.0, 0), (1.0, 9), (0.3, 3), (1e-18, 0), (1e-18, 63), (64.0, 4)] {
-        let law = DiscreteLaplace::new(rate).unwrap();
-        let words = words_of_probability(&law, j);
-        for at in 0..30 {
-            for step in [1, -1i64] {
-                let Some(changed) = words[at].checked_add_signed(step) else { continue };
-                let mut tape = words.clone();
-                tape[at] = changed;
-                let first = u128::from(tape[0]) << 64 | u128::from(tape[1]);
-                // what follows points the other way
-                let rest = if step < 0 { u64::MAX } else { 0 };
-                let mut next = tape[2..=at.max(2)].iter().copied();
-                let decided = law.decide(j, first, || next.next().unwrap_or(rest));
-                assert_eq!(decided, step < 0, "{rate} {j} {at} {step}");
-            }
-        }
-        // equal as far as 2048 bits go
-        let mut next = words[2..].iter().copied();
-        let first = u128::from(words[0]) << 64 | u128::from(words[1]);
-        assert_eq!(law.thresholds[j], first);
-        let (least, _) = law.probability::<MOST_WORDS>(j).ends();
-        let mut ends = least.0[30..].iter().copied();
-        assert!(!law.decide(j, first, || next.next().or_else(|| ends.next()).unwrap()));
-    }
-}
-
-/// Thresholds of 4 bits, so that a digit in 16 is a tie: the extension must give what 128 bits give.
+/// Thresholds of 4 bits, so that a digit in 16 is a tie: the enclosures must give what 64 bits give.
 #[test]
 fn ties_of_narrow_thresholds_are_decided_as_by_wide_ones() {
-    type Extension = fn(&DiscreteLaplace, usize, &[u64]) -> bool;
-    let right: Extension = |law, j, tape| {
-        let mut next = tape[2..].iter().copied();
-        let first = u128::from(tape[0]) << 64 | u128::from(tape[1]);
-        law.decide(j, first, || next.next().unwrap())
-    };
-    let never: Extension = |_, _, _| false;
-    let fair: Extension = |_, _, tape| tape[2] >> 63 == 1;
-    let second: Extension = |law, j, tape| tape[1] < law.thresholds[j] as u64;
-    let differences = |extension: Extension| {
+    type Decision = fn(&DiscreteLaplace, usize, Variable, &Stream) -> bool;
+    let right: Decision = DiscreteLaplace::settle;
+    let never: Decision = |_, _, _, _| false;
+    let fair: Decision = |_, _, number, _| number.first >> 59 & 1 == 1;
+    let differences = |decision: Decision| {
         let (mut ties, mut differ) = (0, 0);
         for rate in [1e-18, 0.02, 0.7] {
             let law = DiscreteLaplace::new(rate).unwrap();
             let mut stream = stream();
             for draw in 0..3000 {
                 let j = draw % law.thresholds.len();
-                let tape: Vec<u64> = (0..MOST_WORDS).map(|_| stream.bits()).collect();
-                let wide = (u128::from(tape[0]) << 64 | u128::from(tape[1])) < law.thresholds[j];
-                let (bits, threshold) = (tape[0] >> 60, (law.thresholds[j] >> 124) as u64);
+                let number = stream.variable();
+                let wide = number.first < law.thresholds[j];
+                let (bits, threshold) = (number.first >> 60, law.thresholds[j] >> 60);
                 let tie = bits == threshold;
-                let narrow = if tie { extension(&law, j, &tape) } else { bits < threshold };
+                let narrow =
+                    if tie { decision(&law, j, number, &stream) } else { bits < threshold };
                 ties += usize::from(tie);
                 differ += usize::from(narrow != wide);
             }
@@ -257,26 +218,35 @@ fn ties_of_narrow_thresholds_are_decided_as_by_wide_ones() {
         differ
     };
     assert_eq!(differences(right), 0);
-    for wrong in [never, fair, second] {
+    for wrong in [never, fair] {
         assert!(differences(wrong) > 50);
     }
 }
 
-/// Ties in a draw itself: the digits that are tied are settled, and no others.
+/// Numbers that begin like the threshold: a digit is 1 with the probability that is left.
 #[test]
-fn tied_digits_of_a_draw_come_out_with_their_conditional_probability() {
-    let law = DiscreteLaplace::new(1.0).unwrap();
+fn tied_digits_come_out_with_their_conditional_probability() {
     let mut stream = stream();
-    let mut ones = [0; 11];
-    for _ in 0..2000 {
-        let settled = law.settle(0b100_0000_1001, &mut stream);
-        (0..11).for_each(|j| ones[j] += settled >> j & 1);
+    for (rate, j) in [(1.0, 0), (1.0, 3), (0.3, 1), (1e-18, 60)] {
+        let law = DiscreteLaplace::new(rate).unwrap();
+        let mut ones = 0;
+        for _ in 0..2000 {
+            let mut number = stream.variable();
+            number.first = law.thresholds[j];
+            ones += u32::from(law.settle(j, number, &stream));
+        }
+        // given its first 64 bits, U is below p_j with the probability of what follows them
+        let power = law.power::<4>(j);
+        let probability = power.over(&Enclosure::integer(1).plus(&power)).unwrap();
+        let first = Enclosure::dyadic(i128::from(law.thresholds[j]), -64);
+        let share = probability.minus(&first).shifted(64).middle_as_double();
+        assert!((0.0..1.0).contains(&share));
+        let deviation = (share * (1.0 - share) / 2000.0).sqrt();
+        assert!((f64::from(ones) / 2000.0 - share).abs() <= 5.0 * deviation, "{rate} {j} {ones}");
     }
-    for (j, found) in ones.into_iter().enumerate() {
-        // given its first 128 bits, U is below p_j with the probability of what follows them
-        let share = law.probability::<8>(j).ends().0.0[2] as f64 * 2f64.powi(-64);
-        let expected = if [0, 3, 10].contains(&j) { share } else { 0.0 };
-        let deviation = (expected * (1.0 - expected) / 2000.0).sqrt();
-        assert!((found as f64 / 2000.0 - expected).abs() <= 5.0 * deviation, "{j} {found}");
-    }
+    // a threshold of 0 leaves none
+    let law = DiscreteLaplace::new(64.0).unwrap();
+    let mut number = stream.variable();
+    number.first = 0;
+    assert!(law.thresholds[4] == 0 && !law.settle(4, number, &stream));
 }
