@@ -310,6 +310,37 @@ mod tests {
         }
     }
 
+    /// All heights of 10 bits, decided as draws are, for each entry: its mass lies between what is accepted and what
+    /// may be. Weights that are too small are seen.
+    #[test]
+    fn all_tapes_of_a_proposal_give_the_masses() {
+        let lengths: Vec<f64> = (0..40).map(|i| f64::from(i * i % 43) * 0.1).collect();
+        let choice = Choice::new(&[-2.5; 40], &lengths, 0.8).unwrap();
+        let (unit, stream) = (choice.weights.unit, Stream::from_key([0; 32], 0));
+        let contradictions = |share: f64| {
+            let outside = (0..40).filter(|&proposed| {
+                let weight = (choice.weights.weight(proposed) as f64 * share) as u64;
+                let (mut accepted, mut undecided) = (0.0, 0.0);
+                for bits in 0..1024 {
+                    let (masses, height) = (&choice, Variable::prefix(bits, 10));
+                    let stream = &stream;
+                    let own = Acceptance { masses, proposed, unit, weight, height, stream };
+                    match own.ask::<2>() {
+                        Ok(is_accepted) => accepted += f64::from(u8::from(is_accepted)),
+                        Err(Undecided) => undecided += 1.0,
+                    }
+                }
+                let one = weight as f64 / 1024.0;
+                let mass = libm::exp(-2.5 - lengths[proposed] / 0.8) * 2f64.powf(-unit as f64);
+                assert!(undecided <= 2.0);
+                mass < (accepted - 1e-6) * one || mass > (accepted + undecided + 1e-6) * one
+            });
+            outside.count()
+        };
+        assert_eq!((contradictions(1.0), contradictions(1.5)), (0, 0));
+        assert_eq!(contradictions(0.99), 40);
+    }
+
     #[test]
     fn what_has_no_law_is_refused() {
         let drawn = |lengths: &[f64], scale| {

@@ -288,6 +288,7 @@ fn aligned<const N: usize>(vector: Vector<N>) -> Result<Vector<N>, Undecided> {
 #[cfg(test)]
 mod tests {
     use super::super::RadialNoise;
+    use super::super::steps::tests::check_all_heights;
     use super::*;
 
     const SPACES: [Radial; 8] = [
@@ -369,6 +370,22 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn all_heights_give_the_density_of_a_distance() {
+        let law = |shape, power, angle, is_laplace| {
+            let density = Distance { shape, power, angle, rate: 1.0, is_laplace };
+            Scaled::new(density, 1.0).unwrap()
+        };
+        // to beyond the farthest points
+        check_all_heights(Steps::new(law(Shape::Sphere, 1, 0.7, true), -3, 36).unwrap());
+        check_all_heights(Steps::new(law(Shape::Sphere, 0, 0.7, false), -3, 36).unwrap());
+        check_all_heights(
+            Steps::new(law(Shape::ComplexProjective, 3, 0.5, false), -3, 26).unwrap(),
+        );
+        check_all_heights(Steps::new(law(Shape::Hyperbolic, 2, 0.2, true), -1, 40).unwrap());
+        check_all_heights(Steps::new(law(Shape::Hyperbolic, 4, 1.0, false), -2, 36).unwrap());
     }
 
     /// The distance in units of the radius, as far as doubles tell it.

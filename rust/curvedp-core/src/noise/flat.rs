@@ -157,6 +157,7 @@ impl Question for LaplaceSum<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::steps::tests::check_all_heights;
     use super::super::stream::Variable;
     use super::*;
 
@@ -168,6 +169,13 @@ mod tests {
     fn lengths_have_a_table_in_every_dimension() {
         for power in [0, 1, 2, 3, 4, 7, 10, 100, 1000, 65_535, 1_000_000, (1 << 30) - 1] {
             lengths(power);
+        }
+    }
+
+    #[test]
+    fn all_heights_give_the_density_of_a_length() {
+        for power in [0, 1, 4] {
+            check_all_heights(Steps::new(Length { power }, -1, 40).unwrap());
         }
     }
 

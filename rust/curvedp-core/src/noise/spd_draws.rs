@@ -236,6 +236,7 @@ fn ln_volume<const N: usize>(l: &[Enclosure<N>]) -> Result<Enclosure<N>, Undecid
 
 #[cfg(test)]
 mod tests {
+    use super::super::steps::tests::check_all_heights;
     use super::super::{IsotropicNoise, Space};
     use super::*;
     use crate::manifold::{Manifold, SpdAffine};
@@ -370,6 +371,17 @@ mod tests {
         let error = 5.0 * 0.25 / f64::from(n).sqrt();
         assert!((along(0) - along(3)).abs() < error && (along(3) - along(5)).abs() < error);
         assert!((along(1) - along(2)).abs() < error && (along(2) - along(4)).abs() < error);
+    }
+
+    #[test]
+    fn all_heights_give_the_density_of_a_norm() {
+        for (profile, width, end) in
+            [(Profile::Gaussian { scale: 0.7 }, -2, 28), (Profile::Laplace { scale: 0.3 }, 0, 24)]
+        {
+            let mode = Proposal::new(3, profile).reference / profile.scale();
+            let norm = Scaled::new(Norm::new(3, profile), mode).unwrap();
+            check_all_heights(Steps::new(norm, width, end).unwrap());
+        }
     }
 
     #[test]

@@ -373,7 +373,7 @@ fn slots(weights: &[u64]) -> Option<Vec<Slot>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::normal::HalfNormal;
     use super::*;
 
@@ -448,6 +448,66 @@ mod tests {
         assert!(Steps::new(HalfNormal, 40, 4).is_none());
     }
 
+    /// Leading bits of places, and bits of heights, that are enumerated.
+    const PLACES: u32 = 5;
+    const HEIGHTS: u32 = 9;
+
+    /// The number of places at which the share of heights that the sampler's own decisions accept is not that of the
+    /// density, and what is undecided in all.
+    fn contradictions<D: Density>(steps: &Steps<D>) -> (usize, f64) {
+        let stream = &Stream::from_key([0; 32], 0);
+        let (mut found, mut undecided) = (0, 0);
+        for (i, cell) in steps.cells.iter().enumerate().filter(|(_, cell)| cell.weight > 0) {
+            for leading in 0..1 << PLACES {
+                let within = Variable::prefix(leading << (64 - PLACES) | 0x1234_5678_9abc, 64);
+                let (place, weight) = (steps.place(i, within), cell.weight);
+                let counts = (0..1 << HEIGHTS).map(|height| {
+                    let height = Variable::prefix(height, HEIGHTS);
+                    match (Acceptance { steps, stream, place, weight, height }).ask::<2>() {
+                        Ok(accepted) => (u32::from(accepted), 0),
+                        Err(Undecided) => (0, 1),
+                    }
+                });
+                let (accepted, open) = counts.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+                undecided += open;
+                let t = place.at::<2>(stream).unwrap().middle_as_double();
+                let value = steps.density.at::<8>(&Enclosure::double(t, 0));
+                let value = value.map_or(0.0, |f| f.middle_as_double()) * steps.units as f64;
+                let unit = if place.is_tail {
+                    let (k, _) = place.in_unit::<2>(stream).unwrap();
+                    2f64.powi(steps.unit + k + 1)
+                } else {
+                    1.0
+                };
+                let exact = value * unit / weight as f64 * 2f64.powi(HEIGHTS as i32);
+                let (least, most) = (f64::from(accepted), f64::from(accepted + open));
+                found += usize::from(exact < least - 1e-6 || exact > most + 1e-6);
+            }
+        }
+        let all = steps.cells.len() as f64 * 2f64.powi((PLACES + HEIGHTS) as i32);
+        (found, f64::from(undecided) / all)
+    }
+
+    /// All heights at a place in each part of each cell are accepted as the density says. A weight that is below the
+    /// density is seen.
+    pub(in super::super) fn check_all_heights<D: Density>(mut steps: Steps<D>) {
+        let (contradicted, undecided) = contradictions(&steps);
+        assert_eq!(contradicted, 0);
+        assert!(undecided < 0.01, "{undecided}");
+        let at = |i: usize| steps.density.at::<8>(&Enclosure::dyadic(i as i128, steps.width));
+        let value = |i: usize| at(i).map_or(0.0, |f| f.middle_as_double());
+        let highest = (0..steps.cells.len() - 1).max_by(|i, j| value(*i).total_cmp(&value(*j)));
+        let highest = highest.unwrap();
+        steps.cells[highest].weight = (0.9 * value(highest) * steps.units as f64) as u64;
+        assert!(contradictions(&steps).0 > 0);
+    }
+
+    #[test]
+    fn all_heights_give_the_density() {
+        check_all_heights(Steps::new(HalfNormal, -1, 16).unwrap());
+        check_all_heights(Steps::new(Rising, -1, 40).unwrap());
+    }
+
     /// Bits of place and height that are enumerated.
     const DEPTH: u32 = 8;
 
@@ -477,7 +537,7 @@ mod tests {
     }
 
     /// The number of masses that the enumeration contradicts, and what it leaves undecided in all.
-    fn contradictions(steps: &Steps<HalfNormal>) -> (usize, f64) {
+    fn mass_contradictions(steps: &Steps<HalfNormal>) -> (usize, f64) {
         let masses = all_tapes(steps);
         let root = std::f64::consts::FRAC_1_SQRT_2;
         let from = |t: f64| (std::f64::consts::PI / 2.0).sqrt() * libm::erfc(t * root);
@@ -495,7 +555,7 @@ mod tests {
     #[test]
     fn all_tapes_of_a_proposal_give_the_law() {
         let steps = Steps::new(HalfNormal, -1, 16).unwrap();
-        let (contradicted, undecided) = contradictions(&steps);
+        let (contradicted, undecided) = mass_contradictions(&steps);
         assert_eq!(contradicted, 0);
         assert!(undecided < 0.02, "{undecided}");
     }
@@ -528,7 +588,7 @@ mod tests {
             let mut steps = Steps::new(HalfNormal, -1, 16).unwrap();
             let weight = &mut steps.cells[cell].weight;
             *weight = (*weight as f64 * share) as u64;
-            assert!(contradictions(&steps).0 > 0);
+            assert!(mass_contradictions(&steps).0 > 0);
         }
     }
 }
