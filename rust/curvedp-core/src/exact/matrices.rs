@@ -1,10 +1,53 @@
-//! Small matrices of enclosed numbers, row by row.
+//! Vectors and small matrices of enclosed numbers, row by row.
 //!
 //! Rotations have angles that doubles guess, and their entries are enclosures of exact functions of these: so the
 //! rotated matrix is exactly similar to the one before, however good the guess was. What is left when the
 //! rotations stop is bounded and counted.
 
 use super::{Enclosure, Undecided};
+use smallvec::SmallVec;
+
+/// A vector.
+pub type Vector<const N: usize> = SmallVec<[Enclosure<N>; 4]>;
+
+/// The sum of the products.
+pub fn dot<const N: usize>(a: &[Enclosure<N>], b: &[Enclosure<N>]) -> Enclosure<N> {
+    a.iter().zip(b).fold(Enclosure::ZERO, |sum, (a, b)| sum.plus(&a.times(b)))
+}
+
+/// A vector of length 1, and what it was before.
+pub struct Unit<const N: usize> {
+    /// The vector.
+    pub vector: Vector<N>,
+    square: Enclosure<N>,
+    inverse: Enclosure<N>,
+    exponent: i32,
+}
+
+impl<const N: usize> Unit<N> {
+    /// The vector divided by its length.
+    ///
+    /// # Errors
+    /// [`Undecided`] if it may be 0.
+    pub fn of(mut vector: Vector<N>) -> Result<Self, Undecided> {
+        // in units of a power of two near its longest entry
+        let exponent = vector.iter().filter_map(Enclosure::exponent).max().ok_or(Undecided)?;
+        if exponent.abs() > 8 {
+            vector.iter_mut().for_each(|x| *x = x.shifted(-exponent));
+        }
+        let exponent = if exponent.abs() > 8 { exponent } else { 0 };
+        let square = dot(&vector, &vector);
+        let inverse = square.inverse_sqrt()?;
+        vector.iter_mut().for_each(|x| *x = x.times(&inverse));
+        Ok(Self { vector, square, inverse, exponent })
+    }
+
+    /// The length before.
+    #[must_use]
+    pub fn length(&self) -> Enclosure<N> {
+        self.square.times(&self.inverse).shifted(self.exponent)
+    }
+}
 
 /// Rounds of rotations of every pair of m: a few until they converge, and then one for every 50 bits that the
 /// guessed angles have.
@@ -16,11 +59,6 @@ fn rounds<const N: usize>(m: usize) -> usize {
 /// All pairs i < j.
 fn pairs(m: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..m).flat_map(move |i| (i + 1..m).map(move |j| (i, j)))
-}
-
-/// The sum of the products.
-pub fn dot<const N: usize>(a: &[Enclosure<N>], b: &[Enclosure<N>]) -> Enclosure<N> {
-    a.iter().zip(b).fold(Enclosure::ZERO, |sum, (a, b)| sum.plus(&a.times(b)))
 }
 
 /// Eigenvalues of a symmetric matrix of order m, in falling order.
@@ -129,22 +167,6 @@ pub fn cholesky<const N: usize>(
     Ok(lower)
 }
 
-/// A vector of length 1, and its length before.
-///
-/// # Errors
-/// [`Undecided`] if it may be 0.
-pub fn normalised<const N: usize>(
-    vector: &[Enclosure<N>],
-) -> Result<(Vec<Enclosure<N>>, Enclosure<N>), Undecided> {
-    // in units of a power of two near its longest entry
-    let exponent = vector.iter().filter_map(Enclosure::exponent).max().ok_or(Undecided)?;
-    let vector: Vec<_> = vector.iter().map(|x| x.shifted(-exponent)).collect();
-    let square = dot(&vector, &vector);
-    let inverse = square.inverse_sqrt()?;
-    let length = square.times(&inverse).shifted(exponent);
-    Ok((vector.iter().map(|x| x.times(&inverse)).collect(), length))
-}
-
 /// The orthogonal matrix whose rows span the same spaces as the first rows of this one (Gram and Schmidt).
 ///
 /// # Errors
@@ -155,12 +177,12 @@ pub fn orthonormal<const N: usize>(
 ) -> Result<Vec<Enclosure<N>>, Undecided> {
     let mut found: Vec<Enclosure<N>> = Vec::with_capacity(m * m);
     for row in rows.chunks_exact(m) {
-        let mut rest = row.to_vec();
+        let mut rest = Vector::from_slice(row);
         for own in found.chunks_exact(m) {
             let share = dot(row, own);
             rest.iter_mut().zip(own).for_each(|(x, own)| *x = x.minus(&share.times(own)));
         }
-        found.extend(normalised(&rest)?.0);
+        found.extend(Unit::of(rest)?.vector);
     }
     Ok(found)
 }
@@ -190,9 +212,9 @@ pub fn log_of_sum<const N: usize>(
     let mut units = Vec::with_capacity(m * m);
     let mut logs = Vec::with_capacity(m);
     for (row, l) in c.chunks_exact(m).zip(l) {
-        let (unit, length) = normalised(row)?;
-        units.extend(unit);
-        logs.push(l.plus(&length.ln()?.shifted(1)));
+        let unit = Unit::of(Vector::from_slice(row))?;
+        logs.push(l.plus(&unit.length().ln()?.shifted(1)));
+        units.extend(unit.vector);
     }
     let row = |i: usize| &units[i * m..i * m + m];
     // |E| <= sqrt 2 times the sum above the diagonal

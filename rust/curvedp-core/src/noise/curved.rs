@@ -6,11 +6,11 @@
 //! stands for the one that normalising its numbers gives: q/|q|; in hyperbolic space the point with its space part.
 
 use super::flat::Multiples;
-use super::normal::{Normal, Normals, Unit, Vector, all_at};
+use super::normal::{Normal, Normals, all_at};
 use super::steps::{LogDensity, Place, Scaled, Steps};
 use super::stream::Stream;
 use super::{NoiseError, Profile, Radial};
-use crate::exact::matrices::dot;
+use crate::exact::matrices::{Unit, Vector, dot};
 use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
 use crate::vector::exponent;
 

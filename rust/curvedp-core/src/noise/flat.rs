@@ -7,9 +7,10 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use smallvec::SmallVec;
 
 use super::Profile;
-use super::normal::{Normal, Normals, Unit, Vector, all_at};
+use super::normal::{Normal, Normals, all_at};
 use super::steps::{Density, Place, Steps};
 use super::stream::Stream;
+use crate::exact::matrices::{Unit, Vector};
 use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
 use crate::vector::exponent;
 

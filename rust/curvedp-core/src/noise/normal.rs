@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use super::steps::{Density, Place, Steps};
 use super::stream::Stream;
+use crate::exact::matrices::Vector;
 use crate::exact::{Effort, Enclosure, Undecided};
 
 /// The density e^(-t^2/2).
@@ -53,42 +54,10 @@ impl Normal {
 /// Independent normals.
 pub(super) type Normals = SmallVec<[Normal; 4]>;
 
-/// A vector of enclosed numbers.
-pub(super) type Vector<const N: usize> = SmallVec<[Enclosure<N>; 4]>;
-
 /// The numbers.
 pub(super) fn all_at<const N: usize>(
     normals: &[Normal],
     stream: &Stream,
 ) -> Result<Vector<N>, Undecided> {
     normals.iter().map(|normal| normal.at(stream)).collect()
-}
-
-/// A vector of length 1, and what it was before.
-pub(super) struct Unit<const N: usize> {
-    pub(super) vector: Vector<N>,
-    square: Enclosure<N>,
-    inverse: Enclosure<N>,
-    exponent: i32,
-}
-
-impl<const N: usize> Unit<N> {
-    /// The vector divided by its length.
-    pub(super) fn of(mut vector: Vector<N>) -> Result<Self, Undecided> {
-        // in units of a power of two near its longest entry
-        let exponent = vector.iter().filter_map(Enclosure::exponent).max().ok_or(Undecided)?;
-        if exponent.abs() > 8 {
-            vector.iter_mut().for_each(|x| *x = x.shifted(-exponent));
-        }
-        let exponent = if exponent.abs() > 8 { exponent } else { 0 };
-        let square = vector.iter().fold(Enclosure::ZERO, |sum, x| sum.plus(&x.times(x)));
-        let inverse = square.inverse_sqrt()?;
-        vector.iter_mut().for_each(|x| *x = x.times(&inverse));
-        Ok(Self { vector, square, inverse, exponent })
-    }
-
-    /// The length before.
-    pub(super) fn length(&self) -> Enclosure<N> {
-        self.square.times(&self.inverse).shifted(self.exponent)
-    }
 }

@@ -15,7 +15,7 @@ use super::roots::RootBounds;
 use super::spd::{Proposal, splits_trace};
 use super::steps::{LogDensity, Place, Scaled, Steps};
 use super::stream::{Stream, Variable};
-use crate::exact::matrices::{cholesky, dot, eigenvalues, log_of_sum, normalised, orthonormal};
+use crate::exact::matrices::{Unit, cholesky, dot, eigenvalues, log_of_sum, orthonormal};
 use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
 
 /// The logarithm of the proposed density of the norm t, in units of the scale:
@@ -154,7 +154,7 @@ impl Point<'_> {
             let share = trace.over(&Enclosure::integer(m as i64))?;
             diagonal.for_each(|at| direction[at] = direction[at].minus(&share));
         }
-        let (direction, _) = normalised(&direction)?;
+        let direction = Unit::of(direction)?.vector;
         let root = Enclosure::integer(2).inverse_sqrt()?;
         let mut matrix = vec![Enclosure::ZERO; m * m];
         let mut coords = direction.iter();
