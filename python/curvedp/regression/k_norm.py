@@ -83,7 +83,7 @@ class KNormGradient:
         self, rows: FloatArray, times: FloatArray, stream: _core.Stream
     ) -> tuple[FloatArray, FloatArray]:
         """An exact draw: footpoint and coordinates of the velocity, in the frame of the ball."""
-        step = grid_step(self.ball, self.scale)
+        step = grid_step(self.ball, min(self.scale, self.ball.radius, self.v_max))
         drawn, _ = self._law.sample_exact(rows, times, 1, stream, step)
         size = rows.shape[1]
         return drawn[:size], drawn[size:]

@@ -264,7 +264,8 @@ impl<const N: usize> Enclosure<N> {
             y = y.plus(&y.times(&r).shifted_down(1)).exactly();
         }
         let residual = one.minus(&self.times(&y).times(&y));
-        Ok(y.widened(residual.at_most_quarter()?))
+        let root = y.widened(residual.at_most_quarter()?);
+        if root.sign()? == Ordering::Greater { Ok(root) } else { Err(Undecided) }
     }
 
     /// How often 50 correct bits must double to fill the words.

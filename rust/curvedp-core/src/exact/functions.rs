@@ -108,7 +108,8 @@ impl<const N: usize> Enclosure<N> {
         let m = (about * std::f64::consts::LOG2_E).round() as i32;
         let rest = self.minus(&Self::ln_2().times(&Self::integer(i64::from(m))));
         let y = rest.shifted(-7);
-        if !y.is_known_to(-8) {
+        // |y| <= 2^-7
+        if !y.is_known_to(-8) || y.exponent().is_some_and(|size| size >= -8) {
             return Self::NOTHING;
         }
         let mut sum = Self::truncated(Self::INVERSE_FACTORIALS[Self::DEGREE]).wider_by(1);

@@ -123,7 +123,7 @@ impl<const N: usize> Power<N> {
         for _ in 0..2 {
             let m = (rest.middle_as_double() * std::f64::consts::LOG2_E).round() as i64;
             rest = rest.minus(&Enclosure::ln_2().times(&Enclosure::integer(m)));
-            exponent += m;
+            exponent = i64::saturating_add(exponent, m);
         }
         Self { mantissa: rest.exp(), exponent }
     }

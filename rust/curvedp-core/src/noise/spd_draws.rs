@@ -94,7 +94,7 @@ impl MatrixNoise {
     }
 
     /// Draws a point about `base`, row by row: multiples of 2^`grid` that are closest to the coordinates of its
-    /// logarithm at the identity.
+    /// logarithm at the identity. About what is not positive definite, or beyond 2^60, it draws the identity.
     pub(super) fn draw(
         &self,
         base: &[f64],
@@ -103,6 +103,10 @@ impl MatrixNoise {
         effort: Effort,
         out: &mut [f64],
     ) {
+        if !decide(&HasFactor { base, m: self.m }, effort) {
+            out.fill(0.0);
+            return;
+        }
         let step = 2f64.powi(grid);
         loop {
             let (norm, _) = self.norms.draw(stream, effort);
@@ -120,6 +124,28 @@ impl MatrixNoise {
             }
         }
     }
+}
+
+/// Has the matrix a Cholesky factor?
+struct HasFactor<'a> {
+    base: &'a [f64],
+    m: usize,
+}
+
+impl Question for HasFactor<'_> {
+    type Answer = bool;
+
+    fn ask<const N: usize>(&self) -> Result<bool, Undecided> {
+        cholesky(&enclosed::<N>(self.base), self.m).map(|_| true)
+    }
+
+    fn give_up(&self) -> bool {
+        false
+    }
+}
+
+fn enclosed<const N: usize>(numbers: &[f64]) -> Vec<Enclosure<N>> {
+    numbers.iter().map(|x| Enclosure::double(*x, 0)).collect()
 }
 
 /// Which multiples of the step are closest to the coordinates of the drawn point's logarithm? None for a proposal
@@ -180,8 +206,7 @@ impl Point<'_> {
             let shift = trace.at::<N>(self.stream)?.times(&scale).times(&root);
             l.iter_mut().for_each(|x| *x = x.plus(&shift));
         }
-        let base: Vec<_> = self.base.iter().map(|x| Enclosure::double(*x, 0)).collect();
-        let lower = cholesky(&base, m)?;
+        let lower = cholesky(&enclosed(self.base), m)?;
         let axes = orthonormal(&all_at::<N>(&self.axes, self.stream)?, m)?;
         let moved = axes
             .chunks_exact(m)
@@ -396,6 +421,17 @@ mod tests {
                 let made = MatrixNoise::new(m, profile, &density, &density.law());
                 assert!(made.is_ok(), "{m} {profile:?}");
             }
+        }
+    }
+
+    #[test]
+    fn what_has_no_factor_gives_the_identity() {
+        let noise = noise(2, Profile::Gaussian { scale: 0.5 });
+        for base in [[1.0, 2.0, 2.0, 1.0], [f64::NAN, 0.0, 0.0, 1.0], [1e200, 0.0, 0.0, 1e-200]] {
+            let mut x = [1.0; 3];
+            let mut stream = Stream::from_key([9; 32], 0);
+            noise.draw_on_grid(&base, 2f64.powi(-20), &mut stream, Effort::Least, &mut x);
+            assert_eq!(x, [0.0; 3]);
         }
     }
 

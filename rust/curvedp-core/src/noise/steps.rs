@@ -221,9 +221,6 @@ impl<D: Density> Steps<D> {
         let most = (0..ends.len()).max_by(|a, b| size(a).total_cmp(&size(b))).unwrap_or(0);
         let tops = cells.clone().map(|i| highest(&ends, i, most)).chain([Some([tail; 2])]);
         let tops: Vec<_> = tops.collect::<Option<_>>()?;
-        // unimodal, so that it is least at an end
-        let lows = cells
-            .map(|i| if ends[i].is_less(&ends[i + 1]) == Ok(true) { ends[i] } else { ends[i + 1] });
         let [one, other] = [0, 1].map(|k| tops.iter().map(move |top| top[k].middle_as_double()));
         let total: f64 = one.zip(other).map(|(a, b)| a.max(b)).sum();
         let (count, whole) = (tops.len() as f64 + 1.0, 2f64.powi(TOTAL_BITS as i32));
@@ -239,10 +236,12 @@ impl<D: Density> Steps<D> {
         };
         let weights = tops.iter().map(|[a, b]| Some(weight(a)?.max(weight(b)?)));
         let weights: Vec<u64> = weights.collect::<Option<_>>()?;
+        // unimodal, so that it is least at an end; 2^62 f U, rounded down
+        let below =
+            |f: &Enclosure<WORDS>| f.times(&factor).below(bits).map_or(0, |w| w.max(0) as u64);
+        let lows = cells.map(|i| below(&ends[i]).min(below(&ends[i + 1])));
         let sure = lows.zip(&weights).map(|(low, weight)| {
-            // 2^64 f U/W, rounded down
-            let share = low.times(&factor).below(bits).map_or(0, |w| w.max(0) as u128);
-            let share = (share << 64).checked_div(u128::from(*weight)).unwrap_or(0);
+            let share = (u128::from(low) << 64).checked_div(u128::from(*weight)).unwrap_or(0);
             u64::try_from(share).unwrap_or(u64::MAX)
         });
         let sure: Vec<u64> = sure.chain([0]).collect();
@@ -417,6 +416,43 @@ pub(super) mod tests {
         check_table(&Steps::new(HalfNormal, -6, 512).unwrap(), -6);
         check_table(&Steps::new(HalfNormal, -1, 16).unwrap(), -1);
         check_table(&Steps::new(Rising, -3, 160).unwrap(), -3);
+    }
+
+    /// No height is accepted without a look at the density that it would reject, also where the ends of the cell at
+    /// the mode are equal but for rounding.
+    #[test]
+    fn sure_heights_lie_below_the_density() {
+        /// The density t^3 e^(-rate t).
+        struct Tuned(f64);
+        impl Density for Tuned {
+            fn at<const N: usize>(&self, t: &Enclosure<N>) -> Result<Enclosure<N>, Undecided> {
+                let fall = t.times(&Enclosure::double(self.0, 0));
+                Ok(t.ln()?.times(&Enclosure::integer(3)).minus(&fall).exp().shifted(-4))
+            }
+        }
+        for i in [9u32, 24, 25, 40] {
+            // f((i + 1)/8) = f(i/8), and rates nearby
+            let rate = 24.0 * (f64::from(i + 1) / f64::from(i)).ln();
+            let end = (200.0 / rate) as u32;
+            for ulps in -60..60 {
+                let tuned = Tuned(rate + f64::from(ulps) * rate * 2f64.powi(-53));
+                let steps = Steps::new(tuned, -3, end).unwrap();
+                let cells = steps.cells[..end as usize].iter().enumerate();
+                for (k, cell) in cells.skip(i as usize - 1).take(3) {
+                    let value = |k: usize| {
+                        let t = Enclosure::dyadic(k as i128, -3);
+                        let f = steps.density.at::<8>(&t).unwrap();
+                        f.times(&Enclosure::dyadic(i128::from(steps.units), -62))
+                    };
+                    let (weight, sure) = (i128::from(cell.weight), i128::from(cell.sure));
+                    let height =
+                        Enclosure::dyadic(weight, -62).times(&Enclosure::dyadic(sure, -64));
+                    for end in [k, k + 1] {
+                        assert_ne!(value(end).is_less(&height), Ok(true), "{i} {ulps} {k}");
+                    }
+                }
+            }
+        }
     }
 
     /// Flat at the mode, so that neighbouring ends are equal but for rounding.

@@ -5,7 +5,7 @@ use crate::manifold::Manifold;
 use crate::simd::elementary::{cosh, sin_cos, sinhc};
 use crate::vector::length;
 
-/// Largest number of coordinates in which boxes are fine enough for a draw within seconds.
+/// Largest number of coordinates in which boxes become fine enough, mostly within seconds.
 pub const MAX_DIM: usize = 6;
 
 /// Least and largest length of the points of a box.

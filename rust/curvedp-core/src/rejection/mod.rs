@@ -186,10 +186,10 @@ impl Tilt {
     fn new(slope: f64, half: f64, bits: u32) -> Self {
         let fall = 2.0 * (slope * half).abs();
         let count = if fall < FLAT { 0 } else { TILTED.min(bits) };
-        let x = fall * 2f64.powi(-(count as i32)) * (1.0 - 1e-15);
+        let x = fall * 2f64.powi(-(count as i32)) * (1.0 - 1e-14);
         // e^x is more than its first terms
         let series = 1.0 + x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0)));
-        let mut ratio = 1.0 / (series * (1.0 - 1e-15));
+        let mut ratio = 1.0 / (series * (1.0 - 1e-14));
         let ratios = (0..count).map(|_| {
             let units = ((ratio * ONE as f64).ceil() as u64).min(ONE);
             let own = share(units);
@@ -316,7 +316,7 @@ impl Boxes {
         let mean = mean.above(60).map_or(u128::MAX >> 66, |mean| mean.unsigned_abs().into());
         match top.exponent + ROOT_BITS - cell.depth - 60 {
             shift @ 0..127 if mean.leading_zeros() as i64 > shift => mean << shift,
-            0.. => 1 << 124,
+            0.. => 1 << 124, // never: no leaf weighs more than the root did
             shift @ -127..0 => (mean >> -shift) + 1,
             _ => 1,
         }
@@ -324,8 +324,19 @@ impl Boxes {
 
     /// A leaf with its own bound or that of the box it was cut from, whichever weighs less.
     fn leaf(&self, target: &dyn Bounded, cell: &Cell, inherited: Option<Bound>) -> Node {
+        let own = if cell.bits.iter().all(|bits| *bits == 0) {
+            let lower = cell.lower.iter().zip(&self.steps);
+            let point: Vec<f64> = lower.map(|(lower, step)| *lower as f64 * step).collect();
+            target.exponent(&point).map(|Exponent { volume, norm }| {
+                let room = (volume.abs() + norm / target.scale()) * 2f64.powi(-50);
+                let log_density = volume - norm / target.scale() + room;
+                Bound { log_density, slope: [0.0; MAX_DIM], axis: 0 }
+            })
+        } else {
+            target.bound(&cell.center(&self.steps), &cell.half(&self.steps))
+        };
         let nothing = Bound { log_density: 0.0, slope: [0.0; MAX_DIM], axis: 0 };
-        let Some(own) = target.bound(&cell.center(&self.steps), &cell.half(&self.steps)) else {
+        let Some(own) = own else {
             return Node { weight: 0, log_mass: f64::NEG_INFINITY, bound: nothing, children: 0 };
         };
         let size = |bound: &Bound| {
@@ -448,7 +459,10 @@ impl Boxes {
             cell.enter(axis, upper);
             let half = cell.half(&self.steps)[axis];
             let moved = parent.slope[axis] * if upper { half } else { -half };
-            let inherited = Bound { log_density: parent.log_density + moved, ..parent };
+            // with room for the rounding of the sum
+            let room = (parent.log_density.abs() + moved.abs()) * 2f64.powi(-50);
+            let log_density = parent.log_density + moved + room;
+            let inherited = Bound { log_density, ..parent };
             let leaf = self.leaf(target, cell, Some(inherited));
             self.nodes.push(leaf);
             cell.leave(axis, upper);
