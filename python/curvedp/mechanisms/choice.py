@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from curvedp.domain import Ball
-from curvedp.manifolds import Manifold
 from curvedp.mechanisms.base import ChartGaussian, IntrinsicMechanism, Mechanism
 from curvedp.mechanisms.exponential_wrapped_gaussian import ExponentialWrappedGaussian
 from curvedp.mechanisms.riemannian_gaussian import RiemannianGaussian

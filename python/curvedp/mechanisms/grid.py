@@ -30,9 +30,9 @@ def grid_step(ball: Ball, scale: float, guarantee: PureDP | GDP | None = None) -
     """The public step, a power of two.
 
     The step is the largest that is at most 2^-20 of the noise scale, or 2^16 times the rounding
-    error of chart coordinates at the centre, if that is more. A scale beyond the extent of the manifold (or of the releases that
-    clipping leaves) counts as that extent: the noise is then as wide as the manifold, and the grid
-    must not be coarser.
+    error of chart coordinates at the centre, if that is more. A scale beyond the extent of the
+    manifold (or of the releases that clipping leaves) counts as that extent: the noise is then as
+    wide as the manifold, and the grid must not be coarser.
 
     Raises
     ------

@@ -70,11 +70,7 @@ def is_quick(ball: Ball, n: int, tau: float, v_max: float) -> bool:
     counts, lengths, radii = _QUICK[space.dim]
     extent = ball.radius + v_max / 2
     curvature = max(map(abs, space.curvature_bounds))
-    return (
-        n in counts
-        and extent <= lengths * tau
-        and extent * math.sqrt(curvature) <= radii
-    )
+    return n in counts and extent <= lengths * tau and extent * math.sqrt(curvature) <= radii
 
 
 def far_mass(dim: int, radius: float, v_max: float, tau: float, scale: float) -> float:
