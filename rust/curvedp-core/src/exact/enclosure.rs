@@ -121,6 +121,17 @@ impl<const N: usize> Enclosure<N> {
     #[must_use]
     #[inline(always)]
     pub fn times(&self, other: &Self) -> Self {
+        if N <= 4 { self.product(other) } else { self.product_of_many_words(other) }
+    }
+
+    /// Apart, so that every place where it is used is compiled in less time.
+    #[inline(never)]
+    fn product_of_many_words(&self, other: &Self) -> Self {
+        self.product(other)
+    }
+
+    #[inline(always)]
+    fn product(&self, other: &Self) -> Self {
         let (a, b) = (self.magnitude(), other.magnitude());
         let mut product = [[0; N]; 2];
         for i in 0..N {
