@@ -76,6 +76,11 @@ class KNormGradient:
         return cls(ball, tau, v_max, delta, rounding, scale)
 
     @property
+    def step(self) -> float:
+        """Of the lattice that is drawn from; raises where rounding leaves none."""
+        return grid_step(self.ball, min(self.scale, self.ball.radius, self.v_max))
+
+    @property
     def _law(self) -> _core.KNormRegression:
         return _core.KNormRegression(self.ball._frame, self.tau, self.scale, self.v_max, None)
 
@@ -83,8 +88,7 @@ class KNormGradient:
         self, rows: FloatArray, times: FloatArray, stream: _core.Stream
     ) -> tuple[FloatArray, FloatArray]:
         """An exact draw: footpoint and coordinates of the velocity, in the frame of the ball."""
-        step = grid_step(self.ball, min(self.scale, self.ball.radius, self.v_max))
-        drawn, _ = self._law.sample_exact(rows, times, 1, stream, step)
+        drawn, _ = self._law.sample_exact(rows, times, 1, stream, self.step)
         size = rows.shape[1]
         return drawn[:size], drawn[size:]
 

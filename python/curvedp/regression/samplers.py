@@ -103,7 +103,7 @@ class GeodesicDesign:
                 f"{ball.radius:.3g} and v_max = {v_max:.3g}: use a smaller ball, a smaller budget, "
                 "or sampler='gradient'"
             )
-        grid_step(ball, min(law.scale, ball.radius, v_max))
+        _ = law.step  # raises here for noise that is too fine
         return cls(tau, v_max, [], law, chain_length if sampler == "metropolis" else None)
 
     def draw(self, group: Group, times: FloatArray) -> tuple[FloatArray, FloatArray]:

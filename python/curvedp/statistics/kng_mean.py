@@ -47,12 +47,15 @@ class KNGDesign:
     clip : float
         Length at which logarithms are clipped.
     sensitivity, rounding, scale : float
+    step : float
+        Of the lattice that is drawn from.
     """
 
     clip: float
     sensitivity: float
     rounding: float
     scale: float
+    step: float
 
 
 @dataclass(frozen=True)
@@ -119,8 +122,8 @@ class KNGMean(EachGroup[Release]):
                 f"exact draws lose digits on {ball.manifold.spec} with a radius of "
                 f"{ball.radius:.3g}: use a smaller ball, a smaller budget, or frechet_mean"
             )
-        grid_step(ball, min(scale, ball.radius))
-        return KNGDesign(clip, delta, rounding, scale)
+        step = grid_step(ball, min(scale, ball.radius))
+        return KNGDesign(clip, delta, rounding, scale, step)
 
     def outlook(self, call: Call, design: KNGDesign, n: int) -> tuple[float, float]:
         return design.scale, math.nan
@@ -132,8 +135,7 @@ class KNGMean(EachGroup[Release]):
         clip = math.inf if self.tau is None else design.clip
         law = _core.KNormMean(ball._frame, clip, design.scale)
         if self.sampler == "exact":
-            step = grid_step(ball, min(design.scale, ball.radius))
-            point, _ = law.sample_exact(rows, 1, stream, step)
+            point, _ = law.sample_exact(rows, 1, stream, design.step)
         else:
             plan = chain_plan(ball.radius, burn_in=self.chain_length - 1, draws=1)
             point = law.run_chains(rows, ball._frame.origin[None], plan, stream).draws()

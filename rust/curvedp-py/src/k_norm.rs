@@ -68,7 +68,8 @@ impl KNormRegression {
         Self { frame: frame.inner.clone(), norm, max_residual, scale, max_speed }
     }
 
-    /// Independent exact draws on the lattice of a step: footpoint, then coordinates of the velocity, one after the other.
+    /// Independent exact draws on the lattice of a step: footpoint, then coordinates of the velocity, one after the
+    /// other.
     fn sample_exact<'py>(
         &self,
         py: Python<'py>,

@@ -57,7 +57,7 @@ fn rounds<const N: usize>(m: usize) -> usize {
 }
 
 /// All pairs i < j.
-fn pairs(m: usize) -> impl Iterator<Item = (usize, usize)> {
+pub fn pairs(m: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..m).flat_map(move |i| (i + 1..m).map(move |j| (i, j)))
 }
 

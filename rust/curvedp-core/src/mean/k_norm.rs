@@ -185,3 +185,63 @@ impl Target for KNorm<'_> {
         row.copy_from_slice(state);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifold::{Euclidean, Hyperboloid, SpdAffine, Sphere};
+
+    /// Points of random boxes whose density is above the bound, lowered by `lowered` of what it leaves to the density
+    /// at the centre.
+    fn above(manifold: &dyn Manifold, radius: f64, max_residual: f64, lowered: f64) -> u32 {
+        let (dim, mut stream) = (manifold.dim(), Stream::from_key([3; 32], 0));
+        let mut uniform = |limit: f64| limit * (2.0 * stream.uniform_open() - 1.0);
+        let origin = manifold.origin();
+        let spread = radius / (dim as f64).sqrt();
+        let coords: Vec<f64> = (0..7 * dim).map(|_| uniform(spread)).collect();
+        let mut points = vec![0.0; 7 * manifold.point_size()];
+        manifold.exp_coords(Rows::new(&coords, dim), Rows::shared(&origin), &mut points);
+        let points = Rows::new(&points, manifold.point_size());
+        let law = KNorm {
+            manifold,
+            points,
+            count: 7,
+            max_residual,
+            scale: 0.01,
+            center: &origin,
+            radius,
+        };
+        let density = |x: &[f64]| law.exponent(x).map(|e| e.volume - e.norm / law.scale);
+        let mut found = 0;
+        for k in 0..60 {
+            let center: Vec<f64> = (0..dim).map(|_| uniform(radius)).collect();
+            let half: Vec<f64> = (0..dim).map(|_| 0.3 * radius * 0.5f64.powi(k % 20)).collect();
+            let Some(bound) = law.bound(&center, &half) else { continue };
+            let inside = density(&center).unwrap_or(bound.log_density);
+            let limit = bound.log_density - lowered * (bound.log_density - inside);
+            for _ in 0..40 {
+                let corner = |(c, h): (&f64, &f64)| c + uniform(1.0).clamp(-0.5, 0.5) * 2.0 * h;
+                let point: Vec<f64> = center.iter().zip(&half).map(corner).collect();
+                found += u32::from(density(&point).is_some_and(|value| value > limit));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn no_density_in_a_box_exceeds_its_bound() {
+        let spaces: [(Box<dyn Manifold>, f64); 4] = [
+            (Box::new(Euclidean::new(2)), 1.0),
+            (Box::new(Sphere::new(2, 1.0)), 0.7),
+            (Box::new(Hyperboloid::new(2, -1.0)), 1.5),
+            (Box::new(SpdAffine::new(2)), 1.0),
+        ];
+        for (manifold, radius) in &spaces {
+            for max_residual in [0.2, f64::INFINITY] {
+                assert_eq!(above(&**manifold, *radius, max_residual, 0.0), 0);
+                // the control: bounds with two thirds of their slack taken
+                assert!(above(&**manifold, *radius, max_residual, 0.67) > 20);
+            }
+        }
+    }
+}

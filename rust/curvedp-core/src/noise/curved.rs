@@ -5,7 +5,7 @@
 //! All lengths are in units of the space's radius (of curvature 1, -1, or between 1 and 4). The computed point
 //! stands for the one that normalising its numbers gives: q/|q|; in hyperbolic space the point with its space part.
 
-use super::flat::Multiples;
+use super::flat::{Multiples, write};
 use super::normal::{Normal, Normals, all_at};
 use super::steps::{LogDensity, Place, Scaled, Steps};
 use super::stream::Stream;
@@ -128,10 +128,7 @@ impl CurvedNoise {
         let count = if is_line { 0 } else { count };
         let normals = Normal::draw_all(count, stream, effort);
         let point = Point { noise: self, base, grid, distance, is_negative, normals, stream };
-        let step = 2f64.powi(grid);
-        for (x, multiple) in out.iter_mut().zip(decide(&point, effort)) {
-            *x = multiple as f64 * step;
-        }
+        write(decide(&point, effort), grid, out);
     }
 
     /// True if [`CurvedNoise::draw`] gives coordinates in the chart at the origin.

@@ -85,15 +85,19 @@ pub fn add_on_grid(
             let normals = Normal::draw_all(count, stream, effort);
             let sum = LaplaceSum { vector, scale, grid, length, is_negative, normals, stream };
             let multiples = decide(&sum, effort);
-            for (x, multiple) in vector.iter_mut().zip(multiples) {
-                *x = multiple as f64 * step;
-            }
+            write(multiples, grid, vector);
         }
     }
 }
 
 /// Multiples of a grid step.
 pub(super) type Multiples = SmallVec<[i64; 4]>;
+
+/// Writes multiples of 2^`grid` as numbers.
+pub(super) fn write(multiples: Multiples, grid: i32, out: &mut [f64]) {
+    let step = 2f64.powi(grid);
+    out.iter_mut().zip(multiples).for_each(|(x, multiple)| *x = multiple as f64 * step);
+}
 
 /// A finite double within 2^60 grid steps of 0, in steps.
 fn in_steps<const N: usize>(value: f64, grid: i32) -> Enclosure<N> {

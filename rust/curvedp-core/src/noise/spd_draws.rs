@@ -7,7 +7,7 @@
 
 use super::NoiseError;
 use super::curved::OUTWARD;
-use super::flat::Multiples;
+use super::flat::{Multiples, write};
 use super::log_concave::LogConcave;
 use super::normal::{Normal, Normals, all_at};
 use super::radial::Profile;
@@ -15,8 +15,9 @@ use super::roots::RootBounds;
 use super::spd::{Proposal, splits_trace};
 use super::steps::{LogDensity, Place, Scaled, Steps};
 use super::stream::{Stream, Variable};
-use crate::exact::matrices::{Unit, cholesky, dot, eigenvalues, log_of_sum, orthonormal};
+use crate::exact::matrices::{Unit, cholesky, dot, eigenvalues, log_of_sum, orthonormal, pairs};
 use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
+use crate::simd::matrices::packed;
 
 /// The logarithm of the proposed density of the norm t, in units of the scale:
 /// t^power psi(t) e^B(t), B(t) = min(pairs ln sinhc(mean t), growth t).
@@ -104,10 +105,8 @@ impl MatrixNoise {
         out: &mut [f64],
     ) {
         if !decide(&HasFactor { base, m: self.m }, effort) {
-            out.fill(0.0);
-            return;
+            return out.fill(0.0);
         }
-        let step = 2f64.powi(grid);
         loop {
             let (norm, _) = self.norms.draw(stream, effort);
             let direction = Normal::draw_all(self.m * (self.m + 1) / 2, stream, effort);
@@ -117,10 +116,7 @@ impl MatrixNoise {
             let noise = self;
             let point = Point { noise, norm, direction, trace, axes, height, base, grid, stream };
             if let Some(multiples) = decide(&point, effort) {
-                for (x, multiple) in out.iter_mut().zip(multiples) {
-                    *x = multiple as f64 * step;
-                }
-                return;
+                return write(multiples, grid, out);
             }
         }
     }
@@ -175,7 +171,7 @@ impl Point<'_> {
         let m = self.noise.m;
         let mut direction = all_at::<N>(&self.direction, self.stream)?;
         if self.trace.is_some() {
-            let diagonal = (0..m).scan(0, |at, row| Some(std::mem::replace(at, *at + m - row)));
+            let diagonal = (0..m).map(|i| packed(m, i, i));
             let trace = diagonal.clone().fold(Enclosure::ZERO, |sum, at| sum.plus(&direction[at]));
             let share = trace.over(&Enclosure::integer(m as i64))?;
             diagonal.for_each(|at| direction[at] = direction[at].minus(&share));
@@ -246,8 +242,7 @@ impl Question for Point<'_> {
 
 /// L = sum_{i<j} ln sinhc((l_i - l_j)/2) for falling l.
 fn ln_volume<const N: usize>(l: &[Enclosure<N>]) -> Result<Enclosure<N>, Undecided> {
-    let pairs = (0..l.len()).flat_map(|i| (i + 1..l.len()).map(move |j| (i, j)));
-    let parts = pairs.map(|(i, j)| l[i].minus(&l[j]).shifted(-1).sinhc());
+    let parts = pairs(l.len()).map(|(i, j)| l[i].minus(&l[j]).shifted(-1).sinhc());
     let parts = parts.collect::<Result<Vec<_>, _>>()?;
     let mut sum = Enclosure::ZERO;
     // one logarithm for a few factors, which are not too small together

@@ -11,8 +11,8 @@ use crate::manifold::Range;
 use crate::mean::rounding_error;
 use crate::noise::Stream;
 use crate::parallel::Interrupt;
-use crate::rejection::chart::{MAX_DIM, lengths};
-use crate::rejection::{self, Bound, Bounded, Exponent, log_mean_exp};
+use crate::rejection::chart::{MAX_DIM, lengths, log_mean_exp};
+use crate::rejection::{self, Bound, Bounded, Exponent};
 use crate::vector::length;
 
 /// The density of (a, w), p = exp_c(a), v = w carried from c, with respect to Lebesgue measure; a and w along

@@ -23,6 +23,16 @@ pub(crate) fn shortened(x: &[f64], limit: f64) -> Vec<f64> {
     x.iter().map(|x| x * scale).collect()
 }
 
+/// ln of the mean of exp(slope . x) over the box of the given half widths about 0.
+pub(crate) fn log_mean_exp(slope: &[f64; MAX_DIM], half: &[f64]) -> f64 {
+    let of_axis = |(slope, half): (&f64, &f64)| {
+        let k = (slope * half).abs();
+        // ln(sinh(k)/k)
+        if k < 1e-3 { k * k / 6.0 } else { k + (-(-2.0 * k).exp_m1() / (2.0 * k)).ln() }
+    };
+    slope.iter().zip(half).map(of_axis).sum()
+}
+
 /// Upper bound of the logarithm of the volume element of exp_c within distance `dist`.
 pub(crate) fn largest_log_jacobian(manifold: &dyn Manifold, dist: f64) -> f64 {
     (manifold.dim() - 1) as f64 * spread(manifold, dist).ln() + 1e-12

@@ -1,25 +1,27 @@
 //! Exact draws of a lattice point in few dimensions: rejection from a log-affine envelope that grows finer where
 //! it rejects (branch and bound), decided by integers and enclosures.
 //!
-//! The lattice has 2^n points in each coordinate of a box about 0, of which n sets the distance. The support is covered by boxes of it, each with an affine upper
-//! bound of the log density. A box is drawn in proportion to an integer weight that is at least the sum of
-//! its bound, a point in it from the bound, and accepted in proportion to density / bound; a box that rejects
-//! is halved. Whatever the boxes are when a point is accepted, its law is the target: every envelope is above the
-//! density, and which one is used depends on earlier, rejected points alone. Bounds therefore decide about the
-//! time that a draw takes, not about its law (docs/proofs/exact-draws.md).
+//! The lattice has a power of two of points along each coordinate of a cuboid about 0. The support is covered by
+//! boxes of it, each with an affine upper bound of the log density. A box is drawn in proportion to an integer weight
+//! that is at least the sum of its bound, a point in it from the bound, and accepted in proportion to density / bound;
+//! a box that rejects is halved. Whatever the boxes are when a point is accepted, its law is the target: every
+//! envelope is above the density, and which one is used depends on earlier, rejected points alone. Bounds
+//! therefore decide about the time that a draw takes, not about its law (docs/proofs/exact-draws.md).
 
 pub(crate) mod chart;
 #[cfg(test)]
 mod tests;
+mod tilt;
 
 pub use chart::MAX_DIM;
 
 use crate::error::Error;
 use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
-use crate::noise::{Power, Stream, Variable, below, rate};
+use crate::noise::{Power, Stream, Variable, rate};
 use crate::parallel::{Interrupt, Pace};
 use crate::vector::power_of_two_below;
 use smallvec::SmallVec;
+use tilt::Tilt;
 
 /// A density e^(volume - norm/scale) on a bounded part of R^k, known up to a constant, with upper bounds on boxes.
 pub trait Bounded {
@@ -61,12 +63,6 @@ const MAX_NODES: usize = 1 << 22;
 
 /// A rejected point at which the bound is closer than this does not halve its box.
 const TIGHT: f64 = 0.7;
-
-/// Leading bits of a place in a box that are drawn from the bound; the others are fair.
-const TILTED: u32 = 9;
-
-/// Bounds that change by less than this over a box count as constant.
-const FLAT: f64 = 0.01;
 
 /// A bound of 1 on a box of a 2^-n-th of the root's volume weighs 2^(120 - n).
 const ROOT_BITS: i64 = 120;
@@ -168,67 +164,6 @@ impl Cell {
     }
 }
 
-/// How places along one coordinate of a box are drawn: in 2^count parts, numbered in the direction in which the
-/// bound falls, by the bits of the number.
-///
-/// The bound on part m is its largest value times the ratios of m's bits: ratio i is at least e^(-2^i x), x the fall
-/// of its logarithm over one part.
-struct Tilt {
-    /// In units of 2^-53.
-    ratios: SmallVec<[u64; TILTED as usize]>,
-    falls: bool,
-}
-
-/// 1 in units of ratios.
-const ONE: u64 = 1 << 53;
-
-impl Tilt {
-    fn new(slope: f64, half: f64, bits: u32) -> Self {
-        let fall = 2.0 * (slope * half).abs();
-        let count = if fall < FLAT { 0 } else { TILTED.min(bits) };
-        let x = fall * 2f64.powi(-(count as i32)) * (1.0 - 1e-14);
-        // e^x is more than its first terms
-        let series = 1.0 + x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0)));
-        let mut ratio = 1.0 / (series * (1.0 - 1e-14));
-        let ratios = (0..count).map(|_| {
-            let units = ((ratio * ONE as f64).ceil() as u64).min(ONE);
-            let own = share(units);
-            ratio = (own * own).next_up();
-            units
-        });
-        Self { ratios: ratios.collect(), falls: slope < 0.0 }
-    }
-
-    /// Mean over the parts, in units of the largest value.
-    fn mean<const N: usize>(&self) -> Enclosure<N> {
-        let halves =
-            self.ratios.iter().map(|units| Enclosure::dyadic(i128::from(ONE + units), -54));
-        halves.fold(Enclosure::integer(1), |product, half| product.times(&half))
-    }
-
-    /// The same, about, as a logarithm.
-    fn ln_mean(&self) -> f64 {
-        self.ratios.iter().map(|units| libm::log(0.5 + 0.5 * share(*units))).sum()
-    }
-
-    /// The number of a part, drawn in proportion to the bound.
-    fn draw(&self, stream: &mut Stream) -> u64 {
-        let bits = self.ratios.iter().enumerate();
-        bits.map(|(i, units)| u64::from(below(ONE + units, stream) >= ONE) << i).sum()
-    }
-
-    /// The bound on a part, in units of the largest value.
-    fn on<const N: usize>(&self, part: u64) -> Enclosure<N> {
-        let ratios = self.ratios.iter().enumerate().filter(|(i, _)| part >> i & 1 == 1);
-        let ratios = ratios.map(|(_, units)| Enclosure::dyadic(i128::from(*units), -53));
-        ratios.fold(Enclosure::integer(1), |product, ratio| product.times(&ratio))
-    }
-}
-
-fn share(units: u64) -> f64 {
-    units as f64 / ONE as f64
-}
-
 /// A point that was drawn from the bound of a box.
 struct Proposal<'a> {
     exponent: Exponent,
@@ -286,10 +221,9 @@ impl Boxes {
         let lower = bits.iter().map(|bits| -1 << (bits - 1)).collect();
         let root = Cell { lower, bits, depth: 0 };
         let mut boxes = Self { nodes: Vec::new(), root, steps, reference: 0.0 };
-        let cell = boxes.root.clone();
-        let own = target.bound(&cell.center(&boxes.steps), &cell.half(&boxes.steps));
-        boxes.reference = own.map_or(0.0, |bound| boxes.top(&bound, &cell));
-        boxes.nodes.push(boxes.leaf(target, &cell, None));
+        let whole = boxes.leaf(target, &boxes.root, None);
+        boxes.nodes.push(whole);
+        boxes.rescale();
         Ok(boxes)
     }
 
@@ -398,11 +332,8 @@ impl Boxes {
             if decide(&proposal, Effort::Least) {
                 return Ok(point);
             }
-            let on_parts = tilts.iter().zip(parts).map(|(tilt, part)| {
-                let chosen = tilt.ratios.iter().enumerate().filter(|(i, _)| part >> i & 1 == 1);
-                chosen.map(|(_, units)| libm::log(share(*units))).sum::<f64>()
-            });
-            let envelope = self.top(&bound, &cell) + on_parts.sum::<f64>();
+            let on_parts: f64 = tilts.iter().zip(parts).map(|(tilt, part)| tilt.ln_on(*part)).sum();
+            let envelope = self.top(&bound, &cell) + on_parts;
             gap = envelope - (exponent.volume - exponent.norm / scale);
         }
         let widest = (0..cell.bits.len()).max_by_key(|axis| cell.bits[*axis]).unwrap_or(0);
@@ -479,14 +410,4 @@ fn below_wide(total: u128, stream: &mut Stream) -> u128 {
             return word;
         }
     }
-}
-
-/// ln of the mean of exp(slope . x) over the box of the given half widths about 0.
-pub(crate) fn log_mean_exp(slope: &[f64; MAX_DIM], half: &[f64]) -> f64 {
-    let of_axis = |(slope, half): (&f64, &f64)| {
-        let k = (slope * half).abs();
-        // ln(sinh(k)/k)
-        if k < 1e-3 { k * k / 6.0 } else { k + (-(-2.0 * k).exp_m1() / (2.0 * k)).ln() }
-    };
-    slope.iter().zip(half).map(of_axis).sum()
 }

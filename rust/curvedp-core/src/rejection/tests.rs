@@ -1,3 +1,4 @@
+use super::chart::log_mean_exp;
 use super::*;
 
 /// exp(-|x|_1 / scale) on the disc of radius `radius` about 0, shifted by `shift`.
