@@ -24,7 +24,7 @@ LARGE = cdp.GDP(6.0)
 #: Every statistic, with keywords that are not its defaults, and the guarantee of each group.
 STATISTICS = {
     "mean": (cdp.Mean("tangent-gaussian"), cdp.GDP(1.0)),
-    "variance": (cdp.Variance(0.7, (0.4, 0.6)), GUARANTEE),
+    "variance": (cdp.Variance(None, (0.4, 0.6)), GUARANTEE),
     "adaptive": (cdp.AdaptiveMean((0.3, 0.2, 0.5), 0.8), LARGE),
     "region": (cdp.Region(0.9, (0.6, 0.3, 0.1), 0.7), LARGE),
     "interval": (cdp.Interval(0.9, (0.4, 0.6), 0.7), LARGE),

@@ -98,6 +98,10 @@ def compared(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
     return a
 
 
+def halves_tested(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+    return cdp.two_sample_test(x[::2], x[1::2], ball, claim)
+
+
 def regressed(sampler: str) -> Run:
     def run(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
         times = np.linspace(0.0, 1.0, len(x))
@@ -146,7 +150,7 @@ def query(method: str) -> Run:
     return run
 
 
-MEAN_PROOFS = ("frechet-mean-sensitivity", "frechet-mean-solver")
+MEAN_PROOFS = ("frechet-mean-sensitivity", "frechet-mean-solver", "shrinkage")
 
 
 def whole_audit(*kinds: str) -> tuple[str, ...]:
@@ -168,7 +172,7 @@ ROWS = (
         "Fréchet mean",
         "frechet_mean",
         "Riemannian Laplace",
-        everywhere(PURE),
+        everywhere(BOTH),
         mean_by("riemannian-laplace"),
         (*MEAN_PROOFS, "riemannian-laplace"),
         MECHANISM_AUDITS,
@@ -313,6 +317,20 @@ ROWS = (
         compared,
         ("confidence-region",),
         whole_audit("compare_means"),
+        "confidence-regions",
+    ),
+    Row(
+        "test of two samples",
+        "two_sample_test",
+        NOISE,
+        everywhere(BOTH),
+        halves_tested,
+        ("two-sample-test",),
+        (
+            "statistics/test_two_samples.py::"
+            "test_exact_probabilities_keep_the_guarantee_and_half_the_noise_does_not",
+            "statistics/test_two_samples.py::test_the_released_gap_is_audited",
+        ),
         "confidence-regions",
     ),
     Row(

@@ -11,14 +11,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.stats
 
 import curvedp as cdp
 from curvedp import sensitivity
-from curvedp.curvature import has_curved_hessian, hessian_trace
-from curvedp.mechanisms import RankExponential, choose_mechanism
+from curvedp.curvature import has_curved_hessian
+from curvedp.domain import BOUNDARY_SLACK
+from curvedp.mechanisms import RankExponential, choose_mechanism, ways_to_meet
 from curvedp.statistics.adaptive_mean import SMALLEST_SHRINKAGE, inflation
 from curvedp.statistics.base_point import BasePoint, MeanNoise
-from curvedp.statistics.design import design_mean, find_plan, native
+from curvedp.statistics.design import design_mean_under, find_plan
 from curvedp.statistics.log_moments import finish_covariance, finish_hessian
 from curvedp.statistics.schedule import adaptive_schedule
 from curvedp.statistics.symmetric import vecd
@@ -31,9 +33,12 @@ def plain_mean(
     records: Array, ball: cdp.Ball, share: Any, streams: Streams, *, stage=0, unit=1, mechanism=None
 ) -> tuple[Array, Any]:
     """A private mean and its design."""
-    design = design_mean(ball, len(records), share, unit, mechanism)
+    design = design_mean_under(ball, len(records), share, unit, mechanism)
     mean = ball._frame.mean(ball._enter(records), design.plan)
-    return design.mechanism._release(mean, streams(stage), 1)[0], design
+    raw = design.mechanism._release(mean, streams(stage), 1)
+    kept = np.empty_like(raw)
+    ball._frame.keep(raw.reshape(1, -1), kept.reshape(1, -1))
+    return kept[0], design
 
 
 class PlainMoments:
@@ -65,12 +70,6 @@ class PlainMoments:
         mechanism = choose_mechanism(domain, share)(domain, total, share)
         return mechanism._release(vector, self.streams(stage), 1)[0]
 
-    def variance(self, share, stage=1) -> float:
-        square = self.reach * self.reach
-        noisy = float(self.draw(self.dist[0], square, square, share, stage)[0])
-        added = self.noise.added(self.ball, self.base.inner[0], self.base.point)
-        return hessian_trace(self.ball.manifold).without_noise(noisy, added, self.reach)
-
     def fourth(self, share, stage=1) -> float:
         largest = self.reach**2 * self.reach**2
         noisy = self.draw(self.dist[1], largest, largest, share, stage)[0]
@@ -100,11 +99,41 @@ def of_moment(name: str, weights=(0.25, 0.75)) -> Callable[..., list[Any]]:
     """A moment and the mean that it is about: the mean, then the moment."""
 
     def plain(records, ball, guarantee, streams, *, records_per_unit=1, max_dist=None):
-        first, second = native(guarantee).split(weights)
+        first, second = ways_to_meet(guarantee)[0].split(weights)
         own = PlainMoments(records, ball, first, streams, unit=records_per_unit, max_dist=max_dist)
         return [own.mean, getattr(own, name)(second)]
 
     return plain
+
+
+def plain_variance(records, ball, guarantee, streams, *, records_per_unit=1, within=None):
+    """Distance of the mean from the centre, where it is released, and the variance.
+
+    The latter only where the mean lies within s of the centre: there it is the variance itself.
+    """
+    n, way = len(records), ways_to_meet(guarantee)[0]
+    shares = way.split((0.1, 0.9)) if within is None else (way,)
+    rows, (delta, plan) = ball._enter(records), find_plan(ball, n, records_per_unit)
+    mean, frame = ball._frame.mean(rows, plan), ball._frame
+    to_mean = np.empty(1)
+    frame.manifold.dist(mean[None], frame.origin[None], to_mean)
+    found = []
+    if within is None:
+        total = delta + 2 * (plan.tolerance + frame.dist_error)
+        domain = cdp.Ball(cdp.Euclidean(1), [0.0], ball.radius)
+        noise = choose_mechanism(domain, shares[0])(domain, total, shares[0])
+        found.append(noise._release(to_mean, streams(0), 1)[0, 0])
+        margin = math.log(10) if isinstance(way, cdp.PureDP) else scipy.stats.norm.ppf(0.95)
+        within = min(max(found[0] + margin * noise.scale, 0.0), ball.radius)
+    within, replaced = min(within, ball.radius), min(1.0, records_per_unit / n)
+    moved, tolerance = frame.restricted_bounds(plan, n, replaced, within)
+    reach = ball.radius * (1 + BOUNDARY_SLACK) + within
+    exact = np.array([frame.manifold.dist_moments(rows, mean, reach)[0]])
+    domain = cdp.Ball(cdp.Euclidean(1), [0.0], reach * reach)
+    noise = choose_mechanism(domain, shares[-1])(domain, moved + 2 * tolerance, shares[-1])
+    noisy = noise._release(exact, streams(len(found)), 1)[0, 0]
+    own = float(np.clip(noisy, 0.0, ball.radius**2)) if to_mean[0] <= within else None
+    return [*found, own]
 
 
 def plain_region(
@@ -112,7 +141,7 @@ def plain_region(
 ):
     """Mean, covariance and, where it is not known, Hessian."""
     curved = has_curved_hessian(ball.manifold)
-    shares = native(guarantee).split((0.75, 0.2, 0.05)[: 2 + curved])
+    shares = ways_to_meet(guarantee)[0].split((0.75, 0.2, 0.05)[: 2 + curved])
     own = PlainMoments(
         records,
         ball,
@@ -134,7 +163,7 @@ def plain_adaptive(
     schedule = adaptive_schedule(
         ball, n, guarantee, records_per_unit=unit, mechanism=mechanism, **options
     )
-    shares = native(guarantee).split(schedule.weights)
+    shares = schedule.shares
     found: list[Any] = []
     for stage, share in enumerate(shares):
         if stage % 2 == 0:
@@ -167,7 +196,7 @@ def _shrunk(ball, center, quantile, n, shares, unit, mechanism):
         return ball
     try:
         for share in shares:
-            design_mean(smaller, n, share, unit, mechanism)
+            design_mean_under(smaller, n, share, unit, mechanism)
     except cdp.ExistenceError:
         return ball
     return smaller

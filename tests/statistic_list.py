@@ -63,7 +63,10 @@ _CLIP = (({"max_dist": 0.0}, "max_dist"), ({"max_dist": 1e-60}, "powers of max_d
 STATISTICS = [
     Entry("mean", cdp.frechet_mean, cdp.Mean(), refused=(({"mechanism": "laplace"}, "mechanism"),)),
     Entry(
-        "variance", cdp.frechet_variance, cdp.Variance(max_dist=0.9), refused=(*_WEIGHTS, *_CLIP)
+        "variance",
+        cdp.frechet_variance,
+        cdp.Variance(within=0.1),
+        refused=(*_WEIGHTS, ({"within": -0.1}, "within")),
     ),
     Entry("fourth moment", cdp.fourth_moment, cdp.FourthMoment(), refused=(*_WEIGHTS, *_CLIP)),
     Entry("covariance", cdp.log_covariance, cdp.LogCovariance(), refused=(*_WEIGHTS, *_CLIP)),

@@ -28,7 +28,7 @@ def released_mean(records: FloatArray, ball: cdp.Ball, ledger: cdp.Ledger) -> cd
 
 def mean_of_each(
     records: FloatArray, ball: cdp.Ball, site: NDArray[np.str_]
-) -> cdp.Releases[cdp.Release]:
+) -> cdp.Releases[cdp.MeanRelease]:
     releases = cdp.frechet_mean(records, ball, cdp.GDP(mu=1.0), groups=site)
     south: cdp.Release = releases["south"]
     assert south.n == releases.n[1]

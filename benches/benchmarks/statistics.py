@@ -127,3 +127,25 @@ class Streams:
     def time_uniform(self) -> None:
         """Seconds for a million uniform numbers."""
         _core.Stream.from_os().uniform(np.empty(workloads.size(1_000_000)))
+
+
+class TwoSamples:
+    """Private permutation test of two samples of 1000 records each."""
+
+    params = ("spd:3", "spd:28")
+    param_names = ("manifold",)
+
+    def setup(self, spec: str) -> None:
+        """Two samples of one law."""
+        self.ball = workloads.ball(spec, 2.0)
+        self.records = workloads.in_ball(self.ball, workloads.size(2000))
+        self.half = len(self.records) // 2
+
+    def time_test(self, spec: str) -> None:
+        """Seconds for one test with 199 relabellings."""
+        samples = self.records[: self.half], self.records[self.half :]
+        cdp.two_sample_test(*samples, self.ball, cdp.GDP(10.0))
+
+    def peakmem_test(self, spec: str) -> None:
+        """Resident memory, records and interpreter included."""
+        self.time_test(spec)

@@ -21,7 +21,7 @@ import numpy as np
 
 import curvedp as cdp
 from curvedp import sensitivity
-from curvedp.regression.choice import choose_sampler
+from curvedp.regression.choice import expected_choice
 
 GRID = np.linspace(-0.5, 0.5, 21)
 BUDGETS = (0.5, 1.0, 2.0, 4.0)
@@ -186,7 +186,7 @@ def choice(repetitions: int) -> None:
             print(f"| {sampler} | " + " | ".join(cells) + " |", flush=True)
             row(f"{sampler}, seconds of one core", seconds)
         chosen = [
-            choose_sampler(ball, 100, cdp.PureDP(b), tau=0.1, v_max=1.5, records_per_unit=1)
+            expected_choice(ball, 100, cdp.PureDP(b), tau=0.1, v_max=1.5, records_per_unit=1)[0]
             for b in BUDGETS
         ]
         print("| auto takes | " + " | ".join(chosen) + " |")

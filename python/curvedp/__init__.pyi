@@ -61,13 +61,16 @@ from curvedp.statistics import LogCovariance as LogCovariance
 from curvedp.statistics import Mean as Mean
 from curvedp.statistics import MeanComparison as MeanComparison
 from curvedp.statistics import MeanHessian as MeanHessian
+from curvedp.statistics import MeanRelease as MeanRelease
 from curvedp.statistics import Quantile as Quantile
 from curvedp.statistics import Region as Region
 from curvedp.statistics import Releases as Releases
 from curvedp.statistics import Schedule as Schedule
 from curvedp.statistics import Statistic as Statistic
+from curvedp.statistics import TwoSampleTest as TwoSampleTest
 from curvedp.statistics import Variance as Variance
 from curvedp.statistics import VarianceInterval as VarianceInterval
+from curvedp.statistics import VarianceRelease as VarianceRelease
 from curvedp.statistics import adaptive_mean as adaptive_mean
 from curvedp.statistics import adaptive_schedule as adaptive_schedule
 from curvedp.statistics import compare_means as compare_means
@@ -81,6 +84,9 @@ from curvedp.statistics import log_covariance as log_covariance
 from curvedp.statistics import mean_hessian as mean_hessian
 from curvedp.statistics import quantile as quantile
 from curvedp.statistics import required_n as required_n
+from curvedp.statistics import shrink_together as shrink_together
+from curvedp.statistics import two_sample_power as two_sample_power
+from curvedp.statistics import two_sample_test as two_sample_test
 from curvedp.statistics import variance_interval as variance_interval
 
 __version__: str

@@ -58,6 +58,8 @@ __all__ = [
 _Array = NDArray[np.float64]
 _Mask = NDArray[np.bool_]
 _Index = NDArray[np.int64]
+#: A share of the budget: whether it is epsilon, and epsilon or mu.
+_Share = tuple[bool, float]
 
 BOUNDARY_SLACK: float
 PIECE: int
@@ -242,7 +244,13 @@ class Frame:
     def enter(self, records: _Array, out: _Array) -> None: ...
     def leave(self, points: _Array, out: _Array) -> None: ...
     def reach(self, point: _Array) -> float: ...
-    def chart_growth(self, point: _Array) -> float: ...
+    def keep(self, points: _Array, out: _Array) -> None: ...
+    def place(self, released: _Array, mean_square: float, chart: bool) -> list[float]: ...
+    @property
+    def dist_error(self) -> float: ...
+    def restricted_bounds(
+        self, plan: Plan, n: int, replaced: float, within: float
+    ) -> tuple[float, float]: ...
     def contains(self, records: _Array) -> list[bool]: ...
     def sensitivity(self, n: float, moved: float) -> float: ...
     @property
@@ -376,7 +384,7 @@ class Noise:
 @final
 class GroupDesign:
     def __new__(
-        cls, replaced: float, mean: tuple[Plan, Noise, float, float] | None
+        cls, replaced: float, mean: tuple[Plan, Noise, bool, float, float, float] | None
     ) -> GroupDesign: ...
 
 @final
@@ -392,7 +400,6 @@ class GroupKeys:
 @final
 class HessianTrace:
     def at(self, dist: float) -> float: ...
-    def without_noise(self, noisy: float, spread: float, max_dist: float) -> float: ...
 
 @final
 class ExcessDiameter:
@@ -422,36 +429,29 @@ class Groups:
 @final
 class GroupStatistic:
     @staticmethod
-    def mean(chart: bool) -> GroupStatistic: ...
+    def mean() -> GroupStatistic: ...
     @staticmethod
     def moments(
-        chart: bool,
-        mean_noise: Sequence[float],
-        moments: Sequence[tuple[LogMoment, bool, float]],
+        points: _Array | None,
+        moments: Sequence[LogMoment],
+        budgets: Sequence[Sequence[_Share]],
         max_dist: float,
     ) -> GroupStatistic: ...
     @staticmethod
-    def moments_at(
-        points: _Array,
-        noise: Sequence[float],
-        moments: Sequence[tuple[LogMoment, bool, float]],
-        max_dist: float,
+    def variance(
+        designs: Sequence[tuple[Plan, _Share, float, tuple[_Share, float] | None]],
     ) -> GroupStatistic: ...
     @staticmethod
     def adaptive_mean(
         manifold: Manifold,
-        schedules: Sequence[Sequence[tuple[float, float, float]]],
+        schedules: Sequence[Sequence[tuple[float, float, _Share]]],
+        laws: Sequence[tuple[bool, bool]],
         *,
-        chart: bool,
-        stretched: bool,
-        pure: bool,
         records_per_unit: float,
     ) -> GroupStatistic: ...
 
 @final
 class LogMoment:
-    @staticmethod
-    def variance() -> LogMoment: ...
     @staticmethod
     def fourth() -> LogMoment: ...
     @staticmethod

@@ -18,12 +18,20 @@ __all__ = [
     "ExistenceError",
     "LedgerError",
     "MissingExtraError",
+    "NoiseWarning",
     "SecretError",
 ]
 
 
 class CurvedpError(Exception):
     """Base of every error that is curvedp's own."""
+
+
+class NoiseWarning(UserWarning):
+    """The noise of a release is larger than the range that its ball alone leaves.
+
+    Raised before anything is spent, from public numbers alone.
+    """
 
 
 class BudgetError(CurvedpError):

@@ -82,7 +82,8 @@ def make_frechet_mean(
     Returns
     -------
     opendp.mod.Measurement
-        Under the max divergence for PureDP, under the zero-concentrated divergence otherwise.
+        Under the max divergence for Laplace noise, under the zero-concentrated divergence for
+        Gaussian noise, whichever has the smaller expected error.
 
     Raises
     ------

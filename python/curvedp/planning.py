@@ -16,22 +16,22 @@ import numpy as np
 import scipy
 
 from curvedp._validation import as_choice, as_count, as_positive, as_probability
-from curvedp.curvature import excess_range
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism
 from curvedp.privacy import Guarantee
+from curvedp.privacy.release import percent
 from curvedp.regression.choice import expected_choice
 from curvedp.regression.private import check_support
-from curvedp.statistics.adaptive_mean import SMALLEST_SHRINKAGE, shrunk_ball
+from curvedp.statistics.adaptive_mean import SMALLEST_SHRINKAGE, AdaptiveMean, shrunk_ball
 from curvedp.statistics.base_point import MeanNoise
 from curvedp.statistics.call import Call, Statistic, check_ball, check_guarantee
 from curvedp.statistics.confidence_region import Region, expected_region
-from curvedp.statistics.design import design_mean, native, smallest_n
-from curvedp.statistics.moments import Variance
+from curvedp.statistics.design import design_mean_under, smallest_n
+from curvedp.statistics.frechet_mean import Mean
 from curvedp.statistics.quantiles import hotelling_quantile
 from curvedp.statistics.region import ConfidenceRegion
-from curvedp.statistics.schedule import adaptive_schedule
+from curvedp.statistics.variance import Variance
 
 __all__ = ["Plan", "plan"]
 
@@ -75,7 +75,7 @@ class Plan:
         between = "" if self.low == self.high else f"{self.low:.4g} to "
         share = ""
         if self.radius is not None:
-            share = f"  ({_percent(self.high / self.radius)} of the radius)"
+            share = f"  ({percent(self.high / self.radius)} of the radius)"
         return (
             f"records          {self.n}\n"
             f"guarantee        {self.guarantee}\n"
@@ -100,13 +100,12 @@ def plan(
 ) -> Plan:
     """The error to expect of a release, or the number of records it takes; reads no data.
 
-    - "frechet_mean": mean distance from the exact mean of the projected records, as
-      `expected_error`.
+    - "frechet_mean": mean distance from the exact mean of the projected records, were that the
+      ball's centre or at its edge: noise in a chart is longer there.
     - "adaptive_mean": the same of the last mean, on the ball that has shrunk: least if all records
       are equal, largest if the ball does not shrink. With `spread`, for normal records.
-    - "frechet_variance": mean absolute error. Least where the private mean falls on the ball's
-      centre, E|noise| at R = r; largest at R = 2 r, with h E rho^2 for what the mean's own noise
-      adds, h the largest eigenvalue of the Hessian.
+    - "frechet_variance": mean absolute error. Least where the records' mean is the
+      ball's centre; largest where it lies at the edge, for noise of sensitivity (2 r)^2/n.
     - "confidence_region": half-length of the region's axes (their geometric mean), were the noise
       on its covariance 0 and the records alike in all directions, at root mean square distance
       `spread` from their mean; by default from the noise of the mean alone to a distance of r.
@@ -152,7 +151,7 @@ def plan(
     >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
     >>> design = cdp.plan("frechet_variance", ball, cdp.GDP(mu=1.0), n=1000)
     >>> round(design.low, 6), round(design.high, 6)
-    (0.00023, 0.000931)
+    (0.000216, 0.000844)
     >>> cdp.plan("frechet_mean", ball, cdp.PureDP(epsilon=1.0), error=0.01).n
     219
     """
@@ -213,47 +212,38 @@ class _Request:
         (design,), _ = self.call(statistic).designs(np.array([n], dtype=np.int64), alone=True)
         return MeanNoise.of(design.mean.mechanism, self.ball)
 
-    def mean_error(self, ball: Ball, n: int, share: Guarantee) -> float:
-        """Of a mean released under a share of the guarantee."""
-        design = design_mean(ball, n, share, self.records_per_unit, self.mechanism)
-        return design.mechanism.expected_error
-
 
 def _frechet_mean(request: _Request, n: int) -> Plan:
-    error = request.mean_error(request.ball, n, request.guarantee)
+    statistic = Mean(request.mechanism)
+    design = statistic.design(request.call(statistic), request.ball, n)
     return Plan(
         statistic="frechet_mean",
         n=n,
         guarantee=request.guarantee,
         quantity="expected error",
-        low=error,
-        high=error,
-        meaning="The error is the distance from the exact mean of the projected records.",
+        low=design.error_at(0.0),
+        high=design.error_at(request.ball.radius),
+        meaning="The error is the distance from the exact mean of the projected records: least "
+        "where that is the ball's centre, largest where it lies at the edge.",
         radius=request.ball.radius,
     )
 
 
 def _adaptive_mean(request: _Request, n: int) -> Plan:
-    ball = request.ball
-    schedule = adaptive_schedule(
-        ball,
-        n,
-        request.guarantee,
-        records_per_unit=request.records_per_unit,
-        mechanism=request.mechanism,
-    )
-    share = native(request.guarantee).split(schedule.weights)[-1]
+    ball, statistic = request.ball, AdaptiveMean(mechanism=request.mechanism)
+    design = statistic.design(request.call(statistic), ball, n)
+    levels, share = design.schedule.levels, design.schedule.shares[-1]
 
     def error(spread: float) -> float:
         """With the ball about the mean of normal records."""
-        smallest = ball
-        if schedule.levels:
+        smallest, unit, kind = ball, request.records_per_unit, request.mechanism
+        if levels:
             dim = ball.manifold.dim
-            within = math.sqrt(float(scipy.stats.chi2.ppf(schedule.levels[-1], dim)) / dim)
+            within = math.sqrt(float(scipy.stats.chi2.ppf(levels[-1], dim)) / dim)
             quantile = max(spread * within, SMALLEST_SHRINKAGE * ball.radius)
-            unit, kind = request.records_per_unit, request.mechanism
             smallest = shrunk_ball(ball, n, ball.center, quantile, share, unit, kind)
-        return request.mean_error(smallest, n, share)
+        last = design_mean_under(smallest, n, share, unit, kind)
+        return last.mechanism.expected_error
 
     low, high = (0.0, math.inf) if request.spread is None else (request.spread, request.spread)
     records = "least where the records are all one, largest where the ball does not shrink"
@@ -273,27 +263,18 @@ def _adaptive_mean(request: _Request, n: int) -> Plan:
 
 
 def _frechet_variance(request: _Request, n: int) -> Plan:
-    ball = request.ball
-    statistic = Variance()
-    call = request.call(statistic)
-    mean = request.mean_noise(statistic, n).added(ball, ball._frame.origin, ball.center)
-
-    def noise(reach: float) -> tuple[float, float]:
-        """Mean size of the noise on the variance, and of what the mean's adds before correction."""
-        own = statistic.noise(call, ball, n, reach)
-        hessian = 1 + excess_range(ball.manifold, reach)[1]
-        return own.expected_error, hessian * mean
-
-    low, _ = noise(ball.radius)
+    ball, statistic = request.ball, Variance()
+    design = statistic.design(request.call(statistic), ball, n)
+    least = min(design.least_within, design.within)
     return Plan(
         statistic="frechet_variance",
         n=n,
         guarantee=request.guarantee,
         quantity="expected error",
-        low=low,
-        high=sum(noise(2 * ball.radius)),
-        meaning="The error is that of the variance, in squared units of the metric: least where "
-        "the private mean falls on the ball's centre, largest where it falls on its edge.",
+        low=design.error(least),
+        high=design.error(design.within),
+        meaning="The error is that of the variance, in squared units of the metric: least "
+        "where the records' mean is the ball's centre, largest where it lies at the edge.",
         radius=None,
     )
 
@@ -375,8 +356,3 @@ _PLANNERS: dict[str, Callable[[_Request, int], Plan]] = {
     "confidence_region": _confidence_region,
     "geodesic_regression": _geodesic_regression,
 }
-
-
-def _percent(share: float) -> str:
-    digits = max(0, 1 - math.floor(math.log10(100.0 * share))) if 0.0 < share < 1.0 else 0
-    return f"{100.0 * share:.{digits}f} %"

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 
 from curvedp import _core, laplacian_bounds
-from curvedp._validation import as_choice, as_count, as_positive
+from curvedp._validation import as_choice, as_count, as_finite, as_positive
 from curvedp.curvature import excess_diameter
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.jacobi import jacobi_bounds, sum_of_norms_bound
@@ -65,20 +65,20 @@ def frechet_variance(
     ball: Ball,
     n: int,
     *,
-    max_dist: float | None = None,
+    within: float | None = None,
     records_per_unit: int = 1,
 ) -> float:
-    """Sensitivity of the mean squared distance from a released point.
+    """Sensitivity of the least mean squared distance from a point within s of the centre.
 
-    With k = `records_per_unit`: k R^2/n, never more than R^2.
+    With k = `records_per_unit`: k (r + s)^2/n, never more than (r + s)^2.
 
     Parameters
     ----------
     ball : Ball
     n : int
         Number of records (public).
-    max_dist : float, optional
-        Length R at which distances are clipped; 2 r if not given.
+    within : float, optional
+        s, at most r; r if not given.
     records_per_unit : int
 
     Returns
@@ -94,10 +94,15 @@ def frechet_variance(
     Examples
     --------
     >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
-    >>> round(frechet_variance(ball, 100, max_dist=0.6), 6)
+    >>> round(frechet_variance(ball, 100, within=0.1), 6)
     0.0036
     """
-    return _of_moment(_core.LogMoment.variance(), ball, n, max_dist, records_per_unit)
+    count, moved = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
+    s = ball.radius if within is None else min(as_finite(within, "within"), ball.radius)
+    if s < 0:
+        raise ValueError(f"within must be 0 or more, got {s:g}")
+    reach = ball.radius * (1 + BOUNDARY_SLACK) + s
+    return reach * reach * min(1.0, moved / count)
 
 
 def fourth_moment(
@@ -109,7 +114,16 @@ def fourth_moment(
 ) -> float:
     """Sensitivity of the mean fourth power of the distance from a released point.
 
-    k R^4/n, never more than R^4. Parameters as in `frechet_variance`.
+    k R^4/n, never more than R^4.
+
+    Parameters
+    ----------
+    ball : Ball
+    n : int
+        Number of records (public).
+    max_dist : float, optional
+        Length R at which distances are clipped; 2 r if not given.
+    records_per_unit : int
 
     Returns
     -------
@@ -135,7 +149,7 @@ def distance_moments(
     """Sensitivity of the mean of (a_i, c (a_i^2 - a_i)), a_i = (rho(p, x_i)/R)^2.
 
     k/n, never more than 1, with c = `FOURTH_MOMENT_WEIGHT`: both moments of the distance for the
-    budget of one. Parameters as in `frechet_variance`.
+    budget of one. Parameters as in `fourth_moment`.
 
     Returns
     -------
@@ -167,7 +181,7 @@ def log_covariance(
 
     sqrt(2) k R^2/n in the norm sqrt(|S|_F^2 + (tr S)^2), never more than sqrt(2) R^2: in this norm
     the trace, which is the variance, is released more exactly than in the Frobenius norm, whose
-    sensitivity is the same. Parameters as in `frechet_variance`.
+    sensitivity is the same. Parameters as in `fourth_moment`.
 
     Returns
     -------
@@ -197,7 +211,7 @@ def mean_hessian(
     """Sensitivity, in the Frobenius norm, of the mean Hessian of the squared distance at a point.
 
     Hess rho^2 = 2 (I + G), and G is 0 on flat manifolds, whose sensitivity is 0. Parameters as in
-    `frechet_variance`.
+    `fourth_moment`.
 
     Returns
     -------

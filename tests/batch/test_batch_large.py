@@ -107,3 +107,16 @@ def test_the_mechanism_is_the_statistics_own(tmp_path, same_noise):
         found = cdp.batch.release(cdp.Mean(name), path, **asked)
         expected = cdp.frechet_mean(records, ball, cdp.GDP(1.0), mechanism=name, records_per_unit=3)
         assert found == expected
+
+
+def test_the_mean_of_a_file_is_told_the_errors_of_one_in_memory(tmp_path, same_noise):
+    """Also where the noise leaves the ball."""
+    ball = cdp.Ball(cdp.SPD(3), np.eye(3), 2.0)
+    records = np.tile(np.diag(np.exp([1.6, 0.0, 0.0])), (30, 1, 1))
+    path = write_points(tmp_path / "in.parquet", records)
+    for mu in (0.1, 0.3, 3.0):
+        found = mean_of_file(path, ball, cdp.GDP(mu))
+        alone = cdp.frechet_mean(records, ball, cdp.GDP(mu))
+        assert same_bits(found.value, alone.value)
+        assert found.expected_error == pytest.approx(alone.expected_error, rel=1e-9)
+        assert found.shrunk_error == pytest.approx(alone.shrunk_error, rel=1e-9)

@@ -19,6 +19,7 @@ from curvedp.statistics.paid import release as release_records
 
 #: The same statistic with another keyword.
 OTHER = {
+    "variance": {"within": 0.1},
     "mean": {"mechanism": None},
     "adaptive": {"quantile": 0.6},
     "region": {"level": 0.8},
@@ -217,7 +218,7 @@ class Own(cdp.TangentGaussian):
         ({"statistic": cdp.Quantile(0.5, low=0.0, high=1.0)}, TypeError, "got Quantile"),
         ({"statistic": "mean"}, TypeError, "got str"),
         ({"statistic": cdp.Mean(Own), "guarantee": cdp.GDP(1.0)}, ValueError, "one of"),
-        ({"statistic": cdp.Variance(mean=[0.0, 0.0, 1.0])}, ValueError, "leave mean out"),
+        ({"statistic": cdp.FourthMoment(mean=[0.0, 0.0, 1.0])}, ValueError, "leave mean out"),
         ({"statistic": cdp.KNGMean(sampler="metropolis")}, ValueError, "what is proved"),
         ({"statistic": cdp.Region()}, TypeError, "Gaussian noise"),
         ({"statistic": cdp.Region(weights=(0.5, 0.5)), "guarantee": cdp.GDP(1.0)}, ValueError, "3"),

@@ -88,7 +88,7 @@ def test_a_dry_run_tells_cost_and_error_and_spends_nothing(source, tmp_path):
 #: Options of each statistic, one of them as the manifest has it, and a column of its own.
 OWN = {
     "mean": (["--mechanism", "tangent-gaussian"], ("mechanism", "tangent-gaussian"), "scale"),
-    "variance": (["--max-dist", 0.7], ("max_dist", 0.7), "mean_scale"),
+    "variance": (["--within", 0.2], ("within", 0.2), "unclipped"),
     "adaptive": (
         ["--schedule", "0.3,0.2,0.5", "--quantile", 0.8],
         ("schedule", [0.3, 0.2, 0.5]),

@@ -24,17 +24,15 @@ CALLS = {
     "adaptive_mean, shares": lambda n, claim: cdp.adaptive_mean(
         at_center(n), BALL, claim, schedule=(3.0, 1.0, 2.0)
     ),
-    "frechet_variance": lambda n, claim: cdp.frechet_variance(at_center(n), BALL, claim),
     "log_covariance": lambda n, claim: cdp.log_covariance(at_center(n), BALL, claim),
     "mean_hessian": lambda n, claim: cdp.mean_hessian(
         at_center(n), BALL, claim, weights=(0.6, 0.4)
     ),
     "fourth_moment": lambda n, claim: cdp.fourth_moment(at_center(n), BALL, claim),
     "frechet_mean of groups": of_two_groups(cdp.frechet_mean),
-    "frechet_variance of groups": of_two_groups(cdp.frechet_variance),
+    "log_covariance of groups": of_two_groups(cdp.log_covariance),
     "adaptive_mean of groups": of_two_groups(cdp.adaptive_mean),
     "plan of a mean": lambda n, claim: cdp.plan("frechet_mean", BALL, claim, n=n),
-    "plan of a variance": lambda n, claim: cdp.plan("frechet_variance", BALL, claim, n=n),
 }
 
 

@@ -36,8 +36,8 @@ CALLS: dict[str, Any] = {
         RECORDS, BALL, g, groups=OFFSETS, ledger=ledger
     ),
     "frechet_variance": lambda g, ledger: cdp.frechet_variance(RECORDS, BALL, g, ledger=ledger),
-    "frechet_variance about a point": lambda g, ledger: cdp.frechet_variance(
-        RECORDS, BALL, g, mean=BALL.center, ledger=ledger
+    "frechet_variance within 0.1": lambda g, ledger: cdp.frechet_variance(
+        RECORDS, BALL, g, within=0.1, ledger=ledger
     ),
     "frechet_variance of groups": lambda g, ledger: cdp.frechet_variance(
         RECORDS, BALL, g, groups=OFFSETS, ledger=ledger

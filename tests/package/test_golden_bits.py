@@ -69,7 +69,7 @@ def test_every_golden_release_is_looked_at():
 def client():
     import distributed
 
-    with distributed.Client(processes=False, dashboard_address=None, n_workers=1) as found:
+    with distributed.Client(processes=False, dashboard_address=":0", n_workers=1) as found:
         yield found
 
 

@@ -17,8 +17,8 @@ import pytest
 import curvedp as cdp
 from curvedp import _core
 from curvedp.mail import PrivateMail
-from curvedp.statistics.adaptive_mean import _schedule
-from curvedp.statistics.design import design_mean
+from curvedp.statistics.adaptive_mean import schedule_under
+from curvedp.statistics.design import design_mean, design_mean_under
 
 WORKERS = 8
 GENEROUS = 60
@@ -93,7 +93,7 @@ def test_designs_kept_for_the_next_call_are_made_by_eight_threads_at_once(togeth
         ]
 
     alone = release(None)
-    for kept in (design_mean, _schedule):
+    for kept in (design_mean, design_mean_under, schedule_under):
         kept.cache_clear()
     assert all(found == alone for found in together(release))
 

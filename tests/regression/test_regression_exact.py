@@ -11,7 +11,7 @@ from scipy import stats
 import curvedp as cdp
 from curvedp import _core
 from curvedp.privacy import GDP, PureDP
-from curvedp.regression.choice import choose_sampler
+from curvedp.regression.choice import expected_choice
 from curvedp.regression.k_norm import KNormGradient
 from regression_problems import SPACES, Space, problem
 
@@ -343,7 +343,7 @@ def test_the_choice_depends_on_the_budget_and_the_number_of_records():
     ball = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], np.pi / 4)
 
     def choice(n, guarantee):
-        return choose_sampler(ball, n, guarantee, tau=0.1, v_max=1.5, records_per_unit=1)
+        return expected_choice(ball, n, guarantee, tau=0.1, v_max=1.5, records_per_unit=1)[0]
 
     assert choice(100, PureDP(0.5)) == choice(100, PureDP(1.0)) == "gradient"
     assert choice(100, PureDP(4.0)) == choice(1000, PureDP(1.0)) == "exact"
@@ -352,7 +352,7 @@ def test_the_choice_depends_on_the_budget_and_the_number_of_records():
 
 def test_in_three_dimensions_exact_draws_are_chosen_where_they_take_seconds():
     def choice(ball, n, epsilon):
-        return choose_sampler(ball, n, PureDP(epsilon), tau=0.1, v_max=1.5, records_per_unit=1)
+        return expected_choice(ball, n, PureDP(epsilon), tau=0.1, v_max=1.5, records_per_unit=1)[0]
 
     tensors = cdp.Ball("spd:2", np.eye(2), 1.0)
     assert [choice(tensors, 100, e) for e in (0.5, 1.0, 2.0, 4.0)] == ["gradient"] * 3 + ["exact"]

@@ -159,8 +159,8 @@ def test_a_base_point_far_outside_is_moved_to_the_ball() -> None:
     space = cdp.Hyperboloid(2)
     ball = cdp.Ball(space, space.origin, 1.0)
     records = ordinary(space, 2000, 0.2, space.origin)
-    release = cdp.frechet_variance(records, ball, cdp.GDP(5.0), mean=[1e17, 1e17, 0.0])
-    assert 0.5 < float(release.value) < 2.0  # about the squared distance 1 from the border
+    release = cdp.fourth_moment(records, ball, cdp.GDP(5.0), mean=[1e17, 1e17, 0.0])
+    assert 0.5 < float(release.value) < 2.0  # about the distance 1 from the border, to the fourth
 
 
 def test_statistics_of_every_kind_bear_one_far_record() -> None:

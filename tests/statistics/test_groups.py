@@ -60,11 +60,15 @@ def test_a_secret_serves_each_statistic_and_option_with_noise_of_its_own(sphere_
     mean = cdp.frechet_mean(records, ball, claim, **how).value
     half = cdp.frechet_mean(records, ball, cdp.PureDP(0.5), **how).value
     variance = cdp.frechet_variance(records, ball, claim, **how).parts[0].value
-    clipped = cdp.frechet_variance(records, ball, claim, max_dist=0.9, **how).parts[0].value
-    all_of_them = np.stack((mean, half, variance, clipped))
+    moment = cdp.fourth_moment(records, ball, claim, **how).parts[0].value
+    clipped = cdp.fourth_moment(records, ball, claim, max_dist=0.9, **how).parts[0].value
+    all_of_them = np.stack((mean, half, moment, clipped))
     for one in range(4):
         for other in range(one):
             assert (all_of_them[one] != all_of_them[other]).any(axis=1).all()
+    uneven = cdp.frechet_variance(records, ball, claim, weights=(0.3, 0.7), **how).parts[0].value
+    scales = uneven.std() / variance.std()
+    assert (np.abs(uneven * scales - variance) > 0).all()
 
 
 def test_a_given_base_point_and_covariates_reach_the_noise_of_a_secret(sphere_groups):
@@ -73,7 +77,7 @@ def test_a_given_base_point_and_covariates_reach_the_noise_of_a_secret(sphere_gr
     how = {"groups": offsets, "secret": cdp.NoiseSecret(bytes(range(32)))}
     near = ball.manifold.project(ball.center + np.array([0.0, 0.0, 1e-9]))
     at = [
-        cdp.frechet_variance(records, ball, cdp.GDP(1.0), mean=point, **how)
+        cdp.fourth_moment(records, ball, cdp.GDP(1.0), mean=point, **how)
         for point in (ball.center, near)
     ]
     noise = np.abs(at[0].value - at[1].value)
@@ -89,23 +93,23 @@ def test_a_given_base_point_and_covariates_reach_the_noise_of_a_secret(sphere_gr
     assert same_bits(first.value[1], second.value[1])
 
 
-def test_means_of_groups_are_base_points_of_their_variances(sphere_groups):
+def test_means_of_groups_are_base_points_of_their_moments(sphere_groups):
     ball, records, offsets = sphere_groups
     means = cdp.frechet_mean(records, ball, cdp.GDP(50.0), groups=offsets)
-    found = cdp.frechet_variance(records, ball, cdp.GDP(1e4), groups=offsets, mean=means)
+    found = cdp.fourth_moment(records, ball, cdp.GDP(1e4), groups=offsets, mean=means)
     assert found.parts == ()
     for g in (0, 50, 199):
         own = records[20 * g : 20 * g + 20]
-        alone = cdp.frechet_variance(own, ball, cdp.GDP(1e4), mean=means[g])
+        alone = cdp.fourth_moment(own, ball, cdp.GDP(1e4), mean=means[g])
         assert abs(alone.value - found.value[g]) < 8 * found.scale[g]
         assert same_bits(found[g].base_point, alone.base_point)
     named = cdp.frechet_mean(records, ball, cdp.GDP(1.0), groups=np.repeat([1, 0], 2000))
     wrong = [(["a"] * 4000, means), ([0, 2000, 4000], means), (None, means), ([0, 4000], named)]
     for groups, given in wrong:
         with pytest.raises(ValueError, match="released of other groups"):
-            cdp.frechet_variance(records, ball, cdp.GDP(1.0), groups=groups, mean=given)
+            cdp.fourth_moment(records, ball, cdp.GDP(1.0), groups=groups, mean=given)
     with pytest.raises(KeyError):
-        cdp.frechet_variance(records, ball, cdp.GDP(1.0), groups=["a"] * 4000, mean=named)
+        cdp.fourth_moment(records, ball, cdp.GDP(1.0), groups=["a"] * 4000, mean=named)
 
 
 def test_variances_are_about_the_groups_own_records(sphere_groups):
@@ -126,7 +130,7 @@ def test_as_many_groups_as_records(sphere_groups):
     assert ball.manifold.belongs(releases.value).all()
 
 
-@pytest.mark.parametrize("statistic", [cdp.frechet_mean, cdp.frechet_variance, cdp.adaptive_mean])
+@pytest.mark.parametrize("statistic", [cdp.frechet_mean, cdp.log_covariance, cdp.adaptive_mean])
 def test_groups_without_laplace_noise_are_refused_or_skipped(statistic):
     ball = cdp.Ball(cdp.SPD(3), center="identity", radius=1.5)
     records = np.tile(1.2 * np.eye(3), (1003, 1, 1))
@@ -232,13 +236,12 @@ def test_the_noise_of_variances_has_its_scale():
         ball,
         cdp.PureDP(50.0),
         groups=np.arange(0, 400_001, 20),
-        weights=(0.9, 0.1),
-        max_dist=9.0,
+        within=0.6,
     )
     positive = releases.value[releases.value > 0]
-    assert 0.3 < len(positive) / 20_000 < 0.7
-    # what is above 0 is nearly the positive half of Laplace noise
-    assert np.mean(positive) == pytest.approx(np.mean(releases.scale), rel=0.1)
+    assert 0.45 < len(positive) / 20_000 < 0.55
+    assert np.mean(positive) == pytest.approx(np.mean(releases.scale), rel=0.05)
+    assert np.std(releases.more["unclipped"]) == pytest.approx(2**0.5 * releases.scale[0], rel=0.05)
 
 
 @pytest.mark.parametrize("statistic", [cdp.adaptive_mean, cdp.confidence_region])

@@ -102,9 +102,8 @@ def ball(spec="spd:3", radius=1.5):
 def test_moments_of_distances():
     b, reach = ball(), 1.9
     at = np.array(reach)
-    assert cdp.sensitivity.frechet_variance(b, 50, max_dist=reach) == pytest.approx(
-        float(bounds.variance(at)) / 50
-    )
+    assert cdp.sensitivity.frechet_variance(b, 50, within=0.4) == pytest.approx(1.9**2 / 50)
+    assert cdp.sensitivity.frechet_variance(b, 50) == pytest.approx(3.0**2 / 50)
     assert cdp.sensitivity.fourth_moment(b, 50, max_dist=reach) == pytest.approx(
         float(bounds.fourth_moment(at)) / 50
     )
@@ -118,9 +117,7 @@ def test_second_moment():
     assert cdp.sensitivity.log_covariance(ball(), 50, max_dist=1.9) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    "statistic", ["frechet_variance", "fourth_moment", "log_covariance", "mean_hessian"]
-)
+@pytest.mark.parametrize("statistic", ["fourth_moment", "log_covariance", "mean_hessian"])
 def test_contributors_and_limits(statistic):
     bound = getattr(cdp.sensitivity, statistic)
     b = ball()

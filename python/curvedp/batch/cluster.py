@@ -76,7 +76,7 @@ def cluster_of(workers: int | None, scheduler: str | None) -> Iterator[Any]:
         with _engine.Client(scheduler) as client:
             yield client
         return
-    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with (
         _engine.LocalCluster(n_workers=workers, **options) as cluster,
         _engine.Client(cluster) as client,

@@ -143,7 +143,9 @@ class Job:
         self.secret  # noqa: B018 - raises if it cannot be used
         if not (self.folder / "layout.json").exists():
             layout = self._find_layout()
-            self.parameters.call.designs(np.array(sorted(layout.sizes), dtype=np.int64))
+            call, sizes = self.parameters.call, np.array(sorted(layout.sizes), dtype=np.int64)
+            designs = call.designs(sizes)
+            call.warn_of_noise(designs, sizes, np.array([layout.sizes[n] for n in sizes.tolist()]))
             write_json(self.folder / "layout.json", layout.to_dict())
         self.parts.mkdir(mode=0o700, exist_ok=True)
 
@@ -255,7 +257,7 @@ class Job:
             left.unlink()
         # numbers that hardly repeat gain nothing from a dictionary
         repeated = self.parameters.by if len(self.parameters.by) > 1 else ()
-        encoded = [*repeated, "n", "guarantee"]
+        encoded = [*repeated, "n", "guarantee", "mechanism", "calibrated_to"]
         with atomically(self.result) as path, contextlib.ExitStack() as stack:
             writers: list[Any] = []
 

@@ -24,9 +24,8 @@ from curvedp.domain import Ball
 from curvedp.errors import BatchError
 from curvedp.privacy import Ledger, Release
 from curvedp.statistics.call import Call, Report, check_ball
-from curvedp.statistics.frechet_mean import noise_of_means
+from curvedp.statistics.frechet_mean import released_means
 from curvedp.statistics.paid import Paid
-from curvedp.statistics.releases import release_of
 
 __all__ = ["PointsOfFile", "release_mean_of_file", "whole_pieces"]
 
@@ -99,6 +98,7 @@ def release_mean_of_file(
     rows = whole_pieces(chunk_rows, call.ball)
     offsets = np.array([0, file.rows], dtype=np.int64)
     keys, designs = call.keys(None, None), call.designs(np.diff(offsets), alone=True)
+    call.warn_of_noise(designs, np.diff(offsets))
     call.pay(ledger, None)
     (design,) = designs[0]
     descent, readings = _core.Descent(call.ball._frame, design.plan), 0
@@ -116,9 +116,15 @@ def release_mean_of_file(
         labels=range(1),
         is_grouped=False,
     )
-    value = design.mechanism._release(descent.point, keys.first(), 1)
-    releases = paid.releases(value=value, **noise_of_means(designs))
-    return release_of(releases, 0)
+    raw = design.mechanism._release(descent.point, keys.first(), 1)
+    value = np.empty_like(raw)
+    size = call.manifold.point_size
+    frame, in_chart = call.ball._frame, design.mechanism.in_chart
+    frame.keep(raw.reshape(1, size), value.reshape(1, size))
+    place = np.array(frame.place(raw.reshape(size), design.mean_square, in_chart))
+    releases = released_means(paid, value, raw, *place[:, None])
+    found: Release = call.statistic.result(releases, 0)
+    return found
 
 
 def _sums(points: PointsOfFile, ball: Ball, rows: int, base: FloatArray, on: Any) -> FloatArray:

@@ -59,6 +59,7 @@ STATISTICS: dict[str, type[Statistic[Any]]] = {
 _RESERVED = frozenset(
     {"n", "value", "mean", "mean_scale", "radius", "chart_point", "covariance", "quantile", "dof"}
     | {"lower", "upper", "sensitivity", "scale", "expected_error", "guarantee"}
+    | {"mechanism", "calibrated_to", "within", "unclipped", "shrunk", "shrunk_error"}
 )
 
 #: Refusal of a batch without public keys.

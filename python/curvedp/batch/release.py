@@ -65,7 +65,7 @@ def release(
     Parameters
     ----------
     statistic : Statistic
-        Such as ``Mean()``, ``Variance(max_dist=0.4)``, ``AdaptiveMean()`` or ``Region(level=0.9)``.
+        Such as ``Mean()``, ``Variance(within=0.1)``, ``AdaptiveMean()`` or ``Region(level=0.9)``.
     source : table or path
         Anything with ``__arrow_c_stream__`` (a pyarrow, polars or pandas table), in any order, or
         the path of a Parquet file.
@@ -140,7 +140,7 @@ def release(
     ...     guarantee=cdp.GDP(mu=1.0), public_keys=True,
     ... )
     >>> releases.table.column("n").to_pylist(), releases.table.column_names[2:5]
-    ([200, 200, 200], ['value', 'mean', 'mean_scale'])
+    ([200, 200, 200], ['value', 'within', 'unclipped'])
     """
     is_file = isinstance(source, (str, os.PathLike))
     if not is_file and (on is not None or out is not None or resume):

@@ -74,7 +74,6 @@ def manifest(
         "schema_version": MANIFEST_VERSION,
         "curvedp": curvedp.__version__,
         "statistic": call.statistic.title,
-        "mechanism": call.statistic.mechanism_name(call),
         "options": call.statistic.options(),
         "by": list(parameters.by),
         "points": list(parameters.points),

@@ -39,11 +39,12 @@ class BatchReleases:
         The Parquet file that holds them, if they were written to one.
     table : pyarrow.Table
         One row per group in the order of the keys: the key's columns, `n`, `value` (of a mean or a
-        matrix a fixed-size list, row-major; of a variance a number, beside it the private `mean`
-        and its `mean_scale`; of an adaptive mean beside it the `radius` of the last ball; of a
-        region its estimate, beside it `chart_point`, `covariance`, `quantile` and `dof`; of an
-        interval beside it `lower` and `upper`), `sensitivity`, `scale`, `expected_error` (of a
-        region its mean's), `guarantee`.
+        matrix a fixed-size list, row-major; of a variance a number, beside it `within` and
+        `unclipped`; of a moment beside it the private `mean` and its `mean_scale`; of an adaptive
+        mean beside it the `radius` of the last ball; of a region its estimate, beside it
+        `chart_point`, `covariance`, `quantile` and `dof`; of an interval beside it `lower` and
+        `upper`), `sensitivity`, `scale`, `expected_error` (of a region its mean's), `guarantee`,
+        `mechanism` and what its noise is `calibrated_to`.
     """
 
     manifest: dict[str, Any]
@@ -84,6 +85,7 @@ def release_table(
     else:
         parameters.columns.read(table.slice(0, 1))  # their shape, before all else
     designs, choice = call.designs(n)
+    call.warn_of_noise((designs, choice), n)
     call.pay(ledger, len(n))
     ends = np.concatenate(([0], np.cumsum(n)))
     parts, skipped = [], set[int]()

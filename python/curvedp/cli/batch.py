@@ -60,14 +60,21 @@ _WORDS = (
 @click.option(
     "--max-dist",
     type=float,
-    help="Of a variance, moment, region or interval: public length at which distances are clipped; "
-    "by default never.",
+    help="Of a moment, region or interval: public length at which distances are clipped; by "
+    "default never.",
+)
+@click.option(
+    "--within",
+    type=float,
+    help="Of a variance: public bound on the distance of the mean from the centre; by default one "
+    "is released.",
 )
 @click.option(
     "--weights",
     metavar="NUMBERS",
-    help="Shares of the budget, with commas: of a variance, moment or interval for its mean and "
-    "itself, of a region for its mean, its covariance and (on curved manifolds) its Hessian.",
+    help="Shares of the budget, with commas: of a variance for its mean's distance from the centre "
+    "and itself, of a moment or interval for its mean and itself, of a region for its mean, its "
+    "covariance and (on curved manifolds) its Hessian.",
 )
 @click.option(
     "--schedule",
@@ -160,6 +167,7 @@ def batch(
     mu: float | None,
     mechanism: str | None,
     max_dist: float | None,
+    within: float | None,
     weights: str | None,
     schedule: str | None,
     quantile: float | None,
@@ -202,6 +210,7 @@ def batch(
         STATISTICS[statistic],
         mechanism=mechanism,
         max_dist=max_dist,
+        within=within,
         weights=None if weights is None else _numbers(weights, "weights"),
         schedule=_schedule(schedule),
         quantile=quantile,

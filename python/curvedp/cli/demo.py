@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -80,7 +81,7 @@ def run(out: Path, console: Console) -> None:
     console.print(f"Picture written to {out}", markup=False)
 
 
-def _comparison(releases: list[Release], exact: NDArray[np.float64], ball: Ball) -> Table:
+def _comparison(releases: Sequence[Release], exact: NDArray[np.float64], ball: Ball) -> Table:
     table = Table(title="Distance to the non-private mean: shown for the demo only, not private")
     for column in ("epsilon", "expected error", "distance in this run"):
         table.add_column(column, justify="right")

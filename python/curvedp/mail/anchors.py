@@ -23,9 +23,8 @@ from curvedp.mail.cells import Cells, choose_n_cells, make_cells, randomised_res
 from curvedp.mail.iteration import Laplacians, rounding_error
 from curvedp.mail.labels import label_codes
 from curvedp.mail.noise import noisy_embedding
-from curvedp.mechanisms import outward_scale
+from curvedp.mechanisms import outward_scale, ways_to_meet
 from curvedp.privacy import Guarantee, Release
-from curvedp.statistics.design import native
 from curvedp.statistics.entry import Entry
 
 
@@ -151,7 +150,7 @@ class Anchors:
         release = noisy_embedding(
             entry,
             exact,
-            native(entry.guarantee),
+            ways_to_meet(entry.guarantee)[0],
             sensitivity=delta,
             rounding=rounding_error(len(self.rows), largest, 0.0),
             largest=largest,

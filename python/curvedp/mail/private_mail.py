@@ -54,7 +54,9 @@ class PrivateMail(Conventions):
         Weight of the label term. Equation 3 subtracts it: alpha > 0 drives equal labels apart and
         alpha < 0 draws them together (docs/privatemail.md).
     guarantee : PureDP, ApproxDP, ZCDP or GDP
-        Of the whole embedding, or of one query. There is no default: naming it is the decision.
+        Of the whole embedding, or of one query. There is no default: naming it is the decision. No
+        epsilon-DP release names the right one of K equally likely classes of a query with
+        probability above e^epsilon/(e^epsilon + K - 1): 0.23 of 10 at 1, 0.94 at 5.
     private_iterations, post_iterations : int
     form : {"normalised", "published"}
         "published" is equation 7, whose sensitivity is exp(2 r^2/sigma^2) alpha D/2 and more.

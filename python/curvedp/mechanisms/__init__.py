@@ -4,7 +4,7 @@ from curvedp.mechanisms.base import ChartGaussian, Mechanism
 from curvedp.mechanisms.bounded_range import bounded_range_epsilon, pure_epsilon
 from curvedp.mechanisms.calibration import outward_scale
 from curvedp.mechanisms.chains import MetropolisChains, metropolis
-from curvedp.mechanisms.choice import MECHANISMS, choose_mechanism, native_guarantee
+from curvedp.mechanisms.choice import MECHANISMS, choose_mechanism, ways_to_meet
 from curvedp.mechanisms.exponential_wrapped_gaussian import ExponentialWrappedGaussian
 from curvedp.mechanisms.rank_exponential import RankExponential
 from curvedp.mechanisms.riemannian_gaussian import RiemannianGaussian
@@ -24,7 +24,7 @@ __all__ = [
     "bounded_range_epsilon",
     "choose_mechanism",
     "metropolis",
-    "native_guarantee",
     "outward_scale",
     "pure_epsilon",
+    "ways_to_meet",
 ]

@@ -11,7 +11,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 from curvedp.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP
-from curvedp.privacy.conversion import last_true_above, pure_mu, round_down, sqrt_bounds
+from curvedp.privacy.conversion import (
+    approx_epsilon,
+    last_true_above,
+    pure_mu,
+    round_down,
+    sqrt_bounds,
+)
 
 
 def bounded_range_epsilon(guarantee: Guarantee) -> float:
@@ -55,8 +61,9 @@ def bounded_range_epsilon(guarantee: Guarantee) -> float:
 def pure_epsilon(guarantee: Guarantee) -> float:
     """The largest epsilon with epsilon-DP, of any mechanism, implying `guarantee`, rounded down.
 
-    epsilon for PureDP; sqrt(2 rho) for ZCDP; log(Phi(mu/2) / Phi(-mu/2)) for GDP: half of what
-    bounded range allows, since a loss in [-epsilon, epsilon] has a range of length 2 epsilon.
+    epsilon for PureDP; sqrt(2 rho) for ZCDP and log(Phi(mu/2) / Phi(-mu/2)) for GDP, half of what
+    bounded range allows, since a loss in [-epsilon, epsilon] has a range of length 2 epsilon;
+    log((e^epsilon + delta) / (1 - delta)) for ApproxDP, a little more than epsilon.
 
     Parameters
     ----------
@@ -79,6 +86,7 @@ def pure_epsilon(guarantee: Guarantee) -> float:
     match guarantee:
         case PureDP(epsilon):
             return epsilon
-        case ApproxDP(epsilon):
-            return max(epsilon, 0.5 * bounded_range_epsilon(guarantee.sufficient_gdp()))
+        case ApproxDP(epsilon, delta):
+            start = max(epsilon, delta)  # delta-DP implies (0, delta)
+            return last_true_above(lambda own: approx_epsilon(own, 0.0, delta) <= epsilon, start)
     return 0.5 * bounded_range_epsilon(guarantee)

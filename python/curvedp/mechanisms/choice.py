@@ -1,18 +1,19 @@
-"""Choice of the mechanism for a guarantee on a ball, and the guarantee it is calibrated to."""
+"""Ways to meet a guarantee: pure or Gaussian noise, and the mechanism that draws it on a ball."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from typing import Any
+from fractions import Fraction
+from functools import lru_cache
 
 from curvedp.domain import Ball
-from curvedp.mechanisms.base import ChartGaussian, IntrinsicMechanism, Mechanism
+from curvedp.mechanisms.base import Mechanism
+from curvedp.mechanisms.bounded_range import pure_epsilon
 from curvedp.mechanisms.exponential_wrapped_gaussian import ExponentialWrappedGaussian
 from curvedp.mechanisms.riemannian_gaussian import RiemannianGaussian
 from curvedp.mechanisms.riemannian_laplace import RiemannianLaplace
 from curvedp.mechanisms.tangent_gaussian import TangentGaussian
 from curvedp.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP
+from curvedp.privacy.conversion import round_down, sqrt_bounds
 
 #: Mechanisms by the word that selects them.
 MECHANISMS: dict[str, type[Mechanism]] = {
@@ -23,27 +24,32 @@ MECHANISMS: dict[str, type[Mechanism]] = {
 }
 
 
-def draws_exactly(kind: type[Mechanism]) -> bool:
+def draws_exactly(mechanism: str | type[Mechanism] | None) -> bool:
     """True for the mechanisms of curvedp, which draw in exact arithmetic."""
-    return kind in MECHANISMS.values()
+    return mechanism is None or _as_kind(mechanism) in MECHANISMS.values()
 
 
 def choose_mechanism(
-    ball: Ball, guarantee: Guarantee, mechanism: str | type[Mechanism] | None = None
+    ball: Ball, way: PureDP | GDP, mechanism: str | type[Mechanism] | None = None
 ) -> type[Mechanism]:
-    """The mechanism class for a guarantee, by default the one with the least error.
+    """The mechanism class for noise on a ball that satisfies a pure or Gaussian guarantee.
 
-    Pure DP: Riemannian Laplace. Every other guarantee: Gaussian noise, intrinsic on nonnegative
-    curvature, wrapped by the exponential map at the ball's centre on Hadamard manifolds, in the
-    chart where it is flat.
+    By default Riemannian Laplace noise for pure DP. For Gaussian DP, Gaussian noise: intrinsic on
+    nonnegative curvature, wrapped by the exponential map at the ball's centre on Hadamard
+    manifolds, in the chart where it is flat.
 
     Parameters
     ----------
     ball : Ball
-    guarantee : PureDP, ApproxDP, ZCDP or GDP
+    way : PureDP or GDP
+        One of `ways_to_meet` a request.
     mechanism : str or Mechanism class, optional
         One of ``"riemannian-laplace"``, ``"riemannian-gaussian"``,
         ``"exponential-wrapped-gaussian"``, ``"tangent-gaussian"``.
+
+    Returns
+    -------
+    Mechanism class
 
     Raises
     ------
@@ -52,10 +58,6 @@ def choose_mechanism(
     TypeError
         If it is a class without a name to print or a profile.
 
-    Returns
-    -------
-    Mechanism class
-
     Examples
     --------
     >>> import curvedp as cdp
@@ -63,18 +65,9 @@ def choose_mechanism(
     >>> choose_mechanism(ball, GDP(mu=1.0)).name, choose_mechanism(ball, PureDP(epsilon=1.0)).name
     ('Riemannian Gaussian', 'Riemannian Laplace')
     """
-    if isinstance(mechanism, type) and issubclass(mechanism, Mechanism):
-        if not isinstance(getattr(mechanism, "name", None), str):
-            raise TypeError(f"{mechanism.__name__} has no name, which releases print")
-        if getattr(mechanism, "profile", None) not in ("laplace", "gaussian"):
-            raise TypeError(f"{mechanism.__name__} needs the profile 'laplace' or 'gaussian'")
-        return mechanism
     if mechanism is not None:
-        if not isinstance(mechanism, str) or mechanism not in MECHANISMS:
-            words = ", ".join(map(repr, MECHANISMS))
-            raise ValueError(f"mechanism must be one of {words}, got {mechanism!r}")
-        return MECHANISMS[mechanism]
-    if isinstance(guarantee, PureDP):
+        return _as_kind(mechanism)
+    if isinstance(way, PureDP):
         return RiemannianLaplace
     if ball.manifold.is_flat:
         return TangentGaussian
@@ -83,71 +76,78 @@ def choose_mechanism(
     return RiemannianGaussian
 
 
-def native_guarantee(guarantee: Guarantee, mechanism: type[Mechanism]) -> PureDP | GDP:
-    """The guarantee to which the mechanism is calibrated, so that `guarantee` follows.
+def _as_kind(mechanism: str | type[Mechanism]) -> type[Mechanism]:
+    """The mechanism class of that name, or the class itself if it can be used."""
+    if isinstance(mechanism, type) and issubclass(mechanism, Mechanism):
+        if not isinstance(getattr(mechanism, "name", None), str):
+            raise TypeError(f"{mechanism.__name__} has no name, which releases print")
+        if getattr(mechanism, "profile", None) not in ("laplace", "gaussian"):
+            raise TypeError(f"{mechanism.__name__} needs the profile 'laplace' or 'gaussian'")
+        return mechanism
+    if not isinstance(mechanism, str) or mechanism not in MECHANISMS:
+        words = ", ".join(map(repr, MECHANISMS))
+        raise ValueError(f"mechanism must be one of {words}, got {mechanism!r}")
+    return MECHANISMS[mechanism]
 
-    Laplace noise serves pure DP. Gaussian noise serves mu-GDP, with the largest mu that implies the
-    request: mu = sqrt(2 rho) for zCDP, the root of delta_mu(epsilon) = delta for (epsilon, delta).
+
+def ways_to_meet(
+    guarantee: Guarantee, mechanism: str | type[Mechanism] | None = None
+) -> tuple[PureDP | GDP, ...]:
+    """Guarantees that noise is calibrated to and each of which implies `guarantee`.
+
+    Gaussian noise satisfies mu-GDP: the largest mu that implies the request, sqrt(2 rho) for zCDP
+    and the root of delta_mu(epsilon) = delta for (epsilon, delta). Laplace noise satisfies pure DP:
+    the largest epsilon that implies the request, see `pure_epsilon`. Statistics take the way with
+    the smallest expected error.
 
     Parameters
     ----------
     guarantee : PureDP, ApproxDP, ZCDP or GDP
-    mechanism : Mechanism class
+    mechanism : str or Mechanism class, optional
+        As in `choose_mechanism`: then its own way alone.
 
     Returns
     -------
-    PureDP or GDP
+    tuple of PureDP or GDP
+        The Gaussian way first; only the pure one for PureDP.
 
     Raises
     ------
-    TypeError
-        If the mechanism's noise does not imply the guarantee.
+    ValueError, TypeError
+        As in `choose_mechanism`, and for a Gaussian mechanism under PureDP.
 
     Examples
     --------
-    >>> print(native_guarantee(ZCDP(rho=0.5), TangentGaussian))
-    GDP(mu=1)
+    >>> print(*ways_to_meet(ZCDP(rho=0.5)))
+    GDP(mu=1) PureDP(epsilon=1)
+    >>> print(*ways_to_meet(ApproxDP(epsilon=1.0, delta=1e-6), "riemannian-laplace"))
+    PureDP(epsilon=1)
     """
-    if mechanism.profile == "laplace":
-        if isinstance(guarantee, PureDP):
-            return guarantee
+    ways = _ways(guarantee)
+    if mechanism is None:
+        return ways
+    kind = _as_kind(mechanism)
+    wanted = PureDP if kind.profile == "laplace" else GDP
+    own = tuple(way for way in ways if isinstance(way, wanted))
+    if not own:
         raise TypeError(
-            f"{mechanism.name} noise gives pure DP: ask for PureDP(epsilon), which implies more"
+            f"{kind.name} noise gives Gaussian DP: ask for GDP, ZCDP or ApproxDP, or use the "
+            "Riemannian Laplace mechanism for pure DP"
         )
-    if isinstance(guarantee, GDP):
-        return guarantee
-    if isinstance(guarantee, ZCDP):
-        return GDP(math.nextafter(math.sqrt(2 * guarantee.rho), 0.0))
-    if isinstance(guarantee, ApproxDP):
-        return guarantee.sufficient_gdp()
-    raise TypeError(
-        f"{mechanism.name} noise gives Gaussian DP: ask for GDP, ZCDP or ApproxDP, or use the "
-        "Riemannian Laplace mechanism for pure DP"
-    )
+    return own
 
 
-def known_noise(name: str) -> tuple[bool, str] | None:
-    """Noise of the mechanism of that printed name: True if in the chart at the centre, and profile.
-
-    Built-in mechanisms go before those of the user. None if there is no such mechanism, if several
-    of that name differ, or if it builds its noise in a way of its own, so that the noise does not
-    follow from name and scale.
-    """
-    for kind in MECHANISMS.values():
-        if kind.name == name:
-            return _family(kind)
-    found = {_family(kind) for kind in _subclasses(Mechanism) if getattr(kind, "name", "") == name}
-    return found.pop() if len(found) == 1 else None
-
-
-def _family(kind: type[Mechanism]) -> tuple[bool, str] | None:
-    for base in (ChartGaussian, IntrinsicMechanism):
-        if issubclass(kind, base) and kind._build_noise is base._build_noise:
-            return base is ChartGaussian, kind.profile
-    return None
-
-
-def _subclasses(kind: type[Any]) -> Iterator[type[Mechanism]]:
-    for own in kind.__subclasses__():
-        yield own
-        yield from _subclasses(own)
+@lru_cache(maxsize=1024)
+def _ways(guarantee: Guarantee) -> tuple[PureDP | GDP, ...]:
+    match guarantee:
+        case PureDP():
+            return (guarantee,)
+        case GDP():
+            gaussian = guarantee
+        case ZCDP(rho):
+            gaussian = GDP(round_down(sqrt_bounds(2 * Fraction(rho))[0]))
+        case ApproxDP():
+            gaussian = guarantee.sufficient_gdp()
+        case _:
+            raise TypeError("guarantee must be PureDP, ApproxDP, ZCDP or GDP")
+    return gaussian, PureDP(pure_epsilon(guarantee))

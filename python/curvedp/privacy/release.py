@@ -11,7 +11,9 @@ import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from importlib import import_module
+from types import NoneType
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +25,9 @@ from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
 __all__ = ["ASSUMPTIONS", "SCHEMA_VERSION", "Release"]
 
 SCHEMA_VERSION = 1
+
+#: Modules with releases that have further fields: imported where such a release is read.
+_KINDS = ("curvedp.statistics", "curvedp.regression")
 
 ASSUMPTIONS = {
     "idealized-sampling": (
@@ -70,7 +75,8 @@ def _promise(guarantee: Guarantee) -> str:
     return "nothing"
 
 
-def _frozen_array(value: ArrayLike) -> NDArray[np.float64]:
+def frozen_array(value: ArrayLike) -> NDArray[np.float64]:
+    """A read-only copy; NaN have one bit pattern."""
     array = np.array(value, dtype=np.float64)
     array[np.isnan(array)] = np.nan
     return np.frombuffer(array.tobytes(), dtype=np.float64).reshape(array.shape)
@@ -144,6 +150,9 @@ class Release:
         "proved", or "published" for a paper's own calibration, which is `Unproved`.
     base_point : array, read-only, or None
         The released point at which the statistic was taken, for statistics in a tangent space.
+    calibrated_to : PureDP, GDP or None
+        The guarantee of the whole release that its noise is calibrated to and from which
+        `guarantee` follows, where there is one of these kinds.
     parts : tuple of Release
         The releases from which this one was computed; its guarantee covers them.
     """
@@ -165,6 +174,7 @@ class Release:
     calibration: str = "proved"
     neighbouring: str = NEIGHBOURING
     base_point: NDArray[np.float64] | None = None
+    calibrated_to: PureDP | GDP | None = None
     parts: tuple[Release, ...] = ()
 
     def __post_init__(self) -> None:
@@ -186,11 +196,15 @@ class Release:
                 cause = voids[0] if voids else "published calibration"
                 raise ValueError(f"a release with {cause} must carry Unproved, not a guarantee")
             check_parts(self.guarantee, self.parts)
+        elif self.calibrated_to is not None:
+            raise ValueError("noise of an unproved release is calibrated to no guarantee")
+        if not isinstance(self.calibrated_to, (PureDP, GDP, NoneType)):
+            raise TypeError("calibrated_to must be PureDP, GDP or None")
         expected = None if self.expected_error is None else float(self.expected_error)
-        base_point = None if self.base_point is None else _frozen_array(self.base_point)
+        base_point = None if self.base_point is None else frozen_array(self.base_point)
         coerced = {
-            "value": _frozen_array(self.value),
-            "ball_center": _frozen_array(self.ball_center),
+            "value": frozen_array(self.value),
+            "ball_center": frozen_array(self.ball_center),
             "ball_radius": float(self.ball_radius),
             "n": as_count(self.n, "n"),
             "records_per_unit": as_count(self.records_per_unit, "records_per_unit"),
@@ -231,7 +245,7 @@ class Release:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Release.from_json, (self.to_json(),)
+        return type(self).from_json, (self.to_json(),)
 
     def to_json(self) -> str:
         """JSON text with ``schema_version``; floats, shapes and kinds survive it exactly."""
@@ -256,8 +270,8 @@ class Release:
         return data
 
     @classmethod
-    def from_json(cls, text: str) -> Release:
-        """Inverse of `to_json`.
+    def from_json(cls, text: str) -> Self:
+        """Inverse of `to_json`, also for releases with further fields, such as a variance.
 
         Raises
         ------
@@ -267,7 +281,7 @@ class Release:
         return cls.from_dict(read_json(text))
 
     @classmethod
-    def from_dict(cls, data: Any) -> Release:
+    def from_dict(cls, data: Any) -> Self:
         """Inverse of `to_dict`; raises as `from_json`."""
         data = dict(data) if isinstance(data, dict) else data
         version = data.pop("schema_version", None) if isinstance(data, dict) else None
@@ -280,19 +294,25 @@ class Release:
             )
         names = {field.name for field in fields(cls)}
         if set(data) != names:
+            for module in _KINDS if cls is Release else ():
+                import_module(module)
+            for kind in cls.__subclasses__():
+                if set(data) == {field.name for field in fields(kind)}:
+                    return kind.from_dict(data | {"schema_version": version})
             wrong = ", ".join(sorted(set(data) ^ names))
             raise ValueError(f"not a release of schema {version}: unexpected or missing {wrong}")
-        for name in ("value", "ball_center"):
-            data[name] = _decode(data[name])
-        if data["base_point"] is not None:
-            data["base_point"] = _decode(data["base_point"])
+        for name, item in data.items():
+            if isinstance(item, dict) and set(item) == {"shape", "data"}:
+                data[name] = _decode(item)
         data["guarantee"] = Guarantee.from_dict(data["guarantee"])
+        if data["calibrated_to"] is not None:
+            data["calibrated_to"] = Guarantee.from_dict(data["calibrated_to"])
         if not isinstance(data["assumptions"], list):
             raise ValueError("not a release: assumptions must be a list of keys")
         data["assumptions"] = frozenset(data["assumptions"])
         if not isinstance(data["parts"], list):
             raise ValueError("not a release: parts must be a list of releases")
-        data["parts"] = tuple(map(cls.from_dict, data["parts"]))
+        data["parts"] = tuple(map(Release.from_dict, data["parts"]))
         return cls(**data)
 
     def report(self) -> str:
@@ -319,6 +339,7 @@ class Release:
             ("value", value),
             ("guarantee", str(self.guarantee)),
             ("meaning", _promise(self.guarantee)),
+            *self._way(),
             ("neighbouring", f"{self.neighbouring}; the number of records n is public"),
             ("protected unit", self._unit()),
             ("records", f"n = {self.n}"),
@@ -335,6 +356,7 @@ class Release:
             ),
             ("noise scale", f"{self.scale:.6g}"),
             ("expected error", error),
+            *self._noise(),
             ("calibration", self.calibration),
         ]
         for name, text in rows:
@@ -349,10 +371,25 @@ class Release:
             lines += ["", textwrap.indent(part.report(), "  ").rstrip("\n")]
         return "\n".join(lines) + "\n"
 
+    def _noise(self) -> list[tuple[str, str]]:
+        """How large the noise is beside what the ball alone says, where that can be compared."""
+        return []
+
+    def _way(self) -> list[tuple[str, str]]:
+        if self.calibrated_to in (None, self.guarantee):
+            return []
+        return [("met by", f"noise for {self.calibrated_to}, which implies it")]
+
     def _unit(self) -> str:
         if self.records_per_unit == 1:
             return "one record; a person who contributes several is protected less"
         return f"all records of one contributor, at most {self.records_per_unit}"
+
+
+def percent(share: float) -> str:
+    """A share in percent, with two digits where it is small."""
+    digits = max(0, 1 - math.floor(math.log10(100.0 * share))) if 0.0 < share < 1.0 else 0
+    return f"{100.0 * share:.{digits}f} %"
 
 
 def _paragraph(text: str) -> list[str]:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_records
 from curvedp.domain import Ball
-from curvedp.mechanisms import TangentGaussian, native_guarantee
+from curvedp.mechanisms import ways_to_meet
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release, Unproved
 
 WHY = (
@@ -108,9 +108,7 @@ class Call:
 
     def native(self) -> PureDP | GDP:
         """The claimed guarantee as noise is calibrated to it: itself if pure, GDP otherwise."""
-        if isinstance(self.guarantee, PureDP):
-            return self.guarantee
-        return native_guarantee(self.guarantee, TangentGaussian)
+        return ways_to_meet(self.guarantee)[0]
 
     def enter(self) -> FloatArray:
         """The records projected on the ball and moved into its frame, one row each."""

@@ -11,7 +11,7 @@ from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
-from curvedp.mechanisms import Mechanism, choose_mechanism, native_guarantee
+from curvedp.mechanisms import Mechanism, choose_mechanism, ways_to_meet
 from curvedp.privacy import Guarantee, Release
 from curvedp.published import sensitivity
 from curvedp.published.call import Call, Options
@@ -97,9 +97,10 @@ class MeanDesign:
                 f"a ball of radius {ball.radius:g} on {ball.manifold.spec} is too large, or too "
                 "small, for double precision to certify the mean: use another radius"
             )
-        kind = choose_mechanism(ball, guarantee, mechanism)
+        way = ways_to_meet(guarantee, mechanism)[0]
+        kind = choose_mechanism(ball, way, mechanism)
         try:
-            noise = kind(ball, delta, native_guarantee(guarantee, kind))
+            noise = kind(ball, delta, way)
         except ExistenceError as error:
             raise error.of_whole(guarantee, call.guarantee) from None
         return cls(call, guarantee, noise, plan, delta)

@@ -14,10 +14,10 @@ import math
 from curvedp import sensitivity
 from curvedp.domain import Ball
 from curvedp.mechanisms.bounded_range import bounded_range_epsilon
+from curvedp.mechanisms.choice import ways_to_meet
 from curvedp.mechanisms.k_norm_gradient import is_resolved
 from curvedp.privacy import Guarantee
 from curvedp.regression.schedule import noise_after
-from curvedp.statistics.design import native
 
 #: Limits within which an exact draw takes seconds at most, by the dimension of the manifold (some
 #: 30,000 gradients in 2 dimensions, a million in 3): numbers of records, r + V/2 in lengths tau and
@@ -31,23 +31,17 @@ _QUICK = {
 _QUICK_PRECISION = 1e4
 
 
-def choose_sampler(
-    ball: Ball, n: int, guarantee: Guarantee, *, tau: float, v_max: float, records_per_unit: int
-) -> str:
-    """ "exact" or "gradient"."""
-    return expected_choice(
-        ball, n, guarantee, tau=tau, v_max=v_max, records_per_unit=records_per_unit
-    )[0]
-
-
 def expected_choice(
     ball: Ball, n: int, guarantee: Guarantee, *, tau: float, v_max: float, records_per_unit: int
 ) -> tuple[str, float]:
-    """The sampler, and its root mean square prediction error in flat space for covariates spread
-    evenly, at most the extent of the support."""
+    """The sampler, "exact" or "gradient", and its root mean square prediction error in flat space
+    for covariates spread evenly, at most the extent of the support."""
     dim, extent = ball.manifold.dim, ball.radius + v_max / 4
-    budget = native(guarantee)
-    descent = min(noise_after(n, dim, ball.radius, tau, budget, records_per_unit), extent)
+    noise = [
+        noise_after(n, dim, ball.radius, tau, way, records_per_unit)
+        for way in ways_to_meet(guarantee)
+    ]
+    descent = min(*noise, extent)
     if not is_quick(ball, n, tau, v_max):
         return "gradient", descent
     delta = sensitivity.regression_sum_of_norms(

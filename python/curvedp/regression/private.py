@@ -22,7 +22,7 @@ from curvedp._validation import FloatArray, as_choice, as_count, as_float_array,
 from curvedp.domain import Ball
 from curvedp.mechanisms.grid import grid_step, round_to_grid
 from curvedp.mechanisms.k_norm_gradient import CHAIN_WHY
-from curvedp.privacy import Guarantee, Unproved
+from curvedp.privacy import GDP, Guarantee, PureDP, Unproved
 from curvedp.regression.covariate import as_range, clipped_times
 from curvedp.regression.descent import carry, shorten
 from curvedp.regression.release import GeodesicRelease, stack
@@ -71,13 +71,11 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
         for ball in call.balls:
             check_support(ball, self.v_max)
 
-    def mechanism_name(self, call: Call) -> str:
-        names = {
-            "gradient": "noisy gradient descent",
-            "exact": "K-norm gradient",
-            "metropolis": "K-norm gradient by a Markov chain",
-        }
-        return names.get(self.sampler, "noisy gradient descent or K-norm gradient")
+    def mechanism_of(self, design: GeodesicDesign) -> str:
+        return design.mechanism
+
+    def way_of(self, design: GeodesicDesign) -> PureDP | GDP | None:
+        return design.way
 
     def promise(self, call: Call) -> Guarantee:
         if self.sampler == "metropolis":
@@ -112,7 +110,6 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
         noise = design.noise
         released = group.release(
             value=rounded(group.ball, *drawn, noise.scale, self.v_max),
-            mechanism=design.mechanism,
             statistic=self.title,
             sensitivity=noise.sensitivity,
             solver_tolerance=noise.rounding,

@@ -41,9 +41,6 @@ class GeodesicRelease(Release):
         if self.value.ndim < 1 or len(self.value) != 2:
             raise ValueError("value must hold a footpoint and a velocity")
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return GeodesicRelease.from_json, (self.to_json(),)
-
     @functools.cached_property
     def geodesic(self) -> Geodesic:
         """The released geodesic."""
@@ -80,20 +77,6 @@ class GeodesicRelease(Release):
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionary for JSON; `from_dict` reads it."""
         return {**super().to_dict(), "x_range": list(self.x_range)}
-
-    @classmethod
-    def from_dict(cls, data: Any) -> GeodesicRelease:
-        """Inverse of `to_dict`; raises as `from_json`."""
-        release = super().from_dict(data)
-        assert isinstance(release, GeodesicRelease)
-        return release
-
-    @classmethod
-    def from_json(cls, text: str) -> GeodesicRelease:
-        """Inverse of `to_json`; see `Release.from_json`."""
-        release = super().from_json(text)
-        assert isinstance(release, GeodesicRelease)
-        return release
 
     def report(self) -> str:
         """As `Release.report`, with the covariate's range, tau and V."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
+from curvedp.mechanisms.choice import ways_to_meet
 from curvedp.mechanisms.grid import grid_step
 from curvedp.mechanisms.k_norm_gradient import (
     MAX_EXACT_DIM,
@@ -14,11 +15,11 @@ from curvedp.mechanisms.k_norm_gradient import (
     is_resolved,
 )
 from curvedp.privacy import GDP, Guarantee, PureDP
-from curvedp.regression.choice import choose_sampler
+from curvedp.regression.choice import expected_choice
 from curvedp.regression.descent import Descent, NoisyGradient, calibrate
 from curvedp.regression.k_norm import MAX_EXTENT, KNormGradient
-from curvedp.regression.schedule import schedule
-from curvedp.statistics.design import native
+from curvedp.regression.schedule import noise_after, schedule
+from curvedp.statistics.design import least_error
 from curvedp.statistics.paid import Group
 
 SAMPLERS = ("auto", "gradient", "exact", "metropolis")
@@ -32,6 +33,8 @@ class GeodesicDesign:
     ----------
     tau, v_max : float
         Length at which residuals are clipped, and bound on the velocity.
+    way : PureDP, GDP or None
+        The guarantee that the noise of a descent is calibrated to.
     steps : list of NoisyGradient
         Of a descent.
     law : KNormGradient or None
@@ -42,6 +45,7 @@ class GeodesicDesign:
 
     tau: float
     v_max: float
+    way: PureDP | GDP | None
     steps: list[NoisyGradient]
     law: KNormGradient | None
     chain_length: int | None
@@ -84,11 +88,20 @@ class GeodesicDesign:
             "records_per_unit": records_per_unit,
         }
         if sampler == "auto":
-            sampler = choose_sampler(ball, n, guarantee, **public)
+            sampler = expected_choice(ball, n, guarantee, **public)[0]
         if sampler == "gradient":
-            steps = plan_steps(ball, n, guarantee, records_per_unit, tau, v_max)
-            grid_step(ball, steps[-1].scale)
-            return cls(tau, v_max, steps, None, None)
+
+            def descent(way: PureDP | GDP) -> GeodesicDesign:
+                steps = plan_steps(ball, n, way, records_per_unit, tau, v_max)
+                grid_step(ball, steps[-1].scale)
+                return cls(tau, v_max, way, steps, None, None)
+
+            def error(found: GeodesicDesign) -> float:
+                assert found.way is not None
+                dim = ball.manifold.dim
+                return noise_after(n, dim, ball.radius, tau, found.way, records_per_unit)
+
+            return least_error(ways_to_meet(guarantee), descent, error)
         if sampler == "exact":
             check_exact(ball, tau, v_max)
         law = KNormGradient.calibrate(ball, n, guarantee, **public)
@@ -104,7 +117,7 @@ class GeodesicDesign:
                 "or sampler='gradient'"
             )
         _ = law.step  # raises here for noise that is too fine
-        return cls(tau, v_max, [], law, chain_length if sampler == "metropolis" else None)
+        return cls(tau, v_max, None, [], law, chain_length if sampler == "metropolis" else None)
 
     def draw(self, group: Group, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Footpoint and coordinates of the velocity, in the frame of the group's ball."""
@@ -136,12 +149,11 @@ def check_exact(ball: Ball, tau: float, v_max: float) -> None:
 
 
 def plan_steps(
-    ball: Ball, n: int, guarantee: Guarantee, records_per_unit: int, tau: float, v_max: float
+    ball: Ball, n: int, way: PureDP | GDP, records_per_unit: int, tau: float, v_max: float
 ) -> list[NoisyGradient]:
     """The steps of a descent with their noise; their shares of the budget compose to the whole."""
-    budget = native(guarantee)
-    steps = schedule(n, ball.manifold.dim, ball.radius, tau, budget, records_per_unit)
-    shares: tuple[PureDP | GDP, ...] = budget.split([1.0] * len(steps))
+    steps = schedule(n, ball.manifold.dim, ball.radius, tau, way, records_per_unit)
+    shares: tuple[PureDP | GDP, ...] = way.split([1.0] * len(steps))
     return [
         calibrate(ball, n, v_max, step, share, records_per_unit)
         for step, share in zip(steps, shares, strict=True)

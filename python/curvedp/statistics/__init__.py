@@ -1,6 +1,6 @@
 """Private statistics: each takes records, a ball and a guarantee, and returns a release.
 
-Each is also a value, such as ``Variance(max_dist=0.4)``: what `curvedp.batch.release` releases of
+Each is also a value, such as ``Variance(within=0.1)``: what `curvedp.batch.release` releases of
 the groups of a table or a file.
 """
 
@@ -10,17 +10,20 @@ from curvedp.statistics.comparison import MeanComparison, compare_means
 from curvedp.statistics.confidence_region import Region, confidence_region
 from curvedp.statistics.dispersion import (
     fourth_moment,
-    frechet_variance,
     log_covariance,
     mean_hessian,
 )
 from curvedp.statistics.frechet_mean import Mean, expected_error, frechet_mean, required_n
 from curvedp.statistics.kng_mean import KNGMean, kng_mean
-from curvedp.statistics.moments import FourthMoment, LogCovariance, MeanHessian, Variance
+from curvedp.statistics.mean_release import MeanRelease
+from curvedp.statistics.moments import FourthMoment, LogCovariance, MeanHessian
 from curvedp.statistics.quantile import Quantile, quantile
 from curvedp.statistics.region import ConfidenceRegion
 from curvedp.statistics.releases import Releases
 from curvedp.statistics.schedule import Schedule, adaptive_schedule
+from curvedp.statistics.shrinkage import shrink_together
+from curvedp.statistics.two_samples import TwoSampleTest, two_sample_power, two_sample_test
+from curvedp.statistics.variance import Variance, VarianceRelease, frechet_variance
 from curvedp.statistics.variance_interval import Interval, VarianceInterval, variance_interval
 
 __all__ = [
@@ -33,13 +36,16 @@ __all__ = [
     "Mean",
     "MeanComparison",
     "MeanHessian",
+    "MeanRelease",
     "Quantile",
     "Region",
     "Releases",
     "Schedule",
     "Statistic",
+    "TwoSampleTest",
     "Variance",
     "VarianceInterval",
+    "VarianceRelease",
     "adaptive_mean",
     "adaptive_schedule",
     "compare_means",
@@ -53,5 +59,8 @@ __all__ = [
     "mean_hessian",
     "quantile",
     "required_n",
+    "shrink_together",
+    "two_sample_power",
+    "two_sample_test",
     "variance_interval",
 ]

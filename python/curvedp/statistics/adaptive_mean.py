@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, ClassVar, Unpack, overload
 
 from numpy.typing import ArrayLike
@@ -21,18 +20,19 @@ from curvedp._validation import FloatArray, as_choice, as_level
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
-from curvedp.mechanisms import MECHANISMS, Mechanism, RankExponential, choose_mechanism
+from curvedp.mechanisms import Mechanism, RankExponential
 from curvedp.mechanisms.choice import draws_exactly
 from curvedp.mechanisms.rank_exponential import rank_scale
 from curvedp.mechanisms.tangent_gaussian import TangentGaussian
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
-from curvedp.statistics.call import Call, CallOptions, Statistic
-from curvedp.statistics.design import Design, design_mean, find_plan, native, shares_of
+from curvedp.statistics.call import Calibrated, Call, CallOptions
+from curvedp.statistics.design import Design, design_mean_under, find_plan
 from curvedp.statistics.frechet_mean import Mean, as_points
 from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.log_moments import amount_of
 from curvedp.statistics.paid import Paid, release
 from curvedp.statistics.releases import Releases, release_of
-from curvedp.statistics.schedule import SCHEDULES, Schedule, adaptive_schedule, check_weights
+from curvedp.statistics.schedule import SCHEDULES, Schedule, check_weights, schedule_under
 
 #: Radii are sought from this fraction of the ball's radius on.
 SMALLEST_SHRINKAGE = _core.SMALLEST_SHRINKAGE
@@ -46,20 +46,20 @@ class AdaptiveDesign:
     ----------
     ball : Ball
     schedule : Schedule
-    shares : tuple of Guarantee
-        Of the stages.
+    way : PureDP or GDP
+        The guarantee that all noise together is calibrated to.
     first : Design
         Of the first mean.
     """
 
     ball: Ball
     schedule: Schedule
-    shares: tuple[PureDP | GDP, ...]
+    way: PureDP | GDP
     first: Design
 
 
 @dataclass(frozen=True)
-class AdaptiveMean(Statistic[Release]):
+class AdaptiveMean(Calibrated[Release]):
     """The adaptive mean as a value, for `curvedp.batch.release`; `adaptive_mean` releases it.
 
     Parameters
@@ -88,50 +88,44 @@ class AdaptiveMean(Statistic[Release]):
             object.__setattr__(self, "quantile", as_level(self.quantile, "quantile"))
 
     def check(self, call: Call) -> None:
-        kind = self.kind(call)
-        if kind not in MECHANISMS.values():
+        super().check(call)
+        if not draws_exactly(self.mechanism):
             raise ValueError(
-                f"there is no adaptive mean with {kind.__name__}: the noise on balls that shrink "
+                f"there is no adaptive mean with {self.mechanism}: the noise on balls that shrink "
                 "is known for curvedp's own mechanisms"
             )
 
-    def kind(self, call: Call) -> type[Mechanism]:
-        """The mechanism of every mean."""
-        return choose_mechanism(call.ball, call.guarantee, self.mechanism)
-
-    def mechanism_name(self, call: Call) -> str:
-        return self.kind(call).name
+    def mechanism_of(self, design: AdaptiveDesign) -> str:
+        return design.first.mechanism.name
 
     def is_exact(self, call: Call) -> bool:
-        return draws_exactly(self.kind(call))
+        return True
 
-    def design(self, call: Call, ball: Ball, n: int) -> AdaptiveDesign:
+    def design_under(self, call: Call, way: PureDP | GDP, ball: Ball, n: int) -> AdaptiveDesign:
         unit = call.records_per_unit
         own = self.schedule if isinstance(self.schedule, str) else tuple(self.schedule)
-        schedule = _schedule(ball, n, call.guarantee, own, self.quantile, unit, self.mechanism)
-        shares = shares_of(call.guarantee, schedule.weights)
-        _stages(schedule, shares, unit)  # raises where a radius has no noise
-        first = design_mean(ball, n, shares[0], unit, self.mechanism)
-        return AdaptiveDesign(ball, schedule, shares, first)
+        schedule = schedule_under(ball, n, way, own, self.quantile, unit, self.mechanism)
+        _stages(schedule, unit)  # raises where a radius has no noise
+        first = design_mean_under(ball, n, schedule.shares[0], unit, self.mechanism)
+        return AdaptiveDesign(ball, schedule, way, first)
 
     def outlook(self, call: Call, design: AdaptiveDesign, n: int) -> tuple[float, float]:
-        last = design_mean(design.ball, n, design.shares[-1], call.records_per_unit, self.mechanism)
+        share, unit = design.schedule.shares[-1], call.records_per_unit
+        last = design_mean_under(design.ball, n, share, unit, self.mechanism)
         return last.mechanism.scale, last.mechanism.expected_error
+
+    def noise_share(self, call: Call, design: AdaptiveDesign, n: int) -> float:
+        share, unit = design.schedule.shares[-1], call.records_per_unit
+        return design_mean_under(design.ball, n, share, unit, self.mechanism).noise_share
 
     def release(self, paid: Paid) -> Releases[Release]:
         call, (found, _) = paid.call, paid.designs
-        stages = [
-            _stages(own.schedule, own.shares, call.records_per_unit)
-            for own in found
-            if own is not None
-        ]
-        kind = self.kind(call)
+        stages = [_stages(own.schedule, call.records_per_unit) for own in found if own is not None]
+        kinds = [type(own.first.mechanism) for own in found if own is not None]
         engine = _core.GroupStatistic.adaptive_mean(
             call.manifold._core,
             stages,
-            chart=kind.in_chart,
-            stretched=issubclass(kind, TangentGaussian),
-            pure=isinstance(native(call.guarantee), PureDP),
+            [(kind.in_chart, issubclass(kind, TangentGaussian)) for kind in kinds],
             records_per_unit=float(call.records_per_unit),
         )
         means = [None if own is None else own.first for own in found]
@@ -147,46 +141,21 @@ class AdaptiveMean(Statistic[Release]):
 
     def result(self, releases: Releases[Release], index: int) -> Release:
         found, choice = releases.details["designs"]
-        shares = found[choice[index]].shares
+        shares = found[choice[index]].schedule.shares
         parts = tuple(_stage(releases, index, k, share) for k, share in enumerate(shares))
         return replace(release_of(releases, index), parts=parts)
 
 
-@lru_cache(maxsize=4096)
-def _schedule(
-    ball: Ball,
-    n: int,
-    guarantee: Guarantee,
-    schedule: str | tuple[float, ...],
-    quantile: float | None,
-    records_per_unit: int,
-    mechanism: str | type[Mechanism] | None,
-) -> Schedule:
-    """A schedule, kept for the next chunk of a batch."""
-    return adaptive_schedule(
-        ball,
-        n,
-        guarantee,
-        schedule=schedule,
-        quantile=quantile,
-        records_per_unit=records_per_unit,
-        mechanism=mechanism,
-    )
-
-
 def _stages(
-    schedule: Schedule, shares: Sequence[PureDP | GDP], records_per_unit: int
-) -> list[tuple[float, float, float]]:
+    schedule: Schedule, records_per_unit: int
+) -> list[tuple[float, float, tuple[bool, float]]]:
     """Level of each quantile, its noise in ranks, and the share of the mean after it."""
+    shares = schedule.shares
     after = zip(schedule.levels, shares[1::2], shares[2::2], strict=True)
     return [
-        (level, rank_scale(radius, records_per_unit), _amount(mean))
+        (level, rank_scale(radius, records_per_unit), amount_of(mean))
         for level, radius, mean in after
     ]
-
-
-def _amount(share: PureDP | GDP) -> float:
-    return share.epsilon if isinstance(share, PureDP) else share.mu
 
 
 def _stage(releases: Releases[Release], index: int, k: int, share: PureDP | GDP) -> Release:
@@ -199,9 +168,10 @@ def _stage(releases: Releases[Release], index: int, k: int, share: PureDP | GDP)
         return columns[f"stage_{name}"][index, k * width : (k + 1) * width]
 
     point, radius = told("point").reshape(shape), float(told("radius")[0])
-    seed = 0 if "seeded" in releases.assumptions else None
+    is_seeded = "seeded" in releases.assumptions
     described: dict[str, Any] = {
-        "guarantee": releases.call.promise(share, seed),
+        "guarantee": releases.call.promise(share, 0 if is_seeded else None),
+        "calibrated_to": None if is_seeded else share,
         "manifold": releases.call.manifold.spec,
         "ball_center": told("center").reshape(shape),
         "ball_radius": radius,
@@ -212,7 +182,7 @@ def _stage(releases: Releases[Release], index: int, k: int, share: PureDP | GDP)
     if k % 2 == 0:
         return Release(
             value=point,
-            mechanism=releases.mechanism,
+            mechanism=releases.law(index).mechanism,
             statistic=Mean.title,
             sensitivity=float(told("sensitivity")[0]),
             solver_tolerance=float(told("tolerance")[0]),
@@ -332,7 +302,7 @@ def shrunk_ball(
     n: int,
     center: FloatArray,
     quantile: float,
-    share: Guarantee,
+    share: PureDP | GDP,
     records_per_unit: int,
     mechanism: str | type[Mechanism] | None,
 ) -> Ball:
@@ -349,7 +319,7 @@ def shrunk_ball(
     if plan is None:
         return ball
     try:
-        design_mean(smaller, n, share, records_per_unit, mechanism)
+        design_mean_under(smaller, n, share, records_per_unit, mechanism)
     except ExistenceError:
         return ball
     return smaller

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp import _core
 from curvedp._validation import FloatArray, as_points
 from curvedp.domain import Ball
 from curvedp.mechanisms import ChartGaussian, Mechanism
-from curvedp.mechanisms.choice import known_noise
 from curvedp.privacy import Release
 from curvedp.statistics.releases import Releases
 
@@ -46,40 +44,6 @@ class MeanNoise:
             return cls(ball, mechanism.scale, True, math.nan)
         length = mechanism._noise.root_mean_square_dist
         return cls(ball, mechanism.scale, False, length * length)
-
-    @classmethod
-    def of_release(cls, mean: Release, ball: Ball) -> MeanNoise:
-        """The noise of a mean that was released before; `ball` is the ball of this call.
-
-        Raises
-        ------
-        ValueError
-            If the noise of the release's mechanism does not follow from its name and scale.
-        """
-        known = known_noise(mean.mechanism)
-        if known is None:
-            raise ValueError(
-                f"what the noise of a mean by {mean.mechanism!r} adds to the variance is not "
-                "known: release the variance with a mean of its own, or give mean.value, from "
-                "which nothing is subtracted"
-            )
-        if not np.array_equal(mean.ball_center, ball.center) or mean.ball_radius != ball.radius:
-            ball = Ball(ball.manifold, mean.ball_center, mean.ball_radius)
-        in_chart, profile = known
-        if in_chart:
-            return cls(ball, mean.scale, True, math.nan)
-        noise = _core.Noise(*ball.manifold.noise_space, profile, mean.scale)
-        length = noise.root_mean_square_dist
-        return cls(ball, mean.scale, False, length * length)
-
-    def added(self, ball: Ball, inner: FloatArray, point: FloatArray) -> float:
-        """E |log_p of the exact mean|^2 given the private mean p, `inner` in the ball's frame."""
-        if not self.in_chart:
-            return self.mean_square
-        if self.ball is ball:
-            growth: float = ball._frame.chart_growth(inner)
-            return self.scale * self.scale * growth
-        return float(np.trace(self.covariance(point)))
 
     def covariance(self, point: FloatArray) -> FloatArray:
         """Covariance of log_p of the exact mean given the private mean p, shape (dim, dim).
@@ -153,14 +117,11 @@ class GivenPoints:
     Attributes
     ----------
     points : ndarray, shape (groups, *point_shape)
-    noise : ndarray, shape (groups,)
-        For each the mean squared distance that its noise adds, to first order; 0 if not known.
     assumptions : frozenset of str
         Assumptions of a guarantee about them, besides its proof.
     """
 
     points: FloatArray
-    noise: FloatArray
     assumptions: frozenset[str]
 
     @classmethod
@@ -169,16 +130,13 @@ class GivenPoints:
         mean: Release | Releases[Release] | ArrayLike,
         balls: Sequence[Ball],
         labels: Sequence[Hashable],
-        *,
-        needs_noise: bool,
     ) -> GivenPoints:
         """Private means that were released before, or points that the caller declares public.
 
         Raises
         ------
         ValueError
-            For means of another manifold or statistic, another number of groups, and where
-            `needs_noise`, the noise of a mean that does not follow from its mechanism and scale.
+            For means of another manifold or statistic, and another number of groups.
         """
         if isinstance(mean, Release):
             given: Sequence[Release] = [mean]
@@ -187,18 +145,10 @@ class GivenPoints:
             given = [mean[label] for label in labels]
         else:
             return cls._public(mean, balls[0], len(labels))
-        own = [ball for ball in balls for _ in range(len(labels) if len(balls) == 1 else 1)]
         given = [given[0]] * len(labels) if len(given) == 1 else given
         for release in given:
             _check_mean(release, balls[0])
-        noise = np.zeros(len(given))
-        if needs_noise:
-            noise = np.array([_added(one, ball) for one, ball in zip(given, own, strict=True)])
-        return cls(
-            points=np.array([release.value for release in given]),
-            noise=noise,
-            assumptions=frozenset(),
-        )
+        return cls(np.array([release.value for release in given]), frozenset())
 
     @classmethod
     def _public(cls, points: ArrayLike, ball: Ball, count: int) -> GivenPoints:
@@ -210,7 +160,7 @@ class GivenPoints:
                 f"{given.shape}"
             )
         points = np.ascontiguousarray(np.broadcast_to(given, (count, *shape)))
-        return cls(points, np.zeros(count), frozenset({"public-base-point"}))
+        return cls(points, frozenset({"public-base-point"}))
 
 
 def _check_labels(means: Releases[Release], labels: Sequence[Hashable]) -> None:
@@ -231,12 +181,6 @@ def _check_mean(release: Release, ball: Ball) -> None:
         )
     if release.statistic != "Fréchet mean" or release.value.shape != ball.manifold.point_shape:
         raise ValueError(f"mean must be the release of a Fréchet mean, not of {release.statistic}")
-
-
-def _added(release: Release, ball: Ball) -> float:
-    """Amount that the noise of a released mean adds to the mean squared distance on a ball."""
-    inner = ball._enter(release.value[None])
-    return MeanNoise.of_release(release, ball).added(ball, inner[0], ball._leave(inner)[0])
 
 
 def chart_differential(ball: Ball, point: FloatArray) -> FloatArray:

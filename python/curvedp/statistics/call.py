@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import abc
 import json
+import math
 import sys
+import warnings
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, TypeVar
@@ -22,9 +24,12 @@ import curvedp
 from curvedp import _core
 from curvedp._validation import as_count
 from curvedp.domain import Ball
-from curvedp.errors import ExistenceError
+from curvedp.errors import ExistenceError, NoiseWarning
 from curvedp.manifolds import Manifold
-from curvedp.privacy import Guarantee, Ledger, NoiseSecret, Unproved, compose
+from curvedp.mechanisms import ways_to_meet
+from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Unproved, compose
+from curvedp.privacy.release import percent
+from curvedp.statistics.design import least_error
 from curvedp.statistics.grouping import Offsets
 
 if TYPE_CHECKING:
@@ -71,8 +76,12 @@ class Statistic(abc.ABC, Generic[Result]):
         """Raises for parameters that do not fit each other."""
 
     @abc.abstractmethod
-    def mechanism_name(self, call: Call) -> str:
-        """Name of the mechanism of every release."""
+    def mechanism_of(self, design: Any) -> str:
+        """Name of the mechanism of a release of that design."""
+
+    def way_of(self, design: Any) -> PureDP | GDP | None:
+        """Guarantee that the noise of such a release is calibrated to, pure or Gaussian."""
+        return None
 
     @abc.abstractmethod
     def design(self, call: Call, ball: Ball, n: int) -> Any:
@@ -112,10 +121,6 @@ class Statistic(abc.ABC, Generic[Result]):
         """The guarantee that a release may claim: `Unproved` where there is no proof."""
         return call.guarantee
 
-    def share(self, call: Call) -> Guarantee:
-        """The share of the guarantee that `design` may find too small."""
-        return call.guarantee
-
     def is_exact(self, call: Call) -> bool:
         """True if all of its noise is drawn in exact arithmetic, for every number of records."""
         return False
@@ -147,6 +152,22 @@ class Statistic(abc.ABC, Generic[Result]):
         """
         return np.nan, np.nan
 
+    def noise_share(self, call: Call, design: Any, n: int) -> float:
+        """Size of the noise over that of the range that the ball alone leaves; NaN if not known.
+
+        Parameters
+        ----------
+        call : Call
+        design
+            As `design` returns it.
+        n : int
+        """
+        return math.nan
+
+    def further_columns(self, releases: Releases[Result]) -> dict[str, NDArray[np.float64]]:
+        """Columns of a table of releases that are computed only for it."""
+        return {}
+
     def extent(self, call: Call) -> tuple[float, str]:
         """Size of the value to compare an expected error with, and the name of that size."""
         return call.ball.radius, "radius"
@@ -160,6 +181,50 @@ class Statistic(abc.ABC, Generic[Result]):
     def from_options(cls, options: dict[str, Any]) -> Statistic[Result]:
         """Inverse of `options`."""
         return cls(**{name: _unlisted(value) for name, value in options.items()})
+
+
+class Calibrated(Statistic[Result]):
+    """A statistic whose noise is pure or Gaussian, whichever has the smaller expected error."""
+
+    def ways(self, call: Call) -> tuple[PureDP | GDP, ...]:
+        """Guarantees that its noise may be calibrated to, each of which implies the call's."""
+        return ways_to_meet(call.guarantee, getattr(self, "mechanism", None))
+
+    @abc.abstractmethod
+    def design_under(self, call: Call, way: PureDP | GDP, ball: Ball, n: int) -> Any:
+        """As `design`, with noise calibrated to `way`, which the design holds as an attribute.
+
+        Parameters
+        ----------
+        call : Call
+        way : PureDP or GDP
+            One of `ways`.
+        ball : Ball
+        n : int
+        """
+
+    def share(self, way: PureDP | GDP) -> PureDP | GDP:
+        """The share of `way` that `design_under` may find too small."""
+        return way
+
+    def design(self, call: Call, ball: Ball, n: int) -> Any:
+        def design_under(way: PureDP | GDP) -> Any:
+            try:
+                return self.design_under(call, way, ball, n)
+            except ExistenceError as error:
+                raise error.of_whole(self.share(way), way) from None
+
+        def error(design: Any) -> float:
+            return self.outlook(call, design, n)[1]
+
+        return least_error(self.ways(call), design_under, error)
+
+    def way_of(self, design: Any) -> PureDP | GDP | None:
+        way: PureDP | GDP = design.way
+        return way
+
+    def check(self, call: Call) -> None:
+        self.ways(call)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +286,6 @@ class Call:
             "statistic": self.statistic.title,
             "manifold": self.manifold.spec,
             "guarantee": self.guarantee.to_dict(),
-            "mechanism": self.statistic.mechanism_name(self),
             "records_per_unit": self.records_per_unit,
         }
         return json.dumps(self.statistic.options() | described, sort_keys=True).encode()
@@ -244,13 +308,43 @@ class Call:
             try:
                 found.append(self.statistic.design(self, ball, count))
             except ExistenceError as error:
-                failed.append((count, error.of_whole(self.statistic.share(self), self.guarantee)))
+                failed.append((count, error))
                 found.append(None)
         if failed and alone:
             raise failed[0][1] from None
         if failed and not self.skip_small:
             raise _too_small(failed)
         return found, choice.astype(np.int32)
+
+    def warn_of_noise(
+        self, designs: Designs, n: Offsets, counts: NDArray[np.int64] | None = None
+    ) -> None:
+        """Warns where a release would tell less than its ball does: before anything is spent.
+
+        `counts` are the numbers of groups of each n, if `designs` are those of sizes.
+        """
+        found, choice = designs
+        sizes = np.zeros(len(found), dtype=np.int64)
+        sizes[choice] = n
+        shares = np.array(
+            [
+                math.nan if own is None else self.statistic.noise_share(self, own, int(size))
+                for own, size in zip(found, sizes, strict=True)
+            ]
+        )
+        large = shares > 1.0
+        if not large.any():
+            return
+        times = np.ones(len(choice), dtype=np.int64) if counts is None else counts
+        groups, all_groups = int(times[large[choice]].sum()), int(times.sum())
+        of_groups = f" of {groups} of {all_groups} groups" if all_groups > 1 else ""
+        _, name = self.statistic.extent(self)
+        message = (
+            f"the noise of the {self.statistic.title}{of_groups} is up to "
+            f"{percent(float(np.nanmax(shares)))} of the {name}: such a release tells less than "
+            "its ball does. Use a larger budget, more records or a smaller ball."
+        )
+        warnings.warn(message, NoiseWarning, stacklevel=4)
 
     def promise(self, guarantee: Guarantee, seed: int | None) -> Guarantee:
         """The guarantee that a release may claim: `Unproved` if its noise comes from a seed."""

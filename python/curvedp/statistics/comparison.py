@@ -64,7 +64,9 @@ def compare_means(
 ) -> MeanComparison | dict[Hashable, MeanComparison]:
     """Test whether two populations have the same Fréchet mean, from their released regions.
 
-    Uses released quantities only, so it costs no further budget. Groups of disjoint records whose
+    For low dimension: conservative in dozens of dimensions, and without power, or refused, where
+    the dimension is near n. There use `two_sample_test`, which has a budget of its own. This one
+    uses released quantities only, so it costs no further budget. Groups of disjoint records whose
     membership is public compose in parallel; otherwise both budgets add up.
 
     Parameters

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Unpack, overload
+from typing import Any, ClassVar, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,12 +20,12 @@ from curvedp._validation import FloatArray, as_positive, as_probability
 from curvedp.curvature import has_curved_hessian, mean_hessian_trace
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
-from curvedp.mechanisms import Mechanism
+from curvedp.mechanisms import Mechanism, ways_to_meet
 from curvedp.mechanisms.choice import draws_exactly
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.base_point import BasePoint, MeanNoise
-from curvedp.statistics.call import Call, CallOptions, Statistic
-from curvedp.statistics.design import Design, design_mean, shares_of
+from curvedp.statistics.call import Calibrated, Call, CallOptions, Statistic
+from curvedp.statistics.design import Design, design_mean_under, shares_of
 from curvedp.statistics.frechet_mean import Mean
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.log_moments import (
@@ -47,7 +47,7 @@ DEFAULT_WEIGHTS = (0.75, 0.2, 0.05)
 
 
 @dataclass(frozen=True)
-class Region(Statistic[ConfidenceRegion]):
+class Region(Calibrated[ConfidenceRegion]):
     """A confidence region as a value; `confidence_region` releases it.
 
     Parameters
@@ -88,30 +88,37 @@ class Region(Statistic[ConfidenceRegion]):
             return (covariance,)
         return covariance, MeanHessian(self.max_dist)
 
-    def shares(self, call: Call) -> tuple[GDP, ...]:
-        """Guarantees of the mean, the covariance and, where it is not known, the Hessian."""
+    def ways(self, call: Call) -> tuple[PureDP | GDP, ...]:
+        return gaussian_way(call.guarantee, "a region")
+
+    def shares(self, call: Call, way: PureDP | GDP) -> tuple[PureDP | GDP, ...]:
+        """Shares of the mean, the covariance and, where it is not known, the Hessian.
+
+        Parameters
+        ----------
+        call : Call
+        way : PureDP or GDP
+            The guarantee that they compose to.
+        """
         needed = 1 + len(self.moments(call))
         weights = DEFAULT_WEIGHTS[:needed] if self.weights is None else self.weights
         if len(weights) != needed:
             names = "the mean, the covariance" + (" and the Hessian" if needed == 3 else "")
             raise ValueError(f"weights must be {needed} positive numbers, the shares of {names}")
-        shares = shares_of(call.guarantee, tuple(weights))
-        return tuple(share for share in shares if isinstance(share, GDP))
+        return shares_of(way, tuple(weights))
 
     def check(self, call: Call) -> None:
-        check_gaussian(call.guarantee, "a region")
-        self.mean.check(replace(call, statistic=self.mean, guarantee=self.shares(call)[0]))
+        (way,) = self.ways(call)
+        self.mean.check(replace(call, statistic=self.mean, guarantee=self.shares(call, way)[0]))
 
-    def share(self, call: Call) -> Guarantee:
-        return self.shares(call)[0]
-
-    def mechanism_name(self, call: Call) -> str:
-        return self.mean.kind_under(call, self.shares(call)[0]).name
+    def mechanism_of(self, design: MomentDesign) -> str:
+        assert design.mean is not None
+        return design.mean.mechanism.name
 
     def is_exact(self, call: Call) -> bool:
-        return draws_exactly(self.mean.kind_under(call, self.share(call)))
+        return draws_exactly(self.mechanism)
 
-    def design(self, call: Call, ball: Ball, n: int) -> MomentDesign:
+    def design_under(self, call: Call, way: PureDP | GDP, ball: Ball, n: int) -> MomentDesign:
         least = ball.manifold.dim + 2
         if n < least:
             raise ExistenceError(
@@ -119,31 +126,27 @@ class Region(Statistic[ConfidenceRegion]):
                 smallest_n=least,
             )
         check_hessian(ball, self.max_dist)
-        shares, unit = self.shares(call), call.records_per_unit
+        shares, unit = self.shares(call, way), call.records_per_unit
         for share in shares[1:]:
             refuse_fine_noise(ball, n, unit, share, 2, self.max_dist)
-        return MomentDesign(design_mean(ball, n, shares[0], unit, self.mechanism))
+        mean = design_mean_under(ball, n, shares[0], unit, self.mechanism)
+        return MomentDesign(ball, mean, way, shares[1:])
 
     def outlook(self, call: Call, design: MomentDesign, n: int) -> tuple[float, float]:
         assert design.mean is not None
         return design.mean.mechanism.scale, design.mean.mechanism.expected_error
 
+    def noise_share(self, call: Call, design: MomentDesign, n: int) -> float:
+        assert design.mean is not None
+        return design.mean.noise_share
+
     def release(self, paid: Paid) -> Releases[ConfidenceRegion]:
-        shares, moments = self.shares(paid.call), self.moments(paid.call)
+        moments = self.moments(paid.call)
         cores = [own.core(paid.call.manifold) for own in moments]
-        drawn = draw_moments(
-            replace(paid, report=None),
-            self.mean,
-            shares[0],
-            list(zip(cores, shares[1:], strict=True)),
-            max_dist=self.max_dist,
-        )
+        drawn = draw_moments(replace(paid, report=None), self.mean, cores, max_dist=self.max_dist)
         assert drawn.means is not None
         bases = drawn.bases()
-        parts = [
-            _moment_part(drawn, bases, own, stage, share)
-            for stage, (own, share) in enumerate(zip(moments, shares[1:], strict=True))
-        ]
+        parts = [_moment_part(drawn, bases, own, stage) for stage, own in enumerate(moments)]
         return self._regions(paid, bases, (drawn.means, *parts))
 
     def _regions(
@@ -193,10 +196,18 @@ class Region(Statistic[ConfidenceRegion]):
         )
 
 
-def check_gaussian(guarantee: Guarantee, what: str) -> None:
-    """Refuses pure DP: intervals and regions are computed for Gaussian noise only."""
-    if isinstance(guarantee, PureDP):
+def gaussian_way(guarantee: Guarantee, what: str) -> tuple[GDP]:
+    """The Gaussian guarantee that implies `guarantee`: intervals and regions count on its noise.
+
+    Raises
+    ------
+    TypeError
+        For PureDP.
+    """
+    way = ways_to_meet(guarantee)[0]
+    if isinstance(way, PureDP):
         raise TypeError(f"{what} needs Gaussian noise: ask for GDP, ZCDP or ApproxDP")
+    return (way,)
 
 
 def _moment_part(
@@ -204,7 +215,6 @@ def _moment_part(
     bases: dict[int, BasePoint],
     moment: LogCovariance | MeanHessian,
     stage: int,
-    share: GDP,
 ) -> Releases[Release]:
     """The releases of a matrix that regions rest on."""
     paid, own = drawn.paid, drawn.moment(moment.column, stage)
@@ -214,8 +224,7 @@ def _moment_part(
         value[g] = moment.finish_one(base, own.noisy[g])
     return paid.part(
         moment,
-        share,
-        mechanism=flat_mechanism(share).name,
+        drawn.shares(stage),
         value=value,
         base_point=drawn.points,
         **own.noise(),
@@ -327,9 +336,11 @@ def expected_region(
     call = Call(
         statistic=statistic, balls=(ball,), guarantee=guarantee, records_per_unit=records_per_unit
     )
-    shares = statistic.shares(call)
-    design = design_mean(ball, n, shares[0], records_per_unit, mechanism)
-    mean = _planned(call, n, shares[0], statistic.mean, ball.center, _noise_of(design))
+    (way,) = statistic.ways(call)
+    shares = statistic.shares(call, way)
+    design = design_mean_under(ball, n, shares[0], records_per_unit, mechanism)
+    kind = type(design.mechanism).name
+    mean = _planned(call, n, shares[0], kind, statistic.mean, ball.center, _noise_of(design))
     noise = MeanNoise.of(design.mechanism, ball)
     base = BasePoint(ball, ball.center, ball._frame.origin[None], max_dist, mean, noise)
     hessian = mean_hessian_trace(ball.manifold, spread) / dim * np.eye(dim)
@@ -338,8 +349,9 @@ def expected_region(
     parts = []
     for moment, share in zip(statistic.moments(call), shares[1:], strict=True):
         value = second if isinstance(moment, LogCovariance) else 2 * hessian
-        own = moment.noise_under(share, call, ball, n, max_dist)
-        parts.append(_planned(call, n, share, moment, value, own))
+        own = moment.noise(call, share, ball, n, max_dist)
+        kind = flat_mechanism(share).name
+        parts.append(_planned(call, n, share, kind, moment, value, own))
     return assemble(base, parts, n, level, guarantee)
 
 
@@ -352,20 +364,19 @@ def _noise_of(design: Design) -> MomentNoise:
 def _planned(
     call: Call,
     n: int,
-    share: Guarantee,
-    statistic: Statistic[Release],
+    share: PureDP | GDP,
+    mechanism: str,
+    statistic: Statistic[Any],
     value: FloatArray,
     noise: MomentNoise,
 ) -> Release:
     """A part of a region as it is expected before there are records."""
-    kind = (
-        statistic.kind_under(call, share) if isinstance(statistic, Mean) else flat_mechanism(share)
-    )
-    is_exact = not isinstance(statistic, Mean) or draws_exactly(kind)
+    is_exact = statistic.is_exact(call)
     return Release(
         value=value,
         guarantee=share,
-        mechanism=kind.name,
+        calibrated_to=share,
+        mechanism=mechanism,
         statistic=statistic.title,
         manifold=call.manifold.spec,
         ball_center=call.ball.center,

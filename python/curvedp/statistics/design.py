@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import TypeVar
+
+import numpy as np
 
 from curvedp import _core, sensitivity
 from curvedp._validation import as_count
@@ -14,15 +17,19 @@ from curvedp.errors import ExistenceError
 from curvedp.mechanisms import (
     ChartGaussian,
     Mechanism,
-    TangentGaussian,
     choose_mechanism,
-    native_guarantee,
+    ways_to_meet,
 )
 from curvedp.mechanisms.base import IntrinsicMechanism
 from curvedp.privacy import GDP, Guarantee, PureDP
 
 #: The solver's public tolerance, as a fraction of the sensitivity.
 TOLERANCE_SHARE = _core.TOLERANCE_SHARE
+
+#: Multiples of the radius at which the mean length of bounded noise is computed.
+LIMITS = tuple(np.linspace(1.0, math.sqrt(2), 5).tolist())
+
+DesignT = TypeVar("DesignT")
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,57 @@ class Design:
     plan: _core.Plan
     sensitivity: float
 
+    @cached_property
+    def lengths_within(self) -> list[float]:
+        """E min(|noise|, L) for the multiples `LIMITS` of the radius as L."""
+        noise, radius = self.mechanism._noise, self.mechanism.ball.radius
+        shortest = noise.expected_dist_within(radius)
+        if shortest == noise.expected_dist:
+            return [shortest] * len(LIMITS)
+        return [shortest, *(noise.expected_dist_within(x * radius) for x in LIMITS[1:])]
+
+    def error_at(self, dist: float) -> float:
+        """Expected error of the released point of a mean at that distance from the centre.
+
+        sqrt(g) E min(|noise|, sqrt(r^2 + dist^2)): moved to the ball, the point is no farther from
+        the mean than that, for noise across; g is by how much the chart stretches noise there.
+        """
+        mechanism, radius = self.mechanism, self.mechanism.ball.radius
+        length = mechanism._noise.expected_dist_within(math.hypot(radius, dist))
+        ball, space = mechanism.ball, mechanism.ball.manifold
+        coords = np.zeros(space.dim)
+        coords[0] = dist  # along the first axis
+        point = space.exp(space.coords_to_tangent(coords, ball.center), ball.center)
+        _, stretch = ball._frame.place(point.reshape(-1), 0.0, mechanism.in_chart)
+        return min(length * stretch, radius + dist)
+
+    @property
+    def expected_error(self) -> float:
+        """That of a mean half-way between the ball's centre and its edge."""
+        return self.error_at(0.5 * self.mechanism.ball.radius)
+
+    @cached_property
+    def mean_square(self) -> float:
+        """Mean square of the noise's length."""
+        return self.mechanism._noise.root_mean_square_dist**2
+
+    @cached_property
+    def strength(self) -> float:
+        """James and Stein's constant 1/E |N|^-2, of the same noise on flat space."""
+        dim, scale = self.mechanism.ball.manifold.dim, self.mechanism.scale
+        lengths = dim - 2 if self.mechanism.profile == "gaussian" else (dim - 1) * (dim - 2)
+        return lengths * scale**2
+
+    @cached_property
+    def noise_share(self) -> float:
+        """Mean length of the noise over the ball's radius."""
+        return self.mechanism._noise.expected_dist / self.mechanism.ball.radius
+
+    @property
+    def way(self) -> PureDP | GDP:
+        """The guarantee that its noise is calibrated to."""
+        return self.mechanism.guarantee
+
 
 @lru_cache(maxsize=4096)
 def design_mean(
@@ -51,18 +109,80 @@ def design_mean(
     records_per_unit: int,
     mechanism: str | type[Mechanism] | None,
 ) -> Design:
-    """The mechanism, plan and sensitivity of a private mean of n records.
+    """The private mean of n records with the least expected error: mechanism, plan, sensitivity."""
+    return least_error(
+        ways_to_meet(guarantee, mechanism),
+        lambda way: design_mean_under(ball, n, way, records_per_unit, mechanism),
+        lambda design: design.expected_error,
+        lambda way: least_laplace_error(ball, n, way, records_per_unit),
+    )
+
+
+def least_laplace_error(ball: Ball, n: int, way: PureDP | GDP, records_per_unit: int) -> float:
+    """A bound from below on the expected error of a mean by Laplace noise, 0 where none is known.
+
+    On Hadamard manifolds volumes grow at least as in flat space, and so does the noise's length.
+    """
+    if isinstance(way, GDP) or not ball.manifold.is_hadamard:
+        return 0.0
+    scale = sensitivity.frechet_mean(ball, n, records_per_unit=records_per_unit) / way.epsilon
+    flat = _core.Noise("flat", ball.manifold.dim, 0.0, "laplace", scale)
+    return flat.expected_dist_within(math.hypot(ball.radius, 0.5 * ball.radius))
+
+
+def least_error(
+    ways: Sequence[PureDP | GDP],
+    design_under: Callable[[PureDP | GDP], DesignT],
+    error: Callable[[DesignT], float],
+    error_at_least: Callable[[PureDP | GDP], float] = lambda way: 0.0,
+) -> DesignT:
+    """The design, of one for each way to meet a guarantee, whose expected error is least.
+
+    A way without a release is left out. If no error is known, the first way is taken. A way whose
+    error is at least that of an earlier one is not designed, which would take time.
+
+    Raises
+    ------
+    ExistenceError
+        That of the first way, if there is no release in any.
+    """
+    found: list[tuple[float, DesignT]] = []
+    refusals: list[ExistenceError] = []
+    for way in ways:
+        if found and error_at_least(way) >= min(found, key=lambda pair: pair[0])[0]:
+            continue
+        try:
+            design = design_under(way)
+        except ExistenceError as refusal:
+            refusals.append(refusal)
+            continue
+        own = error(design)
+        found.append((math.inf if math.isnan(own) else own, design))
+    if not found:
+        raise refusals[0]
+    return min(found, key=lambda pair: pair[0])[1]
+
+
+@lru_cache(maxsize=4096)
+def design_mean_under(
+    ball: Ball,
+    n: int,
+    way: PureDP | GDP,
+    records_per_unit: int,
+    mechanism: str | type[Mechanism] | None,
+) -> Design:
+    """The mechanism, plan and sensitivity of a private mean of n records, calibrated to `way`.
 
     Kept for the next call and the next chunk of a batch: some Laplace noise takes time to prepare.
     """
     count = as_count(n, "n")
     delta, plan = plan_mean(ball, count, records_per_unit)
-    kind = choose_mechanism(ball, guarantee, mechanism)
+    kind = choose_mechanism(ball, way, mechanism)
     check_drawing(kind)
     try:
-        noise = kind(ball, delta + 2 * plan.tolerance, native_guarantee(guarantee, kind))
+        noise = kind(ball, delta + 2 * plan.tolerance, way)
     except ExistenceError as error:
-        raise _with_smallest_n(error, count, guarantee) from None
+        raise _with_smallest_n(error, count, way) from None
     return Design(noise, plan, delta)
 
 
@@ -93,17 +213,10 @@ def check_drawing(kind: type[Mechanism]) -> None:
         )
 
 
-def native(guarantee: Guarantee) -> PureDP | GDP:
-    """Guarantee of noise from which `guarantee` follows: itself if pure, GDP otherwise."""
-    if isinstance(guarantee, PureDP):
-        return guarantee
-    return native_guarantee(guarantee, TangentGaussian)
-
-
 @lru_cache(maxsize=1024)
-def shares_of(guarantee: Guarantee, weights: tuple[float, ...]) -> tuple[PureDP | GDP, ...]:
-    """Guarantees of stages that noise is calibrated to and that compose to the whole."""
-    return native(guarantee).split(weights)
+def shares_of(way: PureDP | GDP, weights: tuple[float, ...]) -> tuple[PureDP | GDP, ...]:
+    """Guarantees of stages that compose to the whole."""
+    return way.split(weights)
 
 
 def smallest_n(enough: Callable[[int], bool], refusal: str, least: int = 1) -> int:

@@ -1,4 +1,4 @@
-"""Private measures of dispersion: variance, fourth moment, covariance, mean Hessian.
+"""Private moments at the private mean: fourth moment, covariance, mean Hessian.
 
 Each is a release of its own; `confidence_region` and `variance_interval` compose them.
 """
@@ -20,91 +20,9 @@ from curvedp.statistics.moments import (
     LogCovariance,
     MeanHessian,
     MeanLike,
-    Variance,
 )
 from curvedp.statistics.paid import release
 from curvedp.statistics.releases import Releases
-
-
-@overload
-def frechet_variance(
-    records: ArrayLike,
-    ball: Ball,
-    guarantee: Guarantee,
-    *,
-    groups: None = None,
-    max_dist: float | None = None,
-    weights: Sequence[float] = DEFAULT_WEIGHTS,
-    mean: MeanLike = None,
-    **call: Unpack[CallOptions],
-) -> Release: ...
-@overload
-def frechet_variance(
-    records: ArrayLike,
-    ball: Ball | Sequence[Ball],
-    guarantee: Guarantee,
-    *,
-    groups: GroupsLike,
-    max_dist: float | None = None,
-    weights: Sequence[float] = DEFAULT_WEIGHTS,
-    mean: MeanLike = None,
-    **call: Unpack[CallOptions],
-) -> Releases[Release]: ...
-def frechet_variance(
-    records: ArrayLike,
-    ball: Ball | Sequence[Ball],
-    guarantee: Guarantee,
-    *,
-    groups: GroupsLike = None,
-    max_dist: float | None = None,
-    weights: Sequence[float] = DEFAULT_WEIGHTS,
-    mean: MeanLike = None,
-    **call: Unpack[CallOptions],
-) -> Release | Releases[Release]:
-    """Release the Fréchet variance: the mean squared distance of the records from their mean.
-
-    The mean squared distance from the private mean p, less what the noise of p adds on average,
-    clipped to [0, R^2] (Jiang et al., Algorithm 2, which subtracts nothing).
-
-    Parameters
-    ----------
-    records, ball, guarantee, groups
-        As in `frechet_mean`; with `mean` the guarantee is that of this release alone.
-    max_dist : float, optional
-        Public length R at which logarithms are clipped; by default r + rho(c, p), which never
-        clips.
-    weights : pair of float
-        Shares of the budget (of mu^2 for GDP) of the mean and of this statistic, without `mean`.
-    mean : Release, Releases or array-like, optional
-        The base point p: a private mean released before (with `groups` their means), or a point
-        that you promise is public (the release then carries the assumption "public-base-point").
-        By default a private mean is released too, and the guarantee covers both. A mean whose noise
-        is not known, such as one by the K-norm gradient, is refused.
-    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
-        As in `frechet_mean`.
-
-    Returns
-    -------
-    Release, or Releases with `groups`
-        `value` has shape (), in squared units of the metric.
-
-    Raises
-    ------
-    BudgetError, ExistenceError, ValueError, TypeError
-        As in `frechet_mean`.
-
-    Examples
-    --------
-    >>> import numpy as np, curvedp as cdp
-    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
-    >>> rng = np.random.default_rng(0)
-    >>> records = ball.manifold.project(ball.center + 0.1 * rng.standard_normal((500, 3)))
-    >>> release = frechet_variance(records, ball, cdp.GDP(mu=1.0))
-    >>> release.value.shape, [part.statistic for part in release.parts]
-    ((), ['Fréchet mean'])
-    """
-    statistic = Variance(max_dist, tuple(weights), mean)
-    return release(statistic, records, ball, guarantee, groups=groups, **call)
 
 
 @overload
@@ -149,8 +67,17 @@ def fourth_moment(
 
     Parameters
     ----------
-    records, ball, guarantee, groups, max_dist, weights, mean
-        As in `frechet_variance`.
+    records, ball, guarantee, groups
+        As in `frechet_mean`; with `mean` the guarantee is that of this release alone.
+    max_dist : float, optional
+        Public length R at which logarithms are clipped; by default r + rho(c, p), which never
+        clips.
+    weights : pair of float
+        Shares of the budget (of mu^2 for GDP) of the mean and of this statistic, without `mean`.
+    mean : Release, Releases or array-like, optional
+        The base point p: a private mean released before (with `groups` their means), or a point
+        that you promise is public (the release then carries the assumption "public-base-point").
+        By default a private mean is released too, and the guarantee covers both.
     records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
         As in `frechet_mean`.
 
@@ -223,7 +150,7 @@ def log_covariance(
     Parameters
     ----------
     records, ball, guarantee, groups, max_dist, weights, mean
-        As in `frechet_variance`.
+        As in `fourth_moment`.
     records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
         As in `frechet_mean`.
 
@@ -296,7 +223,7 @@ def mean_hessian(
     Parameters
     ----------
     records, ball, guarantee, groups, max_dist, weights, mean
-        As in `frechet_variance`.
+        As in `fourth_moment`.
     records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
         As in `frechet_mean`.
 

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_records
 from curvedp.domain import Ball
+from curvedp.mechanisms import ways_to_meet
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release, Unproved
 from curvedp.statistics.call import SEEDED_WHY, check_ball, check_guarantee
-from curvedp.statistics.design import native
 
 #: True prints the name of each stage to standard error; a callable receives it.
 Progress = bool | Callable[[str], None]
@@ -75,7 +75,7 @@ class Entry:
 
     def shares(self, weights: Sequence[float]) -> tuple[PureDP | GDP, ...]:
         """Guarantees of the stages, which compose to the call's: see `Guarantee.split`."""
-        return native(self.guarantee).split(weights)
+        return ways_to_meet(self.guarantee)[0].split(weights)
 
     def enter(self) -> FloatArray:
         """The records projected on the ball and moved into its frame, one row each."""

@@ -8,37 +8,47 @@ Proofs: docs/proofs/frechet-mean-sensitivity.md, docs/proofs/frechet-mean-solver
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
-from curvedp._validation import as_count, as_positive
+from curvedp._validation import FloatArray, as_count, as_positive
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism, choose_mechanism
 from curvedp.mechanisms.choice import draws_exactly
-from curvedp.privacy import Guarantee, Ledger, NoiseSecret, Release
+from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP
 from curvedp.statistics.call import (
+    Calibrated,
     Call,
     CallOptions,
     Designs,
     Progress,
-    Statistic,
     check_ball,
     check_guarantee,
 )
-from curvedp.statistics.design import Design, check_drawing, design_mean, smallest_n
+from curvedp.statistics.design import (
+    LIMITS,
+    Design,
+    check_drawing,
+    design_mean,
+    design_mean_under,
+    smallest_n,
+)
 from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.mean_release import MeanRelease
 from curvedp.statistics.paid import Paid, release
 from curvedp.statistics.releases import Releases, release_of
+from curvedp.statistics.shrinkage import error_ratio, numbers_of_noise, shrunk_points
 
 
 @dataclass(frozen=True)
-class Mean(Statistic[Release]):
+class Mean(Calibrated[MeanRelease]):
     """The Fréchet mean as a value, for `curvedp.batch.release`; `frechet_mean` releases it.
 
     Parameters
@@ -57,42 +67,90 @@ class Mean(Statistic[Release]):
     mechanism: str | type[Mechanism] | None = None
 
     def check(self, call: Call) -> None:
-        check_drawing(self.kind(call))
+        for way in self.ways(call):
+            check_drawing(choose_mechanism(call.ball, way, self.mechanism))
 
-    def kind(self, call: Call) -> type[Mechanism]:
-        """The mechanism of every group."""
-        return self.kind_under(call, call.guarantee)
-
-    def kind_under(self, call: Call, share: Guarantee) -> type[Mechanism]:
-        """The same under a share of the guarantee.
-
-        Parameters
-        ----------
-        call : Call
-        share : Guarantee
-        """
-        return choose_mechanism(call.ball, share, self.mechanism)
-
-    def mechanism_name(self, call: Call) -> str:
-        return self.kind(call).name
+    def mechanism_of(self, design: Design) -> str:
+        return design.mechanism.name
 
     def is_exact(self, call: Call) -> bool:
-        return draws_exactly(self.kind(call))
+        return draws_exactly(self.mechanism)
+
+    def design_under(self, call: Call, way: PureDP | GDP, ball: Ball, n: int) -> Design:
+        return design_mean_under(ball, n, way, call.records_per_unit, self.mechanism)
 
     def design(self, call: Call, ball: Ball, n: int) -> Design:
         return design_mean(ball, n, call.guarantee, call.records_per_unit, self.mechanism)
 
     def outlook(self, call: Call, design: Design, n: int) -> tuple[float, float]:
-        return design.mechanism.scale, design.mechanism.expected_error
+        return design.mechanism.scale, design.expected_error
 
-    def release(self, paid: Paid) -> Releases[Release]:
-        found, _ = paid.designs
-        engine = _core.GroupStatistic.mean(self.kind(paid.call).in_chart)
-        value = paid.columns(engine, found)["value"]
-        return paid.releases(value=as_points(paid, value), **noise_of_means(paid.designs))
+    def noise_share(self, call: Call, design: Design, n: int) -> float:
+        return design.noise_share
 
-    def result(self, releases: Releases[Release], index: int) -> Release:
-        return release_of(releases, index)
+    def release(self, paid: Paid) -> Releases[MeanRelease]:
+        columns = paid.columns(_core.GroupStatistic.mean(), paid.designs[0])
+        value, raw = (as_points(paid, columns[name]) for name in ("value", "unprojected"))
+        dist, stretch = (columns[name][:, 0] for name in ("dist", "stretch"))
+        return released_means(paid, value, raw, dist, stretch)
+
+    def further_columns(self, releases: Releases[MeanRelease]) -> dict[str, FloatArray]:
+        details, call = releases.details, releases.call
+        if "unprojected" not in details:  # a part of another statistic
+            return {}
+        square, strength = numbers_of_noise(releases)
+        shrunk, error = np.full_like(releases.value, np.nan), np.full(len(releases), np.nan)
+        for ball, rows in _by_ball(call, releases.released):
+            raw, own = details["unprojected"][rows], square[rows]
+            shrunk[rows] = shrunk_points(ball, raw, own, strength[rows])
+            ratio = error_ratio(call.manifold.dim, own, details["dist"][rows], ball.radius)
+            error[rows] = ratio * releases.expected_error[rows]
+        return {"shrunk": shrunk, "shrunk_error": error}
+
+    def result(self, releases: Releases[MeanRelease], index: int) -> Any:
+        found, details = release_of(releases, index), releases.details
+        if "unprojected" not in details:  # a part of another statistic
+            return found
+        design = details["designs"][releases.law_of[index]]
+        return MeanRelease(
+            **vars(found),
+            unprojected=details["unprojected"][index],
+            mean_square=design.mean_square,
+            strength=design.strength,
+        )
+
+
+def released_means(
+    paid: Paid, value: FloatArray, raw: FloatArray, dist: FloatArray, stretch: FloatArray
+) -> Releases[MeanRelease]:
+    """Releases of means, with expected errors at the released points: from public numbers alone.
+
+    `raw` are the points before they were moved to the ball, `dist` the estimated distances of the
+    exact means from the centre, `stretch` by how much the chart stretches noise there.
+    """
+    found, choice = paid.designs
+    own = noise_of_means(paid.designs)
+    radius = np.array([np.nan if one is None else one.mechanism.ball.radius for one in found])
+    none = [math.nan] * len(LIMITS)
+    within = np.array([none if one is None else one.lengths_within for one in found])
+    within = within.reshape(len(found), len(LIMITS))
+    r = radius[choice]
+    place = (np.hypot(r, dist) / r - 1.0) / (LIMITS[1] - 1.0)
+    low = np.clip(np.nan_to_num(place), 0, len(LIMITS) - 2).astype(np.int64)
+    near, far = within[choice, low], within[choice, low + 1]
+    own["expected_error"] = np.minimum(stretch * (near + (place - low) * (far - near)), r + dist)
+    details = {"unprojected": raw, "dist": dist, "designs": found}
+    return paid.releases(value=value, **own, details=details)
+
+
+def _by_ball(call: Call, released: NDArray[np.bool_]) -> Iterator[tuple[Ball, Any]]:
+    """The balls and the groups of each that have a release."""
+    kept = np.flatnonzero(released)
+    if len(call.balls) == 1:
+        yield call.ball, kept
+        return
+    for group in kept.tolist():
+        yield call.ball_of(group), np.array([group])
 
 
 def as_points(paid: Paid, rows: Any) -> Any:
@@ -121,7 +179,7 @@ def frechet_mean(
     groups: None = None,
     mechanism: str | type[Mechanism] | None = None,
     **call: Unpack[CallOptions],
-) -> Release: ...
+) -> MeanRelease: ...
 @overload
 def frechet_mean(
     records: ArrayLike,
@@ -131,7 +189,7 @@ def frechet_mean(
     groups: GroupsLike,
     mechanism: str | type[Mechanism] | None = None,
     **call: Unpack[CallOptions],
-) -> Releases[Release]: ...
+) -> Releases[MeanRelease]: ...
 def frechet_mean(
     records: ArrayLike,
     ball: Ball | Sequence[Ball],
@@ -146,7 +204,7 @@ def frechet_mean(
     secret: NoiseSecret | None = None,
     seed: int | None = None,
     progress: Progress = False,
-) -> Release | Releases[Release]:
+) -> MeanRelease | Releases[MeanRelease]:
     """Release the Fréchet mean of records under differential privacy.
 
     The mean minimises sum_i rho(p, x_i)^2 over the ball, x_i the records projected on it; it is
@@ -191,8 +249,9 @@ def frechet_mean(
 
     Returns
     -------
-    Release, or Releases with `groups`
-        `value` has shape point_shape, or (groups, *point_shape).
+    MeanRelease, or Releases with `groups`
+        `value` has shape point_shape, or (groups, *point_shape), and lies in the ball. `shrunk` is
+        the same mean shrunk to the centre, which errs less where noise is large.
 
     Raises
     ------
@@ -243,6 +302,10 @@ def expected_error(
 ) -> float:
     """Expected distance between the private and the true mean, before any record is seen.
 
+    For a true mean half-way between the ball's centre and its edge: where noise is added in the
+    chart at the centre of a Hadamard manifold it is a little less at the centre, and more at the
+    edge (`plan` gives both).
+
     Parameters
     ----------
     ball : Ball
@@ -272,7 +335,7 @@ def expected_error(
     """
     count, unit = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
     design = design_mean(check_ball(ball), count, check_guarantee(guarantee), unit, mechanism)
-    return design.mechanism.expected_error
+    return design.expected_error
 
 
 def required_n(

@@ -91,7 +91,7 @@ class KNGMean(EachGroup[Release]):
     def is_exact(self, call: Call) -> bool:
         return self.sampler == "exact"
 
-    def mechanism_name(self, call: Call) -> str:
+    def mechanism_of(self, design: KNGDesign) -> str:
         return "K-norm gradient"
 
     def promise(self, call: Call) -> Guarantee:
@@ -142,7 +142,6 @@ class KNGMean(EachGroup[Release]):
             point = round_to_grid(ball, point[None], design.scale)[0]
         return group.release(
             value=ball._leave(point[None])[0],
-            mechanism=self.mechanism_name(group.call),
             statistic=self.title,
             sensitivity=design.sensitivity,
             solver_tolerance=design.rounding,

@@ -1,4 +1,4 @@
-"""Moments of the logarithms at a public base point, shared by variances, regions and intervals.
+"""Moments of the logarithms at a public base point, shared by moments, regions and intervals.
 
     base point p (private mean, kept in the ball) -> logarithms of the projected records at p,
     clipped at the largest distance R that is possible from p -> mean of a bounded function of them
@@ -6,7 +6,7 @@
 
 R = r + rho(c, p) is public once p is, and never clips. Each record's computed share lies in the
 range that the sensitivity assumes, whatever rounding does; the rounding of their sum counts as
-solver error. Proofs: docs/proofs/frechet-variance.md, docs/proofs/log-moments.md.
+solver error. Proofs: docs/proofs/log-moments.md.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean
 from curvedp.mechanisms import Mechanism, choose_mechanism
 from curvedp.mechanisms.calibration import outward_scale
-from curvedp.privacy import GDP, Guarantee, PureDP, Release
+from curvedp.privacy import GDP, PureDP, Release
 from curvedp.statistics.base_point import BasePoint, MeanNoise
 from curvedp.statistics.design import Design
 from curvedp.statistics.frechet_mean import Mean, as_points, noise_of_means
@@ -39,11 +39,19 @@ class MomentDesign:
 
     Attributes
     ----------
+    ball : Ball
     mean : Design or None
         Of the private mean; none where the base point is given.
+    way : PureDP or GDP
+        The guarantee that all noise together is calibrated to.
+    shares : tuple of PureDP or GDP
+        Of the moments.
     """
 
+    ball: Ball
     mean: Design | None
+    way: PureDP | GDP
+    shares: tuple[PureDP | GDP, ...]
 
 
 @dataclass(frozen=True)
@@ -100,13 +108,12 @@ class DrawnMoment:
     expected_error: FloatArray
 
     @classmethod
-    def of(cls, columns: Columns, name: str, share: PureDP | GDP) -> DrawnMoment:
-        """The columns of that name."""
-        noisy = columns[name]
+    def of(cls, columns: Columns, name: str, unit_errors: FloatArray) -> DrawnMoment:
+        """The columns of that name; `unit_errors` are those of noise of scale 1 in each group."""
         sensitivity, tolerance, scale = (
             columns[f"{name}_{number}"][:, 0] for number in ("sensitivity", "tolerance", "scale")
         )
-        return cls(noisy, sensitivity, tolerance, scale, unit_error(share, noisy.shape[1]) * scale)
+        return cls(columns[name], sensitivity, tolerance, scale, unit_errors * scale)
 
     def noise(self) -> dict[str, FloatArray]:
         """Everything but the moment, as columns of releases."""
@@ -130,19 +137,23 @@ class DrawnMoments:
     points : ndarray, shape (groups, *point_shape)
         The base points.
     columns : dict of ndarray
-    shares : sequence of Guarantee
-        Of the moments.
     """
 
     paid: Paid
     means: Releases[Release] | None
     points: FloatArray
     columns: Columns
-    shares: Sequence[PureDP | GDP]
 
     def moment(self, name: str, stage: int = 0) -> DrawnMoment:
         """The moment of that name, drawn with the share of a stage."""
-        return DrawnMoment.of(self.columns, name, self.shares[stage])
+        (found, choice), size = self.paid.designs, self.columns[name].shape[1]
+        units = [math.nan if own is None else unit_error(own.shares[stage], size) for own in found]
+        return DrawnMoment.of(self.columns, name, np.array(units)[choice])
+
+    def shares(self, stage: int) -> list[tuple[str, PureDP | GDP] | None]:
+        """Mechanism and share of the moment of a stage, for each design."""
+        found = [None if own is None else own.shares[stage] for own in self.paid.designs[0]]
+        return [None if own is None else (flat_mechanism(own).name, own) for own in found]
 
     @property
     def max_dist(self) -> FloatArray:
@@ -169,34 +180,28 @@ class DrawnMoments:
 def draw_moments(
     paid: Paid,
     mean: Mean,
-    mean_share: Guarantee,
-    moments: Sequence[tuple[_core.LogMoment, PureDP | GDP]],
+    moments: Sequence[_core.LogMoment],
     *,
     max_dist: float | None,
 ) -> DrawnMoments:
     """Moments at private means or given points, each with its share of the budget."""
     (found, _), given = paid.designs, paid.given
     manifold, clip = paid.call.manifold, math.inf if max_dist is None else max_dist
-    drawn = [(moment, isinstance(share, PureDP), _amount(share)) for moment, share in moments]
+    budgets = [[amount_of(share) for share in own.shares] for own in found if own is not None]
     designs = [None if design is None else design.mean for design in found]
-    if given is None:
-        squares = [_square(design) for design in designs if design is not None]
-        kind = mean.kind_under(paid.call, mean_share)
-        engine = _core.GroupStatistic.moments(kind.in_chart, squares, drawn, clip)
-    else:
-        rows = given.points.reshape(len(paid), manifold.point_size)
-        engine = _core.GroupStatistic.moments_at(rows, given.noise.tolist(), drawn, clip)
+    rows = None if given is None else given.points.reshape(len(paid), manifold.point_size)
+    engine = _core.GroupStatistic.moments(rows, moments, budgets, clip)
     columns = paid.columns(engine, designs)
     means = None
     if given is None:
+        shares = [None if own is None else (own.mechanism.name, own.way) for own in designs]
         means = paid.part(
             mean,
-            mean_share,
+            shares,
             value=as_points(paid, columns["mean"]),
             **noise_of_means((designs, paid.designs[1])),
         )
-    shares = [share for _, share in moments]
-    return DrawnMoments(paid, means, as_points(paid, columns["base_point"]), columns, shares)
+    return DrawnMoments(paid, means, as_points(paid, columns["base_point"]), columns)
 
 
 def refuse_fine_noise(
@@ -229,7 +234,7 @@ def refuse_fine_noise(
     _core.Noise("flat", 1, 0.0, _profile(share), widest)
 
 
-def flat_mechanism(share: Guarantee) -> type[Mechanism]:
+def flat_mechanism(share: PureDP | GDP) -> type[Mechanism]:
     """The mechanism of a moment: on a line."""
     return choose_mechanism(_LINE, share)
 
@@ -272,12 +277,10 @@ def _amount(share: PureDP | GDP) -> float:
     return share.epsilon if isinstance(share, PureDP) else share.mu
 
 
+def amount_of(share: PureDP | GDP) -> tuple[bool, float]:
+    """True if the share is pure, and epsilon or mu, as compiled code takes it."""
+    return isinstance(share, PureDP), _amount(share)
+
+
 def _profile(share: PureDP | GDP) -> str:
     return "laplace" if isinstance(share, PureDP) else "gaussian"
-
-
-def _square(design: Design) -> float:
-    """Mean squared length of the mean's noise; of one coordinate, where it is drawn in a chart."""
-    noise = design.mechanism
-    length = noise.scale if noise.in_chart else noise._noise.root_mean_square_dist
-    return length * length

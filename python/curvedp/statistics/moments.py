@@ -1,4 +1,4 @@
-"""Private moments: Fréchet variance, fourth moment, covariance of the logarithms, mean Hessian.
+"""Private moments at the private mean: fourth moment, covariance of the logarithms, Hessian.
 
 Each is a value. The functions that release them are in dispersion.py; `Region` and `Interval` are
 made of them.
@@ -20,11 +20,10 @@ from curvedp._validation import FloatArray, as_positive
 from curvedp.curvature import has_curved_hessian, hessian_diameter
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.manifolds import Manifold
-from curvedp.mechanisms.choice import draws_exactly
 from curvedp.privacy import GDP, Guarantee, PureDP, Release, Unproved
 from curvedp.statistics.base_point import BasePoint, GivenPoints
-from curvedp.statistics.call import Call, Statistic
-from curvedp.statistics.design import design_mean, native, shares_of
+from curvedp.statistics.call import Calibrated, Call
+from curvedp.statistics.design import design_mean_under, shares_of
 from curvedp.statistics.frechet_mean import Mean
 from curvedp.statistics.log_moments import (
     DrawnMoments,
@@ -49,7 +48,7 @@ _BASE_POINT_WHY = "the base point comes from a release without a guarantee"
 
 
 @dataclass(frozen=True)
-class Moment(Statistic[Release]):
+class Moment(Calibrated[Release]):
     """A moment of the logarithms at the private mean, as a value.
 
     Parameters
@@ -70,8 +69,6 @@ class Moment(Statistic[Release]):
     #: Name of its column, and the power of a length in which it is measured.
     column: ClassVar[str]
     power: ClassVar[int]
-    #: True if the noise of the mean is subtracted.
-    needs_noise: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if len(self.weights) != 2:
@@ -91,14 +88,9 @@ class Moment(Statistic[Release]):
     def finish(self, drawn: DrawnMoments) -> FloatArray:
         """The released values, from the noisy moments and base points: post-processing."""
 
-    def shares(self, call: Call) -> tuple[PureDP | GDP, ...]:
-        """Guarantees of the mean, where one is released, and of the moment."""
-        if self.mean is not None:
-            return (native(call.guarantee),)
-        return shares_of(call.guarantee, self.weights)
-
-    def check(self, call: Call) -> None:
-        self.shares(call)
+    def shares(self, way: PureDP | GDP) -> tuple[PureDP | GDP, ...]:
+        """Shares of the mean, where one is released, and of the moment."""
+        return (way,) if self.mean is not None else shares_of(way, self.weights)
 
     def promise(self, call: Call) -> Guarantee:
         mean = self.mean
@@ -109,53 +101,59 @@ class Moment(Statistic[Release]):
     def given_points(self, call: Call, labels: Sequence[Hashable]) -> GivenPoints | None:
         if self.mean is None:
             return None
-        return GivenPoints.of(self.mean, call.balls, labels, needs_noise=self.needs_noise)
+        return GivenPoints.of(self.mean, call.balls, labels)
 
-    def mechanism_name(self, call: Call) -> str:
-        return flat_mechanism(self.shares(call)[-1]).name
+    def mechanism_of(self, design: MomentDesign) -> str:
+        return flat_mechanism(design.shares[-1]).name
 
-    def share(self, call: Call) -> Guarantee:
-        return self.shares(call)[0]
+    def share(self, way: PureDP | GDP) -> PureDP | GDP:
+        return self.shares(way)[0]
 
     def is_exact(self, call: Call) -> bool:
-        if self.mean is not None:
-            return True
-        return draws_exactly(Mean().kind_under(call, self.shares(call)[0]))
+        return True
 
-    def design(self, call: Call, ball: Ball, n: int) -> MomentDesign:
-        shares = self.shares(call)
-        refuse_fine_noise(ball, n, call.records_per_unit, shares[-1], 4, self.max_dist)
-        if self.mean is not None:
-            return MomentDesign(None)
-        return MomentDesign(design_mean(ball, n, shares[0], call.records_per_unit, None))
+    def design_under(self, call: Call, way: PureDP | GDP, ball: Ball, n: int) -> MomentDesign:
+        shares, unit = self.shares(way), call.records_per_unit
+        refuse_fine_noise(ball, n, unit, shares[-1], 4, self.max_dist)
+        mean = None if self.mean is not None else design_mean_under(ball, n, shares[0], unit, None)
+        return MomentDesign(ball, mean, way, shares[-1:])
 
-    def noise(self, call: Call, ball: Ball, n: int, max_dist: float) -> MomentNoise:
-        """The noise where logarithms are at most `max_dist` long; parameters as in `design`."""
-        return self.noise_under(self.shares(call)[-1], call, ball, n, max_dist)
-
-    def noise_under(
-        self, share: PureDP | GDP, call: Call, ball: Ball, n: int, max_dist: float
+    def noise(
+        self, call: Call, share: PureDP | GDP, ball: Ball, n: int, max_dist: float
     ) -> MomentNoise:
-        """The same with a share of the guarantee; other parameters as in `design`."""
+        """The noise where logarithms are at most `max_dist` long.
+
+        Parameters
+        ----------
+        call : Call
+        share : PureDP or GDP
+            Of the moment.
+        ball : Ball
+        n : int
+        max_dist : float
+        """
         core = self.core(ball.manifold)
         return MomentNoise.of(core, ball, n, call.records_per_unit, max_dist, share)
 
     def outlook(self, call: Call, design: MomentDesign, n: int) -> tuple[float, float]:
-        assert design.mean is not None
-        ball = design.mean.mechanism.ball
+        ball = design.ball
         reach = 2 * ball.radius * (1 + BOUNDARY_SLACK)
         reach = reach if self.max_dist is None else min(reach, self.max_dist)
-        noise = self.noise(call, ball, n, reach)
+        noise = self.noise(call, design.shares[0], ball, n, reach)
         return noise.scale, noise.expected_error
+
+    def noise_share(self, call: Call, design: MomentDesign, n: int) -> float:
+        radius = design.ball.radius
+        least = self.noise(call, design.shares[0], design.ball, n, radius)
+        return least.expected_error / radius**self.power
 
     def extent(self, call: Call) -> tuple[float, str]:
         names = {0: "unit matrix", 2: "radius squared", 4: "radius to the fourth power"}
         return call.ball.radius**self.power, names[self.power]
 
     def release(self, paid: Paid) -> Releases[Release]:
-        call, shares = paid.call, self.shares(paid.call)
-        moments = [(self.core(call.manifold), shares[-1])]
-        drawn = draw_moments(paid, Mean(), shares[0], moments, max_dist=self.max_dist)
+        moments = [self.core(paid.call.manifold)]
+        drawn = draw_moments(paid, Mean(), moments, max_dist=self.max_dist)
         means, given = drawn.means, paid.given
         return paid.releases(
             value=self.finish(drawn),
@@ -171,43 +169,13 @@ class Moment(Statistic[Release]):
 
 
 @dataclass(frozen=True)
-class Variance(Moment):
-    """The Fréchet variance, as a value: see `frechet_variance`.
-
-    Parameters
-    ----------
-    max_dist, weights, mean
-        As in `frechet_variance`.
-
-    Examples
-    --------
-    >>> Variance(max_dist=0.4).options()
-    {'max_dist': 0.4, 'weights': [0.25, 0.75]}
-    """
-
-    title: ClassVar[str] = "Fréchet variance"
-    column: ClassVar[str] = "variance"
-    power: ClassVar[int] = 2
-    needs_noise: ClassVar[bool] = True
-
-    def value_shape(self, call: Call) -> tuple[int, ...]:
-        return ()
-
-    def core(self, manifold: Manifold) -> _core.LogMoment:
-        return _core.LogMoment.variance()
-
-    def finish(self, drawn: DrawnMoments) -> FloatArray:
-        return drawn.columns[self.column][:, 0]
-
-
-@dataclass(frozen=True)
 class FourthMoment(Moment):
     """The mean fourth power of the distance from the mean, as a value: see `fourth_moment`.
 
     Parameters
     ----------
     max_dist, weights, mean
-        As in `frechet_variance`.
+        As in `fourth_moment`.
 
     Examples
     --------
@@ -239,7 +207,7 @@ class DistanceMoments(Moment):
     Parameters
     ----------
     max_dist, weights, mean
-        As in `frechet_variance`.
+        As in `fourth_moment`.
     """
 
     title: ClassVar[str] = "second and fourth moment of the distance"
@@ -294,7 +262,7 @@ class LogCovariance(_MatrixMoment):
     Parameters
     ----------
     max_dist, weights, mean
-        As in `frechet_variance`.
+        As in `fourth_moment`.
 
     Examples
     --------
@@ -319,7 +287,7 @@ class MeanHessian(_MatrixMoment):
     Parameters
     ----------
     max_dist, weights, mean
-        As in `frechet_variance`.
+        As in `fourth_moment`.
 
     Examples
     --------
@@ -339,9 +307,9 @@ class MeanHessian(_MatrixMoment):
                 "records: there is nothing to release"
             )
 
-    def design(self, call: Call, ball: Ball, n: int) -> MomentDesign:
+    def design_under(self, call: Call, way: PureDP | GDP, ball: Ball, n: int) -> MomentDesign:
         check_hessian(ball, self.max_dist)
-        return super().design(call, ball, n)
+        return super().design_under(call, way, ball, n)
 
     def core(self, manifold: Manifold) -> _core.LogMoment:
         return _core.LogMoment.hessian()

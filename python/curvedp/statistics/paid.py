@@ -16,7 +16,7 @@ from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_records
 from curvedp.domain import Ball
 from curvedp.manifolds import Manifold
-from curvedp.privacy import Guarantee, Ledger, NoiseSecret, Release
+from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Release, Unproved
 from curvedp.statistics.base_point import GivenPoints
 from curvedp.statistics.call import (
     Call,
@@ -30,7 +30,7 @@ from curvedp.statistics.call import (
 )
 from curvedp.statistics.design import Design
 from curvedp.statistics.grouping import Grouping, GroupsLike, Names, Offsets, joined
-from curvedp.statistics.releases import Releases
+from curvedp.statistics.releases import NoiseLaw, Releases
 
 
 @dataclass(frozen=True)
@@ -172,19 +172,46 @@ class Paid:
             "n": self.n,
             "released": self.released,
             "guarantee": self.promise(self.call.statistic.promise(self.call)),
-            "mechanism": self.call.statistic.mechanism_name(self.call),
+            "laws": [self.law(design) for design in self.designs[0]],
+            "law_of": self.designs[1],
             "assumptions": self.assumptions,
         }
         return Releases(**(common | fields))
 
-    def part(self, statistic: Statistic[Any], guarantee: Guarantee, **fields: Any) -> Releases[Any]:
-        """Releases that others rest on, under a share of their guarantee."""
-        call = replace(self.call, statistic=statistic, guarantee=guarantee)
-        assumptions = replace(self, call=call).assumptions
-        mechanism = fields.pop("mechanism", None) or statistic.mechanism_name(call)
-        promised = self.promise(guarantee)
-        common = {"call": call, "guarantee": promised, "assumptions": assumptions}
-        return self.releases(**(common | {"mechanism": mechanism} | fields))
+    def law(self, design: Any) -> NoiseLaw | None:
+        """The noise of the releases of a design."""
+        if design is None:
+            return None
+        statistic = self.call.statistic
+        mechanism, way = statistic.mechanism_of(design), statistic.way_of(design)
+        promised = self.promise(statistic.promise(self.call))
+        return NoiseLaw(mechanism, None if isinstance(promised, Unproved) else way, promised)
+
+    def part(
+        self,
+        statistic: Statistic[Any],
+        shares: Sequence[tuple[str, PureDP | GDP] | None],
+        **fields: Any,
+    ) -> Releases[Any]:
+        """Releases that others rest on.
+
+        `shares` holds the mechanism and the share of the guarantee, one for each design.
+        """
+        call = replace(self.call, statistic=statistic)
+        laws = [None if own is None else self._law_of_share(*own) for own in shares]
+        guarantees = {law.guarantee for law in laws if law is not None}
+        common = {
+            "call": call,
+            "assumptions": replace(self, call=call).assumptions,
+            "laws": laws,
+        }
+        if len(guarantees) == 1:  # otherwise that of all parts together holds for each
+            common["guarantee"] = guarantees.pop()
+        return self.releases(**(common | fields))
+
+    def _law_of_share(self, mechanism: str, share: PureDP | GDP) -> NoiseLaw:
+        promised = self.promise(share)
+        return NoiseLaw(mechanism, None if isinstance(promised, Unproved) else share, promised)
 
     def groups(self, stages: int) -> Iterator[Group]:
         """The groups that have a release, one after the other, each with so many streams."""
@@ -197,11 +224,13 @@ class Paid:
 Columns = dict[str, FloatArray]
 
 
-def _mean_design(design: Design | None) -> tuple[_core.Plan, _core.Noise, float, float] | None:
+def _mean_design(
+    design: Design | None,
+) -> tuple[_core.Plan, _core.Noise, bool, float, float, float] | None:
     if design is None:
         return None
     noise = design.mechanism
-    return design.plan, noise._noise, *noise._grid
+    return design.plan, noise._noise, noise.in_chart, design.mean_square, *noise._grid
 
 
 @dataclass(frozen=True)
@@ -273,8 +302,12 @@ class Group:
 
     def release(self, **fields: Any) -> Release:
         """A release of this group, with what it promises."""
+        law = self.paid.law(self.design)
+        assert law is not None
         described: dict[str, Any] = {
-            "guarantee": self.paid.promise(self.call.statistic.promise(self.call)),
+            "guarantee": law.guarantee,
+            "calibrated_to": law.calibrated_to,
+            "mechanism": law.mechanism,
             "manifold": self.manifold.spec,
             "ball_center": self.ball.center,
             "ball_radius": self.ball.radius,
@@ -366,6 +399,7 @@ def release(
     keys, given = call.keys(secret, seed), statistic.given_points(call, grouping.labels)
     names = None if secret is None else grouping.names()
     designs = call.designs(grouping.n, alone=not is_grouped)
+    call.warn_of_noise(designs, grouping.n)
     call.pay(ledger, count if is_grouped else None, seed)
     paid = Paid(
         call=call,

@@ -72,8 +72,8 @@ class Quantile(EachGroup[Release]):
             base=self.base,
         )
 
-    def mechanism_name(self, call: Call) -> str:
-        return RankExponential.name
+    def mechanism_of(self, design: RankExponential) -> str:
+        return design.name
 
     def is_exact(self, call: Call) -> bool:
         return True
@@ -91,7 +91,6 @@ class Quantile(EachGroup[Release]):
         mechanism: RankExponential = group.design
         return group.release(
             value=mechanism.sample(group.records[:, 0], group.stream(0))[0],
-            mechanism=mechanism.name,
             statistic=f"quantile at level {self.q:g}",
             sensitivity=mechanism.sensitivity,
             solver_tolerance=0.0,

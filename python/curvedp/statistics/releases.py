@@ -12,11 +12,29 @@ from numpy.typing import NDArray
 
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
-from curvedp.privacy import Guarantee, Release
+from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.call import Call, Result, composed
 
 #: Columns about the noise in a table of releases.
 NOISE_COLUMNS = ("sensitivity", "scale", "expected_error")
+
+
+@dataclass(frozen=True)
+class NoiseLaw:
+    """The noise of a group's release, and what it promises.
+
+    Attributes
+    ----------
+    mechanism : str
+    calibrated_to : PureDP, GDP or None
+        As in `Release`.
+    guarantee : Guarantee
+        Of the release.
+    """
+
+    mechanism: str
+    calibrated_to: PureDP | GDP | None
+    guarantee: Guarantee
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,7 +64,11 @@ class Releases(Generic[Result]):
     total : Guarantee
         Of all releases together to one unit: `guarantee` composed `groups_per_unit` times, groups
         being disjoint and public.
-    mechanism, statistic : str
+    laws : sequence of NoiseLaw
+        The noise of the releases.
+    law_of : ndarray of int, shape (groups,)
+        The number of each group's: the mechanism follows the number of records.
+    statistic : str
     base_point : ndarray, shape (groups, *point_shape), or None
         The public point of each group about which the statistic was computed.
     parts : tuple of Releases
@@ -68,7 +90,8 @@ class Releases(Generic[Result]):
     scale: FloatArray
     expected_error: FloatArray
     guarantee: Guarantee
-    mechanism: str
+    laws: Sequence[NoiseLaw | None]
+    law_of: NDArray[np.int32]
     assumptions: frozenset[str]
     base_point: FloatArray | None = None
     parts: tuple[Releases[Any], ...] = ()
@@ -76,6 +99,18 @@ class Releases(Generic[Result]):
     #: Further data from which a statistic makes one group's result.
     details: Mapping[str, Any] = field(default_factory=dict)
     results: Sequence[Any] | None = None
+
+    @property
+    def mechanism(self) -> NDArray[np.object_]:
+        """Name of each group's mechanism, shape (groups,); None for groups that were skipped."""
+        names = [None if law is None else law.mechanism for law in self.laws]
+        return np.array(names, dtype=object)[self.law_of]
+
+    def law(self, index: int) -> NoiseLaw:
+        """The noise of a group that has a release."""
+        found: NoiseLaw | None = self.laws[self.law_of[index]]
+        assert found is not None
+        return found
 
     @property
     def statistic(self) -> str:
@@ -105,7 +140,8 @@ class Releases(Generic[Result]):
     def columns(self) -> dict[str, FloatArray]:
         """Arrays for a table of releases, by name, with one row per group."""
         noise = {name: getattr(self, name) for name in NOISE_COLUMNS}
-        return {"value": self.value, **self.more, **noise}
+        further = self.call.statistic.further_columns(self)
+        return {"value": self.value, **self.more, **further, **noise}
 
     def to_arrow(self) -> Any:
         """One row per group as a pyarrow.Table: `group`, `n`, the columns, `guarantee`.
@@ -183,10 +219,12 @@ def release_of(releases: Releases[Any], index: int) -> Release:
     ball = releases.call.ball_of(index)
     base_point = releases.base_point
     expected = float(releases.expected_error[index])
+    law = releases.law(index)
     return Release(
         value=releases.value[index],
-        guarantee=releases.guarantee,
-        mechanism=releases.mechanism,
+        guarantee=law.guarantee,
+        calibrated_to=law.calibrated_to,
+        mechanism=law.mechanism,
         statistic=releases.statistic,
         manifold=ball.manifold.spec,
         ball_center=ball.center,

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from curvedp._validation import as_choice, as_count, as_level, as_positive
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
-from curvedp.mechanisms import Mechanism, bounded_range_epsilon
+from curvedp.mechanisms import Mechanism, bounded_range_epsilon, ways_to_meet
 from curvedp.privacy import GDP, Guarantee, PureDP
-from curvedp.statistics.call import check_guarantee
-from curvedp.statistics.design import design_mean, native
+from curvedp.statistics.design import design_mean_under, least_error
 
 SCHEDULES = ("auto", "one-shot")
 
@@ -37,10 +37,13 @@ class Schedule:
         otherwise, as `Guarantee.split` takes them.
     levels : tuple of float
         Levels of the quantiles of distances, one for each radius.
+    shares : tuple of PureDP or GDP
+        Guarantees of the stages, of the kind with which the last mean has the smaller error.
     """
 
     weights: tuple[float, ...]
     levels: tuple[float, ...]
+    shares: tuple[PureDP | GDP, ...]
 
 
 def adaptive_schedule(
@@ -93,38 +96,68 @@ def adaptive_schedule(
     >>> [round(weight, 2) for weight in plan.weights], round(plan.levels[0], 2)
     ([0.16, 0.13, 0.71], 0.76)
     """
-    count = as_count(n, "n")
-    budget = native(check_guarantee(guarantee))
-    unit = as_count(records_per_unit, "records_per_unit")
+    count, unit = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
     level = None if quantile is None else as_level(quantile, "quantile")
-    automatic = isinstance(schedule, str) and as_choice(schedule, SCHEDULES, "schedule") == "auto"
+    if isinstance(schedule, str):
+        as_choice(schedule, SCHEDULES, "schedule")
+    else:
+        schedule = check_weights(schedule)
+    return least_error(
+        ways_to_meet(guarantee, mechanism),
+        lambda way: schedule_under(ball, count, way, schedule, level, unit, mechanism),
+        lambda found: _mean_error(ball, count, found.shares[-1], unit, mechanism),
+    )
+
+
+@lru_cache(maxsize=4096)
+def schedule_under(
+    ball: Ball,
+    n: int,
+    way: PureDP | GDP,
+    schedule: str | tuple[float, ...],
+    quantile: float | None,
+    records_per_unit: int,
+    mechanism: str | type[Mechanism] | None,
+) -> Schedule:
+    """The schedule of noise calibrated to `way`, kept for the next chunk of a batch."""
 
     def expected_error(share: PureDP | GDP) -> float:
-        design = design_mean(ball, count, share, unit, mechanism)
-        return design.mechanism.expected_error
+        return _mean_error(ball, n, share, records_per_unit, mechanism)
 
-    if automatic:
-        error = expected_error(budget) / ball.radius
-        weights = _automatic(budget, count / unit, ball.manifold.dim, error)
-    elif isinstance(schedule, str):
-        weights = (1.0,)
+    if schedule == "auto":
+        error = expected_error(way) / ball.radius
+        weights = _automatic(way, n / records_per_unit, ball.manifold.dim, error)
     else:
-        weights = check_weights(schedule)
-    shares = budget.split(weights)
+        weights = (1.0,) if isinstance(schedule, str) else schedule
+    shares = way.split(weights)
     least = shares[2 * weights[::2].index(min(weights[::2]))]
     try:
         expected_error(least)
-        if not automatic:  # the finest noise must not be too fine
+        if schedule != "auto":  # the finest noise must not be too fine
             expected_error(shares[2 * weights[::2].index(max(weights[::2]))])
     except ExistenceError as error:
-        if not automatic:
-            raise error.of_whole(least, budget) from None
-        weights, shares = (1.0,), ()
+        if schedule != "auto":
+            raise error.of_whole(least, way) from None
+        weights, shares = (1.0,), way.split((1.0,))
     levels = tuple(
-        _level(count * bounded_range_epsilon(share) / unit) if level is None else level
+        _level(n * bounded_range_epsilon(share) / records_per_unit)
+        if quantile is None
+        else quantile
         for share in shares[1::2]
     )
-    return Schedule(weights, levels)
+    return Schedule(weights, levels, tuple(shares))
+
+
+def _mean_error(
+    ball: Ball,
+    n: int,
+    share: PureDP | GDP,
+    records_per_unit: int,
+    mechanism: str | type[Mechanism] | None,
+) -> float:
+    """Expected error of a mean on the public ball."""
+    design = design_mean_under(ball, n, share, records_per_unit, mechanism)
+    return design.mechanism.expected_error
 
 
 def _automatic(budget: PureDP | GDP, n: float, dim: int, error: float) -> tuple[float, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from curvedp._arrow import pa
 from curvedp._validation import FloatArray
 
 if TYPE_CHECKING:
-    from curvedp.statistics.releases import Releases
+    from curvedp.statistics.releases import NoiseLaw, Releases
 
 __all__ = ["labelled_table", "releases_table"]
 
@@ -36,22 +37,29 @@ def _labels(labels: list[Any]) -> Any:
 
 
 def releases_table(keys: Any, releases: Releases[Any]) -> Any:
-    """One row per group: its key, n, value, sensitivity, scale, expected error, guarantee.
+    """One row per group: its key, n, value, sensitivity, scale, expected error, and the promise.
 
+    The promise is the `guarantee`, the `mechanism`, and the guarantee that its noise is
+    `calibrated_to`, null where that is not pure or Gaussian.
     `value` is a number, or a fixed-size list of the numbers of a point in row-major order; null for
     groups that were skipped. The private mean that a value rests on stands in `mean`, its noise's
     scale in `mean_scale`.
     """
     missing = ~releases.released
-    guarantee = pa.DictionaryArray.from_arrays(
-        pa.array(np.zeros(len(releases), dtype=np.int8), mask=missing),
-        pa.array([str(releases.guarantee)]),
-    )
     columns = {name: keys.column(name) for name in keys.column_names}
     columns["n"] = pa.array(releases.n)
     columns |= {name: _values(own, missing) for name, own in releases.columns().items()}
-    columns["guarantee"] = guarantee
+    columns["guarantee"] = _told(releases, lambda law: law.guarantee)
+    columns["mechanism"] = _told(releases, lambda law: law.mechanism)
+    columns["calibrated_to"] = _told(releases, lambda law: law.calibrated_to)
     return pa.table(columns)
+
+
+def _told(releases: Releases[Any], tell: Callable[[NoiseLaw], object]) -> Any:
+    """What each group's noise says of itself, as texts; null where it says nothing."""
+    said = [None if law is None else tell(law) for law in releases.laws]
+    texts = pa.array([None if own is None else str(own) for own in said], pa.string())
+    return texts.take(pa.array(releases.law_of))
 
 
 def _values(values: FloatArray, missing: NDArray[np.bool_]) -> Any:

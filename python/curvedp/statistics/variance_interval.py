@@ -23,13 +23,12 @@ from curvedp._validation import as_positive, as_probability
 from curvedp.curvature import mean_hessian_trace
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.errors import ExistenceError
-from curvedp.mechanisms.choice import draws_exactly
-from curvedp.privacy import GDP, Guarantee, Release
+from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.privacy.release import check_parts, read_json
 from curvedp.statistics.base_point import BasePoint
-from curvedp.statistics.call import Call, CallOptions, Statistic
-from curvedp.statistics.confidence_region import check_gaussian
-from curvedp.statistics.design import design_mean, shares_of
+from curvedp.statistics.call import Calibrated, Call, CallOptions
+from curvedp.statistics.confidence_region import gaussian_way
+from curvedp.statistics.design import design_mean_under, shares_of
 from curvedp.statistics.frechet_mean import Mean
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.log_moments import (
@@ -119,7 +118,7 @@ class VarianceInterval:
 
 
 @dataclass(frozen=True)
-class Interval(Statistic[VarianceInterval]):
+class Interval(Calibrated[VarianceInterval]):
     """A confidence interval for the variance as a value; `variance_interval` releases it.
 
     Parameters
@@ -150,19 +149,11 @@ class Interval(Statistic[VarianceInterval]):
         if self.max_dist is not None:
             object.__setattr__(self, "max_dist", as_positive(self.max_dist, "max_dist"))
 
-    def shares(self, call: Call) -> tuple[GDP, ...]:
-        """Guarantees of the mean and of the moments."""
-        shares = shares_of(call.guarantee, self.weights)
-        return tuple(share for share in shares if isinstance(share, GDP))
+    def ways(self, call: Call) -> tuple[PureDP | GDP, ...]:
+        return gaussian_way(call.guarantee, "an interval")
 
-    def check(self, call: Call) -> None:
-        check_gaussian(call.guarantee, "an interval")
-
-    def share(self, call: Call) -> Guarantee:
-        return self.shares(call)[0]
-
-    def mechanism_name(self, call: Call) -> str:
-        return flat_mechanism(self.shares(call)[1]).name
+    def mechanism_of(self, design: MomentDesign) -> str:
+        return flat_mechanism(design.shares[0]).name
 
     def value_shape(self, call: Call) -> tuple[int, ...]:
         return ()
@@ -171,40 +162,33 @@ class Interval(Statistic[VarianceInterval]):
         return call.ball.radius**2, "radius squared"
 
     def is_exact(self, call: Call) -> bool:
-        return draws_exactly(Mean().kind_under(call, self.share(call)))
+        return True
 
-    def design(self, call: Call, ball: Ball, n: int) -> MomentDesign:
+    def design_under(self, call: Call, way: PureDP | GDP, ball: Ball, n: int) -> MomentDesign:
         if n < 2:
             raise ExistenceError("An interval needs at least 2 records, got 1.", smallest_n=2)
-        shares, unit = self.shares(call), call.records_per_unit
+        shares, unit = shares_of(way, self.weights), call.records_per_unit
         refuse_fine_noise(ball, n, unit, shares[1], 4, self.max_dist)
-        return MomentDesign(design_mean(ball, n, shares[0], unit, None))
+        mean = design_mean_under(ball, n, shares[0], unit, None)
+        return MomentDesign(ball, mean, way, shares[1:])
 
     def outlook(self, call: Call, design: MomentDesign, n: int) -> tuple[float, float]:
-        assert design.mean is not None
-        ball = design.mean.mechanism.ball
+        ball = design.ball
         reach = 2 * ball.radius * (1 + BOUNDARY_SLACK)
         reach = reach if self.max_dist is None else min(reach, self.max_dist)
         own = DistanceMoments(self.max_dist)
-        noise = own.noise_under(self.shares(call)[1], call, ball, n, reach)
+        noise = own.noise(call, design.shares[0], ball, n, reach)
         # of the first of both, which is the variance
         return noise.scale * reach**2, noise.scale * reach**2 * math.sqrt(2 / math.pi)
 
     def release(self, paid: Paid) -> Releases[VarianceInterval]:
-        shares, count = self.shares(paid.call), len(paid)
-        statistic = DistanceMoments(self.max_dist)
-        drawn = draw_moments(
-            replace(paid, report=None),
-            Mean(),
-            shares[0],
-            [(statistic.core(paid.call.manifold), shares[1])],
-            max_dist=self.max_dist,
-        )
+        count, statistic = len(paid), DistanceMoments(self.max_dist)
+        cores = [statistic.core(paid.call.manifold)]
+        drawn = draw_moments(replace(paid, report=None), Mean(), cores, max_dist=self.max_dist)
         own, square = drawn.moment(statistic.column), drawn.max_dist**2
         moments = paid.part(
             statistic,
-            shares[1],
-            mechanism=flat_mechanism(shares[1]).name,
+            drawn.shares(0),
             value=statistic.finish(drawn),
             base_point=drawn.points,
             **own.noise(),

@@ -32,7 +32,13 @@ fn report(kind: &str, size: usize, center: &[f64], space: Space, count: usize, n
         frames: &[&frame],
         designs: &[Design {
             replaced: 1.0 / n as f64,
-            mean: Some(GroupMean { plan, noise: &noise, grid }),
+            mean: Some(GroupMean {
+                plan,
+                noise: &noise,
+                placement: Placement::Intrinsic,
+                mean_square: 0.0,
+                grid,
+            }),
         }],
         choice: &vec![0; count],
         ids: None,
@@ -42,8 +48,7 @@ fn report(kind: &str, size: usize, center: &[f64], space: Space, count: usize, n
     for _ in 0..7 {
         let keys = GroupKeys::Numbered([2; 32]);
         let start = Instant::now();
-        let means = Means { placement: Placement::Intrinsic };
-        release(&groups, &means, &keys, &mut out, &|_| false).expect("done");
+        release(&groups, &Means, &keys, &mut out, &|_| false).expect("done");
         times.push(start.elapsed().as_secs_f64() / count as f64);
     }
     times.sort_by(f64::total_cmp);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::batch::piece_rows;
 use crate::manifold::{Manifold, exp_growth};
 use crate::parallel::{Interrupt, for_rows};
+use crate::release::Placement;
 use crate::rows::Rows;
 use crate::vector::norm;
 
@@ -101,17 +102,30 @@ impl Ball<'_> {
 
     /// True if a point lies in the ball.
     pub fn contains(&self, point: &[f64]) -> bool {
-        let mut dist = [f64::NAN];
-        self.manifold.dist_origin(Rows::shared(point), &mut dist);
-        dist[0] <= self.limit()
+        self.dist_to_center(point) <= self.limit()
     }
 
-    /// |D exp_c|^2 at log_c(point), in Frobenius norm: by how much the chart at the centre stretches isotropic
-    /// noise in the mean square, dim times.
-    pub fn chart_growth(&self, point: &[f64]) -> f64 {
+    /// What a release tells of the place of the exact mean, with noise of that mean square in the chart at the centre:
+    /// its estimated distance from the centre, at most r, and by how much the chart stretches noise there.
+    #[must_use]
+    pub fn place(&self, released: &[f64], mean_square: f64, placement: Placement) -> [f64; 2] {
         let mut coords = vec![0.0; self.manifold.dim()];
-        self.manifold.log_origin(Rows::shared(point), &mut coords);
-        exp_growth(self.manifold, &coords)
+        self.manifold.log_origin(Rows::shared(released), &mut coords);
+        let length = norm(&coords);
+        let dist = (length * length - mean_square).max(0.0).sqrt().min(self.radius);
+        if placement == Placement::Intrinsic {
+            return [dist, 1.0];
+        }
+        coords.iter_mut().for_each(|x| *x *= dist / length.max(f64::MIN_POSITIVE));
+        let growth = exp_growth(self.manifold, &coords);
+        [dist, (growth / self.manifold.dim() as f64).sqrt()]
+    }
+
+    /// Distance of a point from the centre.
+    pub fn dist_to_center(&self, point: &[f64]) -> f64 {
+        let mut dist = [f64::NAN];
+        self.manifold.dist_origin(Rows::shared(point), &mut dist);
+        dist[0]
     }
 }
 
@@ -189,6 +203,20 @@ impl Frame {
     /// Points of the frame moved back to the manifold.
     pub fn leave(&self, points: Rows, out: &mut [f64]) {
         self.manifold.uncentre(points, &self.center, out);
+    }
+
+    /// Moves released points to the ball, on their own manifold: those in the ball stay as they are.
+    pub fn keep(&self, points: Rows, out: &mut [f64]) {
+        let (size, width) = (self.manifold.point_size(), self.centred.point_size());
+        let count = out.len() / size;
+        out.copy_from_slice(points.data());
+        let (mut inner, mut moved) = (vec![0.0; count * width], vec![false; count]);
+        self.move_in(out, &mut inner, &mut moved);
+        for (i, row) in out.chunks_exact_mut(size).enumerate() {
+            if moved[i] {
+                self.leave(Rows::new(&inner[i * width..(i + 1) * width], width), row);
+            }
+        }
     }
 
     /// Records projected on the ball, on their own manifold: those in the ball are only rounded onto the

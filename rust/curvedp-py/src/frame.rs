@@ -5,8 +5,8 @@ use std::sync::Arc;
 use curvedp_core::ball;
 use curvedp_core::cascade::PIECE;
 use curvedp_core::law::STEPS_PER_SCALE;
-use curvedp_core::mean;
-use curvedp_core::release::Grid;
+use curvedp_core::mean::{self, RestrictedBounds};
+use curvedp_core::release::{Grid, Placement};
 use curvedp_core::rows::Rows;
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -78,10 +78,41 @@ impl Frame {
         Ok(self.inner.reach(dist[0]))
     }
 
-    /// |D exp|^2 of the chart at the centre at a point of the frame, in Frobenius norm.
-    fn chart_growth(&self, point: PyReadonlyArray1<'_, f64>) -> PyResult<f64> {
-        let ball = self.inner.ball();
-        Ok(ball.chart_growth(row(&point, ball.manifold.point_size())?))
+    /// Moves released points of the manifold to the ball; those in it stay as they are.
+    fn keep(&self, points: Input<'_>, mut out: Output<'_>) -> PyResult<()> {
+        let size = self.inner.manifold().point_size();
+        let (out, count) = output(&mut out, size)?;
+        self.inner.keep(rows(&points, count, size)?, out);
+        Ok(())
+    }
+
+    /// Estimated distance of the exact mean from the centre, from a released point of the manifold, and by how much the
+    /// chart stretches noise there; see [`ball::Ball::place`].
+    fn place(
+        &self,
+        released: PyReadonlyArray1<'_, f64>,
+        mean_square: f64,
+        chart: bool,
+    ) -> PyResult<[f64; 2]> {
+        let (manifold, ball) = (self.inner.manifold(), self.inner.ball());
+        let released = Rows::shared(row(&released, manifold.point_size())?);
+        let mut inner = vec![0.0; ball.manifold.point_size()];
+        manifold.centre(released, self.inner.center(), &mut inner);
+        let placement = if chart { Placement::Chart } else { Placement::Intrinsic };
+        Ok(ball.place(&inner, mean_square, placement))
+    }
+
+    /// Bound on the error of a computed distance between two points of the ball.
+    #[getter]
+    fn dist_error(&self) -> f64 {
+        mean::dist_error(&self.inner.ball())
+    }
+
+    /// Sensitivity and error of the least mean squared distance from a point within s of the centre, for n records,
+    /// a share of which is replaced.
+    fn restricted_bounds(&self, plan: &Plan, n: usize, replaced: f64, within: f64) -> (f64, f64) {
+        let bounds = RestrictedBounds::new(&self.inner.ball(), &plan.inner, n, replaced, within);
+        (bounds.sensitivity, bounds.tolerance)
     }
 
     /// True for records that are points of the ball.
@@ -163,7 +194,7 @@ impl Frame {
         }
         let points = Rows::new(points.as_slice()?, manifold.point_size());
         run(py, |interrupt| {
-            let sample = mean::Sample { manifold, points, count, weights: None };
+            let sample = mean::Sample { manifold, points, count, weights: None, anchor: None };
             for (row, (sum, sums)) in
                 out.chunks_exact_mut(width).zip(sample.piece_sums(base, interrupt)?)
             {
@@ -188,7 +219,13 @@ impl Frame {
         let plan = plan.inner;
         let mean = run(py, |interrupt| {
             let ball = self.inner.ball();
-            let sample = mean::Sample { manifold: ball.manifold, points, count, weights: None };
+            let sample = mean::Sample {
+                manifold: ball.manifold,
+                points,
+                count,
+                weights: None,
+                anchor: None,
+            };
             mean::in_ball(&sample, &ball, &plan, interrupt)
         })?;
         Ok(PyArray1::from_vec(py, mean))

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use curvedp_core::error::Error;
 use curvedp_core::groups::{
     self, AdaptiveMeans, AdaptiveSchedule, BasePoints, Bounds, Design, GroupMean, Ids, Means,
-    Moment, Moments, Statistic,
+    Moment, Moments, Statistic, VarianceDesign, Variances, Within,
 };
 use curvedp_core::law::{Budget, MeanLaw};
 use curvedp_core::manifold;
@@ -24,31 +24,56 @@ use crate::manifold::Manifold;
 use crate::mean::Plan;
 use crate::noise::{Noise, Stream};
 
+/// A share of the budget: true if it is epsilon, and epsilon or mu.
+type Share = (bool, f64);
+
+/// Plan and noise of a mean, whether it is drawn in the chart at the centre, mean square of its length, step and clip
+/// radius.
+type MeanParts = (Py<Plan>, Py<Noise>, bool, f64, f64, f64);
+
+/// See [`GroupStatistic::variance`].
+type VarianceParts<'a> = (PyRef<'a, Plan>, Share, f64, Option<(Share, f64)>);
+
+/// What a [`GroupMean`] borrows, held for Python.
+struct HeldMean {
+    plan: Py<Plan>,
+    noise: Py<Noise>,
+    placement: Placement,
+    mean_square: f64,
+    grid: Grid,
+}
+
 /// Shared by the groups with one ball and one number of records: the share of their records that a unit may
 /// replace and, where a mean is released, its plan, noise and grid.
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct GroupDesign {
     replaced: f64,
-    mean: Option<(Py<Plan>, Py<Noise>, Grid)>,
+    mean: Option<HeldMean>,
 }
 
 #[pymethods]
 impl GroupDesign {
-    /// `mean` holds plan, noise, step and clip radius.
     #[new]
-    fn new(replaced: f64, mean: Option<(Py<Plan>, Py<Noise>, f64, f64)>) -> Self {
-        let mean =
-            mean.map(|(plan, noise, step, clip_radius)| (plan, noise, Grid { step, clip_radius }));
+    fn new(replaced: f64, mean: Option<MeanParts>) -> Self {
+        let mean = mean.map(|(plan, noise, chart, mean_square, step, clip_radius)| HeldMean {
+            plan,
+            noise,
+            placement: placement(chart),
+            mean_square,
+            grid: Grid { step, clip_radius },
+        });
         Self { replaced, mean }
     }
 }
 
 impl GroupDesign {
     fn as_design(&self) -> Design<'_> {
-        let mean = self.mean.as_ref().map(|(plan, noise, grid)| GroupMean {
-            plan: plan.get().inner,
-            noise: &noise.get().inner,
-            grid: *grid,
+        let mean = self.mean.as_ref().map(|held| GroupMean {
+            plan: held.plan.get().inner,
+            noise: &held.noise.get().inner,
+            placement: held.placement,
+            mean_square: held.mean_square,
+            grid: held.grid,
         });
         Design { replaced: self.replaced, mean }
     }
@@ -113,11 +138,6 @@ impl HessianTrace {
     fn at(&self, dist: f64) -> f64 {
         self.inner.at(dist)
     }
-
-    /// A noisy mean squared distance from a noisy point, less what that point's noise adds.
-    fn without_noise(&self, noisy: f64, spread: f64, max_dist: f64) -> f64 {
-        self.inner.without_noise(noisy, spread, max_dist)
-    }
 }
 
 /// Bound on the distance between two Hessians; see [`manifold::ExcessDiameter`].
@@ -168,7 +188,7 @@ impl Groups {
             || (frames.len() != 1 && frames.len() != count)
             || frames.iter().any(|frame| outer(frame) != size)
             || designs.iter().any(|design| {
-                design.get().mean.as_ref().is_some_and(|mean| mean.1.get().inner.dim() != dim)
+                design.get().mean.as_ref().is_some_and(|mean| mean.noise.get().inner.dim() != dim)
             })
             || choice.iter().any(|&number| number >= designs.len() as i32)
             || (0..count).any(|g| choice[g] >= 0 && offsets[g] == offsets[g + 1])
@@ -267,85 +287,71 @@ pub struct GroupStatistic {
 impl GroupStatistic {
     /// The mean: "value".
     #[staticmethod]
-    fn mean(chart: bool) -> Self {
-        Self { inner: Box::new(means(chart)) }
+    fn mean() -> Self {
+        Self { inner: Box::new(Means) }
     }
 
-    /// Moments of the logarithms at the private mean; see [`Moments`]. `mean_noise` holds a number for each
-    /// design, `moments` each with whether its share of the budget is epsilon, and the share.
+    /// Moments of the logarithms at the private mean, or at `points`, one for each group; see [`Moments`]. `budgets`
+    /// holds for each design whether the share of each moment is epsilon, and the share.
     #[staticmethod]
+    #[pyo3(signature = (points, moments, budgets, max_dist))]
     fn moments(
-        chart: bool,
-        mean_noise: Vec<f64>,
-        moments: Vec<(PyRef<'_, LogMoment>, bool, f64)>,
-        max_dist: f64,
-    ) -> Self {
-        let base_points = BasePoints::Means { means: means(chart), noise: mean_noise };
-        Self::of_moments(base_points, &moments, max_dist)
-    }
-
-    /// The same at points that are given, of which `noise` adds so much to the mean squared distance.
-    #[staticmethod]
-    fn moments_at(
-        points: Input<'_>,
-        noise: Vec<f64>,
-        moments: Vec<(PyRef<'_, LogMoment>, bool, f64)>,
+        points: Option<Input<'_>>,
+        moments: Vec<PyRef<'_, LogMoment>>,
+        budgets: Vec<Vec<Share>>,
         max_dist: f64,
     ) -> PyResult<Self> {
-        if noise.len() != points.shape()[0] {
-            return Err(PyValueError::new_err("points and noise do not match"));
+        if budgets.iter().any(|own| own.len() != moments.len()) {
+            return Err(PyValueError::new_err("moments and budgets do not match"));
         }
-        let base_points = BasePoints::Given { points: points.as_slice()?.to_vec(), noise };
-        Ok(Self::of_moments(base_points, &moments, max_dist))
+        let base_points = match points {
+            None => BasePoints::Means,
+            Some(points) => BasePoints::Given(points.as_slice()?.to_vec()),
+        };
+        let moments: Vec<_> = moments.iter().map(|own| own.inner).collect();
+        let of = |own: Vec<_>| own.into_iter().map(budget_of).collect();
+        let budgets = budgets.into_iter().map(of).collect();
+        Ok(Self { inner: Box::new(Moments { base_points, moments, budgets, max_dist }) })
     }
 
-    /// The adaptive mean with noise in the chart at the centre, whose scale is `stretched` or not, or at the
-    /// mean itself. `schedules` holds for each design the levels of quantiles, their noise in ranks and the
-    /// means' shares of the budget; `pure` says whether these are epsilon.
+    /// The variance; see [`Variances`]. `designs` holds for each the plan of the mean, its share of the budget, and
+    /// either s or the share for the distance of the mean from the centre and the margin above it in noise scales.
     #[staticmethod]
-    #[pyo3(signature = (manifold, schedules, *, chart, stretched, pure, records_per_unit))]
+    fn variance(designs: Vec<VarianceParts<'_>>) -> Self {
+        let of = |(plan, budget, within, released): VarianceParts<'_>| VarianceDesign {
+            plan: plan.inner,
+            budget: budget_of(budget),
+            within: released.map_or(Within::Public(within), |(share, margin)| {
+                Within::Released(budget_of(share), margin)
+            }),
+        };
+        Self { inner: Box::new(Variances { designs: designs.into_iter().map(of).collect() }) }
+    }
+
+    /// The adaptive mean. `schedules` holds for each design the levels of quantiles, their noise in ranks and the
+    /// means' shares of the budget, each with whether it is epsilon; `laws` whether noise is drawn in the chart at
+    /// the centre, and there with a scale that is stretched.
+    #[staticmethod]
+    #[pyo3(signature = (manifold, schedules, laws, *, records_per_unit))]
     fn adaptive_mean(
         manifold: &Manifold,
-        schedules: Vec<Vec<(f64, f64, f64)>>,
-        chart: bool,
-        stretched: bool,
-        pure: bool,
+        schedules: Vec<Vec<(f64, f64, Share)>>,
+        laws: Vec<(bool, bool)>,
         records_per_unit: f64,
-    ) -> Self {
-        let of = |(level, scale, share)| (level, scale, budget_of(pure, share));
+    ) -> PyResult<Self> {
+        if schedules.len() != laws.len() {
+            return Err(PyValueError::new_err("schedules and laws do not match"));
+        }
+        let of = |(level, scale, share)| (level, scale, budget_of(share));
         let schedules = schedules
             .into_iter()
-            .map(|stages| AdaptiveSchedule { stages: stages.into_iter().map(of).collect() })
+            .zip(laws)
+            .map(|(stages, (chart, stretched))| AdaptiveSchedule {
+                law: MeanLaw::new(&*manifold.inner, placement(chart), stretched),
+                stages: stages.into_iter().map(of).collect(),
+            })
             .collect();
-        let law = MeanLaw::new(&*manifold.inner, placement(chart), stretched);
-        Self {
-            inner: Box::new(AdaptiveMeans {
-                means: means(chart),
-                law,
-                schedules,
-                records_per_unit,
-            }),
-        }
-    }
-}
-
-impl GroupStatistic {
-    fn of_moments(
-        base_points: BasePoints,
-        moments: &[(PyRef<'_, LogMoment>, bool, f64)],
-        max_dist: f64,
-    ) -> Self {
-        let of = |(moment, pure, amount): &(PyRef<'_, LogMoment>, bool, f64)| {
-            (moment.inner, budget_of(*pure, *amount))
-        };
-        let inner = moments.iter().any(|(moment, ..)| moment.inner != Moment::Variance);
-        let inner = Box::new(Moments {
-            base_points,
-            moments: moments.iter().map(of).collect(),
-            max_dist,
-            inner,
-        });
-        Self { inner }
+        Ok(Self { inner: Box::new(AdaptiveMeans { schedules, records_per_unit }) })
     }
 }
 
@@ -357,12 +363,6 @@ pub struct LogMoment {
 
 #[pymethods]
 impl LogMoment {
-    /// The mean of rho^2.
-    #[staticmethod]
-    fn variance() -> Self {
-        Self { inner: Moment::Variance }
-    }
-
     /// The mean of rho^4.
     #[staticmethod]
     fn fourth() -> Self {
@@ -407,16 +407,12 @@ impl LogMoment {
     }
 }
 
-fn budget_of(pure: bool, amount: f64) -> Budget {
+fn budget_of((pure, amount): Share) -> Budget {
     if pure { Budget::Pure(amount) } else { Budget::Gaussian(amount) }
 }
 
 fn placement(chart: bool) -> Placement {
     if chart { Placement::Chart } else { Placement::Intrinsic }
-}
-
-fn means(chart: bool) -> Means {
-    Means { placement: placement(chart) }
 }
 
 impl Groups {

@@ -118,7 +118,7 @@ pub fn estimate<'py>(
     let weights = weights.as_ref().map(|w| row(w, count)).transpose()?;
     let start = row(&start, size)?;
     let mean = run(py, |interrupt| {
-        let sample = mean::Sample { manifold, points, count, weights };
+        let sample = mean::Sample { manifold, points, count, weights, anchor: None };
         mean::unconstrained(&sample, start, tolerance, max_evaluations, interrupt)
     })?;
     let point = PyArray1::from_vec(py, mean.point);

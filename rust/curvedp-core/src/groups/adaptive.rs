@@ -1,8 +1,8 @@
 //! Private adaptive means: a mean on the public ball, the radius of a smaller ball about it, a mean of the
 //! records projected on that one, and so on (docs/proofs/adaptive-mean.md).
 
-use super::means::leave_noisy;
-use super::{Budget, Column, Groups, MeanLaw, Means, Statistic, Task};
+use super::means::{leave_noisy, noisy_means};
+use super::{Budget, Column, Groups, MeanLaw, Statistic, Task};
 use crate::ball::Frame;
 use crate::batch;
 use crate::error::Error;
@@ -17,10 +17,6 @@ use crate::rows::Rows;
 /// point, of a radius the point that distances were taken from and the released quantile. What a stage does
 /// not have is NaN.
 pub struct AdaptiveMeans {
-    /// The first mean.
-    pub means: Means,
-    /// The further means.
-    pub law: MeanLaw,
     /// One for each design of a mean.
     pub schedules: Vec<AdaptiveSchedule>,
     /// Records of one unit.
@@ -39,6 +35,8 @@ pub fn inflation(dim: usize) -> f64 {
 /// The stages after the first mean: a radius and a mean on the ball that it gives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdaptiveSchedule {
+    /// The law of the means' noise.
+    pub law: MeanLaw,
     /// Level of the quantile of distances, its noise in ranks, and the share of the budget for the mean.
     pub stages: Vec<(f64, f64, Budget)>,
 }
@@ -66,7 +64,7 @@ impl Statistic for AdaptiveMeans {
         let width = frame.ball().manifold.point_size();
         let points = task.enter()?;
         let mut means = vec![0.0; task.range.len() * size];
-        self.means.around(task, &points, &mut means)?;
+        noisy_means(task, &points, &mut means, None)?;
         let rows = task.rows();
         let whole = out.len() / task.range.len();
         out.fill(f64::NAN);
@@ -74,6 +72,7 @@ impl Statistic for AdaptiveMeans {
         for (i, (number, design)) in numbers.zip(task.means()).enumerate() {
             let mut stages = Stages {
                 statistic: self,
+                law: &self.schedules[number].law,
                 task,
                 group: i,
                 frame: None,
@@ -83,7 +82,8 @@ impl Statistic for AdaptiveMeans {
                 mean: means[i * size..(i + 1) * size].to_vec(),
                 design: None,
             };
-            let sensitivity = self.law.plan(&frame.ball(), rows[i].len(), self.records_per_unit).0;
+            let (ball, n) = (frame.ball(), rows[i].len());
+            let sensitivity = stages.law.plan(&ball, n, self.records_per_unit).0;
             stages.note(&[
                 f64::NAN,
                 sensitivity,
@@ -111,6 +111,7 @@ impl AdaptiveMeans {
 /// One group between two stages.
 struct Stages<'a, 'b> {
     statistic: &'a AdaptiveMeans,
+    law: &'a MeanLaw,
     task: &'a Task<'b>,
     group: usize,
     /// The ball that has shrunk; none as long as it is the public one.
@@ -179,7 +180,7 @@ impl Stages<'_, '_> {
         }
         let smaller = self.frame().with(&center, wished);
         let (n, moved) = (dist.len(), self.statistic.records_per_unit);
-        let (law, ball) = (&self.statistic.law, smaller.ball());
+        let (law, ball) = (self.law, smaller.ball());
         if rest.iter().all(|later| law.is_fit(&ball, n, moved, later.2)) {
             self.design = law.design(&ball, n, moved, share);
         }
@@ -207,20 +208,21 @@ impl Stages<'_, '_> {
 
     /// Releases the mean on the ball of this stage.
     fn mean(&mut self, stage: u64, share: Budget) -> Result<(), Error> {
-        let (law, moved) = (&self.statistic.law, self.statistic.records_per_unit);
+        let (law, moved) = (self.law, self.statistic.records_per_unit);
         let kept = self.design.take();
         let ball = self.frame().ball();
         let (width, radius) = (ball.manifold.point_size(), ball.radius);
         let (points, n) = (Rows::new(&self.points, width), self.points.len() / width);
         let design = kept.or_else(|| law.design(&ball, n, moved, share));
         let Some(design) = design else { return Ok(()) };
-        let sample = Sample { manifold: ball.manifold, points, count: n, weights: None };
+        let sample =
+            Sample { manifold: ball.manifold, points, count: n, weights: None, anchor: None };
         let mean = in_ball(&sample, &ball, &design.plan, self.task.interrupt)?;
         let mut stream = self.task.streams.stream(self.group, stage);
         let draws = |_, draw: &mut dyn FnMut(&mut Stream)| draw(&mut stream);
         let (own, effort) = (|_| (&design.noise, design.grid), self.task.effort());
         let mut released = vec![0.0; self.mean.len()];
-        leave_noisy(self.frame(), &mean, own, draws, effort, &mut released);
+        leave_noisy(self.frame(), &mean, own, draws, effort, &mut released, None);
         self.mean = released;
         self.note(&[
             f64::NAN,

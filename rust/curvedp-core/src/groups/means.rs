@@ -7,18 +7,18 @@ use crate::error::Error;
 use crate::exact::Effort;
 use crate::mean::in_ball_each;
 use crate::noise::{IsotropicNoise, Stream};
-use crate::release::{Grid, Placement};
+use crate::release::Grid;
 use crate::rows::Rows;
 
-/// The mean of every group: a point.
-pub struct Means {
-    /// The place where the noise is drawn.
-    pub placement: Placement,
-}
+/// The mean of every group: a point of the ball, and as it was before it was moved there.
+pub struct Means;
 
 impl Statistic for Means {
     fn columns(&self, groups: &Groups) -> Vec<Column> {
-        vec![Column::new("value", groups.records.size())]
+        let size = groups.records.size();
+        let points = ["value", "unprojected"].map(|name| Column::new(name, size));
+        let numbers = ["dist", "stretch"].map(|name| Column::new(name, 1));
+        points.into_iter().chain(numbers).collect()
     }
 
     fn stages(&self) -> u64 {
@@ -26,32 +26,49 @@ impl Statistic for Means {
     }
 
     fn release(&self, task: &Task, out: &mut [f64]) -> Result<(), Error> {
-        self.around(task, &task.enter()?, out)
-    }
-}
-
-impl Means {
-    /// The means of a task's records, which are given in the frame, with the noise of stage 0.
-    pub(super) fn around(&self, task: &Task, points: &[f64], out: &mut [f64]) -> Result<(), Error> {
-        let ball = task.frame().ball();
-        let width = ball.manifold.point_size();
-        let designs: Vec<_> = task.means().collect();
-        let plans: Vec<_> = designs.iter().map(|design| &design.plan).collect();
-        let mut means = vec![0.0; plans.len() * width];
-        let points = Rows::new(points, width);
-        in_ball_each(&ball, points, &task.rows(), &plans, &mut means, task.interrupt)?;
-        let mut stream = task.streams.stream(0, 0);
-        let draws = |i: usize, draw: &mut dyn FnMut(&mut Stream)| {
-            task.streams.restart(i, 0, &mut stream);
-            draw(&mut stream);
-        };
-        let law = |i: usize| (designs[i].noise, designs[i].grid);
-        leave_noisy(task.frame(), &means, law, draws, task.effort(), out);
+        let (frame, size) = (task.frame(), task.groups.records.size());
+        let count = task.range.len();
+        let (mut kept, mut raw) = (vec![0.0; count * size], vec![0.0; count * size]);
+        let inner = noisy_means(task, &task.enter()?, &mut kept, Some(&mut raw))?;
+        let rows = kept.chunks_exact(size).zip(raw.chunks_exact(size));
+        let drawn = inner.chunks_exact(frame.ball().manifold.point_size()).zip(task.means());
+        let out = out.chunks_exact_mut(2 * size + 2);
+        for ((row, (kept, raw)), (inner, mean)) in out.zip(rows).zip(drawn) {
+            row[..size].copy_from_slice(kept);
+            row[size..2 * size].copy_from_slice(raw);
+            let place = frame.ball().place(inner, mean.mean_square, mean.placement);
+            row[2 * size..].copy_from_slice(&place);
+        }
         Ok(())
     }
 }
 
-/// Releases around means of a frame, moved back to the manifold. See [`Ball::release`](crate::ball::Ball).
+/// The means of a task's records, which are given in the frame, with the noise of stage 0, moved to the ball; `raw`
+/// as they were before, which are returned as points of the frame.
+pub(super) fn noisy_means(
+    task: &Task,
+    points: &[f64],
+    out: &mut [f64],
+    raw: Option<&mut [f64]>,
+) -> Result<Vec<f64>, Error> {
+    let ball = task.frame().ball();
+    let width = ball.manifold.point_size();
+    let designs: Vec<_> = task.means().collect();
+    let plans: Vec<_> = designs.iter().map(|design| &design.plan).collect();
+    let mut means = vec![0.0; plans.len() * width];
+    let points = Rows::new(points, width);
+    in_ball_each(&ball, points, &task.rows(), &plans, &mut means, task.interrupt)?;
+    let mut stream = task.streams.stream(0, 0);
+    let draws = |i: usize, draw: &mut dyn FnMut(&mut Stream)| {
+        task.streams.restart(i, 0, &mut stream);
+        draw(&mut stream);
+    };
+    let law = |i: usize| (designs[i].noise, designs[i].grid);
+    Ok(leave_noisy(task.frame(), &means, law, draws, task.effort(), out, raw))
+}
+
+/// Releases around means of a frame, moved to the ball and back to the manifold; `raw` as they were before, which
+/// are returned as points of the frame. See [`Ball::release`](crate::ball::Ball).
 pub(super) fn leave_noisy<'a>(
     frame: &Frame,
     means: &[f64],
@@ -59,9 +76,19 @@ pub(super) fn leave_noisy<'a>(
     draws: impl FnMut(usize, &mut dyn FnMut(&mut Stream)),
     effort: Effort,
     out: &mut [f64],
-) {
+    raw: Option<&mut [f64]>,
+) -> Vec<f64> {
     let ball = frame.ball();
     let mut drawn = vec![0.0; means.len()];
     ball.release(means, law, draws, effort, &mut drawn);
-    frame.leave(Rows::new(&drawn, ball.manifold.point_size()), out);
+    let width = ball.manifold.point_size();
+    let size = frame.manifold().point_size();
+    let mut own = Vec::new();
+    let raw = raw.unwrap_or_else(|| {
+        own.resize(out.len(), 0.0);
+        &mut own
+    });
+    frame.leave(Rows::new(&drawn, width), raw);
+    frame.keep(Rows::new(raw, size), out);
+    drawn
 }

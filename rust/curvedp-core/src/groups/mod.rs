@@ -7,6 +7,7 @@
 mod adaptive;
 mod means;
 mod moments;
+mod variance;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,16 +17,19 @@ use sha2::{Digest, Sha256};
 use crate::ball::Frame;
 use crate::error::Error;
 use crate::exact::Effort;
-use crate::law::{Budget, MeanLaw};
+use crate::law::{Budget, MeanLaw, STEPS_PER_SCALE};
 use crate::mean::Plan;
-use crate::noise::{GroupId, GroupInput, GroupKeys, GroupStreams, IsotropicNoise};
+use crate::noise::{
+    Drawing, GroupId, GroupInput, GroupKeys, GroupStreams, IsotropicNoise, add_on_grid,
+};
 use crate::parallel::{Interrupt, Pace, attended, pass};
-use crate::release::Grid;
+use crate::release::{Grid, Placement, flat_grid_step};
 use crate::rows::Rows;
 
 pub use adaptive::{AdaptiveMeans, AdaptiveSchedule, SMALLEST_SHRINKAGE, inflation};
 pub use means::Means;
 pub use moments::{BasePoints, Bounds, Moment, Moments};
+pub use variance::{VarianceDesign, Variances, Within};
 
 /// Entries of records in a task: enough work for a thread, few enough to stay in cache.
 const TASK: usize = 1 << 13;
@@ -54,8 +58,19 @@ pub struct GroupMean<'a> {
     pub plan: Plan,
     /// The noise.
     pub noise: &'a IsotropicNoise,
+    /// The place where it is drawn.
+    pub placement: Placement,
+    /// Mean square of its length.
+    pub mean_square: f64,
     /// The grid.
     pub grid: Grid,
+}
+
+impl Design<'_> {
+    /// How the noise of its mean is drawn.
+    fn drawing(&self) -> Option<(Placement, Drawing)> {
+        self.mean.map(|mean| (mean.placement, mean.noise.drawing()))
+    }
 }
 
 /// Groups of consecutive records.
@@ -152,13 +167,14 @@ impl Groups<'_> {
         input(id, self.frame(group), self.design(group), self.records(group..group + 1))
     }
 
-    /// The groups from `start` on that make the next task: at least one, all with the same ball.
+    /// The groups from `start` on that make the next task: at least one, all with the same ball and noise that is
+    /// drawn in the same way.
     fn task(&self, start: usize) -> Range<usize> {
         let mut end = start + 1;
-        let left_out = self.design(start).is_none();
+        let way = self.design(start).map(Design::drawing);
         while end < self.count()
             && self.frames.len() == 1
-            && self.design(end).is_none() == left_out
+            && self.design(end).map(Design::drawing) == way
             && self.entries(start..end + 1) <= if end - start < TOGETHER { 4 * TASK } else { TASK }
             && end - start < TASK
         {
@@ -305,6 +321,24 @@ impl Task<'_> {
     fn rows(&self) -> Vec<Range<usize>> {
         let offsets = &self.groups.offsets[self.range.start..=self.range.end];
         offsets.windows(2).map(|own| own[0] - offsets[0]..own[1] - offsets[0]).collect()
+    }
+
+    /// Adds the noise of a stage of a group to a vector up to `largest` long and rounds to the grid.
+    fn disturb(
+        &self,
+        group: usize,
+        stage: u64,
+        share: Budget,
+        scale: f64,
+        largest: f64,
+        coords: &mut [f64],
+    ) -> Result<(), Error> {
+        let noise = share.profile(scale);
+        noise.check()?;
+        let mut stream = self.streams.stream(group, stage);
+        let step = flat_grid_step(scale, largest, STEPS_PER_SCALE);
+        add_on_grid(noise, coords, step, &mut stream, self.effort());
+        Ok(())
     }
 
     /// Its records, projected on the ball and moved into its frame.

@@ -4,21 +4,17 @@
 //! Every moment is the mean of a function of one record, p and the length R at which logarithms are clipped.
 //! All else about a moment, a region or an interval is computed from what is released here.
 
-use super::{Budget, Column, Groups, Means, Statistic, Task};
+use super::means::noisy_means;
+use super::{Budget, Column, Groups, Statistic, Task};
 use crate::ball::Frame;
 use crate::error::Error;
-use crate::law::STEPS_PER_SCALE;
-use crate::manifold::{ExcessDiameter, HessianTrace, Manifold};
+use crate::manifold::{ExcessDiameter, Manifold};
 use crate::moments::{dist_moments, hessian_error, log_moments, summation_error, vecd, vecd_error};
-use crate::noise::add_on_grid;
-use crate::release::{Placement, flat_grid_step};
 use crate::rows::Rows;
 
 /// A function that is averaged over the records, in units of the lengths R that a logarithm may have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Moment {
-    /// rho^2; the share that the noise of p adds is subtracted from the release.
-    Variance,
     /// rho^4.
     Fourth,
     /// (a, c (a^2 - a)) with a = (rho/R)^2 and this c.
@@ -45,7 +41,7 @@ impl Moment {
     #[must_use]
     pub fn size(self, dim: usize) -> usize {
         match self {
-            Self::Variance | Self::Fourth => 1,
+            Self::Fourth => 1,
             Self::Distances(_) => 2,
             Self::Covariance | Self::Hessian => dim * (dim + 1) / 2,
         }
@@ -54,7 +50,6 @@ impl Moment {
     /// The name of its column.
     fn name(self) -> &'static str {
         match self {
-            Self::Variance => "variance",
             Self::Fourth => "fourth",
             Self::Distances(_) => "distances",
             Self::Covariance => "covariance",
@@ -67,7 +62,6 @@ impl Moment {
     pub fn bounds(self, manifold: &dyn Manifold, n: usize, replaced: f64, reach: f64) -> Bounds {
         let square = reach * reach;
         let (moves, magnitude, rounding) = match self {
-            Self::Variance => (square, square, summation_error(n)),
             Self::Fourth => (square * square, square * square, summation_error(n)),
             Self::Distances(c) => (1.0, 1.0 + 2.0 * c, summation_error(n)),
             Self::Covariance => {
@@ -91,33 +85,22 @@ fn stretch(dim: usize) -> f64 {
 
 /// Points at which logarithms are taken.
 pub enum BasePoints {
-    /// At the private mean of each group.
-    Means {
-        /// The release of the means.
-        means: Means,
-        /// For each design: mean square of the noise's length, where it is drawn on the manifold; the
-        /// variance of one coordinate, where it is drawn in the chart at the ball's centre.
-        noise: Vec<f64>,
-    },
-    /// At points that are public.
-    Given {
-        /// One for each group.
-        points: Vec<f64>,
-        /// For each, the mean squared distance that its noise adds, to first order.
-        noise: Vec<f64>,
-    },
+    /// The private mean of each group.
+    Means,
+    /// Points that are public, one for each group.
+    Given(Vec<f64>),
 }
 
 /// Moments of every group.
 pub struct Moments {
     /// Points at which logarithms are taken.
     pub base_points: BasePoints,
-    /// Each moment with its share of the budget.
-    pub moments: Vec<(Moment, Budget)>,
+    /// The moments.
+    pub moments: Vec<Moment>,
+    /// For each design, the share of the budget of each moment.
+    pub budgets: Vec<Vec<Budget>>,
     /// Public length at which logarithms are clipped; infinite to clip none within the ball's reach from p.
     pub max_dist: f64,
-    /// True to report the base points in the frames too.
-    pub inner: bool,
 }
 
 /// Base points of a task's groups.
@@ -156,11 +139,9 @@ impl Statistic for Moments {
             columns.push(Column::new("mean", size));
         }
         columns.push(Column::new("base_point", size));
-        if self.inner {
-            columns.push(Column::new("inner", width));
-        }
+        columns.push(Column::new("inner", width));
         columns.push(Column::new("max_dist", 1));
-        for (moment, _) in &self.moments {
+        for moment in &self.moments {
             let name = moment.name();
             columns.push(Column::new(name, moment.size(manifold.dim())));
             for number in ["sensitivity", "tolerance", "scale"] {
@@ -175,7 +156,7 @@ impl Statistic for Moments {
     }
 
     fn has_means(&self) -> bool {
-        matches!(self.base_points, BasePoints::Means { .. })
+        matches!(self.base_points, BasePoints::Means)
     }
 
     fn release(&self, task: &Task, out: &mut [f64]) -> Result<(), Error> {
@@ -184,7 +165,7 @@ impl Statistic for Moments {
         let points = task.enter()?;
         let bases = self.bases(task, &points)?;
         let (points, rows) = (Rows::new(&points, width), task.rows());
-        let (whole, trace) = (out.len() / task.range.len(), HessianTrace::of(manifold));
+        let whole = out.len() / task.range.len();
         for (i, (number, design)) in task.designs().enumerate() {
             let base = &bases.inner[i * width..(i + 1) * width];
             let reach = task.frame().reach(bases.to_center[i]).min(self.max_dist);
@@ -196,17 +177,14 @@ impl Statistic for Moments {
                 base,
                 reach,
                 replaced: design.replaced,
-                trace: &trace,
-                noise: self.mean_noise(task, i, number, base),
+                budgets: &self.budgets[number],
             };
             let mut row = Row { rest: &mut out[i * whole..(i + 1) * whole] };
             if self.has_means() {
                 row.push(&bases.means[i * size..(i + 1) * size]);
             }
             row.push(&bases.points[i * size..(i + 1) * size]);
-            if self.inner {
-                row.push(base);
-            }
+            row.push(base);
             row.push(&[reach]);
             self.draw(&own, &mut row)?;
         }
@@ -236,35 +214,23 @@ struct Own<'a> {
     base: &'a [f64],
     reach: f64,
     replaced: f64,
-    trace: &'a HessianTrace,
-    noise: f64,
+    budgets: &'a [Budget],
 }
 
 impl Moments {
     fn bases(&self, task: &Task, points: &[f64]) -> Result<Bases, Error> {
         let size = task.groups.records.size();
         match &self.base_points {
-            BasePoints::Means { means, .. } => {
+            BasePoints::Means => {
                 let mut released = vec![0.0; task.range.len() * size];
-                means.around(task, points, &mut released)?;
+                noisy_means(task, points, &mut released, None)?;
                 let kept = released.clone();
                 Ok(Bases::of(task, released, &kept))
             }
-            BasePoints::Given { points, .. } => {
+            BasePoints::Given(points) => {
                 let own = &points[task.range.start * size..task.range.end * size];
                 Ok(Bases::of(task, Vec::new(), own))
             }
-        }
-    }
-
-    /// Mean squared distance that the noise of a base point adds, to first order.
-    fn mean_noise(&self, task: &Task, i: usize, design: usize, base: &[f64]) -> f64 {
-        match &self.base_points {
-            BasePoints::Means { means, noise } => match means.placement {
-                Placement::Intrinsic => noise[design],
-                Placement::Chart => noise[design] * task.frame().ball().chart_growth(base),
-            },
-            BasePoints::Given { noise, .. } => noise[task.range.start + i],
         }
     }
 
@@ -273,24 +239,23 @@ impl Moments {
         let (manifold, reach) = (own.task.frame().ball().manifold, own.reach);
         let dim = manifold.dim();
         let is_matrix = |moment: Moment| moment.size(2) > 2;
-        let hessian = self.moments.iter().any(|(own, _)| *own == Moment::Hessian);
-        let matrices = if self.moments.iter().any(|(moment, _)| is_matrix(*moment)) {
+        let hessian = self.moments.contains(&Moment::Hessian);
+        let matrices = if self.moments.iter().any(|moment| is_matrix(*moment)) {
             let (points, stop) = (own.points, own.task.interrupt);
             Some(log_moments(manifold, points, own.n, own.base, reach, hessian, stop)?)
         } else {
             None
         };
-        let (square, fourth) = if self.moments.iter().all(|(moment, _)| is_matrix(*moment)) {
+        let (square, fourth) = if self.moments.iter().all(|moment| is_matrix(*moment)) {
             (0.0, 0.0)
         } else {
             dist_moments(manifold, own.points, own.n, own.base, reach, own.task.interrupt)?
         };
-        for (stage, &(moment, share)) in (1..).zip(&self.moments) {
+        for ((stage, &moment), &share) in (1..).zip(&self.moments).zip(own.budgets) {
             // apart from the row: what stands there has noise, whatever ends the call
             let mut value = vec![0.0; moment.size(dim)];
             let exact = value.as_mut_slice();
             match (moment, &matrices) {
-                (Moment::Variance, _) => exact[0] = square,
                 (Moment::Fourth, _) => exact[0] = fourth,
                 (Moment::Distances(c), _) => {
                     let first = square / (reach * reach);
@@ -307,31 +272,10 @@ impl Moments {
             }
             let bounds = moment.bounds(manifold, own.n, own.replaced, reach);
             let scale = share.scale(bounds.sensitivity + 2.0 * bounds.tolerance);
-            self.disturb(own, stage, share, scale, bounds.magnitude, exact)?;
-            if moment == Moment::Variance {
-                exact[0] = own.trace.without_noise(exact[0], own.noise, reach);
-            }
+            own.task.disturb(own.group, stage, share, scale, bounds.magnitude, exact)?;
             row.push(exact);
             row.push(&[bounds.sensitivity, bounds.tolerance, scale]);
         }
-        Ok(())
-    }
-
-    /// Adds the noise of a stage to a vector up to `largest` long and rounds to the grid.
-    fn disturb(
-        &self,
-        own: &Own,
-        stage: u64,
-        share: Budget,
-        scale: f64,
-        largest: f64,
-        coords: &mut [f64],
-    ) -> Result<(), Error> {
-        let noise = share.profile(scale);
-        noise.check()?;
-        let mut stream = own.task.streams.stream(own.group, stage);
-        let step = flat_grid_step(scale, largest, STEPS_PER_SCALE);
-        add_on_grid(noise, coords, step, &mut stream, own.task.effort());
         Ok(())
     }
 }

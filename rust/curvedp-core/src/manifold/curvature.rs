@@ -227,12 +227,4 @@ impl HessianTrace {
         let excess = |&(number, kappa): &(f64, f64)| number * hessian_excess(kappa * square);
         self.dim + self.quadratic * square + self.curvatures.iter().map(excess).sum::<f64>()
     }
-
-    /// The mean squared distance `noisy` from a point, less what that point's own noise adds to it on
-    /// average, E |noise|^2 = `spread`; within [0, max_dist^2].
-    pub fn without_noise(&self, noisy: f64, spread: f64, max_dist: f64) -> f64 {
-        let dist = f64::min(noisy.max(0.0).sqrt(), max_dist);
-        let value = noisy - spread * self.at(dist) / self.dim;
-        value.max(0.0).min(max_dist * max_dist)
-    }
 }

@@ -124,12 +124,17 @@ pub fn plan(manifold: &dyn Manifold, radius: f64, n: usize, tolerance: f64) -> O
 fn safe_step(manifold: &dyn Manifold, radius: f64) -> (f64, f64) {
     let (lower, upper) = manifold.curvature_bounds();
     if lower < 0.0 {
-        let x = 2.0 * radius * (-lower).sqrt();
-        let smoothness = if x > 1e-4 { x / x.tanh() } else { 1.0 + x * x / 3.0 };
+        let smoothness = smoothness(manifold, 2.0 * radius);
         return (1.0 / smoothness, 0.875 / smoothness);
     }
     let t = if lower < upper { 1.0 - (0.5 * radius * upper.sqrt()).tan().powi(2) } else { 1.0 };
     (t, 0.875 * t * (1.0 - 0.5 * t))
+}
+
+/// Largest eigenvalue of the Hessian of half the squared distance to a point at most `dist` away.
+pub(super) fn smoothness(manifold: &dyn Manifold, dist: f64) -> f64 {
+    let x = dist * (-manifold.curvature_bounds().0).max(0.0).sqrt();
+    if x > 1e-4 { x / x.tanh() } else { 1.0 + x * x / 3.0 }
 }
 
 /// Safe steps after which the gradient norm has halved, when each shrinks the excess energy by the factor

@@ -67,7 +67,8 @@ pub fn in_ball_each(
         let mut wide = Vec::with_capacity(large.len());
         for &g in &large {
             let (points, count) = (points.range(groups[g].clone()), groups[g].len());
-            let sample = Sample { manifold: ball.manifold, points, count, weights: None };
+            let sample =
+                Sample { manifold: ball.manifold, points, count, weights: None, anchor: None };
             let Some(point) = descents[g].wanted() else { continue };
             wide.push((g, sample.evaluate(point, interrupt)?));
         }

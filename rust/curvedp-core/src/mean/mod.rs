@@ -8,11 +8,13 @@ mod certificate;
 mod in_ball;
 mod k_norm;
 mod quasi_newton;
+mod restricted;
 mod unconstrained;
 
 pub use certificate::{Plan, certified_dist, plan, rounding_error};
 pub use in_ball::{Descent, in_ball, in_ball_each};
 pub use k_norm::KNorm;
+pub use restricted::{RestrictedBounds, dist_error, restricted_minimum};
 pub use unconstrained::{Estimate, unconstrained};
 
 use crate::cascade::PIECE;
@@ -35,6 +37,17 @@ pub struct Sample<'a> {
     pub count: usize,
     /// Nonnegative weights, not all zero; 1 if absent.
     pub weights: Option<&'a [f64]>,
+    /// A further point.
+    pub anchor: Option<Anchor<'a>>,
+}
+
+/// A point with a weight.
+#[derive(Clone, Copy)]
+pub struct Anchor<'a> {
+    /// The point.
+    pub point: &'a [f64],
+    /// Its weight, nonnegative.
+    pub weight: f64,
 }
 
 /// The state of the iteration at a point p.
@@ -52,11 +65,19 @@ struct Evaluation {
 
 impl Sample<'_> {
     fn total_weight(&self) -> f64 {
-        self.weights.map_or(self.count as f64, |w| w.iter().sum())
+        let own = self.weights.map_or(self.count as f64, |w| w.iter().sum());
+        own + self.anchor.map_or(0.0, |anchor| anchor.weight)
     }
 
     fn evaluate(&self, p: &[f64], interrupt: Interrupt) -> Result<Evaluation, Error> {
-        let (sum, sums) = add_pairwise(self.piece_sums(p, interrupt)?);
+        let mut both = vec![add_pairwise(self.piece_sums(p, interrupt)?)];
+        if let Some(Anchor { point, weight }) = self.anchor {
+            let mut sum = vec![0.0; self.manifold.dim()];
+            let row = Rows::shared(point);
+            let sums = self.manifold.sum_log(row, 1, Some(&[weight]), p, &mut sum);
+            both.push((sum, sums));
+        }
+        let (sum, sums) = add_pairwise(both);
         Ok(Evaluation::new(sum, sums, self.total_weight()))
     }
 

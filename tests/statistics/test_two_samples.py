@@ -1,0 +1,310 @@
+"""The permutation test of two samples: its level, its power, its privacy, what it refuses."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pytest
+from mpmath import mp
+from scipy.stats import binom, norm
+
+import curvedp as cdp
+from curvedp.audit import audit_samples
+from curvedp.errors import NoiseWarning
+from curvedp.statistics import two_samples
+from curvedp.statistics.two_samples import TwoSampleTest, _Design
+
+SPD = cdp.Ball("spd:3", center="identity", radius=2.0)
+
+
+def design(ball, sizes, guarantee, kernel="gaussian", relabellings=99, unit=1, level=0.05):
+    return _Design.of(ball, sizes, guarantee, unit, level, kernel, None, relabellings)
+
+
+def skewed(rng: np.random.Generator, n: int, dim: int, radius: float) -> np.ndarray:
+    """Heavy tails, decaying spectrum, cut to the ball."""
+    deviations = np.exp(-np.arange(dim) / max(dim / 4, 1))
+    coords = rng.exponential(size=(n, dim)) * deviations * radius / np.linalg.norm(deviations)
+    length = np.linalg.norm(coords, axis=1, keepdims=True)
+    return coords * np.minimum(1.0, radius / length)
+
+
+def rejections(design: _Design, draw, count: int, rng: np.random.Generator) -> int:
+    """Of samples that `draw` returns together, one after the other."""
+    pure = isinstance(design.way, cdp.PureDP)
+    total = 0
+    for _ in range(count):
+        noise = rng.laplace() if pure else rng.standard_normal()
+        total += design.lead(draw(), rng) + design.scale * noise > 0
+    return total
+
+
+# ------------------------------------------------------------------ level and power
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "linear"])
+@pytest.mark.parametrize("guarantee", [cdp.GDP(1.0), cdp.GDP(30.0), cdp.PureDP(2.0)], ids=str)
+@pytest.mark.parametrize(("dim", "sizes"), [(6, (40, 40)), (6, (5, 17)), (120, (15, 30))])
+def test_the_level_holds_at_every_size_and_dimension(kernel, guarantee, dim, sizes) -> None:
+    ball = cdp.Ball(cdp.Euclidean(dim), np.zeros(dim), 1.0)
+    own = design(ball, sizes, guarantee, kernel)
+    rng, count = np.random.default_rng(dim + sizes[0]), 1200
+    found = rejections(own, lambda: skewed(rng, sum(sizes), dim, 1.0), count, rng)
+    # outside with probability 1e-5
+    assert binom.ppf(5e-6, count, 0.05) <= found <= binom.ppf(1 - 5e-6, count, 0.05)
+
+
+def test_without_relabelling_the_samples_the_level_would_not_hold() -> None:
+    """The control: labels that follow the order of a sorted coordinate are no relabelling."""
+    ball = cdp.Ball(cdp.Euclidean(2), np.zeros(2), 1.0)
+    own, rng = design(ball, (40, 40), cdp.GDP(30.0)), np.random.default_rng(0)
+
+    def sorted_sample() -> np.ndarray:
+        coords = skewed(rng, 80, 2, 1.0)
+        return coords[np.argsort(coords[:, 0])]
+
+    assert rejections(own, sorted_sample, 50, rng) > 45
+
+
+@pytest.mark.parametrize(("n", "low", "high"), [(43, 0.5, 0.8), (86, 0.9, 1.0)])
+def test_a_shift_is_found_in_dimension_406(n: int, low: float, high: float) -> None:
+    """Shifts of 2 beside a spread of 4.9."""
+    ball = cdp.Ball("spd:28", center="identity", radius=6.0)
+    public = {"shift": 2.0, "spread": 4.9, "simulations": 150}
+    power = cdp.two_sample_power(ball, (n, n), cdp.GDP(1.0), **public)
+    assert low <= power <= high
+
+
+def test_power_is_that_of_the_test() -> None:
+    space, center = SPD.manifold, SPD.center
+    planned = cdp.two_sample_power(SPD, (60, 60), cdp.GDP(1.0), shift=0.3, spread=0.7)
+    rng, found = np.random.default_rng(1), 0
+    for _ in range(300):
+        coords = 0.7 / math.sqrt(6) * rng.standard_normal((120, 6))
+        direction = rng.standard_normal(6)
+        coords[:60] += 0.3 * direction / np.linalg.norm(direction)
+        records = space.exp(space.coords_to_tangent(coords, center), center)
+        found += cdp.two_sample_test(records[:60], records[60:], SPD, cdp.GDP(1.0)).rejects
+    assert 0.2 < planned < 0.95
+    assert abs(found / 300 - planned) < 0.15  # four standard errors
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "linear"])
+def test_statistics_are_those_of_the_formula(kernel: str) -> None:
+    """In blocks and all at once, against sums of features."""
+    rng = np.random.default_rng(3)
+    ball = cdp.Ball(cdp.Euclidean(3), np.zeros(3), 1.0)
+    own = design(ball, (30, 50), cdp.GDP(1.0), kernel)
+    coords, weights = skewed(rng, 80, 3, 1.0), own.weights(rng)
+    assert np.allclose(weights.sum(axis=1), 0.0, atol=1e-12)
+    assert np.allclose(np.abs(weights).sum(axis=1), 2.0)
+    gram = coords @ coords.T
+    if kernel == "gaussian":
+        gram = np.exp(-np.sum((coords[:, None] - coords) ** 2, axis=-1) / 2)
+    exact = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", weights, gram, weights), 0.0))
+    assert np.allclose(own.statistics(coords, weights), exact, atol=own.tolerance)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(two_samples, "_BLOCK", 80 * 7)
+        assert np.allclose(own.statistics(coords, weights), exact, atol=own.tolerance)
+
+
+def exact_statistic(coords: np.ndarray, weights: np.ndarray, width: float) -> float:
+    """T of the true labelling in 60 digits; `width` 0 for the linear kernel."""
+    with mp.workdps(60):
+        rows = [[mp.mpf(float(x)) for x in row] for row in coords]
+        total = mp.mpf(0)
+        for (a, u), (b, v) in itertools.product(enumerate(rows), repeat=2):
+            if width:
+                square = mp.fsum((x - y) ** 2 for x, y in zip(u, v, strict=True))
+                entry = mp.exp(-square / (2 * mp.mpf(width) ** 2))
+            else:
+                entry = mp.fdot(u, v)
+            total += mp.mpf(float(weights[a])) * mp.mpf(float(weights[b])) * entry
+        return float(mp.sqrt(max(total, mp.mpf(0))))
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "linear"])
+def test_rounding_stays_within_its_bound_where_the_statistic_cancels(kernel: str) -> None:
+    """Records alike, nearly alike or at opposite edges: a root magnifies what is left of 0."""
+    rng, dim = np.random.default_rng(8), 12
+    ball = cdp.Ball(cdp.Euclidean(dim), np.zeros(dim), 1.0)
+    own = design(ball, (7, 11), cdp.GDP(1.0), kernel)
+    edge = rng.standard_normal(dim)
+    edge *= 0.999 / np.linalg.norm(edge)
+    signs = np.where(rng.random((18, 1)) < 0.5, 1.0, -1.0)
+    patterns = [
+        np.tile(edge, (18, 1)),
+        edge + 1e-9 * rng.standard_normal((18, dim)),
+        signs * edge,
+        signs * edge + 1e-8 * rng.standard_normal((18, dim)),
+        skewed(rng, 18, dim, 1.0),
+    ]
+    errors = []
+    for coords in patterns:
+        weights = own.weights(rng)[:1]
+        exact = exact_statistic(coords, weights[0], own.width)
+        errors.append(abs(float(own.statistics(coords, weights)[0]) - exact))
+    assert max(errors) <= own.tolerance / 2
+    # the control: the bound of a sum without the root would not do
+    assert max(errors) > 1000 * 18 * 2.0**-53
+
+
+# ------------------------------------------------------------------ privacy
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "linear"])
+@pytest.mark.parametrize("unit", [1, 3])
+def test_no_neighbour_moves_the_lead_further_than_its_sensitivity(kernel: str, unit: int) -> None:
+    """With everything fixed that does not depend on the records."""
+    rng = np.random.default_rng(2)
+    ball = cdp.Ball(cdp.Euclidean(2), np.zeros(2), 1.0)
+    sizes, worst = (4, 6), 0.0
+    own = design(ball, sizes, cdp.GDP(1.0), kernel, unit=unit)
+    for trial in range(1500):
+        coords = rng.standard_normal((10, 2))
+        coords /= np.maximum(np.linalg.norm(coords, axis=1, keepdims=True), 1.0)
+        if trial % 3 == 0:  # all at the poles
+            coords = np.sign(coords[:, :1]) * np.array([1.0, 0.0])
+        other = coords.copy()
+        changed = rng.choice(10, unit, replace=False)
+        other[changed] = -coords[changed] if trial % 2 else rng.permutation(coords)[:unit]
+        leads = [own.lead(data, np.random.default_rng(trial)) for data in (coords, other)]
+        worst = max(worst, abs(leads[0] - leads[1]))
+    assert worst <= own.sensitivity + 2 * own.tolerance
+    assert worst > 0.4 * own.sensitivity
+
+
+def neighbours() -> tuple[np.ndarray, np.ndarray]:
+    """Samples of six signs: one alike but for a record each, the other without the first's."""
+    first = -np.ones((12, 1))
+    first[[0, 6]] = 1.0
+    second = first.copy()
+    second[0] = -1.0
+    return first, second
+
+
+def loss(noise: float) -> float:
+    """Lower bound on mu of the bit, from exact probabilities given public randomness.
+
+    The probability of rejecting is an average over relabellings and their noise: both data sets
+    get the same.
+    """
+    ball = cdp.Ball(cdp.Euclidean(1), [0.0], 1.0)
+    own = design(ball, (6, 6), cdp.GDP(1.0), "linear", relabellings=19)
+    scale = noise * own.sensitivity / 2
+    object.__setattr__(own, "scale", scale)
+    found = []
+    for data in neighbours():
+        leads = [own.lead(data, np.random.default_rng(seed)) for seed in range(4000)]
+        found.append(np.mean(norm.cdf(np.array(leads) / scale)))
+    return abs(float(norm.ppf(found[0]) - norm.ppf(found[1])))
+
+
+def test_exact_probabilities_keep_the_guarantee_and_half_the_noise_does_not() -> None:
+    assert loss(2.0) <= 1.0
+    assert loss(1.0) > 1.2  # the control: noise as for T alone
+
+
+def gaps(labelling: int) -> list[list[float]]:
+    """Released on the samples that tell most, by the same relabellings, with noise as drawn."""
+    ball = cdp.Ball(cdp.Euclidean(1), [0.0], 1.0)
+    public = {"kernel": "linear", "relabellings": 19}
+    same, own = np.random.default_rng, []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(two_samples.np.random, "default_rng", lambda _: same(labelling))
+        for data in neighbours():
+            tests = (
+                cdp.two_sample_test(data[:6], data[6:], ball, cdp.GDP(1.0), **public)
+                for _ in range(1500)
+            )
+            own.append([float(test.value) for test in tests])
+    return sorted(own, key=np.mean, reverse=True)
+
+
+def test_the_released_gap_is_audited(monkeypatch) -> None:
+    ball = cdp.Ball(cdp.Euclidean(1), [0.0], 1.0)
+    own = design(ball, (6, 6), cdp.GDP(1.0), "linear", relabellings=19)
+    moves = [
+        np.subtract(*(own.lead(data, np.random.default_rng(seed)) for data in neighbours()))
+        for seed in range(200)
+    ]
+    worst = int(np.argmax(np.abs(moves)))
+    result = audit_samples(*gaps(worst), cdp.GDP(1.0), n_thresholds=5)
+    assert result.passed, result.report()
+    monkeypatch.setattr(two_samples, "_NOISE", 0.4)
+    assert not audit_samples(*gaps(worst), cdp.GDP(1.0), n_thresholds=5).passed  # the control
+
+
+# ------------------------------------------------------------------ the call
+
+
+def test_the_release_says_what_was_done_and_is_stored_whole() -> None:
+    rng = np.random.default_rng(0)
+    records = SPD.manifold.random_point(100, rng=rng)
+    with cdp.Ledger(cdp.GDP(2.0)) as ledger:
+        test = cdp.two_sample_test(records[:40], records[40:], SPD, cdp.GDP(1.5), ledger=ledger)
+        assert ledger.spent == cdp.GDP(1.5)
+    assert test.sizes == (40, 60)
+    assert test.guarantee == test.calibrated_to == cdp.GDP(1.5)
+    assert test.rejects == (test.value > 0)
+    assert test.scale == pytest.approx((test.sensitivity + 2 * test.solver_tolerance) / 1.5)
+    stored = cdp.Release.from_json(test.to_json())
+    assert isinstance(stored, TwoSampleTest)
+    assert stored == test
+    assert "told apart" in test.report() or "differ" in test.report()
+    seeded = [
+        cdp.two_sample_test(records[:40], records[40:], SPD, cdp.GDP(1.0), seed=3) for _ in range(2)
+    ]
+    assert seeded[0].value == seeded[1].value
+    assert isinstance(seeded[0].guarantee, cdp.Unproved)
+    pure = cdp.two_sample_test(records[:40], records[40:], SPD, cdp.ApproxDP(1.0, 1e-9))
+    assert isinstance(pure.calibrated_to, cdp.PureDP)  # one number: Laplace noise is better
+
+
+@pytest.mark.parametrize("radius", [1e-80, 1.0, 1e80])
+def test_a_record_at_the_centre_warns_in_no_ball(radius: float) -> None:
+    """Its coordinates have no length to divide the radius by."""
+    ball = cdp.Ball("euclidean:2", [0.0, 0.0], radius)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for kernel in ("gaussian", "linear"):
+            test = cdp.two_sample_test(
+                np.zeros((30, 2)), np.zeros((30, 2)), ball, cdp.GDP(4.0), kernel=kernel
+            )
+            assert np.isfinite(test.value)
+
+
+@pytest.mark.parametrize("fill", [np.nan, np.inf, 0.0, 1e308])
+def test_no_record_raises_or_warns(fill: float) -> None:
+    records = np.tile(np.eye(3), (30, 1, 1))
+    records[::4] = fill
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        test = cdp.two_sample_test(records[:10], records[10:], SPD, cdp.GDP(4.0))
+    assert np.isfinite(test.value)
+
+
+def test_parameters_are_refused_before_the_ledger_is_asked() -> None:
+    records = np.tile(np.eye(3), (30, 1, 1))
+    for wrong, words in (
+        ({"relabellings": 10}, "at least 19"),
+        ({"level": 0.001}, "at least 999"),
+        ({"kernel": "cubic"}, "kernel"),
+        ({"kernel": "linear", "width": 1.0}, "width"),
+        ({"width": -1.0}, "width"),
+        ({"width": 1e-200}, "between a thousandth"),
+        ({"width": 1e200}, "between a thousandth"),
+    ):
+        with cdp.Ledger(cdp.GDP(2.0)) as ledger:
+            with pytest.raises(ValueError, match=words):
+                cdp.two_sample_test(records, records, SPD, cdp.GDP(1.0), ledger=ledger, **wrong)
+            assert ledger.spent is None
+    with pytest.raises(ValueError, match="records_b"):
+        cdp.two_sample_test(records, records[0], SPD, cdp.GDP(1.0))
+    with pytest.warns(NoiseWarning, match="by chance alone"):
+        cdp.two_sample_test(records[:5], records[:5], SPD, cdp.GDP(0.1))
+    with pytest.raises(ValueError, match="spread"):
+        cdp.two_sample_power(SPD, (9, 9), cdp.GDP(1.0), shift=1.0, spread=[1.0, 2.0])
