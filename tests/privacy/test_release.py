@@ -7,6 +7,8 @@ import dataclasses
 import json
 import math
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
+import curvedp as cdp
 from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
 from curvedp.privacy.release import ASSUMPTIONS, SCHEMA_VERSION, Release
 
@@ -67,6 +70,43 @@ def test_json_round_trip_is_bit_exact(value, scale, expected_error):
 def test_every_guarantee_survives_json(guarantee):
     release = make(guarantee=guarantee)
     assert Release.from_json(release.to_json()).guarantee == guarantee
+
+
+def stored_releases():
+    """A release of each kind."""
+    ball = cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=1.0)
+    x = np.linspace(-1.0, 1.0, 40)
+    records = np.column_stack((x / 2, x**2 / 2))
+    noise = cdp.GDP(1.0)
+    mesh = cdp.conformal.fibonacci_mesh(50)
+    return [
+        cdp.frechet_mean(records, ball, noise),
+        cdp.frechet_variance(records, ball, noise),
+        cdp.two_sample_test(records[::2], records[1::2], ball, noise),
+        cdp.geodesic_regression(x, records, ball, noise, x_range=(-1.0, 1.0), tau=0.2, v_max=0.5),
+        cdp.conformal.density(mesh.points, mesh, cdp.PureDP(1.0)),
+    ]
+
+
+def test_a_stored_release_of_any_kind_is_read_by_a_new_process():
+    releases = stored_releases()
+    assert {type(release) for release in releases} == set(Release.__subclasses__())
+    read = (
+        "import json, sys, curvedp\n"
+        "for text in json.load(sys.stdin):\n"
+        "    release = curvedp.Release.from_json(text)\n"
+        "    assert release.to_json() == text\n"
+        "    print(type(release).__name__)\n"
+    )
+    for release in releases:  # each alone: none is read thanks to the kind before it
+        done = subprocess.run(
+            [sys.executable, "-c", read],
+            input=json.dumps([release.to_json()]),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.split() == [type(release).__name__]
 
 
 def test_json_is_standard_and_versioned():

@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +23,7 @@ from curvedp.conformal.solve import heat_smooth
 from curvedp.domain import Ball
 from curvedp.mechanisms import pure_epsilon
 from curvedp.privacy import Guarantee, Ledger, Release
+from curvedp.privacy.release import frozen_array
 from curvedp.statistics.call import check_ball
 from curvedp.statistics.entry import Entry, Progress
 
@@ -68,14 +68,9 @@ class DensityRelease(Release):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("nodes", "volumes"):
-            array = np.array(getattr(self, name), dtype=np.float64)
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, frozen_array(getattr(self, name)))
         if not self.value.shape == self.volumes.shape == self.nodes.shape[:1]:
             raise ValueError("value, nodes and volumes must have the same length")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return DensityRelease.from_json, (self.to_json(),)
 
     @functools.cached_property
     def mesh(self) -> Mesh:
@@ -86,27 +81,6 @@ class DensityRelease(Release):
     def laplacian(self) -> Laplacian:
         """The operator that smoothed the density; made anew after a round trip through JSON."""
         return as_laplacian(self.mesh)
-
-    @classmethod
-    def from_dict(cls, data: Any) -> DensityRelease:
-        """Inverse of `to_dict`; raises as `from_json`."""
-        if isinstance(data, dict):
-            arrays = {name: data[name] for name in ("nodes", "volumes") if name in data}
-            decoded = {
-                name: np.array(item["data"], dtype=np.float64).reshape(item["shape"])
-                for name, item in arrays.items()
-            }
-            data = {**data, **decoded}
-        release = super().from_dict(data)
-        assert isinstance(release, DensityRelease)
-        return release
-
-    @classmethod
-    def from_json(cls, text: str) -> DensityRelease:
-        """Inverse of `to_json`; see `Release.from_json`."""
-        release = super().from_json(text)
-        assert isinstance(release, DensityRelease)
-        return release
 
     def report(self) -> str:
         """As `Release.report`, with the mesh and the smoothing."""

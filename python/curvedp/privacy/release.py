@@ -27,7 +27,7 @@ __all__ = ["ASSUMPTIONS", "SCHEMA_VERSION", "Release"]
 SCHEMA_VERSION = 1
 
 #: Modules with releases that have further fields: imported where such a release is read.
-_KINDS = ("curvedp.statistics", "curvedp.regression")
+_KINDS = ("curvedp.statistics", "curvedp.regression", "curvedp.conformal")
 
 ASSUMPTIONS = {
     "idealized-sampling": (
