@@ -102,10 +102,10 @@ def halves_tested(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
     return cdp.two_sample_test(x[::2], x[1::2], ball, claim)
 
 
-def regressed(sampler: str) -> Run:
+def regressed(sampler: str, tau: float | None = 0.3) -> Run:
     def run(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
         times = np.linspace(0.0, 1.0, len(x))
-        public = {"x_range": (0.0, 1.0), "tau": 0.3, "v_max": 0.5, "sampler": sampler}
+        public = {"x_range": (0.0, 1.0), "tau": tau, "v_max": 0.5, "sampler": sampler}
         return cdp.geodesic_regression(times, x, ball, claim, groups=groups, **public)
 
     return run
@@ -348,17 +348,26 @@ ROWS = (
     Row(
         "geodesic regression",
         "geodesic_regression",
-        "noisy gradient descent",
+        "adaptive Gauss-Newton steps",
         everywhere(BOTH),
-        regressed("gradient"),
-        ("geodesic-regression",),
-        whole_audit("geodesic_regression by descent"),
+        regressed("auto", tau=None),
+        ("adaptive-regression",),
+        whole_audit("geodesic_regression"),
         "geodesic-regression",
     ),
     Row(
         "",
         "geodesic_regression",
-        "K-norm gradient, dimension up to 3",
+        "noisy gradient descent, given tau",
+        everywhere(BOTH),
+        regressed("gradient"),
+        ("geodesic-regression",),
+        whole_audit("geodesic_regression by descent"),
+    ),
+    Row(
+        "",
+        "geodesic_regression",
+        "K-norm gradient, dimension up to 3, given tau",
         everywhere(BOTH, planar_shapes=NONE),
         regressed("exact"),
         ("geodesic-regression",),

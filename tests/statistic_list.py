@@ -57,6 +57,11 @@ def _regression(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any
     return cdp.geodesic_regression(x, records, ball, guarantee, **public)
 
 
+def _adaptive_regression(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
+    """The same without a public clipping length."""
+    return _regression(records, ball, guarantee, **{"tau": None, "v_max": None} | how)
+
+
 _WEIGHTS = (({"weights": (1.0,)}, "positive numbers"), ({"weights": (1.0, -1.0)}, "positive"))
 _CLIP = (({"max_dist": 0.0}, "max_dist"), ({"max_dist": 1e-60}, "powers of max_dist"))
 
@@ -117,5 +122,12 @@ STATISTICS = [
         GeodesicLine((-1.0, 1.0), 0.2, 0.5),
         drawn_by_kernels=False,
         refused=(({"tau": -1.0}, "tau"), ({"v_max": 99.0}, "v_max"), ({"sampler": "x"}, "sampler")),
+    ),
+    Entry(
+        "adaptive regression",
+        _adaptive_regression,
+        GeodesicLine((-1.0, 1.0)),
+        drawn_by_kernels=False,
+        refused=(({"v_max": -1.0}, "v_max"), ({"sampler": "exact"}, "needs tau")),
     ),
 ]

@@ -34,6 +34,7 @@ __all__ = [
     "bump_counts",
     "bump_density",
     "choose",
+    "clipped_mean",
     "conformal_chains",
     "diameter",
     "flat_grid_step",
@@ -75,6 +76,7 @@ def choose(
     log_weights: _Array, lengths: _Array, scale: float, stream: Stream, out: _Array
 ) -> None: ...
 def largest_laplace_scale(kind: str, size: int, parameter: float) -> float: ...
+def clipped_mean(rows: _Array, max_length: float) -> _Array: ...
 def summation_error(n: int) -> float: ...
 def inflation(dim: int) -> float: ...
 def vecd(matrix: _Array, stretch: float, out: _Array) -> None: ...
@@ -203,6 +205,15 @@ class Manifold:
         velocity: _Array,
         max_residual: float,
     ) -> tuple[float, _Array, _Array]: ...
+    def regression_contributions(
+        self,
+        points: _Array,
+        times: _Array,
+        ends: _Index,
+        footpoint: _Array,
+        velocities: _Array,
+        whitening: _Array,
+    ) -> _Array: ...
     def regression_fit(
         self,
         points: _Array,

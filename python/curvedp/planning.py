@@ -22,7 +22,7 @@ from curvedp.mechanisms import Mechanism
 from curvedp.privacy import Guarantee
 from curvedp.privacy.release import percent
 from curvedp.regression.choice import expected_choice
-from curvedp.regression.private import check_support
+from curvedp.regression.private import GeodesicLine, check_support
 from curvedp.statistics.adaptive_mean import SMALLEST_SHRINKAGE, AdaptiveMean, shrunk_ball
 from curvedp.statistics.base_point import MeanNoise
 from curvedp.statistics.call import Call, Statistic, check_ball, check_guarantee
@@ -109,9 +109,11 @@ def plan(
     - "confidence_region": half-length of the region's axes (their geometric mean), were the noise
       on its covariance 0 and the records alike in all directions, at root mean square distance
       `spread` from their mean; by default from the noise of the mean alone to a distance of r.
-    - "geodesic_regression": root mean square error of predictions by the sampler that "auto" takes,
-      on flat space, for covariates spread evenly over their range. Where that exceeds tau/4 the
-      draw need not arrive near the best geodesic, and `high` is the extent of the support.
+    - "geodesic_regression": root mean square error of predictions that the noise causes, for
+      records at root mean square distance `spread` from the geodesic, by default 0 to r/2. With
+      `tau` that of the sampler that "auto" takes, on flat space, for covariates spread evenly over
+      their range; where it exceeds tau/4 the draw need not arrive near the best geodesic, and
+      `high` is the extent of the support.
 
     Parameters
     ----------
@@ -130,7 +132,7 @@ def plan(
     level : float
         Of the region.
     tau, v_max : float, optional
-        Of the regression, which needs both.
+        Of the regression; without `tau` its clipping length is found privately.
     records_per_unit, mechanism
         As in the function; its other parameters at their defaults.
 
@@ -322,16 +324,17 @@ def _confidence_region(request: _Request, n: int) -> Plan:
 
 
 def _geodesic_regression(request: _Request, n: int) -> Plan:
-    if request.tau is None or request.v_max is None:
-        raise ValueError("a regression needs tau and v_max, which its noise depends on")
     ball = request.ball
-    check_support(ball, request.v_max)
+    if request.tau is None:
+        return _adaptive_regression(request, n)
+    v_max = GeodesicLine((0.0, 1.0), request.tau, request.v_max).longest(ball)
+    check_support(ball, v_max)
     sampler, error = expected_choice(
         ball,
         n,
         request.guarantee,
-        tau=min(request.tau, 2 * ball.radius + 0.5 * request.v_max),
-        v_max=request.v_max,
+        tau=min(request.tau, 2 * ball.radius + 0.5 * v_max),
+        v_max=v_max,
         records_per_unit=request.records_per_unit,
     )
     drawn = {"gradient": "noisy gradient descent", "exact": "an exact draw"}[sampler]
@@ -341,10 +344,41 @@ def _geodesic_regression(request: _Request, n: int) -> Plan:
         guarantee=request.guarantee,
         quantity="expected error",
         low=error,
-        high=error if error <= _ARRIVES * request.tau else ball.radius + request.v_max / 4,
+        high=error if error <= _ARRIVES * request.tau else ball.radius + v_max / 4,
         meaning=f"The error is the root mean square distance of predictions from the best ones, by "
         f"{drawn}, on flat space, for covariates spread evenly over their range"
         + ("." if error <= _ARRIVES * request.tau else "; the noise is large beside tau."),
+        radius=ball.radius,
+    )
+
+
+def _adaptive_regression(request: _Request, n: int) -> Plan:
+    ball = request.ball
+    call = request.call(GeodesicLine((0.0, 1.0), v_max=request.v_max))
+    (design,), _ = call.designs(np.array([n], dtype=np.int64), alone=True)
+
+    def error(spread: float) -> float:
+        return float(design.noise_after(design.length_for(spread)) * math.sqrt(design.size))
+
+    spread = request.spread
+    low, high = error(0.0), error(ball.radius / 2)
+    if spread is not None:
+        low = high = error(spread)
+    advice = ""
+    if design.is_short:
+        advice = (
+            " Measuring the scale takes much of this budget: give tau, if about the largest "
+            "residual is known, and a range no wider than the covariate's."
+        )
+    return Plan(
+        statistic="geodesic_regression",
+        n=n,
+        guarantee=request.guarantee,
+        quantity="expected error",
+        low=low,
+        high=high,
+        meaning="The error is the root mean square distance of predictions at the records' "
+        "covariates from those without noise." + advice,
         radius=ball.radius,
     )
 

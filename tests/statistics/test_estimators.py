@@ -119,7 +119,7 @@ def test_estimators_take_what_the_functions_take():
         return names - {"records", "x", "y", *own} - of_groups
 
     assert options(cdp.FrechetMean, "adaptive") == options(cdp.frechet_mean)
-    assert options(cdp.GeodesicRegression) == options(cdp.geodesic_regression)
+    assert options(cdp.GeodesicRegression) == options(cdp.geodesic_regression, "units")
 
 
 def test_a_pipeline_fits_transforms_and_spends_once():

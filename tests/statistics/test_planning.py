@@ -188,7 +188,6 @@ def test_the_report_says_what_the_figures_are():
         ({"spread": 0.0}, ValueError, "spread must be"),
         ({"ball": "sphere:2"}, TypeError, "ball must be a Ball"),
         ({"guarantee": 1.0}, TypeError, "guarantee must be"),
-        ({"statistic": "geodesic_regression"}, ValueError, "tau and v_max"),
         ({"statistic": "confidence_region", "n": 3}, ValueError, "n must be"),
         (
             {"statistic": "confidence_region", "guarantee": cdp.PureDP(epsilon=1.0)},

@@ -177,6 +177,12 @@ KINDS = {
         lambda data, claim: cdp.kng_mean(data, BALL, claim), OPPOSITE, exact=cdp.GDP(1e3)
     ),
     "conformal_mean": Kind(moved_by_density, OPPOSITE, mu=20.0, power=0.8, n_releases=12_000),
+    "geodesic_regression": Kind(
+        lambda data, claim: cdp.geodesic_regression(
+            data[:, 0], data[:, 1:], LINE, claim, x_range=(0.0, 1.0)
+        ),
+        (pairs(1.0), pairs(-1.0)),
+    ),
     "geodesic_regression by descent": Kind(slope_by("gradient"), (pairs(1.0), pairs(-1.0))),
     "geodesic_regression drawn exactly": Kind(
         slope_by("exact"), (pairs(1.0), pairs(-1.0)), exact=cdp.GDP(1e3)

@@ -203,6 +203,8 @@ def check_covariate(statistic: Statistic[Any], covariate: str | None) -> None:
     """Refuses a covariate for a statistic without one, and the other way round."""
     if statistic.takes_covariate and not isinstance(covariate, str):
         raise TypeError(f"{statistic.title} needs covariate, the name of a column")
+    if isinstance(statistic, GeodesicLine) and statistic.covariates > 1:
+        raise TypeError("a batch has one covariate: release several by geodesic_regression")
     if not statistic.takes_covariate and covariate is not None:
         raise TypeError(f"{statistic.title} has no covariate")
 

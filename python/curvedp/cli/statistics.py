@@ -185,13 +185,16 @@ def region(data: Path, level: float, mechanism: str | None, **options: Any) -> N
     help="Public range of the covariate, to which it is clipped.",
 )
 @click.option(
-    "--tau", type=float, required=True, help="Public length at which residuals are clipped."
+    "--tau",
+    type=float,
+    help="Public length at which residuals are clipped; found privately if not given.",
 )
 @click.option(
     "--v-max",
     type=float,
-    required=True,
-    help="Public bound on the distance that the geodesic covers over the range.",
+    help="Public bound on the distance that the geodesic covers over the range; "
+    "by default 8 radii, "
+    "with --tau 2.",
 )
 @click.option(
     "--sampler",
@@ -206,8 +209,8 @@ def regression(
     data: Path,
     covariate: str,
     x_range: tuple[float, float],
-    tau: float,
-    v_max: float,
+    tau: float | None,
+    v_max: float | None,
     sampler: str,
     **options: Any,
 ) -> None:

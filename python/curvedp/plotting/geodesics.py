@@ -168,7 +168,11 @@ class GeodesicDisplay:
             self._draw_sphere(ax)
         else:
             count = _MATRICES if view == "matrices" else _SHAPES
-            values = np.linspace(*self.x_range, count) if x is None else np.asarray(x, dtype=float)
+            values = (
+                np.linspace(*self.geodesics[0].one_range, count)
+                if x is None
+                else np.asarray(x, dtype=float)
+            )
             outlines = self._ellipses(values) if view == "matrices" else self._shapes(values)
             self._draw_row(ax, outlines, values, closed=view == "matrices")
         if legend:
@@ -185,7 +189,7 @@ class GeodesicDisplay:
     def _draw_sphere(self, ax: Any) -> None:
         assert isinstance(self.manifold, Sphere)
         radius = self.manifold.radius
-        x = np.linspace(*self.x_range, _ON_GEODESIC)
+        x = np.linspace(*self.geodesics[0].one_range, _ON_GEODESIC)
         paths = [g.predict(x) for g in self.geodesics]
         outlines = [
             None if band is None else _band(g, x, band, self.manifold)

@@ -39,6 +39,10 @@ ASSUMPTIONS = {
         "The noise came from a seed, not from the operating system: whoever learns or guesses the "
         "seed can subtract the noise, so nothing is promised."
     ),
+    "units-by-name": (
+        "All records of one person carry one label, and no other person's do. How many records a "
+        "person has is protected, how many persons there are is not."
+    ),
     "records-validated": (
         "Records were checked and could have raised an error; whether they did depends on single "
         "records, so nothing is promised."
@@ -340,9 +344,9 @@ class Release:
             ("guarantee", str(self.guarantee)),
             ("meaning", _promise(self.guarantee)),
             *self._way(),
-            ("neighbouring", f"{self.neighbouring}; the number of records n is public"),
+            ("neighbouring", self._neighbouring()),
             ("protected unit", self._unit()),
-            ("records", f"n = {self.n}"),
+            ("units" if self._by_name else "records", f"n = {self.n}"),
             (
                 "domain",
                 f"ball of radius {self.ball_radius:.6g} around a public centre; records "
@@ -380,7 +384,18 @@ class Release:
             return []
         return [("met by", f"noise for {self.calibrated_to}, which implies it")]
 
+    @property
+    def _by_name(self) -> bool:
+        return "units-by-name" in self.assumptions
+
+    def _neighbouring(self) -> str:
+        if self._by_name:
+            return "replace all records of one unit; the number of units n is public"
+        return f"{self.neighbouring}; the number of records n is public"
+
     def _unit(self) -> str:
+        if self._by_name:
+            return "all records with one label, however many"
         if self.records_per_unit == 1:
             return "one record; a person who contributes several is protected less"
         return f"all records of one contributor, at most {self.records_per_unit}"

@@ -158,7 +158,7 @@ def _draw(
         core, rows, times, origin[0], shooting, sigma_p, plan(_FOOTPOINT_STEP * sigma_p), stream
     )
     p = chain.draws()
-    start = carry(core, shooting, origin, p[None])
+    start = carry(core, shooting[None], origin, p[None])[0]
     chain = _core.published_shooting(
         core, rows, times, p, start, sigma_v, plan(_VELOCITY_STEP * sigma_v), stream
     )

@@ -1,8 +1,9 @@
-"""The covariate: a public range, moved to [-1/2, 1/2]."""
+"""Covariates: each has a public range, moved to [-1/2, 1/2]."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +23,26 @@ def as_range(x_range: tuple[float, float]) -> tuple[float, float]:
     return low, high
 
 
-def to_times(x: FloatArray, x_range: tuple[float, float]) -> FloatArray:
-    """(x - x_mid)/(x_hi - x_lo)."""
-    low, high = x_range
+#: A pair (x_lo, x_hi), or one for each of several covariates.
+Ranges = tuple[float, float] | tuple[tuple[float, float], ...]
+
+
+def as_ranges(x_range: Any) -> Ranges:
+    """A pair of numbers, or several; see `as_range`."""
+    if np.ndim(x_range) == 2 and len(x_range) > 0:
+        return tuple(map(as_range, x_range))
+    return as_range(x_range)
+
+
+def pairs_of(x_range: Ranges) -> tuple[tuple[float, float], ...]:
+    """The range of each covariate."""
+    found: Any = x_range if np.ndim(x_range) == 2 else (x_range,)
+    return tuple(found)
+
+
+def to_times(x: FloatArray, x_range: Ranges) -> FloatArray:
+    """(x - x_mid)/(x_hi - x_lo), along the last axis of `x` if there are several ranges."""
+    low, high = np.asarray(x_range, dtype=np.float64).T
     return np.asarray((x - (low + 0.5 * (high - low))) / (high - low))
 
 
@@ -34,7 +52,7 @@ def own_range(x: FloatArray) -> tuple[float, float]:
     return (low, high) if low < high else (low - 0.5, low + 0.5)
 
 
-def clipped_times(x: FloatArray, x_range: tuple[float, float]) -> FloatArray:
+def clipped_times(x: FloatArray, x_range: Ranges) -> FloatArray:
     """`to_times` of each covariate clipped to the range; one that is missing counts as its middle.
 
     Total, covariate by covariate, and never beyond 1/2 in absolute value.

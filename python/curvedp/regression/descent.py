@@ -157,26 +157,46 @@ class Descent:
 
     def move(self, shift: FloatArray, velocity: FloatArray) -> None:
         """To exp_p(shift), projected on the ball, with the velocity carried along."""
-        manifold, base = self.ball._frame.manifold, self.footpoint[None]
-        end = np.empty_like(base)
-        manifold.exp_coords(np.ascontiguousarray(shift[None]), base, end)
-        inside = np.empty_like(base)
-        inner = _core.Frame(manifold, self.ball._frame.origin, self.ball.radius)
-        inner.project(end, inside)
-        self.velocity = shorten(carry(manifold, velocity, base, inside), self.v_max)
-        self.footpoint = inside[0]
+        self.footpoint, (self.velocity,) = moved(
+            self.ball, self.v_max, self.footpoint, shift, velocity[None]
+        )
+
+
+def moved(
+    ball: Ball, v_max: float, footpoint: FloatArray, shift: FloatArray, velocities: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """exp_p(shift), projected on the ball, with velocities carried along, in the ball's frame.
+
+    Velocities, shape (q, dim), are shortened together if their lengths add up to more than `v_max`.
+    """
+    manifold, base = ball._frame.manifold, footpoint[None]
+    end = np.empty_like(base)
+    manifold.exp_coords(np.ascontiguousarray(shift[None]), base, end)
+    inside = np.empty_like(base)
+    inner = _core.Frame(manifold, ball._frame.origin, ball.radius)
+    inner.project(end, inside)
+    return inside[0], shorten_together(carry(manifold, velocities, base, inside), v_max)
 
 
 def carry(
     manifold: _core.Manifold, coords: FloatArray, base: FloatArray, end: FloatArray
 ) -> FloatArray:
-    """Coordinates at `end` of the tangent vector at `base` carried along the shortest geodesic."""
-    tangent, carried = np.empty_like(base), np.empty_like(base)
-    manifold.from_coords(np.ascontiguousarray(coords[None]), base, tangent)
+    """Coordinates at `end` of tangent vectors at `base` carried along the shortest geodesic."""
+    tangent = np.empty((len(coords), base.shape[1]))
+    carried, result = np.empty_like(tangent), np.empty_like(coords)
+    manifold.from_coords(np.ascontiguousarray(coords), base, tangent)
     manifold.parallel_transport(tangent, base, end, carried)
-    result = np.empty((1, len(coords)))
     manifold.coords(carried, end, result)
-    return np.asarray(result[0])
+    return result
+
+
+def shorten_together(vectors: FloatArray, limit: float) -> FloatArray:
+    """Rows whose lengths add up to at most `limit`; 0 if one is not finite."""
+    with np.errstate(all="ignore"):
+        total = sum(float(np.linalg.norm(vector)) for vector in vectors)
+    if not math.isfinite(total):
+        return np.zeros_like(vectors)
+    return vectors * (limit / total) if total > limit else vectors
 
 
 def shorten(vector: FloatArray, limit: float) -> FloatArray:

@@ -11,9 +11,11 @@ from curvedp._validation import FloatArray, as_float_array, as_records
 from curvedp.domain import Ball
 from curvedp.estimators.conventions import Conventions
 from curvedp.privacy import Guarantee, Ledger
+from curvedp.regression.covariate import Ranges
 from curvedp.regression.private import geodesic_regression
 from curvedp.regression.release import GeodesicRelease
 from curvedp.statistics.call import Progress
+from curvedp.statistics.grouping import GroupsLike
 
 
 class GeodesicRegression(Conventions):
@@ -36,9 +38,9 @@ class GeodesicRegression(Conventions):
     release_ : GeodesicRelease
         The release that `fit` made; each call of `fit` spends the guarantee again.
     intercept_ : ndarray, shape point_shape
-        The released point at x_lo.
-    coef_ : ndarray, shape point_shape
-        The released velocity there for a unit of x.
+        The released point at x_lo; for several covariates at the middle of all ranges.
+    coef_ : ndarray, shape point_shape or (q, *point_shape)
+        The released velocity there for a unit of x; for several covariates over each range.
 
     Examples
     --------
@@ -46,7 +48,7 @@ class GeodesicRegression(Conventions):
     >>> ball = cdp.Ball("euclidean:1", center=[0.0], radius=2.0)
     >>> x = np.linspace(0.0, 1.0, 5000)
     >>> model = cdp.GeodesicRegression(
-    ...     ball, cdp.GDP(mu=2.0), x_range=(0.0, 1.0), tau=0.5, v_max=3.0
+    ...     ball, cdp.GDP(mu=2.0), x_range=(0.0, 1.0)
     ... ).fit(x, 2 * x[:, None] - 1)
     >>> bool(abs(model.coef_[0] - 2.0) < 0.2)
     True
@@ -60,9 +62,9 @@ class GeodesicRegression(Conventions):
         ball: Ball,
         guarantee: Guarantee,
         *,
-        x_range: tuple[float, float],
-        tau: float,
-        v_max: float,
+        x_range: Ranges,
+        tau: float | None = None,
+        v_max: float | None = None,
         sampler: str = "auto",
         chain_length: int = 10_000,
         records_per_unit: int = 1,
@@ -82,13 +84,15 @@ class GeodesicRegression(Conventions):
         self.seed = seed
         self.progress = progress
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, units: GroupsLike = None) -> Self:
         """Makes a release from covariates and records.
 
         Parameters
         ----------
-        X : array-like, shape (n,) or (n, 1)
+        X : array-like, shape (n,) or (n, q)
         y : array-like, shape (n, *point_shape)
+        units : array-like, shape (n,), optional
+            See `geodesic_regression`.
 
         Returns
         -------
@@ -100,17 +104,27 @@ class GeodesicRegression(Conventions):
         BudgetError, ValueError, TypeError
             As `geodesic_regression`; never for the value of a record or covariate.
         """
-        self.release_: GeodesicRelease = geodesic_regression(_column(X), y, **self.get_params())
-        self.intercept_: FloatArray = self.release_.intercept
-        self.coef_: FloatArray = self.release_.slope
+        self.release_: GeodesicRelease = geodesic_regression(
+            self._covariates(X), y, units=units, **self.get_params()
+        )
+        one = np.ndim(self.x_range) == 1
+        geodesic = self.release_.geodesic
+        self.intercept_: FloatArray = geodesic.intercept if one else geodesic.footpoint
+        self.coef_: FloatArray = geodesic.slope if one else geodesic.velocity
         return self
+
+    def _covariates(self, X: ArrayLike) -> FloatArray:
+        """Covariates as `geodesic_regression` has them: one column is a vector."""
+        covariates = as_float_array(X, "X")
+        one = np.ndim(self.x_range) == 1 and covariates.ndim == 2 and covariates.shape[1] == 1
+        return covariates[:, 0] if one else covariates
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Points of the released geodesic, shape (n, *point_shape).
 
         Parameters
         ----------
-        X : array-like, shape (n,) or (n, 1)
+        X : array-like, shape (n,) or (n, q)
 
         Raises
         ------
@@ -119,7 +133,7 @@ class GeodesicRegression(Conventions):
         """
         if not hasattr(self, "release_"):
             raise ValueError("call fit before predict")
-        return self.release_.predict(_column(X))
+        return self.release_.predict(self._covariates(X))
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Share of the Fréchet variance of y that predictions explain, without privacy.
@@ -129,7 +143,7 @@ class GeodesicRegression(Conventions):
 
         Parameters
         ----------
-        X : array-like, shape (n,) or (n, 1)
+        X : array-like, shape (n,) or (n, q)
         y : array-like, shape (n, *point_shape)
         """
         from curvedp.nonprivate import frechet_variance
@@ -138,9 +152,3 @@ class GeodesicRegression(Conventions):
         points = as_records(y, manifold.point_shape, "y")
         residual = float(np.mean(manifold.dist(self.predict(X), points) ** 2))
         return 1 - residual / frechet_variance(points, manifold)
-
-
-def _column(X: ArrayLike) -> FloatArray:
-    """Covariates of shape (n, 1) as (n,), the shape that scikit-learn hands on as it is."""
-    covariates = as_float_array(X, "X")
-    return covariates[:, 0] if covariates.ndim == 2 and covariates.shape[1] == 1 else covariates

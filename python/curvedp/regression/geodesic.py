@@ -1,4 +1,4 @@
-"""A geodesic with its covariate: x -> exp_p(t(x) v), t from -1/2 to 1/2 over the range of x."""
+"""A geodesic with its covariates: x -> exp_p(sum_j t_j v_j), t_j in [-1/2, 1/2] on the range."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from numpy.typing import ArrayLike
 
 from curvedp._validation import FloatArray, as_float_array
 from curvedp.manifolds import Manifold, as_manifold
-from curvedp.regression.covariate import to_times
+from curvedp.regression.covariate import Ranges, pairs_of, to_times
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Geodesic:
-    """x -> exp_p((x - x_mid)/(x_hi - x_lo) v).
+    """x -> exp_p((x - x_mid)/(x_hi - x_lo) v), or for several covariates exp_p(sum_j t_j v_j).
 
     Attributes
     ----------
     manifold : str
         Specification, such as ``"sphere:2"``.
-    x_range : pair of float
-        (x_lo, x_hi).
+    x_range : pair of float, or tuple of pairs
+        (x_lo, x_hi), of each covariate if there are several.
     footpoint : ndarray, shape point_shape
         p, the point at the middle of the range.
-    velocity : ndarray, shape point_shape
-        v, the tangent vector at p along the whole range.
+    velocity : ndarray, shape point_shape or (q, *point_shape)
+        v, the tangent vector at p along the whole range; one for each of several covariates.
     """
 
     manifold: str
-    x_range: tuple[float, float]
+    x_range: Ranges
     footpoint: FloatArray
     velocity: FloatArray
 
@@ -40,35 +40,52 @@ class Geodesic:
 
     @property
     def intercept(self) -> FloatArray:
-        """The point at x_lo, shape point_shape."""
-        return self.at(self.x_range[0])[0]
+        """The point at x_lo, shape point_shape, of one covariate."""
+        return self.at(self.one_range[0])[0]
 
     @property
     def slope(self) -> FloatArray:
-        """The velocity at x_lo for a unit of x, a tangent vector at `intercept`."""
-        return self.at(self.x_range[0])[1]
+        """The velocity at x_lo for a unit of x, one covariate, a tangent vector at `intercept`."""
+        return self.at(self.one_range[0])[1]
 
     def predict(self, x: ArrayLike) -> FloatArray:
         """Points of the geodesic, also beyond the range.
 
         Parameters
         ----------
-        x : array-like, shape (...)
+        x : array-like, shape (...), or (..., q) for several covariates
 
         Returns
         -------
         ndarray, shape (..., *point_shape)
         """
-        t = to_times(as_float_array(x, "x"), self.x_range)
-        return self._space.exp(self._scaled(t), self.footpoint)
+        return self._space.exp(self._tangent(self.times(x)), self.footpoint)
+
+    def times(self, x: ArrayLike) -> FloatArray:
+        """Covariates moved by their ranges to [-1/2, 1/2] and beyond, shape (..., q).
+
+        Parameters
+        ----------
+        x : array-like, shape (...), or (..., q) for several covariates
+
+        Raises
+        ------
+        ValueError
+            For another number of covariates.
+        """
+        covariates, count = as_float_array(x, "x"), len(pairs_of(self.x_range))
+        if self._several and covariates.shape[-1:] != (count,):
+            raise ValueError(f"x must have shape (..., {count}), got {covariates.shape}")
+        t = to_times(covariates, self.x_range)
+        return t if self._several else t[..., None]
 
     def at(self, x: float) -> tuple[FloatArray, FloatArray]:
         """The point at x and the velocity there for a unit of x.
 
         predict(z) = exp_point((z - x) velocity) for every z.
         """
-        t = float(to_times(np.asarray(x, dtype=np.float64), self.x_range))
-        low, high = self.x_range
+        low, high = self.one_range
+        t = float(to_times(np.asarray(x, dtype=np.float64), (low, high)))
         point = self._space.exp(t * self.velocity, self.footpoint)
         step = self._unambiguous_step()
         ahead = self._space.exp((t + step) * self.velocity, self.footpoint)
@@ -80,5 +97,21 @@ class Geodesic:
         reach = min(0.25 * self._space.injectivity_radius, 1.0)
         return min(1.0, reach / speed) if speed > 0 else 1.0
 
-    def _scaled(self, t: FloatArray) -> FloatArray:
-        return np.asarray(t.reshape(t.shape + (1,) * self.velocity.ndim) * self.velocity)
+    @property
+    def _several(self) -> bool:
+        return np.ndim(self.x_range) == 2
+
+    @property
+    def one_range(self) -> tuple[float, float]:
+        """(x_lo, x_hi) of one covariate; raises for several."""
+        if self._several:
+            raise ValueError(
+                "geodesics over several covariates have no point and slope at x: "
+                "use predict, footpoint and velocity"
+            )
+        return pairs_of(self.x_range)[0]
+
+    def _tangent(self, t: FloatArray) -> FloatArray:
+        """sum_j t_j v_j"""
+        velocities = self.velocity if self._several else self.velocity[None]
+        return np.asarray(np.tensordot(t, velocities, axes=1), dtype=np.float64)

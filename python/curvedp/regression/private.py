@@ -1,18 +1,18 @@
 """Private geodesic regression (Kulkarni and Soto 2025, with another sampler and calibration).
 
     records -> projection on the public ball, covariates clipped to their public range
-            -> noisy gradients of the clipped loss -> descent within the public support, or
-               a draw from the K-norm gradient
+            -> whitened steps on clipped contributions of units; or, with a public tau, noisy
+               gradients of the clipped loss or a draw from the K-norm gradient
             -> rounding to a public grid -> GeodesicRelease
 
-Proof: docs/proofs/geodesic-regression.md.
+Proofs: docs/proofs/adaptive-regression.md, docs/proofs/geodesic-regression.md.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Unpack, overload
 
 import numpy as np
@@ -20,20 +20,29 @@ from numpy.typing import ArrayLike
 
 from curvedp._validation import FloatArray, as_choice, as_count, as_float_array, as_positive
 from curvedp.domain import Ball
+from curvedp.mechanisms.choice import ways_to_meet
 from curvedp.mechanisms.grid import grid_step, round_to_grid
 from curvedp.mechanisms.k_norm_gradient import CHAIN_WHY
 from curvedp.privacy import GDP, Guarantee, PureDP, Unproved
-from curvedp.regression.covariate import as_range, clipped_times
-from curvedp.regression.descent import carry, shorten
+from curvedp.regression.adaptive import AdaptiveDesign, AdaptiveFit
+from curvedp.regression.covariate import Ranges, as_ranges, clipped_times, pairs_of
+from curvedp.regression.descent import carry, shorten, shorten_together
 from curvedp.regression.release import GeodesicRelease, stack
 from curvedp.regression.samplers import SAMPLERS, GeodesicDesign
 from curvedp.statistics.call import Call, CallOptions
+from curvedp.statistics.design import least_error
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.paid import EachGroup, Group, release
 from curvedp.statistics.releases import Releases
 
 #: Longest reach in radii of curvature: squares of hyperbolic functions of it are finite.
 _LONGEST = 300.0
+#: The bound on the velocity if none is given, in radii: with a clipping length that is given, and
+#: with one that is found, whose noise does not depend on the bound.
+_CROSSES_ONCE, _CROSSES_OFTEN = 2.0, 8.0
+#: Variance of the result over that of a fit without clipping whose residuals are alike in all
+#: directions: measured, see the proof page.
+_UNLIKE = 2.0
 
 
 @dataclass(frozen=True)
@@ -54,27 +63,48 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
     title: ClassVar[str] = "geodesic regression"
     takes_covariate: ClassVar[bool] = True
 
-    x_range: tuple[float, float]
-    tau: float
-    v_max: float
+    x_range: Ranges
+    tau: float | None = None
+    v_max: float | None = None
     sampler: str = "auto"
     chain_length: int = 10_000
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "x_range", as_range(self.x_range))
-        object.__setattr__(self, "tau", as_positive(self.tau, "tau"))
-        object.__setattr__(self, "v_max", as_positive(self.v_max, "v_max"))
+        object.__setattr__(self, "x_range", as_ranges(self.x_range))
+        if self.tau is not None:
+            object.__setattr__(self, "tau", as_positive(self.tau, "tau"))
+        if self.v_max is not None:
+            object.__setattr__(self, "v_max", as_positive(self.v_max, "v_max"))
         as_count(self.chain_length, "chain_length")
         as_choice(self.sampler, SAMPLERS, "sampler")
+        if self.tau is None and self.sampler != "auto":
+            raise ValueError(f"sampler={self.sampler!r} needs tau, a public clipping length")
+        if self.tau is not None and np.ndim(self.x_range) == 2:
+            raise ValueError("several covariates are served without tau: leave it out")
+
+    @property
+    def covariates(self) -> int:
+        """Their number."""
+        return len(pairs_of(self.x_range))
+
+    def longest(self, ball: Ball) -> float:
+        """The bound on the velocity: the given one, or one in proportion to the ball."""
+        if self.v_max is not None:
+            return self.v_max
+        return ball.radius * (_CROSSES_OFTEN if self.tau is None else _CROSSES_ONCE)
 
     def check(self, call: Call) -> None:
         for ball in call.balls:
-            check_support(ball, self.v_max)
+            check_reach(ball, self.longest(ball))
+            if self.tau is not None:
+                check_support(ball, self.longest(ball))
 
-    def mechanism_of(self, design: GeodesicDesign) -> str:
+    def mechanism_of(self, design: GeodesicDesign | AdaptiveDesign) -> str:
+        if isinstance(design, AdaptiveDesign):
+            return "adaptive noisy Gauss-Newton steps"
         return design.mechanism
 
-    def way_of(self, design: GeodesicDesign) -> PureDP | GDP | None:
+    def way_of(self, design: GeodesicDesign | AdaptiveDesign) -> PureDP | GDP | None:
         return design.way
 
     def promise(self, call: Call) -> Guarantee:
@@ -86,30 +116,56 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
         return self.sampler != "metropolis"
 
     def value_shape(self, call: Call) -> tuple[int, ...]:
-        return 2, *call.manifold.point_shape
+        return 1 + self.covariates, *call.manifold.point_shape
 
-    def design(self, call: Call, ball: Ball, n: int) -> GeodesicDesign:
+    def design(self, call: Call, ball: Ball, n: int) -> GeodesicDesign | AdaptiveDesign:
+        v_max = self.longest(ball)
+        if self.tau is None:
+
+            def design_under(way: PureDP | GDP) -> AdaptiveDesign:
+                return AdaptiveDesign.of(
+                    ball,
+                    n,
+                    way,
+                    covariates=self.covariates,
+                    v_max=v_max,
+                    records_per_unit=call.records_per_unit,
+                )
+
+            # in proportion to the error, whatever the clipping length will be
+            return least_error(
+                ways_to_meet(call.guarantee),
+                design_under,
+                lambda design: design.noise_after(design.first_length),
+            )
         # no residual is longer than 2 r + V/2
         return GeodesicDesign.of(
             ball,
             n,
             call.guarantee,
-            tau=min(self.tau, 2 * ball.radius + 0.5 * self.v_max),
-            v_max=self.v_max,
+            tau=min(self.tau, 2 * ball.radius + 0.5 * v_max),
+            v_max=v_max,
             records_per_unit=call.records_per_unit,
             sampler=self.sampler,
             chain_length=self.chain_length,
         )
 
-    def outlook(self, call: Call, design: GeodesicDesign, n: int) -> tuple[float, float]:
+    def outlook(
+        self, call: Call, design: GeodesicDesign | AdaptiveDesign, n: int
+    ) -> tuple[float, float]:
+        if isinstance(design, AdaptiveDesign):
+            return design.coarsest_scale, math.nan
         return design.noise.scale, math.nan
 
     def release_group(self, group: Group) -> GeodesicRelease:
+        times = clipped_times(group.extra, self.x_range)
+        if isinstance(group.design, AdaptiveDesign):
+            return self._adaptive(group, times)
         design: GeodesicDesign = group.design
-        drawn = design.draw(group, clipped_times(group.extra, self.x_range))
-        noise = design.noise
+        footpoint, velocity = design.draw(group, times)
+        noise, v_max = design.noise, design.v_max
         released = group.release(
-            value=rounded(group.ball, *drawn, noise.scale, self.v_max),
+            value=rounded(group.ball, footpoint, velocity[None], noise.scale, v_max),
             statistic=self.title,
             sensitivity=noise.sensitivity,
             solver_tolerance=noise.rounding,
@@ -117,8 +173,31 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
             expected_error=None,
             assumptions=group.paid.assumptions_if(design.is_exact),
         )
+        return GeodesicRelease(**vars(released), x_range=self.x_range, tau=self.tau, v_max=v_max)
+
+    def _adaptive(self, group: Group, times: FloatArray) -> GeodesicRelease:
+        design: AdaptiveDesign = replace(group.design, ball=group.ball)
+        fit = AdaptiveFit.run(design, group.enter(), times, group.ends, group.stream(0))
+        noise = design.last_noise(fit.length)
+        after = design.noise_after(fit.length)
+        # functions of noisy vectors on grids of their own: this grid only shortens digits
+        grid = design.coarsest_scale
+        value = rounded(group.ball, fit.footpoint, fit.velocities, grid, design.v_max)
+        released = group.release(
+            value=value,
+            statistic=self.title,
+            sensitivity=noise.sensitivity,
+            solver_tolerance=noise.rounding,
+            scale=noise.scale,
+            expected_error=after * math.sqrt(design.size) if fit.spread_is_known else None,
+        )
         return GeodesicRelease(
-            **vars(released), x_range=self.x_range, tau=self.tau, v_max=self.v_max
+            **vars(released),
+            x_range=self.x_range,
+            tau=None,
+            v_max=design.v_max,
+            moments=fit.moments,
+            deviation=math.sqrt(_UNLIKE * (after**2 + fit.length**2 / (group.n * design.size))),
         )
 
 
@@ -129,9 +208,10 @@ def geodesic_regression(
     ball: Ball,
     guarantee: Guarantee,
     *,
-    x_range: tuple[float, float],
-    tau: float,
-    v_max: float,
+    x_range: Ranges,
+    tau: float | None = None,
+    v_max: float | None = None,
+    units: GroupsLike = None,
     groups: None = None,
     sampler: str = "auto",
     chain_length: int = 10_000,
@@ -144,9 +224,10 @@ def geodesic_regression(
     ball: Ball | Sequence[Ball],
     guarantee: Guarantee,
     *,
-    x_range: tuple[float, float],
-    tau: float,
-    v_max: float,
+    x_range: Ranges,
+    tau: float | None = None,
+    v_max: float | None = None,
+    units: GroupsLike = None,
     groups: GroupsLike,
     sampler: str = "auto",
     chain_length: int = 10_000,
@@ -158,23 +239,24 @@ def geodesic_regression(
     ball: Ball | Sequence[Ball],
     guarantee: Guarantee,
     *,
-    x_range: tuple[float, float],
-    tau: float,
-    v_max: float,
+    x_range: Ranges,
+    tau: float | None = None,
+    v_max: float | None = None,
+    units: GroupsLike = None,
     groups: GroupsLike = None,
     sampler: str = "auto",
     chain_length: int = 10_000,
     **call: Unpack[CallOptions],
 ) -> GeodesicRelease | Releases[GeodesicRelease]:
-    """Release the geodesic along which records move with a covariate.
+    """Release the geodesic along which records move with one or several covariates.
 
-    Approximates the minimiser of (1/2n) sum_i min(rho(exp_p(t_i v), y_i), tau)^2 (Fletcher 2011,
-    residuals clipped in the gradient), t_i the covariate moved to [-1/2, 1/2], over p in the ball
-    and |v| <= V. Footpoint and velocity are released together.
+    Approximates the minimiser of (1/2n) sum_i rho(exp_p(sum_j t_ij v_j), y_i)^2 (Fletcher 2011,
+    contributions clipped), t_ij covariate j moved to [-1/2, 1/2], over p in the ball and sum_j
+    |v_j| <= V. Footpoint and velocities are released together.
 
     Parameters
     ----------
-    x : array-like, shape (n,)
+    x : array-like, shape (n,), or (n, q) for several covariates
         Covariates. Clipped to `x_range`; one that is missing counts as the middle of the range.
     y : array-like, shape (n, *point_shape)
         Records. One that is not a point of the manifold counts as the ball's centre.
@@ -184,22 +266,29 @@ def geodesic_regression(
         Guarantee of the release when one unit's pairs (x_i, y_i) are replaced.
     groups : array-like, optional
         Labels or offsets of public groups; see `frechet_mean`.
-    x_range : pair of float
-        Public range (x_lo, x_hi) of the covariate.
-    tau : float
+    units : array-like, shape (n,), optional
+        Label of the person to whom each record belongs, where persons have several: n then counts
+        persons, each weighs the same, and the guarantee holds when all records of one are replaced
+        by any number of others. Without `tau` only, and in place of `records_per_unit`.
+    x_range : pair of float, or list of q pairs
+        Public range (x_lo, x_hi) of the covariate. From about a thousand records on a range four
+        times too wide costs nothing under Gaussian budgets.
+    tau : float, optional
         Public length at which residuals are clipped, in the units of the metric: noise is
-        proportional to it. About the largest residual expected; below the typical residual the
-        estimate is that of a spatial median.
-    v_max : float
-        Public bound V on the length of the geodesic over the range. On positive curvature
-        2 r + V/2 must be below the injectivity radius, so that residuals are continuous.
+        proportional to it. By default the length is found privately, which costs part of the
+        budget. Give one for few records under pure DP (see `curvedp.plan`), if it is known: about
+        the largest residual expected.
+    v_max : float, optional
+        Public bound V on the length of the geodesic over the range, of all velocities together. By
+        default 8 r, without influence on the noise; 2 r with `tau`, where a larger one costs noise
+        on curved space and 2 r + V/2 must be below the injectivity radius.
     sampler : {"auto", "gradient", "exact", "metropolis"}
-        "gradient" is noisy Riemannian gradient descent with a public number of steps. "exact" draws
-        from the K-norm gradient by rejection, in dimensions up to 3; how long that takes depends on
-        the records, from milliseconds to seconds. "metropolis" runs a Markov chain of
-        `chain_length` steps towards the same law in any dimension; the release is then `Unproved`.
-        "auto" takes the one of the first two with the smaller expected error, which n, the
-        guarantee and the other public parameters decide.
+        With `tau`. "gradient" is noisy Riemannian gradient descent with a public number of steps.
+        "exact" draws from the K-norm gradient by rejection, in dimensions up to 3; how long that
+        takes depends on the records, from milliseconds to seconds. "metropolis" runs a Markov chain
+        of `chain_length` steps towards the same law in any dimension; the release is then
+        `Unproved`. "auto" takes the one of the first two with the smaller expected error, which n,
+        the guarantee and the other public parameters decide.
     chain_length : int
         Steps of the Markov chain of "metropolis".
     records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
@@ -208,8 +297,9 @@ def geodesic_regression(
     Returns
     -------
     GeodesicRelease, or Releases of them with `groups`
-        With `intercept`, `slope` and `predict`. `sensitivity` and `scale` are those of the
-        gradients, in the last step of a descent.
+        With `intercept`, `slope` and `predict`. `sensitivity` and `scale` are those of the last
+        step; without `tau`, `expected_error` is the root mean square error of predictions at the
+        records' covariates that the noise causes.
 
     Raises
     ------
@@ -224,19 +314,25 @@ def geodesic_regression(
     >>> x = np.linspace(0.0, 10.0, 2000)
     >>> y = np.column_stack([np.sin(0.05 * x), np.zeros_like(x), np.cos(0.05 * x)])
     >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.7)
-    >>> release = cdp.geodesic_regression(
-    ...     x, y, ball, cdp.GDP(mu=1.0), x_range=(0.0, 10.0), tau=0.1, v_max=1.0
-    ... )
+    >>> release = cdp.geodesic_regression(x, y, ball, cdp.GDP(mu=1.0), x_range=(0.0, 10.0))
     >>> release.predict([0.0, 5.0, 10.0]).shape
     (3, 3)
     """
     covariates = as_float_array(x, "x")
     statistic = GeodesicLine(x_range, tau, v_max, sampler, chain_length)
-    return release(statistic, y, ball, guarantee, groups=groups, extra=covariates, **call)
+    if units is not None and tau is not None:
+        raise ValueError("units is served without tau: leave tau out, or say records_per_unit")
+    several = np.ndim(statistic.x_range) == 2
+    wanted = f"(n, {statistic.covariates})" if several else "(n,)"
+    if covariates.ndim != 1 + several or (several and covariates.shape[1] != statistic.covariates):
+        raise ValueError(f"x must have shape {wanted}, got {covariates.shape}")
+    return release(
+        statistic, y, ball, guarantee, groups=groups, extra=covariates, units=units, **call
+    )
 
 
-def check_support(ball: Ball, v_max: float) -> None:
-    """Refuses geodesics that could meet the cut locus of a record, or leave double precision."""
+def check_reach(ball: Ball, v_max: float) -> None:
+    """Refuses geodesics that leave double precision."""
     reach = 2 * ball.radius + 0.5 * v_max
     root = math.sqrt(max(0.0, -ball.manifold.curvature_bounds[0]))
     if root * reach > _LONGEST:
@@ -244,6 +340,12 @@ def check_support(ball: Ball, v_max: float) -> None:
             f"2 r + v_max/2 must be at most {_LONGEST / root:.6g} on {ball.manifold.spec}, got "
             f"{reach:.6g}: hyperbolic functions of it are too large for double precision"
         )
+
+
+def check_support(ball: Ball, v_max: float) -> None:
+    """Refuses geodesics that could meet the cut locus of a record, or leave double precision."""
+    check_reach(ball, v_max)
+    reach = 2 * ball.radius + 0.5 * v_max
     if reach >= ball.manifold.injectivity_radius:
         raise ValueError(
             f"2 r + v_max/2 must be below the injectivity radius "
@@ -253,20 +355,26 @@ def check_support(ball: Ball, v_max: float) -> None:
 
 
 def rounded(
-    ball: Ball, footpoint: FloatArray, velocity: FloatArray, scale: float, v_max: float
+    ball: Ball, footpoint: FloatArray, velocities: FloatArray, scale: float, v_max: float
 ) -> FloatArray:
-    """Footpoint and velocity on the public grid, outside the frame, shape (2, *point_shape)."""
+    """Footpoint and velocities on the public grid, outside the frame, shape (1 + q, *point_shape).
+
+    Velocities, shape (q, dim), are coordinates in the frame.
+    """
     manifold, base = ball._frame.manifold, footpoint[None]
     footpoint = round_to_grid(ball, base, scale)
     step = grid_step(ball, scale)
-    carried = shorten(carry(manifold, velocity, base, footpoint), v_max)
-    velocity = np.round(carried / step) * step
-    length = float(np.linalg.norm(velocity))
-    # an isometry takes geodesics to geodesics: the velocity outside is read off a short piece
-    share = min(1.0, 0.25 * ball.manifold.injectivity_radius / length) if length > 0 else 1.0
-    ahead = np.empty_like(footpoint)
-    manifold.exp_coords(np.ascontiguousarray(share * velocity[None]), footpoint, ahead)
-    space = ball.manifold
-    outer, further = ball._leave(footpoint)[0], ball._leave(ahead)[0]
-    # so far out on hyperbolic space that coordinates keep no digit of a direction, there is none
-    return stack(outer, shorten(space.log(further, outer) / share, math.inf))
+    carried = shorten_together(carry(manifold, velocities, base, footpoint), v_max)
+    outer = ball._leave(footpoint)[0]
+    found = []
+    for velocity in np.round(carried / step) * step:
+        length = float(np.linalg.norm(velocity))
+        # an isometry takes geodesics to geodesics: the velocity outside is read off a short piece
+        share = min(1.0, 0.25 * ball.manifold.injectivity_radius / length) if length > 0 else 1.0
+        ahead = np.empty_like(footpoint)
+        manifold.exp_coords(np.ascontiguousarray(share * velocity[None]), footpoint, ahead)
+        further = ball._leave(ahead)[0]
+        # so far out on hyperbolic space that coordinates keep no digit of a direction, there is
+        # none
+        found.append(shorten(ball.manifold.log(further, outer) / share, math.inf))
+    return stack(outer, *found)

@@ -7,39 +7,60 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_positive
+from curvedp._validation import FloatArray, as_level, as_positive
+from curvedp.manifolds import as_manifold
 from curvedp.privacy import Release
-from curvedp.regression.covariate import as_range
+from curvedp.privacy.release import frozen_array
+from curvedp.regression.covariate import Ranges, as_ranges, pairs_of
 from curvedp.regression.geodesic import Geodesic
+
+#: Below it the bound of tails that bands rest on does not hold.
+_LEAST_LEVEL = 0.8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GeodesicRelease(Release):
-    """A released geodesic: `value` holds footpoint and velocity, shape (2, *point_shape).
+    """A released geodesic: `value` holds footpoint and velocities, shape (1 + q, *point_shape).
 
     Attributes
     ----------
-    x_range : pair of float
-        Public range (x_lo, x_hi) of the covariate, to which it was clipped.
-    tau : float
-        Public length at which residuals were clipped.
+    x_range : pair of float, or tuple of pairs
+        Public range (x_lo, x_hi) of the covariate, to which it was clipped; of each of several.
+    tau : float or None
+        Public length at which residuals were clipped; None if that was found privately.
     v_max : float
-        Public bound on the length of the velocity over the whole range.
+        Public bound on the length of the velocity over the whole range, for several covariates on
+        the sum of their lengths.
+    moments : ndarray, shape (1 + q, 1 + q), or None
+        Released second moments of (1, t), t the covariates moved to [-1/2, 1/2]; None if `tau` was
+        given.
+    deviation : float or None
+        Standard deviation of an entry of footpoint and velocities in coordinates whitened by
+        `moments`, from noise and from sampling; None if `tau` was given.
     """
 
-    x_range: tuple[float, float]
-    tau: float
+    x_range: Ranges
+    tau: float | None
     v_max: float
+    moments: FloatArray | None = None
+    deviation: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "x_range", as_range(self.x_range))
-        object.__setattr__(self, "tau", as_positive(self.tau, "tau"))
+        object.__setattr__(self, "x_range", as_ranges(self.x_range))
+        if self.tau is not None:
+            object.__setattr__(self, "tau", as_positive(self.tau, "tau"))
         object.__setattr__(self, "v_max", as_positive(self.v_max, "v_max"))
-        if self.value.ndim < 1 or len(self.value) != 2:
-            raise ValueError("value must hold a footpoint and a velocity")
+        if self.moments is not None and self.deviation is not None:
+            object.__setattr__(self, "moments", frozen_array(self.moments))
+            object.__setattr__(self, "deviation", as_positive(self.deviation, "deviation"))
+        elif self.moments is not None or self.deviation is not None:
+            raise ValueError("moments and deviation belong together")
+        if self.value.ndim < 1 or len(self.value) != 1 + len(pairs_of(self.x_range)):
+            raise ValueError("value must hold a footpoint and a velocity for each covariate")
 
     @functools.cached_property
     def geodesic(self) -> Geodesic:
@@ -48,7 +69,7 @@ class GeodesicRelease(Release):
             manifold=self.manifold,
             x_range=self.x_range,
             footpoint=self.value[0],
-            velocity=self.value[1],
+            velocity=self.value[1:] if np.ndim(self.x_range) == 2 else self.value[1],
         )
 
     @property
@@ -62,8 +83,66 @@ class GeodesicRelease(Release):
         return self.geodesic.slope
 
     def predict(self, x: ArrayLike) -> FloatArray:
-        """Points of the released geodesic, shape (..., *point_shape), for x of shape (...)."""
+        """Points of the released geodesic, shape (..., *point_shape); see `Geodesic.predict`."""
         return self.geodesic.predict(x)
+
+    def band(self, x: ArrayLike, level: float = 0.95) -> FloatArray:
+        """Distances from `predict(x)` within which the population's geodesic lies, shape (...).
+
+        For one x at a time, asymptotically, with at least the probability `level`, whatever the
+        residuals' covariance: d h(x) s^2 times the quantile of chi^2_1, s the `deviation`, h(x) =
+        (1, t)^T M^-1 (1, t). It is about the geodesic that clipped contributions estimate, and does
+        not hold where `expected_error` is None. Post-processing: it costs no budget.
+
+        Parameters
+        ----------
+        x : array-like, shape (...), or (..., q) for several covariates
+        level : float
+            At least 0.8.
+
+        Raises
+        ------
+        ValueError
+            If `tau` was given: a descent releases nothing about its accuracy.
+        """
+        level = as_level(level, "level")
+        if level < _LEAST_LEVEL:
+            raise ValueError(f"level must be at least {_LEAST_LEVEL}, got {level}")
+        inverse, deviation = self._accuracy()
+        t = self.geodesic.times(x)
+        z = np.concatenate([np.ones((*t.shape[:-1], 1)), t], axis=-1)
+        height = np.einsum("...i,ij,...j", z, inverse, z)
+        dim = as_manifold(self.manifold).dim
+        return np.asarray(deviation * np.sqrt(dim * scipy.stats.chi2.ppf(level, 1) * height))
+
+    @functools.cached_property
+    def slope_p_value(self) -> float:
+        """p-value of the hypothesis that records do not move with any covariate.
+
+        P(chi^2_1 > |L v|^2/(q d s^2)), L^T L the inverse of the velocities' part of M^-1, s the
+        `deviation`: conservative below 0.2 whatever the residuals' covariance (Székely and Bakirov
+        2003), asymptotic. Post-processing: it costs no budget.
+
+        Raises
+        ------
+        ValueError
+            If `tau` was given.
+        """
+        inverse, deviation = self._accuracy()
+        space = as_manifold(self.manifold)
+        coords = space.tangent_to_coords(
+            self.value[1:], np.broadcast_to(self.value[0], self.value[1:].shape)
+        )
+        square = float(np.sum(coords * np.linalg.solve(inverse[1:, 1:], coords)))
+        return float(scipy.stats.chi2.sf(square / (coords.size * deviation**2), 1))
+
+    def _accuracy(self) -> tuple[FloatArray, float]:
+        """The inverse of the moments, and the deviation."""
+        if self.moments is None or self.deviation is None:
+            raise ValueError(
+                "a regression with tau releases nothing about its accuracy: leave tau out"
+            )
+        return np.asarray(np.linalg.inv(self.moments)), self.deviation
 
     @property
     def loss_bound(self) -> float:
@@ -76,18 +155,28 @@ class GeodesicRelease(Release):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionary for JSON; `from_dict` reads it."""
-        return {**super().to_dict(), "x_range": list(self.x_range)}
+        return {**super().to_dict(), "x_range": np.asarray(self.x_range).tolist()}
 
     def report(self) -> str:
         """As `Release.report`, with the covariate's range, tau and V."""
-        low, high = self.x_range
+        ranges = ", ".join(f"[{low:.6g}, {high:.6g}]" for low, high in pairs_of(self.x_range))
+        clipped = "" if self.tau is None else f", residuals to {self.tau:.6g}"
         return super().report() + (
-            f"covariate clipped to [{low:.6g}, {high:.6g}], residuals to {self.tau:.6g}\n"
+            f"covariate clipped to {ranges}{clipped}\n"
             f"velocity over the range at most {self.v_max:.6g}\n"
-            "row 0 of the value: the point at the middle of the range; row 1: the velocity there\n"
+            "row 0 of the value: the point at the middle of the range; row 1, and further ones of\n"
+            "several covariates: the velocity there\n" + self._spread()
+        )
+
+    def _spread(self) -> str:
+        if self.moments is None or self.expected_error is not None:
+            return ""
+        return (
+            "the noise is as large as the variance of the covariate within its range: the slope\n"
+            "is too short; use a narrower range, a larger budget or more records\n"
         )
 
 
-def stack(footpoint: FloatArray, velocity: FloatArray) -> FloatArray:
+def stack(footpoint: FloatArray, *velocities: FloatArray) -> FloatArray:
     """The value of a release."""
-    return np.stack([footpoint, velocity])
+    return np.stack([footpoint, *velocities])

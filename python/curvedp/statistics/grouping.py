@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from curvedp._validation import FloatArray
 
 Offsets = NDArray[np.int64]
 #: Bytes of the names of all groups, and where each begins.
@@ -70,9 +68,38 @@ class Grouping:
         """Number of records of each group."""
         return np.diff(self.offsets)
 
-    def arranged(self, rows: FloatArray) -> FloatArray:
+    def arranged(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Rows of records, group by group."""
         return rows if self.order is None else rows[self.order]
+
+    def by_unit(self, units: GroupsLike, groups_per_unit: int) -> tuple[Grouping, Offsets]:
+        """The same groups with the records of one unit after the other, and where each unit begins.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For another number of labels, labels without equality, and a unit in more groups than
+            `groups_per_unit`. Which unit is in which group is public, as the groups are.
+        """
+        count = int(self.offsets[-1])
+        given = _array(units)
+        if given.shape != (count,):
+            raise ValueError(
+                f"units must have one label for each of {count} records, got shape {given.shape}"
+            )
+        group = np.repeat(np.arange(len(self.labels)), self.n)
+        _, codes = _factorised(self.arranged(given))
+        order = np.lexsort((codes, group))  # stable
+        codes, group = codes[order], group[order]
+        begins = np.flatnonzero((np.diff(codes) != 0) | (np.diff(group) != 0)) + 1
+        ends = np.concatenate(([0], begins, [count])).astype(np.int64)
+        most = int(np.bincount(codes[ends[:-1]]).max())
+        if most > groups_per_unit:
+            raise ValueError(
+                f"a unit has records in {most} groups, more than groups_per_unit={groups_per_unit}"
+            )
+        before = order if self.order is None else self.order[order]
+        return replace(self, order=before), ends
 
     def names(self) -> Names | None:
         """Names of the groups in the keys of their noise; None for their numbers.

@@ -56,7 +56,9 @@ class Paid:
         False for one data set.
     report : callable or None
     extra : ndarray or None
-        One further number of each record, shape (n,).
+        Further numbers of each record, shape (n,) or (n, q).
+    unit_ends : ndarray of int, or None
+        Where the records of each unit begin and the last one's end, if units are known by name.
     given : GivenPoints or None
         See `Statistic.given_points`.
     """
@@ -72,12 +74,15 @@ class Paid:
     is_grouped: bool = True
     report: Report | None = None
     extra: FloatArray | None = None
+    unit_ends: Offsets | None = None
     given: GivenPoints | None = None
 
     @cached_property
     def n(self) -> Offsets:
-        """Number of records of each group."""
-        return np.diff(self.offsets)
+        """Number of records of each group, or of its units where they are known by name."""
+        if self.unit_ends is None:
+            return np.diff(self.offsets)
+        return np.diff(np.searchsorted(self.unit_ends, self.offsets))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -103,7 +108,8 @@ class Paid:
         idealized = set() if is_exact else {"idealized-sampling"}
         grouped = {"public-groups"} if self.is_grouped else set()
         seeded = {"seeded"} if self.seed is not None else set()
-        return frozenset(idealized | grouped | seeded)
+        by_name = {"units-by-name"} if self.unit_ends is not None else set()
+        return frozenset(idealized | grouped | seeded | by_name)
 
     def salted(self) -> Paid:
         """The same, with noise that depends on everything else that a release is computed from.
@@ -111,7 +117,7 @@ class Paid:
         Keys derived from a secret hash the records' points alone. Without this, changed covariates
         or another base point would get the noise of an earlier release.
         """
-        if self.given is None and self.extra is None:
+        if self.given is None and self.extra is None and self.unit_ends is None:
             return self
         own = [b""] * len(self)
         if self.given is not None:
@@ -122,12 +128,23 @@ class Paid:
                 b + self.extra[start:stop].tobytes()
                 for b, (start, stop) in zip(own, bounds, strict=True)
             ]
+        if self.unit_ends is not None:
+            own = [b + self.ends_of(number).tobytes() for number, b in enumerate(own)]
         names = [str(number).encode() for number in range(len(self))]
         if self.names is not None:
             text, ends = self.names[0].tobytes(), self.names[1].tolist()
             names = [text[start:stop] for start, stop in itertools.pairwise(ends)]
         both = zip(names, own, strict=True)
         return replace(self, names=joined([len(a).to_bytes(8, "little") + a + b for a, b in both]))
+
+    def ends_of(self, group: int) -> Offsets:
+        """Where the records of each unit of a group begin and the last one's end; one each if not
+        known."""
+        start, stop = self.offsets[group : group + 2].tolist()
+        if self.unit_ends is None:
+            return np.arange(stop - start + 1, dtype=np.int64)
+        first, last = np.searchsorted(self.unit_ends, (start, stop))
+        return np.ascontiguousarray(self.unit_ends[first : last + 1] - start)
 
     def sizes(self) -> list[int]:
         """The number of records of the groups of each design."""
@@ -276,7 +293,7 @@ class Group:
 
     @property
     def n(self) -> int:
-        """Number of records."""
+        """Number of records, or of units where they are known by name."""
         return int(self.paid.n[self.number])
 
     @property
@@ -287,9 +304,14 @@ class Group:
 
     @property
     def extra(self) -> FloatArray:
-        """Covariates of its records, shape (n,)."""
+        """Covariates of its records, shape (n,) or (n, q)."""
         assert self.paid.extra is not None
         return self.paid.extra[self.rows]
+
+    @property
+    def ends(self) -> Offsets:
+        """See `Paid.ends_of`."""
+        return self.paid.ends_of(self.number)
 
     def enter(self) -> FloatArray:
         """The records projected on the ball and moved into its frame, one row each."""
@@ -371,10 +393,12 @@ def release(
     seed: int | None = None,
     progress: Progress = False,
     extra: FloatArray | None = None,
+    units: GroupsLike = None,
 ) -> Result | Releases[Result]:
     """A statistic of records: checked, then paid for, then drawn.
 
-    `extra` holds one further number of each record, such as a covariate.
+    `extra` holds further numbers of each record, such as covariates; `units` the label of each
+    record's unit.
 
     Returns
     -------
@@ -389,17 +413,24 @@ def release(
         skip_small=bool(skip_small),
     )
     data = as_records(records, call.manifold.point_shape)
-    if extra is not None and extra.shape != (len(data),):
-        raise ValueError(f"x must have shape ({len(data)},), got {extra.shape}")
-    grouping = Grouping.of(groups, len(data))
+    if extra is not None and extra.shape[:1] != (len(data),):
+        raise ValueError(f"x must have {len(data)} rows, as y has, got shape {extra.shape}")
+    grouping, unit_ends = Grouping.of(groups, len(data)), None
+    if units is not None:
+        if call.records_per_unit != 1:
+            raise ValueError("give units or records_per_unit, not both")
+        grouping, unit_ends = grouping.by_unit(units, call.groups_per_unit)
     count = len(grouping.labels)
     if len(call.balls) not in (1, count):
         raise ValueError(f"{len(call.balls)} balls do not fit {count} groups")
     is_grouped = groups is not None
     keys, given = call.keys(secret, seed), statistic.given_points(call, grouping.labels)
     names = None if secret is None else grouping.names()
-    designs = call.designs(grouping.n, alone=not is_grouped)
-    call.warn_of_noise(designs, grouping.n)
+    sizes = grouping.n
+    if unit_ends is not None:
+        sizes = np.diff(np.searchsorted(unit_ends, grouping.offsets))
+    designs = call.designs(sizes, alone=not is_grouped)
+    call.warn_of_noise(designs, sizes)
     call.pay(ledger, count if is_grouped else None, seed)
     paid = Paid(
         call=call,
@@ -413,6 +444,7 @@ def release(
         is_grouped=is_grouped,
         report=reporter(progress),
         extra=None if extra is None else grouping.arranged(extra),
+        unit_ends=unit_ends,
         given=given,
     )
     found = statistic.release(paid if secret is None else paid.salted())

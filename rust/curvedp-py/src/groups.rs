@@ -117,7 +117,11 @@ impl GroupKeys {
 }
 
 /// Nondecreasing offsets that begin at 0 and end at `total`.
-fn offsets(array: &PyReadonlyArray1<'_, i64>, total: usize, name: &str) -> PyResult<Vec<usize>> {
+pub fn offsets(
+    array: &PyReadonlyArray1<'_, i64>,
+    total: usize,
+    name: &str,
+) -> PyResult<Vec<usize>> {
     let values: Option<Vec<usize>> =
         array.as_array().iter().map(|&offset| usize::try_from(offset).ok()).collect();
     let fits = |o: &Vec<usize>| o.first() == Some(&0) && o.last() == Some(&total) && o.is_sorted();

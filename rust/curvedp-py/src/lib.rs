@@ -51,6 +51,8 @@ mod _core {
     #[pymodule_export]
     use crate::noise::{Noise, RankExponential, Stream, choose, largest_laplace_scale};
     #[pymodule_export]
+    use crate::regression::clipped_mean;
+    #[pymodule_export]
     use crate::solve::HelmholtzSolver;
 
     /// Sets the number of threads for later calls; 0 restores the default.

@@ -371,6 +371,23 @@ impl Manifold {
         regression::energy(py, self, (points, times), (footpoint, velocity), max_residual)
     }
 
+    /// What each unit contributes to a whitened Gauss-Newton step, shape (units, (q + 1) dim): `times` has
+    /// the shape (n, q), unit j the records `ends[j]` to `ends[j + 1]`, `velocities` the shape (q, dim).
+    #[expect(clippy::too_many_arguments, reason = "one argument for each argument in Python")]
+    fn regression_contributions<'py>(
+        &self,
+        py: Python<'py>,
+        points: Input<'py>,
+        times: Input<'py>,
+        ends: PyReadonlyArray1<'py, i64>,
+        footpoint: PyReadonlyArray1<'py, f64>,
+        velocities: Input<'py>,
+        whitening: Input<'py>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (records, at) = ((points, times, ends), (footpoint, velocities));
+        regression::contributions(py, self, records, at, whitening)
+    }
+
     /// The geodesic of least energy near a start, with a velocity no longer than `max_speed`.
     #[expect(clippy::too_many_arguments, reason = "one argument for each argument in Python")]
     fn regression_fit<'py>(

@@ -1,12 +1,13 @@
 //! Geodesic regression.
 
-use curvedp_core::regression::{self, Geodesic, Limits, Sample};
-use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
+use curvedp_core::regression::{self, Geodesic, Limits, Position, Sample, Units};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrays::{Input, row, rows};
 use crate::call::run;
+use crate::groups::offsets;
 use crate::manifold::Manifold;
 
 /// Energy, gradient of the footpoint, gradient of the velocity.
@@ -70,4 +71,57 @@ pub fn fit<'py>(
     let velocity = PyArray1::from_vec(py, found.geodesic.velocity);
     let (energy, gradient) = (found.energy, found.gradient_norm);
     Ok((footpoint, velocity, energy, gradient, found.evaluations, found.converged))
+}
+
+/// See [`regression::contributions`].
+pub fn contributions<'py>(
+    py: Python<'py>,
+    manifold: &Manifold,
+    (points, times, ends): (Input<'py>, Input<'py>, PyReadonlyArray1<'py, i64>),
+    (footpoint, velocities): (PyReadonlyArray1<'py, f64>, Input<'py>),
+    whitening: Input<'py>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let (inner, count, covariates) = (&*manifold.inner, points.shape()[0], times.shape()[1]);
+    let ends = offsets(&ends, count, "ends of units")?;
+    let width = covariates + 1;
+    let filled = ends.windows(2).all(|end| end[0] < end[1]);
+    if covariates == 0
+        || !filled
+        || times.shape()[0] != count
+        || velocities.shape()[0] != covariates
+        || whitening.shape() != [width, width]
+    {
+        return Err(PyValueError::new_err("points, covariates and units do not match"));
+    }
+    let units = Units {
+        manifold: inner,
+        points: rows(&points, count, inner.point_size())?,
+        times: times.as_slice()?,
+        covariates,
+        ends: &ends,
+    };
+    let _ = rows(&velocities, covariates, inner.dim())?;
+    let at = Position {
+        footpoint: row(&footpoint, inner.point_size())?,
+        velocities: velocities.as_slice()?,
+        whitening: whitening.as_slice()?,
+    };
+    let found = run(py, |interrupt| regression::contributions(&units, &at, interrupt))?;
+    PyArray1::from_vec(py, found).reshape([ends.len() - 1, width * inner.dim()])
+}
+
+/// The mean of rows, each shortened; see [`regression::clipped_mean`].
+#[pyfunction]
+pub fn clipped_mean<'py>(
+    py: Python<'py>,
+    rows: Input<'py>,
+    max_length: f64,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let width = rows.shape()[1];
+    if rows.shape()[0] == 0 || width == 0 {
+        return Err(PyValueError::new_err("a mean of no rows does not exist"));
+    }
+    let data = rows.as_slice()?;
+    let mean = run(py, |interrupt| regression::clipped_mean(data, width, max_length, interrupt))?;
+    Ok(PyArray1::from_vec(py, mean))
 }

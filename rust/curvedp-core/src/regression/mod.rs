@@ -11,6 +11,7 @@
 //! equations 5 to 8).
 
 mod chains;
+mod contributions;
 mod energy;
 mod exact;
 mod fit;
@@ -23,6 +24,7 @@ mod spectrum;
 mod tests;
 
 pub use chains::{Footpoint, Shooting, Walk};
+pub use contributions::{Position, Units, clipped_mean, contributions};
 pub use energy::{Energy, energy};
 pub use exact::sample_k_norm;
 pub use fit::{Fit, Limits, fit};
