@@ -47,6 +47,8 @@ class Releases:
 
     params = (
         [
+            ("whitened", "sphere:2"),
+            ("whitened", "spd:3"),
             ("gradient", "sphere:2"),
             ("gradient", "spd:3"),
             ("gradient", "kendall:10"),
@@ -74,7 +76,7 @@ class Releases:
             self.ball,
             self.guarantee,
             x_range=_X_RANGE,
-            tau=_TAU,
+            tau=None if case[0] == "whitened" else _TAU,
             v_max=_V_MAX,
             sampler=case[0],
             chain_length=workloads.size(10_000),

@@ -40,6 +40,26 @@ def _sphere_fit(quick: bool) -> Row:
     )
 
 
+@ROWS.add("private geodesic regression S^2")
+def _private(quick: bool) -> Row:
+    """A release with all that it measures beside others' fits without privacy."""
+    t, y = _sphere_data(1000)
+    ball, space = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.78), Hypersphere(dim=2)
+
+    def geomstats():
+        estimator = GeodesicRegression(space, method="extrinsic", initialization="frechet")
+        return estimator.fit(t, y).predict(t)
+
+    return Row(
+        "n=1000",
+        lambda: cdp.geodesic_regression(t, y, ball, cdp.GDP(1.0), x_range=(0.0, 1.0)),
+        {
+            "SciPy L-BFGS": Peer(lambda: regression.fit(t, y), comparable=False),
+            "geomstats": Peer(geomstats, comparable=False),
+        },
+    )
+
+
 @ROWS.add("geodesic regression fit SPD(2)")
 def _spd_fit(quick: bool) -> Row:
     x, y = workloads.along_geodesic(workloads.ball("spd:2", 1.0), 100)

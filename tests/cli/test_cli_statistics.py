@@ -91,6 +91,20 @@ def test_regression_is_the_librarys_from_every_format(tmp_path, ages):
         assert stored.x_range == (20.0, 80.0)
 
 
+def test_regression_needs_no_clipping_length(tmp_path, ages):
+    age, points = directions_by_age()
+    ball = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.7)
+    expected = cdp.geodesic_regression(age, points, ball, cdp.GDP(1.0), x_range=(0, 120), seed=7)
+    data, where = next(iter(ages.items()))
+    out = tmp_path / "out.json"
+    arguments = [*SPHERE_OPTIONS, "--covariate", "age", "--x-range", 0, 120, *where]
+    result = run("regression", data, *arguments, "--mu", 1, "--seed", 7, "--out", out)
+    assert result.exit_code == 0, result.output
+    stored = cdp.GeodesicRelease.from_json(out.read_text())
+    np.testing.assert_allclose(stored.value, expected.value, rtol=1e-9, atol=1e-12)
+    assert stored.slope_p_value == pytest.approx(expected.slope_p_value)
+
+
 def test_empty_cells_are_not_mentioned(tmp_path):
     lines = ["x,y,z,age"] + ["0,0,1,50"] * 200
     outputs = set()

@@ -69,16 +69,32 @@ _PURE = (
     Cycle(0.08, ((0.32, 1.0),)),
 )
 _PURE_SHORT = (Cycle(0.0, ((0.25, 1.0),)), Cycle(0.1, ((0.45, 1.0),)))
+#: The same where the clipping length is given: no quantile is bought.
+_GAUSSIAN_GIVEN = (
+    Cycle(0.0, ((0.05, 1.0), (0.05, 1.0))),
+    Cycle(0.0, ((0.1, 1.0), (0.1, 1.0), (0.166, 1.0), (0.166, 1 / 2), (0.166, 1 / 3))),
+)
+_GAUSSIAN_GIVEN_SHORT = (Cycle(0.0, ((0.2, 1.0), (0.2, 1.0), (0.2, 1.0), (0.2, 1 / 2))),)
+_PURE_GIVEN = (Cycle(0.0, ((0.15, 1.0),)), Cycle(0.0, ((0.25, 1.0), (0.4, 1.0))))
+_PURE_GIVEN_SHORT = (Cycle(0.0, ((0.4, 1.0), (0.4, 1.0))),)
+_SHORT = (_GAUSSIAN_SHORT, _PURE_SHORT, _GAUSSIAN_GIVEN_SHORT, _PURE_GIVEN_SHORT)
 #: Noise of a step with the whole budget over its clipping length, beyond which there are few steps.
 _GAUSSIAN_NOISE = 0.07
 _PURE_NOISE = 0.04
 
 
-def cycles(noise: float, pure: bool) -> tuple[Cycle, ...]:
-    """The cycles for a noise, over its clipping length, of one step with the whole budget."""
+def cycles(noise: float, pure: bool, given: bool) -> tuple[Cycle, ...]:
+    """The cycles for a noise, over its clipping length, of one step with the whole budget.
+
+    `given` says that the clipping length is public.
+    """
     if pure:
-        return _PURE_SHORT if noise > _PURE_NOISE else _PURE
-    return _GAUSSIAN_SHORT if noise > _GAUSSIAN_NOISE else _GAUSSIAN
+        short, long = (_PURE_GIVEN_SHORT, _PURE_GIVEN) if given else (_PURE_SHORT, _PURE)
+        return short if noise > _PURE_NOISE else long
+    short, long = (
+        (_GAUSSIAN_GIVEN_SHORT, _GAUSSIAN_GIVEN) if given else (_GAUSSIAN_SHORT, _GAUSSIAN)
+    )
+    return short if noise > _GAUSSIAN_NOISE else long
 
 
 @dataclass(frozen=True)
@@ -147,6 +163,8 @@ class AdaptiveDesign:
         How many of them one person may be.
     covariates : int
     v_max : float
+    tau : float or None
+        Public length of residuals; None if it is to be found.
     way : PureDP or GDP
         The guarantee that all noise together is calibrated to.
     cycles : tuple of Cycle
@@ -159,6 +177,7 @@ class AdaptiveDesign:
     moved_units: int
     covariates: int
     v_max: float
+    tau: float | None
     way: PureDP | GDP
     cycles: tuple[Cycle, ...]
     moments: VectorNoise
@@ -173,17 +192,20 @@ class AdaptiveDesign:
         covariates: int,
         v_max: float,
         records_per_unit: int,
+        tau: float | None = None,
     ) -> AdaptiveDesign:
         """The design; raises here for all that cannot be served."""
         size = ball.manifold.dim * (covariates + 1)
         units = min(records_per_unit, n)
-        own = cycles(step_noise(n, size, way, units), isinstance(way, PureDP))
+        noise = step_noise(n, size, way, units)
+        own = cycles(noise, isinstance(way, PureDP), tau is not None)
         share = _split(way, own)[0]
         moments = moment_noise(n, covariates, units, share)
-        design = cls(ball, n, units, covariates, v_max, way, own, moments)
+        design = cls(ball, n, units, covariates, v_max, tau, way, own, moments)
         # a clipping length lies between these: noise of either size must exist
+        shortest = design.length_for(0.0) if tau is None else design.given_length
         for _, shares in design.cycle_shares:
-            for length in (design.length_for(0.0), design.first_length):
+            for length in (shortest, design.first_length):
                 _ = [design.noise(length, share) for share in shares]
         grid_step(ball, design.coarsest_scale)
         _ = design.quantiles  # raises here where there is none
@@ -212,7 +234,13 @@ class AdaptiveDesign:
     @property
     def is_short(self) -> bool:
         """True if the budget allows few steps only."""
-        return self.cycles in (_GAUSSIAN_SHORT, _PURE_SHORT)
+        return self.cycles in _SHORT
+
+    @property
+    def given_length(self) -> float:
+        """The clipping length of contributions for residuals of length `tau`."""
+        assert self.tau is not None
+        return min(self.tau * math.sqrt(self.covariates + 1), self.first_length)
 
     def length_for(self, spread: float) -> float:
         """The clipping length to expect for residuals of that root mean square length."""
@@ -299,10 +327,10 @@ def moment_noise(n: int, covariates: int, units: int, share: PureDP | GDP) -> Ve
 
 
 def second_weight(covariates: int) -> float:
-    """The factor a of second moments: phi^(5/2) for one covariate, else 1/sqrt(q - 1)."""
-    if covariates == 1:
-        return float(((1 + math.sqrt(5)) / 2) ** 2.5 * (1 - 2.0**-40))
-    return 1 / math.sqrt(covariates - 1)
+    """The factor a of second moments: phi^(5/2) for one covariate, else sqrt(2/(q - 1))."""
+    golden = (1 + math.sqrt(5)) / 2
+    weight = golden**2.5 if covariates == 1 else math.sqrt(2 / (covariates - 1))
+    return weight * (1 - 2.0**-40)
 
 
 def _split(way: PureDP | GDP, own: Sequence[Cycle]) -> tuple[PureDP | GDP, ...]:
@@ -325,16 +353,20 @@ class AdaptiveFit:
     rows : ndarray, shape (n, point_size)
         Records in the frame, those of one unit after the other.
     times : ndarray, shape (n, q)
+        Covariates moved to [-1/2, 1/2], then by `center`.
     ends : ndarray of int, shape (units + 1,)
         Unit j has the records ``ends[j]:ends[j + 1]``.
     footpoint : ndarray, shape (point_size,)
     velocities : ndarray, shape (q, dim)
+    center : ndarray, shape (q,)
+        Released mean of the covariates: there the footpoint stands, near the records.
     moments : ndarray, shape (q + 1, q + 1)
-        Released second moments of (1, t).
+        Released second moments of (1, t), t from the center on.
     length : float
         The clipping length.
-    spread_is_known : bool
-        False if the variance of a covariate, in some direction, may be noise alone.
+    arrived : bool
+        False if the variance of a covariate, in some direction, may be noise alone, and for the
+        shortest schedule: steps need not have arrived then.
     """
 
     design: AdaptiveDesign
@@ -343,9 +375,10 @@ class AdaptiveFit:
     ends: Offsets
     footpoint: FloatArray
     velocities: FloatArray
+    center: FloatArray
     moments: FloatArray
     length: float
-    spread_is_known: bool = True
+    arrived: bool = True
 
     @classmethod
     def run(
@@ -364,6 +397,7 @@ class AdaptiveFit:
             ends=ends,
             footpoint=design.ball._frame.origin,
             velocities=np.zeros((design.covariates, design.ball.manifold.dim)),
+            center=np.zeros(design.covariates),
             moments=np.eye(design.covariates + 1),
             length=design.first_length,
         )
@@ -378,6 +412,8 @@ class AdaptiveFit:
                     lengths = np.linalg.norm(found, axis=1)
                 drawn = float(quantile.sample(lengths, stream)[0])
                 fit.length = min(fit.length, _ABOVE_QUANTILE * drawn)
+            elif design.tau is not None and cycle is design.cycles[-1]:
+                fit.length = design.given_length
             shares = design.cycle_shares[number][1]
             for step, (share, (_, length)) in enumerate(zip(shares, cycle.steps, strict=True)):
                 if step:
@@ -422,9 +458,15 @@ class AdaptiveFit:
         # at most its values without noise: far larger ones stand for budgets that tell nothing
         second = np.clip(second, -1.0, 1.0)
         values, vectors = np.linalg.eigh(second - np.outer(mean, mean))
-        self.spread_is_known = bool(values.min() > 2 * noise.deviation / a)
-        raised = np.maximum(values, 0.0) + noise.deviation / a
+        # of a variance: from the second moment and from twice the mean times its own noise
+        error = noise.deviation * math.hypot(1 / a, 2 * float(np.linalg.norm(mean)))
+        spread_is_known = bool(values.min() > 3 * error)
+        self.arrived = spread_is_known and self.design.cycles not in (
+            _PURE_SHORT,
+            _PURE_GIVEN_SHORT,
+        )
+        raised = np.maximum(values, 0.0) + error
         raised += 0.5 * min(noise.deviation, 0.3) ** 2
         covariance = (vectors * np.minimum(raised, q / 4)) @ vectors.T
-        self.moments[0, 1:] = self.moments[1:, 0] = mean
-        self.moments[1:, 1:] = covariance + np.outer(mean, mean)
+        self.center, self.times = mean, self.times - mean
+        self.moments[1:, 1:] = covariance

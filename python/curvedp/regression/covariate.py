@@ -34,16 +34,29 @@ def as_ranges(x_range: Any) -> Ranges:
     return as_range(x_range)
 
 
+def are_several(x_range: Ranges) -> bool:
+    """True for a tuple of pairs."""
+    return isinstance(x_range[0], tuple)
+
+
 def pairs_of(x_range: Ranges) -> tuple[tuple[float, float], ...]:
     """The range of each covariate."""
-    found: Any = x_range if np.ndim(x_range) == 2 else (x_range,)
+    found: Any = x_range if are_several(x_range) else (x_range,)
     return tuple(found)
 
 
 def to_times(x: FloatArray, x_range: Ranges) -> FloatArray:
     """(x - x_mid)/(x_hi - x_lo), along the last axis of `x` if there are several ranges."""
-    low, high = np.asarray(x_range, dtype=np.float64).T
+    ends: Any = np.asarray(x_range).T if are_several(x_range) else x_range
+    low, high = ends
     return np.asarray((x - (low + 0.5 * (high - low))) / (high - low))
+
+
+def from_times(times: FloatArray, x_range: Ranges) -> float | tuple[float, ...]:
+    """Covariates at `times`, shape (q,): a number if there is one range."""
+    low, high = np.array(pairs_of(x_range)).T
+    x = low + (times + 0.5) * (high - low)
+    return tuple(x.tolist()) if are_several(x_range) else float(x[0])
 
 
 def own_range(x: FloatArray) -> tuple[float, float]:

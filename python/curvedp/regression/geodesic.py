@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from curvedp._validation import FloatArray, as_float_array
 from curvedp.manifolds import Manifold, as_manifold
-from curvedp.regression.covariate import Ranges, pairs_of, to_times
+from curvedp.regression.covariate import Ranges, are_several, pairs_of, to_times
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -24,7 +24,9 @@ class Geodesic:
     x_range : pair of float, or tuple of pairs
         (x_lo, x_hi), of each covariate if there are several.
     footpoint : ndarray, shape point_shape
-        p, the point at the middle of the range.
+        p, the point at `x_center`.
+    x_center : float or tuple of float, optional
+        Covariates of the footpoint; by default the middle of each range.
     velocity : ndarray, shape point_shape or (q, *point_shape)
         v, the tangent vector at p along the whole range; one for each of several covariates.
     """
@@ -33,6 +35,7 @@ class Geodesic:
     x_range: Ranges
     footpoint: FloatArray
     velocity: FloatArray
+    x_center: float | tuple[float, ...] | None = None
 
     @functools.cached_property
     def _space(self) -> Manifold:
@@ -62,7 +65,7 @@ class Geodesic:
         return self._space.exp(self._tangent(self.times(x)), self.footpoint)
 
     def times(self, x: ArrayLike) -> FloatArray:
-        """Covariates moved by their ranges to [-1/2, 1/2] and beyond, shape (..., q).
+        """Covariates from the center on, in widths of their ranges, shape (..., q).
 
         Parameters
         ----------
@@ -73,10 +76,14 @@ class Geodesic:
         ValueError
             For another number of covariates.
         """
-        covariates, count = as_float_array(x, "x"), len(pairs_of(self.x_range))
-        if self._several and covariates.shape[-1:] != (count,):
-            raise ValueError(f"x must have shape (..., {count}), got {covariates.shape}")
+        covariates = as_float_array(x, "x")
+        if self._several and covariates.shape[-1:] != (len(self.velocity),):
+            raise ValueError(
+                f"x must have shape (..., {len(self.velocity)}), got {covariates.shape}"
+            )
         t = to_times(covariates, self.x_range)
+        if self.x_center is not None:
+            t = t - to_times(np.asarray(self.x_center, dtype=np.float64), self.x_range)
         return t if self._several else t[..., None]
 
     def at(self, x: float) -> tuple[FloatArray, FloatArray]:
@@ -85,7 +92,7 @@ class Geodesic:
         predict(z) = exp_point((z - x) velocity) for every z.
         """
         low, high = self.one_range
-        t = float(to_times(np.asarray(x, dtype=np.float64), (low, high)))
+        t = float(self.times(x)[0])
         point = self._space.exp(t * self.velocity, self.footpoint)
         step = self._unambiguous_step()
         ahead = self._space.exp((t + step) * self.velocity, self.footpoint)
@@ -99,7 +106,7 @@ class Geodesic:
 
     @property
     def _several(self) -> bool:
-        return np.ndim(self.x_range) == 2
+        return are_several(self.x_range)
 
     @property
     def one_range(self) -> tuple[float, float]:
@@ -113,5 +120,7 @@ class Geodesic:
 
     def _tangent(self, t: FloatArray) -> FloatArray:
         """sum_j t_j v_j"""
-        velocities = self.velocity if self._several else self.velocity[None]
-        return np.asarray(np.tensordot(t, velocities, axes=1), dtype=np.float64)
+        if self._several:
+            return np.asarray(np.tensordot(t, self.velocity, axes=1), dtype=np.float64)
+        t = t[..., 0]
+        return np.asarray(t.reshape(t.shape + (1,) * self.velocity.ndim) * self.velocity)

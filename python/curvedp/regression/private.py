@@ -25,7 +25,14 @@ from curvedp.mechanisms.grid import grid_step, round_to_grid
 from curvedp.mechanisms.k_norm_gradient import CHAIN_WHY
 from curvedp.privacy import GDP, Guarantee, PureDP, Unproved
 from curvedp.regression.adaptive import AdaptiveDesign, AdaptiveFit
-from curvedp.regression.covariate import Ranges, as_ranges, clipped_times, pairs_of
+from curvedp.regression.covariate import (
+    Ranges,
+    are_several,
+    as_ranges,
+    clipped_times,
+    from_times,
+    pairs_of,
+)
 from curvedp.regression.descent import carry, shorten, shorten_together
 from curvedp.regression.release import GeodesicRelease, stack
 from curvedp.regression.samplers import SAMPLERS, GeodesicDesign
@@ -77,10 +84,15 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
             object.__setattr__(self, "v_max", as_positive(self.v_max, "v_max"))
         as_count(self.chain_length, "chain_length")
         as_choice(self.sampler, SAMPLERS, "sampler")
-        if self.tau is None and self.sampler != "auto":
+        if self.tau is None and self.sampler not in ("auto", "whitened"):
             raise ValueError(f"sampler={self.sampler!r} needs tau, a public clipping length")
-        if self.tau is not None and np.ndim(self.x_range) == 2:
-            raise ValueError("several covariates are served without tau: leave it out")
+        if not self.is_whitened and are_several(self.x_range):
+            raise ValueError("several covariates need sampler='whitened', or no tau")
+
+    @property
+    def is_whitened(self) -> bool:
+        """True for steps on clipped contributions of units."""
+        return self.tau is None or self.sampler == "whitened"
 
     @property
     def covariates(self) -> int:
@@ -91,12 +103,12 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
         """The bound on the velocity: the given one, or one in proportion to the ball."""
         if self.v_max is not None:
             return self.v_max
-        return ball.radius * (_CROSSES_OFTEN if self.tau is None else _CROSSES_ONCE)
+        return ball.radius * (_CROSSES_OFTEN if self.is_whitened else _CROSSES_ONCE)
 
     def check(self, call: Call) -> None:
         for ball in call.balls:
             check_reach(ball, self.longest(ball))
-            if self.tau is not None:
+            if not self.is_whitened:
                 check_support(ball, self.longest(ball))
 
     def mechanism_of(self, design: GeodesicDesign | AdaptiveDesign) -> str:
@@ -120,7 +132,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
 
     def design(self, call: Call, ball: Ball, n: int) -> GeodesicDesign | AdaptiveDesign:
         v_max = self.longest(ball)
-        if self.tau is None:
+        if self.is_whitened:
 
             def design_under(way: PureDP | GDP) -> AdaptiveDesign:
                 return AdaptiveDesign.of(
@@ -130,6 +142,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
                     covariates=self.covariates,
                     v_max=v_max,
                     records_per_unit=call.records_per_unit,
+                    tau=self.tau,
                 )
 
             # in proportion to the error, whatever the clipping length will be
@@ -138,6 +151,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
                 design_under,
                 lambda design: design.noise_after(design.first_length),
             )
+        assert self.tau is not None
         # no residual is longer than 2 r + V/2
         return GeodesicDesign.of(
             ball,
@@ -156,6 +170,12 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
         if isinstance(design, AdaptiveDesign):
             return design.coarsest_scale, math.nan
         return design.noise.scale, math.nan
+
+    def noise_share(self, call: Call, design: GeodesicDesign | AdaptiveDesign, n: int) -> float:
+        if not isinstance(design, AdaptiveDesign):
+            return math.nan
+        noise = design.noise_after(design.first_length) * math.sqrt(design.size)
+        return noise / design.ball.radius
 
     def release_group(self, group: Group) -> GeodesicRelease:
         times = clipped_times(group.extra, self.x_range)
@@ -189,14 +209,15 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
             sensitivity=noise.sensitivity,
             solver_tolerance=noise.rounding,
             scale=noise.scale,
-            expected_error=after * math.sqrt(design.size) if fit.spread_is_known else None,
+            expected_error=after * math.sqrt(design.size) if fit.arrived else None,
         )
         return GeodesicRelease(
             **vars(released),
             x_range=self.x_range,
-            tau=None,
+            tau=self.tau,
             v_max=design.v_max,
             moments=fit.moments,
+            x_center=from_times(fit.center, self.x_range),
             deviation=math.sqrt(_UNLIKE * (after**2 + fit.length**2 / (group.n * design.size))),
         )
 
@@ -269,7 +290,7 @@ def geodesic_regression(
     units : array-like, shape (n,), optional
         Label of the person to whom each record belongs, where persons have several: n then counts
         persons, each weighs the same, and the guarantee holds when all records of one are replaced
-        by any number of others. Without `tau` only, and in place of `records_per_unit`.
+        by any number of others. In place of `records_per_unit`, by the sampler "whitened".
     x_range : pair of float, or list of q pairs
         Public range (x_lo, x_hi) of the covariate. From about a thousand records on a range four
         times too wide costs nothing under Gaussian budgets.
@@ -277,18 +298,19 @@ def geodesic_regression(
         Public length at which residuals are clipped, in the units of the metric: noise is
         proportional to it. By default the length is found privately, which costs part of the
         budget. Give one for few records under pure DP (see `curvedp.plan`), if it is known: about
-        the largest residual expected.
+        the largest residual expected, with `units` the largest mean residual of a person.
     v_max : float, optional
         Public bound V on the length of the geodesic over the range, of all velocities together. By
         default 8 r, without influence on the noise; 2 r with `tau`, where a larger one costs noise
         on curved space and 2 r + V/2 must be below the injectivity radius.
-    sampler : {"auto", "gradient", "exact", "metropolis"}
-        With `tau`. "gradient" is noisy Riemannian gradient descent with a public number of steps.
-        "exact" draws from the K-norm gradient by rejection, in dimensions up to 3; how long that
-        takes depends on the records, from milliseconds to seconds. "metropolis" runs a Markov chain
-        of `chain_length` steps towards the same law in any dimension; the release is then
-        `Unproved`. "auto" takes the one of the first two with the smaller expected error, which n,
-        the guarantee and the other public parameters decide.
+    sampler : {"auto", "whitened", "gradient", "exact", "metropolis"}
+        "whitened", the only one without `tau`, clips the whole contribution of a unit. "gradient"
+        is noisy Riemannian gradient descent with a public number of steps. "exact" draws from the
+        K-norm gradient by rejection, in dimensions up to 3; how long that takes depends on the
+        records, from milliseconds to seconds. "metropolis" runs a Markov chain of `chain_length`
+        steps towards the same law in any dimension; the release is then `Unproved`. With `tau`
+        "auto" takes "gradient" or "exact", whichever has the smaller expected error, which n, the
+        guarantee and the other public parameters decide.
     chain_length : int
         Steps of the Markov chain of "metropolis".
     records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
@@ -319,10 +341,12 @@ def geodesic_regression(
     (3, 3)
     """
     covariates = as_float_array(x, "x")
+    if units is not None and sampler == "auto":
+        sampler = "whitened"
     statistic = GeodesicLine(x_range, tau, v_max, sampler, chain_length)
-    if units is not None and tau is not None:
-        raise ValueError("units is served without tau: leave tau out, or say records_per_unit")
-    several = np.ndim(statistic.x_range) == 2
+    if units is not None and not statistic.is_whitened:
+        raise ValueError(f"sampler={sampler!r} knows no units: say records_per_unit")
+    several = are_several(statistic.x_range)
     wanted = f"(n, {statistic.covariates})" if several else "(n,)"
     if covariates.ndim != 1 + several or (several and covariates.shape[1] != statistic.covariates):
         raise ValueError(f"x must have shape {wanted}, got {covariates.shape}")

@@ -14,7 +14,7 @@ from curvedp._validation import FloatArray, as_level, as_positive
 from curvedp.manifolds import as_manifold
 from curvedp.privacy import Release
 from curvedp.privacy.release import frozen_array
-from curvedp.regression.covariate import Ranges, as_ranges, pairs_of
+from curvedp.regression.covariate import Ranges, are_several, as_ranges, pairs_of
 from curvedp.regression.geodesic import Geodesic
 
 #: Below it the bound of tails that bands rest on does not hold.
@@ -35,8 +35,11 @@ class GeodesicRelease(Release):
         Public bound on the length of the velocity over the whole range, for several covariates on
         the sum of their lengths.
     moments : ndarray, shape (1 + q, 1 + q), or None
-        Released second moments of (1, t), t the covariates moved to [-1/2, 1/2]; None if `tau` was
-        given.
+        Released second moments of (1, t), t the covariates from `x_center` on, in widths of their
+        ranges; None for other samplers than "whitened".
+    x_center : float, tuple of float, or None
+        Released means of the covariates, where the footpoint stands; None for the middle of the
+        range.
     deviation : float or None
         Standard deviation of an entry of footpoint and velocities in coordinates whitened by
         `moments`, from noise and from sampling; None if `tau` was given.
@@ -46,6 +49,7 @@ class GeodesicRelease(Release):
     tau: float | None
     v_max: float
     moments: FloatArray | None = None
+    x_center: float | tuple[float, ...] | None = None
     deviation: float | None = None
 
     def __post_init__(self) -> None:
@@ -54,6 +58,8 @@ class GeodesicRelease(Release):
         if self.tau is not None:
             object.__setattr__(self, "tau", as_positive(self.tau, "tau"))
         object.__setattr__(self, "v_max", as_positive(self.v_max, "v_max"))
+        if isinstance(self.x_center, list):
+            object.__setattr__(self, "x_center", tuple(self.x_center))
         if self.moments is not None and self.deviation is not None:
             object.__setattr__(self, "moments", frozen_array(self.moments))
             object.__setattr__(self, "deviation", as_positive(self.deviation, "deviation"))
@@ -69,7 +75,8 @@ class GeodesicRelease(Release):
             manifold=self.manifold,
             x_range=self.x_range,
             footpoint=self.value[0],
-            velocity=self.value[1:] if np.ndim(self.x_range) == 2 else self.value[1],
+            x_center=self.x_center,
+            velocity=self.value[1:] if are_several(self.x_range) else self.value[1],
         )
 
     @property
@@ -155,7 +162,10 @@ class GeodesicRelease(Release):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionary for JSON; `from_dict` reads it."""
-        return {**super().to_dict(), "x_range": np.asarray(self.x_range).tolist()}
+        own = {"x_range": np.asarray(self.x_range).tolist()}
+        if isinstance(self.x_center, tuple):
+            own["x_center"] = list(self.x_center)
+        return {**super().to_dict(), **own}
 
     def report(self) -> str:
         """As `Release.report`, with the covariate's range, tau and V."""
@@ -164,16 +174,22 @@ class GeodesicRelease(Release):
         return super().report() + (
             f"covariate clipped to {ranges}{clipped}\n"
             f"velocity over the range at most {self.v_max:.6g}\n"
-            "row 0 of the value: the point at the middle of the range; row 1, and further ones of\n"
-            "several covariates: the velocity there\n" + self._spread()
+            f"row 0 of the value: the point at x = {self._at()}; row 1, and further ones of\n"
+            "several covariates: the velocity there over the range\n" + self._spread()
         )
+
+    def _at(self) -> str:
+        if self.x_center is None:
+            return ", ".join(f"{(low + high) / 2:.6g}" for low, high in pairs_of(self.x_range))
+        return ", ".join(f"{x:.6g}" for x in np.ravel(self.x_center))
 
     def _spread(self) -> str:
         if self.moments is None or self.expected_error is not None:
             return ""
         return (
-            "the noise is as large as the variance of the covariate within its range: the slope\n"
-            "is too short; use a narrower range, a larger budget or more records\n"
+            "the budget is too small for steps to arrive, or for the covariate's spread within\n"
+            "its range, so that the slope is too short: use a larger budget, more records, a\n"
+            "narrower range, or tau if about the largest residual is known\n"
         )
 
 

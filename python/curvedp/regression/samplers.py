@@ -22,7 +22,7 @@ from curvedp.regression.schedule import noise_after, schedule
 from curvedp.statistics.design import least_error
 from curvedp.statistics.paid import Group
 
-SAMPLERS = ("auto", "gradient", "exact", "metropolis")
+SAMPLERS = ("auto", "whitened", "gradient", "exact", "metropolis")
 
 
 @dataclass(frozen=True)

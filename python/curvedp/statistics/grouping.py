@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -206,6 +207,8 @@ def _label(entry: Any) -> Hashable:
         return None
     if isinstance(entry, (np.datetime64, np.timedelta64)) and np.isnat(entry):
         return None
+    if isinstance(entry, (tuple, frozenset)):
+        return type(entry)(map(_label, entry))
     if isinstance(entry, (float, complex, np.inexact)):
         if np.isnan(entry):
             return None
@@ -214,4 +217,9 @@ def _label(entry: Any) -> Hashable:
         hash(entry)
     except TypeError:
         raise TypeError(f"labels of groups must be hashable, got {type(entry).__name__}") from None
+    by_identity = "__eq__" not in {name for kind in type(entry).__mro__[:-1] for name in vars(kind)}
+    singleton = entry is None or isinstance(entry, Enum)
+    if (by_identity and not singleton) or entry != entry:
+        kind = type(entry).__name__
+        raise TypeError(f"labels of groups must equal others of their value: {kind} does not")
     return label

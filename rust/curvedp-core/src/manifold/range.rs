@@ -32,6 +32,8 @@ impl Range {
         let length = square.sqrt() * (1.0 + self.slack);
         let short = length <= self.max_dist;
         let scale = if short { 1.0 } else { self.max_dist / length };
+        // a factor below the normal numbers has lost digits and could leave the vector too long
+        let usable = usable && scale >= f64::MIN_POSITIVE;
         let clipped = if short { square } else { scale * scale * square };
         if usable { (scale, clipped) } else { (0.0, 0.0) }
     }
