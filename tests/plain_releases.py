@@ -136,6 +136,15 @@ def plain_variance(records, ball, guarantee, streams, *, records_per_unit=1, wit
     return [*found, own]
 
 
+def plain_interval(records, ball, guarantee, streams):
+    """The variance alone where the noise of a mean is large, else the mean and its moments."""
+    first = ways_to_meet(guarantee)[0].split((0.25, 0.75))[0]
+    mean = design_mean_under(ball, len(records), first, 1, None)
+    if mean.mean_square >= 0.1 * ball.radius**2:
+        return plain_variance(records, ball, guarantee, streams)
+    return of_moment("distances")(records, ball, guarantee, streams)
+
+
 def plain_region(
     records, ball, guarantee, streams, *, records_per_unit=1, max_dist=None, mechanism=None
 ):

@@ -20,9 +20,9 @@ from curvedp._validation import (
 from curvedp.manifolds import Manifold, as_manifold
 from curvedp.regression.covariate import as_range, own_range, to_times
 from curvedp.regression.fit import GeodesicFit
+from curvedp.statistics.interval import VarianceInterval
 from curvedp.statistics.quantiles import hotelling_quantile
 from curvedp.statistics.region import ConfidenceRegion
-from curvedp.statistics.variance_interval import VarianceInterval
 
 #: Points that are off the manifold by no more than this, relative to their size, are rounded.
 _POINT_TOLERANCE = 1e-5

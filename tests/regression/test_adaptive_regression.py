@@ -586,13 +586,13 @@ def test_longer_contributions_and_sharper_quantiles_are_found(monkeypatch):
     honest = _core.clipped_mean
     with monkeypatch.context() as broken:
         broken.setattr(_core, "clipped_mean", lambda rows, length: honest(rows, 1.5 * length))
-        assert transcripts(SPHERE, broken) > 1.4
+        assert transcripts(SPHERE, broken) > 1.2
     with monkeypatch.context() as broken:
         utility = adaptive.RankExponential._utility
         broken.setattr(
             adaptive.RankExponential, "_utility", lambda own, *ranks: 4 * utility(own, *ranks)
         )
-        assert transcripts(SPHERE, broken) > 1.2
+        assert transcripts(SPHERE, broken, trials=150) > 1.05
 
 
 @pytest.mark.parametrize("space", SPACES, ids=repr)

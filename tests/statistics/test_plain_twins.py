@@ -40,7 +40,7 @@ CASES = {
         OPTIONS,
     ),
     "hessian": (cdp.mean_hessian, plain.of_moment("hessian"), cdp.GDP(20.0), OPTIONS),
-    "interval": (cdp.variance_interval, plain.of_moment("distances"), cdp.GDP(1.0), {}),
+    "interval": (cdp.variance_interval, plain.plain_interval, cdp.GDP(1.0), {}),
     "region": (cdp.confidence_region, plain.plain_region, cdp.GDP(20.0), {}),
     "region, options": (
         cdp.confidence_region,
@@ -72,6 +72,8 @@ CASES = {
 
 def drawn(result):
     """The values that were drawn, in order: those of the parts, and of a moment its own."""
+    if isinstance(result, cdp.VarianceInterval) and len(result.parts) == 1:
+        result = result.parts[0]
     parts = [part.value for part in result.parts]
     names = [part.statistic for part in result.parts]
     is_moment = isinstance(result, cdp.Release) and names == ["Fréchet mean"]

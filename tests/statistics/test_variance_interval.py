@@ -136,3 +136,64 @@ def test_any_records_whatever_give_a_finite_interval(spec: str, fill: float) -> 
     records = np.full((2, *ball.manifold.point_shape), fill)
     interval = cdp.variance_interval(records, ball, cdp.GDP(0.05))
     assert 0 <= interval.lower <= interval.estimate <= interval.upper <= (2 * ball.radius) ** 2
+
+
+def spread(ball: cdp.Ball, n: int, rng: np.random.Generator, size: float) -> np.ndarray:
+    """Records with long tails about a point away from the centre, projected on the ball."""
+    dim = ball.manifold.dim
+    coords = size * rng.standard_t(4, (n, dim)) / math.sqrt(2 * dim)
+    coords[:, 0] += 0.3 * ball.radius
+    tangent = ball.manifold.coords_to_tangent(coords, ball.center)
+    return ball.project(ball.manifold.exp(tangent, ball.center))
+
+
+@pytest.mark.parametrize(
+    ("spec", "n", "mu", "size"),
+    [("spd:8", 40, 0.3, 3.0), ("spd:8", 100, 0.3, 3.0), ("spd:3", 40, 0.1, 0.7)],
+)
+def test_intervals_cover_where_the_noise_of_a_mean_is_large(spec, n, mu, size) -> None:
+    ball = cdp.Ball(spec, "identity", {"spd:8": 6.0, "spd:3": 2.0}[spec])
+    rng = np.random.default_rng(3)
+    population = spread(ball, 4000, rng, size)
+    true = cdp.nonprivate.frechet_variance(population, ball.manifold)
+    groups = np.arange(0, 80 * n + 1, n)
+    records = population[rng.integers(4000, size=80 * n)]
+    found = cdp.variance_interval(records, ball, cdp.GDP(mu), groups=groups)
+    covered = (found.more["lower"] <= true) & (true <= found.more["upper"])
+    assert covered.mean() >= 0.9  # 0.95 less twice the standard error of 80
+    assert all(part.statistic == "Fréchet variance" for own in found for part in own.parts)
+    if n > 40:  # else the noise is as large as the variance can be
+        wide = found.more["upper"] - found.more["lower"]
+        assert np.median(wide) < 0.5 * ball.radius**2
+
+
+def test_groups_take_the_way_of_their_own_size() -> None:
+    ball = make_ball("spd:2")
+    records = spread_records(ball, 1020)
+    groups = np.repeat(["few", "many"], [20, 1000])
+    found = cdp.variance_interval(records, ball, cdp.GDP(0.3), groups=groups)
+    assert [len(own.parts) for own in found] == [1, 2]
+    assert np.isfinite(found.value).all()
+    assert np.isfinite(found.scale).all()
+    clipped = cdp.variance_interval(records, ball, cdp.GDP(0.3), groups=groups, max_dist=1.0)
+    assert [len(own.parts) for own in clipped] == [2, 2]
+
+
+@pytest.mark.parametrize("guarantee", [cdp.PureDP(0.5), cdp.GDP(0.3)], ids=repr)
+def test_a_released_variance_gives_an_interval(guarantee) -> None:
+    ball, rng = cdp.Ball("spd:3", "identity", 2.0), np.random.default_rng(4)
+    population = spread(ball, 4000, rng, 0.7)
+    true = cdp.nonprivate.frechet_variance(population, ball.manifold)
+    covered = []
+    for _ in range(60):
+        released = cdp.frechet_variance(population[rng.integers(4000, size=80)], ball, guarantee)
+        own = released.interval(0.9)
+        assert own.parts == (released,)
+        assert own.guarantee == released.guarantee
+        wider = released.interval(0.99)
+        assert wider.lower <= own.lower <= own.estimate <= own.upper <= wider.upper
+        covered.append(own.lower <= true <= own.upper)
+    assert np.mean(covered) >= 0.82  # 0.9 less twice its standard error
+    one = cdp.frechet_variance(population[:1], ball, guarantee)
+    with pytest.raises(ValueError, match="one record"):
+        one.interval()

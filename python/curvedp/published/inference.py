@@ -23,10 +23,10 @@ from curvedp.published import moments
 from curvedp.published.base_point import BasePoint
 from curvedp.published.call import Call, Options
 from curvedp.published.frechet_mean import MeanDesign
+from curvedp.statistics.interval import VarianceInterval
 from curvedp.statistics.quantiles import hotelling_quantile
 from curvedp.statistics.region import ConfidenceRegion
 from curvedp.statistics.symmetric import clip_eigenvalues
-from curvedp.statistics.variance_interval import VarianceInterval
 
 #: Eigenvalues of the noisy Hessian are brought up to this, so that it has an inverse.
 _LEAST_HESSIAN = 1e-3

@@ -14,6 +14,7 @@ from curvedp.statistics.dispersion import (
     mean_hessian,
 )
 from curvedp.statistics.frechet_mean import Mean, expected_error, frechet_mean, required_n
+from curvedp.statistics.interval import VarianceInterval
 from curvedp.statistics.kng_mean import KNGMean, kng_mean
 from curvedp.statistics.mean_release import MeanRelease
 from curvedp.statistics.moments import FourthMoment, LogCovariance, MeanHessian
@@ -24,7 +25,7 @@ from curvedp.statistics.schedule import Schedule, adaptive_schedule
 from curvedp.statistics.shrinkage import shrink_together
 from curvedp.statistics.two_samples import TwoSampleTest, two_sample_power, two_sample_test
 from curvedp.statistics.variance import Variance, VarianceRelease, frechet_variance
-from curvedp.statistics.variance_interval import Interval, VarianceInterval, variance_interval
+from curvedp.statistics.variance_interval import Interval, variance_interval
 
 __all__ = [
     "AdaptiveMean",

@@ -94,6 +94,12 @@ class Paid:
         exists = np.array([design is not None for design in found], dtype=np.bool_)
         return np.asarray(exists[choice])
 
+    def only(self, kind: type[Any]) -> Paid:
+        """The same without the groups whose design is of another kind."""
+        found, choice = self.designs
+        own = [design if isinstance(design, kind) else None for design in found]
+        return replace(self, designs=(own, choice))
+
     def promise(self, guarantee: Guarantee) -> Guarantee:
         """The guarantee that a release may claim whose noise is calibrated to `guarantee`."""
         return self.call.promise(guarantee, self.seed)

@@ -21,7 +21,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_finite, as_positive
+from curvedp._validation import FloatArray, as_finite, as_positive, as_probability
 from curvedp.curvature import radial_hessian
 from curvedp.domain import Ball
 from curvedp.mechanisms import outward_scale
@@ -29,6 +29,7 @@ from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.call import Calibrated, Call, CallOptions, Statistic
 from curvedp.statistics.design import plan_mean, shares_of
 from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.interval import VarianceInterval, restricted_ends
 from curvedp.statistics.log_moments import (
     amount_of,
     flat_mechanism,
@@ -78,6 +79,44 @@ class VarianceRelease(Release):
         """
         value = float(self.value)
         return None if self.unclipped == value else value
+
+    def interval(self, level: float = 0.95) -> VarianceInterval:
+        """A confidence interval for the variance of the population, by post-processing.
+
+        From the noise and a bound on the variance of squared distances, without a further release;
+        so it is wide where the noise is small: `variance_interval` is shorter there. See
+        docs/proofs/frechet-variance.md.
+
+        Parameters
+        ----------
+        level : float
+
+        Raises
+        ------
+        ValueError
+            For a single record.
+        """
+        level = as_probability(level, "level")
+        if self.n < 2:
+            raise ValueError("one record has no variance: an interval needs two")
+        lower, estimate, upper = restricted_ends(
+            self.unclipped,
+            self.scale,
+            self.ball_radius + self.within,
+            self.ball_radius,
+            self.n,
+            level,
+            pure="Laplace" in self.mechanism,
+        )
+        return VarianceInterval(
+            lower=lower,
+            upper=upper,
+            estimate=estimate,
+            level=level,
+            n=self.n,
+            guarantee=self.guarantee,
+            parts=(self,),
+        )
 
     def report(self) -> str:
         """As `Release.report`, with s and, where the value was cut, the number before."""

@@ -2,35 +2,36 @@
 
     V_n - V ~ N(0, sigma_F^2/n + noise),   sigma_F^2 = Var rho(x, mean)^2
 
-Two releases: the mean, and the second and fourth moment of the distance from it together. The
+Where the noise of a private mean would be large beside the ball, which public numbers tell: one
+release, the variance as the restricted minimum, and a bound of sigma_F^2. Elsewhere two: the mean,
+and the second and fourth moment of the distance from it together. The
 half-width carries the noise in sigma_F^2 as a Student quantile, without which the interval covers
 too rarely. Derivation and measured coverage: docs/proofs/frechet-variance.md.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Unpack, overload
+from typing import Any, ClassVar, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import sensitivity
-from curvedp._validation import as_positive, as_probability
+from curvedp._validation import FloatArray, as_positive, as_probability
 from curvedp.curvature import mean_hessian_trace
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.errors import ExistenceError
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
-from curvedp.privacy.release import check_parts, read_json
 from curvedp.statistics.base_point import BasePoint
 from curvedp.statistics.call import Calibrated, Call, CallOptions
 from curvedp.statistics.confidence_region import gaussian_way
 from curvedp.statistics.design import design_mean_under, shares_of
 from curvedp.statistics.frechet_mean import Mean
 from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.interval import VarianceInterval
 from curvedp.statistics.log_moments import (
     MomentDesign,
     draw_moments,
@@ -41,80 +42,14 @@ from curvedp.statistics.moments import DEFAULT_WEIGHTS, DistanceMoments
 from curvedp.statistics.paid import Paid, release
 from curvedp.statistics.quantiles import effective_dof, hotelling_quantile
 from curvedp.statistics.releases import Releases
+from curvedp.statistics.variance import Variance, VarianceDesign, VarianceRelease
 
+#: Mean square of the noise of a private mean, in squared radii, from which on it is not released.
+_LARGE_NOISE = 0.1
+_RESTRICTED = Variance()
 
-@dataclass(frozen=True, kw_only=True)
-class VarianceInterval:
-    """A confidence interval for the Fréchet variance, in squared units of the metric.
-
-    Attributes
-    ----------
-    lower, upper : float
-        Ends of the interval; the variance of points in the ball lies in [0, 4 r^2] anyway.
-    estimate : float
-        The private variance, corrected for the noise of the mean.
-    level : float
-        Probability with which the interval covers the variance of the population, for large n.
-    n : int
-    guarantee : Guarantee or None
-        Guarantee of everything in this object; None without privacy.
-    parts : tuple of Release
-        The releases that it was computed from.
-    """
-
-    lower: float
-    upper: float
-    estimate: float
-    level: float
-    n: int
-    guarantee: Guarantee | None = None
-    parts: tuple[Release, ...] = ()
-
-    def __post_init__(self) -> None:
-        check_parts(self.guarantee, self.parts)
-
-    def report(self) -> str:
-        """Plain text: the interval, then the report of each release it rests on."""
-        lines = [
-            f"{100 * self.level:g} % confidence interval for the Fréchet variance: "
-            f"[{self.lower:.6g}, {self.upper:.6g}]",
-            f"guarantee: {self.guarantee if self.guarantee else 'NONE: computed without privacy'}",
-            f"records: n = {self.n}",
-        ]
-        return "\n".join(lines) + "".join("\n\n" + part.report() for part in self.parts)
-
-    def to_json(self) -> str:
-        """JSON text with ``schema_version``; floats survive it exactly."""
-        data = {
-            "schema_version": 1,
-            "lower": self.lower,
-            "upper": self.upper,
-            "estimate": self.estimate,
-            "level": self.level,
-            "n": self.n,
-            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
-            "parts": [part.to_dict() for part in self.parts],
-        }
-        return json.dumps(data, allow_nan=False, ensure_ascii=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> VarianceInterval:
-        """Inverse of `to_json`.
-
-        Raises
-        ------
-        ValueError
-            If the text is no interval of this schema.
-        """
-        data = read_json(text)
-        if not isinstance(data, dict) or data.pop("schema_version", None) != 1:
-            raise ValueError("not a variance interval of schema 1")
-        if set(data) != set(cls.__dataclass_fields__):
-            raise ValueError("not a variance interval: unexpected or missing fields")
-        given = data["guarantee"]
-        data["guarantee"] = None if given is None else Guarantee.from_dict(given)
-        data["parts"] = tuple(map(Release.from_dict, data["parts"]))
-        return cls(**data)
+#: Columns by name, and the releases that they rest on.
+Found = tuple[dict[str, FloatArray], tuple[Releases[Any], ...]]
 
 
 @dataclass(frozen=True)
@@ -152,7 +87,9 @@ class Interval(Calibrated[VarianceInterval]):
     def ways(self, call: Call) -> tuple[PureDP | GDP, ...]:
         return gaussian_way(call.guarantee, "an interval")
 
-    def mechanism_of(self, design: MomentDesign) -> str:
+    def mechanism_of(self, design: MomentDesign | VarianceDesign) -> str:
+        if isinstance(design, VarianceDesign):
+            return _RESTRICTED.mechanism_of(design)
         return flat_mechanism(design.shares[0]).name
 
     def value_shape(self, call: Call) -> tuple[int, ...]:
@@ -164,15 +101,23 @@ class Interval(Calibrated[VarianceInterval]):
     def is_exact(self, call: Call) -> bool:
         return True
 
-    def design_under(self, call: Call, way: PureDP | GDP, ball: Ball, n: int) -> MomentDesign:
+    def design_under(
+        self, call: Call, way: PureDP | GDP, ball: Ball, n: int
+    ) -> MomentDesign | VarianceDesign:
         if n < 2:
             raise ExistenceError("An interval needs at least 2 records, got 1.", smallest_n=2)
         shares, unit = shares_of(way, self.weights), call.records_per_unit
         refuse_fine_noise(ball, n, unit, shares[1], 4, self.max_dist)
         mean = design_mean_under(ball, n, shares[0], unit, None)
+        if self.max_dist is None and mean.mean_square >= _LARGE_NOISE * ball.radius**2:
+            return _RESTRICTED.design_under(call, way, ball, n)
         return MomentDesign(ball, mean, way, shares[1:])
 
-    def outlook(self, call: Call, design: MomentDesign, n: int) -> tuple[float, float]:
+    def outlook(
+        self, call: Call, design: MomentDesign | VarianceDesign, n: int
+    ) -> tuple[float, float]:
+        if isinstance(design, VarianceDesign):
+            return _RESTRICTED.outlook(call, design, n)
         ball = design.ball
         reach = 2 * ball.radius * (1 + BOUNDARY_SLACK)
         reach = reach if self.max_dist is None else min(reach, self.max_dist)
@@ -181,7 +126,31 @@ class Interval(Calibrated[VarianceInterval]):
         # of the first of both, which is the variance
         return noise.scale * reach**2, noise.scale * reach**2 * math.sqrt(2 / math.pi)
 
+    def noise_share(self, call: Call, design: MomentDesign | VarianceDesign, n: int) -> float:
+        return (
+            _RESTRICTED.noise_share(call, design, n)
+            if isinstance(design, VarianceDesign)
+            else math.nan
+        )
+
     def release(self, paid: Paid) -> Releases[VarianceInterval]:
+        restricted = self._restricted(paid.only(VarianceDesign))
+        found = [self._at_means(paid.only(MomentDesign), restricted is not None), restricted]
+        if paid.report is not None:
+            paid.report(len(paid), len(paid))
+        columns, parts = zip(*[own for own in found if own is not None], strict=True)
+        common = columns[0]
+        for other in columns[1:]:
+            common = {
+                name: np.where(np.isnan(own), other[name], own) for name, own in common.items()
+            }
+        more = {name: common.pop(name) for name in ("lower", "upper")}
+        return paid.releases(**common, more=more, parts=sum(parts, ()))
+
+    def _at_means(self, paid: Paid, there_are_others: bool) -> Found | None:
+        """Of groups in which the noise of a mean is small: from moments about released means."""
+        if there_are_others and not paid.released.any():
+            return None
         count, statistic = len(paid), DistanceMoments(self.max_dist)
         cores = [statistic.core(paid.call.manifold)]
         drawn = draw_moments(replace(paid, report=None), Mean(), cores, max_dist=self.max_dist)
@@ -198,18 +167,27 @@ class Interval(Calibrated[VarianceInterval]):
             ends[g] = interval_ends(base, moments._result(g), int(paid.n[g]), self.level)
             if paid.report is not None and g % 256 == 0:
                 paid.report(g, count)
-        if paid.report is not None:
-            paid.report(count, count)
         assert drawn.means is not None
-        return paid.releases(
-            value=ends[:, 1].copy(),
-            sensitivity=own.sensitivity * square,
-            solver_tolerance=own.solver_tolerance * square,
-            scale=own.scale * square,
-            expected_error=own.scale * square * math.sqrt(2 / math.pi),
-            more={"lower": ends[:, 0].copy(), "upper": ends[:, 2].copy()},
-            parts=(drawn.means, moments),
-        )
+        numbers = {
+            "sensitivity": own.sensitivity * square,
+            "solver_tolerance": own.solver_tolerance * square,
+            "scale": own.scale * square,
+            "expected_error": own.scale * square * math.sqrt(2 / math.pi),
+        }
+        return _columns(ends, numbers), (drawn.means, moments)
+
+    def _restricted(self, paid: Paid) -> Found | None:
+        """Of groups in which it is large: from the variance as the restricted minimum."""
+        if not paid.released.any():
+            return None
+        call = replace(paid.call, statistic=_RESTRICTED)
+        variances = _RESTRICTED.release(replace(paid, call=call, report=None))
+        ends = np.full((len(paid), 3), np.nan)
+        for g in np.flatnonzero(paid.released).tolist():
+            ends[g] = _ends_of(variances._result(g), self.level)
+        names = ("sensitivity", "solver_tolerance", "scale", "expected_error")
+        numbers = {name: getattr(variances, name) for name in names}
+        return _columns(ends, numbers), (variances,)
 
     def result(self, releases: Releases[VarianceInterval], index: int) -> VarianceInterval:
         return VarianceInterval(
@@ -219,8 +197,16 @@ class Interval(Calibrated[VarianceInterval]):
             level=self.level,
             n=int(releases.n[index]),
             guarantee=releases.guarantee,
-            parts=tuple(part._result(index) for part in releases.parts),
+            parts=tuple(part._result(index) for part in releases.parts if part.released[index]),
         )
+
+
+def _columns(ends: FloatArray, numbers: dict[str, FloatArray]) -> dict[str, FloatArray]:
+    return numbers | {
+        "value": ends[:, 1].copy(),
+        "lower": ends[:, 0].copy(),
+        "upper": ends[:, 2].copy(),
+    }
 
 
 @overload
@@ -260,7 +246,10 @@ def variance_interval(
 ) -> VarianceInterval | Releases[VarianceInterval]:
     """Release a confidence interval for the Fréchet variance of the population.
 
-    The population is that of the records projected on the ball.
+    The population is that of the records projected on the ball. Where the noise of a private mean
+    has a mean square above r^2/10, which public numbers tell, the interval is that of
+    `frechet_variance` (`VarianceRelease.interval`), wide but kept; otherwise it rests on a released
+    mean and on moments of the distance from it.
 
     Parameters
     ----------
@@ -271,9 +260,11 @@ def variance_interval(
     level : float
         Probability of covering the variance.
     weights : pair of float
-        Shares of mu^2 of the mean and of the moments of the distance, by default 0.25 and 0.75.
+        Shares of mu^2 of the mean and of the moments of the distance, by default 0.25 and 0.75,
+        where they are released.
     max_dist : float, optional
-        Public length at which distances are clipped; by default r + rho(c, p), which never clips.
+        Public length at which distances from a released mean are clipped; by default r + rho(c, p),
+        which never clips.
     records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
         As in `frechet_mean`.
 
@@ -298,6 +289,11 @@ def variance_interval(
     """
     statistic = Interval(level, tuple(weights), max_dist)
     return release(statistic, records, ball, guarantee, groups=groups, **call)
+
+
+def _ends_of(variance: VarianceRelease, level: float) -> tuple[float, float, float]:
+    found = variance.interval(level)
+    return found.lower, found.estimate, found.upper
 
 
 def interval_ends(
