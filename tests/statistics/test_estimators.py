@@ -110,16 +110,16 @@ def test_parameters_are_those_of_the_constructor(build, data):
 
 
 def test_estimators_take_what_the_functions_take():
-    of_groups = {"groups", "groups_per_unit", "skip_small", "secret"}
+    of_data = {"groups", "groups_per_unit", "skip_small", "secret", "units"}
 
     def options(function, *own):
         names = set(inspect.signature(function).parameters)
         if "call" in names:
             names = names - {"call"} | set(CallOptions.__annotations__)
-        return names - {"records", "x", "y", *own} - of_groups
+        return names - {"records", "x", "y", *own} - of_data
 
     assert options(cdp.FrechetMean, "adaptive") == options(cdp.frechet_mean)
-    assert options(cdp.GeodesicRegression) == options(cdp.geodesic_regression, "units")
+    assert options(cdp.GeodesicRegression) == options(cdp.geodesic_regression)
 
 
 def test_a_pipeline_fits_transforms_and_spends_once():

@@ -15,6 +15,7 @@ from curvedp.privacy import Guarantee, Ledger, Release
 from curvedp.statistics.adaptive_mean import adaptive_mean
 from curvedp.statistics.call import Progress
 from curvedp.statistics.frechet_mean import frechet_mean
+from curvedp.statistics.grouping import GroupsLike
 
 
 class FrechetMean(Conventions):
@@ -83,7 +84,7 @@ class FrechetMean(Conventions):
         self.seed = seed
         self.progress = progress
 
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
+    def fit(self, X: ArrayLike, y: object = None, units: GroupsLike = None) -> Self:
         """Makes a release; each call spends the guarantee again.
 
         Parameters
@@ -91,6 +92,8 @@ class FrechetMean(Conventions):
         X : array-like, shape (n, *point_shape)
             One record per row; no value raises.
         y : ignored
+        units : array-like, shape (n,), optional
+            See `frechet_mean`.
 
         Returns
         -------
@@ -108,6 +111,7 @@ class FrechetMean(Conventions):
                 self.ball,
                 self.guarantee,
                 mechanism=self.mechanism,
+                units=units,
                 records_per_unit=self.records_per_unit,
                 ledger=self.ledger,
                 seed=self.seed,
@@ -119,6 +123,7 @@ class FrechetMean(Conventions):
                 self.ball,
                 self.guarantee,
                 mechanism=self.mechanism,
+                units=units,
                 records_per_unit=self.records_per_unit,
                 ledger=self.ledger,
                 seed=self.seed,

@@ -69,6 +69,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
 
     title: ClassVar[str] = "geodesic regression"
     takes_covariate: ClassVar[bool] = True
+    takes_units: ClassVar[bool] = True
 
     x_range: Ranges
     tau: float | None = None
@@ -232,7 +233,6 @@ def geodesic_regression(
     x_range: Ranges,
     tau: float | None = None,
     v_max: float | None = None,
-    units: GroupsLike = None,
     groups: None = None,
     sampler: str = "auto",
     chain_length: int = 10_000,
@@ -248,7 +248,6 @@ def geodesic_regression(
     x_range: Ranges,
     tau: float | None = None,
     v_max: float | None = None,
-    units: GroupsLike = None,
     groups: GroupsLike,
     sampler: str = "auto",
     chain_length: int = 10_000,
@@ -263,7 +262,6 @@ def geodesic_regression(
     x_range: Ranges,
     tau: float | None = None,
     v_max: float | None = None,
-    units: GroupsLike = None,
     groups: GroupsLike = None,
     sampler: str = "auto",
     chain_length: int = 10_000,
@@ -341,6 +339,7 @@ def geodesic_regression(
     (3, 3)
     """
     covariates = as_float_array(x, "x")
+    units = call.get("units")
     if units is not None and sampler == "auto":
         sampler = "whitened"
     statistic = GeodesicLine(x_range, tau, v_max, sampler, chain_length)
@@ -350,9 +349,7 @@ def geodesic_regression(
     wanted = f"(n, {statistic.covariates})" if several else "(n,)"
     if covariates.ndim != 1 + several or (several and covariates.shape[1] != statistic.covariates):
         raise ValueError(f"x must have shape {wanted}, got {covariates.shape}")
-    return release(
-        statistic, y, ball, guarantee, groups=groups, extra=covariates, units=units, **call
-    )
+    return release(statistic, y, ball, guarantee, groups=groups, extra=covariates, **call)
 
 
 def check_reach(ball: Ball, v_max: float) -> None:

@@ -30,7 +30,7 @@ from curvedp.mechanisms import ways_to_meet
 from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Unproved, compose
 from curvedp.privacy.release import percent
 from curvedp.statistics.design import least_error
-from curvedp.statistics.grouping import Offsets
+from curvedp.statistics.grouping import GroupsLike, Offsets
 
 if TYPE_CHECKING:
     from curvedp.statistics.base_point import GivenPoints
@@ -50,6 +50,7 @@ SEEDED_WHY = "the noise was drawn from a seed, which whoever knows it can draw a
 class CallOptions(TypedDict, total=False):
     """Keywords of every statistic; see `frechet_mean`."""
 
+    units: GroupsLike
     records_per_unit: int
     groups_per_unit: int
     skip_small: bool
@@ -70,6 +71,8 @@ class Statistic(abc.ABC, Generic[Result]):
     title: ClassVar[str]
     #: True if each record has a covariate beside its point.
     takes_covariate: ClassVar[bool] = False
+    #: True if it averages over the records of units itself.
+    takes_units: ClassVar[bool] = False
 
     @abc.abstractmethod
     def check(self, call: Call) -> None:

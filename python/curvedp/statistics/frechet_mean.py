@@ -197,6 +197,7 @@ def frechet_mean(
     *,
     groups: GroupsLike = None,
     mechanism: str | type[Mechanism] | None = None,
+    units: GroupsLike = None,
     records_per_unit: int = 1,
     groups_per_unit: int = 1,
     skip_small: bool = False,
@@ -228,8 +229,14 @@ def frechet_mean(
         data were seen, so that replacing a record changes one group's release.
     mechanism : str or Mechanism class, optional
         See `choose_mechanism`.
+    units : array-like, shape (n,), optional
+        Label of the person to whom each record belongs, where persons have several: the mean of a
+        person's records then counts as one record (about which variances and regions speak, too), n
+        counts persons, and the guarantee holds when all records of one are replaced by any number
+        of others. In place of `records_per_unit`.
     records_per_unit : int
-        Number of records that one unit (a person) contributes (to any one group) at most.
+        Number of records that one unit (a person) contributes (to any one group) at most, where it
+        is not known who is who.
     groups_per_unit : int
         Number of groups to which one unit contributes at most.
     skip_small : bool
@@ -282,6 +289,7 @@ def frechet_mean(
         ball,
         guarantee,
         groups=groups,
+        units=units,
         records_per_unit=records_per_unit,
         groups_per_unit=groups_per_unit,
         skip_small=skip_small,

@@ -31,6 +31,7 @@ from curvedp.statistics.call import (
 from curvedp.statistics.design import Design
 from curvedp.statistics.grouping import Grouping, GroupsLike, Names, Offsets, joined
 from curvedp.statistics.releases import NoiseLaw, Releases
+from curvedp.statistics.units import one_record_each
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,9 @@ class Paid:
     extra : ndarray or None
         Further numbers of each record, shape (n,) or (n, q).
     unit_ends : ndarray of int, or None
-        Where the records of each unit begin and the last one's end, if units are known by name.
+        Where the records of each unit begin and the last one's end, if the statistic needs them.
+    units_by_name : bool
+        True if units are known by name.
     given : GivenPoints or None
         See `Statistic.given_points`.
     """
@@ -75,6 +78,7 @@ class Paid:
     report: Report | None = None
     extra: FloatArray | None = None
     unit_ends: Offsets | None = None
+    units_by_name: bool = False
     given: GivenPoints | None = None
 
     @cached_property
@@ -114,7 +118,7 @@ class Paid:
         idealized = set() if is_exact else {"idealized-sampling"}
         grouped = {"public-groups"} if self.is_grouped else set()
         seeded = {"seeded"} if self.seed is not None else set()
-        by_name = {"units-by-name"} if self.unit_ends is not None else set()
+        by_name = {"units-by-name"} if self.units_by_name else set()
         return frozenset(idealized | grouped | seeded | by_name)
 
     def salted(self) -> Paid:
@@ -438,10 +442,15 @@ def release(
     designs = call.designs(sizes, alone=not is_grouped)
     call.warn_of_noise(designs, sizes)
     call.pay(ledger, count if is_grouped else None, seed)
+    data, offsets = grouping.arranged(data), grouping.offsets
+    if unit_ends is not None and not statistic.takes_units:
+        offsets = np.concatenate(([0], np.cumsum(sizes)))
+        data = one_record_each(call.balls, data, unit_ends, np.repeat(np.arange(count), sizes))
+        unit_ends = None
     paid = Paid(
         call=call,
-        records=grouping.arranged(data),
-        offsets=grouping.offsets,
+        records=data,
+        offsets=offsets,
         designs=designs,
         keys=keys,
         labels=grouping.labels,
@@ -451,6 +460,7 @@ def release(
         report=reporter(progress),
         extra=None if extra is None else grouping.arranged(extra),
         unit_ends=unit_ends,
+        units_by_name=units is not None,
         given=given,
     )
     found = statistic.release(paid if secret is None else paid.salted())
