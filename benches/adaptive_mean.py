@@ -1,6 +1,6 @@
 """Errors of an adaptive mean, of one mean on the public ball, and of an oracle.
 
-    python benches/adaptive_mean.py [--quick] [table] [rule] [failures]
+    python benches/adaptive_mean.py [--quick] [table] [rule] [failures] [real]
 
 Errors are mean distances to the Fréchet mean of the records as they are, not of the projected
 ones, so that clipping counts. Records are wrapped normal with root mean square distance S from
@@ -185,12 +185,55 @@ def failures(rounds: int) -> None:
             print(f"| {name} | {setting.guarantee} | {cells} |", flush=True)
 
 
+def real(rounds: int) -> None:
+    """One mean, the adaptive one and the documented rule over real data (CURVEDP_DATA)."""
+    from real_data import SETS  # needs the data
+
+    ways = ("one mean", "adaptive", "quantile=0.99", "rule")
+    losses: dict[str, list[float]] = {way: [] for way in ways}
+    for data in SETS:
+        records, ball = data.load()
+        space, points = ball.manifold, ball.project(records)
+        spread = math.sqrt(cdp.nonprivate.frechet_variance(points, space))
+        for n in data.sizes[1:]:
+            rng = np.random.default_rng(n)
+            rows = points[rng.integers(len(points), size=n * rounds)]
+            offsets = np.arange(0, n * rounds + 1, n)
+            exact = np.stack(
+                [cdp.nonprivate.frechet_mean(own, space).value for own in np.split(rows, rounds)]
+            )
+            for guarantee in (cdp.GDP(0.3), cdp.GDP(1.0), cdp.GDP(3.0), cdp.PureDP(1.0)):
+                try:
+                    found = [
+                        cdp.frechet_mean(rows, ball, guarantee, groups=offsets),
+                        cdp.adaptive_mean(rows, ball, guarantee, groups=offsets),
+                        cdp.adaptive_mean(rows, ball, guarantee, groups=offsets, quantile=0.99),
+                    ]
+                except cdp.errors.ExistenceError:
+                    continue
+                errors = [float(np.mean(space.dist(own.value, exact))) for own in found]
+                plan = cdp.plan("adaptive_mean", ball, guarantee, n=n, spread=spread)
+                errors.append(errors["Take frechet_mean" not in plan.meaning])
+                best = min(errors[:2])
+                for way, error in zip(ways, errors, strict=True):
+                    losses[way].append(error / best)
+    print("| | mean | largest | cells above 1.5 |\n|---|---|---|---|")
+    for way, own in losses.items():
+        many = sum(loss > 1.5 for loss in own)
+        print(f"| {way} | {np.mean(own):.2f} | {max(own):.1f} | {many} of {len(own)} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", default=["table", "rule", "failures"])
     parser.add_argument("--quick", action="store_true", help="a twentieth of the rounds")
     options = parser.parse_args()
-    runs = {"table": (table, 1000), "rule": (rule, 200), "failures": (failures, 600)}
+    runs = {
+        "table": (table, 1000),
+        "rule": (rule, 200),
+        "failures": (failures, 600),
+        "real": (real, 16),
+    }
     for part in options.parts:
         run, rounds = runs[part]
         run(rounds // 20 if options.quick else rounds)

@@ -35,6 +35,9 @@ from curvedp.statistics.variance import Variance
 
 __all__ = ["Plan", "plan"]
 
+#: Spreads, in radii, from which on an adaptive mean is not worth its budget, and errors of one
+#: mean, in spreads, below which skewness could outweigh what it gains: docs/adaptive-mean.md.
+_FILLS, _SKEW = 0.6, 0.03
 #: Errors of a regression up to this share of tau are as computed for flat space, within a third.
 _ARRIVES = 0.25
 
@@ -251,6 +254,14 @@ def _adaptive_mean(request: _Request, n: int) -> Plan:
     records = "least where the records are all one, largest where the ball does not shrink"
     if request.spread is not None:
         records = f"for normal records at root mean square distance {request.spread:g} from it"
+    advice = ""
+    if request.spread is not None:
+        alone = _frechet_mean(request, n).high
+        if request.spread > _FILLS * ball.radius or alone < _SKEW * request.spread:
+            advice = (
+                f" Take frechet_mean, whose expected error is {alone:.3g}: records of this spread "
+                "fill the ball, or skewness could cost more than is gained."
+            )
     return Plan(
         statistic="adaptive_mean",
         n=n,
@@ -259,7 +270,7 @@ def _adaptive_mean(request: _Request, n: int) -> Plan:
         low=error(low),
         high=error(high),
         meaning="The error is the distance from the mean of the records projected on the last "
-        f"ball, {records}.",
+        f"ball, {records}.{advice}",
         radius=ball.radius,
     )
 

@@ -207,3 +207,16 @@ def test_wrong_requests_say_what_to_do(changes, error, words):
     named = {k: request.pop(k) for k in ("statistic", "ball", "guarantee")}
     with pytest.raises(error, match=words):
         cdp.plan(*named.values(), **request)
+
+
+@pytest.mark.parametrize(
+    ("spread", "budget", "is_adaptive"),
+    [(0.9, 0.3, False), (0.3, 0.3, True), (0.3, 30.0, False), (0.02, 3.0, True)],
+)
+def test_a_plan_says_when_one_mean_is_the_better_choice(spread, budget, is_adaptive):
+    """Records that fill the ball, and skewness beside an error that is small anyway."""
+    ball = cdp.Ball("spd:3", "identity", 1.0)
+    found = cdp.plan("adaptive_mean", ball, cdp.GDP(budget), n=300, spread=spread)
+    assert ("Take frechet_mean" in found.meaning) != is_adaptive
+    unguessed = cdp.plan("adaptive_mean", ball, cdp.GDP(budget), n=300)
+    assert "Take frechet_mean" not in unguessed.meaning
