@@ -138,3 +138,23 @@ def test_an_estimator_is_fitted_by_person():
     records = directions(40)
     model = cdp.FrechetMean(BALL, cdp.GDP(1.0)).fit(records, units=np.arange(40) // 4)
     assert model.release_.n == 10
+
+
+def test_labels_that_could_be_offsets_are_labels_beside_units():
+    """Whether they could depends on how many records persons have."""
+    records = directions(5)
+    for groups, units in (([0, 1, 2, 4], [0, 1, 2, 3]), ([0, 1, 2, 4, 4], [0, 1, 2, 3, 3])):
+        found = cdp.frechet_mean(
+            records[: len(groups)], BALL, cdp.GDP(1.0), groups=groups, units=units
+        )
+        assert found.n.tolist() == [1, 1, 1, 1]
+
+
+def test_values_of_a_person_count_in_a_quantile_as_they_do_alone():
+    """Missing ones as the low end, those beyond the interval as its ends."""
+    values = np.concatenate([[np.nan, np.nan, np.inf, np.inf], np.full(40, 5.0)])
+    units = np.concatenate([[0, 0, 1, 1], np.arange(2, 42)])
+    single = np.concatenate([[np.nan, np.inf], np.full(40, 5.0)])
+    how = {"low": 0.0, "high": 10.0, "guarantee": cdp.GDP(1.0), "seed": 2}
+    persons = cdp.quantile(values, 0.5, units=units, **how)
+    assert same_bits(persons.value, cdp.quantile(single, 0.5, **how).value)

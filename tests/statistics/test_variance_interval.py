@@ -197,3 +197,17 @@ def test_a_released_variance_gives_an_interval(guarantee) -> None:
     one = cdp.frechet_variance(population[:1], ball, guarantee)
     with pytest.raises(ValueError, match="one record"):
         one.interval()
+
+
+@pytest.mark.parametrize(
+    ("share", "n", "mu"), [(0.03, 50, 20.0), (0.01, 200, 20.0), (0.1, 20, 5.0)]
+)
+def test_rare_records_far_away_are_not_forgotten(share, n, mu) -> None:
+    """Where a sample holds none of them, its own variance says nothing of the population's."""
+    ball, rng = cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=1.0), np.random.default_rng(6)
+    far = rng.random(200 * n) < share
+    records = np.where(far[:, None], [0.98, 0.0], 0.02 * rng.standard_normal((200 * n, 2)))
+    true = share * (1 - share) * 0.98**2 + (1 - share) * 2 * 0.02**2
+    found = cdp.frechet_variance(records, ball, cdp.GDP(mu), groups=np.arange(0, 200 * n + 1, n))
+    covered = np.mean([own.interval().lower <= true <= own.interval().upper for own in found])
+    assert covered > 0.91  # 0.95 less three standard errors of 200

@@ -40,7 +40,8 @@ class GeodesicRegression(Conventions):
     intercept_ : ndarray, shape point_shape
         The released point at x_lo; for several covariates at the middle of all ranges.
     coef_ : ndarray, shape point_shape or (q, *point_shape)
-        The released velocity there for a unit of x; for several covariates over each range.
+        The released velocity there for a unit of x; for several covariates those over each range at
+        the released means of the covariates.
 
     Examples
     --------
@@ -108,8 +109,8 @@ class GeodesicRegression(Conventions):
             self._covariates(X), y, units=units, **self.get_params()
         )
         one = np.ndim(self.x_range) == 1
-        geodesic = self.release_.geodesic
-        self.intercept_: FloatArray = geodesic.intercept if one else geodesic.footpoint
+        geodesic, middle = self.release_.geodesic, np.mean(self.x_range, axis=-1)
+        self.intercept_: FloatArray = geodesic.intercept if one else geodesic.predict(middle)
         self.coef_: FloatArray = geodesic.slope if one else geodesic.velocity
         return self
 

@@ -15,7 +15,7 @@ from curvedp.regression.covariate import Ranges, are_several, pairs_of, to_times
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Geodesic:
-    """x -> exp_p((x - x_mid)/(x_hi - x_lo) v), or for several covariates exp_p(sum_j t_j v_j).
+    """x -> exp_p(t v), t = (x - x_center)/(x_hi - x_lo); for several covariates exp_p(sum t_j v_j).
 
     Attributes
     ----------

@@ -196,6 +196,26 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
         )
         return GeodesicRelease(**vars(released), x_range=self.x_range, tau=self.tau, v_max=v_max)
 
+    def further_columns(self, releases: Releases[GeodesicRelease]) -> dict[str, FloatArray]:
+        """Where the footpoint of whitened steps stands, and what bands are computed from."""
+        if not self.is_whitened:
+            return {}
+        q, found = self.covariates, releases.results or ()
+        columns = {
+            "x_center": np.full((len(found), q), np.nan),
+            "moments": np.full((len(found), (q + 1) ** 2), np.nan),
+            "deviation": np.full(len(found), np.nan),
+        }
+        for number, own in enumerate(found):
+            if own is not None:
+                columns["x_center"][number] = own.x_center
+                columns["moments"][number] = own.moments.ravel()
+                if own.deviation is not None:
+                    columns["deviation"][number] = own.deviation
+        if q == 1:
+            columns["x_center"] = columns["x_center"][:, 0].copy()
+        return columns
+
     def _adaptive(self, group: Group, times: FloatArray) -> GeodesicRelease:
         design: AdaptiveDesign = replace(group.design, ball=group.ball)
         fit = AdaptiveFit.run(design, group.enter(), times, group.ends, group.stream(0))
@@ -219,8 +239,14 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
             v_max=design.v_max,
             moments=fit.moments,
             x_center=from_times(fit.center, self.x_range),
-            deviation=math.sqrt(_UNLIKE * (after**2 + fit.length**2 / (group.n * design.size))),
+            deviation=_deviation(fit, after) if self.tau is None and fit.arrived else None,
         )
+
+
+def _deviation(fit: AdaptiveFit, after: float) -> float:
+    """Of an entry of the result, whitened: `after` from noise, and from sampling."""
+    design = fit.design
+    return math.sqrt(_UNLIKE * (after**2 + fit.length**2 / (design.n * design.size)))
 
 
 @overload
@@ -280,7 +306,7 @@ def geodesic_regression(
     y : array-like, shape (n, *point_shape)
         Records. One that is not a point of the manifold counts as the ball's centre.
     ball : Ball, or a list with one for each group
-        Public domain of the records and of the point at the middle of the range.
+        Public domain of the records and of the footpoint.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
         Guarantee of the release when one unit's pairs (x_i, y_i) are replaced.
     groups : array-like, optional
@@ -291,7 +317,7 @@ def geodesic_regression(
         by any number of others. In place of `records_per_unit`, by the sampler "whitened".
     x_range : pair of float, or list of q pairs
         Public range (x_lo, x_hi) of the covariate. From about a thousand records on a range four
-        times too wide costs nothing under Gaussian budgets.
+        times too wide costs nothing at mu = 1.
     tau : float, optional
         Public length at which residuals are clipped, in the units of the metric: noise is
         proportional to it. By default the length is found privately, which costs part of the

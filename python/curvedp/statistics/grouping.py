@@ -36,8 +36,11 @@ class Grouping:
     order: NDArray[np.int64] | None = None
 
     @classmethod
-    def of(cls, groups: GroupsLike, n: int) -> Grouping:
+    def of(cls, groups: GroupsLike, n: int, *, with_units: bool = False) -> Grouping:
         """The groups of n records; one of all records without labels.
+
+        With units n labels are labels, also where they could be offsets: whether they could
+        depends on n, which is not public then.
 
         Raises
         ------
@@ -52,7 +55,7 @@ class Grouping:
         if len(given) != n:
             ends = as_offsets(given, n)
             return cls(range(len(ends) - 1), ends)
-        if _may_be_offsets(given):
+        if not with_units and _may_be_offsets(given):
             raise ValueError(
                 f"groups can be read as labels of {n} records and as offsets of {n - 1} groups: "
                 "write labels as texts, or give each record the number of its group"
@@ -83,13 +86,19 @@ class Grouping:
             `groups_per_unit`. Which unit is in which group is public, as the groups are.
         """
         count = int(self.offsets[-1])
-        given = _array(units)
-        if given.shape != (count,):
-            raise ValueError(
-                f"units must have one label for each of {count} records, got shape {given.shape}"
-            )
+        try:
+            given = _array(units)
+            if given.shape != (count,):
+                raise ValueError(
+                    f"units must have one label for each of {count} records, got shape "
+                    f"{given.shape}"
+                )
+            names, codes = _factorised(self.arranged(given))
+        except TypeError as error:
+            raise TypeError(str(error).replace("groups", "units")) from None
+        if None in names:
+            raise ValueError("units must name each record's person: some labels are missing")
         group = np.repeat(np.arange(len(self.labels)), self.n)
-        _, codes = _factorised(self.arranged(given))
         order = np.lexsort((codes, group))  # stable
         codes, group = codes[order], group[order]
         begins = np.flatnonzero((np.diff(codes) != 0) | (np.diff(group) != 0)) + 1

@@ -90,9 +90,10 @@ def restricted_ends(
 ) -> tuple[float, float, float]:
     """Lower end, estimate and upper end from a released variance alone: post-processing.
 
-    With R = r + s, the variance u of squared distances of at most R^2 with mean V is at most
-    V (R^2 - V) (Bhatia and Davis 2000), here at the largest V that the noise lets one expect. The
-    noise and the sampling of n records add up as variances; Laplace noise as quantiles.
+    With R = r + s, the variance of squared distances of at most R^2 with mean V is at most
+    V (R^2 - V) (Bhatia and Davis 2000). The ends are the V with (V - c)^2 = z^2 (sigma^2 + V
+    (R^2 - V)/n), as in Wilson's interval, c the released number and sigma its noise; Laplace noise
+    moves c by its own quantile.
 
     Parameters
     ----------
@@ -109,16 +110,20 @@ def restricted_ends(
         True for Laplace noise.
     """
     missed = 0.5 * (1 - level)  # at each end
+    shift, deviation = 0.0, scale
     if pure:
-        missed = 0.5 * missed  # half of it for the noise
-        noise = scale * math.log(0.5 / missed)
-    else:
-        noise = NormalDist().inv_cdf(1 - missed) * scale
-    most = min(max(released + noise, 0.0), 0.5 * reach**2)
-    sampling = NormalDist().inv_cdf(1 - missed) * math.sqrt(most * (reach**2 - most) / n)
-    half = noise + sampling if pure else math.hypot(noise, sampling)
+        missed *= 0.5  # half of it for the noise
+        shift, deviation = scale * math.log(0.5 / missed), 0.0
+    z = NormalDist().inv_cdf(1 - missed)
     unbiased = n / (n - 1)
-    top = unbiased * radius**2
-    ends = unbiased * released - half, unbiased * released, unbiased * released + half
-    lower, estimate, upper = (min(max(end, 0.0), top) for end in ends)
-    return lower, estimate, upper
+
+    def end(side: float) -> float:
+        """The root of (1 + k) V^2 - (2 c + k R^2) V + c^2 - z^2 sigma^2, k = z^2/n."""
+        k, center = z * z / n, min(max(released + side * shift, 0.0), reach**2)
+        half = center + 0.5 * k * reach**2
+        root = half**2 - (1 + k) * (center**2 - (z * deviation) ** 2)
+        found = (half + side * math.sqrt(max(root, 0.0))) / (1 + k)
+        return min(max(unbiased * found, 0.0), unbiased * radius**2)
+
+    estimate = min(max(unbiased * released, 0.0), unbiased * radius**2)
+    return min(end(-1.0), estimate), estimate, max(end(1.0), estimate)

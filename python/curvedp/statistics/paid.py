@@ -425,7 +425,8 @@ def release(
     data = as_records(records, call.manifold.point_shape)
     if extra is not None and extra.shape[:1] != (len(data),):
         raise ValueError(f"x must have {len(data)} rows, as y has, got shape {extra.shape}")
-    grouping, unit_ends = Grouping.of(groups, len(data)), None
+    grouping = Grouping.of(groups, len(data), with_units=units is not None)
+    unit_ends = None
     if units is not None:
         if call.records_per_unit != 1:
             raise ValueError("give units or records_per_unit, not both")

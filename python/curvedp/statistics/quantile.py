@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Unpack, overload
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp._validation import as_finite, as_level, as_records
@@ -186,4 +187,6 @@ def quantile(
     """
     data = as_records(values, (), "values")
     statistic = Quantile(q, low=low, high=high, base=base)
+    if call.get("units") is not None:  # a person's mean is that of values as they count
+        data = np.where(np.isnan(data), statistic.low, np.clip(data, statistic.low, statistic.high))
     return release(statistic, data[:, None], statistic.ball(), guarantee, groups=groups, **call)

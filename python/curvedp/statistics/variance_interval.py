@@ -264,7 +264,7 @@ def variance_interval(
         where they are released.
     max_dist : float, optional
         Public length at which distances from a released mean are clipped; by default r + rho(c, p),
-        which never clips.
+        which never clips. With it the interval always rests on a released mean.
     records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
         As in `frechet_mean`.
 
