@@ -403,10 +403,10 @@ class AdaptiveFit:
         )
         fit._release_moments(stream)
         whitening = np.linalg.inv(np.linalg.cholesky(fit.moments))
-        quantiles = design.quantiles
-        for number, cycle in enumerate(design.cycles):
+        for cycle, quantile, (_, shares) in zip(
+            design.cycles, design.quantiles, design.cycle_shares, strict=True
+        ):
             found = fit._contributions(whitening)
-            quantile = quantiles[number]
             if quantile is not None:
                 with np.errstate(all="ignore"):
                     lengths = np.linalg.norm(found, axis=1)
@@ -414,7 +414,6 @@ class AdaptiveFit:
                 fit.length = min(fit.length, _ABOVE_QUANTILE * drawn)
             elif design.tau is not None and cycle is design.cycles[-1]:
                 fit.length = design.given_length
-            shares = design.cycle_shares[number][1]
             for step, (share, (_, length)) in enumerate(zip(shares, cycle.steps, strict=True)):
                 if step:
                     found = fit._contributions(whitening)
@@ -461,10 +460,8 @@ class AdaptiveFit:
         # of a variance: from the second moment and from twice the mean times its own noise
         error = noise.deviation * math.hypot(1 / a, 2 * float(np.linalg.norm(mean)))
         spread_is_known = bool(values.min() > 3 * error)
-        self.arrived = spread_is_known and self.design.cycles not in (
-            _PURE_SHORT,
-            _PURE_GIVEN_SHORT,
-        )
+        is_pure = isinstance(self.design.way, PureDP)
+        self.arrived = spread_is_known and not (is_pure and self.design.is_short)
         raised = np.maximum(values, 0.0) + error
         raised += 0.5 * min(noise.deviation, 0.3) ** 2
         covariance = (vectors * np.minimum(raised, q / 4)) @ vectors.T

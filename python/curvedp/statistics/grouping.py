@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -212,6 +214,8 @@ def _factorised(given: NDArray[Any]) -> tuple[list[Hashable], NDArray[np.int64]]
 def _label(entry: Any) -> Hashable:
     """A label; what is missing is None."""
     label: Hashable = entry
+    if type(entry) in (str, int):
+        return label
     if type(entry).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(entry, (np.datetime64, np.timedelta64)) and np.isnat(entry):
@@ -226,9 +230,15 @@ def _label(entry: Any) -> Hashable:
         hash(entry)
     except TypeError:
         raise TypeError(f"labels of groups must be hashable, got {type(entry).__name__}") from None
-    by_identity = "__eq__" not in {name for kind in type(entry).__mro__[:-1] for name in vars(kind)}
-    singleton = entry is None or isinstance(entry, Enum)
-    if (by_identity and not singleton) or entry != entry:
+    if not _compares_values(entry.__class__) or entry != entry:
         kind = type(entry).__name__
         raise TypeError(f"labels of groups must equal others of their value: {kind} does not")
     return label
+
+
+@functools.cache
+def _compares_values(kind: type) -> bool:
+    """False for types whose objects equal themselves alone, unless there is one for each value."""
+    if issubclass(kind, (Enum, NoneType)):
+        return True
+    return any("__eq__" in vars(base) for base in kind.__mro__[:-1])

@@ -42,7 +42,7 @@ from curvedp.statistics.moments import DEFAULT_WEIGHTS, DistanceMoments
 from curvedp.statistics.paid import Paid, release
 from curvedp.statistics.quantiles import effective_dof, hotelling_quantile
 from curvedp.statistics.releases import Releases
-from curvedp.statistics.variance import Variance, VarianceDesign, VarianceRelease
+from curvedp.statistics.variance import Variance, VarianceDesign
 
 #: Mean square of the noise of a private mean, in squared radii, from which on it is not released.
 _LARGE_NOISE = 0.1
@@ -127,11 +127,9 @@ class Interval(Calibrated[VarianceInterval]):
         return noise.scale * reach**2, noise.scale * reach**2 * math.sqrt(2 / math.pi)
 
     def noise_share(self, call: Call, design: MomentDesign | VarianceDesign, n: int) -> float:
-        return (
-            _RESTRICTED.noise_share(call, design, n)
-            if isinstance(design, VarianceDesign)
-            else math.nan
-        )
+        if not isinstance(design, VarianceDesign):
+            return math.nan
+        return _RESTRICTED.noise_share(call, design, n)
 
     def release(self, paid: Paid) -> Releases[VarianceInterval]:
         restricted = self._restricted(paid.only(VarianceDesign))
@@ -184,7 +182,8 @@ class Interval(Calibrated[VarianceInterval]):
         variances = _RESTRICTED.release(replace(paid, call=call, report=None))
         ends = np.full((len(paid), 3), np.nan)
         for g in np.flatnonzero(paid.released).tolist():
-            ends[g] = _ends_of(variances._result(g), self.level)
+            own = variances._result(g).interval(self.level)
+            ends[g] = own.lower, own.estimate, own.upper
         names = ("sensitivity", "solver_tolerance", "scale", "expected_error")
         numbers = {name: getattr(variances, name) for name in names}
         return _columns(ends, numbers), (variances,)
@@ -289,11 +288,6 @@ def variance_interval(
     """
     statistic = Interval(level, tuple(weights), max_dist)
     return release(statistic, records, ball, guarantee, groups=groups, **call)
-
-
-def _ends_of(variance: VarianceRelease, level: float) -> tuple[float, float, float]:
-    found = variance.interval(level)
-    return found.lower, found.estimate, found.upper
 
 
 def interval_ends(
