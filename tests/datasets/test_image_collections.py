@@ -88,12 +88,12 @@ def test_published_checksums_have_the_form_of_md5_and_are_distinct() -> None:
     [
         b"",
         b"not gzip",
-        gzip.compress(b""),
-        gzip.compress(b"\0\0\x08\x01" + b"\0" * 100),
-        gzip.compress(b"\0\0\x0d\x03" + struct.pack(">3I", 1, 28, 28) + b"\0" * 784),
-        gzip.compress(b"\0\0\x08\x03" + struct.pack(">3I", 2, 28, 28) + b"\0" * 784),
-        gzip.compress(b"\0\0\x08\x03" + struct.pack(">3I", *[2**32 - 1] * 3)),
-        gzip.compress(idx(some_bytes(1, 28, 28)))[:-9],
+        gzip.compress(b"", mtime=0),
+        gzip.compress(b"\0\0\x08\x01" + b"\0" * 100, mtime=0),
+        gzip.compress(b"\0\0\x0d\x03" + struct.pack(">3I", 1, 28, 28) + b"\0" * 784, mtime=0),
+        gzip.compress(b"\0\0\x08\x03" + struct.pack(">3I", 2, 28, 28) + b"\0" * 784, mtime=0),
+        gzip.compress(b"\0\0\x08\x03" + struct.pack(">3I", *[2**32 - 1] * 3), mtime=0),
+        gzip.compress(idx(some_bytes(1, 28, 28)), mtime=0)[:-9],
     ],
 )
 def test_damaged_idx_files_are_refused(tmp_path: Path, content: bytes) -> None:
@@ -134,7 +134,9 @@ def test_cifar_is_read_from_folder_and_archive_alike(tmp_path: Path) -> None:
         load_cifar10(folder, split="test")
 
 
-@pytest.mark.parametrize("content", [b"", b"\x1f\x8b damaged", gzip.compress(b"no archive" * 99)])
+@pytest.mark.parametrize(
+    "content", [b"", b"\x1f\x8b damaged", gzip.compress(b"no archive" * 99, mtime=0)]
+)
 def test_damaged_archives_are_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "cifar.tar.gz"
     path.write_bytes(content)
