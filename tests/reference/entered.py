@@ -13,11 +13,12 @@ Array = NDArray[np.float64]
 DIGITS = 50
 
 
-def entered_dist(name: str, row: Array) -> Any:
+def entered_dist(name: str, row: Array, *, precise: bool = False) -> Any:
     """Distance from the centre of the exact point that a row of the frame stands for.
 
     A sphere's row is taken at its own length, a hyperboloid's by its space part, a shape's as a
-    complex line, a matrix by its lower triangle; flat metrics store coordinates.
+    complex line, a matrix by its lower triangle; flat metrics store coordinates. The `precise` numbers of wide balls
+    are chart coordinates, and columns of a lower triangle L for L L^T.
     """
     x = [mp.mpf(float(entry)) for entry in row]
     kind, *rest = name.split(":")
@@ -25,6 +26,8 @@ def entered_dist(name: str, row: Array) -> Any:
         if kind == "sphere":
             radius = float(rest[1].removeprefix("radius=")) if len(rest) > 1 else 1.0
             return mp.mpf(radius) * mp.atan2(_length(x[1:]), x[0])
+        if kind == "hyperboloid" and precise:
+            return _length(x)
         if kind == "hyperboloid":
             curvature = float(rest[1].removeprefix("curvature=")) if len(rest) > 1 else -1.0
             radius = mp.mpf(float(np.sqrt(-1 / curvature)))
@@ -34,8 +37,18 @@ def entered_dist(name: str, row: Array) -> Any:
         if kind == "kendall":
             return mp.atan2(_length(x[2:]), mp.hypot(x[0], x[1]))
         if kind == "spd" and len(rest) == 1:
-            return _log_norm(x, int(rest[0]))
+            m = int(rest[0])
+            return _log_norm(product_of_factors(x, m) if precise else x, m)
         return _length(x)
+
+
+def product_of_factors(entries: list[Any], m: int) -> list[Any]:
+    """L L^T, row by row, for the columns of a lower triangle."""
+    lower, rest = mp.matrix(m, m), iter(entries)
+    for j in range(m):
+        for i in range(j, m):
+            lower[i, j] = next(rest)
+    return list(lower * lower.T)
 
 
 def _length(x: list[Any]) -> Any:

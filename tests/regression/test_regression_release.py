@@ -281,7 +281,7 @@ def test_a_velocity_that_lost_all_digits_is_no_longer_than_promised():
     rng = np.random.default_rng(0)
     for _ in range(50):
         footpoint, velocity = rng.standard_normal((2, 6))
-        point = np.empty((1, 9))
+        point = np.empty((1, manifold.point_size))
         manifold.exp_coords(13.9 * footpoint[None] / np.linalg.norm(footpoint), origin, point)
         end = round_to_grid(ball, point, 1e6)
         velocity *= 28.0 / np.linalg.norm(velocity)

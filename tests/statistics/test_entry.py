@@ -40,7 +40,10 @@ def radii(case: Case) -> list[float]:
     """From tiny to nearly as large as a mean allows."""
     most = case.manifold.max_ball_radius
     unit = 0.9 * most if np.isfinite(most) else 1.0
-    large = [] if np.isfinite(most) or case.name.startswith("euclidean") else [5.0]
+    if np.isfinite(most) or case.name.startswith("euclidean"):
+        large = []
+    else:
+        large = [3.0, 5.0, 12.0, 20.0]
     return [1e-7 * unit, 1e-2 * unit, unit, *large]
 
 
@@ -53,7 +56,8 @@ def largest_excess(case: Case, count: int) -> float:
         records = hostile_records(case.manifold, ball, -(-count // len(places)), rng)
         for row in ball._enter(records):
             assert np.isfinite(row).all()
-            worst = max(worst, float(entered_dist(case.name, row) / radius - 1))
+            dist = entered_dist(case.name, row, precise=ball._frame.is_precise)
+            worst = max(worst, float(dist / radius - 1))
     return worst
 
 

@@ -170,7 +170,7 @@ def test_log_densities_of_neighbours_differ_by_the_budget(factor):
 
 
 def test_hyperbolic_balls_whose_logarithms_lose_digits_are_refused():
-    ball = cdp.Ball(cdp.Hyperboloid(2), [1.0, 0.0, 0.0], 12.0)
+    ball = cdp.Ball(cdp.Hyperboloid(2), [1.0, 0.0, 0.0], 28.0)
     records = np.tile(ball.center, (50, 1))
     with cdp.Ledger(cdp.PureDP(1.0)) as ledger:
         with pytest.raises(ValueError, match="smaller ball"):

@@ -191,4 +191,6 @@ def test_flat_manifolds_that_are_no_charts_keep_their_certificate(name: str, rad
         with mp.workdps(DIGITS):
             place = mp.log if name == "spd:1" else mp.asinh
             entry = [place(mp.mpf(float(row[-1]))) for row in (*rows, mean)]
+            if ball._frame.is_precise:  # the root of a number, or its logarithm
+                entry = [2 * x if name == "spd:1" else mp.sinh(x) for x in entry]
             assert abs(entry[-1] - sum(entry[:-1]) / n) <= plan.tolerance

@@ -55,7 +55,10 @@ class BasePoint:
         widest = min(1e3, 0.999 * ball.manifold.injectivity_radius)
         frame = _core.Frame(ball.manifold._core, ball.center.reshape(-1), widest)
         inner = np.empty((1, ball._frame.manifold.point_size))
-        frame.enter(np.ascontiguousarray(self.point).reshape(1, -1), inner)
+        point = np.ascontiguousarray(self.point).reshape(1, -1)
+        valid = np.empty_like(point)
+        frame.project(point, valid)
+        ball._frame.centre(valid, inner)
         return np.asarray(inner[0])
 
     def dist_moments(self, rows: FloatArray) -> tuple[float, float]:

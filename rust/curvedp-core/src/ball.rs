@@ -4,7 +4,7 @@ use crate::error::Error;
 use std::sync::Arc;
 
 use crate::batch::piece_rows;
-use crate::manifold::{Manifold, exp_growth};
+use crate::manifold::{Manifold, Precise, exp_growth};
 use crate::parallel::{Interrupt, for_rows};
 use crate::release::Placement;
 use crate::rows::Rows;
@@ -139,6 +139,8 @@ pub struct Frame {
     manifold: Arc<dyn Manifold>,
     center: Vec<f64>,
     radius: f64,
+    /// The centred manifold in other numbers, where its own are not good enough.
+    precise: Option<Arc<dyn Precise>>,
     centred: Arc<dyn Manifold>,
     origin: Vec<f64>,
 }
@@ -146,9 +148,11 @@ pub struct Frame {
 impl Frame {
     /// The frame of B(center, radius).
     pub fn new(manifold: Arc<dyn Manifold>, center: &[f64], radius: f64) -> Self {
-        let centred: Arc<dyn Manifold> = manifold.centred().into();
+        let own: Arc<dyn Manifold> = manifold.centred().into();
+        let precise = own.precise(radius);
+        let centred = precise.clone().map_or(own, |precise| precise);
         let origin = centred.origin();
-        Self { manifold, center: center.to_vec(), radius, centred, origin }
+        Self { manifold, center: center.to_vec(), radius, precise, centred, origin }
     }
 
     /// The frame of another ball on the same manifold.
@@ -174,6 +178,11 @@ impl Frame {
     /// The ball in the frame.
     pub fn ball(&self) -> Ball<'_> {
         Ball { manifold: &*self.centred, center: &self.origin, radius: self.radius }
+    }
+
+    /// True if points of the frame stand in other numbers than the centred manifold's own.
+    pub fn is_precise(&self) -> bool {
+        self.precise.is_some()
     }
 
     /// The largest distance that a point of the ball can have from another, `dist` away from the centre.
@@ -202,7 +211,24 @@ impl Frame {
 
     /// Points of the frame moved back to the manifold.
     pub fn leave(&self, points: Rows, out: &mut [f64]) {
-        self.manifold.uncentre(points, &self.center, out);
+        let Some(precise) = &self.precise else {
+            return self.manifold.uncentre(points, &self.center, out);
+        };
+        let size = precise.own_size();
+        let mut own = vec![0.0; out.len() / self.manifold.point_size() * size];
+        precise.to_points(points, &mut own);
+        self.manifold.uncentre(Rows::new(&own, size), &self.center, out);
+    }
+
+    /// Points of the manifold moved into the frame.
+    pub fn centre(&self, points: Rows, out: &mut [f64]) {
+        let Some(precise) = &self.precise else {
+            return self.manifold.centre(points, &self.center, out);
+        };
+        let size = precise.own_size();
+        let mut own = vec![0.0; out.len() / precise.point_size() * size];
+        self.manifold.centre(points, &self.center, &mut own);
+        precise.from_points(Rows::new(&own, size), out);
     }
 
     /// Moves released points to the ball, on their own manifold: those in the ball stay as they are.
@@ -247,7 +273,7 @@ impl Frame {
         self.manifold.snap(&mut points, RECORD_TOLERANCE, out);
         let mut inner = vec![0.0; out.len() * self.centred.point_size()];
         let points = Rows::new(&points, self.manifold.point_size());
-        self.manifold.centre(points, &self.center, &mut inner);
+        self.centre(points, &mut inner);
         let mut dist = vec![f64::NAN; out.len()];
         self.centred.dist_origin(Rows::new(&inner, self.centred.point_size()), &mut dist);
         let limit = self.ball().limit();
@@ -270,7 +296,7 @@ impl Frame {
 
     /// Points of the manifold moved into the frame and clipped there.
     fn move_in(&self, points: &[f64], out: &mut [f64], moved: &mut [bool]) {
-        self.manifold.centre(Rows::new(points, self.manifold.point_size()), &self.center, out);
+        self.centre(Rows::new(points, self.manifold.point_size()), out);
         self.ball().clip(out, moved);
     }
 }

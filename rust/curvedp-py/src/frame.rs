@@ -37,6 +37,12 @@ impl Frame {
         Manifold { inner: Arc::clone(self.inner.centred()) }
     }
 
+    /// True if points of the frame stand in numbers for wide balls: triangular factors, chart coordinates.
+    #[getter]
+    fn is_precise(&self) -> bool {
+        self.inner.is_precise()
+    }
+
     /// The centre in the frame.
     #[getter]
     fn origin<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
@@ -57,6 +63,16 @@ impl Frame {
         let (out, count) = output(&mut out, self.inner.ball().manifold.point_size())?;
         let records = rows(&records, count, size)?;
         run(py, |interrupt| self.inner.enter(records, out, interrupt))
+    }
+
+    /// Moves points of the manifold into the frame as they are.
+    fn centre(&self, py: Python<'_>, points: Input<'_>, mut out: Output<'_>) -> PyResult<()> {
+        let (out, count) = output(&mut out, self.inner.ball().manifold.point_size())?;
+        let points = rows(&points, count, self.inner.manifold().point_size())?;
+        run(py, |_| {
+            self.inner.centre(points, out);
+            Ok(())
+        })
     }
 
     /// Moves points of the frame back to the manifold.
@@ -94,10 +110,9 @@ impl Frame {
         mean_square: f64,
         chart: bool,
     ) -> PyResult<[f64; 2]> {
-        let (manifold, ball) = (self.inner.manifold(), self.inner.ball());
-        let released = Rows::shared(row(&released, manifold.point_size())?);
+        let (size, ball) = (self.inner.manifold().point_size(), self.inner.ball());
         let mut inner = vec![0.0; ball.manifold.point_size()];
-        manifold.centre(released, self.inner.center(), &mut inner);
+        self.inner.centre(Rows::new(row(&released, size)?, size), &mut inner);
         let placement = if chart { Placement::Chart } else { Placement::Intrinsic };
         Ok(ball.place(&inner, mean_square, placement))
     }

@@ -4,7 +4,10 @@
 //! Distances come from the chord: |y - x|^2 = 4 R^2 sinh(angle/2)^2 in the Minkowski norm.
 
 mod boost;
+mod chart;
 mod coords;
+
+pub use chart::HyperbolicChart;
 
 use coords::{Coords, FromCoords};
 
@@ -12,7 +15,7 @@ use super::add_coords;
 use super::curvature::Curvature;
 use super::polar::{PolarDist, dist_polar, log_polar};
 use super::transvection::{Frame, log_along};
-use super::{CLIP_LENGTH, LogSums, Manifold, UNIT_ROUNDOFF};
+use super::{CLIP_LENGTH, LogSums, Manifold, Precise, UNIT_ROUNDOFF};
 use crate::noise::{Radial, Space};
 use crate::rows::Rows;
 use crate::simd::blocks::{BLOCK, Block, Width, first_entries, padded};
@@ -20,6 +23,7 @@ use crate::simd::elementary::{asinh_nonneg, cosh, sinh, sinhc};
 use crate::simd::entries::{row_add, row_map, row_sums};
 use crate::simd::kernel::{Kernel, SumKernel, run, run_sum, weights_of};
 use crate::vector::norm;
+use std::sync::Arc;
 
 /// Hyperbolic space of dimension `dim` and sectional curvature `curvature` < 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -379,15 +383,6 @@ impl Manifold for Hyperboloid {
         (point[0] / self.radius).powi(2)
     }
 
-    fn growth_rate(&self) -> f64 {
-        (-self.curvature).sqrt() // in one dimension too, which is flat but not written in a chart
-    }
-
-    /// Of the space part, up to the growth that is counted apart: the time of a point is accurate as well.
-    fn largest_entry(&self, radius: f64) -> f64 {
-        self.radius.min(2.0 * radius)
-    }
-
     fn centred(&self) -> Box<dyn Manifold> {
         Box::new(*self)
     }
@@ -427,6 +422,23 @@ impl Manifold for Hyperboloid {
 
     fn log_origin(&self, point: Rows, out: &mut [f64]) {
         log_polar(point, self.dim + 1, *self, out);
+    }
+
+    /// Entries grow with the distance from the origin, in one dimension too, which is flat but not written in a chart.
+    /// The rounding of the space part is relative to its length; the time of a point is as accurate.
+    fn log_error(&self, radius: f64) -> f64 {
+        let growth = (-self.curvature).sqrt();
+        let entries = self.point_size() as f64 + 4.0;
+        let size = self.radius.min(2.0 * radius);
+        21.0 * entries * UNIT_ROUNDOFF * (4.0 * radius * growth).exp() * size
+    }
+
+    /// Chart coordinates, where space parts would hold logarithms to less than 1 part in 10^8 of the radius.
+    fn precise(&self, radius: f64) -> Option<Arc<dyn Precise>> {
+        if self.log_error(radius) <= 1e-8 * radius {
+            return None;
+        }
+        Some(Arc::new(HyperbolicChart::new(self.dim, self.curvature)))
     }
 
     fn chart_error(&self, radius: f64) -> f64 {

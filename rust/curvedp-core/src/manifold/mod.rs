@@ -25,17 +25,18 @@ pub use curvature::{
     Curvature, ExcessDiameter, HessianTrace, exp_growth, hessian_excess, log_jacobian,
 };
 pub use euclidean::Euclidean;
-pub use hyperboloid::Hyperboloid;
+pub use hyperboloid::{HyperbolicChart, Hyperboloid};
 pub use kendall::KendallPlanar;
 pub use projective::ComplexProjective;
 pub use range::{Limit, Range};
 pub use rotations::Rotations;
-pub use spd::{Flat, FlatChart, LogCholesky, LogEuclidean, SpdAffine};
+pub use spd::{Flat, FlatChart, LogCholesky, LogEuclidean, SpdAffine, SpdFactors};
 pub use sphere::Sphere;
 pub use sums::{LogMoments, LogSums};
 
 use crate::error::Error;
 use std::ops::Range as Indices;
+use std::sync::Arc;
 
 use crate::noise::Space;
 use crate::rows::Rows;
@@ -163,19 +164,6 @@ pub trait Manifold: Send + Sync {
         1.0
     }
 
-    /// Rate w at which the entries of points, and with them the effect of their rounding, grow as
-    /// e^(w distance) away from the origin; 0 if points are written in a flat chart.
-    fn growth_rate(&self) -> f64 {
-        (-self.curvature_bounds().0).max(0.0).sqrt()
-    }
-
-    /// A length in whose units the rounding of logarithms in B(origin, radius) is measured, where entries
-    /// grow: that of the entries that carry it.
-    fn largest_entry(&self, radius: f64) -> f64 {
-        let _ = radius;
-        1.0 / self.growth_rate()
-    }
-
     /// The manifold on which centred points live; see [`Manifold::centre`].
     fn centred(&self) -> Box<dyn Manifold>;
 
@@ -230,6 +218,32 @@ pub trait Manifold: Send + Sync {
     /// Bound on the rounding error of chart coordinates at the origin of a point within `radius` of it.
     fn chart_error(&self, radius: f64) -> f64 {
         4.0 * (self.point_size() as f64 + 4.0) * UNIT_ROUNDOFF * radius
+    }
+
+    /// Bound on the rounding error of logarithms between points within `radius` of the origin, on centred manifolds,
+    /// and of the steps that an iteration takes there. It includes the distance of stored numbers from the exact
+    /// point that they stand for.
+    fn log_error(&self, radius: f64) -> f64 {
+        let (_, upper) = self.curvature_bounds();
+        if upper <= 0.0 && self.injectivity_radius().is_infinite() {
+            return UNIT_ROUNDOFF * 2.0 * radius; // one subtraction
+        }
+        // the logarithm is as ill-conditioned as 1/sin near the cut locus, 2r away at most; entries other
+        // than the first are at most r long
+        let entries = self.point_size() as f64;
+        let inverse = std::f64::consts::PI / self.injectivity_radius();
+        let (s, angle) =
+            if upper > 0.0 { (upper.sqrt(), upper.sqrt()) } else { (inverse, inverse) };
+        let angle = f64::max(2.0 * radius * angle, f64::MIN_POSITIVE);
+        9.0 * (entries + 4.0) * UNIT_ROUNDOFF * f64::min(1.0 / s, 2.0 * radius) * angle
+            / angle.sin()
+    }
+
+    /// The same points in numbers that hold those of B(origin, radius) better, on centred manifolds, where theirs
+    /// are not good enough.
+    fn precise(&self, radius: f64) -> Option<Arc<dyn Precise>> {
+        let _ = radius;
+        None
     }
 
     /// Adds sum_i w_i log_base(x_i), in coordinates at `base`, to `sum` (`dim()` entries), for the
@@ -325,6 +339,18 @@ pub trait Manifold: Send + Sync {
         };
         moments::sum_log_moments(&log, (self.curvature(), self.dim()), count, range, sums);
     }
+}
+
+/// A centred manifold in other numbers; see [`Manifold::precise`].
+pub trait Precise: Manifold {
+    /// Number of entries of a point of that manifold.
+    fn own_size(&self) -> usize;
+
+    /// From points of the manifold. Total: any numbers become some.
+    fn from_points(&self, points: Rows, out: &mut [f64]);
+
+    /// To points of the manifold.
+    fn to_points(&self, points: Rows, out: &mut [f64]);
 }
 
 /// Work space of `len` zeros, on the stack for a point or a few: chains ask for one at a time.

@@ -51,27 +51,11 @@ pub fn certified_dist(manifold: &dyn Manifold, radius: f64, gradient_norm: f64) 
 }
 
 /// Bound on the rounding error of the computed gradient at a point of a ball of radius `radius` about the
-/// manifold's origin, for n records in that ball. It includes the distance of stored numbers from the exact
-/// point that they stand for, and the rounding of this point's coordinates in the chart at the origin.
+/// manifold's origin, for n records in that ball, and of this point's coordinates in the chart at the origin.
 pub fn rounding_error(manifold: &dyn Manifold, radius: f64, n: usize) -> f64 {
-    let entries = manifold.point_size() as f64;
-    let (_, upper) = manifold.curvature_bounds();
-    let growth = manifold.growth_rate();
-    let one_log = if upper > 0.0 || manifold.injectivity_radius().is_finite() {
-        // the logarithm is as ill-conditioned as 1/sin near the cut locus, 2r away at most; entries other
-        // than the first are at most r long
-        let inverse = std::f64::consts::PI / manifold.injectivity_radius();
-        let (s, angle) =
-            if upper > 0.0 { (upper.sqrt(), upper.sqrt()) } else { (inverse, inverse) };
-        let angle = f64::max(2.0 * radius * angle, f64::MIN_POSITIVE);
-        9.0 * (entries + 4.0) * U * f64::min(1.0 / s, 2.0 * radius) * angle / angle.sin()
-    } else if growth > 0.0 {
-        let size = manifold.largest_entry(radius);
-        21.0 * (entries + 4.0) * U * (4.0 * radius * growth).exp() * size
-    } else {
-        U * 2.0 * radius // one subtraction
-    };
-    one_log + 1.01 * U * roundings(n) * 2.0 * radius + manifold.chart_error(radius)
+    manifold.log_error(radius)
+        + 1.01 * U * roundings(n) * 2.0 * radius
+        + manifold.chart_error(radius)
 }
 
 /// The plan that certifies a distance of `tolerance` (or, where rounding forbids it, the smallest

@@ -3,7 +3,8 @@
 //! (docs/proofs/exact-draws.md).
 //!
 //! All lengths are in units of the space's radius (of curvature 1, -1, or between 1 and 4). The computed point
-//! stands for the one that normalising its numbers gives: q/|q|; in hyperbolic space the point with its space part.
+//! stands for the one that normalising its numbers gives: q/|q|; in hyperbolic space the point with its space part, or
+//! with its logarithm at the origin.
 
 use super::flat::{Multiples, write};
 use super::normal::{Normal, Normals, all_at};
@@ -124,7 +125,7 @@ impl CurvedNoise {
         let (distance, is_negative) = self.distances.draw(stream, effort);
         // a sign is the direction on a line or circle
         let is_line = self.distances.density().of.power == 0;
-        let count = base.len() - usize::from(self.shape == Shape::Hyperbolic);
+        let count = if self.shape == Shape::Hyperbolic { out.len() } else { base.len() };
         let count = if is_line { 0 } else { count };
         let normals = Normal::draw_all(count, stream, effort);
         let point = Point { noise: self, base, grid, distance, is_negative, normals, stream };
@@ -247,9 +248,13 @@ impl Question for Point<'_> {
         let coordinates = match self.noise.shape {
             Shape::Hyperbolic => {
                 let radius = Enclosure::double(self.noise.radius, -size).reciprocal()?;
-                let space = self.base[1..].iter();
-                let space = space.map(|x| Enclosure::double(*x, -size).times(&radius));
-                self.on_hyperboloid(&space.collect::<Vector<N>>(), normals)?
+                let dim = self.noise.distances.density().of.power as usize + 1;
+                let numbers = self.base[self.base.len() - dim..].iter();
+                let numbers = numbers.map(|x| Enclosure::double(*x, -size).times(&radius));
+                let numbers = numbers.collect::<Vector<N>>();
+                let is_chart = self.base.len() == dim;
+                let space = if is_chart { space_part(numbers)? } else { numbers };
+                self.on_hyperboloid(&space, normals)?
             }
             Shape::Sphere | Shape::ComplexProjective => {
                 let base = self.base.iter().map(|x| Enclosure::double(*x, -size));
@@ -266,6 +271,19 @@ impl Question for Point<'_> {
     fn give_up(&self) -> Multiples {
         Multiples::from_elem(0, self.base.len())
     }
+}
+
+/// The space part of the point of hyperbolic space of curvature -1 with this logarithm at the origin.
+fn space_part<const N: usize>(log: Vector<N>) -> Result<Vector<N>, Undecided> {
+    let square = dot(&log, &log);
+    if square.middle_as_double() < 1.0 {
+        let (_, sinhc) = square.negated().circular()?;
+        return Ok(log.iter().map(|x| x.times(&sinhc)).collect());
+    }
+    let unit = Unit::of(log)?;
+    let shrink = unit.length().negated().exp();
+    let sinh = shrink.reciprocal()?.minus(&shrink).shifted(-1);
+    Ok(unit.vector.iter().map(|x| x.times(&sinh)).collect())
 }
 
 /// A complex vector turned so that its first entry is positive.

@@ -95,7 +95,8 @@ impl MatrixNoise {
     }
 
     /// Draws a point about `base`, row by row: multiples of 2^`grid` that are closest to the coordinates of its
-    /// logarithm at the identity. About what is not positive definite, or beyond 2^60, it draws the identity.
+    /// logarithm at the identity. The base point is a matrix or, packed, its lower triangular factor. About what is
+    /// not positive definite, or beyond 2^60, it draws the identity.
     pub(super) fn draw(
         &self,
         base: &[f64],
@@ -132,7 +133,7 @@ impl Question for HasFactor<'_> {
     type Answer = bool;
 
     fn ask<const N: usize>(&self) -> Result<bool, Undecided> {
-        cholesky(&enclosed::<N>(self.base), self.m).map(|_| true)
+        lower::<N>(self.base, self.m).map(|_| true)
     }
 
     fn give_up(&self) -> bool {
@@ -140,8 +141,22 @@ impl Question for HasFactor<'_> {
     }
 }
 
-fn enclosed<const N: usize>(numbers: &[f64]) -> Vec<Enclosure<N>> {
-    numbers.iter().map(|x| Enclosure::double(*x, 0)).collect()
+/// The lower triangular factor of a point: that of a matrix, or the packed one that is given.
+fn lower<const N: usize>(base: &[f64], m: usize) -> Result<Vec<Enclosure<N>>, Undecided> {
+    if base.len() == m * m {
+        let matrix: Vec<_> = base.iter().map(|x| Enclosure::double(*x, 0)).collect();
+        return cholesky(&matrix, m);
+    }
+    if (0..m).any(|i| !(base[packed(m, i, i)] > 0.0)) {
+        return Err(Undecided);
+    }
+    let mut lower = vec![Enclosure::ZERO; m * m];
+    for i in 0..m {
+        for j in 0..=i {
+            lower[i * m + j] = Enclosure::double(base[packed(m, j, i)], 0);
+        }
+    }
+    Ok(lower)
 }
 
 /// Which multiples of the step are closest to the coordinates of the drawn point's logarithm? None for a proposal
@@ -202,7 +217,7 @@ impl Point<'_> {
             let shift = trace.at::<N>(self.stream)?.times(&scale).times(&root);
             l.iter_mut().for_each(|x| *x = x.plus(&shift));
         }
-        let lower = cholesky(&enclosed(self.base), m)?;
+        let lower = lower(self.base, m)?;
         let axes = orthonormal(&all_at::<N>(&self.axes, self.stream)?, m)?;
         let moved = axes
             .chunks_exact(m)

@@ -6,6 +6,7 @@
 
 use super::lanes::Lane;
 use super::matrices::{order, packed, packed_len};
+use super::rotations::rotate;
 use super::vectorize_widest;
 
 /// Sweeps after which iteration stops whatever the matrix; convergence takes about 3 + log2(m).
@@ -170,36 +171,18 @@ impl<const L: usize> Rotation<L> {
     fn apply(&self, m: usize, a: &mut [Lane<L>], vectors: Option<&mut [Lane<L>]>) {
         let Self { p, q, c, s } = *self;
         for r in 0..p {
-            rotate_pair(a, packed(m, r, p), packed(m, r, q), &c, &s);
+            rotate(a, packed(m, r, p), packed(m, r, q), &c, &s);
         }
         for r in p + 1..q {
-            rotate_pair(a, packed(m, p, r), packed(m, r, q), &c, &s);
+            rotate(a, packed(m, p, r), packed(m, r, q), &c, &s);
         }
         for r in q + 1..m {
-            rotate_pair(a, packed(m, p, r), packed(m, q, r), &c, &s);
+            rotate(a, packed(m, p, r), packed(m, q, r), &c, &s);
         }
         if let Some(u) = vectors {
             for row in u.chunks_exact_mut(m) {
-                rotate_pair(row, p, q, &c, &s);
+                rotate(row, p, q, &c, &s);
             }
         }
     }
-}
-
-#[inline(always)]
-fn rotate_pair<const L: usize>(
-    a: &mut [Lane<L>],
-    first: usize,
-    second: usize,
-    c: &Lane<L>,
-    s: &Lane<L>,
-) {
-    let (x, y) = (a[first], a[second]);
-    let (mut new_x, mut new_y) = ([0.0; L], [0.0; L]);
-    for l in 0..L {
-        new_x[l] = c[l] * x[l] - s[l] * y[l];
-        new_y[l] = s[l] * x[l] + c[l] * y[l];
-    }
-    a[first] = new_x;
-    a[second] = new_y;
 }

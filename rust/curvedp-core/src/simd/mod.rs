@@ -1,7 +1,7 @@
 //! Loops that vectorise, and the run-time choice of the instruction set that they are compiled for.
 //!
-//! No kernel of this crate uses fused multiply-add, so its results are the same, bit for bit, on every
-//! processor. (Matrix products of PrivateMail are a library's.)
+//! No kernel of this crate uses fused multiply-add but for the rounding error of a product, which is exact with and
+//! without: results are the same, bit for bit, on every processor. (Matrix products of PrivateMail are a library's.)
 
 pub(crate) mod arc;
 pub(crate) mod blocks;
@@ -12,6 +12,8 @@ pub(crate) mod kernel;
 pub(crate) mod lanes;
 pub(crate) mod matrices;
 pub(crate) mod pairs;
+pub(crate) mod precise;
+pub(crate) mod rotations;
 
 /// Runs `kernel` compiled for AVX2 where the processor has it.
 ///

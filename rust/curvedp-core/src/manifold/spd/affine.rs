@@ -4,17 +4,19 @@
 //! exp_P(V) = G exp(G^-1 V G^-T) G^T, log_P(Q) = G log(G^-1 Q G^-T) G^T,
 //! rho(P, Q) = |log lambda(P^-1 Q)|. Sectional curvatures lie in [-1/2, 0].
 
+use super::factors::SpdFactors;
 use super::moments::sum_log_moments_block;
-use super::sum_log::sum_log_block;
+use super::sum_log::{PlainLog, sum_log_block};
 use super::transvection;
 use super::whitened::{WhitenedLog, Whitener};
 use super::{
     condition, eigenspaces, for_size, is_spd, load_rows, project_spd, snap, to_tangent, two,
 };
-use std::f64::consts::SQRT_2;
+use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
+use std::sync::Arc;
 
 use crate::manifold::{
-    CLIP_LENGTH, Curvature, LogMoments, LogSums, Manifold, Range, UNIT_ROUNDOFF,
+    CLIP_LENGTH, Curvature, LogMoments, LogSums, Manifold, Precise, Range, UNIT_ROUNDOFF,
 };
 use crate::noise::Space;
 use crate::rows::Rows;
@@ -134,12 +136,24 @@ impl Manifold for SpdAffine {
         condition(self.m, point)
     }
 
-    fn growth_rate(&self) -> f64 {
-        std::f64::consts::FRAC_1_SQRT_2 // for 1x1 matrices too, which are flat but no chart
-    }
-
     fn centred(&self) -> Box<dyn Manifold> {
         Box::new(*self)
+    }
+
+    /// Factors, where matrices would hold logarithms to less than 1 part in 10^8 of the radius.
+    fn precise(&self, radius: f64) -> Option<Arc<dyn Precise>> {
+        let worst = 1e-8 * radius;
+        if self.log_error(radius) <= worst {
+            return None;
+        }
+        Some(Arc::new(SpdFactors::new(self.m, radius)))
+    }
+
+    /// The condition of a whitened matrix amplifies the rounding of its entries: e^(sqrt 2 r) for each of both points.
+    fn log_error(&self, radius: f64) -> f64 {
+        let growth = FRAC_1_SQRT_2;
+        let entries = self.point_size() as f64 + 4.0;
+        21.0 * entries * UNIT_ROUNDOFF * (4.0 * radius * growth).exp() * (1.0 / growth)
     }
 
     fn origin(&self) -> Vec<f64> {
@@ -174,7 +188,7 @@ impl Manifold for SpdAffine {
         base: &[f64],
         sum: &mut [f64],
     ) -> LogSums {
-        for_size!(self.m, sum_log_block(points, count, weights, base, sum))
+        for_size!(self.m, sum_block(points, count, weights, base, sum))
     }
 
     fn log_along(
@@ -203,8 +217,31 @@ impl Manifold for SpdAffine {
         range: &Range,
         sums: &mut LogMoments,
     ) {
-        for_size!(self.m, sum_log_moments_block(points, count, base, range, sums));
+        for_size!(self.m, sum_moments_block(points, count, base, range, sums));
     }
+}
+
+fn sum_block<const M: usize, const L: usize>(
+    m: usize,
+    points: Rows,
+    count: usize,
+    weights: Option<&[f64]>,
+    base: &[f64],
+    sum: &mut [f64],
+) -> LogSums {
+    sum_log_block::<M, L>(m, &mut PlainLog::<M, L>::new(m), points, count, weights, base, sum)
+}
+
+fn sum_moments_block<const M: usize, const L: usize>(
+    m: usize,
+    points: Rows,
+    count: usize,
+    base: &[f64],
+    range: &Range,
+    sums: &mut LogMoments,
+) {
+    let mut log = (Whitener::<M, L>::new(m), WhitenedLog::<M, L>::new(m));
+    sum_log_moments_block::<M, L>(m, &mut log, points, count, base, range, sums);
 }
 
 fn exp_block<const M: usize, const L: usize>(

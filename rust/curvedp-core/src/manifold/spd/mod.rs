@@ -4,6 +4,8 @@
 //! coordinates are a triangle row by row (off-diagonals times sqrt 2 where the metric counts both).
 
 mod affine;
+mod certified;
+mod factors;
 mod flat;
 mod log_cholesky;
 mod log_euclidean;
@@ -14,6 +16,7 @@ mod two;
 mod whitened;
 
 pub use affine::SpdAffine;
+pub use factors::SpdFactors;
 pub use flat::{Flat, FlatChart};
 pub use log_cholesky::LogCholesky;
 pub use log_euclidean::LogEuclidean;
@@ -40,6 +43,15 @@ macro_rules! for_size {
     };
 }
 use for_size;
+
+/// Logarithms of blocks of points at base points.
+trait BlockLog<const L: usize> {
+    /// log_base(point) for rows `start..start + count`.
+    fn compute(&mut self, point: &Rows, base: &Rows, start: usize, count: usize);
+
+    /// Eigenvalues, and eigenvectors as columns.
+    fn spectrum(&mut self) -> (&mut [Lane<L>], &mut [Lane<L>]);
+}
 
 /// Rows `start..` of a batch as packed matrices.
 fn load_rows<const M: usize, const L: usize>(

@@ -12,7 +12,7 @@
 //! and the sum over records of the rearranged B costs m products a record for each entry where that of the
 //! Hessian itself would cost m(m - 1)/2.
 
-use super::whitened::{WhitenedLog, Whitener};
+use super::BlockLog;
 use crate::cascade::{ADDITIONS, PIECE};
 use crate::manifold::curvature::scalar;
 use crate::manifold::{LogMoments, Range};
@@ -101,13 +101,14 @@ impl<const M: usize, const L: usize> Sums<M, L> {
 
     /// Clips the logarithms, of which `count` are there, and zeroes those that are not finite.
     #[inline(never)]
-    fn clip(&mut self, log: &mut WhitenedLog<M, L>, count: usize, range: &Range) {
+    fn clip(&mut self, log: &mut impl BlockLog<L>, count: usize, range: &Range) {
+        let (values, vectors) = log.spectrum();
         vectorize_widest(
             #[inline(always)]
             || {
                 let m = order::<M>(self.m);
                 let coords = &mut self.coords[..packed_len(m)];
-                spectral::<M, L>(m, &log.vectors, &log.values, coords);
+                spectral::<M, L>(m, vectors, values, coords);
                 let square = squared_norm(m, coords);
                 let mut scale = [0.0; L];
                 for l in 0..L {
@@ -124,8 +125,8 @@ impl<const M: usize, const L: usize> Sums<M, L> {
                         apply(&mut coords[packed(m, i, j)], if i == j { 1.0 } else { SQRT_2 });
                     }
                 }
-                log.values.iter_mut().for_each(|value| apply(value, 1.0));
-                for vector in log.vectors.iter_mut() {
+                values.iter_mut().for_each(|value| apply(value, 1.0));
+                for vector in vectors.iter_mut() {
                     for l in 0..L {
                         vector[l] = if scale[l] > 0.0 { vector[l] } else { 0.0 };
                     }
@@ -155,13 +156,14 @@ impl<const M: usize, const L: usize> Sums<M, L> {
     }
 
     #[inline(never)]
-    fn add_hessians(&mut self, log: &WhitenedLog<M, L>, range: &Range) {
+    fn add_hessians(&mut self, log: &mut impl BlockLog<L>, range: &Range) {
+        let (values, vectors) = log.spectrum();
         vectorize_widest(
             #[inline(always)]
             || {
                 let m = order::<M>(self.m);
                 let d = packed_len(m);
-                let (values, vectors) = (&log.values[..m], &log.vectors[..m * m]);
+                let (values, vectors) = (&values[..m], &vectors[..m * m]);
                 let coefficients = &mut self.coefficients[..m * m];
                 let (projections, mixtures) =
                     (&mut self.projections[..m * d], &mut self.mixtures[..m * d]);
@@ -267,6 +269,7 @@ fn add_excess(m: usize, rearranged: &[f64], excess: &mut [f64]) {
 /// See [`crate::manifold::Manifold::sum_log_moments`].
 pub(super) fn sum_log_moments_block<const M: usize, const L: usize>(
     m: usize,
+    log: &mut impl BlockLog<L>,
     points: Rows,
     count: usize,
     base: &[f64],
@@ -275,16 +278,14 @@ pub(super) fn sum_log_moments_block<const M: usize, const L: usize>(
 ) {
     const { assert!(PIECE.div_ceil(L) + L <= ADDITIONS) };
     let base = Rows::shared(base);
-    let mut whitener = Whitener::<M, L>::new(m);
-    let mut log = WhitenedLog::<M, L>::new(m);
     let mut lanes = Sums::<M, L>::new(m, sums.excess.is_some());
     for start in (0..count).step_by(L) {
         let here = L.min(count - start);
-        log.compute(&mut whitener, (&points, &base), (start, here));
-        lanes.clip(&mut log, here, range);
+        log.compute(&points, &base, start, here);
+        lanes.clip(log, here, range);
         lanes.add_products();
         if sums.excess.is_some() {
-            lanes.add_hessians(&log, range);
+            lanes.add_hessians(log, range);
         }
     }
     lanes.add_to(sums);

@@ -1,7 +1,7 @@
 //! Sums of logarithms for the affine-invariant metric.
 
-use super::load_rows;
 use super::whitened::Whitener;
+use super::{BlockLog, load_rows};
 use crate::cascade::{ADDITIONS, PIECE};
 use crate::manifold::LogSums;
 use crate::rows::Rows;
@@ -10,9 +10,42 @@ use crate::simd::lanes::{Lane, Lanes};
 use crate::simd::matrices::{add_product, ln_diagonal, order, packed_len, spectral, store_coords};
 use crate::simd::vectorize_widest;
 
+/// Logarithms of whitened points, which may lie anywhere: near ones are not told apart.
+pub(super) struct PlainLog<const M: usize, const L: usize> {
+    m: usize,
+    whitener: Whitener<M, L>,
+    point: Lanes<L>,
+    values: Lanes<L>,
+    vectors: Lanes<L>,
+}
+
+impl<const M: usize, const L: usize> PlainLog<M, L> {
+    pub(super) fn new(m: usize) -> Self {
+        let point = Lanes::<L>::new(packed_len(m));
+        let (values, vectors) = (Lanes::<L>::new(m), Lanes::<L>::new(m * m));
+        Self { m, whitener: Whitener::new(m), point, values, vectors }
+    }
+}
+
+impl<const M: usize, const L: usize> BlockLog<L> for PlainLog<M, L> {
+    fn compute(&mut self, point: &Rows, base: &Rows, start: usize, count: usize) {
+        let m = self.m;
+        self.whitener.factor(base, start, count);
+        load_rows::<M, L>(m, point, start, count, &mut self.point);
+        self.whitener.whiten(&mut self.point);
+        diagonalize::<M, L>(m, &mut self.point, Some(&mut self.vectors), &[0.0; L]);
+        ln_diagonal::<M, L>(m, &self.point, &mut self.values);
+    }
+
+    fn spectrum(&mut self) -> (&mut [Lane<L>], &mut [Lane<L>]) {
+        (&mut self.values, &mut self.vectors)
+    }
+}
+
 /// See [`crate::manifold::Manifold::sum_log`].
 pub(super) fn sum_log_block<const M: usize, const L: usize>(
     m: usize,
+    log: &mut impl BlockLog<L>,
     points: Rows,
     count: usize,
     weights: Option<&[f64]>,
@@ -22,26 +55,20 @@ pub(super) fn sum_log_block<const M: usize, const L: usize>(
     const { assert!(PIECE.div_ceil(L) + L <= ADDITIONS) };
     let lane = [0.0; L];
     let base = Rows::shared(base);
-    let mut whitener = Whitener::<M, L>::new(m);
-    whitener.factor(&base, 0, count);
     let mut a = Lanes::<L>::new(packed_len(m));
-    let mut u = Lanes::<L>::new(m * m);
-    let mut f = Lanes::<L>::new(m);
     let mut total = Lanes::<L>::new(packed_len(m));
     let (mut squared_dist, mut curvature) = (lane, lane);
     let mut start = 0;
     while start < count {
         let here = L.min(count - start);
-        load_rows::<M, L>(m, &points, start, here, &mut a);
+        log.compute(&points, &base, start, here);
         let mut weight = lane;
         for l in 0..here {
             weight[l] = weights.map_or(1.0, |w| w[start + l]);
         }
-        whitener.whiten(&mut a);
-        diagonalize::<M, L>(m, &mut a, Some(&mut u), &lane);
-        ln_diagonal::<M, L>(m, &a, &mut f);
-        weigh::<M, L>(m, &mut f, &weight, &mut squared_dist, &mut curvature);
-        spectral::<M, L>(m, &u, &f, &mut a);
+        let (values, vectors) = log.spectrum();
+        weigh::<M, L>(m, values, &weight, &mut squared_dist, &mut curvature);
+        spectral::<M, L>(m, vectors, values, &mut a);
         add_lanes(&mut total, &a);
         start += L;
     }

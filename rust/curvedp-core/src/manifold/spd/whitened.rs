@@ -1,7 +1,7 @@
 //! Pairs of SPD matrices in whitened coordinates: with P = G G^T (Cholesky) the matrix G^-1 Q G^-T has the
 //! eigenvalues of P^-1 Q, and its logarithm is log_P(Q) seen from the identity.
 
-use super::load_rows;
+use super::{BlockLog, load_rows};
 use crate::rows::Rows;
 use crate::simd::elementary::ln;
 use crate::simd::jacobi::diagonalize;
@@ -71,6 +71,16 @@ pub(super) struct WhitenedLog<const M: usize, const L: usize> {
     pub(super) far: Lanes<L>,
     pub(super) values: Lanes<L>,
     pub(super) vectors: Lanes<L>,
+}
+
+impl<const M: usize, const L: usize> BlockLog<L> for (Whitener<M, L>, WhitenedLog<M, L>) {
+    fn compute(&mut self, point: &Rows, base: &Rows, start: usize, count: usize) {
+        self.1.compute(&mut self.0, (point, base), (start, count));
+    }
+
+    fn spectrum(&mut self) -> (&mut [Lane<L>], &mut [Lane<L>]) {
+        (&mut self.1.values, &mut self.1.vectors)
+    }
 }
 
 impl<const M: usize, const L: usize> WhitenedLog<M, L> {

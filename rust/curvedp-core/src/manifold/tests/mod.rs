@@ -6,7 +6,9 @@ mod precise;
 mod properties;
 mod totality;
 
-use super::{Euclidean, Hyperboloid, KendallPlanar, Manifold, Rotations, Sphere};
+use super::{
+    Euclidean, HyperbolicChart, Hyperboloid, KendallPlanar, Manifold, Rotations, SpdFactors, Sphere,
+};
 use crate::rows::Rows;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -20,6 +22,13 @@ fn manifolds() -> Vec<(String, Box<dyn Manifold>)> {
     for (dim, curvature) in [(1, -1.0), (2, -1.0), (2, -0.25), (10, -1.0), (33, -4.0)] {
         let space = Hyperboloid::new(dim, curvature);
         list.push((format!("hyperboloid:{dim}:{curvature}"), Box::new(space)));
+    }
+    for (dim, curvature) in [(1, -1.0), (2, -0.25), (10, -1.0)] {
+        let space = HyperbolicChart::new(dim, curvature);
+        list.push((format!("hyperbolic chart:{dim}:{curvature}"), Box::new(space)));
+    }
+    for m in [1, 2, 3, 6] {
+        list.push((format!("spd factors:{m}"), Box::new(SpdFactors::new(m, 6.0))));
     }
     for k in [3, 4, 7, 50] {
         list.push((format!("kendall:{k}"), Box::new(KendallPlanar::new(k))));
@@ -45,6 +54,10 @@ impl<'a> Field<'a> {
 
     fn point(&mut self) -> Vec<f64> {
         let mut point = self.vector(self.manifold.point_size());
+        if self.manifold.point_size() == self.manifold.dim() {
+            let coords = point.clone();
+            self.manifold.exp_origin(row(&coords), &mut point);
+        }
         assert!(self.manifold.project(&mut point));
         point
     }

@@ -1,0 +1,474 @@
+//! SPD(m) with the affine-invariant metric, where points are lower triangular factors: the row G stands for GG^T,
+//! exactly. It serves balls in which matrices of entries would lose the small eigenvalues.
+//!
+//! Tangent vectors are coordinates: V at GG^T stands for G V G^T.
+
+use super::certified::{CertifiedLog, load_lower, log_error, store_lower};
+use super::moments::sum_log_moments_block;
+use super::sum_log::sum_log_block;
+use super::{BlockLog, eigenspaces};
+use crate::manifold::{
+    CLIP_LENGTH, Curvature, LogMoments, LogSums, Manifold, Precise, Range, UNIT_ROUNDOFF,
+};
+use crate::noise::Space;
+use crate::rows::Rows;
+use crate::simd::elementary::exp;
+use crate::simd::jacobi::diagonalize;
+use crate::simd::lanes::Lanes;
+use crate::simd::matrices::{
+    add_product, cholesky, congruence, load, load_coords, lower_times_full, packed, packed_len,
+    spectral, squared_norm, store, store_coords,
+};
+use crate::simd::precise::{PreciseLanes, invert, lower_product};
+use crate::simd::rotations::lower_triangle;
+use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
+
+/// Compiles a kernel for the orders of most matrices, and for all.
+macro_rules! for_order {
+    ($m:expr, $kernel:ident ( $($arg:expr),* $(,)? )) => {
+        match $m {
+            2 => $kernel::<2, 16>(2, $($arg),*),
+            3 => $kernel::<3, 32>(3, $($arg),*),
+            m => $kernel::<0, 8>(m, $($arg),*),
+        }
+    };
+}
+
+/// SPD(m), for points of the ball of this radius about the identity.
+#[derive(Clone, Copy, Debug)]
+pub struct SpdFactors {
+    m: usize,
+    radius: f64,
+}
+
+impl SpdFactors {
+    /// m x m matrices, m >= 1.
+    pub fn new(m: usize, radius: f64) -> Self {
+        Self { m, radius }
+    }
+
+    /// Bound on how far rounding moves the end of a step within the ball, that is pulled back to the ball too. What a
+    /// product and the rotations to a triangle round is relative to the factor's norm, so its condition amplifies it;
+    /// the eigenvectors of the step need not be orthogonal to the last digit.
+    fn step_error(&self, radius: f64) -> f64 {
+        let size = (self.m as f64).powf(1.5);
+        let of_factor = (64.0 * size + 64.0) * (radius * FRAC_1_SQRT_2).exp();
+        (of_factor + 128.0 * size * (2.0 + 2.0 * radius)) * UNIT_ROUNDOFF
+    }
+}
+
+impl Precise for SpdFactors {
+    fn own_size(&self) -> usize {
+        self.m * self.m
+    }
+
+    fn from_points(&self, points: Rows, out: &mut [f64]) {
+        for_order!(self.m, factor_block(points, out));
+    }
+
+    fn to_points(&self, points: Rows, out: &mut [f64]) {
+        for_order!(self.m, square_block(points, out));
+    }
+}
+
+impl Manifold for SpdFactors {
+    fn point_size(&self) -> usize {
+        packed_len(self.m)
+    }
+
+    fn dim(&self) -> usize {
+        packed_len(self.m)
+    }
+
+    fn curvature(&self) -> Curvature {
+        if self.m == 1 { Curvature::Flat } else { Curvature::Matrices(self.m) }
+    }
+
+    fn noise_space(&self) -> Space {
+        Space::Spd { m: self.m }
+    }
+
+    fn injectivity_radius(&self) -> f64 {
+        f64::INFINITY
+    }
+
+    fn eigenspaces(&self) -> usize {
+        eigenspaces(self.m)
+    }
+
+    fn clip_limit(&self) -> f64 {
+        CLIP_LENGTH
+    }
+
+    fn belongs(&self, point: &[f64], _tolerance: f64) -> bool {
+        let diagonal = (0..self.m).all(|i| point[packed(self.m, i, i)] > 0.0);
+        diagonal && point.iter().all(|x| x.is_finite())
+    }
+
+    /// Makes the diagonal positive.
+    fn project(&self, point: &mut [f64]) -> bool {
+        (0..self.m).map(|i| packed(self.m, i, i)).for_each(|at| point[at] = point[at].abs());
+        self.belongs(point, 0.0)
+    }
+
+    fn to_tangent(&self, vector: Rows, _base: Rows, out: &mut [f64]) {
+        vector.copy_to(out);
+    }
+
+    fn exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
+        for_order!(self.m, exp_block(tangent, base, out));
+    }
+
+    fn log(&self, point: Rows, base: Rows, out: &mut [f64]) {
+        for_order!(self.m, log_block(self.radius, point, base, out));
+    }
+
+    fn dist(&self, a: Rows, b: Rows, out: &mut [f64]) {
+        for_order!(self.m, dist_block(self.radius, a, b, false, out));
+    }
+
+    fn parallel_transport(&self, tangent: Rows, base: Rows, end: Rows, out: &mut [f64]) {
+        for_order!(self.m, transport_block(self.radius, tangent, base, end, out));
+    }
+
+    fn inner(&self, a: Rows, b: Rows, _base: Rows, out: &mut [f64]) {
+        for (i, out) in out.iter_mut().enumerate() {
+            *out = a.row(i).iter().zip(b.row(i)).map(|(x, y)| x * y).sum();
+        }
+    }
+
+    fn coords(&self, tangent: Rows, _base: Rows, out: &mut [f64]) {
+        tangent.copy_to(out);
+    }
+
+    fn from_coords(&self, coords: Rows, _base: Rows, out: &mut [f64]) {
+        coords.copy_to(out);
+    }
+
+    fn exp_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
+        self.exp(coords, base, out);
+    }
+
+    fn log_coords(&self, point: Rows, base: Rows, out: &mut [f64]) {
+        self.log(point, base, out);
+    }
+
+    fn centred(&self) -> Box<dyn Manifold> {
+        Box::new(*self)
+    }
+
+    fn origin(&self) -> Vec<f64> {
+        let mut origin = vec![0.0; packed_len(self.m)];
+        (0..self.m).for_each(|i| origin[packed(self.m, i, i)] = 1.0);
+        origin
+    }
+
+    fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        for_order!(self.m, divide_block(point, center, out));
+    }
+
+    fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        for_order!(self.m, multiply_block(point, center, out));
+    }
+
+    /// Infinite where the logarithm has no bound.
+    fn dist_origin(&self, point: Rows, out: &mut [f64]) {
+        let origin = self.origin();
+        for_order!(self.m, dist_block(self.radius, Rows::shared(&origin), point, true, out));
+    }
+
+    fn dist_origin_error(&self, radius: f64) -> f64 {
+        log_error(self.m, self.radius.max(radius))
+    }
+
+    fn chart_error(&self, radius: f64) -> f64 {
+        log_error(self.m, self.radius.max(radius))
+    }
+
+    /// That of logarithms, and of steps times the largest eigenvalue of the Hessian.
+    fn log_error(&self, radius: f64) -> f64 {
+        let reach = SQRT_2 * radius; // 2r at the rate 1/sqrt 2
+        let hessian = 1.0 + reach; // at least reach coth reach
+        log_error(self.m, self.radius.max(radius)) + hessian * self.step_error(radius)
+    }
+
+    fn sum_log(
+        &self,
+        points: Rows,
+        count: usize,
+        weights: Option<&[f64]>,
+        base: &[f64],
+        sum: &mut [f64],
+    ) -> LogSums {
+        for_order!(self.m, sum_block(self.radius, points, count, weights, base, sum))
+    }
+
+    fn log_along(
+        &self,
+        points: Rows,
+        times: &[f64],
+        velocity: &[f64],
+        base: &[f64],
+        out: &mut [f64],
+    ) {
+        let mut moved = vec![0.0; times.len() * self.dim()];
+        self.centre(points, base, &mut moved);
+        let rows = Rows::new(&moved, self.dim());
+        let mut back = vec![0.0; moved.len()];
+        for_order!(self.m, contract_block(rows, times, velocity, &mut back));
+        self.log_origin(Rows::new(&back, self.dim()), out);
+    }
+
+    /// Eigenvectors are orthogonal up to the rounding of their rotations.
+    fn hessian_rounding(&self) -> f64 {
+        let order = self.m as f64;
+        8.0 * (180.0 * order * order + 8.0)
+    }
+
+    fn sum_log_moments(
+        &self,
+        points: Rows,
+        count: usize,
+        base: &[f64],
+        range: &Range,
+        sums: &mut LogMoments,
+    ) {
+        for_order!(self.m, sum_moments_block(self.radius, points, count, base, range, sums));
+    }
+}
+
+fn sum_block<const M: usize, const L: usize>(
+    m: usize,
+    radius: f64,
+    points: Rows,
+    count: usize,
+    weights: Option<&[f64]>,
+    base: &[f64],
+    sum: &mut [f64],
+) -> LogSums {
+    let mut log = CertifiedLog::<M, L>::new(m, radius);
+    sum_log_block::<M, L>(m, &mut log, points, count, weights, base, sum)
+}
+
+fn sum_moments_block<const M: usize, const L: usize>(
+    m: usize,
+    radius: f64,
+    points: Rows,
+    count: usize,
+    base: &[f64],
+    range: &Range,
+    sums: &mut LogMoments,
+) {
+    let mut log = CertifiedLog::<M, L>::new(m, radius);
+    sum_log_moments_block::<M, L>(m, &mut log, points, count, base, range, sums);
+}
+
+/// Cholesky factors of matrices.
+fn factor_block<const M: usize, const L: usize>(m: usize, points: Rows, out: &mut [f64]) {
+    let mut a = Lanes::<L>::new(packed_len(m));
+    let mut inverse = Lanes::<L>::new(m);
+    let size = packed_len(m);
+    for (block, rows) in out.chunks_mut(L * size).enumerate() {
+        let (start, count) = (block * L, rows.len() / size);
+        load::<M, L>(m, points.range(start..start + count).data(), &mut a);
+        cholesky::<M, L>(m, &mut a, &mut inverse);
+        store_lower(m, &a, rows);
+    }
+}
+
+/// GG^T.
+fn square_block<const M: usize, const L: usize>(m: usize, points: Rows, out: &mut [f64]) {
+    let mut g = Lanes::<L>::new(packed_len(m));
+    let mut a = Lanes::<L>::new(packed_len(m));
+    for (block, rows) in out.chunks_mut(L * m * m).enumerate() {
+        load_lower(&points, block * L, rows.len() / (m * m), m, &mut g);
+        for i in 0..m {
+            for j in i..m {
+                let mut sum = [0.0; L];
+                for k in 0..=i {
+                    add_product(&mut sum, &g[packed(m, k, i)], &g[packed(m, k, j)], 1.0);
+                }
+                a[packed(m, i, j)] = sum;
+            }
+        }
+        store::<M, L>(m, &a, rows);
+    }
+}
+
+/// The triangle of G e^(V/2).
+fn exp_block<const M: usize, const L: usize>(m: usize, tangent: Rows, base: Rows, out: &mut [f64]) {
+    let mut g = Lanes::<L>::new(packed_len(m));
+    let mut a = Lanes::<L>::new(packed_len(m));
+    let mut u = Lanes::<L>::new(m * m);
+    let mut full = Lanes::<L>::new(m * m);
+    let size = packed_len(m);
+    for (block, rows) in out.chunks_mut(L * size).enumerate() {
+        let (start, count) = (block * L, rows.len() / size);
+        load_lower(&base, start, count, m, &mut g);
+        let shared = tangent.is_shared();
+        load_coords::<M, L>(m, tangent.range(start..start + count).data(), shared, &mut a);
+        let floor = squared_norm(m, &a).map(|square| square * f64::EPSILON * f64::EPSILON);
+        diagonalize::<M, L>(m, &mut a, Some(&mut u), &floor);
+        for k in 0..m {
+            let growth = a[packed(m, k, k)].map(|x| exp(0.5 * x));
+            for i in 0..m {
+                for l in 0..L {
+                    u[i * m + k][l] *= growth[l];
+                }
+            }
+        }
+        lower_times_full::<M, L>(m, &g, &u, &mut full);
+        lower_triangle::<M, L>(m, &mut full, &mut a);
+        store_lower(m, &a, rows);
+    }
+}
+
+fn log_block<const M: usize, const L: usize>(
+    m: usize,
+    radius: f64,
+    point: Rows,
+    base: Rows,
+    out: &mut [f64],
+) {
+    let mut log = CertifiedLog::<M, L>::new(m, radius);
+    let mut a = Lanes::<L>::new(packed_len(m));
+    let size = packed_len(m);
+    for (block, rows) in out.chunks_mut(L * size).enumerate() {
+        log.compute(&point, &base, block * L, rows.len() / size);
+        let (values, vectors) = log.spectrum();
+        spectral::<M, L>(m, vectors, values, &mut a);
+        store_coords::<M, L>(m, &a, rows);
+    }
+}
+
+/// Distances, infinite where `certain` ones are asked for and there is no bound.
+fn dist_block<const M: usize, const L: usize>(
+    m: usize,
+    radius: f64,
+    base: Rows,
+    point: Rows,
+    certain: bool,
+    out: &mut [f64],
+) {
+    let mut log = CertifiedLog::<M, L>::new(m, radius);
+    for (block, rows) in out.chunks_mut(L).enumerate() {
+        log.compute(&point, &base, block * L, rows.len());
+        for (l, out) in rows.iter_mut().enumerate() {
+            *out = if certain && !log.is_certain(l) { f64::INFINITY } else { log.dist[l] };
+        }
+    }
+}
+
+/// V -> O^T V O, where O turns the frame of the moved base point into that of the end.
+fn transport_block<const M: usize, const L: usize>(
+    m: usize,
+    radius: f64,
+    tangent: Rows,
+    base: Rows,
+    end: Rows,
+    out: &mut [f64],
+) {
+    let mut log = CertifiedLog::<M, L>::new(m, radius);
+    let mut turn = Lanes::<L>::new(m * m);
+    let mut work = Lanes::<L>::new(m * m);
+    let mut v = Lanes::<L>::new(packed_len(m));
+    let mut moved = Lanes::<L>::new(packed_len(m));
+    let size = packed_len(m);
+    for (block, rows) in out.chunks_mut(L * size).enumerate() {
+        let (start, count) = (block * L, rows.len() / size);
+        log.compute(&end, &base, start, count);
+        log.turn(&mut turn);
+        let shared = tangent.is_shared();
+        load_coords::<M, L>(m, tangent.range(start..start + count).data(), shared, &mut v);
+        congruence::<M, L>(m, &turn, true, &v, &mut moved, &mut work);
+        store_coords::<M, L>(m, &moved, rows);
+    }
+}
+
+/// C^-1 K.
+fn divide_block<const M: usize, const L: usize>(
+    m: usize,
+    point: Rows,
+    center: &[f64],
+    out: &mut [f64],
+) {
+    let mut c = Lanes::<L>::new(packed_len(m));
+    let mut k = Lanes::<L>::new(packed_len(m));
+    let mut inverse = PreciseLanes::<L>::new(packed_len(m));
+    let mut product = PreciseLanes::<L>::new(packed_len(m));
+    load_lower(&Rows::shared(center), 0, L, m, &mut c);
+    invert::<M, L>(m, &c, &mut inverse);
+    let size = packed_len(m);
+    for (block, rows) in out.chunks_mut(L * size).enumerate() {
+        load_lower(&point, block * L, rows.len() / size, m, &mut k);
+        lower_product::<M, L>(m, &inverse, &k, &mut product);
+        store_lower(m, &product.high, rows);
+    }
+}
+
+/// CK.
+fn multiply_block<const M: usize, const L: usize>(
+    m: usize,
+    point: Rows,
+    center: &[f64],
+    out: &mut [f64],
+) {
+    let mut c = PreciseLanes::<L>::new(packed_len(m));
+    let mut k = Lanes::<L>::new(packed_len(m));
+    let mut product = PreciseLanes::<L>::new(packed_len(m));
+    load_lower(&Rows::shared(center), 0, L, m, &mut c.high);
+    let size = packed_len(m);
+    for (block, rows) in out.chunks_mut(L * size).enumerate() {
+        load_lower(&point, block * L, rows.len() / size, m, &mut k);
+        lower_product::<M, L>(m, &c, &k, &mut product);
+        store_lower(m, &product.high, rows);
+    }
+}
+
+/// The triangle of e^(-tV/2) K for the velocity V.
+fn contract_block<const M: usize, const L: usize>(
+    m: usize,
+    points: Rows,
+    times: &[f64],
+    velocity: &[f64],
+    out: &mut [f64],
+) {
+    let mut a = Lanes::<L>::new(packed_len(m));
+    let mut u = Lanes::<L>::new(m * m);
+    let mut k = Lanes::<L>::new(packed_len(m));
+    let mut full = Lanes::<L>::new(m * m);
+    let mut scaled = Lanes::<L>::new(m * m);
+    load_coords::<M, L>(m, velocity, true, &mut a);
+    let floor = squared_norm(m, &a).map(|square| square * f64::EPSILON * f64::EPSILON);
+    diagonalize::<M, L>(m, &mut a, Some(&mut u), &floor);
+    let rates: Vec<f64> = (0..m).map(|i| -0.5 * a[packed(m, i, i)][0]).collect();
+    let size = packed_len(m);
+    for (block, rows) in out.chunks_mut(L * size).enumerate() {
+        let (start, count) = (block * L, rows.len() / size);
+        load_lower(&points, start, count, m, &mut k);
+        // e^(-tV/2) K = U (e^(-t lambda/2) U^T K)
+        for i in 0..m {
+            for j in 0..m {
+                let mut sum = [0.0; L];
+                for r in j..m {
+                    add_product(&mut sum, &u[r * m + i], &k[packed(m, j, r)], 1.0);
+                }
+                for l in 0..count {
+                    sum[l] *= exp(times[start + l] * rates[i]);
+                }
+                scaled[i * m + j] = sum;
+            }
+        }
+        for i in 0..m {
+            for j in 0..m {
+                let mut sum = [0.0; L];
+                for r in 0..m {
+                    add_product(&mut sum, &u[i * m + r], &scaled[r * m + j], 1.0);
+                }
+                full[i * m + j] = sum;
+            }
+        }
+        lower_triangle::<M, L>(m, &mut full, &mut k);
+        store_lower(m, &k, rows);
+    }
+}
