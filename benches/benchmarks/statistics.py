@@ -46,6 +46,27 @@ class Releases:
         self.statistic(self.records, self.ball, cdp.GDP(1.0))
 
 
+class WideBalls:
+    """Private means in balls whose logarithms are certified one by one."""
+
+    params = ([("spd:3", 6.0), ("spd:8", 9.0), ("spd:28", 12.0), ("hyperboloid:5", 12.0)],)
+    param_names = ("ball",)
+
+    def setup(self, ball: tuple[str, float]) -> None:
+        """100 records in the ball."""
+        self.ball = workloads.ball(*ball)
+        self.records = workloads.in_ball(self.ball, 100)
+
+    def time_release(self, ball: tuple[str, float]) -> None:
+        """Seconds for one release."""
+        cdp.frechet_mean(self.records, self.ball, cdp.GDP(1.0))
+
+    def track_tolerance(self, ball: tuple[str, float]) -> float:
+        """Smallest tolerance of the solver over the sensitivity of 1000 records."""
+        tolerance = self.ball._frame.plan(1000, 0.0).tolerance
+        return tolerance / cdp.sensitivity.frechet_mean(self.ball, 1000)
+
+
 class ExpectedError:
     """Expected distance of the private mean from the exact one, in radii of the ball."""
 

@@ -66,3 +66,19 @@ def _spd_mean(m: int):
 
 for _m in (3, 5, 11):
     ROWS.add(f"mean SPD({_m})")(_spd_mean(_m))
+
+
+@ROWS.add("private mean SPD(28), r = 12")
+def _wide_mean(quick: bool) -> Row:
+    ball = workloads.ball("spd:28", 12.0)
+    x = workloads.in_ball(ball, 86)
+
+    def pyriemann():
+        return pyriemann_mean.mean_riemann(x, tol=1e-6, maxiter=200)
+
+    # with noise, so there is nothing to compare but the time
+    return Row(
+        "n=86",
+        lambda: cdp.frechet_mean(x, ball, cdp.GDP(1.0)).value,
+        {"pyriemann": Peer(pyriemann, 1, comparable=False)},
+    )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -156,3 +158,27 @@ class Ball:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.manifold, self.center, self.radius)
+
+
+def refused_radius(ball: Ball, is_served: Callable[[Ball], bool]) -> ValueError:
+    """The refusal of a ball on which no mean can be certified, with a radius that works."""
+    text = (
+        f"a ball of radius {ball.radius:g} on {ball.manifold.spec} is too large, or too small, "
+        "for double precision to certify the mean: use another radius"
+    )
+
+    def at(factor: float) -> bool:
+        return is_served(Ball(ball.manifold, ball.center, factor * ball.radius))
+
+    # down to half of what double precision holds, and up to the largest ball
+    room = ball.manifold.max_ball_radius / ball.radius
+    for step in range(1, 1000):
+        factors = [factor for factor in (2.0**-step, 2.0**step) if factor < 0.999 * room]
+        for factor in factors:
+            if 1e-290 < factor * ball.radius < 1e290 and at(factor):
+                served, refused = factor, 1.0
+                for _ in range(8):
+                    middle = math.sqrt(served * refused)
+                    served, refused = (middle, refused) if at(middle) else (served, middle)
+                return ValueError(f"{text}, such as {served * ball.radius:.3g}")
+    return ValueError(text)

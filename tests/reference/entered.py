@@ -17,8 +17,8 @@ def entered_dist(name: str, row: Array, *, precise: bool = False) -> Any:
     """Distance from the centre of the exact point that a row of the frame stands for.
 
     A sphere's row is taken at its own length, a hyperboloid's by its space part, a shape's as a
-    complex line, a matrix by its lower triangle; flat metrics store coordinates. The `precise` numbers of wide balls
-    are chart coordinates, and columns of a lower triangle L for L L^T.
+    complex line, a matrix by its lower triangle; flat metrics store coordinates. The `precise`
+    numbers of wide balls are chart coordinates, and columns of a lower triangle L for L L^T.
     """
     x = [mp.mpf(float(entry)) for entry in row]
     kind, *rest = name.split(":")
@@ -40,6 +40,17 @@ def entered_dist(name: str, row: Array, *, precise: bool = False) -> Any:
             m = int(rest[0])
             return _log_norm(product_of_factors(x, m) if precise else x, m)
         return _length(x)
+
+
+def wide_point(manifold: Any, row: Array) -> Any:
+    """The exact point that a row of the frame of a wide ball stands for, as numbers."""
+    x = [mp.mpf(float(entry)) for entry in row]
+    if manifold.spec.startswith("spd"):
+        return np.array(product_of_factors(x, manifold.m), dtype=object).reshape(-1, manifold.m)
+    radius = 1 / mp.sqrt(-mp.mpf(float(manifold.curvature)))
+    length = _length(x)
+    stretch = radius * mp.sinh(length / radius) / length if length else mp.mpf(1)
+    return np.array([radius * mp.cosh(length / radius), *(stretch * y for y in x)], dtype=object)
 
 
 def product_of_factors(entries: list[Any], m: int) -> list[Any]:

@@ -196,7 +196,9 @@ def test_a_tau_too_small_for_boxes_is_refused_before_anything_is_spent():
     assert call(SPHERE, times, points, PureDP(1.0), tau=1e-3, sampler="auto").n == 20
 
 
-@pytest.mark.parametrize(("radius", "fits"), [(4.0, True), (8.0, True), (30.0, False), (140.0, False)])
+@pytest.mark.parametrize(
+    ("radius", "fits"), [(4.0, True), (8.0, True), (30.0, False), (140.0, False)]
+)
 def test_hyperbolic_balls_whose_logarithms_lose_digits_are_refused(radius, fits):
     """Steps between doubles are too wide in narrow boxes, which have room for 1e-9 tau."""
     ball = cdp.Ball(cdp.Hyperboloid(2), [1.0, 0.0, 0.0], radius)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from curvedp import _core
 from curvedp._validation import FloatArray
-from curvedp.domain import Ball
+from curvedp.domain import Ball, refused_radius
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism, choose_mechanism, ways_to_meet
 from curvedp.privacy import Guarantee, Release
@@ -93,9 +93,8 @@ class MeanDesign:
         delta = sensitivity.frechet_mean(ball, call.n, records_per_unit=call.records_per_unit)
         plan = ball._frame.plan(call.n, _TOLERANCE_SHARE * delta)
         if plan is None:
-            raise ValueError(
-                f"a ball of radius {ball.radius:g} on {ball.manifold.spec} is too large, or too "
-                "small, for double precision to certify the mean: use another radius"
+            raise refused_radius(
+                ball, lambda other: other._frame.plan(call.n, _TOLERANCE_SHARE * delta) is not None
             )
         way = ways_to_meet(guarantee, mechanism)[0]
         kind = choose_mechanism(ball, way, mechanism)

@@ -12,7 +12,7 @@ import numpy as np
 
 from curvedp import _core, sensitivity
 from curvedp._validation import as_count
-from curvedp.domain import Ball
+from curvedp.domain import Ball, refused_radius
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import (
     ChartGaussian,
@@ -190,9 +190,8 @@ def plan_mean(ball: Ball, n: int, records_per_unit: int) -> tuple[float, _core.P
     """The sensitivity of a mean of n records and the solver's plan for it."""
     delta, plan = find_plan(ball, n, records_per_unit)
     if plan is None:
-        raise ValueError(
-            f"a ball of radius {ball.radius:g} on {ball.manifold.spec} is too large, or too small, "
-            "for double precision to certify the mean: use another radius"
+        raise refused_radius(
+            ball, lambda other: find_plan(other, n, records_per_unit)[1] is not None
         )
     return delta, plan
 

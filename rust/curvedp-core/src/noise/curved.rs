@@ -305,6 +305,8 @@ mod tests {
     use super::super::RadialNoise;
     use super::super::steps::tests::check_all_heights;
     use super::*;
+    use crate::manifold::{Hyperboloid, Manifold};
+    use crate::rows::Rows;
 
     const SPACES: [Radial; 8] = [
         Radial::Sphere { dim: 1, radius: 1.0 },
@@ -365,6 +367,34 @@ mod tests {
         let mut out = vec![0.0; base.len() - usize::from(curved.is_in_chart())];
         curved.draw(base, grid, stream, effort, &mut out);
         out
+    }
+
+    /// Space parts are rounded, so coordinates differ by that.
+    #[test]
+    fn chart_coordinates_are_the_points_that_they_stand_for() {
+        for (dim, curvature) in [(1, -1.0), (2, -1.0), (5, -0.25)] {
+            let space = Radial::Hyperbolic { dim, curvature };
+            let manifold = Hyperboloid::new(dim, curvature);
+            let noise = noise(space, Profile::Gaussian { scale: 0.4 });
+            for length in [0.0, 1e-9, 0.3, 2.0, 9.0] {
+                let chart: Vec<f64> = (0..dim).map(|i| length / (1.0 + i as f64)).collect();
+                let mut point = vec![0.0; dim + 1];
+                manifold.exp_origin(Rows::shared(&chart), &mut point);
+                for seed in 0..5 {
+                    let drawn = [&chart, &point].map(|base| {
+                        let mut stream = Stream::from_key([seed; 32], 0);
+                        let mut out = vec![0.0; dim];
+                        let curved = noise.curved().unwrap();
+                        curved.draw(base, -40, &mut stream, Effort::Least, &mut out);
+                        out
+                    });
+                    let error = 2e-15 * length.exp() + 2f64.powi(-39);
+                    for (x, y) in drawn[0].iter().zip(&drawn[1]) {
+                        assert!((x - y).abs() <= error, "{dim} {length} {x} {y}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -321,6 +321,39 @@ mod tests {
         }
     }
 
+    /// Entries of the factor are sixteenths, so that doubles hold their products.
+    #[test]
+    fn factors_are_the_points_that_they_stand_for() {
+        for m in [2, 3, 5] {
+            let mut factor = vec![0.0; m * (m + 1) / 2];
+            let mut point = vec![0.0; m * m];
+            for i in 0..m {
+                for j in 0..=i {
+                    let near = f64::from((5 * i + 3 * j) as u32 % 7) - 3.0;
+                    factor[packed(m, j, i)] = if i == j { 1.0 + 0.25 * near } else { near / 16.0 };
+                }
+            }
+            for i in 0..m {
+                for j in 0..m {
+                    let entry = |k: usize| factor[packed(m, k, i)] * factor[packed(m, k, j)];
+                    point[i * m + j] = (0..=i.min(j)).map(entry).sum();
+                }
+            }
+            let noise = noise(m, Profile::Gaussian { scale: 0.4 });
+            for seed in 0..10 {
+                let drawn = [&factor, &point].map(|base| {
+                    let mut stream = Stream::from_key([seed; 32], 0);
+                    let mut out = vec![0.0; m * (m + 1) / 2];
+                    let step = 2f64.powi(-20);
+                    noise.draw_on_grid(base, step, &mut stream, Effort::Least, &mut out);
+                    out
+                });
+                assert_eq!(drawn[0], drawn[1], "{m}");
+                assert!(drawn[0].iter().all(|x| *x != 0.0));
+            }
+        }
+    }
+
     /// Largest distance of two distribution functions times the root of half the number of values.
     fn apart(mut a: Vec<f64>, mut b: Vec<f64>) -> f64 {
         a.sort_by(f64::total_cmp);

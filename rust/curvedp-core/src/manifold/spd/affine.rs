@@ -31,6 +31,9 @@ use crate::simd::vectorize_widest;
 
 const EPS: f64 = f64::EPSILON;
 
+/// Largest radius of a ball whose points a matrix of doubles tells apart: a condition of e^(22 sqrt 2) = 3e13.
+const WIDEST: f64 = 22.0;
+
 /// SPD(m) with the affine-invariant metric.
 #[derive(Clone, Copy, Debug)]
 pub struct SpdAffine {
@@ -140,10 +143,11 @@ impl Manifold for SpdAffine {
         Box::new(*self)
     }
 
-    /// Factors, where matrices would hold logarithms to less than 1 part in 10^8 of the radius.
+    /// Factors, where matrices would hold logarithms to less than 1 part in 10^8 of the radius, and still hold what is
+    /// released.
     fn precise(&self, radius: f64) -> Option<Arc<dyn Precise>> {
         let worst = 1e-8 * radius;
-        if self.log_error(radius) <= worst {
+        if self.log_error(radius) <= worst || radius > WIDEST {
             return None;
         }
         Some(Arc::new(SpdFactors::new(self.m, radius)))
