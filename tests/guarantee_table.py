@@ -102,6 +102,10 @@ def halves_tested(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
     return cdp.two_sample_test(x[::2], x[1::2], ball, claim)
 
 
+def trend_sought(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+    return cdp.trend_test(np.linspace(0.0, 1.0, len(x)), x, ball, claim, x_range=(0.0, 1.0))
+
+
 def regressed(sampler: str, tau: float | None = 0.3) -> Run:
     def run(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
         times = np.linspace(0.0, 1.0, len(x))
@@ -325,13 +329,27 @@ ROWS = (
         NOISE,
         everywhere(BOTH),
         halves_tested,
-        ("two-sample-test",),
+        ("permutation-tests",),
         (
             "statistics/test_two_samples.py::"
             "test_exact_probabilities_keep_the_guarantee_and_half_the_noise_does_not",
             "statistics/test_two_samples.py::test_the_released_gap_is_audited",
         ),
         "confidence-regions",
+    ),
+    Row(
+        "test of a trend",
+        "trend_test",
+        NOISE,
+        everywhere(BOTH),
+        trend_sought,
+        ("permutation-tests",),
+        (
+            "regression/test_trend.py::"
+            "test_exact_probabilities_keep_the_guarantee_and_a_tenth_of_the_noise_does_not",
+            "regression/test_trend.py::test_the_released_gap_is_audited",
+        ),
+        "geodesic-regression",
     ),
     Row(
         "quantile of numbers",

@@ -78,7 +78,10 @@ _PUBLIC = {
         "GeodesicLine",
         "GeodesicRegression",
         "GeodesicRelease",
+        "TrendTest",
         "geodesic_regression",
+        "trend_power",
+        "trend_test",
     ),
     "statistics": (
         "AdaptiveMean",

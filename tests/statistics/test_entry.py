@@ -40,10 +40,8 @@ def radii(case: Case) -> list[float]:
     """From tiny to nearly as large as a mean allows."""
     most = case.manifold.max_ball_radius
     unit = 0.9 * most if np.isfinite(most) else 1.0
-    if np.isfinite(most) or case.name.startswith("euclidean"):
-        large = []
-    else:
-        large = [3.0, 5.0, 12.0, 20.0]
+    is_bounded = np.isfinite(most) or case.name.startswith("euclidean")
+    large = [] if is_bounded else [3.0, 5.0, 12.0, 20.0]
     return [1e-7 * unit, 1e-2 * unit, unit, *large]
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
 from types import NoneType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,8 @@ from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
 __all__ = ["ASSUMPTIONS", "SCHEMA_VERSION", "Release"]
 
 SCHEMA_VERSION = 1
+
+_Kind = TypeVar("_Kind", bound="Release")
 
 #: Modules with releases that have further fields: imported where such a release is read.
 _KINDS = ("curvedp.statistics", "curvedp.regression", "curvedp.conformal")
@@ -300,7 +302,7 @@ class Release:
         if set(data) != names:
             for module in _KINDS if cls is Release else ():
                 import_module(module)
-            for kind in cls.__subclasses__():
+            for kind in _subclasses(cls):
                 if set(data) == {field.name for field in fields(kind)}:
                     return kind.from_dict(data | {"schema_version": version})
             wrong = ", ".join(sorted(set(data) ^ names))
@@ -416,3 +418,10 @@ def _row(name: str, text: str) -> list[str]:
     if "\n" in text:
         return [label.rstrip(), *("    " + line for line in text.splitlines())]
     return textwrap.wrap(label + text, 88, subsequent_indent=" " * 16)
+
+
+def _subclasses(cls: type[_Kind]) -> Iterator[type[_Kind]]:
+    """All classes below, those of classes below too."""
+    for kind in cls.__subclasses__():
+        yield kind
+        yield from _subclasses(kind)

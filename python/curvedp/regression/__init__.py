@@ -5,6 +5,7 @@ from curvedp.regression.fit import GeodesicFit
 from curvedp.regression.geodesic import Geodesic
 from curvedp.regression.private import GeodesicLine, geodesic_regression
 from curvedp.regression.release import GeodesicRelease
+from curvedp.regression.trend import TrendTest, trend_power, trend_test
 
 __all__ = [
     "Geodesic",
@@ -12,5 +13,8 @@ __all__ = [
     "GeodesicLine",
     "GeodesicRegression",
     "GeodesicRelease",
+    "TrendTest",
     "geodesic_regression",
+    "trend_power",
+    "trend_test",
 ]

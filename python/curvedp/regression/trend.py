@@ -1,0 +1,259 @@
+"""A private permutation test of a trend: do records change with covariates?
+
+    T = |1/n sum_i (z_i - mean z) phi(u_i)^T|,
+
+z_i the covariates moved to [-1/2, 1/2] by their public ranges; a relabelling gives the covariates
+to other records: see `statistics.permutation`. T is the root of an HSIC with a linear kernel of z.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from curvedp._validation import FloatArray, as_count, as_float_array, as_positive
+from curvedp.domain import Ball
+from curvedp.privacy import Guarantee, Ledger
+from curvedp.regression.covariate import Ranges, are_several, as_ranges, clipped_times, pairs_of
+from curvedp.statistics.call import check_ball, check_guarantee
+from curvedp.statistics.entry import Entry
+from curvedp.statistics.permutation import (
+    Labels,
+    PermutationDesign,
+    PermutationTest,
+    as_deviations,
+    simulated_power,
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TrendTest(PermutationTest):
+    """The outcome of a private test of a trend: see `PermutationTest`.
+
+    Attributes
+    ----------
+    x_range : pair of float, or tuple of pairs
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> ball = cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=1.0)
+    >>> x = np.linspace(0.0, 10.0, 400)
+    >>> y = np.stack([0.08 * x, 0.0 * x], axis=1)
+    >>> cdp.trend_test(x, y, ball, cdp.GDP(mu=2.0), x_range=(0.0, 10.0)).rejects
+    True
+    """
+
+    x_range: Ranges
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "x_range", as_ranges(self.x_range))
+
+    def report(self) -> str:
+        """As `Release.report`, with the outcome and what it says."""
+        told = "change with the covariates" if self.rejects else "were not seen to change"
+        return super().report() + (
+            f"the {self.n} records {told} at the level {self.level:g}\n"
+            f"({self.relabellings} relabellings, {self.kernel} kernel)\n"
+        )
+
+
+def trend_test(
+    x: ArrayLike,
+    y: ArrayLike,
+    ball: Ball,
+    guarantee: Guarantee,
+    *,
+    x_range: tuple[float, float] | Sequence[tuple[float, float]],
+    level: float = 0.05,
+    kernel: str = "linear",
+    width: float | None = None,
+    relabellings: int = 199,
+    records_per_unit: int = 1,
+    ledger: Ledger | None = None,
+    seed: int | None = None,
+) -> TrendTest:
+    """Test privately whether records change with covariates.
+
+    If records are independent of each other and of the covariates, the test rejects with
+    probability `level` at most, at every n and dimension. It needs no fit: the trend is sought in
+    the chart at the ball's centre. A fit does not replace it: its band holds the noise, not how
+    far a sample of these records strays from its population.
+
+    Parameters
+    ----------
+    x : array-like, shape (n,) or (n, q)
+        Covariates, clipped to `x_range`; a missing one counts as the middle. No value raises.
+    y : array-like, shape (n, *point_shape)
+        Records.
+    ball : Ball
+        Public domain of the records.
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+        Guarantee of the outcome when one unit's records and covariates are replaced.
+    x_range : pair of float, or list of q pairs
+        Public.
+    level : float
+        Chosen beforehand: one test is released, not a p-value.
+    kernel : {"linear", "gaussian"}
+        The linear one seeks a trend of the mean, the Gaussian one of the law. The latter takes time
+        that grows with n^2.
+    width : float, optional
+        Of the Gaussian kernel, public; by default the ball's radius.
+    relabellings : int
+        More cost no budget and gain little.
+    records_per_unit : int
+        Number of records of one unit. Several records of one person are not independent: the
+        guarantee holds, the level does not.
+    ledger, seed
+        As in `frechet_mean`.
+
+    Returns
+    -------
+    TrendTest
+
+    Raises
+    ------
+    BudgetError, ValueError, TypeError
+        As in `frechet_mean`.
+
+    References
+    ----------
+    Kim and Schrab (2023), Differentially private permutation tests: applications to kernel methods
+    (their dpHSIC).
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.8)
+    >>> rng, age = np.random.default_rng(0), np.linspace(20.0, 80.0, 2000)
+    >>> coords = 0.1 * rng.standard_normal((2000, 2)) + np.outer((age - 50.0) / 100.0, [1.0, 0.0])
+    >>> y = ball.manifold.exp(ball.manifold.coords_to_tangent(coords, ball.center), ball.center)
+    >>> cdp.trend_test(age, y, ball, cdp.GDP(mu=1.0), x_range=(20.0, 80.0)).rejects
+    True
+    """
+    ranges = as_ranges(x_range)
+    several = are_several(ranges)
+    covariates, q = as_float_array(x, "x"), len(pairs_of(ranges))
+    if covariates.ndim != 1 + several or (several and covariates.shape[1] != q):
+        wanted = f"(n, {q})" if several else "(n,)"
+        raise ValueError(f"x must have shape {wanted}, got {covariates.shape}")
+    entry = Entry.check(
+        y,
+        ball,
+        guarantee,
+        records_per_unit=records_per_unit,
+        ledger=ledger,
+        seed=seed,
+        progress=False,
+    )
+    if len(covariates) != entry.n:
+        raise ValueError(f"x and y must be equally many, got {len(covariates)} and {entry.n}")
+    labels = _labels(entry.n, q, entry.records_per_unit)
+    design = PermutationDesign.of(
+        ball,
+        entry.guarantee,
+        labels,
+        level=level,
+        kernel=kernel,
+        width=width,
+        relabellings=relabellings,
+    )
+    weights = _weights(clipped_times(covariates, ranges))
+    fields = design.release(entry, weights, "permutation test of a trend")
+    return TrendTest(**fields, x_range=ranges)
+
+
+def trend_power(
+    ball: Ball,
+    n: int,
+    guarantee: Guarantee,
+    *,
+    slope: float,
+    spread: ArrayLike,
+    x_share: float = 1.0,
+    level: float = 0.05,
+    kernel: str = "linear",
+    width: float | None = None,
+    relabellings: int = 199,
+    records_per_unit: int = 1,
+    simulations: int = 400,
+    seed: int = 0,
+) -> float:
+    """Probability that `trend_test` sees a trend in normal records: by simulation, no data.
+
+    Parameters
+    ----------
+    ball : Ball
+    n : int
+    guarantee, level, kernel, width, relabellings, records_per_unit
+        As in `trend_test`.
+    slope : float
+        Distance that the mean moves in a random direction of the chart, from one end of `x_range`
+        to the other.
+    spread : float or array-like, shape (dim,)
+        Root mean square distance of records from their mean, alike in all directions, or their
+        standard deviations along the axes: a guess that is not taken from the records.
+    x_share : float
+        Covariates are spread evenly over this share of `x_range`, in its middle.
+    simulations : int
+        400 make a standard error of at most 0.025.
+    seed : int
+        Of the simulation.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `trend_test`.
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> ball = cdp.Ball("spd:3", center="identity", radius=2.0)
+    >>> power = [cdp.trend_power(ball, n, cdp.GDP(mu=1.0), slope=0.8, spread=0.7)
+    ...          for n in (50, 1500)]
+    >>> power[0] < 0.5 < 0.9 < power[1]
+    True
+    """
+    count = as_count(n, "n")
+    labels = _labels(count, 1, as_count(records_per_unit, "records_per_unit"))
+    own, domain = check_guarantee(guarantee), check_ball(ball)
+    design = PermutationDesign.of(
+        domain, own, labels, level=level, kernel=kernel, width=width, relabellings=relabellings
+    )
+    share = as_positive(x_share, "x_share")
+    if share > 1:
+        raise ValueError(f"x_share must be at most 1, got {share:g}")
+    times = share * ((np.arange(count) + 0.5) / count - 0.5)
+    return simulated_power(
+        design,
+        _weights(times),
+        float(as_float_array(slope, "slope")) * times,
+        as_deviations(as_float_array(spread, "spread"), ball.manifold.dim),
+        as_count(simulations, "simulations"),
+        np.random.default_rng(seed),
+    )
+
+
+def _labels(n: int, q: int, records_per_unit: int) -> Labels:
+    root = math.sqrt(q)
+    # T moves by 1/n, a relabelled one, where covariates and features belong to different terms, by
+    # 2/n; no mean product of deviations is longer than half the diameters' product
+    share = records_per_unit / n
+    moved = root * (min(0.5, share) + min(0.5, 2 * share))
+    rounding = 32 * root * 2.0**-53
+    return Labels(count=n, moved=moved, largest=root / 2, total=root / 2, rounding=rounding)
+
+
+def _weights(times: FloatArray) -> FloatArray:
+    """(z_i - mean z)/n, one row for each covariate."""
+    rows = np.atleast_2d(times.T)
+    return np.asarray((rows - rows.mean(axis=1, keepdims=True)) / rows.shape[1])
