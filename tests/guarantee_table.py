@@ -106,6 +106,12 @@ def trend_sought(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
     return cdp.trend_test(np.linspace(0.0, 1.0, len(x)), x, ball, claim, x_range=(0.0, 1.0))
 
 
+def explained(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+    times = np.linspace(0.0, 1.0, len(x))
+    fit = cdp.geodesic_regression(times, x, ball, cdp.GDP(30.0), x_range=(0.0, 1.0))
+    return cdp.r_squared(times, x, fit, claim)
+
+
 def regressed(sampler: str, tau: float | None = 0.3) -> Run:
     def run(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
         times = np.linspace(0.0, 1.0, len(x))
@@ -349,6 +355,16 @@ ROWS = (
             "test_exact_probabilities_keep_the_guarantee_and_a_tenth_of_the_noise_does_not",
             "regression/test_trend.py::test_the_released_gap_is_audited",
         ),
+        "geodesic-regression",
+    ),
+    Row(
+        "share explained by a geodesic",
+        "r_squared",
+        NOISE,
+        everywhere(BOTH),
+        explained,
+        ("adaptive-regression",),
+        ("regression/test_r_squared.py::test_the_release_is_audited",),
         "geodesic-regression",
     ),
     Row(

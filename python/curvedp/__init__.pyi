@@ -51,8 +51,10 @@ from curvedp.regression import GeodesicFit as GeodesicFit
 from curvedp.regression import GeodesicLine as GeodesicLine
 from curvedp.regression import GeodesicRegression as GeodesicRegression
 from curvedp.regression import GeodesicRelease as GeodesicRelease
+from curvedp.regression import RSquared as RSquared
 from curvedp.regression import TrendTest as TrendTest
 from curvedp.regression import geodesic_regression as geodesic_regression
+from curvedp.regression import r_squared as r_squared
 from curvedp.regression import trend_power as trend_power
 from curvedp.regression import trend_test as trend_test
 from curvedp.statistics import AdaptiveMean as AdaptiveMean

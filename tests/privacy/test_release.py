@@ -80,12 +80,14 @@ def stored_releases():
     records = np.column_stack((x / 2, x**2 / 2))
     noise = cdp.GDP(1.0)
     mesh = cdp.conformal.fibonacci_mesh(50)
+    fit = cdp.geodesic_regression(x, records, ball, cdp.GDP(50.0), x_range=(-1.0, 1.0))
     return [
         cdp.frechet_mean(records, ball, noise),
         cdp.frechet_variance(records, ball, noise),
         cdp.two_sample_test(records[::2], records[1::2], ball, noise),
         cdp.geodesic_regression(x, records, ball, noise, x_range=(-1.0, 1.0), tau=0.2, v_max=0.5),
         cdp.trend_test(x, records, ball, noise, x_range=(-1.0, 1.0)),
+        cdp.r_squared(x, records, fit, noise),
         cdp.conformal.density(mesh.points, mesh, cdp.PureDP(1.0)),
     ]
 

@@ -1,6 +1,7 @@
 """Geodesic regression: points of a manifold that move with a covariate."""
 
 from curvedp.regression.estimator import GeodesicRegression
+from curvedp.regression.explained import RSquared, r_squared
 from curvedp.regression.fit import GeodesicFit
 from curvedp.regression.geodesic import Geodesic
 from curvedp.regression.private import GeodesicLine, geodesic_regression
@@ -13,8 +14,10 @@ __all__ = [
     "GeodesicLine",
     "GeodesicRegression",
     "GeodesicRelease",
+    "RSquared",
     "TrendTest",
     "geodesic_regression",
+    "r_squared",
     "trend_power",
     "trend_test",
 ]

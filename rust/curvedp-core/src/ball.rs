@@ -85,19 +85,21 @@ impl Ball<'_> {
         }
     }
 
-    /// Scales coordinates to the length of the radius, or a little less where rounding asks for it.
+    /// The radius, or a little less where rounding asks for it: where points from outside go.
+    fn edge(&self) -> f64 {
+        f64::min(self.radius, self.limit() - 2.0 * self.rounding())
+    }
+
+    /// Scales coordinates to the length of the edge.
     fn shorten(&self, coords: &mut [f64]) {
-        let target = f64::min(self.radius, self.limit() - 2.0 * self.rounding());
+        let target = self.edge();
         let norm = norm(coords);
         coords.iter_mut().for_each(|x| *x = *x / norm * target);
     }
 
     /// Moves a point to the boundary of the ball along its geodesic from the centre.
     pub fn pull_in(&self, point: &mut [f64]) {
-        let mut coords = vec![0.0; self.manifold.dim()];
-        self.manifold.log_origin(Rows::shared(point), &mut coords);
-        self.shorten(&mut coords);
-        self.manifold.exp_origin(Rows::shared(&coords), point);
+        self.manifold.pull(point, self.edge());
     }
 
     /// True if a point lies in the ball.

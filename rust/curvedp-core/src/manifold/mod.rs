@@ -215,6 +215,15 @@ pub trait Manifold: Send + Sync {
         self.exp_coords(coords, Rows::shared(&self.origin()), out);
     }
 
+    /// Moves a point along its geodesic to the origin, to that distance from it; on centred manifolds.
+    fn pull(&self, point: &mut [f64], dist: f64) {
+        let mut coords = vec![0.0; self.dim()];
+        self.log_origin(Rows::shared(point), &mut coords);
+        let norm = crate::vector::norm(&coords);
+        coords.iter_mut().for_each(|x| *x = *x / norm * dist);
+        self.exp_origin(Rows::shared(&coords), point);
+    }
+
     /// Bound on the rounding error of chart coordinates at the origin of a point within `radius` of it.
     fn chart_error(&self, radius: f64) -> f64 {
         4.0 * (self.point_size() as f64 + 4.0) * UNIT_ROUNDOFF * radius

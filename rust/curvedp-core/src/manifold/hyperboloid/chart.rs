@@ -349,7 +349,8 @@ impl Manifold for HyperbolicChart {
     /// Hessian has eigenvalues of up to 2r coth 2r.
     fn log_error(&self, radius: f64) -> f64 {
         let (dim, angle) = (self.dim as f64, radius / self.radius);
-        let log = (4.0 * dim + 80.0 + 16.0 * angle) * UNIT_ROUNDOFF * 2.0 * radius;
+        let log = (4.0 * dim + 80.0 + 16.0 * angle) * UNIT_ROUNDOFF * 2.0 * radius
+            + 8.0 * UNIT_ROUNDOFF * UNIT_ROUNDOFF * self.radius * angle.exp();
         let step = (4.0 * dim + 90.0) * UNIT_ROUNDOFF * self.radius * angle.sinh();
         log + (1.0 + 2.0 * angle) * step
     }

@@ -21,6 +21,7 @@ use crate::simd::matrices::{
 };
 use crate::simd::precise::{PreciseLanes, invert, lower_product};
 use crate::simd::rotations::lower_triangle;
+use crate::vector::norm;
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
 /// Compiles a kernel for the orders of most matrices, and for all.
@@ -47,13 +48,13 @@ impl SpdFactors {
         Self { m, radius }
     }
 
-    /// Bound on how far rounding moves the end of a step within the ball, that is pulled back to the ball too. What a
-    /// product and the rotations to a triangle round is relative to the factor's norm, so its condition amplifies it;
+    /// Bound on how far rounding moves the end of a safe step, at most sqrt 2 long, which is pulled back to the ball. What
+    /// a product and the rotations to a triangle round is relative to the factor's norm, so its condition amplifies it;
     /// the eigenvectors of the step need not be orthogonal to the last digit.
     fn step_error(&self, radius: f64) -> f64 {
         let size = (self.m as f64).powf(1.5);
-        let of_factor = (64.0 * size + 64.0) * (radius * FRAC_1_SQRT_2).exp();
-        (of_factor + 128.0 * size * (2.0 + 2.0 * radius)) * UNIT_ROUNDOFF
+        let of_factor = 160.0 * size * (radius * FRAC_1_SQRT_2).exp();
+        (of_factor + 256.0 * size * (2.0 + 2.0 * radius)) * UNIT_ROUNDOFF
     }
 }
 
@@ -169,6 +170,16 @@ impl Manifold for SpdFactors {
 
     fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
         for_order!(self.m, multiply_block(point, center, out));
+    }
+
+    /// By a step from the point: the way over coordinates at the origin would stretch their rounding.
+    fn pull(&self, point: &mut [f64], dist: f64) {
+        let mut step = vec![0.0; self.dim()];
+        self.log_coords(Rows::shared(&self.origin()), Rows::shared(point), &mut step);
+        let share = 1.0 - dist / norm(&step);
+        step.iter_mut().for_each(|x| *x *= share);
+        let from = point.to_vec();
+        self.exp_coords(Rows::shared(&step), Rows::shared(&from), point);
     }
 
     /// Infinite where the logarithm has no bound.
