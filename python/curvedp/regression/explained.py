@@ -2,8 +2,9 @@
 
     a = mean_i min(rho(prediction_i, y_i), R)^2,   b = mean_i min(rho(m, y_i), R)^2,
 
-the share is 1 - a/b, m the geodesic's own point at the mean covariates. Replacing one of n records moves (a, b) by at
-most sqrt(2) R^2/n, whatever distances are computed: docs/proofs/adaptive-regression.md.
+the share is 1 - a/b, m the geodesic's own point at the mean covariates. Replacing one of n records
+moves (a, b) by at most sqrt(2) R^2/n, whatever distances are computed: docs/proofs/
+adaptive-regression.md.
 """
 
 from __future__ import annotations
