@@ -147,7 +147,8 @@ fn lower<const N: usize>(base: &[f64], m: usize) -> Result<Vec<Enclosure<N>>, Un
         let matrix: Vec<_> = base.iter().map(|x| Enclosure::double(*x, 0)).collect();
         return cholesky(&matrix, m);
     }
-    if (0..m).any(|i| !(base[packed(m, i, i)] > 0.0)) {
+    let is_positive = (0..m).all(|i| base[packed(m, i, i)] > 0.0);
+    if !is_positive {
         return Err(Undecided);
     }
     let mut lower = vec![Enclosure::ZERO; m * m];

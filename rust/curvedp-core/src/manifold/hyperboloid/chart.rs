@@ -274,7 +274,7 @@ impl Manifold for HyperbolicChart {
             out.copy_from_slice(tangent.row(i));
             let (ahead, behind) = (&ahead[i * dim..][..dim], &behind[i * dim..][..dim]);
             let lengths = norm(ahead) * norm(behind);
-            if !(lengths > 0.0) {
+            if lengths.is_nan() || lengths <= 0.0 {
                 continue;
             }
             let (of_ahead, of_behind) = (1.0 / norm(ahead), -1.0 / norm(behind));
