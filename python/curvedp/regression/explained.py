@@ -30,8 +30,8 @@ from curvedp.statistics.log_moments import amount_of, unit_error
 _PLACES = 33
 #: Largest epsilon of Laplace noise that is considered.
 _LARGEST = 1e5
-#: Relative rounding of sums and squares that the sensitivity counts.
-_ROUNDING = 1e-9
+#: Error of a mean of numbers in [0, 1] that NumPy adds up pairwise, twice: 200 roundings each.
+_ROUNDING = 400 * 2.0**-53
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -146,7 +146,7 @@ def r_squared(
         raise ValueError(f"x and y must be equally many, got {len(covariates)} and {entry.n}")
     reach = _reach(ball, fit) if max_dist is None else as_positive(max_dist, "max_dist")
     share = min(1.0, entry.records_per_unit / entry.n)
-    sensitivity = math.sqrt(2) * reach**2 * share * (1 + _ROUNDING)
+    sensitivity = math.sqrt(2) * reach**2 * (share + _ROUNDING)
     domain = Ball(Euclidean(2), [0.0, 0.0], math.sqrt(2) * reach**2)
     # Laplace noise at the epsilon of a large mu is finer than double precision draws it
     ways = [way for way in ways_to_meet(entry.guarantee) if amount_of(way)[1] < _LARGEST]
@@ -156,7 +156,7 @@ def r_squared(
     ]
     noise, way = min(drawn, key=lambda pair: pair[0].scale * unit_error(pair[1], 2))
     entry.spend("share explained by a geodesic")
-    squares = _squares(ball, entry.data, covariates, fit, reach).mean(axis=0)
+    squares = _squares(ball, entry.data, covariates, fit, reach).mean(axis=1)
     promised = entry.promise(entry.guarantee)
     told = entry.release(
         promised,
@@ -192,11 +192,11 @@ def _reach(ball: Ball, fit: GeodesicRelease) -> float:
 def _squares(
     ball: Ball, y: FloatArray, x: FloatArray, fit: GeodesicRelease, reach: float
 ) -> FloatArray:
-    """Squared distances, shape (n, 2), each at most R^2, whatever a record is."""
+    """Squared distances, shape (2, n), each at most R^2, whatever a record is."""
     times = clipped_times(x, fit.x_range).reshape(len(x), -1)
     points = ball.project(y)
     space = ball.manifold
     with np.errstate(all="ignore"):
         dist = np.stack([space.dist(_at(fit, times), points), space.dist(fit.value[0], points)])
     dist = np.where(np.isfinite(dist), np.minimum(dist, reach), reach)
-    return np.asarray(dist.T**2)
+    return np.asarray(dist**2)

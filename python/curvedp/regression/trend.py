@@ -255,5 +255,5 @@ def _labels(n: int, q: int, records_per_unit: int) -> Labels:
 
 def _weights(times: FloatArray) -> FloatArray:
     """(z_i - mean z)/n, one row for each covariate."""
-    rows = np.atleast_2d(times.T)
+    rows = np.ascontiguousarray(np.atleast_2d(times.T))  # NumPy adds up pairwise
     return np.asarray((rows - rows.mean(axis=1, keepdims=True)) / rows.shape[1])
