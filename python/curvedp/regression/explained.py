@@ -42,6 +42,17 @@ class RSquared(Release):
     ----------
     max_dist : float
         R, to which distances were shortened.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> ball = cdp.Ball("euclidean:1", center=[0.0], radius=1.0)
+    >>> x = np.linspace(0.0, 10.0, 2000)
+    >>> y = (0.1 * x - 0.5)[:, None]
+    >>> fit = cdp.geodesic_regression(x, y, ball, cdp.GDP(mu=2.0), x_range=(0.0, 10.0))
+    >>> explained = cdp.r_squared(x, y, fit, cdp.GDP(mu=2.0))
+    >>> bool(explained.r_squared > 0.9), bool(explained.deviation < 0.1)
+    (True, True)
     """
 
     max_dist: float
