@@ -34,6 +34,25 @@ def test_the_mean_is_that_in_memory_for_every_chunk_size(
         assert mean_of_file(path, ball, guarantee, chunk_rows=chunk_rows) == expected
 
 
+WIDE = [
+    cdp.Ball(cdp.SPD(3), center="identity", radius=9.0),
+    cdp.Ball(cdp.Hyperboloid(2), center=[1.25, 0.75, 0.0], radius=9.0),
+]
+
+
+@pytest.mark.parametrize("ball", WIDE, ids=repr)
+def test_wide_balls_have_the_bits_of_the_mean_in_memory(tmp_path, ball, same_noise):
+    space, rng = ball.manifold, np.random.default_rng(0)
+    coords = 2.0 * rng.standard_normal((3000, space.dim))
+    records = space.exp(space.coords_to_tangent(coords, ball.center), ball.center)
+    path = write_points(tmp_path / "in.parquet", records)
+    expected = cdp.frechet_mean(records, ball, GUARANTEE)
+    for chunk_rows in (1500, 10**6):
+        assert mean_of_file(path, ball, chunk_rows=chunk_rows) == expected
+    groups = cdp.frechet_mean(records, ball, GUARANTEE, groups=[0, 3000])
+    assert same_bits(groups[0].value, expected.value)
+
+
 @pytest.mark.parametrize("n", [1, 2, 1023, 1024, 1025, 11 * 1024 + 3])
 def test_pieces_add_up_along_the_tree_of_the_mean_in_memory(tmp_path, n, same_noise):
     ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.6, 0.8], radius=0.7)

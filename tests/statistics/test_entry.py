@@ -78,6 +78,21 @@ def test_none_of_a_hundred_thousand_records_enters_outside(case: Case) -> None:
     assert excess <= SLACK
 
 
+@pytest.mark.parametrize(("m", "radius"), [(3, 5.0), (3, 6.0), (8, 4.5), (28, 3.5), (28, 12.0)])
+def test_matrices_far_outside_go_to_the_border(m: int, radius: float) -> None:
+    """Covariances in other units than the centre's, whose logarithms have no bound."""
+    ball = cdp.Ball(cdp.SPD(m), "identity", radius)
+    rng = np.random.default_rng(m)
+    axes = np.linalg.qr(rng.standard_normal((30, m, m)))[0]
+    logs = rng.standard_normal((30, m)) + rng.choice([-1, 1], (30, 1)) * 400.0 / np.sqrt(m)
+    logs[::2] *= 0.25
+    records = (axes * np.exp(np.clip(logs, -300.0, 300.0))[:, None, :]) @ axes.transpose(0, 2, 1)
+    rows = ball._enter(0.5 * (records + records.transpose(0, 2, 1)))
+    dist, origin = np.empty(30), np.tile(ball._frame.origin, (30, 1))
+    ball._frame.manifold.dist(origin, rows, dist)
+    np.testing.assert_allclose(dist, radius, rtol=1e-6)
+
+
 HYPERBOLIC = [(1, -1.0), (2, -1.0), (5, -1.0), (3, -4.0), (2, -1e-4)]
 
 

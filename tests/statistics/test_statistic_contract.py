@@ -24,12 +24,19 @@ def own(request) -> Entry:
     return request.param
 
 
-@pytest.fixture(scope="module")
-def data():
-    """A ball on the sphere, records in and about it, some of them no points, and their sites."""
-    ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.6, 0.8], radius=0.5)
+BALLS = {
+    "sphere": cdp.Ball(cdp.Sphere(2), center=[0.0, 0.6, 0.8], radius=0.5),
+    "wide": cdp.Ball(cdp.Hyperboloid(2), center=[1.25, 0.75, 0.0], radius=4.0),
+}
+
+
+@pytest.fixture(scope="module", params=BALLS)
+def data(request):
+    """A ball, records in and about it, some of them no points, and their sites."""
+    ball = BALLS[request.param]
     generator = np.random.default_rng(0)
-    coords = 0.1 + 0.2 * generator.standard_normal((sum(SIZES), 2))
+    spread = 0.4 * ball.radius * generator.standard_normal((sum(SIZES), 2))
+    coords = 0.2 * ball.radius + spread
     records = ball.manifold.exp(ball.manifold.coords_to_tangent(coords, ball.center), ball.center)
     records[4::31] = np.nan
     order = generator.permutation(len(records))
@@ -164,7 +171,7 @@ def test_wrong_calls_are_refused_before_anything_is_spent(own, data):
         ({"seed": 1, "secret": secret()}, "not both"),
         ({"secret": "text"}, "NoiseSecret"),
         ({"guarantee": "epsilon"}, "guarantee must be"),
-        *own.refused,
+        *(own.refused if ball is BALLS["sphere"] else ()),
     ]
     for changes, message in wrong:
         with pytest.raises((ValueError, TypeError), match=message):

@@ -311,10 +311,12 @@ def test_parameters_are_refused_before_the_ledger_is_asked() -> None:
         ({"width": -1.0}, "width"),
         ({"width": 1e-200}, "between a thousandth"),
         ({"width": 1e200}, "between a thousandth"),
+        ({"ball": cdp.Ball("spd:3", "identity", 1e-110)}, "radius from"),
     ):
         with cdp.Ledger(cdp.GDP(2.0)) as ledger:
+            public = {"ball": SPD, "guarantee": cdp.GDP(1.0), "ledger": ledger} | wrong
             with pytest.raises(ValueError, match=words):
-                cdp.two_sample_test(records, records, SPD, cdp.GDP(1.0), ledger=ledger, **wrong)
+                cdp.two_sample_test(records, records, **public)
             assert ledger.spent is None
     with pytest.raises(ValueError, match="records_b"):
         cdp.two_sample_test(records, records[0], SPD, cdp.GDP(1.0))

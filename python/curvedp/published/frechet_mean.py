@@ -91,10 +91,10 @@ class MeanDesign:
         """The mean of a call, calibrated to a share `guarantee` of what the call claims."""
         ball = call.ball
         delta = sensitivity.frechet_mean(ball, call.n, records_per_unit=call.records_per_unit)
-        plan = ball._frame.plan(call.n, _TOLERANCE_SHARE * delta)
+        plan = _planned(ball, call.n, call.records_per_unit)
         if plan is None:
             raise refused_radius(
-                ball, lambda other: other._frame.plan(call.n, _TOLERANCE_SHARE * delta) is not None
+                ball, lambda other: _planned(other, call.n, call.records_per_unit) is not None
             )
         way = ways_to_meet(guarantee, mechanism)[0]
         kind = choose_mechanism(ball, way, mechanism)
@@ -119,3 +119,9 @@ class MeanDesign:
             scale=self.noise.scale,
             expected_error=self.noise.expected_error,
         )
+
+
+def _planned(ball: Ball, n: int, records_per_unit: int) -> _core.Plan | None:
+    """The solver's plan for the mean of n records, if there is one."""
+    delta = sensitivity.frechet_mean(ball, n, records_per_unit=records_per_unit)
+    return ball._frame.plan(n, _TOLERANCE_SHARE * delta)

@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray
+from curvedp._validation import FloatArray, as_float_array
 
 
 def as_range(x_range: tuple[float, float]) -> tuple[float, float]:
@@ -57,6 +58,22 @@ def from_times(times: FloatArray, x_range: Ranges) -> float | tuple[float, ...]:
     low, high = np.array(pairs_of(x_range)).T
     x = low + (times + 0.5) * (high - low)
     return tuple(x.tolist()) if are_several(x_range) else float(x[0])
+
+
+def as_covariates(x: ArrayLike, x_range: Ranges) -> FloatArray:
+    """Covariates of shape (n,), or (n, q) for several ranges.
+
+    Raises
+    ------
+    ValueError
+        For another shape.
+    """
+    covariates, q = as_float_array(x, "x"), len(pairs_of(x_range))
+    several = are_several(x_range)
+    if covariates.ndim != 1 + several or (several and covariates.shape[1] != q):
+        wanted = f"(n, {q})" if several else "(n,)"
+        raise ValueError(f"x must have shape {wanted}, got {covariates.shape}")
+    return covariates
 
 
 def own_range(x: FloatArray) -> tuple[float, float]:

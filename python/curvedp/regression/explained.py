@@ -11,23 +11,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_float_array, as_positive
+from curvedp._validation import FloatArray, as_positive
 from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean
 from curvedp.mechanisms import choose_mechanism, ways_to_meet
 from curvedp.privacy import Guarantee, Ledger, Release, Unproved
-from curvedp.regression.covariate import are_several, clipped_times, from_times, pairs_of
+from curvedp.regression.covariate import are_several, as_covariates, clipped_times, pairs_of
 from curvedp.regression.release import GeodesicRelease
 from curvedp.statistics.entry import Entry
 from curvedp.statistics.log_moments import amount_of, unit_error
 
 #: Places along a range at which the geodesic's distance from the ball's centre is looked up.
 _PLACES = 33
+#: Covariates of which all ends of ranges are looked up.
+_MOST_CORNERS = 8
 #: Largest epsilon of Laplace noise that is considered.
 _LARGEST = 1e5
 #: Error of a mean of numbers in [0, 1] that NumPy adds up pairwise, twice: 200 roundings each.
@@ -139,11 +140,7 @@ def r_squared(
     if fit.x_center is None:
         raise ValueError("fit must be one without tau, which releases the mean covariates")
     ball = Ball(fit.manifold, fit.ball_center, fit.ball_radius)
-    several, q = are_several(fit.x_range), len(pairs_of(fit.x_range))
-    covariates = as_float_array(x, "x")
-    if covariates.ndim != 1 + several or (several and covariates.shape[1] != q):
-        wanted = f"(n, {q})" if several else "(n,)"
-        raise ValueError(f"x must have shape {wanted}, got {covariates.shape}")
+    covariates = as_covariates(x, fit.x_range)
     entry = Entry.check(
         y,
         ball,
@@ -186,13 +183,16 @@ def r_squared(
 
 def _at(fit: GeodesicRelease, times: FloatArray) -> FloatArray:
     """Predictions at covariates in widths of their ranges, shape (n, q)."""
-    places: Any = [from_times(row, fit.x_range) for row in times]
-    return fit.predict(np.asarray(places))
+    low, high = np.array(pairs_of(fit.x_range)).T
+    x = low + (times + 0.5) * (high - low)
+    return fit.predict(x if are_several(fit.x_range) else x[:, 0])
 
 
 def _reach(ball: Ball, fit: GeodesicRelease) -> float:
     """The longest distance between a record of the ball and a prediction: post-processing."""
     q = len(pairs_of(fit.x_range))
+    if q > _MOST_CORNERS:
+        return min(2 * ball.radius + 0.5 * fit.v_max, ball.manifold.injectivity_radius)
     ends = np.linspace(-0.5, 0.5, _PLACES if q == 1 else 2)
     grid = np.stack(np.meshgrid(*[ends] * q), axis=-1).reshape(-1, q)
     farthest = float(np.max(ball.manifold.dist(ball.center, _at(fit, grid))))

@@ -18,7 +18,7 @@ from typing import ClassVar, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_choice, as_count, as_float_array, as_positive
+from curvedp._validation import FloatArray, as_choice, as_count, as_positive
 from curvedp.domain import Ball
 from curvedp.mechanisms.choice import ways_to_meet
 from curvedp.mechanisms.grid import grid_step, round_to_grid
@@ -28,6 +28,7 @@ from curvedp.regression.adaptive import AdaptiveDesign, AdaptiveFit
 from curvedp.regression.covariate import (
     Ranges,
     are_several,
+    as_covariates,
     as_ranges,
     clipped_times,
     from_times,
@@ -364,17 +365,13 @@ def geodesic_regression(
     >>> release.predict([0.0, 5.0, 10.0]).shape
     (3, 3)
     """
-    covariates = as_float_array(x, "x")
     units = call.get("units")
     if units is not None and sampler == "auto":
         sampler = "whitened"
     statistic = GeodesicLine(x_range, tau, v_max, sampler, chain_length)
     if units is not None and not statistic.is_whitened:
         raise ValueError(f"sampler={sampler!r} knows no units: say records_per_unit")
-    several = are_several(statistic.x_range)
-    wanted = f"(n, {statistic.covariates})" if several else "(n,)"
-    if covariates.ndim != 1 + several or (several and covariates.shape[1] != statistic.covariates):
-        raise ValueError(f"x must have shape {wanted}, got {covariates.shape}")
+    covariates = as_covariates(x, statistic.x_range)
     return release(statistic, y, ball, guarantee, groups=groups, extra=covariates, **call)
 
 

@@ -18,7 +18,13 @@ from numpy.typing import ArrayLike
 from curvedp._validation import FloatArray, as_count, as_float_array, as_positive
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Ledger
-from curvedp.regression.covariate import Ranges, are_several, as_ranges, clipped_times, pairs_of
+from curvedp.regression.covariate import (
+    Ranges,
+    as_covariates,
+    as_ranges,
+    clipped_times,
+    pairs_of,
+)
 from curvedp.statistics.call import check_ball, check_guarantee
 from curvedp.statistics.entry import Entry
 from curvedp.statistics.permutation import (
@@ -80,8 +86,9 @@ def trend_test(
 ) -> TrendTest:
     """Test privately whether records change with covariates.
 
-    If records are independent of each other and of the covariates, the test rejects with
-    probability `level` at most, at every n and dimension. It needs no fit: the trend is sought in
+    If pairs of records and covariates are independent and of one law, and records are independent
+    of their covariates, the test rejects with probability `level` at most, at every n and
+    dimension. It needs no fit: the trend is sought in
     the chart at the ball's centre. A fit does not replace it: its band holds the noise, not how
     far a sample of these records strays from its population.
 
@@ -137,11 +144,7 @@ def trend_test(
     True
     """
     ranges = as_ranges(x_range)
-    several = are_several(ranges)
-    covariates, q = as_float_array(x, "x"), len(pairs_of(ranges))
-    if covariates.ndim != 1 + several or (several and covariates.shape[1] != q):
-        wanted = f"(n, {q})" if several else "(n,)"
-        raise ValueError(f"x must have shape {wanted}, got {covariates.shape}")
+    covariates, q = as_covariates(x, ranges), len(pairs_of(ranges))
     entry = Entry.check(
         y,
         ball,
@@ -250,7 +253,8 @@ def _labels(n: int, q: int, records_per_unit: int) -> Labels:
     share = records_per_unit / n
     moved = root * (min(0.5, share) + min(0.5, 2 * share))
     rounding = 32 * root * 2.0**-53
-    return Labels(count=n, moved=moved, largest=root / 2, total=root / 2, rounding=rounding)
+    half = root / 2
+    return Labels(count=n, moved=moved, largest=half, total=half, columns=q, rounding=rounding)
 
 
 def _weights(times: FloatArray) -> FloatArray:

@@ -36,6 +36,8 @@ _LONGEST = 40.0
 #: Entries of a block of the Gram matrix, and of weights.
 _BLOCK = 1 << 22
 _U = 2.0**-53
+#: Squares of lengths in balls of this radius, or of its reciprocal, are doubles.
+_LEAST_RADIUS = 1e-100
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -81,6 +83,7 @@ class Labels:
         Largest T, in diameters.
     total : float
         Root of the sum of squares, over columns of weights, of their sums of absolute values.
+    columns : int
     rounding : float
         Error of T from rounded weights, in lengths of the features.
     """
@@ -89,6 +92,7 @@ class Labels:
     moved: float
     largest: float
     total: float
+    columns: int = 1
     rounding: float = 0.0
 
 
@@ -127,6 +131,11 @@ class PermutationDesign:
             raise ValueError(
                 f"a test at level {share:g} needs at least {least} relabellings, got {count}"
             )
+        if not _LEAST_RADIUS <= ball.radius <= 1 / _LEAST_RADIUS:
+            raise ValueError(
+                f"tests need a radius from {_LEAST_RADIUS:g} to {1 / _LEAST_RADIUS:g}, got "
+                f"{ball.radius:g}: measure in other units"
+            )
         radius = ball.radius * (1 + BOUNDARY_SLACK)
         h = 0.0
         diameter = 2 * radius
@@ -147,16 +156,18 @@ class PermutationDesign:
             of_kernel = 8 + 4 * (dim + 4) * (radius / h) ** 2
             rounding = labels.total * math.sqrt(_U * (of_kernel + 2 * (labels.count + 4)))
         else:
-            rounding = 1.01 * _U * (labels.count + dim + 12) * labels.total * radius
+            numbers = labels.count + labels.columns * dim + 12
+            rounding = 1.01 * _U * numbers * labels.total * radius
         rounding += labels.rounding * (1.0 if h else radius)
+        largest = max(1.0, labels.largest) * diameter
         noises = [
-            (cls._noise(way, moved, rounding, diameter), way) for way in ways_to_meet(guarantee)
+            (cls._noise(way, moved, rounding, largest), way) for way in ways_to_meet(guarantee)
         ]
         (size, scale, tolerance), way = min(noises, key=lambda pair: pair[0][0])
-        largest = labels.largest * diameter
-        if size > largest:
+        if size > labels.largest * diameter:
+            part = percent(size / (labels.largest * diameter))
             warnings.warn(
-                f"the noise of the test is {percent(size / largest)} of the largest statistic: its "
+                f"the noise of the test is {part} of the largest statistic: its "
                 "outcome is chance alone. Use a larger budget or more records.",
                 NoiseWarning,
                 stacklevel=3,
@@ -165,11 +176,11 @@ class PermutationDesign:
 
     @staticmethod
     def _noise(
-        way: PureDP | GDP, moved: float, rounding: float, diameter: float
+        way: PureDP | GDP, moved: float, rounding: float, largest: float
     ) -> tuple[float, float, float]:
         """Mean size of the noise, its scale, and the bound on the error of T less a rank."""
         budget = amount_of(way)[1]
-        sums = 8 * _U * (diameter + _LONGEST * 2 * (moved + 4 * rounding) / budget)
+        sums = 8 * _U * (largest + _LONGEST * 2 * (moved + 4 * rounding) / budget)
         tolerance = 2 * rounding + sums
         scale = outward_scale(moved + 2 * tolerance, budget)
         return scale * unit_error(way, 1), scale, tolerance

@@ -65,9 +65,13 @@ impl Ball<'_> {
         if outside.is_empty() {
             return;
         }
-        let before = dists(&rows);
         let mut coords = vec![0.0; outside.len() * dim];
         self.manifold.log_origin(Rows::new(&rows, size), &mut coords);
+        // a logarithm without a bound on its error has a direction, too
+        let before: Vec<f64> = match self.manifold.injectivity_radius() {
+            f64::INFINITY => coords.chunks_exact(dim).map(norm).collect(),
+            _ => dists(&rows),
+        };
         coords.chunks_exact_mut(dim).for_each(|u| self.shorten(u));
         self.manifold.exp_origin(Rows::new(&coords, dim), &mut rows);
         let ends = rows.chunks_exact(size).zip(dists(&rows));

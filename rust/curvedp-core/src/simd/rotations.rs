@@ -24,7 +24,7 @@ pub fn orthogonalize<const M: usize, const L: usize>(
                 let mut any = false;
                 for p in 0..m {
                     for q in p + 1..m {
-                        any |= turn(m, rows, vectors, p, q);
+                        any |= rotate_pair(m, rows, vectors, p, q);
                     }
                 }
                 if !any {
@@ -41,7 +41,7 @@ const LONGER: f64 = 1.25;
 /// Rotates rows p and q of `rows`, and columns p and q of `vectors`, unless all are orthogonal and in order; returns
 /// true if any were rotated.
 #[inline(always)]
-fn turn<const L: usize>(
+fn rotate_pair<const L: usize>(
     m: usize,
     rows: &mut [Lane<L>],
     vectors: &mut [Lane<L>],

@@ -105,7 +105,7 @@ impl<const M: usize, const L: usize> CertifiedLog<M, L> {
     }
 
     /// The orthogonal matrix O with G^-1 K = e^(L/2) O, L the logarithm, up to rounding: O = UT, as rows of lanes.
-    pub(super) fn turn(&self, out: &mut [Lane<L>]) {
+    pub(super) fn rotation(&self, out: &mut [Lane<L>]) {
         let m = self.m;
         for i in 0..m {
             for j in 0..m {
@@ -232,7 +232,7 @@ impl<const M: usize, const L: usize> CertifiedLog<M, L> {
             let mut largest = 0.0;
             for p in 0..m {
                 for q in p + 1..m {
-                    largest = f64::max(largest, turn(m, &mut rows, &mut vectors, p, q));
+                    largest = f64::max(largest, rotate_pair(m, &mut rows, &mut vectors, p, q));
                 }
             }
             if largest <= PRECISE {
@@ -440,7 +440,7 @@ fn dot<'a>(pairs: impl Iterator<Item = (&'a Twofold, &'a Twofold)>) -> Twofold {
 }
 
 /// Rotates rows p and q of `rows`, and columns p and q of `vectors`; returns the sine of the rows' angle before.
-fn turn(m: usize, rows: &mut [Twofold], vectors: &mut [Twofold], p: usize, q: usize) -> f64 {
+fn rotate_pair(m: usize, rows: &mut [Twofold], vectors: &mut [Twofold], p: usize, q: usize) -> f64 {
     let (x, y) = (&rows[p * m..p * m + m], &rows[q * m..q * m + m]);
     let (a, b) = (dot(x.iter().zip(x)), dot(y.iter().zip(y)));
     let c = dot(x.iter().zip(y)).value();

@@ -388,7 +388,7 @@ fn transport_block<const M: usize, const L: usize>(
     for (block, rows) in out.chunks_mut(L * size).enumerate() {
         let (start, count) = (block * L, rows.len() / size);
         log.compute(&end, &base, start, count);
-        log.turn(&mut turn);
+        log.rotation(&mut turn);
         let shared = tangent.is_shared();
         load_coords::<M, L>(m, tangent.range(start..start + count).data(), shared, &mut v);
         congruence::<M, L>(m, &turn, true, &v, &mut moved, &mut work);
