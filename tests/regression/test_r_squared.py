@@ -10,6 +10,7 @@ import pytest
 
 import curvedp as cdp
 from curvedp.audit import audit_samples
+from curvedp.errors import ConversionError
 from curvedp.regression import explained
 from curvedp.regression.explained import RSquared
 
@@ -101,6 +102,21 @@ def test_the_release_says_what_was_done_and_is_stored_whole() -> None:
     assert "explains" in release.report()
     seeded = [cdp.r_squared(x, y, fit, cdp.GDP(1.0), seed=3).value for _ in range(2)]
     assert np.array_equal(*seeded)
+
+
+def test_a_fit_without_a_guarantee_voids_that_of_its_share() -> None:
+    """What leaves holds the fit."""
+    x, y = line(400)
+    given = {"x_range": (0.0, 10.0), "seed": 1}
+    fit = cdp.geodesic_regression(x, y, LINE, cdp.GDP(2.0), **given)
+    release = cdp.r_squared(x, y, fit, cdp.GDP(1.0))
+    assert isinstance(release.guarantee, cdp.Unproved)
+    assert release.parts == (fit,)
+    assert release.calibrated_to is None
+    with cdp.Ledger(cdp.GDP(9.0)) as ledger:
+        with pytest.raises(ConversionError):
+            cdp.r_squared(x, y, fit, cdp.GDP(1.0), ledger=ledger)
+        assert ledger.spent is None
 
 
 @pytest.mark.parametrize("fill", [np.nan, np.inf, -np.inf, 1e308])

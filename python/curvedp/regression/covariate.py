@@ -53,10 +53,15 @@ def to_times(x: FloatArray, x_range: Ranges) -> FloatArray:
     return np.asarray((x - (low + 0.5 * (high - low))) / (high - low))
 
 
+def covariates_at(times: FloatArray, x_range: Ranges) -> FloatArray:
+    """x_lo + (t + 1/2)(x_hi - x_lo), shape (..., q): the inverse of `to_times`."""
+    low, high = np.array(pairs_of(x_range)).T
+    return np.asarray(low + (times + 0.5) * (high - low))
+
+
 def from_times(times: FloatArray, x_range: Ranges) -> float | tuple[float, ...]:
     """Covariates at `times`, shape (q,): a number if there is one range."""
-    low, high = np.array(pairs_of(x_range)).T
-    x = low + (times + 0.5) * (high - low)
+    x = covariates_at(times, x_range)
     return tuple(x.tolist()) if are_several(x_range) else float(x[0])
 
 

@@ -20,11 +20,18 @@ from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean
 from curvedp.mechanisms import choose_mechanism, ways_to_meet
 from curvedp.privacy import Guarantee, Ledger, Release, Unproved
-from curvedp.regression.covariate import are_several, as_covariates, clipped_times, pairs_of
+from curvedp.regression.covariate import (
+    are_several,
+    as_covariates,
+    clipped_times,
+    covariates_at,
+    pairs_of,
+)
 from curvedp.regression.release import GeodesicRelease
 from curvedp.statistics.entry import Entry
 from curvedp.statistics.log_moments import amount_of, unit_error
 
+_FIT_WHY = "the geodesic was released without a guarantee"
 #: Places along a range at which the geodesic's distance from the ball's centre is looked up.
 _PLACES = 33
 #: Covariates of which all ends of ranges are looked up.
@@ -109,7 +116,8 @@ def r_squared(
     fit : GeodesicRelease
         Without `tau`: it knows where the mean covariates are.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
-        Guarantee of this release alone: the fit's comes on top.
+        Guarantee of this release alone: the fit's comes on top, and one without a guarantee voids
+        it.
     max_dist : float, optional
         R; by default no distance within the ball is shortened. Noise grows with R^2.
     records_per_unit, ledger, seed
@@ -163,9 +171,12 @@ def r_squared(
         for way in ways or ways_to_meet(entry.guarantee)
     ]
     noise, way = min(drawn, key=lambda pair: pair[0].scale * unit_error(pair[1], 2))
-    entry.spend("share explained by a geodesic")
-    squares = _squares(ball, entry.data, covariates, fit, reach).mean(axis=1)
     promised = entry.promise(entry.guarantee)
+    if isinstance(fit.guarantee, Unproved):
+        promised = Unproved(claimed=entry.guarantee, why=_FIT_WHY)
+    if ledger is not None:
+        ledger.spend(promised, label="share explained by a geodesic")
+    squares = _squares(ball, entry.data, covariates, fit, reach).mean(axis=1)
     told = entry.release(
         promised,
         value=noise._release(squares, entry.stream(0), 1)[0],
@@ -176,6 +187,7 @@ def r_squared(
         scale=noise.scale,
         expected_error=noise.scale * unit_error(way, 2),
         base_point=fit.value[0],
+        parts=(fit,),
         calibrated_to=None if isinstance(promised, Unproved) else way,
     )
     return RSquared(**vars(told), max_dist=reach)
@@ -183,8 +195,7 @@ def r_squared(
 
 def _at(fit: GeodesicRelease, times: FloatArray) -> FloatArray:
     """Predictions at covariates in widths of their ranges, shape (n, q)."""
-    low, high = np.array(pairs_of(fit.x_range)).T
-    x = low + (times + 0.5) * (high - low)
+    x = covariates_at(times, fit.x_range)
     return fit.predict(x if are_several(fit.x_range) else x[:, 0])
 
 

@@ -67,7 +67,7 @@ impl Ball<'_> {
         }
         let mut coords = vec![0.0; outside.len() * dim];
         self.manifold.log_origin(Rows::new(&rows, size), &mut coords);
-        // a logarithm without a bound on its error has a direction, too
+        // of a record: where logarithms carry bounds, these may be missing so far out, and are not needed
         let before: Vec<f64> = match self.manifold.injectivity_radius() {
             f64::INFINITY => coords.chunks_exact(dim).map(norm).collect(),
             _ => dists(&rows),

@@ -165,11 +165,11 @@ impl Manifold for SpdFactors {
     }
 
     fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
-        for_order!(self.m, divide_block(point, center, out));
+        for_order!(self.m, translate_block(point, center, false, out));
     }
 
     fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
-        for_order!(self.m, multiply_block(point, center, out));
+        for_order!(self.m, translate_block(point, center, true, out));
     }
 
     /// By a step from the point: the way over coordinates at the origin would stretch their rounding.
@@ -396,39 +396,24 @@ fn transport_block<const M: usize, const L: usize>(
     }
 }
 
-/// C^-1 K.
-fn divide_block<const M: usize, const L: usize>(
+/// C^-1 K, or CK where `outward`.
+fn translate_block<const M: usize, const L: usize>(
     m: usize,
     point: Rows,
     center: &[f64],
+    outward: bool,
     out: &mut [f64],
 ) {
-    let mut c = Lanes::<L>::new(packed_len(m));
-    let mut k = Lanes::<L>::new(packed_len(m));
-    let mut inverse = PreciseLanes::<L>::new(packed_len(m));
-    let mut product = PreciseLanes::<L>::new(packed_len(m));
-    load_lower(&Rows::shared(center), 0, L, m, &mut c);
-    invert::<M, L>(m, &c, &mut inverse);
     let size = packed_len(m);
-    for (block, rows) in out.chunks_mut(L * size).enumerate() {
-        load_lower(&point, block * L, rows.len() / size, m, &mut k);
-        lower_product::<M, L>(m, &inverse, &k, &mut product);
-        store_lower(m, &product.high, rows);
-    }
-}
-
-/// CK.
-fn multiply_block<const M: usize, const L: usize>(
-    m: usize,
-    point: Rows,
-    center: &[f64],
-    out: &mut [f64],
-) {
-    let mut c = PreciseLanes::<L>::new(packed_len(m));
-    let mut k = Lanes::<L>::new(packed_len(m));
-    let mut product = PreciseLanes::<L>::new(packed_len(m));
+    let mut c = PreciseLanes::<L>::new(size);
     load_lower(&Rows::shared(center), 0, L, m, &mut c.high);
-    let size = packed_len(m);
+    if !outward {
+        let mut inverse = PreciseLanes::<L>::new(size);
+        invert::<M, L>(m, &c.high, &mut inverse);
+        c = inverse;
+    }
+    let mut k = Lanes::<L>::new(size);
+    let mut product = PreciseLanes::<L>::new(size);
     for (block, rows) in out.chunks_mut(L * size).enumerate() {
         load_lower(&point, block * L, rows.len() / size, m, &mut k);
         lower_product::<M, L>(m, &c, &k, &mut product);

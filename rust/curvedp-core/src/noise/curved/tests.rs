@@ -1,0 +1,275 @@
+use super::super::RadialNoise;
+use super::super::steps::tests::check_all_heights;
+use super::*;
+use crate::manifold::{Hyperboloid, Manifold};
+use crate::rows::Rows;
+
+const SPACES: [Radial; 8] = [
+    Radial::Sphere { dim: 1, radius: 1.0 },
+    Radial::Sphere { dim: 2, radius: 1.0 },
+    Radial::Sphere { dim: 9, radius: 3.0 },
+    Radial::Hyperbolic { dim: 1, curvature: -1.0 },
+    Radial::Hyperbolic { dim: 2, curvature: -1.0 },
+    Radial::Hyperbolic { dim: 5, curvature: -0.25 },
+    Radial::ComplexProjective { m: 1 },
+    Radial::ComplexProjective { m: 4 },
+];
+
+fn radius(space: Radial) -> f64 {
+    match space {
+        Radial::Sphere { radius, .. } => radius,
+        Radial::Hyperbolic { curvature, .. } => 1.0 / (-curvature).sqrt(),
+        _ => 1.0,
+    }
+}
+
+/// A point some way from the origin.
+fn base(space: Radial) -> Vec<f64> {
+    let size = match space {
+        Radial::ComplexProjective { m } => 2 * m + 2,
+        _ => space.dim() + 1,
+    };
+    let mut point: Vec<f64> = (0..size).map(|i| 0.1 * (i as f64 + 1.0)).collect();
+    let rest: f64 = point[1..].iter().map(|x| x * x).sum();
+    match space {
+        Radial::Hyperbolic { .. } => point[0] = (1.0 + rest).sqrt(),
+        _ => {
+            let length = (point[0] * point[0] + rest).sqrt();
+            point.iter_mut().for_each(|x| *x /= length);
+        }
+    }
+    point.iter_mut().for_each(|x| *x *= radius(space));
+    point
+}
+
+fn laws(space: Radial, scale: f64) -> [Profile; 2] {
+    // on hyperbolic space Laplace noise must be shorter than the volume grows
+    let growth = space.growth_rate() * 1.5;
+    [Profile::Gaussian { scale }, Profile::Laplace { scale: scale.min(1.0 / growth) }]
+}
+
+fn noise(space: Radial, profile: Profile) -> RadialNoise {
+    RadialNoise::new(space, profile).unwrap()
+}
+
+fn draw(
+    noise: &RadialNoise,
+    base: &[f64],
+    grid: i32,
+    stream: &mut Stream,
+    effort: Effort,
+) -> Vec<f64> {
+    let curved = noise.curved().unwrap();
+    let mut out = vec![0.0; base.len() - usize::from(curved.is_in_chart())];
+    curved.draw(base, grid, stream, effort, &mut out);
+    out
+}
+
+/// Space parts are rounded, so coordinates differ by that.
+#[test]
+fn chart_coordinates_are_the_points_that_they_stand_for() {
+    for (dim, curvature) in [(1, -1.0), (2, -1.0), (5, -0.25)] {
+        let space = Radial::Hyperbolic { dim, curvature };
+        let manifold = Hyperboloid::new(dim, curvature);
+        let noise = noise(space, Profile::Gaussian { scale: 0.4 });
+        for length in [0.0, 1e-9, 0.3, 2.0, 9.0] {
+            let chart: Vec<f64> = (0..dim).map(|i| length / (1.0 + i as f64)).collect();
+            let mut point = vec![0.0; dim + 1];
+            manifold.exp_origin(Rows::shared(&chart), &mut point);
+            for seed in 0..5 {
+                let drawn = [&chart, &point].map(|base| {
+                    let mut stream = Stream::from_key([seed; 32], 0);
+                    let mut out = vec![0.0; dim];
+                    let curved = noise.curved().unwrap();
+                    curved.draw(base, -40, &mut stream, Effort::Least, &mut out);
+                    out
+                });
+                let error = 2e-15 * length.exp() + 2f64.powi(-39);
+                for (x, y) in drawn[0].iter().zip(&drawn[1]) {
+                    assert!((x - y).abs() <= error, "{dim} {length} {x} {y}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn draws_do_not_depend_on_the_words_with_which_they_are_decided() {
+    for space in SPACES {
+        let base = base(space);
+        for scale in [1e-9, 1e-3, 0.4, 10.0] {
+            for profile in laws(space, scale) {
+                let noise = noise(space, profile);
+                let grid = exponent(scale.min(1.0)) - 20;
+                let mut streams = [0; 2].map(|_| Stream::from_key([6; 32], 1));
+                for _ in 0..40 {
+                    let [a, b] = &mut streams;
+                    let steady = draw(&noise, &base, grid, a, Effort::Steady);
+                    let least = draw(&noise, &base, grid, b, Effort::Least);
+                    assert_eq!(steady, least, "{space:?} {profile:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn all_heights_give_the_density_of_a_distance() {
+    let law = |shape, power, angle, is_laplace| {
+        let density = Distance { shape, power, angle, rate: 1.0, is_laplace };
+        Scaled::new(density, 1.0).unwrap()
+    };
+    // to beyond the farthest points
+    check_all_heights(Steps::new(law(Shape::Sphere, 1, 0.7, true), -3, 36).unwrap());
+    check_all_heights(Steps::new(law(Shape::Sphere, 0, 0.7, false), -3, 36).unwrap());
+    check_all_heights(Steps::new(law(Shape::ComplexProjective, 3, 0.5, false), -3, 26).unwrap());
+    check_all_heights(Steps::new(law(Shape::Hyperbolic, 2, 0.2, true), -1, 40).unwrap());
+    check_all_heights(Steps::new(law(Shape::Hyperbolic, 4, 1.0, false), -2, 36).unwrap());
+}
+
+/// The distance in units of the radius, as far as doubles tell it.
+fn angle(space: Radial, base: &[f64], drawn: &[f64]) -> f64 {
+    let r = radius(space);
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    match space {
+        Radial::Hyperbolic { .. } => {
+            let far = dot(drawn, drawn).sqrt() / r;
+            let space: Vec<f64> = drawn.iter().map(|x| x / r * libm::sinh(far) / far).collect();
+            let base: Vec<f64> = base.iter().map(|x| x / r).collect();
+            libm::acosh((libm::cosh(far) * base[0] - dot(&space, &base[1..])).max(1.0))
+        }
+        Radial::ComplexProjective { .. } => {
+            let im: f64 = base
+                .chunks_exact(2)
+                .zip(drawn.chunks_exact(2))
+                .map(|(a, b)| a[0] * b[1] - a[1] * b[0])
+                .sum();
+            libm::acos(dot(base, drawn).hypot(im).min(1.0))
+        }
+        _ => libm::acos((dot(base, drawn) / r / r).clamp(-1.0, 1.0)),
+    }
+}
+
+/// Largest distance of the distances' distribution from that of a law, times the root of their number.
+fn distance_from_law(space: Radial, profile: Profile, other: Profile) -> f64 {
+    let (law, base, n) = (noise(space, profile), base(space), 8000);
+    let mut stream = Stream::from_key([7; 32], space.dim() as u64);
+    let mut found: Vec<f64> = (0..n)
+        .map(|_| angle(space, &base, &draw(&law, &base, -40, &mut stream, Effort::Least)))
+        .collect();
+    found.sort_by(f64::total_cmp);
+    let cdf = |t: f64| noise(space, other).radius().cdf(t * radius(space));
+    let steps = found.iter().step_by(20).enumerate();
+    let apart = steps.map(|(k, t)| (cdf(*t) - 20.0 * k as f64 / f64::from(n)).abs());
+    apart.fold(0.0, f64::max) * f64::from(n).sqrt()
+}
+
+#[test]
+fn distances_have_the_law_of_the_radius() {
+    for space in SPACES {
+        // doubles tell no distances far out in hyperbolic space
+        let wide = if space.diameter().is_finite() { 30.0 } else { 1.5 };
+        for scale in [0.1, 0.6, wide] {
+            for profile in laws(space, scale) {
+                let found = distance_from_law(space, profile, profile);
+                assert!(found < 2.2, "{space:?} {profile:?} {found}");
+            }
+        }
+        let profile = Profile::Gaussian { scale: 0.3 };
+        let control = distance_from_law(space, profile, Profile::Gaussian { scale: 0.33 });
+        assert!(control > 2.7, "{space:?} {control}");
+    }
+}
+
+/// Directions have mean 0, and no axis is longer than another.
+#[test]
+fn directions_are_uniform_about_the_origin() {
+    for space in SPACES {
+        let mut origin = base(space);
+        origin.fill(0.0);
+        origin[0] = radius(space);
+        let (law, dim) = (noise(space, Profile::Gaussian { scale: 0.2 }), space.dim());
+        let mut stream = Stream::from_key([8; 32], 0);
+        let n = 6000;
+        let (mut mean, mut square) = (vec![0.0; dim], vec![0.0; dim]);
+        for _ in 0..n {
+            let drawn = draw(&law, &origin, -40, &mut stream, Effort::Least);
+            let tangent = &drawn[drawn.len() - dim..];
+            let length = tangent.iter().map(|x| x * x).sum::<f64>().sqrt();
+            for j in 0..dim {
+                mean[j] += tangent[j] / length / f64::from(n);
+                square[j] += tangent[j] * tangent[j] / length / length / f64::from(n);
+            }
+        }
+        for j in 0..dim {
+            let error = 5.0 / (f64::from(n) * dim as f64).sqrt();
+            assert!(mean[j].abs() < error, "{space:?} {}", mean[j]);
+            assert!((square[j] - 1.0 / dim as f64).abs() < 2.0 * error, "{space:?} {}", square[j]);
+        }
+    }
+}
+
+/// The cosine of the angle with a fixed direction at a base point that is not the origin: on S^2 uniform
+/// directions give u in [-1, 1] with density 1/(pi sqrt(1 - u^2)).
+#[test]
+fn directions_are_uniform_about_other_points() {
+    let space = SPACES[1];
+    let (law, base) = (noise(space, Profile::Gaussian { scale: 0.5 }), base(space));
+    let along = {
+        let dot = base[2];
+        let v: Vec<f64> = (0..3).map(|i| if i == 2 { 1.0 } else { 0.0 } - dot * base[i]).collect();
+        let length = v.iter().map(|x| x * x).sum::<f64>().sqrt();
+        v.iter().map(|x| x / length).collect::<Vec<_>>()
+    };
+    let mut stream = Stream::from_key([9; 32], 0);
+    let n = 20_000;
+    let mut found: Vec<f64> = (0..n)
+        .map(|_| {
+            let drawn = draw(&law, &base, -40, &mut stream, Effort::Least);
+            let dot: f64 = drawn.iter().zip(&base).map(|(a, b)| a * b).sum();
+            let v: Vec<f64> = drawn.iter().zip(&base).map(|(y, q)| y - dot * q).collect();
+            let length = v.iter().map(|x| x * x).sum::<f64>().sqrt();
+            v.iter().zip(&along).map(|(a, b)| a * b).sum::<f64>() / length
+        })
+        .collect();
+    found.sort_by(f64::total_cmp);
+    let cdf = |u: f64| 0.5 + u.clamp(-1.0, 1.0).asin() / std::f64::consts::PI;
+    let apart = found.iter().enumerate().map(|(k, u)| (cdf(*u) - k as f64 / f64::from(n)).abs());
+    assert!(apart.fold(0.0, f64::max) * f64::from(n).sqrt() < 2.2);
+}
+
+#[test]
+fn noise_of_every_width_has_a_law_and_wide_noise_fills_the_space() {
+    for (dim, scale) in (1..40).flat_map(|dim| (1..30).map(move |k| (dim, 0.05 * f64::from(k)))) {
+        for profile in laws(SPACES[0], scale) {
+            noise(Radial::Sphere { dim, radius: 1.0 }, profile);
+            noise(Radial::ComplexProjective { m: dim }, profile);
+        }
+        for profile in laws(Radial::Hyperbolic { dim, curvature: -1.0 }, scale) {
+            noise(Radial::Hyperbolic { dim, curvature: -1.0 }, profile);
+        }
+    }
+    for space in [SPACES[1], SPACES[2], SPACES[6]] {
+        let law = noise(space, Profile::Laplace { scale: 1e9 });
+        let mut stream = Stream::from_key([4; 32], 0);
+        let drawn = (0..2000).map(|_| draw(&law, &base(space), -30, &mut stream, Effort::Least));
+        let mean: f64 = drawn.map(|x| x[1] / radius(space)).sum::<f64>() / 2000.0;
+        assert!(mean.abs() < 0.07, "{space:?} {mean}");
+        for scale in [1e20, 1e90] {
+            noise(space, Profile::Gaussian { scale });
+        }
+    }
+}
+
+#[test]
+fn far_draws_of_hyperbolic_space_are_finite() {
+    let space = Radial::Hyperbolic { dim: 2, curvature: -1.0 };
+    let law = noise(space, Profile::Gaussian { scale: 30.0 });
+    let mut stream = Stream::from_key([5; 32], 0);
+    let mut farthest: f64 = 0.0;
+    for _ in 0..500 {
+        let drawn = draw(&law, &base(space), -16, &mut stream, Effort::Least);
+        farthest = farthest.max(drawn[0].hypot(drawn[1]));
+    }
+    assert!(farthest > 900.0 && farthest < 1300.0, "{farthest}");
+}
