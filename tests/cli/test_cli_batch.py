@@ -85,6 +85,24 @@ def test_a_dry_run_tells_cost_and_error_and_spends_nothing(source, tmp_path):
     assert "remaining GDP(mu=1.732" in result.stdout
 
 
+def test_persons_are_known_by_name(source, tmp_path):
+    table = pq.read_table(source)
+    table = table.append_column("person", pa.array(np.arange(len(table)) // 2))
+    pq.write_table(table, source)
+    out = tmp_path / "out.parquet"
+    how = ["--units", "person", "--groups-per-unit", 2]
+    planned = batch(source, out, *how, "--dry-run")
+    assert planned.exit_code == 0, planned.output
+    assert str(len(table)) not in planned.output, "the number of records is not public"
+    result = batch(source, out, *how)
+    assert result.exit_code == 0, result.output
+    told = json.loads((tmp_path / "out.parquet.manifest.json").read_text())
+    assert told["units_by"] == "person"
+    assert f"{told['units']} in 40 groups" in planned.stdout
+    assert told["guarantee_of_all"] == cdp.GDP(2**0.5).to_dict()
+    assert "persons" in planned.stdout
+
+
 #: Options of each statistic, one of them as the manifest has it, and a column of its own.
 OWN = {
     "mean": (["--mechanism", "tangent-gaussian"], ("mechanism", "tangent-gaussian"), "scale"),

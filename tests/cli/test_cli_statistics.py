@@ -105,6 +105,46 @@ def test_regression_needs_no_clipping_length(tmp_path, ages):
     np.testing.assert_allclose(stored.band([30.0, 70.0]), expected.band([30.0, 70.0]), rtol=1e-6)
 
 
+@pytest.mark.parametrize("command", ["mean", "variance"])
+def test_persons_are_known_by_name_in_every_format(tmp_path, ages, command):
+    _, points = directions_by_age()
+    persons = [f"p{number // 3}" for number in range(100)]
+    _add_column(tmp_path, persons)
+    ball = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.7)
+    statistic = {"mean": cdp.frechet_mean, "variance": cdp.frechet_variance}[command]
+    expected = statistic(points, ball, cdp.GDP(1.0), units=persons, seed=7)
+    for data, where in ages.items():
+        out = tmp_path / f"{data.suffix[1:]}.json"
+        arguments = [*SPHERE_OPTIONS, *where, "--units", "person", "--mu", 1, "--seed", 7]
+        result = run(command, data, *arguments, "--out", out)
+        assert result.exit_code == 0, result.output
+        stored = cdp.Release.from_json(out.read_text())
+        np.testing.assert_allclose(stored.value, expected.value, rtol=1e-9, atol=1e-12)
+        assert stored.n == 34
+        assert "100" not in result.stderr, "the number of records is not public"
+    csv = tmp_path / "a.csv"
+    arguments = [*SPHERE_OPTIONS, "--units", "person", "--mu", 1, "--out", tmp_path / "out.json"]
+    assert_fails(run(command, csv, *arguments), 2, "--columns")
+    arguments += ["--columns", "x,y,z"]
+    assert_fails(run(command, csv, *arguments, "--records-per-unit", 2), 2, "not both")
+    csv.write_text(csv.read_text().replace(",p7\n", ",\n"))
+    assert_fails(run(command, csv, *arguments), 2, "units must name each record's person")
+
+
+def _add_column(folder, persons):
+    """Adds the names of persons to the files of `ages`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    head, *rows = (folder / "a.csv").read_text().splitlines()
+    lines = [f"{row},{person}" for row, person in zip(rows, persons, strict=True)]
+    (folder / "a.csv").write_text("\n".join([f"{head},person", *lines]) + "\n")
+    table = pq.read_table(folder / "a.parquet")
+    pq.write_table(table.append_column("person", pa.array(persons)), folder / "a.parquet")
+    with np.load(folder / "a.npz") as arrays:
+        np.savez(folder / "a.npz", person=np.array(persons), **arrays)
+
+
 def test_empty_cells_are_not_mentioned(tmp_path):
     lines = ["x,y,z,age"] + ["0,0,1,50"] * 200
     outputs = set()

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from curvedp._validation import FloatArray, as_count
-from curvedp.batch.columns import group_names
+from curvedp.batch.columns import Hashes, RecordColumns, group_names
 from curvedp.privacy import NoiseSecret
 from curvedp.statistics.call import Call, Designs, Report
-from curvedp.statistics.grouping import Names, Offsets
+from curvedp.statistics.grouping import Names, Offsets, side_by_side, units_of_groups
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.releases import Releases
 
@@ -40,20 +40,41 @@ class Chunk:
         First record of each group, and the number of records.
     names : pair of ndarray
         The groups' names, for the keys of their noise.
-    rows : ndarray, shape (n, width)
-        The records: a point each, and where there is one the covariate after it.
+    points : ndarray, shape (n, point_size)
+        The records.
+    covariate : ndarray, shape (n,), or None
+    unit_ends : ndarray of int, or None
+        Where the records of each unit begin and the last one's end, where units have names.
+    units : ndarray or None
+        The hash of each unit's name.
     """
 
     keys: Any
     offsets: Offsets
     names: Names
-    rows: FloatArray
+    points: FloatArray
+    covariate: FloatArray | None = None
+    unit_ends: Offsets | None = None
+    units: Hashes | None = None
 
     @classmethod
-    def of(cls, keys: Any, n: Offsets, rows: FloatArray) -> Chunk:
-        """From each group's key and number of records, and all records one after the other."""
+    def of(cls, keys: Any, n: Offsets, rows: FloatArray, columns: RecordColumns) -> Chunk:
+        """From each group's key and number of records, and what was read of all records, one after
+        the other."""
         offsets = np.concatenate(([0], np.cumsum(n, dtype=np.int64)))
-        return cls(keys, offsets, group_names(keys), rows)
+        units, ends = columns.units_of(rows), None
+        if units is not None:
+            order, ends = side_by_side(units, offsets)
+            rows, units = rows[order], units[order[ends[:-1]]]
+        points, covariate = columns.points_of(rows), columns.covariate_of(rows)
+        return cls(keys, offsets, group_names(keys), points, covariate, ends, units)
+
+    @property
+    def n(self) -> Offsets:
+        """Number of records of each group, or of its units where they have names."""
+        if self.unit_ends is None:
+            return np.diff(self.offsets)
+        return units_of_groups(self.unit_ends, self.offsets)
 
     def release(
         self,
@@ -63,17 +84,17 @@ class Chunk:
         report: Report | None = None,
     ) -> Releases[Any]:
         """The releases of its groups, for which the ledger has paid."""
-        n, size = np.diff(self.offsets), call.manifold.point_size
-        beside = call.statistic.takes_covariate
         paid = Paid(
             call=call,
-            records=np.ascontiguousarray(self.rows[:, :size]),
+            records=self.points,
             offsets=self.offsets,
-            designs=call.designs(n) if designs is None else designs,
+            designs=call.designs(self.n) if designs is None else designs,
             keys=call.keys(secret, None),  # a fresh one numbers the groups of one call
-            labels=range(len(n)),
+            labels=range(len(self.offsets) - 1),
             names=self.names,
             report=report,
-            extra=np.ascontiguousarray(self.rows[:, size]) if beside else None,
-        )
+            extra=self.covariate,
+            unit_ends=self.unit_ends,
+            units_by_name=self.unit_ends is not None,
+        ).by_unit()
         return call.statistic.release(paid if secret is None else paid.salted())

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from curvedp import _core
 from curvedp._arrow import pa, pc
 from curvedp._validation import FloatArray
 from curvedp.errors import BatchError
@@ -19,9 +21,11 @@ from curvedp.manifolds import Manifold
 from curvedp.statistics.grouping import Names, Offsets
 
 __all__ = [
+    "Hashes",
     "RecordColumns",
     "as_table",
     "group_names",
+    "hashes_of",
     "in_order",
     "key_columns",
     "key_schema",
@@ -30,6 +34,8 @@ __all__ = [
 ]
 
 Table = Any
+#: Hashes of names, of 64 bits.
+Hashes = NDArray[np.uint64]
 
 
 def as_table(source: Any) -> Table:
@@ -186,6 +192,28 @@ def group_names(keys: Table) -> Names:
     return text_bytes, offsets - offsets[0]
 
 
+def hashes_of(keys: Table) -> Hashes:
+    """The hash of every row of keys."""
+    firsts, n = runs(keys)
+    hashes = np.empty(len(n), dtype=np.uint64)
+    _core.hash_names(*group_names(firsts), hashes)
+    return np.repeat(hashes, n)
+
+
+def unit_hashes(table: Table, units: str) -> Hashes:
+    """The hash of the name of every record's unit.
+
+    Raises
+    ------
+    BatchError
+        For a missing column, a type without exact equality, and names that are missing.
+    """
+    names = key_columns(table, [units])
+    if names.column(0).null_count:
+        raise BatchError(f"column {units!r} must name each record's person: some are missing")
+    return hashes_of(names)
+
+
 def _text(array: Any) -> Any:
     """Keys as large_binary."""
     kind = array.type
@@ -216,25 +244,43 @@ class RecordColumns:
         Bring directions to the sphere's radius and landmarks to centred shapes of unit size.
     covariate : str or None
         A column of numbers beside the points.
+    units : str or None
+        A column that names each record's person.
     """
 
     points: tuple[str, ...]
     manifold: Manifold
     normalise: bool = False
     covariate: str | None = None
+    units: str | None = None
 
     @property
     def names(self) -> list[str]:
         """All of them."""
-        return [*self.points, *([] if self.covariate is None else [self.covariate])]
+        return [*self.points, *(name for name in (self.covariate, self.units) if name is not None)]
 
     @property
     def width(self) -> int:
         """Numbers of a record."""
-        return self.manifold.point_size + (self.covariate is not None)
+        return self.manifold.point_size + (self.covariate is not None) + (self.units is not None)
+
+    def points_of(self, rows: FloatArray) -> FloatArray:
+        """The points among what `read` found, shape (n, point_size)."""
+        return np.ascontiguousarray(rows[:, : self.manifold.point_size])
+
+    def covariate_of(self, rows: FloatArray) -> FloatArray | None:
+        """The covariates among what `read` found."""
+        if self.covariate is None:
+            return None
+        return np.ascontiguousarray(rows[:, self.manifold.point_size])
+
+    def units_of(self, rows: FloatArray) -> Hashes | None:
+        """The hashes of units' names among what `read` found."""
+        return None if self.units is None else np.ascontiguousarray(rows[:, -1]).view(np.uint64)
 
     def read(self, table: Table) -> FloatArray:
-        """The records of a table, shape (n, width): a point each, and the covariate after it.
+        """The records of a table, shape (n, width): a point each, after it the covariate, and last
+        the bits of the hash of the unit's name.
 
         Raises
         ------
@@ -252,6 +298,9 @@ class RecordColumns:
             if beside.shape[1] != 1:
                 raise BatchError(f"column {self.covariate!r} must hold one number for each record")
             rows = np.concatenate([rows, beside], axis=1)
+        if self.units is not None:
+            hashes = unit_hashes(table, self.units).view(np.float64)
+            rows = np.concatenate([rows, hashes[:, None]], axis=1)
         return np.ascontiguousarray(rows)
 
 

@@ -7,6 +7,7 @@ A job lives in a folder beside its result until it is finished:
     layout.json  the chunks
     groups.arrow each chunk's keys and how many records each has, if the keys are in order
     partitions/  otherwise, the rows by hash of their key
+    units        while the chunks are found, the units of each group, if they have names
     parts-.../   the releases of each finished chunk, never drawn again
     paid         says that the ledger was charged
 
@@ -45,6 +46,7 @@ from curvedp.batch.storage import (
     write_atomically,
     write_json,
 )
+from curvedp.batch.units import Memberships
 from curvedp.errors import BatchError
 from curvedp.privacy import Ledger, NoiseSecret
 from curvedp.statistics.releases import Releases
@@ -52,7 +54,7 @@ from curvedp.statistics.tables import releases_table
 
 __all__ = ["Job", "open_job", "release_chunk"]
 
-_SCHEMA = 3
+_SCHEMA = 4
 
 
 @dataclass(frozen=True)
@@ -156,14 +158,26 @@ class Job:
         columns.read(self.source.first())  # its shape, before all else
         with ThreadPoolExecutor(1) as meanwhile:
             ahead = meanwhile.submit(self.points.read_ahead, self.chunk_rows)
-            found = scan(self.source, by, self.chunk_rows, self._groups_path)
+            members = self._memberships()
+            found = scan(
+                self.source, by, self.chunk_rows, self._groups_path, columns.units, members
+            )
         if found is not None:
             ahead.result()  # raises if the file is damaged
-            return found
-        self.points.forget()
-        folder, chunk = self._partitions, self.chunk_rows
-        count, sizes = partition(self.source, by, columns, chunk, folder)
-        return Layout((), count, sizes)
+        else:
+            self.points.forget()
+            folder, chunk, members = self._partitions, self.chunk_rows, self._memberships()
+            count, sizes = partition(self.source, by, columns, chunk, folder, members)
+            found = Layout((), count, sizes)
+        if members is not None:
+            members.check()
+        return found
+
+    def _memberships(self) -> Memberships | None:
+        """The units of all groups, where they have names."""
+        if self.parameters.columns.units is None:
+            return None
+        return Memberships(self.folder / "units", self.parameters.call.groups_per_unit)
 
     @property
     def _groups_path(self) -> Path:
@@ -226,9 +240,9 @@ class Job:
         columns, layout = self.parameters.columns, self.layout
         if layout.partitions:
             dealt = Partition.of(self._partitions, layout.partitions, number)
-            return Chunk.of(*dealt.read(columns.width))
+            return Chunk.of(*dealt.read(columns.width), columns)
         table = self.points.read(*layout.bounds[number : number + 2])
-        return Chunk.of(*read_groups(self._groups_path, number), columns.read(table))
+        return Chunk.of(*read_groups(self._groups_path, number), columns.read(table), columns)
 
     def release(
         self, chunk: Chunk, progress: Callable[[int, int], object] | None = None

@@ -8,18 +8,26 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from curvedp._arrow import ipc, pa
-from curvedp.batch.columns import in_order, key_columns, key_schema, runs
+from curvedp.batch.columns import (
+    Hashes,
+    hashes_of,
+    in_order,
+    key_columns,
+    key_schema,
+    runs,
+    unit_hashes,
+)
 from curvedp.batch.parquet import Source
-from curvedp.batch.partitions import hashes_of
 from curvedp.batch.results import count_sizes
 from curvedp.batch.storage import atomically
+from curvedp.batch.units import Memberships, first_records
 from curvedp.errors import BatchError
 from curvedp.statistics.grouping import Offsets
 
@@ -40,7 +48,7 @@ class Layout:
     partitions : int
         Number of partitions; 0 if the keys are in order.
     sizes : Counter
-        Number of groups of each number of records.
+        Number of groups of each number of records, or of units where they have names.
     """
 
     bounds: tuple[int, ...]
@@ -72,12 +80,28 @@ class _OutOfOrder(Exception):
     """The keys of a file decrease somewhere."""
 
 
-def scan(source: Source, by: Sequence[str], chunk_rows: int, path: Path) -> Layout | None:
+def scan(
+    source: Source,
+    by: Sequence[str],
+    chunk_rows: int,
+    path: Path,
+    units: str | None = None,
+    memberships: Memberships | None = None,
+) -> Layout | None:
     """The layout of a file whose keys never decrease; None for any other file.
 
-    The groups of each chunk are written to `path`, for `read_groups`.
+    The groups of each chunk are written to `path`, for `read_groups`; their units, of the column
+    `units`, go to `memberships`.
     """
     bounds, sizes = [0], Counter[int]()
+
+    def noted(parts: Iterator[_Groups]) -> Iterator[tuple[Any, Offsets]]:
+        for groups in parts:
+            sizes.update(count_sizes(groups.sizes))
+            if memberships is not None and groups.units is not None:
+                memberships.add(groups.units)
+            yield groups.keys, groups.n
+
     schema = key_schema(source.schema, by).append(pa.field("n", pa.int64()))
     try:
         with (
@@ -85,10 +109,8 @@ def scan(source: Source, by: Sequence[str], chunk_rows: int, path: Path) -> Layo
             pa.OSFile(str(draft), "wb") as file,
             ipc.new_file(file, schema) as chunks,
         ):
-            for groups in _cut(_groups_in_order(source, by), chunk_rows):
-                n = groups.column("n").to_numpy()
-                bounds.append(bounds[-1] + int(n.sum()))
-                sizes.update(count_sizes(n))
+            for groups in _cut(noted(_groups_in_order(source, by, units)), chunk_rows):
+                bounds.append(bounds[-1] + int(groups.column("n").to_numpy().sum()))
                 chunks.write(groups)
     except _OutOfOrder:
         return None
@@ -124,35 +146,105 @@ def _one_batch(tables: Sequence[Any]) -> Any:
     return batches[0]
 
 
-def _groups_in_order(source: Source, by: Sequence[str]) -> Iterator[tuple[Any, Offsets]]:
-    """Key and number of records of every group, part by part, if keys never decrease."""
-    last, of_last = None, np.zeros(1, dtype=np.int64)
-    for table in source.batches(by, _SCAN_ROWS):
+@dataclass(frozen=True)
+class _Groups:
+    """Groups whose records stand one after the other.
+
+    Attributes
+    ----------
+    keys : pyarrow.Table
+    n : ndarray of int
+        Number of records of each.
+    sizes : ndarray of int
+        Number of records, or of units where they have names.
+    units : ndarray or None
+        The hashes of the names of their units, group by group.
+    """
+
+    keys: Any
+    n: Offsets
+    sizes: Offsets
+    units: Hashes | None
+
+    @classmethod
+    def of(cls, table: Any, by: Sequence[str], units: str | None) -> _Groups:
+        """The groups of a table."""
         keys, n = runs(key_columns(table, by))
+        return cls(keys, n, n, None if units is None else unit_hashes(table, units))._named(n)
+
+    def _named(self, counts: Offsets) -> _Groups:
+        """The same with each unit once; group g has ``counts[g]`` entries of `units`."""
+        if self.units is None:
+            return self
+        group = np.repeat(np.arange(len(counts)), counts)
+        chosen = first_records(group, self.units)
+        sizes = np.bincount(group[chosen], minlength=len(counts))
+        return replace(self, sizes=sizes, units=self.units[chosen])
+
+    def after(self, last: _Groups) -> _Groups:
+        """The same with the group before them, which may be the first of them."""
+        keys = pa.concat_tables([last.keys, self.keys.slice(0, 1)])
+        units = self.units
+        if units is not None and last.units is not None:
+            units = np.concatenate((last.units, units))
+        if len(runs(keys)[1]) == 2:
+            keys = pa.concat_tables([last.keys, self.keys])
+            sizes = np.concatenate((last.sizes, self.sizes))
+            return _Groups(keys, np.concatenate((last.n, self.n)), sizes, units)
+        n, sizes = self.n.copy(), self.sizes.copy()
+        n[:1] += last.n
+        sizes[:1] += last.sizes
+        return _Groups(self.keys, n, sizes, units)._named(sizes)
+
+    def part(self, start: int, stop: int) -> _Groups:
+        """Some of them."""
+        units = self.units
+        if units is not None:
+            units = units[self.sizes[:start].sum() : self.sizes[:stop].sum()]
+        own = slice(start, stop)
+        return _Groups(self.keys.slice(start, stop - start), self.n[own], self.sizes[own], units)
+
+
+def _columns(by: Sequence[str], units: str | None) -> list[str]:
+    """The columns that say who is where."""
+    return [*by, *([] if units is None else [units])]
+
+
+def _groups_in_order(source: Source, by: Sequence[str], units: str | None) -> Iterator[_Groups]:
+    """All groups, part by part, if keys never decrease."""
+    last: _Groups | None = None
+    for table in source.batches(_columns(by, units), _SCAN_ROWS):
+        groups = _Groups.of(table, by, units)
         if last is not None:
-            begins_anew = len(runs(pa.concat_tables([last, keys.slice(0, 1)]))[1]) == 2
-            if begins_anew:
-                keys, n = pa.concat_tables([last, keys]), np.concatenate((of_last, n))
-            else:
-                n[:1] += of_last
-        if not in_order(keys):
+            groups = groups.after(last)
+        if not in_order(groups.keys):
             raise _OutOfOrder
-        yield keys.slice(0, len(keys) - 1), n[:-1]
-        last, of_last = keys.slice(len(keys) - 1), n[-1:]
+        end = len(groups.n) - 1
+        yield groups.part(0, end)
+        last = groups.part(end, end + 1)
     if last is not None:
-        yield last, of_last
+        yield last
 
 
-def group_sizes(source: Source, by: Sequence[str]) -> Counter[int]:
-    """Number of groups of each number of records, in whatever order the keys are."""
+def group_sizes(source: Source, by: Sequence[str], units: str | None = None) -> Counter[int]:
+    """Number of groups of each number of records, or of units where they have names, in whatever
+    order the keys are."""
     sizes = Counter[int]()
     with contextlib.suppress(_OutOfOrder):
-        for _, n in _groups_in_order(source, by):
-            sizes.update(count_sizes(n))
+        for groups in _groups_in_order(source, by, units):
+            sizes.update(count_sizes(groups.sizes))
         return sizes
     hashes, counts = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
-    for table in source.batches(by, _SCAN_ROWS):
-        own, own_counts = np.unique(hashes_of(key_columns(table, by)), return_counts=True)
+    pairs = np.empty((0, 2), dtype=np.uint64)
+    for table in source.batches(_columns(by, units), _SCAN_ROWS):
+        keys = hashes_of(key_columns(table, by))
+        if units is not None:
+            pairs = np.concatenate((pairs, np.stack((keys, unit_hashes(table, units)), axis=1)))
+            pairs = pairs[first_records(*pairs.T)]
+            continue
+        own, own_counts = np.unique(keys, return_counts=True)
         hashes, place = np.unique(np.concatenate((hashes, own)), return_inverse=True)
         counts = np.bincount(place, np.concatenate((counts, own_counts))).astype(np.int64)
+    if units is not None:
+        counts = np.unique(pairs[:, 0], return_counts=True)[1]
     return count_sizes(counts)

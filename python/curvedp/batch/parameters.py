@@ -37,6 +37,7 @@ __all__ = [
     "ball_to_dict",
     "check_covariate",
     "check_statistic",
+    "check_units",
     "names_of",
     "word_of",
 ]
@@ -88,6 +89,8 @@ class BatchParameters:
         True if directions and shapes are brought to size first.
     covariate : str or None
         The column of the covariate, of a statistic that has one.
+    units : str or None
+        The column that names each record's person.
     """
 
     by: tuple[str, ...]
@@ -95,6 +98,7 @@ class BatchParameters:
     call: Call
     normalise: bool = False
     covariate: str | None = None
+    units: str | None = None
 
     @classmethod
     def check(
@@ -111,6 +115,7 @@ class BatchParameters:
         skip_small: bool,
         normalise: bool,
         covariate: str | None = None,
+        units: str | None = None,
     ) -> BatchParameters:
         """The parameters, checked."""
         check_statistic(statistic)
@@ -122,6 +127,9 @@ class BatchParameters:
         if covariate is not None and covariate in {*keys, *columns}:
             raise BatchError("the covariate must be a column of its own")
         check_covariate(statistic, covariate)
+        check_units(units, records_per_unit)
+        if units in {*keys, *columns, covariate} - {None}:
+            raise BatchError("the units' names must be a column of their own")
         if _RESERVED & set(keys):
             raise BatchError(
                 f"the result has columns {', '.join(sorted(_RESERVED))} of its own: rename the key"
@@ -143,7 +151,7 @@ class BatchParameters:
         promise = statistic.promise(call)
         if isinstance(promise, Unproved):
             raise ValueError(f"a batch releases what is proved, and here {promise.why}")
-        return cls(keys, columns, call, bool(normalise), covariate)
+        return cls(keys, columns, call, bool(normalise), covariate, units)
 
     @property
     def ball(self) -> Ball:
@@ -153,7 +161,8 @@ class BatchParameters:
     @property
     def columns(self) -> RecordColumns:
         """The columns that hold the records."""
-        return RecordColumns(self.points, self.call.manifold, self.normalise, self.covariate)
+        space = self.call.manifold
+        return RecordColumns(self.points, space, self.normalise, self.covariate, self.units)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionary for JSON; `from_dict` reads it."""
@@ -162,6 +171,7 @@ class BatchParameters:
             "points": list(self.points),
             "normalise": self.normalise,
             "covariate": self.covariate,
+            "units": self.units,
             "ball": ball_to_dict(self.ball),
             "statistic": word_of(self.call.statistic),
             "options": self.call.statistic.options(),
@@ -179,6 +189,7 @@ class BatchParameters:
             points=tuple(data["points"]),
             normalise=data["normalise"],
             covariate=data["covariate"],
+            units=data["units"],
             call=Call(
                 statistic=STATISTICS[data["statistic"]].from_options(data["options"]),
                 balls=(ball_from_dict(data["ball"]),),
@@ -208,6 +219,14 @@ def check_covariate(statistic: Statistic[Any], covariate: str | None) -> None:
         raise TypeError("a batch has one covariate: release several by geodesic_regression")
     if not statistic.takes_covariate and covariate is not None:
         raise TypeError(f"{statistic.title} has no covariate")
+
+
+def check_units(units: str | None, records_per_unit: int) -> None:
+    """Refuses names of units that are no column, or beside a number of records per unit."""
+    if units is not None and not isinstance(units, str):
+        raise TypeError("units must be the name of a column")
+    if units is not None and records_per_unit != 1:
+        raise ValueError("give units or records_per_unit, not both")
 
 
 def word_of(statistic: Statistic[Any]) -> str:

@@ -20,16 +20,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from curvedp import _core
 from curvedp._arrow import ipc, pa, pc
 from curvedp._validation import FloatArray
 from curvedp.batch.chunk import rows_of_chunk
-from curvedp.batch.columns import RecordColumns, group_names, key_columns, key_schema, runs
+from curvedp.batch.columns import (
+    Hashes,
+    RecordColumns,
+    group_names,
+    hashes_of,
+    key_columns,
+    key_schema,
+    runs,
+)
 from curvedp.batch.parquet import Source
 from curvedp.batch.results import count_sizes
+from curvedp.batch.units import Memberships, first_records
 from curvedp.statistics.grouping import Offsets
 
-__all__ = ["Partition", "hashes_of", "partition"]
+__all__ = ["Partition", "partition"]
 
 #: Rows that are dealt out together.
 _DEAL_ROWS = 1 << 17
@@ -37,17 +45,8 @@ _DEAL_ROWS = 1 << 17
 #: besides the three of each partition.
 _BITS_AT_ONCE, _OTHER_FILES = 8, 128
 
-Hashes = NDArray[np.uint64]
 #: Keys, points and hashes of rows.
 Rows = tuple[Any, FloatArray, Hashes]
-
-
-def hashes_of(keys: Any) -> Hashes:
-    """The hash of every row of keys."""
-    firsts, n = runs(keys)
-    hashes = np.empty(len(n), dtype=np.uint64)
-    _core.hash_names(*group_names(firsts), hashes)
-    return np.repeat(hashes, n)
 
 
 def partition(
@@ -56,10 +55,12 @@ def partition(
     columns: RecordColumns,
     chunk_rows: int,
     folder: Path,
+    memberships: Memberships | None = None,
 ) -> tuple[int, Counter[int]]:
     """Deals the rows of a file out to partitions in `folder`, which its owner alone can read.
 
-    Returns the number of partitions, and the number of groups of each number of records.
+    Returns the number of partitions, and the number of groups of each number of records, or of
+    units where they have names; these go to `memberships`.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
@@ -83,7 +84,13 @@ def partition(
     # two keys of one hash count as one here: one case in 300,000 among ten million keys
     sizes = Counter[int]()
     for part in Partition(folder, 0, 0).parts(bits):
-        sizes.update(count_sizes(np.unique(part.hashes(), return_counts=True)[1]))
+        group = part.hashes()
+        if memberships is not None and len(group):  # an empty file cannot be mapped
+            units = part.units(columns.width)
+            records = first_records(group, units)
+            memberships.add(units[records])
+            group = group[records]
+        sizes.update(count_sizes(np.unique(group, return_counts=True)[1]))
     return 1 << bits, sizes
 
 
@@ -160,6 +167,11 @@ class Partition:
     def hashes(self) -> Hashes:
         """The hashes of its rows in their order."""
         return np.fromfile(self._paths()[2], dtype=np.uint64)
+
+    def units(self, width: int) -> Hashes:
+        """The hashes of the names of its rows' units, which stand last."""
+        words = np.memmap(self._paths()[1], dtype=np.uint64, mode="r")
+        return words.reshape(-1, width)[:, -1].copy()
 
     def read(self, width: int) -> tuple[Any, Offsets, FloatArray]:
         """Key and number of records of every group, and the points, each group's in their order."""

@@ -8,11 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from curvedp.batch.columns import RecordColumns, as_table
 from curvedp.batch.large import PointsOfFile, release_mean_of_file
-from curvedp.batch.parameters import BatchParameters, check_covariate, check_statistic, names_of
+from curvedp.batch.parameters import (
+    BatchParameters,
+    check_covariate,
+    check_statistic,
+    check_units,
+    names_of,
+)
 from curvedp.batch.parquet import Source
 from curvedp.batch.run import release_all, run
 from curvedp.batch.tables import BatchReleases, release_table
@@ -41,6 +45,7 @@ def release(
     groups_per_unit: int = 1,
     skip_small: bool = False,
     covariate: str | None = None,
+    units: str | None = None,
     normalise: bool = False,
     ledger: Ledger | None = None,
     secret: NoiseSecret | _PathLike | None = None,
@@ -60,7 +65,8 @@ def release(
     others get the noise that they would have got, and the ledger is charged once.
 
     Without `by` all records are one data set. The mean of a file is then computed by reading it
-    four to ten times, in memory that one chunk needs; other statistics read all records at once.
+    four to ten times, in memory that one chunk needs; other statistics, and a mean with `units`,
+    read all records at once.
 
     Parameters
     ----------
@@ -84,12 +90,16 @@ def release(
         Without that the releases do not compose in parallel, and the batch is refused.
     records_per_unit, groups_per_unit : int
         Number of records that one unit (a person) contributes to any one group, and number of
-        groups to which it contributes, at most.
+        groups to which it contributes, at most. With `units` the second is checked.
     skip_small : bool
         Skip groups that are too small for the mechanism to exist, instead of raising.
     covariate : str, optional
         The column of the covariate, which a regression needs. A missing one counts as the middle of
         its range.
+    units : str, optional
+        The column that names each record's person, of a type that keys may have; instead of
+        `records_per_unit`. All records of a person in a group count as one, their mean, and are
+        protected together. The numbers of persons are public, those of their records are not.
     normalise : bool
         Bring directions to the sphere's radius and landmarks to centred shapes of unit size first.
     ledger : Ledger, optional
@@ -155,6 +165,7 @@ def release(
         "records_per_unit": records_per_unit,
         "normalise": normalise,
         "covariate": covariate,
+        "units": units,
     }
     if by is None:
         return _release_all_records(
@@ -224,6 +235,7 @@ def _release_all_records(
     records_per_unit: int,
     normalise: bool,
     covariate: str | None,
+    units: str | None,
     ledger: Ledger | None,
     secret: NoiseSecret | _PathLike | None,
     chunk_rows: int | None,
@@ -233,9 +245,10 @@ def _release_all_records(
     check_statistic(statistic)
     check_covariate(statistic, covariate)
     names, space = names_of(points, "points"), check_ball(ball).manifold
-    columns = RecordColumns(names, space, normalise, covariate)
+    check_units(units, records_per_unit)
+    columns = RecordColumns(names, space, normalise, covariate, units)
     is_file = isinstance(source, (str, os.PathLike))
-    if is_file and type(statistic) is Mean:
+    if is_file and type(statistic) is Mean and units is None:
         if secret is not None:
             raise TypeError(
                 "the mean of all records of a file has fresh noise, which no secret gives again"
@@ -254,19 +267,22 @@ def _release_all_records(
             progress=progress,
         )
     if on is not None:
-        raise TypeError("on a cluster all records have a mean, and groups every statistic")
+        raise TypeError(
+            "on a cluster all records have a mean, if units have no names, and groups every "
+            "statistic"
+        )
     rows = columns.read(_whole(source, columns.names) if is_file else as_table(source))
-    points_alone = rows[:, : space.point_size]
     return release_records(
         statistic,
-        points_alone.reshape(len(rows), *space.point_shape),
+        columns.points_of(rows).reshape(len(rows), *space.point_shape),
         ball,
         guarantee,
         records_per_unit=records_per_unit,
         ledger=ledger,
         secret=_loaded(secret),
         progress=progress or False,
-        extra=None if covariate is None else np.ascontiguousarray(rows[:, -1]),
+        extra=columns.covariate_of(rows),
+        units=columns.units_of(rows),
     )
 
 

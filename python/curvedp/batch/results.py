@@ -57,9 +57,9 @@ def manifest(
     ----------
     parameters : BatchParameters
     sizes : Counter
-        Number of groups of each number of records.
+        Number of groups of each number of records, or of units where they have names.
     too_small : set of int
-        Numbers of records at which groups were skipped.
+        Those numbers at which groups were skipped.
     noise : {"fresh", "kept", "deleted"}
         Source of the noise: a fresh key, a secret that is kept, or one that is deleted.
     ledger : str or None
@@ -69,7 +69,9 @@ def manifest(
     groups = sum(sizes.values())
     skipped = sum(sizes[n] for n in too_small)
     idealized = () if call.statistic.is_exact(call) else ("idealized-sampling",)
-    assumptions = (*idealized, "public-groups")
+    by_name = () if parameters.units is None else ("units-by-name",)
+    assumptions = (*idealized, "public-groups", *by_name)
+    counted = "records" if parameters.units is None else "units"
     return {
         "schema_version": MANIFEST_VERSION,
         "curvedp": curvedp.__version__,
@@ -79,12 +81,13 @@ def manifest(
         "points": list(parameters.points),
         "normalised": parameters.normalise,
         "covariate": parameters.covariate,
+        "units_by": parameters.units,
         "ball": ball_to_dict(parameters.ball),
         "point_shape": list(parameters.ball.manifold.point_shape),
         "value_shape": list(call.statistic.value_shape(call)),
         "groups": groups,
         "groups_skipped": skipped,
-        "records": sum(n * count for n, count in sizes.items()),
+        counted: sum(n * count for n, count in sizes.items()),
         "neighbouring": NEIGHBOURING,
         "records_per_unit": call.records_per_unit,
         "groups_per_unit": call.groups_per_unit,
@@ -108,10 +111,10 @@ def composition(parameters: BatchParameters, groups: int) -> str:
     """The guarantee of all releases of a batch together, in words."""
     call = parameters.call
     several = call.groups_per_unit > 1
+    most = f"at most {call.records_per_unit} record{'s' if call.records_per_unit > 1 else ''}"
     unit = (
-        f"contributes at most {call.records_per_unit} record"
-        f"{'s' if call.records_per_unit > 1 else ''} to each of at most {call.groups_per_unit} "
-        f"group{'s' if several else ''}"
+        f"contributes {most if parameters.units is None else 'any number of records'} to each of "
+        f"at most {call.groups_per_unit} group{'s' if several else ''}"
     )
     how = (
         f"the guarantee of one group, composed {call.groups_per_unit} times"

@@ -83,7 +83,7 @@ def release_all(job: Job, progress: Report) -> None:
     def released(number: int, place: int, alone: bool) -> tuple[Any, Releases[Any]]:
         with reading.turn(place):
             chunk = job.read(number)
-        _core.set_alone(alone and len(chunk.rows) < 2 * job.chunk_rows)
+        _core.set_alone(alone and len(chunk.points) < 2 * job.chunk_rows)
         return chunk.keys, job.release(chunk, tally.of_chunk(number))
 
     with job.result_draft() as append, contextlib.ExitStack() as stack:

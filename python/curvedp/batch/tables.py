@@ -21,7 +21,7 @@ from curvedp.batch.results import charged, count_sizes, manifest
 from curvedp.errors import BatchError
 from curvedp.privacy import Ledger, NoiseSecret
 from curvedp.statistics.call import Designs, Report
-from curvedp.statistics.grouping import Offsets
+from curvedp.statistics.grouping import Offsets, most_groups, refuse_many_groups
 from curvedp.statistics.tables import releases_table
 
 __all__ = ["BatchReleases", "release_table"]
@@ -75,26 +75,29 @@ def release_table(
     if not len(keys):
         raise BatchError("the table holds no record")
     firsts, n = runs(keys)
-    whole, cuts, ordered = None, _cuts(table, parameters, n), in_order(firsts)
+    columns, ordered = parameters.columns, in_order(firsts)
+    whole, cuts, sizes = None, _cuts(table, parameters, n), n
     if len(cuts) == 2 or not ordered:
-        whole = parameters.columns.read(table)
+        rows = columns.read(table)
         if not ordered:
-            keys, whole = _ordered(keys, whole)
+            keys, rows = _ordered(keys, rows)
             firsts, n = runs(keys)
-        cuts = [0, len(n)]
+        whole, cuts = Chunk.of(firsts, n, rows, columns), [0, len(n)]
+        sizes = whole.n
+        if whole.units is not None:
+            refuse_many_groups(most_groups(whole.units), call.groups_per_unit)
     else:
-        parameters.columns.read(table.slice(0, 1))  # their shape, before all else
-    designs, choice = call.designs(n)
-    call.warn_of_noise((designs, choice), n)
+        columns.read(table.slice(0, 1))  # their shape, before all else
+    designs, choice = call.designs(sizes)
+    call.warn_of_noise((designs, choice), sizes)
     call.pay(ledger, len(n))
     ends = np.concatenate(([0], np.cumsum(n)))
     parts, skipped = [], set[int]()
     for start, stop in itertools.pairwise(cuts):
-        rows = whole
-        if rows is None:
-            part = table.slice(ends[start], ends[stop] - ends[start])
-            rows = parameters.columns.read(part)
-        chunk = Chunk.of(firsts.slice(start, stop - start), n[start:stop], rows)
+        chunk = whole
+        if chunk is None:
+            rows = columns.read(table.slice(ends[start], ends[stop] - ends[start]))
+            chunk = Chunk.of(firsts.slice(start, stop - start), n[start:stop], rows, columns)
         releases = chunk.release(
             call,
             secret,
@@ -105,7 +108,7 @@ def release_table(
         skipped.update(np.unique(releases.n[~releases.released]).tolist())
     described = manifest(
         parameters,
-        count_sizes(n),
+        count_sizes(sizes),
         skipped,
         noise="fresh" if secret is None else "kept",
         ledger=None if ledger is None else charged(parameters),
@@ -128,12 +131,20 @@ def _cuts(table: Any, parameters: BatchParameters, n: Offsets) -> list[int]:
     """Groups that are released together: all, if that takes no copy of all records.
 
     Columns that lie in pieces, as they do when they come from a file, are brought together chunk by
-    chunk. Lists whose lengths may differ are looked at all at once, before anything is spent.
+    chunk. Lists whose lengths may differ and names of units are looked at all at once, before
+    anything is spent.
     """
     select(table.schema, parameters.columns.names)
+    if parameters.columns.units is not None:
+        return [0, len(n)]
     columns = [table.column(name) for name in parameters.columns.names]
-    if all(column.num_chunks < 2 for column in columns) or any(
-        pa.types.is_list(column.type) or pa.types.is_large_list(column.type) for column in columns
+    if (
+        parameters.columns.units is not None
+        or all(column.num_chunks < 2 for column in columns)
+        or any(
+            pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+            for column in columns
+        )
     ):
         return [0, len(n)]
     ends, cuts = np.cumsum(n), [0]

@@ -16,7 +16,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from curvedp.cli.options import ball_options, budget_options, mechanism_option
+from curvedp.cli.options import (
+    ball_options,
+    budget_options,
+    mechanism_option,
+    units_option,
+)
 from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee
 from curvedp.errors import MissingExtraError
 from curvedp.privacy import Ledger, NoiseSecret
@@ -94,6 +99,7 @@ _WORDS = (
     "clipped.",
 )
 @click.option("--covariate", metavar="NAME", help="Of a regression: column of the covariate.")
+@units_option
 @click.option(
     "--x-range",
     nargs=2,
@@ -174,6 +180,7 @@ def batch(
     level: float | None,
     tau: float | None,
     covariate: str | None,
+    units: str | None,
     x_range: tuple[float, float] | None,
     v_max: float | None,
     public_keys: bool,
@@ -231,6 +238,7 @@ def batch(
         skip_small=skip_small,
         normalise=True,
         covariate=covariate,
+        units=units,
     )
     console = Console(soft_wrap=True, highlight=False)
     if dry_run:
@@ -337,14 +345,15 @@ def _print_plan(console: Console, parameters: Any, source: Path, book: Ledger | 
 
     call = parameters.call
     file = Source(source, [*parameters.by, *parameters.columns.names])
-    sizes = group_sizes(file, parameters.by)
+    sizes = group_sizes(file, parameters.by, parameters.units)
     ordered = np.array(sorted(sizes), dtype=np.int64)
     designs, choice = call.designs(ordered)
     chosen = {int(n): designs[number] for n, number in zip(ordered, choice, strict=True)}
     left_out = sum(sizes[n] for n, design in chosen.items() if design is None)
-    groups = sum(sizes.values())
+    groups, total = sum(sizes.values()), sum(n * count for n, count in sizes.items())
+    counted = "records" if parameters.units is None else "persons"
     rows = [
-        ("records", f"{file.rows} in {groups} groups by {', '.join(parameters.by)}"),
+        (counted, f"{total} in {groups} groups by {', '.join(parameters.by)}"),
         ("each group", str(call.guarantee)),
         ("cost of all", str(call.total)),
         ("skipped", f"{left_out} groups, too small for the noise to exist"),
@@ -355,7 +364,7 @@ def _print_plan(console: Console, parameters: Any, source: Path, book: Ledger | 
         console.print(f"{name:<16} {text}", markup=False)
     extent, name = call.statistic.extent(call)
     table = Table(title=f"Largest expected error by size of group, also as a share of the {name}")
-    for column in ("records", "groups", "noise scale", "expected error", "share"):
+    for column in (counted, "groups", "noise scale", "expected error", "share"):
         table.add_column(column, justify="right")
     for n in _typical(sizes):
         design = chosen[n]

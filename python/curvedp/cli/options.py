@@ -18,6 +18,7 @@ __all__ = [
     "level_option",
     "mechanism_option",
     "output_options",
+    "units_option",
 ]
 
 Command = Callable[..., Any]
@@ -87,9 +88,20 @@ def level_option(text: str, default: float | None) -> Callable[[Command], Comman
     )
 
 
+def units_option(command: Command) -> Command:
+    """The names of persons."""
+    return click.option(
+        "--units",
+        metavar="NAME",
+        help="Column that names each record's person, instead of --records-per-unit: all records "
+        "of a person are protected together.",
+    )(command)
+
+
 def data_options(command: Command) -> Command:
     """Options for the place of the records in their file."""
     for option in (
+        units_option,
         click.option(
             "--header/--no-header",
             default=True,

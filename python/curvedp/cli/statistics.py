@@ -23,7 +23,7 @@ from curvedp.cli.options import (
 )
 from curvedp.cli.output import ReleaseFile
 from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee
-from curvedp.cli.tables import FileError, as_points, read_table
+from curvedp.cli.tables import FileError, as_points, read_labels, read_table
 from curvedp.domain import Ball
 
 __all__ = ["COMMANDS"]
@@ -53,14 +53,23 @@ def _release(
     """
     guarantee = parse_guarantee(*(options[name] for name in ("epsilon", "delta", "rho", "mu")))
     ball = parse_ball(options["manifold"], options["center"], options["radius"])
+    if options["units"] is not None and options["columns"] is None and data.suffix != ".npz":
+        raise ValueError("name the columns of the points with --columns")
     records = _read_points(data, options, ball)
     for covariate in covariates:
         if len(covariate) != len(records):
             raise FileError(f"{data}: {len(covariate)} covariates for {len(records)} records")
+    units = None
+    if options["units"] is not None:
+        units = read_labels(data, options["units"], header=options["header"])
+        if len(units) != len(records):
+            raise FileError(f"{data}: {len(units)} names of units for {len(records)} records")
     messages = Console(stderr=True, soft_wrap=True, highlight=False)
     if data.suffix.lower() == ".csv":
         kept = "taken as column names" if options["header"] else "taken as a record"
-        messages.print(f"{len(records)} records; the first line was {kept}.", markup=False)
+        count = len(records) if units is None else len(set(units))
+        counted = "records" if units is None else "persons"
+        messages.print(f"{count} {counted}; the first line was {kept}.", markup=False)
     out = options["out"]
     with (
         ReleaseFile(out) as file,
@@ -73,6 +82,7 @@ def _release(
             ball,
             guarantee,
             records_per_unit=options["records_per_unit"],
+            units=units,
             ledger=book,
             seed=options["seed"],
             **parameters,

@@ -7,10 +7,11 @@ file are reported.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from curvedp.errors import MissingExtraError
 from curvedp.manifolds import Manifold
 
-__all__ = ["SUFFIXES", "FileError", "as_points", "read_table"]
+__all__ = ["SUFFIXES", "FileError", "as_points", "read_labels", "read_table"]
 
 SUFFIXES = (".npy", ".npz", ".csv", ".parquet")
 
@@ -81,6 +82,30 @@ def read_table(
         raise FileError(f"{path}: cannot be read ({error.strerror or 'damaged'})") from error
 
 
+def read_labels(path: Path, name: str, *, header: bool = True) -> Any:
+    """Read a column of labels: of a csv or parquet file, or a member of an npz file.
+
+    Raises
+    ------
+    FileError
+        Unreadable, or without this column.
+    """
+    suffix = path.suffix.lower()
+    if suffix == ".csv":
+        body, wanted = _cells(path, [name], header)
+        return [row[wanted[0]].strip().strip('"') or None for row in body]
+    if suffix == ".parquet":
+        pa, table = _arrow_table(path)
+        column = table.column(_select(table.column_names, [name], path)[0])
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        return column
+    if suffix != ".npz":
+        raise FileError(f"{path}: labels stand in a csv, parquet or npz file")
+    with _damage(path), path.open("rb") as file, np.load(file, allow_pickle=False) as loaded:
+        return loaded[_member(loaded.files, name, path)]
+
+
 def as_points(table: Array, manifold: Manifold, origin: str) -> Array:
     """Give every row of a table the shape of a point.
 
@@ -114,17 +139,22 @@ def _as_float(array: NDArray[Any], path: Path) -> Array:
         return np.ascontiguousarray(array[:, None] if array.ndim == 1 else array, dtype=np.float64)
 
 
-def _read_numpy(path: Path, key: str | None) -> Array:
-    damaged = (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
+@contextlib.contextmanager
+def _damage(path: Path) -> Iterator[None]:
+    """Says which NumPy file cannot be read."""
     try:
-        with path.open("rb") as file:
-            loaded = np.load(file, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                return _as_float(loaded, path)
-            with loaded:
-                return _as_float(loaded[_member(loaded.files, key, path)], path)
-    except damaged as error:
+        yield
+    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         raise FileError(f"{path}: not a readable {path.suffix} file of numbers") from error
+
+
+def _read_numpy(path: Path, key: str | None) -> Array:
+    with _damage(path), path.open("rb") as file:
+        loaded = np.load(file, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return _as_float(loaded, path)
+        with loaded:
+            return _as_float(loaded[_member(loaded.files, key, path)], path)
 
 
 def _member(names: Sequence[str], key: str | None, path: Path) -> str:
@@ -153,8 +183,17 @@ def _number(cell: str) -> float:
 
 
 def _read_csv(path: Path, columns: Sequence[str] | None, header: bool) -> Array:
-    """Records of a csv file, one per line. Quotes do not span lines, so no record alters another.
+    """Records of a csv file, one per line."""
+    rows, wanted = _cells(path, columns, header)
+    return np.array([[_number(row[column]) for column in wanted] for row in rows])
 
+
+def _cells(
+    path: Path, columns: Sequence[str] | None, header: bool
+) -> tuple[list[list[str]], list[int]]:
+    """Cells of a csv file, line by line, and the places of some columns.
+
+    Quotes do not span lines, so no record alters another.
     Blank lines are skipped, except in a table of one column, where they are empty cells.
     """
     if columns is not None and not header:
@@ -172,20 +211,24 @@ def _read_csv(path: Path, columns: Sequence[str] | None, header: bool) -> Array:
     for number, row in enumerate(rows, start=1):
         if len(row) != len(names):
             raise FileError(f"{path}: record {number} has {len(row)} cells instead of {len(names)}")
-    wanted = range(len(names)) if columns is None else _select(names, columns, path)
-    return np.array([[_number(row[column]) for column in wanted] for row in rows])
+    return rows, [*range(len(names))] if columns is None else _select(names, columns, path)
 
 
-def _read_parquet(path: Path, columns: Sequence[str] | None) -> Array:
+def _arrow_table(path: Path) -> tuple[Any, Any]:
+    """The module pyarrow, and a parquet file as its table."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
         raise MissingExtraError("batch", needed_for="parquet files") from error
     try:
-        table = pq.read_table(path)
+        return pa, pq.read_table(path)
     except pa.ArrowException as error:
         raise FileError(f"{path}: not a readable parquet file") from error
+
+
+def _read_parquet(path: Path, columns: Sequence[str] | None) -> Array:
+    table = _arrow_table(path)[1]
     chosen = table.select(
         range(table.num_columns) if columns is None else _select(table.column_names, columns, path)
     )

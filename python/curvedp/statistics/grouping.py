@@ -100,16 +100,8 @@ class Grouping:
             raise TypeError(str(error).replace("groups", "units")) from None
         if None in names:
             raise ValueError("units must name each record's person: some labels are missing")
-        group = np.repeat(np.arange(len(self.labels)), self.n)
-        order = np.lexsort((codes, group))  # stable
-        codes, group = codes[order], group[order]
-        begins = np.flatnonzero((np.diff(codes) != 0) | (np.diff(group) != 0)) + 1
-        ends = np.concatenate(([0], begins, [count])).astype(np.int64)
-        most = int(np.bincount(codes[ends[:-1]]).max())
-        if most > groups_per_unit:
-            raise ValueError(
-                f"a unit has records in {most} groups, more than groups_per_unit={groups_per_unit}"
-            )
+        order, ends = side_by_side(codes, self.offsets)
+        refuse_many_groups(most_groups(codes[order[ends[:-1]]]), groups_per_unit)
         before = order if self.order is None else self.order[order]
         return replace(self, order=before), ends
 
@@ -132,6 +124,39 @@ class Grouping:
                 "them apart: use texts or numbers"
             )
         return joined(names)
+
+
+def side_by_side(codes: NDArray[Any], offsets: Offsets) -> tuple[NDArray[np.int64], Offsets]:
+    """An order of each group's records with those of one unit one after the other, and where each
+    unit begins and the last one ends. Units keep the order of their first records."""
+    count = len(codes)
+    group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    by_unit = np.lexsort((codes, group))  # stable: a unit's first record comes first
+    group, codes = group[by_unit], codes[by_unit]
+    changed = (codes[1:] != codes[:-1]) | (group[1:] != group[:-1])
+    starts = np.flatnonzero(np.append([True] * min(count, 1), changed))
+    sizes = np.diff(np.append(starts, count))
+    order = by_unit[np.argsort(np.repeat(by_unit[starts], sizes), kind="stable")]
+    firsts = np.argsort(by_unit[starts])
+    return order, np.concatenate(([0], np.cumsum(sizes[firsts], dtype=np.int64)))
+
+
+def units_of_groups(ends: Offsets, offsets: Offsets) -> Offsets:
+    """The number of units of each group; unit j begins with record ``ends[j]``."""
+    return np.diff(np.searchsorted(ends, offsets))
+
+
+def most_groups(units: NDArray[Any]) -> int:
+    """The largest number of groups of one unit, from the units of each group."""
+    return int(np.unique(units, return_counts=True)[1].max(initial=0))
+
+
+def refuse_many_groups(most: int, groups_per_unit: int) -> None:
+    """Refuses units with records in more groups than was said."""
+    if most > groups_per_unit:
+        raise ValueError(
+            f"a unit has records in {most} groups, more than groups_per_unit={groups_per_unit}"
+        )
 
 
 def as_offsets(given: NDArray[Any], total: int) -> Offsets:

@@ -29,7 +29,14 @@ from curvedp.statistics.call import (
     reporter,
 )
 from curvedp.statistics.design import Design
-from curvedp.statistics.grouping import Grouping, GroupsLike, Names, Offsets, joined
+from curvedp.statistics.grouping import (
+    Grouping,
+    GroupsLike,
+    Names,
+    Offsets,
+    joined,
+    units_of_groups,
+)
 from curvedp.statistics.releases import NoiseLaw, Releases
 from curvedp.statistics.units import one_record_each
 
@@ -86,7 +93,7 @@ class Paid:
         """Number of records of each group, or of its units where they are known by name."""
         if self.unit_ends is None:
             return np.diff(self.offsets)
-        return np.diff(np.searchsorted(self.unit_ends, self.offsets))
+        return units_of_groups(self.unit_ends, self.offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -146,6 +153,15 @@ class Paid:
             names = [text[start:stop] for start, stop in itertools.pairwise(ends)]
         both = zip(names, own, strict=True)
         return replace(self, names=joined([len(a).to_bytes(8, "little") + a + b for a, b in both]))
+
+    def by_unit(self) -> Paid:
+        """The same with one record for each unit, where units are known and the statistic does not
+        average over their records itself."""
+        if self.unit_ends is None or self.call.statistic.takes_units:
+            return self
+        offsets = np.concatenate(([0], np.cumsum(self.n)))
+        records = one_record_each(self.call.balls, self.records, self.unit_ends, offsets)
+        return replace(self, records=records, offsets=offsets, unit_ends=None)
 
     def ends_of(self, group: int) -> Offsets:
         """Where the records of each unit of a group begin and the last one's end; one each if not
@@ -437,21 +453,14 @@ def release(
     is_grouped = groups is not None
     keys, given = call.keys(secret, seed), statistic.given_points(call, grouping.labels)
     names = None if secret is None else grouping.names()
-    sizes = grouping.n
-    if unit_ends is not None:
-        sizes = np.diff(np.searchsorted(unit_ends, grouping.offsets))
+    sizes = grouping.n if unit_ends is None else units_of_groups(unit_ends, grouping.offsets)
     designs = call.designs(sizes, alone=not is_grouped)
     call.warn_of_noise(designs, sizes)
     call.pay(ledger, count if is_grouped else None, seed)
-    data, offsets = grouping.arranged(data), grouping.offsets
-    if unit_ends is not None and not statistic.takes_units:
-        offsets = np.concatenate(([0], np.cumsum(sizes)))
-        data = one_record_each(call.balls, data, unit_ends, np.repeat(np.arange(count), sizes))
-        unit_ends = None
     paid = Paid(
         call=call,
-        records=data,
-        offsets=offsets,
+        records=grouping.arranged(data),
+        offsets=grouping.offsets,
         designs=designs,
         keys=keys,
         labels=grouping.labels,
@@ -463,6 +472,6 @@ def release(
         unit_ends=unit_ends,
         units_by_name=units is not None,
         given=given,
-    )
+    ).by_unit()
     found = statistic.release(paid if secret is None else paid.salted())
     return found if is_grouped else statistic.result(found, 0)

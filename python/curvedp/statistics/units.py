@@ -7,20 +7,17 @@ sensitivity holds as it stands, whatever the mean's accuracy.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+import itertools
 
-from curvedp import _core
+import numpy as np
+
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.statistics.grouping import Offsets
 
-#: Tolerance of a unit's mean, in radii.
-_TOLERANCE = 1e-9
-
 
 def one_record_each(
-    balls: tuple[Ball, ...], records: FloatArray, ends: Offsets, group: NDArray[np.int64]
+    balls: tuple[Ball, ...], records: FloatArray, ends: Offsets, offsets: Offsets
 ) -> FloatArray:
     """The records of units, shape (units, *point_shape); a unit's only record stays as it is.
 
@@ -29,33 +26,17 @@ def one_record_each(
     balls : tuple of Ball
         One for all groups, or one for each.
     records : ndarray, shape (n, *point_shape)
-        Those of one unit after the other.
+        Those of one unit after the other, group by group.
     ends : ndarray of int, shape (units + 1,)
         Unit j has the records ``ends[j]:ends[j + 1]``.
-    group : ndarray of int, shape (units,)
-        The number of each unit's group.
+    offsets : ndarray of int, shape (groups + 1,)
+        Group g has the units ``offsets[g]:offsets[g + 1]``.
     """
-    counts = np.diff(ends)
-    found = records[ends[:-1]].copy()
-    plans: dict[tuple[int, int], _core.Plan | None] = {}
-    for unit in np.flatnonzero(counts > 1).tolist():
-        number, count = 0 if len(balls) == 1 else int(group[unit]), int(counts[unit])
-        ball = balls[number]
-        if (number, count) not in plans:
-            plans[number, count] = ball._frame.plan(count, _TOLERANCE * ball.radius)
-        rows = ball._enter(records[ends[unit] : ends[unit + 1]])
-        found[unit] = _mean(ball, rows, plans[number, count])
+    found = np.empty((len(ends) - 1, *records.shape[1:]))
+    size = balls[0].manifold.point_size
+    rows, out = records.reshape(len(records), size), found.reshape(len(found), size)
+    cuts = [0, len(found)] if len(balls) == 1 else offsets.tolist()
+    for ball, (first, last) in zip(balls, itertools.pairwise(cuts), strict=True):
+        own = ends[first : last + 1]
+        ball._frame.of_units(rows[own[0] : own[-1]], own - own[0], out[first:last])
     return found
-
-
-def _mean(ball: Ball, rows: FloatArray, plan: _core.Plan | None) -> FloatArray:
-    """The mean of rows of the frame; in the chart at the centre where none can be certified."""
-    frame = ball._frame
-    if plan is not None:
-        mean = frame.mean(rows, plan)
-    else:
-        coords = np.empty((len(rows), ball.manifold.dim))
-        frame.manifold.log_coords(rows, frame.origin[None], coords)
-        mean = np.empty_like(frame.origin)
-        frame.manifold.exp_coords(coords.mean(axis=0)[None], frame.origin[None], mean[None])
-    return np.asarray(ball._leave(mean[None])[0])

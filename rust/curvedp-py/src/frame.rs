@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::{Input, Output, output, row, rows};
 use crate::call::run;
+use crate::groups::offsets;
 use crate::manifold::Manifold;
 use crate::mean::Plan;
 
@@ -219,6 +220,25 @@ impl Frame {
             }
             Ok(())
         })
+    }
+
+    /// One record for each unit, of which unit j has the records `ends[j]` to `ends[j + 1]`: its only one, or the mean of
+    /// its records on the ball.
+    fn of_units(
+        &self,
+        py: Python<'_>,
+        records: Input<'_>,
+        ends: PyReadonlyArray1<'_, i64>,
+        mut out: Output<'_>,
+    ) -> PyResult<()> {
+        let size = self.inner.manifold().point_size();
+        let ends = offsets(&ends, records.shape()[0], "ends")?;
+        let (out, count) = output(&mut out, size)?;
+        if records.shape()[1] != size || count + 1 != ends.len() {
+            return Err(PyValueError::new_err("records, units and output do not match"));
+        }
+        let records = Rows::new(records.as_slice()?, size);
+        run(py, |interrupt| mean::of_units(&self.inner, records, &ends, out, interrupt))
     }
 
     /// The mean of points of the frame, within the plan's tolerance.

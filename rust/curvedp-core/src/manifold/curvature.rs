@@ -63,6 +63,18 @@ impl Curvature {
         }
     }
 
+    /// The trace of f(R_u).
+    pub(super) fn trace(self, u: &[f64], f: &dyn Fn(f64) -> f64) -> f64 {
+        if let Self::Matrices(m) = self {
+            return spd::curvature_trace(m, u, f);
+        }
+        let square = norm(u) * norm(u);
+        let planes = self.planes(u.len()).unwrap_or_default();
+        let flat = u.len() as f64 - planes.iter().map(|(count, _)| count).sum::<f64>();
+        let curved = planes.iter().filter(|(count, _)| *count > 0.0);
+        flat * f(0.0) + curved.map(|(count, kappa)| count * f(kappa * square)).sum::<f64>()
+    }
+
     /// f(R_u) as a matrix.
     pub(super) fn function(self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
         let (dim, length) = (u.len(), norm(u));
@@ -131,18 +143,13 @@ pub(super) fn exp_differential<M: Manifold + ?Sized>(
 /// Logarithm of the volume element of exp at the tangent vector with the given coordinates: ln det g(R_u).
 /// NaN from the first conjugate point on.
 pub fn log_jacobian(manifold: &dyn Manifold, coords: &[f64]) -> f64 {
-    let dim = coords.len();
-    let mut logs = vec![0.0; dim * dim];
-    manifold.curvature_function(coords, &|k| jacobi_growth(k).ln(), &mut logs);
-    logs.iter().step_by(dim + 1).sum()
+    manifold.curvature().trace(coords, &|k| jacobi_growth(k).ln())
 }
 
 /// |D exp|^2 at the tangent vector with the given coordinates, in Frobenius norm: that of g(R_u), since
 /// parallel transport is orthogonal.
 pub fn exp_growth(manifold: &dyn Manifold, coords: &[f64]) -> f64 {
-    let mut fields = vec![0.0; coords.len() * coords.len()];
-    manifold.curvature_function(coords, &jacobi_growth, &mut fields);
-    fields.iter().map(|x| x * x).sum()
+    manifold.curvature().trace(coords, &|k| jacobi_growth(k) * jacobi_growth(k))
 }
 
 /// Largest Frobenius distance between two matrices G = Hess ½rho(., x)^2 - I: a public property of a

@@ -7,6 +7,7 @@
 mod certificate;
 mod in_ball;
 mod k_norm;
+mod of_units;
 mod quasi_newton;
 mod restricted;
 mod unconstrained;
@@ -14,6 +15,7 @@ mod unconstrained;
 pub use certificate::{Plan, certified_dist, plan, rounding_error};
 pub use in_ball::{Descent, in_ball, in_ball_each};
 pub use k_norm::KNorm;
+pub use of_units::of_units;
 pub use restricted::{RestrictedBounds, dist_error, restricted_minimum};
 pub use unconstrained::{Estimate, unconstrained};
 

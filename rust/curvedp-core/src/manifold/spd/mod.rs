@@ -20,7 +20,7 @@ pub use factors::SpdFactors;
 pub use flat::{Flat, FlatChart};
 pub use log_cholesky::LogCholesky;
 pub use log_euclidean::LogEuclidean;
-pub(super) use moments::curvature_function;
+pub(super) use moments::{curvature_function, curvature_trace};
 
 use crate::rows::Rows;
 use crate::simd::jacobi::diagonalize;

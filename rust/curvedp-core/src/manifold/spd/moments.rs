@@ -33,18 +33,14 @@ pub(in crate::manifold) fn curvature_function(
     f: &dyn Fn(f64) -> f64,
     out: &mut [f64],
 ) {
-    let mut a = vec![[0.0; 1]; packed_len(m)];
     let mut vectors = vec![[0.0; 1]; m * m];
-    load_coords::<0, 1>(m, u, false, &mut a);
-    let floor = squared_norm(m, &a).map(|square| square * f64::EPSILON * f64::EPSILON);
-    diagonalize::<0, 1>(m, &mut a, Some(&mut vectors), &floor);
+    let values = eigenvalues(m, u, Some(&mut vectors));
     let flat = f(0.0);
     scalar(u.len(), flat, out);
     let mut pair = vec![0.0; u.len()];
     for i in 0..m {
         for j in i + 1..m {
-            let difference = a[packed(m, i, i)][0] - a[packed(m, j, j)][0];
-            let excess = f(-0.25 * difference * difference) - flat;
+            let excess = f(pair_curvature(values[i], values[j])) - flat;
             pair_coords(m, &vectors, i, j, &mut pair);
             for (row, x) in out.chunks_exact_mut(u.len()).zip(&pair) {
                 for (out, y) in row.iter_mut().zip(&pair) {
@@ -53,6 +49,28 @@ pub(in crate::manifold) fn curvature_function(
             }
         }
     }
+}
+
+/// The trace of f(R_u), in m^3 operations.
+pub(in crate::manifold) fn curvature_trace(m: usize, u: &[f64], f: &dyn Fn(f64) -> f64) -> f64 {
+    let values = eigenvalues(m, u, None);
+    let pairs =
+        values.iter().enumerate().flat_map(|(i, a)| values[..i].iter().map(move |b| (a, b)));
+    m as f64 * f(0.0) + pairs.map(|(&a, &b)| f(pair_curvature(a, b))).sum::<f64>()
+}
+
+/// The eigenvalue of R_u of a pair of eigenvalues of the matrix u.
+fn pair_curvature(a: f64, b: f64) -> f64 {
+    -0.25 * (a - b) * (a - b)
+}
+
+/// Eigenvalues of the matrix with coordinates `u`.
+fn eigenvalues(m: usize, u: &[f64], vectors: Option<&mut [Lane<1>]>) -> Vec<f64> {
+    let mut a = vec![[0.0; 1]; packed_len(m)];
+    load_coords::<0, 1>(m, u, false, &mut a);
+    let floor = squared_norm(m, &a).map(|square| square * f64::EPSILON * f64::EPSILON);
+    diagonalize::<0, 1>(m, &mut a, vectors, &floor);
+    (0..m).map(|i| a[packed(m, i, i)][0]).collect()
 }
 
 /// Coordinates of (q_i q_j^T + q_j q_i^T)/√2.

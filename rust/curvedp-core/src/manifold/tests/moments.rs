@@ -1,7 +1,8 @@
 //! Sums of clipped logarithms against the plain loop over records.
 
 use super::*;
-use crate::manifold::{LogMoments, SpdAffine, hessian_excess};
+use crate::manifold::curvature::jacobi_growth;
+use crate::manifold::{LogMoments, SpdAffine, exp_growth, hessian_excess, log_jacobian};
 use crate::moments::{dist_moments, log_moments};
 
 fn with_spd() -> Vec<(String, Box<dyn Manifold>)> {
@@ -57,6 +58,24 @@ fn plain(manifold: &dyn Manifold, points: &[f64], base: &[f64], max_dist: f64) -
         }
     }
     means
+}
+
+#[test]
+fn traces_are_those_of_the_matrices() {
+    for (name, manifold) in with_spd() {
+        let dim = manifold.dim();
+        let u: Vec<f64> = (0..dim).map(|i| (1.0 + i as f64).sin() / (dim as f64).sqrt()).collect();
+        for u in [u, vec![0.0; dim]] {
+            let mut matrix = vec![0.0; dim * dim];
+            manifold.curvature_function(&u, &jacobi_growth, &mut matrix);
+            let growth: f64 = matrix.iter().map(|x| x * x).sum();
+            assert!((exp_growth(&*manifold, &u) - growth).abs() < 1e-13 * growth, "{name}");
+            manifold.curvature_function(&u, &|k| jacobi_growth(k).ln(), &mut matrix);
+            let volume: f64 = matrix.iter().step_by(dim + 1).sum();
+            let difference = (log_jacobian(&*manifold, &u) - volume).abs();
+            assert!(difference < 1e-13 * (1.0 + volume.abs()), "{name}");
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,165 @@
+"""Batches whose persons are known by name."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import batch_cases as cases
+import curvedp as cdp
+import curvedp.batch
+from batch_cases import release
+from curvedp.batch import layout, units
+from curvedp.batch.columns import key_columns, runs
+from curvedp.batch.layout import group_sizes
+from curvedp.batch.parquet import Source
+from curvedp.errors import BatchError
+from curvedp.statistics.grouping import side_by_side
+from curvedp.statistics.units import one_record_each
+
+
+def named(groups=60, persons=4):
+    """Records of persons, each of whom is in one group, one to a few records each."""
+    table = cases.table(groups)
+    keys = np.array([table["site"].to_pylist(), table["scanner"].to_pylist()]).T
+    own = np.random.default_rng(5).integers(persons, size=len(table))
+    names = [
+        f"{site}/{scanner}/{number}" for (site, scanner), number in zip(keys, own, strict=True)
+    ]
+    return table.append_column("person", pa.array(names))
+
+
+def by_hand(table):
+    """The same table with one record for each person, as `one_record_each` finds it."""
+    offsets = np.append(0, np.cumsum(runs(key_columns(table, ["site", "scanner"]))[1]))
+    _, codes = np.unique(table["person"].to_pylist(), return_inverse=True)
+    order, ends = side_by_side(codes, offsets)
+    rows = np.array(table["direction"].to_pylist())[order]
+    group_of_unit = np.searchsorted(offsets, ends[:-1], side="right") - 1
+    starts = np.searchsorted(group_of_unit, np.arange(len(offsets)))
+    found = one_record_each((cases.ball(),), rows, ends, starts)
+    one = table.take(pa.array(order[ends[:-1]])).drop_columns("direction")
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(found.ravel()), 3)
+    return one.append_column("direction", lists)
+
+
+@pytest.mark.parametrize("word", [word for word in cases.STATISTICS if word != "regression"])
+def test_a_person_counts_as_one_record(word, secret):
+    table, asked = named(), cases.asked(word)
+    found = release(table, secret=secret, units="person", **asked)
+    expected = release(by_hand(table), secret=secret, **asked)
+    assert found.table.equals(expected.table)
+    assert sum(found.table["n"].to_pylist()) < len(table)
+
+
+def shuffled(table):
+    """The groups in another order, the records of each in the same one."""
+    order = np.argsort(np.array(table["scanner"]) * 7 % 10, kind="stable")
+    return table.take(pa.array(order))
+
+
+@pytest.mark.parametrize("word", ["mean", "regression"])
+@pytest.mark.parametrize("arrange", [lambda table: table, shuffled])
+def test_tables_files_and_chunks_agree(word, arrange, tmp_path, secret, monkeypatch):
+    asked = cases.asked(word) | {"units": "person"}
+    expected = cases.by_key(release(arrange(named()), secret=secret, **asked).table)
+    monkeypatch.setattr(layout, "_SCAN_ROWS", 37)
+    monkeypatch.setattr(units, "_AT_ONCE", 11)
+    file = cases.write(tmp_path / "in.parquet", arrange(named()))
+    for chunk_rows in (1, 100, None):
+        found = release(
+            file,
+            out=tmp_path / f"{chunk_rows}.parquet",
+            secret=secret,
+            chunk_rows=chunk_rows,
+            **asked,
+        )
+        assert cases.by_key(found.table) == expected
+        assert found.manifest["units_by"] == "person"
+        assert found.manifest["units"] == sum(found.table["n"].to_pylist())
+        assert "records" not in found.manifest
+        assert "units-by-name" in found.manifest["assumptions"]
+        assert "any number of records" in found.manifest["composition"]
+    assert not cases.left_over(tmp_path)
+
+
+@pytest.mark.parametrize("arrange", [lambda table: table, shuffled])
+def test_the_number_of_persons_is_known_before(arrange, tmp_path, monkeypatch):
+    monkeypatch.setattr(layout, "_SCAN_ROWS", 37)
+    file = cases.write(tmp_path / "in.parquet", arrange(named()))
+    source = Source(file, ["site", "scanner", "person"])
+    found = group_sizes(source, ["site", "scanner"], "person")
+    table = release(arrange(named()), units="person", skip_small=True).table
+    sizes, counts = np.unique(table["n"].to_pylist(), return_counts=True)
+    assert found == dict(zip(sizes.tolist(), counts.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("kind", ["table", "sorted file", "other file"])
+@pytest.mark.parametrize("at_once", [5, 1 << 20])
+def test_persons_in_too_many_groups_are_refused_before_the_ledger(
+    kind, at_once, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(units, "_AT_ONCE", at_once)
+    monkeypatch.setattr(layout, "_SCAN_ROWS", 37)
+    table = named()
+    person = np.arange(len(table)).astype(str).astype(object)
+    firsts = np.cumsum(runs(key_columns(table, ["site", "scanner"]))[1])
+    person[firsts[[3, 20, 40]]] = "who"
+    table = table.set_column(table.num_columns - 1, "person", pa.array(person))
+    source, how = table, {}
+    if kind != "table":
+        given = shuffled(table) if kind == "other file" else table
+        source = cases.write(tmp_path / "in.parquet", given)
+        how = {"out": tmp_path / "out.parquet"}
+    ledger = cdp.Ledger(cdp.GDP(5.0))
+    with pytest.raises(ValueError, match="3 groups, more than groups_per_unit=2"):
+        release(source, units="person", groups_per_unit=2, ledger=ledger, **how)
+    assert ledger.spent is None
+    assert not cases.left_over(tmp_path)
+    release(source, units="person", groups_per_unit=3, ledger=ledger, **how)
+    assert len(ledger.entries) == 1
+
+
+@pytest.mark.parametrize("file", [False, True])
+def test_what_names_nobody_is_refused_before_the_ledger(file, tmp_path):
+    def ask(table, **changes):
+        how = {"units": "person"} | changes
+        if file:
+            how["out"] = tmp_path / "out.parquet"
+            table = cases.write(tmp_path / "in.parquet", table)
+        return release(table, ledger=ledger, **how)
+
+    ledger, table = cdp.Ledger(cdp.GDP(5.0)), named(20)
+    names = table["person"].to_pylist()
+    missing = table.set_column(table.num_columns - 1, "person", pa.array([*names[:-1], None]))
+    with pytest.raises(BatchError, match="must name each record's person"):
+        ask(missing)
+    numbers = table.set_column(table.num_columns - 1, "person", pa.array(np.arange(len(table)) / 2))
+    with pytest.raises(BatchError, match="person"):
+        ask(numbers)
+    with pytest.raises(BatchError, match="no column 'nobody'"):
+        ask(table, units="nobody")
+    with pytest.raises(BatchError, match="column of their own"):
+        ask(table, units="site")
+    with pytest.raises(ValueError, match="not both"):
+        ask(table, records_per_unit=2)
+    with pytest.raises(TypeError, match="name of a column"):
+        ask(table, units=3)
+    assert ledger.spent is None
+
+
+def test_all_records_of_a_file_by_person(tmp_path, secret):
+    table = named()
+    file = cases.write(tmp_path / "in.parquet", table)
+    how = {"points": "direction", "ball": cases.ball(), "guarantee": cdp.GDP(2.0)}
+    for source in (table, file):
+        found = cdp.batch.release(cdp.Mean(), source, units="person", secret=secret, **how)
+        rows = np.array(table["direction"].to_pylist())
+        expected = cdp.frechet_mean(
+            rows,
+            cases.ball(),
+            cdp.GDP(2.0),
+            units=table["person"].to_pylist(),
+            secret=cdp.NoiseSecret.load(secret),
+        )
+        assert found.to_json() == expected.to_json()
+        assert "units-by-name" in found.assumptions
