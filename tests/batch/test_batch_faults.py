@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -222,27 +223,26 @@ def test_a_chunk_under_way_ends_at_its_next_report_when_another_fails(
 def test_an_interruption_at_the_very_end_is_mended(tmp_path, secret, monkeypatch, step):
     source = cases.write(tmp_path / "in.parquet", cases.table(20))
     ledger = cdp.Ledger(cdp.PureDP(1.0), path=tmp_path / "ledger")
-    publish, remove = jobs.publish, jobs.Job.remove
+    publish, rmtree = jobs.publish, shutil.rmtree
 
     def stop_publishing(draft, target):
         publish(draft, target)
         if (step == "manifest") == (draft.name == "manifest.json"):
             raise Stop
 
-    def stop_removing(job):
+    def stop_removing(folder, **how):
         if step == "half removal":
-            (job.folder / "secret").unlink(missing_ok=True)
-            (job.folder / "job.json").unlink()
+            (folder / "job.json").unlink()
         raise Stop
 
     with monkeypatch.context() as patch:
         if step in ("manifest", "result"):
             patch.setattr(jobs, "publish", stop_publishing)
         else:
-            patch.setattr(jobs.Job, "remove", stop_removing)
+            patch.setattr(shutil, "rmtree", stop_removing)
         with pytest.raises(Stop):
             run(tmp_path, source, ledger=ledger, secret=secret)
-    assert remove is jobs.Job.remove
+    assert rmtree is shutil.rmtree
     told = run(tmp_path, source, ledger=ledger, secret=secret, resume=True)
     assert told["ledger"].startswith("PureDP(epsilon=1) was charged")
     assert told == json.loads((tmp_path / "out.parquet.manifest.json").read_text())
@@ -255,18 +255,20 @@ def test_an_interruption_at_the_very_end_is_mended(tmp_path, secret, monkeypatch
 def test_a_chunk_of_an_earlier_job_in_the_same_place_is_not_taken_for_one_of_this(tmp_path):
     source = cases.write(tmp_path / "in.parquet", cases.table(20))
     parameters = cases.check_parameters()
-    first, second = (
-        jobs.open_job(
+
+    def begin():
+        return jobs.open_job(
             source, tmp_path / "out.parquet", parameters, chunk_rows=50, secret=None, resume=False
         )
-        for _ in range(2)
-        if not (tmp_path / "out.parquet.job" / "job.json").unlink(missing_ok=True)
-    )
+
+    first = begin()
+    first.remove()
+    second = begin()
     second.prepare()
     with pytest.raises(BatchError, match="another batch by now"):
         jobs.release_chunk(str(first.folder), first.identity, 0)
     with pytest.raises(FileNotFoundError):
-        first.store(0, (chunk := second.read(0)).keys, first.release(chunk))
+        first.store(0, (chunk := second.read(0)).keys, second.release(chunk))
     assert second.pending() == list(range(second.layout.chunks))
     assert jobs.release_chunk(str(second.folder), second.identity, 0) > 0
     assert 0 not in second.pending()
@@ -299,7 +301,7 @@ def test_a_refused_budget_leaves_nothing_released(tmp_path):
 
 def test_two_processes_do_not_work_on_one_batch(tmp_path):
     source = cases.write(tmp_path / "in.parquet", cases.table(20))
-    with locked(tmp_path / "out.parquet.job"), pytest.raises(BatchError, match="another"):
+    with locked(tmp_path / "out.parquet"), pytest.raises(BatchError, match="another"):
         run(tmp_path, source, resume=True)
     run(tmp_path, source, resume=True)
 

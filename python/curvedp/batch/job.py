@@ -1,18 +1,20 @@
 """The state of a batch on disk: what was asked for, what is done, what is left to do.
 
-A job lives in a folder beside its result until it is finished:
+A job lives in a folder beside its result until it is finished (see `curvedp.batch.folder`):
 
-    job.json     what was asked for; the input's fingerprint
+    job.json     what was asked for; the input's fingerprint, a digest of the secret
     secret       the noise secret, unless one was given (mode 0600)
     layout.json  the chunks
     groups.arrow each chunk's keys and how many records each has, if the keys are in order
     partitions/  otherwise, the rows by hash of their key
     units        while the chunks are found, the units of each group, if they have names
     parts-.../   the releases of each finished chunk, never drawn again
-    paid         says that the ledger was charged
+    intent.json  says which ledger is charged, written before it is asked
 
-Every file appears whole or not at all. A chunk that was cut off is released again with the same
-noise, since the noise of a group comes from the secret and the group's own input.
+Every file appears whole or not at all, and is sealed with the job's identity. A chunk that was cut
+off is released again with the same noise, since the noise of a group comes from the secret and the
+group's own input. The ledger knows the job by its identity: once the intent is written, a job is
+deleted only if the ledger refused it.
 """
 
 from __future__ import annotations
@@ -21,10 +23,9 @@ import contextlib
 import json
 import os
 import secrets
-import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -33,28 +34,36 @@ import numpy as np
 
 from curvedp._arrow import ipc, pa, pq
 from curvedp.batch.chunk import Chunk
+from curvedp.batch.folder import check_own, folder_of, make_folder, remove_folder, sweep
 from curvedp.batch.layout import Layout, read_groups, scan
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.parquet import Source
 from curvedp.batch.partitions import Partition, partition
 from curvedp.batch.results import charged, manifest, with_plain_lists
 from curvedp.batch.storage import (
+    as_json,
     atomically,
+    digest_of,
     make_public,
     publish,
+    read_json,
+    read_sealed,
+    sealed,
     sync_file,
-    write_atomically,
     write_json,
+    write_text,
 )
 from curvedp.batch.units import Memberships
-from curvedp.errors import BatchError
+from curvedp.errors import BatchError, BudgetError, ConversionError, SecretError
 from curvedp.privacy import Ledger, NoiseSecret
 from curvedp.statistics.releases import Releases
 from curvedp.statistics.tables import releases_table
 
-__all__ = ["Job", "open_job", "release_chunk"]
+__all__ = ["Job", "open_job", "read_manifest", "release_chunk"]
 
 _SCHEMA = 4
+#: The owner in the seal of job.json, which says the identity.
+_ANY = "job"
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,7 @@ class Job:
     parameters: BatchParameters
     chunk_rows: int
     given_secret: Path | None
+    secret_digest: str
 
     # ------------------------------------------------------------------ what was asked for
 
@@ -83,6 +93,7 @@ class Job:
             "parameters": self.parameters.to_dict(),
             "chunk_rows": self.chunk_rows,
             "secret": None if self.given_secret is None else str(self.given_secret),
+            "secret_digest": self.secret_digest,
         }
 
     @classmethod
@@ -94,8 +105,9 @@ class Job:
         BatchError
             If the folder holds none.
         """
+        check_own(folder)
         try:
-            data = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+            data = read_json(folder / "job.json", _ANY)
             if data["schema_version"] != _SCHEMA:
                 raise BatchError(f"{folder} belongs to another version of curvedp")
             return cls(
@@ -107,9 +119,13 @@ class Job:
                 parameters=BatchParameters.from_dict(data["parameters"]),
                 chunk_rows=data["chunk_rows"],
                 given_secret=None if data["secret"] is None else Path(data["secret"]),
+                secret_digest=data["secret_digest"],
             )
-        except (OSError, KeyError, TypeError, json.JSONDecodeError):
-            raise BatchError(f"{folder} holds no batch that can be resumed") from None
+        except (BatchError, KeyError, TypeError, ValueError) as error:
+            raise BatchError(
+                f"{folder} holds no batch that can be resumed ({error}): move it away and begin "
+                "anew, which is a new spend"
+            ) from None
 
     @property
     def manifest_path(self) -> Path:
@@ -128,8 +144,15 @@ class Job:
 
     @cached_property
     def secret(self) -> NoiseSecret:
-        """The noise secret."""
-        return NoiseSecret.load(self.given_secret or self.folder / "secret")
+        """The noise secret, the one with which the job began."""
+        path = self.given_secret or self.folder / "secret"
+        found = NoiseSecret.load(path)
+        if found._digest(self.identity) != self.secret_digest:
+            raise SecretError(
+                f"{path} is not the secret with which the batch began: bring that one back, or "
+                f"remove {self.folder} and begin anew, which is a new spend"
+            )
+        return found
 
     # ------------------------------------------------------------------ steps
 
@@ -140,15 +163,13 @@ class Job:
                 f"{self.source_path} has changed since the batch began: remove {self.folder} and "
                 "begin anew, which is a new spend"
             )
-        if self.given_secret is None and not (self.folder / "secret").exists():
-            NoiseSecret.create(self.folder / "secret")
         self.secret  # noqa: B018 - raises if it cannot be used
         if not (self.folder / "layout.json").exists():
             layout = self._find_layout()
             call, sizes = self.parameters.call, np.array(sorted(layout.sizes), dtype=np.int64)
             designs = call.designs(sizes)
             call.warn_of_noise(designs, sizes, np.array([layout.sizes[n] for n in sizes.tolist()]))
-            write_json(self.folder / "layout.json", layout.to_dict())
+            write_json(self.folder / "layout.json", self.identity, layout.to_dict())
         self.parts.mkdir(mode=0o700, exist_ok=True)
 
     def _find_layout(self) -> Layout:
@@ -160,7 +181,13 @@ class Job:
             ahead = meanwhile.submit(self.points.read_ahead, self.chunk_rows)
             members = self._memberships()
             found = scan(
-                self.source, by, self.chunk_rows, self._groups_path, columns.units, members
+                self.source,
+                by,
+                self.chunk_rows,
+                self._groups_path,
+                self.identity,
+                columns.units,
+                members,
             )
         if found is not None:
             ahead.result()  # raises if the file is damaged
@@ -183,6 +210,10 @@ class Job:
     def _groups_path(self) -> Path:
         return self.folder / "groups.arrow"
 
+    @cached_property
+    def _groups_file(self) -> Any:
+        return read_sealed(self._groups_path, self.identity)
+
     @property
     def _partitions(self) -> Path:
         return self.folder / "partitions"
@@ -190,22 +221,38 @@ class Job:
     @cached_property
     def layout(self) -> Layout:
         """The chunks."""
-        return Layout.from_dict(json.loads((self.folder / "layout.json").read_text()))
+        return Layout.from_dict(read_json(self.folder / "layout.json", self.identity))
+
+    @property
+    def _intent(self) -> Path:
+        return self.folder / "intent.json"
 
     def pay(self, ledger: Ledger | None) -> None:
         """Charges the batch to a ledger, once however often the job is resumed."""
+        asked = {"ledger": None if ledger is None else ledger.path}
+        if self._intent.exists():
+            if ledger is None or read_json(self._intent, self.identity) != asked:
+                raise BatchError(
+                    f"the batch in {self.folder} was begun with another ledger: resume it with that"
+                )
+        elif ledger is not None:
+            write_json(self._intent, self.identity, asked)
         if ledger is None:
             return
         mark = f"batch {self.identity}: "
-        if not any(entry.label.startswith(mark) for entry in ledger.entries):
-            call = self.parameters.call
+        if any(entry.label.startswith(mark) for entry in ledger.entries):
+            return
+        call = self.parameters.call
+        try:
             ledger.spend(call.total, label=mark + call.label(self.groups))
-        (self.folder / "paid").touch(mode=0o600)
+        except (BudgetError, ConversionError):  # decided before anything was charged
+            self._intent.unlink()
+            raise
 
     def is_begun(self) -> bool:
-        """True if anything was paid or drawn for it."""
+        """True if anything may have been paid or drawn for it."""
         drawn = self.parts.is_dir() and any(self.parts.iterdir())
-        return drawn or (self.folder / "paid").exists()
+        return drawn or self._intent.exists()
 
     @property
     def parts(self) -> Path:
@@ -218,8 +265,7 @@ class Job:
 
     def released(self, number: int) -> int:
         """The number of groups in a finished chunk."""
-        with pa.memory_map(str(self.part(number))) as file, ipc.open_file(file) as part:
-            return sum(part.get_batch(i).num_rows for i in range(part.num_record_batches))
+        return len(self.stored(number))
 
     @property
     def groups(self) -> int:
@@ -242,7 +288,7 @@ class Job:
             dealt = Partition.of(self._partitions, layout.partitions, number)
             return Chunk.of(*dealt.read(columns.width), columns)
         table = self.points.read(*layout.bounds[number : number + 2])
-        return Chunk.of(*read_groups(self._groups_path, number), columns.read(table), columns)
+        return Chunk.of(*read_groups(self._groups_file, number), columns.read(table), columns)
 
     def release(
         self, chunk: Chunk, progress: Callable[[int, int], object] | None = None
@@ -253,13 +299,13 @@ class Job:
     def store(self, number: int, keys: Any, releases: Releases[Any]) -> Any:
         """Stores the releases of a chunk, and returns them as a table."""
         table = releases_table(keys, releases)
-        write_atomically(self.part(number), lambda path: _write_ipc(path, table))
+        with sealed(self.part(number), self.identity) as draft:
+            _write_ipc(draft, table)
         return table
 
     def stored(self, number: int) -> Any:
         """The releases of a finished chunk as a table."""
-        with ipc.open_file(pa.memory_map(str(self.part(number)))) as part:
-            return part.read_all()
+        return ipc.open_file(read_sealed(self.part(number), self.identity)).read_all()
 
     @contextlib.contextmanager
     def result_draft(self) -> Iterator[Callable[[Any], None]]:
@@ -300,14 +346,14 @@ class Job:
                 for number in range(self.layout.chunks):
                     append(self.stored(number))
         make_public(result)
-        if not text.exists():
-            write_json(text, self._describe())
-            make_public(text)
-        described: dict[str, Any] = json.loads(text.read_text(encoding="utf-8"))
+        described = as_json(self._describe() | {"result_sha256": digest_of(result)})
+        if not (text.exists() and text.read_text(encoding="utf-8") == described):
+            write_text(text, described)
+        make_public(text)
         publish(text, self.manifest_path)
         publish(result, self.out)
         self.remove()
-        return described
+        return dict(json.loads(described))
 
     def _describe(self) -> dict[str, Any]:
         """The manifest."""
@@ -319,14 +365,12 @@ class Job:
             self.layout.sizes,
             {size for size, number in chosen if designs[number] is None},
             noise="deleted" if self.given_secret is None else "kept",
-            ledger=charged(self.parameters) if (self.folder / "paid").exists() else None,
+            ledger=charged(self.parameters) if self._intent.exists() else None,
         )
 
     def remove(self) -> None:
-        """Deletes the job's folder: the secret first, then what makes it a job."""
-        for name in ("secret", "job.json"):
-            (self.folder / name).unlink(missing_ok=True)
-        shutil.rmtree(self.folder)
+        """Deletes the job's folder."""
+        remove_folder(self.folder)
 
     def is_published(self) -> bool:
         """True if the result stands in its place and only the folder is left."""
@@ -350,27 +394,29 @@ def open_job(
         If the result exists, a job was left unfinished or differs from what is asked for.
     """
     target = Path(out).resolve()
-    folder = target.with_name(target.name + ".job")
-    if not target.parent.is_dir():
-        raise BatchError(f"{target.parent}: no such folder")
+    folder = folder_of(target)
+    sweep(folder)
     read = Source(source, [*parameters.by, *parameters.columns.names])
+    own = None if secret is None else NoiseSecret.load(secret)
+    identity = secrets.token_hex(16)
     asked = Job(
         folder=folder,
-        identity=secrets.token_hex(16),
+        identity=identity,
         source_path=read.path,
         out=target,
         fingerprint=read.fingerprint(),
         parameters=parameters,
         chunk_rows=chunk_rows,
         given_secret=None if secret is None else Path(secret).resolve(),
+        secret_digest="" if own is None else own._digest(identity),
     )
-    if (folder / "job.json").exists():
+    if os.path.lexists(folder):
+        found = Job.load(folder)
         if not resume:
             raise BatchError(
                 f"{folder} holds a batch that was interrupted: resume it, or remove the folder; "
                 "what it released is paid for"
             )
-        found = Job.load(folder)
         if found.is_published():
             found.remove()
             return None
@@ -378,14 +424,18 @@ def open_job(
         return found
     if target.exists():
         if resume and manifest_path(target).exists():
-            shutil.rmtree(folder, ignore_errors=True)  # what a cut-off removal left
             return None
         raise BatchError(f"{target} exists: releases that were paid for are not overwritten")
     if manifest_path(target).exists():
         raise BatchError(f"{manifest_path(target)} exists: choose another name for the result")
-    folder.mkdir(mode=0o700, exist_ok=True)
-    write_json(folder / "job.json", asked.to_dict())
-    return asked
+
+    def fill(draft: Path) -> None:
+        fresh = own or NoiseSecret.create(draft / "secret")
+        whole = replace(asked, secret_digest=fresh._digest(identity))
+        write_json(draft / "job.json", _ANY, whole.to_dict())
+
+    make_folder(folder, fill)
+    return Job.load(folder)
 
 
 def release_chunk(folder: str, identity: str, number: int) -> int:
@@ -410,11 +460,20 @@ def manifest_path(out: Path) -> Path:
     return out.with_name(out.name + ".manifest.json")
 
 
+def read_manifest(out: Path) -> dict[str, Any]:
+    """The manifest of a finished result."""
+    path = manifest_path(out)
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        raise BatchError(f"{path}: not readable as the manifest of {out}") from None
+
+
 def _require_same(found: Job, asked: Job) -> None:
     mine, theirs = asked.to_dict(), found.to_dict()
     differing = [
         name
-        for name in ("source", "fingerprint", "parameters", "secret")
+        for name in ("source", "out", "fingerprint", "parameters", "secret")
         if mine[name] != theirs[name]
     ]
     if differing:

@@ -26,7 +26,7 @@ from curvedp.batch.columns import (
 )
 from curvedp.batch.parquet import Source
 from curvedp.batch.results import count_sizes
-from curvedp.batch.storage import atomically
+from curvedp.batch.storage import sealed
 from curvedp.batch.units import Memberships, first_records
 from curvedp.errors import BatchError
 from curvedp.statistics.grouping import Offsets
@@ -85,13 +85,14 @@ def scan(
     by: Sequence[str],
     chunk_rows: int,
     path: Path,
+    owner: str,
     units: str | None = None,
     memberships: Memberships | None = None,
 ) -> Layout | None:
     """The layout of a file whose keys never decrease; None for any other file.
 
-    The groups of each chunk are written to `path`, for `read_groups`; their units, of the column
-    `units`, go to `memberships`.
+    The groups of each chunk are written to `path`, sealed by `owner`, for `read_groups`; their
+    units, of the column `units`, go to `memberships`.
     """
     bounds, sizes = [0], Counter[int]()
 
@@ -105,7 +106,7 @@ def scan(
     schema = key_schema(source.schema, by).append(pa.field("n", pa.int64()))
     try:
         with (
-            atomically(path) as draft,
+            sealed(path, owner) as draft,
             pa.OSFile(str(draft), "wb") as file,
             ipc.new_file(file, schema) as chunks,
         ):
@@ -132,10 +133,9 @@ def _cut(parts: Iterator[tuple[Any, Offsets]], chunk_rows: int) -> Iterator[Any]
         yield _one_batch(held)
 
 
-def read_groups(path: Path, number: int) -> tuple[Any, Offsets]:
-    """Key and number of records of every group of a chunk."""
-    with pa.OSFile(str(path)) as file:
-        groups = pa.Table.from_batches([ipc.open_file(file).get_batch(number)])
+def read_groups(written: Any, number: int) -> tuple[Any, Offsets]:
+    """Key and number of records of every group of a chunk, from what `scan` wrote."""
+    groups = pa.Table.from_batches([ipc.open_file(written).get_batch(number)])
     return groups.drop_columns("n"), groups.column("n").to_numpy()
 
 

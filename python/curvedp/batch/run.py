@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import os
 import threading
 from collections import deque
@@ -15,9 +14,10 @@ from typing import Any
 
 from curvedp import _core
 from curvedp.batch.chunk import rows_of_chunk
-from curvedp.batch.job import Job, manifest_path, open_job
+from curvedp.batch.job import Job, open_job, read_manifest
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.storage import locked
+from curvedp.errors import BatchError
 from curvedp.privacy import Ledger
 from curvedp.statistics.call import Report
 from curvedp.statistics.releases import Releases
@@ -44,15 +44,12 @@ def run(
     """Runs a job to its end, from its beginning or where it stopped; `release` fills its parts."""
     rows = rows_of_chunk(chunk_rows, parameters.columns.width)
     target = Path(out).resolve()
-    folder = target.with_name(target.name + ".job")
-    with contextlib.ExitStack() as stack:
-        stack.callback(_remove_if_empty, folder)
-        if target.parent.is_dir():
-            stack.enter_context(locked(folder))
+    if not target.parent.is_dir():
+        raise BatchError(f"{target.parent}: no such folder")
+    with locked(target):
         job = open_job(source, out, parameters, chunk_rows=rows, secret=secret, resume=resume)
         if job is None:
-            text = manifest_path(target).read_text(encoding="utf-8")
-            return dict(json.loads(text))
+            return read_manifest(target)
         try:
             job.prepare()
             job.pay(ledger)
@@ -121,11 +118,6 @@ class _InTurn:
             with self._changed:
                 self._next += 1
                 self._changed.notify_all()
-
-
-def _remove_if_empty(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        folder.rmdir()
 
 
 class _Tally:

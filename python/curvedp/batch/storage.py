@@ -1,28 +1,43 @@
-"""Files that appear whole or not at all, and a folder that one process at a time works in."""
+"""Files that appear whole or not at all, sealed against damage, and work of one process at a time.
+
+A seal is the last line of a file: a checksum of whose file it is, its name and what it holds. It
+tells damage and files of others, not a forger's work, who could write seals as well.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import secrets
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from curvedp._arrow import pa
 from curvedp.errors import BatchError
 
 __all__ = [
+    "as_json",
     "atomically",
+    "digest_of",
     "locked",
     "make_public",
     "publish",
+    "read_json",
+    "read_sealed",
+    "sealed",
     "sync_file",
-    "write_atomically",
+    "sync_folder",
     "write_json",
+    "write_text",
 ]
+
+#: Bytes of a seal: 64 digits and the end of the line.
+_SEAL = 65
 
 
 @contextlib.contextmanager
@@ -42,10 +57,46 @@ def atomically(path: Path) -> Iterator[Path]:
         raise
 
 
-def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Lets `write` fill the file that `atomically` moves to its place."""
+@contextlib.contextmanager
+def sealed(path: Path, owner: str) -> Iterator[Path]:
+    """As `atomically`, for a file of `owner`, which is sealed when complete."""
     with atomically(path) as draft:
-        write(draft)
+        yield draft
+        seal = _seal(path, owner, _mapped(draft))
+        with draft.open("ab") as file:
+            file.write(seal)
+
+
+def read_sealed(path: Path, owner: str) -> Any:
+    """What a sealed file holds, as a buffer of Arrow that is read when it is looked at.
+
+    Raises
+    ------
+    BatchError
+        If the file is missing, damaged or not that of `owner`.
+    """
+    try:
+        whole = _mapped(path)
+    except OSError as error:
+        raise BatchError(f"{path}: cannot be read ({error.strerror})") from None
+    held = max(0, whole.size - _SEAL)
+    if whole.slice(held).to_pybytes() != _seal(path, owner, whole.slice(0, held)):
+        raise BatchError(f"{path}: damaged, or of another batch")
+    return whole.slice(0, held)
+
+
+def _mapped(path: Path) -> Any:
+    """A file's bytes."""
+    if not path.stat().st_size:  # cannot be mapped
+        return pa.py_buffer(b"")
+    with pa.memory_map(str(path)) as file:
+        return file.read_buffer()
+
+
+def _seal(path: Path, owner: str, held: Any) -> bytes:
+    digest = hashlib.sha256(f"{owner}\n{path.name}\n".encode())
+    digest.update(held)
+    return digest.hexdigest().encode() + b"\n"
 
 
 def sync_file(path: Path) -> None:
@@ -64,10 +115,33 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def write_json(path: Path, data: dict[str, Any]) -> None:
-    """Writes JSON, readable by the owner alone."""
-    text = json.dumps(data, indent=2, allow_nan=False) + "\n"
-    write_atomically(path, lambda draft: draft.write_text(text, encoding="utf-8"))
+def write_text(path: Path, text: str) -> None:
+    """Writes a file of text, readable by the user alone."""
+    with atomically(path) as draft:
+        draft.write_text(text, encoding="utf-8")
+
+
+def as_json(data: dict[str, Any]) -> str:
+    """The text of a JSON file."""
+    return json.dumps(data, indent=2, allow_nan=False) + "\n"
+
+
+def write_json(path: Path, owner: str, data: dict[str, Any]) -> None:
+    """Writes a sealed JSON file of `owner`."""
+    with sealed(path, owner) as draft:
+        draft.write_text(as_json(data), encoding="utf-8")
+
+
+def read_json(path: Path, owner: str) -> dict[str, Any]:
+    """What `write_json` wrote."""
+    found: dict[str, Any] = json.loads(read_sealed(path, owner).to_pybytes())
+    return found
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 checksum of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def publish(draft: Path, target: Path) -> None:
@@ -98,20 +172,24 @@ def make_public(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Keeps a second process from working on the same job, where the system has file locks."""
+def locked(target: Path) -> Iterator[None]:
+    """Keeps a second process from working on the same result, where the system has file locks."""
     try:
         import fcntl
     except ImportError:
         yield
         return
-    folder.mkdir(mode=0o700, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise BatchError(f"{folder}: another process works on this batch") from None
+    path = target.with_name(f".{target.name}.lock")
+    with contextlib.ExitStack() as stack:
+        while True:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            stack.callback(os.close, handle)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise BatchError(f"{target}: another process works on this batch") from None
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(handle), path.stat()):  # not removed meanwhile
+                    break
+        stack.callback(path.unlink, missing_ok=True)
         yield
-    finally:
-        os.close(handle)

@@ -15,6 +15,7 @@ outputs tells exactly which groups changed, and no budget covers that.
 
 from __future__ import annotations
 
+import hmac
 import os
 import stat
 import tempfile
@@ -110,6 +111,10 @@ class NoiseSecret:
             if text.startswith(_HEAD):
                 return cls(bytes.fromhex(text[len(_HEAD) :].decode().strip()))
         raise SecretError(f"{source} holds no noise secret")
+
+    def _digest(self, owner: str) -> str:
+        """A checksum by which the same secret is known again, and from which it cannot be found."""
+        return hmac.digest(self._secret, f"digest for {owner}".encode(), "sha256").hex()
 
     def _keys(self, context: bytes) -> _core.GroupKeys:
         """Keys of groups whose common parameters are `context`."""

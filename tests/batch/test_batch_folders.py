@@ -1,0 +1,223 @@
+"""The folder of a job: whose it is, what damage does to it, what survives a full disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import batch_cases as cases
+import curvedp as cdp
+import curvedp.batch
+from batch_cases import interrupted, left_over, release, run
+from curvedp.batch import folder as folders
+from curvedp.errors import BatchError, BudgetError, LedgerError, SecretError
+
+posix = pytest.mark.skipif(os.name == "nt", reason="modes and signals of POSIX")
+
+
+@pytest.fixture
+def source(tmp_path):
+    return cases.write(tmp_path / "in.parquet", cases.table())
+
+
+@posix
+@pytest.mark.parametrize("secret", ["given", "own"])
+@pytest.mark.parametrize("order", ["ordered", "shuffled"])
+@pytest.mark.parametrize("how", ["kill", "full", "size"])
+@pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_batch_stopped_at_any_file_operation_is_resumed_and_paid_once(
+    tmp_path, how, order, secret, step
+):
+    tests = Path(__file__).parents[1]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(tests), *filter(None, sys.path)]),
+    }
+    command = [sys.executable, tests / "job_faults.py", tmp_path, how, order, secret, str(step)]
+    found = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    told = json.loads(found.stdout)
+    assert told["points"] > 50
+    assert told["bad"] == []
+
+
+@posix
+def test_a_removal_that_was_killed_leaves_nothing_to_the_next_batch(tmp_path, source):
+    """Such a folder gave its groups and its manifest to another batch, paid with GDP(2)."""
+    out = tmp_path / "out.parquet"
+    child = os.fork()
+    if child == 0:
+        shutil.rmtree = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+        release(source, out=out, guarantee=cdp.GDP(0.5))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    out.unlink()
+    (tmp_path / "out.parquet.manifest.json").unlink()
+    other = cases.write(tmp_path / "other.parquet", cases.table(30, seed=1))
+    ledger = cdp.Ledger(cdp.GDP(5.0), path=tmp_path / "ledger")
+    found = release(other, out=out, guarantee=cdp.GDP(2.0), ledger=ledger)
+    assert found.manifest["guarantee_of_all"] == cdp.GDP(2.0).to_dict()
+    assert found.manifest["groups"] == len(found.table) == 30
+    assert ledger.spent == cdp.GDP(2.0)
+    assert left_over(tmp_path) == []
+    assert not list(tmp_path.glob(".*"))
+
+
+@posix
+@pytest.mark.parametrize(
+    "kind", ["empty", "a job's leavings", "a link", "a file", "open", "foreign"]
+)
+def test_a_folder_that_is_no_job_of_the_user_is_refused(tmp_path, source, monkeypatch, kind):
+    folder, ledger = tmp_path / "out.parquet.job", cdp.Ledger(cdp.PureDP(5.0))
+    if kind == "empty":
+        folder.mkdir(mode=0o700)
+    elif kind == "a file":
+        folder.write_text("precious")
+    else:
+        interrupted(tmp_path, source, monkeypatch, chunk_rows=500)
+        if kind == "a job's leavings":
+            (folder / "job.json").unlink()
+        elif kind == "a link":
+            folder.rename(tmp_path / "elsewhere")
+            folder.symlink_to(tmp_path / "elsewhere")
+        elif kind == "open":
+            folder.chmod(0o777)
+        else:
+            monkeypatch.setattr(folders.os, "geteuid", lambda: 12345)
+    before = sorted(tmp_path.rglob("*"))
+    for resume in (False, True):
+        with pytest.raises(BatchError, match="move it away"):
+            run(tmp_path, source, ledger=ledger, resume=resume)
+    assert sorted(tmp_path.rglob("*")) == before
+    assert ledger.spent is None
+
+
+def flip(path: Path, at: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["job.json", "layout.json", "groups.arrow", "intent.json", "part"])
+@pytest.mark.parametrize("damage", ["flip first", "flip last", "cut", "lost", "other job's"])
+def test_damage_to_a_job_is_an_error_that_says_so(
+    tmp_path, source, secret, monkeypatch, name, damage
+):
+    ledger = cdp.Ledger(cdp.PureDP(5.0), path=tmp_path / "ledger")
+    how = {"secret": secret, "ledger": ledger, "chunk_rows": 500}
+    interrupted(tmp_path, source, monkeypatch, **how)
+    folder = tmp_path / "out.parquet.job"
+    [path] = folder.glob("parts-*/000000.arrow") if name == "part" else [folder / name]
+    if damage == "flip first":
+        flip(path, 3)
+    elif damage == "flip last":
+        flip(path, -1)
+    elif damage == "cut":
+        path.write_bytes(path.read_bytes()[:-20])
+    elif damage == "other job's":
+        interrupted(tmp_path, source, monkeypatch, **how, out="second.parquet")
+        second = tmp_path / "second.parquet.job"
+        [own] = second.glob("parts-*/000000.arrow") if name == "part" else [second / name]
+        path.write_bytes(own.read_bytes())
+    else:
+        path.unlink()
+    spent = ledger.spent
+    if damage == "lost" and name in ("layout.json", "intent.json", "part"):
+        run(tmp_path, source, **how, resume=True)  # found or drawn again, the same
+        expected = cases.by_key(release(cases.table(), secret=secret).table)
+        assert cases.by_key(pq.read_table(tmp_path / "out.parquet")) == expected
+    else:
+        with pytest.raises(BatchError):
+            run(tmp_path, source, **how, resume=True)
+    assert ledger.spent == spent
+
+
+def test_another_secret_is_noticed(tmp_path, source, secret, monkeypatch):
+    interrupted(tmp_path, source, monkeypatch, secret=secret, chunk_rows=500)
+    secret.unlink()
+    cdp.NoiseSecret.create(secret)
+    with pytest.raises(SecretError, match="is not the secret with which the batch began"):
+        run(tmp_path, source, secret=secret, resume=True)
+    interrupted(tmp_path, source, monkeypatch, out="own.parquet", chunk_rows=500)
+    own = tmp_path / "own.parquet.job" / "secret"
+    own.unlink()
+    with pytest.raises(SecretError, match="cannot be read"):
+        run(tmp_path, source, out="own.parquet", resume=True)
+    cdp.NoiseSecret.create(own)
+    with pytest.raises(SecretError, match="is not the secret"):
+        run(tmp_path, source, out="own.parquet", resume=True)
+
+
+def test_a_file_rewritten_in_its_size_and_time_is_noticed(tmp_path, secret, monkeypatch):
+    """Without statistics and compression the footers of the two are equal."""
+    plain = {"write_statistics": False, "compression": "none", "use_dictionary": False}
+    source = tmp_path / "in.parquet"
+    pq.write_table(cases.table(300), source, **plain)
+    interrupted(tmp_path, source, monkeypatch, secret=secret, chunk_rows=200)
+    before = source.stat()
+    table = cases.table(300)
+    pq.write_table(table.set_column(3, "age", pa.array(range(1, len(table) + 1))), source, **plain)
+    os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert source.stat().st_size == before.st_size
+    with pytest.raises(BatchError, match="another fingerprint"):
+        run(tmp_path, source, secret=secret, resume=True)
+
+
+def test_a_job_goes_on_with_its_own_ledger_alone(tmp_path, source, monkeypatch):
+    ledger = cdp.Ledger(cdp.PureDP(1.5), path=tmp_path / "ledger")
+    interrupted(tmp_path, source, monkeypatch, ledger=ledger, chunk_rows=500)
+    for other in (
+        None,
+        cdp.Ledger(cdp.PureDP(1.5)),
+        cdp.Ledger(cdp.PureDP(1.5), path=tmp_path / "b"),
+    ):
+        with pytest.raises(BatchError, match="another ledger"):
+            run(tmp_path, source, ledger=other, resume=True)
+    told = run(tmp_path, source, ledger=ledger, resume=True)
+    assert told["ledger"].startswith("PureDP")
+    assert len(ledger.entries) == 1
+
+
+def test_a_spend_that_may_have_happened_keeps_the_job(tmp_path, source, monkeypatch):
+    ledger = cdp.Ledger(cdp.PureDP(1.5), path=tmp_path / "ledger")
+    spend = cdp.Ledger.spend
+
+    def lost(self, guarantee, label=""):
+        spend(self, guarantee, label)
+        raise LedgerError("the answer was lost")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cdp.Ledger, "spend", lost)
+        with pytest.raises(LedgerError, match="lost"):
+            run(tmp_path, source, ledger=ledger)
+    run(tmp_path, source, ledger=ledger, resume=True)
+    assert len(ledger.entries) == 1
+    with pytest.raises(BudgetError):
+        run(tmp_path, source, out="b.parquet", ledger=ledger)
+    assert left_over(tmp_path) == []
+
+
+def test_a_manifest_that_is_none_is_an_error(tmp_path, source):
+    run(tmp_path, source)
+    (tmp_path / "out.parquet.manifest.json").write_text("[1, 2")
+    with pytest.raises(BatchError, match="not readable as the manifest"):
+        run(tmp_path, source, resume=True)
+
+
+@posix
+def test_names_with_stars_are_swept_alone(tmp_path, source):
+    """What a killed process left of `a*.job` says nothing of `ab.job`."""
+    kept = tmp_path / ".outb.parquet.job.0123456789abcdef"
+    left = tmp_path / ".out*.parquet.job.0123456789abcdef"
+    kept.mkdir(mode=0o700)
+    left.mkdir(mode=0o700)
+    run(tmp_path, source, out="out*.parquet")
+    assert kept.is_dir()
+    assert not left.exists()

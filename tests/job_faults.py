@@ -1,0 +1,155 @@
+"""A batch that is killed, or finds the disk full, at one of its file operations after the other.
+
+    python job_faults.py FOLDER kill|full|size ordered|shuffled given|own STEP
+
+Every operation of Python on a path below FOLDER is a point at which it is killed, or at which the
+disk is full; with "size" a point is a length of files, at which writing fails. Each point has a
+folder of its own, in which a child runs the batch and is stopped there, and another child resumes
+it. Prints what was found as JSON: the number of points, and the points at which something was lost
+or spent twice.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import resource
+import shutil
+import signal
+import sys
+import warnings
+from pathlib import Path
+
+import batch_cases as cases
+import curvedp as cdp
+import curvedp.batch
+
+_EVENTS = frozenset(
+    {"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.rmdir", "os.chmod", "os.listdir"}
+    | {"os.scandir", "os.truncate", "shutil.rmtree", "sqlite3.connect", "tempfile.mkstemp"}
+)
+
+
+class Stopper:
+    """Counts file operations below a folder, and stops at one of them, or at a length of files."""
+
+    def __init__(self, folder: Path, how: str, at: int) -> None:
+        self._folder, self._how, self._at, self.count = str(folder), how, at, 0
+        if how == "size" and at >= 0:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (_length(at), resource.RLIM_INFINITY))
+
+    def __call__(self, event: str, arguments: tuple[object, ...]) -> None:
+        if event not in _EVENTS or not any(self._is_below(value) for value in arguments):
+            return
+        self.count += 1
+        if self.count - 1 == self._at and self._how != "size":
+            if self._how == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def _is_below(self, value: object) -> bool:
+        if isinstance(value, (bytes, os.PathLike)):
+            value = os.fsdecode(value)
+        return isinstance(value, str) and self._folder in value
+
+
+def _length(at: int) -> int:
+    """Lengths of files: from 0 to 48 kB, each a seventh longer than the last."""
+    return int(16 * ((8 / 7) ** at - 1))
+
+
+_LENGTHS = 61
+
+
+def batch(folder: Path, given: bool, resume: bool) -> None:
+    """The batch of a folder."""
+    ledger = cdp.Ledger(cdp.PureDP(1.5), path=folder / "ledger")
+    cases.release(
+        folder / "in.parquet",
+        out=folder / "out.parquet",
+        secret=folder / "secret" if given else None,
+        ledger=ledger,
+        chunk_rows=150,
+        resume=resume,
+    )
+
+
+def in_child(work) -> int:
+    """The status with which a child process ends that does some work: 0, 1, or -9 if killed."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        except Exception:
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def prepared(folder: Path, ordered: bool, given: bool) -> Path:
+    """A folder with records, a ledger and a secret."""
+    folder.mkdir()
+    cases.write(folder / "in.parquet", cases.table(12, ordered=ordered))
+    with cdp.Ledger(cdp.PureDP(1.5), path=folder / "ledger"):
+        pass
+    if given:
+        shutil.copy(folder.parent / "secret", folder / "secret")
+    return folder
+
+
+def outcome(folder: Path) -> dict[str, object]:
+    """What is left of a batch."""
+    entries = cdp.Ledger(cdp.PureDP(1.5), path=folder / "ledger").entries
+    names = {path.name for path in folder.iterdir()}
+    kept = {"in.parquet", "out.parquet", "out.parquet.manifest.json", "ledger", "secret"}
+    out = folder / "out.parquet"
+    return {
+        "spends": len(entries),
+        "left over": sorted(names - kept),
+        "digest": hashlib.sha256(out.read_bytes()).hexdigest() if out.exists() else None,
+    }
+
+
+def main(folder: Path, how: str, order: str, secret: str, step: int) -> None:
+    warnings.simplefilter("ignore")
+    ordered, given = order == "ordered", secret == "given"
+    cdp.NoiseSecret.create(folder / "secret")
+    whole = prepared(folder / "whole", ordered, given)
+
+    def count() -> None:
+        stopper = Stopper(whole, how, -1)
+        sys.addaudithook(stopper)
+        batch(whole, given, False)
+        (folder / "count").write_text(str(stopper.count))
+
+    assert in_child(count) == 0
+    points = _LENGTHS if how == "size" else int((folder / "count").read_text())
+    expected, bad = outcome(whole), []
+    for at in range(0, points, step):
+        own = prepared(folder / f"at{at:04d}", ordered, given)
+
+        def stopped(own: Path = own, at: int = at) -> None:
+            sys.addaudithook(Stopper(own, how, at))
+            batch(own, given, False)
+
+        first = in_child(stopped)
+        published = own / "out.parquet"
+        before = published.read_bytes() if published.exists() else None
+        # whoever sees an error or a loss of power resumes; a batch that finished is left alone
+        second = in_child(lambda own=own: batch(own, given, True))
+        found = outcome(own)
+        if given:
+            same = found["digest"] == expected["digest"]
+        else:
+            same = before is None or published.read_bytes() == before
+        if second or found["spends"] != 1 or found["left over"] or not same:
+            bad.append({"at": at, "first": first, "second": second, "same": same, **found})
+        else:
+            shutil.rmtree(own)
+    print(json.dumps({"points": points, "bad": bad}))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *sys.argv[2:5], int(sys.argv[5]))
