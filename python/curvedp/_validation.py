@@ -22,10 +22,11 @@ def as_float_array(value: ArrayLike, name: str) -> FloatArray:
     (masked, or None in a list) NaN.
     """
     array = as_array(value, name)
-    if array.dtype.kind == "O" and not isinstance(value, np.ndarray):
+    if array.dtype.kind in "bO" and not isinstance(value, np.ndarray):
         array = _from_python_numbers(array, name)
     if array.dtype.kind not in "fiu":
-        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
+        kind = "text" if array.dtype.kind in "SUT" else f"dtype {array.dtype}"
+        raise TypeError(f"{name} must hold real numbers, got {kind}")
     with np.errstate(all="ignore"):
         if isinstance(value, np.ma.MaskedArray):
             masked: Any = value

@@ -315,12 +315,6 @@ def test_wrong_columns_are_refused_before_anything_is_spent(tmp_path, changes, m
     assert not (tmp_path / "out.parquet").exists()
 
 
-def test_points_of_mixed_shapes_are_refused(tmp_path):
-    data = pa.table({"site": [1, 1], "scanner": [1, 2], "direction": [[0.0, 0.0, 1.0], [1.0]]})
-    with pytest.raises(BatchError, match="different lengths"):
-        run(tmp_path, cases.write(tmp_path / "in.parquet", data))
-
-
 def test_a_file_without_records_is_refused(tmp_path):
     source = cases.write(tmp_path / "in.parquet", cases.table(20).slice(0, 0))
     with pytest.raises(BatchError, match="no record"):

@@ -94,13 +94,11 @@ def test_missing_points_count_as_the_centre_and_raise_nothing():
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (pa.array([[1.0, 2.0], [1.0]]), "different lengths"),
-        (pa.array([[1.0, 2.0], [1.0, 2.0]]), "2 numbers for each record.*sphere:2 has 3"),
+        (pa.FixedSizeListArray.from_arrays(pa.array([1.0] * 4), 2), "2 numbers .*sphere:2 has 3"),
         (pa.array([1.0, 2.0]), "1 numbers for each record"),
-        (pa.array(["a", "b"]), "holds string, not points"),
-        (pa.array([["a"] * 3, ["b"] * 3]), "not points of real numbers"),
+        (pa.array(["a", "b"]), "holds string, not real numbers"),
+        (pa.array([["a"] * 3, ["b"] * 3]), "holds string, not real numbers"),
         (pa.FixedShapeTensorArray.from_numpy_ndarray(np.ones((2, 3, 1))), "tensors of shape"),
-        (pa.array([[], []], pa.list_(pa.float64())), "not points of real numbers"),
     ],
 )
 def test_points_of_another_shape_or_type_are_refused(column, message):
@@ -254,13 +252,44 @@ def test_a_column_that_is_there_twice_is_refused():
         release(twice)
 
 
-def test_lists_of_other_lengths_are_refused_before_anything_is_spent(in_pieces):
-    points = [*cases.ball().center[None].repeat(500, axis=0).tolist(), [1.0, 0.0]]
-    data = pa.table({"site": np.arange(501) // 10, "direction": points})
-    ledger = cdp.Ledger(cdp.PureDP(2.0))
-    with pytest.raises(BatchError, match="different lengths"):
-        release(in_pieces(data), by="site", ledger=ledger)
-    assert not ledger.entries
+@pytest.mark.parametrize("bad", [[], None, [1.0, 0.0], [1.0] * 4, [None] * 3])
+def test_lists_of_other_lengths_count_as_the_centre(in_pieces, secret, bad, tmp_path):
+    """In tables and files alike, wherever the list stands."""
+    center = cases.ball().center.tolist()
+    rows = cases.table(50)["direction"].to_pylist()
+    found = []
+    for own in (bad, center):
+        lists = pa.array([*rows[:120], own, *rows[120:500], own], pa.list_(pa.float64()))
+        data = pa.table({"site": np.arange(len(lists)) // 10, "direction": lists})
+        file = cases.write(tmp_path / "in.parquet", data)
+        with_file = release(
+            file, by="site", skip_small=True, out=tmp_path / f"{len(found)}.parquet", chunk_rows=50
+        )
+        assert len(with_file.table) == 51
+        asked = {"by": "site", "secret": secret, "skip_small": True}
+        found += [RecordColumns(("direction",), cdp.Sphere(2)).read(in_pieces(data))]
+        assert release(in_pieces(data), **asked).table.equals(release(data, **asked).table)
+    spoilt, whole = found
+    projected = [cases.ball().project(np.nan_to_num(rows, nan=0.0)) for rows in found]
+    np.testing.assert_array_equal(*projected)
+    assert np.isnan(spoilt[[120, -1]]).all()
+    assert np.isfinite(whole).all()
+
+
+def test_columns_without_a_type_hold_missing_points():
+    """As polars and pandas make them where every value is missing."""
+    rows = RecordColumns(("p",), cdp.Sphere(2)).read(pa.table({"p": pa.nulls(4)}))
+    assert rows.shape == (4, 3)
+    assert np.isnan(rows).all()
+    columns = RecordColumns(("x", "y", "z"), cdp.Sphere(2))
+    mixed = pa.table({"x": pa.nulls(2), "y": [0.0, 0.6], "z": [1, 0]})
+    np.testing.assert_array_equal(columns.read(mixed), [[np.nan, 0.0, 1.0], [np.nan, 0.6, 0.0]])
+
+
+def test_slices_of_lists_are_read_where_they_begin():
+    lists = pa.array([[9.0] * 3, [1.0, 2.0, 3.0], [7.0], [4.0, 5.0, 6.0]], pa.list_(pa.float32()))
+    rows = RecordColumns(("p",), cdp.Sphere(2)).read(pa.table({"p": lists.slice(1)}))
+    np.testing.assert_array_equal(rows, [[1.0, 2.0, 3.0], [np.nan] * 3, [4.0, 5.0, 6.0]])
 
 
 # ----------------------------------------------------------------------------------- composition

@@ -177,6 +177,49 @@ def test_cells_that_are_not_numbers_count_as_the_centre_and_are_not_mentioned(tm
     assert results[0].output.replace("upper", "spoilt") == results[1].output
 
 
+MALFORMED = {
+    "none": "1,0,0,1,0,1",
+    "a comma in a number": "1,0,0,1,0,0,5",
+    "too few": "1,0",
+    "empty": ",,,,,",
+    "text": "a,b,c,d,e,f",
+}
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_lines_of_another_length_count_as_the_centre_and_are_not_mentioned(
+    tmp_path, tensors, header
+):
+    lines = save(tmp_path, "upper.csv", tensors).read_text().splitlines()[not header :]
+    options = ["--seed", 3, *([] if header else ["--no-header"])]
+    found = set()
+    for name, last in MALFORMED.items():
+        path, out = tmp_path / "a.csv", tmp_path / "a.json"
+        path.write_text("\n".join([*lines, last, *lines[1:3]]) + "\n")
+        result = mean(path, out, *options)
+        assert result.exit_code == 0, (name, result.output)
+        found.add((curvedp.Release.from_json(out.read_text()).value.tobytes(), result.output))
+        out.unlink()
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("last", [[], None, [1.0], [1.0] * 5, [float("nan")] * 6, [1.0] * 10])
+@pytest.mark.parametrize("large", [True, False])
+def test_lists_of_another_length_count_as_the_centre(tmp_path, tensors, last, large):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    kind = (pa.large_list if large else pa.list_)(pa.float64())
+    values = []
+    for own in (last, [1.0, 0.0, 0.0, 1.0, 0.0, 1.0]):
+        lists = [*tensors[:, *np.triu_indices(3)].tolist(), own, tensors[0].ravel().tolist()]
+        pq.write_table(pa.table({"t": pa.array(lists, kind)}), tmp_path / "a.parquet")
+        out = tmp_path / f"{len(values)}.json"
+        assert mean(tmp_path / "a.parquet", out, "--seed", 3).exit_code == 0
+        values.append(curvedp.Release.from_json(out.read_text()).value)
+    np.testing.assert_array_equal(*values)
+
+
 def test_plan_tells_the_error_and_the_number_that_reaches_it():
     options = ["--manifold", "spd:3", "--radius", 1.5, "--epsilon", 1]
     ball = curvedp.Ball(curvedp.SPD(3), np.eye(3), 1.5)

@@ -64,7 +64,6 @@ def test_a_release_that_does_not_exist_says_what_would(tmp_path, tensors):
 def damaged_files(folder):
     (folder / "empty.csv").write_text("")
     (folder / "names.csv").write_text("a,b,c,d,e,f,g,h,i\n")
-    (folder / "ragged.csv").write_text("a,b,c,d,e,f,g,h,i\n1,0,0,0,1,0,0,0,1\n1,0\n")
     (folder / "short.csv").write_text("a,b\n1,2\n")
     for ending in ("npy", "npz", "parquet"):
         (folder / f"noise.{ending}").write_bytes(b"PK\x03\x04 not what it seems")
@@ -86,7 +85,6 @@ def damaged_files(folder):
         ("notes.txt", [], [".parquet"]),
         ("empty.csv", [], ["empty"]),
         ("names.csv", [], ["no record below the line of names"]),
-        ("ragged.csv", [], ["record 2 has 2 cells instead of 9"]),
         ("short.csv", [], ["2 numbers per record", "9, or 6 for the upper triangle"]),
         ("short.csv", ["--columns", "b,c"], ["no column 'c'", "there are: a, b"]),
         ("short.csv", ["--no-header", "--columns", "b"], ["only when the first line names them"]),

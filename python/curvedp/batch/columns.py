@@ -24,6 +24,7 @@ __all__ = [
     "Hashes",
     "RecordColumns",
     "as_table",
+    "column_numbers",
     "group_names",
     "hashes_of",
     "in_order",
@@ -288,13 +289,16 @@ class RecordColumns:
             For a missing column, a type that holds no real numbers, or points of another shape.
         """
         select(table.schema, self.names)
-        columns = [_numbers(table.column(name), name, self.manifold) for name in self.points]
+        width = self.manifold.point_size if len(self.points) == 1 else 1
+        columns = [
+            column_numbers(table.column(name), name, self.manifold, width) for name in self.points
+        ]
         rows = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
         rows = _as_points(rows, self.manifold, ", ".join(map(repr, self.points)))
         if self.normalise:
             rows = self.manifold._to_size(rows)
         if self.covariate is not None:
-            beside = _numbers(table.column(self.covariate), self.covariate, self.manifold)
+            beside = column_numbers(table.column(self.covariate), self.covariate, self.manifold)
             if beside.shape[1] != 1:
                 raise BatchError(f"column {self.covariate!r} must hold one number for each record")
             rows = np.concatenate([rows, beside], axis=1)
@@ -304,8 +308,18 @@ class RecordColumns:
         return np.ascontiguousarray(rows)
 
 
-def _numbers(column: Any, name: str, manifold: Manifold) -> FloatArray:
-    """A column as (n, k) floats; what is missing is NaN."""
+def column_numbers(column: Any, name: str, manifold: Manifold, width: int = 1) -> FloatArray:
+    """A column as (n, k) floats; what is missing is NaN.
+
+    Where the lengths of lists may differ, each list is a point of the manifold or its upper
+    triangle by its own length; one of another length is NaN. `width` is that of a column without a
+    type, in which all is missing.
+
+    Raises
+    ------
+    BatchError
+        For a type that holds no real numbers, or tensors of another shape.
+    """
     array = _whole(column)
     shape = None
     if isinstance(array.type, pa.FixedShapeTensorType):
@@ -315,29 +329,35 @@ def _numbers(column: Any, name: str, manifold: Manifold) -> FloatArray:
             raise BatchError(f"column {name!r}: tensors must be in row-major order")
         array = array.storage
     kind = array.type
+    if pa.types.is_null(kind):
+        return np.full((len(array), width), np.nan)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        if len(array) == array.null_count:  # lists of no length: every point is missing
-            return np.full((len(array), manifold.point_size), np.nan)
-        array = _fixed(array, name)
+        return _points_of_lists(array, name, manifold)
     width = 1
     values, missing = array, None
-    if pa.types.is_fixed_size_list(array.type):
-        width = array.type.list_size
+    if pa.types.is_fixed_size_list(kind):
+        width = kind.list_size
         values = array.values.slice(array.offset * width, len(array) * width)
         if array.null_count:
             missing = array.is_null().to_numpy(zero_copy_only=False)
-    if not (pa.types.is_floating(values.type) or pa.types.is_integer(values.type)):
-        raise BatchError(f"column {name!r} holds {column.type}, not points of real numbers")
     if shape is not None and shape not in (manifold.point_shape, (manifold.point_size,)):
         raise BatchError(
             f"column {name!r} holds tensors of shape {shape}, a point of {manifold.spec} has "
             f"{manifold.point_shape}"
         )
-    flat = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    block: FloatArray = flat.reshape(len(array), width)
+    block: FloatArray = _floats(values, name).reshape(len(array), width)
     if missing is not None:
         block = np.where(missing[:, None], np.nan, block)
     return block
+
+
+def _floats(values: Any, name: str) -> FloatArray:
+    """Numbers as float64; what is missing is NaN."""
+    kind = values.type
+    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):
+        raise BatchError(f"column {name!r} holds {kind}, not real numbers")
+    found: FloatArray = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return found
 
 
 def _whole(column: Any) -> Any:
@@ -345,16 +365,19 @@ def _whole(column: Any) -> Any:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _fixed(array: Any, name: str) -> Any:
-    """Lists of one length as fixed-size lists."""
-    found = pc.min_max(pc.list_value_length(array)).as_py()
-    if found["min"] != found["max"]:
-        raise BatchError(f"column {name!r} holds lists of different lengths")
-    width = found["min"] or 0
-    if not array.null_count:
-        values = array.flatten()
-        return pa.FixedSizeListArray.from_arrays(values, width) if width else array
-    return array.cast(pa.list_(array.type.value_type, width))
+def _points_of_lists(array: Any, name: str, manifold: Manifold) -> FloatArray:
+    """Points from lists of any lengths, each a function of its own list."""
+    values = _floats(array.values, name)
+    missing = array.is_null().to_numpy(zero_copy_only=False)
+    starts = array.offsets.to_numpy()
+    lengths = np.where(missing, -1, np.diff(starts))
+    points = np.full((len(array), manifold.point_size), np.nan)
+    for length in {manifold.point_size, manifold.dim}:
+        own = np.flatnonzero(lengths == length)
+        whole = manifold._complete(values[starts[own][:, None] + np.arange(length)])
+        if whole is not None:
+            points[own] = whole
+    return points
 
 
 def _as_points(rows: FloatArray, manifold: Manifold, where: str) -> FloatArray:

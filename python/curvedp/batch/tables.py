@@ -131,21 +131,13 @@ def _cuts(table: Any, parameters: BatchParameters, n: Offsets) -> list[int]:
     """Groups that are released together: all, if that takes no copy of all records.
 
     Columns that lie in pieces, as they do when they come from a file, are brought together chunk by
-    chunk. Lists whose lengths may differ and names of units are looked at all at once, before
-    anything is spent.
+    chunk. Names of units are looked at all at once, before anything is spent.
     """
     select(table.schema, parameters.columns.names)
     if parameters.columns.units is not None:
         return [0, len(n)]
     columns = [table.column(name) for name in parameters.columns.names]
-    if (
-        parameters.columns.units is not None
-        or all(column.num_chunks < 2 for column in columns)
-        or any(
-            pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
-            for column in columns
-        )
-    ):
+    if all(column.num_chunks < 2 for column in columns):
         return [0, len(n)]
     ends, cuts = np.cumsum(n), [0]
     chunk_rows = rows_of_chunk(None, parameters.columns.width)

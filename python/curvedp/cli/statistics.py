@@ -97,7 +97,8 @@ def _release(
 def _read_points(data: Path, options: dict[str, Any], ball: Ball) -> Array:
     columns = options["columns"]
     chosen = None if columns is None else [name.strip() for name in columns.split(",")]
-    table = read_table(data, key=options["key"], columns=chosen, header=options["header"])
+    space = ball.manifold
+    table = read_table(data, space, key=options["key"], columns=chosen, header=options["header"])
     return ball.manifold._to_size(as_points(table, ball.manifold, str(data)))
 
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from curvedp.errors import MissingExtraError
-from curvedp.manifolds import Manifold
+from curvedp.errors import BatchError, MissingExtraError
+from curvedp.manifolds import Euclidean, Manifold
 
 __all__ = ["SUFFIXES", "FileError", "as_points", "read_labels", "read_table"]
 
@@ -34,6 +34,7 @@ class FileError(Exception):
 
 def read_table(
     path: Path,
+    manifold: Manifold | None = None,
     *,
     key: str | None = None,
     columns: Sequence[str] | None = None,
@@ -41,10 +42,15 @@ def read_table(
 ) -> Array:
     """Read an array of records, one per row.
 
+    A line of a csv file with another number of cells than there are names (without names: than a
+    point or its upper triangle has) is NaN, and so is a list in a parquet file of another length.
+
     Parameters
     ----------
     path : Path
         File with one of the `SUFFIXES`.
+    manifold : Manifold, optional
+        That of the points; none for a table of numbers.
     key : str, optional
         Member of an npz file; may be left out when there is only one.
     columns : sequence of str, optional
@@ -74,9 +80,9 @@ def read_table(
         raise FileError(f"{path}: no such file")
     try:
         if suffix == ".csv":
-            return _read_csv(path, columns, header)
+            return _read_csv(path, columns, header, manifold)
         if suffix == ".parquet":
-            return _read_parquet(path, columns)
+            return _read_parquet(path, columns, manifold)
         return _read_numpy(path, key)
     except OSError as error:
         raise FileError(f"{path}: cannot be read ({error.strerror or 'damaged'})") from error
@@ -92,8 +98,10 @@ def read_labels(path: Path, name: str, *, header: bool = True) -> Any:
     """
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        body, wanted = _cells(path, [name], header)
-        return [row[wanted[0]].strip().strip('"') or None for row in body]
+        names, body = _cells(path, [name], header)
+        [place] = _select(names, [name], path)
+        cells = [row[place] if len(row) == len(names) else "" for row in body]
+        return [cell.strip().strip('"') or None for cell in cells]
     if suffix == ".parquet":
         pa, table = _arrow_table(path)
         column = table.column(_select(table.column_names, [name], path)[0])
@@ -182,16 +190,28 @@ def _number(cell: str) -> float:
         return float("nan")
 
 
-def _read_csv(path: Path, columns: Sequence[str] | None, header: bool) -> Array:
+def _read_csv(
+    path: Path, columns: Sequence[str] | None, header: bool, manifold: Manifold | None
+) -> Array:
     """Records of a csv file, one per line."""
-    rows, wanted = _cells(path, columns, header)
-    return np.array([[_number(row[column]) for column in wanted] for row in rows])
+    names, rows = _cells(path, columns, header)
+    if header or manifold is None:
+        wanted = range(len(names)) if columns is None else _select(names, columns, path)
+        missing = [""] * len(names)
+        whole = [row if len(row) == len(names) else missing for row in rows]
+        return np.array([[_number(row[place]) for place in wanted] for row in whole])
+    found = np.full((len(rows), manifold.point_size), np.nan)
+    for record, row in zip(found, rows, strict=True):
+        point = manifold._complete(np.array([list(map(_number, row))]))
+        if point is not None:
+            record[:] = point[0]
+    return found
 
 
 def _cells(
     path: Path, columns: Sequence[str] | None, header: bool
-) -> tuple[list[list[str]], list[int]]:
-    """Cells of a csv file, line by line, and the places of some columns.
+) -> tuple[list[str], list[list[str]]]:
+    """Names of columns and the cells of each line below; without names all lines.
 
     Quotes do not span lines, so no record alters another.
     Blank lines are skipped, except in a table of one column, where they are empty cells.
@@ -208,10 +228,7 @@ def _cells(
     rows = [line.split(",") for line in body if line or len(names) == 1]
     if not rows:
         raise FileError(f"{path}: no record{' below the line of names' if header else ''}")
-    for number, row in enumerate(rows, start=1):
-        if len(row) != len(names):
-            raise FileError(f"{path}: record {number} has {len(row)} cells instead of {len(names)}")
-    return rows, [*range(len(names))] if columns is None else _select(names, columns, path)
+    return names, rows
 
 
 def _arrow_table(path: Path) -> tuple[Any, Any]:
@@ -227,44 +244,18 @@ def _arrow_table(path: Path) -> tuple[Any, Any]:
         raise FileError(f"{path}: not a readable parquet file") from error
 
 
-def _read_parquet(path: Path, columns: Sequence[str] | None) -> Array:
+def _read_parquet(path: Path, columns: Sequence[str] | None, manifold: Manifold | None) -> Array:
+    from curvedp.batch.columns import column_numbers
+
     table = _arrow_table(path)[1]
-    chosen = table.select(
-        range(table.num_columns) if columns is None else _select(table.column_names, columns, path)
-    )
-    blocks = [
-        _column(chosen.column(k).combine_chunks(), f"{path}: column {name!r}")
-        for k, name in enumerate(chosen.column_names)
-    ]
-    if not blocks or not len(blocks[0]):
+    names = table.column_names
+    chosen = names if columns is None else [names[at] for at in _select(names, columns, path)]
+    if not chosen or not len(table):
         raise FileError(f"{path}: no record")
+    space = manifold or Euclidean(1)
+    width = space.point_size if len(chosen) == 1 else 1
+    try:
+        blocks = [column_numbers(table.column(k), k, space, width) for k in chosen]
+    except BatchError as error:
+        raise FileError(f"{path}: {error}") from None
     return np.concatenate(blocks, axis=1)
-
-
-def _column(array: Any, where: str) -> Array:
-    """A column of numbers as (n, 1), of lists of one length k as (n, k); null becomes NaN."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    width = 1
-    if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
-        lengths = pc.min_max(pc.list_value_length(array)).as_py()
-        if lengths["min"] != lengths["max"]:
-            raise FileError(f"{where} holds lists of different lengths")
-        if not lengths["min"]:
-            raise FileError(f"{where} holds empty lists only")
-        array = array.cast(pa.list_(array.type.value_type, lengths["min"]))
-    values = array
-    missing = None
-    if pa.types.is_fixed_size_list(array.type):
-        width = array.type.list_size
-        values = array.values.slice(array.offset * width, len(array) * width)
-        missing = array.is_null().to_numpy(zero_copy_only=False)
-    kind = values.type
-    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
-        raise FileError(f"{where} holds {kind}, not real numbers")
-    numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    block = np.array(numbers, dtype=np.float64).reshape(-1, width)
-    if missing is not None:
-        block[missing] = np.nan
-    return block
