@@ -64,10 +64,11 @@ def test_threads_together_spend_exactly_the_budget(tmp_path, sharing):
 @pytest.mark.parametrize("kind", ["memory", "file"])
 def test_a_charge_waits_for_the_one_that_is_being_decided(tmp_path, kind):
     nothing = (Fraction(0),)
+    path, cost = str(tmp_path / "budget.ledger"), PureDP.additive
     store = (
         MemoryStore(nothing)
         if kind == "memory"
-        else FileStore(str(tmp_path / "budget.ledger"), PureDP(1.0), nothing)
+        else FileStore(path, PureDP(1.0), nothing, cost, create=True)
     )
     entry = LedgerEntry(datetime.now(UTC), "", PureDP(0.25))
     deciding, second_done = threading.Event(), threading.Event()

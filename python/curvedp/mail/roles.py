@@ -22,6 +22,7 @@ from curvedp.mail.private_mail import PrivateMail
 from curvedp.mail.retrieval import nearest
 from curvedp.mail.rows import as_rows
 from curvedp.privacy import Guarantee, Ledger
+from curvedp.privacy.stored import read
 
 SCHEMA_VERSION = 1
 
@@ -68,19 +69,19 @@ class Request:
         ValueError
             If the text is no request of this schema.
         """
-        data = _read(text, "request", {"anchors", "query", "guarantee", "n_matches"})
+        return read(text, "request", cls._from_dict)
+
+    @classmethod
+    def _from_dict(cls, data: Any) -> Request:
+        _check_fields(data, {"anchors", "query", "guarantee", "n_matches"})
         anchors = _numbers(data["anchors"], 2, "anchors")
         query = _numbers(data["query"], 1, "query")
         if query.shape != anchors.shape[1:]:
-            raise ValueError("not a request: query and anchors have different dimensions")
+            raise ValueError("query and anchors have different dimensions")
         if not isinstance(data["guarantee"], dict):
-            raise ValueError("not a request: guarantee must be an object")
-        try:
-            guarantee = Guarantee.from_dict(data["guarantee"])
-            n_matches = as_count(data["n_matches"], "n_matches")
-        except TypeError as error:
-            raise ValueError(f"not a request: {error}") from None
-        return cls(anchors, query, guarantee, n_matches)
+            raise ValueError("guarantee must be an object")
+        guarantee = Guarantee.from_dict(data["guarantee"])
+        return cls(anchors, query, guarantee, as_count(data["n_matches"], "n_matches"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +102,14 @@ class Reply:
     @classmethod
     def from_json(cls, text: str | bytes) -> Reply:
         """Inverse of `to_json`; raises ValueError if the text is no reply."""
-        matches = _read(text, "reply", {"matches"})["matches"]
+        return read(text, "reply", cls._from_dict)
+
+    @classmethod
+    def _from_dict(cls, data: Any) -> Reply:
+        _check_fields(data, {"matches"})
+        matches = data["matches"]
         if not isinstance(matches, list) or not all(type(place) is int for place in matches):
-            raise ValueError("not a reply: matches must be a list of integers")
+            raise ValueError("matches must be a list of integers")
         return cls(np.array(matches, dtype=np.int64))
 
 
@@ -229,23 +235,18 @@ class Server:
         return Reply(nearest(moved[None], self._images, request.n_matches)[0])
 
 
-def _read(text: str | bytes, kind: str, names: set[str]) -> dict[str, Any]:
-    try:
-        data = json.loads(text)
-    except RecursionError:
-        raise ValueError(f"not a {kind}: nested too deeply") from None
+def _check_fields(data: Any, names: set[str]) -> None:
     if not isinstance(data, dict) or data.get("schema_version") != SCHEMA_VERSION:
-        raise ValueError(f"not a {kind} of schema {SCHEMA_VERSION}")
+        raise ValueError(f"another schema than {SCHEMA_VERSION}")
     if set(data) != names | {"schema_version"}:
-        raise ValueError(f"not a {kind}: it must hold {', '.join(sorted(names))} and nothing else")
-    return data
+        raise ValueError(f"it must hold {', '.join(sorted(names))} and nothing else")
 
 
 def _numbers(data: Any, ndim: int, name: str) -> FloatArray:
     try:
         array = np.array(data, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"not a request: {name} must hold numbers") from None
+        raise ValueError(f"{name} must hold numbers") from None
     if array.ndim != ndim or array.size == 0 or not np.all(np.isfinite(array)):
-        raise ValueError(f"not a request: {name} must be {ndim}-dimensional and finite")
+        raise ValueError(f"{name} must be {ndim}-dimensional and finite")
     return array

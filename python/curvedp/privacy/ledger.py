@@ -69,7 +69,7 @@ def _as_guarantee(
 
 
 def _open(budget: Guarantee, path: str) -> Ledger:
-    return Ledger(budget, path=path)
+    return Ledger._of_file(budget, path)
 
 
 class Ledger:
@@ -100,6 +100,16 @@ class Ledger:
     """
 
     def __init__(self, budget: Guarantee, *, path: str | os.PathLike[str] | None = None) -> None:
+        self._set(budget, None if path is None else os.path.realpath(os.fspath(path)), create=True)
+
+    @classmethod
+    def _of_file(cls, budget: Guarantee, path: str) -> Self:
+        """The ledger of a file that is there."""
+        found = cls.__new__(cls)
+        found._set(budget, path, create=False)
+        return found
+
+    def _set(self, budget: Guarantee, path: str | None, *, create: bool) -> None:
         if not isinstance(budget, PureDP | ApproxDP | ZCDP | GDP):
             raise TypeError("the budget must be a PureDP, ApproxDP, ZCDP or GDP object")
         self._budget: Guarantee = budget
@@ -110,7 +120,10 @@ class Ledger:
         if path is None:
             self._store = MemoryStore(start)
         else:
-            self._store = FileStore(os.path.realpath(os.fspath(path)), budget, start)
+            self._store = FileStore(path, budget, start, self._cost, create=create)
+
+    def _cost(self, guarantee: Guarantee) -> Total:
+        return _cost(self._budget, guarantee)
 
     @property
     def budget(self) -> Guarantee:
@@ -160,7 +173,7 @@ class Ledger:
             raise LedgerError("this ledger is closed: open it again to spend")
         if not isinstance(label, str):
             raise TypeError(f"label must be a string, not {type(label).__name__}")
-        cost = _cost(self._budget, guarantee)
+        cost = self._cost(guarantee)
 
         def decide(total: Total) -> Total:
             after = tuple(used + more for used, more in zip(total, cost, strict=True))

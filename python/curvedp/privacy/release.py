@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from curvedp._validation import as_count, as_positive
 from curvedp.privacy.base import NEIGHBOURING, Guarantee
 from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
+from curvedp.privacy.stored import restored
 
 __all__ = ["ASSUMPTIONS", "SCHEMA_VERSION", "Release"]
 
@@ -97,17 +98,6 @@ def _decode(data: dict[str, Any]) -> NDArray[np.float64]:
     return flat.reshape(tuple(data["shape"]))
 
 
-def read_json(text: str) -> Any:
-    """JSON whose objects have unique names: with two values for one, readers would disagree."""
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(dict(pairs)) != len(pairs):
-            raise ValueError("not a text of curvedp: a name occurs twice")
-        return dict(pairs)
-
-    return json.loads(text, object_pairs_hook=unique)
-
-
 def check_parts(guarantee: Guarantee | None, parts: Sequence[Release]) -> None:
     """Refuses a guarantee for a value that was computed from releases without one."""
     if guarantee is None or isinstance(guarantee, Unproved):
@@ -118,6 +108,28 @@ def check_parts(guarantee: Guarantee | None, parts: Sequence[Release]) -> None:
 
 def _encode_float(x: float) -> float | str:
     return x if math.isfinite(x) else repr(x)
+
+
+def _is_stored(item: Any, kind: str) -> bool:
+    """True for what `Release.to_dict` may write of a field; objects are looked at later."""
+    if item is None:
+        return kind.endswith("| None")
+    match kind.removesuffix(" | None"):
+        case "float":
+            return type(item) is float or item in ("inf", "-inf", "nan")
+        case "str":
+            return isinstance(item, str)
+        case "int":
+            return type(item) is int
+        case "bool":
+            return isinstance(item, bool)
+    if _is_array(kind):
+        return isinstance(item, dict) and set(item) == {"shape", "data"}
+    return True
+
+
+def _is_array(kind: str) -> bool:
+    return "NDArray" in kind or "FloatArray" in kind
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -193,6 +205,12 @@ class Release:
         if isinstance(self.assumptions, str):
             raise TypeError("assumptions must be a set of keys, not one string")
         assumptions = frozenset(self.assumptions)
+        for name, text in (
+            *((name, getattr(self, name)) for name in ("mechanism", "statistic", "manifold")),
+            *(("an assumption", key) for key in assumptions),
+        ):
+            if not isinstance(text, str) or not text.isprintable():
+                raise TypeError(f"{name} must be a plain text")
         if not all(isinstance(part, Release) for part in self.parts):
             raise TypeError("parts must be releases")
         if not isinstance(self.guarantee, Unproved):
@@ -284,7 +302,7 @@ class Release:
         ValueError
             If the text is no release, of another schema, or carries more or less than its fields.
         """
-        return cls.from_dict(read_json(text))
+        return restored(text, "release", cls.from_dict)
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
@@ -292,7 +310,7 @@ class Release:
         data = dict(data) if isinstance(data, dict) else data
         version = data.pop("schema_version", None) if isinstance(data, dict) else None
         if version is None:
-            raise ValueError("not a release: the text has no schema_version")
+            raise ValueError("the text has no schema_version")
         if version != SCHEMA_VERSION:
             raise ValueError(
                 f"release schema {version!r} is unknown to this version of curvedp, which reads "
@@ -306,18 +324,23 @@ class Release:
                 if set(data) == {field.name for field in fields(kind)}:
                     return kind.from_dict(data | {"schema_version": version})
             wrong = ", ".join(sorted(set(data) ^ names))
-            raise ValueError(f"not a release of schema {version}: unexpected or missing {wrong}")
-        for name, item in data.items():
-            if isinstance(item, dict) and set(item) == {"shape", "data"}:
-                data[name] = _decode(item)
+            raise ValueError(f"unexpected or missing in schema {version}: {wrong}")
+        for field in fields(cls):
+            item, typed = data[field.name], str(field.type)
+            if not _is_stored(item, typed):
+                raise ValueError(f"{field.name} is not of its type")
+            if item is not None and _is_array(typed):
+                data[field.name] = _decode(item)
+            elif typed.startswith("float") and isinstance(item, str):
+                data[field.name] = float(item)
         data["guarantee"] = Guarantee.from_dict(data["guarantee"])
         if data["calibrated_to"] is not None:
             data["calibrated_to"] = Guarantee.from_dict(data["calibrated_to"])
         if not isinstance(data["assumptions"], list):
-            raise ValueError("not a release: assumptions must be a list of keys")
+            raise ValueError("assumptions must be a list of keys")
         data["assumptions"] = frozenset(data["assumptions"])
         if not isinstance(data["parts"], list):
-            raise ValueError("not a release: parts must be a list of releases")
+            raise ValueError("parts must be a list of releases")
         data["parts"] = tuple(map(Release.from_dict, data["parts"]))
         return cls(**data)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import stat
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -21,9 +22,11 @@ from pathlib import Path
 
 from curvedp.errors import LedgerError
 from curvedp.privacy.base import Guarantee
+from curvedp.privacy.stored import DAMAGE
 
 Total = tuple[Fraction, ...]
 Decide = Callable[[Total], Total]
+Cost = Callable[[Guarantee], Total]
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class MemoryStore:
 
 
 _APPLICATION = 0x63647031
-_SCHEMA = 1
+_SCHEMA = 2
 _BUSY_SECONDS = 60.0
 _TABLES = """
 CREATE TABLE account (
@@ -80,9 +83,10 @@ CREATE TABLE account (
 );
 CREATE TABLE entry (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
-    time TEXT NOT NULL, label TEXT NOT NULL, guarantee TEXT NOT NULL
+    time TEXT NOT NULL, label TEXT NOT NULL, guarantee TEXT NOT NULL, total TEXT NOT NULL
 );
 """
+_INSERT = "INSERT INTO entry (time, label, guarantee, total) VALUES (?, ?, ?, ?)"
 
 # SQLite keeps per-process state about open files that a fork in mid-transaction would inherit:
 # connections are short and a fork waits for them.
@@ -102,23 +106,45 @@ class FileStore:
     that a crash never leaves half an account and two creators never both succeed. The rollback
     journal with synchronous=EXTRA makes a returned charge survive kill -9 and power loss; a charge
     that was cut off before it returned may or may not be in it, and no noise has been drawn then.
+
+    Each entry holds the total after it. The account's total must be the last entry's at every
+    charge, and the whole file is added up when it is opened or its entries are read.
     """
 
-    def __init__(self, path: str, budget: Guarantee, start: Total) -> None:
+    def __init__(
+        self, path: str, budget: Guarantee, start: Total, cost: Cost, *, create: bool
+    ) -> None:
         self.path = path
         self._budget = json.dumps(budget.to_dict(), sort_keys=True)
+        self._start, self._cost = start, cost
         if not os.path.exists(path):
-            self._create(start)
+            if not create:
+                raise LedgerError(
+                    f"{path}: no such file. A ledger that was sent here spends from its own file: "
+                    "make it visible under this path"
+                )
+            self._create()
         with self._transaction("BEGIN") as connection:
             found = connection.execute("SELECT budget FROM account").fetchone()[0]
-        if found != self._budget:
             there = Guarantee.from_dict(json.loads(found))
+        if found != self._budget:
             raise LedgerError(
                 f"{path} is a ledger with the budget {there}, not {budget}: open it with its own "
                 "budget, or choose another path for another data set"
             )
+        self.read()
 
-    def _create(self, start: Total) -> None:
+    def _create(self) -> None:
+        try:
+            self._write_new()
+        except (OSError, sqlite3.Error) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise LedgerError(
+                f"{self.path}: no ledger can be made there ({reason}): nothing was spent; choose a "
+                "folder on a local disk with room in it"
+            ) from None
+
+    def _write_new(self) -> None:
         folder, name = os.path.split(self.path)
         handle, draft = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
         os.close(handle)
@@ -129,7 +155,7 @@ class FileStore:
                 )
                 with connection:
                     connection.execute(
-                        "INSERT INTO account VALUES (1, ?, ?)", (self._budget, _write(start))
+                        "INSERT INTO account VALUES (1, ?, ?)", (self._budget, _write(self._start))
                     )
             with suppress(FileExistsError):
                 os.link(draft, self.path)
@@ -138,6 +164,7 @@ class FileStore:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        self._check_owner()
         uri = f"{Path(self.path).as_uri()}?mode=rw"
         try:
             with (
@@ -156,6 +183,26 @@ class FileStore:
                 f"the ledger file {self.path} cannot be used ({error}): nothing was released; "
                 "check that it exists, is a ledger, is writable and not locked for long"
             ) from error
+        except DAMAGE:
+            raise LedgerError(
+                f"the ledger file {self.path} is damaged or was edited: what it says was spent "
+                "cannot be relied on, and nothing was released; bring back a copy that holds every "
+                "spend, or count the data set's budget as spent"
+            ) from None
+
+    def _check_owner(self) -> None:
+        """Refuses a file that others could change."""
+        if os.name != "posix":
+            return
+        with suppress(FileNotFoundError):  # what SQLite says of it is better
+            found = os.stat(self.path)
+            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+                raise LedgerError(f"{self.path} must be a file of the user who runs this")
+            if found.st_mode & 0o077:
+                raise LedgerError(
+                    f"{self.path} is open to others, who could change what was spent: see that "
+                    "nobody did, and run chmod 600"
+                )
 
     def _check_schema(self, connection: sqlite3.Connection) -> None:
         marks = tuple(
@@ -164,31 +211,43 @@ class FileStore:
         )
         if marks != (_APPLICATION, _SCHEMA):
             raise LedgerError(f"{self.path} is not a ledger file of this version of curvedp")
+        found = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
+        if sorted(text for (text,) in found) != sorted(_TABLES.strip().rstrip(";").split(";\n")):
+            raise ValueError("other tables, or triggers")
 
     def charge(self, decide: Decide, entry: LedgerEntry) -> None:
+        described = json.dumps(entry.guarantee.to_dict())
         with self._transaction("BEGIN IMMEDIATE") as connection:
-            total = _read(connection.execute("SELECT total FROM account").fetchone()[0])
-            connection.execute("UPDATE account SET total = ?", (_write(decide(total)),))
-            connection.execute(
-                "INSERT INTO entry (time, label, guarantee) VALUES (?, ?, ?)",
-                (entry.time.isoformat(), entry.label, json.dumps(entry.guarantee.to_dict())),
-            )
+            total = _write(decide(self._total(connection)))
+            connection.execute("UPDATE account SET total = ?", (total,))
+            connection.execute(_INSERT, (entry.time.isoformat(), entry.label, described, total))
 
     def read(self) -> tuple[Total, tuple[LedgerEntry, ...]]:
         with self._transaction("BEGIN") as connection:
-            total = _read(connection.execute("SELECT total FROM account").fetchone()[0])
-            rows = connection.execute("SELECT time, label, guarantee FROM entry ORDER BY id")
-            entries = tuple(
-                LedgerEntry(
-                    datetime.fromisoformat(time), label, Guarantee.from_dict(json.loads(guarantee))
-                )
-                for time, label, guarantee in rows
-            )
-        return total, entries
+            last = self._total(connection)
+            rows = connection.execute("SELECT time, label, guarantee, total FROM entry ORDER BY id")
+            total, entries = self._start, list[LedgerEntry]()
+            for time, label, described, after in rows:
+                guarantee = Guarantee.from_dict(json.loads(described))
+                total = tuple(a + b for a, b in zip(total, self._cost(guarantee), strict=True))
+                if _read(after) != total or not isinstance(label, str):
+                    raise ValueError("a total that its entries do not make")
+                entries.append(LedgerEntry(datetime.fromisoformat(time), label, guarantee))
+            if last != total:
+                raise ValueError("a total that its entries do not make")
+        return total, tuple(entries)
 
     def total(self) -> Total:
         with self._transaction("BEGIN") as connection:
-            return _read(connection.execute("SELECT total FROM account").fetchone()[0])
+            return self._total(connection)
+
+    def _total(self, connection: sqlite3.Connection) -> Total:
+        """What was spent, which the account and the last entry say alike."""
+        [(text,)] = connection.execute("SELECT total FROM account")
+        last = connection.execute("SELECT total FROM entry ORDER BY id DESC LIMIT 1").fetchone()
+        if text != (_write(self._start) if last is None else last[0]):
+            raise ValueError("two totals")
+        return _read(text)
 
 
 def _write(total: Total) -> str:
@@ -197,4 +256,7 @@ def _write(total: Total) -> str:
 
 def _read(text: str) -> Total:
     pairs = (part.split("/") for part in text.split(" "))
-    return tuple(Fraction(int(above, 16), int(below, 16)) for above, below in pairs)
+    total = tuple(Fraction(int(above, 16), int(below, 16)) for above, below in pairs)
+    if _write(total) != text or any(part < 0 for part in total):
+        raise ValueError("no total")
+    return total

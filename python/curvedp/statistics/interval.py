@@ -6,9 +6,12 @@ import json
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any
 
+from curvedp._validation import as_count, as_number
 from curvedp.privacy import Guarantee, Release
-from curvedp.privacy.release import check_parts, read_json
+from curvedp.privacy.release import check_parts
+from curvedp.privacy.stored import restored
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +43,9 @@ class VarianceInterval:
 
     def __post_init__(self) -> None:
         check_parts(self.guarantee, self.parts)
+        object.__setattr__(self, "n", as_count(self.n, "n"))
+        for name in ("lower", "upper", "estimate", "level"):
+            object.__setattr__(self, name, as_number(getattr(self, name), name))
 
     def report(self) -> str:
         """Plain text: the interval, then the report of each release it rests on."""
@@ -74,11 +80,14 @@ class VarianceInterval:
         ValueError
             If the text is no interval of this schema.
         """
-        data = read_json(text)
+        return restored(text, "variance interval", cls._from_dict)
+
+    @classmethod
+    def _from_dict(cls, data: Any) -> VarianceInterval:
         if not isinstance(data, dict) or data.pop("schema_version", None) != 1:
-            raise ValueError("not a variance interval of schema 1")
+            raise ValueError("another schema than 1")
         if set(data) != set(cls.__dataclass_fields__):
-            raise ValueError("not a variance interval: unexpected or missing fields")
+            raise ValueError("unexpected or missing fields")
         given = data["guarantee"]
         data["guarantee"] = None if given is None else Guarantee.from_dict(given)
         data["parts"] = tuple(map(Release.from_dict, data["parts"]))

@@ -65,7 +65,7 @@ class PermutationTest(Release):
     @property
     def rejects(self) -> bool:
         """True if the test rejects."""
-        return bool(self.value > 0)
+        return bool(self.value.item() > 0)
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from curvedp._validation import FloatArray, as_count, as_points
+from curvedp._validation import FloatArray, as_count, as_number, as_points
 from curvedp.manifolds import Manifold, as_manifold
 from curvedp.privacy import Guarantee, Release
-from curvedp.privacy.release import check_parts, read_json
+from curvedp.privacy.release import check_parts
+from curvedp.privacy.stored import restored
 
 _SCHEMA_VERSION = 1
 
@@ -64,6 +65,9 @@ class ConfidenceRegion:
 
     def __post_init__(self) -> None:
         check_parts(self.guarantee, self.parts)
+        object.__setattr__(self, "n", as_count(self.n, "n"))
+        for name in ("quantile", "dof", "level"):
+            object.__setattr__(self, name, as_number(getattr(self, name), name))
 
     @functools.cached_property
     def _space(self) -> Manifold:
@@ -200,12 +204,15 @@ class ConfidenceRegion:
         ValueError
             If the text is no region of this schema.
         """
-        data = read_json(text)
+        return restored(text, "confidence region", cls._from_dict)
+
+    @classmethod
+    def _from_dict(cls, data: Any) -> ConfidenceRegion:
         if not isinstance(data, dict) or data.pop("schema_version", None) != _SCHEMA_VERSION:
-            raise ValueError(f"not a confidence region of schema {_SCHEMA_VERSION}")
+            raise ValueError(f"another schema than {_SCHEMA_VERSION}")
         names = {"estimate", "chart_point", "covariance"}
         if set(data) != names | {"manifold", "quantile", "dof", "level", "n", "guarantee", "parts"}:
-            raise ValueError("not a confidence region: unexpected or missing fields")
+            raise ValueError("unexpected or missing fields")
         for name in names:
             data[name] = np.array(data[name], dtype=np.float64)
         data["dof"] = math.inf if data["dof"] is None else float(data["dof"])

@@ -77,7 +77,7 @@ class VarianceRelease(Release):
 
         A value cut at 0 says that the noise is larger than the variance, not that there is none.
         """
-        value = float(self.value)
+        value = self.value.item()
         return None if self.unclipped == value else value
 
     def interval(self, level: float = 0.95) -> VarianceInterval:
