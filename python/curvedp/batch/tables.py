@@ -19,6 +19,7 @@ from curvedp.batch.columns import as_table, in_order, key_columns, runs, select
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.results import charged, count_sizes, manifest
 from curvedp.errors import BatchError
+from curvedp.memory import ask_for_memory
 from curvedp.privacy import Ledger, NoiseSecret
 from curvedp.statistics.call import Designs, Report
 from curvedp.statistics.grouping import Offsets, most_groups, refuse_many_groups
@@ -90,6 +91,8 @@ def release_table(
         columns.read(table.slice(0, 1))  # their shape, before all else
     designs, choice = call.designs(sizes)
     call.warn_of_noise((designs, choice), sizes)
+    if whole is not None:
+        ask_for_memory((call.statistic.memory + 4.0 * (whole.units is not None)) * rows.nbytes)
     call.pay(ledger, len(n))
     ends = np.concatenate(([0], np.cumsum(n)))
     parts, skipped = [], set[int]()

@@ -28,6 +28,9 @@ from curvedp.manifolds import Euclidean
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release
 from curvedp.statistics.entry import Entry, Progress
 
+#: Bytes of the kernel's tiles that a thread works on.
+_UNDER_WAY = 5e6
+
 
 class PrivateMail(Conventions):
     """Private supervised manifold embedding (Vepakomma, Balla and Raskar, Figure 3, Algorithm 1).
@@ -191,7 +194,7 @@ class PrivateMail(Conventions):
         labels = self._labels(y, entry.n)
         shares = entry.shares([1.0] * self.private_iterations)
         unit = self._sensitivity(entry)
-        entry.spend("PrivateMail embedding")
+        entry.spend("PrivateMail embedding", self._memory(entry.n))
 
         entry.report("kernel")
         operators = self._operators(entry.enter(), labels, entry.ball)
@@ -366,6 +369,12 @@ class PrivateMail(Conventions):
             dtype=self.dtype,
             memory_limit=self.memory_limit,
         )
+
+    def _memory(self, n: int) -> float:
+        """Bytes that the kernel, tiles under way and embeddings take."""
+        tiles = _core.size_of_tiles(n, self.dtype == "float32")
+        kept = tiles if tiles <= self.memory_limit else 0
+        return kept + _core.num_threads() * _UNDER_WAY + 64.0 * n * (self.n_components + 1)
 
     def _start(self, n: int, stream: _core.Stream) -> FloatArray:
         """The random start, drawn without looking at the data."""

@@ -69,6 +69,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
     """
 
     title: ClassVar[str] = "geodesic regression"
+    memory: ClassVar[float] = 10.0
     takes_covariate: ClassVar[bool] = True
     takes_units: ClassVar[bool] = True
 

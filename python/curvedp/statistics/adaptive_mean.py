@@ -74,6 +74,7 @@ class AdaptiveMean(Calibrated[Release]):
     """
 
     title: ClassVar[str] = "adaptive Fréchet mean"
+    memory: ClassVar[float] = 6.0
 
     schedule: str | Sequence[float] = "auto"
     quantile: float | None = None

@@ -73,6 +73,8 @@ class Statistic(abc.ABC, Generic[Result]):
     takes_covariate: ClassVar[bool] = False
     #: True if it averages over the records of units itself.
     takes_units: ClassVar[bool] = False
+    #: Memory that it takes, in sizes of the records: measured and rounded up.
+    memory: ClassVar[float] = 2.0
 
     @abc.abstractmethod
     def check(self, call: Call) -> None:

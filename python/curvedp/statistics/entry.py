@@ -13,8 +13,12 @@ from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_records
 from curvedp.domain import Ball
 from curvedp.mechanisms import ways_to_meet
+from curvedp.memory import ask_for_memory
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release, Unproved
 from curvedp.statistics.call import SEEDED_WHY, check_ball, check_guarantee
+
+#: Memory that a call takes, in sizes of the records.
+_COPIES = 8.0
 
 #: True prints the name of each stage to standard error; a callable receives it.
 Progress = bool | Callable[[str], None]
@@ -68,8 +72,12 @@ class Entry:
             return Unproved(claimed=guarantee, why=SEEDED_WHY)
         return guarantee
 
-    def spend(self, label: str) -> None:
-        """Takes the whole guarantee from the ledger, before any noise is drawn."""
+    def spend(self, label: str, memory: float = 0.0) -> None:
+        """Takes the whole guarantee from the ledger, before any noise is drawn.
+
+        `memory` is what it takes in bytes besides some copies of the records.
+        """
+        ask_for_memory(_COPIES * self.data.nbytes + memory)
         if self.ledger is not None:
             self.ledger.spend(self.promise(self.guarantee), label=label)
 

@@ -16,6 +16,7 @@ from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_records
 from curvedp.domain import Ball
 from curvedp.manifolds import Manifold
+from curvedp.memory import ask_for_memory
 from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Release, Unproved
 from curvedp.statistics.base_point import GivenPoints
 from curvedp.statistics.call import (
@@ -456,6 +457,7 @@ def release(
     sizes = grouping.n if unit_ends is None else units_of_groups(unit_ends, grouping.offsets)
     designs = call.designs(sizes, alone=not is_grouped)
     call.warn_of_noise(designs, sizes)
+    ask_for_memory((statistic.memory + 4.0 * (unit_ends is not None)) * data.nbytes)
     call.pay(ledger, count if is_grouped else None, seed)
     paid = Paid(
         call=call,

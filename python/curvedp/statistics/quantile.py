@@ -41,6 +41,7 @@ class Quantile(EachGroup[Release]):
     """
 
     title: ClassVar[str] = "quantile"
+    memory: ClassVar[float] = 7.0
 
     q: float
     low: float

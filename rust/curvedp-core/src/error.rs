@@ -10,6 +10,9 @@ pub enum Error {
     /// The caller's interrupt flag was raised.
     #[error("interrupted")]
     Interrupted,
+    /// The system has no more memory.
+    #[error("out of memory")]
+    Memory,
     /// A noise law that does not exist or cannot be drawn.
     #[error(transparent)]
     Noise(#[from] NoiseError),
@@ -29,4 +32,12 @@ pub enum Error {
         /// The value given.
         value: f64,
     },
+}
+
+/// That many copies of a number, or [`Error::Memory`].
+pub fn filled<T: Clone>(value: T, count: usize) -> Result<Vec<T>, Error> {
+    let mut found = Vec::new();
+    found.try_reserve_exact(count).map_err(|_| Error::Memory)?;
+    found.resize(count, value);
+    Ok(found)
 }

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use curvedp_core::error::Error;
 use curvedp_core::parallel::Interrupt;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 /// A panic message could hold a record's value: print nothing but the place.
@@ -22,6 +22,7 @@ pub fn silence_panics() {
 pub fn to_python(error: Error) -> PyErr {
     match error {
         Error::Interrupted => PyKeyboardInterrupt::new_err(()),
+        Error::Memory => PyMemoryError::new_err("out of memory"),
         other => PyValueError::new_err(other.to_string()),
     }
 }

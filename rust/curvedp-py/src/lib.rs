@@ -43,7 +43,7 @@ mod _core {
     #[pymodule_export]
     use crate::k_norm::{KNormMean, KNormRegression, published_footpoint, published_shooting};
     #[pymodule_export]
-    use crate::mail::GaussianKernel;
+    use crate::mail::{GaussianKernel, size_of_tiles};
     #[pymodule_export]
     use crate::manifold::Manifold;
     #[pymodule_export]

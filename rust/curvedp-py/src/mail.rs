@@ -13,6 +13,16 @@ enum Precision {
     Single(mail::GaussianKernel<f32>),
 }
 
+/// Bytes that the weights of n rows take, in single or double precision.
+#[pyfunction]
+pub fn size_of_tiles(count: usize, single: bool) -> u64 {
+    if single {
+        mail::GaussianKernel::<f32>::size_of_tiles(count)
+    } else {
+        mail::GaussianKernel::<f64>::size_of_tiles(count)
+    }
+}
+
 /// The Gaussian kernel of the rows of a matrix, with weights in [floor, 1] and 0 on the diagonal.
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct GaussianKernel {

@@ -1,8 +1,10 @@
 //! The Gaussian kernel W_ij = exp(-|x_i - x_j|^2 / 2 sigma^2), W_ii = 0, of the rows of a matrix.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::pairs::{all, for_pairs, place};
 use super::product::{Scalar, add_product, add_transposed_product, outer};
-use crate::error::Error;
+use crate::error::{Error, filled};
 use crate::parallel::{Interrupt, map};
 use crate::simd::elementary::exp;
 use crate::simd::vectorize;
@@ -29,11 +31,11 @@ impl<T: Scalar> Points<T> {
     }
 
     /// Weights of the rows of block i (down) and those of block j (across).
-    fn tile(&self, i: usize, j: usize) -> Vec<f64> {
+    fn tile(&self, i: usize, j: usize) -> Result<Vec<f64>, Error> {
         let ((a, half_a), (b, half_b)) = (self.block(i), self.block(j));
-        let mut products = vec![T::round(0.0); half_a.len() * half_b.len()];
+        let mut products = filled(T::round(0.0), half_a.len() * half_b.len())?;
         outer(a, b, self.size, &mut products);
-        let mut weights = vec![0.0; products.len()];
+        let mut weights = filled(0.0, products.len())?;
         vectorize(
             #[inline(always)]
             || {
@@ -50,7 +52,7 @@ impl<T: Scalar> Points<T> {
         if i == j {
             (0..half_a.len()).for_each(|l| weights[l * (half_a.len() + 1)] = 0.0);
         }
-        weights
+        Ok(weights)
     }
 }
 
@@ -86,7 +88,7 @@ impl<T: Scalar> GaussianKernel<T> {
         interrupt: Interrupt,
     ) -> Result<Self, Error> {
         let count = rows.len() / size;
-        let rows: Vec<T> = rows.iter().map(|&x| T::round(x)).collect();
+        let rows = converted(rows, T::round)?;
         let half = |row: &[T]| 0.5 * row.iter().map(|x| x.widen() * x.widen()).sum::<f64>();
         let half_squares = rows.chunks_exact(size).map(half).collect();
         let rate = 1.0 / (bandwidth * bandwidth);
@@ -96,9 +98,9 @@ impl<T: Scalar> GaussianKernel<T> {
         let weights = if Self::size_of_tiles(count) <= memory_limit {
             let tiles = map(pairs.len(), interrupt, |k| {
                 let (i, j) = pairs[k];
-                points.tile(i, j).into_iter().map(T::round).collect()
+                converted(&points.tile(i, j)?, T::round)
             })?;
-            Weights::Kept(tiles)
+            Weights::Kept(tiles.into_iter().collect::<Result<_, _>>()?)
         } else {
             Weights::Streamed(points)
         };
@@ -134,30 +136,42 @@ impl<T: Scalar> GaussianKernel<T> {
         let blocks = self.count.div_ceil(TILE);
         let block_of = |i: usize| &z[i * TILE * width..((i + 1) * TILE * width).min(z.len())];
         out.fill(0.0);
+        let lacks_memory = AtomicBool::new(false);
         for_pairs(out, TILE * width, interrupt, |i, j, first, second| {
             let fresh;
-            let weights: &[f64] = match &self.weights {
-                Weights::Streamed(points) => {
-                    fresh = points.tile(i, j);
+            let kept = match &self.weights {
+                Weights::Streamed(_) => None,
+                Weights::Kept(tiles) => T::as_double(&tiles[place(i, j, blocks)]),
+            };
+            let weights: &[f64] = match kept {
+                Some(tile) => tile,
+                None => {
+                    let found = match &self.weights {
+                        Weights::Streamed(points) => points.tile(i, j),
+                        Weights::Kept(tiles) => converted(&tiles[place(i, j, blocks)], T::widen),
+                    };
+                    let Ok(tile) = found else {
+                        return lacks_memory.store(true, Ordering::Relaxed);
+                    };
+                    fresh = tile;
                     &fresh
-                }
-                Weights::Kept(tiles) => {
-                    let tile = &tiles[place(i, j, blocks)];
-                    match T::as_double(tile) {
-                        Some(tile) => tile,
-                        None => {
-                            fresh = tile.iter().map(|x| x.widen()).collect();
-                            &fresh
-                        }
-                    }
                 }
             };
             add_product(weights, block_of(j), width, first);
             if let Some(second) = second {
                 add_transposed_product(weights, block_of(i), width, second);
             }
-        })
+        })?;
+        if lacks_memory.into_inner() { Err(Error::Memory) } else { Ok(()) }
     }
+}
+
+/// Numbers in another precision.
+fn converted<A: Copy, B>(numbers: &[A], convert: impl Fn(A) -> B) -> Result<Vec<B>, Error> {
+    let mut found = Vec::new();
+    found.try_reserve_exact(numbers.len()).map_err(|_| Error::Memory)?;
+    found.extend(numbers.iter().map(|&x| convert(x)));
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -219,7 +233,7 @@ mod tests {
         for floor in [0.0, 0.25] {
             let kernel = GaussianKernel::<f64>::new(&x, 1, 1.0, floor, 0, &|| false).unwrap();
             let Weights::Streamed(points) = kernel.weights else { panic!("not streamed") };
-            for (k, weight) in points.tile(0, 0).into_iter().enumerate() {
+            for (k, weight) in points.tile(0, 0).unwrap().into_iter().enumerate() {
                 let diagonal = k % (x.len() + 1) == 0;
                 assert!(if diagonal { weight == 0.0 } else { (floor..=1.0).contains(&weight) });
             }

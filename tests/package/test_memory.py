@@ -1,0 +1,82 @@
+"""Memory that is not there: a MemoryError before anything is spent, never an abort."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of address space")
+
+SCRIPT = """
+import resource, sys
+import numpy as np, curvedp as cdp
+
+cdp.set_num_threads(1)
+rng = np.random.default_rng(0)
+ledger = cdp.Ledger(cdp.GDP(1.0))
+ball = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.5)
+many = np.tile(ball.center, (2_000_000, 1))
+x, y = np.linspace(0.0, 1.0, len(many)), np.arange(400_000) % 3
+rows, more = rng.standard_normal((11_000, 8)), rng.standard_normal((400_000, 8))
+
+
+def call(name, n, how):
+    records, gdp = many[:n], cdp.GDP(1.0)
+    match name:
+        case "mail":
+            cdp.PrivateMail(2, guarantee=gdp, alpha=0.0, **how).fit_transform(rows[:n])
+        case "streamed mail":
+            cdp.PrivateMail(2, guarantee=gdp, memory_limit=0, **how).fit_transform(more[:n], y[:n])
+        case "mean":
+            cdp.frechet_mean(records, ball, gdp, **how)
+        case "adaptive mean":
+            cdp.adaptive_mean(records, ball, gdp, **how)
+        case "units":
+            cdp.frechet_mean(records, ball, gdp, units=np.arange(len(records)) // 2, **how)
+        case "test":
+            cdp.two_sample_test(records, records, ball, gdp, kernel="linear", **how)
+        case "regression":
+            cdp.geodesic_regression(x[:n], records, ball, gdp, x_range=(0.0, 1.0), **how)
+
+
+call(sys.argv[1], 400, {})  # imports what it needs
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+room = float(sys.argv[2]) * 1e6
+resource.setrlimit(resource.RLIMIT_AS, (used + int(room), resource.RLIM_INFINITY))
+try:
+    call(sys.argv[1], None, {"ledger": ledger})
+    print("done", ledger.spent)
+except MemoryError as error:
+    print("MemoryError", ledger.spent)
+"""
+
+
+def outcome(call: str, room: int) -> str:
+    """What a call prints that may take so many further megabytes."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    environment |= {"OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    command = [sys.executable, "-c", SCRIPT, call, str(room)]
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
+    assert found.returncode == 0, found.stderr[-500:]
+    return found.stdout.strip()
+
+
+CASES = [
+    *[("mail", room) for room in (60, 250, 450)],
+    *[(call, 60) for call in ("streamed mail", "mean", "adaptive mean", "units", "test")],
+    *[(call, 180) for call in ("streamed mail", "adaptive mean", "units", "test", "regression")],
+]
+
+
+@pytest.mark.parametrize(("call", "room"), CASES)
+def test_a_lack_of_memory_is_an_error_before_the_ledger(call, room):
+    assert outcome(call, room) == "MemoryError None"
+
+
+@pytest.mark.parametrize("call", ["mail", "units", "regression"])
+def test_with_room_it_is_done(call):
+    """Control."""
+    assert outcome(call, 4000) == "done GDP(mu=1)"
