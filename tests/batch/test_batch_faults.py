@@ -155,7 +155,7 @@ def test_damage_in_the_first_chunk_is_found_before_anything_is_paid(tmp_path, da
 
 
 def test_what_could_not_be_read_ahead_is_not_left_out(damaged):
-    source = Source(damaged, ["direction"])
+    source = Source(str(damaged), ["direction"])
     assert len(source.first()) == 1
     for _ in range(2):
         with pytest.raises(BatchError, match="damaged"):

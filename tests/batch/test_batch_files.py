@@ -182,7 +182,7 @@ def test_rows_are_read_once_and_as_they_were_written(tmp_path, seed, monkeypatch
     count, size = generator.integers(1, 80), generator.integers(1, 30)
     data = pa.table({"key": np.arange(count), "x": np.arange(count) * 0.5})
     pq.write_table(data, tmp_path / "in.parquet", row_group_size=size)
-    source = Source(tmp_path / "in.parquet", ["key", "x"])
+    source = Source(str(tmp_path / "in.parquet"), ["key", "x"])
     decoded = []
     batches = pq.ParquetFile.iter_batches
 
@@ -387,7 +387,7 @@ def test_no_more_of_a_row_group_is_in_memory_than_is_asked_for(tmp_path):
     data = pa.table({"key": np.arange(count) // 1000, "x": points, "other": np.arange(count)})
     path = tmp_path / "in.parquet"
     pq.write_table(data, path, row_group_size=count)
-    found = Source(path, ["key", "x"]).read(count - 1000, count)
+    found = Source(str(path), ["key", "x"]).read(count - 1000, count)
     assert found.equals(data.select(["key", "x"]).slice(count - 1000))
     assert int(in_a_process_of_its_own(LAST_ROWS, path)) < 10e6  # all of it: 64 MB
 

@@ -86,7 +86,7 @@ def test_tables_files_and_chunks_agree(word, arrange, tmp_path, secret, monkeypa
 def test_the_number_of_persons_is_known_before(arrange, tmp_path, monkeypatch):
     monkeypatch.setattr(layout, "_SCAN_ROWS", 37)
     file = cases.write(tmp_path / "in.parquet", arrange(named()))
-    source = Source(file, ["site", "scanner", "person"])
+    source = Source(str(file), ["site", "scanner", "person"])
     found = group_sizes(source, ["site", "scanner"], "person")
     table = release(arrange(named()), units="person", skip_small=True).table
     sizes, counts = np.unique(table["n"].to_pylist(), return_counts=True)

@@ -184,23 +184,24 @@ def test_the_reader_of_a_file_serves_one_thread_at_a_time(tmp_path, together):
     from curvedp.batch.parquet import Source
 
     path = cases.write(tmp_path / "in.parquet", cases.table(60), row_group_size=50)
-    source = Source(path, ["site", "direction"])
-    reader, busy, refused = source._file, threading.Lock(), []
+    source = Source(str(path), ["site", "direction"])
+    batches, busy, refused = source._batches, threading.Lock(), []
 
-    class Watched:
-        def __getattr__(self, name):
-            def call(*arguments, **keywords):
-                if not busy.acquire(blocking=False):
-                    refused.append(name)
-                    busy.acquire()
-                time.sleep(1e-3)
-                busy.release()
-                return getattr(reader, name)(*arguments, **keywords)
-
-            return call
+    def watched(*arguments, **keywords):
+        reader = batches(*arguments, **keywords)
+        while True:
+            if not busy.acquire(blocking=False):
+                refused.append(1)
+                busy.acquire()
+            time.sleep(1e-3)
+            batch = next(reader, None)
+            busy.release()
+            if batch is None:
+                return
+            yield batch
 
     expected = source.read(0, source.rows)
-    source._file = Watched()
+    source._batches = watched
     for found in together(lambda worker: source.read(7 * worker, source.rows)):
         assert found.equals(expected.slice(source.rows - found.num_rows))
     assert not refused

@@ -43,10 +43,13 @@ def as_table(source: Any) -> Table:
     """An Arrow table from anything with ``__arrow_c_stream__``: pyarrow, polars, pandas."""
     if isinstance(source, pa.Table):
         return source
+    if hasattr(source, "collect") and not hasattr(source, "__arrow_c_stream__"):
+        source = source.collect()  # a lazy frame
     if not hasattr(source, "__arrow_c_stream__"):
         raise TypeError(
             "the data must be an Arrow table (anything with __arrow_c_stream__, such as a pyarrow, "
-            f"polars or pandas table), got {type(source).__name__}"
+            "polars or pandas table, or a lazy frame of polars) or the place of Parquet files, got "
+            f"{type(source).__name__}"
         )
     return pa.table(source)
 

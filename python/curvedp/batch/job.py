@@ -34,6 +34,7 @@ import numpy as np
 
 from curvedp._arrow import ipc, pa, pq
 from curvedp.batch.chunk import Chunk
+from curvedp.batch.files import Location, location_of
 from curvedp.batch.folder import check_own, folder_of, make_folder, remove_folder, sweep
 from curvedp.batch.layout import Layout, read_groups, scan
 from curvedp.batch.parameters import BatchParameters
@@ -72,7 +73,7 @@ class Job:
 
     folder: Path
     identity: str
-    source_path: Path
+    location: Location
     out: Path
     fingerprint: dict[str, Any]
     parameters: BatchParameters
@@ -87,7 +88,7 @@ class Job:
         return {
             "schema_version": _SCHEMA,
             "identity": self.identity,
-            "source": str(self.source_path),
+            "source": self.location,
             "out": str(self.out),
             "fingerprint": self.fingerprint,
             "parameters": self.parameters.to_dict(),
@@ -113,7 +114,7 @@ class Job:
             return cls(
                 folder=folder,
                 identity=data["identity"],
-                source_path=Path(data["source"]),
+                location=data["source"],
                 out=Path(data["out"]),
                 fingerprint=data["fingerprint"],
                 parameters=BatchParameters.from_dict(data["parameters"]),
@@ -135,12 +136,12 @@ class Job:
     @cached_property
     def source(self) -> Source:
         """The input."""
-        return Source(self.source_path, [*self.parameters.by, *self.parameters.columns.names])
+        return Source(self.location, [*self.parameters.by, *self.parameters.columns.names])
 
     @cached_property
     def points(self) -> Source:
         """The input's records without their keys."""
-        return Source(self.source_path, self.parameters.columns.names)
+        return Source(self.location, self.parameters.columns.names)
 
     @cached_property
     def secret(self) -> NoiseSecret:
@@ -160,7 +161,7 @@ class Job:
         """Finds the chunks, and refuses groups without a release, before anything is spent."""
         if self.source.fingerprint() != self.fingerprint:
             raise BatchError(
-                f"{self.source_path} has changed since the batch began: remove {self.folder} and "
+                f"{self.source.name} has changed since the batch began: remove {self.folder} and "
                 "begin anew, which is a new spend"
             )
         self.secret  # noqa: B018 - raises if it cannot be used
@@ -174,7 +175,7 @@ class Job:
 
     def _find_layout(self) -> Layout:
         if not self.source.rows:
-            raise BatchError(f"{self.source_path} holds no record")
+            raise BatchError(f"{self.source.name} holds no record")
         by, columns = self.parameters.by, self.parameters.columns
         columns.read(self.source.first())  # its shape, before all else
         with ThreadPoolExecutor(1) as meanwhile:
@@ -378,7 +379,7 @@ class Job:
 
 
 def open_job(
-    source: str | os.PathLike[str],
+    source: Any,
     out: str | os.PathLike[str],
     parameters: BatchParameters,
     *,
@@ -396,13 +397,13 @@ def open_job(
     target = Path(out).resolve()
     folder = folder_of(target)
     sweep(folder)
-    read = Source(source, [*parameters.by, *parameters.columns.names])
+    read = Source(location_of(source), [*parameters.by, *parameters.columns.names])
     own = None if secret is None else NoiseSecret.load(secret)
     identity = secrets.token_hex(16)
     asked = Job(
         folder=folder,
         identity=identity,
-        source_path=read.path,
+        location=read.location,
         out=target,
         fingerprint=read.fingerprint(),
         parameters=parameters,

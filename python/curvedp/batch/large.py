@@ -7,7 +7,6 @@ the same to the last bit.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.batch.chunk import rows_of_chunk
 from curvedp.batch.columns import RecordColumns
+from curvedp.batch.files import Location, location_of
 from curvedp.batch.parameters import ball_from_dict, ball_to_dict
 from curvedp.batch.parquet import Source
 from curvedp.domain import Ball
@@ -34,7 +34,7 @@ __all__ = ["PointsOfFile", "release_mean_of_file", "whole_pieces"]
 class PointsOfFile:
     """The projected points of a Parquet file, read as often as they are needed."""
 
-    path: str
+    location: Location
     points: tuple[str, ...]
     ball: dict[str, Any]
     normalise: bool
@@ -43,25 +43,25 @@ class PointsOfFile:
     @classmethod
     def of(
         cls,
-        source: str | os.PathLike[str],
+        source: Any,
         points: str | Sequence[str],
         ball: Ball,
         normalise: bool,
     ) -> PointsOfFile:
         """The points of a file's columns."""
         columns = (points,) if isinstance(points, str) else tuple(points)
-        file = Source(source, columns)
+        file = Source(location_of(source), columns)
         if not file.rows:
-            raise BatchError(f"{file.path} holds no record")
+            raise BatchError(f"{file.name} holds no record")
         space = check_ball(ball).manifold
         RecordColumns(columns, space).read(file.first())  # its shape, before all else
-        return cls(str(file.path), columns, ball_to_dict(ball), bool(normalise), file.fingerprint())
+        return cls(file.location, columns, ball_to_dict(ball), bool(normalise), file.fingerprint())
 
     def open(self) -> Source:
         """The file, if it is still the one that was opened first."""
-        file = Source(self.path, self.points)
+        file = Source(self.location, self.points)
         if file.fingerprint() != self.fingerprint:
-            raise BatchError(f"{self.path} changed while its mean was computed")
+            raise BatchError(f"{file.name} changed while its mean was computed")
         return file
 
     def piece_sums(self, table: Any, ball: Ball, base: FloatArray) -> FloatArray:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
+import json
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from curvedp._arrow import pa, pq
 from curvedp.batch.columns import select
+from curvedp.batch.files import File, Location, find_files
 from curvedp.errors import BatchError
 
 __all__ = ["Source"]
@@ -24,36 +24,38 @@ __all__ = ["Source"]
 _BUFFER = 1 << 20
 #: Records that are decoded at a time, at most.
 _MOST_ROWS = 1 << 17
-#: Bytes and number of the pieces of a file by which it is known again.
-_PIECE, _PIECES = 1 << 14, 1 << 8
 
 
 class Source:
-    """A Parquet file with records.
+    """Parquet files with records, one after the other.
+
+    Columns that folders name, as in ``site=3/``, count as columns of their files.
 
     Raises
     ------
     BatchError
-        If it cannot be read or lacks a column. Arrow's own message is not repeated: it may quote
+        If one cannot be read or lacks a column. Arrow's own message is not repeated: it may quote
         the file's contents.
     """
 
-    def __init__(self, path: str | os.PathLike[str], columns: Sequence[str]) -> None:
-        self.path = Path(path).resolve()
+    def __init__(self, location: Location, columns: Sequence[str]) -> None:
+        self.location = location
         self.columns = list(columns)
-        if not self.path.is_file():
-            raise BatchError(f"{self.path}: no such file")
-        with self._readable():
-            # page by page: whole row groups of undecoded bytes would have to pass through memory
-            self._file = pq.ParquetFile(self.path, buffer_size=_BUFFER, pre_buffer=False)
-            self.schema = self._file.schema_arrow
-            footer = self._file.metadata
-            groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
-            rows_of_groups = [group.num_rows for group in groups]
-            own = [i for i in range(footer.num_columns) if _name(footer, i) in self.columns]
-            encoded = sum(group.column(i).total_uncompressed_size for group in groups for i in own)
-        select(self.schema, self.columns)
-        self._starts = np.concatenate(([0], np.cumsum(rows_of_groups, dtype=np.int64)))
+        self._files = find_files(location)
+        footers = []
+        for file in self._files:
+            with self._opened(file) as opened:
+                schema = opened.schema_arrow
+                footers.append(opened.metadata)
+            if len(footers) == 1:
+                self.schema = _with_keys(schema, file.keys)
+                select(self.schema, self.columns)
+            self._check(file, schema)
+        # the row groups of all files, the first row of each, and the number of rows
+        self._groups = [(k, i) for k, own in enumerate(footers) for i in range(own.num_row_groups)]
+        sizes = [footers[k].row_group(i).num_rows for k, i in self._groups]
+        self._starts = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+        encoded = sum(_encoded(footer, self.columns) for footer in footers)
         # what repeats is short as long as it is encoded
         decoded = sum(_width(self.schema.field(name).type) for name in self.columns) * self.rows
         self._batch = max(1, min(_MOST_ROWS, _BUFFER * self.rows // max(1, decoded, encoded)))
@@ -61,12 +63,40 @@ class Source:
         # threads of a cluster's worker share a file, and Arrow's reader crashes under two at once
         self._reading = threading.Lock()
 
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        if isinstance(self.location, str):
+            return self.location
+        return f"{self.location[0]} and {len(self.location) - 1} more"
+
     @contextlib.contextmanager
-    def _readable(self) -> Iterator[None]:
+    def _readable(self, file: File | None = None) -> Iterator[None]:
         try:
             yield
         except (pa.ArrowException, OSError):
-            raise BatchError(f"{self.path}: not a readable Parquet file, or damaged") from None
+            where = self.name if file is None else file.path
+            raise BatchError(f"{where}: not a readable Parquet file, or damaged") from None
+
+    @contextlib.contextmanager
+    def _opened(self, file: File) -> Iterator[Any]:
+        """A file, read page by page: whole row groups would have to pass through memory."""
+        with self._readable(file), file.open() as handle:
+            yield pq.ParquetFile(handle, buffer_size=_BUFFER, pre_buffer=False)
+
+    def _check(self, file: File, schema: Any) -> None:
+        """Refuses a file without a column, or with one that the first file has of another type."""
+        for name in self.columns:
+            found = file.keys[name].type if name in file.keys else None
+            if name in schema.names:
+                found = schema.field(name).type
+            if found is None:
+                raise BatchError(f"{file.path}: no column {name!r}")
+            wanted = self.schema.field(name).type
+            if found != wanted and not _is_wider(wanted, found):
+                raise BatchError(
+                    f"{file.path}: column {name!r} holds {found}, in {self._files[0].path} {wanted}"
+                )
 
     @property
     def rows(self) -> int:
@@ -74,27 +104,14 @@ class Source:
         return int(self._starts[-1])
 
     def fingerprint(self) -> dict[str, Any]:
-        """Size, time and digests of the footer and of pieces all over the file.
-
-        By these a changed file is noticed; up to 4 MB the pieces are the whole file.
-        """
-        found = self.path.stat()
-        pieces = hashlib.sha256()
-        with self._readable(), self.path.open("rb") as file:
-            file.seek(-8, os.SEEK_END)
-            length = int.from_bytes(file.read(4), "little")
-            file.seek(-8 - min(length, found.st_size - 8), os.SEEK_END)
-            digest = hashlib.sha256(file.read()).hexdigest()
-            step = max(_PIECE, found.st_size // _PIECES)
-            for start in range(0, found.st_size, step):
-                file.seek(start)
-                pieces.update(file.read(_PIECE))
-        return {
-            "bytes": found.st_size,
-            "modified_ns": found.st_mtime_ns,
-            "footer": digest,
-            "pieces": pieces.hexdigest(),
-        }
+        """What tells changed files: of one file see `File.fingerprint`, of several a digest."""
+        with self._readable():
+            found = [file.fingerprint() for file in self._files]
+        if len(found) == 1:
+            return found[0]
+        told = [[file.path, own] for file, own in zip(self._files, found, strict=True)]
+        digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+        return {"files": len(found), "bytes": sum(own["bytes"] for own in found), "digest": digest}
 
     def read(self, start: int, stop: int) -> Any:
         """The rows from `start` to `stop` as a table.
@@ -115,17 +132,30 @@ class Source:
 
     def _stream_from(self, start: int) -> _Stream:
         """The rows from `start` on, decoded on this thread: others have enough to do meanwhile."""
-        last = len(self._starts) - 2
+        last = len(self._groups) - 1
         first = min(int(np.searchsorted(self._starts, start, side="right")) - 1, last)
-        reader = self._file.iter_batches(
-            self._batch,
-            row_groups=list(range(first, last + 1)),
-            columns=self.columns,
-            use_threads=False,
-        )
-        stream = _Stream(reader, int(self._starts[first]))
+        if last < 0:
+            return _Stream(iter(()), 0)
+        number, group = self._groups[first]
+        batches = self._batches(number, group, self.columns, self._batch, use_threads=False)
+        stream = _Stream(batches, int(self._starts[first]))
         stream.skip(start - stream.at)
         return stream
+
+    def _batches(
+        self, number: int, group: int, columns: Sequence[str], rows: int, *, use_threads: bool
+    ) -> Iterator[Any]:
+        """Batches of the files from one row group of one file on."""
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        for file in self._files[number:]:
+            with self._opened(file) as opened:
+                groups = list(range(group, opened.metadata.num_row_groups))
+                own = [name for name in columns if name in opened.schema_arrow.names]
+                for batch in opened.iter_batches(
+                    rows, row_groups=groups, columns=own, use_threads=use_threads
+                ):
+                    yield _completed(batch, schema, file.keys)
+            group = 0
 
     def read_ahead(self, rows: int) -> None:
         """Decodes the first rows, for a call of `read` that begins with them."""
@@ -150,7 +180,7 @@ class Source:
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
         """All rows in tables of at most `rows`, some columns only; the next is read meanwhile."""
-        reader = self._file.iter_batches(batch_size=rows, columns=list(columns))
+        reader = self._batches(0, 0, list(columns), rows, use_threads=True)
 
         def following() -> Any:
             with self._readable(), self._reading:
@@ -161,6 +191,43 @@ class Source:
             while (batch := waiting.result()) is not None:
                 waiting = ahead.submit(following)
                 yield pa.Table.from_batches([batch])
+
+
+def _with_keys(schema: Any, keys: dict[str, Any]) -> Any:
+    """The columns of a file, and after them those that its folders name."""
+    for name, value in keys.items():
+        if name not in schema.names:
+            schema = schema.append(pa.field(name, value.type))
+    return schema
+
+
+def _completed(batch: Any, schema: Any, keys: dict[str, Any]) -> Any:
+    """A file's batch with the columns of all files."""
+    if batch.schema.equals(schema):
+        return batch
+    columns = []
+    for field in schema:
+        if field.name in batch.schema.names:
+            columns.append(batch.column(field.name).cast(field.type))
+        else:
+            columns.append(pa.repeat(keys[field.name].cast(field.type), batch.num_rows))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _is_wider(wanted: Any, found: Any) -> bool:
+    """True for two kinds of texts, or an integer type that holds all of another's numbers."""
+    texts = (pa.types.is_string, pa.types.is_large_string)
+    if any(is_kind(wanted) for is_kind in texts):
+        return any(is_kind(found) for is_kind in texts)
+    signed = pa.types.is_signed_integer
+    return bool(signed(wanted) and signed(found) and wanted.bit_width >= found.bit_width)
+
+
+def _encoded(footer: Any, columns: Sequence[str]) -> int:
+    """Bytes that some columns of a file take, encoded."""
+    own = [i for i in range(footer.num_columns) if _name(footer, i) in columns]
+    groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
+    return sum(group.column(i).total_uncompressed_size for group in groups for i in own)
 
 
 class _Stream:

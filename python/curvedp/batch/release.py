@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from curvedp.batch.columns import RecordColumns, as_table
+from curvedp.batch.files import is_files, location_of
 from curvedp.batch.large import PointsOfFile, release_mean_of_file
 from curvedp.batch.parameters import (
     BatchParameters,
@@ -152,7 +153,7 @@ def release(
     >>> releases.table.column("n").to_pylist(), releases.table.column_names[2:5]
     ([200, 200, 200], ['value', 'within', 'unclipped'])
     """
-    is_file = isinstance(source, (str, os.PathLike))
+    is_file = is_files(source)
     if not is_file and (on is not None or out is not None or resume):
         raise TypeError("out, on and resume are for files: a table in memory is released at once")
     if by is None and (out is not None or resume or skip_small or groups_per_unit != 1):
@@ -247,7 +248,7 @@ def _release_all_records(
     names, space = names_of(points, "points"), check_ball(ball).manifold
     check_units(units, records_per_unit)
     columns = RecordColumns(names, space, normalise, covariate, units)
-    is_file = isinstance(source, (str, os.PathLike))
+    is_file = is_files(source)
     if is_file and type(statistic) is Mean and units is None:
         if secret is not None:
             raise TypeError(
@@ -286,11 +287,11 @@ def _release_all_records(
     )
 
 
-def _whole(source: _PathLike, columns: Sequence[str]) -> Any:
+def _whole(source: Any, columns: Sequence[str]) -> Any:
     """All rows of a file."""
-    file = Source(source, columns)
+    file = Source(location_of(source), columns)
     if not file.rows:
-        raise BatchError(f"{file.path} holds no record")
+        raise BatchError(f"{file.name} holds no record")
     return file.read(0, file.rows)
 
 

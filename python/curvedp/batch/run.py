@@ -30,7 +30,7 @@ _LOOK = 0.1
 
 
 def run(
-    source: str | os.PathLike[str],
+    source: Any,
     out: str | os.PathLike[str],
     parameters: BatchParameters,
     release: Callable[[Job, Report], None],

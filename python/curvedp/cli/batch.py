@@ -339,12 +339,13 @@ def _release_on(
 
 def _print_plan(console: Console, parameters: Any, source: Path, book: Ledger | None) -> None:
     """Budget, expected error by size of group, and cost."""
+    from curvedp.batch.files import location_of
     from curvedp.batch.layout import group_sizes
     from curvedp.batch.parquet import Source
     from curvedp.batch.results import composition
 
     call = parameters.call
-    file = Source(source, [*parameters.by, *parameters.columns.names])
+    file = Source(location_of(str(source)), [*parameters.by, *parameters.columns.names])
     sizes = group_sizes(file, parameters.by, parameters.units)
     ordered = np.array(sorted(sizes), dtype=np.int64)
     designs, choice = call.designs(ordered)
