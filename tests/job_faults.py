@@ -1,6 +1,6 @@
 """A batch that is killed, or finds the disk full, at one of its file operations after the other.
 
-    python job_faults.py FOLDER kill|full|size ordered|shuffled given|own STEP
+    python job_faults.py FOLDER kill|full|size ordered|shuffled given|own file|folder STEP
 
 Every operation of Python on a path below FOLDER is a point at which it is killed, or at which the
 disk is full; with "size" a point is a length of files, at which writing fails. Each point has a
@@ -63,12 +63,17 @@ def _length(at: int) -> int:
 _LENGTHS = 61
 
 
+def place(folder: Path) -> Path:
+    """The result's place: a file or a folder."""
+    return folder / os.environ["RESULT"]
+
+
 def batch(folder: Path, given: bool, resume: bool) -> None:
     """The batch of a folder."""
     ledger = cdp.Ledger(cdp.PureDP(1.5), path=folder / "ledger")
     cases.release(
         folder / "in.parquet",
-        out=folder / "out.parquet",
+        out=place(folder),
         secret=folder / "secret" if given else None,
         ledger=ledger,
         chunk_rows=150,
@@ -103,17 +108,21 @@ def outcome(folder: Path) -> dict[str, object]:
     """What is left of a batch."""
     entries = cdp.Ledger(cdp.PureDP(1.5), path=folder / "ledger").entries
     names = {path.name for path in folder.iterdir()}
-    kept = {"in.parquet", "out.parquet", "out.parquet.manifest.json", "ledger", "secret"}
-    out = folder / "out.parquet"
-    return {
-        "spends": len(entries),
-        "left over": sorted(names - kept),
-        "digest": hashlib.sha256(out.read_bytes()).hexdigest() if out.exists() else None,
-    }
+    out = place(folder)
+    kept = {"in.parquet", out.name, f"{out.name}.manifest.json", "ledger", "secret"}
+    return {"spends": len(entries), "left over": sorted(names - kept), "digest": digest(out)}
 
 
-def main(folder: Path, how: str, order: str, secret: str, step: int) -> None:
+def digest(out: Path) -> str | None:
+    """Checksum of a result's bytes; None for none."""
+    files = [out] if out.is_file() else sorted(out.glob("*.parquet"))
+    held = b"".join(path.read_bytes() for path in files)
+    return hashlib.sha256(held).hexdigest() if held else None
+
+
+def main(folder: Path, how: str, order: str, secret: str, result: str, step: int) -> None:
     warnings.simplefilter("ignore")
+    os.environ["RESULT"] = "out.parquet" if result == "file" else "out"
     ordered, given = order == "ordered", secret == "given"
     cdp.NoiseSecret.create(folder / "secret")
     whole = prepared(folder / "whole", ordered, given)
@@ -135,15 +144,14 @@ def main(folder: Path, how: str, order: str, secret: str, step: int) -> None:
             batch(own, given, False)
 
         first = in_child(stopped)
-        published = own / "out.parquet"
-        before = published.read_bytes() if published.exists() else None
+        before = digest(place(own))
         # whoever sees an error or a loss of power resumes; a batch that finished is left alone
         second = in_child(lambda own=own: batch(own, given, True))
         found = outcome(own)
         if given:
             same = found["digest"] == expected["digest"]
         else:
-            same = before is None or published.read_bytes() == before
+            same = before is None or found["digest"] == before
         if second or found["spends"] != 1 or found["left over"] or not same:
             bad.append({"at": at, "first": first, "second": second, "same": same, **found})
         else:
@@ -152,4 +160,4 @@ def main(folder: Path, how: str, order: str, secret: str, step: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:5], int(sys.argv[5]))
+    main(Path(sys.argv[1]), *sys.argv[2:6], int(sys.argv[6]))

@@ -22,6 +22,7 @@ import curvedp as cdp
 import curvedp.batch
 from batch_cases import Stop, interrupted, left_over, release, run
 from curvedp.batch import job as jobs
+from curvedp.batch import output
 from curvedp.batch.parquet import Source
 from curvedp.batch.storage import locked
 from curvedp.errors import BatchError, BudgetError
@@ -223,7 +224,7 @@ def test_a_chunk_under_way_ends_at_its_next_report_when_another_fails(
 def test_an_interruption_at_the_very_end_is_mended(tmp_path, secret, monkeypatch, step):
     source = cases.write(tmp_path / "in.parquet", cases.table(20))
     ledger = cdp.Ledger(cdp.PureDP(1.0), path=tmp_path / "ledger")
-    publish, rmtree = jobs.publish, shutil.rmtree
+    publish, rmtree = output.publish, shutil.rmtree
 
     def stop_publishing(draft, target):
         publish(draft, target)
@@ -237,7 +238,7 @@ def test_an_interruption_at_the_very_end_is_mended(tmp_path, secret, monkeypatch
 
     with monkeypatch.context() as patch:
         if step in ("manifest", "result"):
-            patch.setattr(jobs, "publish", stop_publishing)
+            patch.setattr(output, "publish", stop_publishing)
         else:
             patch.setattr(shutil, "rmtree", stop_removing)
         with pytest.raises(Stop):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -424,3 +425,34 @@ def test_memory_does_not_grow_with_the_file(tmp_path, ordered):
                 writer.write_table(pa.table({"g": group, "p": column}, schema))
         peaks.append(int(in_a_process_of_its_own(MEMORY, path)) / 1e3)
     assert peaks[1] - peaks[0] < 60, peaks
+
+
+def test_a_folder_holds_a_file_for_each_chunk_and_the_manifest(tmp_path, secret):
+    data = cases.table(200, ordered=False)
+    source = cases.write(tmp_path / "in.parquet", data)
+    one = release(source, out=tmp_path / "one.parquet", secret=secret)
+    many = release(source, out=tmp_path / "many", secret=secret, chunk_rows=400)
+    assert many.path == tmp_path / "many"
+    names = sorted(path.name for path in many.path.iterdir())
+    assert names == ["_manifest.json", *(f"part-{k:06d}.parquet" for k in range(len(names) - 1))]
+    assert len(names) > 4
+    assert many.table.equals(one.table)
+    own = {name: many.manifest[name] for name in ("job", "result_sha256")}
+    assert many.manifest == one.manifest | own
+    assert json.loads((many.path / "_manifest.json").read_text()) == many.manifest
+    again = release(source, out=tmp_path / "many", secret=secret, resume=True)
+    assert again.manifest == many.manifest
+    for taken in ("many", "taken"):
+        (tmp_path / "taken").mkdir(exist_ok=True)
+        with pytest.raises(BatchError, match="exists"):
+            release(source, out=tmp_path / taken)
+
+
+def test_a_result_may_be_the_records_of_the_next_batch(tmp_path, secret):
+    source = cases.write(tmp_path / "in.parquet", cases.table(60))
+    means = release(source, out=tmp_path / "means", secret=secret, chunk_rows=300)
+    by_site = release(
+        means.path, points="value", by="site", out=tmp_path / "by_site.parquet", skip_small=True
+    )
+    sites = set(cases.table(60)["site"].to_pylist())
+    assert by_site.manifest["groups"] == len(sites)

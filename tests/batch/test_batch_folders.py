@@ -33,16 +33,18 @@ def source(tmp_path):
 @pytest.mark.parametrize("secret", ["given", "own"])
 @pytest.mark.parametrize("order", ["ordered", "shuffled"])
 @pytest.mark.parametrize("how", ["kill", "full", "size"])
-@pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("result", ["file", "folder"])
+@pytest.mark.parametrize("step", [17, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_batch_stopped_at_any_file_operation_is_resumed_and_paid_once(
-    tmp_path, how, order, secret, step
+    tmp_path, how, order, secret, result, step
 ):
     tests = Path(__file__).parents[1]
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(tests), *filter(None, sys.path)]),
     }
-    command = [sys.executable, tests / "job_faults.py", tmp_path, how, order, secret, str(step)]
+    command = [sys.executable, tests / "job_faults.py", tmp_path, how, order, secret, result]
+    command.append(str(step))
     found = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     told = json.loads(found.stdout)
     assert told["points"] > 50

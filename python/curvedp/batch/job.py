@@ -20,7 +20,6 @@ deleted only if the ledger refused it.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import secrets
 from collections.abc import Callable, Iterator
@@ -32,27 +31,21 @@ from typing import Any
 
 import numpy as np
 
-from curvedp._arrow import ipc, pa, pq
+from curvedp._arrow import ipc, pa
 from curvedp.batch.chunk import Chunk
 from curvedp.batch.files import Location, location_of
 from curvedp.batch.folder import check_own, folder_of, make_folder, remove_folder, sweep
 from curvedp.batch.layout import Layout, read_groups, scan
+from curvedp.batch.output import Append, Output, output_of
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.parquet import Source
 from curvedp.batch.partitions import Partition, partition
 from curvedp.batch.results import charged, manifest, with_plain_lists
 from curvedp.batch.storage import (
-    as_json,
-    atomically,
-    digest_of,
-    make_public,
-    publish,
     read_json,
     read_sealed,
     sealed,
-    sync_file,
     write_json,
-    write_text,
 )
 from curvedp.batch.units import Memberships
 from curvedp.errors import BatchError, BudgetError, ConversionError, SecretError
@@ -60,7 +53,7 @@ from curvedp.privacy import Ledger, NoiseSecret
 from curvedp.statistics.releases import Releases
 from curvedp.statistics.tables import releases_table
 
-__all__ = ["Job", "open_job", "read_manifest", "release_chunk"]
+__all__ = ["Job", "open_job", "release_chunk"]
 
 _SCHEMA = 4
 #: The owner in the seal of job.json, which says the identity.
@@ -127,11 +120,6 @@ class Job:
                 f"{folder} holds no batch that can be resumed ({error}): move it away and begin "
                 "anew, which is a new spend"
             ) from None
-
-    @property
-    def manifest_path(self) -> Path:
-        """Path of the manifest."""
-        return manifest_path(self.out)
 
     @cached_property
     def source(self) -> Source:
@@ -309,52 +297,29 @@ class Job:
         return ipc.open_file(read_sealed(self.part(number), self.identity)).read_all()
 
     @contextlib.contextmanager
-    def result_draft(self) -> Iterator[Callable[[Any], None]]:
-        """Lets the caller append the tables of all chunks in order; at the end they are the result.
-
-        The draft of an earlier process that was cut off is removed.
-        """
-        for left in self.folder.glob(f".{self.result.name}.*"):
-            left.unlink()
+    def result_draft(self) -> Iterator[Append]:
+        """Lets the caller append the tables of all chunks in order, which make the result."""
         # numbers that hardly repeat gain nothing from a dictionary
         repeated = self.parameters.by if len(self.parameters.by) > 1 else ()
         encoded = [*repeated, "n", "guarantee", "mechanism", "calibrated_to"]
-        with atomically(self.result) as path, contextlib.ExitStack() as stack:
-            writers: list[Any] = []
-
-            def append(table: Any) -> None:
-                if self.parameters.call.skip_small:
-                    table = with_plain_lists(table)
-                if not writers:
-                    writer = pq.ParquetWriter(path, table.schema, use_dictionary=encoded)
-                    writers.append(stack.enter_context(writer))
-                if len(table):
-                    writers[0].write_table(table)
-                    sync_file(path)  # little by little, so that the end need not wait
-
-            yield append
+        plain = self.parameters.call.skip_small
+        with self.output.draft(encoded) as append:
+            yield lambda table: append(with_plain_lists(table) if plain else table)
 
     @property
-    def result(self) -> Path:
-        """The complete result, before it is published."""
-        return self.folder / "result.parquet"
+    def output(self) -> Output:
+        """The result."""
+        return output_of(self.out, self.folder, self.identity)
 
     def finish(self) -> dict[str, Any]:
         """Puts the releases together, writes result and manifest, and removes the job's folder."""
-        result, text = self.result, self.folder / "manifest.json"
-        if not result.exists():
+        if not self.output.is_complete():
             with self.result_draft() as append:
                 for number in range(self.layout.chunks):
                     append(self.stored(number))
-        make_public(result)
-        described = as_json(self._describe() | {"result_sha256": digest_of(result)})
-        if not (text.exists() and text.read_text(encoding="utf-8") == described):
-            write_text(text, described)
-        make_public(text)
-        publish(text, self.manifest_path)
-        publish(result, self.out)
+        described = self.output.publish(self._describe())
         self.remove()
-        return dict(json.loads(described))
+        return described
 
     def _describe(self) -> dict[str, Any]:
         """The manifest."""
@@ -372,10 +337,6 @@ class Job:
     def remove(self) -> None:
         """Deletes the job's folder."""
         remove_folder(self.folder)
-
-    def is_published(self) -> bool:
-        """True if the result stands in its place and only the folder is left."""
-        return self.out.exists() and self.result.exists() and self.out.samefile(self.result)
 
 
 def open_job(
@@ -418,17 +379,14 @@ def open_job(
                 f"{folder} holds a batch that was interrupted: resume it, or remove the folder; "
                 "what it released is paid for"
             )
-        if found.is_published():
+        if found.output.is_published():
             found.remove()
             return None
         _require_same(found, asked)
         return found
-    if target.exists():
-        if resume and manifest_path(target).exists():
-            return None
-        raise BatchError(f"{target} exists: releases that were paid for are not overwritten")
-    if manifest_path(target).exists():
-        raise BatchError(f"{manifest_path(target)} exists: choose another name for the result")
+    if resume and target.exists() and asked.output.manifest.exists():
+        return None
+    asked.output.check_free()
 
     def fill(draft: Path) -> None:
         fresh = own or NoiseSecret.create(draft / "secret")
@@ -454,20 +412,6 @@ def _loaded(folder: str, identity: str) -> Job:
     if job.identity != identity:
         raise BatchError(f"{folder} is another batch by now")
     return job
-
-
-def manifest_path(out: Path) -> Path:
-    """Path of a result's manifest."""
-    return out.with_name(out.name + ".manifest.json")
-
-
-def read_manifest(out: Path) -> dict[str, Any]:
-    """The manifest of a finished result."""
-    path = manifest_path(out)
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        raise BatchError(f"{path}: not readable as the manifest of {out}") from None
 
 
 def _require_same(found: Job, asked: Job) -> None:

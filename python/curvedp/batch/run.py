@@ -14,7 +14,9 @@ from typing import Any
 
 from curvedp import _core
 from curvedp.batch.chunk import rows_of_chunk
-from curvedp.batch.job import Job, open_job, read_manifest
+from curvedp.batch.folder import folder_of
+from curvedp.batch.job import Job, open_job
+from curvedp.batch.output import output_of, read_manifest
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.storage import locked
 from curvedp.errors import BatchError
@@ -49,7 +51,7 @@ def run(
     with locked(target):
         job = open_job(source, out, parameters, chunk_rows=rows, secret=secret, resume=resume)
         if job is None:
-            return read_manifest(target)
+            return read_manifest(output_of(target, folder_of(target), ""))
         try:
             job.prepare()
             job.pay(ledger)

@@ -156,12 +156,18 @@ def publish(draft: Path, target: Path) -> None:
 
 
 def make_public(path: Path) -> None:
-    """Gives a file the mode that new files of this process have.
+    """Gives a file or folder the mode that new ones of this process have.
 
     The mode is that of a new file, made to find out: the process's mask can only be read by
     changing it for all threads.
     """
     probe = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    if path.is_dir():
+        probe.mkdir()
+        mode = stat.S_IMODE(probe.stat().st_mode)
+        probe.rmdir()
+        path.chmod(mode)
+        return
     handle = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         mode = stat.S_IMODE(os.fstat(handle).st_mode)
