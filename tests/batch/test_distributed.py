@@ -16,6 +16,7 @@ import curvedp as cdp
 import curvedp.batch
 from batch_cases import write_points
 from curvedp.batch import job as jobs
+from curvedp.errors import BatchError
 
 distributed = pytest.importorskip("distributed")
 import cloudpickle  # noqa: E402
@@ -194,3 +195,51 @@ def test_a_missing_extra_is_named(hidden, module, extra):
         [sys.executable, "-c", code], check=True, timeout=120, capture_output=True, text=True
     )
     assert f"pip install 'curvedp[{extra}]'" in done.stdout
+
+
+def slow_chunks():
+    """On a worker: every chunk takes a while."""
+    release = jobs.Job.release
+
+    def slowly(job, chunk, progress=None):
+        time.sleep(0.2)
+        return release(job, chunk, progress)
+
+    jobs.Job.release = slowly
+
+
+def test_a_restarted_cluster_goes_on_with_what_is_left(tmp_path, secret):
+    data = cases.table(300)
+    source = cases.write(tmp_path / "in.parquet", data)
+    ledger = cdp.Ledger(cdp.PureDP(1.0), path=tmp_path / "ledger")
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(**options) as cluster,
+        distributed.Client(cluster) as own,
+    ):
+        own.run(slow_chunks)
+        restarted = []
+
+        def restart(done, groups):
+            if done > 30 and not restarted:
+                restarted.append(done)
+                own.restart()
+
+        remote = cases.release(
+            source,
+            out=tmp_path / "remote.parquet",
+            on=own,
+            secret=secret,
+            chunk_rows=300,
+            ledger=ledger,
+            progress=restart,
+        )
+    assert restarted
+    expected = cases.release(data, secret=secret)
+    assert cases.by_key(remote.table) == cases.by_key(expected.table)
+    assert len(ledger.entries) == 1
+
+
+def test_a_worker_without_the_folder_says_so(tmp_path):
+    with pytest.raises(BatchError, match="not there on a worker"):
+        jobs.release_chunk(str(tmp_path / "nowhere"), "0", 0)

@@ -15,7 +15,8 @@ import numpy as np
 
 from curvedp._validation import FloatArray
 from curvedp.batch.job import Job, release_chunk
-from curvedp.errors import MissingExtraError
+from curvedp.batch.log import Pace, tell
+from curvedp.errors import BatchError, MissingExtraError
 from curvedp.statistics.call import Report
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ except ImportError as error:
     raise MissingExtraError("distributed", needed_for="A batch on a cluster") from error
 
 __all__ = ["check_client", "cluster_of", "release_on", "sums_on"]
+
+#: How often chunks are asked for that the cluster cancelled.
+_ROUNDS = 4
 
 #: Dask's distributed scheduler, which is not typed.
 _engine: Any = distributed
@@ -42,18 +46,36 @@ def check_client(client: Any) -> Any:
 def release_on(client: Any, job: Job, progress: Report) -> None:
     """Releases the chunks that are left to do: one task for each.
 
-    A worker that dies is replaced by Dask: its chunk is released again, with the same noise.
+    A worker that dies is replaced by Dask: its chunk is released again, with the same noise. Chunks
+    that a restart of the cluster cancels are asked for again.
     """
-    pending, done, groups = job.pending(), job.done(), job.groups
-    progress(done, groups)
-    common = [[shared] * len(pending) for shared in (str(job.folder), job.identity)]
-    futures = client.map(release_chunk, *common, pending, pure=False)
-    try:
-        for _, released in _engine.as_completed(futures, with_results=True):
-            done += released
-            progress(done, groups)
-    finally:
-        client.cancel(futures)
+    groups = job.groups
+    pace = Pace(job.done(), groups)
+    for _ in range(_ROUNDS):
+        pending, done = job.pending(), job.done()
+        progress(done, groups)
+        if not pending:
+            return
+        common = [[shared] * len(pending) for shared in (str(job.folder), job.identity)]
+        try:
+            futures = client.map(release_chunk, *common, pending, pure=False)
+        except (OSError, RuntimeError, _engine.comm.CommClosedError):
+            break
+        numbers = dict(zip(futures, pending, strict=True))
+        try:
+            for future in _engine.as_completed(futures):
+                if future.status == "cancelled":
+                    continue
+                done += future.result()
+                progress(done, groups)
+                tell("chunk", number=numbers[future], chunks=job.layout.chunks, **pace.told(done))
+        finally:
+            client.cancel(futures)
+    if job.pending():
+        raise BatchError(
+            f"the cluster was restarted or lost again and again: resume the batch in {job.folder}; "
+            "what is released is stored, and nothing is spent twice"
+        )
 
 
 def sums_on(client: Any, points: PointsOfFile, rows: int, base: FloatArray) -> FloatArray:

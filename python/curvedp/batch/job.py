@@ -408,6 +408,11 @@ def release_chunk(folder: str, identity: str, number: int) -> int:
 
 @lru_cache(maxsize=4)
 def _loaded(folder: str, identity: str) -> Job:
+    if not os.path.lexists(folder):
+        raise BatchError(
+            f"{folder}: not there on a worker of the cluster. Workers must see the folder of the "
+            "result, the records and the secret under the same paths"
+        )
     job = Job.load(Path(folder))
     if job.identity != identity:
         raise BatchError(f"{folder} is another batch by now")

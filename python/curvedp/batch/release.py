@@ -73,9 +73,12 @@ def release(
     ----------
     statistic : Statistic
         Such as ``Mean()``, ``Variance(within=0.1)``, ``AdaptiveMean()`` or ``Region(level=0.9)``.
-    source : table or path
-        Anything with ``__arrow_c_stream__`` (a pyarrow, polars or pandas table), in any order, or
-        the path of a Parquet file.
+    source : table or place
+        Anything with ``__arrow_c_stream__`` (a pyarrow, polars or pandas table) or a lazy frame of
+        polars, in any order; or Parquet files: a path, a folder with all below it, a pattern such
+        as ``"records/**/*.parquet"``, a list of paths, a pyarrow data set of local files, or a URI
+        (``s3://``, ``gs://`` and what else pyarrow or fsspec open). Folders such as ``site=3/``
+        name columns. Files come in the order of their paths.
     points : str or sequence of str
         The column of points (fixed-size lists in row-major order, or tensors), or one column for
         each number. A missing point counts as the ball's centre.
@@ -109,9 +112,10 @@ def release(
         Derive the noise from a secret; by default it comes from a fresh key. For files the path of
         a secret that is kept; by default one is made in the job's folder and deleted with it.
     out : path, optional
-        Parquet file to write, which groups of a file need; the manifest goes to
-        ``out + ".manifest.json"``. Neither may exist. The unfinished job is kept in
-        ``out + ".job"``.
+        What to write, which groups of files need and which may not exist. A name that ends in
+        .parquet is one file, whose manifest goes to ``out + ".manifest.json"``; any other name is a
+        folder with a file for each chunk and ``_manifest.json``. The unfinished job is kept in
+        ``out + ".job"``, which its owner alone can read.
     on : distributed.Client, optional
         Dask cluster whose workers release the chunks of a file, which they must see under the same
         path. The result is the local one with the same secret, bit for bit. A worker that dies is
@@ -124,7 +128,8 @@ def release(
         is finished.
     progress : callable, optional
         Called with the number of groups done and their number in all; for the mean of all records
-        of a file with the number of readings done, and 0.
+        of a file with the number of readings done, and 0. A job also logs a line for each chunk,
+        with rate and time left, as ``curvedp.batch`` (see `logging`).
 
     Returns
     -------

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
@@ -16,6 +17,7 @@ from curvedp import _core
 from curvedp.batch.chunk import rows_of_chunk
 from curvedp.batch.folder import folder_of
 from curvedp.batch.job import Job, open_job
+from curvedp.batch.log import Pace, tell
 from curvedp.batch.output import output_of, read_manifest
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.storage import locked
@@ -52,6 +54,7 @@ def run(
         job = open_job(source, out, parameters, chunk_rows=rows, secret=secret, resume=resume)
         if job is None:
             return read_manifest(output_of(target, folder_of(target), ""))
+        begun = time.monotonic()
         try:
             job.prepare()
             job.pay(ledger)
@@ -59,8 +62,14 @@ def run(
             if not job.is_begun():  # nothing was paid or drawn: no trace of the records stays
                 job.remove()
             raise
+        call, chunks = parameters.call, job.layout.chunks
+        public = {"out": str(target), "groups": job.groups, "chunks": chunks}
+        paid = "none" if ledger is None else str(call.total)
+        tell("begin", statistic=call.statistic.title, **public, done=job.done(), charged=paid)
         release(job, progress or (lambda done, groups: None))
-        return job.finish()
+        described = job.finish()
+        tell("end", **public, seconds=round(time.monotonic() - begun, 3))
+        return described
 
 
 def release_all(job: Job, progress: Report) -> None:
@@ -128,6 +137,7 @@ class _Tally:
     def __init__(self, progress: Report, job: Job) -> None:
         self._progress, self._done, self._groups = progress, job.done(), job.groups
         self._of_chunks = [0] * job.layout.chunks
+        self._pace = Pace(self._done, self._groups)
         self._stopped = False
 
     def of_chunk(self, number: int) -> Report:
@@ -149,6 +159,8 @@ class _Tally:
         self._of_chunks[number] = 0
         self._done += groups
         self.tell()
+        chunks = len(self._of_chunks)
+        tell("chunk", number=number, chunks=chunks, **self._pace.told(self._done))
 
     def stop(self) -> None:
         """Ends what is under way at its next report."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ from curvedp.cli.options import (
     units_option,
 )
 from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee
+from curvedp.cli.tables import FileError
 from curvedp.errors import MissingExtraError
 from curvedp.privacy import Ledger, NoiseSecret
 from curvedp.statistics import Statistic
@@ -39,7 +41,7 @@ _WORDS = (
 
 
 @click.command()
-@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("source")
 @click.option("--by", required=True, help="Columns of the group key, separated by commas.")
 @click.option(
     "--points",
@@ -131,9 +133,10 @@ _WORDS = (
 )
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     required=True,
-    help="Parquet file to write; never over an existing one. The manifest stands beside it.",
+    help="Parquet file to write, with the manifest beside it, or, by a name without its ending, "
+    "folder of such files with the manifest in it; never over an existing one.",
 )
 @click.option(
     "--ledger",
@@ -153,13 +156,20 @@ _WORDS = (
     help="Records in a chunk, at least; by default 524,288, or as many as make 32 MiB.",
 )
 @click.option("--resume", is_flag=True, help="Go on with a batch that was interrupted.")
+@click.option(
+    "--log",
+    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+    help="File to which a line is added for each chunk, with rate and time left; - for standard "
+    "error.",
+)
+@click.option("--log-json", is_flag=True, help="Write these lines as JSON.")
 @click.option("--dry-run", is_flag=True, help="Say what it would cost and how good it would be.")
 @click.option(
     "--workers", type=click.IntRange(min=1), help="Processes of a Dask cluster to start for this."
 )
 @click.option("--scheduler", metavar="ADDRESS", help="A running Dask cluster to use.")
 def batch(
-    source: Path,
+    source: str,
     by: str,
     points: str,
     statistic: str,
@@ -192,21 +202,26 @@ def batch(
     secret: Path | None,
     chunk_rows: int | None,
     resume: bool,
+    log: Path | None,
+    log_json: bool,
     dry_run: bool,
     workers: int | None,
     scheduler: str | None,
 ) -> None:
     """Private statistic of every group of records, such as its Frechet mean.
 
-    SOURCE holds one record per row: the columns of its group's key and its point, as lists or
-    tensors in row-major order, or the upper triangle of a symmetric matrix. Directions may have any
-    length and landmarks any position and size. A record that is not a point of the manifold, or is
-    missing, counts as the centre. A batch that was interrupted goes on with --resume, with the same
-    noise, and is paid for once.
+    SOURCE is a Parquet file, a folder of such files, a pattern in quotes or the URI of an object
+    store; folders such as site=3/ name columns. It holds one record per row: the columns of its
+    group's key and its point, as lists or tensors in row-major order, or the upper triangle of a
+    symmetric matrix. Directions may have any length and landmarks any position and size. A record
+    that is not a point of the manifold, or is missing, counts as the centre. A batch that was
+    interrupted goes on with --resume, with the same noise, and is paid for once.
     """
     if workers is not None and scheduler is not None:
         raise click.UsageError("give --workers or --scheduler, not both")
     try:
+        from curvedp.batch.folder import folder_of
+        from curvedp.batch.output import output_of
         from curvedp.batch.parameters import REFUSAL, STATISTICS, BatchParameters
         from curvedp.batch.run import release_all, run
     except MissingExtraError as error:
@@ -250,6 +265,7 @@ def batch(
     if secret is not None and not secret.exists() and not resume:
         NoiseSecret.create(secret)
     with (
+        _logged(log, log_json),
         open_ledger(ledger, ledger_budget) as book,
         _bar() as report,
         _release_on(workers, scheduler, release_all) as release,
@@ -268,7 +284,8 @@ def batch(
     console.print(described["composition"], markup=False)
     released = described["groups"] - described["groups_skipped"]
     console.print(f"{released} releases written to {out}", markup=False)
-    console.print(f"Manifest written to {out}.manifest.json", markup=False)
+    place = output_of(out, folder_of(out), "").manifest
+    console.print(f"Manifest written to {place}", markup=False)
 
 
 def _statistic(kind: type[Statistic[Any]], **given: Any) -> Statistic[Any]:
@@ -307,6 +324,33 @@ def _names(text: str) -> list[str]:
 
 
 @contextlib.contextmanager
+def _logged(path: Path | None, as_json: bool) -> Iterator[None]:
+    """Adds what the batch logs to a file."""
+    if path is None:
+        if as_json:
+            raise click.UsageError("--log-json needs --log")
+        yield
+        return
+    from curvedp.batch.log import JsonLines
+
+    logger = logging.getLogger("curvedp.batch")
+    try:
+        handler = logging.StreamHandler() if str(path) == "-" else logging.FileHandler(path)
+    except OSError as error:
+        raise FileError(f"--log {path}: cannot be written ({error.strerror})") from None
+    handler.setFormatter(JsonLines() if as_json else logging.Formatter("%(asctime)s %(message)s"))
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
+        handler.close()
+
+
+@contextlib.contextmanager
 def _bar() -> Iterator[Callable[[int, int], None]]:
     """A progress bar on standard error."""
     messages = Console(stderr=True)
@@ -337,7 +381,7 @@ def _release_on(
         yield lambda job, report: release_on(client, job, report)
 
 
-def _print_plan(console: Console, parameters: Any, source: Path, book: Ledger | None) -> None:
+def _print_plan(console: Console, parameters: Any, source: str, book: Ledger | None) -> None:
     """Budget, expected error by size of group, and cost."""
     from curvedp.batch.files import location_of
     from curvedp.batch.layout import group_sizes
@@ -345,7 +389,7 @@ def _print_plan(console: Console, parameters: Any, source: Path, book: Ledger | 
     from curvedp.batch.results import composition
 
     call = parameters.call
-    file = Source(location_of(str(source)), [*parameters.by, *parameters.columns.names])
+    file = Source(location_of(source), [*parameters.by, *parameters.columns.names])
     sizes = group_sizes(file, parameters.by, parameters.units)
     ordered = np.array(sorted(sizes), dtype=np.int64)
     designs, choice = call.designs(ordered)
