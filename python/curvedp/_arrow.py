@@ -7,11 +7,10 @@ from curvedp.errors import MissingExtraError
 try:
     import pyarrow as pa
     import pyarrow.compute as pc
-    import pyarrow.dataset as ds
     import pyarrow.fs as fs
     import pyarrow.ipc as ipc
     import pyarrow.parquet as pq
 except ImportError as error:
     raise MissingExtraError("batch", needed_for="An Arrow table") from error
 
-__all__ = ["ds", "fs", "ipc", "pa", "pc", "pq"]
+__all__ = ["fs", "ipc", "pa", "pc", "pq"]

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from curvedp._arrow import ds, fs, pa
+from curvedp._arrow import fs, pa
 from curvedp.errors import BatchError
 
 __all__ = ["File", "Location", "find_files", "is_files", "location_of"]
@@ -73,7 +73,12 @@ def is_files(source: Any) -> bool:
     """True for what names files, in contrast to a table in memory."""
     if isinstance(source, (list, tuple)):
         return bool(source) and all(isinstance(part, (str, os.PathLike)) for part in source)
-    return isinstance(source, (str, os.PathLike, ds.FileSystemDataset))
+    return isinstance(source, (str, os.PathLike)) or _is_data_set(source)
+
+
+def _is_data_set(source: Any) -> bool:
+    """True for a data set of pyarrow, whose module takes 45 MB: it is imported only if it is."""
+    return type(source).__name__ == "FileSystemDataset"
 
 
 def location_of(source: Any) -> Location:
@@ -84,7 +89,7 @@ def location_of(source: Any) -> Location:
     BatchError
         For a data set whose file system has no name that another process could open.
     """
-    if isinstance(source, ds.FileSystemDataset):
+    if _is_data_set(source):
         if not isinstance(source.filesystem, fs.LocalFileSystem):
             raise BatchError(
                 "a data set on another file system cannot be found again by its paths: give its "
@@ -210,6 +215,8 @@ def _all_below(filesystem: Any, folder: str) -> list[str]:
 
 def _with_keys(filesystem: Any, base: str | None, paths: Sequence[str]) -> list[File]:
     """Files with the columns that their folders name, those below a base if it is given."""
+    import pyarrow.dataset as ds
+
     found = ds.dataset(
         list(paths),
         filesystem=filesystem,

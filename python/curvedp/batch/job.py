@@ -42,6 +42,7 @@ from curvedp.batch.parquet import Source
 from curvedp.batch.partitions import Partition, partition
 from curvedp.batch.results import charged, manifest, with_plain_lists
 from curvedp.batch.storage import (
+    check_seal,
     read_json,
     read_sealed,
     sealed,
@@ -200,8 +201,9 @@ class Job:
         return self.folder / "groups.arrow"
 
     @cached_property
-    def _groups_file(self) -> Any:
-        return read_sealed(self._groups_path, self.identity)
+    def _groups_file(self) -> Path:
+        check_seal(self._groups_path, self.identity)
+        return self._groups_path
 
     @property
     def _partitions(self) -> Path:

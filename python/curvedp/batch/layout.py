@@ -26,7 +26,7 @@ from curvedp.batch.columns import (
 )
 from curvedp.batch.parquet import Source
 from curvedp.batch.results import count_sizes
-from curvedp.batch.storage import sealed
+from curvedp.batch.storage import SEAL, sealed
 from curvedp.batch.units import Memberships, first_records
 from curvedp.errors import BatchError
 from curvedp.statistics.grouping import Offsets
@@ -133,9 +133,11 @@ def _cut(parts: Iterator[tuple[Any, Offsets]], chunk_rows: int) -> Iterator[Any]
         yield _one_batch(held)
 
 
-def read_groups(written: Any, number: int) -> tuple[Any, Offsets]:
+def read_groups(path: Path, number: int) -> tuple[Any, Offsets]:
     """Key and number of records of every group of a chunk, from what `scan` wrote."""
-    groups = pa.Table.from_batches([ipc.open_file(written).get_batch(number)])
+    with pa.OSFile(str(path)) as file:
+        written = ipc.open_file(file, footer_offset=file.size() - SEAL)
+        groups = pa.Table.from_batches([written.get_batch(number)])
     return groups.drop_columns("n"), groups.column("n").to_numpy()
 
 

@@ -21,8 +21,10 @@ from curvedp._arrow import pa
 from curvedp.errors import BatchError
 
 __all__ = [
+    "SEAL",
     "as_json",
     "atomically",
+    "check_seal",
     "digest_of",
     "locked",
     "make_public",
@@ -37,7 +39,7 @@ __all__ = [
 ]
 
 #: Bytes of a seal: 64 digits and the end of the line.
-_SEAL = 65
+SEAL = 65
 
 
 @contextlib.contextmanager
@@ -79,10 +81,23 @@ def read_sealed(path: Path, owner: str) -> Any:
         whole = _mapped(path)
     except OSError as error:
         raise BatchError(f"{path}: cannot be read ({error.strerror})") from None
-    held = max(0, whole.size - _SEAL)
+    held = max(0, whole.size - SEAL)
     if whole.slice(held).to_pybytes() != _seal(path, owner, whole.slice(0, held)):
         raise BatchError(f"{path}: damaged, or of another batch")
     return whole.slice(0, held)
+
+
+def check_seal(path: Path, owner: str) -> None:
+    """Raises as `read_sealed`, in little memory."""
+    with contextlib.suppress(OSError, ValueError), path.open("rb") as file:
+        left = path.stat().st_size - SEAL
+        digest = hashlib.sha256(_head(path, owner))
+        while left > 0 and (part := file.read(min(left, 1 << 20))):
+            digest.update(part)
+            left -= len(part)
+        if file.read() == digest.hexdigest().encode() + b"\n":
+            return
+    raise BatchError(f"{path}: missing, damaged, or of another batch")
 
 
 def _mapped(path: Path) -> Any:
@@ -93,8 +108,12 @@ def _mapped(path: Path) -> Any:
         return file.read_buffer()
 
 
+def _head(path: Path, owner: str) -> bytes:
+    return f"{owner}\n{path.name}\n".encode()
+
+
 def _seal(path: Path, owner: str, held: Any) -> bytes:
-    digest = hashlib.sha256(f"{owner}\n{path.name}\n".encode())
+    digest = hashlib.sha256(_head(path, owner))
     digest.update(held)
     return digest.hexdigest().encode() + b"\n"
 
