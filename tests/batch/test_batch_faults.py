@@ -155,6 +155,22 @@ def test_damage_in_the_first_chunk_is_found_before_anything_is_paid(tmp_path, da
     assert left_over(tmp_path) == []
 
 
+def test_a_page_that_is_not_what_was_written_is_found(tmp_path):
+    """Without a checksum its bytes would be read as other records."""
+    source, plain = tmp_path / "in.parquet", {"compression": "none", "use_dictionary": False}
+    pq.write_table(cases.table(20), source, **plain, write_page_checksum=True)
+    footer = pq.read_metadata(source).row_group(0)
+    columns = [footer.column(i) for i in range(footer.num_columns)]
+    [points] = [own for own in columns if own.path_in_schema.startswith("direction")]
+    content = bytearray(source.read_bytes())
+    content[points.data_page_offset + points.total_compressed_size // 2] ^= 1
+    source.write_bytes(content)
+    ledger = cdp.Ledger(cdp.PureDP(2.0))
+    with pytest.raises(BatchError, match="damaged"):
+        run(tmp_path, source, ledger=ledger)
+    assert not ledger.entries
+
+
 def test_what_could_not_be_read_ahead_is_not_left_out(damaged):
     source = Source(str(damaged), ["direction"])
     assert len(source.first()) == 1

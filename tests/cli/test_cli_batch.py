@@ -66,6 +66,9 @@ def test_a_dry_run_tells_cost_and_error_and_spends_nothing(source, tmp_path):
     result = batch(source, out, "--dry-run", "--ledger", ledger, "--ledger-budget", "mu=2")
     assert result.exit_code == 0, result.output
     assert "40 groups by site, scanner" in result.stdout
+    for name, unit in (("time", " s to release all"), ("memory", " MB"), ("result", " MB")):
+        [line] = [line for line in result.stdout.splitlines() if line.startswith(f"{name} ")]
+        assert unit in line
     assert "GDP(mu=1)" in result.stdout
     assert not ledger.exists()
     assert not out.exists()

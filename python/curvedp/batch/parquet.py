@@ -82,7 +82,9 @@ class Source:
     def _opened(self, file: File) -> Iterator[Any]:
         """A file, read page by page: whole row groups would have to pass through memory."""
         with self._readable(file), file.open() as handle:
-            yield pq.ParquetFile(handle, buffer_size=_BUFFER, pre_buffer=False)
+            yield pq.ParquetFile(
+                handle, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True
+            )
 
     def _check(self, file: File, schema: Any) -> None:
         """Refuses a file without a column, or with one that the first file has of another type."""

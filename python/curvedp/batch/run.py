@@ -26,10 +26,10 @@ from curvedp.privacy import Ledger
 from curvedp.statistics.call import Report
 from curvedp.statistics.releases import Releases
 
-__all__ = ["release_all", "run"]
+__all__ = ["AT_ONCE", "release_all", "run"]
 
 #: Most chunks that are released at a time, and seconds between two looks at their progress.
-_AT_ONCE = 4
+AT_ONCE = 4
 _LOOK = 0.1
 
 
@@ -84,7 +84,7 @@ def release_all(job: Job, progress: Report) -> None:
     if not left:
         return
     threads = _core.num_threads()
-    at_once = min(_AT_ONCE, threads)
+    at_once = min(AT_ONCE, threads)
     waiting: deque[Future[tuple[Any, Releases[Any]]]] = deque()
     missing, reading, begun = set(left), _InTurn(), itertools.count()
 

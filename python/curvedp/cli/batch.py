@@ -260,7 +260,7 @@ def batch(
         # a ledger that does not exist yet is not created by a dry run
         existing = ledger if ledger is not None and ledger.exists() else None
         with open_ledger(existing, ledger_budget if existing else None) as book:
-            _print_plan(console, parameters, source, book)
+            _print_plan(console, parameters, source, book, chunk_rows)
         return
     if secret is not None and not secret.exists() and not resume:
         NoiseSecret.create(secret)
@@ -381,10 +381,13 @@ def _release_on(
         yield lambda job, report: release_on(client, job, report)
 
 
-def _print_plan(console: Console, parameters: Any, source: str, book: Ledger | None) -> None:
+def _print_plan(
+    console: Console, parameters: Any, source: str, book: Ledger | None, chunk_rows: int | None
+) -> None:
     """Budget, expected error by size of group, and cost."""
     from curvedp.batch.files import location_of
     from curvedp.batch.layout import group_sizes
+    from curvedp.batch.outlook import outlook_of
     from curvedp.batch.parquet import Source
     from curvedp.batch.results import composition
 
@@ -402,6 +405,15 @@ def _print_plan(console: Console, parameters: Any, source: str, book: Ledger | N
         ("each group", str(call.guarantee)),
         ("cost of all", str(call.total)),
         ("skipped", f"{left_out} groups, too small for the noise to exist"),
+    ]
+    told = outlook_of(parameters, sizes, chunk_rows)
+    rows += [
+        ("time", f"about {told.seconds:.2g} s to release all, without reading them"),
+        (
+            "memory",
+            f"about {told.memory / 1e6:.3g} MB, besides Python and its libraries",
+        ),
+        ("result", f"about {told.result / 1e6:.3g} MB, less on disk"),
     ]
     if book is not None:
         rows.append(("ledger", f"remaining {book.remaining or 'nothing'} of {book.budget}"))
