@@ -19,7 +19,7 @@ import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
 from batch_cases import left_over, release, run
-from curvedp.batch import layout, partitions
+from curvedp.batch import layout, output, partitions
 from curvedp.batch.parquet import Source
 from curvedp.batch.run import _InTurn
 from curvedp.errors import BatchError, ExistenceError
@@ -427,7 +427,10 @@ def test_memory_does_not_grow_with_the_file(tmp_path, ordered):
     assert peaks[1] - peaks[0] < 60, peaks
 
 
-def test_a_folder_holds_a_file_for_each_chunk_and_the_manifest(tmp_path, secret):
+def test_a_folder_holds_a_file_for_each_block_of_groups_and_the_manifest(
+    tmp_path, secret, monkeypatch
+):
+    monkeypatch.setattr(output, "_GROUPS", 30)
     data = cases.table(200, ordered=False)
     source = cases.write(tmp_path / "in.parquet", data)
     one = release(source, out=tmp_path / "one.parquet", secret=secret)
@@ -435,7 +438,7 @@ def test_a_folder_holds_a_file_for_each_chunk_and_the_manifest(tmp_path, secret)
     assert many.path == tmp_path / "many"
     names = sorted(path.name for path in many.path.iterdir())
     assert names == ["_manifest.json", *(f"part-{k:06d}.parquet" for k in range(len(names) - 1))]
-    assert len(names) > 4
+    assert len(names) == 1 + 7
     assert many.table.equals(one.table)
     own = {name: many.manifest[name] for name in ("job", "result_sha256")}
     assert many.manifest == one.manifest | own
@@ -446,6 +449,21 @@ def test_a_folder_holds_a_file_for_each_chunk_and_the_manifest(tmp_path, secret)
         (tmp_path / "taken").mkdir(exist_ok=True)
         with pytest.raises(BatchError, match="exists"):
             release(source, out=tmp_path / taken)
+
+
+@pytest.mark.parametrize("name", ["out.parquet", "out"])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_results_are_the_same_bytes_for_all_chunks(tmp_path, secret, monkeypatch, name, ordered):
+    """How records are divided must not show, since persons may have any number of them."""
+    monkeypatch.setattr(output, "_GROUPS", 64)
+    source = cases.write(tmp_path / "in.parquet", cases.table(150, ordered=ordered))
+    digests = set()
+    for chunk_rows in (100, 1000, 10**6):
+        folder = tmp_path / str(chunk_rows)
+        folder.mkdir()
+        found = release(source, out=folder / name, secret=secret, chunk_rows=chunk_rows)
+        digests.add(found.manifest["result_sha256"])
+    assert len(digests) == 1
 
 
 def test_a_result_may_be_the_records_of_the_next_batch(tmp_path, secret):

@@ -17,8 +17,10 @@ import pytest
 import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
-from batch_cases import interrupted, left_over, release, run
+from batch_cases import Stop, interrupted, left_over, release, run
 from curvedp.batch import folder as folders
+from curvedp.batch import job as jobs
+from curvedp.batch import output, storage
 from curvedp.errors import BatchError, BudgetError, LedgerError, SecretError
 
 posix = pytest.mark.skipif(os.name == "nt", reason="modes and signals of POSIX")
@@ -223,3 +225,112 @@ def test_names_with_stars_are_swept_alone(tmp_path, source):
     run(tmp_path, source, out="out*.parquet")
     assert kept.is_dir()
     assert not left.exists()
+
+
+def stopped_at_publish(tmp_path, source, monkeypatch, **how):
+    """A batch that is cut off when its result is written."""
+
+    def stop(self, described):
+        raise Stop
+
+    with monkeypatch.context() as patch:
+        for kind in (output._FileOutput, output._FolderOutput):
+            patch.setattr(kind, "publish", stop)
+        with pytest.raises(Stop):
+            run(tmp_path, source, **how)
+
+
+@pytest.mark.parametrize("out", ["out.parquet", "out"])
+@pytest.mark.parametrize("damage", ["flip", "lost"])
+def test_a_damaged_result_is_written_anew(tmp_path, secret, monkeypatch, out, damage):
+    monkeypatch.setattr(output, "_GROUPS", 30)
+    source = cases.write(tmp_path / "in.parquet", cases.table(100))
+    stopped_at_publish(tmp_path, source, monkeypatch, out=out, secret=secret)
+    written = sorted((tmp_path / f"{out}.job").glob("result*/*.parquet"))
+    path = written[1] if written else tmp_path / f"{out}.job" / "result.parquet"
+    flip(path, 200) if damage == "flip" else path.unlink()
+    run(tmp_path, source, out=out, secret=secret, resume=True)
+    expected = cases.by_key(release(cases.table(100), secret=secret).table)
+    assert cases.by_key(pq.read_table(tmp_path / out)) == expected
+
+
+@pytest.mark.parametrize("ending", [".points", ".hashes", ".keys"])
+@pytest.mark.parametrize("damage", ["flip", "cut", "lost"])
+def test_damaged_partitions_are_noticed_and_made_anew(
+    tmp_path, secret, monkeypatch, ending, damage
+):
+    data = cases.table(100, ordered=False)
+    source = cases.write(tmp_path / "in.parquet", data)
+    how = {"secret": secret, "chunk_rows": 300, "ledger": cdp.Ledger(cdp.PureDP(1.0))}
+    interrupted(tmp_path, source, monkeypatch, after=0, **how)
+    partitions = tmp_path / "out.parquet.job" / "partitions"
+    path = max(partitions.glob(f"*{ending}"), key=lambda own: own.stat().st_size)
+    if damage == "flip":
+        flip(path, path.stat().st_size // 2)
+    elif damage == "cut":
+        path.write_bytes(path.read_bytes()[:-8])
+    else:
+        path.unlink()
+    with pytest.raises(BatchError, match="is damaged: remove it and layout"):
+        run(tmp_path, source, **how, resume=True)
+    shutil.rmtree(partitions)
+    (tmp_path / "out.parquet.job" / "layout.json").unlink()
+    run(tmp_path, source, **how, resume=True)
+    expected = cases.by_key(release(data, secret=secret).table)
+    assert cases.by_key(pq.read_table(tmp_path / "out.parquet")) == expected
+    assert len(how["ledger"].entries) == 1
+
+
+def test_a_source_that_changes_meanwhile_is_noticed(tmp_path, secret, monkeypatch):
+    source = tmp_path / "records"
+    source.mkdir()
+    cases.write(source / "b.parquet", cases.table(60))
+    how = {"secret": secret, "chunk_rows": 300}
+    interrupted(tmp_path, source, monkeypatch, **how)
+    job = jobs.Job.load(tmp_path / "out.parquet.job")
+    cases.write(source / "a.parquet", cases.table(5, seed=2))
+    with pytest.raises(BatchError, match="has changed since"):
+        jobs.release_chunk(str(job.folder), job.identity, job.pending()[0])
+    for number in job.pending():
+        chunk = job.read(number)
+        job.store(number, chunk.keys, job.release(chunk))
+    with pytest.raises(BatchError, match="has changed since"):
+        job.finish()
+
+
+def test_a_finished_result_answers_for_its_own_parameters_alone(tmp_path, secret):
+    source = cases.write(tmp_path / "in.parquet", cases.table(20))
+    told = run(tmp_path, source, secret=secret)
+    with pytest.raises(BatchError, match="other parameters"):
+        run(tmp_path, source, secret=secret, guarantee=cdp.PureDP(5.0), resume=True)
+    source.unlink()
+    assert run(tmp_path, source, secret=secret, resume=True) == told
+
+
+def test_another_ledger_in_memory_does_not_pay_again(tmp_path, source, monkeypatch):
+    first, second = (cdp.Ledger(cdp.PureDP(1.5)) for _ in range(2))
+    interrupted(tmp_path, source, monkeypatch, ledger=first, chunk_rows=500)
+    with pytest.raises(BatchError, match="another ledger"):
+        run(tmp_path, source, ledger=second, resume=True)
+    run(tmp_path, source, ledger=first, resume=True)
+    assert (len(first.entries), second.spent) == (1, None)
+
+
+@posix
+def test_without_hard_links_results_are_copied(tmp_path, source, secret, monkeypatch):
+    def refused(*_, **__):
+        raise PermissionError(1, "no hard links here")
+
+    monkeypatch.setattr(storage.os, "link", refused)
+    told = run(tmp_path, source, secret=secret)
+    assert told == json.loads((tmp_path / "out.parquet.manifest.json").read_text())
+    expected = cases.by_key(release(cases.table(), secret=secret).table)
+    assert cases.by_key(pq.read_table(tmp_path / "out.parquet")) == expected
+    assert left_over(tmp_path) == []
+
+
+def test_folders_of_others_are_not_swept(tmp_path, source):
+    mine = tmp_path / ".out.parquet.job.mine"
+    mine.mkdir(mode=0o700)
+    run(tmp_path, source)
+    assert mine.is_dir()

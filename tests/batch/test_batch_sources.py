@@ -185,3 +185,42 @@ def test_many_files_need_few_open_ones(tmp_path, secret):
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert found == cases.by_key(release(data, secret=secret).table)
+
+
+def test_a_file_counts_once(folder, tmp_path):
+    first = next(iter(sorted(folder.rglob("part-*.parquet"))))
+    link = tmp_path / "link.parquet"
+    link.symlink_to(first)
+    ledger = cdp.Ledger(cdp.PureDP(5.0))
+    for source in ([first, first], [folder, first], [first, link]):
+        with pytest.raises(BatchError, match="comes twice"):
+            release(source, out=tmp_path / "out.parquet", ledger=ledger)
+    assert ledger.spent is None
+
+
+def test_a_list_of_one_has_its_folders_keys(folder, data, tmp_path, secret):
+    [first, *_] = sorted(folder.rglob("part-*.parquet"))
+    assert Source([str(first)], ["site", "direction"]).rows > 0
+
+
+@pytest.mark.parametrize("place", ["out.parquet", "out", "deep/out.parquet"])
+def test_a_result_does_not_stand_among_the_records(folder, place):
+    ledger = cdp.Ledger(cdp.PureDP(5.0))
+    (folder / "deep").mkdir()
+    for source in (folder, f"{folder}/**/*.parquet"):
+        with pytest.raises(BatchError, match="among the records"):
+            release(source, out=folder / place, ledger=ledger)
+    assert ledger.spent is None
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_times_have_the_same_noise_in_tables_and_files(tmp_path, secret, unit):
+    data = cases.table(40)
+    at = np.arange(len(data)) // 30
+    data = data.append_column(
+        "at", pa.array(at * 86400, pa.timestamp("s")).cast(pa.timestamp(unit))
+    )
+    how = {"by": "at", "secret": secret, "skip_small": True}
+    file = cases.write(tmp_path / "in.parquet", data)
+    found = release(file, out=tmp_path / "out.parquet", **how).table
+    assert found["value"].to_pylist() == release(data, **how).table["value"].to_pylist()

@@ -203,6 +203,16 @@ def test_lines_of_another_length_count_as_the_centre_and_are_not_mentioned(
     assert len(found) == 1
 
 
+@pytest.mark.parametrize("first", ['"1,2,3"', "9" * 200_000, "a,b", "1,0,0,1,0,1"])
+def test_the_first_of_unnamed_lines_is_a_record_like_others(tmp_path, tensors, first):
+    lines = save(tmp_path, "upper.csv", tensors).read_text().splitlines()[1:]
+    path, out = tmp_path / "a.csv", tmp_path / "a.json"
+    path.write_text("\n".join([first, *lines[:50], "", "", *lines[50:]]) + "\n")
+    result = mean(path, out, "--seed", 3, "--no-header")
+    assert result.exit_code == 0, result.output
+    assert curvedp.Release.from_json(out.read_text()).n == 301
+
+
 @pytest.mark.parametrize("last", [[], None, [1.0], [1.0] * 5, [float("nan")] * 6, [1.0] * 10])
 @pytest.mark.parametrize("large", [True, False])
 def test_lists_of_another_length_count_as_the_centre(tmp_path, tensors, last, large):

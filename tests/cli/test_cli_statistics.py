@@ -127,7 +127,11 @@ def test_persons_are_known_by_name_in_every_format(tmp_path, ages, command):
     assert_fails(run(command, csv, *arguments), 2, "--columns")
     arguments += ["--columns", "x,y,z"]
     assert_fails(run(command, csv, *arguments, "--records-per-unit", 2), 2, "not both")
-    csv.write_text(csv.read_text().replace(",p7\n", ",\n"))
+    short = csv.read_text().splitlines()[:-1]
+    csv.write_text("\n".join([*short, "0,0.1"]) + "\n")
+    assert run(command, csv, *arguments).exit_code == 0, "a line that is too short is a person"
+    arguments[arguments.index("--out") + 1] = tmp_path / "other.json"
+    csv.write_text("\n".join(short).replace(",p7\n", ",\n") + "\n")
     assert_fails(run(command, csv, *arguments), 2, "units must name each record's person")
 
 

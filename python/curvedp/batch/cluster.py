@@ -68,7 +68,8 @@ def release_on(client: Any, job: Job, progress: Report) -> None:
                     continue
                 done += future.result()
                 progress(done, groups)
-                tell("chunk", number=numbers[future], chunks=job.layout.chunks, **pace.told(done))
+                if public := job.public_chunks():
+                    tell("chunk", number=numbers[future], **public, **pace.told(done))
         finally:
             client.cancel(futures)
     if job.pending():

@@ -228,7 +228,8 @@ def _text(array: Any) -> Any:
     if pa.types.is_fixed_size_binary(kind):
         return array.cast(pa.binary()).cast(pa.large_binary())
     if pa.types.is_timestamp(kind):  # without its zone, in which a time may come twice
-        array = array.cast(pa.timestamp(kind.unit))
+        unit = "ms" if kind.unit == "s" else kind.unit  # as Parquet has it
+        array = array.cast(pa.timestamp(unit))
     return array.cast(pa.large_string()).cast(pa.large_binary())
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from curvedp._arrow import fs, pa
 from curvedp.errors import BatchError
 
-__all__ = ["File", "Location", "find_files", "is_files", "location_of"]
+__all__ = ["File", "Location", "check_outside", "find_files", "is_files", "location_of"]
 
 #: Endings of the files of a folder.
 _ENDINGS = (".parquet", ".parq", ".pq")
@@ -121,12 +121,27 @@ def find_files(location: Location) -> list[File]:
     filesystem, base, _ = found[0]
     if any(other != filesystem for other, _, _ in found):
         raise BatchError(f"{_name(parts)}: a list of files must stand on one file system")
-    if len(parts) == 1 and base is None:
+    if len(set(map(os.path.realpath, paths))) < len(paths):
+        raise BatchError(f"{_name(parts)}: a file comes twice, and its records would count twice")
+    if isinstance(location, str) and base is None:
         return [File(filesystem, paths[0])]
     try:
         return _with_keys(filesystem, base if len(parts) == 1 else None, paths)
     except (OSError, pa.ArrowException):
         raise BatchError(f"{_name(parts)}: cannot be read") from None
+
+
+def check_outside(out: Path, location: Location) -> None:
+    """Refuses a result among the records, of which it would be one.
+
+    Raises
+    ------
+    BatchError
+    """
+    for place in location if isinstance(location, list) else [location]:
+        base = Path(_base_of(place) if _is_pattern(place) else place)
+        if "://" not in place and out.is_relative_to(base):
+            raise BatchError(f"{out} stands among the records of {place}: choose another folder")
 
 
 def _name(parts: Sequence[str]) -> str:

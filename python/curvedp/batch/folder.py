@@ -66,7 +66,7 @@ def check_own(folder: Path) -> None:
 
 def sweep(folder: Path) -> None:
     """Deletes what killed processes left of the making or the removal of a folder."""
-    for left in folder.parent.glob(f".{_escaped(folder.name)}.*"):
+    for left in folder.parent.glob(f".{_escaped(folder.name)}.{'[0-9a-f]' * 16}"):
         with contextlib.suppress(BatchError):
             check_own(left)
             shutil.rmtree(left, ignore_errors=True)

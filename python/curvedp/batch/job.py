@@ -33,7 +33,7 @@ import numpy as np
 
 from curvedp._arrow import ipc, pa
 from curvedp.batch.chunk import Chunk
-from curvedp.batch.files import Location, location_of
+from curvedp.batch.files import Location, check_outside, location_of
 from curvedp.batch.folder import check_own, folder_of, make_folder, remove_folder, sweep
 from curvedp.batch.layout import Layout, read_groups, scan
 from curvedp.batch.output import Append, Output, output_of
@@ -148,11 +148,7 @@ class Job:
 
     def prepare(self) -> None:
         """Finds the chunks, and refuses groups without a release, before anything is spent."""
-        if self.source.fingerprint() != self.fingerprint:
-            raise BatchError(
-                f"{self.source.name} has changed since the batch began: remove {self.folder} and "
-                "begin anew, which is a new spend"
-            )
+        self.check_source()
         self.secret  # noqa: B018 - raises if it cannot be used
         if not (self.folder / "layout.json").exists():
             layout = self._find_layout()
@@ -161,6 +157,14 @@ class Job:
             call.warn_of_noise(designs, sizes, np.array([layout.sizes[n] for n in sizes.tolist()]))
             write_json(self.folder / "layout.json", self.identity, layout.to_dict())
         self.parts.mkdir(mode=0o700, exist_ok=True)
+
+    def check_source(self) -> None:
+        """Refuses records that have changed since the batch began, as they stand now."""
+        if Source(self.location, self.source.columns).fingerprint() != self.fingerprint:
+            raise BatchError(
+                f"{self.source.name} has changed since the batch began: bring back what it was and "
+                f"resume, or remove {self.folder} and begin anew, which is a new spend"
+            )
 
     def _find_layout(self) -> Layout:
         if not self.source.rows:
@@ -185,7 +189,8 @@ class Job:
             self.points.forget()
             folder, chunk, members = self._partitions, self.chunk_rows, self._memberships()
             count, sizes = partition(self.source, by, columns, chunk, folder, members)
-            found = Layout((), count, sizes)
+            parts = (Partition.of(folder, count, number) for number in range(count))
+            found = Layout((), count, sizes, tuple(part.checksum() for part in parts))
         if members is not None:
             members.check()
         return found
@@ -220,9 +225,10 @@ class Job:
 
     def pay(self, ledger: Ledger | None) -> None:
         """Charges the batch to a ledger, once however often the job is resumed."""
-        asked = {"ledger": None if ledger is None else ledger.path}
+        asked = {"ledger": None if ledger is None else ledger.path or _in_memory(ledger)}
         if self._intent.exists():
-            if ledger is None or read_json(self._intent, self.identity) != asked:
+            found = read_json(self._intent, self.identity)
+            if ledger is None or (found != asked and not _is_gone(found["ledger"], ledger)):
                 raise BatchError(
                     f"the batch in {self.folder} was begun with another ledger: resume it with that"
                 )
@@ -263,6 +269,10 @@ class Job:
         """Number of groups."""
         return sum(self.layout.sizes.values())
 
+    def public_chunks(self) -> dict[str, int]:
+        """The number of chunks, unless it depends on how many records persons have."""
+        return {} if self.parameters.units is not None else {"chunks": self.layout.chunks}
+
     def pending(self) -> list[int]:
         """Chunks without releases."""
         return [number for number in range(self.layout.chunks) if not self.part(number).exists()]
@@ -277,6 +287,11 @@ class Job:
         columns, layout = self.parameters.columns, self.layout
         if layout.partitions:
             dealt = Partition.of(self._partitions, layout.partitions, number)
+            if dealt.checksum() != layout.checksums[number]:
+                raise BatchError(
+                    f"{self._partitions} is damaged: remove it and layout.json beside it, and "
+                    "resume: the records are divided anew, and nothing is spent or drawn again"
+                )
             return Chunk.of(*dealt.read(columns.width), columns)
         table = self.points.read(*layout.bounds[number : number + 2])
         return Chunk.of(*read_groups(self._groups_file, number), columns.read(table), columns)
@@ -311,10 +326,13 @@ class Job:
     @property
     def output(self) -> Output:
         """The result."""
-        return output_of(self.out, self.folder, self.identity)
+        found = output_of(self.out, self.folder, self.identity)
+        return found.with_asked(self.parameters.to_dict())
 
     def finish(self) -> dict[str, Any]:
         """Puts the releases together, writes result and manifest, and removes the job's folder."""
+        if not self.layout.partitions:
+            self.check_source()
         if not self.output.is_complete():
             with self.result_draft() as append:
                 for number in range(self.layout.chunks):
@@ -360,6 +378,11 @@ def open_job(
     target = Path(out).resolve()
     folder = folder_of(target)
     sweep(folder)
+    wanted = output_of(target, folder, "").with_asked(parameters.to_dict())
+    if resume and not os.path.lexists(folder) and target.exists() and wanted.manifest.exists():
+        wanted.check_asked()
+        return None
+    check_outside(target, location_of(source))
     read = Source(location_of(source), [*parameters.by, *parameters.columns.names])
     own = None if secret is None else NoiseSecret.load(secret)
     identity = secrets.token_hex(16)
@@ -382,12 +405,11 @@ def open_job(
                 "what it released is paid for"
             )
         if found.output.is_published():
+            wanted.check_asked()
             found.remove()
             return None
         _require_same(found, asked)
         return found
-    if resume and target.exists() and asked.output.manifest.exists():
-        return None
     asked.output.check_free()
 
     def fill(draft: Path) -> None:
@@ -397,6 +419,17 @@ def open_job(
 
     make_folder(folder, fill)
     return Job.load(folder)
+
+
+def _in_memory(ledger: Ledger) -> str:
+    """The name of a ledger in this process's memory."""
+    return f"memory of process {os.getpid()}: {ledger._token}"
+
+
+def _is_gone(name: str, ledger: Ledger) -> bool:
+    """True for a ledger in the memory of another process, in whose place stands one in this."""
+    own = f"memory of process {os.getpid()}: "
+    return ledger.path is None and name.startswith("memory of") and not name.startswith(own)
 
 
 def release_chunk(folder: str, identity: str, number: int) -> int:
@@ -418,6 +451,8 @@ def _loaded(folder: str, identity: str) -> Job:
     job = Job.load(Path(folder))
     if job.identity != identity:
         raise BatchError(f"{folder} is another batch by now")
+    if not job.layout.partitions:
+        job.check_source()
     return job
 
 

@@ -49,11 +49,14 @@ class Layout:
         Number of partitions; 0 if the keys are in order.
     sizes : Counter
         Number of groups of each number of records, or of units where they have names.
+    checksums : tuple of int
+        Those of the partitions.
     """
 
     bounds: tuple[int, ...]
     partitions: int
     sizes: Counter[int]
+    checksums: tuple[int, ...] = ()
 
     @property
     def chunks(self) -> int:
@@ -66,14 +69,14 @@ class Layout:
             "bounds": self.bounds,
             "partitions": self.partitions,
             "sizes": sorted(self.sizes.items()),
+            "checksums": self.checksums,
         }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Layout:
         """Inverse of `to_dict`."""
-        return cls(
-            tuple(data["bounds"]), data["partitions"], Counter(dict(map(tuple, data["sizes"])))
-        )
+        sizes = Counter(dict(map(tuple, data["sizes"])))
+        return cls(tuple(data["bounds"]), data["partitions"], sizes, tuple(data["checksums"]))
 
 
 class _OutOfOrder(Exception):
@@ -216,6 +219,8 @@ def _groups_in_order(source: Source, by: Sequence[str], units: str | None) -> It
     """All groups, part by part, if keys never decrease."""
     last: _Groups | None = None
     for table in source.batches(_columns(by, units), _SCAN_ROWS):
+        if not len(table):
+            continue
         groups = _Groups.of(table, by, units)
         if last is not None:
             groups = groups.after(last)

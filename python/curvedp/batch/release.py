@@ -114,7 +114,7 @@ def release(
     out : path, optional
         What to write, which groups of files need and which may not exist. A name that ends in
         .parquet is one file, whose manifest goes to ``out + ".manifest.json"``; any other name is a
-        folder with a file for each chunk and ``_manifest.json``. The unfinished job is kept in
+        folder with files of 65,536 groups and ``_manifest.json``. The unfinished job is kept in
         ``out + ".job"``, which its owner alone can read.
     on : distributed.Client, optional
         Dask cluster whose workers release the chunks of a file, which they must see under the same

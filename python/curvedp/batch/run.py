@@ -62,8 +62,8 @@ def run(
             if not job.is_begun():  # nothing was paid or drawn: no trace of the records stays
                 job.remove()
             raise
-        call, chunks = parameters.call, job.layout.chunks
-        public = {"out": str(target), "groups": job.groups, "chunks": chunks}
+        call = parameters.call
+        public = {"out": str(target), "groups": job.groups} | job.public_chunks()
         paid = "none" if ledger is None else str(call.total)
         tell("begin", statistic=call.statistic.title, **public, done=job.done(), charged=paid)
         release(job, progress or (lambda done, groups: None))
@@ -138,7 +138,7 @@ class _Tally:
         self._progress, self._done, self._groups = progress, job.done(), job.groups
         self._of_chunks = [0] * job.layout.chunks
         self._pace = Pace(self._done, self._groups)
-        self._stopped = False
+        self._chunks, self._stopped = job.public_chunks(), False
 
     def of_chunk(self, number: int) -> Report:
         """A counter of the releases of one chunk, on whatever thread."""
@@ -159,8 +159,8 @@ class _Tally:
         self._of_chunks[number] = 0
         self._done += groups
         self.tell()
-        chunks = len(self._of_chunks)
-        tell("chunk", number=number, chunks=chunks, **self._pace.told(self._done))
+        if self._chunks:
+            tell("chunk", number=number, **self._chunks, **self._pace.told(self._done))
 
     def stop(self) -> None:
         """Ends what is under way at its next report."""

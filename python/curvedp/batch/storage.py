@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -165,12 +166,17 @@ def digest_of(path: Path) -> str:
 
 def publish(draft: Path, target: Path) -> None:
     """Gives a finished file its name; never over another file."""
-    if target.exists() and target.samefile(draft):
+    if target.exists() and digest_of(target) == digest_of(draft):
         return
     try:
         os.link(draft, target)
     except FileExistsError:
         raise BatchError(f"{target} appeared meanwhile: move it away and resume") from None
+    except OSError:  # no hard links here
+        copy = draft.with_name(f".{draft.name}.{secrets.token_hex(8)}")
+        shutil.copy(draft, copy)
+        sync_file(copy)
+        os.rename(copy, target)
     sync_folder(target.parent)
 
 

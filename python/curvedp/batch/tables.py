@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curvedp._arrow import pa, pc, pq
+from curvedp._memory import ask_for_memory
 from curvedp._validation import FloatArray
 from curvedp.batch.chunk import Chunk, rows_of_chunk
 from curvedp.batch.columns import as_table, in_order, key_columns, runs, select
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.results import charged, count_sizes, manifest
 from curvedp.errors import BatchError
-from curvedp.memory import ask_for_memory
 from curvedp.privacy import Ledger, NoiseSecret
 from curvedp.statistics.call import Designs, Report
 from curvedp.statistics.grouping import Offsets, most_groups, refuse_many_groups

@@ -100,7 +100,8 @@ def read_labels(path: Path, name: str, *, header: bool = True) -> Any:
     if suffix == ".csv":
         names, body = _cells(path, [name], header)
         [place] = _select(names, [name], path)
-        cells = [row[place] if len(row) == len(names) else "" for row in body]
+        # a line that is too short is a person of its own: what it holds must not decide
+        cells = [row[place] if place < len(row) else f"line {k}" for k, row in enumerate(body)]
         return [cell.strip().strip('"') or None for cell in cells]
     if suffix == ".parquet":
         pa, table = _arrow_table(path)
@@ -194,11 +195,13 @@ def _read_csv(
     path: Path, columns: Sequence[str] | None, header: bool, manifold: Manifold | None
 ) -> Array:
     """Records of a csv file, one per line."""
-    names, rows = _cells(path, columns, header)
+    is_one = manifold is not None and manifold.point_size == 1
+    names, rows = _cells(path, columns, header, keep_blank=is_one and not header)
     if header or manifold is None:
-        wanted = range(len(names)) if columns is None else _select(names, columns, path)
-        missing = [""] * len(names)
-        whole = [row if len(row) == len(names) else missing for row in rows]
+        width = len(names) if header else len(rows[0])
+        wanted = range(width) if columns is None else _select(names, columns, path)
+        missing = [""] * width
+        whole = [row if len(row) == width else missing for row in rows]
         return np.array([[_number(row[place]) for place in wanted] for row in whole])
     found = np.full((len(rows), manifold.point_size), np.nan)
     for record, row in zip(found, rows, strict=True):
@@ -209,12 +212,13 @@ def _read_csv(
 
 
 def _cells(
-    path: Path, columns: Sequence[str] | None, header: bool
+    path: Path, columns: Sequence[str] | None, header: bool, *, keep_blank: bool = False
 ) -> tuple[list[str], list[list[str]]]:
     """Names of columns and the cells of each line below; without names all lines.
 
     Quotes do not span lines, so no record alters another.
-    Blank lines are skipped, except in a table of one column, where they are empty cells.
+    Blank lines are skipped, except in a table of one column or with `keep_blank`, where they are
+    empty cells.
     """
     if columns is not None and not header:
         raise FileError(f"{path}: columns can be chosen only when the first line names them")
@@ -222,10 +226,9 @@ def _cells(
         lines = [line.strip() for line in file]
     if not lines:
         raise FileError(f"{path}: empty")
-    first = next(csv.reader([lines[0]]), [""])
-    names = [name.strip() for name in first]
+    names = [name.strip() for name in next(csv.reader([lines[0]]), [""])] if header else []
     body = lines[1:] if header else lines
-    rows = [line.split(",") for line in body if line or len(names) == 1]
+    rows = [line.split(",") for line in body if line or keep_blank or len(names) == 1]
     if not rows:
         raise FileError(f"{path}: no record{' below the line of names' if header else ''}")
     return names, rows

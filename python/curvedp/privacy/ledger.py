@@ -16,6 +16,7 @@ So k equal shares always fit, and a total beyond the allowance never does.
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -115,6 +116,8 @@ class Ledger:
         self._budget: Guarantee = budget
         self._limit = budget.additive()
         self._closed = False
+        #: By which a job knows a ledger in memory again.
+        self._token = secrets.token_hex(8)
         start = tuple(Fraction(0) for _ in self._limit)
         self._store: MemoryStore | FileStore
         if path is None:

@@ -10,10 +10,10 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from curvedp import _core
+from curvedp._memory import ask_for_memory
 from curvedp._validation import FloatArray, as_count, as_records
 from curvedp.domain import Ball
 from curvedp.mechanisms import ways_to_meet
-from curvedp.memory import ask_for_memory
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release, Unproved
 from curvedp.statistics.call import SEEDED_WHY, check_ball, check_guarantee
 

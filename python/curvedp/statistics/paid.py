@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
+from curvedp._memory import ask_for_memory
 from curvedp._validation import FloatArray, as_count, as_records
 from curvedp.domain import Ball
 from curvedp.manifolds import Manifold
-from curvedp.memory import ask_for_memory
 from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Release, Unproved
 from curvedp.statistics.base_point import GivenPoints
 from curvedp.statistics.call import (

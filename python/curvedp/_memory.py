@@ -18,6 +18,6 @@ def ask_for_memory(size: float) -> None:
         np.empty(int(size), dtype=np.uint8)
     except MemoryError:
         raise MemoryError(
-            f"this takes about {size / 1e6:,.0f} MB of memory, which the system does not have: "
-            "nothing was spent. Use fewer records at once (files are read in chunks)"
+            "this takes more memory than the system has: nothing was spent. Use fewer records at "
+            "once (files are read in chunks)"
         ) from None
