@@ -316,6 +316,34 @@ def test_another_ledger_in_memory_does_not_pay_again(tmp_path, source, monkeypat
     assert (len(first.entries), second.spent) == (1, None)
 
 
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_that_took_the_place_meanwhile_is_kept(tmp_path, source, secret, monkeypatch, links):
+    """Between the manifest and the result: neither file is lost, and what was paid for is kept."""
+    out, publish = tmp_path / "out.parquet", output.publish
+
+    def taken(draft, target):
+        if target == out:
+            out.write_text("precious")
+        publish(draft, target)
+
+    def refused(*_, **__):
+        raise PermissionError(1, "no hard links here")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(output, "publish", taken)
+        if not links:
+            patch.setattr(storage.os, "link", refused)
+        with pytest.raises(BatchError, match="appeared meanwhile"):
+            run(tmp_path, source, secret=secret)
+    with pytest.raises(BatchError, match="appeared meanwhile"):
+        run(tmp_path, source, secret=secret, resume=True)
+    assert out.read_text() == "precious"
+    out.unlink()
+    run(tmp_path, source, secret=secret, resume=True)
+    expected = cases.by_key(release(cases.table(), secret=secret).table)
+    assert cases.by_key(pq.read_table(out)) == expected
+
+
 @posix
 def test_without_hard_links_results_are_copied(tmp_path, source, secret, monkeypatch):
     def refused(*_, **__):

@@ -214,6 +214,11 @@ def test_a_result_does_not_stand_among_the_records(folder, place):
     assert ledger.spent is None
 
 
+def test_a_file_whose_name_looks_like_a_pattern_is_a_file(tmp_path, data, secret, expected):
+    source = cases.write(tmp_path / "records[1].parquet", data)
+    assert run(source, tmp_path, secret=secret) == expected
+
+
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 def test_times_have_the_same_noise_in_tables_and_files(tmp_path, secret, unit):
     data = cases.table(40)

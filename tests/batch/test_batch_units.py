@@ -9,7 +9,7 @@ import curvedp as cdp
 import curvedp.batch
 from batch_cases import release
 from curvedp.batch import layout, units
-from curvedp.batch.columns import key_columns, runs
+from curvedp.batch.columns import RecordColumns, key_columns, runs, unit_hashes
 from curvedp.batch.layout import group_sizes
 from curvedp.batch.parquet import Source
 from curvedp.errors import BatchError
@@ -145,6 +145,40 @@ def test_what_names_nobody_is_refused_before_the_ledger(file, tmp_path):
     with pytest.raises(TypeError, match="name of a column"):
         ask(table, units=3)
     assert ledger.spent is None
+
+
+def signalling() -> np.ndarray:
+    """Persons whose hashes are the bits of a signalling NaN, which arithmetic would change."""
+    numbers = np.arange(200_000)
+    hashes = unit_hashes(pa.table({"person": numbers}), "person")
+    exponent = np.uint64(0x7FF) << np.uint64(52)
+    quiet, rest = np.uint64(1) << np.uint64(51), (np.uint64(1) << np.uint64(51)) - np.uint64(1)
+    chosen = ((hashes & exponent) == exponent) & ((hashes & quiet) == 0) & ((hashes & rest) != 0)
+    return numbers[chosen]
+
+
+@pytest.mark.parametrize("arrange", [lambda table: table, shuffled])
+def test_hashes_keep_their_bits_beside_the_points(arrange, tmp_path, secret):
+    """They are stored where doubles stand: the worst of them are no numbers, and signalling."""
+    persons, table = signalling(), cases.table(40)
+    assert len(persons) > 40
+    who = persons[np.arange(len(table)) // 2 % len(persons)]
+    columns = RecordColumns(("direction",), cdp.Sphere(2), units="person")
+    named_table = table.append_column("person", pa.array(who))
+    hashes = unit_hashes(named_table, "person")
+    rows = columns.read(named_table)
+    np.testing.assert_array_equal(columns.units_of(rows), hashes)
+    order = np.random.default_rng(0).permutation(len(rows))
+    np.testing.assert_array_equal(columns.units_of(rows[order]), hashes[order])
+    with np.errstate(invalid="ignore"):
+        assert not np.array_equal(columns.units_of(rows * 1.0), hashes), "the control: arithmetic"
+    how = {"secret": secret, "units": "person", "groups_per_unit": 40}
+    # the same persons under other names, whose hashes are ordinary
+    other = table.append_column("person", pa.array([f"p{number}" for number in who]))
+    expected = cases.by_key(release(other, **how).table)
+    file = cases.write(tmp_path / "in.parquet", arrange(named_table))
+    found = release(file, out=tmp_path / "out.parquet", chunk_rows=200, **how)
+    assert cases.by_key(found.table) == expected
 
 
 def test_all_records_of_a_file_by_person(tmp_path, secret):

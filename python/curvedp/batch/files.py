@@ -13,10 +13,19 @@ from typing import Any
 from curvedp._arrow import fs, pa
 from curvedp.errors import BatchError
 
-__all__ = ["File", "Location", "check_outside", "find_files", "is_files", "location_of"]
+__all__ = [
+    "ENDINGS",
+    "File",
+    "Location",
+    "check_outside",
+    "find_files",
+    "is_files",
+    "location_of",
+    "name_of",
+]
 
-#: Endings of the files of a folder.
-_ENDINGS = (".parquet", ".parq", ".pq")
+#: Endings of the names of Parquet files.
+ENDINGS = (".parquet", ".parq", ".pq")
 #: Bytes and number of the pieces of a file by which it is known again.
 _PIECE, _PIECES = 1 << 14, 1 << 8
 
@@ -102,7 +111,7 @@ def location_of(source: Any) -> Location:
 
 
 def _absolute(path: str) -> str:
-    return path if "://" in path else str(Path(path).resolve())
+    return path if "://" in path else Path(path).resolve().as_posix()  # as Arrow writes paths
 
 
 def find_files(location: Location) -> list[File]:
@@ -117,18 +126,20 @@ def find_files(location: Location) -> list[File]:
     found = [_paths_of(place) for place in parts]
     paths = [path for _, _, own in found for path in own]
     if not paths:
-        raise BatchError(f"{_name(parts)}: no Parquet file (endings: {', '.join(_ENDINGS)})")
+        raise BatchError(f"{name_of(location)}: no Parquet file (endings: {', '.join(ENDINGS)})")
     filesystem, base, _ = found[0]
     if any(other != filesystem for other, _, _ in found):
-        raise BatchError(f"{_name(parts)}: a list of files must stand on one file system")
+        raise BatchError(f"{name_of(location)}: a list of files must stand on one file system")
     if len(set(map(os.path.realpath, paths))) < len(paths):
-        raise BatchError(f"{_name(parts)}: a file comes twice, and its records would count twice")
+        raise BatchError(
+            f"{name_of(location)}: a file comes twice, and its records would count twice"
+        )
     if isinstance(location, str) and base is None:
         return [File(filesystem, paths[0])]
     try:
         return _with_keys(filesystem, base if len(parts) == 1 else None, paths)
     except (OSError, pa.ArrowException):
-        raise BatchError(f"{_name(parts)}: cannot be read") from None
+        raise BatchError(f"{name_of(location)}: cannot be read") from None
 
 
 def check_outside(out: Path, location: Location) -> None:
@@ -139,13 +150,17 @@ def check_outside(out: Path, location: Location) -> None:
     BatchError
     """
     for place in location if isinstance(location, list) else [location]:
-        base = Path(_base_of(place) if _is_pattern(place) else place)
+        is_pattern = _is_pattern(place) and not Path(place).exists()
+        base = Path(_base_of(place) if is_pattern else place)
         if "://" not in place and out.is_relative_to(base):
             raise BatchError(f"{out} stands among the records of {place}: choose another folder")
 
 
-def _name(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{parts[0]} and {len(parts) - 1} more"
+def name_of(location: Location) -> str:
+    """What messages call a place."""
+    if isinstance(location, str):
+        return location
+    return f"{location[0]} and {len(location) - 1} more"
 
 
 def _paths_of(place: str) -> tuple[Any, str | None, list[str]]:
@@ -212,7 +227,7 @@ def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
 
 def _files_below(filesystem: Any, folder: str) -> Iterator[str]:
     for path in _all_below(filesystem, folder):
-        if path.endswith(_ENDINGS):
+        if path.endswith(ENDINGS):
             yield path
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from curvedp._arrow import pa, pq
+from curvedp.batch.files import ENDINGS
 from curvedp.batch.storage import (
     as_json,
     atomically,
@@ -35,9 +36,6 @@ from curvedp.batch.storage import (
 from curvedp.errors import BatchError
 
 __all__ = ["Output", "output_of", "read_manifest"]
-
-#: Endings by which a result is one file.
-_ENDINGS = (".parquet", ".parq", ".pq")
 
 #: Groups in a row group of a file, and in a file of a folder.
 _GROUPS = 1 << 16
@@ -102,8 +100,9 @@ class Output(abc.ABC):
             raise BatchError(f"{self.out} is the result of a batch with other parameters")
 
     def told(self, described: dict[str, Any]) -> dict[str, Any]:
-        """The manifest: what is described, whose it is, and its checksum."""
-        own = {"job": self.identity, "asked": self.asked, "result_sha256": self.digest()}
+        """The manifest: what is described, whose it is, and the checksum that was just checked."""
+        checked = read_json(self._seal, self.identity)["sha256"]
+        own = {"job": self.identity, "asked": self.asked, "result_sha256": checked}
         return dict(json.loads(as_json(described | own)))
 
     @abc.abstractmethod
@@ -173,6 +172,12 @@ class _FileOutput(Output):
         publish(text, self.manifest)
         publish(self._result, self.out)
         return told
+
+    def is_published(self) -> bool:
+        # the manifest comes first: somebody else's file may have taken the place since
+        return super().is_published() and (
+            read_manifest(self).get("result_sha256") == digest_of(self.out)
+        )
 
 
 class _FolderOutput(Output):
@@ -249,7 +254,7 @@ def _in_blocks(write: Append) -> Iterator[Append]:
 
 def output_of(out: Path, folder: Path, identity: str) -> Output:
     """The result of a job: a file if its name ends as those of Parquet files do, else a folder."""
-    kind = _FileOutput if out.suffix.lower() in _ENDINGS else _FolderOutput
+    kind = _FileOutput if out.suffix.lower() in ENDINGS else _FolderOutput
     return kind(out, folder, identity)
 
 

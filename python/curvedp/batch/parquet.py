@@ -15,7 +15,7 @@ import numpy as np
 
 from curvedp._arrow import pa, pq
 from curvedp.batch.columns import select
-from curvedp.batch.files import File, Location, find_files
+from curvedp.batch.files import File, Location, find_files, name_of
 from curvedp.errors import BatchError
 
 __all__ = ["Source"]
@@ -66,9 +66,7 @@ class Source:
     @property
     def name(self) -> str:
         """What messages call it."""
-        if isinstance(self.location, str):
-            return self.location
-        return f"{self.location[0]} and {len(self.location) - 1} more"
+        return name_of(self.location)
 
     @contextlib.contextmanager
     def _readable(self, file: File | None = None) -> Iterator[None]:

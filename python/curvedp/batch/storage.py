@@ -169,6 +169,8 @@ def publish(draft: Path, target: Path) -> None:
     if target.exists() and digest_of(target) == digest_of(draft):
         return
     try:
+        if target.exists():
+            raise FileExistsError
         os.link(draft, target)
     except FileExistsError:
         raise BatchError(f"{target} appeared meanwhile: move it away and resume") from None

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curvedp._arrow import pa, pc, pq
-from curvedp._memory import ask_for_memory
 from curvedp._validation import FloatArray
 from curvedp.batch.chunk import Chunk, rows_of_chunk
 from curvedp.batch.columns import as_table, in_order, key_columns, runs, select
@@ -92,7 +91,7 @@ def release_table(
     designs, choice = call.designs(sizes)
     call.warn_of_noise((designs, choice), sizes)
     if whole is not None:
-        ask_for_memory((call.statistic.memory + 4.0 * (whole.units is not None)) * rows.nbytes)
+        call.ask_for_memory(rows.nbytes, by_unit=whole.units is not None)
     call.pay(ledger, len(n))
     ends = np.concatenate(([0], np.cumsum(n)))
     parts, skipped = [], set[int]()

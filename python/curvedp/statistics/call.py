@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 import curvedp
 from curvedp import _core
+from curvedp._memory import ask_for_memory
 from curvedp._validation import as_count
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError, NoiseWarning
@@ -320,6 +321,11 @@ class Call:
         if failed and not self.skip_small:
             raise _too_small(failed)
         return found, choice.astype(np.int32)
+
+    def ask_for_memory(self, records: int, *, by_unit: bool) -> None:
+        """Raises where records of so many bytes take more memory than there is; one for each unit
+        takes more."""
+        ask_for_memory((self.statistic.memory + 4.0 * by_unit) * records)
 
     def warn_of_noise(
         self, designs: Designs, n: Offsets, counts: NDArray[np.int64] | None = None

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
-from curvedp._memory import ask_for_memory
 from curvedp._validation import FloatArray, as_count, as_records
 from curvedp.domain import Ball
 from curvedp.manifolds import Manifold
@@ -457,7 +456,7 @@ def release(
     sizes = grouping.n if unit_ends is None else units_of_groups(unit_ends, grouping.offsets)
     designs = call.designs(sizes, alone=not is_grouped)
     call.warn_of_noise(designs, sizes)
-    ask_for_memory((statistic.memory + 4.0 * (unit_ends is not None)) * data.nbytes)
+    call.ask_for_memory(data.nbytes, by_unit=unit_ends is not None)
     call.pay(ledger, count if is_grouped else None, seed)
     paid = Paid(
         call=call,
