@@ -69,7 +69,7 @@ def globe(file: str, columns: tuple[int, int], at: tuple[float, float], radius: 
 
 def shapes(file: str, radius: float) -> tuple[np.ndarray, cdp.Ball]:
     held = np.load(DATA / file)["landmarks"].astype(float)
-    points = cdp.descriptors.preshapes(held)
+    points = cdp.KendallPlanar(held.shape[1]).as_points(held)
     # the first record stands for a published template
     return points, cdp.Ball(cdp.KendallPlanar(held.shape[1]), points[0], radius)
 

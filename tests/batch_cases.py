@@ -124,7 +124,7 @@ def left_over(folder):
 
 def check_parameters(statistic=None, **changes):
     """The parameters of a batch by site and scanner, as `curvedp.batch.release` makes them."""
-    rest = {"records_per_unit": 1, "groups_per_unit": 1, "skip_small": False, "normalise": False}
+    rest = {"records_per_unit": 1, "groups_per_unit": 1, "skip_small": False}
     return BatchParameters.check(statistic or cdp.Mean(), **(rest | arguments(**changes)))
 
 

@@ -96,12 +96,11 @@ def as_points(value: ArrayLike, point_shape: tuple[int, ...], name: str) -> Floa
     return array
 
 
-def as_records(value: ArrayLike, point_shape: tuple[int, ...], name: str = "records") -> FloatArray:
-    """Float64 array of n >= 1 points, shape (n, *point_shape)."""
-    array = as_points(value, point_shape, name)
-    if array.ndim != len(point_shape) + 1:
-        wanted = "(n, " + ", ".join(map(str, point_shape)) + ")"
-        raise ValueError(f"{name} must have shape {wanted}, got {array.shape}")
+def as_values(value: ArrayLike, name: str = "values") -> FloatArray:
+    """Float64 array of n >= 1 numbers, shape (n,)."""
+    array = as_float_array(value, name)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have shape (n,), got {array.shape}")
     if len(array) == 0:
         raise ValueError(f"{name} is empty: a data set needs at least one record")
     return array

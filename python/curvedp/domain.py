@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_array, as_points, as_positive, as_records
+from curvedp._validation import FloatArray, as_array, as_positive
 from curvedp.manifolds import Manifold, as_manifold
 
 #: Relative slack of the radius: rounding may leave records and means that far outside the ball.
@@ -29,8 +29,9 @@ class Ball:
     ----------
     manifold : Manifold, str or geomstats space
         See `as_manifold`.
-    center : array-like, shape point_shape, or "identity"
-        Public centre; "identity" is the identity matrix, for matrices.
+    center : array-like, or "identity"
+        Public centre, in any form that `Manifold.as_points` reads; "identity" is the identity
+        matrix, for matrices.
     radius : float
         Public radius in the units of the metric, below `manifold.max_ball_radius`, so that every
         data set in the ball has a unique Fréchet mean.
@@ -62,13 +63,11 @@ class Ball:
             point: FloatArray = space.origin
         else:
             space = as_manifold(manifold, as_array(center, "center").shape)
-            point = as_points(center, space.point_shape, "center")
+            point = space._whole(center, "center")
             if point.shape != space.point_shape:
                 raise ValueError(f"center must be one point, got shape {point.shape}")
-        if not space.belongs(point):
-            raise ValueError(
-                f"center is not a point of {space.spec}: the manifold's project moves it there"
-            )
+        if np.isnan(space.as_points(point)).any():
+            raise ValueError(f"center is not a point of {space.spec}")
         if not space._core.carries(np.ascontiguousarray(point).reshape(-1)):
             raise ValueError(space._too_far(point))
         length = as_positive(radius, "radius")
@@ -101,18 +100,19 @@ class Ball:
     def project(self, points: ArrayLike) -> FloatArray:
         """Each record moved to the closest point of the ball along the geodesic from the centre.
 
-        x -> exp_c(min(1, r/rho(c, x)) log_c x). A record that is not finite, not on the manifold or
-        in the cut locus of the centre becomes the centre.
+        x -> exp_c(min(1, r/rho(c, x)) log_c x). A record that stands for no point, or for one in
+        the cut locus of the centre, becomes the centre.
 
         Parameters
         ----------
-        points : array-like, shape (..., *point_shape)
+        points : array-like
+            In any form that `Manifold.as_points` reads.
 
         Returns
         -------
         ndarray, shape (..., *point_shape)
         """
-        array = as_points(points, self.manifold.point_shape, "points")
+        array = self.manifold._whole(points, "points")
         result = np.empty_like(array)
         if result.size:
             size = self.manifold.point_size
@@ -124,13 +124,14 @@ class Ball:
 
         Parameters
         ----------
-        points : array-like, shape (..., *point_shape)
+        points : array-like
+            In any form that `Manifold.as_points` reads.
 
         Returns
         -------
         ndarray of bool, shape (...)
         """
-        array = as_points(points, self.manifold.point_shape, "points")
+        array = self.manifold._whole(points, "points")
         batch = array.shape[: array.ndim - len(self.manifold.point_shape)]
         inside = self._frame.contains(array.reshape(-1, self.manifold.point_size))
         return np.array(inside, dtype=np.bool_).reshape(batch)
@@ -141,7 +142,7 @@ class Ball:
 
     def _enter(self, records: ArrayLike) -> FloatArray:
         """Records projected on the ball and moved into the frame, one row each."""
-        array = as_records(records, self.manifold.point_shape)
+        array = self.manifold._records(records)
         rows = np.empty((len(array), self._frame.manifold.point_size))
         self._frame.enter(array.reshape(len(array), -1), rows)
         return rows

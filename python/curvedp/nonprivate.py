@@ -15,7 +15,6 @@ from curvedp._validation import (
     as_float_array,
     as_positive,
     as_probability,
-    as_records,
 )
 from curvedp.manifolds import Manifold, as_manifold
 from curvedp.regression.covariate import as_range, own_range, to_times
@@ -24,8 +23,6 @@ from curvedp.statistics.interval import VarianceInterval
 from curvedp.statistics.quantiles import hotelling_quantile
 from curvedp.statistics.region import ConfidenceRegion
 
-#: Points that are off the manifold by no more than this, relative to their size, are rounded.
-_POINT_TOLERANCE = 1e-5
 _MAX_EVALUATIONS = 10_000
 #: Rows up to this long are added up column by column.
 _FEW_COLUMNS = 16
@@ -416,12 +413,10 @@ def geodesic_regression(
 
 
 def _as_points(points: ArrayLike, manifold: Manifold | str | Any) -> tuple[Manifold, FloatArray]:
-    """The manifold, and the points rounded onto it."""
+    """The manifold, and the points that the given ones stand for."""
     space = as_manifold(manifold, as_array(points, "points").shape[1:])
-    data = np.array(as_records(points, space.point_shape, "points"))
-    valid = np.empty(len(data), dtype=np.bool_)
-    space._core.snap(data.reshape(len(data), -1), _POINT_TOLERANCE, valid)
-    if not valid.all():
+    data = space.as_points(space._records(points, "points"))
+    if np.isnan(data).any():
         raise ValueError(f"some points do not lie on {space.spec}")
     return space, data
 

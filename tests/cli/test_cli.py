@@ -124,7 +124,7 @@ def test_landmarks_of_any_position_and_size_are_accepted(tmp_path):
 @pytest.mark.parametrize(
     ("manifold", "center", "good", "spoilt"),
     [
-        ("sphere:2", "0,0,1", "0,0,1", ["0,0,0", "nan,0,1", "1e308,1e308,1e308", ",,", "inf,0,0"]),
+        ("sphere:2", "0,0,1", "0,0,1", ["0,0,0", "nan,0,1", ",,", "inf,0,0", "0,91", "3"]),
         ("kendall:3", "0,0,1,0,0,1", "0,0,1,0,0,1", ["5,5,5,5,5,5", "0,0,0,0,0,0", ",,,,,"]),
         ("spd:2", "identity", "1,0,1", ["0,0,0", "-1,0,-1", "1,2,1", "nan,nan,nan"]),
         ("hyperboloid:1", "origin", "1,0", ["0,0", "-1,0", "5,1"]),

@@ -157,7 +157,6 @@ def test_every_statistic_is_planned_and_released_as_by_the_library(tmp_path, wor
         statistic=statistic,
         guarantee=cdp.GDP(6.0),
         skip_small=True,
-        normalise=True,
         secret=secret,
         covariate="age" if statistic.takes_covariate else None,
     )

@@ -236,6 +236,8 @@ def test_center_of_a_ball_is_a_point(small_case: Case, cdp: Any, spoil: float) -
     center = small_case.twin.random_point(np.random.default_rng(7))
     if small_case.name.startswith("euclidean") and spoil == 1e3:
         spoil = np.nan
+    if small_case.name.startswith("sphere") and spoil == 1e3:
+        spoil = 0.0
     for wrong in (np.full_like(center, spoil), *mistyped(center.shape), np.stack([center] * 2)):
         with pytest.raises(BAD, match="cent"):
             cdp.Ball(small_case.manifold, wrong, 0.3)
@@ -345,7 +347,7 @@ def test_wrong_records_raise_by_shape_and_dtype_alone(small_case: Case, cdp: Any
 def test_a_refused_call_spends_nothing(cdp: Any, ball: Any, records: np.ndarray) -> None:
     with cdp.Ledger(cdp.PureDP(1.0)) as ledger:
         before = repr(ledger.spent)
-        for wrong in (records[:0], records[:, :2], records.astype(complex)):
+        for wrong in (records[:0], records[:, :1], records.astype(complex)):
             with pytest.raises(BAD):
                 cdp.frechet_mean(wrong, ball, cdp.PureDP(0.5), ledger=ledger)
         assert repr(ledger.spent) == before

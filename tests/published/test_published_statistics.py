@@ -84,7 +84,7 @@ def test_no_ledger_takes_it_before_a_record_is_read(
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
-        ({"records": RECORDS[:, :2]}, "records"),
+        ({"records": RECORDS[:, :1]}, "records"),
         ({"ball": "sphere:2"}, "ball"),
         ({"guarantee": 1.0}, "guarantee"),
         ({"guarantee": cdp.Unproved(cdp.GDP(1.0), why="for the test")}, "guarantee"),

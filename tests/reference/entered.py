@@ -119,7 +119,7 @@ def _scaled(manifold: Any, point: Array, seed: int) -> Array:
 
 
 def far_out(manifold: Any, rng: np.random.Generator) -> Array:
-    """Points on the manifold at scales from 1 to 1e300, in directions in which they cancel."""
+    """Rows at scales from 1 to 1e300, or down to 1e-300 where these say nothing, that cancel."""
     kind = manifold.spec.split(":")[0]
     size = 10.0 ** rng.uniform(0, 300)
     if kind == "hyperboloid":
@@ -138,6 +138,11 @@ def far_out(manifold: Any, rng: np.random.Generator) -> Array:
         return np.asarray(0.5 * (matrix + matrix.T))
     if kind == "euclidean":
         return np.asarray(size * rng.standard_normal(manifold.dim))
+    if kind in ("sphere", "kendall"):  # any size stands for a point, and landmarks at any place
+        row = rng.standard_normal(manifold.point_shape)
+        if kind == "kendall":
+            row += 10.0 ** rng.uniform(-3, 9) * rng.standard_normal(2)
+        return np.asarray(size ** rng.choice([-1.0, 1.0]) * row)
     return np.asarray(manifold.project(rng.standard_normal(manifold.point_shape)))
 
 

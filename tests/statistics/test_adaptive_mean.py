@@ -367,7 +367,7 @@ BAD = (ValueError, TypeError)
         ({"guarantee": cdp.Unproved(cdp.GDP(1.0), "x")}, "guarantee"),
         ({"ball": None}, "ball"),
         ({"records": np.zeros((0, 3))}, "records"),
-        ({"records": np.zeros((3, 2))}, "records"),
+        ({"records": np.zeros((3, 4))}, "records"),
         ({"records": np.zeros((3, 3), dtype=complex)}, "records"),
     ],
 )

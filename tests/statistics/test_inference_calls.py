@@ -103,7 +103,7 @@ def test_lengths_to_clip_at_are_positive(
 @each_call
 def test_shapes_and_guarantees_are_checked(call: Call, ball: cdp.Ball, records: np.ndarray) -> None:
     with pytest.raises(ValueError, match="records"):
-        call(records[:, :2], ball, cdp.GDP(1.0))
+        call(records[:, :1], ball, cdp.GDP(1.0))
     with pytest.raises(ValueError, match="records"):
         call(records[0], ball, cdp.GDP(1.0))
     with pytest.raises(TypeError, match="guarantee"):

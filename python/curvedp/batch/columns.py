@@ -245,8 +245,6 @@ class RecordColumns:
     points : tuple of str
         One column of lists of one length or of tensors, or several columns of numbers.
     manifold : Manifold
-    normalise : bool
-        Bring directions to the sphere's radius and landmarks to centred shapes of unit size.
     covariate : str or None
         A column of numbers beside the points.
     units : str or None
@@ -255,7 +253,6 @@ class RecordColumns:
 
     points: tuple[str, ...]
     manifold: Manifold
-    normalise: bool = False
     covariate: str | None = None
     units: str | None = None
 
@@ -299,8 +296,6 @@ class RecordColumns:
         ]
         rows = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
         rows = _as_points(rows, self.manifold, ", ".join(map(repr, self.points)))
-        if self.normalise:
-            rows = self.manifold._to_size(rows)
         if self.covariate is not None:
             beside = column_numbers(table.column(self.covariate), self.covariate, self.manifold)
             if beside.shape[1] != 1:
@@ -315,8 +310,8 @@ class RecordColumns:
 def column_numbers(column: Any, name: str, manifold: Manifold, width: int = 1) -> FloatArray:
     """A column as (n, k) floats; what is missing is NaN.
 
-    Where the lengths of lists may differ, each list is a point of the manifold or its upper
-    triangle by its own length; one of another length is NaN. `width` is that of a column without a
+    Where the lengths of lists may differ, each list is a point of the manifold or its short form by
+    its own length; one of another length is NaN. `width` is that of a column without a
     type, in which all is missing.
 
     Raises
@@ -376,7 +371,7 @@ def _points_of_lists(array: Any, name: str, manifold: Manifold) -> FloatArray:
     starts = array.offsets.to_numpy()
     lengths = np.where(missing, -1, np.diff(starts))
     points = np.full((len(array), manifold.point_size), np.nan)
-    for length in {manifold.point_size, manifold.dim}:
+    for length in {manifold.point_size, manifold._core.short_size or manifold.point_size}:
         own = np.flatnonzero(lengths == length)
         whole = manifold._complete(values[starts[own][:, None] + np.arange(length)])
         if whole is not None:
@@ -385,9 +380,11 @@ def _points_of_lists(array: Any, name: str, manifold: Manifold) -> FloatArray:
 
 
 def _as_points(rows: FloatArray, manifold: Manifold, where: str) -> FloatArray:
-    """Rows of whole points; the upper triangle of a symmetric matrix is completed."""
+    """Rows of whole points, from rows of these or of their short forms."""
     completed = manifold._complete(rows)
     if completed is None:
-        expected = manifold._expected_entries
-        raise BatchError(f"column {where}: {rows.shape[1]} numbers for each record, but {expected}")
+        raise BatchError(
+            f"column {where}: {rows.shape[1]} numbers for each record, but "
+            f"{manifold._expected_entries}"
+        )
     return completed

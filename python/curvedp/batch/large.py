@@ -37,7 +37,6 @@ class PointsOfFile:
     location: Location
     points: tuple[str, ...]
     ball: dict[str, Any]
-    normalise: bool
     fingerprint: dict[str, Any]
 
     @classmethod
@@ -46,7 +45,6 @@ class PointsOfFile:
         source: Any,
         points: str | Sequence[str],
         ball: Ball,
-        normalise: bool,
     ) -> PointsOfFile:
         """The points of a file's columns."""
         columns = (points,) if isinstance(points, str) else tuple(points)
@@ -55,7 +53,7 @@ class PointsOfFile:
             raise BatchError(f"{file.name} holds no record")
         space = check_ball(ball).manifold
         RecordColumns(columns, space).read(file.first())  # its shape, before all else
-        return cls(file.location, columns, ball_to_dict(ball), bool(normalise), file.fingerprint())
+        return cls(file.location, columns, ball_to_dict(ball), file.fingerprint())
 
     def open(self) -> Source:
         """The file, if it is still the one that was opened first."""
@@ -67,7 +65,7 @@ class PointsOfFile:
     def piece_sums(self, table: Any, ball: Ball, base: FloatArray) -> FloatArray:
         """Sums over the pieces of a table's rows."""
         frame = ball._frame
-        rows = RecordColumns(self.points, ball.manifold, self.normalise).read(table)
+        rows = RecordColumns(self.points, ball.manifold).read(table)
         inside = np.empty((len(rows), frame.manifold.point_size))
         frame.enter(rows, inside)
         sums = np.empty((-(-len(rows) // _core.PIECE), frame.manifold.dim + 2))

@@ -85,8 +85,6 @@ class BatchParameters:
         The column of points, or one column for each number of a point.
     call : Call
         Statistic, ball, guarantee and what else the releases are computed with.
-    normalise : bool
-        True if directions and shapes are brought to size first.
     covariate : str or None
         The column of the covariate, of a statistic that has one.
     units : str or None
@@ -96,7 +94,6 @@ class BatchParameters:
     by: tuple[str, ...]
     points: tuple[str, ...]
     call: Call
-    normalise: bool = False
     covariate: str | None = None
     units: str | None = None
 
@@ -113,7 +110,6 @@ class BatchParameters:
         records_per_unit: int,
         groups_per_unit: int,
         skip_small: bool,
-        normalise: bool,
         covariate: str | None = None,
         units: str | None = None,
     ) -> BatchParameters:
@@ -151,7 +147,7 @@ class BatchParameters:
         promise = statistic.promise(call)
         if isinstance(promise, Unproved):
             raise ValueError(f"a batch releases what is proved, and here {promise.why}")
-        return cls(keys, columns, call, bool(normalise), covariate, units)
+        return cls(keys, columns, call, covariate, units)
 
     @property
     def ball(self) -> Ball:
@@ -162,14 +158,13 @@ class BatchParameters:
     def columns(self) -> RecordColumns:
         """The columns that hold the records."""
         space = self.call.manifold
-        return RecordColumns(self.points, space, self.normalise, self.covariate, self.units)
+        return RecordColumns(self.points, space, self.covariate, self.units)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionary for JSON; `from_dict` reads it."""
         return {
             "by": list(self.by),
             "points": list(self.points),
-            "normalise": self.normalise,
             "covariate": self.covariate,
             "units": self.units,
             "ball": ball_to_dict(self.ball),
@@ -187,7 +182,6 @@ class BatchParameters:
         return cls(
             by=tuple(data["by"]),
             points=tuple(data["points"]),
-            normalise=data["normalise"],
             covariate=data["covariate"],
             units=data["units"],
             call=Call(

@@ -47,7 +47,6 @@ def release(
     skip_small: bool = False,
     covariate: str | None = None,
     units: str | None = None,
-    normalise: bool = False,
     ledger: Ledger | None = None,
     secret: NoiseSecret | _PathLike | None = None,
     out: _PathLike | None = None,
@@ -104,8 +103,6 @@ def release(
         The column that names each record's person, of a type that keys may have; instead of
         `records_per_unit`. All records of a person in a group count as one, their mean, and are
         protected together. The numbers of persons are public, those of their records are not.
-    normalise : bool
-        Bring directions to the sphere's radius and landmarks to centred shapes of unit size first.
     ledger : Ledger, optional
         Budget to spend from, before any noise is drawn; with a path if a job may be resumed.
     secret : NoiseSecret or path, optional
@@ -169,7 +166,6 @@ def release(
         "ball": ball,
         "guarantee": guarantee,
         "records_per_unit": records_per_unit,
-        "normalise": normalise,
         "covariate": covariate,
         "units": units,
     }
@@ -239,7 +235,6 @@ def _release_all_records(
     ball: Ball,
     guarantee: Guarantee,
     records_per_unit: int,
-    normalise: bool,
     covariate: str | None,
     units: str | None,
     ledger: Ledger | None,
@@ -252,7 +247,7 @@ def _release_all_records(
     check_covariate(statistic, covariate)
     names, space = names_of(points, "points"), check_ball(ball).manifold
     check_units(units, records_per_unit)
-    columns = RecordColumns(names, space, normalise, covariate, units)
+    columns = RecordColumns(names, space, covariate, units)
     is_file = is_files(source)
     if is_file and type(statistic) is Mean and units is None:
         if secret is not None:
@@ -260,7 +255,7 @@ def _release_all_records(
                 "the mean of all records of a file has fresh noise, which no secret gives again"
             )
         return release_mean_of_file(
-            PointsOfFile.of(source, names, ball, normalise),
+            PointsOfFile.of(source, names, ball),
             Call(
                 statistic=statistic,
                 balls=(ball,),

@@ -79,7 +79,6 @@ def manifest(
         "options": call.statistic.options(),
         "by": list(parameters.by),
         "points": list(parameters.points),
-        "normalised": parameters.normalise,
         "covariate": parameters.covariate,
         "units_by": parameters.units,
         "ball": ball_to_dict(parameters.ball),

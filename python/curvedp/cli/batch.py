@@ -212,10 +212,11 @@ def batch(
 
     SOURCE is a Parquet file, a folder of such files, a pattern in quotes or the URI of an object
     store; folders such as site=3/ name columns. It holds one record per row: the columns of its
-    group's key and its point, as lists or tensors in row-major order, or the upper triangle of a
-    symmetric matrix. Directions may have any length and landmarks any position and size. A record
-    that is not a point of the manifold, or is missing, counts as the centre. A batch that was
-    interrupted goes on with --resume, with the same noise, and is paid for once.
+    group's key and its point, as lists or tensors in row-major order: upper triangles of symmetric
+    matrices, longitude and latitude in degrees and quaternions are read too. Directions may have
+    any length and landmarks any position and size. A record that is not a point of the manifold, or
+    is missing, counts as the centre. A batch that was interrupted goes on with --resume, with the
+    same noise, and is paid for once.
     """
     if workers is not None and scheduler is not None:
         raise click.UsageError("give --workers or --scheduler, not both")
@@ -251,7 +252,6 @@ def batch(
         records_per_unit=records_per_unit,
         groups_per_unit=groups_per_unit,
         skip_small=skip_small,
-        normalise=True,
         covariate=covariate,
         units=units,
     )

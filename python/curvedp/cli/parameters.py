@@ -113,7 +113,8 @@ def _parse_center(text: str, manifold: Manifold) -> Array:
         numbers = np.array([[float(entry) for entry in text.split(",")]])
     except ValueError:
         return _center_from_file(Path(text), manifold)
-    return _on_manifold(as_points(numbers, manifold, f"--center {text}")[0], manifold)
+    point: Array = as_points(numbers, manifold, f"--center {text}")[0]
+    return point
 
 
 def _center_from_file(path: Path, manifold: Manifold) -> Array:
@@ -136,12 +137,5 @@ def _center_from_file(path: Path, manifold: Manifold) -> Array:
     points = as_points(table, manifold, f"--center {path}")
     if len(points) != 1:
         raise FileError(f"--center {path}: {len(points)} points instead of one")
-    return _on_manifold(points[0], manifold)
-
-
-def _on_manifold(point: Array, manifold: Manifold) -> Array:
-    """Directions and shapes may be given at any size; other points must be exact."""
-    if manifold._has_size:
-        with np.errstate(all="ignore"):
-            return np.asarray(manifold.project(point), dtype=np.float64)
+    point: Array = points[0]
     return point

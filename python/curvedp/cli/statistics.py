@@ -99,7 +99,7 @@ def _read_points(data: Path, options: dict[str, Any], ball: Ball) -> Array:
     chosen = None if columns is None else [name.strip() for name in columns.split(",")]
     space = ball.manifold
     table = read_table(data, space, key=options["key"], columns=chosen, header=options["header"])
-    return ball.manifold._to_size(as_points(table, ball.manifold, str(data)))
+    return as_points(table, ball.manifold, str(data))
 
 
 def _read_covariate(data: Path, name: str, options: dict[str, Any]) -> Array:
@@ -129,10 +129,11 @@ def _read_covariate(data: Path, name: str, options: dict[str, Any]) -> Array:
 def mean(data: Path, mechanism: str | None, **options: Any) -> None:
     """Private Frechet mean of the records in a file.
 
-    DATA is an npy, npz, csv or parquet file. One row is one record: a point, flattened, or the
-    upper triangle of a symmetric matrix row by row. Directions may have any length and landmarks
-    any position and size. A record that is not a point of the manifold, or has an empty cell,
-    counts as the centre. The number of records is public.
+    DATA is an npy, npz, csv or parquet file. One row is one record: a point, flattened, the
+    upper triangle of a symmetric matrix row by row, longitude and latitude in degrees, or a
+    quaternion. Directions may have any length and landmarks any position and size. A record that is
+    not a point of the manifold, or has an empty cell, counts as the centre. The number of records
+    is public.
     """
     _release(data, options, curvedp.frechet_mean, mechanism=mechanism)
 

@@ -43,7 +43,7 @@ def read_table(
     """Read an array of records, one per row.
 
     A line of a csv file with another number of cells than there are names (without names: than a
-    point or its upper triangle has) is NaN, and so is a list in a parquet file of another length.
+    point or its short form has) is NaN, and so is a list in a parquet file of another length.
 
     Parameters
     ----------
@@ -118,8 +118,7 @@ def read_labels(path: Path, name: str, *, header: bool = True) -> Any:
 def as_points(table: Array, manifold: Manifold, origin: str) -> Array:
     """Give every row of a table the shape of a point.
 
-    A row may be a point, a flattened point, or, for symmetric matrices, the upper triangle row by
-    row.
+    A row may be a point, a flattened point, or the short form of one.
 
     Raises
     ------
@@ -130,7 +129,7 @@ def as_points(table: Array, manifold: Manifold, origin: str) -> Array:
     if table.shape[1:] == shape:
         return table
     if table.ndim != 2:
-        expected = f"a point of {manifold.spec} has {manifold.point_size} numbers"
+        expected = manifold._expected_entries
         raise FileError(f"{origin}: records of shape {table.shape[1:]}, but {expected}")
     rows = manifold._complete(table)
     if rows is None:

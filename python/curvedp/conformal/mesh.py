@@ -10,7 +10,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_array, as_count, as_float_array, as_records
+from curvedp._validation import FloatArray, as_array, as_count, as_float_array
 from curvedp.domain import Ball
 from curvedp.manifolds import Manifold, Sphere, as_manifold
 
@@ -50,7 +50,7 @@ class Mesh:
         volumes: ArrayLike | None = None,
     ) -> None:
         space = as_manifold(manifold, as_array(points, "points").shape[1:])
-        nodes = as_records(points, space.point_shape, "points")
+        nodes = space._records(points, "points")
         if not np.all(space.belongs(nodes)):
             raise ValueError(f"some nodes do not lie on {space.spec}")
         if volumes is None:
@@ -100,7 +100,7 @@ class Mesh:
         indices : ndarray of int64, shape (n,)
         distances : ndarray, shape (n,)
         """
-        return self._core_nearest(as_records(points, self.manifold.point_shape, "points"), 1)
+        return self._core_nearest(self.manifold._records(points, "points"), 1)
 
     def neighbours(self, k: int) -> tuple[NDArray[np.int64], FloatArray]:
         """The k other nodes nearest to each node, nearest first, and their distances.

@@ -1,4 +1,4 @@
-"""Images, landmarks and time series turned into points of manifolds, each record on its own.
+"""Images and time series turned into points of manifolds, each record on its own.
 
 A descriptor is a function of one record and of public parameters. So two neighbouring data sets of
 images give neighbouring data sets of descriptors, and every guarantee for the descriptors holds for
@@ -9,7 +9,6 @@ Nothing raises or warns because of a record's value. See ``docs/descriptors.md``
 """
 
 from curvedp.descriptors.images import FEATURES, PRESETS, feature_labels, image_covariance
-from curvedp.descriptors.landmarks import preshapes
 from curvedp.descriptors.time_series import time_series_covariance
 
 __all__ = [
@@ -17,6 +16,5 @@ __all__ = [
     "PRESETS",
     "feature_labels",
     "image_covariance",
-    "preshapes",
     "time_series_covariance",
 ]

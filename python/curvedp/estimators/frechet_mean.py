@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_records
+from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.estimators.conventions import Conventions
 from curvedp.mechanisms import Mechanism
@@ -148,7 +148,7 @@ class FrechetMean(Conventions):
             Before `fit`, and for wrong shapes.
         """
         mean, manifold = self._fitted(), self.ball.manifold
-        points = self.ball.project(as_records(X, manifold.point_shape, "X"))
+        points = self.ball.project(manifold._records(X, "X"))
         return manifold.tangent_to_coords(manifold.log(points, mean), mean)
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
@@ -198,7 +198,7 @@ class FrechetMean(Conventions):
             In squared units of the metric.
         """
         mean, manifold = self._fitted(), self.ball.manifold
-        points = self.ball.project(as_records(X, manifold.point_shape, "X"))
+        points = self.ball.project(manifold._records(X, "X"))
         return -float(np.mean(manifold.dist(points, mean) ** 2))
 
     def _fitted(self) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_count, as_points
+from curvedp._validation import FloatArray, as_count, as_float_array, as_points
 
 Seed = np.random.Generator | int | None
 
@@ -31,8 +31,8 @@ class Manifold(ABC):
     _extra_rows: ClassVar[int] = 0
     #: Word that the origin goes by.
     _origin_name: ClassVar[str | None] = None
-    #: True if points have a fixed size, to which raw rows may be brought.
-    _has_size: ClassVar[bool] = False
+    #: What the shorter form of a point is.
+    _short_form: ClassVar[str] = ""
 
     _core: _core.Manifold
     point_shape: tuple[int, ...]
@@ -186,20 +186,89 @@ class Manifold(ABC):
         """Distances to the points that stand for `point` in the space where noise is drawn."""
         return [self.dist(point, center)]
 
+    def as_points(self, records: ArrayLike) -> FloatArray:
+        """The points that records stand for, as every release reads them.
+
+        A record is a point, up to 1e-5 relative, as an array or flat, or its shorter form: the
+        upper triangle of a symmetric matrix row by row, longitude and latitude in degrees on the
+        2-sphere, a quaternion with its scalar last or a SciPy ``Rotation``, a point of the Poincaré
+        ball. Directions and quaternions may have any length, landmarks any place and size.
+
+        Parameters
+        ----------
+        records : array-like, shape (..., *point_shape), (..., point_size) or (..., short form)
+            Landmarks also as an array of complex numbers, shape (..., k_landmarks).
+
+        Returns
+        -------
+        ndarray, shape (..., *point_shape)
+            NaN for what stands for no point; releases count it as the centre of their ball.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For another shape or dtype.
+
+        Examples
+        --------
+        >>> import curvedp as cdp
+        >>> cdp.Sphere(2).as_points([[90.0, 0.0], [0.0, 90.0]]).tolist()
+        [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+        >>> cdp.Sphere(2).as_points([[0.0, 0.0, 5.0], [0.0, 0.0, 0.0]]).tolist()
+        [[0.0, 0.0, 1.0], [nan, nan, nan]]
+        """
+        points = np.array(self._whole(records, "records"))
+        valid = np.zeros(self._lead(points), dtype=np.bool_)
+        if valid.size:
+            self._core.snap(self._flat(points), valid.reshape(-1))
+        points[~valid] = np.nan
+        return points
+
+    def _records(self, value: ArrayLike, name: str = "records") -> FloatArray:
+        """n >= 1 records, shape (n, *point_shape), whatever form they come in."""
+        array = self._whole(value, name)
+        if array.ndim != len(self.point_shape) + 1:
+            wanted = ", ".join(map(str, ("n", *self.point_shape)))
+            raise ValueError(f"{name} must have shape ({wanted}), got {array.shape}")
+        if len(array) == 0:
+            raise ValueError(f"{name} is empty: a data set needs at least one record")
+        return array
+
+    def _whole(self, value: Any, name: str) -> FloatArray:
+        """Records of any form in that of points, shape (..., *point_shape); values stay theirs."""
+        array = self._numbers(value, name)
+        size = len(self.point_shape)
+        if array.ndim >= size and array.shape[array.ndim - size :] == self.point_shape:
+            return array
+        lead, rows = array.shape[:-1], None
+        if array.ndim > 0:
+            rows = self._complete(array.reshape(math.prod(lead), array.shape[-1]))
+        if rows is None:
+            wanted = ", ".join(map(str, ("...", *self.point_shape)))
+            entries = f"; {self._expected_entries}" if self._core.short_size else ""
+            raise ValueError(f"{name} must have shape ({wanted}), got {array.shape}{entries}")
+        return rows.reshape(*lead, *self.point_shape)
+
+    def _numbers(self, value: Any, name: str) -> FloatArray:
+        """An array of real numbers from what users of this manifold have."""
+        return as_float_array(value, name)
+
     def _complete(self, rows: FloatArray) -> FloatArray | None:
-        """Flat rows of whole points, given entries that determine them; None if these do not."""
-        return rows if rows.shape[1] == self.point_size else None
+        """Flat rows of whole points, given flat or short ones; None for another width."""
+        if rows.shape[1] == self.point_size:
+            return rows
+        if rows.shape[1] != self._core.short_size:
+            return None
+        points = np.empty((len(rows), self.point_size))
+        if points.size:
+            self._core.from_short(np.ascontiguousarray(rows), points)
+        return points
 
     @property
     def _expected_entries(self) -> str:
-        return f"a point of {self.spec} has {self.point_size}"
-
-    def _to_size(self, rows: FloatArray) -> FloatArray:
-        """Raw rows brought to the size of points, if these have one; NaN for a row without a size.
-
-        Row by row and total. On other manifolds rows stay as they are.
-        """
-        return rows
+        short = self._core.short_size
+        other = f", or {short} for {self._short_form}" if short else ""
+        return f"a point of {self.spec} has {self.point_size} entries{other}"
 
     def _too_far(self, center: FloatArray) -> str:
         """The refusal of a centre near which points lose their digits."""

@@ -69,7 +69,7 @@ class Sphere(Manifold):
     _names: ClassVar[dict[str, dict[str, Any]]] = {"sphere": {}, "hypersphere": {}}
     _keyword = "radius"
     _extra_rows = 1
-    _has_size = True
+    _short_form = "longitude and latitude in degrees"
 
     def __init__(self, dim: int, *, radius: float = 1.0) -> None:
         size = as_count(dim, "dim", most=MAX_SIZE)
@@ -89,9 +89,6 @@ class Sphere(Manifold):
 
     def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         return self.project(rng.standard_normal((count, self.dim + 1)))
-
-    def _to_size(self, rows: FloatArray) -> FloatArray:
-        return self.radius * _unit(rows)
 
 
 class SPD(Manifold):
@@ -123,6 +120,7 @@ class SPD(Manifold):
     }
     _keyword = "metric"
     _origin_name = "identity"
+    _short_form = "the upper triangle row by row"
 
     def __init__(self, m: int, *, metric: str = "affine-invariant") -> None:
         self.m = as_count(m, "m", most=1000)
@@ -139,19 +137,6 @@ class SPD(Manifold):
     def origin(self) -> FloatArray:
         """The identity matrix."""
         return np.eye(self.m)
-
-    def _complete(self, rows: FloatArray) -> FloatArray | None:
-        if rows.shape[1] != self.dim or self.m == 1:
-            return super()._complete(rows)
-        above, right = np.triu_indices(self.m)
-        matrices = np.empty((len(rows), self.m, self.m))
-        matrices[:, above, right] = rows
-        matrices[:, right, above] = rows
-        return matrices.reshape(len(rows), self.point_size)
-
-    @property
-    def _expected_entries(self) -> str:
-        return f"{super()._expected_entries}, or {self.dim} for the upper triangle"
 
 
 class Hyperboloid(Manifold):
@@ -174,6 +159,7 @@ class Hyperboloid(Manifold):
     _keyword = "curvature"
     _extra_rows = 1
     _origin_name = "origin"
+    _short_form = "a point of the Poincaré ball"
 
     def __init__(self, dim: int, *, curvature: float = -1.0) -> None:
         size = as_count(dim, "dim", most=MAX_SIZE)
@@ -223,7 +209,6 @@ class KendallPlanar(Manifold):
     """
 
     _names: ClassVar[dict[str, dict[str, Any]]] = {"kendall": {}}
-    _has_size = True
 
     def __init__(self, k_landmarks: int) -> None:
         self.k_landmarks = as_count(k_landmarks, "k_landmarks", least=3, most=MAX_SIZE)
@@ -242,11 +227,15 @@ class KendallPlanar(Manifold):
     def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         return self.project(rng.standard_normal((count, self.k_landmarks, 2)))
 
-    def _to_size(self, rows: FloatArray) -> FloatArray:
-        marks = rows.reshape(len(rows), self.k_landmarks, 2)
+    def _numbers(self, value: Any, name: str) -> FloatArray:
+        # only an array may be complex: the dtype of a list depends on its entries
+        if not (isinstance(value, np.ndarray) and value.dtype.kind == "c"):
+            return super()._numbers(value, name)
         with np.errstate(all="ignore"):
-            centred = marks - marks.mean(axis=1, keepdims=True)
-        return _unit(centred).reshape(rows.shape)
+            parts = np.stack([value.real, value.imag], axis=-1).astype(np.float64)
+        if isinstance(value, np.ma.MaskedArray):
+            parts[value.mask] = np.nan
+        return parts
 
 
 class Rotations(Manifold):
@@ -271,6 +260,7 @@ class Rotations(Manifold):
 
     _names: ClassVar[dict[str, dict[str, Any]]] = {"rotations": {}}
     _origin_name = "identity"
+    _short_form = "a quaternion, its scalar last"
 
     def __init__(self, m: int = 3) -> None:
         size = as_count(m, "m", least=3, most=3)
@@ -284,6 +274,10 @@ class Rotations(Manifold):
     def origin(self) -> FloatArray:
         """The identity matrix."""
         return np.eye(3)
+
+    def _numbers(self, value: Any, name: str) -> FloatArray:
+        as_quat = getattr(value, "as_quat", None)  # SciPy's Rotation
+        return super()._numbers(value if as_quat is None else as_quat(), name)
 
     def _noise_dists(self, point: ArrayLike, center: ArrayLike) -> list[FloatArray]:
         near = self.dist(point, center)
@@ -299,11 +293,3 @@ SPACES: tuple[type[Manifold], ...] = (
     Rotations,
     Euclidean,
 )
-
-
-def _unit(rows: FloatArray) -> FloatArray:
-    """Rows at length 1; NaN for those without a direction."""
-    flat = rows.reshape(len(rows), -1)
-    with np.errstate(all="ignore"):
-        unit: FloatArray = flat / np.linalg.norm(flat, axis=1, keepdims=True)
-    return unit.reshape(rows.shape)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_choice, as_count, as_finite, as_level, as_records
+from curvedp._validation import FloatArray, as_choice, as_count, as_finite, as_level, as_values
 from curvedp.mechanisms.bounded_range import bounded_range_epsilon
 from curvedp.mechanisms.calibration import outward_scale
 from curvedp.privacy import Guarantee
@@ -102,7 +102,7 @@ class RankExponential:
         drawn = np.empty(count)
         log_uniform = self.base == "log-uniform"
         kernel = _core.RankExponential(self.q, self.low, self.high, log_uniform, self.scale)
-        kernel.sample(as_records(values, (), "values"), stream, drawn)
+        kernel.sample(as_values(values), stream, drawn)
         return drawn
 
     def log_density(self, point: ArrayLike, values: ArrayLike) -> FloatArray:
@@ -120,7 +120,7 @@ class RankExponential:
 
     def _intervals(self, values: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """The n + 2 edges of the intervals between values, and the logarithms of their masses."""
-        data = as_records(values, (), "values")
+        data = as_values(values)
         edges = np.empty(len(data) + 2)
         edges[0], edges[-1] = self._ends
         edges[1:-1] = self._to_scale(data)

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 from numpy.typing import ArrayLike
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_count, as_records
+from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
 from curvedp.mechanisms import ways_to_meet
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release, Unproved
@@ -78,7 +78,7 @@ class Call:
                 f"{type(guarantee).__name__}"
             )
         return cls(
-            data=as_records(records, ball.manifold.point_shape),
+            data=ball.manifold._records(records),
             ball=ball,
             guarantee=guarantee,
             records_per_unit=as_count(records_per_unit, "records_per_unit"),

@@ -16,7 +16,6 @@ from curvedp._validation import (
     as_count,
     as_positive,
     as_probability,
-    as_records,
 )
 from curvedp.conformal.graph import Graph, as_node_values
 from curvedp.mechanisms.chains import MetropolisChains, center_on
@@ -100,7 +99,7 @@ def metropolis(
         raise ValueError("sigma must lie between -300 and 300")
     speed = as_positive(rate, "rate")
     eta = center_on(space, center)
-    first = _far_nodes(graph) if starts is None else as_records(starts, space.point_shape, "starts")
+    first = _far_nodes(graph) if starts is None else space._records(starts, "starts")
     if not np.all(space.belongs(first)):
         raise ValueError(f"some starts do not lie on {space.spec}")
     way = as_choice(distance, DISTANCES, "distance")

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_float_array, as_records
+from curvedp._validation import FloatArray, as_float_array
 from curvedp.domain import Ball
 from curvedp.estimators.conventions import Conventions
 from curvedp.privacy import Guarantee, Ledger
@@ -150,6 +150,6 @@ class GeodesicRegression(Conventions):
         from curvedp.nonprivate import frechet_variance
 
         manifold = self.ball.manifold
-        points = as_records(y, manifold.point_shape, "y")
+        points = manifold.as_points(manifold._records(y, "y"))
         residual = float(np.mean(manifold.dist(self.predict(X), points) ** 2))
         return 1 - residual / frechet_variance(points, manifold)

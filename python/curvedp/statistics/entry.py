@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from curvedp import _core
 from curvedp._memory import ask_for_memory
-from curvedp._validation import FloatArray, as_count, as_records
+from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
 from curvedp.mechanisms import ways_to_meet
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release, Unproved
@@ -50,7 +50,7 @@ class Entry:
     ) -> Entry:
         """The call, with its parameters checked and the records as an array."""
         check_ball(ball)
-        data = as_records(records, ball.manifold.point_shape)
+        data = ball.manifold._records(records)
         return cls(
             data=data,
             ball=ball,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_count, as_records
+from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
 from curvedp.manifolds import Manifold
 from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Release, Unproved
@@ -438,7 +438,7 @@ def release(
         groups_per_unit=as_count(groups_per_unit, "groups_per_unit"),
         skip_small=bool(skip_small),
     )
-    data = as_records(records, call.manifold.point_shape)
+    data = call.manifold._records(records)
     if extra is not None and extra.shape[:1] != (len(data),):
         raise ValueError(f"x must have {len(data)} rows, as y has, got shape {extra.shape}")
     grouping = Grouping.of(groups, len(data), with_units=units is not None)

@@ -14,7 +14,7 @@ from typing import ClassVar, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._validation import as_finite, as_level, as_records
+from curvedp._validation import as_finite, as_level, as_values
 from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean
 from curvedp.mechanisms import RankExponential
@@ -186,7 +186,7 @@ def quantile(
     >>> bool(abs(median.value - 40.0) < 5.0)
     True
     """
-    data = as_records(values, (), "values")
+    data = as_values(values)
     statistic = Quantile(q, low=low, high=high, base=base)
     if call.get("units") is not None:  # a person's mean is that of values as they count
         data = np.where(np.isnan(data), statistic.low, np.clip(data, statistic.low, statistic.high))

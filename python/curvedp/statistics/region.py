@@ -91,14 +91,14 @@ class ConfidenceRegion:
 
         Parameters
         ----------
-        points : array-like, shape (..., *point_shape)
+        points : array-like
+            In any form that `Manifold.as_points` reads.
 
         Returns
         -------
         ndarray of bool, shape (...)
         """
-        array = as_points(points, self._space.point_shape, "points")
-        offset = self._coords(array) - self._center
+        offset = self._coords(self._space.as_points(points)) - self._center
         solved = np.linalg.solve(self.covariance, offset[..., None])[..., 0]
         return np.asarray(np.sum(offset * solved, axis=-1) <= self.quantile)
 

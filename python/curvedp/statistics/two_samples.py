@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_count, as_float_array, as_records
+from curvedp._validation import FloatArray, as_count, as_float_array
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Ledger
 from curvedp.statistics.call import check_ball, check_guarantee
@@ -129,8 +129,8 @@ def two_sample_test(
     >>> cdp.two_sample_test(first, 1.8 * second, ball, cdp.GDP(mu=1.0)).rejects
     True
     """
-    shape = check_ball(ball).manifold.point_shape
-    samples = [as_records(records_a, shape, "records_a"), as_records(records_b, shape, "records_b")]
+    space = check_ball(ball).manifold
+    samples = [space._records(records_a, "records_a"), space._records(records_b, "records_b")]
     sizes = (len(samples[0]), len(samples[1]))
     entry = Entry.check(
         np.concatenate(samples),

@@ -4,15 +4,11 @@ use crate::error::Error;
 use std::sync::Arc;
 
 use crate::batch::piece_rows;
-use crate::manifold::{Manifold, Precise, exp_growth};
+use crate::manifold::{Manifold, Precise, RECORD_TOLERANCE, exp_growth};
 use crate::parallel::{Interrupt, for_rows};
 use crate::release::Placement;
 use crate::rows::Rows;
 use crate::vector::norm;
-
-/// Records may be off the manifold by this much, relative to their size, and are then rounded onto
-/// it; float32 data are.
-pub const RECORD_TOLERANCE: f64 = 1e-5;
 
 /// Relative slack at the boundary: records and iterates may be that far outside, because of rounding.
 /// Sensitivities and plans count it.
@@ -276,7 +272,7 @@ impl Frame {
     /// Writes true for records that are points of the ball.
     pub fn contains(&self, records: Rows, out: &mut [bool]) {
         let mut points = records.data().to_vec();
-        self.manifold.snap(&mut points, RECORD_TOLERANCE, out);
+        self.manifold.snap(&mut points, out);
         let mut inner = vec![0.0; out.len() * self.centred.point_size()];
         let points = Rows::new(&points, self.manifold.point_size());
         self.centre(points, &mut inner);
@@ -286,13 +282,13 @@ impl Frame {
         out.iter_mut().zip(dist).for_each(|(inside, dist)| *inside &= dist <= limit);
     }
 
-    /// Copies records, rounding those within [`RECORD_TOLERANCE`] onto the manifold and replacing those
-    /// that are no point of it by the centre.
+    /// Copies records, rounded onto the manifold by [`Manifold::snap`]; those that stand for no point of it
+    /// become the centre.
     fn repair(&self, records: Rows, out: &mut [f64]) {
         let size = self.manifold.point_size();
         records.copy_to(out);
         let mut valid = vec![false; out.len() / size];
-        self.manifold.snap(out, RECORD_TOLERANCE, &mut valid);
+        self.manifold.snap(out, &mut valid);
         for (row, valid) in out.chunks_exact_mut(size).zip(valid) {
             if !valid {
                 row.copy_from_slice(&self.center);

@@ -6,7 +6,7 @@ use curvedp_core::batch;
 use curvedp_core::error::Error;
 use curvedp_core::manifold;
 use curvedp_core::manifold::Embedding;
-use curvedp_core::parallel::Interrupt;
+use curvedp_core::parallel::{Interrupt, for_rows};
 use curvedp_core::rows::Rows;
 use numpy::{PyArray2, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyValueError;
@@ -133,16 +133,36 @@ impl Manifold {
         })
     }
 
-    /// Rounds points within `tolerance` of the manifold onto it, in place; `valid` tells which are.
+    /// Rounds records onto the manifold, in place; `valid` tells which stand for a point.
     fn snap(
         &self,
         py: Python<'_>,
-        points: Output<'_>,
-        tolerance: f64,
+        records: Output<'_>,
         valid: PyReadwriteArray1<'_, bool>,
     ) -> PyResult<()> {
-        self.in_place(py, points, valid, |points, valid| {
-            self.inner.snap(points, tolerance, valid);
+        self.in_place(py, records, valid, |records, valid| self.inner.snap(records, valid))
+    }
+
+    /// Entries of the short form of a point; None if there is none.
+    #[getter]
+    fn short_size(&self) -> Option<usize> {
+        self.inner.short_size()
+    }
+
+    /// Points from their short forms.
+    fn from_short(&self, py: Python<'_>, short: Input<'_>, mut out: Output<'_>) -> PyResult<()> {
+        let width = self
+            .inner
+            .short_size()
+            .ok_or_else(|| PyValueError::new_err("a point of this manifold has no short form"))?;
+        let size = self.inner.point_size();
+        let (out, count) = output(&mut out, size)?;
+        let short = rows(&short, count, width)?;
+        run(py, |interrupt| {
+            for_rows(out, size, batch::piece_rows(size), interrupt, |first, piece| {
+                let range = first..first + piece.len() / size;
+                self.inner.from_short(short.range(range), piece);
+            })
         })
     }
 

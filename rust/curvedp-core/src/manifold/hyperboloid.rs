@@ -345,6 +345,20 @@ impl Manifold for Hyperboloid {
         point[0].is_finite() && square.is_finite()
     }
 
+    /// The point of the Poincaré ball, whose radius is that of curvature.
+    fn short_size(&self) -> Option<usize> {
+        Some(self.dim)
+    }
+
+    fn from_short(&self, rows: Rows, out: &mut [f64]) {
+        for (i, out) in out.chunks_exact_mut(self.dim + 1).enumerate() {
+            let length = norm(rows.row(i)) / self.radius;
+            let rest = if length < 1.0 { (1.0 - length) * (1.0 + length) } else { f64::NAN };
+            out[1..].iter_mut().zip(rows.row(i)).for_each(|(x, y)| *x = 2.0 * y / rest);
+            out[0] = self.radius.hypot(norm(&out[1..]));
+        }
+    }
+
     fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]) {
         let kernel = ToTangent { vector, base, radius: self.radius };
         run(kernel, self.dim + 1, self.dim + 1, out);

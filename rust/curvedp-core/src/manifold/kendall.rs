@@ -95,6 +95,13 @@ impl Manifold for KendallPlanar {
         (norm(point) - 1.0).abs() <= tolerance && off_centre <= tolerance
     }
 
+    /// Landmarks of any place and size have a shape.
+    fn snap(&self, records: &mut [f64], valid: &mut [bool]) {
+        for (row, valid) in records.chunks_exact_mut(self.point_size()).zip(valid) {
+            *valid = self.project(row);
+        }
+    }
+
     /// Centres and scales; false if the landmarks coincide up to rounding.
     fn project(&self, point: &mut [f64]) -> bool {
         if !scale_to(point, 1.0) {

@@ -41,6 +41,10 @@ use std::sync::Arc;
 use crate::noise::Space;
 use crate::rows::Rows;
 
+/// Records may be off the manifold by this much, relative to their size, and are then rounded onto
+/// it; float32 data are.
+pub const RECORD_TOLERANCE: f64 = 1e-5;
+
 /// Releases stay within this distance of the centre where entries grow exponentially, in units of curvature -1.
 const CLIP_LENGTH: f64 = 16.0;
 
@@ -101,12 +105,23 @@ pub trait Manifold: Send + Sync {
     /// there is none, and then `point` is unspecified.
     fn project(&self, point: &mut [f64]) -> bool;
 
-    /// Rounds rows within `tolerance` of the manifold onto it; `valid` tells which rows are points now,
-    /// the others are unspecified. Row by row, total.
-    fn snap(&self, points: &mut [f64], tolerance: f64, valid: &mut [bool]) {
-        for (row, valid) in points.chunks_exact_mut(self.point_size()).zip(valid) {
-            *valid = self.belongs(row, tolerance) && self.project(row);
+    /// Rounds records onto the manifold: those within [`RECORD_TOLERANCE`] of it, and where the size of a
+    /// row says nothing (directions, landmarks) those of any size; `valid` tells which rows are points
+    /// now, the others are unspecified. Row by row, total.
+    fn snap(&self, records: &mut [f64], valid: &mut [bool]) {
+        for (row, valid) in records.chunks_exact_mut(self.point_size()).zip(valid) {
+            *valid = self.belongs(row, RECORD_TOLERANCE) && self.project(row);
         }
+    }
+
+    /// Entries of the short form of a point; None if there is none.
+    fn short_size(&self) -> Option<usize> {
+        None
+    }
+
+    /// Points from their short forms; rows that are none become NaN. Row by row, total.
+    fn from_short(&self, _rows: Rows, _out: &mut [f64]) {
+        unreachable!("no short form")
     }
 
     /// The tangent part at `base` of an ambient vector.

@@ -14,7 +14,7 @@ use crate::rows::Rows;
 use crate::simd::elementary::{atan2_nonneg, sin_cos, sinc};
 use crate::simd::jacobi::diagonalize;
 use crate::simd::matrices::{load, packed, packed_len, squared_norm};
-use crate::vector::norm;
+use crate::vector::{norm, scale_to};
 
 /// SO(3) with the bi-invariant metric of curvature 1/4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,6 +243,19 @@ impl Manifold for Rotations {
             point.copy_from_slice(&rotation);
         }
         found.is_some()
+    }
+
+    /// A quaternion of any length, its scalar last.
+    fn short_size(&self) -> Option<usize> {
+        Some(4)
+    }
+
+    fn from_short(&self, rows: Rows, out: &mut [f64]) {
+        for (i, out) in out.as_chunks_mut::<SIZE>().0.iter_mut().enumerate() {
+            let [x, y, z, w] = rows.row(i).try_into().expect("four entries");
+            let mut q = [w, x, y, z];
+            *out = if scale_to(&mut q, 1.0) { rotation(q) } else { [f64::NAN; SIZE] };
+        }
     }
 
     fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]) {

@@ -90,12 +90,25 @@ impl PolarDist for Sphere {
     }
 }
 
-/// The factor that rounds a point within `tolerance` of the sphere onto it. 0 stands for all others, and
-/// for points whose squared norm may have overflowed or underflowed.
+/// Sine and cosine of an angle in degrees, exact at multiples of 90; NaN where it is not finite.
+fn sin_cos_of_degrees(angle: f64) -> (f64, f64) {
+    let turn = angle % 360.0;
+    let quarter = (turn / 90.0).round();
+    let (sin, cos) = sin_cos((turn - 90.0 * quarter).to_radians());
+    match quarter.rem_euclid(4.0) {
+        0.0 => (sin, cos),
+        1.0 => (cos, 0.0 - sin),
+        2.0 => (0.0 - sin, 0.0 - cos),
+        3.0 => (0.0 - cos, sin),
+        _ => (f64::NAN, f64::NAN),
+    }
+}
+
+/// The factor that brings a row to the sphere's radius. 0 stands for rows whose squared norm may have
+/// overflowed or underflowed, and factors that would.
 struct SnapScale<'a> {
     points: Rows<'a>,
     radius: f64,
-    tolerance: f64,
 }
 
 impl Kernel for SnapScale<'_> {
@@ -106,8 +119,9 @@ impl Kernel for SnapScale<'_> {
         for l in 0..padded(rows) {
             let size = square[l].sqrt();
             let safe = square[l] > 1e-250 && square[l] < 1e250;
-            let valid = safe && (size / self.radius - 1.0).abs() <= self.tolerance;
-            scale[l] = if valid { self.radius / size } else { 0.0 };
+            let factor = self.radius / size;
+            let valid = safe && factor > 1e-250 && factor < 1e250;
+            scale[l] = if valid { factor } else { 0.0 };
         }
         out.copy_from_slice(&scale[..rows]);
     }
@@ -278,17 +292,17 @@ impl Manifold for Sphere {
         scale_to(point, self.radius)
     }
 
-    fn snap(&self, points: &mut [f64], tolerance: f64, valid: &mut [bool]) {
+    /// Vectors of any length stand for directions.
+    fn snap(&self, points: &mut [f64], valid: &mut [bool]) {
         let size = self.dim + 1;
         let mut scales = vec![0.0; valid.len()];
-        let kernel = SnapScale { points: Rows::new(points, size), radius: self.radius, tolerance };
+        let kernel = SnapScale { points: Rows::new(points, size), radius: self.radius };
         run(kernel, size, 1, &mut scales);
         for (i, (scale, valid)) in scales.iter_mut().zip(valid).enumerate() {
             *valid = *scale != 0.0;
             if !*valid {
-                let norm = norm(&points[i * size..(i + 1) * size]);
-                *valid = (norm / self.radius - 1.0).abs() <= tolerance;
-                *scale = if *valid { self.radius / norm } else { 1.0 };
+                *valid = scale_to(&mut points[i * size..(i + 1) * size], 1.0);
+                *scale = self.radius;
             }
         }
         if size == 3 {
@@ -299,6 +313,21 @@ impl Manifold for Sphere {
             for (row, scale) in points.chunks_exact_mut(size).zip(&scales) {
                 row.iter_mut().for_each(|x| *x *= scale);
             }
+        }
+    }
+
+    /// On the 2-sphere longitude and latitude in degrees.
+    fn short_size(&self) -> Option<usize> {
+        (self.dim == 2).then_some(2)
+    }
+
+    fn from_short(&self, rows: Rows, out: &mut [f64]) {
+        for (i, out) in out.as_chunks_mut::<3>().0.iter_mut().enumerate() {
+            let (longitude, latitude) = (rows.row(i)[0], rows.row(i)[1]);
+            let inside = (-90.0..=90.0).contains(&latitude);
+            let (east, along) = sin_cos_of_degrees(longitude);
+            let (north, level) = sin_cos_of_degrees(if inside { latitude } else { f64::NAN });
+            *out = [level * along, level * east, north].map(|x| self.radius * x);
         }
     }
 

@@ -10,7 +10,8 @@ use super::sum_log::{PlainLog, sum_log_block};
 use super::transvection;
 use super::whitened::{WhitenedLog, Whitener};
 use super::{
-    condition, eigenspaces, for_size, is_spd, load_rows, project_spd, snap, to_tangent, two,
+    condition, eigenspaces, for_size, from_triangle, is_spd, load_rows, project_spd, snap,
+    to_tangent, triangle_size, two,
 };
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 use std::sync::Arc;
@@ -91,8 +92,16 @@ impl Manifold for SpdAffine {
         project_spd(self.m, point)
     }
 
-    fn snap(&self, points: &mut [f64], tolerance: f64, valid: &mut [bool]) {
-        snap(self.m, points, tolerance, valid);
+    fn snap(&self, records: &mut [f64], valid: &mut [bool]) {
+        snap(self.m, records, valid);
+    }
+
+    fn short_size(&self) -> Option<usize> {
+        triangle_size(self.m)
+    }
+
+    fn from_short(&self, rows: Rows, out: &mut [f64]) {
+        from_triangle(self.m, rows, out);
     }
 
     fn to_tangent(&self, vector: Rows, _base: Rows, out: &mut [f64]) {

@@ -10,7 +10,9 @@ use crate::simd::matrices::packed_len;
 const SUMMED: usize = 64;
 const _: () = assert!(SUMMED + PIECE.div_ceil(SUMMED) <= ADDITIONS);
 /// An isometric chart phi: M -> R^dim and its derivative.
-use super::{condition, eigenspaces, is_spd, project_spd, snap, to_tangent};
+use super::{
+    condition, eigenspaces, from_triangle, is_spd, project_spd, snap, to_tangent, triangle_size,
+};
 use crate::manifold::{Euclidean, LogSums, Manifold};
 use crate::noise::Space;
 /// An isometric chart phi: SPD(m) -> R^dim and its derivative.
@@ -136,8 +138,16 @@ impl<C: FlatChart> Manifold for Flat<C> {
         project_spd(self.0.order(), point)
     }
 
-    fn snap(&self, points: &mut [f64], tolerance: f64, valid: &mut [bool]) {
-        snap(self.0.order(), points, tolerance, valid);
+    fn snap(&self, records: &mut [f64], valid: &mut [bool]) {
+        snap(self.0.order(), records, valid);
+    }
+
+    fn short_size(&self) -> Option<usize> {
+        triangle_size(self.0.order())
+    }
+
+    fn from_short(&self, rows: Rows, out: &mut [f64]) {
+        from_triangle(self.0.order(), rows, out);
     }
 
     fn to_tangent(&self, vector: Rows, _base: Rows, out: &mut [f64]) {

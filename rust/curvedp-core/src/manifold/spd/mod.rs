@@ -22,6 +22,7 @@ pub use log_cholesky::LogCholesky;
 pub use log_euclidean::LogEuclidean;
 pub(super) use moments::{curvature_function, curvature_trace};
 
+use super::RECORD_TOLERANCE;
 use crate::rows::Rows;
 use crate::simd::jacobi::diagonalize;
 use crate::simd::lanes::{Lane, Lanes};
@@ -106,12 +107,30 @@ fn require_definite<const M: usize, const L: usize>(m: usize, points: &[f64], va
 }
 
 /// See [`super::Manifold::snap`].
-fn snap(m: usize, points: &mut [f64], tolerance: f64, valid: &mut [bool]) {
-    for (row, valid) in points.chunks_exact_mut(m * m).zip(valid.iter_mut()) {
-        *valid = is_symmetric(m, row, tolerance);
+fn snap(m: usize, records: &mut [f64], valid: &mut [bool]) {
+    for (row, valid) in records.chunks_exact_mut(m * m).zip(valid.iter_mut()) {
+        *valid = is_symmetric(m, row, RECORD_TOLERANCE);
         symmetrize(m, row);
     }
-    for_size!(m, require_definite(points, valid));
+    for_size!(m, require_definite(records, valid));
+}
+
+/// Entries of the upper triangle, where it is not the whole matrix.
+fn triangle_size(m: usize) -> Option<usize> {
+    (m > 1).then_some(m * (m + 1) / 2)
+}
+
+/// Symmetric matrices from their upper triangles, row by row.
+fn from_triangle(m: usize, triangles: Rows, out: &mut [f64]) {
+    for (t, matrix) in out.chunks_exact_mut(m * m).enumerate() {
+        let mut entries = triangles.row(t).iter();
+        for i in 0..m {
+            for (j, entry) in (i..m).zip(&mut entries) {
+                matrix[i * m + j] = *entry;
+                matrix[j * m + i] = *entry;
+            }
+        }
+    }
 }
 
 /// Symmetric part with eigenvalues lifted to [`PROJECTION_FLOOR`] times the largest magnitude.

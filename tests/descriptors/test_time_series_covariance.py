@@ -1,4 +1,4 @@
-"""Preshapes and covariances of time series agree with their twins and never speak of a record."""
+"""Covariances of time series agree with their twins and never speak of a record."""
 
 from __future__ import annotations
 
@@ -14,110 +14,15 @@ from hypothesis.extra import numpy as hnp
 
 import curvedp as cdp
 import oracles
-from curvedp.descriptors import preshapes, time_series_covariance
+from curvedp.descriptors import time_series_covariance
 from reference import descriptors as twin
 
 ANYTHING = st.floats(allow_nan=True, allow_infinity=True, allow_subnormal=True)
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def landmark_sets(n: int = 5, k: int = 7, seed: int = 0) -> Any:
-    return np.random.default_rng(seed).normal(3.0, 2.0, (n, k, 2))
-
-
 def signals(n: int = 5, channels: int = 4, samples: int = 50, seed: int = 0) -> Any:
     return np.random.default_rng(seed).normal(size=(n, channels, samples))
-
-
-# ---------------------------------------------------------------------------- landmarks
-
-
-@given(seed=SEEDS, k=st.integers(3, 60), exponent=st.integers(-100, 100))
-def test_preshapes_agree_with_the_twin(seed: int, k: int, exponent: int) -> None:
-    sets = landmark_sets(3, k, seed)
-    truth = np.array([twin.preshape(one) for one in sets])
-    shapes = preshapes(sets * 10.0**exponent)
-    assert np.max(np.abs(shapes - truth)) <= 1e-14
-    assert cdp.KendallPlanar(k).belongs(shapes, atol=1e-14).all()
-    assert np.array_equal(preshapes(shapes), shapes) or np.allclose(preshapes(shapes), shapes)
-
-
-def test_position_size_and_rotation_do_not_matter() -> None:
-    sets = landmark_sets()
-    turned = (sets[..., 0] + 1j * sets[..., 1]) * (3 + 4j) - (100 - 50j)
-    distances = cdp.KendallPlanar(7).dist(preshapes(turned), preshapes(sets))
-    assert np.max(distances) <= 1e-13
-
-
-def test_complex_landmarks_are_pairs() -> None:
-    sets = landmark_sets()
-    complex_sets = sets[..., 0] + 1j * sets[..., 1]
-    shapes = preshapes(sets)
-    assert np.array_equal(preshapes(complex_sets), shapes)
-    narrow = preshapes(complex_sets.astype(np.complex64))
-    assert np.max(np.abs(narrow - shapes)) <= 1e-6
-    assert narrow.dtype == np.float64
-    masked = np.ma.masked_array(complex_sets, mask=False)
-    masked[2, 1] = np.ma.masked
-    result = preshapes(masked)
-    assert np.all(np.isnan(result[2]))
-    assert np.array_equal(np.delete(result, 2, axis=0), np.delete(shapes, 2, axis=0))
-
-
-@pytest.mark.parametrize(
-    "bad", [np.zeros((7, 2)), np.full((7, 2), 1e300), np.full((7, 2), 0.1), np.eye(7, 2) * np.nan]
-)
-def test_landmarks_without_a_shape_count_as_the_centre(bad: Any) -> None:
-    sets = landmark_sets()
-    sets[3] = bad
-    shapes = preshapes(sets)
-    assert np.all(np.isnan(shapes[3]))
-    assert np.array_equal(shapes[:3], preshapes(sets[:3]))
-    ball = cdp.Ball(cdp.KendallPlanar(7), center=shapes[0], radius=0.5)
-    assert np.array_equal(ball.project(shapes)[3], ball.center)
-
-
-@given(entries=hnp.arrays(np.float64, (2, 4, 2), elements=ANYTHING))
-def test_any_landmarks_give_a_shape_or_nothing(entries: Any) -> None:
-    shapes = preshapes(entries)
-    valid = np.isfinite(shapes).all(axis=(1, 2))
-    assert np.all(np.isnan(shapes[~valid]))
-    assert cdp.KendallPlanar(4).belongs(shapes[valid], atol=1e-12).all()
-    with np.errstate(all="ignore"):
-        as_complex = entries[..., 0] + np.zeros((2, 4), dtype=complex)
-    as_complex.imag = entries[..., 1]
-    assert np.array_equal(preshapes(as_complex), shapes, equal_nan=True)
-
-
-@pytest.mark.parametrize(
-    "bad", [np.zeros((4, 2)), np.zeros((1, 4, 3)), np.zeros((0, 4, 2)), np.zeros((1, 2, 2)), 3.0]
-)
-def test_wrong_shapes_of_landmarks_are_refused(bad: Any) -> None:
-    with pytest.raises(ValueError, match="landmarks"):
-        preshapes(bad)
-
-
-@pytest.mark.parametrize("bad", ["abc", [[1j, 2, 3]], [[1j, None, 3]], np.full((1, 4, 2), "a")])
-def test_wrong_dtypes_of_landmarks_are_refused(bad: Any) -> None:
-    with pytest.raises(TypeError, match="landmarks must hold real numbers"):
-        preshapes(bad)
-
-
-def test_real_landmarks_become_shapes(data_dir: Path) -> None:
-    folder = data_dir / "landmarks"
-    for name, key in (("rats", "landmarks"), ("apes", "landmarks"), ("digit3", "landmarks")):
-        sets = np.load(folder / f"{name}.npz")[key]
-        shapes = preshapes(sets)
-        truth = np.array([twin.preshape(one) for one in sets.astype(float)])
-        assert np.max(np.abs(shapes - truth)) <= 1e-13
-    stored = np.load(folder / "calvaria_preshapes.npz")
-    already = stored["preshape"]
-    shapes = preshapes(already)
-    moved = np.abs(shapes[..., 0] + 1j * shapes[..., 1] - already)
-    assert np.max(moved) <= 1e-15
-
-
-# ---------------------------------------------------------------------------- time series
 
 
 @given(
