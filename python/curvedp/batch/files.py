@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from curvedp._arrow import fs, pa
@@ -18,6 +18,7 @@ __all__ = [
     "File",
     "Location",
     "check_outside",
+    "filesystem_of",
     "find_files",
     "is_files",
     "location_of",
@@ -142,7 +143,7 @@ def find_files(location: Location) -> list[File]:
         raise BatchError(f"{name_of(location)}: cannot be read") from None
 
 
-def check_outside(out: Path, location: Location) -> None:
+def check_outside(out: str, location: Location) -> None:
     """Refuses a result among the records, of which it would be one.
 
     Raises
@@ -151,8 +152,8 @@ def check_outside(out: Path, location: Location) -> None:
     """
     for place in location if isinstance(location, list) else [location]:
         is_pattern = _is_pattern(place) and not Path(place).exists()
-        base = Path(_base_of(place) if is_pattern else place)
-        if "://" not in place and out.is_relative_to(base):
+        base = PurePosixPath(_base_of(place) if is_pattern else place)
+        if PurePosixPath(out).is_relative_to(base):
             raise BatchError(f"{out} stands among the records of {place}: choose another folder")
 
 
@@ -166,7 +167,7 @@ def name_of(location: Location) -> str:
 def _paths_of(place: str) -> tuple[Any, str | None, list[str]]:
     """The file system of a place, the folder above its files, and their paths."""
     try:
-        filesystem, path = _filesystem_of(place)
+        filesystem, path = filesystem_of(place)
         kind = filesystem.get_file_info(path).type
         if kind == fs.FileType.NotFound and _is_pattern(path):
             return filesystem, _base_of(path), list(_matching(filesystem, path))
@@ -179,7 +180,8 @@ def _paths_of(place: str) -> tuple[Any, str | None, list[str]]:
         raise BatchError(f"{place}: cannot be read") from None
 
 
-def _filesystem_of(place: str) -> tuple[Any, str]:
+def filesystem_of(place: str) -> tuple[Any, str]:
+    """The file system of a path or URI, and the path in it."""
     if "://" not in place:
         return fs.LocalFileSystem(), place
     try:

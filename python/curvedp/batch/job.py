@@ -382,7 +382,7 @@ def open_job(
     if resume and not os.path.lexists(folder) and target.exists() and wanted.manifest.exists():
         wanted.check_asked()
         return None
-    check_outside(target, location_of(source))
+    check_outside(target.as_posix(), location_of(source))
     read = Source(location_of(source), [*parameters.by, *parameters.columns.names])
     own = None if secret is None else NoiseSecret.load(secret)
     identity = secrets.token_hex(16)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from curvedp.batch.columns import RecordColumns, as_table
@@ -21,6 +20,7 @@ from curvedp.batch.parameters import (
 from curvedp.batch.parquet import Source
 from curvedp.batch.run import release_all, run
 from curvedp.batch.tables import BatchReleases, release_table
+from curvedp.batch.upload import place_of
 from curvedp.domain import Ball
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
@@ -50,6 +50,7 @@ def release(
     ledger: Ledger | None = None,
     secret: NoiseSecret | _PathLike | None = None,
     out: _PathLike | None = None,
+    stage: _PathLike | None = None,
     on: Any = None,
     chunk_rows: int | None = None,
     resume: bool = False,
@@ -112,7 +113,9 @@ def release(
         What to write, which groups of files need and which may not exist. A name that ends in
         .parquet is one file, whose manifest goes to ``out + ".manifest.json"``; any other name is a
         folder with files of 65,536 groups and ``_manifest.json``. The unfinished job is kept in
-        ``out + ".job"``, which its owner alone can read.
+        ``out + ".job"``, which its owner alone can read. Also the URI of an object store.
+    stage : path, optional
+        The folder of this machine in which a result that goes to a URI is made and kept.
     on : distributed.Client, optional
         Dask cluster whose workers release the chunks of a file, which they must see under the same
         path. The result is the local one with the same secret, bit for bit. A worker that dies is
@@ -156,9 +159,10 @@ def release(
     ([200, 200, 200], ['value', 'within', 'unclipped'])
     """
     is_file = is_files(source)
-    if not is_file and (on is not None or out is not None or resume):
+    placed = out is not None or stage is not None
+    if not is_file and (on is not None or placed or resume):
         raise TypeError("out, on and resume are for files: a table in memory is released at once")
-    if by is None and (out is not None or resume or skip_small or groups_per_unit != 1):
+    if by is None and (placed or resume or skip_small or groups_per_unit != 1):
         raise TypeError("out, resume, skip_small and groups_per_unit are for groups: give by")
     on = _checked(on)
     common: dict[str, Any] = {
@@ -197,6 +201,7 @@ def release(
     described = run(
         source,
         out,
+        stage,
         parameters,
         _runner(on),
         ledger=ledger,
@@ -205,7 +210,7 @@ def release(
         resume=resume,
         progress=progress,
     )
-    return BatchReleases(described, path=Path(out).resolve())
+    return BatchReleases(described, path=place_of(out, stage)[0])
 
 
 def _checked(on: Any) -> Any:

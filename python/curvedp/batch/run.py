@@ -10,17 +10,18 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
-from pathlib import Path
 from typing import Any
 
 from curvedp import _core
 from curvedp.batch.chunk import rows_of_chunk
+from curvedp.batch.files import check_outside, location_of
 from curvedp.batch.folder import folder_of
 from curvedp.batch.job import Job, open_job
 from curvedp.batch.log import Pace, tell
 from curvedp.batch.output import output_of, read_manifest
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.storage import locked
+from curvedp.batch.upload import place_of
 from curvedp.errors import BatchError
 from curvedp.privacy import Ledger
 from curvedp.statistics.call import Report
@@ -36,6 +37,7 @@ _LOOK = 0.1
 def run(
     source: Any,
     out: str | os.PathLike[str],
+    stage: str | os.PathLike[str] | None,
     parameters: BatchParameters,
     release: Callable[[Job, Report], None],
     *,
@@ -47,12 +49,17 @@ def run(
 ) -> dict[str, Any]:
     """Runs a job to its end, from its beginning or where it stopped; `release` fills its parts."""
     rows = rows_of_chunk(chunk_rows, parameters.columns.width)
-    target = Path(out).resolve()
+    target, upload = place_of(out, stage)
     if not target.parent.is_dir():
         raise BatchError(f"{target.parent}: no such folder")
     with locked(target):
-        job = open_job(source, out, parameters, chunk_rows=rows, secret=secret, resume=resume)
+        if upload is not None:
+            check_outside(upload.uri, location_of(source))
+            upload.check_vacant(resume=resume)
+        job = open_job(source, target, parameters, chunk_rows=rows, secret=secret, resume=resume)
         if job is None:
+            if upload is not None:
+                upload.copy()
             return read_manifest(output_of(target, folder_of(target), ""))
         begun = time.monotonic()
         try:
@@ -63,11 +70,13 @@ def run(
                 job.remove()
             raise
         call = parameters.call
-        public = {"out": str(target), "groups": job.groups} | job.public_chunks()
+        public = {"out": os.fspath(out), "groups": job.groups} | job.public_chunks()
         paid = "none" if ledger is None else str(call.total)
         tell("begin", statistic=call.statistic.title, **public, done=job.done(), charged=paid)
         release(job, progress or (lambda done, groups: None))
         described = job.finish()
+        if upload is not None:
+            upload.copy()
         tell("end", **public, seconds=round(time.monotonic() - begun, 3))
         return described
 

@@ -133,10 +133,16 @@ _WORDS = (
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=click.Path(),
     required=True,
     help="Parquet file to write, with the manifest beside it, or, by a name without its ending, "
-    "folder of such files with the manifest in it; never over an existing one.",
+    "folder of such files with the manifest in it; never over an existing one. Also the URI of an "
+    "object store, with --stage.",
+)
+@click.option(
+    "--stage",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of this machine in which a result that goes to a URI is made and kept.",
 )
 @click.option(
     "--ledger",
@@ -196,7 +202,8 @@ def batch(
     public_keys: bool,
     groups_per_unit: int,
     skip_small: bool,
-    out: Path,
+    out: str,
+    stage: Path | None,
     ledger: Path | None,
     ledger_budget: str | None,
     secret: Path | None,
@@ -273,6 +280,7 @@ def batch(
         described = run(
             source,
             out,
+            stage,
             parameters,
             release,
             ledger=book,
@@ -284,8 +292,9 @@ def batch(
     console.print(described["composition"], markup=False)
     released = described["groups"] - described["groups_skipped"]
     console.print(f"{released} releases written to {out}", markup=False)
-    place = output_of(out, folder_of(out), "").manifest
-    console.print(f"Manifest written to {place}", markup=False)
+    if stage is None:
+        place = output_of(Path(out), folder_of(Path(out)), "").manifest
+        console.print(f"Manifest written to {place}", markup=False)
 
 
 def _statistic(kind: type[Statistic[Any]], **given: Any) -> Statistic[Any]:
