@@ -133,7 +133,6 @@ def test_embeddings_cover_sensitivity_and_rounding(guarantee: Any) -> None:
             records_per_unit=1,
             ledger=None,
             seed=None,
-            progress=False,
         )
         rounding = 1e-3 * delta
         found = noisy_embedding(

@@ -25,7 +25,7 @@ from curvedp.domain import Ball
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.statistics import Mean, Statistic
-from curvedp.statistics.call import Call, Report, check_ball
+from curvedp.statistics.call import Call, Progress, check_ball, reporter
 from curvedp.statistics.paid import release as release_records
 
 __all__ = ["release"]
@@ -54,7 +54,7 @@ def release(
     on: Any = None,
     chunk_rows: int | None = None,
     resume: bool = False,
-    progress: Report | None = None,
+    progress: Progress = False,
 ) -> Any:
     """Release a statistic of every group of a table or file, or of all its records.
 
@@ -126,9 +126,10 @@ def release(
     resume : bool
         Go on with a job that was interrupted; begins one if there is none, and does nothing if it
         is finished.
-    progress : callable, optional
-        Called with the number of groups done and their number in all; for the mean of all records
-        of a file with the number of readings done, and 0. A job also logs a line for each chunk,
+    progress : bool or callable
+        A callable is called with the number of groups done and their number in all, for the mean of
+        all records of a file with the number of readings done, and 0; True prints them to standard
+        error. A job also logs a line for each chunk,
         with rate and time left, as ``curvedp.batch`` (see `logging`).
 
     Returns
@@ -193,7 +194,7 @@ def release(
         **common,
     )
     if not is_file:
-        return release_table(source, parameters, ledger, _loaded(secret), progress)
+        return release_table(source, parameters, ledger, _loaded(secret), reporter(progress))
     if out is None:
         raise TypeError("a file needs out, the Parquet file to write")
     if isinstance(secret, NoiseSecret):
@@ -208,7 +209,7 @@ def release(
         secret=secret,
         chunk_rows=chunk_rows,
         resume=resume,
-        progress=progress,
+        progress=reporter(progress),
     )
     return BatchReleases(described, path=place_of(out, stage)[0])
 
@@ -245,7 +246,7 @@ def _release_all_records(
     ledger: Ledger | None,
     secret: NoiseSecret | _PathLike | None,
     chunk_rows: int | None,
-    progress: Report | None,
+    progress: Progress,
 ) -> Any:
     """The release of all records of a table or file as one data set."""
     check_statistic(statistic)
@@ -270,7 +271,7 @@ def _release_all_records(
             ledger=ledger,
             on=on,
             chunk_rows=chunk_rows,
-            progress=progress,
+            progress=reporter(progress),
         )
     if on is not None:
         raise TypeError(
@@ -286,7 +287,7 @@ def _release_all_records(
         records_per_unit=records_per_unit,
         ledger=ledger,
         secret=_loaded(secret),
-        progress=progress or False,
+        progress=progress,
         extra=columns.covariate_of(rows),
         units=columns.units_of(rows),
     )

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core
+from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray, as_choice, as_positive
 from curvedp.conformal.graph import Graph, Laplacian, knn_graph, laplacian
 from curvedp.conformal.mesh import Mesh
@@ -25,7 +26,7 @@ from curvedp.mechanisms import pure_epsilon
 from curvedp.privacy import Guarantee, Ledger, Release
 from curvedp.privacy.release import frozen_array
 from curvedp.statistics.call import check_ball
-from curvedp.statistics.entry import Entry, Progress
+from curvedp.statistics.entry import Entry
 
 DENSITY_METHODS = ("histogram", "kde")
 
@@ -103,7 +104,6 @@ def density(
     records_per_unit: int = 1,
     ledger: Ledger | None = None,
     seed: int | None = None,
-    progress: Progress = False,
 ) -> DensityRelease:
     """Release the density of records on a public mesh under differential privacy.
 
@@ -139,7 +139,6 @@ def density(
         Budget to spend from, before any noise is drawn.
     seed : int, optional
         For tests and examples only: the release is then `Unproved`.
-    progress : bool or callable
 
     Returns
     -------
@@ -187,11 +186,10 @@ def density(
         records_per_unit=records_per_unit,
         ledger=ledger,
         seed=seed,
-        progress=progress,
     )
     plan = DensityPlan.make(entry, mesh, chosen, bandwidth, heat_time, entry.guarantee)
     entry.spend("density")
-    entry.report("project")
+    tell_stage("project")
     points = entry.ball.project(entry.data) if ball is not None else _on_mesh(entry.data, base)
     release = release_density(entry, points, plan, 0)
     fields = vars(release)
@@ -293,7 +291,7 @@ def default_heat_time(operator: Laplacian, n: int, rate: float) -> float:
 
 def release_density(entry: Entry, points: FloatArray, plan: DensityPlan, stage: int) -> Release:
     """The density of points of the manifold, one for each record of a call that has been paid."""
-    entry.report("density")
+    tell_stage("density")
     units = _UNITS if plan.method == "kde" else 1
     if plan.method == "kde":
         counts = _core.bump_counts(

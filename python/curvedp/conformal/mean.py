@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray, as_choice, as_count, as_positive, as_probability
 from curvedp.conformal.density import (
     DENSITY_METHODS,
@@ -31,7 +32,7 @@ from curvedp.domain import Ball
 from curvedp.mechanisms import pure_epsilon
 from curvedp.privacy import Guarantee, Ledger, Release
 from curvedp.statistics.design import plan_mean
-from curvedp.statistics.entry import Entry, Progress
+from curvedp.statistics.entry import Entry
 
 #: Nodes of the mesh over the ball if none is given, and neighbours of each.
 _NODES = 5000
@@ -53,7 +54,6 @@ def conformal_mean(
     records_per_unit: int = 1,
     ledger: Ledger | None = None,
     seed: int | None = None,
-    progress: Progress = False,
 ) -> Release:
     """Release the Fréchet mean of records with noise that follows their private density.
 
@@ -96,8 +96,6 @@ def conformal_mean(
         Budget to spend the whole guarantee from, before any noise is drawn.
     seed : int, optional
         For tests and examples only: the release is then `Unproved`.
-    progress : bool or callable
-        True prints the name of each stage to standard error; a callable receives it.
 
     Returns
     -------
@@ -132,7 +130,6 @@ def conformal_mean(
         records_per_unit=records_per_unit,
         ledger=ledger,
         seed=seed,
-        progress=progress,
     )
     part = as_probability(split, "split")
     as_choice(method, DENSITY_METHODS, "method")
@@ -158,7 +155,7 @@ def conformal_mean(
     design(np.zeros(len(graph.mesh)))  # what is wrong with the parameters is told before spending
     entry.spend("conformal Fréchet mean")
     density = release_density(entry, ball.project(entry.data), density_plan, 0)
-    entry.report("conformal factor")
+    tell_stage("conformal factor")
     values = density.value
     if density_plan.mesh is not graph.mesh:
         values = values[density_plan.mesh.nearest(graph.mesh.points)[0]]
@@ -166,9 +163,9 @@ def conformal_mean(
     way = "multigrid" if ball.manifold.dim <= 2 else "auto"
     sigma = factor(values, shift, laplacian=operator, method=way).sigma
     rows = entry.enter()
-    entry.report("mean")
+    tell_stage("mean")
     eta = ball._frame.mean(rows, mean_plan)
-    entry.report("noise")
+    tell_stage("noise")
     mechanism = design(sigma)
     node = int(mechanism._draw(mechanism._path_lengths(eta), entry.stream(1), 1)[0])
     fields: dict[str, Any] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from curvedp import _core
+from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray
 from curvedp.mechanisms import Mechanism, RiemannianLaplace, TangentGaussian, outward_scale
 from curvedp.mechanisms.grid import STEPS_PER_SCALE
@@ -23,7 +24,7 @@ def noisy_embedding(
     stage: int,
 ) -> Release:
     """An embedding with noise in the Frobenius norm, calibrated to `sensitivity` + 2 `rounding`."""
-    entry.report("noise")
+    tell_stage("noise")
     n, k = exact.shape
     kind: type[Mechanism]
     # density in the Frobenius norm: one Laplace vector, or Gaussian rows

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core, sensitivity
+from curvedp._stages import tell_stage
 from curvedp._validation import (
     FloatArray,
     as_choice,
@@ -26,7 +27,7 @@ from curvedp.mail.noise import noisy_embedding
 from curvedp.mail.rows import as_rows
 from curvedp.manifolds import Euclidean
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release
-from curvedp.statistics.entry import Entry, Progress
+from curvedp.statistics.entry import Entry
 
 #: Bytes of the kernel's tiles that a thread works on.
 _UNDER_WAY = 5e6
@@ -84,8 +85,6 @@ class PrivateMail(Conventions):
         by scikit-learn spend from the same one. Methods take another as an argument.
     seed : int, optional
         For tests and examples only: releases are then `Unproved`.
-    progress : bool or callable
-        True prints the name of each stage to standard error; a callable receives it.
 
     Attributes
     ----------
@@ -135,7 +134,6 @@ class PrivateMail(Conventions):
         records_per_unit: int = 1,
         ledger: Ledger | None = None,
         seed: int | None = None,
-        progress: Progress = False,
     ) -> None:
         self.n_components = n_components
         self.bandwidth = bandwidth
@@ -154,7 +152,6 @@ class PrivateMail(Conventions):
         self.records_per_unit = records_per_unit
         self.ledger = ledger
         self.seed = seed
-        self.progress = progress
 
     def fit(
         self, X: ArrayLike, y: ArrayLike | None = None, *, ledger: Ledger | None = None
@@ -196,7 +193,7 @@ class PrivateMail(Conventions):
         unit = self._sensitivity(entry)
         entry.spend("PrivateMail embedding", self._memory(entry.n))
 
-        entry.report("kernel")
+        tell_stage("kernel")
         operators = self._operators(entry.enter(), labels, entry.ball)
         z = self._shorten(self._start(entry.n, entry.stream(0)))
         parts: list[Release] = []
@@ -205,7 +202,7 @@ class PrivateMail(Conventions):
             z = self._shorten(parts[-1].value)
         del operators
         if self.post_iterations:
-            entry.report("post-processing")
+            tell_stage("post-processing")
         z = self._post_process(z, entry.ball)
         last = parts[-1]
         self.release_ = entry.release(
@@ -342,7 +339,6 @@ class PrivateMail(Conventions):
             records_per_unit=self.records_per_unit,
             ledger=self.ledger if ledger is None else ledger,
             seed=self.seed,
-            progress=self.progress,
         )
 
     def _labels(self, y: ArrayLike | None, n: int) -> NDArray[np.int64] | None:
@@ -419,7 +415,7 @@ class PrivateMail(Conventions):
         unit_sensitivity: float,
         stage: int,
     ) -> Release:
-        entry.report(f"private iteration {stage}")
+        tell_stage(f"private iteration {stage}")
         limit = self._largest_norm()
         # at least a little: rows may have been shortened to one point
         diameter = max(_core.diameter(z), 1e-6 * limit)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from numpy.typing import ArrayLike
 
 from curvedp import _core
+from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
 from curvedp.mechanisms import ways_to_meet
@@ -33,14 +33,11 @@ class Options(TypedDict, total=False):
         Refuses the call: no ledger accepts an `Unproved` release.
     seed : int or None
         The same seed draws the same noise.
-    progress : bool or callable
-        True prints the name of each stage to standard error; a callable receives it.
     """
 
     records_per_unit: int
     ledger: Ledger | None
     seed: int | None
-    progress: bool | Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,6 @@ class Call:
     records_per_unit: int
     ledger: Ledger | None
     seed: int | None
-    report: Callable[[str], None]
     why: str
 
     @classmethod
@@ -67,7 +63,6 @@ class Call:
         records_per_unit: int = 1,
         ledger: Ledger | None = None,
         seed: int | None = None,
-        progress: bool | Callable[[str], None] = False,
     ) -> Call:
         """The call, with the records as an array; raises for shapes, dtypes and parameters."""
         if not isinstance(ball, Ball):
@@ -84,7 +79,6 @@ class Call:
             records_per_unit=as_count(records_per_unit, "records_per_unit"),
             ledger=ledger,
             seed=None if seed is None else as_count(seed, "seed", least=0, most=2**63 - 1),
-            report=progress if callable(progress) else _print if progress else _pass,
             why=why,
         )
 
@@ -112,7 +106,7 @@ class Call:
 
     def enter(self) -> FloatArray:
         """The records projected on the ball and moved into its frame, one row each."""
-        self.report("project")
+        tell_stage("project")
         return self.ball._enter(self.data)
 
     def stream(self, stage: int) -> _core.Stream:
@@ -137,11 +131,3 @@ class Call:
             calibration="published",
             **fields,
         )
-
-
-def _print(stage: str) -> None:
-    print(f"curvedp: {stage}", file=sys.stderr)
-
-
-def _pass(stage: str) -> None:
-    pass

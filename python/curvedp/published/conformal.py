@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core, nonprivate
+from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray, as_count, as_positive, as_probability
 from curvedp.conformal.factor import factor
 from curvedp.conformal.graph import knn_graph, laplacian
@@ -102,7 +103,7 @@ def conformal_mean(
         )
     call.spend("published conformal mean")
 
-    call.report("density")
+    tell_stage("density")
     points = ball.project(call.data)
     operator = laplacian(
         knn_graph(Mesh(ball.manifold, points, np.ones(call.n)), _neighbours(call.n)),
@@ -111,12 +112,12 @@ def conformal_mean(
     )
     # the L1 norm of values at n records that stand for the volume V of the ball: V/n each
     density = _noisy_density(call, points, reach, 2 / first.epsilon / volume)
-    call.report("conformal factor")
+    tell_stage("conformal factor")
     # diagonally dominant for the upsilon of the paper, and solved once: no hierarchy
     sigma = factor(density, shift, laplacian=operator, method="jacobi").sigma
-    call.report("mean")
+    tell_stage("mean")
     eta = nonprivate.frechet_mean(points, ball.manifold).value
-    call.report("noise")
+    tell_stage("noise")
     stretch = math.exp(float(sigma.max()))
     rate = second.epsilon / (2 * stretch * delta)
     chains = metropolis(

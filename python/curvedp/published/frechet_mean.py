@@ -8,6 +8,7 @@ from typing import Unpack
 from numpy.typing import ArrayLike
 
 from curvedp import _core
+from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball, refused_radius
 from curvedp.errors import ExistenceError
@@ -39,7 +40,7 @@ def frechet_mean(
     mechanism : str or Mechanism class, optional
         See `curvedp.mechanisms.choose_mechanism`.
     **options
-        `records_per_unit`, `ledger`, `seed` and `progress` as in `curvedp.frechet_mean`; a ledger
+        `records_per_unit`, `ledger` and `seed` as in `curvedp.frechet_mean`; a ledger
         refuses the call.
 
     Returns
@@ -106,9 +107,9 @@ class MeanDesign:
 
     def release(self, rows: FloatArray) -> Release:
         """The mean of rows of the frame with its noise, the first stage of the call."""
-        self.call.report("mean")
+        tell_stage("mean")
         mean = self.call.ball._frame.mean(rows, self.plan)
-        self.call.report("noise")
+        tell_stage("noise")
         return self.call.release(
             self.guarantee,
             value=self.noise._release(mean, self.call.stream(0), 1)[0],

@@ -14,6 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray, as_probability
 from curvedp.curvature import has_curved_hessian
 from curvedp.domain import Ball
@@ -95,7 +96,7 @@ def confidence_region(
     rows = call.enter()
     mean = design.release(rows)
     base = BasePoint(ball, mean.value, mean)
-    call.report("moments")
+    tell_stage("moments")
     builds = (moments.covariance, moments.hessian)[: len(shares) - 1]
     parts = [
         moments.release_moment(call, base, build(call, rows, base), share, stage=stage)
@@ -177,7 +178,7 @@ def variance_interval(
     rows = call.enter()
     mean = design.release(rows)
     base = BasePoint(ball, mean.value, mean)
-    call.report("moments")
+    tell_stage("moments")
     square, fourth = (
         moments.release_moment(call, base, build(call, rows, base), share, stage=stage)
         for stage, (build, share) in enumerate(

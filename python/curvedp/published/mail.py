@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
+from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray
 from curvedp.mail import PrivateMail
 from curvedp.mail.noise import add_noise
@@ -75,7 +76,6 @@ def private_mail(
         records_per_unit=estimator.records_per_unit,
         ledger=estimator.ledger if ledger is None else ledger,
         seed=estimator.seed,
-        progress=estimator.progress,
     )
     labels = estimator._labels(y, call.n)
     shares = call.shares([1.0] * estimator.private_iterations)
@@ -88,12 +88,12 @@ def private_mail(
         start_scale=estimator.start_scale,
     )
     call.spend("published PrivateMail embedding")
-    call.report("kernel")
+    tell_stage("kernel")
     operators = estimator._operators(call.enter(), labels, call.ball)
     z = estimator._shorten(estimator._start(call.n, call.stream(0)))
     parts: list[Release] = []
     for stage, share in enumerate(shares, start=1):
-        call.report(f"private iteration {stage}")
+        tell_stage(f"private iteration {stage}")
         pure = isinstance(share, PureDP)
         scale = delta / (share.epsilon if isinstance(share, PureDP) else share.mu)
         exact = operators.step(z, estimator.alpha, estimator.form)

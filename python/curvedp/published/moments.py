@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core
+from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray
 from curvedp.curvature import has_curved_hessian
 from curvedp.domain import Ball
@@ -277,7 +278,7 @@ def release_moment(
     parts: tuple[Release, ...] = (),
 ) -> Release:
     """A moment with noise calibrated to `share`; claims that, or `claimed` if it covers `parts`."""
-    call.report("noise")
+    tell_stage("noise")
     size = len(moment.vector)
     domain = Ball(Euclidean(size), np.zeros(size), moment.magnitude)
     noise = choose_mechanism(domain, share)(domain, moment.sensitivity, share)
@@ -317,7 +318,7 @@ def _release(
         share, base = call.native(), BasePoint.given(call, mean)
         call.spend("published moment")
         rows = call.enter()
-    call.report("moments")
+    tell_stage("moments")
     return release_moment(
         call, base, build(call, rows, base), share, stage=1, claimed=call.guarantee, parts=parts
     )

@@ -156,7 +156,6 @@ def r_squared(
         records_per_unit=records_per_unit,
         ledger=ledger,
         seed=seed,
-        progress=False,
     )
     if len(covariates) != entry.n:
         raise ValueError(f"x and y must be equally many, got {len(covariates)} and {entry.n}")

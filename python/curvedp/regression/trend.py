@@ -152,7 +152,6 @@ def trend_test(
         records_per_unit=records_per_unit,
         ledger=ledger,
         seed=seed,
-        progress=False,
     )
     if len(covariates) != entry.n:
         raise ValueError(f"x and y must be equally many, got {len(covariates)} and {entry.n}")

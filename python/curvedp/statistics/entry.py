@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from curvedp import _core
 from curvedp._memory import ask_for_memory
+from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
 from curvedp.mechanisms import ways_to_meet
@@ -19,9 +19,6 @@ from curvedp.statistics.call import SEEDED_WHY, check_ball, check_guarantee
 
 #: Memory that a call takes, in sizes of the records.
 _COPIES = 8.0
-
-#: True prints the name of each stage to standard error; a callable receives it.
-Progress = bool | Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,6 @@ class Entry:
     records_per_unit: int
     ledger: Ledger | None
     seed: int | None
-    report: Callable[[str], None]
 
     @classmethod
     def check(
@@ -46,7 +42,6 @@ class Entry:
         records_per_unit: int,
         ledger: Ledger | None,
         seed: int | None,
-        progress: Progress,
     ) -> Entry:
         """The call, with its parameters checked and the records as an array."""
         check_ball(ball)
@@ -58,7 +53,6 @@ class Entry:
             records_per_unit=as_count(records_per_unit, "records_per_unit"),
             ledger=ledger,
             seed=None if seed is None else as_count(seed, "seed", least=0, most=2**63 - 1),
-            report=_reporter(progress),
         )
 
     @property
@@ -87,7 +81,7 @@ class Entry:
 
     def enter(self) -> FloatArray:
         """The records projected on the ball and moved into its frame, one row each."""
-        self.report("project")
+        tell_stage("project")
         return self.ball._enter(self.data)
 
     def stream(self, stage: int) -> _core.Stream:
@@ -108,11 +102,3 @@ class Entry:
             "assumptions": frozenset() if self.seed is None else frozenset({"seeded"}),
         }
         return Release(**(described | fields))
-
-
-def _reporter(progress: Progress) -> Callable[[str], None]:
-    if callable(progress):
-        return progress
-    if progress:
-        return lambda stage: print(f"curvedp: {stage}", file=sys.stderr)
-    return lambda stage: None

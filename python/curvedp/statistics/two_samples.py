@@ -139,7 +139,6 @@ def two_sample_test(
         records_per_unit=records_per_unit,
         ledger=ledger,
         seed=seed,
-        progress=False,
     )
     labels = _labels(sizes, entry.records_per_unit)
     design = PermutationDesign.of(
