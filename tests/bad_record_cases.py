@@ -33,6 +33,11 @@ def bad_records(case: Case, center: Array) -> dict[str, Array]:
     if case.name.startswith("kendall"):
         bad["one place"] = np.ones(shape)
         bad["one place up to rounding"] = np.ones(shape) + 1e-16 * center
+    if case.name.startswith("correlation"):
+        bad["more than 1"] = np.where(np.eye(shape[0]) > 0, 1.0, 1.01)
+        bad["singular"] = np.ones(shape)
+        bad["negative variances"] = -center
+        bad["asymmetric"] = center + np.triu(np.full(shape, 0.1), 1)
     if case.name.startswith("spd"):
         bad["negative definite"] = -center
         bad["indefinite"] = np.diag([1.0, -1.0, 1.0][: shape[0]])

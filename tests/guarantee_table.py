@@ -24,7 +24,7 @@ COLUMNS = {
     "Euclidean": ("euclidean:2",),
     "sphere, rotations": ("sphere:2", "rotations:3"),
     "SPD": ("spd:2",),
-    "SPD, flat metrics": ("spd:2:log-euclidean", "spd:2:log-cholesky"),
+    "flat SPD, correlations": ("spd:2:log-euclidean", "spd:2:log-cholesky", "correlation:3"),
     "hyperbolic": ("hyperboloid:2",),
     "planar shapes": ("kendall:5",),
 }
@@ -294,7 +294,7 @@ ROWS = (
         "mean Hessian",
         "mean_hessian",
         NOISE,
-        everywhere(BOTH, Euclidean=NONE, SPD_flat_metrics=NONE),
+        everywhere(BOTH, Euclidean=NONE, flat_SPD_correlations=NONE),
         of_groups(cdp.mean_hessian),
         ("log-moments",),
         whole_audit("mean_hessian"),

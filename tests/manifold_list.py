@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from reference import precise
+from reference.correlation import Correlation
 from reference.euclidean import Euclidean
 from reference.hyperboloid import Hyperboloid
 from reference.kendall import KendallPlanar
@@ -99,6 +100,16 @@ def _rotations() -> Case:
     )
 
 
+def _correlation(m: int) -> Case:
+    return Case(
+        f"correlation:{m}",
+        lambda: _library().Correlation(m),
+        Correlation(m),
+        precise.PreciseCorrelation(),
+        (0.0, 0.0),
+    )
+
+
 def _spd(m: int, metric: str = "affine-invariant") -> Case:
     twin, exact = {
         "affine-invariant": (SPDAffine, precise.PreciseSPDAffine),
@@ -132,6 +143,8 @@ CASES = [
     _kendall(10),
     _kendall(50),
     _rotations(),
+    _correlation(2),
+    _correlation(4),
     _spd(1),
     _spd(2),
     _spd(3),
@@ -158,6 +171,7 @@ SMALL = [
         "hyperboloid:3:curvature=-0.25",
         "kendall:4",
         "rotations:3",
+        "correlation:4",
         "spd:2",
         "spd:3",
         "spd:3:log-euclidean",

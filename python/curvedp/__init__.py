@@ -43,6 +43,7 @@ _PUBLIC = {
     "mail": ("PrivateMail",),
     "manifolds": (
         "SPD",
+        "Correlation",
         "Euclidean",
         "Hyperboloid",
         "KendallPlanar",

@@ -24,6 +24,7 @@ from curvedp.errors import MissingExtraError as MissingExtraError
 from curvedp.estimators import FrechetMean as FrechetMean
 from curvedp.mail import PrivateMail as PrivateMail
 from curvedp.manifolds import SPD as SPD
+from curvedp.manifolds import Correlation as Correlation
 from curvedp.manifolds import Euclidean as Euclidean
 from curvedp.manifolds import Hyperboloid as Hyperboloid
 from curvedp.manifolds import KendallPlanar as KendallPlanar

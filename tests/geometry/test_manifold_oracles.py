@@ -31,6 +31,11 @@ KNOWN_TO_GEOMSTATS = [
     and case.name not in ("spd:1", "kendall:50", "spd:11")
 ]
 SPD = of(CASES, "spd")
+#: Weights with which geomstats' metric of correlation matrices is the Frobenius norm.
+OFF_LOG = {
+    2: {"alpha": 0.0, "beta": 0.0, "gamma": 0.5},
+    4: {"alpha": 1.0, "beta": 0.0, "gamma": 0.0},
+}
 
 
 def geomstats_metric(case: Case) -> Any:
@@ -42,6 +47,11 @@ def geomstats_metric(case: Case) -> Any:
         return oracles.geomstats("geometry.hypersphere").Hypersphere(n).metric
     if kind == "hyperboloid":
         return oracles.geomstats("geometry.hyperboloid").Hyperboloid(n).metric
+    if kind == "correlation":
+        module = oracles.geomstats("geometry.full_rank_correlation_matrices")
+        space = module.FullRankCorrelationMatrices(n, equip=False)
+        space.equip_with_metric(module.OffLogMetric, **OFF_LOG[n])
+        return space.metric
     if kind == "kendall":
         space = oracles.geomstats("geometry.pre_shape").PreShapeSpace(n, 2)
         space.equip_with_group_action("rotations")
@@ -109,10 +119,20 @@ def test_geomstats_spaces_are_recognised(case: Case) -> None:
         "hyperboloid": lambda: oracles.geomstats("geometry.hyperboloid").Hyperboloid(n),
         "kendall": lambda: oracles.geomstats("geometry.pre_shape").PreShapeSpace(n, 2),
         "spd": lambda: oracles.geomstats("geometry.spd_matrices").SPDMatrices(n),
+        "correlation": lambda: oracles.geomstats(
+            "geometry.full_rank_correlation_matrices"
+        ).FullRankCorrelationMatrices(n),
     }[kind]()
     if rest == ["log-euclidean"]:
         module = oracles.geomstats("geometry.spd_matrices")
         space.equip_with_metric(module.SPDLogEuclideanMetric)
+    if kind == "correlation":
+        module = oracles.geomstats("geometry.full_rank_correlation_matrices")
+        for other in ({}, {"alpha": 1.0, "beta": 0.5, "gamma": 1.0} if n > 3 else {}):
+            space.equip_with_metric(module.OffLogMetric, **other)
+            with pytest.raises(ValueError, match="OffLogMetric with alpha"):
+                curvedp.as_manifold(space)
+        space.equip_with_metric(module.OffLogMetric, **OFF_LOG[n])
     assert curvedp.as_manifold(space).spec == case.manifold.spec
 
 

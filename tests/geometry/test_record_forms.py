@@ -36,6 +36,10 @@ SHORT: dict[str, tuple[cdp.Manifold, Any]] = {
         cdp.SPD(3, metric="log-euclidean"),
         lambda rng, n: _triangles(rng, n),
     ),
+    "above the diagonal": (
+        cdp.Correlation(4),
+        lambda rng, n: 0.3 * rng.uniform(-1, 1, (n, 6)),
+    ),
     "degrees": (
         cdp.Sphere(2, radius=2.0),
         lambda rng, n: rng.uniform([-180, -90], [360, 90], (n, 2)),
@@ -62,6 +66,10 @@ def twin(name: str, rows: Array) -> Array:
         full = np.zeros((len(rows), 3, 3))
         full[:, *np.triu_indices(3)] = rows
         return full + np.triu(full, 1).transpose(0, 2, 1)
+    if name == "above the diagonal":
+        full = np.zeros((len(rows), 4, 4))
+        full[:, *np.triu_indices(4, 1)] = rows
+        return full + full.transpose(0, 2, 1) + np.eye(4)
     if name == "degrees":
         longitude, latitude = np.radians(rows).T
         level = np.cos(latitude)
@@ -109,6 +117,7 @@ def test_quarter_turns_and_poles_are_exact() -> None:
         ("quaternion", [[0, 0, 0, 0], [np.nan, 0, 0, 1], [np.inf, 0, 0, 1]]),
         ("Poincaré ball", [[0.5, 0, 0], [0.5, 0.1, 0], [1e300] * 3, [np.nan, 0, 0]]),
         ("triangle", [[0] * 6, [1, 2, 0, 1, 0, 1], [np.inf] * 6]),
+        ("above the diagonal", [[1.0] * 6, [-0.5] * 6, [np.nan] + [0] * 5]),
     ],
 )
 def test_rows_that_are_no_point_become_nan(name: str, rows: Any) -> None:
@@ -223,6 +232,18 @@ def test_complex_landmarks_are_pairs() -> None:
     found = space.as_points(masked)
     assert np.all(np.isnan(found[2]))
     assert np.array_equal(np.delete(found, 2, axis=0), np.delete(shapes, 2, axis=0))
+
+
+@pytest.mark.parametrize("exponent", [-150, 0, 150])
+def test_covariance_matrices_stand_for_their_correlations(exponent: int) -> None:
+    factors = np.random.default_rng(0).standard_normal((20, 4, 9))
+    sizes = 10.0 ** np.array([0.0, exponent, 1.0, -exponent / 2])
+    plain = factors @ factors.transpose(0, 2, 1)
+    roots = np.sqrt(np.einsum("nii->ni", plain))
+    expected = plain / roots[:, :, None] / roots[:, None, :]
+    found = cdp.Correlation(4).as_points(plain * sizes[:, None] * sizes)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+    assert np.all(np.einsum("nii->ni", found) == 1.0)
 
 
 def _release(records: Any, ball: cdp.Ball) -> str:

@@ -343,6 +343,41 @@ class PreciseSPDLogEuclidean:
         return self.dunchart(self.dchart(vector, base), end)
 
 
+class PreciseCorrelation(PreciseSPDLogEuclidean):
+    """The logarithm without its diagonal, which follows from the rest."""
+
+    def chart(self, point: Numbers) -> Numbers:
+        return _hollow(super().chart(point))
+
+    def dchart(self, vector: Numbers, base: Numbers) -> Numbers:
+        return _hollow(super().dchart(vector, base))
+
+    def dunchart(self, coords: Numbers, base: Numbers) -> Numbers:
+        bare = super().dunchart(coords, base)
+        e = np.vectorize(mp.mpf)(np.eye(len(base)))
+        images = [super(PreciseCorrelation, self).dunchart(np.diag(row), base) for row in e]
+        slope = mp.matrix([[images[j][i, i] for j in range(len(base))] for i in range(len(base))])
+        solved = mp.lu_solve(slope, mp.matrix([-bare[i, i] for i in range(len(base))]))
+        return _hollow(bare + sum(x * image for x, image in zip(solved, images, strict=True)))
+
+    def unchart(self, coords: Numbers) -> Numbers:
+        full = coords.copy()
+        for _ in range(3000):
+            point = super().unchart(full)
+            excess = [mp.log(x) for x in np.diag(point)]
+            for i, x in enumerate(excess):
+                full[i, i] -= x
+            if max(map(abs, excess)) < mp.mpf(10) ** (5 - mp.mp.dps):
+                break
+        return point
+
+
+def _hollow(matrix: Numbers) -> Numbers:
+    hollow = matrix.copy()
+    hollow[np.diag_indices(len(matrix))] = mp.mpf(0)
+    return hollow
+
+
 class PreciseSPDLogCholesky(PreciseSPDLogEuclidean):
     """The same flat geometry in Lin's chart: strict lower part and log-diagonal of the factor."""
 

@@ -4,6 +4,7 @@ from curvedp.manifolds.base import Manifold
 from curvedp.manifolds.convert import as_manifold
 from curvedp.manifolds.spaces import (
     SPD,
+    Correlation,
     Euclidean,
     Hyperboloid,
     KendallPlanar,
@@ -13,6 +14,7 @@ from curvedp.manifolds.spaces import (
 
 __all__ = [
     "SPD",
+    "Correlation",
     "Euclidean",
     "Hyperboloid",
     "KendallPlanar",

@@ -6,13 +6,24 @@ from collections.abc import Callable
 from typing import Any
 
 from curvedp.manifolds.base import Manifold
-from curvedp.manifolds.spaces import SPACES, SPD, Euclidean, Hyperboloid, KendallPlanar, Sphere
+from curvedp.manifolds.spaces import (
+    SPACES,
+    SPD,
+    Correlation,
+    Euclidean,
+    Hyperboloid,
+    KendallPlanar,
+    Sphere,
+)
 
 _GEOMSTATS_SPD_METRICS = {
     "SPDAffineMetric": "affine-invariant",
     "SPDLogEuclideanMetric": "log-euclidean",
     "SPDLogCholeskyMetric": "log-cholesky",
 }
+#: Weights of the invariant quadratic forms that give the Frobenius norm of hollow matrices, where
+#: geomstats does not allow (1, 0, 0).
+_GEOMSTATS_FROBENIUS = {2: (0.0, 0.0, 0.5), 3: (0.0, 2.0, -0.5)}
 
 
 def as_manifold(space: Any, point_shape: tuple[int, ...] | None = None) -> Manifold:
@@ -22,11 +33,11 @@ def as_manifold(space: Any, point_shape: tuple[int, ...] | None = None) -> Manif
     ----------
     space : Manifold, str or geomstats space
         Text is ``name:size[:parameter]``: ``"sphere:2"``, ``"spd:3"``, ``"spd:3:log-euclidean"``,
-        ``"hyperboloid:2"``, ``"kendall:10"``, ``"rotations:3"``, ``"euclidean:4"``. pyRiemann's
-        metric names ("riemann", "logeuclid", "logchol") mean SPD matrices. The size may be left
-        out if `point_shape` is given. Geomstats spaces (Hypersphere, SPDMatrices, Hyperboloid,
-        Euclidean, PreShapeSpace in the plane) are recognised by their attributes; geomstats need
-        not be installed.
+        ``"hyperboloid:2"``, ``"kendall:10"``, ``"rotations:3"``, ``"correlation:5"``,
+        ``"euclidean:4"``. pyRiemann's metric names ("riemann", "logeuclid", "logchol") mean SPD
+        matrices. The size may be left out if `point_shape` is given. Geomstats spaces (Hypersphere,
+        SPDMatrices, FullRankCorrelationMatrices, Hyperboloid, Euclidean, PreShapeSpace in the
+        plane) are recognised by their attributes; geomstats need not be installed.
     point_shape : tuple of int, optional
         Shape of one point.
 
@@ -94,6 +105,18 @@ def _from_geomstats(space: Any) -> Manifold:
         raise ValueError(
             f"SPD metric {metric} is not supported: use affine-invariant, "
             "log-Euclidean or log-Cholesky"
+        )
+    if "FullRankCorrelationMatrices" in names:
+        image = getattr(getattr(space, "metric", None), "image_space", None)
+        flat = getattr(image, "metric", None)
+        weights = tuple(getattr(flat, name, None) for name in ("alpha", "beta", "gamma"))
+        frobenius = _GEOMSTATS_FROBENIUS.get(space.n, (1.0, 0.0, 0.0))
+        if type(space.metric).__name__ == "OffLogMetric" and weights == frobenius:
+            return Correlation(space.n)
+        alpha, beta, gamma = frobenius
+        raise ValueError(
+            "of the metrics of correlation matrices use geomstats' OffLogMetric with "
+            f"alpha={alpha}, beta={beta}, gamma={gamma}"
         )
     if "Hyperboloid" in names:
         return Hyperboloid(space.dim)

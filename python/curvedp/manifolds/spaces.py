@@ -1,4 +1,4 @@
-"""The manifolds: Euclidean and hyperbolic space, spheres, SPD matrices, shapes, rotations."""
+"""The manifolds: Euclidean and hyperbolic space, spheres, matrices, shapes, rotations."""
 
 from __future__ import annotations
 
@@ -132,6 +132,47 @@ class SPD(Manifold):
     def spec(self) -> str:
         suffix = "" if self.metric == "affine-invariant" else f":{self.metric}"
         return f"spd:{self.m}{suffix}"
+
+    @property
+    def origin(self) -> FloatArray:
+        """The identity matrix."""
+        return np.eye(self.m)
+
+
+class Correlation(Manifold):
+    """Correlation matrices of full rank with the off-log metric; points of shape (m, m).
+
+    The entries of the matrix logarithm above its diagonal, times √2, map them isometrically onto
+    Euclidean space of dimension m(m-1)/2: rho(A, B) = |off(log A) - off(log B)|, where off leaves
+    out the diagonal. A covariance matrix stands for its correlations.
+
+    Parameters
+    ----------
+    m : int
+        2 or more.
+
+    References
+    ----------
+    Archakov and Hansen (2021), A new parametrization of correlation matrices. Econometrica 89.
+
+    Examples
+    --------
+    >>> half = [[1.0, 0.5], [0.5, 1.0]]
+    >>> float(Correlation(2).dist(np.eye(2), half).round(4))
+    0.7768
+    """
+
+    _names: ClassVar[dict[str, dict[str, Any]]] = {"correlation": {}}
+    _origin_name = "identity"
+    _short_form = "the entries above the diagonal row by row"
+
+    def __init__(self, m: int) -> None:
+        self.m = as_count(m, "m", least=2, most=1000)
+        super().__init__("correlation", self.m, 0.0, (self.m, self.m))
+
+    @property
+    def spec(self) -> str:
+        return f"correlation:{self.m}"
 
     @property
     def origin(self) -> FloatArray:
@@ -291,5 +332,6 @@ SPACES: tuple[type[Manifold], ...] = (
     Hyperboloid,
     KendallPlanar,
     Rotations,
+    Correlation,
     Euclidean,
 )

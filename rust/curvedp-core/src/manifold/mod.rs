@@ -30,7 +30,7 @@ pub use kendall::KendallPlanar;
 pub use projective::ComplexProjective;
 pub use range::{Limit, Range};
 pub use rotations::Rotations;
-pub use spd::{Flat, FlatChart, LogCholesky, LogEuclidean, SpdAffine, SpdFactors};
+pub use spd::{Flat, FlatChart, LogCholesky, LogEuclidean, OffLog, SpdAffine, SpdFactors};
 pub use sphere::Sphere;
 pub use sums::{LogMoments, LogSums};
 
@@ -402,11 +402,15 @@ pub(crate) fn add_coords(manifold: &impl Manifold, ambient: &[f64], base: Rows, 
 }
 
 /// The manifold called `kind`: "euclidean" (size = dim), "sphere" (dim, radius), "hyperboloid" (dim,
-/// curvature), "spd" / "spd:log-euclidean" / "spd:log-cholesky" (m), "kendall" (landmarks), "rotations".
+/// curvature), "spd" / "spd:log-euclidean" / "spd:log-cholesky" (m), "correlation" (m), "kendall"
+/// (landmarks), "rotations".
 pub fn build(kind: &str, size: usize, parameter: f64) -> Result<Box<dyn Manifold>, Error> {
-    let least = if kind == "kendall" { 3 } else { 1 };
+    let (least, allowed) = match kind {
+        "kendall" => (3, "at least 3"),
+        "correlation" => (2, "at least 2"),
+        _ => (1, "at least 1"),
+    };
     if size < least {
-        let allowed = if least == 3 { "at least 3" } else { "at least 1" };
         return Err(Error::Parameter { name: "size", allowed, value: size as f64 });
     }
     let finite = |name, allowed, ok: bool| {
@@ -433,6 +437,7 @@ pub fn build(kind: &str, size: usize, parameter: f64) -> Result<Box<dyn Manifold
         "spd" => Box::new(SpdAffine::new(size)),
         "spd:log-euclidean" => Box::new(Flat(LogEuclidean::new(size))),
         "spd:log-cholesky" => Box::new(Flat(LogCholesky::new(size))),
+        "correlation" => Box::new(Flat(OffLog::new(size))),
         other => return Err(Error::UnknownManifold(other.to_owned())),
     })
 }

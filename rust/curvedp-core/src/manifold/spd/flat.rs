@@ -2,23 +2,53 @@
 //!
 //! Every map is the Euclidean one seen through the chart: exp_p(v) = chart^-1(chart(p) + D chart_p v).
 
-use crate::cascade::{ADDITIONS, PIECE};
-use crate::manifold::curvature::{Curvature, scalar};
-use crate::rows::Rows;
-use crate::simd::matrices::packed_len;
-/// Rows that are added up before they are added to the sum of the others.
-const SUMMED: usize = 64;
-const _: () = assert!(SUMMED + PIECE.div_ceil(SUMMED) <= ADDITIONS);
-/// An isometric chart phi: M -> R^dim and its derivative.
 use super::{
     condition, eigenspaces, from_triangle, is_spd, project_spd, snap, to_tangent, triangle_size,
 };
+use crate::cascade::{ADDITIONS, PIECE};
+use crate::manifold::curvature::{Curvature, scalar};
 use crate::manifold::{Euclidean, LogSums, Manifold};
 use crate::noise::Space;
-/// An isometric chart phi: SPD(m) -> R^dim and its derivative.
+use crate::rows::Rows;
+use crate::simd::matrices::packed_len;
+
+/// Rows that are added up before they are added to the sum of the others.
+const SUMMED: usize = 64;
+const _: () = assert!(SUMMED + PIECE.div_ceil(SUMMED) <= ADDITIONS);
+
+/// An isometric chart phi of symmetric positive definite matrices, all or some, onto R^dim and its
+/// derivative.
 pub trait FlatChart: Send + Sync {
     /// m
     fn order(&self) -> usize;
+    /// Number of coordinates.
+    fn dim(&self) -> usize {
+        packed_len(self.order())
+    }
+    /// See [`Manifold::belongs`].
+    fn belongs(&self, point: &[f64], tolerance: f64) -> bool {
+        is_spd(self.order(), point, tolerance)
+    }
+    /// See [`Manifold::project`].
+    fn project(&self, point: &mut [f64]) -> bool {
+        project_spd(self.order(), point)
+    }
+    /// See [`Manifold::snap`].
+    fn snap(&self, records: &mut [f64], valid: &mut [bool]) {
+        snap(self.order(), records, valid);
+    }
+    /// See [`Manifold::short_size`].
+    fn short_size(&self) -> Option<usize> {
+        triangle_size(self.order())
+    }
+    /// See [`Manifold::from_short`].
+    fn from_short(&self, rows: Rows, out: &mut [f64]) {
+        from_triangle(self.order(), rows, out);
+    }
+    /// See [`Manifold::to_tangent`].
+    fn to_tangent(&self, vector: Rows, out: &mut [f64]) {
+        to_tangent(self.order(), vector, out);
+    }
     /// See [`Manifold::clip_limit`].
     fn clip_limit(&self) -> f64;
     /// phi(point)
@@ -106,7 +136,7 @@ impl<C: FlatChart> Manifold for Flat<C> {
     }
 
     fn dim(&self) -> usize {
-        packed_len(self.0.order())
+        self.0.dim()
     }
 
     fn curvature(&self) -> Curvature {
@@ -131,27 +161,27 @@ impl<C: FlatChart> Manifold for Flat<C> {
     }
 
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool {
-        is_spd(self.0.order(), point, tolerance)
+        self.0.belongs(point, tolerance)
     }
 
     fn project(&self, point: &mut [f64]) -> bool {
-        project_spd(self.0.order(), point)
+        self.0.project(point)
     }
 
     fn snap(&self, records: &mut [f64], valid: &mut [bool]) {
-        snap(self.0.order(), records, valid);
+        self.0.snap(records, valid);
     }
 
     fn short_size(&self) -> Option<usize> {
-        triangle_size(self.0.order())
+        self.0.short_size()
     }
 
     fn from_short(&self, rows: Rows, out: &mut [f64]) {
-        from_triangle(self.0.order(), rows, out);
+        self.0.from_short(rows, out);
     }
 
     fn to_tangent(&self, vector: Rows, _base: Rows, out: &mut [f64]) {
-        to_tangent(self.0.order(), vector, out);
+        self.0.to_tangent(vector, out);
     }
 
     fn exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {

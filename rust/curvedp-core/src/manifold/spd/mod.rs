@@ -10,6 +10,7 @@ mod flat;
 mod log_cholesky;
 mod log_euclidean;
 mod moments;
+mod off_log;
 mod sum_log;
 mod transvection;
 mod two;
@@ -21,6 +22,7 @@ pub use flat::{Flat, FlatChart};
 pub use log_cholesky::LogCholesky;
 pub use log_euclidean::LogEuclidean;
 pub(super) use moments::{curvature_function, curvature_trace};
+pub use off_log::OffLog;
 
 use super::RECORD_TOLERANCE;
 use crate::rows::Rows;
