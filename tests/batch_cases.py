@@ -31,6 +31,7 @@ STATISTICS = {
     "fourth-moment": (cdp.FourthMoment(0.7, (0.4, 0.6)), GUARANTEE),
     "covariance": (cdp.LogCovariance(0.7, (0.4, 0.6)), GUARANTEE),
     "hessian": (cdp.MeanHessian(0.7, (0.4, 0.6)), GUARANTEE),
+    "median": (cdp.GeometricMedian(), LARGE),
     "kng": (cdp.KNGMean(0.4), GUARANTEE),
     "regression": (cdp.GeodesicLine((0.0, 900.0), 0.3, 0.5, "gradient"), LARGE),
 }

@@ -62,6 +62,7 @@ ONE: dict[str, Statistic] = {
     "adaptive": cdp.adaptive_mean,
     "region": cdp.confidence_region,
     "interval": cdp.variance_interval,
+    "median": cdp.geometric_median,
     "kng": lambda x, ball, g, **how: cdp.kng_mean(x, ball, g, tau=0.5 * ball.radius, **how),
 }
 

@@ -228,6 +228,15 @@ ROWS = (
         "adaptive-mean",
     ),
     Row(
+        "geometric median",
+        "geometric_median",
+        "noisy steps on clipped logarithms",
+        everywhere(BOTH),
+        of_groups(cdp.geometric_median),
+        ("geometric-median", "private-quantile"),
+        whole_audit("geometric_median"),
+    ),
+    Row(
         "mean by its gradient",
         "kng_mean",
         "K-norm gradient, dimension up to 6",

@@ -100,6 +100,7 @@ STATISTICS = [
         least=2,
         refused=(({"level": 1.5}, "level"), *_WEIGHTS, *_CLIP),
     ),
+    Entry("median", cdp.geometric_median, cdp.GeometricMedian(), drawn_by_kernels=False),
     Entry(
         "kng",
         cdp.kng_mean,

@@ -61,6 +61,7 @@ from curvedp.regression import trend_test as trend_test
 from curvedp.statistics import AdaptiveMean as AdaptiveMean
 from curvedp.statistics import ConfidenceRegion as ConfidenceRegion
 from curvedp.statistics import FourthMoment as FourthMoment
+from curvedp.statistics import GeometricMedian as GeometricMedian
 from curvedp.statistics import Interval as Interval
 from curvedp.statistics import KNGMean as KNGMean
 from curvedp.statistics import LogCovariance as LogCovariance
@@ -85,6 +86,7 @@ from curvedp.statistics import expected_error as expected_error
 from curvedp.statistics import fourth_moment as fourth_moment
 from curvedp.statistics import frechet_mean as frechet_mean
 from curvedp.statistics import frechet_variance as frechet_variance
+from curvedp.statistics import geometric_median as geometric_median
 from curvedp.statistics import kng_mean as kng_mean
 from curvedp.statistics import log_covariance as log_covariance
 from curvedp.statistics import mean_hessian as mean_hessian

@@ -153,6 +153,15 @@ class Ball:
         self._frame.leave(rows, points)
         return points.reshape(len(rows), *self.manifold.point_shape)
 
+    def _step(self, point: FloatArray, coords: FloatArray) -> FloatArray:
+        """exp_point(v) for the coordinates of v, projected on the ball; points of the frame."""
+        frame, base = self._frame, point[None]
+        end = np.empty_like(base)
+        frame.manifold.exp_coords(np.ascontiguousarray(coords[None]), base, end)
+        inside = np.empty_like(point)
+        _core.Frame(frame.manifold, frame.origin, self.radius).project(end, inside[None])
+        return inside
+
     def __repr__(self) -> str:
         center = np.array2string(self.center, precision=4, separator=", ").replace("\n", "")
         return f"Ball({self.manifold.spec!r}, center={center}, radius={self.radius:g})"

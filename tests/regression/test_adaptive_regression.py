@@ -14,6 +14,7 @@ import curvedp as cdp
 from curvedp import _core
 from curvedp.audit import audit_samples
 from curvedp.errors import NoiseWarning
+from curvedp.mechanisms import vector_noise
 from curvedp.regression import adaptive
 from curvedp.regression.adaptive import (
     AdaptiveDesign,
@@ -691,7 +692,9 @@ def test_half_the_noise_is_found_by_an_audit(monkeypatch):
 
     kept = audit_samples(scores(1.0), scores(-1.0), cdp.GDP(2.0), n_thresholds=5)
     assert kept.passed, kept.report()
-    honest = adaptive.outward_scale
-    monkeypatch.setattr(adaptive, "outward_scale", lambda moved, spent: honest(moved, spent) / 4)
+    honest = vector_noise.outward_scale
+    monkeypatch.setattr(
+        vector_noise, "outward_scale", lambda moved, spent: honest(moved, spent) / 4
+    )
     broken = audit_samples(scores(1.0), scores(-1.0), cdp.GDP(2.0), n_thresholds=5)
     assert not broken.passed, broken.report()

@@ -173,6 +173,12 @@ KINDS = {
     ),
     "frechet_variance of groups": Kind(first_variance, OUT_OR_IN, n_releases=6_000),
     "adaptive_mean of groups": Kind(first_adaptive, OPPOSITE),
+    "geometric_median": Kind(
+        lambda data, claim: cdp.geometric_median(data, BALL, claim),
+        OPPOSITE,
+        mu=12.0,
+        power=1.7,
+    ),
     "kng_mean": Kind(
         lambda data, claim: cdp.kng_mean(data, BALL, claim), OPPOSITE, exact=cdp.GDP(1e3)
     ),
@@ -194,7 +200,8 @@ KINDS = {
 def test_a_statistic_keeps_its_guarantee_and_a_fifth_of_its_noise_would_be_flagged(name):
     """Releases of 6-GDP pass as such, and what the audit sees of them refutes a claim of 1.2.
 
-    Of 20-GDP for the conformal mean, half of whose budget goes to a density.
+    Of 20-GDP for the conformal mean, half of whose budget goes to a density; of 12-GDP for the
+    geometric median, of whose steps the last alone is seen whole.
     """
     heavy = name in ("confidence_region", "compare_means")
     result = KINDS[name].audit(cdp.GDP(KINDS[name].mu), 200 if heavy else 400)

@@ -17,6 +17,7 @@ from curvedp.regression.private import GeodesicLine
 from curvedp.statistics import (
     AdaptiveMean,
     FourthMoment,
+    GeometricMedian,
     Interval,
     KNGMean,
     LogCovariance,
@@ -52,6 +53,7 @@ STATISTICS: dict[str, type[Statistic[Any]]] = {
     "fourth-moment": FourthMoment,
     "covariance": LogCovariance,
     "hessian": MeanHessian,
+    "median": GeometricMedian,
     "kng": KNGMean,
     "regression": GeodesicLine,
 }

@@ -36,7 +36,7 @@ __all__ = ["batch"]
 #: ``--help``.
 _WORDS = (
     *("mean", "variance", "adaptive", "region", "interval"),
-    *("fourth-moment", "covariance", "hessian", "kng", "regression"),
+    *("fourth-moment", "covariance", "hessian", "median", "kng", "regression"),
 )
 
 

@@ -169,13 +169,9 @@ def moved(
 
     Velocities, shape (q, dim), are shortened together if their lengths add up to more than `v_max`.
     """
-    manifold, base = ball._frame.manifold, footpoint[None]
-    end = np.empty_like(base)
-    manifold.exp_coords(np.ascontiguousarray(shift[None]), base, end)
-    inside = np.empty_like(base)
-    inner = _core.Frame(manifold, ball._frame.origin, ball.radius)
-    inner.project(end, inside)
-    return inside[0], shorten_together(carry(manifold, velocities, base, inside), v_max)
+    end = ball._step(footpoint, shift)
+    carried = carry(ball._frame.manifold, velocities, footpoint[None], end[None])
+    return end, shorten_together(carried, v_max)
 
 
 def carry(

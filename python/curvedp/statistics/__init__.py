@@ -14,6 +14,7 @@ from curvedp.statistics.dispersion import (
     mean_hessian,
 )
 from curvedp.statistics.frechet_mean import Mean, expected_error, frechet_mean, required_n
+from curvedp.statistics.geometric_median import GeometricMedian, geometric_median
 from curvedp.statistics.interval import VarianceInterval
 from curvedp.statistics.kng_mean import KNGMean, kng_mean
 from curvedp.statistics.mean_release import MeanRelease
@@ -31,6 +32,7 @@ __all__ = [
     "AdaptiveMean",
     "ConfidenceRegion",
     "FourthMoment",
+    "GeometricMedian",
     "Interval",
     "KNGMean",
     "LogCovariance",
@@ -55,6 +57,7 @@ __all__ = [
     "fourth_moment",
     "frechet_mean",
     "frechet_variance",
+    "geometric_median",
     "kng_mean",
     "log_covariance",
     "mean_hessian",

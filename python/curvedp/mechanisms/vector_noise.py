@@ -1,0 +1,65 @@
+"""Noise for a vector of a chart, drawn exactly on a public grid."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from curvedp import _core
+from curvedp._validation import FloatArray
+from curvedp.mechanisms.calibration import outward_scale
+from curvedp.mechanisms.grid import STEPS_PER_SCALE
+from curvedp.privacy import GDP, PureDP
+
+
+@dataclass(frozen=True)
+class VectorNoise:
+    """Noise for a vector that a unit moves by a known length.
+
+    Attributes
+    ----------
+    size : int
+        Entries of the vector.
+    sensitivity, rounding : float
+        In Euclidean norm.
+    scale : float
+        sigma, or lambda of the density exp(-length/lambda).
+    pure : bool
+    largest : float
+        Bound on the vector's length.
+    """
+
+    size: int
+    sensitivity: float
+    rounding: float
+    scale: float
+    pure: bool
+    largest: float
+
+    @classmethod
+    def of(
+        cls, size: int, sensitivity: float, rounding: float, largest: float, share: PureDP | GDP
+    ) -> VectorNoise:
+        """Calibrated to a share of the budget; raises where it cannot be drawn."""
+        pure = isinstance(share, PureDP)
+        budget = share.epsilon if isinstance(share, PureDP) else share.mu
+        scale = outward_scale(sensitivity + 2 * rounding, budget)
+        noise = cls(size, sensitivity, rounding, scale, pure, largest)
+        noise._law()
+        return noise
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of an entry."""
+        return self.scale * math.sqrt(self.size + 1) if self.pure else self.scale
+
+    def add(self, vector: FloatArray, stream: _core.Stream) -> FloatArray:
+        """The vector with noise drawn exactly, on a public grid."""
+        noisy = vector.reshape(1, -1).copy()
+        step = _core.flat_grid_step(self.scale, self.largest, STEPS_PER_SCALE)
+        self._law().add_on_grid(stream, step, noisy)
+        return noisy.reshape(vector.shape)
+
+    def _law(self) -> _core.Noise:
+        profile = "laplace" if self.pure else "gaussian"
+        return _core.Noise("flat", self.size, 0.0, profile, self.scale)
