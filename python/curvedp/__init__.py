@@ -87,6 +87,7 @@ _PUBLIC = {
     ),
     "statistics": (
         "AdaptiveMean",
+        "CombinedMean",
         "ConfidenceRegion",
         "FourthMoment",
         "Interval",
@@ -107,6 +108,7 @@ _PUBLIC = {
         "VarianceRelease",
         "adaptive_mean",
         "adaptive_schedule",
+        "combine",
         "compare_means",
         "confidence_region",
         "expected_error",

@@ -11,6 +11,8 @@ from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.learning._sklearn import (
     BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
     check_classification_targets,
     check_is_fitted,
     column_or_1d,
@@ -101,6 +103,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         table = X if hasattr(X, "columns") else records.reshape(len(records), -1)
         validate_data(self, table, reset=reset, skip_check_array=True)
         return records
+
+
+class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]
+    """An estimator with `transform`, whose columns are named after its class."""
 
 
 def public_labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -8,12 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
-from curvedp.learning._sklearn import (
-    ClassifierMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-)
-from curvedp.learning.estimator import Estimator, public_labels, softmax
+from curvedp.learning._sklearn import ClassifierMixin
+from curvedp.learning.estimator import Transformer, public_labels, softmax
 from curvedp.privacy import Guarantee, Ledger
 from curvedp.statistics.adaptive_mean import adaptive_mean
 from curvedp.statistics.frechet_mean import frechet_mean
@@ -21,9 +17,7 @@ from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.releases import Releases
 
 
-class PrivateMDM(  # type: ignore[misc]
-    ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
-):
+class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
     """Classifier by the nearest of the released means of the classes.
 
     **The labels are public**: who belongs to which class is known or was fixed before the data

@@ -10,21 +10,15 @@ from numpy.typing import ArrayLike
 
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
-from curvedp.learning._sklearn import (
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    check_is_fitted,
-)
-from curvedp.learning.estimator import Estimator
+from curvedp.learning._sklearn import check_is_fitted
+from curvedp.learning.estimator import Transformer
 from curvedp.privacy import Guarantee, Ledger, Release
 from curvedp.statistics.dispersion import log_covariance
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.moments import DEFAULT_WEIGHTS
 
 
-class TangentPCA(  # type: ignore[misc]
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
-):
+class TangentPCA(Transformer):
     """Eigenvectors of the released second moment of log_p x at the released mean p.
 
     `curvedp.log_covariance` releases both; components, variances and coordinates of further points
