@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
@@ -99,6 +100,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return self._domain.project(self._read(X, reset=False))
 
     def _read(self, X: ArrayLike, *, reset: bool) -> FloatArray:
+        if issparse(X):
+            raise TypeError("X is a sparse matrix: sparse input is not supported, give an array")
         records = self._manifold._records(X, "X")
         table = X if hasattr(X, "columns") else records.reshape(len(records), -1)
         validate_data(self, table, reset=reset, skip_check_array=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.learning._sklearn import ClassifierMixin
 from curvedp.learning.estimator import Transformer, public_labels, softmax
-from curvedp.privacy import Guarantee, Ledger
+from curvedp.privacy import Guarantee, Ledger, Release
 from curvedp.statistics.adaptive_mean import adaptive_mean
 from curvedp.statistics.frechet_mean import frechet_mean
 from curvedp.statistics.grouping import GroupsLike
@@ -53,8 +54,10 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         Labels in order.
     means_ : ndarray, shape (K, *point_shape)
         Released means, in the order of `classes_`.
-    releases_ : Releases
-        ``releases_[label]`` is the release of one class; `total` is the guarantee of all.
+    releases_ : dict
+        The release of each class by its label.
+    guarantee_ : Guarantee
+        Of all releases together.
     n_features_in_ : int
         Entries of a record, or columns of a table.
 
@@ -73,7 +76,7 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
     >>> X = np.repeat([np.diag([1.0, 2.0]), np.diag([2.0, 1.0])], 200, axis=0)
     >>> y = np.repeat(["left", "right"], 200)
     >>> model = PrivateMDM(ball, cdp.GDP(mu=1.0)).fit(X, y)
-    >>> model.predict(X[[0, -1]]).tolist(), model.releases_.total == cdp.GDP(mu=1.0)
+    >>> model.predict(X[[0, -1]]).tolist(), model.guarantee_ == cdp.GDP(mu=1.0)
     (['left', 'right'], True)
     """
 
@@ -121,7 +124,7 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         records = self._open(X)
         classes, codes = public_labels(y, len(records))
         options: dict[str, Any] = {
-            "groups": classes[codes],
+            "groups": codes,
             "units": units,
             "records_per_unit": self.records_per_unit,
             "groups_per_unit": self.classes_per_unit,
@@ -129,11 +132,12 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
             "seed": self.seed,
         }
         release = adaptive_mean if self.adaptive else frechet_mean
-        self.releases_: Releases[Any] = release(records, self._domain, self.guarantee, **options)
-        labels = list(self.releases_.labels)
+        found: Releases[Any] = release(records, self._domain, self.guarantee, **options)
+        own = [found[code] for code in range(len(classes))]
         self.classes_: NDArray[Any] = classes
-        order = [labels.index(label) for label in classes.tolist()]
-        self.means_: FloatArray = self.releases_.value[order]
+        self.means_: FloatArray = np.stack([each.value for each in own])
+        self.releases_: dict[Any, Release] = dict(zip(classes.tolist(), own, strict=True))
+        self.guarantee_: Guarantee = found.total
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
