@@ -9,7 +9,7 @@ Proof: docs/proofs/private-logistic.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -162,17 +162,11 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
         entry.spend("tangent logistic regression", 3.0 * entry.n * size * 8)
 
         features, stream = self._features(self._domain.project(entry.data)), entry.stream(0)
-        weights = np.zeros((len(classes), features.shape[1]))
-        velocity, average = np.zeros_like(weights), np.zeros_like(weights)
-        kept = len(shares) - len(shares) // 2
-        for step in range(len(shares)):
-            found = gradients(features, codes, weights)
-            gradient = noise.add(_core.clipped_mean(found, LONGEST), stream)
-            velocity = _MOMENTUM * velocity - _STEP * gradient.reshape(weights.shape)
-            weights = weights + velocity
-            if step >= len(shares) - kept:
-                average += weights / kept
 
+        def noisy(rows: FloatArray) -> FloatArray:
+            return noise.add(_core.clipped_mean(rows, LONGEST), stream)
+
+        average = descend(features, codes, len(classes), len(shares), noisy)
         self.classes_: NDArray[Any] = classes
         released = average * self._units()
         kind = RiemannianLaplace if noise.pure else TangentGaussian
@@ -250,6 +244,29 @@ def gradient_noise(size: int, n: int, moved: int, share: PureDP | GDP) -> Vector
         LONGEST,
         share,
     )
+
+
+def descend(
+    features: FloatArray,
+    codes: NDArray[np.int64],
+    classes: int,
+    n_steps: int,
+    mean_of: Callable[[FloatArray], FloatArray],
+) -> FloatArray:
+    """Weights, shape (classes, dim + 1): the average of the last half of the steps from 0.
+
+    `mean_of` is the mean of the records' gradients, with noise.
+    """
+    weights = np.zeros((classes, features.shape[1]))
+    velocity, average = np.zeros_like(weights), np.zeros_like(weights)
+    kept = n_steps - n_steps // 2
+    for step in range(n_steps):
+        gradient = mean_of(gradients(features, codes, weights)).reshape(weights.shape)
+        velocity = _MOMENTUM * velocity - _STEP * gradient
+        weights = weights + velocity
+        if step >= n_steps - kept:
+            average += weights / kept
+    return average
 
 
 def gradients(features: FloatArray, codes: NDArray[np.int64], weights: FloatArray) -> FloatArray:
