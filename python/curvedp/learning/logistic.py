@@ -45,7 +45,9 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
 
     Each call of `fit` is a new release and spends the guarantee again, also in clones, folds of a
     cross-validation and candidates of a search: k candidates with m folds cost k m releases, and
-    one more for the refit. With a ledger all are charged to it.
+    one more for the refit. With a ledger all are charged to it. Take folds that ignore the labels,
+    such as `KFold`: stratified ones, scikit-learn's default for classifiers, change for other
+    records too when one label does.
 
     Parameters
     ----------

@@ -15,7 +15,9 @@ from curvedp.learning.estimator import Transformer
 from curvedp.privacy import Guarantee, Ledger, Release
 from curvedp.statistics.dispersion import log_covariance
 from curvedp.statistics.grouping import GroupsLike
-from curvedp.statistics.moments import DEFAULT_WEIGHTS
+
+#: Shares of the mean and of the second moment; see docs/learning.md.
+_WEIGHTS = (0.1, 0.9)
 
 
 class TangentPCA(Transformer):
@@ -84,7 +86,7 @@ class TangentPCA(Transformer):
         guarantee: Guarantee,
         n_components: int | None = None,
         *,
-        weights: Sequence[float] = DEFAULT_WEIGHTS,
+        weights: Sequence[float] = _WEIGHTS,
         max_dist: float | None = None,
         records_per_unit: int = 1,
         ledger: Ledger | None = None,
