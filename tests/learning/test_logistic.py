@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import curvedp as cdp
 from curvedp import _core
+from curvedp.audit import audit_release_function
 
 pytest.importorskip("sklearn", minversion="1.6")
 
@@ -107,29 +108,77 @@ def test_whatever_a_gradient_is_it_counts_at_most_its_length(bad):
     assert moved <= 2 * LONGEST / 100
 
 
-def worst_outcomes(scale, repeats=4000):
-    """First coefficient after one step, for two neighbouring data sets of two records."""
+# ------------------------------------------------------------------ audits
+
+
+def step_audit(claimed, noise_of, count):
+    """Audit of one step at the worst weights, where one record takes the place of the other."""
     features, codes, weights = worst_case()
-    noise = gradient_noise(weights.size, 1, 1, cdp.GDP(1.0))
-    stream = _core.Stream.from_key(bytes(32), 0)
-    rows = gradients(features, np.asarray(codes), weights)
-    direction = (rows[1] - rows[0]) / np.linalg.norm(rows[1] - rows[0])
-    drawn = [
-        [float(direction @ (row + scale * (noise.add(row, stream) - row))) for _ in range(repeats)]
-        for row in rows
-    ]
-    return np.array(drawn)
+    rows = np.column_stack([features, codes])
+
+    def release(data):
+        found = gradients(data[:, :-1], data[:, -1].astype(np.int64), weights)
+        noise = noise_of(weights.size, len(data), 1, claimed)
+        return noise.add(_core.clipped_mean(found, LONGEST), _core.Stream.from_os())
+
+    found = gradients(features, np.asarray(codes), weights)
+    power = 1 if isinstance(claimed, cdp.PureDP) else 2  # of the distance in the log density
+
+    def distance(value, mean):
+        return float(np.linalg.norm(value - mean)) ** power
+
+    return audit_release_function(
+        release,
+        rows[[0, 0]],
+        rows[[0, 1]],
+        lambda value: distance(value, found.mean(axis=0)) - distance(value, found[0]),
+        n_releases=count,
+        claimed=claimed,
+    )
 
 
-def told_apart(drawn):
-    """The mu at which the two laws, normal ones, differ."""
-    return float((drawn[1].mean() - drawn[0].mean()) / drawn.std(axis=1, ddof=1).mean())
+@pytest.mark.parametrize(("claimed", "power"), [(cdp.GDP(1.0), 0.6), (cdp.PureDP(4.0), 0.5)])
+def test_a_step_keeps_its_guarantee(claimed, power):
+    result = step_audit(claimed, gradient_noise, 3000)
+    assert result.passed, result
+    assert result.lower_bound > power, "an audit without power proves nothing"
 
 
-def test_neighbours_are_told_apart_as_well_as_mu_allows_and_no_better():
-    assert told_apart(worst_outcomes(1.0)) == pytest.approx(1.0, abs=0.08)
-    # control: half the noise is found out
-    assert told_apart(worst_outcomes(0.5)) > 1.5
+def test_half_the_noise_is_found_out():
+    def half(size, n, moved, share):
+        return gradient_noise(size, 2 * n, moved, share)
+
+    assert not step_audit(cdp.GDP(1.0), half, 2000).passed
+
+
+def fit_audit(claimed, count):
+    """Audit of the whole fit: a record at the edge of a line, and its label, change."""
+    line = cdp.Ball("euclidean:1", center=[0.0], radius=1.0)
+    data = np.array([[1.0, 1.0], [-1.0, 0.0]])
+    other = np.array([[1.0, 0.0], [-1.0, 0.0]])
+    model = TangentLogisticRegression(line, claimed, classes=[0, 1], n_steps=2)
+    return audit_release_function(
+        lambda rows: model.fit(rows[:, :1], rows[:, 1]).release_,
+        data,
+        other,
+        lambda value: float(value[1].sum() - value[0].sum()),
+        n_releases=count,
+        claimed=claimed,
+    )
+
+
+def test_the_fit_keeps_its_guarantee():
+    result = fit_audit(cdp.GDP(3.0), 1000)
+    assert result.passed, result
+    assert result.lower_bound > 0.4, "an audit without power proves nothing"
+
+
+def test_a_fit_with_a_sixth_of_the_noise_is_found_out(monkeypatch):
+    def less(size, n, moved, share):
+        return gradient_noise(size, 6 * n, moved, share)
+
+    monkeypatch.setattr("curvedp.learning.logistic.gradient_noise", less)
+    assert not fit_audit(cdp.GDP(3.0), 1000).passed
 
 
 # ------------------------------------------------------------------ what it fits
@@ -158,7 +207,7 @@ def test_many_steps_without_noise_reach_the_optimum():
     features = np.eye(3)[codes] * 0.2 + 0.3 * rng.standard_normal((400, 3))
     features = np.hstack([features, np.full((400, 1), 0.4)])
     features /= np.maximum(1.0, np.linalg.norm(features, axis=1, keepdims=True))
-    found = descend(features, codes, 3, 20_000, lambda rows: rows.mean(axis=0))
+    found = descend(features, codes, 3, 6_000, lambda rows: rows.mean(axis=0))
     exact = linear_model.LogisticRegression(C=1e8, fit_intercept=False, max_iter=10_000, tol=1e-10)
     exact.fit(features, codes)
     np.testing.assert_allclose(found - found.mean(0), exact.coef_ - exact.coef_.mean(0), atol=0.02)
