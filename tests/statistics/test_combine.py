@@ -92,11 +92,10 @@ def test_what_cannot_be_combined_is_refused():
 
 
 def test_means_without_a_common_ball_are_refused():
-    angles = 2 * np.pi * np.arange(3) / 3
-    around = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(3)])
+    corners = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]]) / np.sqrt(3)
     releases = [
         cdp.frechet_mean(np.tile(point, (500, 1)), cdp.Ball("sphere:2", point, 0.5), cdp.GDP(9.0))
-        for point in around
+        for point in corners
     ]
     with pytest.raises(ValueError, match="too far apart"):
         cdp.combine(releases)
