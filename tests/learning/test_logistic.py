@@ -295,3 +295,11 @@ def test_a_record_without_a_class_moves_nothing():
     found = gradients(features, codes, np.zeros((3, 4)))
     assert np.all(found[10] == 0)
     assert np.all(np.linalg.norm(found[:10], axis=1) > 0)
+
+
+@pytest.mark.parametrize("wrong", [{"classes": []}, {"n_steps": 0}, {"records_per_unit": 0}])
+def test_wrong_parameters_are_refused_before_anything_is_spent(wrong):
+    with cdp.Ledger(cdp.GDP(5.0)) as ledger:
+        with pytest.raises(ValueError, match="must be at least 1"):
+            model(ledger=ledger, **wrong).fit(*problem())
+        assert ledger.spent is None

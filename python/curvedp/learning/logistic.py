@@ -156,6 +156,7 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
             classes, codes = public_labels(y, entry.n)
         else:
             classes = np.unique(np.asarray(self.classes))
+            as_count(len(classes), "the number of classes")
             codes = codes_among(classes, y, entry.n)
         shares = entry.shares([1.0] * as_count(self.n_steps, "n_steps"))
         size = len(classes) * (self._manifold.dim + 1)
@@ -264,10 +265,11 @@ def descend(
     kept = n_steps - n_steps // 2
     for step in range(n_steps):
         gradient = mean_of(gradients(features, codes, weights)).reshape(weights.shape)
-        velocity = _MOMENTUM * velocity - _STEP * gradient
-        weights = weights + velocity
-        if step >= n_steps - kept:
-            average += weights / kept
+        with np.errstate(all="ignore"):
+            velocity = _MOMENTUM * velocity - _STEP * gradient
+            weights = weights + velocity
+            if step >= n_steps - kept:
+                average += weights / kept
     return average
 
 
