@@ -101,7 +101,13 @@ def _plain_text(app: Any, what: str, name: str, obj: Any, options: Any, lines: l
         lines[i] = "".join(parts)
 
 
+def _is_not_ours(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Methods that scikit-learn's own pages describe."""
+    return True if (getattr(obj, "__module__", None) or "").startswith("sklearn.") else None
+
+
 def setup(app: Any) -> None:
-    """Connects the two translations above."""
+    """Connects the translations above."""
+    app.connect("autodoc-skip-member", _is_not_ours)
     app.connect("source-read", _links_to_the_repository)
     app.connect("autodoc-process-docstring", _plain_text, priority=100)

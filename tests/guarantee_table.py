@@ -147,6 +147,13 @@ def middle(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any
     return cdp.quantile(numbers, 0.5, low=-9.0, high=9.0, guarantee=claim, groups=groups)
 
 
+def classified(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+    from curvedp.learning import TangentLogisticRegression
+
+    model = TangentLogisticRegression(ball, claim, classes=[0, 1], n_steps=5)
+    return model.fit(x, np.arange(len(x)) % 2).release_
+
+
 def embedded(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
     return cdp.PrivateMail(2, guarantee=claim, ball=ball).fit(x, np.arange(len(x)) % 2).release_
 
@@ -415,6 +422,19 @@ ROWS = (
         regressed("exact"),
         ("geodesic-regression",),
         whole_audit("geodesic_regression drawn exactly"),
+    ),
+    Row(
+        "logistic regression on logarithms",
+        "learning.TangentLogisticRegression",
+        NOISE,
+        everywhere(BOTH),
+        classified,
+        ("private-logistic",),
+        (
+            "learning/test_logistic.py::test_a_step_keeps_its_guarantee",
+            "learning/test_logistic.py::test_the_fit_keeps_its_guarantee",
+        ),
+        "learning",
     ),
     Row(
         "supervised embedding of rows",

@@ -88,6 +88,7 @@ _PUBLIC = {
     ),
     "statistics": (
         "AdaptiveMean",
+        "CombinedMean",
         "ConfidenceRegion",
         "FourthMoment",
         "Interval",
@@ -109,6 +110,7 @@ _PUBLIC = {
         "VarianceRelease",
         "adaptive_mean",
         "adaptive_schedule",
+        "combine",
         "compare_means",
         "confidence_region",
         "expected_error",

@@ -59,6 +59,7 @@ from curvedp.regression import r_squared as r_squared
 from curvedp.regression import trend_power as trend_power
 from curvedp.regression import trend_test as trend_test
 from curvedp.statistics import AdaptiveMean as AdaptiveMean
+from curvedp.statistics import CombinedMean as CombinedMean
 from curvedp.statistics import ConfidenceRegion as ConfidenceRegion
 from curvedp.statistics import FourthMoment as FourthMoment
 from curvedp.statistics import GeometricMedian as GeometricMedian
@@ -80,6 +81,7 @@ from curvedp.statistics import VarianceInterval as VarianceInterval
 from curvedp.statistics import VarianceRelease as VarianceRelease
 from curvedp.statistics import adaptive_mean as adaptive_mean
 from curvedp.statistics import adaptive_schedule as adaptive_schedule
+from curvedp.statistics import combine as combine
 from curvedp.statistics import compare_means as compare_means
 from curvedp.statistics import confidence_region as confidence_region
 from curvedp.statistics import expected_error as expected_error

@@ -32,6 +32,7 @@ def test_examples_print_what_they_say(name: str) -> None:
 PUBLIC_MODULES = (
     "curvedp",
     *(f"curvedp.{name}" for name in curvedp.__all__ if inspect.ismodule(getattr(curvedp, name))),
+    "curvedp.learning",
     "curvedp.opendp",
 )
 
@@ -44,6 +45,7 @@ WITHOUT_EXAMPLE = {
     "Auditable",
     "BudgetError",
     "ChartGaussian",
+    "CombinedMean",
     "ConfidenceRegion",
     "ConformalFactor",
     "Conventions",

@@ -58,6 +58,10 @@ ASSUMPTIONS = {
         "Results for disjoint groups are counted in parallel; this holds only if the group of each "
         "record is public or fixed before the data were seen."
     ),
+    "public-classes": (
+        "The classes are those of the labels that were given: the guarantee holds if which labels "
+        "occur at all is public. How many records have each, and which, is protected."
+    ),
     "public-base-point": (
         "The point at which the statistic was taken was given as a plain point, not as a release: "
         "the guarantee holds only if it is public, that is, chosen without looking at the records "

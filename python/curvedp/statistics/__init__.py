@@ -6,6 +6,7 @@ the groups of a table or a file.
 
 from curvedp.statistics.adaptive_mean import AdaptiveMean, adaptive_mean
 from curvedp.statistics.call import Statistic
+from curvedp.statistics.combination import CombinedMean, combine
 from curvedp.statistics.comparison import MeanComparison, compare_means
 from curvedp.statistics.confidence_region import Region, confidence_region
 from curvedp.statistics.dispersion import (
@@ -30,6 +31,7 @@ from curvedp.statistics.variance_interval import Interval, variance_interval
 
 __all__ = [
     "AdaptiveMean",
+    "CombinedMean",
     "ConfidenceRegion",
     "FourthMoment",
     "GeometricMedian",
@@ -51,6 +53,7 @@ __all__ = [
     "VarianceRelease",
     "adaptive_mean",
     "adaptive_schedule",
+    "combine",
     "compare_means",
     "confidence_region",
     "expected_error",

@@ -1,0 +1,139 @@
+"""Private classifiers and tangent components on gestures, beside the same without noise.
+
+    CURVEDP_DATA=... python benches/learning.py [--repeats 20] [mdm] [logistic] [pca]
+
+Covariances of eight electrodes, five gestures (emg_covariances). The first session is public and
+gives the ball, its Fréchet mean and the distance that 90 % of it keep; the others are private.
+Accuracies are those of the 30 % held out, means over splits, each with noise of its own. The
+tables of docs/learning.md are this script's output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import curvedp as cdp
+from curvedp.learning import PrivateMDM, TangentLogisticRegression, TangentPCA, logistic
+
+GUARANTEES = (cdp.GDP(0.25), cdp.GDP(0.5), cdp.GDP(1.0), cdp.GDP(2.0), cdp.PureDP(1.0))
+PARTS = ("mdm", "logistic", "pca")
+COUNTS = (1, 3, 5)
+
+
+def gestures(folder: Path) -> tuple[cdp.Ball, np.ndarray, np.ndarray]:
+    """The public ball, private covariances and their gestures."""
+    stored = np.load(folder / "emg_covariances" / "emg_cov_8x8.npz", allow_pickle=True)
+    records, labels = stored["cov"].astype(np.float64), stored["gesture"].astype(str)
+    public = stored["session"].astype(str) == "mg_s1"
+    manifold = cdp.SPD(8)
+    center = cdp.nonprivate.frechet_mean(records[public], manifold).value
+    radius = np.quantile(manifold.dist(records[public], center), 0.9)
+    return cdp.Ball(manifold, center, float(radius)), records[~public], labels[~public]
+
+
+def held_out(
+    make: Callable[[], Any], records: np.ndarray, labels: np.ndarray, repeats: int
+) -> tuple[float, float]:
+    """Mean accuracy on 30 % held out, and its standard error."""
+    hits = []
+    for split in range(repeats):
+        order = np.random.default_rng(split).permutation(len(records))
+        cut = int(0.7 * len(records))
+        train, test = order[:cut], order[cut:]
+        hits.append(make().fit(records[train], labels[train]).score(records[test], labels[test]))
+    return float(np.mean(hits)), float(np.std(hits, ddof=1) / np.sqrt(repeats))
+
+
+class PlainMDM(PrivateMDM):
+    """The same classifier with the exact means of records, not projected."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> PlainMDM:
+        self._domain, self.classes_ = self.ball, np.unique(y)
+        self.n_features_in_ = X[0].size
+        found = [
+            cdp.nonprivate.frechet_mean(X[y == label], self.ball.manifold)
+            for label in self.classes_
+        ]
+        self.means_ = np.stack([mean.value for mean in found])
+        return self
+
+
+class PlainRegression(TangentLogisticRegression):
+    """The same steps without noise."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> PlainRegression:
+        self._domain, self.n_features_in_ = self.ball, X[0].size
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        features = self._features(self.ball.project(X))
+        weights = logistic.descend(
+            features, codes, len(self.classes_), self.n_steps, lambda rows: rows.mean(axis=0)
+        )
+        self.coef_, self.intercept_ = np.split(weights * self._units(), [-1], axis=1)
+        self.intercept_ = self.intercept_[:, 0]
+        return self
+
+
+def explained(ball: cdp.Ball, records: np.ndarray, model: TangentPCA, plain: bool) -> list[float]:
+    """Share of the second moment about the model's mean along its first components."""
+    manifold, mean = ball.manifold, model.mean_
+    logs = manifold.tangent_to_coords(manifold.log(ball.project(records), mean), mean)
+    moment = logs.T @ logs / len(logs)
+    rows = np.linalg.eigh(moment)[1].T[::-1] if plain else model.components_
+    return [float(np.trace(rows[:k] @ moment @ rows[:k].T) / np.trace(moment)) for k in COUNTS]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", help=f"of {PARTS}; by default all")
+    parser.add_argument("--repeats", type=int, default=20)
+    given = parser.parse_args()
+    given.parts = given.parts or PARTS
+    ball, records, labels = gestures(Path(os.environ["CURVEDP_DATA"]))
+    print(f"{len(records)} private records, radius {ball.radius:.2f}")
+
+    def told(name: str, make: Callable[[], Any]) -> None:
+        mean, error = held_out(make, records, labels, given.repeats)
+        print(f"{name:50s} {mean:.3f} +- {error:.3f}", flush=True)
+
+    if "mdm" in given.parts:
+        told("MDM without noise", lambda: PlainMDM(ball, None))
+        for guarantee in GUARANTEES:
+            for adaptive in (True, False):
+                told(
+                    f"MDM {guarantee} adaptive={adaptive}",
+                    lambda: PrivateMDM(ball, guarantee, adaptive=adaptive),  # noqa: B023
+                )
+    if "logistic" in given.parts:
+        for steps in (30, 60, 120):
+            told(
+                f"logistic, {steps} steps without noise",
+                lambda: PlainRegression(ball, None, n_steps=steps),  # noqa: B023
+            )
+            for guarantee in (*GUARANTEES[:-1], cdp.PureDP(5.0)):
+                told(
+                    f"logistic, {steps} steps {guarantee}",
+                    lambda: TangentLogisticRegression(ball, guarantee, n_steps=steps),  # noqa: B023
+                )
+    if "pca" in given.parts:
+        for guarantee in GUARANTEES:
+            for share in (0.05, 0.1, 0.25, 0.5):
+                found, exact = [], []
+                for _ in range(given.repeats):
+                    model = TangentPCA(ball, guarantee, 5, weights=(share, 1 - share)).fit(records)
+                    found.append(explained(ball, records, model, plain=False))
+                    exact.append(explained(ball, records, model, plain=True))
+                shown = " ".join(
+                    f"{a:.3f}/{b:.3f}"
+                    for a, b in zip(np.mean(found, axis=0), np.mean(exact, axis=0), strict=True)
+                )
+                print(f"pca {guarantee} share of the mean {share}: {shown}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""What the estimators share: records, tags, and parameters of the ball and the guarantee."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+
+from curvedp._validation import FloatArray
+from curvedp.domain import Ball
+from curvedp.learning._sklearn import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    check_classification_targets,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+from curvedp.manifolds import Manifold
+from curvedp.privacy import Guarantee
+from curvedp.statistics.call import check_ball
+
+#: Parameters that are values with parameters of their own.
+_VALUES = ("ball", "guarantee")
+
+
+class Estimator(BaseEstimator):  # type: ignore[misc]
+    """A scikit-learn estimator with a ball and a guarantee.
+
+    `get_params` and `set_params` also know the parts of both, such as ``ball__radius`` and
+    ``guarantee__mu``: balls and guarantees never change, so setting a part sets a new one.
+    """
+
+    ball: Any
+    guarantee: Any
+    seed: Any
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters of the constructor; parameters as in `sklearn.base.BaseEstimator`."""
+        found: dict[str, Any] = super().get_params(deep=deep)
+        if deep:
+            for name in _VALUES:
+                for part, value in _parts(found[name]).items():
+                    found[f"{name}__{part}"] = value
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Sets parameters of the constructor, or parts of its ball and its guarantee."""
+        nested: dict[str, dict[str, Any]] = {}
+        whole = {}
+        for key, value in params.items():
+            name, _, part = key.partition("__")
+            if part and name in _VALUES:
+                nested.setdefault(name, {})[part] = value
+            else:
+                whole[key] = value
+        super().set_params(**whole)
+        for name, given in nested.items():
+            old = getattr(self, name)
+            parts = _parts(old)
+            for part in given:
+                if part not in parts:
+                    raise ValueError(
+                        f"Invalid parameter {part!r} for {name} of {type(self).__name__}: choose "
+                        f"from {list(parts)}"
+                    )
+            setattr(self, name, type(old)(**(parts | given)))
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        is_ball = isinstance(self.ball, Ball)
+        tags.input_tags.three_d_array = is_ball and len(self.ball.manifold.point_shape) > 1
+        tags.non_deterministic = self.seed is None
+        return tags
+
+    @property
+    def _manifold(self) -> Manifold:
+        """The manifold of a fitted estimator."""
+        manifold: Manifold = self._domain.manifold
+        return manifold
+
+    def _open(self, X: ArrayLike) -> FloatArray:
+        """The records to fit, and the ball that later calls use, whatever becomes of `ball`."""
+        self._domain: Ball = check_ball(self._ball_of(X))
+        return self._read(X, reset=True)
+
+    def _ball_of(self, X: ArrayLike) -> Ball:
+        """The ball for these records."""
+        ball: Ball = self.ball
+        return ball
+
+    def _projected(self, X: ArrayLike) -> FloatArray:
+        """Further records, projected on the ball."""
+        check_is_fitted(self)
+        return self._domain.project(self._read(X, reset=False))
+
+    def _read(self, X: ArrayLike, *, reset: bool) -> FloatArray:
+        if issparse(X):
+            raise TypeError("X is a sparse matrix: sparse input is not supported, give an array")
+        records = self._manifold._records(X, "X")
+        table = X if hasattr(X, "columns") else records.reshape(len(records), -1)
+        validate_data(self, table, reset=reset, skip_check_array=True)
+        return records
+
+
+class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]
+    """An estimator with `transform`, whose columns are named after its class."""
+
+
+def public_labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The classes in order, and the number of the class of each of n public labels.
+
+    Raises
+    ------
+    ValueError
+        For another number of labels, missing ones, and numbers that are no classes.
+    """
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    labels = column_or_1d(y, warn=True)
+    check_classification_targets(labels)
+    if len(labels) != n:
+        raise ValueError(f"y must hold one label for each of {n} records, got {len(labels)}")
+    classes, codes = np.unique(labels, return_inverse=True)
+    return classes, codes.astype(np.int64)
+
+
+def softmax(scores: FloatArray) -> FloatArray:
+    """Rows of probabilities in proportion to e^score."""
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    found: FloatArray = weights / weights.sum(axis=1, keepdims=True)
+    return found
+
+
+def _parts(value: Any) -> dict[str, Any]:
+    """The parameters of a ball or a guarantee."""
+    if isinstance(value, Ball):
+        return {"manifold": value.manifold, "center": value.center, "radius": value.radius}
+    return value._parameters() if isinstance(value, Guarantee) else {}

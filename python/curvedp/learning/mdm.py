@@ -1,0 +1,178 @@
+"""Minimum distance to private class means (Barachant et al. 2012, released under privacy)."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from curvedp._validation import FloatArray
+from curvedp.domain import Ball
+from curvedp.learning._sklearn import ClassifierMixin
+from curvedp.learning.estimator import Transformer, public_labels, softmax
+from curvedp.privacy import Guarantee, Ledger, Release
+from curvedp.statistics.adaptive_mean import adaptive_mean
+from curvedp.statistics.frechet_mean import frechet_mean
+from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.releases import Releases
+
+
+class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
+    """Classifier by the nearest of the released means of the classes.
+
+    **The labels are public**: who belongs to which class is known or was fixed before the data
+    were seen, and the guarantee says nothing about it. Replacing a record then changes one class
+    alone, so that the guarantee of one mean is that of all. For private labels take
+    `TangentLogisticRegression`.
+
+    Each call of `fit` is a new release and spends the guarantee again, also in clones, folds of a
+    cross-validation and candidates of a search: k candidates with m folds cost k m releases, and
+    one more for the refit. With a ledger all are charged to it.
+
+    Parameters
+    ----------
+    ball : Ball
+        Public domain of the records of all classes, chosen without looking at them.
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+        Of the mean of each class, when one unit's records are replaced.
+    adaptive : bool
+        True for means by `adaptive_mean`, False for those by `frechet_mean`.
+    records_per_unit : int
+        Number of records that one unit (a person) contributes to any one class at most.
+    classes_per_unit : int
+        Number of classes to which one unit contributes records at most: the guarantee of `fit` is
+        `guarantee` composed so many times.
+    ledger : Ledger, optional
+        Budget from which every fit is spent, before any noise is drawn; clones share it.
+    seed : int, optional
+        For tests and examples only: releases are then `Unproved`.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (K,)
+        Labels in order.
+    means_ : ndarray, shape (K, *point_shape)
+        Released means, in the order of `classes_`.
+    releases_ : dict
+        The release of each class by its label.
+    guarantee_ : Guarantee
+        Of all releases together.
+    n_features_in_ : int
+        Entries of a record, or columns of a table.
+
+    Notes
+    -----
+    `score` counts hits among the records given, without privacy. For records that need protection
+    publish neither it nor what a search has chosen by it.
+
+    Source: Barachant, Bonnet, Congedo and Jutten 2012, IEEE TBME 59 (4), 920-928.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> from curvedp.learning import PrivateMDM
+    >>> ball = cdp.Ball("spd:2", center="identity", radius=1.5)
+    >>> X = np.repeat([np.diag([1.0, 2.0]), np.diag([2.0, 1.0])], 200, axis=0)
+    >>> y = np.repeat(["left", "right"], 200)
+    >>> model = PrivateMDM(ball, cdp.GDP(mu=1.0)).fit(X, y)
+    >>> model.predict(X[[0, -1]]).tolist(), model.guarantee_ == cdp.GDP(mu=1.0)
+    (['left', 'right'], True)
+    """
+
+    def __init__(
+        self,
+        ball: Ball,
+        guarantee: Guarantee,
+        *,
+        adaptive: bool = True,
+        records_per_unit: int = 1,
+        classes_per_unit: int = 1,
+        ledger: Ledger | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.ball = ball
+        self.guarantee = guarantee
+        self.adaptive = adaptive
+        self.records_per_unit = records_per_unit
+        self.classes_per_unit = classes_per_unit
+        self.ledger = ledger
+        self.seed = seed
+
+    def fit(self, X: ArrayLike, y: ArrayLike, units: GroupsLike = None) -> Self:
+        """Releases the mean of each class and spends the guarantee.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, *point_shape)
+            One record per row; no value raises.
+        y : array-like, shape (n,)
+            Public labels.
+        units : array-like, shape (n,), optional
+            Label of the person to whom each record belongs; see `frechet_mean`.
+
+        Returns
+        -------
+        PrivateMDM
+            Itself.
+
+        Raises
+        ------
+        BudgetError, ExistenceError, ValueError, TypeError
+            As `frechet_mean`; never for the value of a record.
+        """
+        records = self._open(X)
+        classes, codes = public_labels(y, len(records))
+        options: dict[str, Any] = {
+            "groups": codes,
+            "units": units,
+            "records_per_unit": self.records_per_unit,
+            "groups_per_unit": self.classes_per_unit,
+            "ledger": self.ledger,
+            "seed": self.seed,
+        }
+        release = adaptive_mean if self.adaptive else frechet_mean
+        found: Releases[Any] = release(records, self._domain, self.guarantee, **options)
+        own = [found[code] for code in range(len(classes))]
+        self.classes_: NDArray[Any] = classes
+        self.means_: FloatArray = np.stack([each.value for each in own])
+        self.releases_: dict[Any, Release] = dict(zip(classes.tolist(), own, strict=True))
+        self.guarantee_: Guarantee = found.total
+        return self
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Distances of records, projected on the ball, from the mean of each class.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, *point_shape)
+
+        Returns
+        -------
+        ndarray, shape (n, K)
+            In units of the metric. As private as the records.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        """
+        return self._distances(X)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The label of the nearest mean, shape (n,)."""
+        nearest = self._distances(X).argmin(axis=1)
+        found: NDArray[Any] = self.classes_[nearest]
+        return found
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Probabilities in proportion to exp(-squared distance), shape (n, K), as in pyRiemann."""
+        return softmax(-(self._distances(X) ** 2))
+
+    def _distances(self, X: ArrayLike) -> FloatArray:
+        points = self._projected(X)
+        return self._manifold.pairwise_dist(points, self.means_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.classes_)

@@ -1,0 +1,192 @@
+"""Principal components of logarithms at a private mean (tangent PCA, Fletcher et al. 2004)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from curvedp._validation import FloatArray, as_count
+from curvedp.domain import Ball
+from curvedp.learning._sklearn import check_is_fitted
+from curvedp.learning.estimator import Transformer
+from curvedp.privacy import Guarantee, Ledger, Release
+from curvedp.statistics.dispersion import log_covariance
+from curvedp.statistics.grouping import GroupsLike
+
+#: Shares of the mean and of the second moment; see docs/learning.md.
+_WEIGHTS = (0.1, 0.9)
+
+
+class TangentPCA(Transformer):
+    """Eigenvectors of the released second moment of log_p x at the released mean p.
+
+    `curvedp.log_covariance` releases both; components, variances and coordinates of further points
+    are computed from it at no cost. Each call of `fit` is a new release and spends the guarantee
+    again, also in clones, folds and searches; with a ledger all are charged to it.
+
+    Parameters
+    ----------
+    ball : Ball
+        Public domain, chosen without looking at the records.
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+        Of each call of `fit`, mean and second moment together.
+    n_components : int, optional
+        By default the manifold's dimension.
+    weights : pair of float
+        Shares of the budget (of mu^2 for GDP) of the mean and of the second moment.
+    max_dist : float, optional
+        Public length at which logarithms are clipped, as in `log_covariance`.
+    records_per_unit : int
+        Number of records that one unit (a person) contributes at most.
+    ledger : Ledger, optional
+        Budget from which every fit is spent, before any noise is drawn; clones share it.
+    seed : int, optional
+        For tests and examples only: the release is then `Unproved`.
+
+    Attributes
+    ----------
+    mean_ : ndarray, shape point_shape
+        Released mean.
+    components_ : ndarray, shape (n_components, dim)
+        Orthonormal rows, in `Manifold.tangent_to_coords` coordinates at the mean. The entry of
+        largest size is positive.
+    explained_variance_ : ndarray, shape (n_components,)
+        Eigenvalues of the released second moment, in squared units of the metric: noisy, cut at 0,
+        the largest on average too large.
+    explained_variance_ratio_ : ndarray, shape (n_components,)
+        The same over the sum of all eigenvalues; zeros if noise left none. As noisy: eigenvalues
+        that are noise alone count in the sum.
+    release_ : Release
+        Of the second moment; its `parts` hold the release of the mean.
+    n_features_in_ : int
+        Entries of a record, or columns of a table.
+
+    Notes
+    -----
+    Source: Fletcher, Lu, Pizer and Joshi 2004, IEEE TMI 23 (8), 995-1005, section IV.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> from curvedp.learning import TangentPCA
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> angle = np.random.default_rng(0).uniform(-0.4, 0.4, 2000)
+    >>> X = np.column_stack([np.sin(angle), 0.0 * angle, np.cos(angle)])
+    >>> model = TangentPCA(ball, cdp.GDP(mu=1.0), n_components=1).fit(X)
+    >>> model.transform(X).shape, model.inverse_transform(model.transform(X)).shape
+    ((2000, 1), (2000, 3))
+    """
+
+    def __init__(
+        self,
+        ball: Ball,
+        guarantee: Guarantee,
+        n_components: int | None = None,
+        *,
+        weights: Sequence[float] = _WEIGHTS,
+        max_dist: float | None = None,
+        records_per_unit: int = 1,
+        ledger: Ledger | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.ball = ball
+        self.guarantee = guarantee
+        self.n_components = n_components
+        self.weights = weights
+        self.max_dist = max_dist
+        self.records_per_unit = records_per_unit
+        self.ledger = ledger
+        self.seed = seed
+
+    def fit(self, X: ArrayLike, y: object = None, units: GroupsLike = None) -> Self:
+        """Releases mean and second moment and spends the guarantee.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, *point_shape)
+            One record per row; no value raises.
+        y : ignored
+        units : array-like, shape (n,), optional
+            Label of the person to whom each record belongs; see `frechet_mean`.
+
+        Returns
+        -------
+        TangentPCA
+            Itself.
+
+        Raises
+        ------
+        BudgetError, ExistenceError, ValueError, TypeError
+            As `log_covariance`; never for the value of a record.
+        """
+        records = self._open(X)
+        dim = self._manifold.dim
+        count = dim if self.n_components is None else self.n_components
+        count = as_count(count, "n_components", most=dim)
+        self.release_: Release = log_covariance(
+            records,
+            self._domain,
+            self.guarantee,
+            weights=self.weights,
+            max_dist=self.max_dist,
+            units=units,
+            records_per_unit=self.records_per_unit,
+            ledger=self.ledger,
+            seed=self.seed,
+        )
+        assert self.release_.base_point is not None
+        self.mean_: FloatArray = np.array(self.release_.base_point)
+        values, vectors = np.linalg.eigh(self.release_.value)
+        values = np.maximum(values[::-1], 0.0)
+        rows = vectors.T[::-1][:count]
+        largest = np.abs(rows).argmax(axis=1)[:, None]
+        self.components_: FloatArray = rows * np.sign(np.take_along_axis(rows, largest, axis=1))
+        self.explained_variance_: FloatArray = values[:count]
+        total = float(values.sum())
+        self.explained_variance_ratio_: FloatArray = self.explained_variance_ / (total or 1.0)
+        return self
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Coordinates of log_p x along the components, records projected on the ball.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, *point_shape)
+
+        Returns
+        -------
+        ndarray, shape (n, n_components)
+            In units of the metric. As private as the records.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        """
+        points, manifold = self._projected(X), self._manifold
+        coords = manifold.tangent_to_coords(manifold.log(points, self.mean_), self.mean_)
+        found: FloatArray = coords @ self.components_.T
+        return found
+
+    def inverse_transform(self, X: ArrayLike) -> FloatArray:
+        """Points exp_p v with the coordinates that `transform` gives, shape (n, *point_shape).
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_components)
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        """
+        check_is_fitted(self)
+        coords = np.asarray(X, dtype=np.float64) @ self.components_
+        return self._manifold.exp(self._manifold.coords_to_tangent(coords, self.mean_), self.mean_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)

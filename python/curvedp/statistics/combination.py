@@ -1,0 +1,117 @@
+"""One mean from the released means of several sites: post-processing, without further cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from curvedp._validation import FloatArray, as_number
+from curvedp.manifolds import as_manifold
+from curvedp.nonprivate import frechet_mean
+from curvedp.privacy import Guarantee, Release
+
+__all__ = ["CombinedMean", "combine"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CombinedMean:
+    """A weighted mean of released means.
+
+    Attributes
+    ----------
+    value : ndarray, shape point_shape
+    weights : ndarray, shape (k,)
+        Of the releases, in their order; their sum is 1.
+    expected_error : float
+        Distance to expect, from noise alone, between `value` and the mean of the sites' exact means
+        with the same weights: the root of the sum of squares of weight times expected error. About
+        right where the noise is small beside the radius of curvature.
+    n : int
+        Records of all sites.
+    guarantees : tuple of Guarantee
+        Of the releases, in their order: what each site's records have, if no record, and no person,
+        is in two of them. Otherwise compose them (`curvedp.compose`).
+    """
+
+    value: FloatArray
+    weights: NDArray[np.float64]
+    expected_error: float
+    n: int
+    guarantees: tuple[Guarantee, ...]
+
+
+def combine(releases: Iterable[Release], *, spread: float = 0.0) -> CombinedMean:
+    """Combine released means of several sites into one, at no further cost.
+
+    The weighted Fréchet mean of the released points, with weights in proportion to
+    1/(e_i^2 + spread^2/n_i), e_i the expected error of release i and n_i its number of records.
+
+    Parameters
+    ----------
+    releases : iterable of Release, or Releases
+        Of `frechet_mean` or `adaptive_mean`, on one manifold, each of its own site: sites' records
+        are disjoint.
+    spread : float
+        Public guess of the root mean square distance of records from their mean, for the sampling
+        error of each site. With 0 the noise alone decides: right for sites whose exact means are
+        alike. Infinite for weights in proportion to n: the mean of all sites' records, on flat
+        space.
+
+    Returns
+    -------
+    CombinedMean
+
+    Raises
+    ------
+    ValueError
+        For no release, releases on different manifolds or without an expected error, and points
+        that lie too far apart to have one mean.
+    TypeError
+        For anything but released means.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> ball = cdp.Ball("spd:2", center="identity", radius=1.0)
+    >>> sites = [np.tile(1.2 * np.eye(2), (n, 1, 1)) for n in (100, 400)]
+    >>> releases = [cdp.frechet_mean(records, ball, cdp.GDP(mu=1.0)) for records in sites]
+    >>> combined = cdp.combine(releases)
+    >>> combined.weights.round(3).tolist(), combined.value.shape
+    ([0.059, 0.941], (2, 2))
+    >>> cdp.combine(releases, spread=float("inf")).weights.tolist()
+    [0.2, 0.8]
+    """
+    found = list(releases)
+    deviation = as_number(spread, "spread")
+    if math.isnan(deviation) or deviation < 0:
+        raise ValueError(f"spread must be at least 0, got {deviation}")
+    if not found:
+        raise ValueError("there is no release to combine")
+    if not all(isinstance(own, Release) for own in found):
+        raise TypeError("combine takes releases of frechet_mean or adaptive_mean")
+    specs = sorted({own.manifold for own in found})
+    if len(specs) > 1:
+        raise ValueError(f"the releases lie on different manifolds: {', '.join(specs)}")
+    manifold = as_manifold(specs[0])
+    if any(own.value.shape != manifold.point_shape for own in found):
+        raise TypeError(f"combine takes released means, of shape {manifold.point_shape}")
+    if any(own.expected_error is None for own in found):
+        raise ValueError("a release without an expected error has no weight")
+    n = np.array([own.n for own in found], dtype=np.float64)
+    error = np.array([own.expected_error for own in found], dtype=np.float64)
+    precision = n if math.isinf(deviation) else 1.0 / (error**2 + deviation**2 / n)
+    weights = precision / precision.sum()
+    mean = frechet_mean(np.stack([own.value for own in found]), manifold, weights)
+    if not math.isfinite(mean.certified_distance):
+        raise ValueError("the released means lie too far apart to have one mean")
+    return CombinedMean(
+        value=mean.value,
+        weights=weights,
+        expected_error=float(np.linalg.norm(weights * error)),
+        n=int(n.sum()),
+        guarantees=tuple(own.guarantee for own in found),
+    )

@@ -1,0 +1,385 @@
+"""What the estimators of curvedp.learning share: budgets, copies, searches, hostile records."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import curvedp as cdp
+from curvedp.errors import ConversionError
+
+pytest.importorskip("sklearn", minversion="1.6")
+
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from curvedp.learning import PrivateMDM, TangentLogisticRegression, TangentPCA
+
+BALL = cdp.Ball("spd:2", center="identity", radius=1.5)
+KINDS = [PrivateMDM, TangentLogisticRegression, TangentPCA]
+each = pytest.mark.parametrize("kind", KINDS)
+transformers = pytest.mark.parametrize("kind", [PrivateMDM, TangentPCA])
+classifiers = pytest.mark.parametrize("kind", [PrivateMDM, TangentLogisticRegression])
+
+
+def points(coords, ball=BALL):
+    manifold = ball.manifold
+    return manifold.exp(manifold.coords_to_tangent(coords, ball.center), ball.center)
+
+
+def gestures(n=300, seed=0, spread=0.15):
+    rng = np.random.default_rng(seed)
+    codes = np.arange(n) % 3
+    coords = 0.8 * np.eye(3)[codes] - 0.3 + spread * rng.standard_normal((n, 3))
+    return points(coords), np.array(["left", "middle", "right"])[codes]
+
+
+def releases_of(model):
+    found = model.releases_ if hasattr(model, "releases_") else {"all": model.release_}
+    return list(found.values())
+
+
+def public_part(model):
+    """All that a fitted model holds of the records."""
+    return [release.value for release in releases_of(model)]
+
+
+# ------------------------------------------------------------------ budgets
+
+
+@each
+def test_a_fit_is_charged_once_and_every_further_one_again(kind):
+    with cdp.Ledger(cdp.GDP(1.0)) as ledger:
+        model = kind(BALL, cdp.GDP(0.6), ledger=ledger)
+        model.fit(*gestures())
+        assert len(ledger.entries) == 1
+        assert ledger.spent == cdp.GDP(0.6)
+        clone(model).fit(*gestures())
+        assert ledger.spent.mu == pytest.approx(0.6 * math.sqrt(2))
+        before = public_part(model)
+        with pytest.raises(cdp.BudgetError):
+            model.fit(*gestures())
+        assert len(ledger.entries) == 2
+        np.testing.assert_array_equal(public_part(model)[0], before[0])
+
+
+@each
+def test_releases_carry_the_guarantee(kind):
+    model = kind(BALL, cdp.GDP(0.7)).fit(*gestures())
+    assert {release.guarantee for release in releases_of(model)} == {cdp.GDP(0.7)}
+
+
+def test_a_person_in_several_classes_is_paid_for():
+    with cdp.Ledger(cdp.GDP(2.0)) as ledger:
+        model = PrivateMDM(BALL, cdp.GDP(0.5), classes_per_unit=3, ledger=ledger)
+        model.fit(*gestures())
+        assert ledger.spent.mu == pytest.approx(0.5 * math.sqrt(3))
+        assert model.guarantee_.mu == pytest.approx(0.5 * math.sqrt(3))
+    records, labels = gestures()
+    persons = np.arange(len(labels)) // 10
+    with pytest.raises(ValueError, match="groups_per_unit"):
+        PrivateMDM(BALL, cdp.GDP(0.5)).fit(records, labels, units=persons)
+    named = PrivateMDM(BALL, cdp.GDP(0.5), classes_per_unit=3, adaptive=False)
+    release = named.fit(records, labels, units=persons).releases_["left"]
+    assert release.n == 30
+    assert "units-by-name" in release.assumptions
+
+
+@each
+def test_more_records_of_a_person_need_more_noise(kind):
+    scales = [
+        releases_of(kind(BALL, cdp.GDP(1.0), records_per_unit=k).fit(*gestures()))[0].sensitivity
+        for k in (1, 2)
+    ]
+    assert scales[1] > 1.5 * scales[0]  # exactly twice about one mean
+
+
+@each
+def test_a_seed_reproduces_and_promises_nothing(kind):
+    one, two, other = (kind(BALL, cdp.GDP(1.0), seed=k).fit(*gestures()) for k in (3, 3, 4))
+    for a, b, c in zip(public_part(one), public_part(two), public_part(other), strict=True):
+        np.testing.assert_array_equal(a, b)
+        assert not np.array_equal(a, c)
+    assert all(isinstance(release.guarantee, cdp.Unproved) for release in releases_of(one))
+    with cdp.Ledger(cdp.GDP(5.0)) as ledger, pytest.raises(ConversionError):
+        kind(BALL, cdp.GDP(1.0), seed=3, ledger=ledger).fit(*gestures())
+
+
+# ------------------------------------------------------------------ hostile records
+
+
+@each
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e308, 0.0])
+def test_a_record_that_is_no_point_counts_as_the_centre(kind, bad):
+    records, labels = gestures()
+    hostile, centred = records.copy(), records.copy()
+    hostile[5] = bad
+    centred[5] = BALL.project(hostile[5])
+    if not np.isfinite(bad) or bad == 0.0:
+        np.testing.assert_array_equal(centred[5], BALL.center)
+    # the stages of an adaptive mean have centres of their own
+    options = {"seed": 0, "adaptive": False} if kind is PrivateMDM else {"seed": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = kind(BALL, cdp.GDP(2.0), **options).fit(hostile, labels)
+        found = model.transform(hostile) if kind is TangentPCA else model.predict_proba(hostile)
+    assert np.all(np.isfinite(found))
+    twin = kind(BALL, cdp.GDP(2.0), **options).fit(centred, labels)
+    for a, b in zip(public_part(model), public_part(twin), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-9)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e308, 0.0])
+def test_no_record_raises_in_adaptive_means(bad):
+    records, labels = gestures()
+    records[5] = bad
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = PrivateMDM(BALL, cdp.GDP(2.0)).fit(records, labels)
+        assert np.all(np.isfinite(model.transform(records)))
+
+
+@each
+def test_records_come_in_all_forms(kind):
+    records, labels = gestures()
+    upper = np.triu_indices(2)
+    whole = kind(BALL, cdp.GDP(2.0), seed=0).fit(records, labels)
+    for form in (records.reshape(-1, 4), records[:, *upper], records.tolist()):
+        other = kind(BALL, cdp.GDP(2.0), seed=0).fit(form, labels)
+        np.testing.assert_array_equal(public_part(other)[0], public_part(whole)[0])
+
+
+# ------------------------------------------------------------------ scikit-learn's conventions
+
+
+@each
+def test_nothing_works_before_fit(kind):
+    model = kind(BALL, cdp.GDP(1.0))
+    for name in ("transform", "predict", "predict_proba", "inverse_transform"):
+        if hasattr(model, name):
+            with pytest.raises(NotFittedError):
+                getattr(model, name)(gestures()[0])
+
+
+@each
+def test_parts_of_ball_and_guarantee_are_parameters(kind):
+    model = kind(BALL, cdp.GDP(1.0))
+    assert model.get_params()["ball__radius"] == 1.5
+    assert model.get_params()["guarantee__mu"] == 1.0
+    assert "ball__radius" not in model.get_params(deep=False)
+    model.set_params(ball__radius=0.5, guarantee__mu=2.0, seed=1)
+    assert (model.ball.radius, model.guarantee, model.seed) == (0.5, cdp.GDP(2.0), 1)
+    assert model.ball.manifold == BALL.manifold
+    assert BALL.radius == 1.5
+    model.set_params(guarantee=cdp.ApproxDP(1.0, 1e-6), guarantee__epsilon=2.0)
+    assert model.guarantee == cdp.ApproxDP(2.0, 1e-6)
+    for wrong in ({"guarantee__mu": 1.0}, {"ball__size": 1.0}, {"radius": 1.0}):
+        with pytest.raises(ValueError, match="Invalid parameter"):
+            model.set_params(**wrong)
+
+
+@classifiers
+def test_a_search_over_budget_and_radius_pays_for_every_fit(kind):
+    with cdp.Ledger(cdp.GDP(20.0)) as ledger:
+        grid = {"guarantee__mu": [0.5, 2.0], "ball__radius": [1.0, 1.5]}
+        search = GridSearchCV(
+            kind(BALL, cdp.GDP(1.0), ledger=ledger), grid, cv=KFold(3), error_score="raise"
+        )
+        search.fit(*gestures())
+        # four candidates, three folds, one refit
+        assert len(ledger.entries) == 13
+        assert search.best_estimator_.ledger is ledger
+        assert search.best_estimator_.guarantee.mu == search.best_params_["guarantee__mu"]
+
+
+@classifiers
+def test_folds_each_cost_the_guarantee(kind):
+    with cdp.Ledger(cdp.GDP(10.0)) as ledger:
+        scores = cross_val_score(kind(BALL, cdp.GDP(2.0), ledger=ledger), *gestures(), cv=KFold(4))
+        assert ledger.spent.mu == pytest.approx(2.0 * math.sqrt(4))
+    assert scores.mean() > 0.8
+
+
+def test_pipelines_work_from_records_to_labels():
+    square = FunctionTransformer(lambda X: X)
+    records, labels = gestures()
+    line = make_pipeline(square, PrivateMDM(BALL, cdp.GDP(2.0)))
+    assert line.fit(records, labels).score(records, labels) > 0.9
+    assert line.set_params(privatemdm__guarantee__mu=1.0)[-1].guarantee == cdp.GDP(1.0)
+    from sklearn.linear_model import LogisticRegression
+
+    both = make_pipeline(TangentPCA(BALL, cdp.GDP(2.0), 2), LogisticRegression())
+    assert both.fit(records, labels).predict(records).shape == (300,)
+
+
+@transformers
+def test_columns_have_names(kind):
+    pandas = pytest.importorskip("pandas")
+    records, labels = gestures()
+    model = kind(BALL, cdp.GDP(1.0)).set_output(transform="pandas")
+    table = model.fit(records, labels).transform(records)
+    assert isinstance(table, pandas.DataFrame)
+    assert list(table.columns) == [f"{kind.__name__.lower()}{k}" for k in range(3)]
+    if kind is PrivateMDM:
+        assert model.predict(records).shape == (300,)
+
+
+@each
+def test_tables_keep_the_names_of_their_columns(kind):
+    pandas = pytest.importorskip("pandas")
+    records, labels = gestures()
+    table = pandas.DataFrame(records.reshape(-1, 4), columns=list("abcd"))
+    model = kind(BALL, cdp.GDP(1.0)).fit(table, labels)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    assert model.n_features_in_ == 4
+    with pytest.raises(ValueError, match="feature names should match"):
+        (model.transform if kind is TangentPCA else model.predict)(table[list("dcba")])
+
+
+@each
+def test_tags_say_matrices_missing_values_and_noise(kind):
+    from sklearn.utils import get_tags
+
+    tags = get_tags(kind(BALL, cdp.GDP(1.0)))
+    assert tags.input_tags.three_d_array
+    assert tags.input_tags.allow_nan
+    assert tags.non_deterministic
+    assert (tags.estimator_type == "classifier") == (kind is not TangentPCA)
+    flat = cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=1.0)
+    assert not get_tags(kind(flat, cdp.GDP(1.0), seed=0)).input_tags.three_d_array
+
+
+@each
+def test_a_fitted_model_can_be_stored_and_shown(kind):
+    model = kind(BALL, cdp.GDP(1.0)).fit(*gestures())
+    twin = pickle.loads(pickle.dumps(model))
+    for a, b in zip(public_part(model), public_part(twin), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert kind.__name__ in model._repr_html_()
+    assert repr(model).startswith(kind.__name__)
+
+
+def test_a_changed_parameter_does_not_change_a_fitted_model():
+    records, labels = gestures()
+    model = PrivateMDM(BALL, cdp.GDP(1.0)).fit(records, labels)
+    before = model.transform(records)
+    np.testing.assert_array_equal(model.set_params(ball__radius=0.1).transform(records), before)
+
+
+def test_without_scikit_learn_the_error_says_what_to_install():
+    code = (
+        "import sys; sys.modules['sklearn'] = None\n"
+        "import curvedp\n"
+        "try:\n    import curvedp.learning\n"
+        "except curvedp.MissingExtraError as error:\n    print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'curvedp[sklearn]'" in done.stdout
+
+
+# ------------------------------------------------------------------ class means
+
+
+def test_with_a_huge_budget_it_is_the_classifier_of_pyriemann():
+    classification = pytest.importorskip("pyriemann.classification")
+    records, labels = gestures(spread=0.4)
+    wide = cdp.Ball("spd:2", center="identity", radius=6.0)
+    model = PrivateMDM(wide, cdp.GDP(1e5), adaptive=False).fit(records, labels)
+    plain = classification.MDM(metric="riemann").fit(records, labels)
+    further, _ = gestures(seed=1, spread=0.4)
+    np.testing.assert_allclose(model.means_, plain.covmeans_, atol=1e-5)
+    np.testing.assert_allclose(model.transform(further), plain.transform(further), atol=1e-5)
+    np.testing.assert_allclose(
+        model.predict_proba(further), plain.predict_proba(further), atol=1e-5
+    )
+    assert model.predict(further).tolist() == plain.predict(further).tolist()
+
+
+@pytest.mark.parametrize("adaptive", [True, False])
+@pytest.mark.parametrize("classes", [["b", "a", "c"], [2, 0, 1], [True, False], [1.0, -1.0]])
+def test_means_stand_in_the_order_of_the_labels(adaptive, classes):
+    number = np.arange(300) % len(classes)
+    coords = np.zeros((300, 3))
+    coords[:, 0] = 0.6 * number
+    model = PrivateMDM(BALL, cdp.GDP(50.0), adaptive=adaptive)
+    model.fit(points(coords), np.array(classes)[number])
+    assert model.classes_.tolist() == sorted(classes)
+    for place, label in enumerate(model.classes_.tolist()):
+        np.testing.assert_array_equal(model.means_[place], model.releases_[label].value)
+        exact = points(np.array([[0.6 * classes.index(label), 0.0, 0.0]]))[0]
+        assert BALL.manifold.dist(model.means_[place], exact) < 0.1
+
+
+@pytest.mark.parametrize("adaptive", [True, False])
+def test_the_means_are_those_of_the_functions(adaptive):
+    records, labels = gestures()
+    model = PrivateMDM(BALL, cdp.GDP(1.0), adaptive=adaptive, seed=5).fit(records, labels)
+    release = cdp.adaptive_mean if adaptive else cdp.frechet_mean
+    expected = release(records, BALL, cdp.GDP(1.0), groups=labels, seed=5)
+    for label in ("left", "middle", "right"):
+        np.testing.assert_array_equal(model.releases_[label].value, expected[label].value)
+
+
+# ------------------------------------------------------------------ principal components
+
+
+def ellipse(n=4000, seed=0):
+    rng = np.random.default_rng(seed)
+    return points(rng.standard_normal((n, 3)) * [0.4, 0.2, 0.05] + [0.1, 0.0, 0.0])
+
+
+def test_components_are_those_without_noise_at_a_large_budget():
+    records = ellipse()
+    model = TangentPCA(BALL, cdp.GDP(1e4)).fit(records)
+    mean, manifold = model.mean_, BALL.manifold
+    logs = manifold.tangent_to_coords(manifold.log(BALL.project(records), mean), mean)
+    values, vectors = np.linalg.eigh(logs.T @ logs / len(logs))
+    np.testing.assert_allclose(model.explained_variance_, values[::-1], atol=1e-4)
+    np.testing.assert_allclose(np.abs(model.components_ @ vectors[:, ::-1]), np.eye(3), atol=1e-2)
+    np.testing.assert_allclose(model.explained_variance_ratio_.sum(), 1.0)
+    assert np.all(model.components_[range(3), np.abs(model.components_).argmax(1)] > 0)
+    square = np.mean(model.transform(records) ** 2, axis=0)
+    np.testing.assert_allclose(square, model.explained_variance_, atol=1e-4)
+
+
+def test_all_components_give_the_records_back_and_fewer_the_nearest():
+    records = ellipse(200)
+    model = TangentPCA(BALL, cdp.GDP(100.0)).fit(records)
+    back = model.inverse_transform(model.transform(records))
+    np.testing.assert_allclose(back, BALL.project(records), atol=1e-9)
+    few = TangentPCA(BALL, cdp.GDP(100.0), 2, seed=1).fit(records)
+    coords = few.transform(records)
+    np.testing.assert_allclose(few.transform(few.inverse_transform(coords)), coords, atol=1e-5)
+
+
+def test_the_budget_is_split_as_the_covariance_splits_it():
+    model = TangentPCA(BALL, cdp.GDP(1.0), weights=(0.1, 0.9), seed=2).fit(ellipse())
+    expected = cdp.log_covariance(ellipse(), BALL, cdp.GDP(1.0), weights=(0.1, 0.9), seed=2)
+    assert model.release_ == expected
+    np.testing.assert_array_equal(model.mean_, expected.parts[0].value)
+
+
+def test_variances_of_noise_alone_are_not_negative():
+    with pytest.warns(cdp.errors.NoiseWarning):
+        model = TangentPCA(BALL, cdp.GDP(0.01)).fit(ellipse(20))
+    assert np.all(model.explained_variance_ >= 0)
+    assert np.all(np.isfinite(model.explained_variance_ratio_))
+
+
+@pytest.mark.parametrize("wrong", [0, 4, -1])
+def test_the_number_of_components_is_at_most_the_dimension(wrong):
+    with (
+        cdp.Ledger(cdp.GDP(1.0)) as ledger,
+        pytest.raises(ValueError, match="n_components must be at"),
+    ):
+        TangentPCA(BALL, cdp.GDP(1.0), wrong, ledger=ledger).fit(ellipse())
+    assert ledger.spent is None

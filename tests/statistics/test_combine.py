@@ -1,0 +1,101 @@
+"""Combined means: weights, errors, refusals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import curvedp as cdp
+
+BALL = cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=2.0)
+
+
+def sites(sizes=(200, 800), guarantee=None, ball=BALL, seed=0):
+    rng = np.random.default_rng(seed)
+    return [
+        cdp.frechet_mean(
+            ball.project(
+                ball.manifold.exp(
+                    ball.manifold.coords_to_tangent(
+                        0.2 * rng.standard_normal((n, ball.manifold.dim)), ball.center
+                    ),
+                    ball.center,
+                )
+            ),
+            ball,
+            guarantee or cdp.GDP(1.0),
+        )
+        for n in sizes
+    ]
+
+
+def test_weights_are_the_precisions():
+    releases = sites()
+    combined = cdp.combine(releases)
+    precision = np.array([1 / release.expected_error**2 for release in releases])
+    np.testing.assert_allclose(combined.weights, precision / precision.sum())
+    np.testing.assert_allclose(
+        combined.value, combined.weights @ [release.value for release in releases], atol=1e-9
+    )
+    assert combined.expected_error == pytest.approx(1 / math.sqrt(precision.sum()))
+    assert combined.n == 1000
+    assert combined.guarantees == (cdp.GDP(1.0), cdp.GDP(1.0))
+
+
+def test_the_spread_moves_weights_from_precisions_to_sizes():
+    releases = sites()
+    shares = [cdp.combine(releases, spread=s).weights[0] for s in (0.0, 0.5, 5.0, math.inf)]
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("spec", ["euclidean:2", "sphere:2", "spd:2"])
+def test_the_expected_error_is_that_of_the_noise(spec):
+    center = "identity" if spec == "spd:2" else cdp.as_manifold(spec).origin
+    ball = cdp.Ball(spec, center, 0.5)
+    records = [ball.center[None].repeat(n, axis=0) for n in (50, 100)]
+    errors, expected = [], []
+    for _ in range(400):
+        own = [cdp.frechet_mean(points, ball, cdp.GDP(1.0)) for points in records]
+        combined = cdp.combine(own)
+        errors.append(float(ball.manifold.dist(combined.value, ball.center)))
+        expected.append(combined.expected_error)
+    assert np.mean(errors) == pytest.approx(np.mean(expected), rel=0.1)
+
+
+def test_one_release_is_itself_and_groups_are_sites():
+    (release,) = sites((200,))
+    np.testing.assert_allclose(cdp.combine([release]).value, release.value)
+    records = np.random.default_rng(0).uniform(-0.5, 0.5, (300, 2))
+    groups = np.repeat(["north", "south"], [100, 200])
+    releases = cdp.frechet_mean(records, BALL, cdp.GDP(1.0), groups=groups)
+    assert cdp.combine(releases).n == 300
+    adaptive = cdp.adaptive_mean(records, BALL, cdp.GDP(1.0), groups=groups)
+    assert cdp.combine(adaptive).value.shape == (2,)
+
+
+def test_what_cannot_be_combined_is_refused():
+    with pytest.raises(ValueError, match="no release"):
+        cdp.combine([])
+    with pytest.raises(TypeError, match="takes releases"):
+        cdp.combine([np.zeros(2)])
+    other = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    with pytest.raises(ValueError, match="different manifolds"):
+        cdp.combine([*sites(), *sites(ball=other)])
+    with pytest.raises(TypeError, match="released means"):
+        cdp.combine([cdp.frechet_variance(np.zeros((50, 2)), BALL, cdp.GDP(1.0))])
+    for wrong in (-1.0, math.nan):
+        with pytest.raises(ValueError, match="spread must be"):
+            cdp.combine(sites(), spread=wrong)
+
+
+def test_means_without_a_common_ball_are_refused():
+    corners = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]]) / np.sqrt(3)
+    releases = [
+        cdp.frechet_mean(np.tile(point, (500, 1)), cdp.Ball("sphere:2", point, 0.5), cdp.GDP(9.0))
+        for point in corners
+    ]
+    with pytest.raises(ValueError, match="too far apart"):
+        cdp.combine(releases)
