@@ -22,8 +22,8 @@ from curvedp.learning._sklearn import ClassifierMixin
 from curvedp.learning.estimator import Estimator, public_labels, softmax
 from curvedp.mail.labels import label_codes
 from curvedp.mechanisms import RiemannianLaplace, TangentGaussian
+from curvedp.mechanisms.vector_noise import VectorNoise
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release
-from curvedp.regression.adaptive import VectorNoise
 from curvedp.statistics.entry import Entry
 
 #: Length of the gradient of one record: |p - e_y| <= sqrt 2 times that of its features, 1.
