@@ -11,11 +11,13 @@ from reference import precise
 from reference.euclidean import Euclidean
 from reference.hyperboloid import Hyperboloid
 from reference.kendall import KendallPlanar
+from reference.projective import Projective
 from reference.rotations import Rotations
 from reference.spd_affine import SPDAffine
 from reference.spd_log_cholesky import SPDLogCholesky
 from reference.spd_log_euclidean import SPDLogEuclidean
 from reference.sphere import Sphere
+from reference.torus import Torus
 from reference.twin import Twin
 
 if TYPE_CHECKING:
@@ -99,6 +101,27 @@ def _rotations() -> Case:
     )
 
 
+def _projective(dim: int) -> Case:
+    bound = 0.0 if dim == 1 else 1.0
+    return Case(
+        f"projective:{dim}",
+        lambda: _library().Projective(dim),
+        Projective(dim),
+        precise.PreciseProjective(),
+        (bound, bound),
+    )
+
+
+def _torus(dim: int) -> Case:
+    return Case(
+        f"torus:{dim}",
+        lambda: _library().Torus(dim),
+        Torus(dim),
+        precise.PreciseTorus(),
+        (0.0, 0.0),
+    )
+
+
 def _spd(m: int, metric: str = "affine-invariant") -> Case:
     twin, exact = {
         "affine-invariant": (SPDAffine, precise.PreciseSPDAffine),
@@ -132,6 +155,12 @@ CASES = [
     _kendall(10),
     _kendall(50),
     _rotations(),
+    _projective(1),
+    _projective(2),
+    _projective(9),
+    _torus(1),
+    _torus(2),
+    _torus(5),
     _spd(1),
     _spd(2),
     _spd(3),
@@ -158,6 +187,8 @@ SMALL = [
         "hyperboloid:3:curvature=-0.25",
         "kendall:4",
         "rotations:3",
+        "projective:2",
+        "torus:2",
         "spd:2",
         "spd:3",
         "spd:3:log-euclidean",

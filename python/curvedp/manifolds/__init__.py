@@ -7,8 +7,10 @@ from curvedp.manifolds.spaces import (
     Euclidean,
     Hyperboloid,
     KendallPlanar,
+    Projective,
     Rotations,
     Sphere,
+    Torus,
 )
 
 __all__ = [
@@ -17,7 +19,9 @@ __all__ = [
     "Hyperboloid",
     "KendallPlanar",
     "Manifold",
+    "Projective",
     "Rotations",
     "Sphere",
+    "Torus",
     "as_manifold",
 ]
