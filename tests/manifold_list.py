@@ -107,7 +107,7 @@ def _projective(dim: int) -> Case:
         f"projective:{dim}",
         lambda: _library().Projective(dim),
         Projective(dim),
-        precise.PreciseProjective(),
+        precise.PreciseAxes(),
         (bound, bound),
     )
 

@@ -90,7 +90,7 @@ class PreciseSphere:
         return vector - (base + end) * share
 
 
-class PreciseProjective(PreciseSphere):
+class PreciseAxes(PreciseSphere):
     """The sphere for the vectors of axes that are closer to the base point."""
 
     @staticmethod

@@ -39,14 +39,14 @@ impl RealProjective {
         let signs = self.signs(points, others, count);
         let mut facing = vec![0.0; count * self.point_size()];
         points.copy_to(&mut facing);
-        turn(&mut facing, &signs);
+        turn(&mut facing, &signs, self.point_size());
         facing
     }
 }
 
 /// Multiplies rows by their signs.
-fn turn(rows: &mut [f64], signs: &[f64]) {
-    for (row, sign) in rows.chunks_exact_mut(rows.len() / signs.len().max(1)).zip(signs) {
+fn turn(rows: &mut [f64], signs: &[f64], size: usize) {
+    for (row, sign) in rows.chunks_exact_mut(size).zip(signs) {
         row.iter_mut().for_each(|x| *x *= sign);
     }
 }
@@ -119,9 +119,9 @@ impl Manifold for RealProjective {
         let signs = self.signs(end, base, out.len() / size);
         let mut facing = vec![0.0; out.len()];
         end.copy_to(&mut facing);
-        turn(&mut facing, &signs);
+        turn(&mut facing, &signs, size);
         self.sphere.parallel_transport(tangent, base, Rows::new(&facing, size), out);
-        turn(out, &signs);
+        turn(out, &signs, size);
     }
 
     fn inner(&self, a: Rows, b: Rows, base: Rows, out: &mut [f64]) {
