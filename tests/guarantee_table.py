@@ -22,9 +22,9 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Columns, each with the manifolds on which its cells are run.
 COLUMNS = {
     "Euclidean": ("euclidean:2",),
-    "sphere, rotations": ("sphere:2", "rotations:3"),
+    "sphere, rotations, axes": ("sphere:2", "rotations:3", "projective:2"),
     "SPD": ("spd:2",),
-    "SPD, flat metrics": ("spd:2:log-euclidean", "spd:2:log-cholesky"),
+    "flat SPD, tori": ("spd:2:log-euclidean", "spd:2:log-cholesky", "torus:2"),
     "hyperbolic": ("hyperboloid:2",),
     "planar shapes": ("kendall:5",),
 }
@@ -200,7 +200,7 @@ ROWS = (
         "",
         "frechet_mean",
         "exponential-wrapped Gaussian",
-        everywhere(GAUSSIAN, sphere_rotations=NONE, planar_shapes=NONE),
+        everywhere(GAUSSIAN, sphere_rotations_axes=NONE, planar_shapes=NONE),
         mean_by("exponential-wrapped-gaussian"),
         (*MEAN_PROOFS, "exponential-wrapped-gaussian"),
         MECHANISM_AUDITS,
@@ -294,7 +294,7 @@ ROWS = (
         "mean Hessian",
         "mean_hessian",
         NOISE,
-        everywhere(BOTH, Euclidean=NONE, SPD_flat_metrics=NONE),
+        everywhere(BOTH, Euclidean=NONE, flat_SPD_tori=NONE),
         of_groups(cdp.mean_hessian),
         ("log-moments",),
         whole_audit("mean_hessian"),

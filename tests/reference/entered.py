@@ -138,7 +138,11 @@ def far_out(manifold: Any, rng: np.random.Generator) -> Array:
         return np.asarray(0.5 * (matrix + matrix.T))
     if kind in ("euclidean", "torus"):
         return np.asarray(size * rng.standard_normal(manifold.dim))
-    if kind in ("sphere", "projective", "kendall"):  # any size stands for a point, and landmarks at any place
+    if kind in (
+        "sphere",
+        "projective",
+        "kendall",
+    ):  # any size stands for a point, and landmarks at any place
         row = rng.standard_normal(manifold.point_shape)
         if kind == "kendall":
             row += 10.0 ** rng.uniform(-3, 9) * rng.standard_normal(2)

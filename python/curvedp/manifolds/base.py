@@ -92,6 +92,16 @@ class Manifold(ABC):
         return self.is_hadamard and self.curvature_bounds[0] == 0
 
     @property
+    def _has_hadamard_frame(self) -> bool:
+        """True if balls are moved into a Hadamard manifold: this one, or one that covers it."""
+        return self.is_hadamard
+
+    @property
+    def _has_flat_frame(self) -> bool:
+        """True if that manifold is flat."""
+        return self._has_hadamard_frame and self.curvature_bounds[0] == 0
+
+    @property
     def is_homogeneous(self) -> bool:
         """True if isometries take any point to any other, as on every manifold here."""
         return True

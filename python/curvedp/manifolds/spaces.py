@@ -364,6 +364,10 @@ class Torus(Manifold):
         return f"torus:{self.dim}"
 
     @property
+    def _has_hadamard_frame(self) -> bool:
+        return True
+
+    @property
     def origin(self) -> FloatArray:
         """The angles 0."""
         return np.zeros(self.dim)
