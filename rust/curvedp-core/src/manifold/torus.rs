@@ -32,8 +32,8 @@ impl Torus {
     }
 }
 
-/// The angle in [-pi, pi), which stands for x up to half a unit in its last place; NaN where x is not finite.
-/// The remainder is exact, and that TAU is not 2 pi moves it by less than 4e-17 |x|.
+/// The angle in [-pi, pi), which stands for x up to a unit in its last place; NaN where x is not finite. The
+/// remainder is exact, and that TAU is not 2 pi moves it by less than 8e-17 |x|.
 fn wrap(x: f64) -> f64 {
     if (-PI..PI).contains(&x) {
         return x;
