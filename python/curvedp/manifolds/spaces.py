@@ -1,4 +1,4 @@
-"""The manifolds: Euclidean space, spheres, SPD matrices, hyperbolic space, shapes, those covered."""
+"""The manifolds: flat, spherical and hyperbolic spaces, SPD matrices, shapes, rotations, axes."""
 
 from __future__ import annotations
 
@@ -323,7 +323,9 @@ class Projective(Manifold):
     @property
     def origin(self) -> FloatArray:
         """The axis through (0, ..., 0, 1)."""
-        return np.eye(1, self.dim + 1, self.dim)[0]
+        origin = np.zeros(self.dim + 1)
+        origin[-1] = 1.0
+        return origin
 
     def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         return self.project(rng.standard_normal((count, self.dim + 1)))
@@ -339,8 +341,8 @@ class Torus(Manifold):
     """The flat torus: `dim` angles in radians, points of shape (dim,) with entries in [-pi, pi).
 
     The distance is sqrt(sum of squared differences), each taken in [-pi, pi). Flat, injectivity
-    radius pi. Euclidean space covers it; statistics of a ball, whose radius is below pi/2, are those
-    of its copy there, and noise is drawn there (proof: docs/proofs/coverings.md).
+    radius pi. Euclidean space covers it; statistics of a ball, whose radius is below pi/2, are
+    those of its copy there, and noise is drawn there (proof: docs/proofs/coverings.md).
 
     Parameters
     ----------
@@ -388,7 +390,7 @@ def _lattice(dim: int, most: int) -> FloatArray:
     if (2 * most + 1) ** dim > _MOST_COPIES:
         raise ValueError(
             f"the density of noise on torus:{dim} at this scale is a sum over more than "
-            f"{_MOST_COPIES} copies of a point: ask for it in fewer dimensions or at a smaller scale"
+            f"{_MOST_COPIES} copies of a point: ask in fewer dimensions or at a smaller scale"
         )
     axis = np.arange(-most, most + 1.0)
     return np.stack(np.meshgrid(*[axis] * dim), axis=-1).reshape(-1, dim)
