@@ -22,9 +22,12 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Columns, each with the manifolds on which its cells are run.
 COLUMNS = {
     "Euclidean": ("euclidean:2",),
-    "sphere, rotations": ("sphere:2", "rotations:3"),
+    "sphere, rotations, axes": ("sphere:2", "rotations:3", "projective:2"),
     "SPD": ("spd:2",),
-    "flat SPD, correlations": ("spd:2:log-euclidean", "spd:2:log-cholesky", "correlation:3"),
+    "flat SPD, correlations, tori": (
+        *("spd:2:log-euclidean", "spd:2:log-cholesky"),
+        *("correlation:3", "torus:2"),
+    ),
     "hyperbolic": ("hyperboloid:2",),
     "planar shapes": ("kendall:5",),
 }
@@ -207,7 +210,7 @@ ROWS = (
         "",
         "frechet_mean",
         "exponential-wrapped Gaussian",
-        everywhere(GAUSSIAN, sphere_rotations=NONE, planar_shapes=NONE),
+        everywhere(GAUSSIAN, sphere_rotations_axes=NONE, planar_shapes=NONE),
         mean_by("exponential-wrapped-gaussian"),
         (*MEAN_PROOFS, "exponential-wrapped-gaussian"),
         MECHANISM_AUDITS,
@@ -310,7 +313,7 @@ ROWS = (
         "mean Hessian",
         "mean_hessian",
         NOISE,
-        everywhere(BOTH, Euclidean=NONE, flat_SPD_correlations=NONE),
+        everywhere(BOTH, Euclidean=NONE, flat_SPD_correlations_tori=NONE),
         of_groups(cdp.mean_hessian),
         ("log-moments",),
         whole_audit("mean_hessian"),

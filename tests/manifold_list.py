@@ -12,11 +12,13 @@ from reference.correlation import Correlation
 from reference.euclidean import Euclidean
 from reference.hyperboloid import Hyperboloid
 from reference.kendall import KendallPlanar
+from reference.projective import Projective
 from reference.rotations import Rotations
 from reference.spd_affine import SPDAffine
 from reference.spd_log_cholesky import SPDLogCholesky
 from reference.spd_log_euclidean import SPDLogEuclidean
 from reference.sphere import Sphere
+from reference.torus import Torus
 from reference.twin import Twin
 
 if TYPE_CHECKING:
@@ -110,6 +112,27 @@ def _correlation(m: int) -> Case:
     )
 
 
+def _projective(dim: int) -> Case:
+    bound = 0.0 if dim == 1 else 1.0
+    return Case(
+        f"projective:{dim}",
+        lambda: _library().Projective(dim),
+        Projective(dim),
+        precise.PreciseAxes(),
+        (bound, bound),
+    )
+
+
+def _torus(dim: int) -> Case:
+    return Case(
+        f"torus:{dim}",
+        lambda: _library().Torus(dim),
+        Torus(dim),
+        precise.PreciseTorus(),
+        (0.0, 0.0),
+    )
+
+
 def _spd(m: int, metric: str = "affine-invariant") -> Case:
     twin, exact = {
         "affine-invariant": (SPDAffine, precise.PreciseSPDAffine),
@@ -145,6 +168,12 @@ CASES = [
     _rotations(),
     _correlation(2),
     _correlation(4),
+    _projective(1),
+    _projective(2),
+    _projective(9),
+    _torus(1),
+    _torus(2),
+    _torus(5),
     _spd(1),
     _spd(2),
     _spd(3),
@@ -172,6 +201,8 @@ SMALL = [
         "kendall:4",
         "rotations:3",
         "correlation:4",
+        "projective:2",
+        "torus:2",
         "spd:2",
         "spd:3",
         "spd:3:log-euclidean",

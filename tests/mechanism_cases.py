@@ -74,6 +74,8 @@ LAPLACE = [
         ("hyperboloid:5", 0.17),
         ("kendall:5", 0.2),
         ("rotations:3", 0.9),
+        ("projective:2", 0.4),
+        ("torus:2", 0.5),
         ("spd:2", 0.6),
         ("spd:3", 0.4),
         ("spd:3:log-euclidean", 0.3),
@@ -87,11 +89,18 @@ GAUSSIAN = [
         ("sphere:9", 0.45),
         ("kendall:5", 0.4),
         ("rotations:3", 0.9),
+        ("projective:2", 0.4),
+        ("torus:2", 0.7),
     )
 ]
 WRAPPED = [
     Case("ExponentialWrappedGaussian", spec, sensitivity)
-    for spec, sensitivity in (("euclidean:3", 0.5), ("hyperboloid:3", 0.5), ("spd:3", 0.4))
+    for spec, sensitivity in (
+        ("euclidean:3", 0.5),
+        ("hyperboloid:3", 0.5),
+        ("torus:2", 0.5),
+        ("spd:3", 0.4),
+    )
 ]
 TANGENT = [
     Case("TangentGaussian", spec, sensitivity)
@@ -100,6 +109,8 @@ TANGENT = [
         ("sphere:2", 0.3),
         ("kendall:5", 0.1),
         ("rotations:3", 0.4),
+        ("projective:2", 0.2),
+        ("torus:2", 0.4),
         ("hyperboloid:3", 0.4),
         ("spd:3:log-euclidean", 0.4),
         ("spd:2:log-cholesky", 0.4),

@@ -48,8 +48,10 @@ _PUBLIC = {
         "Hyperboloid",
         "KendallPlanar",
         "Manifold",
+        "Projective",
         "Rotations",
         "Sphere",
+        "Torus",
         "as_manifold",
     ),
     "mechanisms": (

@@ -29,8 +29,10 @@ from curvedp.manifolds import Euclidean as Euclidean
 from curvedp.manifolds import Hyperboloid as Hyperboloid
 from curvedp.manifolds import KendallPlanar as KendallPlanar
 from curvedp.manifolds import Manifold as Manifold
+from curvedp.manifolds import Projective as Projective
 from curvedp.manifolds import Rotations as Rotations
 from curvedp.manifolds import Sphere as Sphere
+from curvedp.manifolds import Torus as Torus
 from curvedp.manifolds import as_manifold as as_manifold
 from curvedp.mechanisms import ExponentialWrappedGaussian as ExponentialWrappedGaussian
 from curvedp.mechanisms import RiemannianGaussian as RiemannianGaussian

@@ -26,6 +26,7 @@ SPACES = [
     cdp.Sphere(2, radius=1e-280),
     cdp.Sphere(2, radius=1e280),
     cdp.Sphere(9, radius=3.0),
+    cdp.Projective(2),
     cdp.KendallPlanar(3),
     cdp.KendallPlanar(20),
 ]
@@ -42,6 +43,10 @@ SHORT: dict[str, tuple[cdp.Manifold, Any]] = {
     ),
     "degrees": (
         cdp.Sphere(2, radius=2.0),
+        lambda rng, n: rng.uniform([-180, -90], [360, 90], (n, 2)),
+    ),
+    "degrees of an axis": (
+        cdp.Projective(2),
         lambda rng, n: rng.uniform([-180, -90], [360, 90], (n, 2)),
     ),
     "quaternion": (cdp.Rotations(), lambda rng, n: rng.standard_normal((n, 4))),
@@ -70,11 +75,11 @@ def twin(name: str, rows: Array) -> Array:
         full = np.zeros((len(rows), 4, 4))
         full[:, *np.triu_indices(4, 1)] = rows
         return full + full.transpose(0, 2, 1) + np.eye(4)
-    if name == "degrees":
+    if name.startswith("degrees"):
         longitude, latitude = np.radians(rows).T
         level = np.cos(latitude)
         x = [level * np.cos(longitude), level * np.sin(longitude), np.sin(latitude)]
-        return 2.0 * np.stack(x, axis=1)
+        return (1.0 if name.endswith("axis") else 2.0) * np.stack(x, axis=1)
     if name == "quaternion":
         return Rotation.from_quat(rows).as_matrix()
     square = np.sum((2 * rows) ** 2, axis=1, keepdims=True)
@@ -114,6 +119,7 @@ def test_quarter_turns_and_poles_are_exact() -> None:
     ("name", "rows"),
     [
         ("degrees", [[0, 90.001], [0, -91], [np.inf, 0], [0, np.nan]]),
+        ("degrees of an axis", [[0, 90.001], [np.inf, 0]]),
         ("quaternion", [[0, 0, 0, 0], [np.nan, 0, 0, 1], [np.inf, 0, 0, 1]]),
         ("Poincaré ball", [[0.5, 0, 0], [0.5, 0.1, 0], [1e300] * 3, [np.nan, 0, 0]]),
         ("triangle", [[0] * 6, [1, 2, 0, 1, 0, 1], [np.inf] * 6]),

@@ -34,8 +34,9 @@ from mechanism_cases import GAUSSIAN, LAPLACE, TANGENT, WRAPPED, Case, draw
 N = 100_000
 OFF_CENTER = 0.3
 CURVED_SPD = ("spd:2", "spd:3")
-# the noise of rotations is that of the sphere that covers them, folded
-ISOTROPIC = [case for case in LAPLACE + GAUSSIAN if case.spec != "rotations:3"]
+# the noise of covered spaces is that of the space that covers them, folded
+FOLDED = ("rotations:3", "projective:2", "torus:2")
+ISOTROPIC = [case for case in LAPLACE + GAUSSIAN if case.spec not in FOLDED]
 DIRECTED = [case for case in ISOTROPIC if case.spec not in CURVED_SPD]
 
 

@@ -14,7 +14,7 @@ def project_on_ball(twin: Twin, points: Array, center: Array, radius: float) -> 
         distance = twin.dist(center, point)
         if distance <= radius:
             projected.append(point)
-        elif distance >= twin.injectivity_radius:
+        elif twin.is_cut(distance):
             projected.append(center)
         else:
             projected.append(twin.exp(radius / distance * twin.log(point, center), center))

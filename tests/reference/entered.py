@@ -16,14 +16,15 @@ DIGITS = 50
 def entered_dist(name: str, row: Array, *, precise: bool = False) -> Any:
     """Distance from the centre of the exact point that a row of the frame stands for.
 
-    A sphere's row is taken at its own length, a hyperboloid's by its space part, a shape's as a
-    complex line, a matrix by its lower triangle; flat metrics store coordinates. The `precise`
-    numbers of wide balls are chart coordinates, and columns of a lower triangle L for L L^T.
+    A sphere's row is taken at its own length, also over an axis, a hyperboloid's by its space part,
+    a shape's as a complex line, a matrix by its lower triangle; flat metrics and tori store
+    coordinates. The `precise` numbers of wide balls are chart coordinates, and columns of a lower
+    triangle L for L L^T.
     """
     x = [mp.mpf(float(entry)) for entry in row]
     kind, *rest = name.split(":")
     with mp.workdps(DIGITS):
-        if kind == "sphere":
+        if kind in ("sphere", "projective"):
             radius = float(rest[1].removeprefix("radius=")) if len(rest) > 1 else 1.0
             return mp.mpf(radius) * mp.atan2(_length(x[1:]), x[0])
         if kind == "hyperboloid" and precise:
@@ -136,9 +137,13 @@ def far_out(manifold: Any, rng: np.random.Generator) -> Array:
         spectrum = size ** rng.uniform(-1, 1, manifold.m)
         matrix = (q * spectrum) @ q.T
         return np.asarray(0.5 * (matrix + matrix.T))
-    if kind == "euclidean":
+    if kind in ("euclidean", "torus"):
         return np.asarray(size * rng.standard_normal(manifold.dim))
-    if kind in ("sphere", "kendall"):  # any size stands for a point, and landmarks at any place
+    if kind in (
+        "sphere",
+        "projective",
+        "kendall",
+    ):  # any size stands for a point, and landmarks at any place
         row = rng.standard_normal(manifold.point_shape)
         if kind == "kendall":
             row += 10.0 ** rng.uniform(-3, 9) * rng.standard_normal(2)

@@ -90,6 +90,42 @@ class PreciseSphere:
         return vector - (base + end) * share
 
 
+class PreciseAxes(PreciseSphere):
+    """The sphere for the vectors of axes that are closer to the base point."""
+
+    @staticmethod
+    def sign(point: Numbers, base: Numbers) -> int:
+        return -1 if dot(point, base) < 0 else 1
+
+    def dist(self, a: Numbers, b: Numbers) -> Any:
+        return super().dist(a, b * self.sign(b, a))
+
+    def log(self, point: Numbers, base: Numbers) -> Numbers:
+        base = self.on_manifold(base)
+        return super().log(point * self.sign(point, base), base)
+
+    def parallel_transport(self, vector: Numbers, base: Numbers, end: Numbers) -> Numbers:
+        sign = self.sign(end, base)
+        return super().parallel_transport(vector, base, end * sign) * sign
+
+
+class PreciseTorus(PreciseEuclidean):
+    @staticmethod
+    def wrap(angles: Numbers) -> Numbers:
+        turn = 2 * mp.pi
+        entries = [x - turn * mp.floor(x / turn + mp.mpf(1) / 2) for x in angles.ravel()]
+        return np.array(entries, dtype=object).reshape(angles.shape)
+
+    def exp(self, vector: Numbers, base: Numbers) -> Numbers:
+        return self.wrap(base + vector)
+
+    def log(self, point: Numbers, base: Numbers) -> Numbers:
+        return self.wrap(point - base)
+
+    def dist(self, a: Numbers, b: Numbers) -> Any:
+        return length(self.log(b, a))
+
+
 class PreciseHyperboloid:
     def __init__(self, curvature: float = -1.0) -> None:
         self.radius = 1 / mp.sqrt(-mp.mpf(curvature))

@@ -39,6 +39,10 @@ class Twin:
     def to_tangent(self, vector: Array, base: Array) -> Array:
         raise NotImplementedError
 
+    def is_cut(self, dist: float) -> bool:
+        """True if records at that distance from a centre count as the centre."""
+        return dist >= self.injectivity_radius
+
     def random_point(self, rng: np.random.Generator, spread: float = 1.0) -> Array:
         raise NotImplementedError
 

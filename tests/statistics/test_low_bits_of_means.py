@@ -40,6 +40,8 @@ QUICK = [
         "hyperboloid:3:curvature=-0.25",
         "kendall:3",
         "kendall:4",
+        "projective:2",
+        "torus:2",
         "spd:2",
         "spd:2:log-euclidean",
         "spd:2:log-cholesky",

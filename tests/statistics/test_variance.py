@@ -14,7 +14,10 @@ from manifold_list import SMALL
 
 #: So little noise that a release shows V_s to about 1e-5 of its sensitivity.
 CLEAR = cdp.GDP(1e5)
-SPECS = ["euclidean:2", "sphere:2", "hyperboloid:2", "spd:2", "spd:3", "kendall:5", "rotations:3"]
+SPECS = [
+    *("euclidean:2", "sphere:2", "hyperboloid:2", "spd:2", "spd:3", "kendall:5"),
+    *("rotations:3", "projective:2", "torus:2"),
+]
 
 
 def on_ball(spec: str, share: float = 0.55) -> cdp.Ball:

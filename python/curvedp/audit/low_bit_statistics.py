@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from curvedp._validation import FloatArray
 from curvedp.audit import exact
 from curvedp.audit.exact import BitArray, IntArray
-from curvedp.manifolds import Hyperboloid, KendallPlanar, Manifold, Sphere
+from curvedp.manifolds import Hyperboloid, KendallPlanar, Manifold, Projective, Sphere
 
 #: Codes of a statistic at most, but for those that count exponents.
 N_CODES = 256
@@ -124,7 +124,7 @@ def _of_manifold(columns: list[FloatArray], values: Values) -> Iterator[Statisti
     if manifold is None or values.shape != tuple(manifold.point_shape):
         return
     ones = [1] * len(columns)
-    if isinstance(manifold, (Sphere, KendallPlanar)):
+    if isinstance(manifold, (Sphere, KendallPlanar, Projective)):
         radius = manifold.radius if isinstance(manifold, Sphere) else 1.0
         found = exact.weighted_sum(
             columns,

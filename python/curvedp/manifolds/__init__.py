@@ -8,8 +8,10 @@ from curvedp.manifolds.spaces import (
     Euclidean,
     Hyperboloid,
     KendallPlanar,
+    Projective,
     Rotations,
     Sphere,
+    Torus,
 )
 
 __all__ = [
@@ -19,7 +21,9 @@ __all__ = [
     "Hyperboloid",
     "KendallPlanar",
     "Manifold",
+    "Projective",
     "Rotations",
     "Sphere",
+    "Torus",
     "as_manifold",
 ]

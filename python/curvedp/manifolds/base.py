@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -91,6 +92,16 @@ class Manifold(ABC):
         return self.is_hadamard and self.curvature_bounds[0] == 0
 
     @property
+    def _has_hadamard_frame(self) -> bool:
+        """True if balls are moved into a Hadamard manifold: this one, or one that covers it."""
+        return self.is_hadamard
+
+    @property
+    def _has_flat_frame(self) -> bool:
+        """True if that manifold is flat."""
+        return self._has_hadamard_frame and self.curvature_bounds[0] == 0
+
+    @property
     def is_homogeneous(self) -> bool:
         """True if isometries take any point to any other, as on every manifold here."""
         return True
@@ -161,8 +172,8 @@ class Manifold(ABC):
     def random_point(self, n_samples: int = 1, *, rng: Seed = None) -> FloatArray:
         """Random points, for tests and examples.
 
-        Uniform on spheres and shape spaces; elsewhere the exponential of a standard normal tangent
-        vector at the origin.
+        Uniform on spheres, shape spaces, axes and tori; elsewhere the exponential of a standard
+        normal tangent vector at the origin.
 
         Parameters
         ----------
@@ -182,8 +193,11 @@ class Manifold(ABC):
         coords = rng.standard_normal((count, self.dim))
         return self.exp(self.coords_to_tangent(coords, self.origin), self.origin)
 
-    def _noise_dists(self, point: ArrayLike, center: ArrayLike) -> list[FloatArray]:
-        """Distances to the points that stand for `point` in the space where noise is drawn."""
+    def _noise_dists(
+        self, point: ArrayLike, center: ArrayLike, reach: float
+    ) -> Sequence[FloatArray]:
+        """Distances to the points that stand for `point` in the space where noise is drawn, at
+        least those up to `reach` farther than the closest."""
         return [self.dist(point, center)]
 
     def as_points(self, records: ArrayLike) -> FloatArray:
@@ -192,7 +206,8 @@ class Manifold(ABC):
         A record is a point, up to 1e-5 relative, as an array or flat, or its shorter form: the
         upper triangle of a symmetric matrix row by row, longitude and latitude in degrees on the
         2-sphere, a quaternion with its scalar last or a SciPy ``Rotation``, a point of the Poincaré
-        ball. Directions and quaternions may have any length, landmarks any place and size.
+        ball. Directions, axes and quaternions may have any length, landmarks any place and size,
+        angles any number of turns.
 
         Parameters
         ----------

@@ -1,8 +1,9 @@
-"""The manifolds: Euclidean and hyperbolic space, spheres, matrices, shapes, rotations."""
+"""The manifolds: flat, spherical and hyperbolic spaces, matrices, shapes, rotations, axes."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +19,9 @@ SPD_METRICS = ("affine-invariant", "log-euclidean", "log-cholesky")
 #: Centres on hyperbolic space are served up to this distance from its origin, in units of
 #: 1/sqrt(-curvature).
 _FARTHEST_CENTER = 15.0
+
+#: Copies of a point over which densities on a torus are summed at most.
+_MOST_COPIES = 100_000
 
 
 class Euclidean(Manifold):
@@ -285,7 +289,7 @@ class Rotations(Manifold):
     The distance of two rotations is the angle between them. Sectional curvature 1/4, injectivity
     radius pi. The sphere of dimension 3 and radius 2 covers them twice; statistics of a ball, whose
     radius is below pi/2, are those of its copy there, and noise is drawn there (proof:
-    docs/proofs/rotations.md).
+    docs/proofs/coverings.md).
 
     Parameters
     ----------
@@ -320,9 +324,117 @@ class Rotations(Manifold):
         as_quat = getattr(value, "as_quat", None)  # SciPy's Rotation
         return super()._numbers(value if as_quat is None else as_quat(), name)
 
-    def _noise_dists(self, point: ArrayLike, center: ArrayLike) -> list[FloatArray]:
+    def _noise_dists(
+        self, point: ArrayLike, center: ArrayLike, reach: float
+    ) -> Sequence[FloatArray]:
         near = self.dist(point, center)
         return [near, 2 * np.pi - near]
+
+
+class Projective(Manifold):
+    """Axes, the real projective space RP^dim: unit vectors of shape (dim+1,) up to sign.
+
+    The distance of two axes is the angle between them, arccos|<x, y>|. Sectional curvature 1 (0 in
+    dimension 1), injectivity radius pi/2. The unit sphere covers it twice; statistics of a ball,
+    whose radius is below pi/4, are those of its copy there, and noise is drawn there (proof:
+    docs/proofs/coverings.md).
+
+    Parameters
+    ----------
+    dim : int
+
+    Examples
+    --------
+    >>> float(Projective(2).dist([0.0, 0.0, 1.0], [0.0, 0.6, -0.8]).round(4))
+    0.6435
+    """
+
+    _names: ClassVar[dict[str, dict[str, Any]]] = {"projective": {}}
+    _extra_rows = 1
+    _short_form = "longitude and latitude in degrees"
+
+    def __init__(self, dim: int) -> None:
+        size = as_count(dim, "dim", most=MAX_SIZE)
+        super().__init__("projective", size, 0.0, (size + 1,))
+
+    @property
+    def spec(self) -> str:
+        return f"projective:{self.dim}"
+
+    @property
+    def origin(self) -> FloatArray:
+        """The axis through (0, ..., 0, 1)."""
+        origin = np.zeros(self.dim + 1)
+        origin[-1] = 1.0
+        return origin
+
+    def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
+        return self.project(rng.standard_normal((count, self.dim + 1)))
+
+    def _noise_dists(
+        self, point: ArrayLike, center: ArrayLike, reach: float
+    ) -> Sequence[FloatArray]:
+        near = self.dist(point, center)
+        return [near, np.pi - near]
+
+
+class Torus(Manifold):
+    """The flat torus: `dim` angles in radians, points of shape (dim,) with entries in [-pi, pi).
+
+    The distance is sqrt(sum of squared differences), each taken in [-pi, pi). Flat, injectivity
+    radius pi. Euclidean space covers it; statistics of a ball, whose radius is below pi/2, are
+    those of its copy there, and noise is drawn there (proof: docs/proofs/coverings.md).
+
+    Parameters
+    ----------
+    dim : int
+
+    Examples
+    --------
+    >>> float(Torus(2).dist([3.0, 0.0], [-3.0, 0.1]).round(4))
+    0.3003
+    """
+
+    _names: ClassVar[dict[str, dict[str, Any]]] = {"torus": {}}
+    _origin_name = "origin"
+
+    def __init__(self, dim: int) -> None:
+        size = as_count(dim, "dim", most=MAX_SIZE)
+        super().__init__("torus", size, 0.0, (size,))
+
+    @property
+    def spec(self) -> str:
+        return f"torus:{self.dim}"
+
+    @property
+    def _has_hadamard_frame(self) -> bool:
+        return True
+
+    @property
+    def origin(self) -> FloatArray:
+        """The angles 0."""
+        return np.zeros(self.dim)
+
+    def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
+        return self.project(rng.uniform(-np.pi, np.pi, (count, self.dim)))
+
+    def _noise_dists(
+        self, point: ArrayLike, center: ArrayLike, reach: float
+    ) -> Sequence[FloatArray]:
+        turns = 2 * np.pi * _lattice(self.dim, max(1, math.ceil(reach / (2 * np.pi))))
+        difference = self.log(point, center)
+        return [np.asarray(np.linalg.norm(difference + turn, axis=-1)) for turn in turns]
+
+
+def _lattice(dim: int, most: int) -> FloatArray:
+    """Integer vectors with entries up to `most`."""
+    if (2 * most + 1) ** dim > _MOST_COPIES:
+        raise ValueError(
+            f"the density of noise on torus:{dim} at this scale is a sum over more than "
+            f"{_MOST_COPIES} copies of a point: ask in fewer dimensions or at a smaller scale"
+        )
+    axis = np.arange(-most, most + 1.0)
+    return np.stack(np.meshgrid(*[axis] * dim), axis=-1).reshape(-1, dim)
 
 
 #: Every manifold, in the order in which messages name them.
@@ -333,5 +445,7 @@ SPACES: tuple[type[Manifold], ...] = (
     KendallPlanar,
     Rotations,
     Correlation,
+    Projective,
+    Torus,
     Euclidean,
 )

@@ -16,6 +16,9 @@ from curvedp.mechanisms.grid import clip_radius, grid_step
 from curvedp.mechanisms.measurement import make_measurement
 from curvedp.privacy import GDP, PureDP
 
+#: Scales beyond the closest copy of a point up to which densities count the others: e^-40 of it.
+_FOLDS = 40.0
+
 
 class Mechanism(abc.ABC):
     """Noise on the manifold of a ball, calibrated so that `guarantee` holds.
@@ -170,7 +173,8 @@ class IntrinsicMechanism(Mechanism):
         return _core.Noise(*self.ball.manifold.noise_space, self.profile, self.scale)
 
     def log_density(self, point: ArrayLike, true_value: ArrayLike) -> FloatArray:
-        dists = np.asarray(self.ball.manifold._noise_dists(point, true_value))
+        reach = _FOLDS * self.scale
+        dists = np.asarray(self.ball.manifold._noise_dists(point, true_value, reach))
         if self.profile == "laplace":
             logs = -dists / self.scale
         else:

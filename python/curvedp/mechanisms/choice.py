@@ -69,9 +69,9 @@ def choose_mechanism(
         return _as_kind(mechanism)
     if isinstance(way, PureDP):
         return RiemannianLaplace
-    if ball.manifold.is_flat:
+    if ball.manifold._has_flat_frame:
         return TangentGaussian
-    if ball.manifold.is_hadamard:
+    if ball.manifold._has_hadamard_frame:
         return ExponentialWrappedGaussian
     return RiemannianGaussian
 

@@ -31,7 +31,7 @@ class ExponentialWrappedGaussian(ChartGaussian):
 
     def _calibrate(self) -> float:
         mu = self._mu()
-        if not self.ball.manifold.is_hadamard:
+        if not self.ball.manifold._has_hadamard_frame:
             raise ValueError(
                 f"the exponential-wrapped Gaussian needs a Hadamard manifold, not "
                 f"{self.ball.manifold.spec}: use RiemannianGaussian or TangentGaussian"

@@ -123,7 +123,7 @@ def least_laplace_error(ball: Ball, n: int, way: PureDP | GDP, records_per_unit:
 
     On Hadamard manifolds volumes grow at least as in flat space, and so does the noise's length.
     """
-    if isinstance(way, GDP) or not ball.manifold.is_hadamard:
+    if isinstance(way, GDP) or not ball.manifold._has_hadamard_frame:
         return 0.0
     scale = sensitivity.frechet_mean(ball, n, records_per_unit=records_per_unit) / way.epsilon
     flat = _core.Noise("flat", ball.manifold.dim, 0.0, "laplace", scale)

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use curvedp_core::batch;
 use curvedp_core::error::Error;
 use curvedp_core::manifold;
-use curvedp_core::manifold::Embedding;
 use curvedp_core::parallel::{Interrupt, for_rows};
 use curvedp_core::rows::Rows;
 use numpy::{PyArray2, PyReadonlyArray1, PyReadwriteArray1};
@@ -88,7 +87,7 @@ impl Manifold {
     /// True if a point is a class of rows, whose average means nothing.
     #[getter]
     fn is_quotient(&self) -> bool {
-        self.inner.embedding() == Embedding::Hermitian
+        self.inner.embedding().is_of_classes()
     }
 
     /// Distance from the centre within which releases on a small ball stay; infinite for no clipping.

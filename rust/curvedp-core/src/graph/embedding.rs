@@ -9,9 +9,10 @@ use crate::error::Error;
 use crate::manifold::{Embedding, Manifold};
 use crate::parallel::Interrupt;
 use crate::rows::Rows;
+use crate::simd::elementary::sin_cos;
 
-/// Widest image of [`Embedding::Hermitian`] that is worth its memory.
-const WIDEST_HERMITIAN: usize = 64;
+/// Widest outer product that is worth its memory.
+const WIDEST_PRODUCT: usize = 64;
 
 /// The images of points: rows of `dim` entries.
 pub(super) struct Embedded {
@@ -48,8 +49,10 @@ impl<'a> Embedder<'a> {
         let size = manifold.point_size();
         let mut embedder = Self { manifold, base: Vec::new(), exact: true, conditioning: 1.0 };
         match manifold.embedding() {
-            Embedding::Hermitian if size / 2 * (size / 2) > WIDEST_HERMITIAN => return None,
-            Embedding::Ambient | Embedding::Hermitian => {}
+            Embedding::Hermitian if size / 2 * (size / 2) > WIDEST_PRODUCT => return None,
+            Embedding::Symmetric if size * (size + 1) / 2 > WIDEST_PRODUCT => return None,
+            Embedding::Ambient | Embedding::Hermitian | Embedding::Symmetric => {}
+            Embedding::Circles => embedder.exact = size == 1,
             Embedding::Logarithm => {
                 embedder.base = middle(nodes);
                 embedder.exact = manifold.curvature_bounds() == (0.0, 0.0);
@@ -70,7 +73,9 @@ impl<'a> Embedder<'a> {
     pub fn image<'p>(&self, point: &'p [f64]) -> Cow<'p, [f64]> {
         match self.manifold.embedding() {
             Embedding::Ambient => Cow::Borrowed(point),
-            Embedding::Hermitian => outer_product(point).collect(),
+            Embedding::Hermitian => hermitian_product(point).collect(),
+            Embedding::Symmetric => symmetric_product(point).collect(),
+            Embedding::Circles => circles(point).collect(),
             Embedding::Logarithm => {
                 let mut coords = vec![0.0; self.manifold.dim()];
                 let base = Rows::shared(&self.base);
@@ -92,8 +97,15 @@ impl<'a> Embedder<'a> {
             Embedding::Ambient => (size, points.range(0..count).data().to_vec()),
             Embedding::Hermitian => {
                 let k = size / 2;
-                let rows = (0..count).flat_map(|i| outer_product(points.row(i)));
+                let rows = (0..count).flat_map(|i| hermitian_product(points.row(i)));
                 (k * k, rows.collect())
+            }
+            Embedding::Symmetric => {
+                let rows = (0..count).flat_map(|i| symmetric_product(points.row(i)));
+                (size * (size + 1) / 2, rows.collect())
+            }
+            Embedding::Circles => {
+                (2 * size, (0..count).flat_map(|i| circles(points.row(i))).collect())
             }
             Embedding::Logarithm => {
                 let dim = self.manifold.dim();
@@ -110,7 +122,7 @@ impl<'a> Embedder<'a> {
 }
 
 /// The entries |z_i|^2 and sqrt 2 (Re, Im) z_i conj(z_j), j < i: an isometric copy of z z^*.
-fn outer_product(z: &[f64]) -> impl Iterator<Item = f64> {
+fn hermitian_product(z: &[f64]) -> impl Iterator<Item = f64> {
     let root = std::f64::consts::SQRT_2;
     let k = z.len() / 2;
     (0..k).flat_map(move |i| {
@@ -120,6 +132,20 @@ fn outer_product(z: &[f64]) -> impl Iterator<Item = f64> {
             [root * (x * u + y * v), root * (y * u - x * v)]
         });
         off.chain([x * x + y * y])
+    })
+}
+
+/// The entries x_i^2 and sqrt 2 x_i x_j, j < i: an isometric copy of x x^T.
+fn symmetric_product(x: &[f64]) -> impl Iterator<Item = f64> {
+    let root = std::f64::consts::SQRT_2;
+    (0..x.len()).flat_map(move |i| (0..i).map(move |j| root * x[i] * x[j]).chain([x[i] * x[i]]))
+}
+
+/// The points (cos x_j, sin x_j) of circles.
+fn circles(x: &[f64]) -> impl Iterator<Item = f64> {
+    x.iter().flat_map(|&angle| {
+        let (sin, cos) = sin_cos(angle);
+        [cos, sin]
     })
 }
 

@@ -13,12 +13,14 @@ mod moments;
 mod polar;
 mod projective;
 mod range;
+mod real_projective;
 mod rotations;
 mod spd;
 mod sphere;
 mod sums;
 #[cfg(test)]
 mod tests;
+mod torus;
 mod transvection;
 
 pub use curvature::{
@@ -29,10 +31,12 @@ pub use hyperboloid::{HyperbolicChart, Hyperboloid};
 pub use kendall::KendallPlanar;
 pub use projective::ComplexProjective;
 pub use range::{Limit, Range};
+pub use real_projective::RealProjective;
 pub use rotations::Rotations;
 pub use spd::{Flat, FlatChart, LogCholesky, LogEuclidean, OffLog, SpdAffine, SpdFactors};
 pub use sphere::Sphere;
 pub use sums::{LogMoments, LogSums};
+pub use torus::Torus;
 
 use crate::error::Error;
 use std::ops::Range as Indices;
@@ -58,9 +62,21 @@ pub enum Embedding {
     Ambient,
     /// z -> z z^* for complex unit vectors: |z z^* - w w^*| = sqrt 2 sin rho(z, w) (planar shapes).
     Hermitian,
+    /// x -> x x^T for real unit vectors: |x x^T - y y^T| = sqrt 2 sin rho(x, y) (axes).
+    Symmetric,
+    /// x -> (cos x_j, sin x_j) for angles: |x - y| <= rho(x, y), and grows with it in dimension 1 (tori).
+    Circles,
     /// log_c in orthonormal coordinates: |log_c x - log_c y| <= rho(x, y) where the curvature is
     /// nowhere positive (Rauch), with equality where it is 0.
     Logarithm,
+}
+
+impl Embedding {
+    /// True if a point is a class of rows, whose average means nothing.
+    #[must_use]
+    pub fn is_of_classes(self) -> bool {
+        matches!(self, Self::Hermitian | Self::Symmetric | Self::Circles)
+    }
 }
 
 /// A Riemannian manifold with closed-form exponential and logarithm.
@@ -387,6 +403,18 @@ fn with_zeros(len: usize, work: impl FnOnce(&mut [f64])) {
     }
 }
 
+/// exp_base(t v) for each t of `times`, v the tangent vector with coordinates `velocity`.
+fn exp_along(
+    manifold: &impl Manifold,
+    times: &[f64],
+    velocity: &[f64],
+    base: &[f64],
+    out: &mut [f64],
+) {
+    let steps: Vec<f64> = times.iter().flat_map(|t| velocity.iter().map(move |v| t * v)).collect();
+    manifold.exp_coords(Rows::new(&steps, velocity.len()), Rows::shared(base), out);
+}
+
 /// Adds the coordinates at `base` of the tangent parts of rows of `ambient` to those of `sum`. The
 /// projection runs twice: what the first leaves of a long normal part is rounding, and the second removes
 /// that.
@@ -403,7 +431,7 @@ pub(crate) fn add_coords(manifold: &impl Manifold, ambient: &[f64], base: Rows, 
 
 /// The manifold called `kind`: "euclidean" (size = dim), "sphere" (dim, radius), "hyperboloid" (dim,
 /// curvature), "spd" / "spd:log-euclidean" / "spd:log-cholesky" (m), "correlation" (m), "kendall"
-/// (landmarks), "rotations".
+/// (landmarks), "rotations", "projective" (dim), "torus" (dim).
 pub fn build(kind: &str, size: usize, parameter: f64) -> Result<Box<dyn Manifold>, Error> {
     let (least, allowed) = match kind {
         "kendall" => (3, "at least 3"),
@@ -434,6 +462,8 @@ pub fn build(kind: &str, size: usize, parameter: f64) -> Result<Box<dyn Manifold
             return Err(Error::Parameter { name: "size", allowed: "3", value: size as f64 });
         }
         "rotations" => Box::new(Rotations),
+        "projective" => Box::new(RealProjective::new(size)),
+        "torus" => Box::new(Torus::new(size)),
         "spd" => Box::new(SpdAffine::new(size)),
         "spd:log-euclidean" => Box::new(Flat(LogEuclidean::new(size))),
         "spd:log-cholesky" => Box::new(Flat(LogCholesky::new(size))),

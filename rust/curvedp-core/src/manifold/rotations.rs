@@ -1,5 +1,5 @@
 //! Rotations of three-dimensional space: 3 x 3 matrices, the distance being the angle of the rotation between
-//! two of them. The 3-sphere of radius 2 covers them twice (docs/proofs/rotations.md).
+//! two of them. The 3-sphere of radius 2 covers them twice (docs/proofs/coverings.md).
 //!
 //! The tangent vector R [w] at R, [w] u = w x u, has the coordinates w. The rotation R^T S between two points
 //! is found as a unit quaternion whose vector part comes from S - R, so that it keeps its digits for rotations

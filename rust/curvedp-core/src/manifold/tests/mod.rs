@@ -7,7 +7,8 @@ mod properties;
 mod totality;
 
 use super::{
-    Euclidean, HyperbolicChart, Hyperboloid, KendallPlanar, Manifold, Rotations, SpdFactors, Sphere,
+    Euclidean, HyperbolicChart, Hyperboloid, KendallPlanar, Manifold, RealProjective, Rotations,
+    SpdFactors, Sphere, Torus,
 };
 use crate::rows::Rows;
 use rand::{RngExt, SeedableRng};
@@ -34,6 +35,10 @@ fn manifolds() -> Vec<(String, Box<dyn Manifold>)> {
         list.push((format!("kendall:{k}"), Box::new(KendallPlanar::new(k))));
     }
     list.push(("rotations".into(), Box::new(Rotations)));
+    for dim in [1, 2, 9] {
+        list.push((format!("projective:{dim}"), Box::new(RealProjective::new(dim))));
+        list.push((format!("torus:{dim}"), Box::new(Torus::new(dim))));
+    }
     list
 }
 
