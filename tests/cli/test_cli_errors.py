@@ -33,7 +33,7 @@ def test_a_wrong_budget_is_a_parameter_error(tmp_path, tensors, budget, word):
 @pytest.mark.parametrize(
     "options",
     [
-        ["--manifold", "torus:2", "--center", "0,0", "--radius", "1"],
+        ["--manifold", "klein:2", "--center", "0,0", "--radius", "1"],
         ["--manifold", "sphere:2", "--center", "identity", "--radius", "1"],
         ["--manifold", "sphere:2", "--center", "origin", "--radius", "1"],
         ["--manifold", "sphere:2", "--center", "0,0,1", "--radius", "1.6"],

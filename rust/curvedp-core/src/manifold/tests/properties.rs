@@ -220,6 +220,10 @@ fn curvature_bounds_and_injectivity_radii_are_those_of_the_spaces() {
     assert_eq!(facts(&KendallPlanar::new(10)), (16, (1.0, 4.0), PI / 2.0));
     assert_eq!(facts(&Hyperboloid::new(4, -0.5)), (4, (-0.5, -0.5), f64::INFINITY));
     assert_eq!(facts(&Euclidean::new(4)), (4, (0.0, 0.0), f64::INFINITY));
+    assert_eq!(facts(&Rotations), (3, (0.25, 0.25), PI));
+    assert_eq!(facts(&RealProjective::new(1)), (1, (0.0, 0.0), PI / 2.0));
+    assert_eq!(facts(&RealProjective::new(4)), (4, (1.0, 1.0), PI / 2.0));
+    assert_eq!(facts(&Torus::new(4)), (4, (0.0, 0.0), PI));
 }
 
 #[test]
