@@ -68,14 +68,21 @@ class Ball:
                 raise ValueError(f"center must be one point, got shape {point.shape}")
         if np.isnan(space.as_points(point)).any():
             raise ValueError(f"center is not a point of {space.spec}")
+        if isinstance(manifold, str) and ":" not in manifold and not space.belongs(point):
+            raise ValueError(
+                f"{manifold!r} without a size means {space.spec} here, and center is no point of "
+                f"it: say the size, as in {space.spec!r}"
+            )
         if not space._core.carries(np.ascontiguousarray(point).reshape(-1)):
             raise ValueError(space._too_far(point))
         length = as_positive(radius, "radius")
-        bound = space.max_ball_radius
+        bound = space._largest_radius(point)
         if length * (1 + BOUNDARY_SLACK) >= bound:
+            why = "so that the mean of every data set in the ball is unique"
+            if bound < space.max_ball_radius:
+                why = "about this center, as doubles hold no points farther out"
             raise ValueError(
-                f"radius must be below {bound:.6g} on {space.spec}, so that the mean of every "
-                f"data set in the ball is unique, got {length:.6g}"
+                f"radius must be below {bound:.6g} on {space.spec}, {why}, got {length:.6g}"
             )
         self._manifold = space
         self._center = space.project(point)

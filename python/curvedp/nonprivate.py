@@ -415,7 +415,13 @@ def geodesic_regression(
 def _as_points(points: ArrayLike, manifold: Manifold | str | Any) -> tuple[Manifold, FloatArray]:
     """The manifold, and the points that the given ones stand for."""
     space = as_manifold(manifold, as_array(points, "points").shape[1:])
-    data = space.as_points(space._records(points, "points"))
+    given = space._records(points, "points")
+    data = space.as_points(given)
+    if isinstance(manifold, str) and ":" not in manifold and not space.belongs(given).all():
+        raise ValueError(
+            f"{manifold!r} without a size means {space.spec} here, and some points do not lie on "
+            f"it: say the size, as in {space.spec!r}"
+        )
     if np.isnan(data).any():
         raise ValueError(f"some points do not lie on {space.spec}")
     return space, data

@@ -249,3 +249,13 @@ def test_scipy_procrustes_angle_is_the_kendall_distance() -> None:
         mirrored = case.manifold.dist(base, end * [1.0, -1.0])
         angle = min(case.manifold.dist(base, end), mirrored)
         assert np.sin(angle) ** 2 == pytest.approx(disparity, abs=1e-12)
+
+
+def test_geomstats_spaces_in_intrinsic_coordinates_are_refused() -> None:
+    """Colatitude and longitude in radians would be read as degrees."""
+    import curvedp
+
+    sphere = oracles.geomstats("geometry.hypersphere").Hypersphere(2)
+    sphere.default_coords_type = "intrinsic"
+    with pytest.raises(ValueError, match="extrinsic"):
+        curvedp.as_manifold(sphere)

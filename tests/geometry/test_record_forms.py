@@ -308,3 +308,47 @@ def test_objects_that_hold_no_numbers_are_refused() -> None:
         cdp.Sphere(2).as_points(Rotation.identity(3))  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="real numbers"):
         cdp.Sphere(1).as_points(np.array([[1 + 0j, 0]]))
+
+
+def test_landmarks_in_any_layout_of_memory_are_the_same() -> None:
+    """Columns first used to be projected into memory that nobody had written."""
+    marks = np.random.default_rng(0).normal(3.0, 2.0, (50, 7, 2))
+    space, rows = cdp.KendallPlanar(7), marks @ [1, 1j]
+    columns = np.asfortranarray(rows)
+    ball = cdp.Ball(space, marks[0], 0.5)
+    assert np.array_equal(space.as_points(columns), space.as_points(rows))
+    assert np.array_equal(ball.project(columns), ball.project(rows))
+    assert np.array_equal(ball.contains(columns), ball.contains(rows))
+    for other in (np.ma.masked_array(columns, mask=False), np.asfortranarray(marks)):
+        assert np.array_equal(ball.project(other), ball.project(rows))
+
+
+def test_three_short_rows_are_three_records() -> None:
+    rows = np.array([[0.1, 0.2, 0.3], [0.0, 0.1, 0.0], [0.2, 0.2, 0.2]])
+    ball = cdp.Ball(cdp.Correlation(3), "identity", 2.0)
+    assert cdp.frechet_mean(rows, ball, cdp.GDP(50.0), seed=0).n == 3
+    expected = [cdp.Correlation(3).as_points(row) for row in rows]
+    found = cdp.nonprivate.frechet_mean(rows, cdp.Correlation(3)).value
+    np.testing.assert_allclose(
+        found, cdp.nonprivate.frechet_mean(expected, cdp.Correlation(3)).value, atol=1e-14
+    )
+
+
+def test_a_name_without_a_size_takes_points_alone() -> None:
+    """Two degrees would be a point of the circle."""
+    with pytest.raises(ValueError, match="say the size, as in 'sphere:1'"):
+        cdp.Ball("sphere", [90.0, 0.0], 0.3)
+    with pytest.raises(ValueError, match="say the size"):
+        cdp.nonprivate.frechet_mean([[10.0, 45.0], [12.0, 45.0]], "sphere")
+    assert cdp.Ball("sphere", [0.0, 1.0], 0.3).manifold == cdp.Sphere(1)
+
+
+@pytest.mark.parametrize(("distance", "radius"), [(0.0, 16.0), (10.0, 6.01), (17.0, 0.1)])
+def test_balls_of_correlation_matrices_end_where_doubles_do(distance: float, radius: float) -> None:
+    space = cdp.Correlation(3)
+    tangent = space.coords_to_tangent([distance, 0.0, 0.0], np.eye(3))
+    center = space.exp(tangent, np.eye(3))
+    with pytest.raises(ValueError, match="radius must be below"):
+        cdp.Ball(space, center, radius)
+    if distance < 16:
+        cdp.Ball(space, center, 0.9 * (16 - distance))

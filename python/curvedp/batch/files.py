@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 
 from curvedp._arrow import fs, pa
 from curvedp.errors import BatchError
@@ -23,6 +25,7 @@ __all__ = [
     "is_files",
     "location_of",
     "name_of",
+    "public_name",
 ]
 
 #: Endings of the names of Parquet files.
@@ -152,16 +155,35 @@ def check_outside(out: str, location: Location) -> None:
     """
     for place in location if isinstance(location, list) else [location]:
         is_pattern = _is_pattern(place) and not Path(place).exists()
-        base = PurePosixPath(_base_of(place) if is_pattern else place)
-        if PurePosixPath(out).is_relative_to(base):
-            raise BatchError(f"{out} stands among the records of {place}: choose another folder")
+        base = _normal(_base_of(place) if is_pattern else place)
+        if _normal(out).is_relative_to(base):
+            raise BatchError(
+                f"{public_name(out)} stands among the records of {public_name(place)}: choose "
+                "another folder"
+            )
+
+
+def _normal(place: str) -> PurePosixPath:
+    """One spelling of a path or URI, begun by the kind of its file system."""
+    filesystem, path = filesystem_of(place)
+    if filesystem.type_name == "local":
+        path = Path(path).resolve().as_posix()
+    return PurePosixPath(filesystem.type_name, posixpath.normpath(path).lstrip("/"))
 
 
 def name_of(location: Location) -> str:
     """What messages call a place."""
     if isinstance(location, str):
-        return location
-    return f"{location[0]} and {len(location) - 1} more"
+        return public_name(location)
+    return f"{public_name(location[0])} and {len(location) - 1} more"
+
+
+def public_name(place: str) -> str:
+    """A path, or a URI without the keys and options that it may hold."""
+    if "://" not in place:
+        return place
+    parts = urlsplit(place)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def _paths_of(place: str) -> tuple[Any, str | None, list[str]]:
@@ -172,12 +194,12 @@ def _paths_of(place: str) -> tuple[Any, str | None, list[str]]:
         if kind == fs.FileType.NotFound and _is_pattern(path):
             return filesystem, _base_of(path), list(_matching(filesystem, path))
         if kind == fs.FileType.NotFound:
-            raise BatchError(f"{place}: no such file")
+            raise BatchError(f"{public_name(place)}: no such file")
         if kind == fs.FileType.File:
             return filesystem, None, [path]
         return filesystem, path, list(_files_below(filesystem, path))
     except (OSError, pa.ArrowException):
-        raise BatchError(f"{place}: cannot be read") from None
+        raise BatchError(f"{public_name(place)}: cannot be read") from None
 
 
 def filesystem_of(place: str) -> tuple[Any, str]:
@@ -192,11 +214,15 @@ def filesystem_of(place: str) -> tuple[Any, str]:
     try:
         import fsspec
     except ImportError:
-        raise BatchError(f"{place}: this needs fsspec, which opens such places") from None
+        raise BatchError(
+            f"{public_name(place)}: this needs fsspec, which opens such places"
+        ) from None
     try:
         opened, path = fsspec.core.url_to_fs(place)
     except (ImportError, ValueError) as error:
-        raise BatchError(f"{place}: cannot be opened ({error})") from None
+        raise BatchError(
+            f"{public_name(place)}: cannot be opened ({type(error).__name__})"
+        ) from None
     return fs.PyFileSystem(fs.FSSpecHandler(opened)), path
 
 

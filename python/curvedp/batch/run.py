@@ -55,7 +55,7 @@ def run(
     with locked(target):
         if upload is not None:
             check_outside(upload.uri, location_of(source))
-            upload.check_vacant(resume=resume)
+            upload.check_vacant()
         job = open_job(source, target, parameters, chunk_rows=rows, secret=secret, resume=resume)
         if job is None:
             if upload is not None:
@@ -70,7 +70,10 @@ def run(
                 job.remove()
             raise
         call = parameters.call
-        public = {"out": os.fspath(out), "groups": job.groups} | job.public_chunks()
+        public = {
+            "out": str(target) if upload is None else upload.name,
+            "groups": job.groups,
+        } | job.public_chunks()
         paid = "none" if ledger is None else str(call.total)
         tell("begin", statistic=call.statistic.title, **public, done=job.done(), charged=paid)
         release(job, progress or (lambda done, groups: None))

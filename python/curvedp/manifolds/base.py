@@ -241,7 +241,13 @@ class Manifold(ABC):
 
     def _records(self, value: ArrayLike, name: str = "records") -> FloatArray:
         """n >= 1 records, shape (n, *point_shape), whatever form they come in."""
-        array = self._whole(value, name)
+        array = self._numbers(value, name)
+        if array.shape == self.point_shape and array.shape[1:] == (self._core.short_size,):
+            array = array[:, None, :]  # rows of short forms, not one point
+            points = self._complete(array.reshape(len(array), -1))
+            assert points is not None
+            array = points.reshape(len(points), *self.point_shape)
+        array = self._whole(array, name)
         if array.ndim != len(self.point_shape) + 1:
             wanted = ", ".join(map(str, ("n", *self.point_shape)))
             raise ValueError(f"{name} must have shape ({wanted}), got {array.shape}")
@@ -284,6 +290,10 @@ class Manifold(ABC):
         short = self._core.short_size
         other = f", or {short} for {self._short_form}" if short else ""
         return f"a point of {self.spec} has {self.point_size} entries{other}"
+
+    def _largest_radius(self, center: FloatArray) -> float:
+        """The bound on the radius of a ball about this centre."""
+        return self.max_ball_radius
 
     def _too_far(self, center: FloatArray) -> str:
         """The refusal of a centre near which points lose their digits."""

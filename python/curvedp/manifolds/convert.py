@@ -97,6 +97,11 @@ def _number(text: str, part: str) -> float:
 
 def _from_geomstats(space: Any) -> Manifold:
     names = {cls.__name__ for cls in type(space).__mro__}
+    if getattr(space, "default_coords_type", "extrinsic") != "extrinsic":
+        raise ValueError(
+            "of geomstats' spaces use those in extrinsic coordinates: points of intrinsic ones "
+            "would be read as something else"
+        )
     if "Hypersphere" in names:
         return Sphere(space.dim)
     if "SPDMatrices" in names:

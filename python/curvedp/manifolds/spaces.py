@@ -20,6 +20,9 @@ SPD_METRICS = ("affine-invariant", "log-euclidean", "log-cholesky")
 #: 1/sqrt(-curvature).
 _FARTHEST_CENTER = 15.0
 
+#: Balls of correlation matrices lie within this distance of the identity.
+_FARTHEST_CORRELATIONS = 16.0
+
 #: Copies of a point over which densities on a torus are summed at most.
 _MOST_COPIES = 100_000
 
@@ -178,6 +181,10 @@ class Correlation(Manifold):
     def spec(self) -> str:
         return f"correlation:{self.m}"
 
+    def _largest_radius(self, center: FloatArray) -> float:
+        """Beyond a distance of 16 from the identity doubles do not hold correlation matrices."""
+        return max(_FARTHEST_CORRELATIONS - float(self.dist(center, self.origin)), 0.0)
+
     @property
     def origin(self) -> FloatArray:
         """The identity matrix."""
@@ -280,7 +287,7 @@ class KendallPlanar(Manifold):
             parts = np.stack([value.real, value.imag], axis=-1).astype(np.float64)
         if isinstance(value, np.ma.MaskedArray):
             parts[value.mask] = np.nan
-        return parts
+        return np.ascontiguousarray(np.asarray(parts))
 
 
 class Rotations(Manifold):

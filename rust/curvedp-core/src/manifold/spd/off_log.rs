@@ -96,7 +96,8 @@ fn to_unit_diagonal(m: usize, matrix: &mut [f64]) -> bool {
     let roots: Vec<f64> = (0..m).map(|i| matrix[i * m + i].sqrt()).collect();
     for i in 0..m {
         for j in 0..m {
-            matrix[i * m + j] = if i == j { 1.0 } else { matrix[i * m + j] / roots[i] / roots[j] };
+            let entry = matrix[i * m + j] / roots[i] / roots[j];
+            matrix[i * m + j] = if i == j && entry > 0.5 { 1.0 } else { entry };
         }
     }
     roots.iter().all(|root| *root > 0.0 && root.is_finite())
