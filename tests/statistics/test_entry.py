@@ -36,19 +36,20 @@ def centers(case: Case) -> list[Array]:
     return near + far
 
 
-def radii(case: Case) -> list[float]:
-    """From tiny to nearly as large as a mean allows."""
+def radii(case: Case, center: Array) -> list[float]:
+    """From tiny to nearly as large as a mean about the centre allows."""
     most = case.manifold.max_ball_radius
     unit = 0.9 * most if np.isfinite(most) else 1.0
     is_bounded = np.isfinite(most) or case.name.startswith("euclidean")
     large = [] if is_bounded else [3.0, 5.0, 12.0, 20.0]
-    return [1e-7 * unit, 1e-2 * unit, unit, *large]
+    bound = case.manifold._largest_radius(center)
+    return [1e-7 * unit, 1e-2 * unit, unit, *(min(r, 0.999 * bound) for r in large)]
 
 
 def largest_excess(case: Case, count: int) -> float:
     """Largest (distance / r) - 1 of entered records, over centres and radii."""
     rng, worst = np.random.default_rng(17), -1.0
-    places = [(center, radius) for center in centers(case) for radius in radii(case)]
+    places = [(center, radius) for center in centers(case) for radius in radii(case, center)]
     for center, radius in places:
         ball = cdp.Ball(case.manifold, center, radius)
         records = hostile_records(case.manifold, ball, -(-count // len(places)), rng)
