@@ -10,7 +10,7 @@ and radii are released before they are used. Proof: docs/proofs/adaptive-mean.md
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack, overload
 
 from numpy.typing import ArrayLike
@@ -31,7 +31,7 @@ from curvedp.statistics.frechet_mean import Mean, as_points
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.log_moments import amount_of
 from curvedp.statistics.paid import Paid, release
-from curvedp.statistics.releases import Releases, release_of
+from curvedp.statistics.releases import Releases, release_fields
 from curvedp.statistics.schedule import SCHEDULES, Schedule, check_weights, schedule_under
 
 #: Radii are sought from this fraction of the ball's radius on.
@@ -144,7 +144,7 @@ class AdaptiveMean(Calibrated[Release]):
         found, choice = releases.details["designs"]
         shares = found[choice[index]].schedule.shares
         parts = tuple(_stage(releases, index, k, share) for k, share in enumerate(shares))
-        return replace(release_of(releases, index), parts=parts)
+        return Release(**(release_fields(releases, index) | {"parts": parts}))
 
 
 def _stages(

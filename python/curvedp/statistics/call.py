@@ -337,13 +337,11 @@ class Call:
         found, choice = designs
         sizes = np.zeros(len(found), dtype=np.int64)
         sizes[choice] = n
-        shares = np.array(
-            [
-                math.nan if own is None else self.statistic.noise_share(self, own, int(size))
-                for own, size in zip(found, sizes, strict=True)
-            ]
-        )
-        large = shares > 1.0
+        shares = [
+            math.nan if own is None else self.statistic.noise_share(self, own, size)
+            for own, size in zip(found, sizes.tolist(), strict=True)
+        ]
+        large = np.array([share > 1.0 for share in shares])
         if not large.any():
             return
         times = np.ones(len(choice), dtype=np.int64) if counts is None else counts

@@ -51,12 +51,19 @@ class Design:
 
     @cached_property
     def lengths_within(self) -> list[float]:
-        """E min(|noise|, L) for the multiples `LIMITS` of the radius as L."""
+        """The radius, and E min(|noise|, L) for its multiples `LIMITS` as L."""
         noise, radius = self.mechanism._noise, self.mechanism.ball.radius
         shortest = noise.expected_dist_within(radius)
         if shortest == noise.expected_dist:
-            return [shortest] * len(LIMITS)
-        return [shortest, *(noise.expected_dist_within(x * radius) for x in LIMITS[1:])]
+            return [radius, *[shortest] * len(LIMITS)]
+        longer = (noise.expected_dist_within(x * radius) for x in LIMITS[1:])
+        return [radius, shortest, *longer]
+
+    @cached_property
+    def numbers(self) -> list[float]:
+        """Sensitivity, tolerance, scale and mean length of the noise."""
+        noise = self.mechanism
+        return [self.sensitivity, self.plan.tolerance, noise.scale, noise.expected_error]
 
     def error_at(self, dist: float) -> float:
         """Expected error of the released point of a mean at that distance from the centre.

@@ -43,7 +43,7 @@ from curvedp.statistics.design import (
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.mean_release import MeanRelease
 from curvedp.statistics.paid import Paid, release
-from curvedp.statistics.releases import Releases, release_of
+from curvedp.statistics.releases import Releases, release_fields, release_of
 from curvedp.statistics.shrinkage import error_ratio, numbers_of_noise, shrunk_points
 
 
@@ -108,12 +108,12 @@ class Mean(Calibrated[MeanRelease]):
         return {"shrunk": shrunk, "shrunk_error": error}
 
     def result(self, releases: Releases[MeanRelease], index: int) -> Any:
-        found, details = release_of(releases, index), releases.details
+        details = releases.details
         if "unprojected" not in details:  # a part of another statistic
-            return found
+            return release_of(releases, index)
         design = details["designs"][releases.law_of[index]]
         return MeanRelease(
-            **vars(found),
+            **release_fields(releases, index),
             unprojected=details["unprojected"][index],
             mean_square=design.mean_square,
             strength=design.strength,
@@ -130,14 +130,14 @@ def released_means(
     """
     found, choice = paid.designs
     own = noise_of_means(paid.designs)
-    radius = np.array([np.nan if one is None else one.mechanism.ball.radius for one in found])
-    none = [math.nan] * len(LIMITS)
-    within = np.array([none if one is None else one.lengths_within for one in found])
-    within = within.reshape(len(found), len(LIMITS))
-    r = radius[choice]
+    none = [math.nan] * (1 + len(LIMITS))
+    table = [none if one is None else one.lengths_within for one in found]
+    lengths = np.array(table).reshape(len(found), len(none))[choice]
+    r = lengths[:, 0]
     place = (np.hypot(r, dist) / r - 1.0) / (LIMITS[1] - 1.0)
-    low = np.clip(np.nan_to_num(place), 0, len(LIMITS) - 2).astype(np.int64)
-    near, far = within[choice, low], within[choice, low + 1]
+    low = np.fmin(place, len(LIMITS) - 2).astype(np.int64)
+    rows = np.arange(len(choice))
+    near, far = lengths[rows, low + 1], lengths[rows, low + 2]
     own["expected_error"] = np.minimum(stretch * (near + (place - low) * (far - near)), r + dist)
     details = {"unprojected": raw, "dist": dist, "designs": found}
     return paid.releases(value=value, **own, details=details)
@@ -161,12 +161,10 @@ def as_points(paid: Paid, rows: Any) -> Any:
 def noise_of_means(designs: Designs) -> dict[str, Any]:
     """Sensitivity, tolerance, scale and expected error of each group's mean; NaN if skipped."""
     found, choice = designs
-    columns = np.full((len(found), 4), np.nan)
-    for row, design in zip(columns, found, strict=True):
-        if design is not None:
-            noise = design.mechanism
-            row[:] = design.sensitivity, design.plan.tolerance, noise.scale, noise.expected_error
     names = ("sensitivity", "solver_tolerance", "scale", "expected_error")
+    none = [math.nan] * len(names)
+    table = [none if one is None else one.numbers for one in found]
+    columns = np.array(table).reshape(len(found), len(names))
     return dict(zip(names, columns[choice].T, strict=True))
 
 

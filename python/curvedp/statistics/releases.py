@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -216,26 +217,31 @@ class Releases(Generic[Result]):
 
 def release_of(releases: Releases[Any], index: int) -> Release:
     """One group's release, where it is a `Release`."""
+    return Release(**release_fields(releases, index))
+
+
+def release_fields(releases: Releases[Any], index: int) -> dict[str, Any]:
+    """What one group's release has in common with every `Release`."""
     ball = releases.call.ball_of(index)
     base_point = releases.base_point
     expected = float(releases.expected_error[index])
     law = releases.law(index)
-    return Release(
-        value=releases.value[index],
-        guarantee=law.guarantee,
-        calibrated_to=law.calibrated_to,
-        mechanism=law.mechanism,
-        statistic=releases.statistic,
-        manifold=ball.manifold.spec,
-        ball_center=ball.center,
-        ball_radius=ball.radius,
-        n=int(releases.n[index]),
-        records_per_unit=releases.records_per_unit,
-        sensitivity=float(releases.sensitivity[index]),
-        solver_tolerance=float(releases.solver_tolerance[index]),
-        scale=float(releases.scale[index]),
-        expected_error=None if np.isnan(expected) else expected,
-        assumptions=releases.assumptions,
-        base_point=None if base_point is None else base_point[index],
-        parts=tuple(part._result(index) for part in releases.parts),
-    )
+    return {
+        "value": releases.value[index],
+        "guarantee": law.guarantee,
+        "calibrated_to": law.calibrated_to,
+        "mechanism": law.mechanism,
+        "statistic": releases.statistic,
+        "manifold": ball.manifold.spec,
+        "ball_center": ball.center,
+        "ball_radius": ball.radius,
+        "n": int(releases.n[index]),
+        "records_per_unit": releases.records_per_unit,
+        "sensitivity": float(releases.sensitivity[index]),
+        "solver_tolerance": float(releases.solver_tolerance[index]),
+        "scale": float(releases.scale[index]),
+        "expected_error": None if math.isnan(expected) else expected,
+        "assumptions": releases.assumptions,
+        "base_point": None if base_point is None else base_point[index],
+        "parts": tuple(part._result(index) for part in releases.parts),
+    }

@@ -37,7 +37,7 @@ from curvedp.statistics.log_moments import (
     unit_error,
 )
 from curvedp.statistics.paid import Paid, release
-from curvedp.statistics.releases import Releases, release_of
+from curvedp.statistics.releases import Releases, release_fields, release_of
 
 #: Shares of the budget (of mu^2 for GDP) of the distance of the mean from the centre, and of the
 #: variance.
@@ -292,11 +292,9 @@ class Variance(Calibrated[VarianceRelease]):
 
     def result(self, releases: Releases[VarianceRelease], index: int) -> VarianceRelease:
         more = releases.more
-        return VarianceRelease(
-            **vars(release_of(releases, index)),
-            within=float(more["within"][index]),
-            unclipped=float(more["unclipped"][index]),
-        )
+        within, unclipped = (float(more[name][index]) for name in ("within", "unclipped"))
+        described = release_fields(releases, index)
+        return VarianceRelease(**described, within=within, unclipped=unclipped)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ pub enum Effort {
     /// probability of about 2^-60 and for wide noise on hyperbolic space and matrices, which takes other steps or
     /// more words.
     Steady,
-    /// In two words, and only where nothing cheaper decides.
+    /// In doubles or two words, and only where nothing cheaper decides.
     Least,
 }
 

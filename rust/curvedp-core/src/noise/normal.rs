@@ -39,6 +39,11 @@ impl Normal {
         Ok(self.size.at::<N>(stream)?.negated_if(self.is_negative))
     }
 
+    /// The number as [`Place::about`] gives it.
+    pub(super) fn about(&self, stream: &Stream) -> Option<f64> {
+        self.size.about(stream).map(|size| if self.is_negative { -size } else { size })
+    }
+
     /// Independent ones.
     pub(super) fn draw_all(count: usize, stream: &mut Stream, effort: Effort) -> Normals {
         (0..count).map(|_| Self::draw(stream, effort)).collect()

@@ -134,6 +134,14 @@ impl Place {
         Ok(start.plus(&self.within.at::<N>(stream).shifted(self.width)))
     }
 
+    /// The number x as a double y from its first bits, |x - y| <= 3 2^-53 (x + 2^-8 w), w the width of the cell; none
+    /// in the tail.
+    #[inline]
+    pub(super) fn about(&self, stream: &Stream) -> Option<f64> {
+        let first = if self.is_tail { None } else { self.within.first_word(stream) }?;
+        Some((self.cell as f64 + first as f64 * 2f64.powi(-64)) * 2f64.powi(self.width))
+    }
+
     /// The same with only the first bits, and an error as if `trust` more were known.
     #[cfg(test)]
     pub(super) fn shortened(&self, bits: u32, trust: u32) -> Self {

@@ -256,6 +256,13 @@ impl Variable {
         self.known
     }
 
+    /// The first 64 bits; none if fewer can be known.
+    #[inline]
+    pub(super) fn first_word(&self, stream: &Stream) -> Option<u64> {
+        let mut word = [0];
+        (self.read(stream, &mut word) >= 64).then_some(word[0])
+    }
+
     /// The number.
     pub(crate) fn at<const N: usize>(&self, stream: &Stream) -> Enclosure<N> {
         let mut words = [0; N];

@@ -113,6 +113,52 @@ fn draws_do_not_depend_on_the_words_with_which_they_are_decided() {
     }
 }
 
+/// Draws on a sphere that doubles decide with bounds times `trust`: their share, and how many of them differ from
+/// what enclosures decide.
+fn decided_in_doubles(space: Radial, profile: Profile, grid: i32, trust: f64) -> (f64, usize) {
+    let (noise, n) = (noise(space, profile), 1000);
+    let noise = noise.curved().unwrap();
+    let mut stream = Stream::from_key([12; 32], 0);
+    let (mut decided, mut different) = (0, 0);
+    for i in 0..n {
+        let mut base = base(space);
+        let angle = 0.006 * f64::from(i);
+        let (q, r) = (base[0], base[1]);
+        base[0] = libm::cos(angle) * q - libm::sin(angle) * r;
+        base[1] = libm::sin(angle) * q + libm::cos(angle) * r;
+        let (distance, is_negative) = noise.distances.draw(&mut stream, Effort::Least);
+        let normals = Normal::draw_all(base.len(), &mut stream, Effort::Least);
+        let stream = &stream;
+        let point = Point { noise, base: &base, grid, distance, is_negative, normals, stream };
+        if let Some(found) = point.in_doubles(trust) {
+            decided += 1;
+            different += usize::from(found != decide(&point, Effort::Steady));
+        }
+    }
+    (f64::from(decided) / f64::from(n), different)
+}
+
+/// Grids so fine that the rounding of doubles often changes the multiples, and as coarse as those of releases.
+#[test]
+fn doubles_decide_nothing_that_enclosures_decide_otherwise() {
+    for space in [SPACES[1], SPACES[2], Radial::Sphere { dim: 60, radius: 0.1 }] {
+        let unit = exponent(radius(space));
+        for scale in [1e-6, 0.01, 0.2, 0.7, 3.0] {
+            for profile in laws(space, scale * radius(space)) {
+                for grid in [-20, -36, -40, -42, -43, -44, -45, -48] {
+                    let (share, different) = decided_in_doubles(space, profile, unit + grid, 1.0);
+                    assert_eq!(different, 0, "{space:?} {profile:?} {grid}");
+                    let is_usual = grid >= -36 && scale < 0.2 && space.dim() < 10;
+                    assert!(!is_usual || share > 0.95, "{space:?} {profile:?} {share}");
+                }
+            }
+        }
+        let profile = Profile::Gaussian { scale: 0.2 * radius(space) };
+        let (_, control) = decided_in_doubles(space, profile, unit - 48, 0.0);
+        assert!(control > 0, "{space:?}");
+    }
+}
+
 #[test]
 fn all_heights_give_the_density_of_a_distance() {
     let law = |shape, power, angle, is_laplace| {
