@@ -33,7 +33,10 @@ _PUBLIC = {
         "set_num_threads",
     ),
     "conformal": ("conformal_mean",),
-    "domain": ("Ball",),
+    "domain": (
+        "Ball",
+        "ProductBall",
+    ),
     "errors": (
         "BudgetError",
         "ExistenceError",
@@ -48,7 +51,9 @@ _PUBLIC = {
         "Hyperboloid",
         "KendallPlanar",
         "Manifold",
+        "Product",
         "Projective",
+        "RigidMotions",
         "Rotations",
         "Sphere",
         "Torus",

@@ -18,6 +18,7 @@ from curvedp._core import num_threads as num_threads
 from curvedp._core import set_num_threads as set_num_threads
 from curvedp.conformal import conformal_mean as conformal_mean
 from curvedp.domain import Ball as Ball
+from curvedp.domain import ProductBall as ProductBall
 from curvedp.errors import BudgetError as BudgetError
 from curvedp.errors import ExistenceError as ExistenceError
 from curvedp.errors import MissingExtraError as MissingExtraError
@@ -29,7 +30,9 @@ from curvedp.manifolds import Euclidean as Euclidean
 from curvedp.manifolds import Hyperboloid as Hyperboloid
 from curvedp.manifolds import KendallPlanar as KendallPlanar
 from curvedp.manifolds import Manifold as Manifold
+from curvedp.manifolds import Product as Product
 from curvedp.manifolds import Projective as Projective
+from curvedp.manifolds import RigidMotions as RigidMotions
 from curvedp.manifolds import Rotations as Rotations
 from curvedp.manifolds import Sphere as Sphere
 from curvedp.manifolds import Torus as Torus

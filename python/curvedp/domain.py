@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
 from curvedp._validation import FloatArray, as_array, as_positive
-from curvedp.manifolds import Manifold, as_manifold
+from curvedp.manifolds import Manifold, Product, as_manifold
 
 #: Relative slack of the radius: rounding may leave records and means that far outside the ball.
 #: Sensitivities count it.
@@ -54,6 +54,8 @@ class Ball:
     def __init__(
         self, manifold: Manifold | str | Any, center: ArrayLike | str, radius: float
     ) -> None:
+        if isinstance(manifold, Product):
+            raise TypeError("a product of manifolds has a ball for each factor: use ProductBall")
         if isinstance(center, str):
             if center != "identity":
                 raise ValueError(f"center must be a point or 'identity', got {center!r}")
@@ -103,6 +105,11 @@ class Ball:
     def radius(self) -> float:
         """The public radius, in the units of the metric."""
         return self._radius
+
+    @property
+    def _radii(self) -> tuple[float, ...]:
+        """All radii: of this ball alone, or of each factor."""
+        return (self._radius,)
 
     def project(self, points: ArrayLike) -> FloatArray:
         """Each record moved to the closest point of the ball along the geodesic from the centre.
@@ -175,6 +182,112 @@ class Ball:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.manifold, self.center, self.radius)
+
+
+class ProductBall(Ball):
+    """The product of balls: the public domain on a product of manifolds, one ball for each factor.
+
+    Each part of a record is projected on its own ball.
+
+    Parameters
+    ----------
+    *factors : Ball
+        One for each factor.
+    manifold : Product, optional
+        The space, such as `RigidMotions`; by default the product of the balls' manifolds.
+
+    Attributes
+    ----------
+    factors : tuple of Ball
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> space = cdp.RigidMotions(length=10.0)
+    >>> turns = Ball("rotations:3", center="identity", radius=0.5)
+    >>> moves = Ball("euclidean:3", center=[0.0, 0.0, 0.0], radius=20.0)
+    >>> ball = ProductBall(turns, moves, manifold=space)
+    >>> ball.center.shape, bool(ball.contains(np.eye(4)))
+    ((4, 4), True)
+    """
+
+    def __init__(self, *factors: Ball, manifold: Product | None = None) -> None:
+        for factor in factors:
+            if not isinstance(factor, Ball) or isinstance(factor, ProductBall):
+                raise TypeError(
+                    "a product of balls takes one Ball for each factor, got "
+                    f"{type(factor).__name__}"
+                )
+        space = Product(*(ball.manifold for ball in factors)) if manifold is None else manifold
+        if not isinstance(space, Product):
+            raise TypeError(f"manifold must be a Product, got {type(space).__name__}")
+        given, wanted = [
+            [own.spec for own in found]
+            for found in ([ball.manifold for ball in factors], space.factors)
+        ]
+        if given != wanted:
+            raise ValueError(f"{space.spec} needs balls on {wanted}, got balls on {given}")
+        self.factors = factors
+        self._manifold = space
+        self._center = space.join([ball.center for ball in factors])
+        self._center.flags.writeable = False
+        self._radius = float(space._joint([ball.radius for ball in factors]))
+
+    @property
+    def manifold(self) -> Product:
+        """The product of manifolds."""
+        assert isinstance(self._manifold, Product)
+        return self._manifold
+
+    @property
+    def radius(self) -> float:
+        """The largest distance of a point from the centre."""
+        return self._radius
+
+    @property
+    def _radii(self) -> tuple[float, ...]:
+        return tuple(ball.radius for ball in self.factors)
+
+    def project(self, points: ArrayLike) -> FloatArray:
+        """Each part of each record moved to the closest point of its ball, as `Ball.project`.
+
+        Parameters
+        ----------
+        points : array-like
+            In any form that `Product.as_points` reads.
+
+        Returns
+        -------
+        ndarray, shape (..., *point_shape)
+        """
+        parts = zip(self.factors, self.manifold.split(points), strict=True)
+        return self.manifold.join([ball.project(part) for ball, part in parts])
+
+    def contains(self, points: ArrayLike) -> NDArray[np.bool_]:
+        """Membership of points in the product of balls, up to 1e-9 relative.
+
+        Parameters
+        ----------
+        points : array-like
+            In any form that `Product.as_points` reads.
+
+        Returns
+        -------
+        ndarray of bool, shape (...)
+        """
+        parts = zip(self.factors, self.manifold.split(points), strict=True)
+        inside: NDArray[np.bool_] = np.logical_and.reduce([b.contains(part) for b, part in parts])
+        return inside
+
+    def __repr__(self) -> str:
+        return f"ProductBall({', '.join(map(repr, self.factors))}, on={self.manifold.spec!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _product_ball, (self.factors, self.manifold)
+
+
+def _product_ball(factors: tuple[Ball, ...], manifold: Product) -> ProductBall:
+    return ProductBall(*factors, manifold=manifold)
 
 
 def refused_radius(ball: Ball, is_served: Callable[[Ball], bool]) -> ValueError:

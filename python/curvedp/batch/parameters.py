@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from curvedp.batch.columns import RecordColumns
-from curvedp.domain import Ball
+from curvedp.domain import Ball, ProductBall
 from curvedp.errors import BatchError
 from curvedp.mechanisms.choice import MECHANISMS
 from curvedp.privacy import Guarantee, Unproved
@@ -27,7 +27,7 @@ from curvedp.statistics import (
     Statistic,
     Variance,
 )
-from curvedp.statistics.call import Call, check_ball
+from curvedp.statistics.call import Call, as_balls
 from curvedp.statistics.moments import Moment
 
 __all__ = [
@@ -140,7 +140,7 @@ class BatchParameters:
             raise ValueError("a batch releases the means itself: leave mean out")
         call = Call(
             statistic=statistic,
-            balls=(check_ball(ball),),
+            balls=as_balls(ball),
             guarantee=guarantee,
             records_per_unit=records_per_unit,
             groups_per_unit=groups_per_unit,
@@ -170,7 +170,7 @@ class BatchParameters:
             "covariate": self.covariate,
             "units": self.units,
             "ball": ball_to_dict(self.ball),
-            "statistic": word_of(self.call.statistic),
+            "statistic": word_of(self.call.statistic.asked),
             "options": self.call.statistic.options(),
             "guarantee": self.call.guarantee.to_dict(),
             "records_per_unit": self.call.records_per_unit,
@@ -242,6 +242,9 @@ def names_of(given: str | Sequence[str], what: str) -> tuple[str, ...]:
 
 def ball_to_dict(ball: Ball) -> dict[str, Any]:
     """A ball for JSON."""
+    if isinstance(ball, ProductBall):
+        factors = [ball_to_dict(factor) for factor in ball.factors]
+        return {"manifold": ball.manifold.spec, "factors": factors}
     return {
         "manifold": ball.manifold.spec,
         "center": ball.center.ravel().tolist(),
@@ -251,9 +254,11 @@ def ball_to_dict(ball: Ball) -> dict[str, Any]:
 
 def ball_from_dict(data: dict[str, Any]) -> Ball:
     """The same ball to the last bit: rounding its centre onto the manifold again may change it."""
-    from curvedp.manifolds import as_manifold
+    from curvedp.manifolds import Product, as_manifold
 
     space = as_manifold(data["manifold"])
+    if isinstance(space, Product):
+        return ProductBall(*map(ball_from_dict, data["factors"]), manifold=space)
     center = np.array(data["center"]).reshape(space.point_shape)
     ball = Ball(space, center, data["radius"])
     center.flags.writeable = False

@@ -17,6 +17,7 @@ from curvedp._validation import FloatArray, as_count, as_finite, as_points, as_p
 from curvedp.domain import Ball
 from curvedp.manifolds import Manifold, Sphere, as_manifold
 from curvedp.manifolds.base import Seed
+from curvedp.statistics.call import check_ball
 
 #: Rejection samplers give up where this many proposals yield nothing.
 _HOPELESS = 100_000
@@ -186,8 +187,7 @@ def uniform_ball(n: int, ball: Ball, *, rng: Seed = None) -> FloatArray:
     True
     """
     count = as_count(n, "n")
-    if not isinstance(ball, Ball):
-        raise TypeError(f"ball must be a Ball(manifold, center, radius), got {type(ball).__name__}")
+    check_ball(ball)
     generator = np.random.default_rng(rng)
     space = ball.manifold
     if space.noise_space[0] == "spd" and not space.is_flat:

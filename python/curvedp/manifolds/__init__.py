@@ -2,6 +2,7 @@
 
 from curvedp.manifolds.base import Manifold
 from curvedp.manifolds.convert import as_manifold
+from curvedp.manifolds.product import Product, RigidMotions
 from curvedp.manifolds.spaces import (
     SPD,
     Correlation,
@@ -21,7 +22,9 @@ __all__ = [
     "Hyperboloid",
     "KendallPlanar",
     "Manifold",
+    "Product",
     "Projective",
+    "RigidMotions",
     "Rotations",
     "Sphere",
     "Torus",

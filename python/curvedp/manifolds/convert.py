@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from curvedp.manifolds.base import Manifold
+from curvedp.manifolds.product import TIMES, Product, RigidMotions
 from curvedp.manifolds.spaces import (
     SPACES,
     SPD,
@@ -34,7 +35,8 @@ def as_manifold(space: Any, point_shape: tuple[int, ...] | None = None) -> Manif
     space : Manifold, str or geomstats space
         Text is ``name:size[:parameter]``: ``"sphere:2"``, ``"spd:3"``, ``"spd:3:log-euclidean"``,
         ``"hyperboloid:2"``, ``"kendall:10"``, ``"rotations:3"``, ``"projective:2"``, ``"torus:3"``,
-        ``"correlation:5"``, ``"euclidean:4"``. pyRiemann's metric names ("riemann", "logeuclid",
+        ``"correlation:5"``, ``"euclidean:4"``, ``"rigid-motions:1.5"``, or a product such as
+        ``"sphere:2 x euclidean:1"``. pyRiemann's metric names ("riemann", "logeuclid",
         "logchol") mean SPD matrices. The size may be left out if `point_shape` is given. Geomstats
         spaces (Hypersphere, SPDMatrices, FullRankCorrelationMatrices, Hyperboloid, Euclidean,
         PreShapeSpace in the plane) are recognised by their attributes; geomstats need not be
@@ -64,11 +66,20 @@ def as_manifold(space: Any, point_shape: tuple[int, ...] | None = None) -> Manif
 
 
 def _from_text(text: str, point_shape: tuple[int, ...] | None) -> Manifold:
+    if TIMES in text:
+        return Product(*(_from_text(factor, None) for factor in text.split(TIMES)))
     name, *rest = text.strip().lower().split(":")
+    if name in RigidMotions._names:
+        if len(rest) != 1:
+            raise ValueError(f"{text!r} needs a length, as in {name}:1.5")
+        return RigidMotions(_number(text, rest[0]))
     build = next((space for space in SPACES if name in space._names), None)
     if build is None:
         known = ", ".join(next(iter(space._names)) for space in SPACES)
-        raise ValueError(f"unknown manifold {text!r}: use one of {known}, as in 'spd:3'")
+        raise ValueError(
+            f"unknown manifold {text!r}: use one of {known}, as in 'spd:3', rigid-motions, or a "
+            "product, as in 'rotations:3 x euclidean:3'"
+        )
     keywords = dict(build._names[name])
     if rest:
         try:

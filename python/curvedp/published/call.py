@@ -14,6 +14,7 @@ from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
 from curvedp.mechanisms import ways_to_meet
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release, Unproved
+from curvedp.statistics.call import check_ball
 
 WHY = (
     "the published calibration does not count rounding and the solver's error as sensitivity, nor "
@@ -65,8 +66,7 @@ class Call:
         seed: int | None = None,
     ) -> Call:
         """The call, with the records as an array; raises for shapes, dtypes and parameters."""
-        if not isinstance(ball, Ball):
-            raise TypeError(f"ball must be a Ball, got {type(ball).__name__}")
+        check_ball(ball)
         if not isinstance(guarantee, Guarantee) or isinstance(guarantee, Unproved):
             raise TypeError(
                 "guarantee must be PureDP, ApproxDP, ZCDP or GDP, such as PureDP(epsilon=1.0), got "

@@ -25,12 +25,13 @@ from curvedp.mechanisms.choice import draws_exactly
 from curvedp.mechanisms.rank_exponential import rank_scale
 from curvedp.mechanisms.tangent_gaussian import TangentGaussian
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
-from curvedp.statistics.call import Calibrated, Call, CallOptions
+from curvedp.statistics.call import Calibrated, Call, CallOptions, Statistic
 from curvedp.statistics.design import Design, design_mean_under, find_plan
 from curvedp.statistics.frechet_mean import Mean, as_points
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.log_moments import amount_of
 from curvedp.statistics.paid import Paid, release
+from curvedp.statistics.product import OfFactors
 from curvedp.statistics.releases import Releases, release_fields
 from curvedp.statistics.schedule import SCHEDULES, Schedule, check_weights, schedule_under
 
@@ -87,6 +88,9 @@ class AdaptiveMean(Calibrated[Release]):
             object.__setattr__(self, "schedule", check_weights(self.schedule))
         if self.quantile is not None:
             object.__setattr__(self, "quantile", as_level(self.quantile, "quantile"))
+
+    def of_factors(self) -> Statistic[Any]:
+        return OfFactors(self)
 
     def check(self, call: Call) -> None:
         super().check(call)

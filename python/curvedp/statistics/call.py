@@ -24,7 +24,7 @@ import curvedp
 from curvedp import _core
 from curvedp._memory import ask_for_memory
 from curvedp._validation import as_count
-from curvedp.domain import Ball
+from curvedp.domain import Ball, ProductBall
 from curvedp.errors import ExistenceError, NoiseWarning
 from curvedp.manifolds import Manifold
 from curvedp.mechanisms import ways_to_meet
@@ -44,6 +44,11 @@ Report = Callable[[int, int], object]
 #: The designs in use, and the number of each group's; None where there is no release.
 Designs = tuple[list[Any], NDArray[np.int32]]
 Result = TypeVar("Result")
+
+_NOT_ON_PRODUCTS = (
+    "not released on products of manifolds, where there are frechet_mean and adaptive_mean: "
+    "release it of each factor, with the ball of that factor"
+)
 
 SEEDED_WHY = "the noise was drawn from a seed, which whoever knows it can draw again and subtract"
 
@@ -122,6 +127,15 @@ class Statistic(abc.ABC, Generic[Result]):
         index : int
             The group's number.
         """
+
+    @property
+    def asked(self) -> Statistic[Any]:
+        """The statistic that the user asked for."""
+        return self
+
+    def of_factors(self) -> Statistic[Any]:
+        """The statistic of a product of manifolds, whose parts are this one's of each factor."""
+        raise ValueError(f"the {self.title} is {_NOT_ON_PRODUCTS}")
 
     def promise(self, call: Call) -> Guarantee:
         """The guarantee that a release may claim: `Unproved` where there is no proof."""
@@ -260,8 +274,10 @@ class Call:
     def __post_init__(self) -> None:
         if not self.balls:
             raise ValueError("ball is empty: give one ball for all groups, or one for each")
-        if len({check_ball(ball).manifold.spec for ball in self.balls}) > 1:
+        if len({as_balls(ball)[0].manifold.spec for ball in self.balls}) > 1:
             raise ValueError("the balls of all groups must lie on one manifold")
+        if isinstance(self.ball, ProductBall):
+            object.__setattr__(self, "statistic", self.statistic.of_factors())
         as_count(self.records_per_unit, "records_per_unit")
         composed(check_guarantee(self.guarantee), as_count(self.groups_per_unit, "groups_per_unit"))
         self.statistic.check(self)
@@ -301,8 +317,9 @@ class Call:
 
         None stands for a pair without a release, if groups may be skipped.
         """
-        radius = np.array([ball.radius for ball in self.balls])
-        of_radius = np.unique(radius, return_inverse=True)[1].astype(np.int64)
+        numbers: dict[tuple[float, ...], int] = {}
+        own = [numbers.setdefault(ball._radii, len(numbers)) for ball in self.balls]
+        of_radius = np.array(own, dtype=np.int64)
         sizes, size_of = np.unique(n, return_inverse=True)
         pair = of_radius * len(sizes) + size_of
         pairs, choice = np.unique(pair, return_inverse=True)
@@ -391,6 +408,13 @@ class Call:
 
 
 def check_ball(ball: Ball) -> Ball:
+    """The ball, if it is one on a manifold that is no product."""
+    if isinstance(ball, ProductBall):
+        raise TypeError(f"this is {_NOT_ON_PRODUCTS}")
+    return _check_any_ball(ball)
+
+
+def _check_any_ball(ball: Ball) -> Ball:
     """The ball, if it is one."""
     if not isinstance(ball, Ball):
         raise TypeError(f"ball must be a Ball(manifold, center, radius), got {type(ball).__name__}")
@@ -399,7 +423,8 @@ def check_ball(ball: Ball) -> Ball:
 
 def as_balls(ball: Ball | Sequence[Ball]) -> tuple[Ball, ...]:
     """One ball for all groups, or one for each."""
-    return tuple(map(check_ball, ball)) if isinstance(ball, (list, tuple)) else (check_ball(ball),)  # type: ignore[arg-type]
+    given = ball if isinstance(ball, (list, tuple)) else (ball,)
+    return tuple(map(_check_any_ball, given))
 
 
 def check_guarantee(guarantee: Guarantee) -> Guarantee:

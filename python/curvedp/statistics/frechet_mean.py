@@ -29,6 +29,7 @@ from curvedp.statistics.call import (
     CallOptions,
     Designs,
     Progress,
+    Statistic,
     check_ball,
     check_guarantee,
 )
@@ -43,6 +44,7 @@ from curvedp.statistics.design import (
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.mean_release import MeanRelease
 from curvedp.statistics.paid import Paid, release
+from curvedp.statistics.product import OfFactors
 from curvedp.statistics.releases import Releases, release_fields, release_of
 from curvedp.statistics.shrinkage import error_ratio, numbers_of_noise, shrunk_points
 
@@ -65,6 +67,9 @@ class Mean(Calibrated[MeanRelease]):
     title: ClassVar[str] = "Fréchet mean"
 
     mechanism: str | type[Mechanism] | None = None
+
+    def of_factors(self) -> Statistic[Any]:
+        return OfFactors(self)
 
     def check(self, call: Call) -> None:
         for way in self.ways(call):

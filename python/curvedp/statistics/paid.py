@@ -241,7 +241,7 @@ class Paid:
         `shares` holds the mechanism and the share of the guarantee, one for each design.
         """
         call = replace(self.call, statistic=statistic)
-        laws = [None if own is None else self._law_of_share(*own) for own in shares]
+        laws = [None if own is None else self.law_of_share(*own) for own in shares]
         guarantees = {law.guarantee for law in laws if law is not None}
         common = {
             "call": call,
@@ -252,7 +252,8 @@ class Paid:
             common["guarantee"] = guarantees.pop()
         return self.releases(**(common | fields))
 
-    def _law_of_share(self, mechanism: str, share: PureDP | GDP) -> NoiseLaw:
+    def law_of_share(self, mechanism: str, share: PureDP | GDP) -> NoiseLaw:
+        """The noise of a release that is calibrated to a share of the guarantee."""
         promised = self.promise(share)
         return NoiseLaw(mechanism, None if isinstance(promised, Unproved) else share, promised)
 
@@ -451,6 +452,7 @@ def release(
     if len(call.balls) not in (1, count):
         raise ValueError(f"{len(call.balls)} balls do not fit {count} groups")
     is_grouped = groups is not None
+    statistic = call.statistic
     keys, given = call.keys(secret, seed), statistic.given_points(call, grouping.labels)
     names = None if secret is None else grouping.names()
     sizes = grouping.n if unit_ends is None else units_of_groups(unit_ends, grouping.offsets)

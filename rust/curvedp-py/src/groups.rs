@@ -102,6 +102,11 @@ impl GroupKeys {
         }
     }
 
+    /// Keys of a part of the call, for calls that use these alone.
+    fn part(&self, number: u64) -> Self {
+        Self { inner: self.inner.part(number) }
+    }
+
     /// Sub-streams of a given key.
     #[staticmethod]
     fn numbered(key: [u8; 32]) -> Self {

@@ -80,6 +80,23 @@ impl DerivedKeys {
 }
 
 impl GroupKeys {
+    /// Keys of a part of the call, independent of those of other parts; for calls that use these alone.
+    #[must_use]
+    pub fn part(&self, number: u64) -> Self {
+        let told = |mut mac: Hmac<Sha256>| {
+            update(&mut mac, b"part");
+            update(&mut mac, &number.to_le_bytes());
+            mac
+        };
+        match self {
+            Self::Numbered(key) => {
+                let keyed = Hmac::new_from_slice(key).expect("HMAC takes keys of any length");
+                Self::Numbered(told(keyed).finalize().into_bytes().into())
+            }
+            Self::Derived(keys) => Self::Derived(DerivedKeys { keyed: told(keys.keyed.clone()) }),
+        }
+    }
+
     /// The streams of consecutive groups of the call, of which every one draws from `stages`.
     #[must_use]
     pub fn streams<'a>(
