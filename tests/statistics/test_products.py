@@ -239,6 +239,7 @@ def test_groups_units_tables_and_ledgers_as_elsewhere() -> None:
         public_keys=True,
         secret=secret,
     )
+    found = found.table
     assert found.column_names[:2] == ["site", "n"]
     assert len(found) == 2
     value = np.array(found["value"].to_pylist()).reshape(2, 4, 4)
