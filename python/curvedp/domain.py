@@ -18,6 +18,11 @@ from curvedp.manifolds import Manifold, Product, as_manifold
 #: Sensitivities count it.
 BOUNDARY_SLACK = _core.BOUNDARY_SLACK
 
+NOT_ON_PRODUCTS = (
+    "not released on products of manifolds, where there are frechet_mean and adaptive_mean: "
+    "release it of each factor, with the ball of that factor"
+)
+
 
 class Ball:
     """Closed geodesic ball B(center, radius): the public domain on which records are projected.
@@ -288,6 +293,20 @@ class ProductBall(Ball):
 
 def _product_ball(factors: tuple[Ball, ...], manifold: Product) -> ProductBall:
     return ProductBall(*factors, manifold=manifold)
+
+
+def check_ball(ball: Ball) -> Ball:
+    """The ball, if it is one on a manifold that is no product."""
+    if isinstance(ball, ProductBall):
+        raise TypeError(f"this is {NOT_ON_PRODUCTS}")
+    return check_any_ball(ball)
+
+
+def check_any_ball(ball: Ball) -> Ball:
+    """The ball, if it is one."""
+    if not isinstance(ball, Ball):
+        raise TypeError(f"ball must be a Ball(manifold, center, radius), got {type(ball).__name__}")
+    return ball
 
 
 def refused_radius(ball: Ball, is_served: Callable[[Ball], bool]) -> ValueError:

@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 
 from curvedp._validation import as_choice, as_count, as_positive, as_probability
-from curvedp.domain import Ball
+from curvedp.domain import Ball, check_ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism
 from curvedp.privacy import Guarantee
@@ -25,7 +25,7 @@ from curvedp.regression.choice import expected_choice
 from curvedp.regression.private import GeodesicLine, check_support
 from curvedp.statistics.adaptive_mean import SMALLEST_SHRINKAGE, AdaptiveMean, shrunk_ball
 from curvedp.statistics.base_point import MeanNoise
-from curvedp.statistics.call import Call, Statistic, check_ball, check_guarantee
+from curvedp.statistics.call import Call, Statistic, check_guarantee
 from curvedp.statistics.confidence_region import Region, expected_region
 from curvedp.statistics.design import design_mean_under, smallest_n
 from curvedp.statistics.frechet_mean import Mean

@@ -20,10 +20,10 @@ from curvedp.batch.columns import RecordColumns
 from curvedp.batch.files import Location, location_of
 from curvedp.batch.parameters import ball_from_dict, ball_to_dict
 from curvedp.batch.parquet import Source
-from curvedp.domain import Ball
+from curvedp.domain import Ball, check_ball
 from curvedp.errors import BatchError
 from curvedp.privacy import Ledger, Release
-from curvedp.statistics.call import Call, Report, check_ball
+from curvedp.statistics.call import Call, Report
 from curvedp.statistics.frechet_mean import released_means
 from curvedp.statistics.paid import Paid
 

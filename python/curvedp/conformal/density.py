@@ -21,11 +21,10 @@ from curvedp._validation import FloatArray, as_choice, as_positive
 from curvedp.conformal.graph import Graph, Laplacian, knn_graph, laplacian
 from curvedp.conformal.mesh import Mesh
 from curvedp.conformal.solve import heat_smooth
-from curvedp.domain import Ball
+from curvedp.domain import Ball, check_ball
 from curvedp.mechanisms import pure_epsilon
 from curvedp.privacy import Guarantee, Ledger, Release
 from curvedp.privacy.release import frozen_array
-from curvedp.statistics.call import check_ball
 from curvedp.statistics.entry import Entry
 
 DENSITY_METHODS = ("histogram", "kde")

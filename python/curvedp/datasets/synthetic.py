@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike
 
 from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_finite, as_points, as_positive
-from curvedp.domain import Ball
+from curvedp.domain import Ball, check_ball
 from curvedp.manifolds import Manifold, Sphere, as_manifold
 from curvedp.manifolds.base import Seed
-from curvedp.statistics.call import check_ball
 
 #: Rejection samplers give up where this many proposals yield nothing.
 _HOPELESS = 100_000

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from curvedp._validation import FloatArray
-from curvedp.domain import Ball
+from curvedp.domain import Ball, check_ball
 from curvedp.learning._sklearn import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -21,7 +21,6 @@ from curvedp.learning._sklearn import (
 )
 from curvedp.manifolds import Manifold
 from curvedp.privacy import Guarantee
-from curvedp.statistics.call import check_ball
 
 #: Parameters that are values with parameters of their own.
 _VALUES = ("ball", "guarantee")

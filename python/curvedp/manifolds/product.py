@@ -41,7 +41,7 @@ class Product(Manifold):
     >>> north, east = [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]
     >>> points = space.join(([north, east], [[0.0], [3.0]]))
     >>> points.shape, float(space.dist(points[0], points[1]).round(4))
-    ((2, 4), 3.3862)
+    ((2, 4), 3.3864)
     """
 
     _names: ClassVar[dict[str, dict[str, Any]]] = {"product": {}}

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 from curvedp import _core
 from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray, as_count
-from curvedp.domain import Ball
+from curvedp.domain import Ball, check_ball
 from curvedp.mechanisms import ways_to_meet
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release, Unproved
-from curvedp.statistics.call import check_ball
 
 WHY = (
     "the published calibration does not count rounding and the solver's error as sensitivity, nor "

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp._validation import FloatArray, as_count, as_float_array, as_positive
-from curvedp.domain import Ball
+from curvedp.domain import Ball, check_ball
 from curvedp.privacy import Guarantee, Ledger
 from curvedp.regression.covariate import (
     Ranges,
@@ -25,7 +25,7 @@ from curvedp.regression.covariate import (
     clipped_times,
     pairs_of,
 )
-from curvedp.statistics.call import check_ball, check_guarantee
+from curvedp.statistics.call import check_guarantee
 from curvedp.statistics.entry import Entry
 from curvedp.statistics.permutation import (
     Labels,

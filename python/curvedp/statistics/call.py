@@ -24,7 +24,7 @@ import curvedp
 from curvedp import _core
 from curvedp._memory import ask_for_memory
 from curvedp._validation import as_count
-from curvedp.domain import Ball, ProductBall
+from curvedp.domain import NOT_ON_PRODUCTS, Ball, ProductBall, check_any_ball
 from curvedp.errors import ExistenceError, NoiseWarning
 from curvedp.manifolds import Manifold
 from curvedp.mechanisms import ways_to_meet
@@ -44,11 +44,6 @@ Report = Callable[[int, int], object]
 #: The designs in use, and the number of each group's; None where there is no release.
 Designs = tuple[list[Any], NDArray[np.int32]]
 Result = TypeVar("Result")
-
-_NOT_ON_PRODUCTS = (
-    "not released on products of manifolds, where there are frechet_mean and adaptive_mean: "
-    "release it of each factor, with the ball of that factor"
-)
 
 SEEDED_WHY = "the noise was drawn from a seed, which whoever knows it can draw again and subtract"
 
@@ -135,7 +130,7 @@ class Statistic(abc.ABC, Generic[Result]):
 
     def of_factors(self) -> Statistic[Any]:
         """The statistic of a product of manifolds, whose parts are this one's of each factor."""
-        raise ValueError(f"the {self.title} is {_NOT_ON_PRODUCTS}")
+        raise ValueError(f"the {self.title} is {NOT_ON_PRODUCTS}")
 
     def promise(self, call: Call) -> Guarantee:
         """The guarantee that a release may claim: `Unproved` where there is no proof."""
@@ -407,24 +402,10 @@ class Call:
         return secret._keys(self.context())
 
 
-def check_ball(ball: Ball) -> Ball:
-    """The ball, if it is one on a manifold that is no product."""
-    if isinstance(ball, ProductBall):
-        raise TypeError(f"this is {_NOT_ON_PRODUCTS}")
-    return _check_any_ball(ball)
-
-
-def _check_any_ball(ball: Ball) -> Ball:
-    """The ball, if it is one."""
-    if not isinstance(ball, Ball):
-        raise TypeError(f"ball must be a Ball(manifold, center, radius), got {type(ball).__name__}")
-    return ball
-
-
 def as_balls(ball: Ball | Sequence[Ball]) -> tuple[Ball, ...]:
     """One ball for all groups, or one for each."""
     given = ball if isinstance(ball, (list, tuple)) else (ball,)
-    return tuple(map(_check_any_ball, given))
+    return tuple(map(check_any_ball, given))
 
 
 def check_guarantee(guarantee: Guarantee) -> Guarantee:

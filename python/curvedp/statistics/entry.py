@@ -12,10 +12,10 @@ from curvedp import _core
 from curvedp._memory import ask_for_memory
 from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray, as_count
-from curvedp.domain import Ball
+from curvedp.domain import Ball, check_ball
 from curvedp.mechanisms import ways_to_meet
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release, Unproved
-from curvedp.statistics.call import SEEDED_WHY, check_ball, check_guarantee
+from curvedp.statistics.call import SEEDED_WHY, check_guarantee
 
 #: Memory that a call takes, in sizes of the records.
 _COPIES = 8.0

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_positive
-from curvedp.domain import Ball
+from curvedp.domain import Ball, check_ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism, choose_mechanism
 from curvedp.mechanisms.choice import draws_exactly
@@ -30,7 +30,6 @@ from curvedp.statistics.call import (
     Designs,
     Progress,
     Statistic,
-    check_ball,
     check_guarantee,
 )
 from curvedp.statistics.design import (

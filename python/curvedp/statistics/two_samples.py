@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp._validation import FloatArray, as_count, as_float_array
-from curvedp.domain import Ball
+from curvedp.domain import Ball, check_ball
 from curvedp.privacy import Guarantee, Ledger
-from curvedp.statistics.call import check_ball, check_guarantee
+from curvedp.statistics.call import check_guarantee
 from curvedp.statistics.entry import Entry
 from curvedp.statistics.permutation import (
     Labels,
