@@ -7,6 +7,7 @@ given as a range, or from a guess that the caller makes.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -72,6 +73,10 @@ class Plan:
     high: float
     meaning: str
     radius: float | None
+
+    def to_json(self) -> str:
+        """JSON text: an entry for each attribute."""
+        return json.dumps(vars(self) | {"guarantee": self.guarantee.to_dict()}, ensure_ascii=False)
 
     def report(self) -> str:
         """Plain text: one line for each attribute."""

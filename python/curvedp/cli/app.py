@@ -8,12 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click import shell_completion
 from rich.console import Console
 
 import curvedp
 from curvedp.cli import demo as demo_module
 from curvedp.cli.batch import batch
-from curvedp.cli.options import ball_options, budget_options, level_option, mechanism_option
+from curvedp.cli.options import (
+    ball_options,
+    budget_options,
+    example,
+    level_option,
+    mechanism_option,
+)
 from curvedp.cli.parameters import parse_ball, parse_guarantee
 from curvedp.cli.statistics import COMMANDS
 from curvedp.cli.tables import FileError
@@ -96,9 +103,19 @@ for _command in COMMANDS:
     show_default=True,
     help="Where to write the picture.",
 )
-def demo(out: Path) -> None:
-    """Private mean of real diffusion tensors, with a picture."""
-    demo_module.run(out, Console(soft_wrap=True, highlight=False))
+@click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for tensors.csv and directions.csv instead, which the examples of the other "
+    "commands read; nothing is released.",
+)
+def demo(out: Path, data: Path | None) -> None:
+    """Private mean of real diffusion tensors, with a picture; or data for the examples."""
+    console = Console(soft_wrap=True, highlight=False)
+    if data is None:
+        demo_module.run(out, console)
+    else:
+        demo_module.write_data(data, console)
 
 
 #: Functions by the word that the command line has for them.
@@ -111,7 +128,7 @@ _STATISTICS = {
 }
 
 
-@app.command()
+@app.command(epilog=example("curvedp plan --manifold spd:3 --radius 2 --epsilon 1 --n 500"))
 @click.option(
     "--statistic",
     type=click.Choice(list(_STATISTICS)),
@@ -134,6 +151,7 @@ _STATISTICS = {
 @level_option("Level of confidence of a region.", 0.95)
 @click.option("--tau", type=float, help="As for regression.")
 @click.option("--v-max", type=float, help="As for regression.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as json.")
 def plan(
     statistic: str,
     manifold: str,
@@ -143,6 +161,7 @@ def plan(
     delta: float | None,
     rho: float | None,
     mu: float | None,
+    as_json: bool,
     **design: Any,
 ) -> None:
     """Expected error, or the number of records it takes.
@@ -154,4 +173,14 @@ def plan(
         raise ValueError("give either --n (what error?) or --error (how many records?)")
     guarantee = parse_guarantee(epsilon, delta, rho, mu)
     ball = parse_ball(manifold, center, radius)
-    click.echo(curvedp.plan(_STATISTICS[statistic], ball, guarantee, **design).report(), nl=False)
+    found = curvedp.plan(_STATISTICS[statistic], ball, guarantee, **design)
+    click.echo(found.to_json() if as_json else found.report().rstrip())
+
+
+@app.command(epilog=example('eval "$(curvedp completion bash)"'))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script by which a shell completes commands and options."""
+    kind = shell_completion.get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(app, {}, "curvedp", "_CURVEDP_COMPLETE").source())

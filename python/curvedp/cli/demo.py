@@ -13,6 +13,7 @@ from rich.table import Table
 
 from curvedp import frechet_mean, nonprivate
 from curvedp.cli.output import check_writable
+from curvedp.cli.tables import FileError
 from curvedp.datasets import load_diffusion_tensors
 from curvedp.domain import Ball
 from curvedp.errors import MissingExtraError
@@ -79,6 +80,40 @@ def run(out: Path, console: Console) -> None:
     display = DiffusionTensorDisplay.from_releases(releases, nonprivate_mean=exact)
     display.figure_.savefig(out, dpi=120)
     console.print(f"Picture written to {out}", markup=False)
+
+
+def write_data(folder: Path, console: Console) -> None:
+    """Write the files that the examples of the commands read.
+
+    Diffusion tensors of one brain, and directions that turn with age, made up from a fixed seed.
+
+    Raises
+    ------
+    FileError
+        A file is there already, or cannot be written.
+    """
+    tensors = load_diffusion_tensors().records
+    upper = np.triu_indices(3)
+    rng = np.random.default_rng(20)
+    age = rng.uniform(20.0, 80.0, 400).round(1)
+    turn = (age - 50.0) / 100.0
+    points = np.stack([np.sin(turn), 0.1 * rng.standard_normal(400), np.cos(turn)], axis=1)
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    tables = {
+        "tensors.csv": ("xx,xy,xz,yy,yz,zz", tensors[:, upper[0], upper[1]]),
+        "directions.csv": ("age,x,y,z", np.column_stack([age, points])),
+    }
+    for name, (header, rows) in tables.items():
+        path = folder / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8") as file:
+                np.savetxt(file, rows, delimiter=",", header=header, comments="", fmt="%.6g")
+        except FileExistsError as error:
+            raise FileError(f"{path}: exists; choose another folder") from error
+        except OSError as error:
+            raise FileError(f"{path}: cannot be written ({error.strerror})") from error
+        console.print(f"{path}: {len(rows)} records", markup=False)
 
 
 def _comparison(releases: Sequence[Release], exact: NDArray[np.float64], ball: Ball) -> Table:

@@ -14,10 +14,13 @@ __all__ = [
     "ball_options",
     "budget_options",
     "center_option",
+    "data_argument",
     "data_options",
+    "example",
     "level_option",
     "mechanism_option",
     "output_options",
+    "records_per_unit_option",
     "units_option",
 ]
 
@@ -45,16 +48,32 @@ def mechanism_option(command: Command) -> Command:
     )(command)
 
 
+def example(line: str) -> str:
+    """The end of a help text: one command, with options of a ball for tensors."""
+    spd = "--manifold spd:3 --center identity --radius 2"
+    return f"Example: {line.format(spd=spd)}"
+
+
+def data_argument(command: Command) -> Command:
+    """The file of the records."""
+    return click.argument("data", type=click.Path(path_type=Path))(command)
+
+
+def records_per_unit_option(command: Command) -> Command:
+    """The number of records of one person."""
+    return click.option(
+        "--records-per-unit",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        help="Largest number of records one protected person contributes.",
+    )(command)
+
+
 def ball_options(command: Command) -> Command:
     """The ball, but for its centre, and the protected unit."""
     for option in (
-        click.option(
-            "--records-per-unit",
-            type=click.IntRange(min=1),
-            default=1,
-            show_default=True,
-            help="Largest number of records one protected person contributes.",
-        ),
+        records_per_unit_option,
         click.option(
             "--radius", type=float, required=True, help="Radius of the public ball, a distance."
         ),
@@ -62,7 +81,8 @@ def ball_options(command: Command) -> Command:
             "--manifold",
             required=True,
             metavar="SPEC",
-            help="spd:3, spd:3:log-euclidean, sphere:2, hyperboloid:2, kendall:10, euclidean:3.",
+            help="spd:3, spd:3:log-euclidean, correlation:5, sphere:2, rotations:3, projective:2, "
+            "torus:2, hyperboloid:2, kendall:10, euclidean:3.",
         ),
     ):
         command = option(command)
@@ -126,7 +146,7 @@ def output_options(command: Command) -> Command:
         click.option(
             "--ledger-budget",
             metavar="BUDGET",
-            help="Total budget of that ledger: epsilon=3, epsilon=3,delta=1e-6, rho=0.5 or mu=1.",
+            help="Total budget of a new ledger: epsilon=3, epsilon=3,delta=1e-6, rho=0.5 or mu=1.",
         ),
         click.option(
             "--ledger",

@@ -7,11 +7,12 @@ import os
 import sys
 from pathlib import Path
 from types import TracebackType
-from typing import TextIO
+from typing import Any, TextIO
 
+from curvedp import ConfidenceRegion, Release, VarianceInterval
 from curvedp.cli.tables import FileError
 
-__all__ = ["ReleaseFile", "check_writable"]
+__all__ = ["ReleaseFile", "check_writable", "read_stored"]
 
 
 class ReleaseFile:
@@ -81,6 +82,25 @@ class ReleaseFile:
                 "the release stands on standard output"
             ) from error
         self._written = True
+
+
+def read_stored(path: Path) -> Any:
+    """The release, region or interval that a json file holds.
+
+    Raises
+    ------
+    FileError
+        The file cannot be read, or holds none.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise FileError(f"{path}: cannot be read ({reason})") from error
+    for kind in (Release, ConfidenceRegion, VarianceInterval):
+        with contextlib.suppress(ValueError):
+            return kind.from_json(text)
+    raise FileError(f"{path}: holds no release, region or interval that curvedp wrote")
 
 
 def check_writable(path: Path) -> None:

@@ -60,7 +60,7 @@ def open_ledger(path: Path | None, budget: str | None) -> AbstractContextManager
     Raises
     ------
     ValueError
-        One of the two without the other, or a budget that cannot be read.
+        A budget without a file, a new file without a budget, or a budget that cannot be read.
     LedgerError
         The file is no ledger or has another budget.
     FileError
@@ -68,8 +68,12 @@ def open_ledger(path: Path | None, budget: str | None) -> AbstractContextManager
     """
     if path is None and budget is None:
         return nullcontext()
-    if path is None or budget is None:
-        raise ValueError("--ledger and --ledger-budget go together")
+    if path is None:
+        raise ValueError("--ledger-budget goes with --ledger")
+    if budget is None:
+        if not path.exists():
+            raise ValueError(f"--ledger {path} is new: say its budget with --ledger-budget")
+        return Ledger.open(path)
     given = dict(_BUDGET_ENTRY.findall(budget))
     if ",".join(f"{name}={value}" for name, value in given.items()) != budget.replace(" ", ""):
         raise ValueError(

@@ -16,12 +16,15 @@ from curvedp.cli.options import (
     ball_options,
     budget_options,
     center_option,
+    data_argument,
     data_options,
+    example,
     level_option,
     mechanism_option,
     output_options,
+    records_per_unit_option,
 )
-from curvedp.cli.output import ReleaseFile
+from curvedp.cli.output import ReleaseFile, read_stored
 from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee
 from curvedp.cli.tables import FileError, as_points, read_labels, read_table
 from curvedp.domain import Ball
@@ -118,8 +121,8 @@ def _read_covariate(data: Path, name: str, options: dict[str, Any]) -> Array:
     return table[:, 0]
 
 
-@click.command()
-@click.argument("data", type=click.Path(path_type=Path))
+@click.command(epilog=example("curvedp mean tensors.csv {spd} --epsilon 1 --out mean.json"))
+@data_argument
 @ball_options
 @center_option
 @budget_options
@@ -138,8 +141,132 @@ def mean(data: Path, mechanism: str | None, **options: Any) -> None:
     _release(data, options, curvedp.frechet_mean, mechanism=mechanism)
 
 
-@click.command()
-@click.argument("data", type=click.Path(path_type=Path))
+@click.command(epilog=example("curvedp adaptive-mean tensors.csv {spd} --mu 1 --out mean.json"))
+@data_argument
+@ball_options
+@center_option
+@budget_options
+@mechanism_option
+@data_options
+@output_options
+def adaptive_mean(data: Path, mechanism: str | None, **options: Any) -> None:
+    """Private Frechet mean on a ball that shrinks to the records.
+
+    Better than mean where the records lie much closer together than the ball allows. DATA is read
+    as by the command mean.
+    """
+    _release(data, options, curvedp.adaptive_mean, mechanism=mechanism)
+
+
+@click.command(epilog=example("curvedp median tensors.csv {spd} --mu 1 --out median.json"))
+@data_argument
+@ball_options
+@center_option
+@budget_options
+@data_options
+@output_options
+def median(data: Path, **options: Any) -> None:
+    """Private geometric median, which a few far records hardly move.
+
+    DATA is read as by the command mean.
+    """
+    _release(data, options, curvedp.geometric_median)
+
+
+@click.command(
+    epilog=example(
+        "curvedp quantile directions.csv --columns age --q 0.5 --low 0 --high 120 --epsilon 1 "
+        "--out median-age.json"
+    )
+)
+@data_argument
+@click.option("--q", type=float, required=True, help="Level of the quantile: 0.5 for the median.")
+@click.option("--low", type=float, required=True, help="Public lower end of the values.")
+@click.option("--high", type=float, required=True, help="Public upper end of the values.")
+@budget_options
+@records_per_unit_option
+@data_options
+@output_options
+def quantile(data: Path, q: float, low: float, high: float, **options: Any) -> None:
+    """Private quantile of one column of numbers.
+
+    Values outside of the public range count as its ends, empty cells as its middle.
+    """
+    line = {"manifold": "euclidean:1", "center": repr(0.5 * (low + high)), "radius": high - low}
+
+    def of_values(records: Array, ball: Ball, guarantee: Any, **how: Any) -> Result:
+        values = records.reshape(len(records))
+        release: Result = curvedp.quantile(
+            values, q, low=low, high=high, guarantee=guarantee, **how
+        )
+        return release
+
+    _release(data, line | options, of_values)
+
+
+@click.command(
+    epilog=example("curvedp test patients.csv controls.csv {spd} --mu 1 --out test.json")
+)
+@click.argument("data_a", type=click.Path(path_type=Path))
+@click.argument("data_b", type=click.Path(path_type=Path))
+@ball_options
+@center_option
+@budget_options
+@level_option("Significance level.", 0.05)
+@data_options
+@output_options
+def test(data_a: Path, data_b: Path, level: float, **options: Any) -> None:
+    """Private test whether the records of two files have one distribution.
+
+    A permutation test with a kernel. Both files are read as by the command mean; which record is in
+    which file is public.
+    """
+    ball = parse_ball(options["manifold"], options["center"], options["radius"])
+    other = _read_points(data_b, options, ball)
+
+    def of_both(records: Array, ball: Ball, guarantee: Any, **how: Any) -> Result:
+        if how.pop("units") is not None:
+            raise ValueError("a test of two files has no --units: use --records-per-unit")
+        return curvedp.two_sample_test(records, other, ball, guarantee, level=level, **how)
+
+    _release(data_a, options, of_both)
+
+
+@click.command(epilog=example("curvedp compare patients.json controls.json"))
+@click.argument("first", type=click.Path(path_type=Path))
+@click.argument("second", type=click.Path(path_type=Path))
+@level_option("Significance level.", 0.05)
+def compare(first: Path, second: Path, level: float) -> None:
+    """Compare the means of two released regions, at no further cost.
+
+    FIRST and SECOND are files that the command region wrote. Do the populations have one mean?
+    """
+    regions = [read_stored(path) for path in (first, second)]
+    for path, region in zip((first, second), regions, strict=True):
+        if not isinstance(region, curvedp.ConfidenceRegion):
+            raise ValueError(f"{path}: holds no region, which the command region writes")
+    click.echo(curvedp.compare_means(*regions, level=level).report(), nl=False)
+
+
+@click.command(epilog=example("curvedp show mean.json"))
+@click.argument("file", type=click.Path(path_type=Path))
+def show(file: Path) -> None:
+    """Print the report of a stored release, region or interval."""
+    click.echo(read_stored(file).report().rstrip())
+
+
+@click.command(epilog=example("curvedp ledger study.ledger"))
+@click.argument("file", type=click.Path(path_type=Path))
+def ledger(file: Path) -> None:
+    """Print what a ledger's budget was spent on, and what remains."""
+    with curvedp.Ledger.open(file) as book:
+        click.echo(book.report(), nl=False)
+
+
+@click.command(
+    epilog=example("curvedp variance tensors.csv {spd} --mu 1 --level 0.95 --out interval.json")
+)
+@data_argument
 @ball_options
 @center_option
 @budget_options
@@ -158,8 +285,8 @@ def variance(data: Path, level: float | None, **options: Any) -> None:
         _release(data, options, curvedp.variance_interval, level=level)
 
 
-@click.command()
-@click.argument("data", type=click.Path(path_type=Path))
+@click.command(epilog=example("curvedp region tensors.csv {spd} --mu 1 --out region.json"))
+@data_argument
 @ball_options
 @center_option
 @budget_options
@@ -176,8 +303,13 @@ def region(data: Path, level: float, mechanism: str | None, **options: Any) -> N
     _release(data, options, curvedp.confidence_region, level=level, mechanism=mechanism)
 
 
-@click.command()
-@click.argument("data", type=click.Path(path_type=Path))
+@click.command(
+    epilog=example(
+        "curvedp regression directions.csv --manifold sphere:2 --center 0,0,1 --radius 0.7 "
+        "--columns x,y,z --covariate age --x-range 20 80 --mu 0.5 --out geodesic.json"
+    )
+)
+@data_argument
 @ball_options
 @center_option
 @budget_options
@@ -244,4 +376,16 @@ def regression(
     )
 
 
-COMMANDS = (mean, variance, region, regression)
+COMMANDS = (
+    mean,
+    adaptive_mean,
+    median,
+    variance,
+    region,
+    quantile,
+    regression,
+    test,
+    compare,
+    show,
+    ledger,
+)

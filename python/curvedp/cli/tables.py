@@ -122,7 +122,7 @@ def as_points(table: Array, manifold: Manifold, origin: str) -> Array:
 
     Raises
     ------
-    FileError
+    ValueError
         The rows have another shape; the message names the possible numbers of entries.
     """
     shape = manifold.point_shape
@@ -130,11 +130,11 @@ def as_points(table: Array, manifold: Manifold, origin: str) -> Array:
         return table
     if table.ndim != 2:
         expected = manifold._expected_entries
-        raise FileError(f"{origin}: records of shape {table.shape[1:]}, but {expected}")
+        raise ValueError(f"{origin}: records of shape {table.shape[1:]}, but {expected}")
     rows = manifold._complete(table)
     if rows is None:
         expected = manifold._expected_entries
-        raise FileError(f"{origin}: {table.shape[1]} numbers per record, but {expected}")
+        raise ValueError(f"{origin}: {table.shape[1]} numbers per record, but {expected}")
     return rows.reshape(len(table), *shape)
 
 
@@ -171,13 +171,13 @@ def _member(names: Sequence[str], key: str | None, path: Path) -> str:
     if key in names:
         return str(key)
     wanted = "has several members" if key is None else f"has no member {key!r}"
-    raise FileError(f"{path}: {wanted}; choose with --key one of: {', '.join(names)}")
+    raise ValueError(f"{path}: {wanted}; choose with --key one of: {', '.join(names)}")
 
 
 def _select(names: Sequence[str], columns: Sequence[str], path: Path) -> list[int]:
     missing = [name for name in columns if name not in names]
     if missing:
-        raise FileError(
+        raise ValueError(
             f"{path}: no column {', '.join(map(repr, missing))}; there are: {', '.join(names)}"
         )
     return [list(names).index(name) for name in columns]

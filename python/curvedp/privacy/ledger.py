@@ -27,7 +27,7 @@ from curvedp.errors import BudgetError, ConversionError, LedgerError
 from curvedp.privacy.base import Guarantee
 from curvedp.privacy.conversion import round_down, round_up
 from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
-from curvedp.privacy.store import FileStore, LedgerEntry, MemoryStore, Total
+from curvedp.privacy.store import FileStore, LedgerEntry, MemoryStore, Total, budget_of
 
 __all__ = ["Ledger", "LedgerEntry"]
 
@@ -102,6 +102,32 @@ class Ledger:
 
     def __init__(self, budget: Guarantee, *, path: str | os.PathLike[str] | None = None) -> None:
         self._set(budget, None if path is None else os.path.realpath(os.fspath(path)), create=True)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """The ledger of a file that is there, with the budget that it was made with.
+
+        Parameters
+        ----------
+        path : path
+
+        Raises
+        ------
+        LedgerError
+            If there is no ledger.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "study.ledger")
+        >>> Ledger(PureDP(1.0), path=path).close()
+        >>> print(Ledger.open(path).report(), end="")
+        budget:     PureDP(epsilon=1)
+        spent:      nothing
+        remaining:  PureDP(epsilon=1)
+        """
+        place = os.path.realpath(os.fspath(path))
+        return cls._of_file(budget_of(place), place)
 
     @classmethod
     def _of_file(cls, budget: Guarantee, path: str) -> Self:
@@ -202,6 +228,18 @@ class Ledger:
             for limit, used in zip(self._limit, total, strict=True)
         )
         return _as_guarantee(self._budget, rest, round_down)
+
+    def report(self) -> str:
+        """Plain text: budget, what is spent, what remains, and a line for each spend."""
+        lines = [
+            f"budget:     {self.budget}",
+            f"spent:      {self.spent or 'nothing'}",
+            f"remaining:  {self.remaining or 'nothing'}",
+        ]
+        for entry in self.entries:
+            time = entry.time.isoformat(sep=" ", timespec="seconds")
+            lines.append(f"{time}  {entry.guarantee}  {entry.label}".rstrip())
+        return "\n".join(lines) + "\n"
 
     def close(self) -> None:
         """Refuse further spends through this object; the account stays readable."""

@@ -99,68 +99,17 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-class FileStore:
-    """Account in an SQLite file, one short connection and one immediate transaction per charge.
+class _LedgerFile:
+    """An SQLite file that may be a ledger's; looked at in every transaction."""
 
-    The file is created with mode 0600, whole, under another name and then linked to its path, so
-    that a crash never leaves half an account and two creators never both succeed. The rollback
-    journal with synchronous=EXTRA makes a returned charge survive kill -9 and power loss; a charge
-    that was cut off before it returned may or may not be in it, and no noise has been drawn then.
-
-    Each entry holds the total after it. The account's total must be the last entry's at every
-    charge, and the whole file is added up when it is opened or its entries are read.
-    """
-
-    def __init__(
-        self, path: str, budget: Guarantee, start: Total, cost: Cost, *, create: bool
-    ) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
-        self._budget = json.dumps(budget.to_dict(), sort_keys=True)
-        self._start, self._cost = start, cost
-        if not os.path.exists(path):
-            if not create:
-                raise LedgerError(
-                    f"{path}: no such file. A ledger that was sent here spends from its own file: "
-                    "make it visible under this path"
-                )
-            self._create()
+
+    def budget(self) -> Guarantee:
+        """The budget that it was made with."""
         with self._transaction("BEGIN") as connection:
-            found = connection.execute("SELECT budget FROM account").fetchone()[0]
-            there = Guarantee.from_dict(json.loads(found))
-        if found != self._budget:
-            raise LedgerError(
-                f"{path} is a ledger with the budget {there}, not {budget}: open it with its own "
-                "budget, or choose another path for another data set"
-            )
-        self.read()
-
-    def _create(self) -> None:
-        try:
-            self._write_new()
-        except (OSError, sqlite3.Error) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise LedgerError(
-                f"{self.path}: no ledger can be made there ({reason}): nothing was spent; choose a "
-                "folder on a local disk with room in it"
-            ) from None
-
-    def _write_new(self) -> None:
-        folder, name = os.path.split(self.path)
-        handle, draft = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
-        os.close(handle)
-        try:
-            with _connections, closing(sqlite3.connect(draft)) as connection:
-                connection.executescript(
-                    f"PRAGMA application_id={_APPLICATION};PRAGMA user_version={_SCHEMA};{_TABLES}"
-                )
-                with connection:
-                    connection.execute(
-                        "INSERT INTO account VALUES (1, ?, ?)", (self._budget, _write(self._start))
-                    )
-            with suppress(FileExistsError):
-                os.link(draft, self.path)
-        finally:
-            os.unlink(draft)
+            [(text,)] = connection.execute("SELECT budget FROM account")
+            return Guarantee.from_dict(json.loads(text))
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
@@ -215,6 +164,68 @@ class FileStore:
         if sorted(text for (text,) in found) != sorted(_TABLES.strip().rstrip(";").split(";\n")):
             raise ValueError("other tables, or triggers")
 
+
+class FileStore(_LedgerFile):
+    """Account in an SQLite file, one short connection and one immediate transaction per charge.
+
+    The file is created with mode 0600, whole, under another name and then linked to its path, so
+    that a crash never leaves half an account and two creators never both succeed. The rollback
+    journal with synchronous=EXTRA makes a returned charge survive kill -9 and power loss; a charge
+    that was cut off before it returned may or may not be in it, and no noise has been drawn then.
+
+    Each entry holds the total after it. The account's total must be the last entry's at every
+    charge, and the whole file is added up when it is opened or its entries are read.
+    """
+
+    def __init__(
+        self, path: str, budget: Guarantee, start: Total, cost: Cost, *, create: bool
+    ) -> None:
+        super().__init__(path)
+        self._budget = json.dumps(budget.to_dict(), sort_keys=True)
+        self._start, self._cost = start, cost
+        if not os.path.exists(path):
+            if not create:
+                raise LedgerError(
+                    f"{path}: no such file. A ledger that was sent here spends from its own file: "
+                    "make it visible under this path"
+                )
+            self._create()
+        there = self.budget()
+        if there != budget:
+            raise LedgerError(
+                f"{path} is a ledger with the budget {there}, not {budget}: open it with its own "
+                "budget, or choose another path for another data set"
+            )
+        self.read()
+
+    def _create(self) -> None:
+        try:
+            self._write_new()
+        except (OSError, sqlite3.Error) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise LedgerError(
+                f"{self.path}: no ledger can be made there ({reason}): nothing was spent; choose a "
+                "folder on a local disk with room in it"
+            ) from None
+
+    def _write_new(self) -> None:
+        folder, name = os.path.split(self.path)
+        handle, draft = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+        os.close(handle)
+        try:
+            with _connections, closing(sqlite3.connect(draft)) as connection:
+                connection.executescript(
+                    f"PRAGMA application_id={_APPLICATION};PRAGMA user_version={_SCHEMA};{_TABLES}"
+                )
+                with connection:
+                    connection.execute(
+                        "INSERT INTO account VALUES (1, ?, ?)", (self._budget, _write(self._start))
+                    )
+            with suppress(FileExistsError):
+                os.link(draft, self.path)
+        finally:
+            os.unlink(draft)
+
     def charge(self, decide: Decide, entry: LedgerEntry) -> None:
         described = json.dumps(entry.guarantee.to_dict())
         with self._transaction("BEGIN IMMEDIATE") as connection:
@@ -248,6 +259,19 @@ class FileStore:
         if text != (_write(self._start) if last is None else last[0]):
             raise ValueError("two totals")
         return _read(text)
+
+
+def budget_of(path: str) -> Guarantee:
+    """The budget of the ledger in a file.
+
+    Raises
+    ------
+    LedgerError
+        If the file is no ledger.
+    """
+    if not os.path.exists(path):
+        raise LedgerError(f"{path}: no such file")
+    return _LedgerFile(path).budget()
 
 
 def _write(total: Total) -> str:

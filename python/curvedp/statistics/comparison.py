@@ -47,6 +47,15 @@ class MeanComparison:
     dist: float
     dof: float
 
+    def report(self) -> str:
+        """Plain text: the test's result, and the distance of the means."""
+        verdict = "differ" if self.rejects else "may be equal"
+        overlap = "overlap" if self.regions_overlap else "do not overlap"
+        return (
+            f"the means {verdict} (level {self.level:g}): p = {self.p_value:.4g}\n"
+            f"distance of the estimates: {self.dist:.4g}; the regions {overlap}\n"
+        )
+
 
 @overload
 def compare_means(
