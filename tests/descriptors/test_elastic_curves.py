@@ -244,15 +244,18 @@ def test_a_private_mean_curve_has_the_error_that_was_expected() -> None:
 
 @pytest.mark.parametrize("parametrisation", PARAMETRISATIONS)
 @pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("rotate", [False, True])
 @pytest.mark.parametrize("d", [2, 3])
-def test_a_record_decides_its_own_point_alone(parametrisation: str, closed: bool, d: int) -> None:
+def test_a_record_decides_its_own_point_alone(
+    parametrisation: str, closed: bool, rotate: bool, d: int
+) -> None:
     records = cloud(60, 23, d, 0.5)
-    elastic = ElasticCurves(
-        wave(GRID, d), samples=20, parametrisation=parametrisation, closed=closed
-    )
+    settings = {"parametrisation": parametrisation, "closed": closed, "rotate": rotate}
+    elastic = ElasticCurves(wave(GRID, d), samples=20, **settings)
     together = elastic.to_points(records)
     alone = np.concatenate([elastic.to_points(records[i : i + 1]) for i in range(60)])
     assert np.array_equal(alone, together)
+    assert np.array_equal(elastic.to_points(np.asfortranarray(records)), together)
     records[0], records[1] = np.nan, 7.0
     spoilt = elastic.to_points(records)
     assert np.array_equal(spoilt[2:], together[2:])
