@@ -114,6 +114,8 @@ def test_shapes_in_space_are_those_of_geomstats() -> None:
     aligned = AlignedLandmarks(template)
     points = aligned.to_points(records)
     assert np.max(np.abs(distances(points) - space.quotient.metric.dist(template, shapes))) <= 1e-12
+    with pytest.raises(ValueError, match="AlignedLandmarks"):
+        cdp.as_manifold(space)
     theirs = space.fiber_bundle.align(shapes, template)
     assert np.max(np.abs(aligned.to_landmarks(points) - theirs)) <= 1e-12
 
