@@ -85,8 +85,6 @@ def damaged_files(folder):
         ("notes.txt", [], [".parquet"]),
         ("empty.csv", [], ["empty"]),
         ("names.csv", [], ["no record below the line of names"]),
-        ("short.csv", [], ["2 numbers per record", "9 entries, or 6 for the upper triangle"]),
-        ("short.csv", ["--columns", "b,c"], ["no column 'c'", "there are: a, b"]),
         ("short.csv", ["--no-header", "--columns", "b"], ["only when the first line names them"]),
         ("short.csv", ["--key", "a"], ["npz file only"]),
         ("noise.npy", [], ["not a readable .npy"]),
@@ -96,7 +94,6 @@ def damaged_files(folder):
         ("text.npy", [], ["not real numbers"]),
         ("complex.npy", [], ["not real numbers"]),
         ("scalar.npy", [], ["single number"]),
-        ("shape.npy", [], ["records of shape (3, 2)", "9 entries"]),
         ("shape.npy", ["--columns", "a"], ["csv and parquet files only"]),
         ("several.npz", [], ["several members", "a, b"]),
         ("several.npz", ["--key", "c"], ["no member 'c'"]),
@@ -108,6 +105,21 @@ def test_an_unreadable_file_is_named_with_the_reason(tmp_path, name, arguments, 
     if name.endswith(".parquet"):
         pytest.importorskip("pyarrow")
     assert_fails(mean(tmp_path / name, out, *arguments), 5, name, *words)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("short.csv", [], ["2 numbers per record", "9 entries, or 6 for the upper triangle"]),
+        ("short.csv", ["--columns", "b,c"], ["no column 'c'", "there are: a, b"]),
+        ("shape.npy", [], ["records of shape (3, 2)", "9 entries"]),
+    ],
+)
+def test_what_a_file_does_not_hold_is_a_wrong_parameter(tmp_path, name, arguments, words):
+    damaged_files(tmp_path)
+    out = tmp_path / "release.json"
+    assert_fails(mean(tmp_path / name, out, *arguments), 2, name, *words)
     assert not out.exists()
 
 
@@ -157,8 +169,9 @@ def test_a_ledger_budget_must_be_readable(tmp_path, tensors, total):
 
 def test_a_ledger_and_its_budget_go_together(tmp_path, tensors):
     data = save(tmp_path, "a.npy", tensors)
-    for half in (["--ledger", tmp_path / "l"], ["--ledger-budget", "mu=1"]):
-        assert_fails(mean(data, tmp_path / "one.json", *half), 2, "go together")
+    halves = (["--ledger", tmp_path / "l"], "is new"), (["--ledger-budget", "mu=1"], "goes with")
+    for half, word in halves:
+        assert_fails(mean(data, tmp_path / "one.json", *half), 2, word)
 
 
 def test_a_file_that_is_no_ledger_is_refused(tmp_path, tensors):

@@ -194,8 +194,8 @@ def test_a_covariate_that_cannot_be_read_is_named(tmp_path, ages):
     np.savez(tmp_path / "short.npz", points=np.zeros((5, 3)), age=np.zeros(4))
     for data, arguments, code, words in (
         (csv, [], 2, ["--columns"]),
-        (csv, ["--columns", "x,y,z", "--covariate", "size"], 5, ["no column 'size'"]),
-        (parquet, ["--columns", "x"], 5, ["1 numbers per record"]),
+        (csv, ["--columns", "x,y,z", "--covariate", "size"], 2, ["no column 'size'"]),
+        (parquet, ["--columns", "x"], 2, ["1 numbers per record"]),
         (npz, ["--key", "points", "--covariate", "points"], 5, ["one number"]),
         (tmp_path / "a.npy", [], 5, ["csv, parquet or npz"]),
         (tmp_path / "short.npz", ["--key", "points"], 5, ["4 covariates for 5 records"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +64,15 @@ def test_no_public_name_needs_an_optional_package_or_a_heavy_one():
     )
     assert "curvedp.statistics.confidence_region" in imported
     assert not imported & (OPTIONAL | HEAVY)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [module.name for module in pkgutil.iter_modules(curvedp.__path__) if module.name[0] != "_"],
+)
+def test_every_module_can_be_the_first(name):
+    """Packages on the way to a module import their own parts, which may need it in turn."""
+    assert f"curvedp.{name}" in modules_after(f"import curvedp.{name}")
 
 
 @pytest.mark.parametrize("name", [*curvedp.__all__, "__version__"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from reference.twin import Array
@@ -58,3 +60,50 @@ def time_series_covariance(signal: Array, ridge: float, shrinkage: float) -> Arr
     identity = np.eye(m)
     shrunk = (1 - shrinkage) * sample + shrinkage * np.trace(sample) / m * identity
     return shrunk + ridge * identity
+
+
+def rotated(record: Array, template: Array) -> Array:
+    """The record turned by the proper rotation that brings it closest to the template."""
+    left, _, right = np.linalg.svd(record.T @ template)
+    flip = np.diag([1.0] * (record.shape[1] - 1) + [np.linalg.det(left @ right)])
+    return record @ left @ flip @ right
+
+
+def square_root_velocity(curve: Array) -> Array:
+    """Of a polyline without repeated vertices, times the root of its step, of length 1."""
+    steps = np.diff(curve, axis=0)
+    q = steps / np.sqrt(np.linalg.norm(steps, axis=1))[:, None]
+    return q / np.linalg.norm(q)
+
+
+def warp(template: Array, q: Array, steepest: int) -> tuple[float, list[tuple[int, float]]]:
+    """The largest integral of <template, q∘γ> √γ' and the corners of γ, node by node."""
+    count = len(template)
+    slopes = [
+        (a, b) for a in range(1, steepest + 1) for b in range(1, steepest + 1) if np.gcd(a, b) == 1
+    ]
+    best: dict[tuple[int, int], tuple[float, list[tuple[int, float]]]] = {(0, 0): (0.0, [(0, 0)])}
+    for i in range(1, count + 1):
+        for j in range(1, count + 1):
+            for a, b in slopes:
+                if (i - a, j - b) not in best:
+                    continue
+                value, corners = best[i - a, j - b]
+                value += integral(template, q, [(i - a, j - b), (i, j)])
+                if (i, j) not in best or value > best[i, j][0]:
+                    best[i, j] = value, [*corners, (i, j)]
+    return best[count, count]
+
+
+def integral(template: Array, q: Array, corners: list[tuple[int, float]]) -> float:
+    """The integral of <template, q∘γ> √γ' for a γ through these corners, piece by piece."""
+    total = 0.0
+    for (i, j), (k, l) in pairwise(corners):
+        slope = (l - j) / (k - i)
+        inside = np.arange(np.floor(j) + 1, l)
+        ordered = np.unique([*range(i, k + 1), *(i + (inside - j) / slope)])
+        for low, high in pairwise(ordered):
+            middle = (low + high) / 2
+            cell = min(int(j + (middle - i) * slope), len(q) - 1)
+            total += (high - low) * np.sqrt(slope) * template[int(middle)] @ q[cell]
+    return float(total)

@@ -171,7 +171,7 @@ def _member(names: Sequence[str], key: str | None, path: Path) -> str:
     if key in names:
         return str(key)
     wanted = "has several members" if key is None else f"has no member {key!r}"
-    raise ValueError(f"{path}: {wanted}; choose with --key one of: {', '.join(names)}")
+    raise FileError(f"{path}: {wanted}; choose with --key one of: {', '.join(names)}")
 
 
 def _select(names: Sequence[str], columns: Sequence[str], path: Path) -> list[int]:

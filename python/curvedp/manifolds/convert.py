@@ -137,8 +137,13 @@ def _from_geomstats(space: Any) -> Manifold:
         )
     if "Hyperboloid" in names:
         return Hyperboloid(space.dim)
-    if "PreShapeSpace" in names and getattr(space, "ambient_dim", None) == 2:
-        return KendallPlanar(space.k_landmarks)
+    if "PreShapeSpace" in names:
+        if space.ambient_dim == 2:
+            return KendallPlanar(space.k_landmarks)
+        raise ValueError(
+            "of shapes curvedp knows planar ones; landmarks in space can be aligned to a public "
+            "template: curvedp.descriptors.AlignedLandmarks"
+        )
     if "Euclidean" in names and len(getattr(space, "shape", ())) == 1:
         return Euclidean(space.dim)
     raise ValueError(
