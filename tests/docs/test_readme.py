@@ -75,7 +75,7 @@ def commands(page):
 
 @pytest.mark.parametrize(
     ("page", "count"),
-    [("README.md", 3), ("docs/command-line.md", 11)],
+    [("README.md", 4), ("docs/command-line.md", 15)],
     ids=["README", "command-line"],
 )
 def test_commands_run_as_shown(page, count, tmp_path, monkeypatch):
@@ -85,9 +85,6 @@ def test_commands_run_as_shown(page, count, tmp_path, monkeypatch):
     shown = commands(ROOT / page)
     assert len(shown) == count
     monkeypatch.chdir(tmp_path)
-    identity = ",".join(map(str, np.eye(3).ravel()))
-    Path("tensors.csv").write_text("a,b,c,d,e,f,g,h,i\n" + f"{identity}\n" * 500)
-    Path("directions.csv").write_text("x,y,z,age\n" + "0,0.1,1,30\n0,-0.1,1,70\n" * 250)
     for command in shown:
         arguments = shlex.split(command, comments=True)[1:]
         result = click_testing.CliRunner().invoke(app, arguments)
