@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from curvedp._hints import hinting
 from curvedp._validation import as_choice, as_count, as_positive, as_probability
 from curvedp.domain import Ball, check_ball
 from curvedp.errors import ExistenceError
@@ -92,6 +93,7 @@ class Plan:
         )
 
 
+@hinting
 def plan(
     statistic: str,
     ball: Ball,

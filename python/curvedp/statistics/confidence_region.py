@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_positive, as_probability
 from curvedp.curvature import has_curved_hessian, mean_hessian_trace
 from curvedp.domain import Ball
@@ -257,6 +258,7 @@ def confidence_region(
     mechanism: str | type[Mechanism] | None = None,
     **call: Unpack[CallOptions],
 ) -> Releases[ConfidenceRegion]: ...
+@hinting
 def confidence_region(
     records: ArrayLike,
     ball: Ball | Sequence[Ball],

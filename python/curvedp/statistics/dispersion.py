@@ -10,6 +10,7 @@ from typing import Unpack, overload
 
 from numpy.typing import ArrayLike
 
+from curvedp._hints import hinting
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Release
 from curvedp.statistics.call import CallOptions
@@ -49,6 +50,7 @@ def fourth_moment(
     mean: MeanLike = None,
     **call: Unpack[CallOptions],
 ) -> Releases[Release]: ...
+@hinting
 def fourth_moment(
     records: ArrayLike,
     ball: Ball | Sequence[Ball],
@@ -129,6 +131,7 @@ def log_covariance(
     mean: MeanLike = None,
     **call: Unpack[CallOptions],
 ) -> Releases[Release]: ...
+@hinting
 def log_covariance(
     records: ArrayLike,
     ball: Ball | Sequence[Ball],
@@ -203,6 +206,7 @@ def mean_hessian(
     mean: MeanLike = None,
     **call: Unpack[CallOptions],
 ) -> Releases[Release]: ...
+@hinting
 def mean_hessian(
     records: ArrayLike,
     ball: Ball | Sequence[Ball],

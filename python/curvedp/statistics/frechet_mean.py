@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
+from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_count, as_positive
 from curvedp.domain import Ball, check_ball
 from curvedp.errors import ExistenceError
@@ -192,6 +193,7 @@ def frechet_mean(
     mechanism: str | type[Mechanism] | None = None,
     **call: Unpack[CallOptions],
 ) -> Releases[MeanRelease]: ...
+@hinting
 def frechet_mean(
     records: ArrayLike,
     ball: Ball | Sequence[Ball],
@@ -302,6 +304,7 @@ def frechet_mean(
     )
 
 
+@hinting
 def expected_error(
     ball: Ball,
     n: int,
@@ -348,6 +351,7 @@ def expected_error(
     return design.expected_error
 
 
+@hinting
 def required_n(
     ball: Ball,
     error: float,

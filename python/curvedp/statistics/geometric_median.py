@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core
+from curvedp._hints import hinting
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.mechanisms import RankExponential
@@ -278,6 +279,7 @@ def geometric_median(
     groups: GroupsLike,
     **call: Unpack[CallOptions],
 ) -> Releases[Release]: ...
+@hinting
 def geometric_median(
     records: ArrayLike,
     ball: Ball | Sequence[Ball],
