@@ -213,9 +213,10 @@ def _logarithms(ball: Ball, rows: FloatArray, bases: FloatArray) -> FloatArray:
 
 
 def _shrunk(steps: FloatArray, noise: FloatArray) -> FloatArray:
-    """Steps shortened to length 1, by the share of their squared lengths that noise does not explain.
+    """Steps shortened to length 1 and shrunk by James and Stein's rule.
 
-    `noise` is the expected squared length of each step's noise (James and Stein's rule).
+    Factor: the share of a squared length that noise does not explain; `noise` is the expected
+    squared length of each step's noise.
     """
     squares = np.maximum((steps**2).sum(axis=1), 2.0**-1000)
     factors = np.maximum(1.0 - noise / squares, 0.0) * np.minimum(1.0 / np.sqrt(squares), 1.0)

@@ -83,11 +83,11 @@ class Schedule:
         if known:
             shares = entry.shares([1.0] * count)
             return cls(0, None, [noise(clusters, share) for share in shares])
-        share, *shares = entry.shares([seeded] + [(1.0 - seeded) / count] * count)
+        share, *rest = entry.shares([seeded] + [(1.0 - seeded) / count] * count)
         first = noise(2, share)
         full = _FULL * n * first.deviation * math.sqrt(dim)
         size = max(2 * clusters, int(min(_MOST, n / full)))
-        return cls(size, first, [noise(clusters, share) for share in shares])
+        return cls(size, first, [noise(clusters, share) for share in rest])
 
     def noise_share(self, clusters: int, dim: int) -> float:
         """Size of the last round's noise over the clipping length, in a cluster of n/K records."""
@@ -274,7 +274,7 @@ class PrivateKMeans(ClusterMixin, Transformer):  # type: ignore[misc]
         return -float((self._distances(X).min(axis=1) ** 2).sum())
 
     def __getstate__(self) -> dict[str, Any]:
-        """What was released, and the parameters: a stored model holds nothing else of the records."""
+        """Parameters and releases: a stored model holds nothing else of the records."""
         state: dict[str, Any] = dict(super().__getstate__())
         return {name: value for name, value in state.items() if name not in _UNRELEASED}
 
