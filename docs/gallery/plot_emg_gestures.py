@@ -86,12 +86,12 @@ for ax, model in zip(axes, (means, lines), strict=True):
 print("spent so far:", ledger.spent)
 
 # %%
-# Windows of one gesture in a row are alike, and fall on both sides of the split: expect less for new
-# people.
+# Windows of one gesture in a row are alike, and fall on both sides of the split: expect less for
+# new people.
 #
-# Two more releases: principal components of the logarithms, and five clusters, found without labels.
-# Released class means (stars) and cluster centres (crosses) may be shown as they are. The dots are
-# records: a picture of them is for public data such as these.
+# Two more releases: principal components of the logarithms, and five clusters, found without
+# labels. Released class means (stars) and cluster centres (crosses) may be shown as they are. The
+# dots are records: a picture of them is for public data such as these.
 
 components = TangentPCA(ball, guarantee, n_components=2, ledger=ledger).fit(X[train])
 clusters = PrivateKMeans(5, ball=ball, guarantee=guarantee, ledger=ledger).fit(X[train])

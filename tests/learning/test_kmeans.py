@@ -452,6 +452,28 @@ def test_wrong_parameters_are_refused_before_anything_is_spent(wrong, message):
         assert ledger.spent is None
 
 
+@pytest.mark.parametrize("radius", [1e-300, 1e-139, 1e-9, 1e9, 1e139, 1e300])
+@pytest.mark.parametrize("guarantee", [cdp.GDP, cdp.PureDP])
+def test_radii_and_budgets_of_any_size_are_served_or_refused_unpaid(radius, guarantee):
+    ball = cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=radius)
+    records = radius * np.random.default_rng(0).uniform(-1, 1, (60, 2))
+    records[:5, 0] = [np.nan, np.inf, 1e308, 5e-324, -0.0]
+    for budget in (1e-300, 1e-12, 1e-3, 1e3, 1e12):
+        with cdp.Ledger(guarantee(1e15)) as ledger, warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.simplefilter("ignore", NoiseWarning)
+            fitted = PrivateKMeans(3, ball=ball, guarantee=guarantee(budget), ledger=ledger)
+            if budget == 1e-300 or not 1e-140 < radius < 1e140:
+                with pytest.raises(ValueError, match=r"must be between|needs a radius between"):
+                    fitted.fit(records)
+                assert ledger.spent is None
+                continue
+            fitted.fit(records)
+            assert ball.contains(fitted.cluster_centers_).all()
+            assert np.all(np.isfinite(fitted.cluster_sizes_))
+            assert np.isfinite(fitted.inertia_)
+
+
 def test_noise_larger_than_clusters_is_told_before_it_is_drawn():
     records, _ = clusters(50)
     with pytest.warns(NoiseWarning, match="more records or fewer clusters"):

@@ -171,7 +171,8 @@ def seeds(
     weights[largest] = np.maximum(weights[largest], 1.0)
     kept = weights > 0
     moved, weights = moved[kept], weights[kept]
-    generator, between = np.random.default_rng(_PUBLIC), distances(ball, moved, moved) ** 2
+    generator = np.random.default_rng(_PUBLIC)
+    between = (distances(ball, moved, moved) / ball.radius) ** 2
 
     def run() -> FloatArray:
         centers = moved[_spread_out(between, weights, count, generator.choice)]
@@ -184,7 +185,8 @@ def seeds(
         return centers
 
     def inertia(centers: FloatArray) -> float:
-        return float(weights @ distances(ball, moved, centers).min(axis=1) ** 2)
+        away = distances(ball, moved, centers).min(axis=1) / ball.radius
+        return float(weights @ away**2)
 
     return min((run() for _ in range(_RUNS)), key=inertia)
 

@@ -47,6 +47,9 @@ _FULL, _MOST = 2.0, 200
 #: Clipping length over the distance to the next centre, and the shortest over the ball's radius.
 _CLIP, _SHORTEST = 0.75, 0.01
 
+#: Radii whose squares doubles hold, with room.
+_LEAST_RADIUS, _LARGEST_RADIUS = 1e-140, 1e140
+
 #: Attributes that are computed from the records without privacy.
 _UNRELEASED = ("labels_", "inertia_")
 
@@ -225,6 +228,11 @@ class PrivateKMeans(ClusterMixin, Transformer):  # type: ignore[misc]
         if clusters > entry.n:
             raise ValueError(f"n_samples={entry.n} should be >= n_clusters={clusters}")
         ball, known = entry.ball, self._known_centers(clusters)
+        if not _LEAST_RADIUS <= ball.radius <= _LARGEST_RADIUS:
+            raise ValueError(
+                f"k-means needs a radius between {_LEAST_RADIUS:g} and {_LARGEST_RADIUS:g}, as it "
+                f"squares distances, got {ball.radius:g}"
+            )
         schedule = Schedule.of(entry, clusters, self.n_rounds, known=known is not None)
         _warn_of_noise(schedule.noise_share(clusters, ball.manifold.dim))
         entry.spend("k-means", 8.0 * entry.n * (4 * ball.manifold.dim + 2 * clusters))
