@@ -1,16 +1,18 @@
-"""Private classifiers and tangent components on gestures, beside the same without noise.
+"""Private classifiers, tangent components and clusters, beside the same without noise.
 
-    CURVEDP_DATA=... python benches/learning.py [--repeats 20] [mdm] [logistic] [pca]
+    CURVEDP_DATA=... python benches/learning.py [--repeats 20] [mdm] [logistic] [pca] [kmeans]
 
 Covariances of eight electrodes, five gestures (emg_covariances). The first session is public and
 gives the ball, its Fréchet mean and the distance that 90 % of it keep; the others are private.
-Accuracies are those of the 30 % held out, means over splits, each with noise of its own. The
-tables of docs/learning.md are this script's output.
+Accuracies are those of the 30 % held out, means over splits, each with noise of its own. Clusters
+also of a week's earthquakes (sphere/earthquakes_week2018.csv). The tables of docs/learning.md are
+this script's output.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -19,11 +21,21 @@ from typing import Any
 import numpy as np
 
 import curvedp as cdp
-from curvedp.learning import PrivateMDM, TangentLogisticRegression, TangentPCA, logistic
+from curvedp.learning import (
+    PrivateKMeans,
+    PrivateMDM,
+    TangentLogisticRegression,
+    TangentPCA,
+    cells,
+    logistic,
+)
 
 GUARANTEES = (cdp.GDP(0.25), cdp.GDP(0.5), cdp.GDP(1.0), cdp.GDP(2.0), cdp.PureDP(1.0))
-PARTS = ("mdm", "logistic", "pca")
+PARTS = ("mdm", "logistic", "pca", "kmeans")
 COUNTS = (1, 3, 5)
+#: For clusters, and numbers of clusters of each data set.
+SPENT = (cdp.GDP(0.1), cdp.GDP(0.3), cdp.GDP(1.0), cdp.GDP(3.0), cdp.PureDP(1.0), cdp.PureDP(5.0))
+QUAKES, GESTURES = (5, 8), (5,)
 
 
 def gestures(folder: Path) -> tuple[cdp.Ball, np.ndarray, np.ndarray]:
@@ -35,6 +47,20 @@ def gestures(folder: Path) -> tuple[cdp.Ball, np.ndarray, np.ndarray]:
     center = cdp.nonprivate.frechet_mean(records[public], manifold).value
     radius = np.quantile(manifold.dist(records[public], center), 0.9)
     return cdp.Ball(manifold, center, float(radius)), records[~public], labels[~public]
+
+
+def earthquakes(folder: Path) -> tuple[cdp.Ball, np.ndarray]:
+    """Epicentres as unit vectors, and a ball about the Pacific and its coasts."""
+    with (folder / "sphere" / "earthquakes_week2018.csv").open() as table:
+        found = [[float(row["lon"]), float(row["lat"])] for row in csv.DictReader(table)]
+    ball = cdp.Ball(cdp.Sphere(2), directions(np.array([-150.0, 40.0])), 1.5)
+    return ball, directions(np.array(found))
+
+
+def directions(degrees: np.ndarray) -> np.ndarray:
+    """Unit vectors of longitude and latitude."""
+    lon, lat = np.moveaxis(np.radians(degrees), -1, 0)
+    return np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=-1)
 
 
 def held_out(
@@ -88,6 +114,45 @@ def explained(ball: cdp.Ball, records: np.ndarray, model: TangentPCA, plain: boo
     return [float(np.trace(rows[:k] @ moment @ rows[:k].T) / np.trace(moment)) for k in COUNTS]
 
 
+def plain_inertia(ball: cdp.Ball, records: np.ndarray, clusters: int) -> float:
+    """Mean squared distance from centres without noise: the best of six k-means++ starts."""
+    rows = ball._enter(records)
+    alone = cells.Cells(np.ones(len(rows)), np.zeros((len(rows), ball.manifold.dim)), 0.0)
+    centers = cells.seeds(ball, rows, np.ones(len(rows)), alone, clusters)
+    lengths = np.full(clusters, 2 * ball.radius)
+    for _ in range(40):
+        found = cells.table(ball, rows, centers, lengths)
+        share = np.maximum(found[:, -1:], 0.5 / len(rows))
+        centers = cells.stepped(ball, centers, found[:, :-1] / share * lengths[:, None])
+    return float((cells.distances(ball, rows, centers).min(axis=1) ** 2).mean())
+
+
+def blind_centers(ball: cdp.Ball, clusters: int, seed: int) -> np.ndarray:
+    """Random points of the ball, chosen without the records."""
+    manifold, rng = ball.manifold, np.random.default_rng(seed)
+    coords = rng.standard_normal((clusters, manifold.dim))
+    lengths = ball.radius * rng.uniform(size=clusters) ** (1 / manifold.dim)
+    coords *= (lengths / np.linalg.norm(coords, axis=1))[:, None]
+    return manifold.exp(manifold.coords_to_tangent(coords, ball.center), ball.center)
+
+
+def tell_inertias(name: str, ball: cdp.Ball, records: np.ndarray, clusters: int, n: int) -> None:
+    """Mean squared distances of records, projected, from released centres, and standard errors."""
+    print(f"{name}, {len(records)} records, K={clusters}")
+    single = (ball.manifold.dist(ball.project(records), ball.center) ** 2).mean()
+    print(f"  from the ball's centre {single:.4f}")
+    print(f"  without noise {plain_inertia(ball, records, clusters):.4f}", flush=True)
+    for guarantee in SPENT:
+        for starts in ("released cells", "random points"):
+            found = []
+            for seed in range(n):
+                init = blind_centers(ball, clusters, seed) if starts == "random points" else None
+                model = PrivateKMeans(clusters, ball=ball, guarantee=guarantee, init=init)
+                found.append(model.fit(records).inertia_ / len(records))
+            error = np.std(found, ddof=1) / np.sqrt(n)
+            print(f"  {guarantee} {starts}: {np.mean(found):.4f} +- {error:.4f}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"of {PARTS}; by default all")
@@ -120,6 +185,12 @@ def main() -> None:
                     f"logistic, {steps} steps {guarantee}",
                     lambda: TangentLogisticRegression(ball, guarantee, n_steps=steps),  # noqa: B023
                 )
+    if "kmeans" in given.parts:
+        world, quakes = earthquakes(Path(os.environ["CURVEDP_DATA"]))
+        for clusters in QUAKES:
+            tell_inertias("earthquakes", world, quakes, clusters, given.repeats)
+        for clusters in GESTURES:
+            tell_inertias("gestures", ball, records, clusters, given.repeats)
     if "pca" in given.parts:
         for guarantee in GUARANTEES:
             for share in (0.05, 0.1, 0.25, 0.5):

@@ -157,6 +157,12 @@ def classified(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
     return model.fit(x, np.arange(len(x)) % 2).release_
 
 
+def clustered(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+    from curvedp.learning import PrivateKMeans
+
+    return PrivateKMeans(2, ball=ball, guarantee=claim).fit(x).release_
+
+
 def embedded(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
     return cdp.PrivateMail(2, guarantee=claim, ball=ball).fit(x, np.arange(len(x)) % 2).release_
 
@@ -436,6 +442,19 @@ ROWS = (
         (
             "learning/test_logistic.py::test_a_step_keeps_its_guarantee",
             "learning/test_logistic.py::test_the_fit_keeps_its_guarantee",
+        ),
+        "learning",
+    ),
+    Row(
+        "k-means",
+        "learning.PrivateKMeans",
+        NOISE,
+        everywhere(BOTH),
+        clustered,
+        ("private-k-means",),
+        (
+            "learning/test_kmeans.py::test_a_round_keeps_its_guarantee",
+            "learning/test_kmeans.py::test_the_fit_keeps_its_guarantee",
         ),
         "learning",
     ),

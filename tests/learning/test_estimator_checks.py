@@ -13,7 +13,7 @@ pytest.importorskip("sklearn", minversion="1.6")
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from curvedp.learning import PrivateMDM, TangentLogisticRegression, TangentPCA
+from curvedp.learning import PrivateKMeans, PrivateMDM, TangentLogisticRegression, TangentPCA
 
 BALL = cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=20.0)
 ENOUGH = cdp.GDP(1e4)
@@ -30,6 +30,10 @@ class RowsMDM(PrivateMDM):
 
 
 class RowsPCA(TangentPCA):
+    _ball_of = ball_of_rows
+
+
+class RowsKMeans(PrivateKMeans):
     _ball_of = ball_of_rows
 
 
@@ -54,6 +58,7 @@ EXCLUDED = {
         RowsMDM(BALL, ENOUGH, seed=0),
         RowsRegression(BALL, ENOUGH, seed=0),
         RowsPCA(BALL, ENOUGH, seed=0),
+        RowsKMeans(3, ball=BALL, guarantee=ENOUGH, seed=0),
     ],
     expected_failed_checks=lambda estimator: EXCLUDED,
 )

@@ -22,13 +22,24 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from curvedp.learning import PrivateMDM, TangentLogisticRegression, TangentPCA
+from curvedp.learning import PrivateKMeans, PrivateMDM, TangentLogisticRegression, TangentPCA
 
 BALL = cdp.Ball("spd:2", center="identity", radius=1.5)
-KINDS = [PrivateMDM, TangentLogisticRegression, TangentPCA]
+KINDS = [PrivateKMeans, PrivateMDM, TangentLogisticRegression, TangentPCA]
 each = pytest.mark.parametrize("kind", KINDS)
-transformers = pytest.mark.parametrize("kind", [PrivateMDM, TangentPCA])
+transformers = pytest.mark.parametrize("kind", [PrivateKMeans, PrivateMDM, TangentPCA])
 classifiers = pytest.mark.parametrize("kind", [PrivateMDM, TangentLogisticRegression])
+
+
+def made(kind, ball, guarantee, **options):
+    if kind is PrivateKMeans:
+        return PrivateKMeans(3, ball=ball, guarantee=guarantee, **options)
+    return kind(ball, guarantee, **options)
+
+
+def applied(model, records):
+    """What a fitted model says of records."""
+    return (model.predict_proba if hasattr(model, "predict_proba") else model.transform)(records)
 
 
 def points(coords, ball=BALL):
@@ -59,7 +70,7 @@ def public_part(model):
 @each
 def test_a_fit_is_charged_once_and_every_further_one_again(kind):
     with cdp.Ledger(cdp.GDP(1.0)) as ledger:
-        model = kind(BALL, cdp.GDP(0.6), ledger=ledger)
+        model = made(kind, BALL, cdp.GDP(0.6), ledger=ledger)
         model.fit(*gestures())
         assert len(ledger.entries) == 1
         assert ledger.spent == cdp.GDP(0.6)
@@ -74,7 +85,7 @@ def test_a_fit_is_charged_once_and_every_further_one_again(kind):
 
 @each
 def test_releases_carry_the_guarantee(kind):
-    model = kind(BALL, cdp.GDP(0.7)).fit(*gestures())
+    model = made(kind, BALL, cdp.GDP(0.7)).fit(*gestures())
     assert {release.guarantee for release in releases_of(model)} == {cdp.GDP(0.7)}
 
 
@@ -97,7 +108,9 @@ def test_a_person_in_several_classes_is_paid_for():
 @each
 def test_more_records_of_a_person_need_more_noise(kind):
     scales = [
-        releases_of(kind(BALL, cdp.GDP(1.0), records_per_unit=k).fit(*gestures()))[0].sensitivity
+        releases_of(made(kind, BALL, cdp.GDP(1.0), records_per_unit=k).fit(*gestures()))[
+            0
+        ].sensitivity
         for k in (1, 2)
     ]
     assert scales[1] > 1.5 * scales[0]  # exactly twice about one mean
@@ -105,13 +118,13 @@ def test_more_records_of_a_person_need_more_noise(kind):
 
 @each
 def test_a_seed_reproduces_and_promises_nothing(kind):
-    one, two, other = (kind(BALL, cdp.GDP(1.0), seed=k).fit(*gestures()) for k in (3, 3, 4))
+    one, two, other = (made(kind, BALL, cdp.GDP(1.0), seed=k).fit(*gestures()) for k in (3, 3, 4))
     for a, b, c in zip(public_part(one), public_part(two), public_part(other), strict=True):
         np.testing.assert_array_equal(a, b)
         assert not np.array_equal(a, c)
     assert all(isinstance(release.guarantee, cdp.Unproved) for release in releases_of(one))
     with cdp.Ledger(cdp.GDP(5.0)) as ledger, pytest.raises(ConversionError):
-        kind(BALL, cdp.GDP(1.0), seed=3, ledger=ledger).fit(*gestures())
+        made(kind, BALL, cdp.GDP(1.0), seed=3, ledger=ledger).fit(*gestures())
 
 
 # ------------------------------------------------------------------ hostile records
@@ -130,10 +143,10 @@ def test_a_record_that_is_no_point_counts_as_the_centre(kind, bad):
     options = {"seed": 0, "adaptive": False} if kind is PrivateMDM else {"seed": 0}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = kind(BALL, cdp.GDP(2.0), **options).fit(hostile, labels)
-        found = model.transform(hostile) if kind is TangentPCA else model.predict_proba(hostile)
+        model = made(kind, BALL, cdp.GDP(2.0), **options).fit(hostile, labels)
+        found = applied(model, hostile)
     assert np.all(np.isfinite(found))
-    twin = kind(BALL, cdp.GDP(2.0), **options).fit(centred, labels)
+    twin = made(kind, BALL, cdp.GDP(2.0), **options).fit(centred, labels)
     for a, b in zip(public_part(model), public_part(twin), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-9)
 
@@ -152,9 +165,9 @@ def test_no_record_raises_in_adaptive_means(bad):
 def test_records_come_in_all_forms(kind):
     records, labels = gestures()
     upper = np.triu_indices(2)
-    whole = kind(BALL, cdp.GDP(2.0), seed=0).fit(records, labels)
+    whole = made(kind, BALL, cdp.GDP(2.0), seed=0).fit(records, labels)
     for form in (records.reshape(-1, 4), records[:, *upper], records.tolist()):
-        other = kind(BALL, cdp.GDP(2.0), seed=0).fit(form, labels)
+        other = made(kind, BALL, cdp.GDP(2.0), seed=0).fit(form, labels)
         np.testing.assert_array_equal(public_part(other)[0], public_part(whole)[0])
 
 
@@ -163,7 +176,7 @@ def test_records_come_in_all_forms(kind):
 
 @each
 def test_nothing_works_before_fit(kind):
-    model = kind(BALL, cdp.GDP(1.0))
+    model = made(kind, BALL, cdp.GDP(1.0))
     for name in ("transform", "predict", "predict_proba", "inverse_transform"):
         if hasattr(model, name):
             with pytest.raises(NotFittedError):
@@ -172,7 +185,7 @@ def test_nothing_works_before_fit(kind):
 
 @each
 def test_parts_of_ball_and_guarantee_are_parameters(kind):
-    model = kind(BALL, cdp.GDP(1.0))
+    model = made(kind, BALL, cdp.GDP(1.0))
     assert model.get_params()["ball__radius"] == 1.5
     assert model.get_params()["guarantee__mu"] == 1.0
     assert "ball__radius" not in model.get_params(deep=False)
@@ -192,7 +205,7 @@ def test_a_search_over_budget_and_radius_pays_for_every_fit(kind):
     with cdp.Ledger(cdp.GDP(20.0)) as ledger:
         grid = {"guarantee__mu": [0.5, 2.0], "ball__radius": [1.0, 1.5]}
         search = GridSearchCV(
-            kind(BALL, cdp.GDP(1.0), ledger=ledger), grid, cv=KFold(3), error_score="raise"
+            made(kind, BALL, cdp.GDP(1.0), ledger=ledger), grid, cv=KFold(3), error_score="raise"
         )
         search.fit(*gestures())
         # four candidates, three folds, one refit
@@ -204,7 +217,9 @@ def test_a_search_over_budget_and_radius_pays_for_every_fit(kind):
 @classifiers
 def test_folds_each_cost_the_guarantee(kind):
     with cdp.Ledger(cdp.GDP(10.0)) as ledger:
-        scores = cross_val_score(kind(BALL, cdp.GDP(2.0), ledger=ledger), *gestures(), cv=KFold(4))
+        scores = cross_val_score(
+            made(kind, BALL, cdp.GDP(2.0), ledger=ledger), *gestures(), cv=KFold(4)
+        )
         assert ledger.spent.mu == pytest.approx(2.0 * math.sqrt(4))
     assert scores.mean() > 0.8
 
@@ -225,11 +240,11 @@ def test_pipelines_work_from_records_to_labels():
 def test_columns_have_names(kind):
     pandas = pytest.importorskip("pandas")
     records, labels = gestures()
-    model = kind(BALL, cdp.GDP(1.0)).set_output(transform="pandas")
+    model = made(kind, BALL, cdp.GDP(1.0)).set_output(transform="pandas")
     table = model.fit(records, labels).transform(records)
     assert isinstance(table, pandas.DataFrame)
     assert list(table.columns) == [f"{kind.__name__.lower()}{k}" for k in range(3)]
-    if kind is PrivateMDM:
+    if kind is not TangentPCA:
         assert model.predict(records).shape == (300,)
 
 
@@ -238,29 +253,30 @@ def test_tables_keep_the_names_of_their_columns(kind):
     pandas = pytest.importorskip("pandas")
     records, labels = gestures()
     table = pandas.DataFrame(records.reshape(-1, 4), columns=list("abcd"))
-    model = kind(BALL, cdp.GDP(1.0)).fit(table, labels)
+    model = made(kind, BALL, cdp.GDP(1.0)).fit(table, labels)
     assert model.feature_names_in_.tolist() == list("abcd")
     assert model.n_features_in_ == 4
     with pytest.raises(ValueError, match="feature names should match"):
-        (model.transform if kind is TangentPCA else model.predict)(table[list("dcba")])
+        applied(model, table[list("dcba")])
 
 
 @each
 def test_tags_say_matrices_missing_values_and_noise(kind):
     from sklearn.utils import get_tags
 
-    tags = get_tags(kind(BALL, cdp.GDP(1.0)))
+    tags = get_tags(made(kind, BALL, cdp.GDP(1.0)))
     assert tags.input_tags.three_d_array
     assert tags.input_tags.allow_nan
     assert tags.non_deterministic
-    assert (tags.estimator_type == "classifier") == (kind is not TangentPCA)
+    types = {TangentPCA: None, PrivateKMeans: "clusterer"}
+    assert tags.estimator_type == types.get(kind, "classifier")
     flat = cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=1.0)
-    assert not get_tags(kind(flat, cdp.GDP(1.0), seed=0)).input_tags.three_d_array
+    assert not get_tags(made(kind, flat, cdp.GDP(1.0), seed=0)).input_tags.three_d_array
 
 
 @each
 def test_a_fitted_model_can_be_stored_and_shown(kind):
-    model = kind(BALL, cdp.GDP(1.0)).fit(*gestures())
+    model = made(kind, BALL, cdp.GDP(1.0)).fit(*gestures())
     twin = pickle.loads(pickle.dumps(model))
     for a, b in zip(public_part(model), public_part(twin), strict=True):
         np.testing.assert_array_equal(a, b)

@@ -9,6 +9,7 @@ try:
         BaseEstimator,
         ClassifierMixin,
         ClassNamePrefixFeaturesOutMixin,
+        ClusterMixin,
         TransformerMixin,
     )
     from sklearn.utils.multiclass import check_classification_targets
@@ -20,6 +21,7 @@ __all__ = [
     "BaseEstimator",
     "ClassNamePrefixFeaturesOutMixin",
     "ClassifierMixin",
+    "ClusterMixin",
     "TransformerMixin",
     "check_classification_targets",
     "check_is_fitted",

@@ -14,19 +14,19 @@ from curvedp.privacy import GDP, PureDP
 
 @dataclass(frozen=True)
 class VectorNoise:
-    """Noise for a vector that a unit moves by a known length.
+    """Noise for a vector that a unit moves by a known length, or for the rows of a table.
 
     Attributes
     ----------
     size : int
-        Entries of the vector.
+        Entries of the vector, or of a row.
     sensitivity, rounding : float
-        In Euclidean norm.
+        In Euclidean norm; of a table with density exp(-length/lambda) in the sum of those of rows.
     scale : float
         sigma, or lambda of the density exp(-length/lambda).
     pure : bool
     largest : float
-        Bound on the vector's length.
+        Bound on the length of the vector, or of a row.
     """
 
     size: int
@@ -54,8 +54,8 @@ class VectorNoise:
         return self.scale * math.sqrt(self.size + 1) if self.pure else self.scale
 
     def add(self, vector: FloatArray, stream: _core.Stream) -> FloatArray:
-        """The vector with noise drawn exactly, on a public grid."""
-        noisy = vector.reshape(1, -1).copy()
+        """The vector, or each row of the table, with noise drawn exactly, on a public grid."""
+        noisy = vector.reshape(-1, self.size).copy()
         step = _core.flat_grid_step(self.scale, self.largest, STEPS_PER_SCALE)
         self._law().add_on_grid(stream, step, noisy)
         return noisy.reshape(vector.shape)
