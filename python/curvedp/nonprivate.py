@@ -16,7 +16,7 @@ from curvedp._validation import (
     as_positive,
     as_probability,
 )
-from curvedp.manifolds import Manifold, as_manifold
+from curvedp.manifolds import Manifold, Product, as_manifold
 from curvedp.regression.covariate import as_range, own_range, to_times
 from curvedp.regression.fit import GeodesicFit
 from curvedp.statistics.interval import VarianceInterval
@@ -91,6 +91,8 @@ def frechet_mean(
     ([[2.0, 0.0], [0.0, 2.0]], True)
     """
     space, data = _as_points(points, manifold)
+    if isinstance(space, Product):
+        return _mean_of_parts(data, space, weights, tol)
     rows = data.reshape(len(data), -1)
     w = None if weights is None else _weights(weights, len(data))
     start = np.ascontiguousarray(_start(space, data, w).reshape(-1))
@@ -104,6 +106,22 @@ def frechet_mean(
         variance=variance,
         n_iter=evaluations,
         converged=converged,
+    )
+
+
+def _mean_of_parts(
+    points: FloatArray, space: Product, weights: ArrayLike | None, tol: float
+) -> FrechetMean:
+    """The mean on a product of manifolds: the row of the means of the parts."""
+    both = zip(space.split(points), space.factors, strict=True)
+    means = [frechet_mean(part, factor, weights, tol=tol) for part, factor in both]
+    return FrechetMean(
+        value=space.join([mean.value for mean in means]),
+        gradient_norm=float(space._joint([mean.gradient_norm for mean in means])),
+        certified_distance=float(space._joint([mean.certified_distance for mean in means])),
+        variance=float(space._joint([math.sqrt(mean.variance) for mean in means]) ** 2),
+        n_iter=sum(mean.n_iter for mean in means),
+        converged=all(mean.converged for mean in means),
     )
 
 

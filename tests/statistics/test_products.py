@@ -146,14 +146,10 @@ def test_the_printed_error_is_the_measured_one(space: cdp.Product, guarantee: cd
     released = cdp.frechet_mean(
         np.tile(x, (draws, *[1] * (x.ndim - 1))), ball, guarantee, groups=groups
     )
-    exact = space.join(
-        [
-            cdp.nonprivate.frechet_mean(part, factor).value
-            for factor, part in zip(space.factors, space.split(x), strict=True)
-        ]
-    )
+    exact = cdp.nonprivate.frechet_mean(x, space).value
     measured = float(np.mean(space.dist(released.value, exact)))
     assert released.expected_error[0] == pytest.approx(measured, rel=0.12)
+    assert cdp.expected_error(ball, n, guarantee) == pytest.approx(measured, rel=0.12)
     # and shares that are even do no better
     even = sum(
         (w * cdp.expected_error(own, n, guarantee.split((1.0,) * len(ball.factors))[0])) ** 2
@@ -161,6 +157,22 @@ def test_the_printed_error_is_the_measured_one(space: cdp.Product, guarantee: cd
     )
     own = np.sum((np.array(space._weights) * released.more["factor_errors"][0]) ** 2)
     assert own <= even * 1.01
+
+
+def test_what_products_have_not_is_said() -> None:
+    space = cdp.RigidMotions(length=1.0)
+    with pytest.raises(AttributeError, match="not offered on products"):
+        cdp.nonprivate.log_covariance(records_on(space, 5), space)
+
+
+def test_means_of_sites_are_combined() -> None:
+    space = cdp.RigidMotions(length=10.0)
+    x, ball = records_on(space, 4000), ball_on(space)
+    sites = [cdp.frechet_mean(own, ball, cdp.GDP(mu=1.0)) for own in (x[:1000], x[1000:])]
+    combined = cdp.combine(sites, spread=float("inf"))
+    exact = cdp.nonprivate.frechet_mean(x, space)
+    assert exact.certified_distance < 1e-9
+    assert space.dist(combined.value, exact.value) < 4 * combined.expected_error
 
 
 def equal_parts(keys: dict[str, Any]) -> float:

@@ -319,6 +319,11 @@ class _Factors:
             points[:, place] = part
             out &= own
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"{name} is not offered on products of manifolds: take the factors and their parts"
+        )
+
     def carries(self, point: FloatArray) -> bool:
         parts = zip(self.factors, self.of(point[None]), strict=True)
         return all(factor._core.carries(part[0]) for factor, part in parts)

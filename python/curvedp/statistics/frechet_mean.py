@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from curvedp import _core
 from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_count, as_positive
-from curvedp.domain import Ball, check_ball
+from curvedp.domain import Ball, ProductBall, check_ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism, choose_mechanism
 from curvedp.mechanisms.choice import draws_exactly
@@ -347,8 +347,17 @@ def expected_error(
     0.00219
     """
     count, unit = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
-    design = design_mean(check_ball(ball), count, check_guarantee(guarantee), unit, mechanism)
-    return design.expected_error
+    if isinstance(ball, ProductBall):
+        call = Call(
+            statistic=Mean(mechanism),
+            balls=(ball,),
+            guarantee=check_guarantee(guarantee),
+            records_per_unit=unit,
+        )
+        design = call.statistic.design(call, ball, count)
+        return call.statistic.outlook(call, design, count)[1]
+    own = design_mean(check_ball(ball), count, check_guarantee(guarantee), unit, mechanism)
+    return own.expected_error
 
 
 @hinting
