@@ -19,6 +19,10 @@ _BATCH = {
     "spd:3:log-cholesky": 100_000,
     "spd:5": 20_000,
     "spd:11": 5_000,
+    "correlation:28": 500,
+    "rotations:3": 100_000,
+    "projective:2": 100_000,
+    "torus:3": 100_000,
 }
 
 

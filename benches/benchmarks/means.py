@@ -9,6 +9,7 @@ from . import workloads
 _RECORDS = {
     "sphere:2": lambda n: workloads.sphere_ball(2, n),
     "sphere:9": lambda n: workloads.sphere_ball(9, n),
+    "rotations:3": workloads.rotations_ball,
     "spd:3": lambda n: workloads.spd_ball(3, n),
     "spd:5": lambda n: workloads.spd_ball(5, n),
     "spd:11": lambda n: workloads.spd_ball(11, n),

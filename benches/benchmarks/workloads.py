@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 import curvedp as cdp
 from curvedp import _core
@@ -64,6 +65,23 @@ def spd(m, n, seed=1):
     p = _expm(_symmetric(generator, n, m, 0.5))
     q = _expm(_symmetric(generator, n, m, 0.5))
     return p, q, _symmetric(generator, n, m, 0.5)
+
+
+def rotations(n, seed=1):
+    """Two sets of uniform rotation matrices and tangent vectors at the first, shorter than 2."""
+    first, second = (Rotation.random(n, rng=seed + i).as_matrix() for i in (0, 1))
+    space, generator = cdp.Rotations(), np.random.default_rng(seed)
+    coords = generator.standard_normal((n, 3))
+    coords *= (2 * generator.random(n) / np.linalg.norm(coords, axis=1))[:, None]
+    return first, second, space.coords_to_tangent(coords, first)
+
+
+def rotations_ball(n, radius=0.5, seed=3):
+    """Rotations within ``radius`` of one of them, for means."""
+    generator = np.random.default_rng(seed)
+    vector = generator.standard_normal((n, 3))
+    vector *= (radius * generator.random(n) / np.linalg.norm(vector, axis=1))[:, None]
+    return (Rotation.random(rng=seed) * Rotation.from_rotvec(vector)).as_matrix()
 
 
 def kendall(k, n, seed=1):
@@ -152,6 +170,13 @@ def batch(spec, n):
             # a horizontal tangent vector at z: what is left of w without its part along z
             tangent = w - np.einsum("ij,ij->i", z.conj(), w)[:, None] * z
             return as_planar(z), as_planar(w), as_planar(tangent)
+        case "rotations":
+            return rotations(n)
+        case "projective" | "torus" | "correlation":
+            space, generator = cdp.as_manifold(spec), np.random.default_rng(1)
+            x, y = (space.random_point(n, rng=generator) for _ in range(2))
+            coords = generator.standard_normal((n, space.dim)) / np.sqrt(space.dim)
+            return x, y, space.coords_to_tangent(coords, x)
     raise ValueError(f"no workload for {spec}")
 
 

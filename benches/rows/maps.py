@@ -9,11 +9,12 @@ from geomstats.geometry.hyperboloid import Hyperboloid as GeomstatsHyperboloid
 from geomstats.geometry.hypersphere import Hypersphere
 from geomstats.geometry.pre_shape import PreShapeSpace
 from geomstats.geometry.spd_matrices import SPDMatrices
+from geomstats.geometry.special_orthogonal import SpecialOrthogonal
 
 import curvedp as cdp
 from benchmarks import workloads
 from harness import Peer, Row
-from peers import hyperboloid, kendall, spd, sphere
+from peers import hyperboloid, kendall, rotations, spd, sphere
 from rows import ROWS
 
 
@@ -233,6 +234,28 @@ def _hyperboloid(operation: str):
 for _name, _build in (("Kendall", _kendall), ("H^10", _hyperboloid)):
     for _operation in ("dist", "log", "exp"):
         ROWS.add(f"{_name} {_operation}")(_build(_operation))
+
+
+def _rotations(operation: str):
+    def build(quick: bool) -> Row:
+        n = 500 if quick else 5_000  # geomstats takes milliseconds for each row
+        x, y, v = workloads.rotations(n)
+        ours, geomstats = cdp.Rotations(), SpecialOrthogonal(3).metric
+        arguments = {"dist": (x, y), "log": (y, x), "exp": (v, x)}[operation]
+        return Row(
+            f"n={n}",
+            lambda: getattr(ours, operation)(*arguments),
+            {
+                "SciPy": Peer(lambda: getattr(rotations, operation)(*arguments)),
+                "geomstats": Peer(lambda: getattr(geomstats, operation)(*arguments)),
+            },
+        )
+
+    return build
+
+
+for _operation in ("dist", "log", "exp"):
+    ROWS.add(f"SO(3) {_operation}")(_rotations(_operation))
 
 
 @ROWS.add("pairwise S^2")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pyriemann.geometry.mean as pyriemann_mean
 from geomstats.geometry.hypersphere import Hypersphere
 from geomstats.geometry.spd_matrices import SPDMatrices
+from geomstats.geometry.special_orthogonal import SpecialOrthogonal
 from geomstats.learning.frechet_mean import FrechetMean
 
 import curvedp as cdp
 from benchmarks import workloads
 from harness import Peer, Row
-from peers import spd, sphere
+from peers import rotations, spd, sphere
 from rows import ROWS
 
 
@@ -28,6 +29,22 @@ def _sphere_mean(quick: bool) -> Row:
         f"n={n}",
         lambda: cdp.nonprivate.frechet_mean(x, ours).value,
         {"NumPy": Peer(lambda: sphere.mean(x), 5), "geomstats": Peer(geomstats)},
+    )
+
+
+@ROWS.add("mean SO(3)")
+def _rotation_mean(quick: bool) -> Row:
+    n = 200 if quick else 2_000  # geomstats takes seconds
+    x = workloads.rotations_ball(n)
+    ours, space = cdp.Rotations(), SpecialOrthogonal(3)
+
+    def geomstats():
+        return FrechetMean(space).set(epsilon=1e-20, max_iter=100).fit(x).estimate_
+
+    return Row(
+        f"n={n}",
+        lambda: cdp.nonprivate.frechet_mean(x, ours).value,
+        {"SciPy": Peer(lambda: rotations.mean(x)), "geomstats": Peer(geomstats)},
     )
 
 
