@@ -42,6 +42,7 @@ _PUBLIC = {
     "estimators": ("FrechetMean",),
     "mail": ("PrivateMail",),
     "manifolds": (
+        "HPD",
         "SPD",
         "Correlation",
         "Euclidean",

@@ -3,6 +3,7 @@
 from curvedp.manifolds.base import Manifold
 from curvedp.manifolds.convert import as_manifold
 from curvedp.manifolds.spaces import (
+    HPD,
     SPD,
     Correlation,
     Euclidean,
@@ -15,6 +16,7 @@ from curvedp.manifolds.spaces import (
 )
 
 __all__ = [
+    "HPD",
     "SPD",
     "Correlation",
     "Euclidean",

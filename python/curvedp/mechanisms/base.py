@@ -100,7 +100,7 @@ class Mechanism(abc.ABC):
         ndarray, shape (n_samples, *point_shape)
         """
         count = as_count(n_samples, "n_samples")
-        point = as_points(true_value, self.ball.manifold.point_shape, "true_value")
+        point = self.ball.manifold._points(true_value, "true_value")
         if point.shape != self.ball.manifold.point_shape:
             raise ValueError(f"true_value must be one point, got shape {point.shape}")
         return self._release(self.ball._enter(point[None])[0], stream, count)

@@ -156,7 +156,7 @@ def metropolis(
 
 def center_on(space: Manifold, center: ArrayLike) -> FloatArray:
     """One point of the manifold, checked."""
-    middle = as_points(center, space.point_shape, "center")
+    middle = space._points(center, "center")
     if middle.shape != space.point_shape or not space.belongs(middle):
         raise ValueError(f"center must be one point of {space.spec}")
     return space.project(middle)

@@ -117,7 +117,7 @@ class ConfidenceRegion:
         center : ndarray, shape (dim,)
         covariance : ndarray, shape (dim, dim)
         """
-        base = as_points(point, self._space.point_shape, "point")
+        base = self._space._points(point, "point")
         change = np.linalg.solve(self._differential(base), self._differential(self.chart_point))
         center = self._space.tangent_to_coords(self._space.log(self.estimate, base), base)
         return center, np.asarray(change @ self.covariance @ change.T)

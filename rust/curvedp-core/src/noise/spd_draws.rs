@@ -1,9 +1,9 @@
-//! Noise on SPD(m) with the affine-invariant metric, drawn exactly (docs/proofs/exact-draws.md).
+//! Noise on SPD(m) and HPD(m) with the affine-invariant metric, drawn exactly (docs/proofs/exact-draws.md).
 //!
-//! [`super::spd`] describes the law of a symmetric matrix A of norm t at the identity: propose t and a direction,
-//! accept by the eigenvalues. As the law is that of W A W^T for every orthogonal W, only the eigenvalues l_i of A
-//! are used; their axes are those of a uniform orthogonal matrix W of its own. The released point is
-//! sum_i e^(l_i) c_i c_i^T, c_i = G w_i, about the base point G G^T, and its logarithm is rounded to a grid.
+//! [`super::spd`] describes the law of a symmetric or Hermitian matrix A of norm t at the identity: propose t and a
+//! direction, accept by the eigenvalues. As the law is that of W A W^* for every orthogonal or unitary W, only the
+//! eigenvalues l_i of A are used; their axes are those of a uniform W of its own. The released point is
+//! sum_i e^(l_i) c_i c_i^*, c_i = G w_i, about the base point G G^*, and its logarithm is rounded to a grid.
 
 use super::NoiseError;
 use super::curved::OUTWARD;
@@ -11,34 +11,34 @@ use super::flat::{Multiples, write};
 use super::log_concave::LogConcave;
 use super::normal::{Normal, Normals, all_at};
 use super::radial::Profile;
-use super::roots::RootBounds;
+use super::roots::{Matrices, RootBounds};
 use super::spd::{Proposal, splits_trace};
 use super::steps::{LogDensity, Place, Scaled, Steps};
 use super::stream::{Stream, Variable};
+use crate::exact::entries::{Complex, Entry};
 use crate::exact::matrices::{Unit, cholesky, dot, eigenvalues, log_of_sum, orthonormal, pairs};
 use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
-use crate::simd::matrices::packed;
 
 /// The logarithm of the proposed density of the norm t, in units of the scale:
-/// t^power psi(t) e^B(t), B(t) = min(pairs ln sinhc(mean t), growth t).
+/// t^power psi(t) e^B(t), B(t) = min(pairs ln sinhc(mean t), growth t), beta being part of pairs and growth.
 struct Norm {
     power: i64,
     is_laplace: bool,
     pairs: i64,
     /// Root mean square half difference of the eigenvalues, at most.
     mean: f64,
-    /// Sum of the half differences, at most.
+    /// Sum of the half differences, at most, times beta.
     growth: f64,
 }
 
 impl Norm {
-    fn new(m: usize, profile: Profile) -> Self {
-        let (bounds, scale) = (RootBounds::new(m), profile.scale());
-        let free_dim = m * (m + 1) / 2 - usize::from(splits_trace(profile));
+    fn new(matrices: Matrices, profile: Profile) -> Self {
+        let (bounds, scale) = (RootBounds::new(matrices), profile.scale());
+        let free_dim = matrices.dim() - usize::from(splits_trace(profile));
         Self {
             power: free_dim as i64 - 1,
             is_laplace: matches!(profile, Profile::Laplace { .. }),
-            pairs: (m * (m - 1) / 2) as i64,
+            pairs: (matrices.dim() - matrices.m) as i64,
             // a larger bound is one too
             mean: bounds.mean_half_difference * scale * OUTWARD,
             growth: bounds.growth_rate * scale * OUTWARD,
@@ -67,9 +67,9 @@ impl LogDensity for Norm {
     }
 }
 
-/// Noise on SPD(m).
+/// Noise on SPD(m) or HPD(m).
 pub(super) struct MatrixNoise {
-    m: usize,
+    matrices: Matrices,
     profile: Profile,
     norms: Steps<Scaled<Norm>>,
 }
@@ -80,7 +80,7 @@ impl MatrixNoise {
     /// # Errors
     /// [`NoiseError::Range`] if they have no table.
     pub(super) fn new(
-        m: usize,
+        matrices: Matrices,
         profile: Profile,
         density: &Proposal,
         proposal: &LogConcave,
@@ -88,14 +88,14 @@ impl MatrixNoise {
         let scale = profile.scale();
         let mean = proposal.mean();
         let deviation = (proposal.mean_square() - mean * mean).max(0.0).sqrt();
-        let norms = Scaled::new(Norm::new(m, profile), density.reference / scale)
+        let norms = Scaled::new(Norm::new(matrices, profile), density.reference / scale)
             .and_then(|norm| Steps::over(norm, mean / scale, deviation / scale, f64::INFINITY))
-            .ok_or(NoiseError::Range { scale, dim: m * (m + 1) / 2 })?;
-        Ok(Self { m, profile, norms })
+            .ok_or(NoiseError::Range { scale, dim: matrices.dim() })?;
+        Ok(Self { matrices, profile, norms })
     }
 
     /// Draws a point about `base`, row by row: multiples of 2^`grid` that are closest to the coordinates of its
-    /// logarithm at the identity. The base point is a matrix or, packed, its lower triangular factor. About what is
+    /// logarithm at the identity. The base point is a matrix or, packed, its triangular factor: G or, complex, G^*. About what is
     /// not positive definite, or beyond 2^60, it draws the identity.
     pub(super) fn draw(
         &self,
@@ -105,14 +105,15 @@ impl MatrixNoise {
         effort: Effort,
         out: &mut [f64],
     ) {
-        if !decide(&HasFactor { base, m: self.m }, effort) {
+        if !decide(&HasFactor { base, matrices: self.matrices }, effort) {
             return out.fill(0.0);
         }
         loop {
             let (norm, _) = self.norms.draw(stream, effort);
-            let direction = Normal::draw_all(self.m * (self.m + 1) / 2, stream, effort);
+            let direction = Normal::draw_all(self.matrices.dim(), stream, effort);
             let trace = splits_trace(self.profile).then(|| Normal::draw(stream, effort));
-            let axes = Normal::draw_all(self.m * self.m, stream, effort);
+            let Matrices { m, beta } = self.matrices;
+            let axes = Normal::draw_all(beta * m * m, stream, effort);
             let height = stream.variable();
             let noise = self;
             let point = Point { noise, norm, direction, trace, axes, height, base, grid, stream };
@@ -126,14 +127,18 @@ impl MatrixNoise {
 /// Has the matrix a Cholesky factor?
 struct HasFactor<'a> {
     base: &'a [f64],
-    m: usize,
+    matrices: Matrices,
 }
 
 impl Question for HasFactor<'_> {
     type Answer = bool;
 
     fn ask<const N: usize>(&self) -> Result<bool, Undecided> {
-        lower::<N>(self.base, self.m).map(|_| true)
+        if self.matrices.is_complex() {
+            lower::<N, Complex<N>>(self.base, self.matrices).map(|_| true)
+        } else {
+            lower::<N, Enclosure<N>>(self.base, self.matrices).map(|_| true)
+        }
     }
 
     fn give_up(&self) -> bool {
@@ -142,22 +147,32 @@ impl Question for HasFactor<'_> {
 }
 
 /// The lower triangular factor of a point: that of a matrix, or the packed one that is given.
-fn lower<const N: usize>(base: &[f64], m: usize) -> Result<Vec<Enclosure<N>>, Undecided> {
-    if base.len() == m * m {
-        let matrix: Vec<_> = base.iter().map(|x| Enclosure::double(*x, 0)).collect();
-        return cholesky(&matrix, m);
+fn lower<const N: usize, K: Entry<N>>(
+    base: &[f64],
+    matrices: Matrices,
+) -> Result<Vec<K>, Undecided> {
+    let m = matrices.m;
+    let entries: Vec<_> = base.iter().map(|x| Enclosure::double(*x, 0)).collect();
+    if base.len() == K::PARTS * m * m {
+        return cholesky(&read::<N, K>(&entries), m);
     }
-    let is_positive = (0..m).all(|i| base[packed(m, i, i)] > 0.0);
+    let is_positive = matrices.diagonal().all(|at| base[at] > 0.0);
     if !is_positive {
         return Err(Undecided);
     }
-    let mut lower = vec![Enclosure::ZERO; m * m];
+    let mut lower = vec![K::ZERO; m * m];
     for i in 0..m {
-        for j in 0..=i {
-            lower[i * m + j] = Enclosure::double(base[packed(m, j, i)], 0);
+        lower[i * (m + 1)] = K::read(&[entries[matrices.at(i, i)], Enclosure::ZERO]);
+        for j in 0..i {
+            lower[i * m + j] = K::read(&entries[matrices.at(j, i)..][..K::PARTS]).conjugate();
         }
     }
     Ok(lower)
+}
+
+/// Real or complex numbers from their parts.
+fn read<const N: usize, K: Entry<N>>(parts: &[Enclosure<N>]) -> Vec<K> {
+    parts.chunks_exact(K::PARTS).map(K::read).collect()
 }
 
 /// Which multiples of the step are closest to the coordinates of the drawn point's logarithm? None for a proposal
@@ -166,11 +181,11 @@ struct Point<'a> {
     noise: &'a MatrixNoise,
     /// |A| in units of the scale.
     norm: Place,
-    /// The upper triangle of A, row by row, off-diagonal entries times sqrt 2, up to a factor.
+    /// The coordinates of A, up to a factor.
     direction: Normals,
     /// tr A over sqrt(m), in units of the scale, where it is drawn apart.
     trace: Option<Normal>,
-    /// A square matrix of normals, whose directions the axes get.
+    /// A square matrix of real or complex normals, whose directions the axes get.
     axes: Normals,
     height: Variable,
     base: &'a [f64],
@@ -184,10 +199,10 @@ impl Point<'_> {
         &self,
         norm: &Enclosure<N>,
     ) -> Result<Vec<Enclosure<N>>, Undecided> {
-        let m = self.noise.m;
+        let (matrices, m) = (self.noise.matrices, self.noise.matrices.m);
         let mut direction = all_at::<N>(&self.direction, self.stream)?;
         if self.trace.is_some() {
-            let diagonal = (0..m).map(|i| packed(m, i, i));
+            let diagonal = matrices.diagonal();
             let trace = diagonal.clone().fold(Enclosure::ZERO, |sum, at| sum.plus(&direction[at]));
             let share = trace.over(&Enclosure::integer(m as i64))?;
             diagonal.for_each(|at| direction[at] = direction[at].minus(&share));
@@ -195,42 +210,51 @@ impl Point<'_> {
         let direction = Unit::of(direction)?.vector;
         let root = Enclosure::integer(2).inverse_sqrt()?;
         let mut matrix = vec![Enclosure::ZERO; m * m];
-        let mut coords = direction.iter();
         for i in 0..m {
-            for (j, x) in (i..m).zip(&mut coords) {
-                let entry = if i == j { *x } else { x.times(&root) };
+            matrix[i * (m + 1)] = direction[matrices.at(i, i)];
+            let beside = &direction[matrices.at(i, i) + 1..][..matrices.beta * (m - i - 1)];
+            let mut set = |j: usize, entry| {
                 (matrix[i * m + j], matrix[j * m + i]) = (entry, entry);
+            };
+            if matrices.is_complex() && i + 1 < m {
+                // tridiagonal, with eigenvalues of the same law: the length of the row in place of its entries
+                let square = beside.iter().fold(Enclosure::ZERO, |sum, x| sum.plus(&x.times(x)));
+                set(i + 1, square.times(&square.inverse_sqrt()?).times(&root));
+            } else {
+                beside.iter().enumerate().for_each(|(k, x)| set(i + 1 + k, x.times(&root)));
             }
         }
         let norm = norm.times(&Enclosure::double(self.noise.profile.scale(), 0));
         Ok(eigenvalues(matrix, m)?.iter().map(|x| x.times(&norm)).collect())
     }
 
-    /// Coordinates of the logarithm of sum_i e^(l_i) c_i c_i^T.
-    fn coords<const N: usize>(
+    /// Coordinates of the logarithm of sum_i e^(l_i) c_i c_i^*.
+    fn coords<const N: usize, K: Entry<N>>(
         &self,
         mut l: Vec<Enclosure<N>>,
     ) -> Result<Vec<Enclosure<N>>, Undecided> {
-        let m = self.noise.m;
+        let m = self.noise.matrices.m;
         if let Some(trace) = self.trace {
             let scale = Enclosure::double(self.noise.profile.scale(), 0);
             let root = Enclosure::integer(m as i64).inverse_sqrt()?;
             let shift = trace.at::<N>(self.stream)?.times(&scale).times(&root);
             l.iter_mut().for_each(|x| *x = x.plus(&shift));
         }
-        let lower = lower(self.base, m)?;
-        let axes = orthonormal(&all_at::<N>(&self.axes, self.stream)?, m)?;
+        let lower = lower::<N, K>(self.base, self.noise.matrices)?;
+        let axes = orthonormal(&read::<N, K>(&all_at::<N>(&self.axes, self.stream)?), m)?;
         let moved = axes
             .chunks_exact(m)
             .flat_map(|axis| lower.chunks_exact(m).map(move |row| dot(row, axis)));
         let log = log_of_sum(&l, moved.collect())?;
         let root_2 = Enclosure::integer(2).times(&Enclosure::integer(2).inverse_sqrt()?);
-        let upper = (0..m).flat_map(|i| (i..m).map(move |j| (i, j)));
-        let coords = upper.map(|(i, j)| {
-            let entry = log[i * m + j];
-            if i == j { entry } else { entry.times(&root_2) }
-        });
-        Ok(coords.collect())
+        let mut coords = Vec::with_capacity(self.noise.matrices.dim());
+        for i in 0..m {
+            coords.push(log[i * (m + 1)].parts()[0]);
+            for j in i + 1..m {
+                coords.extend(log[i * m + j].parts()[..K::PARTS].iter().map(|x| x.times(&root_2)));
+            }
+        }
+        Ok(coords)
     }
 }
 
@@ -243,10 +267,16 @@ impl Question for Point<'_> {
         // V < e^(L(A) - B(t))
         let bound = self.noise.norms.density().of.envelope(&norm)?;
         let height = self.height.at::<N>(self.stream);
-        if !height.is_less(&ln_volume(&l)?.minus(&bound).exp())? {
+        let matrices = self.noise.matrices;
+        let beta = Enclosure::integer(matrices.beta as i64);
+        if !height.is_less(&ln_volume(&l)?.times(&beta).minus(&bound).exp())? {
             return Ok(None);
         }
-        let coords = self.coords(l)?;
+        let coords = if matrices.is_complex() {
+            self.coords::<N, Complex<N>>(l)?
+        } else {
+            self.coords::<N, Enclosure<N>>(l)?
+        };
         let multiples = coords.iter().map(|x| x.shifted(-self.grid).nearest());
         multiples.collect::<Result<_, _>>().map(Some)
     }
@@ -275,7 +305,8 @@ mod tests {
     use super::super::steps::tests::check_all_heights;
     use super::super::{IsotropicNoise, Space};
     use super::*;
-    use crate::manifold::{Manifold, SpdAffine};
+    use crate::manifold::{Hpd, Manifold, SpdAffine};
+    use crate::simd::matrices::packed;
     use crate::vector::exponent;
 
     fn noise(m: usize, profile: Profile) -> IsotropicNoise {
@@ -447,8 +478,8 @@ mod tests {
         for (profile, width, end) in
             [(Profile::Gaussian { scale: 0.7 }, -2, 28), (Profile::Laplace { scale: 0.3 }, 0, 24)]
         {
-            let mode = Proposal::new(3, profile).reference / profile.scale();
-            let norm = Scaled::new(Norm::new(3, profile), mode).unwrap();
+            let mode = Proposal::new(Matrices::symmetric(3), profile).reference / profile.scale();
+            let norm = Scaled::new(Norm::new(Matrices::symmetric(3), profile), mode).unwrap();
             check_all_heights(Steps::new(norm, width, end).unwrap());
         }
     }
@@ -461,8 +492,9 @@ mod tests {
             let shares = [1e-9, 0.1, 0.5, 0.8, 0.95, 1.0];
             let laplace = shares.map(|share| Profile::Laplace { scale: share * limit });
             for profile in laplace.into_iter().chain(gaussian) {
-                let density = Proposal::new(m, profile);
-                let made = MatrixNoise::new(m, profile, &density, &density.law());
+                let density = Proposal::new(Matrices::symmetric(m), profile);
+                let made =
+                    MatrixNoise::new(Matrices::symmetric(m), profile, &density, &density.law());
                 assert!(made.is_ok(), "{m} {profile:?}");
             }
         }
