@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_count, as_points, as_positive
+from curvedp._validation import FloatArray, as_count, as_positive
 from curvedp.conformal.graph import Graph, as_node_values
 from curvedp.conformal.mesh import Mesh
 from curvedp.domain import Ball

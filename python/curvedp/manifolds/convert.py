@@ -138,6 +138,6 @@ def _from_geomstats(space: Any) -> Manifold:
         return Euclidean(space.dim)
     raise ValueError(
         f"{type(space).__name__} is not a manifold that curvedp knows: pass a curvedp manifold, a "
-        "text such as 'spd:3', or a geomstats Hypersphere, SPDMatrices, HPDMatrices, Hyperboloid, Euclidean or "
-        "planar PreShapeSpace"
+        "text such as 'spd:3', or a geomstats Hypersphere, SPDMatrices, HPDMatrices, Hyperboloid, "
+        "Euclidean or planar PreShapeSpace"
     )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_points
+from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.privacy import Release
 from curvedp.published.call import Call

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from curvedp._validation import FloatArray, as_count, as_number, as_points
+from curvedp._validation import FloatArray, as_count, as_number
 from curvedp.manifolds import Manifold, as_manifold
 from curvedp.privacy import Guarantee, Release
 from curvedp.privacy.release import check_parts

@@ -412,6 +412,90 @@ mod tests {
         }
     }
 
+    fn hermitian_coords(stream: &mut Stream, m: usize) -> Vec<f64> {
+        let mut coords = vec![0.0; m * m];
+        stream.fill_normal(&mut coords);
+        coords
+    }
+
+    /// By the traces of the powers of the complex matrix.
+    #[test]
+    fn hermitian_spectrum_has_the_traces_of_powers() {
+        let mut stream = Stream::from_key([24; 32], 0);
+        for m in [1, 2, 3, 5, 16] {
+            let matrices = Matrices::hermitian(m);
+            let coords = hermitian_coords(&mut stream, m);
+            let mut a = vec![[0.0; 2]; m * m];
+            for i in 0..m {
+                a[i * (m + 1)] = [coords[matrices.at(i, i)], 0.0];
+                for j in i + 1..m {
+                    let [x, y] = [0, 1].map(|k| coords[matrices.at(i, j) + k] * FRAC_1_SQRT_2);
+                    (a[i * m + j], a[j * m + i]) = ([x, y], [x, -y]);
+                }
+            }
+            let times = |a: &[[f64; 2]], b: &[[f64; 2]]| -> Vec<[f64; 2]> {
+                let entry = |at: usize| {
+                    (0..m).fold([0.0; 2], |sum, k| {
+                        let (x, y) = (a[at / m * m + k], b[k * m + at % m]);
+                        let product = [x[0] * y[0] - x[1] * y[1], x[0] * y[1] + x[1] * y[0]];
+                        [sum[0] + product[0], sum[1] + product[1]]
+                    })
+                };
+                (0..m * m).map(entry).collect()
+            };
+            let values = spectrum(&coords, matrices);
+            let mut power = a.clone();
+            for exponent in 1..=6 {
+                let trace: f64 = (0..m).map(|i| power[i * (m + 1)][0]).sum();
+                let sum: f64 = values[..m].iter().map(|x| x.powi(exponent)).sum();
+                let size: f64 = values[..m].iter().map(|x| x.abs().powi(exponent)).sum();
+                assert!((sum - trace).abs() < 1e-12 * size, "{m} {exponent}");
+                power = times(&power, &a);
+            }
+        }
+    }
+
+    /// The tridiagonal matrix has the law of eigenvalues of the whole one, and its norm and trace; a control of real
+    /// matrices has not.
+    #[test]
+    fn tridiagonal_matrices_have_the_law_of_hermitian_eigenvalues() {
+        let mut stream = Stream::from_key([25; 32], 0);
+        // the largest gap in units of the norm of the whole
+        let spread = |values: &[f64], coords: &[f64]| {
+            let high = values.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));
+            let low = values.iter().fold(f64::INFINITY, |a, b| a.min(*b));
+            (high - low) / square(coords).sqrt()
+        };
+        for m in [2, 3, 5] {
+            let matrices = Matrices::hermitian(m);
+            let (n, mut found) = (8000, [const { Vec::new() }; 3]);
+            for _ in 0..n {
+                let coords = hermitian_coords(&mut stream, m);
+                let values = random_spectrum(&coords, matrices);
+                assert!((square(&values[..m]) / square(&coords) - 1.0).abs() < 1e-12);
+                let trace: f64 = matrices.diagonal().map(|at| coords[at]).sum();
+                assert!((values[..m].iter().sum::<f64>() - trace).abs() < 1e-12 * (m * m) as f64);
+                found[0].push(spread(&values[..m], &coords));
+                let coords = hermitian_coords(&mut stream, m);
+                found[1].push(spread(&spectrum(&coords, matrices)[..m], &coords));
+                let coords = random_coords(&mut stream, m, 1.0);
+                found[2].push(spread(&spectrum(&coords, Matrices::symmetric(m))[..m], &coords));
+            }
+            found.iter_mut().for_each(|x| x.sort_by(f64::total_cmp));
+            let apart = |a: &[f64], b: &[f64]| {
+                let at =
+                    |(k, x): (usize, &f64)| (b.partition_point(|y| y < x) as f64 - k as f64).abs();
+                a.iter().enumerate().map(at).fold(0.0, f64::max) / f64::from(2 * n).sqrt()
+            };
+            assert!(apart(&found[0], &found[1]) < 1.9, "{m}");
+            assert!(apart(&found[0], &found[2]) > 4.0, "{m}");
+        }
+    }
+
+    fn square(x: &[f64]) -> f64 {
+        x.iter().map(|x| x * x).sum()
+    }
+
     #[test]
     fn degenerate_matrices_have_finite_eigenvalues() {
         for m in 2..=MAX_ORDER {
@@ -431,8 +515,9 @@ mod tests {
     #[test]
     fn bounds_enclose_the_product_of_roots() {
         let mut stream = Stream::from_key([23; 32], 0);
-        for m in 2..=MAX_ORDER {
-            let bounds = RootBounds::new(Matrices::symmetric(m));
+        let both = |m| [Matrices::symmetric(m), Matrices::hermitian(m)];
+        for matrices in (2..=MAX_ORDER).flat_map(both) {
+            let (m, bounds) = (matrices.m, RootBounds::new(matrices));
             let mut spectra: Vec<Spectrum> = (0..50)
                 .map(|_| spectrum(&random_coords(&mut stream, m, 1.0), Matrices::symmetric(m)))
                 .collect();

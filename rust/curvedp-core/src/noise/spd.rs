@@ -296,8 +296,13 @@ impl SpdNoise {
 mod tests {
     use super::*;
 
-    fn largest_laplace(m: usize, share: f64) -> Profile {
-        Profile::Laplace { scale: share / RootBounds::new(Matrices::symmetric(m)).growth_rate }
+    fn largest_laplace(matrices: Matrices, share: f64) -> Profile {
+        Profile::Laplace { scale: share / RootBounds::new(matrices).growth_rate }
+    }
+
+    fn all_matrices(orders: &[usize]) -> Vec<Matrices> {
+        let both = |m: &usize| [Matrices::symmetric(*m), Matrices::hermitian(*m)];
+        orders.iter().flat_map(both).collect()
     }
 
     /// Fraction accepted of `count` proposals, and the largest log-acceptance by the eigenvalues.
@@ -327,10 +332,11 @@ mod tests {
     #[test]
     fn expected_acceptance_is_the_measured_one_and_never_exceeds_one() {
         let mut stream = Stream::from_key([31; 32], 0);
-        for m in [2, 3, 4, 8, 16] {
-            let gaussian = Profile::Gaussian { scale: if m < 8 { 1.0 } else { 0.3 } };
-            for profile in [largest_laplace(m, 0.7), gaussian] {
-                let noise = SpdNoise::new(Matrices::symmetric(m), profile).unwrap();
+        for matrices in all_matrices(&[2, 3, 4, 8, 16]) {
+            let m = matrices.m;
+            let scale = (if m < 8 { 1.0 } else { 0.3 }) / matrices.beta as f64;
+            for profile in [largest_laplace(matrices, 0.7), Profile::Gaussian { scale }] {
+                let noise = SpdNoise::new(matrices, profile).unwrap();
                 let (measured, largest) = measured_acceptance(&noise, &mut stream, 4000);
                 let expected = noise.acceptance();
                 let deviation = (expected * (1.0 - expected) / 4000.0).sqrt() + 1e-3 * expected;
@@ -344,25 +350,22 @@ mod tests {
     fn acceptance_is_usable_up_to_order_16() {
         let figures = [(2, 0.65), (3, 0.58), (4, 0.53), (8, 0.36), (16, 0.083)];
         for (m, least) in figures {
-            assert!(
-                SpdNoise::new(Matrices::symmetric(m), largest_laplace(m, 0.7))
-                    .unwrap()
-                    .acceptance()
-                    > least
-            );
-            let gaussian =
-                SpdNoise::new(Matrices::symmetric(m), Profile::Gaussian { scale: 0.3 }).unwrap();
+            let symmetric = Matrices::symmetric(m);
+            let laplace = SpdNoise::new(symmetric, largest_laplace(symmetric, 0.7)).unwrap();
+            assert!(laplace.acceptance() > least);
+            let gaussian = SpdNoise::new(symmetric, Profile::Gaussian { scale: 0.3 }).unwrap();
             assert!(gaussian.acceptance() > 0.84, "{m}");
         }
     }
 
     #[test]
     fn the_proposal_is_log_concave() {
-        for m in 2..=MAX_ORDER {
+        for matrices in all_matrices(&(2..=MAX_ORDER).collect::<Vec<_>>()) {
+            let m = matrices.m;
             for scale in [1e-3f64, 0.03, 0.3, 3.0] {
-                let laplace = largest_laplace(m, scale.min(0.999));
+                let laplace = largest_laplace(matrices, scale.min(0.999));
                 for profile in [laplace, Profile::Gaussian { scale }] {
-                    let density = Proposal::new(Matrices::symmetric(m), profile);
+                    let density = Proposal::new(matrices, profile);
                     let (from, to) = density.law().effective_support();
                     let at = |k: u32| from + (to - from) * f64::from(k) / 1000.0;
                     for k in 1..1000 {

@@ -309,43 +309,57 @@ mod tests {
     use crate::simd::matrices::packed;
     use crate::vector::exponent;
 
-    fn noise(m: usize, profile: Profile) -> IsotropicNoise {
-        IsotropicNoise::new(Space::Spd { m }, profile).unwrap()
+    fn symmetric(orders: &[usize]) -> impl Iterator<Item = Matrices> {
+        orders.iter().map(|m| Matrices::symmetric(*m))
     }
 
-    fn laws(m: usize, scale: f64) -> [Profile; 2] {
-        let limit = Space::Spd { m }.largest_laplace_scale();
+    fn hermitian(orders: &[usize]) -> impl Iterator<Item = Matrices> {
+        orders.iter().map(|m| Matrices::hermitian(*m))
+    }
+
+    fn noise(matrices: Matrices, profile: Profile) -> IsotropicNoise {
+        IsotropicNoise::new(matrices.into(), profile).unwrap()
+    }
+
+    fn laws(matrices: Matrices, scale: f64) -> [Profile; 2] {
+        let limit = Space::from(matrices).largest_laplace_scale();
         [Profile::Gaussian { scale }, Profile::Laplace { scale: scale.min(0.9 * limit) }]
     }
 
+    fn manifold(matrices: Matrices) -> Box<dyn Manifold> {
+        let m = matrices.m;
+        if matrices.is_complex() { Box::new(Hpd::new(m)) } else { Box::new(SpdAffine::new(m)) }
+    }
+
     /// The point at the given tangent coordinates at the identity.
-    fn point(m: usize, coords: &[f64]) -> Vec<f64> {
-        let mut point = vec![0.0; m * m];
-        SpdAffine::new(m).exp_origin(crate::rows::Rows::new(coords, coords.len()), &mut point);
+    fn point(matrices: Matrices, coords: &[f64]) -> Vec<f64> {
+        let space = manifold(matrices);
+        let mut point = vec![0.0; space.point_size()];
+        space.exp_origin(crate::rows::Rows::new(coords, coords.len()), &mut point);
         point
     }
 
     /// A point some way from the identity.
-    fn base(m: usize) -> Vec<f64> {
-        let coords = (0..m * (m + 1) / 2).map(|i| 0.5 * f64::from(i as u32 * 7 % 5) - 0.7);
-        point(m, &coords.collect::<Vec<_>>())
+    fn base(matrices: Matrices) -> Vec<f64> {
+        let coords = (0..matrices.dim()).map(|i| 0.5 * f64::from(i as u32 * 7 % 5) - 0.7);
+        point(matrices, &coords.collect::<Vec<_>>())
     }
 
     #[test]
     fn draws_do_not_depend_on_the_words_with_which_they_are_decided() {
-        for m in [2, 3, 6] {
+        for m in symmetric(&[2, 3, 6]).chain(hermitian(&[2, 3, 5])) {
             let base = base(m);
-            for scale in [1e-9, 1e-3, 0.4, 2.0] {
+            for scale in [1e-9, 1e-3, 0.4, 2.0 / m.beta as f64] {
                 for profile in laws(m, scale) {
                     let noise = noise(m, profile);
                     let step = 2f64.powi(exponent(profile.scale().min(1.0)) - 20);
-                    let mut streams = [0; 2].map(|_| Stream::from_key([6; 32], m as u64));
-                    let mut out = [0; 2].map(|_| vec![0.0; m * (m + 1) / 2]);
+                    let mut streams = [0; 2].map(|_| Stream::from_key([6; 32], m.m as u64));
+                    let mut out = [0; 2].map(|_| vec![0.0; m.dim()]);
                     for _ in 0..10 {
                         for (i, effort) in [Effort::Steady, Effort::Least].into_iter().enumerate() {
                             noise.draw_on_grid(&base, step, &mut streams[i], effort, &mut out[i]);
                         }
-                        assert_eq!(out[0], out[1], "{m} {profile:?}");
+                        assert_eq!(out[0], out[1], "{m:?} {profile:?}");
                         assert!(out[0].iter().all(|x| x.is_finite() && *x != 0.0));
                     }
                 }
@@ -371,11 +385,51 @@ mod tests {
                     point[i * m + j] = (0..=i.min(j)).map(entry).sum();
                 }
             }
-            let noise = noise(m, Profile::Gaussian { scale: 0.4 });
+            let noise = noise(Matrices::symmetric(m), Profile::Gaussian { scale: 0.4 });
             for seed in 0..10 {
                 let drawn = [&factor, &point].map(|base| {
                     let mut stream = Stream::from_key([seed; 32], 0);
                     let mut out = vec![0.0; m * (m + 1) / 2];
+                    let step = 2f64.powi(-20);
+                    noise.draw_on_grid(base, step, &mut stream, Effort::Least, &mut out);
+                    out
+                });
+                assert_eq!(drawn[0], drawn[1], "{m}");
+                assert!(drawn[0].iter().all(|x| *x != 0.0));
+            }
+        }
+    }
+
+    /// The same for G^* of complex matrices.
+    #[test]
+    fn complex_factors_are_the_points_that_they_stand_for() {
+        for matrices in hermitian(&[2, 3, 4]) {
+            let m = matrices.m;
+            let mut factor: Vec<f64> =
+                (0..m * m).map(|k| (f64::from(k as u32 * 5 % 7) - 3.0) / 16.0).collect();
+            matrices.diagonal().enumerate().for_each(|(i, at)| factor[at] = 1.0 + 0.25 * i as f64);
+            let number = |i: usize, j: usize| match i.cmp(&j) {
+                std::cmp::Ordering::Less => {
+                    let at = matrices.at(i, j);
+                    [factor[at], factor[at + 1]]
+                }
+                std::cmp::Ordering::Equal => [factor[matrices.at(i, i)], 0.0],
+                std::cmp::Ordering::Greater => [0.0; 2],
+            };
+            // entry (i, j) of G G^*: conjugates of column i of G^* times column j
+            let mut point = vec![0.0; 2 * m * m];
+            for (at, entry) in point.chunks_exact_mut(2).enumerate() {
+                for k in 0..m {
+                    let ([a, b], [c, d]) = (number(k, at / m), number(k, at % m));
+                    entry[0] += a * c + b * d;
+                    entry[1] += a * d - b * c;
+                }
+            }
+            let noise = noise(matrices, Profile::Gaussian { scale: 0.4 });
+            for seed in 0..10 {
+                let drawn = [&factor, &point].map(|base| {
+                    let mut stream = Stream::from_key([seed; 32], 0);
+                    let mut out = vec![0.0; m * m];
                     let step = 2f64.powi(-20);
                     noise.draw_on_grid(base, step, &mut stream, Effort::Least, &mut out);
                     out
@@ -397,22 +451,19 @@ mod tests {
 
     /// How far the distances from the base point, and the traces of the logarithm there, are from those of tangent
     /// vectors that the sampler in doubles draws.
-    fn distance_from_law(m: usize, profile: Profile, other: Profile) -> [f64; 2] {
-        let (manifold, base, n) = (SpdAffine::new(m), base(m), 3000);
+    fn distance_from_law(m: Matrices, profile: Profile, other: Profile) -> [f64; 2] {
+        let (manifold, base, n) = (manifold(m), base(m), 3000);
         let (exact, doubles) = (noise(m, profile), noise(m, other));
-        let [mut a, mut b] = [0, 1].map(|i| Stream::from_key([3 + i; 32], m as u64));
-        let trace = |coords: &[f64]| -> f64 {
-            let diagonal = (0..m).scan(0, |at, row| Some(std::mem::replace(at, *at + m - row)));
-            diagonal.map(|at| coords[at]).sum()
-        };
-        let mut origin = vec![0.0; m * (m + 1) / 2];
-        manifold.log_origin(crate::rows::Rows::new(&base, m * m), &mut origin);
+        let [mut a, mut b] = [0, 1].map(|i| Stream::from_key([3 + i; 32], m.m as u64));
+        let trace = |coords: &[f64]| -> f64 { m.diagonal().map(|at| coords[at]).sum() };
+        let mut origin = vec![0.0; m.dim()];
+        manifold.log_origin(crate::rows::Rows::new(&base, base.len()), &mut origin);
         let mut found = [const { Vec::new() }; 4];
         for _ in 0..n {
-            let mut drawn = vec![0.0; m * (m + 1) / 2];
+            let mut drawn = vec![0.0; m.dim()];
             exact.draw_on_grid(&base, 2f64.powi(-30), &mut a, Effort::Least, &mut drawn);
             let at = point(m, &drawn);
-            let rows = |x| crate::rows::Rows::new(x, m * m);
+            let rows = |x| crate::rows::Rows::new(x, base.len());
             let mut dist = [0.0];
             manifold.dist(rows(&base), rows(&at), &mut dist);
             found[0].push(dist[0]);
@@ -427,16 +478,16 @@ mod tests {
 
     #[test]
     fn points_have_the_law_of_the_sampler_in_doubles() {
-        for m in [2, 3, 5] {
+        for m in symmetric(&[2, 3, 5]).chain(hermitian(&[2, 3, 4])) {
             for scale in [0.05, 0.6] {
                 for profile in laws(m, scale) {
                     let found = distance_from_law(m, profile, profile);
-                    assert!(found.iter().all(|x| *x < 1.9), "{m} {profile:?} {found:?}");
+                    assert!(found.iter().all(|x| *x < 1.9), "{m:?} {profile:?} {found:?}");
                 }
             }
             let profile = Profile::Gaussian { scale: 0.3 };
             let control = distance_from_law(m, profile, Profile::Gaussian { scale: 0.33 });
-            assert!(control[0] > 2.2, "{m} {control:?}");
+            assert!(control[0] > 2.2, "{m:?} {control:?}");
         }
     }
 
@@ -444,8 +495,8 @@ mod tests {
     #[test]
     fn directions_are_isotropic() {
         let (m, n) = (3, 6000);
-        let noise = noise(m, Profile::Laplace { scale: 0.2 });
-        let origin = point(m, &[0.0; 6]);
+        let noise = noise(Matrices::symmetric(m), Profile::Laplace { scale: 0.2 });
+        let origin = point(Matrices::symmetric(m), &[0.0; 6]);
         let mut stream = Stream::from_key([5; 32], 0);
         let mut second = [[0.0; 6]; 6];
         for _ in 0..n {
@@ -473,36 +524,79 @@ mod tests {
         assert!((along(1) - along(2)).abs() < error && (along(2) - along(4)).abs() < error);
     }
 
+    /// At the identity real and imaginary parts of Hermitian matrices are alike, on and off the first row, and none
+    /// goes with another.
+    #[test]
+    fn complex_directions_are_isotropic() {
+        let (matrices, n) = (Matrices::hermitian(2), 6000);
+        let noise = noise(matrices, Profile::Laplace { scale: 0.15 });
+        let origin = point(matrices, &[0.0; 4]);
+        let mut stream = Stream::from_key([5; 32], 0);
+        let mut second = [[0.0; 4]; 4];
+        for _ in 0..n {
+            let mut x = [0.0; 4];
+            noise.draw_on_grid(&origin, 2f64.powi(-30), &mut stream, Effort::Least, &mut x);
+            let half = 0.5f64.sqrt();
+            // trace and the three coordinates across it
+            let x = [half * (x[0] + x[3]), half * (x[0] - x[3]), x[1], x[2]];
+            let square: f64 = x.iter().map(|x| x * x).sum();
+            for (i, row) in second.iter_mut().enumerate() {
+                (0..4).for_each(|j| row[j] += x[i] * x[j] / square / f64::from(n));
+            }
+        }
+        let error = 5.0 * 0.3 / f64::from(n).sqrt();
+        for i in 0..4 {
+            for j in 0..i {
+                assert!(second[i][j].abs() < error, "{second:?}");
+                assert!(j == 0 || (second[i][i] - second[j][j]).abs() < error, "{second:?}");
+            }
+        }
+    }
+
     #[test]
     fn all_heights_give_the_density_of_a_norm() {
-        for (profile, width, end) in
-            [(Profile::Gaussian { scale: 0.7 }, -2, 28), (Profile::Laplace { scale: 0.3 }, 0, 24)]
-        {
-            let mode = Proposal::new(Matrices::symmetric(3), profile).reference / profile.scale();
-            let norm = Scaled::new(Norm::new(Matrices::symmetric(3), profile), mode).unwrap();
-            check_all_heights(Steps::new(norm, width, end).unwrap());
+        for matrices in [Matrices::symmetric(3), Matrices::hermitian(3)] {
+            let laplace = Profile::Laplace { scale: 0.3 / matrices.beta as f64 };
+            let more = 4 * (matrices.beta as i32 - 1);
+            for (profile, width, end) in
+                [(Profile::Gaussian { scale: 0.7 }, -2, 28 + more), (laplace, 0, 24 + more)]
+            {
+                let mode = Proposal::new(matrices, profile).reference / profile.scale();
+                let norm = Scaled::new(Norm::new(matrices, profile), mode).unwrap();
+                check_all_heights(Steps::new(norm, width, end as _).unwrap());
+            }
         }
     }
 
     #[test]
     fn norms_have_a_table_at_every_scale_that_is_served() {
-        for m in 2..=16 {
-            let limit = Space::Spd { m }.largest_laplace_scale();
+        for m in (2..=16).map(Matrices::symmetric).chain((2..=16).map(Matrices::hermitian)) {
+            let limit = Space::from(m).largest_laplace_scale();
             let gaussian = [1e-9, 1e-3, 0.3, 1.0, 2.0].map(|scale| Profile::Gaussian { scale });
             let shares = [1e-9, 0.1, 0.5, 0.8, 0.95, 1.0];
             let laplace = shares.map(|share| Profile::Laplace { scale: share * limit });
             for profile in laplace.into_iter().chain(gaussian) {
-                let density = Proposal::new(Matrices::symmetric(m), profile);
-                let made =
-                    MatrixNoise::new(Matrices::symmetric(m), profile, &density, &density.law());
-                assert!(made.is_ok(), "{m} {profile:?}");
+                let density = Proposal::new(m, profile);
+                let made = MatrixNoise::new(m, profile, &density, &density.law());
+                assert!(made.is_ok(), "{m:?} {profile:?}");
             }
         }
     }
 
     #[test]
     fn what_has_no_factor_gives_the_identity() {
-        let noise = noise(2, Profile::Gaussian { scale: 0.5 });
+        let complex = noise(Matrices::hermitian(2), Profile::Gaussian { scale: 0.5 });
+        for base in [
+            [1.0, 0.0, 2.0, 0.0, 2.0, 0.0, 1.0, 0.0],
+            [1.0, 0.0, 0.0, 1.1, 0.0, -1.1, 1.0, 0.0],
+            [f64::NAN, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0],
+        ] {
+            let mut x = [1.0; 4];
+            let mut stream = Stream::from_key([9; 32], 0);
+            complex.draw_on_grid(&base, 2f64.powi(-20), &mut stream, Effort::Least, &mut x);
+            assert_eq!(x, [0.0; 4]);
+        }
+        let noise = noise(Matrices::symmetric(2), Profile::Gaussian { scale: 0.5 });
         for base in [[1.0, 2.0, 2.0, 1.0], [f64::NAN, 0.0, 0.0, 1.0], [1e200, 0.0, 0.0, 1e-200]] {
             let mut x = [1.0; 3];
             let mut stream = Stream::from_key([9; 32], 0);
@@ -514,17 +608,18 @@ mod tests {
     /// Near the largest scale eigenvalues are far apart: the logarithm keeps its digits.
     #[test]
     fn far_draws_are_decided() {
-        for (m, least) in [(2, 500.0), (3, 30.0)] {
-            let scale = Space::Spd { m }.largest_laplace_scale();
+        let cases = symmetric(&[2, 3]).chain(hermitian(&[2, 3])).zip([500.0, 30.0, 15.0, 12.0]);
+        for (m, least) in cases {
+            let scale = Space::from(m).largest_laplace_scale();
             let noise = noise(m, Profile::Laplace { scale });
             let (mut stream, mut farthest) = (Stream::from_key([8; 32], 0), 0.0f64);
             for _ in 0..40 {
-                let mut x = vec![0.0; m * (m + 1) / 2];
+                let mut x = vec![0.0; m.dim()];
                 noise.draw_on_grid(&base(m), 2f64.powi(-20), &mut stream, Effort::Least, &mut x);
                 assert!(x.iter().any(|x| *x != 0.0));
                 farthest = farthest.max(crate::vector::norm(&x));
             }
-            assert!(farthest > least, "{m} {farthest}");
+            assert!(farthest > least, "{m:?} {farthest}");
         }
     }
 }

@@ -201,27 +201,23 @@ mod tests {
             (8, 0.8, 1.35, 3e-3),
             (16, 0.75, 0.6, 3e-3),
         ];
-        for (m, share_of_limit, sigma, tolerance) in cases {
-            let limit = 1.0 / RootBounds::new(Matrices::symmetric(m)).growth_rate;
+        let both = [Matrices::symmetric, Matrices::hermitian];
+        let cases =
+            cases.into_iter().flat_map(|case| both.map(|matrices| (case, matrices(case.0))));
+        for ((_, share_of_limit, sigma, tolerance), m) in cases {
+            let limit = 1.0 / RootBounds::new(m).growth_rate;
+            let sigma = sigma / m.beta as f64;
             let laplace = Profile::Laplace { scale: share_of_limit * limit };
             for profile in [laplace, Profile::Gaussian { scale: sigma }] {
-                let density = Proposal::new(Matrices::symmetric(m), profile);
+                let density = Proposal::new(m, profile);
                 let law = density.law();
-                let one = Moments::over(
-                    &density,
-                    &law,
-                    &trace_free_spectra(Matrices::symmetric(m), [1; 32]),
-                    f64::INFINITY,
-                );
-                let other = Moments::over(
-                    &density,
-                    &law,
-                    &trace_free_spectra(Matrices::symmetric(m), [2; 32]),
-                    f64::INFINITY,
-                );
-                assert!((one.mean / other.mean - 1.0).abs() < tolerance, "{m} {profile:?}");
+                let one =
+                    Moments::over(&density, &law, &trace_free_spectra(m, [1; 32]), f64::INFINITY);
+                let other =
+                    Moments::over(&density, &law, &trace_free_spectra(m, [2; 32]), f64::INFINITY);
+                assert!((one.mean / other.mean - 1.0).abs() < tolerance, "{m:?} {profile:?}");
                 let ratio = (one.mean_square / other.mean_square).sqrt();
-                assert!((ratio - 1.0).abs() < tolerance, "{m} {profile:?}");
+                assert!((ratio - 1.0).abs() < tolerance, "{m:?} {profile:?}");
                 assert!((one.acceptance / other.acceptance - 1.0).abs() < 0.05);
             }
         }

@@ -51,7 +51,7 @@ fn cases() -> Vec<(Space, Profile)> {
         (Space::Spd { m: 3 }, laplace(0.25)),
         (Space::Spd { m: 4 }, gaussian(0.7)),
         (Space::Spd { m: 7 }, laplace(0.05)),
-        (Space::Hpd { m: 2 }, laplace(0.3)),
+        (Space::Hpd { m: 2 }, laplace(0.2)),
         (Space::Hpd { m: 3 }, gaussian(0.7)),
     ]
 }
