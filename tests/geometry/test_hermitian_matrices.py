@@ -13,6 +13,7 @@ import pytest
 
 import curvedp as cdp
 from curvedp import _core
+from curvedp.conformal.mesh import _volume_density
 from curvedp.curvature import excess_diameter
 from curvedp.mechanisms.base import largest_laplace_scale
 from reference.curvature import curvature_form, hessian_excess
@@ -178,3 +179,19 @@ def test_hessians_lie_no_further_apart_than_their_diameter(m: int, r: float) -> 
     for _ in range(20):
         gap = np.linalg.norm(excess(hermitian(m, rng)) - excess(hermitian(m, rng)))
         assert gap <= bound
+
+
+def test_the_volume_element_is_the_square_of_that_of_real_roots() -> None:
+    """Of meshes and of the page: against the determinant of the differential of exp."""
+    space, rng, h = cdp.HPD(3), np.random.default_rng(0), 1e-5
+    center = space.random_point(rng=3)
+    for coords in rng.standard_normal((5, space.dim)):
+        (density,) = _volume_density(space, coords[None], center)
+        end = space.exp(space.coords_to_tangent(coords, center), center)
+
+        def seen(step: np.ndarray, coords: np.ndarray = coords, end: Any = end) -> np.ndarray:
+            moved = space.exp(space.coords_to_tangent(coords + step, center), center)
+            return np.asarray(space.tangent_to_coords(space.log(moved, end), end))
+
+        differential = [(seen(h * e) - seen(-h * e)) / (2 * h) for e in np.eye(space.dim)]
+        assert density == pytest.approx(abs(np.linalg.det(differential)), rel=1e-6)
