@@ -40,6 +40,14 @@ def bad_records(case: Case, center: Array) -> dict[str, Array]:
         bad["singular"] = np.ones(shape)
         bad["negative variances"] = -center
         bad["asymmetric"] = center + np.triu(np.full(shape, 0.1), 1)
+    if case.name.startswith("hpd"):
+        bad["negative definite"] = -center
+        bad["indefinite"] = np.diag([1.0, -1.0, 1.0, -1.0, 1.0][: shape[0]])[..., None] * [1.0, 0.0]
+        bad["singular"] = np.ones(shape) * [1.0, 0.0]
+        bad["symmetric, not Hermitian"] = center + np.array([0.0, 0.1])
+        if shape[0] == 1:
+            bad["indefinite"] = -bad["indefinite"]
+            del bad["singular"]
     if case.name.startswith("spd"):
         bad["negative definite"] = -center
         bad["indefinite"] = np.diag([1.0, -1.0, 1.0][: shape[0]])

@@ -69,12 +69,22 @@ def _log_sinh(x: np.ndarray) -> np.ndarray:
 
 def spd2_volume() -> LogFunction:
     """ln of the volume of a sphere in SPD(2): eigenvalue law sinh(|λ₁ - λ₂| / 2) dλ on a circle."""
+    return _two_by_two_volume(1)
+
+
+def hpd2_volume() -> LogFunction:
+    """The same in HPD(2), whose roots are double: the square of the hyperbolic sine."""
+    return _two_by_two_volume(2)
+
+
+def _two_by_two_volume(multiplicity: int) -> LogFunction:
     angle, weight = np.polynomial.legendre.leggauss(80)
     angle, weight = (angle + 1) * np.pi / 2, weight * np.pi / 2
 
     def log_volume(t: np.ndarray) -> np.ndarray:
         half_gap = t[:, None] * np.sin(angle) / np.sqrt(2)
-        return np.log(t) + special.logsumexp(_log_sinh(half_gap), axis=1, b=weight)
+        product = multiplicity * _log_sinh(half_gap)
+        return np.log(t) + special.logsumexp(product, axis=1, b=weight)
 
     return log_volume
 
@@ -106,11 +116,21 @@ def spd3_volume() -> LogFunction:
 def spd2_half_gap_cdf(log_profile: LogFunction, upper: float) -> RadialLaw:
     """The law of g = (λ₁ - λ₂) / √2 on SPD(2): sinh(g / √2) times the profile integrated over the
     trace part s = (λ₁ + λ₂) / √2."""
+    return _half_gap_cdf(log_profile, upper, 1)
+
+
+def hpd2_half_gap_cdf(log_profile: LogFunction, upper: float) -> RadialLaw:
+    """The same on HPD(2), whose roots are double."""
+    return _half_gap_cdf(log_profile, upper, 2)
+
+
+def _half_gap_cdf(log_profile: LogFunction, upper: float, multiplicity: int) -> RadialLaw:
     trace = np.linspace(0.0, upper, 2_001)
 
     def log_density(g: np.ndarray) -> np.ndarray:
         profile = log_profile(np.hypot(g[:, None], trace))
-        return _log_sinh(g / np.sqrt(2)) + special.logsumexp(profile, axis=1)
+        volume = multiplicity * _log_sinh(g / np.sqrt(2))
+        return volume + special.logsumexp(profile, axis=1)
 
     return RadialLaw(log_density, upper, nodes=2_001)
 

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 COLUMNS = {
     "Euclidean": ("euclidean:2",),
     "sphere, rotations, axes": ("sphere:2", "rotations:3", "projective:2"),
-    "SPD": ("spd:2",),
+    "SPD, HPD": ("spd:2", "hpd:2"),
     "flat SPD, correlations, tori": (
         *("spd:2:log-euclidean", "spd:2:log-cholesky"),
         *("correlation:3", "torus:2"),
@@ -207,7 +207,7 @@ ROWS = (
         "",
         "frechet_mean",
         "Riemannian Gaussian",
-        everywhere(GAUSSIAN, SPD=NONE, hyperbolic=NONE),
+        everywhere(GAUSSIAN, SPD_HPD=NONE, hyperbolic=NONE),
         mean_by("riemannian-gaussian"),
         (*MEAN_PROOFS, "riemannian-gaussian"),
         MECHANISM_AUDITS,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from reference import precise
 from reference.correlation import Correlation
 from reference.euclidean import Euclidean
+from reference.hpd import HPD
 from reference.hyperboloid import Hyperboloid
 from reference.kendall import KendallPlanar
 from reference.projective import Projective
@@ -149,6 +150,16 @@ def _spd(m: int, metric: str = "affine-invariant") -> Case:
     )
 
 
+def _hpd(m: int) -> Case:
+    return Case(
+        f"hpd:{m}",
+        lambda: _library().HPD(m),
+        HPD(m),
+        precise.PreciseHPD(),
+        (0.0 if m == 1 else -0.5, 0.0),
+    )
+
+
 CASES = [
     _euclidean(1),
     _euclidean(3),
@@ -179,6 +190,10 @@ CASES = [
     _spd(3),
     _spd(5),
     _spd(11),
+    _hpd(1),
+    _hpd(2),
+    _hpd(3),
+    _hpd(5),
     _spd(2, "log-euclidean"),
     _spd(3, "log-euclidean"),
     _spd(5, "log-euclidean"),
@@ -205,6 +220,7 @@ SMALL = [
         "torus:2",
         "spd:2",
         "spd:3",
+        "hpd:2",
         "spd:3:log-euclidean",
         "spd:3:log-cholesky",
     )

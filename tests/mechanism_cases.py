@@ -78,6 +78,7 @@ LAPLACE = [
         ("torus:2", 0.5),
         ("spd:2", 0.6),
         ("spd:3", 0.4),
+        ("hpd:2", 0.3),
         ("spd:3:log-euclidean", 0.3),
         ("spd:2:log-cholesky", 0.3),
     )
@@ -100,6 +101,7 @@ WRAPPED = [
         ("hyperboloid:3", 0.5),
         ("torus:2", 0.5),
         ("spd:3", 0.4),
+        ("hpd:2", 0.4),
     )
 ]
 TANGENT = [

@@ -45,6 +45,7 @@ _PUBLIC = {
     "estimators": ("FrechetMean",),
     "mail": ("PrivateMail",),
     "manifolds": (
+        "HPD",
         "SPD",
         "Correlation",
         "Euclidean",

@@ -24,6 +24,7 @@ from curvedp.errors import ExistenceError as ExistenceError
 from curvedp.errors import MissingExtraError as MissingExtraError
 from curvedp.estimators import FrechetMean as FrechetMean
 from curvedp.mail import PrivateMail as PrivateMail
+from curvedp.manifolds import HPD as HPD
 from curvedp.manifolds import SPD as SPD
 from curvedp.manifolds import Correlation as Correlation
 from curvedp.manifolds import Euclidean as Euclidean

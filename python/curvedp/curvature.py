@@ -64,8 +64,8 @@ def hessian_diameter(manifold: Manifold) -> _core.ExcessDiameter | None:
 def hessian_trace(manifold: Manifold) -> _core.HessianTrace:
     """Trace of Hess (1/2) rho^2 as a function of the distance, averaged over directions.
 
-    Exact on spheres, hyperbolic space and shapes; on SPD matrices to second order in the distance,
-    from the mean Ricci curvature -(m/4)(d - 1)/d.
+    Exact on spheres, hyperbolic space and shapes; on SPD and HPD matrices to second order in the
+    distance, from the mean Ricci curvature -(m/4)(d - 1)/d, twice that of Hermitian ones.
     """
     return manifold._core.hessian_trace
 

@@ -19,6 +19,7 @@ from exact_laws import (
     detectable_gap,
     flat_volume,
     gaussian,
+    hpd2_volume,
     hyperbolic_volume,
     ks_critical,
     ks_statistic,
@@ -58,6 +59,7 @@ BALLS: dict[str, tuple[float, LogFunction]] = {
     "kendall:8": (0.78, projective_volume(6)),
     "spd:2": (3.0, spd2_volume()),
     "spd:3": (3.0, spd3_volume()),
+    "hpd:2": (3.0, hpd2_volume()),
     "spd:3:log-euclidean": (2.0, flat_volume(6)),
     "spd:2:log-cholesky": (2.0, flat_volume(3)),
 }
@@ -71,13 +73,13 @@ def test_uniform_records_fill_the_ball_by_its_volume(spec: str) -> None:
     records = uniform_ball(N, ball, rng=2)
     assert ball.contains(records).all()
     dim = manifold.dim
-    nodes = 2_001 if "spd" in spec else 20_001
+    nodes = 2_001 if "pd:" in spec else 20_001
     dist = manifold.dist(records, ball.center)
     wrong = [RadialLaw(lambda t: special.xlogy(1.1 * dim, t) - special.xlogy(1, t), radius)]
     if not (manifold.is_flat or dim == 1):
         wrong = [RadialLaw(flat_volume(dim), radius)]
     assert_follows(dist, RadialLaw(volume, radius, nodes), *wrong)
-    if dim > 1 and (manifold.is_flat or not spec.startswith("spd:")):
+    if dim > 1 and (manifold.is_flat or not spec.startswith(("spd:", "hpd:"))):
         along = directions(manifold, ball.center, records)[:, 0]
         assert ks_statistic(along, uniform_direction_cdf(dim)) <= ks_critical(N)
 
@@ -159,6 +161,7 @@ NORMAL = {
     "hyperboloid:3": (hyperbolic_volume(3), 12.0),
     "kendall:4": (projective_volume(2), np.pi / 2),
     "spd:2": (spd2_volume(), 8.0),
+    "hpd:2": (hpd2_volume(), 8.0),
 }
 
 
@@ -166,7 +169,7 @@ NORMAL = {
 def test_riemannian_normal_records_follow_their_law(spec: str) -> None:
     manifold = cdp.as_manifold(spec)
     volume, upper = NORMAL[spec]
-    center, scale = manifold.random_point(rng=7), 0.8 if spec == "spd:2" else 0.5
+    center, scale = manifold.random_point(rng=7), 0.8 if spec in ("spd:2", "hpd:2") else 0.5
     dist = manifold.dist(riemannian_normal(N, spec, center, scale, rng=8), center)
 
     def law(scale: float, volume: LogFunction = volume) -> RadialLaw:

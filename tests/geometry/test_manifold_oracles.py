@@ -18,6 +18,7 @@ import scipy.spatial.distance
 import oracles
 from manifold_list import BY_NAME, CASES, Case, of
 from reference.accuracy import condition
+from reference.hpd import to_complex
 from reference.twin import Array
 
 N = 25
@@ -25,12 +26,13 @@ KNOWN_TO_GEOMSTATS = [
     case
     for case in CASES
     if not case.name.endswith("log-cholesky")
-    and not case.name.startswith(("rotations", "projective", "torus"))
+    and not case.name.startswith(("rotations", "projective", "torus", "hpd"))
     and "radius" not in case.name
     and "curvature" not in case.name
     and case.name not in ("spd:1", "kendall:50", "spd:11")
 ]
 SPD = of(CASES, "spd")
+HPD = [case for case in of(CASES, "hpd") if case.twin.dim > 1]
 #: Weights with which geomstats' metric of correlation matrices is the Frobenius norm.
 OFF_LOG = {
     2: {"alpha": 0.0, "beta": 0.0, "gamma": 0.5},
@@ -228,6 +230,97 @@ def test_scipy_generalised_eigenvalues_agree(m: int) -> None:
         assert case.manifold.dist(base, end) == pytest.approx(
             np.linalg.norm(np.log(values)), rel=1e-11
         )
+
+
+def geomstats_hpd(m: int) -> Any:
+    return oracles.geomstats("geometry.hpd_matrices").HPDMatrices(m)
+
+
+@pytest.mark.parametrize("case", HPD, ids=repr)
+def test_geomstats_agrees_on_hermitian_matrices(case: Case) -> None:
+    space = geomstats_hpd(case.twin.m)
+    metric, manifold = space.metric, case.manifold
+    real = sample(case)
+    close = tolerance(case, real[0], real[2])
+    bases, vectors, ends, others = map(to_complex, real)
+    read = manifold.to_complex
+    np.testing.assert_allclose(manifold.dist(bases, ends), metric.dist(bases, ends), **close)
+    np.testing.assert_allclose(
+        read(manifold.exp(vectors, bases)), metric.exp(vectors, bases), **close
+    )
+    np.testing.assert_allclose(read(manifold.log(ends, bases)), metric.log(ends, bases), **close)
+    np.testing.assert_allclose(
+        manifold.inner(vectors, others, bases),
+        np.real(metric.inner_product(vectors, others, bases)),
+        **close,
+    )
+    np.testing.assert_allclose(
+        read(manifold.parallel_transport(others, bases, end_point=ends)),
+        metric.parallel_transport(others, bases, end_point=ends),
+        **close,
+    )
+
+
+def test_geomstats_hermitian_matrices_are_recognised() -> None:
+    import curvedp
+
+    module, space = oracles.geomstats("geometry.hpd_matrices"), geomstats_hpd(3)
+    assert curvedp.as_manifold(space).spec == "hpd:3"
+    space.equip_with_metric(module.HPDBuresWassersteinMetric)
+    with pytest.raises(ValueError, match="HPDBuresWassersteinMetric is not supported"):
+        curvedp.as_manifold(space)
+
+
+@pytest.mark.parametrize("case", HPD, ids=repr)
+def test_pyriemann_agrees_on_hermitian_matrices(case: Case) -> None:
+    from curvedp import nonprivate
+
+    distance, tangent = oracles.pyriemann("distance"), oracles.pyriemann("tangentspace")
+    means, manifold = oracles.pyriemann("mean"), case.manifold
+    real = sample(case)
+    close = tolerance(case, real[0], real[2])
+    bases, vectors, ends, others = map(to_complex, real)
+    read = manifold.to_complex
+    np.testing.assert_allclose(
+        manifold.dist(bases, ends), distance.distance_riemann(bases, ends), **close
+    )
+    for base, vector, end, other in zip(bases, vectors, ends, others, strict=True):
+        np.testing.assert_allclose(
+            read(manifold.exp(vector, base)),
+            tangent.exp_map_riemann(vector, base, Cm12=True),
+            **close,
+        )
+        np.testing.assert_allclose(
+            read(manifold.log(end, base)), tangent.log_map_riemann(end, base, C12=True), **close
+        )
+        np.testing.assert_allclose(
+            manifold.inner(vector, other, base),
+            np.real(tangent.innerproduct_riemann(vector, other, base)),
+            **close,
+        )
+    found = read(nonprivate.frechet_mean(ends, manifold).value)
+    np.testing.assert_allclose(found, means.mean_riemann(ends, tol=1e-13), rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("case", HPD, ids=repr)
+def test_real_matrices_among_hermitian_ones_are_those_of_the_affine_metric(case: Case) -> None:
+    """Also scipy's generalised eigenvalues, of complex matrices."""
+    import curvedp
+
+    real = curvedp.SPD(case.twin.m)
+    points = real.random_point(10, rng=0)
+    hermitian = points.astype(np.complex128)
+    forth = (points[:5], points[5:])
+    pairs = (hermitian[:5], hermitian[5:])
+    np.testing.assert_allclose(case.manifold.dist(*pairs), real.dist(*forth), rtol=1e-12)
+    logs = case.manifold.to_complex(case.manifold.log(*pairs))
+    np.testing.assert_allclose(logs.real, real.log(*forth), rtol=1e-10, atol=1e-12)
+    assert np.max(np.abs(logs.imag)) == 0.0
+    bases, _, ends, _ = map(to_complex, sample(case))
+    for base, end in zip(bases, ends, strict=True):
+        values = scipy.linalg.eigh(end, base, eigvals_only=True)
+        expected = pytest.approx(np.linalg.norm(np.log(values)), rel=1e-11)
+        assert case.manifold.dist(base, end) == expected
 
 
 def test_scipy_distances_agree_in_flat_space() -> None:

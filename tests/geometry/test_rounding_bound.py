@@ -40,12 +40,17 @@ BALLS = [
     ("spd:2", 12.0),
     ("spd:3", 20.0),
     ("spd:5", 9.0),
+    ("hpd:2", 4.0),
+    ("hpd:2", 12.0),
+    ("hpd:2", 20.0),
+    ("hpd:3", 1.5),
+    ("hpd:3", 9.0),
 ]
 
 
 def origin(case: Case) -> np.ndarray:
     """A centre at which the frame of a ball is the manifold itself, but for shapes."""
-    if case.name.startswith("hyperboloid"):
+    if case.name.startswith(("hyperboloid", "hpd")):
         return case.manifold.origin
     if case.name.startswith("spd"):
         return np.eye(case.manifold.m)

@@ -18,6 +18,8 @@ from exact_laws import (
     detectable_gap,
     flat_volume,
     gaussian,
+    hpd2_half_gap_cdf,
+    hpd2_volume,
     hyperbolic_volume,
     ks_critical,
     ks_statistic,
@@ -34,10 +36,11 @@ from mechanism_cases import GAUSSIAN, LAPLACE, TANGENT, WRAPPED, Case, draw
 N = 100_000
 OFF_CENTER = 0.3
 CURVED_SPD = ("spd:2", "spd:3")
+MATRICES = (*CURVED_SPD, "hpd:2")
 # the noise of covered spaces is that of the space that covers them, folded
 FOLDED = ("rotations:3", "projective:2", "torus:2")
 ISOTROPIC = [case for case in LAPLACE + GAUSSIAN if case.spec not in FOLDED]
-DIRECTED = [case for case in ISOTROPIC if case.spec not in CURVED_SPD]
+DIRECTED = [case for case in ISOTROPIC if case.spec not in MATRICES]
 
 
 def volume_of(spec: str) -> tuple[Callable, Callable, float, int]:
@@ -59,8 +62,8 @@ def volume_of(spec: str) -> tuple[Callable, Callable, float, int]:
                 return volume(t) + np.log(np.sin(t))
 
             return volume, wider, np.pi / 2, 40_001
-        case "spd":
-            volume = {2: spd2_volume, 3: spd3_volume}[d]()
+        case "spd" | "hpd":
+            volume = {"spd:2": spd2_volume, "spd:3": spd3_volume, "hpd:2": hpd2_volume}[spec]()
 
             def one_more(t):
                 return volume(t) + np.log(t)
@@ -197,6 +200,34 @@ def test_spd2_eigenvalue_gap_follows_its_exact_law_and_no_other():
     exact = spd2_half_gap_cdf(laplace(scale), 25.0)
     assert_accepts(gap, exact.cdf)
     assert_rejects(gap, exact, spd2_half_gap_cdf(laplace(1.1 * scale), 25.0))
+
+
+def test_hermitian_eigenvalue_gap_follows_its_exact_law_and_no_other():
+    """Of released matrices, by NumPy's complex eigenvalues; real matrices have another law."""
+    case = next(case for case in LAPLACE if case.spec == "hpd:2")
+    space = case.manifold
+    true_value, outputs = drawn(case)
+    lower = np.linalg.inv(np.linalg.cholesky(space.to_complex(true_value)))
+    logs = np.log(np.linalg.eigvalsh(lower @ space.to_complex(outputs) @ lower.conj().T))
+    gap, scale = (logs[:, 1] - logs[:, 0]) / np.sqrt(2), case.sensitivity
+    exact = hpd2_half_gap_cdf(laplace(scale), 25.0)
+    assert_accepts(gap, exact.cdf)
+    assert_rejects(gap, exact, hpd2_half_gap_cdf(laplace(1.1 * scale), 25.0))
+    assert_rejects(gap, exact, spd2_half_gap_cdf(laplace(scale), 25.0))
+    trace = logs.sum(axis=1)
+    assert stats.binomtest(int((trace > 0).sum()), N).pvalue > 1e-6
+
+
+def test_hermitian_eigenvectors_are_haar():
+    """Squared entries of a uniform unit vector of C^2 are uniform; so are their phases."""
+    case = next(case for case in LAPLACE if case.spec == "hpd:2")
+    space = case.manifold
+    true_value, outputs = drawn(case)
+    lower = np.linalg.inv(np.linalg.cholesky(space.to_complex(true_value)))
+    vectors = np.linalg.eigh(lower @ space.to_complex(outputs) @ lower.conj().T)[1][:, :, 1]
+    assert_accepts(np.abs(vectors[:, 0]) ** 2, lambda x: np.clip(x, 0, 1))
+    phase = np.angle(vectors[:, 1] * vectors[:, 0].conj()) / (2 * np.pi) + 0.5
+    assert_accepts(phase, lambda x: np.clip(x, 0, 1))
 
 
 @pytest.fixture(scope="module", params=WRAPPED + TANGENT, ids=str)

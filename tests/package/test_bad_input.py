@@ -132,7 +132,8 @@ def misshapen(shape: tuple[int, ...]) -> Iterator[Any]:
 
 
 def mistyped(shape: tuple[int, ...]) -> Iterator[Any]:
-    yield np.zeros(shape, dtype=complex)
+    # complex arrays of the shape of a Hermitian matrix, (m, m, 2), are matrices themselves
+    yield np.zeros(shape if len(shape) < 3 else (*shape, 3), dtype=complex)
     yield np.zeros(shape, dtype=object)
     yield np.zeros(shape, dtype="M8[s]")
     yield np.full(shape, "1")

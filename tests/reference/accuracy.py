@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from reference.hpd import HPD, to_complex
 from reference.hyperboloid import Hyperboloid
 from reference.kendall import KendallPlanar
 from reference.spd_log_cholesky import SPDLogCholesky
@@ -24,6 +25,8 @@ def condition(twin: Twin, *points: Array) -> float:
     """Riemannian change of a point per relative change of its entries, at the worst of `points`."""
     if isinstance(twin, Hyperboloid):
         return max(float(point[0] / twin.radius) ** 2 for point in points)
+    if isinstance(twin, HPD):
+        return max(float(np.linalg.cond(to_complex(point))) for point in points)
     if len(twin.point_shape) == 2 and not isinstance(twin, KendallPlanar):
         return max(float(np.linalg.cond(point)) for point in points)
     return 1.0

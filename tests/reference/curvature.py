@@ -13,6 +13,7 @@ from collections.abc import Callable
 import mpmath as mp
 import numpy as np
 
+from reference.hpd import HPD
 from reference.kendall import KendallPlanar, to_complex, to_real
 from reference.spd_affine import SPDAffine
 from reference.twin import Array, Twin
@@ -65,6 +66,16 @@ def curvature_form(
                 entries = np.sqrt(2.0) * np.array([e[i, j] for e in rotated])
                 excess = f(-0.25 * (values[i] - values[j]) ** 2) - f(0.0)
                 gram += excess * np.outer(entries, entries)
+        return gram
+    if isinstance(twin, HPD):
+        values, q = np.linalg.eigh(twin.whiten(u, base))
+        rotated = [q.conj().T @ twin.whiten(e, base) @ q for e in frame]
+        for i in range(twin.m):
+            for j in range(i):
+                entries = np.sqrt(2.0) * np.array([e[i, j] for e in rotated])
+                excess = f(-0.25 * (values[i] - values[j]) ** 2) - f(0.0)
+                for part in (entries.real, entries.imag):
+                    gram += excess * np.outer(part, part)
         return gram
     return gram  # flat
 

@@ -40,7 +40,45 @@ def entered_dist(name: str, row: Array, *, precise: bool = False) -> Any:
         if kind == "spd" and len(rest) == 1:
             m = int(rest[0])
             return _log_norm(product_of_factors(x, m) if precise else x, m)
+        if kind == "hpd":
+            m = int(rest[0])
+            return _complex_log_norm(hermitian_product(x, m) if precise else _complex_matrix(x, m))
         return _length(x)
+
+
+def _complex_matrix(x: list[Any], m: int) -> Any:
+    """The lower triangle of a matrix of pairs, and its conjugate."""
+    found = mp.matrix(m, m)
+    for i in range(m):
+        for j in range(i + 1):
+            at = 2 * (i * m + j)
+            found[i, j] = mp.mpc(x[at], x[at + 1] if i != j else 0)
+            found[j, i] = mp.conj(found[i, j])
+    return found
+
+
+def hermitian_product(entries: list[Any], m: int) -> Any:
+    """U^* U for the rows of an upper triangle U: the real diagonal, then pairs."""
+    upper, rest = mp.matrix(m, m), iter(entries)
+    for i in range(m):
+        upper[i, i] = next(rest)
+        for j in range(i + 1, m):
+            upper[i, j] = mp.mpc(next(rest), next(rest))
+    return upper.H * upper
+
+
+def _complex_log_norm(matrix: Any) -> Any:
+    if matrix.rows == 2:
+        a, b, c = matrix[0, 0].real, abs(matrix[1, 0]), matrix[1, 1].real
+        high = (a + c) / 2 + mp.sqrt((a - c) ** 2 / 4 + b * b)
+        values = [high, (a * c - b * b) / high if high else high]
+    elif matrix.rows == 1:
+        values = [matrix[0, 0].real]
+    else:
+        values = list(mp.eighe(matrix, eigvals_only=True))
+    if any(value <= 0 for value in values):
+        return mp.inf
+    return _length([mp.log(value) for value in values])
 
 
 def wide_point(manifold: Any, row: Array) -> Any:
@@ -48,6 +86,10 @@ def wide_point(manifold: Any, row: Array) -> Any:
     x = [mp.mpf(float(entry)) for entry in row]
     if manifold.spec.startswith("spd"):
         return np.array(product_of_factors(x, manifold.m), dtype=object).reshape(-1, manifold.m)
+    if manifold.spec.startswith("hpd"):
+        product = hermitian_product(x, manifold.m)
+        pairs = [(z.real, z.imag) for z in map(mp.mpmathify, product)]
+        return np.array(pairs, dtype=object).reshape(manifold.point_shape)
     radius = 1 / mp.sqrt(-mp.mpf(float(manifold.curvature)))
     length = _length(x)
     stretch = radius * mp.sinh(length / radius) / length if length else mp.mpf(1)
@@ -137,6 +179,12 @@ def far_out(manifold: Any, rng: np.random.Generator) -> Array:
         spectrum = size ** rng.uniform(-1, 1, manifold.m)
         matrix = (q * spectrum) @ q.T
         return np.asarray(0.5 * (matrix + matrix.T))
+    if kind == "hpd":
+        shape = (manifold.m, manifold.m)
+        unitary, _ = np.linalg.qr(rng.standard_normal(shape) + 1j * rng.standard_normal(shape))
+        matrix = (unitary * size ** rng.uniform(-1, 1, manifold.m)) @ unitary.conj().T
+        matrix = 0.5 * (matrix + matrix.conj().T)
+        return np.stack([matrix.real, matrix.imag], axis=-1)
     if kind in ("euclidean", "torus"):
         return np.asarray(size * rng.standard_normal(manifold.dim))
     if kind in (

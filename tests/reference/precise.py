@@ -341,6 +341,50 @@ class PreciseSPDAffine:
         return self.colour(root @ self.whiten(vector, base) @ root, base)
 
 
+class PreciseHPD:
+    """Hermitian matrices: `lift` gives (m, m, 2) arrays, which `complexify` reads as complex."""
+
+    @staticmethod
+    def complexify(array: Numbers) -> Any:
+        return mp.matrix([[mp.mpc(x, y) for x, y in row] for row in array])
+
+    @staticmethod
+    def realify(matrix: Any) -> Numbers:
+        rows = [[[z.real, z.imag] for z in map(mp.mpmathify, row)] for row in matrix.tolist()]
+        return np.array(rows, dtype=object)
+
+    def whiten(self, matrix: Numbers, base: Numbers) -> Any:
+        back = mp.cholesky(self.complexify(base)) ** -1
+        half = back * self.complexify(matrix) * back.H
+        return (half + half.H) / 2
+
+    def colour(self, matrix: Any, base: Numbers) -> Numbers:
+        low = mp.cholesky(self.complexify(base))
+        return self.realify(low * matrix * low.H)
+
+    @staticmethod
+    def on_spectrum(function: Callable[[Any], Any], matrix: Any) -> Any:
+        values, q = mp.eighe(matrix)
+        return q * mp.diag([function(x) for x in values]) * q.H
+
+    def norm(self, vector: Numbers, base: Numbers) -> Any:
+        return length(self.realify(self.whiten(vector, base)))
+
+    def exp(self, vector: Numbers, base: Numbers) -> Numbers:
+        return self.colour(self.on_spectrum(mp.exp, self.whiten(vector, base)), base)
+
+    def log(self, point: Numbers, base: Numbers) -> Numbers:
+        return self.colour(self.on_spectrum(mp.log, self.whiten(point, base)), base)
+
+    def dist(self, a: Numbers, b: Numbers) -> Any:
+        values = mp.eighe(self.whiten(b, a), eigvals_only=True)
+        return length(np.array([mp.log(x) for x in values], dtype=object))
+
+    def parallel_transport(self, vector: Numbers, base: Numbers, end: Numbers) -> Numbers:
+        root = self.on_spectrum(mp.sqrt, self.whiten(end, base))
+        return self.colour(root * self.whiten(vector, base) * root, base)
+
+
 class PreciseSPDLogEuclidean:
     def chart(self, point: Numbers) -> Numbers:
         return on_spectrum(mp.log, point)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.integrate import solve_ivp
 
+from reference.hpd import HPD
 from reference.kendall import KendallPlanar
 from reference.spd_affine import SPDAffine
 from reference.twin import Array, Twin
@@ -21,7 +22,7 @@ def energy(twin: Twin, points: Array, times: Array, footpoint: Array, velocity: 
 
 def curvature_operator(twin: Twin, velocity: Array, base: Array) -> Callable[[Array], Array]:
     """u -> R(u, v)v at the base point."""
-    if isinstance(twin, SPDAffine):
+    if isinstance(twin, SPDAffine | HPD):
         v = twin.whiten(velocity, base)
 
         def spd(u: Array) -> Array:

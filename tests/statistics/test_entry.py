@@ -62,7 +62,7 @@ def largest_excess(case: Case, count: int) -> float:
 
 def affordable(case: Case, count: int) -> int:
     """Fewer where 50 digits take long: eigenvalues of large matrices."""
-    return count // 50 if case.name in ("spd:5", "spd:11") else count
+    return count // 50 if case.name in ("spd:5", "spd:11", "hpd:5") else count
 
 
 @pytest.mark.parametrize("case", CASES, ids=repr)

@@ -43,6 +43,7 @@ QUICK = [
         "projective:2",
         "torus:2",
         "spd:2",
+        "hpd:2",
         "spd:2:log-euclidean",
         "spd:2:log-cholesky",
     )

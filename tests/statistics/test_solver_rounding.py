@@ -59,6 +59,9 @@ SETTINGS = [
         ("spd:2", (1e-9, 1.0, 4.0, 7.0), 20),
         ("spd:3", (1.0, 4.0, 7.0), 10),
         ("spd:5", (4.0,), 3),
+        ("hpd:1", (1e-9, 1.0, 6.0), 20),
+        ("hpd:2", (1e-9, 1.0, 4.0, 7.0), 20),
+        ("hpd:3", (1.0, 4.0), 5),
     )
     for radius in radii
 ]
@@ -72,6 +75,8 @@ def log_bound(manifold: Any, radius: float) -> float:
         angle = 2 * radius * s
         return 8 * (entries + 4) * U * angle / math.sin(angle) / s
     growth = math.sqrt(0.5)
+    if isinstance(manifold, cdp.HPD):  # that of real matrices of twice the order
+        entries = 4 * manifold.m**2
     if isinstance(manifold, cdp.Hyperboloid):
         growth = math.sqrt(-manifold.curvature)
     return 20 * (entries + 4) * U * math.exp(4 * radius * growth) / growth
@@ -80,6 +85,8 @@ def log_bound(manifold: Any, radius: float) -> float:
 def origin(manifold: Any) -> np.ndarray:
     if isinstance(manifold, cdp.SPD):
         return np.eye(manifold.m)
+    if isinstance(manifold, cdp.HPD):
+        return manifold.origin
     if isinstance(manifold, cdp.KendallPlanar):
         return manifold.random_point(1, rng=3)
     size = manifold.radius if isinstance(manifold, cdp.Sphere) else (-manifold.curvature) ** -0.5

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_count, as_points, as_positive
+from curvedp._validation import FloatArray, as_count, as_positive
 from curvedp.conformal.graph import Graph, as_node_values
 from curvedp.conformal.mesh import Mesh
 from curvedp.domain import Ball
@@ -110,7 +110,7 @@ class MeshExponential:
     def path_lengths(self, true_value: ArrayLike) -> FloatArray:
         """u(eta, z)/M for every node z, shape (n,)."""
         mesh = self.graph.mesh
-        eta = as_points(true_value, mesh.manifold.point_shape, "true_value")
+        eta = mesh.manifold._points(true_value, "true_value")
         if eta.shape != mesh.manifold.point_shape:
             raise ValueError(f"true_value must be one point, got shape {eta.shape}")
         if self._wide is not None:
@@ -147,7 +147,7 @@ class MeshExponential:
         ndarray, shape (...)
         """
         mesh = self.graph.mesh
-        points = as_points(point, mesh.manifold.point_shape, "point")
+        points = mesh.manifold._points(point, "point")
         lead = points.shape[: points.ndim - len(mesh.manifold.point_shape)]
         index = mesh.nearest(points.reshape(-1, *mesh.manifold.point_shape))[0]
         return np.asarray(self.log_probabilities(true_value)[index].reshape(lead))

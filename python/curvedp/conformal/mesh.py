@@ -319,7 +319,8 @@ def _volume_density(space: Manifold, coords: FloatArray, center: FloatArray) -> 
     """Volume density of the exponential map at `center`, shape (n,).
 
     The product over the curvatures k of the planes through the geodesic of s_k(t)/t: sin(t)/t and
-    sin(2t)/2t on planar shapes, sinh(x)/x with x = (l_i - l_j)/2 on SPD matrices.
+    sin(2t)/2t on planar shapes, sinh(x)/x with x = (l_i - l_j)/2 on SPD matrices, squared on HPD
+    matrices.
     """
     planes = space._core.planes
     if planes is not None:
@@ -329,11 +330,12 @@ def _volume_density(space: Manifold, coords: FloatArray, center: FloatArray) -> 
             x = math.sqrt(abs(curvature)) * t
             density *= (np.sinc(x / np.pi) if curvature > 0 else _sinhc(x)) ** count
         return density
-    inverse = np.linalg.inv(np.linalg.cholesky(center))
-    whitened = inverse @ space.coords_to_tangent(coords, center) @ inverse.T
-    values = np.linalg.eigvalsh(whitened)
+    inverse = np.linalg.inv(np.linalg.cholesky(space._matrices(center)))
+    tangents = space._matrices(space.coords_to_tangent(coords, center))
+    values = np.linalg.eigvalsh(inverse @ tangents @ inverse.conj().T)
     i, j = np.triu_indices(space.point_shape[0], 1)
-    return np.asarray(_sinhc((values[:, i] - values[:, j]) / 2).prod(axis=1))
+    roots: FloatArray = _sinhc((values[:, i] - values[:, j]) / 2).prod(axis=1)
+    return roots**space._multiplicity
 
 
 def _sinhc(x: FloatArray) -> FloatArray:

@@ -176,8 +176,8 @@ def uniform_ball(n: int, ball: Ball, *, rng: Seed = None) -> FloatArray:
     Raises
     ------
     ValueError, TypeError
-        For wrong parameters, and on large balls of large SPD matrices with the affine-invariant
-        metric, where rejection would take too long.
+        For wrong parameters, and on large balls of large SPD or HPD matrices with the
+        affine-invariant metric, where rejection would take too long.
 
     Examples
     --------
@@ -189,8 +189,8 @@ def uniform_ball(n: int, ball: Ball, *, rng: Seed = None) -> FloatArray:
     check_ball(ball)
     generator = np.random.default_rng(rng)
     space = ball.manifold
-    if space.noise_space[0] == "spd" and not space.is_flat:
-        return _uniform_spd_ball(count, ball, generator)
+    if space.noise_space[0] in ("spd", "hpd") and not space.is_flat:
+        return _uniform_matrix_ball(count, ball, generator)
     coords = generator.standard_normal((count, space.dim))
     coords *= (_radii(count, ball, generator) / np.linalg.norm(coords, axis=1))[:, None]
     return space.exp(space.coords_to_tangent(coords, ball.center), ball.center)
@@ -222,30 +222,32 @@ def _radii(count: int, ball: Ball, generator: np.random.Generator) -> FloatArray
     return unit * _accepted(propose, count, generator)
 
 
-def _uniform_spd_ball(count: int, ball: Ball, generator: np.random.Generator) -> FloatArray:
+def _uniform_matrix_ball(count: int, ball: Ball, generator: np.random.Generator) -> FloatArray:
     """Volume prod_{i<j} sinhc(|l_i - l_j| / 2) in the chart of symmetric matrices at the identity.
 
     log sinhc(sqrt(y)) is concave and the sum of the m (m - 1) / 2 squared differences at most
-    m t^2, so the product is at most sinhc(t / sqrt(2 (m - 1)))^(m (m - 1) / 2).
+    m t^2, so the product is at most sinhc(t / sqrt(2 (m - 1)))^(m (m - 1) / 2). Of Hermitian
+    matrices it is the square.
     """
-    m, dim, r = int(ball.center.shape[0]), ball.manifold.dim, ball.radius
-    pairs = np.triu_indices(m, 1)
+    space = ball.manifold
+    m, dim, r = int(ball.center.shape[0]), space.dim, ball.radius
+    pairs, power = np.triu_indices(m, 1), space._multiplicity
     bound = len(pairs[0]) * float(_log_sinhc(np.array(r / math.sqrt(2 * max(m - 1, 1)))))
-    identity = np.eye(m)
+    identity = space.origin
 
     def propose(size: int) -> tuple[FloatArray, FloatArray]:
         coords = generator.standard_normal((size, dim))
         norm = np.linalg.norm(coords, axis=1)
         coords *= (r * generator.random(size) ** (1 / dim) / norm)[:, None]
-        chart = ball.manifold.coords_to_tangent(coords, identity)
+        chart = space._matrices(space.coords_to_tangent(coords, identity))
         values = np.linalg.eigvalsh(chart)
         gaps = values[:, pairs[1]] - values[:, pairs[0]]
-        return chart, _log_sinhc(0.5 * gaps).sum(axis=1) - bound
+        return chart, power * (_log_sinhc(0.5 * gaps).sum(axis=1) - bound)
 
     chart = _accepted(propose, count, generator)
-    eigenvalues, vectors = np.linalg.eigh(ball.center)
-    root = (vectors * np.sqrt(eigenvalues)) @ vectors.T
-    return ball.manifold.exp(root @ chart @ root, ball.center)
+    eigenvalues, vectors = np.linalg.eigh(space._matrices(ball.center))
+    root = (vectors * np.sqrt(eigenvalues)) @ vectors.conj().T
+    return space.exp(space._from_matrices(root @ chart @ root), ball.center)
 
 
 def _log_sin(t: FloatArray) -> FloatArray:
@@ -287,7 +289,7 @@ def _space_and_point(
     manifold: Manifold | str | Any, mean: ArrayLike
 ) -> tuple[Manifold, FloatArray]:
     space = as_manifold(manifold, np.shape(mean))
-    point = as_points(mean, space.point_shape, "mean")
+    point = space._points(mean, "mean")
     if point.shape != space.point_shape or not space.belongs(point):
         raise ValueError(f"mean must be one point of {space.spec}")
     return space, space.project(point)

@@ -4,6 +4,7 @@ from curvedp.manifolds.base import Manifold
 from curvedp.manifolds.convert import as_manifold
 from curvedp.manifolds.product import Product, RigidMotions
 from curvedp.manifolds.spaces import (
+    HPD,
     SPD,
     Correlation,
     Euclidean,
@@ -16,6 +17,7 @@ from curvedp.manifolds.spaces import (
 )
 
 __all__ = [
+    "HPD",
     "SPD",
     "Correlation",
     "Euclidean",

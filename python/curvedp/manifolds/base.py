@@ -32,6 +32,8 @@ class Manifold(ABC):
     _extra_rows: ClassVar[int] = 0
     #: Word that the origin goes by.
     _origin_name: ClassVar[str | None] = None
+    #: Multiplicity of the restricted roots of a space of matrices.
+    _multiplicity: ClassVar[int] = 1
     #: What the shorter form of a point is.
     _short_form: ClassVar[str] = ""
 
@@ -142,7 +144,7 @@ class Manifold(ABC):
         ndarray of bool, shape (...)
             False for NaN and infinite entries.
         """
-        points = as_points(point, self.point_shape, "point")
+        points = self._points(point, "point")
         found = np.zeros(self._lead(points), dtype=np.bool_)
         if found.size:
             self._core.belongs(self._flat(points), atol, found.reshape(-1))
@@ -162,7 +164,7 @@ class Manifold(ABC):
         -------
         ndarray, shape (..., *point_shape)
         """
-        points = np.array(as_points(point, self.point_shape, "point"))
+        points = np.array(self._points(point, "point"))
         found = np.zeros(self._lead(points), dtype=np.bool_)
         if found.size:
             self._core.project(self._flat(points), found.reshape(-1))
@@ -212,7 +214,8 @@ class Manifold(ABC):
         Parameters
         ----------
         records : array-like, shape (..., *point_shape), (..., point_size) or (..., short form)
-            Landmarks also as an array of complex numbers, shape (..., k_landmarks).
+            Landmarks also as an array of complex numbers, shape (..., k_landmarks), Hermitian
+            matrices as one of shape (..., m, m).
 
         Returns
         -------
@@ -273,6 +276,18 @@ class Manifold(ABC):
     def _numbers(self, value: Any, name: str) -> FloatArray:
         """An array of real numbers from what users of this manifold have."""
         return as_float_array(value, name)
+
+    def _points(self, value: Any, name: str) -> FloatArray:
+        """Points or tangent vectors, shape (..., *point_shape)."""
+        return as_points(self._numbers(value, name), self.point_shape, name)
+
+    def _matrices(self, points: FloatArray) -> NDArray[Any]:
+        """Points or tangent vectors of a space of matrices as arrays of matrices."""
+        return points
+
+    def _from_matrices(self, matrices: NDArray[Any]) -> FloatArray:
+        """The inverse of `_matrices`."""
+        return matrices
 
     def _complete(self, rows: FloatArray) -> FloatArray | None:
         """Flat rows of whole points, given flat or short ones; None for another width."""
@@ -383,8 +398,8 @@ class Manifold(ABC):
         -------
         ndarray, shape (...)
         """
-        a = as_points(point_a, self.point_shape, "point_a")
-        b = as_points(point_b, self.point_shape, "point_b")
+        a = self._points(point_a, "point_a")
+        b = self._points(point_b, "point_b")
         lead = self._broadcast(a, b)
         result = _output(out, lead, a, b)
         if result.size:
@@ -438,7 +453,7 @@ class Manifold(ABC):
             assert direction is not None
             end_point = self.exp(direction, base_point)
         arrays = [
-            as_points(value, self.point_shape, name)
+            self._points(value, name)
             for value, name in (
                 (tangent_vec, "tangent_vec"),
                 (base_point, "base_point"),
@@ -468,7 +483,7 @@ class Manifold(ABC):
         ndarray, shape (...)
         """
         arrays = [
-            as_points(value, self.point_shape, name)
+            self._points(value, name)
             for value, name in (
                 (tangent_vec_a, "tangent_vec_a"),
                 (tangent_vec_b, "tangent_vec_b"),
@@ -510,8 +525,8 @@ class Manifold(ABC):
         -------
         ndarray, shape (..., dim)
         """
-        v = as_points(tangent_vec, self.point_shape, "tangent_vec")
-        p = as_points(base_point, self.point_shape, "base_point")
+        v = self._points(tangent_vec, "tangent_vec")
+        p = self._points(base_point, "base_point")
         lead = self._broadcast(v, p)
         result = np.empty((*lead, self.dim))
         if result.size:
@@ -532,7 +547,7 @@ class Manifold(ABC):
         ndarray, shape (..., *point_shape)
         """
         c = as_points(coords, (self.dim,), "coords")
-        p = as_points(base_point, self.point_shape, "base_point")
+        p = self._points(base_point, "base_point")
         lead = np.broadcast_shapes(c.shape[:-1], self._lead(p))
         result = np.empty(lead + self.point_shape)
         if result.size:
@@ -550,8 +565,8 @@ class Manifold(ABC):
         names: tuple[str, str],
         out: FloatArray | None = None,
     ) -> FloatArray:
-        a = as_points(first, self.point_shape, names[0])
-        p = as_points(base, self.point_shape, names[1])
+        a = self._points(first, names[0])
+        p = self._points(base, names[1])
         lead = self._broadcast(a, p)
         result = _output(out, lead + self.point_shape, a, p)
         if result.size:
@@ -571,7 +586,7 @@ class Manifold(ABC):
         return _rows(points, lead, self.point_shape)
 
     def _set(self, points: ArrayLike, name: str) -> FloatArray:
-        array = as_points(points, self.point_shape, name)
+        array = self._points(points, name)
         if array.ndim != len(self.point_shape) + 1:
             raise ValueError(f"{name} must be one set of points, got shape {array.shape}")
         return self._flat(array)

@@ -8,6 +8,7 @@ from typing import Any
 from curvedp.manifolds.base import Manifold
 from curvedp.manifolds.product import TIMES, Product, RigidMotions
 from curvedp.manifolds.spaces import (
+    HPD,
     SPACES,
     SPD,
     Correlation,
@@ -34,13 +35,13 @@ def as_manifold(space: Any, point_shape: tuple[int, ...] | None = None) -> Manif
     ----------
     space : Manifold, str or geomstats space
         Text is ``name:size[:parameter]``: ``"sphere:2"``, ``"spd:3"``, ``"spd:3:log-euclidean"``,
-        ``"hyperboloid:2"``, ``"kendall:10"``, ``"rotations:3"``, ``"projective:2"``, ``"torus:3"``,
-        ``"correlation:5"``, ``"euclidean:4"``, ``"rigid-motions:1.5"``, or a product such as
-        ``"sphere:2 x euclidean:1"``. pyRiemann's metric names ("riemann", "logeuclid",
-        "logchol") mean SPD matrices. The size may be left out if `point_shape` is given. Geomstats
-        spaces (Hypersphere, SPDMatrices, FullRankCorrelationMatrices, Hyperboloid, Euclidean,
-        PreShapeSpace in the plane) are recognised by their attributes; geomstats need not be
-        installed.
+        ``"hpd:3"``, ``"hyperboloid:2"``, ``"kendall:10"``, ``"rotations:3"``, ``"projective:2"``,
+        ``"torus:3"``, ``"correlation:5"``, ``"euclidean:4"``, ``"rigid-motions:1.5"``, or a
+        product such as ``"sphere:2 x euclidean:1"``. pyRiemann's metric names ("riemann",
+        "logeuclid", "logchol") mean SPD matrices. The size may be left out if `point_shape` is
+        given. Geomstats spaces (Hypersphere, SPDMatrices, HPDMatrices, FullRankCorrelationMatrices,
+        Hyperboloid, Euclidean, PreShapeSpace in the plane) are recognised by their attributes;
+        geomstats need not be installed.
     point_shape : tuple of int, optional
         Shape of one point.
 
@@ -123,6 +124,11 @@ def _from_geomstats(space: Any) -> Manifold:
             f"SPD metric {metric} is not supported: use affine-invariant, "
             "log-Euclidean or log-Cholesky"
         )
+    if "HPDMatrices" in names:
+        metric = type(getattr(space, "metric", None)).__name__
+        if metric == "HPDAffineMetric":
+            return HPD(space.n)
+        raise ValueError(f"HPD metric {metric} is not supported: use the affine-invariant one")
     if "FullRankCorrelationMatrices" in names:
         image = getattr(getattr(space, "metric", None), "image_space", None)
         flat = getattr(image, "metric", None)
@@ -148,6 +154,6 @@ def _from_geomstats(space: Any) -> Manifold:
         return Euclidean(space.dim)
     raise ValueError(
         f"{type(space).__name__} is not a manifold that curvedp knows: pass a curvedp manifold, a "
-        "text such as 'spd:3', or a geomstats Hypersphere, SPDMatrices, Hyperboloid, Euclidean or "
-        "planar PreShapeSpace"
+        "text such as 'spd:3', or a geomstats Hypersphere, SPDMatrices, HPDMatrices, Hyperboloid, "
+        "Euclidean or planar PreShapeSpace"
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from curvedp._validation import FloatArray, as_choice, as_count, as_negative, as_positive
 from curvedp.manifolds.base import Manifold
@@ -146,6 +146,85 @@ class SPD(Manifold):
         return np.eye(self.m)
 
 
+class HPD(Manifold):
+    """Hermitian positive definite matrices, <V, W>_P = Re tr(P^-1 V P^-1 W); points (m, m, 2).
+
+    The last axis holds real and imaginary parts, as complex numbers lie in memory. Arrays of
+    complex numbers, shape (..., m, m), are read wherever points or tangent vectors are; what is
+    returned is real, like every array that is released, stored or sent, and `to_complex` views it
+    as complex matrices. Dimension m^2, sectional curvature in [-1/2, 0]; real matrices are a
+    totally geodesic part, with the affine-invariant metric (proof:
+    docs/proofs/hermitian-matrices.md).
+
+    Parameters
+    ----------
+    m : int
+
+    Examples
+    --------
+    >>> space = HPD(2)
+    >>> coherent = np.array([[2.0, 1.0j], [-1.0j, 2.0]])  # eigenvalues 1 and 3
+    >>> float(space.dist(space.origin, coherent).round(4))
+    1.0986
+    """
+
+    _names: ClassVar[dict[str, dict[str, Any]]] = {"hpd": {}}
+    _origin_name = "identity"
+    _multiplicity = 2
+
+    def __init__(self, m: int) -> None:
+        self.m = as_count(m, "m", most=500)
+        super().__init__("hpd", self.m, 0.0, (self.m, self.m, 2))
+
+    @property
+    def spec(self) -> str:
+        return f"hpd:{self.m}"
+
+    @property
+    def origin(self) -> FloatArray:
+        """The identity matrix."""
+        return _complex_parts(np.eye(self.m, dtype=np.complex128))
+
+    def to_complex(self, points: ArrayLike) -> NDArray[np.complex128]:
+        """Points or tangent vectors as complex matrices; a view where their memory allows it.
+
+        Parameters
+        ----------
+        points : array-like, shape (..., m, m, 2)
+
+        Returns
+        -------
+        ndarray of complex128, shape (..., m, m)
+
+        Examples
+        --------
+        >>> HPD(2).to_complex(HPD(2).origin).tolist()
+        [[(1+0j), 0j], [0j, (1+0j)]]
+        """
+        pairs = np.ascontiguousarray(self._points(points, "points"))
+        matrices: NDArray[np.complex128] = pairs.view(np.complex128)[..., 0]
+        return matrices
+
+    def _matrices(self, points: FloatArray) -> NDArray[Any]:
+        return self.to_complex(points)
+
+    def _from_matrices(self, matrices: NDArray[Any]) -> FloatArray:
+        return _complex_parts(matrices)
+
+    def _numbers(self, value: Any, name: str) -> FloatArray:
+        # only an array may be complex: the dtype of a list depends on its entries
+        if isinstance(value, np.ndarray) and value.dtype.kind == "c":
+            return _complex_parts(value)
+        numbers = super()._numbers(value, name)
+        if numbers.shape[-2:] == (self.m, self.m) and numbers.shape[-3:] != self.point_shape:
+            raise ValueError(
+                f"{name} must be complex, shape (..., {self.m}, {self.m}), or real and imaginary "
+                f"parts, shape (..., {self.m}, {self.m}, 2), got real numbers of shape "
+                f"{numbers.shape}"
+            )
+        return numbers
+
+
 class Correlation(Manifold):
     """Correlation matrices of full rank with the off-log metric; points of shape (m, m).
 
@@ -281,13 +360,9 @@ class KendallPlanar(Manifold):
 
     def _numbers(self, value: Any, name: str) -> FloatArray:
         # only an array may be complex: the dtype of a list depends on its entries
-        if not (isinstance(value, np.ndarray) and value.dtype.kind == "c"):
-            return super()._numbers(value, name)
-        with np.errstate(all="ignore"):
-            parts = np.stack([value.real, value.imag], axis=-1).astype(np.float64)
-        if isinstance(value, np.ma.MaskedArray):
-            parts[value.mask] = np.nan
-        return np.ascontiguousarray(np.asarray(parts))
+        if isinstance(value, np.ndarray) and value.dtype.kind == "c":
+            return _complex_parts(value)
+        return super()._numbers(value, name)
 
 
 class Rotations(Manifold):
@@ -433,6 +508,15 @@ class Torus(Manifold):
         return [np.asarray(np.linalg.norm(difference + turn, axis=-1)) for turn in turns]
 
 
+def _complex_parts(value: Any) -> FloatArray:
+    """Real and imaginary parts on a new last axis; NaN where masked."""
+    with np.errstate(all="ignore"):
+        parts = np.stack([value.real, value.imag], axis=-1).astype(np.float64)
+    if isinstance(value, np.ma.MaskedArray):
+        parts[value.mask] = np.nan
+    return np.ascontiguousarray(np.asarray(parts))
+
+
 def _lattice(dim: int, most: int) -> FloatArray:
     """Integer vectors with entries up to `most`."""
     if (2 * most + 1) ** dim > _MOST_COPIES:
@@ -448,6 +532,7 @@ def _lattice(dim: int, most: int) -> FloatArray:
 SPACES: tuple[type[Manifold], ...] = (
     Sphere,
     SPD,
+    HPD,
     Hyperboloid,
     KendallPlanar,
     Rotations,

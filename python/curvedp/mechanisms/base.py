@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_count, as_points, as_positive
+from curvedp._validation import FloatArray, as_count, as_positive
 from curvedp.domain import Ball
 from curvedp.mechanisms.grid import clip_radius, grid_step
 from curvedp.mechanisms.measurement import make_measurement
@@ -100,7 +100,7 @@ class Mechanism(abc.ABC):
         ndarray, shape (n_samples, *point_shape)
         """
         count = as_count(n_samples, "n_samples")
-        point = as_points(true_value, self.ball.manifold.point_shape, "true_value")
+        point = self.ball.manifold._points(true_value, "true_value")
         if point.shape != self.ball.manifold.point_shape:
             raise ValueError(f"true_value must be one point, got shape {point.shape}")
         return self._release(self.ball._enter(point[None])[0], stream, count)
@@ -207,7 +207,7 @@ def largest_laplace_scale(space: tuple[str, int, float]) -> float:
     """Largest scale, to 1 part in 1000, at which Laplace noise exists and is drawn exactly.
 
     Infinite where volumes grow polynomially. Elsewhere 1/scale must exceed the rate of their
-    growth, and on SPD(m) the exact sampler must accept a fair share of its proposals. 0 where there
-    is no exact sampler: on SPD(m) beyond m = 16.
+    growth, and on SPD(m) and HPD(m) the exact sampler must accept a fair share of its proposals. 0
+    where there is no exact sampler: beyond m = 16.
     """
     return _core.largest_laplace_scale(*space)

@@ -1,8 +1,8 @@
 """Random-walk Metropolis for isotropic noise: where no exact sampler exists, and for comparison.
 
 A chain is not an exact sampler, however long: its draws carry no guarantee, and no mechanism uses
-it. The mechanisms draw the same laws exactly on every manifold but SPD matrices beyond 16 by
-16, and at scales so large that the exact sampler rejects nearly every proposal.
+it. The mechanisms draw the same laws exactly on every manifold but SPD and HPD matrices beyond 16
+by 16, and at scales so large that the exact sampler rejects nearly every proposal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from curvedp._validation import (
     FloatArray,
     as_choice,
     as_count,
-    as_points,
     as_positive,
     as_probability,
 )
@@ -156,7 +155,7 @@ def metropolis(
 
 def center_on(space: Manifold, center: ArrayLike) -> FloatArray:
     """One point of the manifold, checked."""
-    middle = as_points(center, space.point_shape, "center")
+    middle = space._points(center, "center")
     if middle.shape != space.point_shape or not space.belongs(middle):
         raise ValueError(f"center must be one point of {space.spec}")
     return space.project(middle)

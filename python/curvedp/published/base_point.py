@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_points
+from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.privacy import Release
 from curvedp.published.call import Call
@@ -38,7 +38,7 @@ class BasePoint:
                     f"mean must be the release of a Fréchet mean, not of {mean.statistic}"
                 )
             return cls(call.ball, mean.value, mean)
-        point = as_points(mean, space.point_shape, "mean")
+        point = space._points(mean, "mean")
         if point.shape != space.point_shape:
             raise ValueError(f"mean must be one point, got shape {point.shape}")
         return cls(call.ball, point, None)

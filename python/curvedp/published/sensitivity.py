@@ -216,10 +216,10 @@ def _excess_norm(manifold: Manifold, dist: float) -> float:
     """Largest Frobenius norm of G within distance `dist`."""
     planes = manifold._core.planes
     if planes is None:
-        # SPD matrices: one eigenvalue x coth x - 1, x = |lambda_i - lambda_j|/2, for each pair:
-        # most at log p = diag(m - 1, -1, ..., -1), up to scale
+        # matrices: one eigenvalue x coth x - 1, x = |lambda_i - lambda_j|/2, for each pair, two for
+        # Hermitian ones: most at log p = diag(m - 1, -1, ..., -1), up to scale
         m = manifold.point_shape[0]
         farthest = dist * math.sqrt(m / (m - 1))
-        return math.sqrt(m - 1) * radial_excess(-0.25, farthest)
+        return math.sqrt(manifold._multiplicity * (m - 1)) * radial_excess(-0.25, farthest)
     square = sum(count * radial_excess(curvature, dist) ** 2 for count, curvature in planes)
     return finite(math.sqrt(square), dist)

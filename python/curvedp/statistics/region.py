@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from curvedp._validation import FloatArray, as_count, as_number, as_points
+from curvedp._validation import FloatArray, as_count, as_number
 from curvedp.manifolds import Manifold, as_manifold
 from curvedp.privacy import Guarantee, Release
 from curvedp.privacy.release import check_parts
@@ -117,7 +117,7 @@ class ConfidenceRegion:
         center : ndarray, shape (dim,)
         covariance : ndarray, shape (dim, dim)
         """
-        base = as_points(point, self._space.point_shape, "point")
+        base = self._space._points(point, "point")
         change = np.linalg.solve(self._differential(base), self._differential(self.chart_point))
         center = self._space.tangent_to_coords(self._space.log(self.estimate, base), base)
         return center, np.asarray(change @ self.covariance @ change.T)

@@ -1,5 +1,5 @@
-//! Laws of the noise on SPD(m) with the affine-invariant metric, against quadrature over
-//! eigenvalues: their density is psi(|l|) prod_{i<j} sinh(|l_i - l_j| / 2).
+//! Laws of the noise on SPD(m) and HPD(m) with the affine-invariant metric, against quadrature over
+//! eigenvalues: their density is psi(|l|) prod_{i<j} sinh(|l_i - l_j| / 2)^beta, beta 1 or 2.
 
 use curvedp_core::noise::{ACCEPTANCE_FLOOR, IsotropicNoise, NoiseError, Profile, Space, Stream};
 
@@ -49,8 +49,12 @@ fn mean_and_error(values: impl Iterator<Item = f64>) -> (f64, f64) {
     (mean, ((squares / n - mean * mean) / n).sqrt())
 }
 
+fn hermitian(m: usize, profile: Profile) -> IsotropicNoise {
+    IsotropicNoise::new(Space::Hpd { m }, profile).unwrap()
+}
+
 /// Midpoint rule on a grid of trace and gap: E t, E t^2 and the distribution function of the gap of
-/// SPD(2), with or without the curvature factor.
+/// SPD(2) or HPD(2), with or without the curvature factor.
 struct TwoByTwo {
     step: f64,
     gap_cdf: Vec<f64>,
@@ -60,9 +64,13 @@ struct TwoByTwo {
 
 impl TwoByTwo {
     fn new(profile: Profile, curved: bool) -> Self {
+        Self::of(profile, curved, 1)
+    }
+
+    fn of(profile: Profile, curved: bool, beta: i32) -> Self {
         const CELLS: usize = 2000;
         let reach = match profile {
-            Profile::Laplace { scale } => 40.0 / (1.0 / scale - 0.5f64.sqrt()),
+            Profile::Laplace { scale } => 40.0 / (1.0 / scale - f64::from(beta) * 0.5f64.sqrt()),
             Profile::Gaussian { scale } => scale * (10.0 + scale),
         };
         let step = reach / CELLS as f64;
@@ -73,7 +81,7 @@ impl TwoByTwo {
             // eigenvalues.
             let b = at(i);
             let half_gap = b / 2f64.sqrt();
-            let volume = if curved { half_gap.sinh() } else { half_gap };
+            let volume = (if curved { half_gap.sinh() } else { half_gap }).powi(beta);
             let mut mass = 0.0;
             for k in 0..CELLS {
                 let t = b.hypot(at(k));
@@ -141,6 +149,73 @@ fn two_by_two_law_agrees_with_quadrature_and_wrong_laws_are_rejected() {
         if mean_square > 1.0 {
             let flat = TwoByTwo::new(profile, false).ks_distance(&gaps);
             assert!(flat > 1.5 * bound, "{profile:?} {flat}");
+        }
+    }
+}
+
+#[test]
+fn two_by_two_hermitian_law_agrees_with_quadrature_and_wrong_laws_are_rejected() {
+    let bound = ((2.0 / 1e-6f64).ln() / (2.0 * SAMPLES as f64)).sqrt();
+    let profiles = [
+        Profile::Laplace { scale: 0.1 },
+        Profile::Laplace { scale: 0.3 },
+        Profile::Laplace { scale: 0.5 },
+        Profile::Gaussian { scale: 0.1 },
+        Profile::Gaussian { scale: 0.5 },
+        Profile::Gaussian { scale: 1.5 },
+    ];
+    for (key, profile) in profiles.into_iter().enumerate() {
+        let noise = hermitian(2, profile);
+        let draws = draws(&noise, 100 + key as u8, SAMPLES);
+        let exact = TwoByTwo::of(profile, true, 2);
+        assert!((noise.expected_dist() / exact.mean - 1.0).abs() < 1e-4, "{profile:?}");
+        let ratio = noise.root_mean_square_dist() / exact.mean_square.sqrt();
+        assert!((ratio - 1.0).abs() < 1e-4, "{profile:?} {ratio}");
+        let (mean_square, error) = mean_and_error(draws.iter().map(|c| norm(c).powi(2)));
+        assert!((mean_square - exact.mean_square).abs() < 5.0 * error, "{profile:?}");
+        // coordinates: a, sqrt 2 Re b, sqrt 2 Im b, d
+        let gap = |c: &Vec<f64>| norm(&[c[0] - c[3], 2f64.sqrt() * c[1], 2f64.sqrt() * c[2]]);
+        let mut gaps: Vec<f64> = draws.iter().map(gap).collect();
+        gaps.sort_by(f64::total_cmp);
+        let distance = exact.ks_distance(&gaps);
+        assert!(distance < bound, "{profile:?} {distance}");
+        let real = TwoByTwo::of(profile, true, 1);
+        let wrong = [0.9, 1.1].map(|factor| TwoByTwo::of(scaled(profile, factor), true, 2));
+        for wrong in wrong.into_iter().chain([real]) {
+            assert!(wrong.ks_distance(&gaps) > 1.5 * bound, "{profile:?}");
+        }
+        if mean_square > 1.0 {
+            let flat = TwoByTwo::of(profile, false, 2).ks_distance(&gaps);
+            assert!(flat > 1.5 * bound, "{profile:?} {flat}");
+        }
+    }
+}
+
+/// Sampler and quadrature share no path.
+#[test]
+fn sampled_moments_of_larger_hermitian_matrices_are_the_expected_ones() {
+    for (m, n) in [(3, 40_000), (4, 20_000), (5, 10_000), (8, 2_000)] {
+        let growth_rate = ((m * (m * m - 1)) as f64 / 3.0).sqrt();
+        for profile in [
+            Profile::Laplace { scale: 0.05 / growth_rate },
+            Profile::Laplace { scale: 0.6 / growth_rate },
+            Profile::Gaussian { scale: 0.05 },
+            Profile::Gaussian { scale: 0.3 },
+        ] {
+            let noise = hermitian(m, profile);
+            let draws = draws(&noise, 150 + m as u8, n);
+            for (power, tolerance) in [(1, 1e-3), (2, 2e-3)] {
+                let expected = match power {
+                    1 => noise.expected_dist(),
+                    _ => noise.root_mean_square_dist().powi(2),
+                };
+                let found = mean_and_error(draws.iter().map(|c| norm(c).powi(power)));
+                let apart = (found.0 - expected).abs();
+                assert!(apart < 5.0 * found.1 + tolerance * expected, "{m} {profile:?}");
+            }
+            let wrong = self::noise(m, profile).expected_dist();
+            let (found, error) = mean_and_error(draws.iter().map(|c| norm(c)));
+            assert!((found - wrong).abs() > 10.0 * error, "{m} {profile:?}");
         }
     }
 }
@@ -296,9 +371,9 @@ fn positive_numbers_are_a_line() {
 
 #[test]
 fn laws_that_do_not_exist_or_would_hang_are_refused() {
-    for m in [2, 3, 16] {
-        let growth = 0.5 * ((m * (m * m - 1)) as f64 / 3.0).sqrt();
-        let space = Space::Spd { m };
+    let spaces = [2, 3, 16].map(|m| [(m, 0.5, Space::Spd { m }), (m, 1.0, Space::Hpd { m })]);
+    for (m, factor, space) in spaces.into_iter().flatten() {
+        let growth = factor * ((m * (m * m - 1)) as f64 / 3.0).sqrt();
         let error =
             IsotropicNoise::new(space, Profile::Laplace { scale: 1.0 / growth }).err().unwrap();
         let NoiseError::Existence { growth_rate, scale_limit, .. } = error else {

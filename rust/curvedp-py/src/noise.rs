@@ -132,6 +132,7 @@ pub(crate) fn space(kind: &str, size: usize, parameter: f64) -> PyResult<Space> 
         "hyperbolic" => Space::Radial(Radial::Hyperbolic { dim: size, curvature: parameter }),
         "projective" => Space::Radial(Radial::ComplexProjective { m: size }),
         "spd" => Space::Spd { m: size },
+        "hpd" => Space::Hpd { m: size },
         other => return Err(PyValueError::new_err(format!("unknown space {other:?}"))),
     })
 }
@@ -144,6 +145,7 @@ pub(crate) fn space_name(space: Space) -> (&'static str, usize, f64) {
         Space::Radial(Radial::Hyperbolic { dim, curvature }) => ("hyperbolic", dim, curvature),
         Space::Radial(Radial::ComplexProjective { m }) => ("projective", m, 0.0),
         Space::Spd { m } => ("spd", m, 0.0),
+        Space::Hpd { m } => ("hpd", m, 0.0),
     }
 }
 
@@ -215,7 +217,7 @@ pub struct Noise {
 
 #[pymethods]
 impl Noise {
-    /// `space` is "flat", "sphere", "hyperbolic", "projective" (with dimension m = k - 2) or "spd".
+    /// `space` is "flat", "sphere", "hyperbolic", "projective" (with dimension m = k - 2), "spd" or "hpd".
     #[new]
     fn new(space: &str, size: usize, parameter: f64, profile: &str, scale: f64) -> PyResult<Self> {
         let (space, profile) = law_of(space, size, parameter, profile, scale)?;

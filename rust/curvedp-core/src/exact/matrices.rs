@@ -1,44 +1,50 @@
-//! Vectors and small matrices of enclosed numbers, row by row.
+//! Vectors and small matrices of enclosed numbers, real or complex, row by row.
 //!
 //! Rotations have angles that doubles guess, and their entries are enclosures of exact functions of these: so the
 //! rotated matrix is exactly similar to the one before, however good the guess was. What is left when the
 //! rotations stop is bounded and counted.
 
+use super::entries::Entry;
 use super::{Enclosure, Undecided};
 use smallvec::SmallVec;
 
 /// A vector.
 pub type Vector<const N: usize> = SmallVec<[Enclosure<N>; 4]>;
 
-/// The sum of the products.
-pub fn dot<const N: usize>(a: &[Enclosure<N>], b: &[Enclosure<N>]) -> Enclosure<N> {
-    a.iter().zip(b).fold(Enclosure::ZERO, |sum, (a, b)| sum.plus(&a.times(b)))
+/// The sum of the products, of those with conjugates of b.
+pub fn dot<const N: usize, K: Entry<N>>(a: &[K], b: &[K]) -> K {
+    a.iter().zip(b).fold(K::ZERO, |sum, (a, b)| sum.plus(&a.times_conjugate(b)))
+}
+
+/// The squared length.
+fn square<const N: usize, K: Entry<N>>(a: &[K]) -> Enclosure<N> {
+    a.iter().fold(Enclosure::ZERO, |sum, a| sum.plus(&a.square()))
 }
 
 /// A vector of length 1, and what it was before.
-pub struct Unit<const N: usize> {
+pub struct Unit<const N: usize, K = Enclosure<N>> {
     /// The vector.
-    pub vector: Vector<N>,
+    pub vector: SmallVec<[K; 4]>,
     square: Enclosure<N>,
     inverse: Enclosure<N>,
     exponent: i32,
 }
 
-impl<const N: usize> Unit<N> {
+impl<const N: usize, K: Entry<N>> Unit<N, K> {
     /// The vector divided by its length.
     ///
     /// # Errors
     /// [`Undecided`] if it may be 0.
-    pub fn of(mut vector: Vector<N>) -> Result<Self, Undecided> {
+    pub fn of(mut vector: SmallVec<[K; 4]>) -> Result<Self, Undecided> {
         // in units of a power of two near its longest entry
-        let exponent = vector.iter().filter_map(Enclosure::exponent).max().ok_or(Undecided)?;
+        let exponent = vector.iter().filter_map(K::exponent).max().ok_or(Undecided)?;
         if exponent.abs() > 8 {
             vector.iter_mut().for_each(|x| *x = x.shifted(-exponent));
         }
         let exponent = if exponent.abs() > 8 { exponent } else { 0 };
-        let square = dot(&vector, &vector);
+        let square = square(&vector);
         let inverse = square.inverse_sqrt()?;
-        vector.iter_mut().for_each(|x| *x = x.times(&inverse));
+        vector.iter_mut().for_each(|x| *x = x.scaled(&inverse));
         Ok(Self { vector, square, inverse, exponent })
     }
 
@@ -144,40 +150,34 @@ fn tangent_of_half_angle<const N: usize>(entry: (f64, i32), gap: (f64, i32)) -> 
     Enclosure::double(tangent / (1.0 + 1.0f64.hypot(tangent)), 0)
 }
 
-/// The lower triangular matrix G of a symmetric one G G^T.
+/// The lower triangular matrix G of a symmetric one G G^T, or a Hermitian one G G^*.
 ///
 /// # Errors
 /// [`Undecided`] unless the matrix is known to be positive definite.
-pub fn cholesky<const N: usize>(
-    matrix: &[Enclosure<N>],
-    m: usize,
-) -> Result<Vec<Enclosure<N>>, Undecided> {
-    let mut lower = vec![Enclosure::ZERO; m * m];
+pub fn cholesky<const N: usize, K: Entry<N>>(matrix: &[K], m: usize) -> Result<Vec<K>, Undecided> {
+    let mut lower = vec![K::ZERO; m * m];
     for j in 0..m {
         let (above, below) = lower.split_at_mut(j * m);
         let own = &mut below[..m];
         for i in 0..j {
             let row = &above[i * m..i * m + m];
             let rest = matrix[j * m + i].minus(&dot(&own[..i], &row[..i]));
-            own[i] = rest.over(&row[i])?;
+            own[i] = rest.scaled(&row[i].parts()[0].reciprocal()?);
         }
-        let rest = matrix[j * m + j].minus(&dot(&own[..j], &own[..j]));
-        own[j] = rest.times(&rest.inverse_sqrt()?);
+        let rest = matrix[j * m + j].parts()[0].minus(&square(&own[..j]));
+        own[j] = K::read(&[rest.times(&rest.inverse_sqrt()?), Enclosure::ZERO]);
     }
     Ok(lower)
 }
 
-/// The orthogonal matrix whose rows span the same spaces as the first rows of this one (Gram and Schmidt).
+/// The orthogonal or unitary matrix whose rows span the same spaces as the first rows of this one (Gram and Schmidt).
 ///
 /// # Errors
 /// [`Undecided`] if rows may be dependent.
-pub fn orthonormal<const N: usize>(
-    rows: &[Enclosure<N>],
-    m: usize,
-) -> Result<Vec<Enclosure<N>>, Undecided> {
-    let mut found: Vec<Enclosure<N>> = Vec::with_capacity(m * m);
+pub fn orthonormal<const N: usize, K: Entry<N>>(rows: &[K], m: usize) -> Result<Vec<K>, Undecided> {
+    let mut found: Vec<K> = Vec::with_capacity(m * m);
     for row in rows.chunks_exact(m) {
-        let mut rest = Vector::from_slice(row);
+        let mut rest = SmallVec::<[K; 4]>::from_slice(row);
         for own in found.chunks_exact(m) {
             let share = dot(row, own);
             rest.iter_mut().zip(own).for_each(|(x, own)| *x = x.minus(&share.times(own)));
@@ -187,19 +187,19 @@ pub fn orthonormal<const N: usize>(
     Ok(found)
 }
 
-/// The logarithm of sum_i e^(l_i) c_i c_i^T, with the vectors c_i in rows and l falling.
+/// The logarithm of sum_i e^(l_i) c_i c_i^*, with the vectors c_i in rows and l falling.
 ///
 /// Rotations of e^(l_i/2) c_i and e^(l_j/2) c_j, which change nothing, make them orthogonal; written for c alone
 /// they hold numbers of moderate size, whatever l is (Hestenes 1958). At the end c_i = |c_i| u_i with
 /// unit vectors of a Gram matrix I + E, |E| <= 1/4, and with d_i = l_i + 2 ln |c_i| and d the largest |d_i|
-/// the logarithm is within 3 |E| (1 + d) of sum_i d_i u_i u_i^T: docs/proofs/exact-draws.md.
+/// the logarithm is within 3 |E| (1 + d) of sum_i d_i u_i u_i^*: docs/proofs/exact-draws.md.
 ///
 /// # Errors
 /// [`Undecided`] if the rotations have not converged to 128 bits.
-pub fn log_of_sum<const N: usize>(
+pub fn log_of_sum<const N: usize, K: Entry<N>>(
     l: &[Enclosure<N>],
-    mut c: Vec<Enclosure<N>>,
-) -> Result<Vec<Enclosure<N>>, Undecided> {
+    mut c: Vec<K>,
+) -> Result<Vec<K>, Undecided> {
     let m = l.len();
     // e^(l_j - l_i)
     let ratios: Vec<_> = pairs(m).map(|(i, j)| l[j].minus(&l[i]).exp()).collect();
@@ -212,7 +212,7 @@ pub fn log_of_sum<const N: usize>(
     let mut units = Vec::with_capacity(m * m);
     let mut logs = Vec::with_capacity(m);
     for (row, l) in c.chunks_exact(m).zip(l) {
-        let unit = Unit::of(Vector::from_slice(row))?;
+        let unit = Unit::of(SmallVec::<[K; 4]>::from_slice(row))?;
         logs.push(l.plus(&unit.length().ln()?.shifted(1)));
         units.extend(unit.vector);
     }
@@ -229,38 +229,40 @@ pub fn log_of_sum<const N: usize>(
     let largest = sizes.collect::<Option<Vec<_>>>().ok_or(Undecided)?;
     let largest = largest.into_iter().max().unwrap_or(0) as u128;
     let ulps = off.saturating_mul(3 * (1 + largest));
-    let mut log = vec![Enclosure::ZERO; m * m];
+    let mut log = vec![K::ZERO; m * m];
     for p in 0..m {
         for q in p..m {
-            let terms = (0..m).map(|i| logs[i].times(&row(i)[p]).times(&row(i)[q]));
-            let sum = terms.fold(Enclosure::ZERO, |sum, term| sum.plus(&term)).wider_by(ulps);
-            (log[p * m + q], log[q * m + p]) = (sum, sum);
+            let terms = (0..m).map(|i| row(i)[p].scaled(&logs[i]).times_conjugate(&row(i)[q]));
+            let sum = terms.fold(K::ZERO, |sum, term| sum.plus(&term)).wider_by(ulps);
+            (log[p * m + q], log[q * m + p]) = (sum, sum.conjugate());
         }
     }
     Ok(log)
 }
 
-/// Replaces a and b by k (a + r s b) and k (b - s a), k = 1/sqrt(1 + r s^2): the rotation of a and r^(1/2) b whose
-/// angle has the tangent r^(1/2) s, with some s for which the scalar product becomes small.
-fn orthogonalise<const N: usize>(
-    a: &mut [Enclosure<N>],
-    b: &mut [Enclosure<N>],
+/// Replaces a and b by k (a + r s b) and k (b - s* a), k = 1/sqrt(1 + r |s|^2), s* the conjugate: the rotation of a and
+/// r^(1/2) b whose angle has the tangent r^(1/2) |s|, with some s for which the scalar product becomes small.
+fn orthogonalise<const N: usize, K: Entry<N>>(
+    a: &mut [K],
+    b: &mut [K],
     ratio: &Enclosure<N>,
 ) -> Result<(), Undecided> {
-    let square = |x: &[Enclosure<N>]| x.iter().map(|x| x.middle_as_double().powi(2)).sum::<f64>();
+    let square = |x: &[K]| x.iter().map(K::middle_square).sum::<f64>();
     let r = ratio.middle_as_double();
     let gap = square(a) - r * square(b);
     let (product, scale) = dot(a, b).middle_as_scaled();
-    // the smaller root of r g s^2 + gap s = g, g the scalar product
-    let root = gap.hypot(2.0 * r.sqrt() * product * 2f64.powi(scale.max(-500)));
+    let size = product[0].hypot(product[1]);
+    // s = t g/|g|, g the scalar product, t the smaller root of r |g| t^2 + gap t = |g|
+    let root = gap.hypot(2.0 * r.sqrt() * size * 2f64.powi(scale.max(-500)));
     let denominator = if gap < 0.0 { gap - root } else { gap + root };
-    let slope = if product == 0.0 { 0.0 } else { 2.0 * product / denominator };
-    let slope = Enclosure::double(slope, scale);
-    let share = ratio.times(&slope);
-    let factor = Enclosure::integer(1).plus(&share.times(&slope)).inverse_sqrt()?;
+    let slope = if size == 0.0 { [0.0; 2] } else { product.map(|x| 2.0 * x / denominator) };
+    let slope = K::double(slope, scale);
+    let share = slope.scaled(ratio);
+    let back = slope.conjugate();
+    let factor = Enclosure::integer(1).plus(&slope.square().times(ratio)).inverse_sqrt()?;
     for (x, y) in a.iter_mut().zip(b) {
-        let (own, other) = (x.plus(&share.times(y)), y.minus(&slope.times(x)));
-        (*x, *y) = (own.times(&factor), other.times(&factor));
+        let (own, other) = (x.plus(&share.times(y)), y.minus(&back.times(x)));
+        (*x, *y) = (own.scaled(&factor), other.scaled(&factor));
     }
     Ok(())
 }

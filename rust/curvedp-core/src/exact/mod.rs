@@ -5,6 +5,7 @@
 //! makes an enclosure wide, not wrong.
 
 mod enclosure;
+pub mod entries;
 mod functions;
 pub mod matrices;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Enclosures against arithmetic with 2,500 correctly rounded bits.
 
+use super::entries::{Complex, Entry};
 use super::*;
 use crate::noise::Stream;
 use dashu_float::FBig;
@@ -357,6 +358,78 @@ fn logarithms_of_sums_are_enclosed() {
                     })
                 };
                 assert!(is_logarithm(&many, &sum, m), "{m} {spread}");
+            }
+        }
+    }
+}
+
+/// Complex numbers from real and imaginary parts in turn.
+fn complex<const N: usize>(parts: &[f64]) -> Vec<Complex<N>> {
+    enclosed(parts).chunks_exact(2).map(Complex::read).collect()
+}
+
+fn parts<const N: usize>(entries: &[Complex<N>]) -> Vec<Enclosure<N>> {
+    entries.iter().flat_map(Complex::parts).collect()
+}
+
+#[test]
+fn complex_factors_are_enclosed() {
+    use matrices::{cholesky, dot, orthonormal};
+    let mut stream = Stream::from_key([4; 32], 5);
+    for m in [2, 3, 6] {
+        let normals: Vec<f64> = (0..2 * m * m).map(|_| stream.normal()).collect();
+        let rows = orthonormal(&complex::<4>(&normals), m).unwrap();
+        let row = |x: &[Complex<4>], i: usize| x[i * m..i * m + m].to_vec();
+        for (i, j) in (0..m).flat_map(|i| (0..m).map(move |j| (i, j))) {
+            let [re, im] = dot(&row(&rows, i), &row(&rows, j)).parts();
+            assert!(holds(&re, &wide(f64::from(u8::from(i == j)))) && holds(&im, &wide(0.0)));
+            assert!(re.is_known_to(-150) && im.is_known_to(-150));
+        }
+        // sixteenths, so that few bits hold the product
+        let sixteenth = |k: usize| (f64::from((k * 5 % 7) as u32) - 3.0) / 16.0;
+        let mut factor = vec![0.0; 2 * m * m];
+        for i in 0..m {
+            (0..2 * i).for_each(|k| factor[2 * i * m + k] = sixteenth(i + 3 * k));
+            factor[2 * i * (m + 1)] = 1.0 + 0.25 * i as f64;
+        }
+        let factor = complex::<4>(&factor);
+        let mut matrix: Vec<_> =
+            (0..m * m).map(|at| dot(&row(&factor, at / m), &row(&factor, at % m))).collect();
+        let lower = cholesky(&matrix, m).unwrap();
+        for (found, exact) in parts(&lower).iter().zip(parts(&factor)) {
+            assert!(holds(found, &ends(&exact).0) && found.is_known_to(-150));
+        }
+        matrix[m] = Complex::read(&enclosed(&[0.0, 100.0]));
+        assert!(cholesky(&matrix, m).is_err());
+    }
+}
+
+/// The logarithm of a sum of complex vectors is that of twice as many real ones, (Re c, Im c) and (-Im c, Re c).
+#[test]
+fn complex_logarithms_of_sums_are_those_of_real_ones() {
+    use matrices::log_of_sum;
+    let mut stream = Stream::from_key([5; 32], 5);
+    for (m, spread) in [(2, 1.0), (2, 900.0), (3, 0.1), (3, 40.0), (5, 300.0)] {
+        for _ in 0..4 {
+            let l: Vec<f64> = (0..m).map(|i| spread * (0.3 - i as f64 / m as f64)).collect();
+            let c: Vec<f64> = (0..2 * m * m).map(|_| stream.normal()).collect();
+            let few = log_of_sum(&enclosed::<4>(&l), complex(&c)).unwrap();
+            let many = log_of_sum(&enclosed::<32>(&l), complex(&c)).unwrap();
+            assert!(contain(&parts(&few), &parts(&many), 90), "{m} {spread}");
+            let twice: Vec<f64> = l.iter().flat_map(|x| [*x, *x]).collect();
+            let turned = |row: &[f64]| -> Vec<f64> {
+                let other = row.chunks_exact(2).flat_map(|z| [-z[1], z[0]]);
+                row.iter().copied().chain(other).collect()
+            };
+            let real: Vec<f64> = c.chunks_exact(2 * m).flat_map(turned).collect();
+            let real = log_of_sum(&enclosed::<32>(&twice), enclosed(&real)).unwrap();
+            for (at, entry) in many.iter().enumerate() {
+                // the block of entry (i, j)
+                let at = 4 * m * (at / m) + 2 * (at % m);
+                for (x, y) in entry.parts().iter().zip([real[at], real[at + 2 * m]]) {
+                    let apart = ends(&x.minus(&y));
+                    assert!(apart.0 <= wide(0.0) && wide(0.0) <= apart.1, "{m} {spread}");
+                }
             }
         }
     }

@@ -6,7 +6,7 @@
 //! transport along the geodesic.
 
 use super::Manifold;
-use super::spd;
+use super::{hpd, spd};
 use crate::rows::Rows;
 use crate::simd::elementary::{cot_excess, coth_excess, sinc, sinhc};
 use crate::vector::norm;
@@ -34,6 +34,8 @@ pub enum Curvature {
     /// SPD(m), m >= 2, with the affine-invariant metric: -(l_i - l_j)^2/4 for each pair of eigenvalues l of
     /// the matrix u, and 0.
     Matrices(usize),
+    /// HPD(m), m >= 2: -(l_i - l_j)^2/4 twice for each pair of eigenvalues l of the Hermitian matrix u, and 0.
+    Hermitian(usize),
 }
 
 impl Curvature {
@@ -48,7 +50,7 @@ impl Curvature {
             Self::Flat => (0.0, 0.0),
             Self::Constant(kappa) => (kappa, kappa),
             Self::Complex => (1.0, 4.0),
-            Self::Matrices(_) => (-0.5, 0.0),
+            Self::Matrices(_) | Self::Hermitian(_) => (-0.5, 0.0),
         }
     }
 
@@ -59,14 +61,16 @@ impl Curvature {
             Self::Flat => Some(vec![]),
             Self::Constant(kappa) => Some(vec![(dim as f64 - 1.0, kappa)]),
             Self::Complex => Some(vec![(1.0, 4.0), (dim as f64 - 2.0, 1.0)]),
-            Self::Matrices(_) => None,
+            Self::Matrices(_) | Self::Hermitian(_) => None,
         }
     }
 
     /// The trace of f(R_u).
     pub(super) fn trace(self, u: &[f64], f: &dyn Fn(f64) -> f64) -> f64 {
-        if let Self::Matrices(m) = self {
-            return spd::curvature_trace(m, u, f);
+        match self {
+            Self::Matrices(m) => return spd::curvature_trace(m, u, f),
+            Self::Hermitian(m) => return hpd::hermitian_trace(m, u, f),
+            _ => {}
         }
         let square = norm(u) * norm(u);
         let planes = self.planes(u.len()).unwrap_or_default();
@@ -82,6 +86,7 @@ impl Curvature {
         let square = length * length;
         let across = match operator {
             Self::Matrices(m) => return spd::curvature_function(m, u, f, out),
+            Self::Hermitian(m) => return hpd::hermitian_function(m, u, f, out),
             Self::Constant(kappa) if length > 0.0 => f(kappa * square),
             Self::Complex if length > 0.0 => f(square),
             _ => f(0.0),
@@ -175,16 +180,20 @@ impl ExcessDiameter {
             Curvature::Flat => None,
             Curvature::Complex => Some(Self::Complex(dim - 2.0)),
             // all G >= 0, so tr(G G') >= 0: sqrt 2 times the largest norm, at u = diag(m - 1, -1, ..., -1)
-            Curvature::Matrices(m) => {
-                let m = m as f64;
-                let factor = (2.0 * (m - 1.0)).sqrt();
-                Some(Self::Constant { curvature: -0.25 * m / (m - 1.0), factor })
-            }
+            Curvature::Matrices(m) => Some(Self::of_matrices(m, 1.0)),
+            Curvature::Hermitian(m) => Some(Self::of_matrices(m, 2.0)),
             // G = (h - 1)(I - u u^T): they differ most when one is 0 or the directions are orthogonal
             Curvature::Constant(curvature) => {
                 Some(Self::Constant { curvature, factor: (dim - 1.0).max(2.0).sqrt() })
             }
         }
+    }
+
+    /// With that number of eigenvectors of G for each pair of eigenvalues of u.
+    fn of_matrices(m: usize, multiplicity: f64) -> Self {
+        let m = m as f64;
+        let factor = (multiplicity * (2.0 * (m - 1.0))).sqrt();
+        Self::Constant { curvature: -0.25 * m / (m - 1.0), factor }
     }
 
     /// For points within a distance; infinite from the conjugate distance on.
@@ -216,12 +225,13 @@ pub struct HessianTrace {
 }
 
 impl HessianTrace {
-    /// That of a manifold: exact but on SPD(m), where it is known to second order from the mean Ricci curvature
-    /// -(m/4)(dim - 1)/dim.
+    /// That of a manifold: exact but on SPD(m) and HPD(m), where it is known to second order from the mean Ricci
+    /// curvature -(m/4)(dim - 1)/dim, twice that for Hermitian matrices.
     pub fn of(manifold: &dyn Manifold) -> Self {
         let (curvature, dim) = (manifold.curvature(), manifold.dim() as f64);
         let quadratic = match curvature {
             Curvature::Matrices(m) => m as f64 / 12.0 * (dim - 1.0) / dim,
+            Curvature::Hermitian(m) => m as f64 / 6.0 * (dim - 1.0) / dim,
             _ => 0.0,
         };
         let curvatures = curvature.planes(manifold.dim()).unwrap_or_default();

@@ -7,6 +7,7 @@
 
 mod curvature;
 mod euclidean;
+mod hpd;
 mod hyperboloid;
 mod kendall;
 mod moments;
@@ -27,6 +28,7 @@ pub use curvature::{
     Curvature, ExcessDiameter, HessianTrace, exp_growth, hessian_excess, log_jacobian,
 };
 pub use euclidean::Euclidean;
+pub use hpd::{Hermitian, Hpd, HpdFactors};
 pub use hyperboloid::{HyperbolicChart, Hyperboloid};
 pub use kendall::KendallPlanar;
 pub use projective::ComplexProjective;
@@ -430,8 +432,8 @@ pub(crate) fn add_coords(manifold: &impl Manifold, ambient: &[f64], base: Rows, 
 }
 
 /// The manifold called `kind`: "euclidean" (size = dim), "sphere" (dim, radius), "hyperboloid" (dim,
-/// curvature), "spd" / "spd:log-euclidean" / "spd:log-cholesky" (m), "correlation" (m), "kendall"
-/// (landmarks), "rotations", "projective" (dim), "torus" (dim).
+/// curvature), "spd" / "spd:log-euclidean" / "spd:log-cholesky" (m), "hpd" (m), "correlation" (m),
+/// "kendall" (landmarks), "rotations", "projective" (dim), "torus" (dim).
 pub fn build(kind: &str, size: usize, parameter: f64) -> Result<Box<dyn Manifold>, Error> {
     let (least, allowed) = match kind {
         "kendall" => (3, "at least 3"),
@@ -465,6 +467,7 @@ pub fn build(kind: &str, size: usize, parameter: f64) -> Result<Box<dyn Manifold
         "projective" => Box::new(RealProjective::new(size)),
         "torus" => Box::new(Torus::new(size)),
         "spd" => Box::new(SpdAffine::new(size)),
+        "hpd" => Box::new(Hpd::new(size)),
         "spd:log-euclidean" => Box::new(Flat(LogEuclidean::new(size))),
         "spd:log-cholesky" => Box::new(Flat(LogCholesky::new(size))),
         "correlation" => Box::new(Flat(OffLog::new(size))),

@@ -10,6 +10,8 @@ const SMALLEST: f64 = 1e-280;
 #[derive(Clone, Copy, Debug)]
 pub struct Range {
     max_dist: f64,
+    /// The same in the units of the vectors.
+    longest: f64,
     /// The relative rounding error of a computed length, and of the entries once scaled, is below this: each
     /// square passes through at most `dim` roundings on the way into the sum, half of which is left after the
     /// root; the root, the factor and the entries round a few times more.
@@ -19,7 +21,12 @@ pub struct Range {
 impl Range {
     /// Lengths up to `max_dist` of vectors of `dim` entries.
     pub fn new(max_dist: f64, dim: usize) -> Self {
-        Self { max_dist, slack: (0.5 * dim as f64 + 8.0) * U }
+        Self { max_dist, longest: max_dist, slack: (0.5 * dim as f64 + 8.0) * U }
+    }
+
+    /// The same for vectors of `dim` entries that are `factor` times as long.
+    pub(super) fn stretched(&self, factor: f64, dim: usize) -> Self {
+        Self { longest: factor * self.max_dist, ..Self::new(self.max_dist, dim) }
     }
 
     /// The factor, 0, 1 or between, that makes a vector whose computed squared length is `square` at
@@ -30,8 +37,8 @@ impl Range {
         let usable = (SMALLEST..f64::INFINITY).contains(&square);
         let square = if usable { square } else { 1.0 };
         let length = square.sqrt() * (1.0 + self.slack);
-        let short = length <= self.max_dist;
-        let scale = if short { 1.0 } else { self.max_dist / length };
+        let short = length <= self.longest;
+        let scale = if short { 1.0 } else { self.longest / length };
         // a factor below the normal numbers has lost digits and could leave the vector too long
         let usable = usable && scale >= f64::MIN_POSITIVE;
         let clipped = if short { square } else { scale * scale * square };

@@ -33,6 +33,7 @@ pub use log_concave::{LogConcave, Support};
 pub use radial::{Profile, Radial, RadialNoise};
 pub use rank_exponential::{Intervals, RankExponential};
 pub use reach::Reach;
+pub use roots::Matrices;
 pub use spd::{ACCEPTANCE_FLOOR, SpdNoise};
 pub(crate) use stream::Variable;
 pub use stream::{Stream, fresh_key};
@@ -48,6 +49,11 @@ pub enum Space {
     Radial(Radial),
     /// Symmetric positive definite matrices with the affine-invariant metric.
     Spd {
+        /// Order of the matrices; exact samplers go up to 16.
+        m: usize,
+    },
+    /// Hermitian positive definite matrices with the affine-invariant metric.
+    Hpd {
         /// Order of the matrices; exact samplers go up to 16.
         m: usize,
     },
@@ -77,7 +83,7 @@ pub enum Drawing {
 pub enum IsotropicNoise {
     /// On a rank-one or flat space.
     Radial(RadialNoise),
-    /// On SPD(m), m >= 2.
+    /// On SPD(m) or HPD(m), m >= 2.
     Spd(SpdNoise),
 }
 
@@ -90,10 +96,11 @@ impl IsotropicNoise {
         Ok(match space {
             Space::Radial(space) => Self::Radial(RadialNoise::new(space, profile)?),
             // Positive numbers are a line.
-            Space::Spd { m: 1 } => {
+            Space::Spd { m: 1 } | Space::Hpd { m: 1 } => {
                 Self::Radial(RadialNoise::new(Radial::Flat { dim: 1 }, profile)?)
             }
-            Space::Spd { m } => Self::Spd(SpdNoise::new(m, profile)?),
+            Space::Spd { m } => Self::Spd(SpdNoise::new(Matrices::symmetric(m), profile)?),
+            Space::Hpd { m } => Self::Spd(SpdNoise::new(Matrices::hermitian(m), profile)?),
         })
     }
 
@@ -102,7 +109,7 @@ impl IsotropicNoise {
     pub fn dim(&self) -> usize {
         match self {
             Self::Radial(noise) => noise.space().dim(),
-            Self::Spd(noise) => noise.order() * (noise.order() + 1) / 2,
+            Self::Spd(noise) => noise.matrices().dim(),
         }
     }
 
@@ -116,8 +123,8 @@ impl IsotropicNoise {
     }
 
     /// Draws an isotropic tangent vector in orthonormal coordinates, of length the noise's distance
-    /// from its centre; `out` has [`IsotropicNoise::dim`] entries. On SPD(m) the coordinates at the
-    /// identity are the upper triangle row by row, off-diagonal entries times sqrt 2.
+    /// from its centre; `out` has [`IsotropicNoise::dim`] entries. On SPD(m) and HPD(m) the
+    /// coordinates at the identity are those of [`Matrices`].
     pub fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
         match self {
             Self::Radial(noise) => noise.sample_coords(stream, out),
@@ -160,7 +167,7 @@ impl IsotropicNoise {
         }
     }
 
-    /// E t, t the distance from the centre: relative error 1e-10, on SPD(m) that of
+    /// E t, t the distance from the centre: relative error 1e-10, on SPD(m) and HPD(m) that of
     /// [`SpdNoise::mean`].
     #[must_use]
     pub fn expected_dist(&self) -> f64 {

@@ -2,16 +2,16 @@
 //! an exact sampler.
 
 use super::radial::{Profile, RadialDensity, RadialNoise, check_existence};
-use super::roots::{MAX_ORDER, RootBounds};
+use super::roots::{MAX_ORDER, Matrices, RootBounds};
 use super::spd::{Proposal, is_served, largest_between};
 use super::{NoiseError, Radial, Space};
 
 /// Distances of isotropic noise from its centre.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reach {
-    /// The most likely distance, or the scale where that is 0; on SPD(m), m >= 2, an upper bound of it.
+    /// The most likely distance, or the scale where that is 0; on SPD(m) and HPD(m), m >= 2, an upper bound of it.
     pub typical: f64,
-    /// The distance beyond which the density of distances (on SPD(m) an upper bound of it) has fallen by
+    /// The distance beyond which the density of distances (on SPD(m) and HPD(m) an upper bound of it) has fallen by
     /// more than [`Reach::DROP`] in logarithm.
     pub far: f64,
 }
@@ -30,13 +30,21 @@ impl Reach {
     }
 }
 
+impl From<Matrices> for Space {
+    fn from(matrices: Matrices) -> Self {
+        let m = matrices.m;
+        if matrices.is_complex() { Self::Hpd { m } } else { Self::Spd { m } }
+    }
+}
+
 impl Space {
     /// Dimension over the reals.
     #[must_use]
     pub fn dim(self) -> usize {
         match self {
             Self::Radial(space) => space.dim(),
-            Self::Spd { m } => m * (m + 1) / 2,
+            Self::Spd { m } => Matrices::symmetric(m).dim(),
+            Self::Hpd { m } => Matrices::hermitian(m).dim(),
         }
     }
 
@@ -45,7 +53,8 @@ impl Space {
     pub fn growth_rate(self) -> f64 {
         match self {
             Self::Radial(space) => space.growth_rate(),
-            Self::Spd { m } => RootBounds::new(m).growth_rate,
+            Self::Spd { m } => RootBounds::new(Matrices::symmetric(m)).growth_rate,
+            Self::Hpd { m } => RootBounds::new(Matrices::hermitian(m)).growth_rate,
         }
     }
 
@@ -64,8 +73,9 @@ impl Space {
         };
         match self {
             Self::Radial(space) => largest(&|profile| RadialNoise::new(space, profile).is_ok()),
-            Self::Spd { m } if m > MAX_ORDER => 0.0,
-            Self::Spd { m } => largest(&is_served(m)),
+            Self::Spd { m } | Self::Hpd { m } if m > MAX_ORDER => 0.0,
+            Self::Spd { m } => largest(&is_served(Matrices::symmetric(m))),
+            Self::Hpd { m } => largest(&is_served(Matrices::hermitian(m))),
         }
     }
 
@@ -85,17 +95,22 @@ impl Space {
                 let (mode, upper) = (density.mode(), space.diameter());
                 Ok(Reach::of(mode, scale, upper, |t| density.ln(t)))
             }
-            Self::Spd { m: 0 } => {
+            Self::Spd { m: 0 } | Self::Hpd { m: 0 } => {
                 Err(NoiseError::Parameter { name: "order", expected: "at least 1", value: 0.0 })
             }
-            Self::Spd { m: 1 } => Self::Radial(Radial::Flat { dim: 1 }).reach(profile),
-            Self::Spd { m } => {
-                profile.check()?;
-                check_existence(profile, self.growth_rate())?;
-                let density = Proposal::new(m, profile);
-                Ok(Reach::of(density.reference, scale, f64::INFINITY, |t| density.ln(t)))
+            Self::Spd { m: 1 } | Self::Hpd { m: 1 } => {
+                Self::Radial(Radial::Flat { dim: 1 }).reach(profile)
             }
+            Self::Spd { m } => self.reach_of(Matrices::symmetric(m), profile),
+            Self::Hpd { m } => self.reach_of(Matrices::hermitian(m), profile),
         }
+    }
+
+    fn reach_of(self, matrices: Matrices, profile: Profile) -> Result<Reach, NoiseError> {
+        profile.check()?;
+        check_existence(profile, self.growth_rate())?;
+        let density = Proposal::new(matrices, profile);
+        Ok(Reach::of(density.reference, profile.scale(), f64::INFINITY, |t| density.ln(t)))
     }
 }
 

@@ -1,9 +1,61 @@
-//! The volume of geodesic spheres in the affine-invariant space SPD(m): the product over pairs of
-//! eigenvalues L(A) = sum_{i<j} ln sinhc(|l_i - l_j| / 2) of a symmetric matrix A, sinhc(x) =
-//! sinh(x)/x, which is the log-ratio of Riemannian to Euclidean volume at exp_I(A), and bounds of
-//! it that need no eigenvalues.
+//! The volume of geodesic spheres in the affine-invariant spaces SPD(m) and HPD(m): the product over pairs of
+//! eigenvalues L(A) = beta sum_{i<j} ln sinhc(|l_i - l_j| / 2) of a symmetric (beta = 1) or Hermitian (beta = 2)
+//! matrix A, sinhc(x) = sinh(x)/x, which is the log-ratio of Riemannian to Euclidean volume at exp_I(A), and
+//! bounds of it that need no eigenvalues.
 
 use crate::simd::elementary::{exp, ln};
+use crate::simd::matrices::{hermitian_above, hermitian_diagonal, packed};
+use std::f64::consts::FRAC_1_SQRT_2;
+
+/// Symmetric or Hermitian matrices of one order. Coordinates are the upper triangle row by row, real and imaginary
+/// parts of entries beside the diagonal times sqrt 2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Matrices {
+    /// The order.
+    pub m: usize,
+    /// Numbers in an entry beside the diagonal, the multiplicity beta of roots: 1 or 2.
+    pub beta: usize,
+}
+
+impl Matrices {
+    /// Real symmetric ones.
+    #[must_use]
+    pub fn symmetric(m: usize) -> Self {
+        Self { m, beta: 1 }
+    }
+
+    /// Complex Hermitian ones.
+    #[must_use]
+    pub fn hermitian(m: usize) -> Self {
+        Self { m, beta: 2 }
+    }
+
+    /// True for complex ones.
+    #[must_use]
+    pub fn is_complex(self) -> bool {
+        self.beta == 2
+    }
+
+    /// Number of coordinates.
+    #[must_use]
+    pub fn dim(self) -> usize {
+        self.m + self.beta * ((self.m * self.m - self.m) / 2)
+    }
+
+    /// Positions of the diagonal among the coordinates.
+    pub(super) fn diagonal(self) -> impl Iterator<Item = usize> + Clone {
+        (0..self.m).map(move |i| self.at(i, i))
+    }
+
+    /// Position of entry (i, j), i <= j, among the coordinates.
+    pub(super) fn at(self, i: usize, j: usize) -> usize {
+        match (self.is_complex(), i == j) {
+            (false, _) => packed(self.m, i, j),
+            (true, true) => hermitian_diagonal(self.m, i),
+            (true, false) => hermitian_above(self.m, i, j),
+        }
+    }
+}
 
 /// The largest order of matrices.
 pub(super) const MAX_ORDER: usize = 16;
@@ -36,23 +88,23 @@ fn sinhc(x: f64) -> f64 {
 /// Bounds of L on matrices of one order.
 #[derive(Clone, Copy)]
 pub(super) struct RootBounds {
-    pub m: usize,
-    /// Number of pairs of eigenvalues.
+    pub matrices: Matrices,
+    /// Number of pairs of eigenvalues, times beta.
     pub pairs: f64,
     /// 1 / sqrt(2 (m - 1)): root mean square half difference of the eigenvalues per unit of norm.
     pub mean_half_difference: f64,
-    /// (1/2) sqrt(m (m^2 - 1) / 3): the largest sum of half differences per unit of norm.
+    /// (beta/2) sqrt(m (m^2 - 1) / 3): the largest sum of half differences per unit of norm, times beta.
     pub growth_rate: f64,
 }
 
 impl RootBounds {
-    pub(super) fn new(m: usize) -> Self {
-        let order = m as f64;
+    pub(super) fn new(matrices: Matrices) -> Self {
+        let (order, beta) = (matrices.m as f64, matrices.beta as f64);
         Self {
-            m,
-            pairs: 0.5 * order * (order - 1.0),
+            matrices,
+            pairs: beta * (0.5 * order * (order - 1.0)),
             mean_half_difference: 1.0 / (2.0 * (order - 1.0)).sqrt(),
-            growth_rate: 0.5 * (order * (order * order - 1.0) / 3.0).sqrt(),
+            growth_rate: beta * (0.5 * (order * (order * order - 1.0) / 3.0).sqrt()),
         }
     }
 
@@ -77,7 +129,7 @@ impl RootBounds {
         self.pairs * self.mean_half_difference * langevin
     }
 
-    /// L(A) <= (m (m-1)/2) ln sinhc(t / sqrt(2 (m-1))) for every A whose trace-free part has norm
+    /// L(A) <= beta (m (m-1)/2) ln sinhc(t / sqrt(2 (m-1))) for every A whose trace-free part has norm
     /// at most t: y -> ln sinhc(sqrt y) is concave, and the mean over pairs of (l_i - l_j)^2 / 4 is
     /// t^2 / (2 (m-1)).
     #[inline]
@@ -85,19 +137,20 @@ impl RootBounds {
         self.pairs * ln_sinhc(self.mean_half_difference * t)
     }
 
-    /// L(A) >= (m/2) ln sinhc(t / sqrt 2) for every A whose trace-free part has norm t: no (l_i -
+    /// L(A) >= beta (m/2) ln sinhc(t / sqrt 2) for every A whose trace-free part has norm t: no (l_i -
     /// l_j)^2 / 4 exceeds t^2 / 2, and a concave function of y lies above its chord from 0 to t^2 /
     /// 2.
     #[inline]
     pub(super) fn lower(&self, t: f64) -> f64 {
-        0.5 * self.m as f64 * ln_sinhc(t * std::f64::consts::FRAC_1_SQRT_2)
+        let Matrices { m, beta } = self.matrices;
+        beta as f64 * (0.5 * m as f64 * ln_sinhc(t * FRAC_1_SQRT_2))
     }
 
     /// L of a matrix with these eigenvalues times `factor`.
     pub(super) fn ln_product(&self, spectrum: &Spectrum, factor: f64) -> f64 {
         let half = 0.5 * factor;
         let (mut sum, mut product) = (0.0, 1.0);
-        for i in 0..self.m {
+        for i in 0..self.matrices.m {
             for j in 0..i {
                 let x = half * (spectrum[i] - spectrum[j]).abs();
                 if x < LARGE {
@@ -111,15 +164,17 @@ impl RootBounds {
                 }
             }
         }
-        sum + ln(product)
+        self.matrices.beta as f64 * (sum + ln(product))
     }
 }
 
-/// Eigenvalues of the symmetric matrix of order m whose upper triangle, row by row and with
-/// off-diagonal entries times sqrt 2, is `coords`; absolute error a few ulp of the norm (m = 3:
-/// square root of that where eigenvalues nearly meet, which leaves the sum of their squared
-/// differences as exact).
-pub(super) fn spectrum(coords: &[f64], m: usize) -> Spectrum {
+/// Eigenvalues of the matrix with these coordinates; absolute error a few ulp of the norm (m = 3: square root of
+/// that where eigenvalues nearly meet, which leaves the sum of their squared differences as exact).
+pub(super) fn spectrum(coords: &[f64], matrices: Matrices) -> Spectrum {
+    let m = matrices.m;
+    if matrices.is_complex() {
+        return hermitian_spectrum(coords, m);
+    }
     match m {
         2 => spectrum_2(coords),
         3 => spectrum_3(coords),
@@ -130,7 +185,7 @@ pub(super) fn spectrum(coords: &[f64], m: usize) -> Spectrum {
                 a[i * m + i] = coords[k];
                 k += 1;
                 for j in i + 1..m {
-                    a[i * m + j] = coords[k] * std::f64::consts::FRAC_1_SQRT_2;
+                    a[i * m + j] = coords[k] * FRAC_1_SQRT_2;
                     k += 1;
                 }
             }
@@ -142,6 +197,55 @@ pub(super) fn spectrum(coords: &[f64], m: usize) -> Spectrum {
             eigenvalues
         }
     }
+}
+
+/// Eigenvalues of a Hermitian matrix: those of the real matrix of its blocks, of which every other one counts.
+fn hermitian_spectrum(coords: &[f64], m: usize) -> Spectrum {
+    let order = 2 * m;
+    let mut a = vec![0.0; order * order];
+    for i in 0..m {
+        let at = 2 * i * (order + 1);
+        (a[at], a[at + order + 1]) =
+            (coords[hermitian_diagonal(m, i)], coords[hermitian_diagonal(m, i)]);
+        for j in i + 1..m {
+            let [re, im] = [0, 1].map(|k| coords[hermitian_above(m, i, j) + k] * FRAC_1_SQRT_2);
+            let at = 2 * (i * order + j);
+            (a[at], a[at + 1], a[at + order], a[at + order + 1]) = (re, -im, im, re);
+        }
+    }
+    eigenvalues_in_place(&mut a, order);
+    let mut all: Vec<f64> = (0..order).map(|i| a[i * (order + 1)]).collect();
+    all.sort_by(f64::total_cmp);
+    let mut eigenvalues = [0.0; MAX_ORDER];
+    for (x, pair) in eigenvalues.iter_mut().zip(all.chunks_exact(2)) {
+        *x = 0.5 * (pair[0] + pair[1]);
+    }
+    eigenvalues
+}
+
+/// Eigenvalues that have, for normal coordinates, the law of those of the matrix with these coordinates. Of a
+/// Hermitian one they are those of the tridiagonal matrix with its diagonal and, beside that, the lengths of the rows
+/// of its upper triangle: reflections make it that, and what is below them stays normal (docs/proofs/exact-draws.md).
+pub(super) fn random_spectrum(coords: &[f64], matrices: Matrices) -> Spectrum {
+    if !matrices.is_complex() {
+        return spectrum(coords, matrices);
+    }
+    let m = matrices.m;
+    let mut a = vec![0.0; m * m];
+    for i in 0..m {
+        let at = hermitian_diagonal(m, i);
+        a[i * (m + 1)] = coords[at];
+        if i + 1 < m {
+            let square: f64 = coords[at + 1..][..2 * (m - i - 1)].iter().map(|x| x * x).sum();
+            a[i * (m + 1) + 1] = (0.5 * square).sqrt();
+        }
+    }
+    eigenvalues_in_place(&mut a, m);
+    let mut eigenvalues = [0.0; MAX_ORDER];
+    for i in 0..m {
+        eigenvalues[i] = a[i * (m + 1)];
+    }
+    eigenvalues
 }
 
 fn spectrum_2(coords: &[f64]) -> Spectrum {
@@ -158,7 +262,7 @@ fn spectrum_3(coords: &[f64]) -> Spectrum {
     let mut eigenvalues = [0.0; MAX_ORDER];
     let centre = (coords[0] + coords[3] + coords[5]) / 3.0;
     let (a, d, f) = (coords[0] - centre, coords[3] - centre, coords[5] - centre);
-    let [b, c, e] = [coords[1], coords[2], coords[4]].map(|x| x * std::f64::consts::FRAC_1_SQRT_2);
+    let [b, c, e] = [coords[1], coords[2], coords[4]].map(|x| x * FRAC_1_SQRT_2);
     let size = ((a * a + d * d + f * f + 2.0 * (b * b + c * c + e * e)) / 6.0).sqrt();
     if size == 0.0 {
         eigenvalues[..3].fill(centre);
@@ -276,7 +380,7 @@ mod tests {
         for m in 2..=MAX_ORDER {
             for _ in 0..10 {
                 let coords = random_coords(&mut stream, m, 1.0);
-                let values = spectrum(&coords, m);
+                let values = spectrum(&coords, Matrices::symmetric(m));
                 let a = matrix(&coords, m);
                 let mut power = a.clone();
                 for exponent in 1..=6 {
@@ -295,7 +399,7 @@ mod tests {
         for m in [2, 3] {
             for _ in 0..1000 {
                 let coords = random_coords(&mut stream, m, 1.0);
-                let mut closed = spectrum(&coords, m)[..m].to_vec();
+                let mut closed = spectrum(&coords, Matrices::symmetric(m))[..m].to_vec();
                 let mut a = matrix(&coords, m);
                 eigenvalues_in_place(&mut a, m);
                 let mut jacobi: Vec<f64> = (0..m).map(|i| a[i * m + i]).collect();
@@ -308,15 +412,102 @@ mod tests {
         }
     }
 
+    fn hermitian_coords(stream: &mut Stream, m: usize) -> Vec<f64> {
+        let mut coords = vec![0.0; m * m];
+        stream.fill_normal(&mut coords);
+        coords
+    }
+
+    /// By the traces of the powers of the complex matrix.
+    #[test]
+    fn hermitian_spectrum_has_the_traces_of_powers() {
+        let mut stream = Stream::from_key([24; 32], 0);
+        for m in [1, 2, 3, 5, 16] {
+            let matrices = Matrices::hermitian(m);
+            let coords = hermitian_coords(&mut stream, m);
+            let mut a = vec![[0.0; 2]; m * m];
+            for i in 0..m {
+                a[i * (m + 1)] = [coords[matrices.at(i, i)], 0.0];
+                for j in i + 1..m {
+                    let [x, y] = [0, 1].map(|k| coords[matrices.at(i, j) + k] * FRAC_1_SQRT_2);
+                    (a[i * m + j], a[j * m + i]) = ([x, y], [x, -y]);
+                }
+            }
+            let times = |a: &[[f64; 2]], b: &[[f64; 2]]| -> Vec<[f64; 2]> {
+                let entry = |at: usize| {
+                    (0..m).fold([0.0; 2], |sum, k| {
+                        let (x, y) = (a[at / m * m + k], b[k * m + at % m]);
+                        let product = [x[0] * y[0] - x[1] * y[1], x[0] * y[1] + x[1] * y[0]];
+                        [sum[0] + product[0], sum[1] + product[1]]
+                    })
+                };
+                (0..m * m).map(entry).collect()
+            };
+            let values = spectrum(&coords, matrices);
+            let mut power = a.clone();
+            for exponent in 1..=6 {
+                let trace: f64 = (0..m).map(|i| power[i * (m + 1)][0]).sum();
+                let sum: f64 = values[..m].iter().map(|x| x.powi(exponent)).sum();
+                let size: f64 = values[..m].iter().map(|x| x.abs().powi(exponent)).sum();
+                assert!((sum - trace).abs() < 1e-12 * size, "{m} {exponent}");
+                power = times(&power, &a);
+            }
+        }
+    }
+
+    /// The tridiagonal matrix has the law of eigenvalues of the whole one, and its norm and trace; a control of real
+    /// matrices has not.
+    #[test]
+    fn tridiagonal_matrices_have_the_law_of_hermitian_eigenvalues() {
+        let mut stream = Stream::from_key([25; 32], 0);
+        // the largest gap in units of the norm of the whole
+        let spread = |values: &[f64], coords: &[f64]| {
+            let high = values.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));
+            let low = values.iter().fold(f64::INFINITY, |a, b| a.min(*b));
+            (high - low) / square(coords).sqrt()
+        };
+        for m in [2, 3, 5] {
+            let matrices = Matrices::hermitian(m);
+            let (n, mut found) = (8000, [const { Vec::new() }; 3]);
+            for _ in 0..n {
+                let coords = hermitian_coords(&mut stream, m);
+                let values = random_spectrum(&coords, matrices);
+                assert!((square(&values[..m]) / square(&coords) - 1.0).abs() < 1e-12);
+                let trace: f64 = matrices.diagonal().map(|at| coords[at]).sum();
+                assert!((values[..m].iter().sum::<f64>() - trace).abs() < 1e-12 * (m * m) as f64);
+                found[0].push(spread(&values[..m], &coords));
+                let coords = hermitian_coords(&mut stream, m);
+                found[1].push(spread(&spectrum(&coords, matrices)[..m], &coords));
+                let coords = random_coords(&mut stream, m, 1.0);
+                found[2].push(spread(&spectrum(&coords, Matrices::symmetric(m))[..m], &coords));
+            }
+            found.iter_mut().for_each(|x| x.sort_by(f64::total_cmp));
+            let apart = |a: &[f64], b: &[f64]| {
+                let at =
+                    |(k, x): (usize, &f64)| (b.partition_point(|y| y < x) as f64 - k as f64).abs();
+                a.iter().enumerate().map(at).fold(0.0, f64::max) / f64::from(2 * n).sqrt()
+            };
+            assert!(apart(&found[0], &found[1]) < 1.9, "{m}");
+            assert!(apart(&found[0], &found[2]) > 4.0, "{m}");
+        }
+    }
+
+    fn square(x: &[f64]) -> f64 {
+        x.iter().map(|x| x * x).sum()
+    }
+
     #[test]
     fn degenerate_matrices_have_finite_eigenvalues() {
         for m in 2..=MAX_ORDER {
             let dim = m * (m + 1) / 2;
             for coords in [vec![0.0; dim], vec![1.0; dim], vec![1e-300; dim]] {
-                assert!(spectrum(&coords, m).iter().all(|x| x.is_finite()));
+                assert!(spectrum(&coords, Matrices::symmetric(m)).iter().all(|x| x.is_finite()));
             }
         }
-        assert_eq!(spectrum(&[2.0, 0.0, 0.0, 2.0, 0.0, 2.0], 3)[..3], [2.0; 3]);
+        assert_eq!(
+            spectrum(&[2.0, 0.0, 0.0, 2.0, 0.0, 2.0], Matrices::symmetric(3))[..3],
+            [2.0; 3]
+        );
     }
 
     /// Every bound holds for random matrices and for the extremal spectra: equally spaced
@@ -324,10 +515,12 @@ mod tests {
     #[test]
     fn bounds_enclose_the_product_of_roots() {
         let mut stream = Stream::from_key([23; 32], 0);
-        for m in 2..=MAX_ORDER {
-            let bounds = RootBounds::new(m);
-            let mut spectra: Vec<Spectrum> =
-                (0..50).map(|_| spectrum(&random_coords(&mut stream, m, 1.0), m)).collect();
+        let both = |m| [Matrices::symmetric(m), Matrices::hermitian(m)];
+        for matrices in (2..=MAX_ORDER).flat_map(both) {
+            let (m, bounds) = (matrices.m, RootBounds::new(matrices));
+            let mut spectra: Vec<Spectrum> = (0..50)
+                .map(|_| spectrum(&random_coords(&mut stream, m, 1.0), Matrices::symmetric(m)))
+                .collect();
             let equally_spaced = std::array::from_fn(|i| i as f64 - 0.5 * (m as f64 - 1.0));
             let pair = std::array::from_fn(|i| {
                 if i == 0 {
@@ -359,7 +552,7 @@ mod tests {
     #[test]
     fn envelope_is_attained_in_both_limits() {
         for m in 2..=MAX_ORDER {
-            let bounds = RootBounds::new(m);
+            let bounds = RootBounds::new(Matrices::symmetric(m));
             let spaced: Spectrum = std::array::from_fn(|i| i as f64 - 0.5 * (m as f64 - 1.0));
             let norm = spaced[..m].iter().map(|x| x * x).sum::<f64>().sqrt();
             let far = bounds.ln_product(&spaced, 1e6 / norm) / bounds.envelope(1e6);

@@ -1,22 +1,22 @@
-//! Isotropic noise on the affine-invariant space of symmetric positive definite matrices of order
-//! m.
+//! Isotropic noise on the affine-invariant spaces of symmetric (beta = 1) and Hermitian (beta = 2) positive
+//! definite matrices of order m.
 //!
-//! At the identity, exp_I maps a symmetric A of Frobenius norm t to a matrix at distance t, and the
-//! density of A with respect to Lebesgue measure is psi(t) e^(L(A)), L(A) = sum_{i<j} ln sinhc(|l_i
-//! - l_j|/2) over the eigenvalues l of A. With D = m(m+1)/2, propose t from the density
+//! At the identity, exp_I maps a symmetric or Hermitian A of Frobenius norm t to a matrix at distance t, and the
+//! density of A with respect to Lebesgue measure is psi(t) e^(L(A)), L(A) = beta sum_{i<j} ln sinhc(|l_i
+//! - l_j|/2) over the eigenvalues l of A. With D = m + beta m(m-1)/2, propose t from the density
 //!
-//! t^(D-1) psi(t) e^(B(t)),  B(t) = min((m(m-1)/2) ln sinhc(t/sqrt(2(m-1))), (t/2)
+//! t^(D-1) psi(t) e^(B(t)),  B(t) = beta min((m(m-1)/2) ln sinhc(t/sqrt(2(m-1))), (t/2)
 //! sqrt(m(m^2-1)/3)),
 //!
 //! and the direction of A uniformly; accept with probability e^(L(A) - B(t)).
 //!
 //! *The acceptance probability is at most 1.* First bound: ln sinhc(sqrt y) is concave in y, so by
-//! Jensen L is at most the number of pairs times its value at the mean of (l_i - l_j)^2 / 4, which
+//! Jensen L is at most beta times the number of pairs times its value at the mean of (l_i - l_j)^2 / 4, which
 //! is at most t^2 / (2(m-1)) because sum_{i<j} (l_i - l_j)^2 = m t^2 - (tr A)^2. Second: sinhc(x)
 //! <= e^x, and for sorted eigenvalues sum_{i<j} (l_i - l_j)/2 = (1/2) sum_i l_i (m+1-2i) <= (t/2)
 //! sqrt(m(m^2-1)/3) by Cauchy-Schwarz.
 //!
-//! *The proposal is log-concave.* With N = m(m-1)/2 <= D-1 and a = 1/sqrt(2(m-1)), the first bound
+//! *The proposal is log-concave.* With N = beta m(m-1)/2 <= D-1 and a = 1/sqrt(2(m-1)), the first bound
 //! gives (D-1-N) ln t + N ln sinh(a t) + ln psi(t) + const, a sum of concave functions, the second
 //! (D-1) ln t + (linear) + ln psi(t); a minimum of concave functions is concave.
 //!
@@ -25,7 +25,7 @@
 
 use super::log_concave::{LogConcave, Support};
 use super::radial::{Profile, check_existence, fill_direction, root};
-use super::roots::{MAX_ORDER, RootBounds, spectrum};
+use super::roots::{MAX_ORDER, Matrices, RootBounds, spectrum};
 use super::spd_draws::MatrixNoise;
 use super::spd_moments::{DIRECTIONS, Moments, trace_free_spectra};
 use super::stream::Stream;
@@ -46,10 +46,11 @@ pub(super) struct Proposal {
 }
 
 impl Proposal {
-    pub(super) fn new(m: usize, profile: Profile) -> Self {
-        let free_dim = m * (m + 1) / 2 - usize::from(splits_trace(profile));
+    pub(super) fn new(matrices: Matrices, profile: Profile) -> Self {
+        let free_dim = matrices.dim() - usize::from(splits_trace(profile));
         let power = free_dim as f64 - 1.0;
-        let mut proposal = Self { bounds: RootBounds::new(m), profile, power, reference: 0.0 };
+        let bounds = RootBounds::new(matrices);
+        let mut proposal = Self { bounds, profile, power, reference: 0.0 };
         proposal.reference = root(|t| proposal.slope(t), f64::INFINITY, profile.scale());
         proposal
     }
@@ -87,21 +88,21 @@ impl Proposal {
 
 /// Returns a function that is true for profiles with an acceptance of at least the floor. Acceptance falls as
 /// the scale grows.
-pub(super) fn is_served(m: usize) -> impl Fn(Profile) -> bool {
-    let spectra = trace_free_spectra(m, DIRECTIONS);
+pub(super) fn is_served(matrices: Matrices) -> impl Fn(Profile) -> bool {
+    let spectra = trace_free_spectra(matrices, DIRECTIONS);
     move |profile| {
-        let density = Proposal::new(m, profile);
+        let density = Proposal::new(matrices, profile);
         let moments = Moments::over(&density, &density.law(), &spectra, f64::INFINITY);
         moments.acceptance >= ACCEPTANCE_FLOOR
     }
 }
 
 /// A scale that is served, within 1e-3 relative of the largest, given a profile that is refused.
-fn largest_scale(m: usize, refused: Profile) -> f64 {
+fn largest_scale(matrices: Matrices, refused: Profile) -> f64 {
     if matches!(refused, Profile::Laplace { .. }) {
-        return Space::Spd { m }.largest_laplace_scale();
+        return Space::from(matrices).largest_laplace_scale();
     }
-    let is_served = is_served(m);
+    let is_served = is_served(matrices);
     let is_served = |scale| is_served(refused.with_scale(scale));
     let mut high = refused.scale();
     let mut low = (0.5 * high).min(8.0);
@@ -128,11 +129,11 @@ pub(super) fn splits_trace(profile: Profile) -> bool {
     matches!(profile, Profile::Gaussian { .. })
 }
 
-/// Exact sampler of isotropic noise on SPD(m), 2 <= m <= 16, with the affine-invariant metric.
+/// Exact sampler of isotropic noise on SPD(m) or HPD(m), 2 <= m <= 16, with the affine-invariant metric.
 ///
-/// Coordinates are the upper triangle row by row, off-diagonal entries times sqrt 2.
+/// Coordinates are those of [`Matrices`].
 pub struct SpdNoise {
-    m: usize,
+    matrices: Matrices,
     profile: Profile,
     bounds: RootBounds,
     proposal: LogConcave,
@@ -144,19 +145,19 @@ impl SpdNoise {
     /// The law with density psi(distance from the centre) with respect to the Riemannian volume.
     ///
     /// # Errors [`NoiseError::Parameter`] for parameters out of range, [`NoiseError::Existence`]
-    /// for a Laplace profile unless 1/scale > (1/2) sqrt(m(m^2-1)/3), [`NoiseError::Acceptance`] if
+    /// for a Laplace profile unless 1/scale > (beta/2) sqrt(m(m^2-1)/3), [`NoiseError::Acceptance`] if
     /// the expected acceptance is below [`ACCEPTANCE_FLOOR`], [`NoiseError::Range`] if the mean
     /// square distance is not a positive double.
-    pub fn new(m: usize, profile: Profile) -> Result<Self, NoiseError> {
-        if !(2..=MAX_ORDER).contains(&m) {
-            let value = m as f64;
+    pub fn new(matrices: Matrices, profile: Profile) -> Result<Self, NoiseError> {
+        if !(2..=MAX_ORDER).contains(&matrices.m) {
+            let value = matrices.m as f64;
             return Err(NoiseError::Parameter { name: "order", expected: "2 to 16", value });
         }
         profile.check()?;
         let scale = profile.scale();
-        let bounds = RootBounds::new(m);
+        let bounds = RootBounds::new(matrices);
         check_existence(profile, bounds.growth_rate)?;
-        let density = Proposal::new(m, profile);
+        let density = Proposal::new(matrices, profile);
         let proposal = density.law();
         let moments = Moments::new(&density, &proposal);
         if moments.acceptance < ACCEPTANCE_FLOOR {
@@ -164,21 +165,21 @@ impl SpdNoise {
                 scale,
                 expected: moments.acceptance,
                 floor: ACCEPTANCE_FLOOR,
-                scale_limit: largest_scale(m, profile),
+                scale_limit: largest_scale(matrices, profile),
             });
         }
         let in_range = moments.mean_square >= f64::MIN_POSITIVE && moments.mean_square.is_finite();
         if !in_range || moments.acceptance.is_nan() {
-            return Err(NoiseError::Range { scale, dim: m * (m + 1) / 2 });
+            return Err(NoiseError::Range { scale, dim: matrices.dim() });
         }
-        let exact = MatrixNoise::new(m, profile, &density, &proposal)?;
-        Ok(Self { m, profile, bounds, proposal, moments, exact })
+        let exact = MatrixNoise::new(matrices, profile, &density, &proposal)?;
+        Ok(Self { matrices, profile, bounds, proposal, moments, exact })
     }
 
-    /// Order of the matrices.
+    /// The tangent vectors.
     #[must_use]
-    pub fn order(&self) -> usize {
-        self.m
+    pub fn matrices(&self) -> Matrices {
+        self.matrices
     }
 
     /// The profile.
@@ -209,7 +210,7 @@ impl SpdNoise {
         if 1.0 - self.proposal.cdf(far) < NEGLIGIBLE * self.moments.acceptance {
             return self.moments.mean;
         }
-        Moments::within(&Proposal::new(self.m, self.profile), &self.proposal, limit).mean
+        Moments::within(&Proposal::new(self.matrices, self.profile), &self.proposal, limit).mean
     }
 
     /// Mean square distance from the centre, to twice the error of the mean.
@@ -224,7 +225,7 @@ impl SpdNoise {
         &self.proposal
     }
 
-    /// An isotropic tangent vector in orthonormal coordinates; `out` has m(m+1)/2 entries.
+    /// An isotropic tangent vector in orthonormal coordinates; `out` has an entry for each.
     pub fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
         match self.profile {
             Profile::Gaussian { scale } => {
@@ -235,14 +236,14 @@ impl SpdNoise {
                         break;
                     }
                 }
-                let trace_part = scale * stream.normal() / (self.m as f64).sqrt();
+                let trace_part = scale * stream.normal() / (self.matrices.m as f64).sqrt();
                 self.shift_diagonal(out, trace_part);
             }
             Profile::Laplace { .. } => loop {
                 let t = self.proposal.sample(stream);
                 fill_direction(stream, t, out);
                 let trace = self.trace(out);
-                let free = (t * t - trace * trace / self.m as f64).max(0.0).sqrt();
+                let free = (t * t - trace * trace / self.matrices.m as f64).max(0.0).sqrt();
                 if self.accept(t, free, out, stream.exponential()) {
                     return;
                 }
@@ -262,7 +263,7 @@ impl SpdNoise {
         if self.bounds.by_mean_square(free) < least {
             return false;
         }
-        self.bounds.ln_product(&spectrum(coords, self.m), 1.0) >= least
+        self.bounds.ln_product(&spectrum(coords, self.matrices), 1.0) >= least
     }
 
     /// A uniformly distributed trace-free matrix of norm `length`.
@@ -270,7 +271,7 @@ impl SpdNoise {
         loop {
             stream.fill_normal(out);
             let trace = self.trace(out);
-            self.shift_diagonal(out, -trace / self.m as f64);
+            self.shift_diagonal(out, -trace / self.matrices.m as f64);
             let square: f64 = out.iter().map(|x| x * x).sum();
             if square > 0.0 {
                 let factor = length / square.sqrt();
@@ -283,20 +284,11 @@ impl SpdNoise {
     }
 
     fn trace(&self, coords: &[f64]) -> f64 {
-        let (mut sum, mut at) = (0.0, 0);
-        for row in 0..self.m {
-            sum += coords[at];
-            at += self.m - row;
-        }
-        sum
+        self.matrices.diagonal().fold(0.0, |sum, at| sum + coords[at])
     }
 
     fn shift_diagonal(&self, coords: &mut [f64], shift: f64) {
-        let mut at = 0;
-        for row in 0..self.m {
-            coords[at] += shift;
-            at += self.m - row;
-        }
+        self.matrices.diagonal().for_each(|at| coords[at] += shift);
     }
 }
 
@@ -304,13 +296,18 @@ impl SpdNoise {
 mod tests {
     use super::*;
 
-    fn largest_laplace(m: usize, share: f64) -> Profile {
-        Profile::Laplace { scale: share / RootBounds::new(m).growth_rate }
+    fn largest_laplace(matrices: Matrices, share: f64) -> Profile {
+        Profile::Laplace { scale: share / RootBounds::new(matrices).growth_rate }
+    }
+
+    fn all_matrices(orders: &[usize]) -> Vec<Matrices> {
+        let both = |m: &usize| [Matrices::symmetric(*m), Matrices::hermitian(*m)];
+        orders.iter().flat_map(both).collect()
     }
 
     /// Fraction accepted of `count` proposals, and the largest log-acceptance by the eigenvalues.
     fn measured_acceptance(noise: &SpdNoise, stream: &mut Stream, count: usize) -> (f64, f64) {
-        let mut coords = vec![0.0; noise.m * (noise.m + 1) / 2];
+        let mut coords = vec![0.0; noise.matrices.dim()];
         let (mut accepted, mut largest) = (0, f64::NEG_INFINITY);
         for _ in 0..count {
             let t = noise.proposal.sample(stream);
@@ -320,10 +317,10 @@ mod tests {
                 fill_direction(stream, t, &mut coords);
             }
             let trace = noise.trace(&coords);
-            let free = (t * t - trace * trace / noise.m as f64).max(0.0).sqrt();
+            let free = (t * t - trace * trace / noise.matrices.m as f64).max(0.0).sqrt();
             let threshold = stream.exponential();
             let by_bounds = noise.accept(t, free, &coords, threshold);
-            let ln_ratio = noise.bounds.ln_product(&spectrum(&coords, noise.m), 1.0)
+            let ln_ratio = noise.bounds.ln_product(&spectrum(&coords, noise.matrices), 1.0)
                 - noise.bounds.envelope(t);
             assert_eq!(by_bounds, ln_ratio >= -threshold);
             accepted += usize::from(by_bounds);
@@ -335,10 +332,11 @@ mod tests {
     #[test]
     fn expected_acceptance_is_the_measured_one_and_never_exceeds_one() {
         let mut stream = Stream::from_key([31; 32], 0);
-        for m in [2, 3, 4, 8, 16] {
-            let gaussian = Profile::Gaussian { scale: if m < 8 { 1.0 } else { 0.3 } };
-            for profile in [largest_laplace(m, 0.7), gaussian] {
-                let noise = SpdNoise::new(m, profile).unwrap();
+        for matrices in all_matrices(&[2, 3, 4, 8, 16]) {
+            let m = matrices.m;
+            let scale = (if m < 8 { 1.0 } else { 0.3 }) / matrices.beta as f64;
+            for profile in [largest_laplace(matrices, 0.7), Profile::Gaussian { scale }] {
+                let noise = SpdNoise::new(matrices, profile).unwrap();
                 let (measured, largest) = measured_acceptance(&noise, &mut stream, 4000);
                 let expected = noise.acceptance();
                 let deviation = (expected * (1.0 - expected) / 4000.0).sqrt() + 1e-3 * expected;
@@ -352,19 +350,22 @@ mod tests {
     fn acceptance_is_usable_up_to_order_16() {
         let figures = [(2, 0.65), (3, 0.58), (4, 0.53), (8, 0.36), (16, 0.083)];
         for (m, least) in figures {
-            assert!(SpdNoise::new(m, largest_laplace(m, 0.7)).unwrap().acceptance() > least);
-            let gaussian = SpdNoise::new(m, Profile::Gaussian { scale: 0.3 }).unwrap();
+            let symmetric = Matrices::symmetric(m);
+            let laplace = SpdNoise::new(symmetric, largest_laplace(symmetric, 0.7)).unwrap();
+            assert!(laplace.acceptance() > least);
+            let gaussian = SpdNoise::new(symmetric, Profile::Gaussian { scale: 0.3 }).unwrap();
             assert!(gaussian.acceptance() > 0.84, "{m}");
         }
     }
 
     #[test]
     fn the_proposal_is_log_concave() {
-        for m in 2..=MAX_ORDER {
+        for matrices in all_matrices(&(2..=MAX_ORDER).collect::<Vec<_>>()) {
+            let m = matrices.m;
             for scale in [1e-3f64, 0.03, 0.3, 3.0] {
-                let laplace = largest_laplace(m, scale.min(0.999));
+                let laplace = largest_laplace(matrices, scale.min(0.999));
                 for profile in [laplace, Profile::Gaussian { scale }] {
-                    let density = Proposal::new(m, profile);
+                    let density = Proposal::new(matrices, profile);
                     let (from, to) = density.law().effective_support();
                     let at = |k: u32| from + (to - from) * f64::from(k) / 1000.0;
                     for k in 1..1000 {
@@ -385,7 +386,7 @@ mod tests {
     #[test]
     fn slope_is_the_derivative_of_the_log_density() {
         for m in [2, 3, 7, 16] {
-            let density = Proposal::new(m, Profile::Gaussian { scale: 0.5 });
+            let density = Proposal::new(Matrices::symmetric(m), Profile::Gaussian { scale: 0.5 });
             for share in [0.1, 0.5, 0.9, 1.1, 2.0] {
                 let (t, step) = (share * density.reference, 1e-5 * density.reference);
                 let difference = (density.ln(t + step) - density.ln(t - step)) / (2.0 * step);
@@ -399,12 +400,17 @@ mod tests {
     #[test]
     fn a_refusal_names_a_scale_that_is_served() {
         let Err(NoiseError::Acceptance { expected, scale_limit, .. }) =
-            SpdNoise::new(4, Profile::Gaussian { scale: 6.0 })
+            SpdNoise::new(Matrices::symmetric(4), Profile::Gaussian { scale: 6.0 })
         else {
             panic!("acceptance at this scale is far below the floor");
         };
         assert!(expected < ACCEPTANCE_FLOOR);
-        assert!(SpdNoise::new(4, Profile::Gaussian { scale: scale_limit }).is_ok());
-        assert!(SpdNoise::new(4, Profile::Gaussian { scale: 1.01 * scale_limit }).is_err());
+        assert!(
+            SpdNoise::new(Matrices::symmetric(4), Profile::Gaussian { scale: scale_limit }).is_ok()
+        );
+        assert!(
+            SpdNoise::new(Matrices::symmetric(4), Profile::Gaussian { scale: 1.01 * scale_limit })
+                .is_err()
+        );
     }
 }

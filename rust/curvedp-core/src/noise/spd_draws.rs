@@ -1,9 +1,9 @@
-//! Noise on SPD(m) with the affine-invariant metric, drawn exactly (docs/proofs/exact-draws.md).
+//! Noise on SPD(m) and HPD(m) with the affine-invariant metric, drawn exactly (docs/proofs/exact-draws.md).
 //!
-//! [`super::spd`] describes the law of a symmetric matrix A of norm t at the identity: propose t and a direction,
-//! accept by the eigenvalues. As the law is that of W A W^T for every orthogonal W, only the eigenvalues l_i of A
-//! are used; their axes are those of a uniform orthogonal matrix W of its own. The released point is
-//! sum_i e^(l_i) c_i c_i^T, c_i = G w_i, about the base point G G^T, and its logarithm is rounded to a grid.
+//! [`super::spd`] describes the law of a symmetric or Hermitian matrix A of norm t at the identity: propose t and a
+//! direction, accept by the eigenvalues. As the law is that of W A W^* for every orthogonal or unitary W, only the
+//! eigenvalues l_i of A are used; their axes are those of a uniform W of its own. The released point is
+//! sum_i e^(l_i) c_i c_i^*, c_i = G w_i, about the base point G G^*, and its logarithm is rounded to a grid.
 
 use super::NoiseError;
 use super::curved::OUTWARD;
@@ -11,34 +11,34 @@ use super::flat::{Multiples, write};
 use super::log_concave::LogConcave;
 use super::normal::{Normal, Normals, all_at};
 use super::radial::Profile;
-use super::roots::RootBounds;
+use super::roots::{Matrices, RootBounds};
 use super::spd::{Proposal, splits_trace};
 use super::steps::{LogDensity, Place, Scaled, Steps};
 use super::stream::{Stream, Variable};
+use crate::exact::entries::{Complex, Entry};
 use crate::exact::matrices::{Unit, cholesky, dot, eigenvalues, log_of_sum, orthonormal, pairs};
 use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
-use crate::simd::matrices::packed;
 
 /// The logarithm of the proposed density of the norm t, in units of the scale:
-/// t^power psi(t) e^B(t), B(t) = min(pairs ln sinhc(mean t), growth t).
+/// t^power psi(t) e^B(t), B(t) = min(pairs ln sinhc(mean t), growth t), beta being part of pairs and growth.
 struct Norm {
     power: i64,
     is_laplace: bool,
     pairs: i64,
     /// Root mean square half difference of the eigenvalues, at most.
     mean: f64,
-    /// Sum of the half differences, at most.
+    /// Sum of the half differences, at most, times beta.
     growth: f64,
 }
 
 impl Norm {
-    fn new(m: usize, profile: Profile) -> Self {
-        let (bounds, scale) = (RootBounds::new(m), profile.scale());
-        let free_dim = m * (m + 1) / 2 - usize::from(splits_trace(profile));
+    fn new(matrices: Matrices, profile: Profile) -> Self {
+        let (bounds, scale) = (RootBounds::new(matrices), profile.scale());
+        let free_dim = matrices.dim() - usize::from(splits_trace(profile));
         Self {
             power: free_dim as i64 - 1,
             is_laplace: matches!(profile, Profile::Laplace { .. }),
-            pairs: (m * (m - 1) / 2) as i64,
+            pairs: (matrices.dim() - matrices.m) as i64,
             // a larger bound is one too
             mean: bounds.mean_half_difference * scale * OUTWARD,
             growth: bounds.growth_rate * scale * OUTWARD,
@@ -67,9 +67,9 @@ impl LogDensity for Norm {
     }
 }
 
-/// Noise on SPD(m).
+/// Noise on SPD(m) or HPD(m).
 pub(super) struct MatrixNoise {
-    m: usize,
+    matrices: Matrices,
     profile: Profile,
     norms: Steps<Scaled<Norm>>,
 }
@@ -80,7 +80,7 @@ impl MatrixNoise {
     /// # Errors
     /// [`NoiseError::Range`] if they have no table.
     pub(super) fn new(
-        m: usize,
+        matrices: Matrices,
         profile: Profile,
         density: &Proposal,
         proposal: &LogConcave,
@@ -88,14 +88,14 @@ impl MatrixNoise {
         let scale = profile.scale();
         let mean = proposal.mean();
         let deviation = (proposal.mean_square() - mean * mean).max(0.0).sqrt();
-        let norms = Scaled::new(Norm::new(m, profile), density.reference / scale)
+        let norms = Scaled::new(Norm::new(matrices, profile), density.reference / scale)
             .and_then(|norm| Steps::over(norm, mean / scale, deviation / scale, f64::INFINITY))
-            .ok_or(NoiseError::Range { scale, dim: m * (m + 1) / 2 })?;
-        Ok(Self { m, profile, norms })
+            .ok_or(NoiseError::Range { scale, dim: matrices.dim() })?;
+        Ok(Self { matrices, profile, norms })
     }
 
     /// Draws a point about `base`, row by row: multiples of 2^`grid` that are closest to the coordinates of its
-    /// logarithm at the identity. The base point is a matrix or, packed, its lower triangular factor. About what is
+    /// logarithm at the identity. The base point is a matrix or, packed, its triangular factor: G or, complex, G^*. About what is
     /// not positive definite, or beyond 2^60, it draws the identity.
     pub(super) fn draw(
         &self,
@@ -105,14 +105,15 @@ impl MatrixNoise {
         effort: Effort,
         out: &mut [f64],
     ) {
-        if !decide(&HasFactor { base, m: self.m }, effort) {
+        if !decide(&HasFactor { base, matrices: self.matrices }, effort) {
             return out.fill(0.0);
         }
         loop {
             let (norm, _) = self.norms.draw(stream, effort);
-            let direction = Normal::draw_all(self.m * (self.m + 1) / 2, stream, effort);
+            let direction = Normal::draw_all(self.matrices.dim(), stream, effort);
             let trace = splits_trace(self.profile).then(|| Normal::draw(stream, effort));
-            let axes = Normal::draw_all(self.m * self.m, stream, effort);
+            let Matrices { m, beta } = self.matrices;
+            let axes = Normal::draw_all(beta * m * m, stream, effort);
             let height = stream.variable();
             let noise = self;
             let point = Point { noise, norm, direction, trace, axes, height, base, grid, stream };
@@ -126,14 +127,18 @@ impl MatrixNoise {
 /// Has the matrix a Cholesky factor?
 struct HasFactor<'a> {
     base: &'a [f64],
-    m: usize,
+    matrices: Matrices,
 }
 
 impl Question for HasFactor<'_> {
     type Answer = bool;
 
     fn ask<const N: usize>(&self) -> Result<bool, Undecided> {
-        lower::<N>(self.base, self.m).map(|_| true)
+        if self.matrices.is_complex() {
+            lower::<N, Complex<N>>(self.base, self.matrices).map(|_| true)
+        } else {
+            lower::<N, Enclosure<N>>(self.base, self.matrices).map(|_| true)
+        }
     }
 
     fn give_up(&self) -> bool {
@@ -142,22 +147,32 @@ impl Question for HasFactor<'_> {
 }
 
 /// The lower triangular factor of a point: that of a matrix, or the packed one that is given.
-fn lower<const N: usize>(base: &[f64], m: usize) -> Result<Vec<Enclosure<N>>, Undecided> {
-    if base.len() == m * m {
-        let matrix: Vec<_> = base.iter().map(|x| Enclosure::double(*x, 0)).collect();
-        return cholesky(&matrix, m);
+fn lower<const N: usize, K: Entry<N>>(
+    base: &[f64],
+    matrices: Matrices,
+) -> Result<Vec<K>, Undecided> {
+    let m = matrices.m;
+    let entries: Vec<_> = base.iter().map(|x| Enclosure::double(*x, 0)).collect();
+    if base.len() == K::PARTS * m * m {
+        return cholesky(&read::<N, K>(&entries), m);
     }
-    let is_positive = (0..m).all(|i| base[packed(m, i, i)] > 0.0);
+    let is_positive = matrices.diagonal().all(|at| base[at] > 0.0);
     if !is_positive {
         return Err(Undecided);
     }
-    let mut lower = vec![Enclosure::ZERO; m * m];
+    let mut lower = vec![K::ZERO; m * m];
     for i in 0..m {
-        for j in 0..=i {
-            lower[i * m + j] = Enclosure::double(base[packed(m, j, i)], 0);
+        lower[i * (m + 1)] = K::read(&[entries[matrices.at(i, i)], Enclosure::ZERO]);
+        for j in 0..i {
+            lower[i * m + j] = K::read(&entries[matrices.at(j, i)..][..K::PARTS]).conjugate();
         }
     }
     Ok(lower)
+}
+
+/// Real or complex numbers from their parts.
+fn read<const N: usize, K: Entry<N>>(parts: &[Enclosure<N>]) -> Vec<K> {
+    parts.chunks_exact(K::PARTS).map(K::read).collect()
 }
 
 /// Which multiples of the step are closest to the coordinates of the drawn point's logarithm? None for a proposal
@@ -166,11 +181,11 @@ struct Point<'a> {
     noise: &'a MatrixNoise,
     /// |A| in units of the scale.
     norm: Place,
-    /// The upper triangle of A, row by row, off-diagonal entries times sqrt 2, up to a factor.
+    /// The coordinates of A, up to a factor.
     direction: Normals,
     /// tr A over sqrt(m), in units of the scale, where it is drawn apart.
     trace: Option<Normal>,
-    /// A square matrix of normals, whose directions the axes get.
+    /// A square matrix of real or complex normals, whose directions the axes get.
     axes: Normals,
     height: Variable,
     base: &'a [f64],
@@ -184,10 +199,10 @@ impl Point<'_> {
         &self,
         norm: &Enclosure<N>,
     ) -> Result<Vec<Enclosure<N>>, Undecided> {
-        let m = self.noise.m;
+        let (matrices, m) = (self.noise.matrices, self.noise.matrices.m);
         let mut direction = all_at::<N>(&self.direction, self.stream)?;
         if self.trace.is_some() {
-            let diagonal = (0..m).map(|i| packed(m, i, i));
+            let diagonal = matrices.diagonal();
             let trace = diagonal.clone().fold(Enclosure::ZERO, |sum, at| sum.plus(&direction[at]));
             let share = trace.over(&Enclosure::integer(m as i64))?;
             diagonal.for_each(|at| direction[at] = direction[at].minus(&share));
@@ -195,42 +210,51 @@ impl Point<'_> {
         let direction = Unit::of(direction)?.vector;
         let root = Enclosure::integer(2).inverse_sqrt()?;
         let mut matrix = vec![Enclosure::ZERO; m * m];
-        let mut coords = direction.iter();
         for i in 0..m {
-            for (j, x) in (i..m).zip(&mut coords) {
-                let entry = if i == j { *x } else { x.times(&root) };
+            matrix[i * (m + 1)] = direction[matrices.at(i, i)];
+            let beside = &direction[matrices.at(i, i) + 1..][..matrices.beta * (m - i - 1)];
+            let mut set = |j: usize, entry| {
                 (matrix[i * m + j], matrix[j * m + i]) = (entry, entry);
+            };
+            if matrices.is_complex() && i + 1 < m {
+                // tridiagonal, with eigenvalues of the same law: the length of the row in place of its entries
+                let square = beside.iter().fold(Enclosure::ZERO, |sum, x| sum.plus(&x.times(x)));
+                set(i + 1, square.times(&square.inverse_sqrt()?).times(&root));
+            } else {
+                beside.iter().enumerate().for_each(|(k, x)| set(i + 1 + k, x.times(&root)));
             }
         }
         let norm = norm.times(&Enclosure::double(self.noise.profile.scale(), 0));
         Ok(eigenvalues(matrix, m)?.iter().map(|x| x.times(&norm)).collect())
     }
 
-    /// Coordinates of the logarithm of sum_i e^(l_i) c_i c_i^T.
-    fn coords<const N: usize>(
+    /// Coordinates of the logarithm of sum_i e^(l_i) c_i c_i^*.
+    fn coords<const N: usize, K: Entry<N>>(
         &self,
         mut l: Vec<Enclosure<N>>,
     ) -> Result<Vec<Enclosure<N>>, Undecided> {
-        let m = self.noise.m;
+        let m = self.noise.matrices.m;
         if let Some(trace) = self.trace {
             let scale = Enclosure::double(self.noise.profile.scale(), 0);
             let root = Enclosure::integer(m as i64).inverse_sqrt()?;
             let shift = trace.at::<N>(self.stream)?.times(&scale).times(&root);
             l.iter_mut().for_each(|x| *x = x.plus(&shift));
         }
-        let lower = lower(self.base, m)?;
-        let axes = orthonormal(&all_at::<N>(&self.axes, self.stream)?, m)?;
+        let lower = lower::<N, K>(self.base, self.noise.matrices)?;
+        let axes = orthonormal(&read::<N, K>(&all_at::<N>(&self.axes, self.stream)?), m)?;
         let moved = axes
             .chunks_exact(m)
             .flat_map(|axis| lower.chunks_exact(m).map(move |row| dot(row, axis)));
         let log = log_of_sum(&l, moved.collect())?;
         let root_2 = Enclosure::integer(2).times(&Enclosure::integer(2).inverse_sqrt()?);
-        let upper = (0..m).flat_map(|i| (i..m).map(move |j| (i, j)));
-        let coords = upper.map(|(i, j)| {
-            let entry = log[i * m + j];
-            if i == j { entry } else { entry.times(&root_2) }
-        });
-        Ok(coords.collect())
+        let mut coords = Vec::with_capacity(self.noise.matrices.dim());
+        for i in 0..m {
+            coords.push(log[i * (m + 1)].parts()[0]);
+            for j in i + 1..m {
+                coords.extend(log[i * m + j].parts()[..K::PARTS].iter().map(|x| x.times(&root_2)));
+            }
+        }
+        Ok(coords)
     }
 }
 
@@ -243,10 +267,16 @@ impl Question for Point<'_> {
         // V < e^(L(A) - B(t))
         let bound = self.noise.norms.density().of.envelope(&norm)?;
         let height = self.height.at::<N>(self.stream);
-        if !height.is_less(&ln_volume(&l)?.minus(&bound).exp())? {
+        let matrices = self.noise.matrices;
+        let beta = Enclosure::integer(matrices.beta as i64);
+        if !height.is_less(&ln_volume(&l)?.times(&beta).minus(&bound).exp())? {
             return Ok(None);
         }
-        let coords = self.coords(l)?;
+        let coords = if matrices.is_complex() {
+            self.coords::<N, Complex<N>>(l)?
+        } else {
+            self.coords::<N, Enclosure<N>>(l)?
+        };
         let multiples = coords.iter().map(|x| x.shifted(-self.grid).nearest());
         multiples.collect::<Result<_, _>>().map(Some)
     }
@@ -275,46 +305,61 @@ mod tests {
     use super::super::steps::tests::check_all_heights;
     use super::super::{IsotropicNoise, Space};
     use super::*;
-    use crate::manifold::{Manifold, SpdAffine};
+    use crate::manifold::{Hpd, Manifold, SpdAffine};
+    use crate::simd::matrices::packed;
     use crate::vector::exponent;
 
-    fn noise(m: usize, profile: Profile) -> IsotropicNoise {
-        IsotropicNoise::new(Space::Spd { m }, profile).unwrap()
+    fn symmetric(orders: &[usize]) -> impl Iterator<Item = Matrices> {
+        orders.iter().map(|m| Matrices::symmetric(*m))
     }
 
-    fn laws(m: usize, scale: f64) -> [Profile; 2] {
-        let limit = Space::Spd { m }.largest_laplace_scale();
+    fn hermitian(orders: &[usize]) -> impl Iterator<Item = Matrices> {
+        orders.iter().map(|m| Matrices::hermitian(*m))
+    }
+
+    fn noise(matrices: Matrices, profile: Profile) -> IsotropicNoise {
+        IsotropicNoise::new(matrices.into(), profile).unwrap()
+    }
+
+    fn laws(matrices: Matrices, scale: f64) -> [Profile; 2] {
+        let limit = Space::from(matrices).largest_laplace_scale();
         [Profile::Gaussian { scale }, Profile::Laplace { scale: scale.min(0.9 * limit) }]
     }
 
+    fn manifold(matrices: Matrices) -> Box<dyn Manifold> {
+        let m = matrices.m;
+        if matrices.is_complex() { Box::new(Hpd::new(m)) } else { Box::new(SpdAffine::new(m)) }
+    }
+
     /// The point at the given tangent coordinates at the identity.
-    fn point(m: usize, coords: &[f64]) -> Vec<f64> {
-        let mut point = vec![0.0; m * m];
-        SpdAffine::new(m).exp_origin(crate::rows::Rows::new(coords, coords.len()), &mut point);
+    fn point(matrices: Matrices, coords: &[f64]) -> Vec<f64> {
+        let space = manifold(matrices);
+        let mut point = vec![0.0; space.point_size()];
+        space.exp_origin(crate::rows::Rows::new(coords, coords.len()), &mut point);
         point
     }
 
     /// A point some way from the identity.
-    fn base(m: usize) -> Vec<f64> {
-        let coords = (0..m * (m + 1) / 2).map(|i| 0.5 * f64::from(i as u32 * 7 % 5) - 0.7);
-        point(m, &coords.collect::<Vec<_>>())
+    fn base(matrices: Matrices) -> Vec<f64> {
+        let coords = (0..matrices.dim()).map(|i| 0.5 * f64::from(i as u32 * 7 % 5) - 0.7);
+        point(matrices, &coords.collect::<Vec<_>>())
     }
 
     #[test]
     fn draws_do_not_depend_on_the_words_with_which_they_are_decided() {
-        for m in [2, 3, 6] {
+        for m in symmetric(&[2, 3, 6]).chain(hermitian(&[2, 3, 5])) {
             let base = base(m);
-            for scale in [1e-9, 1e-3, 0.4, 2.0] {
+            for scale in [1e-9, 1e-3, 0.4, 2.0 / m.beta as f64] {
                 for profile in laws(m, scale) {
                     let noise = noise(m, profile);
                     let step = 2f64.powi(exponent(profile.scale().min(1.0)) - 20);
-                    let mut streams = [0; 2].map(|_| Stream::from_key([6; 32], m as u64));
-                    let mut out = [0; 2].map(|_| vec![0.0; m * (m + 1) / 2]);
+                    let mut streams = [0; 2].map(|_| Stream::from_key([6; 32], m.m as u64));
+                    let mut out = [0; 2].map(|_| vec![0.0; m.dim()]);
                     for _ in 0..10 {
                         for (i, effort) in [Effort::Steady, Effort::Least].into_iter().enumerate() {
                             noise.draw_on_grid(&base, step, &mut streams[i], effort, &mut out[i]);
                         }
-                        assert_eq!(out[0], out[1], "{m} {profile:?}");
+                        assert_eq!(out[0], out[1], "{m:?} {profile:?}");
                         assert!(out[0].iter().all(|x| x.is_finite() && *x != 0.0));
                     }
                 }
@@ -340,11 +385,51 @@ mod tests {
                     point[i * m + j] = (0..=i.min(j)).map(entry).sum();
                 }
             }
-            let noise = noise(m, Profile::Gaussian { scale: 0.4 });
+            let noise = noise(Matrices::symmetric(m), Profile::Gaussian { scale: 0.4 });
             for seed in 0..10 {
                 let drawn = [&factor, &point].map(|base| {
                     let mut stream = Stream::from_key([seed; 32], 0);
                     let mut out = vec![0.0; m * (m + 1) / 2];
+                    let step = 2f64.powi(-20);
+                    noise.draw_on_grid(base, step, &mut stream, Effort::Least, &mut out);
+                    out
+                });
+                assert_eq!(drawn[0], drawn[1], "{m}");
+                assert!(drawn[0].iter().all(|x| *x != 0.0));
+            }
+        }
+    }
+
+    /// The same for G^* of complex matrices.
+    #[test]
+    fn complex_factors_are_the_points_that_they_stand_for() {
+        for matrices in hermitian(&[2, 3, 4]) {
+            let m = matrices.m;
+            let mut factor: Vec<f64> =
+                (0..m * m).map(|k| (f64::from(k as u32 * 5 % 7) - 3.0) / 16.0).collect();
+            matrices.diagonal().enumerate().for_each(|(i, at)| factor[at] = 1.0 + 0.25 * i as f64);
+            let number = |i: usize, j: usize| match i.cmp(&j) {
+                std::cmp::Ordering::Less => {
+                    let at = matrices.at(i, j);
+                    [factor[at], factor[at + 1]]
+                }
+                std::cmp::Ordering::Equal => [factor[matrices.at(i, i)], 0.0],
+                std::cmp::Ordering::Greater => [0.0; 2],
+            };
+            // entry (i, j) of G G^*: conjugates of column i of G^* times column j
+            let mut point = vec![0.0; 2 * m * m];
+            for (at, entry) in point.chunks_exact_mut(2).enumerate() {
+                for k in 0..m {
+                    let ([a, b], [c, d]) = (number(k, at / m), number(k, at % m));
+                    entry[0] += a * c + b * d;
+                    entry[1] += a * d - b * c;
+                }
+            }
+            let noise = noise(matrices, Profile::Gaussian { scale: 0.4 });
+            for seed in 0..10 {
+                let drawn = [&factor, &point].map(|base| {
+                    let mut stream = Stream::from_key([seed; 32], 0);
+                    let mut out = vec![0.0; m * m];
                     let step = 2f64.powi(-20);
                     noise.draw_on_grid(base, step, &mut stream, Effort::Least, &mut out);
                     out
@@ -366,22 +451,19 @@ mod tests {
 
     /// How far the distances from the base point, and the traces of the logarithm there, are from those of tangent
     /// vectors that the sampler in doubles draws.
-    fn distance_from_law(m: usize, profile: Profile, other: Profile) -> [f64; 2] {
-        let (manifold, base, n) = (SpdAffine::new(m), base(m), 3000);
+    fn distance_from_law(m: Matrices, profile: Profile, other: Profile) -> [f64; 2] {
+        let (manifold, base, n) = (manifold(m), base(m), 3000);
         let (exact, doubles) = (noise(m, profile), noise(m, other));
-        let [mut a, mut b] = [0, 1].map(|i| Stream::from_key([3 + i; 32], m as u64));
-        let trace = |coords: &[f64]| -> f64 {
-            let diagonal = (0..m).scan(0, |at, row| Some(std::mem::replace(at, *at + m - row)));
-            diagonal.map(|at| coords[at]).sum()
-        };
-        let mut origin = vec![0.0; m * (m + 1) / 2];
-        manifold.log_origin(crate::rows::Rows::new(&base, m * m), &mut origin);
+        let [mut a, mut b] = [0, 1].map(|i| Stream::from_key([3 + i; 32], m.m as u64));
+        let trace = |coords: &[f64]| -> f64 { m.diagonal().map(|at| coords[at]).sum() };
+        let mut origin = vec![0.0; m.dim()];
+        manifold.log_origin(crate::rows::Rows::new(&base, base.len()), &mut origin);
         let mut found = [const { Vec::new() }; 4];
         for _ in 0..n {
-            let mut drawn = vec![0.0; m * (m + 1) / 2];
+            let mut drawn = vec![0.0; m.dim()];
             exact.draw_on_grid(&base, 2f64.powi(-30), &mut a, Effort::Least, &mut drawn);
             let at = point(m, &drawn);
-            let rows = |x| crate::rows::Rows::new(x, m * m);
+            let rows = |x| crate::rows::Rows::new(x, base.len());
             let mut dist = [0.0];
             manifold.dist(rows(&base), rows(&at), &mut dist);
             found[0].push(dist[0]);
@@ -396,16 +478,16 @@ mod tests {
 
     #[test]
     fn points_have_the_law_of_the_sampler_in_doubles() {
-        for m in [2, 3, 5] {
+        for m in symmetric(&[2, 3, 5]).chain(hermitian(&[2, 3, 4])) {
             for scale in [0.05, 0.6] {
                 for profile in laws(m, scale) {
                     let found = distance_from_law(m, profile, profile);
-                    assert!(found.iter().all(|x| *x < 1.9), "{m} {profile:?} {found:?}");
+                    assert!(found.iter().all(|x| *x < 1.9), "{m:?} {profile:?} {found:?}");
                 }
             }
             let profile = Profile::Gaussian { scale: 0.3 };
             let control = distance_from_law(m, profile, Profile::Gaussian { scale: 0.33 });
-            assert!(control[0] > 2.2, "{m} {control:?}");
+            assert!(control[0] > 2.2, "{m:?} {control:?}");
         }
     }
 
@@ -413,8 +495,8 @@ mod tests {
     #[test]
     fn directions_are_isotropic() {
         let (m, n) = (3, 6000);
-        let noise = noise(m, Profile::Laplace { scale: 0.2 });
-        let origin = point(m, &[0.0; 6]);
+        let noise = noise(Matrices::symmetric(m), Profile::Laplace { scale: 0.2 });
+        let origin = point(Matrices::symmetric(m), &[0.0; 6]);
         let mut stream = Stream::from_key([5; 32], 0);
         let mut second = [[0.0; 6]; 6];
         for _ in 0..n {
@@ -442,35 +524,79 @@ mod tests {
         assert!((along(1) - along(2)).abs() < error && (along(2) - along(4)).abs() < error);
     }
 
+    /// At the identity real and imaginary parts of Hermitian matrices are alike, on and off the first row, and none
+    /// goes with another.
+    #[test]
+    fn complex_directions_are_isotropic() {
+        let (matrices, n) = (Matrices::hermitian(2), 6000);
+        let noise = noise(matrices, Profile::Laplace { scale: 0.15 });
+        let origin = point(matrices, &[0.0; 4]);
+        let mut stream = Stream::from_key([5; 32], 0);
+        let mut second = [[0.0; 4]; 4];
+        for _ in 0..n {
+            let mut x = [0.0; 4];
+            noise.draw_on_grid(&origin, 2f64.powi(-30), &mut stream, Effort::Least, &mut x);
+            let half = 0.5f64.sqrt();
+            // trace and the three coordinates across it
+            let x = [half * (x[0] + x[3]), half * (x[0] - x[3]), x[1], x[2]];
+            let square: f64 = x.iter().map(|x| x * x).sum();
+            for (i, row) in second.iter_mut().enumerate() {
+                (0..4).for_each(|j| row[j] += x[i] * x[j] / square / f64::from(n));
+            }
+        }
+        let error = 5.0 * 0.3 / f64::from(n).sqrt();
+        for i in 0..4 {
+            for j in 0..i {
+                assert!(second[i][j].abs() < error, "{second:?}");
+                assert!(j == 0 || (second[i][i] - second[j][j]).abs() < error, "{second:?}");
+            }
+        }
+    }
+
     #[test]
     fn all_heights_give_the_density_of_a_norm() {
-        for (profile, width, end) in
-            [(Profile::Gaussian { scale: 0.7 }, -2, 28), (Profile::Laplace { scale: 0.3 }, 0, 24)]
-        {
-            let mode = Proposal::new(3, profile).reference / profile.scale();
-            let norm = Scaled::new(Norm::new(3, profile), mode).unwrap();
-            check_all_heights(Steps::new(norm, width, end).unwrap());
+        for matrices in [Matrices::symmetric(3), Matrices::hermitian(3)] {
+            let laplace = Profile::Laplace { scale: 0.3 / matrices.beta as f64 };
+            let more = 4 * (matrices.beta as i32 - 1);
+            for (profile, width, end) in
+                [(Profile::Gaussian { scale: 0.7 }, -2, 28 + more), (laplace, 0, 24 + more)]
+            {
+                let mode = Proposal::new(matrices, profile).reference / profile.scale();
+                let norm = Scaled::new(Norm::new(matrices, profile), mode).unwrap();
+                check_all_heights(Steps::new(norm, width, end as _).unwrap());
+            }
         }
     }
 
     #[test]
     fn norms_have_a_table_at_every_scale_that_is_served() {
-        for m in 2..=16 {
-            let limit = Space::Spd { m }.largest_laplace_scale();
+        for m in (2..=16).map(Matrices::symmetric).chain((2..=16).map(Matrices::hermitian)) {
+            let limit = Space::from(m).largest_laplace_scale();
             let gaussian = [1e-9, 1e-3, 0.3, 1.0, 2.0].map(|scale| Profile::Gaussian { scale });
             let shares = [1e-9, 0.1, 0.5, 0.8, 0.95, 1.0];
             let laplace = shares.map(|share| Profile::Laplace { scale: share * limit });
             for profile in laplace.into_iter().chain(gaussian) {
                 let density = Proposal::new(m, profile);
                 let made = MatrixNoise::new(m, profile, &density, &density.law());
-                assert!(made.is_ok(), "{m} {profile:?}");
+                assert!(made.is_ok(), "{m:?} {profile:?}");
             }
         }
     }
 
     #[test]
     fn what_has_no_factor_gives_the_identity() {
-        let noise = noise(2, Profile::Gaussian { scale: 0.5 });
+        let complex = noise(Matrices::hermitian(2), Profile::Gaussian { scale: 0.5 });
+        for base in [
+            [1.0, 0.0, 2.0, 0.0, 2.0, 0.0, 1.0, 0.0],
+            [1.0, 0.0, 0.0, 1.1, 0.0, -1.1, 1.0, 0.0],
+            [f64::NAN, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0],
+        ] {
+            let mut x = [1.0; 4];
+            let mut stream = Stream::from_key([9; 32], 0);
+            complex.draw_on_grid(&base, 2f64.powi(-20), &mut stream, Effort::Least, &mut x);
+            assert_eq!(x, [0.0; 4]);
+        }
+        let noise = noise(Matrices::symmetric(2), Profile::Gaussian { scale: 0.5 });
         for base in [[1.0, 2.0, 2.0, 1.0], [f64::NAN, 0.0, 0.0, 1.0], [1e200, 0.0, 0.0, 1e-200]] {
             let mut x = [1.0; 3];
             let mut stream = Stream::from_key([9; 32], 0);
@@ -482,17 +608,18 @@ mod tests {
     /// Near the largest scale eigenvalues are far apart: the logarithm keeps its digits.
     #[test]
     fn far_draws_are_decided() {
-        for (m, least) in [(2, 500.0), (3, 30.0)] {
-            let scale = Space::Spd { m }.largest_laplace_scale();
+        let cases = symmetric(&[2, 3]).chain(hermitian(&[2, 3])).zip([500.0, 30.0, 15.0, 12.0]);
+        for (m, least) in cases {
+            let scale = Space::from(m).largest_laplace_scale();
             let noise = noise(m, Profile::Laplace { scale });
             let (mut stream, mut farthest) = (Stream::from_key([8; 32], 0), 0.0f64);
             for _ in 0..40 {
-                let mut x = vec![0.0; m * (m + 1) / 2];
+                let mut x = vec![0.0; m.dim()];
                 noise.draw_on_grid(&base(m), 2f64.powi(-20), &mut stream, Effort::Least, &mut x);
                 assert!(x.iter().any(|x| *x != 0.0));
                 farthest = farthest.max(crate::vector::norm(&x));
             }
-            assert!(farthest > least, "{m} {farthest}");
+            assert!(farthest > least, "{m:?} {farthest}");
         }
     }
 }

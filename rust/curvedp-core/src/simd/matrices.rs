@@ -37,6 +37,19 @@ pub const fn packed_len(m: usize) -> usize {
     m * (m + 1) / 2
 }
 
+/// Position of the diagonal entry i of a packed Hermitian m x m matrix: its upper triangle row by row, beside the
+/// diagonal real and imaginary parts in turn.
+#[inline(always)]
+pub const fn hermitian_diagonal(m: usize, i: usize) -> usize {
+    i * (2 * m - i)
+}
+
+/// Position of the real part of entry (i, j), i < j, of the same.
+#[inline(always)]
+pub const fn hermitian_above(m: usize, i: usize, j: usize) -> usize {
+    hermitian_diagonal(m, i) + 2 * (j - i) - 1
+}
+
 /// Reads the lower triangles of up to `L` row-major matrices; absent ones become the identity.
 #[inline(never)]
 pub fn load<const M: usize, const L: usize>(m: usize, rows: &[f64], out: &mut [Lane<L>]) {

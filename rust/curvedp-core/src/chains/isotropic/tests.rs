@@ -1,6 +1,6 @@
 use super::*;
 use crate::chains::diagnose;
-use crate::manifold::{ComplexProjective, Euclidean, Hyperboloid, SpdAffine, Sphere};
+use crate::manifold::{ComplexProjective, Euclidean, Hpd, Hyperboloid, SpdAffine, Sphere};
 use crate::noise::{IsotropicNoise, Radial};
 use crate::parallel::set_num_threads;
 
@@ -24,6 +24,7 @@ fn manifold_of(space: Space) -> Box<dyn Manifold> {
         }
         Space::Radial(Radial::ComplexProjective { m }) => Box::new(ComplexProjective::new(m)),
         Space::Spd { m } => Box::new(SpdAffine::new(m)),
+        Space::Hpd { m } => Box::new(Hpd::new(m)),
     }
 }
 
@@ -50,6 +51,8 @@ fn cases() -> Vec<(Space, Profile)> {
         (Space::Spd { m: 3 }, laplace(0.25)),
         (Space::Spd { m: 4 }, gaussian(0.7)),
         (Space::Spd { m: 7 }, laplace(0.05)),
+        (Space::Hpd { m: 2 }, laplace(0.2)),
+        (Space::Hpd { m: 3 }, gaussian(0.7)),
     ]
 }
 

@@ -47,6 +47,13 @@ impl SpdAffine {
         Self { m }
     }
 
+    /// True if matrices of entries do not hold the points of a ball well enough, given the error of their logarithms, and
+    /// factors do.
+    pub(in crate::manifold) fn needs_factors(log_error: f64, radius: f64) -> bool {
+        let worst = 1e-8 * radius;
+        log_error > worst && radius <= WIDEST
+    }
+
     /// Rounding of the rotations of 40 sweeps, in unit roundoffs: 9 for each of 20 m (m - 1), and what the
     /// products around them round.
     fn sweeps_rounding(&self) -> f64 {
@@ -155,11 +162,8 @@ impl Manifold for SpdAffine {
     /// Factors, where matrices would hold logarithms to less than 1 part in 10^8 of the radius, and still hold what is
     /// released.
     fn precise(&self, radius: f64) -> Option<Arc<dyn Precise>> {
-        let worst = 1e-8 * radius;
-        if self.log_error(radius) <= worst || radius > WIDEST {
-            return None;
-        }
-        Some(Arc::new(SpdFactors::new(self.m, radius)))
+        Self::needs_factors(self.log_error(radius), radius)
+            .then(|| Arc::new(SpdFactors::new(self.m, radius)) as Arc<dyn Precise>)
     }
 
     /// The condition of a whitened matrix amplifies the rounding of its entries: e^(sqrt 2 r) for each of both points.

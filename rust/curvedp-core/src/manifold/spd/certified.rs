@@ -32,12 +32,32 @@ const COARSE: f64 = 1e-16;
 /// Sines of the angles between rows of a guess in double-double.
 const PRECISE: f64 = 1e-20;
 
-/// Bound on the error of logarithms between points of the ball of this radius about the identity: room for a guess
-/// as good as doubles allow, several times what is met, and for products in double-double.
-pub(super) fn log_error(m: usize, radius: f64) -> f64 {
-    let order = m as f64;
-    let guess = (8.0 * order * order + 80.0 * order) * U * (8.0 + 8.0 * radius);
-    guess + 10.0 * order.powf(1.5) * sum_error(m) * (SQRT_2 * radius).exp()
+/// A ball about the identity.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    pub radius: f64,
+    /// Points at distance r from the identity have a condition of at most e^(rate r).
+    pub rate: f64,
+}
+
+impl Extent {
+    /// Of any matrices.
+    pub(super) fn new(radius: f64) -> Self {
+        Self { radius, rate: SQRT_2 }
+    }
+
+    /// At least of that radius.
+    pub(super) fn at_least(self, radius: f64) -> Self {
+        Self { radius: self.radius.max(radius), ..self }
+    }
+
+    /// Bound on the error of logarithms between points of the ball: room for a guess as good as doubles allow,
+    /// several times what is met, and for products in double-double.
+    pub(super) fn log_error(self, m: usize) -> f64 {
+        let order = m as f64;
+        let guess = (8.0 * order * order + 80.0 * order) * U * (8.0 + 8.0 * self.radius);
+        guess + 10.0 * order.powf(1.5) * sum_error(m) * (self.rate * self.radius).exp()
+    }
 }
 
 /// Certified logarithms of a block of points.
@@ -73,14 +93,13 @@ pub(super) struct CertifiedLog<const M: usize, const L: usize> {
 }
 
 impl<const M: usize, const L: usize> CertifiedLog<M, L> {
-    /// For points of the ball of this radius about the identity. Others have logarithms, too, but these may have no
-    /// bound.
-    pub(super) fn new(m: usize, radius: f64) -> Self {
+    /// For points of that ball. Others have logarithms, too, but these may have no bound.
+    pub(super) fn new(m: usize, extent: Extent) -> Self {
         let (full, half) = (m * m, packed_len(m));
         Self {
             m,
-            longest: 2.0 * radius + 1.0,
-            allowed: log_error(m, radius),
+            longest: 2.0 * extent.radius + 1.0,
+            allowed: extent.log_error(m),
             base: Lanes::new(half),
             inverse: PreciseLanes::new(half),
             stretch: [0.0; L],
@@ -99,7 +118,7 @@ impl<const M: usize, const L: usize> CertifiedLog<M, L> {
         }
     }
 
-    /// True where the logarithm is as accurate as [`log_error`] says.
+    /// True where the logarithm is as accurate as [`Extent::log_error`] says.
     pub(super) fn is_certain(&self, lane: usize) -> bool {
         self.bound[lane] <= self.allowed
     }

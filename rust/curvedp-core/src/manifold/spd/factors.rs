@@ -3,7 +3,7 @@
 //!
 //! Tangent vectors are coordinates: V at GG^T stands for G V G^T.
 
-use super::certified::{CertifiedLog, load_lower, log_error, store_lower};
+use super::certified::{CertifiedLog, Extent, load_lower, store_lower};
 use super::moments::sum_log_moments_block;
 use super::sum_log::sum_log_block;
 use super::{BlockLog, eigenspaces};
@@ -22,7 +22,7 @@ use crate::simd::matrices::{
 use crate::simd::precise::{PreciseLanes, invert, lower_product};
 use crate::simd::rotations::lower_triangle;
 use crate::vector::norm;
-use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
+use std::f64::consts::SQRT_2;
 
 /// Compiles a kernel for the orders of most matrices, and for all.
 macro_rules! for_order {
@@ -39,13 +39,23 @@ macro_rules! for_order {
 #[derive(Clone, Copy, Debug)]
 pub struct SpdFactors {
     m: usize,
-    radius: f64,
+    extent: Extent,
 }
 
 impl SpdFactors {
     /// m x m matrices, m >= 1.
     pub fn new(m: usize, radius: f64) -> Self {
-        Self { m, radius }
+        Self { m, extent: Extent::new(radius) }
+    }
+
+    /// For points all of whose eigenvalues come in pairs of equal ones.
+    pub(in crate::manifold) fn doubled(m: usize, radius: f64) -> Self {
+        Self { m, extent: Extent { radius, rate: 1.0 } }
+    }
+
+    /// Bound on the error of logarithms between points within `radius` of the identity.
+    fn certified_error(&self, radius: f64) -> f64 {
+        self.extent.at_least(radius).log_error(self.m)
     }
 
     /// Bound on how far rounding moves the end of a safe step, at most sqrt 2 long, which is pulled back to the ball. What
@@ -53,7 +63,7 @@ impl SpdFactors {
     /// the eigenvectors of the step need not be orthogonal to the last digit.
     fn step_error(&self, radius: f64) -> f64 {
         let size = (self.m as f64).powf(1.5);
-        let of_factor = 160.0 * size * (radius * FRAC_1_SQRT_2).exp();
+        let of_factor = 160.0 * size * (radius * (0.5 * self.extent.rate)).exp();
         (of_factor + 256.0 * size * (2.0 + 2.0 * radius)) * UNIT_ROUNDOFF
     }
 }
@@ -121,15 +131,15 @@ impl Manifold for SpdFactors {
     }
 
     fn log(&self, point: Rows, base: Rows, out: &mut [f64]) {
-        for_order!(self.m, log_block(self.radius, point, base, out));
+        for_order!(self.m, log_block(self.extent, point, base, out));
     }
 
     fn dist(&self, a: Rows, b: Rows, out: &mut [f64]) {
-        for_order!(self.m, dist_block(self.radius, a, b, false, out));
+        for_order!(self.m, dist_block(self.extent, a, b, false, out));
     }
 
     fn parallel_transport(&self, tangent: Rows, base: Rows, end: Rows, out: &mut [f64]) {
-        for_order!(self.m, transport_block(self.radius, tangent, base, end, out));
+        for_order!(self.m, transport_block(self.extent, tangent, base, end, out));
     }
 
     fn inner(&self, a: Rows, b: Rows, _base: Rows, out: &mut [f64]) {
@@ -185,22 +195,22 @@ impl Manifold for SpdFactors {
     /// Infinite where the logarithm has no bound.
     fn dist_origin(&self, point: Rows, out: &mut [f64]) {
         let origin = self.origin();
-        for_order!(self.m, dist_block(self.radius, Rows::shared(&origin), point, true, out));
+        for_order!(self.m, dist_block(self.extent, Rows::shared(&origin), point, true, out));
     }
 
     fn dist_origin_error(&self, radius: f64) -> f64 {
-        log_error(self.m, self.radius.max(radius))
+        self.certified_error(radius)
     }
 
     fn chart_error(&self, radius: f64) -> f64 {
-        log_error(self.m, self.radius.max(radius))
+        self.certified_error(radius)
     }
 
     /// That of logarithms, and of steps times the largest eigenvalue of the Hessian.
     fn log_error(&self, radius: f64) -> f64 {
         let reach = SQRT_2 * radius; // 2r at the rate 1/sqrt 2
         let hessian = 1.0 + reach; // at least reach coth reach
-        log_error(self.m, self.radius.max(radius)) + hessian * self.step_error(radius)
+        self.certified_error(radius) + hessian * self.step_error(radius)
     }
 
     fn sum_log(
@@ -211,7 +221,7 @@ impl Manifold for SpdFactors {
         base: &[f64],
         sum: &mut [f64],
     ) -> LogSums {
-        for_order!(self.m, sum_block(self.radius, points, count, weights, base, sum))
+        for_order!(self.m, sum_block(self.extent, points, count, weights, base, sum))
     }
 
     fn log_along(
@@ -244,33 +254,33 @@ impl Manifold for SpdFactors {
         range: &Range,
         sums: &mut LogMoments,
     ) {
-        for_order!(self.m, sum_moments_block(self.radius, points, count, base, range, sums));
+        for_order!(self.m, sum_moments_block(self.extent, points, count, base, range, sums));
     }
 }
 
 fn sum_block<const M: usize, const L: usize>(
     m: usize,
-    radius: f64,
+    extent: Extent,
     points: Rows,
     count: usize,
     weights: Option<&[f64]>,
     base: &[f64],
     sum: &mut [f64],
 ) -> LogSums {
-    let mut log = CertifiedLog::<M, L>::new(m, radius);
+    let mut log = CertifiedLog::<M, L>::new(m, extent);
     sum_log_block::<M, L>(m, &mut log, points, count, weights, base, sum)
 }
 
 fn sum_moments_block<const M: usize, const L: usize>(
     m: usize,
-    radius: f64,
+    extent: Extent,
     points: Rows,
     count: usize,
     base: &[f64],
     range: &Range,
     sums: &mut LogMoments,
 ) {
-    let mut log = CertifiedLog::<M, L>::new(m, radius);
+    let mut log = CertifiedLog::<M, L>::new(m, extent);
     sum_log_moments_block::<M, L>(m, &mut log, points, count, base, range, sums);
 }
 
@@ -336,12 +346,12 @@ fn exp_block<const M: usize, const L: usize>(m: usize, tangent: Rows, base: Rows
 
 fn log_block<const M: usize, const L: usize>(
     m: usize,
-    radius: f64,
+    extent: Extent,
     point: Rows,
     base: Rows,
     out: &mut [f64],
 ) {
-    let mut log = CertifiedLog::<M, L>::new(m, radius);
+    let mut log = CertifiedLog::<M, L>::new(m, extent);
     let mut a = Lanes::<L>::new(packed_len(m));
     let size = packed_len(m);
     for (block, rows) in out.chunks_mut(L * size).enumerate() {
@@ -355,13 +365,13 @@ fn log_block<const M: usize, const L: usize>(
 /// Distances, infinite where `certain` ones are asked for and there is no bound.
 fn dist_block<const M: usize, const L: usize>(
     m: usize,
-    radius: f64,
+    extent: Extent,
     base: Rows,
     point: Rows,
     certain: bool,
     out: &mut [f64],
 ) {
-    let mut log = CertifiedLog::<M, L>::new(m, radius);
+    let mut log = CertifiedLog::<M, L>::new(m, extent);
     for (block, rows) in out.chunks_mut(L).enumerate() {
         log.compute(&point, &base, block * L, rows.len());
         for (l, out) in rows.iter_mut().enumerate() {
@@ -373,13 +383,13 @@ fn dist_block<const M: usize, const L: usize>(
 /// V -> O^T V O, where O turns the frame of the moved base point into that of the end.
 fn transport_block<const M: usize, const L: usize>(
     m: usize,
-    radius: f64,
+    extent: Extent,
     tangent: Rows,
     base: Rows,
     end: Rows,
     out: &mut [f64],
 ) {
-    let mut log = CertifiedLog::<M, L>::new(m, radius);
+    let mut log = CertifiedLog::<M, L>::new(m, extent);
     let mut turn = Lanes::<L>::new(m * m);
     let mut work = Lanes::<L>::new(m * m);
     let mut v = Lanes::<L>::new(packed_len(m));

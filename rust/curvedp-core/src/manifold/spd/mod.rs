@@ -21,7 +21,7 @@ pub use factors::SpdFactors;
 pub use flat::{Flat, FlatChart};
 pub use log_cholesky::LogCholesky;
 pub use log_euclidean::LogEuclidean;
-pub(super) use moments::{curvature_function, curvature_trace};
+pub(super) use moments::{curvature_function, curvature_trace, eigenvalues, pair_curvature};
 pub use off_log::OffLog;
 
 use super::RECORD_TOLERANCE;

@@ -60,12 +60,16 @@ pub(in crate::manifold) fn curvature_trace(m: usize, u: &[f64], f: &dyn Fn(f64) 
 }
 
 /// The eigenvalue of R_u of a pair of eigenvalues of the matrix u.
-fn pair_curvature(a: f64, b: f64) -> f64 {
+pub(in crate::manifold) fn pair_curvature(a: f64, b: f64) -> f64 {
     -0.25 * (a - b) * (a - b)
 }
 
 /// Eigenvalues of the matrix with coordinates `u`.
-fn eigenvalues(m: usize, u: &[f64], vectors: Option<&mut [Lane<1>]>) -> Vec<f64> {
+pub(in crate::manifold) fn eigenvalues(
+    m: usize,
+    u: &[f64],
+    vectors: Option<&mut [Lane<1>]>,
+) -> Vec<f64> {
     let mut a = vec![[0.0; 1]; packed_len(m)];
     load_coords::<0, 1>(m, u, false, &mut a);
     let floor = squared_norm(m, &a).map(|square| square * f64::EPSILON * f64::EPSILON);

@@ -7,8 +7,8 @@ mod properties;
 mod totality;
 
 use super::{
-    Euclidean, HyperbolicChart, Hyperboloid, KendallPlanar, Manifold, RealProjective, Rotations,
-    SpdFactors, Sphere, Torus,
+    Euclidean, HpdFactors, HyperbolicChart, Hyperboloid, KendallPlanar, Manifold, RealProjective,
+    Rotations, SpdFactors, Sphere, Torus,
 };
 use crate::rows::Rows;
 use rand::{RngExt, SeedableRng};
@@ -30,6 +30,9 @@ fn manifolds() -> Vec<(String, Box<dyn Manifold>)> {
     }
     for m in [1, 2, 3, 6] {
         list.push((format!("spd factors:{m}"), Box::new(SpdFactors::new(m, 6.0))));
+    }
+    for m in [1, 2, 3, 5] {
+        list.push((format!("hpd factors:{m}"), Box::new(HpdFactors::new(m, 6.0))));
     }
     for k in [3, 4, 7, 50] {
         list.push((format!("kendall:{k}"), Box::new(KendallPlanar::new(k))));

@@ -109,7 +109,7 @@ fn spoil(log: &mut CertifiedLog<0, 1>, angle: f64, stretch: f64, stream: &mut St
 }
 
 fn computed(m: usize, r: f64, pair: &[Vec<f64>; 2]) -> CertifiedLog<0, 1> {
-    let mut log = CertifiedLog::<0, 1>::new(m, r);
+    let mut log = CertifiedLog::<0, 1>::new(m, Extent::new(r));
     log.compute(&Rows::shared(&pair[1]), &Rows::shared(&pair[0]), 0, 1);
     log
 }
@@ -202,7 +202,7 @@ fn neighbours_in_a_block_change_nothing() {
     let all = pairs(m, 9.0, &mut stream);
     let rows = |side: usize| all.iter().flat_map(|pair| pair[side].clone()).collect::<Vec<_>>();
     let (base, point) = (rows(0), rows(1));
-    let mut log = CertifiedLog::<0, 8>::new(m, 9.0);
+    let mut log = CertifiedLog::<0, 8>::new(m, Extent::new(9.0));
     let size = packed_len(m);
     for start in (0..all.len()).step_by(8) {
         let here = 8.min(all.len() - start);
