@@ -132,6 +132,7 @@ pub(crate) fn space(kind: &str, size: usize, parameter: f64) -> PyResult<Space> 
         "hyperbolic" => Space::Radial(Radial::Hyperbolic { dim: size, curvature: parameter }),
         "projective" => Space::Radial(Radial::ComplexProjective { m: size }),
         "spd" => Space::Spd { m: size },
+        "grassmann" => Space::Grassmann { n: size, k: parameter as usize },
         other => return Err(PyValueError::new_err(format!("unknown space {other:?}"))),
     })
 }
@@ -144,6 +145,7 @@ pub(crate) fn space_name(space: Space) -> (&'static str, usize, f64) {
         Space::Radial(Radial::Hyperbolic { dim, curvature }) => ("hyperbolic", dim, curvature),
         Space::Radial(Radial::ComplexProjective { m }) => ("projective", m, 0.0),
         Space::Spd { m } => ("spd", m, 0.0),
+        Space::Grassmann { n, k } => ("grassmann", n, k as f64),
     }
 }
 

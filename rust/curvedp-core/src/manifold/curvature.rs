@@ -6,7 +6,7 @@
 //! transport along the geodesic.
 
 use super::Manifold;
-use super::spd;
+use super::{grassmann, spd};
 use crate::rows::Rows;
 use crate::simd::elementary::{cot_excess, coth_excess, sinc, sinhc};
 use crate::vector::norm;
@@ -34,6 +34,14 @@ pub enum Curvature {
     /// SPD(m), m >= 2, with the affine-invariant metric: -(l_i - l_j)^2/4 for each pair of eigenvalues l of
     /// the matrix u, and 0.
     Matrices(usize),
+    /// Grassmannians, both numbers at least 2: (t_i - t_j)^2 and (t_i + t_j)^2 for each pair of singular values t of
+    /// the matrix u, t_i^2 as often as rows and columns differ, and 0.
+    Subspaces {
+        /// Rows of u.
+        rows: usize,
+        /// Columns of u.
+        columns: usize,
+    },
 }
 
 impl Curvature {
@@ -49,6 +57,7 @@ impl Curvature {
             Self::Constant(kappa) => (kappa, kappa),
             Self::Complex => (1.0, 4.0),
             Self::Matrices(_) => (-0.5, 0.0),
+            Self::Subspaces { .. } => (0.0, 2.0),
         }
     }
 
@@ -59,7 +68,7 @@ impl Curvature {
             Self::Flat => Some(vec![]),
             Self::Constant(kappa) => Some(vec![(dim as f64 - 1.0, kappa)]),
             Self::Complex => Some(vec![(1.0, 4.0), (dim as f64 - 2.0, 1.0)]),
-            Self::Matrices(_) => None,
+            Self::Matrices(_) | Self::Subspaces { .. } => None,
         }
     }
 
@@ -67,6 +76,9 @@ impl Curvature {
     pub(super) fn trace(self, u: &[f64], f: &dyn Fn(f64) -> f64) -> f64 {
         if let Self::Matrices(m) = self {
             return spd::curvature_trace(m, u, f);
+        }
+        if let Self::Subspaces { rows, columns } = self {
+            return grassmann::curvature_trace(rows, columns, u, f);
         }
         let square = norm(u) * norm(u);
         let planes = self.planes(u.len()).unwrap_or_default();
@@ -82,6 +94,9 @@ impl Curvature {
         let square = length * length;
         let across = match operator {
             Self::Matrices(m) => return spd::curvature_function(m, u, f, out),
+            Self::Subspaces { rows, columns } => {
+                return grassmann::curvature_function(rows, columns, u, f, out);
+            }
             Self::Constant(kappa) if length > 0.0 => f(kappa * square),
             Self::Complex if length > 0.0 => f(square),
             _ => f(0.0),
@@ -180,6 +195,12 @@ impl ExcessDiameter {
                 let factor = (2.0 * (m - 1.0)).sqrt();
                 Some(Self::Constant { curvature: -0.25 * m / (m - 1.0), factor })
             }
+            // all G <= 0, so sqrt 2 times the largest norm; no eigenvalue is below c = h(2 s^2) - 1, h - 1 lies above
+            // its chord, and the trace of R_u is (n - 2) s^2
+            Curvature::Subspaces { rows, columns } => {
+                let factor = ((rows + columns) as f64 - 2.0).sqrt();
+                Some(Self::Constant { curvature: 2.0, factor })
+            }
             // G = (h - 1)(I - u u^T): they differ most when one is 0 or the directions are orthogonal
             Curvature::Constant(curvature) => {
                 Some(Self::Constant { curvature, factor: (dim - 1.0).max(2.0).sqrt() })
@@ -217,14 +238,20 @@ pub struct HessianTrace {
 
 impl HessianTrace {
     /// That of a manifold: exact but on SPD(m), where it is known to second order from the mean Ricci curvature
-    /// -(m/4)(dim - 1)/dim.
+    /// -(m/4)(dim - 1)/dim, and on Grassmannians, where all curvatures but 0 count as their mean.
     pub fn of(manifold: &dyn Manifold) -> Self {
         let (curvature, dim) = (manifold.curvature(), manifold.dim() as f64);
         let quadratic = match curvature {
             Curvature::Matrices(m) => m as f64 / 12.0 * (dim - 1.0) / dim,
             _ => 0.0,
         };
-        let curvatures = curvature.planes(manifold.dim()).unwrap_or_default();
+        let curvatures = match curvature {
+            Curvature::Subspaces { rows, columns } => {
+                let curved = dim - rows.min(columns) as f64;
+                vec![(curved, ((rows + columns) as f64 - 2.0) / curved)]
+            }
+            _ => curvature.planes(manifold.dim()).unwrap_or_default(),
+        };
         Self { dim, curvatures, quadratic }
     }
 

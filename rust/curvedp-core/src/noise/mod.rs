@@ -7,6 +7,8 @@ mod curved;
 mod discrete_laplace;
 mod error;
 mod flat;
+mod grassmann;
+mod grassmann_draws;
 mod hull;
 mod keys;
 mod log_concave;
@@ -28,6 +30,7 @@ pub(crate) use choice::{Power, below, rate};
 pub use discrete_laplace::DiscreteLaplace;
 pub use error::NoiseError;
 pub use flat::add_on_grid;
+pub use grassmann::GrassmannNoise;
 pub use keys::{DerivedKeys, GroupId, GroupInput, GroupKeys, GroupStreams, numbered_stream};
 pub use log_concave::{LogConcave, Support};
 pub use radial::{Profile, Radial, RadialNoise};
@@ -51,6 +54,13 @@ pub enum Space {
         /// Order of the matrices; exact samplers go up to 16.
         m: usize,
     },
+    /// k-dimensional subspaces of R^n; exact samplers go up to min(k, n - k) = 16.
+    Grassmann {
+        /// Dimension of the whole space.
+        n: usize,
+        /// Dimension of the subspaces.
+        k: usize,
+    },
 }
 
 impl Space {
@@ -68,6 +78,8 @@ pub enum Drawing {
     Chart,
     /// Coordinates of the ambient space.
     Ambient,
+    /// Entries of a random orthonormal basis of a subspace.
+    Basis,
     /// Coordinates of the logarithm at the origin.
     LogOrigin,
 }
@@ -79,13 +91,15 @@ pub enum IsotropicNoise {
     Radial(RadialNoise),
     /// On SPD(m), m >= 2.
     Spd(SpdNoise),
+    /// On a Grassmannian.
+    Grassmann(Box<GrassmannNoise>),
 }
 
 impl IsotropicNoise {
     /// The noise with the given profile on `space`.
     ///
     /// # Errors
-    /// Those of [`RadialNoise::new`] and [`SpdNoise::new`].
+    /// Those of [`RadialNoise::new`], [`SpdNoise::new`] and [`GrassmannNoise::new`].
     pub fn new(space: Space, profile: Profile) -> Result<Self, NoiseError> {
         Ok(match space {
             Space::Radial(space) => Self::Radial(RadialNoise::new(space, profile)?),
@@ -94,6 +108,9 @@ impl IsotropicNoise {
                 Self::Radial(RadialNoise::new(Radial::Flat { dim: 1 }, profile)?)
             }
             Space::Spd { m } => Self::Spd(SpdNoise::new(m, profile)?),
+            Space::Grassmann { n, k } => {
+                Self::Grassmann(Box::new(GrassmannNoise::new(n, k, profile)?))
+            }
         })
     }
 
@@ -103,6 +120,7 @@ impl IsotropicNoise {
         match self {
             Self::Radial(noise) => noise.space().dim(),
             Self::Spd(noise) => noise.order() * (noise.order() + 1) / 2,
+            Self::Grassmann(noise) => noise.space().dim(),
         }
     }
 
@@ -112,17 +130,26 @@ impl IsotropicNoise {
         match self {
             Self::Radial(noise) => noise.profile(),
             Self::Spd(noise) => noise.profile(),
+            Self::Grassmann(noise) => noise.profile(),
         }
     }
 
     /// Draws an isotropic tangent vector in orthonormal coordinates, of length the noise's distance
     /// from its centre; `out` has [`IsotropicNoise::dim`] entries. On SPD(m) the coordinates at the
-    /// identity are the upper triangle row by row, off-diagonal entries times sqrt 2.
+    /// identity are the upper triangle row by row, off-diagonal entries times sqrt 2; on Grassmannians those of
+    /// the chart at the subspace of the first axes.
     pub fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
         match self {
             Self::Radial(noise) => noise.sample_coords(stream, out),
             Self::Spd(noise) => noise.sample_coords(stream, out),
+            Self::Grassmann(noise) => noise.sample_coords(stream, out),
         }
+    }
+
+    /// Numbers of which a release consists, of points with `size` of them.
+    #[must_use]
+    pub fn drawn_size(&self, size: usize) -> usize {
+        if let Self::Grassmann(noise) = self { noise.basis_size() } else { size }
     }
 
     /// What a release consists of.
@@ -135,6 +162,7 @@ impl IsotropicNoise {
                 Some(_) => Drawing::Ambient,
             },
             Self::Spd(_) => Drawing::LogOrigin,
+            Self::Grassmann(_) => Drawing::Basis,
         }
     }
 
@@ -157,6 +185,9 @@ impl IsotropicNoise {
                 }
             }
             Self::Spd(noise) => noise.exact.draw(base, exponent(step), stream, effort, out),
+            Self::Grassmann(noise) => {
+                noise.exact.draw(base, exponent(step), stream, effort, out);
+            }
         }
     }
 
@@ -167,6 +198,7 @@ impl IsotropicNoise {
         match self {
             Self::Radial(noise) => noise.radius().mean(),
             Self::Spd(noise) => noise.mean(),
+            Self::Grassmann(noise) => noise.mean(),
         }
     }
 
@@ -176,6 +208,7 @@ impl IsotropicNoise {
         match self {
             Self::Radial(noise) => noise.radius().mean_within(limit),
             Self::Spd(noise) => noise.mean_within(limit),
+            Self::Grassmann(noise) => noise.mean_within(limit),
         }
     }
 
@@ -185,6 +218,7 @@ impl IsotropicNoise {
         match self {
             Self::Radial(noise) => noise.radius().mean_square().sqrt(),
             Self::Spd(noise) => noise.mean_square().sqrt(),
+            Self::Grassmann(noise) => noise.mean_square().sqrt(),
         }
     }
 
@@ -200,6 +234,7 @@ impl IsotropicNoise {
         match self {
             Self::Radial(noise) => noise.radius().acceptance(),
             Self::Spd(noise) => noise.acceptance(),
+            Self::Grassmann(noise) => noise.acceptance(),
         }
     }
 }

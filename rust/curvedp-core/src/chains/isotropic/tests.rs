@@ -1,6 +1,6 @@
 use super::*;
 use crate::chains::diagnose;
-use crate::manifold::{ComplexProjective, Euclidean, Hyperboloid, SpdAffine, Sphere};
+use crate::manifold::{ComplexProjective, Euclidean, Hyperboloid, SpdAffine, SubspaceChart, Sphere};
 use crate::noise::{IsotropicNoise, Radial};
 use crate::parallel::set_num_threads;
 
@@ -24,6 +24,7 @@ fn manifold_of(space: Space) -> Box<dyn Manifold> {
         }
         Space::Radial(Radial::ComplexProjective { m }) => Box::new(ComplexProjective::new(m)),
         Space::Spd { m } => Box::new(SpdAffine::new(m)),
+        Space::Grassmann { n, k } => Box::new(SubspaceChart::new(n, k)),
     }
 }
 
