@@ -45,6 +45,7 @@ _PUBLIC = {
         "SPD",
         "Correlation",
         "Euclidean",
+        "Grassmann",
         "Hyperboloid",
         "KendallPlanar",
         "Manifold",

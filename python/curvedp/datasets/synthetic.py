@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_finite, as_points, as_positive
 from curvedp.domain import Ball
-from curvedp.manifolds import Manifold, Sphere, as_manifold
+from curvedp.manifolds import Grassmann, Manifold, Sphere, as_manifold
 from curvedp.manifolds.base import Seed
 
 #: Rejection samplers give up where this many proposals yield nothing.
@@ -192,8 +192,11 @@ def uniform_ball(n: int, ball: Ball, *, rng: Seed = None) -> FloatArray:
     space = ball.manifold
     if space.noise_space[0] == "spd" and not space.is_flat:
         return _uniform_spd_ball(count, ball, generator)
-    coords = generator.standard_normal((count, space.dim))
-    coords *= (_radii(count, ball, generator) / np.linalg.norm(coords, axis=1))[:, None]
+    if isinstance(space, Grassmann):
+        coords = _uniform_subspaces(count, ball, space, generator)
+    else:
+        coords = generator.standard_normal((count, space.dim))
+        coords *= (_radii(count, ball, generator) / np.linalg.norm(coords, axis=1))[:, None]
     return space.exp(space.coords_to_tangent(coords, ball.center), ball.center)
 
 
@@ -247,6 +250,28 @@ def _uniform_spd_ball(count: int, ball: Ball, generator: np.random.Generator) ->
     eigenvalues, vectors = np.linalg.eigh(ball.center)
     root = (vectors * np.sqrt(eigenvalues)) @ vectors.T
     return ball.manifold.exp(root @ chart @ root, ball.center)
+
+
+def _uniform_subspaces(
+    count: int, ball: Ball, space: Grassmann, generator: np.random.Generator
+) -> FloatArray:
+    """Volume prod sinc(t_i)^|n-2k| prod_{i<j} sinc(t_i + t_j) sinc(t_i - t_j) <= 1 in coordinates."""
+    rank = min(space.k, space.n - space.k)
+    first, second = np.triu_indices(rank, 1)
+
+    def propose(size: int) -> tuple[FloatArray, FloatArray]:
+        coords = generator.standard_normal((size, space.dim))
+        lengths = ball.radius * generator.random(size) ** (1 / space.dim)
+        coords *= (lengths / np.linalg.norm(coords, axis=1))[:, None]
+        matrices = coords.reshape(size, space.n - space.k, space.k)
+        angles = np.linalg.svd(matrices, compute_uv=False)
+        pairs = angles[:, first] + angles[:, second], angles[:, first] - angles[:, second]
+        logs = abs(space.n - 2 * space.k) * np.log(np.sinc(angles / np.pi)).sum(axis=1)
+        for roots in pairs:
+            logs += np.log(np.sinc(roots / np.pi)).sum(axis=1)
+        return coords, logs
+
+    return _accepted(propose, count, generator)
 
 
 def _log_sin(t: FloatArray) -> FloatArray:

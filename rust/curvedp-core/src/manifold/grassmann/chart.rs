@@ -7,7 +7,10 @@ use super::{Shape, trace_of_hessian};
 use crate::manifold::{Curvature, Embedding, LogMoments, LogSums, Manifold, Range, UNIT_ROUNDOFF};
 use crate::noise::Space;
 use crate::rows::Rows;
-use crate::vector::norm;
+use crate::vector::{norm, scale_to};
+
+/// Vectors beyond this are no logarithms, but on their way to some.
+const LONGEST: f64 = 100.0;
 
 /// The subspaces within the cut locus of one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +80,10 @@ impl Manifold for SubspaceChart {
         self.shape.curvature()
     }
 
+    fn eigenspaces(&self) -> usize {
+        self.shape.eigenspaces()
+    }
+
     fn noise_space(&self) -> Space {
         self.shape.noise_space()
     }
@@ -89,8 +96,11 @@ impl Manifold for SubspaceChart {
         point.iter().all(|x| x.is_finite())
     }
 
-    /// The logarithm within the cut locus of what was one beyond.
+    /// The logarithm within the cut locus of what was one beyond; what is very long is shortened before.
     fn project(&self, point: &mut [f64]) -> bool {
+        if norm(point) > LONGEST {
+            scale_to(point, 1.0);
+        }
         if norm(point) > self.injectivity_radius() {
             let log = Log::of(&self.turn(point).basis());
             point.copy_from_slice(&log.x.data);
@@ -200,7 +210,7 @@ impl Manifold for SubspaceChart {
         coords.copy_to(out);
     }
 
-    /// See docs/proofs/grassmann.md, section 5.
+    /// See docs/proofs/grassmann.md, section 6.
     fn log_error(&self, radius: f64) -> f64 {
         let angle = (2.0 * radius).min(std::f64::consts::FRAC_PI_2);
         let condition = angle / (angle.sin() * angle.cos()).max(f64::MIN_POSITIVE);

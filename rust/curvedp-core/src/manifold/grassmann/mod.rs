@@ -66,6 +66,12 @@ impl Shape {
         }
     }
 
+    /// Eigenspaces of a curvature operator at most.
+    fn eigenspaces(self) -> usize {
+        let rank = self.k.min(self.rest());
+        rank * rank + 1
+    }
+
     fn noise_space(self) -> Space {
         Space::Grassmann { n: self.n, k: self.k }
     }
@@ -91,10 +97,10 @@ impl Shape {
         found.is_some()
     }
 
-    /// Bound on the rounding of a logarithm in the chart, see docs/proofs/grassmann.md.
+    /// Unit roundings in a logarithm in the chart and a step there: docs/proofs/grassmann.md, section 6.
     fn rounding(self) -> f64 {
         let (n, k) = (self.n as f64, self.k as f64);
-        60.0 * (n + 8.0) * k + 180.0 * k * k * (k - 1.0)
+        120.0 * (n + 8.0) * k + 4800.0 * k * (k - 1.0)
     }
 
     fn hessian_rounding(self) -> f64 {
@@ -296,6 +302,10 @@ impl Manifold for Grassmann {
 
     fn curvature(&self) -> Curvature {
         self.shape.curvature()
+    }
+
+    fn eigenspaces(&self) -> usize {
+        self.shape.eigenspaces()
     }
 
     fn noise_space(&self) -> Space {
