@@ -25,9 +25,8 @@ class Grassmann(Twin):
     def parts(point: Array, base: Array) -> tuple[Array, Array, Array]:
         """Principal angles, and the vectors between which they lie, at `base` and across it."""
         p, cosines, qt = np.linalg.svd(base.T @ point)
-        aligned = point @ (p @ qt).T
-        difference = aligned - base
-        across = (difference - base @ (base.T @ difference)) @ p
+        difference = point - base
+        across = (difference - base @ (base.T @ difference)) @ qt.T
         sines = np.linalg.norm(across, axis=0)
         return np.arctan2(sines, cosines), across / np.where(sines > 0, sines, 1.0), p
 

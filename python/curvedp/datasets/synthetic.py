@@ -255,21 +255,13 @@ def _uniform_spd_ball(count: int, ball: Ball, generator: np.random.Generator) ->
 def _uniform_subspaces(
     count: int, ball: Ball, space: Grassmann, generator: np.random.Generator
 ) -> FloatArray:
-    """Volume prod sinc(t_i)^|n-2k| prod_{i<j} sinc(t_i + t_j) sinc(t_i - t_j) <= 1 in coordinates."""
-    rank = min(space.k, space.n - space.k)
-    first, second = np.triu_indices(rank, 1)
+    """Coordinates by the volume density of exp, which is at most 1."""
 
     def propose(size: int) -> tuple[FloatArray, FloatArray]:
         coords = generator.standard_normal((size, space.dim))
         lengths = ball.radius * generator.random(size) ** (1 / space.dim)
         coords *= (lengths / np.linalg.norm(coords, axis=1))[:, None]
-        matrices = coords.reshape(size, space.n - space.k, space.k)
-        angles = np.linalg.svd(matrices, compute_uv=False)
-        pairs = angles[:, first] + angles[:, second], angles[:, first] - angles[:, second]
-        logs = abs(space.n - 2 * space.k) * np.log(np.sinc(angles / np.pi)).sum(axis=1)
-        for roots in pairs:
-            logs += np.log(np.sinc(roots / np.pi)).sum(axis=1)
-        return coords, logs
+        return coords, np.log(space._volume_density(coords))
 
     return _accepted(propose, count, generator)
 

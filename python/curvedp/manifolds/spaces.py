@@ -486,6 +486,17 @@ class Grassmann(Manifold):
             array = array.reshape(*array.shape[:-2], self.n * self.n)
         return array
 
+    def _volume_density(self, coords: FloatArray) -> FloatArray:
+        """Volume density of exp at vectors shorter than pi/2, at most 1: with their singular values
+        t_i the product of sinc(t_i)^|n - 2k| and, for i < j, of sinc(t_i + t_j) sinc(t_i - t_j)."""
+        matrices = coords.reshape(*coords.shape[:-1], self.n - self.k, self.k)
+        angles = np.linalg.svd(matrices, compute_uv=False) / np.pi
+        first, second = np.triu_indices(angles.shape[-1], 1)
+        roots = [angles[..., first] + angles[..., second], angles[..., first] - angles[..., second]]
+        pairs = np.prod([np.sinc(x) for x in roots], axis=(0, -1))
+        single = np.sinc(angles).prod(axis=-1) ** abs(self.n - 2 * self.k)
+        return np.asarray(single * pairs)
+
 
 def _lattice(dim: int, most: int) -> FloatArray:
     """Integer vectors with entries up to `most`."""

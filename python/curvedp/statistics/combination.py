@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from curvedp import nonprivate
 from curvedp._validation import FloatArray, as_number
 from curvedp.manifolds import as_manifold
-from curvedp.nonprivate import frechet_mean
 from curvedp.privacy import Guarantee, Release
 
 __all__ = ["CombinedMean", "combine"]
@@ -105,7 +105,7 @@ def combine(releases: Iterable[Release], *, spread: float = 0.0) -> CombinedMean
     error = np.array([own.expected_error for own in found], dtype=np.float64)
     precision = n if math.isinf(deviation) else 1.0 / (error**2 + deviation**2 / n)
     weights = precision / precision.sum()
-    mean = frechet_mean(np.stack([own.value for own in found]), manifold, weights)
+    mean = nonprivate.frechet_mean(np.stack([own.value for own in found]), manifold, weights)
     if not math.isfinite(mean.certified_distance):
         raise ValueError("the released means lie too far apart to have one mean")
     return CombinedMean(

@@ -160,11 +160,8 @@ impl Proposal {
     }
 
     fn slope(&self, t: f64) -> f64 {
-        let volume = if self.power() > 0.0 {
-            self.power() / t + self.roots.envelope_slope(t)
-        } else {
-            0.0
-        };
+        let volume =
+            if self.power() > 0.0 { self.power() / t + self.roots.envelope_slope(t) } else { 0.0 };
         volume + self.profile.slope(t)
     }
 
@@ -210,7 +207,10 @@ fn spectra(roots: &Roots, key: [u8; 32]) -> Vec<(f64, Spectrum)> {
                 .map(|(x, w)| {
                     let (sin, cos) = libm::sincos(x);
                     values[..2].copy_from_slice(&[cos, sin]);
-                    (w * libm::pow(2.0 * sin * cos, roots.single as f64) * libm::cos(2.0 * x), values)
+                    (
+                        w * libm::pow(2.0 * sin * cos, roots.single as f64) * libm::cos(2.0 * x),
+                        values,
+                    )
                 })
                 .collect();
             let total: f64 = weighted.iter().map(|(w, _)| w).sum();
@@ -248,9 +248,8 @@ impl Moments {
         let pieces = ends.windows(2).filter(|piece| piece[0] < piece[1]);
         for (t, w) in pieces.flat_map(|piece| rule.on_panels(piece[0], piece[1], PANELS)) {
             let bound = roots.envelope(t);
-            let accepted = |angles: &Spectrum| {
-                libm::exp(roots.ln_product(&angles[..roots.rank], t) - bound)
-            };
+            let accepted =
+                |angles: &Spectrum| libm::exp(roots.ln_product(&angles[..roots.rank], t) - bound);
             let mean: f64 = spectra.iter().map(|(w, angles)| w * accepted(angles)).sum();
             let share = w * mean * libm::exp(density.ln(t));
             let t = t.min(limit);
@@ -258,11 +257,7 @@ impl Moments {
             first += share * t;
             second += share * t * t;
         }
-        Self {
-            acceptance: mass / proposal.mass(),
-            mean: first / mass,
-            mean_square: second / mass,
-        }
+        Self { acceptance: mass / proposal.mass(), mean: first / mass, mean_square: second / mass }
     }
 }
 
@@ -479,7 +474,9 @@ mod tests {
                 }
             }
         }
-        assert!(GrassmannNoise::new(7, 3, Profile::Laplace { scale: 0.6 }).unwrap().acceptance() > 0.3);
+        assert!(
+            GrassmannNoise::new(7, 3, Profile::Laplace { scale: 0.6 }).unwrap().acceptance() > 0.3
+        );
     }
 
     #[test]

@@ -41,7 +41,8 @@ impl Length {
     fn new(roots: &Roots, profile: Profile) -> Self {
         let scale = profile.scale();
         // a wider law is one too
-        let (angle, rate) = if scale < 1.0 { (scale, 1.0) } else { (1.0, (1.0 / scale).next_down()) };
+        let (angle, rate) =
+            if scale < 1.0 { (scale, 1.0) } else { (1.0, (1.0 / scale).next_down()) };
         Self {
             power: roots.dim() as i64 - 1,
             count: roots.count as i64,
@@ -97,7 +98,7 @@ pub(super) struct SubspaceNoise {
 }
 
 /// Coordinates of a base point are at most this long; others count as 0.
-const LONGEST: f64 = 8.0;
+const LONGEST: f64 = 7.9;
 
 impl SubspaceNoise {
     /// The noise whose lengths are proposed from `proposal`.
@@ -285,7 +286,13 @@ mod tests {
     }
 
     /// The subspace of a drawn basis.
-    fn drawn(noise: &IsotropicNoise, n: usize, k: usize, base: &[f64], stream: &mut Stream) -> Vec<f64> {
+    fn drawn(
+        noise: &IsotropicNoise,
+        n: usize,
+        k: usize,
+        base: &[f64],
+        stream: &mut Stream,
+    ) -> Vec<f64> {
         let mut basis = vec![0.0; n * k];
         noise.draw_on_grid(base, 2f64.powi(-30), stream, Effort::Least, &mut basis);
         let mut point = vec![0.0; base.len()];

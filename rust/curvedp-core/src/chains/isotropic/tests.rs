@@ -1,6 +1,8 @@
 use super::*;
 use crate::chains::diagnose;
-use crate::manifold::{ComplexProjective, Euclidean, Hyperboloid, SpdAffine, SubspaceChart, Sphere};
+use crate::manifold::{
+    ComplexProjective, Euclidean, Hyperboloid, SpdAffine, Sphere, SubspaceChart,
+};
 use crate::noise::{IsotropicNoise, Radial};
 use crate::parallel::set_num_threads;
 

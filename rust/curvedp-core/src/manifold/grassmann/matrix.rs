@@ -96,7 +96,8 @@ impl Matrix {
             return f64::INFINITY;
         }
         let gram = self.gram();
-        let off = |at: usize| (gram.data[at] - f64::from(at % (self.columns + 1) == 0)).abs();
+        let off =
+            |at: usize| (gram.data[at] - f64::from(at.is_multiple_of(self.columns + 1))).abs();
         (0..gram.data.len()).map(off).fold(0.0, |most, x| if x <= most { most } else { x })
     }
 
@@ -104,8 +105,7 @@ impl Matrix {
     pub(super) fn rounded(&self) -> Self {
         let gram = self.gram();
         let k = self.columns;
-        let step =
-            Self::from(k, k, |i, j| 0.5 * (if i == j { 3.0 } else { 0.0 } - gram.at(i, j)));
+        let step = Self::from(k, k, |i, j| 0.5 * (if i == j { 3.0 } else { 0.0 } - gram.at(i, j)));
         self.times(&step)
     }
 }

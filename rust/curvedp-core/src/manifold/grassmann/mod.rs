@@ -146,7 +146,8 @@ impl Shape {
 
     /// Keeps the norm of a Hessian's excess in its range, whatever was rounded.
     fn shorten(self, range: &Range, hessian: &mut [f64]) {
-        let most = (0.5 * (self.n as f64 - 2.0)).sqrt() * (1.0 - 1e-14)
+        let most = (0.5 * (self.n as f64 - 2.0)).sqrt()
+            * (1.0 - 1e-14)
             * range.largest(2.0, crate::simd::elementary::cot_excess).clamp_product(f64::INFINITY);
         let length = norm(hessian);
         if length > most {
@@ -205,7 +206,8 @@ struct Frame {
 impl Frame {
     fn of(base: Matrix) -> Self {
         let (n, k) = (base.rows, base.columns);
-        let (mut left, mut reflected) = (base.clone(), Matrix::from(n, n, |i, j| f64::from(i == j)));
+        let (mut left, mut reflected) =
+            (base.clone(), Matrix::from(n, n, |i, j| f64::from(i == j)));
         for j in 0..k {
             let mut mirror = left.column(j);
             mirror[..j].fill(0.0);
@@ -392,7 +394,9 @@ impl Manifold for Grassmann {
         let frames = self.frames(base, out.len() / dim);
         for (i, out) in out.chunks_exact_mut(dim).enumerate() {
             let frame = &frames[if frames.len() == 1 { 0 } else { i }];
-            out.copy_from_slice(&frame.rest.transpose_times(&self.shape.matrix(tangent.row(i))).data);
+            out.copy_from_slice(
+                &frame.rest.transpose_times(&self.shape.matrix(tangent.row(i))).data,
+            );
         }
     }
 

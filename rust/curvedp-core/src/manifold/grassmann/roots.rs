@@ -18,12 +18,7 @@ fn singular_values(rows: usize, columns: usize, u: &[f64]) -> Vec<f64> {
 }
 
 /// The trace of f(R_X) for singular values `angles`, of which those beyond the lesser of rows and columns are 0.
-pub(super) fn trace_at(
-    rows: usize,
-    columns: usize,
-    angles: &[f64],
-    f: impl Fn(f64) -> f64,
-) -> f64 {
+pub(super) fn trace_at(rows: usize, columns: usize, angles: &[f64], f: impl Fn(f64) -> f64) -> f64 {
     let rank = rows.min(columns);
     let rest = rows.abs_diff(columns) as f64;
     let mut sum = rank as f64 * f(0.0);

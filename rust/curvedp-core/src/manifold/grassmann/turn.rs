@@ -55,7 +55,8 @@ impl Turn {
     /// The same by the difference to the first columns of E(X), which keeps the digits of what is close to them.
     pub(super) fn seen(&self, [a, b]: &[Matrix; 2]) -> [Matrix; 2] {
         let [top, bottom] = self.basis();
-        let [top, bottom] = self.undone(&[a.clone().plus(-1.0, &top), b.clone().plus(-1.0, &bottom)]);
+        let [top, bottom] =
+            self.undone(&[a.clone().plus(-1.0, &top), b.clone().plus(-1.0, &bottom)]);
         let k = top.columns;
         [top.plus(1.0, &Matrix::from(k, k, |i, j| f64::from(i == j))), bottom]
     }
@@ -138,7 +139,8 @@ pub(super) fn orthonormalise(a: &mut Matrix, order: &[usize]) {
         let unit: Vec<f64> = column.iter().map(|x| x / length).collect();
         let mut rest = across(unit);
         if !(length > NEGLIGIBLE && norm(&rest) > 0.5) {
-            let axes = (0..k).map(|i| across((0..k).map(|l| f64::from(u8::from(l == i))).collect()));
+            let axes =
+                (0..k).map(|i| across((0..k).map(|l| f64::from(u8::from(l == i))).collect()));
             let longest = axes.max_by(|x, y| norm(x).total_cmp(&norm(y)));
             rest = longest.unwrap_or(rest);
         }

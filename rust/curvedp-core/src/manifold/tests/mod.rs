@@ -7,8 +7,8 @@ mod properties;
 mod totality;
 
 use super::{
-    Euclidean, Grassmann, HyperbolicChart, Hyperboloid, KendallPlanar, Manifold, RealProjective, Rotations,
-    SpdFactors, Sphere, SubspaceChart, Torus,
+    Euclidean, Grassmann, HyperbolicChart, Hyperboloid, KendallPlanar, Manifold, RealProjective,
+    Rotations, SpdFactors, Sphere, SubspaceChart, Torus,
 };
 use crate::rows::Rows;
 use rand::{RngExt, SeedableRng};
