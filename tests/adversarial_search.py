@@ -301,8 +301,8 @@ class SPD(Space):
 
 
 class Planes(Space):
-    """Planes of R^n, n >= 4, curvature in [0, 2]: orthonormal bases, flattened. The first two axes of
-    coordinates span the tangent plane of curvature 2."""
+    """Planes of R^n, n >= 4, curvature in [0, 2]: orthonormal bases, flattened. The first two axes
+    of coordinates span the tangent plane of curvature 2."""
 
     def __init__(self, n: int) -> None:
         super().__init__(2 * (n - 2), 0.0, 2.0)

@@ -1,4 +1,4 @@
-"""The law of noise on Grassmannians against uniform subspaces with weights, its largest scales, its errors.
+"""The law of noise on Grassmannians against uniform subspaces with weights.
 
 A uniform subspace has the angles of a normal matrix's columns; weighted by the density psi(rho) it
 has the law of the noise. Nothing of the sampler enters that: no roots, no envelope.

@@ -140,7 +140,14 @@ def test_every_row_has_proof_pages_that_are_no_stubs(row):
 
 def test_every_proof_page_is_used():
     pages = {page.stem for page in (ROOT / "docs" / "proofs").glob("*.md")}
-    shared = {"certified-logarithms", "conversions", "exact-draws", "coverings", "correlation"} | {"grassmann"}
+    shared = {
+        "certified-logarithms",
+        "conversions",
+        "exact-draws",
+        "coverings",
+        "correlation",
+        "grassmann",
+    }
     assert pages == {page for row in ROWS for page in row.proofs} | shared
 
 

@@ -18,8 +18,8 @@ def entered_dist(name: str, row: Array, *, precise: bool = False) -> Any:
 
     A sphere's row is taken at its own length, also over an axis, a hyperboloid's by its space part,
     a shape's as a complex line, a matrix by its lower triangle; flat metrics, tori and subspaces
-    store coordinates. The `precise` numbers of wide balls are chart coordinates, and columns of a lower
-    triangle L for L L^T.
+    store coordinates. The `precise` numbers of wide balls are chart coordinates, and columns of a
+    lower triangle L for L L^T.
     """
     x = [mp.mpf(float(entry)) for entry in row]
     kind, *rest = name.split(":")

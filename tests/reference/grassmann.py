@@ -1,4 +1,4 @@
-"""Twin of the Grassmannian: bases in columns, log by singular values (Edelman, Arias, Smith 1998)."""
+"""Twin of the Grassmannian: bases in columns (Edelman, Arias and Smith 1998)."""
 
 from __future__ import annotations
 

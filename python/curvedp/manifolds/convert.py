@@ -35,11 +35,12 @@ def as_manifold(space: Any, point_shape: tuple[int, ...] | None = None) -> Manif
     space : Manifold, str, geomstats or pymanopt space
         Text is ``name:size[:parameter]``: ``"sphere:2"``, ``"spd:3"``, ``"spd:3:log-euclidean"``,
         ``"hyperboloid:2"``, ``"kendall:10"``, ``"rotations:3"``, ``"projective:2"``, ``"torus:3"``,
-        ``"correlation:5"``, ``"grassmann:5:2"``, ``"euclidean:4"``. pyRiemann's metric names ("riemann", "logeuclid",
-        "logchol") mean SPD matrices. The size may be left out if `point_shape` is given. Geomstats
-        spaces (Hypersphere, SPDMatrices, FullRankCorrelationMatrices, Hyperboloid, Euclidean,
-        PreShapeSpace in the plane, Grassmannian, whose distances are sqrt 2 times those here) and
-        pymanopt's Grassmann are recognised by their attributes; neither need be installed.
+        ``"correlation:5"``, ``"grassmann:5:2"``, ``"euclidean:4"``. pyRiemann's metric names
+        ("riemann", "logeuclid", "logchol") mean SPD matrices. The sizes may be left out if
+        `point_shape` is given. Geomstats spaces (Hypersphere, SPDMatrices, Hyperboloid, Euclidean,
+        FullRankCorrelationMatrices, PreShapeSpace in the plane, Grassmannian, whose distances are
+        sqrt 2 times those here) and pymanopt's Grassmann are recognised by their attributes;
+        neither need be installed.
     point_shape : tuple of int, optional
         Shape of one point.
 
