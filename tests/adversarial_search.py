@@ -300,6 +300,54 @@ class SPD(Space):
         return np.einsum("...n,...ni->...i", weights, logs) / length
 
 
+class Planes(Space):
+    """Planes of R^n, n >= 4, curvature in [0, 2]: orthonormal bases, flattened. The first two axes
+    of coordinates span the tangent plane of curvature 2."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__(2 * (n - 2), 0.0, 2.0)
+        object.__setattr__(self, "n", n)
+
+    n: int
+
+    @property
+    def center(self) -> Array:
+        return np.eye(self.n, 2).ravel()
+
+    def _matrix(self, x: Array) -> Array:
+        return x.reshape(*x.shape[:-1], self.n, 2)
+
+    def exp(self, p: Array, v: Array) -> Array:
+        p, v = self._matrix(p), self._matrix(v)
+        u, angles, vt = np.linalg.svd(v, full_matrices=False)
+        moved = (p @ np.swapaxes(vt, -1, -2)) * np.cos(angles)[..., None, :]
+        x = (moved + u * np.sin(angles)[..., None, :]) @ vt
+        return np.linalg.qr(x)[0].reshape(*x.shape[:-2], -1)
+
+    def log(self, p: Array, x: Array) -> Array:
+        p, x = self._matrix(p), self._matrix(x)
+        left, cosines, right = np.linalg.svd(np.swapaxes(p, -1, -2) @ x)
+        across = x - p @ (np.swapaxes(p, -1, -2) @ x)
+        across = across @ np.swapaxes(right, -1, -2)
+        sines = np.sqrt(np.sum(across**2, axis=-2))
+        factor = _ratio(np.arctan2(sines, cosines), sines)
+        v = (across * factor[..., None, :]) @ np.swapaxes(left, -1, -2)
+        return v.reshape(*v.shape[:-2], -1)
+
+    def mean(self, x: Array, weights: Array, iterations: int = 240) -> tuple[Array, Array]:
+        return super().mean(x, weights, iterations)
+
+    def from_center(self, coords: Array) -> Array:
+        bottom = coords.reshape(*coords.shape[:-1], self.n - 2, 2).copy()
+        root = np.sqrt(0.5)
+        a, b, c, d = (bottom[..., i, j].copy() for i in (0, 1) for j in (0, 1))
+        # a (I) + b (J) + c (diag(1, -1)) + d (exchange), each of length 1
+        bottom[..., 0, 0], bottom[..., 1, 1] = root * (a + c), root * (a - c)
+        bottom[..., 0, 1], bottom[..., 1, 0] = root * (d - b), root * (d + b)
+        v = np.concatenate([np.zeros((*coords.shape[:-1], 2, 2)), bottom], axis=-2)
+        return self.exp(self.center, v.reshape(*v.shape[:-2], -1))
+
+
 def clip(coords: Array, radius: float) -> Array:
     """Coordinates at the centre, shortened to length at most `radius`."""
     return coords * np.minimum(1.0, radius / np.maximum(_norm(coords), 1e-300))

@@ -29,7 +29,7 @@ COLUMNS = {
         *("correlation:3", "torus:2"),
     ),
     "hyperbolic": ("hyperboloid:2",),
-    "planar shapes": ("kendall:5",),
+    "planar shapes, subspaces": ("kendall:5", "grassmann:4:2"),
 }
 PURE, GAUSSIAN, BOTH, NONE = "ε", "μ", "ε, μ", "–"
 
@@ -216,7 +216,7 @@ ROWS = (
         "",
         "frechet_mean",
         "exponential-wrapped Gaussian",
-        everywhere(GAUSSIAN, sphere_rotations_axes=NONE, planar_shapes=NONE),
+        everywhere(GAUSSIAN, sphere_rotations_axes=NONE, planar_shapes_subspaces=NONE),
         mean_by("exponential-wrapped-gaussian"),
         (*MEAN_PROOFS, "exponential-wrapped-gaussian"),
         MECHANISM_AUDITS,
@@ -427,7 +427,7 @@ ROWS = (
         "",
         "geodesic_regression",
         "K-norm gradient, dimension up to 3, given tau",
-        everywhere(BOTH, planar_shapes=NONE),
+        everywhere(BOTH, planar_shapes_subspaces=NONE),
         regressed("exact"),
         ("geodesic-regression",),
         whole_audit("geodesic_regression drawn exactly"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from reference import precise
 from reference.correlation import Correlation
 from reference.euclidean import Euclidean
+from reference.grassmann import Grassmann
 from reference.hpd import HPD
 from reference.hyperboloid import Hyperboloid
 from reference.kendall import KendallPlanar
@@ -134,6 +135,17 @@ def _torus(dim: int) -> Case:
     )
 
 
+def _grassmann(n: int, k: int) -> Case:
+    bound = 0.0 if n == 2 else 1.0
+    return Case(
+        f"grassmann:{n}:{k}",
+        lambda: _library().Grassmann(n, k),
+        Grassmann(n, k),
+        precise.PreciseGrassmann(),
+        (bound, bound) if min(k, n - k) == 1 else (0.0, 2.0),
+    )
+
+
 def _spd(m: int, metric: str = "affine-invariant") -> Case:
     twin, exact = {
         "affine-invariant": (SPDAffine, precise.PreciseSPDAffine),
@@ -185,6 +197,11 @@ CASES = [
     _torus(1),
     _torus(2),
     _torus(5),
+    _grassmann(2, 1),
+    _grassmann(3, 1),
+    _grassmann(4, 2),
+    _grassmann(5, 2),
+    _grassmann(7, 4),
     _spd(1),
     _spd(2),
     _spd(3),
@@ -218,6 +235,7 @@ SMALL = [
         "correlation:4",
         "projective:2",
         "torus:2",
+        "grassmann:4:2",
         "spd:2",
         "spd:3",
         "hpd:2",

@@ -76,6 +76,7 @@ LAPLACE = [
         ("rotations:3", 0.9),
         ("projective:2", 0.4),
         ("torus:2", 0.5),
+        ("grassmann:4:2", 0.3),
         ("spd:2", 0.6),
         ("spd:3", 0.4),
         ("hpd:2", 0.3),
@@ -92,6 +93,7 @@ GAUSSIAN = [
         ("rotations:3", 0.9),
         ("projective:2", 0.4),
         ("torus:2", 0.7),
+        ("grassmann:4:2", 0.4),
     )
 ]
 WRAPPED = [
@@ -113,6 +115,7 @@ TANGENT = [
         ("rotations:3", 0.4),
         ("projective:2", 0.2),
         ("torus:2", 0.4),
+        ("grassmann:4:2", 0.2),
         ("hyperboloid:3", 0.4),
         ("spd:3:log-euclidean", 0.4),
         ("spd:2:log-cholesky", 0.4),

@@ -20,6 +20,8 @@ _BATCH = {
     "spd:5": 20_000,
     "spd:11": 5_000,
     "correlation:28": 500,
+    "hpd:4": 10_000,
+    "grassmann:10:3": 10_000,
     "rotations:3": 100_000,
     "projective:2": 100_000,
     "torus:3": 100_000,

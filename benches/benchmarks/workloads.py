@@ -67,6 +67,25 @@ def spd(m, n, seed=1):
     return p, q, _symmetric(generator, n, m, 0.5)
 
 
+def hermitian(m, n, seed=1):
+    """Hermitian positive definite matrices about the identity, and Hermitian tangent vectors."""
+    space, generator = cdp.HPD(m), np.random.default_rng(seed)
+    p, q = (space.random_point(n, rng=generator) for _ in range(2))
+    coords = generator.standard_normal((n, space.dim)) / np.sqrt(space.dim)
+    v = space.coords_to_tangent(coords, p)
+    return space.to_complex(p), space.to_complex(q), space.to_complex(v)
+
+
+def grassmann(n, k, count, seed=1):
+    """Bases of subspaces within a radian of each other, and tangent vectors at the first."""
+    space, generator = cdp.Grassmann(n, k), np.random.default_rng(seed)
+    x = space.random_point(count, rng=generator)
+    coords = generator.standard_normal((2, count, space.dim))
+    coords /= np.linalg.norm(coords, axis=-1, keepdims=True)
+    u, v = (space.coords_to_tangent(own, x) for own in coords)
+    return x, space.exp(u, x), v
+
+
 def rotations(n, seed=1):
     """Two sets of uniform rotation matrices and tangent vectors at the first, shorter than 2."""
     first, second = (Rotation.random(n, rng=seed + i).as_matrix() for i in (0, 1))
@@ -172,6 +191,10 @@ def batch(spec, n):
             return as_planar(z), as_planar(w), as_planar(tangent)
         case "rotations":
             return rotations(n)
+        case "hpd":
+            return hermitian(int(size), n)
+        case "grassmann":
+            return grassmann(int(size), int(spec.split(":")[2]), n)
         case "projective" | "torus" | "correlation":
             space, generator = cdp.as_manifold(spec), np.random.default_rng(1)
             x, y = (space.random_point(n, rng=generator) for _ in range(2))

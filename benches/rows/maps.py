@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyriemann.geometry.distance as pyriemann_distance
 import pyriemann.geometry.tangentspace as pyriemann_maps
+from geomstats.geometry.grassmannian import Grassmannian
+from geomstats.geometry.hpd_matrices import HPDMatrices
 from geomstats.geometry.hyperboloid import Hyperboloid as GeomstatsHyperboloid
 from geomstats.geometry.hypersphere import Hypersphere
 from geomstats.geometry.pre_shape import PreShapeSpace
@@ -14,7 +16,7 @@ from geomstats.geometry.special_orthogonal import SpecialOrthogonal
 import curvedp as cdp
 from benchmarks import workloads
 from harness import Peer, Row
-from peers import hyperboloid, kendall, rotations, spd, sphere
+from peers import grassmann, hyperboloid, kendall, rotations, spd, sphere
 from rows import ROWS
 
 
@@ -256,6 +258,69 @@ def _rotations(operation: str):
 
 for _operation in ("dist", "log", "exp"):
     ROWS.add(f"SO(3) {_operation}")(_rotations(_operation))
+
+
+def _hermitian(operation: str):
+    def build(quick: bool) -> Row:
+        n = 500 if quick else 10_000
+        p, q, v = workloads.hermitian(4, n)
+        ours, geomstats = cdp.HPD(4), HPDMatrices(n=4).metric
+        arguments = {"dist": (p, q), "log": (q, p), "exp": (v, p)}[operation]
+        whitened = {"C12": True} if operation == "log" else {"Cm12": True}
+        theirs = {
+            "dist": lambda: pyriemann_distance.distance_riemann(p, q),
+            "log": lambda: pyriemann_maps.log_map_riemann(q, p, **whitened),
+            "exp": lambda: pyriemann_maps.exp_map_riemann(v, p, **whitened),
+        }[operation]
+
+        def run():
+            found = getattr(ours, operation)(*arguments)
+            return found if operation == "dist" else ours.to_complex(found)
+
+        return Row(
+            f"n={n}",
+            run,
+            {
+                "pyriemann": Peer(theirs),
+                "geomstats": Peer(lambda: getattr(geomstats, operation)(*arguments)),
+            },
+        )
+
+    return build
+
+
+def _grassmann(operation: str):
+    def build(quick: bool) -> Row:
+        n = 500 if quick else 2_000  # geomstats takes a millisecond for each row
+        x, y, v = workloads.grassmann(10, 3, n)
+        ours, space = cdp.Grassmann(10, 3), Grassmannian(10, 3)
+        arguments = {"dist": (x, y), "log": (y, x), "exp": (v, x)}[operation]
+        first, second = (a @ np.swapaxes(a, 1, 2) for a in (x, y))
+        tangent = v @ np.swapaxes(x, 1, 2) + x @ np.swapaxes(v, 1, 2)
+        projectors = {"dist": (first, second), "log": (second, first), "exp": (tangent, first)}
+
+        return Row(
+            f"n={n}",
+            lambda: getattr(ours, operation)(*arguments),
+            {
+                # bases of one subspace differ: only distances and logarithms at one basis compare
+                "NumPy SVD": Peer(
+                    lambda: getattr(grassmann, operation)(*arguments), comparable=operation != "exp"
+                ),
+                "geomstats": Peer(
+                    lambda: getattr(space.metric, operation)(*projectors[operation]),
+                    comparable=False,  # projectors, and distances sqrt 2 times as long
+                ),
+            },
+        )
+
+    return build
+
+
+for _operation in ("dist", "log", "exp"):
+    ROWS.add(f"HPD(4) {_operation}")(_hermitian(_operation))
+for _operation in ("dist", "log", "exp"):
+    ROWS.add(f"Gr(10, 3) {_operation}")(_grassmann(_operation))
 
 
 @ROWS.add("pairwise S^2")

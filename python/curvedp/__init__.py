@@ -49,6 +49,7 @@ _PUBLIC = {
         "SPD",
         "Correlation",
         "Euclidean",
+        "Grassmann",
         "Hyperboloid",
         "KendallPlanar",
         "Manifold",

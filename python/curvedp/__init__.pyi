@@ -28,6 +28,7 @@ from curvedp.manifolds import HPD as HPD
 from curvedp.manifolds import SPD as SPD
 from curvedp.manifolds import Correlation as Correlation
 from curvedp.manifolds import Euclidean as Euclidean
+from curvedp.manifolds import Grassmann as Grassmann
 from curvedp.manifolds import Hyperboloid as Hyperboloid
 from curvedp.manifolds import KendallPlanar as KendallPlanar
 from curvedp.manifolds import Manifold as Manifold

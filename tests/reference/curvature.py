@@ -13,6 +13,7 @@ from collections.abc import Callable
 import mpmath as mp
 import numpy as np
 
+from reference.grassmann import Grassmann
 from reference.hpd import HPD
 from reference.kendall import KendallPlanar, to_complex, to_real
 from reference.spd_affine import SPDAffine
@@ -76,6 +77,29 @@ def curvature_form(
                 excess = f(-0.25 * (values[i] - values[j]) ** 2) - f(0.0)
                 for part in (entries.real, entries.imag):
                     gram += excess * np.outer(part, part)
+    if isinstance(twin, Grassmann) and twin.n > 2:
+        complement = np.linalg.svd(base)[0][:, twin.k :]
+        left, values, right = np.linalg.svd(complement.T @ u)
+        angles = np.zeros(twin.n)
+        angles[: len(values)] = values
+        rotated = [left.T @ (complement.T @ e) @ right.T for e in frame]
+        rank = len(values)
+        for i in range(twin.n - twin.k):
+            for j in range(twin.k):
+                a, b = angles[i], angles[j] if j < rank else 0.0
+                if max(i, j) >= rank:
+                    entries = [np.array([e[i, j] for e in rotated])]
+                    roots = [a if i < rank else b]
+                elif i > j:
+                    entries = [
+                        np.array([e[i, j] + sign * e[j, i] for e in rotated]) / np.sqrt(2.0)
+                        for sign in (1.0, -1.0)
+                    ]
+                    roots = [a - b, a + b]
+                else:
+                    continue
+                for root, entry in zip(roots, entries, strict=True):
+                    gram += (f(root**2) - f(0.0)) * np.outer(entry, entry)
         return gram
     return gram  # flat
 

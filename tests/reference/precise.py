@@ -489,6 +489,64 @@ class PreciseSPDLogCholesky(PreciseSPDLogEuclidean):
         return step @ low.T + low @ step.T
 
 
+class PreciseGrassmann:
+    """Bases in columns; angles from the eigenvalues of what lies across the base point."""
+
+    def on_manifold(self, point: Numbers) -> Numbers:
+        return point @ on_spectrum(lambda x: 1 / mp.sqrt(x), point.T @ point)
+
+    def to_tangent(self, vector: Numbers, base: Numbers) -> Numbers:
+        return vector - base @ (base.T @ vector)
+
+    def norm(self, vector: Numbers, base: Numbers) -> Any:
+        return length(vector)
+
+    @staticmethod
+    def functions(vector: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """cos T, sin(T)/T and (1 - cos T)/T^2 of T^2 = H^T H."""
+        square = vector.T @ vector
+
+        def of(f: Callable[[Any], Any], limit: Any) -> Numbers:
+            small = mp.mpf(10) ** (-2 * mp.mp.dps)
+            return on_spectrum(lambda x: limit if x < small else f(mp.sqrt(x)), square)
+
+        return (
+            of(mp.cos, mp.mpf(1)),
+            of(lambda t: mp.sin(t) / t, mp.mpf(1)),
+            of(lambda t: 2 * (mp.sin(t / 2) / t) ** 2, mp.mpf(1) / 2),
+        )
+
+    def exp(self, vector: Numbers, base: Numbers) -> Numbers:
+        base = self.on_manifold(base)
+        cos, sinc, _ = self.functions(vector)
+        return base @ cos + vector @ sinc
+
+    def parts(self, point: Numbers, base: Numbers) -> list[tuple[Any, Numbers, Numbers]]:
+        point, base = self.on_manifold(point), self.on_manifold(base)
+        across = self.to_tangent(point, base)
+        _, vectors = eigen(across.T @ across)
+        pairs = zip((across @ vectors).T, (base.T @ point @ vectors).T, strict=True)
+        return [(mp.atan2(length(b), length(a)), b, a) for b, a in pairs]
+
+    def dist(self, a: Numbers, b: Numbers) -> Any:
+        return mp.sqrt(sum((t**2 for t, _, _ in self.parts(b, a)), mp.mpf(0)))
+
+    def log(self, point: Numbers, base: Numbers) -> Numbers:
+        found = base * 0
+        for t, b, a in self.parts(point, base):
+            if length(b):
+                found = found + t / length(b) / length(a) * np.outer(b, a)
+        return found
+
+    def parallel_transport(self, vector: Numbers, base: Numbers, end: Numbers) -> Numbers:
+        base, end = self.on_manifold(base), self.on_manifold(end)
+        velocity = self.log(end, base)
+        _, sinc, versine = self.functions(velocity)
+        along = velocity.T @ self.to_tangent(vector, base)
+        carried = vector - base @ (sinc @ along) - velocity @ (versine @ along)
+        return carried @ (self.exp(velocity, base).T @ end)
+
+
 def frechet_mean(
     manifold: Any, points: Numbers, weights: Numbers, start: Numbers, digits: int, step: float = 1.0
 ) -> Numbers:

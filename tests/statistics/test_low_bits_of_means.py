@@ -42,6 +42,7 @@ QUICK = [
         "kendall:4",
         "projective:2",
         "torus:2",
+        "grassmann:4:2",
         "spd:2",
         "hpd:2",
         "spd:2:log-euclidean",

@@ -21,6 +21,8 @@ CASES = [
     (search.ComplexProjective(2), 0.35),
     (search.ComplexProjective(2), 0.7),
     (search.ComplexProjective(5), 0.6),
+    (search.Planes(4), 0.5),
+    (search.Planes(5), 0.7),
     (search.Hyperbolic(2), 2.0),
     (search.SPD(2), 2.0),
     (search.SPD(3), 1.5),
@@ -72,7 +74,7 @@ def test_no_neighbouring_data_set_moves_the_mean_further_than_the_bound(space, r
         "n=5": np.full(5, 0.2),
         "light record": np.array([light, *[(1 - light) / 4] * 4]),
     }[weights]
-    restarts = 16 if isinstance(space, search.SPD) else 48
+    restarts = 16 if isinstance(space, (search.SPD, search.Planes)) else 48
     start = radius * rng.standard_normal((restarts, len(mass) + 1, space.dim))
     near = extremal(space, radius, len(mass))
     start[::2] = near + 0.1 * radius * rng.standard_normal(start[::2].shape)
@@ -87,7 +89,8 @@ def test_no_neighbouring_data_set_moves_the_mean_further_than_the_bound(space, r
 
 @pytest.mark.parametrize("radius", [0.1, np.pi / 8, 0.6, 1.0, 1.3, 1.45])
 @pytest.mark.parametrize(
-    ("space", "scale"), [(search.Sphere(2), 1.0), (search.ComplexProjective(2), 0.5)]
+    ("space", "scale"),
+    [(search.Sphere(2), 1.0), (search.ComplexProjective(2), 0.5), (search.Planes(4), 0.5**0.5)],
 )
 def test_the_extremal_family_approaches_the_bound(space, scale, radius):
     """Half the mass at either end of a diameter, the moved record perpendicular to it."""
@@ -99,6 +102,14 @@ def test_the_extremal_family_approaches_the_bound(space, scale, radius):
     assert 0.999 < tightness <= 1 + 1e-9
     flat = 2 * radius * scale / n
     assert tightness * bound(space, radius * scale, 1 / n) / flat > 0.999 * np.tan(radius) / radius
+
+
+def test_the_bound_of_curvature_1_fails_on_planes():
+    """Negative control: 2 tan(r)/n is exceeded by the family in a tangent plane of curvature 2."""
+    radius, light = 0.7, 1e-4
+    mass = np.array([light, 0.5 - light / 2, 0.5 - light / 2])
+    moved = shift(search.Planes(4), extremal(search.Planes(4), radius, 3)[None], mass)[0]
+    assert moved > 1.27 * 2 * light * np.tan(radius)
 
 
 def test_the_flat_bound_fails_on_the_sphere():

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_finite, as_points, as_positive
 from curvedp.domain import Ball, check_ball
-from curvedp.manifolds import Manifold, Sphere, as_manifold
+from curvedp.manifolds import Grassmann, Manifold, Sphere, as_manifold
 from curvedp.manifolds.base import Seed
 
 #: Rejection samplers give up where this many proposals yield nothing.
@@ -191,8 +191,11 @@ def uniform_ball(n: int, ball: Ball, *, rng: Seed = None) -> FloatArray:
     space = ball.manifold
     if space.noise_space[0] in ("spd", "hpd") and not space.is_flat:
         return _uniform_matrix_ball(count, ball, generator)
-    coords = generator.standard_normal((count, space.dim))
-    coords *= (_radii(count, ball, generator) / np.linalg.norm(coords, axis=1))[:, None]
+    if isinstance(space, Grassmann):
+        coords = _uniform_subspaces(count, ball, space, generator)
+    else:
+        coords = generator.standard_normal((count, space.dim))
+        coords *= (_radii(count, ball, generator) / np.linalg.norm(coords, axis=1))[:, None]
     return space.exp(space.coords_to_tangent(coords, ball.center), ball.center)
 
 
@@ -248,6 +251,20 @@ def _uniform_matrix_ball(count: int, ball: Ball, generator: np.random.Generator)
     eigenvalues, vectors = np.linalg.eigh(space._matrices(ball.center))
     root = (vectors * np.sqrt(eigenvalues)) @ vectors.conj().T
     return space.exp(space._from_matrices(root @ chart @ root), ball.center)
+
+
+def _uniform_subspaces(
+    count: int, ball: Ball, space: Grassmann, generator: np.random.Generator
+) -> FloatArray:
+    """Coordinates by the volume density of exp, which is at most 1."""
+
+    def propose(size: int) -> tuple[FloatArray, FloatArray]:
+        coords = generator.standard_normal((size, space.dim))
+        lengths = ball.radius * generator.random(size) ** (1 / space.dim)
+        coords *= (lengths / np.linalg.norm(coords, axis=1))[:, None]
+        return coords, np.log(space._volume_density(coords))
+
+    return _accepted(propose, count, generator)
 
 
 def _log_sin(t: FloatArray) -> FloatArray:

@@ -174,8 +174,8 @@ class Manifold(ABC):
     def random_point(self, n_samples: int = 1, *, rng: Seed = None) -> FloatArray:
         """Random points, for tests and examples.
 
-        Uniform on spheres, shape spaces, axes and tori; elsewhere the exponential of a standard
-        normal tangent vector at the origin.
+        Uniform on spheres, shapes, axes, tori and subspaces; elsewhere the exponential of a
+        standard normal tangent vector at the origin.
 
         Parameters
         ----------
@@ -208,8 +208,9 @@ class Manifold(ABC):
         A record is a point, up to 1e-5 relative, as an array or flat, or its shorter form: the
         upper triangle of a symmetric matrix row by row, longitude and latitude in degrees on the
         2-sphere, a quaternion with its scalar last or a SciPy ``Rotation``, a point of the Poincaré
-        ball. Directions, axes and quaternions may have any length, landmarks any place and size,
-        angles any number of turns.
+        ball, the projector on a subspace. Directions, axes and quaternions may have any length,
+        landmarks any place and size, angles any number of turns; a subspace is the span of any
+        basis.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Recognising a manifold: ours, a text that names one, or a geomstats space."""
+"""Recognising a manifold: ours, a text that names one, or a space of another library."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from curvedp.manifolds.spaces import (
     SPD,
     Correlation,
     Euclidean,
+    Grassmann,
     Hyperboloid,
     KendallPlanar,
     Sphere,
@@ -33,15 +34,16 @@ def as_manifold(space: Any, point_shape: tuple[int, ...] | None = None) -> Manif
 
     Parameters
     ----------
-    space : Manifold, str or geomstats space
+    space : Manifold, str, geomstats or pymanopt space
         Text is ``name:size[:parameter]``: ``"sphere:2"``, ``"spd:3"``, ``"spd:3:log-euclidean"``,
         ``"hpd:3"``, ``"hyperboloid:2"``, ``"kendall:10"``, ``"rotations:3"``, ``"projective:2"``,
-        ``"torus:3"``, ``"correlation:5"``, ``"euclidean:4"``, ``"rigid-motions:1.5"``, or a
-        product such as ``"sphere:2 x euclidean:1"``. pyRiemann's metric names ("riemann",
-        "logeuclid", "logchol") mean SPD matrices. The size may be left out if `point_shape` is
-        given. Geomstats spaces (Hypersphere, SPDMatrices, HPDMatrices, FullRankCorrelationMatrices,
-        Hyperboloid, Euclidean, PreShapeSpace in the plane) are recognised by their attributes;
-        geomstats need not be installed.
+        ``"torus:3"``, ``"correlation:5"``, ``"grassmann:5:2"``, ``"euclidean:4"``,
+        ``"rigid-motions:1.5"``, or a product such as ``"sphere:2 x euclidean:1"``. pyRiemann's
+        metric names ("riemann", "logeuclid", "logchol") mean SPD matrices. The sizes may be left
+        out if `point_shape` is given. Geomstats spaces (Hypersphere, SPDMatrices, HPDMatrices,
+        FullRankCorrelationMatrices, Hyperboloid, Euclidean, PreShapeSpace in the plane,
+        Grassmannian, whose distances are sqrt 2 times those here) and pymanopt's Grassmann are
+        recognised by their attributes; neither need be installed.
     point_shape : tuple of int, optional
         Shape of one point.
 
@@ -63,7 +65,7 @@ def as_manifold(space: Any, point_shape: tuple[int, ...] | None = None) -> Manif
         return space
     if isinstance(space, str):
         return _from_text(space, point_shape)
-    return _from_geomstats(space)
+    return _from_attributes(space)
 
 
 def _from_text(text: str, point_shape: tuple[int, ...] | None) -> Manifold:
@@ -96,8 +98,18 @@ def _from_text(text: str, point_shape: tuple[int, ...] | None) -> Manifold:
             raise ValueError(f"{text!r} has too many parts")
         is_word = build._keyword == "metric"
         keywords[build._keyword] = rest[1] if is_word else _number(text, rest[1])
+    if build is Grassmann:
+        return Grassmann(size, _subspace_dim(text, keywords.get("k"), point_shape))
     concrete: Callable[..., Manifold] = build
     return concrete(size, **keywords)
+
+
+def _subspace_dim(text: str, given: float | None, point_shape: tuple[int, ...] | None) -> int:
+    if given is None and point_shape:
+        return point_shape[-1]
+    if given is None or given % 1 != 0:
+        raise ValueError(f"{text!r} needs the dimension of the subspaces, as in grassmann:5:2")
+    return int(given)
 
 
 def _number(text: str, part: str) -> float:
@@ -107,7 +119,7 @@ def _number(text: str, part: str) -> float:
         raise ValueError(f"{text!r}: {part!r} is not a number") from None
 
 
-def _from_geomstats(space: Any) -> Manifold:
+def _from_attributes(space: Any) -> Manifold:
     names = {cls.__name__ for cls in type(space).__mro__}
     if getattr(space, "default_coords_type", "extrinsic") != "extrinsic":
         raise ValueError(
@@ -150,10 +162,14 @@ def _from_geomstats(space: Any) -> Manifold:
             "of shapes curvedp knows planar ones; landmarks in space can be aligned to a public "
             "template: curvedp.descriptors.AlignedLandmarks"
         )
+    if "Grassmannian" in names and type(space.metric).__name__ == "GrassmannianCanonicalMetric":
+        return Grassmann(space.n, space.p)
+    if "Grassmann" in names and getattr(space, "_k", None) == 1:  # pymanopt's
+        return Grassmann(space._n, space._p)
     if "Euclidean" in names and len(getattr(space, "shape", ())) == 1:
         return Euclidean(space.dim)
     raise ValueError(
         f"{type(space).__name__} is not a manifold that curvedp knows: pass a curvedp manifold, a "
         "text such as 'spd:3', or a geomstats Hypersphere, SPDMatrices, HPDMatrices, Hyperboloid, "
-        "Euclidean or planar PreShapeSpace"
+        "Euclidean, Grassmannian or planar PreShapeSpace"
     )

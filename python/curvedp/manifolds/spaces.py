@@ -1,4 +1,4 @@
-"""The manifolds: flat, spherical and hyperbolic spaces, matrices, shapes, rotations, axes."""
+"""The manifolds: flat, spherical, hyperbolic spaces, matrices, shapes, rotations, subspaces."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from curvedp.manifolds.base import Manifold
 
 #: Largest dimension or number of landmarks.
 MAX_SIZE = 1_000_000
+#: Largest dimension of the space around subspaces.
+MOST_AXES = 1000
 SPD_METRICS = ("affine-invariant", "log-euclidean", "log-cholesky")
 
 #: Centres on hyperbolic space are served up to this distance from its origin, in units of
@@ -508,6 +510,69 @@ class Torus(Manifold):
         return [np.asarray(np.linalg.norm(difference + turn, axis=-1)) for turn in turns]
 
 
+class Grassmann(Manifold):
+    """The Grassmannian: k-dimensional subspaces of R^n, points of shape (n, k).
+
+    A point is given by an orthonormal basis in columns; any other orthonormal basis of the subspace
+    is the same point. The distance is sqrt(sum of squared principal angles), in radians. Sectional
+    curvature in [0, 2] (1 for k = 1 and k = n - 1), injectivity radius pi/2; balls have a radius
+    below pi/4. Released bases are those closest to that of the ball's centre. Proof:
+    docs/proofs/grassmann.md.
+
+    Parameters
+    ----------
+    n : int
+        2 to 1000.
+    k : int
+        1 to n - 1.
+
+    Examples
+    --------
+    >>> planes = Grassmann(3, 2)
+    >>> tilted = [[1.0, 0.0], [0.0, 0.8], [0.0, 0.6]]
+    >>> float(planes.dist(planes.origin, tilted).round(4))
+    0.6435
+    """
+
+    _names: ClassVar[dict[str, dict[str, Any]]] = {"grassmann": {}}
+    _keyword: ClassVar[str | None] = "k"
+    _short_form = "its projector"
+
+    def __init__(self, n: int, k: int) -> None:
+        self.n = as_count(n, "n", least=2, most=MOST_AXES)
+        self.k = as_count(k, "k", most=self.n - 1)
+        super().__init__("grassmann", self.n, float(self.k), (self.n, self.k))
+
+    @property
+    def spec(self) -> str:
+        return f"grassmann:{self.n}:{self.k}"
+
+    @property
+    def origin(self) -> FloatArray:
+        """The span of the first k axes."""
+        return np.eye(self.n, self.k)
+
+    def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
+        return self.project(rng.standard_normal((count, self.n, self.k)))
+
+    def _numbers(self, value: Any, name: str) -> FloatArray:
+        array = super()._numbers(value, name)
+        if array.shape[-2:] == (self.n, self.n):  # projectors
+            array = array.reshape(*array.shape[:-2], self.n * self.n)
+        return array
+
+    def _volume_density(self, coords: FloatArray) -> FloatArray:
+        """Volume density of exp at vectors shorter than pi/2, at most 1: with their singular values
+        t_i the product of sinc(t_i)^|n - 2k| and, for i < j, of sinc(t_i + t_j) sinc(t_i - t_j)."""
+        matrices = coords.reshape(*coords.shape[:-1], self.n - self.k, self.k)
+        angles = np.linalg.svd(matrices, compute_uv=False) / np.pi
+        first, second = np.triu_indices(angles.shape[-1], 1)
+        roots = [angles[..., first] + angles[..., second], angles[..., first] - angles[..., second]]
+        pairs = np.prod([np.sinc(x) for x in roots], axis=(0, -1))
+        single = np.sinc(angles).prod(axis=-1) ** abs(self.n - 2 * self.k)
+        return np.asarray(single * pairs)
+
+
 def _complex_parts(value: Any) -> FloatArray:
     """Real and imaginary parts on a new last axis; NaN where masked."""
     with np.errstate(all="ignore"):
@@ -539,5 +604,6 @@ SPACES: tuple[type[Manifold], ...] = (
     Correlation,
     Projective,
     Torus,
+    Grassmann,
     Euclidean,
 )

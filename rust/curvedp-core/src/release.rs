@@ -136,6 +136,19 @@ impl Ball<'_> {
             }
             return;
         }
+        if drawing == Drawing::Basis {
+            let mut basis = vec![0.0; law(0).0.drawn_size(size)];
+            for (i, point) in out.chunks_exact_mut(size).enumerate() {
+                let (noise, Grid { step, .. }) = law(i);
+                draws(i, &mut |stream| {
+                    noise.draw_on_grid(means.row(i), step, stream, effort, &mut basis)
+                });
+                if !self.manifold.from_basis(&basis, point) {
+                    point.copy_from_slice(self.center);
+                }
+            }
+            return;
+        }
         let mut chart = vec![0.0; out.len() / size * dim];
         // on flat space the chart at the centre is an isometry: noise at the mean is noise in the chart
         if drawing == Drawing::Chart {

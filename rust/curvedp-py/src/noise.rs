@@ -133,6 +133,7 @@ pub(crate) fn space(kind: &str, size: usize, parameter: f64) -> PyResult<Space> 
         "projective" => Space::Radial(Radial::ComplexProjective { m: size }),
         "spd" => Space::Spd { m: size },
         "hpd" => Space::Hpd { m: size },
+        "grassmann" => Space::Grassmann { n: size, k: parameter as usize },
         other => return Err(PyValueError::new_err(format!("unknown space {other:?}"))),
     })
 }
@@ -146,6 +147,7 @@ pub(crate) fn space_name(space: Space) -> (&'static str, usize, f64) {
         Space::Radial(Radial::ComplexProjective { m }) => ("projective", m, 0.0),
         Space::Spd { m } => ("spd", m, 0.0),
         Space::Hpd { m } => ("hpd", m, 0.0),
+        Space::Grassmann { n, k } => ("grassmann", n, k as f64),
     }
 }
 

@@ -21,6 +21,80 @@ fn square<const N: usize, K: Entry<N>>(a: &[K]) -> Enclosure<N> {
     a.iter().fold(Enclosure::ZERO, |sum, a| sum.plus(&a.square()))
 }
 
+/// A B, with `columns` columns in A = (rows of them) and B square.
+pub fn product<const N: usize>(
+    a: &[Enclosure<N>],
+    square: &[Enclosure<N>],
+    columns: usize,
+) -> Vector<N> {
+    let entry = |row: &[Enclosure<N>], j: usize| {
+        let terms = row.iter().zip(square.iter().skip(j).step_by(columns));
+        terms.fold(Enclosure::ZERO, |sum, (x, y)| sum.plus(&x.times(y)))
+    };
+    a.chunks_exact(columns).flat_map(|row| (0..columns).map(move |j| entry(row, j))).collect()
+}
+
+/// A^T B for matrices with `columns` columns each.
+pub fn transpose_product<const N: usize>(
+    a: &[Enclosure<N>],
+    b: &[Enclosure<N>],
+    columns: usize,
+) -> Vector<N> {
+    let column = |of: &[Enclosure<N>], j: usize| -> Vector<N> {
+        of.iter().skip(j).step_by(columns).copied().collect()
+    };
+    let all = (0..columns).flat_map(|i| (0..columns).map(move |j| (i, j)));
+    all.map(|(i, j)| dot(&column(a, i), &column(b, j))).collect()
+}
+
+/// A^T A
+pub fn gram<const N: usize>(a: &[Enclosure<N>], columns: usize) -> Vector<N> {
+    transpose_product(a, a, columns)
+}
+
+/// As many for every matrix, so that time tells nothing.
+const HALVINGS: i32 = 6;
+
+/// cos T and sin(T)/T for the positive semidefinite matrix T^2 of order m.
+///
+/// Series at Y = T^2/4^6 of a trace below 2^-6, which bounds its norm, from the innermost bracket on:
+/// I - Y/(1 2) (I - Y/(3 4) (...)). Left out is at most 2^(-6 (d + 1)) after d brackets. Then six times
+/// cos 2T = 2 cos^2 T - I and sin(2T)/2T = cos T sin(T)/T, in which all matrices commute.
+///
+/// # Errors
+/// [`Undecided`] unless the trace is known to be below 64.
+pub fn circular<const N: usize>(
+    square: &[Enclosure<N>],
+    m: usize,
+) -> Result<(Vector<N>, Vector<N>), Undecided> {
+    let trace = (0..m).fold(Enclosure::ZERO, |sum, i| sum.plus(&square[i * (m + 1)]));
+    if !trace.is_less(&Enclosure::integer(64))? {
+        return Err(Undecided);
+    }
+    let y: Vector<N> = square.iter().map(|x| x.shifted(-2 * HALVINGS)).collect();
+    let degree = (Enclosure::<N>::FRACTION as usize).div_ceil(6);
+    let identity = |i: usize| Enclosure::integer(i64::from(i.is_multiple_of(m + 1)));
+    let series = |odd: usize| -> Result<Vector<N>, Undecided> {
+        let mut sum: Vector<N> = (0..m * m).map(identity).collect();
+        for j in (1..=degree).rev() {
+            let divisor = Enclosure::integer(((2 * j - 1 + odd) * (2 * j + odd)) as i64);
+            let factor = divisor.reciprocal()?;
+            let next = product(&y, &sum, m);
+            let entry = |(i, x): (usize, &Enclosure<N>)| identity(i).minus(&x.times(&factor));
+            sum = next.iter().enumerate().map(entry).collect();
+        }
+        Ok(sum.iter().map(|x| x.wider_by(1)).collect())
+    };
+    let (mut cos, mut sinc) = (series(0)?, series(1)?);
+    for _ in 0..HALVINGS {
+        sinc = product(&cos, &sinc, m);
+        let twice = product(&cos, &cos, m);
+        let entry = |(i, x): (usize, &Enclosure<N>)| x.shifted(1).minus(&identity(i));
+        cos = twice.iter().enumerate().map(entry).collect();
+    }
+    Ok((cos, sinc))
+}
+
 /// A vector of length 1, and what it was before.
 pub struct Unit<const N: usize, K = Enclosure<N>> {
     /// The vector.

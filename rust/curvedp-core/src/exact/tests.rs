@@ -299,6 +299,36 @@ fn determinant(a: &[f64], x: &Wide, m: usize) -> Wide {
     product
 }
 
+/// cos^2 + T^2 (sin(T)/T)^2 = I, and the trace of the cosine is the sum of those of the eigenvalues.
+#[test]
+fn cosines_of_matrices_are_enclosed() {
+    use matrices::{circular, eigenvalues, gram, product};
+    let mut stream = Stream::from_key([1; 32], 6);
+    for m in [1, 2, 3, 5] {
+        for size in [1e-9, 0.3, 1.4] {
+            let b: Vec<f64> = (0..m * m).map(|_| size * stream.uniform_open()).collect();
+            let square = gram(&enclosed::<32>(&b), m);
+            let (cos, sinc) = circular(&square, m).unwrap();
+            let (few, other) = circular(&gram(&enclosed::<3>(&b), m), m).unwrap();
+            assert!(contain(&few, &cos, 90) && contain(&other, &sinc, 90));
+            let squared = product(&square, &product(&sinc, &sinc, m), m);
+            for (i, (x, y)) in product(&cos, &cos, m).iter().zip(&squared).enumerate() {
+                let sum = x.plus(y);
+                let identity = wide(f64::from(i.is_multiple_of(m + 1)));
+                assert!(holds(&sum, &identity) && sum.is_known_to(-1800), "{m} {size}");
+            }
+            let mut trace = Enclosure::<32>::ZERO;
+            (0..m).for_each(|i| trace = trace.plus(&cos[i * (m + 1)]));
+            for x in eigenvalues(square.to_vec(), m).unwrap() {
+                trace = trace.minus(&x.circular().unwrap().0);
+            }
+            assert!(holds(&trace, &wide(0.0)) && trace.is_known_to(-1700), "{m} {size}");
+        }
+    }
+    let large = [8.0, 0.0, 0.0, 1.0];
+    assert!(circular(&gram(&enclosed::<3>(&large), 2), 2).is_err());
+}
+
 #[test]
 fn factors_are_enclosed() {
     use matrices::{cholesky, dot, orthonormal};

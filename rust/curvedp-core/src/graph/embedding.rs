@@ -51,6 +51,10 @@ impl<'a> Embedder<'a> {
         match manifold.embedding() {
             Embedding::Hermitian if size / 2 * (size / 2) > WIDEST_PRODUCT => return None,
             Embedding::Symmetric if size * (size + 1) / 2 > WIDEST_PRODUCT => return None,
+            Embedding::Projectors if projector_size(manifold, points.row(0)) > WIDEST_PRODUCT => {
+                return None;
+            }
+            Embedding::Projectors => embedder.exact = manifold.curvature_bounds().0 > 0.0,
             Embedding::Ambient | Embedding::Hermitian | Embedding::Symmetric => {}
             Embedding::Circles => embedder.exact = size == 1,
             Embedding::Logarithm => {
@@ -76,6 +80,7 @@ impl<'a> Embedder<'a> {
             Embedding::Hermitian => hermitian_product(point).collect(),
             Embedding::Symmetric => symmetric_product(point).collect(),
             Embedding::Circles => circles(point).collect(),
+            Embedding::Projectors => Cow::Owned(projector(self.manifold, point)),
             Embedding::Logarithm => {
                 let mut coords = vec![0.0; self.manifold.dim()];
                 let base = Rows::shared(&self.base);
@@ -106,6 +111,10 @@ impl<'a> Embedder<'a> {
             }
             Embedding::Circles => {
                 (2 * size, (0..count).flat_map(|i| circles(points.row(i))).collect())
+            }
+            Embedding::Projectors => {
+                let rows = (0..count).flat_map(|i| projector(self.manifold, points.row(i)));
+                (projector_size(self.manifold, points.row(0)), rows.collect())
             }
             Embedding::Logarithm => {
                 let dim = self.manifold.dim();
@@ -139,6 +148,31 @@ fn hermitian_product(z: &[f64]) -> impl Iterator<Item = f64> {
 fn symmetric_product(x: &[f64]) -> impl Iterator<Item = f64> {
     let root = std::f64::consts::SQRT_2;
     (0..x.len()).flat_map(move |i| (0..i).map(move |j| root * x[i] * x[j]).chain([x[i] * x[i]]))
+}
+
+/// Order of the projector on a subspace.
+fn ambient_dim(manifold: &dyn Manifold, basis: &[f64]) -> usize {
+    // k n entries, k (n - k) dimensions
+    let square = basis.len() - manifold.dim();
+    basis.len() / square.isqrt()
+}
+
+fn projector_size(manifold: &dyn Manifold, point: &[f64]) -> usize {
+    let n = ambient_dim(manifold, &manifold.basis(point));
+    n * (n + 1) / 2
+}
+
+/// The entries P_ij, j < i, and P_ii/sqrt 2 of a projector: an isometric copy of P/sqrt 2.
+fn projector(manifold: &dyn Manifold, point: &[f64]) -> Vec<f64> {
+    let basis = manifold.basis(point);
+    let n = ambient_dim(manifold, &basis);
+    let rows: Vec<&[f64]> = basis.chunks_exact(basis.len() / n).collect();
+    let product = |i: usize, j: usize| rows[i].iter().zip(rows[j]).map(|(x, y)| x * y).sum::<f64>();
+    let row = |i: usize| {
+        let off = (0..i).map(move |j| product(i, j));
+        off.chain([std::f64::consts::FRAC_1_SQRT_2 * product(i, i)])
+    };
+    (0..n).flat_map(row).collect()
 }
 
 /// The points (cos x_j, sin x_j) of circles.

@@ -6,7 +6,7 @@
 //! transport along the geodesic.
 
 use super::Manifold;
-use super::{hpd, spd};
+use super::{grassmann, hpd, spd};
 use crate::rows::Rows;
 use crate::simd::elementary::{cot_excess, coth_excess, sinc, sinhc};
 use crate::vector::norm;
@@ -36,6 +36,14 @@ pub enum Curvature {
     Matrices(usize),
     /// HPD(m), m >= 2: -(l_i - l_j)^2/4 twice for each pair of eigenvalues l of the Hermitian matrix u, and 0.
     Hermitian(usize),
+    /// Grassmannians, both numbers at least 2: (t_i - t_j)^2 and (t_i + t_j)^2 for each pair of singular values t of
+    /// the matrix u, t_i^2 as often as rows and columns differ, and 0.
+    Subspaces {
+        /// Rows of u.
+        rows: usize,
+        /// Columns of u.
+        columns: usize,
+    },
 }
 
 impl Curvature {
@@ -51,6 +59,7 @@ impl Curvature {
             Self::Constant(kappa) => (kappa, kappa),
             Self::Complex => (1.0, 4.0),
             Self::Matrices(_) | Self::Hermitian(_) => (-0.5, 0.0),
+            Self::Subspaces { .. } => (0.0, 2.0),
         }
     }
 
@@ -61,7 +70,7 @@ impl Curvature {
             Self::Flat => Some(vec![]),
             Self::Constant(kappa) => Some(vec![(dim as f64 - 1.0, kappa)]),
             Self::Complex => Some(vec![(1.0, 4.0), (dim as f64 - 2.0, 1.0)]),
-            Self::Matrices(_) | Self::Hermitian(_) => None,
+            Self::Matrices(_) | Self::Hermitian(_) | Self::Subspaces { .. } => None,
         }
     }
 
@@ -71,6 +80,9 @@ impl Curvature {
             Self::Matrices(m) => return spd::curvature_trace(m, u, f),
             Self::Hermitian(m) => return hpd::hermitian_trace(m, u, f),
             _ => {}
+        }
+        if let Self::Subspaces { rows, columns } = self {
+            return grassmann::curvature_trace(rows, columns, u, f);
         }
         let square = norm(u) * norm(u);
         let planes = self.planes(u.len()).unwrap_or_default();
@@ -87,6 +99,9 @@ impl Curvature {
         let across = match operator {
             Self::Matrices(m) => return spd::curvature_function(m, u, f, out),
             Self::Hermitian(m) => return hpd::hermitian_function(m, u, f, out),
+            Self::Subspaces { rows, columns } => {
+                return grassmann::curvature_function(rows, columns, u, f, out);
+            }
             Self::Constant(kappa) if length > 0.0 => f(kappa * square),
             Self::Complex if length > 0.0 => f(square),
             _ => f(0.0),
@@ -182,6 +197,12 @@ impl ExcessDiameter {
             // all G >= 0, so tr(G G') >= 0: sqrt 2 times the largest norm, at u = diag(m - 1, -1, ..., -1)
             Curvature::Matrices(m) => Some(Self::of_matrices(m, 1.0)),
             Curvature::Hermitian(m) => Some(Self::of_matrices(m, 2.0)),
+            // all G <= 0, so sqrt 2 times the largest norm; no eigenvalue is below c = h(2 s^2) - 1, h - 1 lies above
+            // its chord, and the trace of R_u is (n - 2) s^2
+            Curvature::Subspaces { rows, columns } => {
+                let factor = ((rows + columns) as f64 - 2.0).sqrt();
+                Some(Self::Constant { curvature: 2.0, factor })
+            }
             // G = (h - 1)(I - u u^T): they differ most when one is 0 or the directions are orthogonal
             Curvature::Constant(curvature) => {
                 Some(Self::Constant { curvature, factor: (dim - 1.0).max(2.0).sqrt() })
@@ -226,7 +247,8 @@ pub struct HessianTrace {
 
 impl HessianTrace {
     /// That of a manifold: exact but on SPD(m) and HPD(m), where it is known to second order from the mean Ricci
-    /// curvature -(m/4)(dim - 1)/dim, twice that for Hermitian matrices.
+    /// curvature -(m/4)(dim - 1)/dim, twice that for Hermitian matrices, and on Grassmannians, where all curvatures
+    /// but 0 count as their mean.
     pub fn of(manifold: &dyn Manifold) -> Self {
         let (curvature, dim) = (manifold.curvature(), manifold.dim() as f64);
         let quadratic = match curvature {
@@ -234,7 +256,13 @@ impl HessianTrace {
             Curvature::Hermitian(m) => m as f64 / 6.0 * (dim - 1.0) / dim,
             _ => 0.0,
         };
-        let curvatures = curvature.planes(manifold.dim()).unwrap_or_default();
+        let curvatures = match curvature {
+            Curvature::Subspaces { rows, columns } => {
+                let curved = dim - rows.min(columns) as f64;
+                vec![(curved, ((rows + columns) as f64 - 2.0) / curved)]
+            }
+            _ => curvature.planes(manifold.dim()).unwrap_or_default(),
+        };
         Self { dim, curvatures, quadratic }
     }
 

@@ -7,6 +7,7 @@
 
 mod curvature;
 mod euclidean;
+mod grassmann;
 mod hpd;
 mod hyperboloid;
 mod kendall;
@@ -28,6 +29,7 @@ pub use curvature::{
     Curvature, ExcessDiameter, HessianTrace, exp_growth, hessian_excess, log_jacobian,
 };
 pub use euclidean::Euclidean;
+pub use grassmann::{Grassmann, SubspaceChart};
 pub use hpd::{Hermitian, Hpd, HpdFactors};
 pub use hyperboloid::{HyperbolicChart, Hyperboloid};
 pub use kendall::KendallPlanar;
@@ -68,6 +70,8 @@ pub enum Embedding {
     Symmetric,
     /// x -> (cos x_j, sin x_j) for angles: |x - y| <= rho(x, y), and grows with it in dimension 1 (tori).
     Circles,
+    /// Projectors over sqrt 2: |P - P'| = (sum of the squared sines of principal angles)^(1/2) <= rho (subspaces).
+    Projectors,
     /// log_c in orthonormal coordinates: |log_c x - log_c y| <= rho(x, y) where the curvature is
     /// nowhere positive (Rauch), with equality where it is 0.
     Logarithm,
@@ -77,7 +81,7 @@ impl Embedding {
     /// True if a point is a class of rows, whose average means nothing.
     #[must_use]
     pub fn is_of_classes(self) -> bool {
-        matches!(self, Self::Hermitian | Self::Symmetric | Self::Circles)
+        matches!(self, Self::Hermitian | Self::Symmetric | Self::Circles | Self::Projectors)
     }
 }
 
@@ -188,6 +192,16 @@ pub trait Manifold: Send + Sync {
     /// curvature is nowhere positive.
     fn embedding(&self) -> Embedding {
         Embedding::Logarithm
+    }
+
+    /// An orthonormal basis of a point, column by column in rows of entries, where points are subspaces.
+    fn basis(&self, _point: &[f64]) -> Vec<f64> {
+        unreachable!("no subspaces")
+    }
+
+    /// The subspace that the columns of a matrix span; false if they are dependent.
+    fn from_basis(&self, _basis: &[f64], _out: &mut [f64]) -> bool {
+        unreachable!("no subspaces")
     }
 
     /// Factor by which the geometry at `point` amplifies relative rounding of its entries: the condition
@@ -433,11 +447,11 @@ pub(crate) fn add_coords(manifold: &impl Manifold, ambient: &[f64], base: Rows, 
 
 /// The manifold called `kind`: "euclidean" (size = dim), "sphere" (dim, radius), "hyperboloid" (dim,
 /// curvature), "spd" / "spd:log-euclidean" / "spd:log-cholesky" (m), "hpd" (m), "correlation" (m),
-/// "kendall" (landmarks), "rotations", "projective" (dim), "torus" (dim).
+/// "kendall" (landmarks), "rotations", "projective" (dim), "torus" (dim), "grassmann" (n, k).
 pub fn build(kind: &str, size: usize, parameter: f64) -> Result<Box<dyn Manifold>, Error> {
     let (least, allowed) = match kind {
         "kendall" => (3, "at least 3"),
-        "correlation" => (2, "at least 2"),
+        "correlation" | "grassmann" => (2, "at least 2"),
         _ => (1, "at least 1"),
     };
     if size < least {
@@ -466,6 +480,11 @@ pub fn build(kind: &str, size: usize, parameter: f64) -> Result<Box<dyn Manifold
         "rotations" => Box::new(Rotations),
         "projective" => Box::new(RealProjective::new(size)),
         "torus" => Box::new(Torus::new(size)),
+        "grassmann" => {
+            let inside = 1.0 <= parameter && parameter < size as f64 && parameter.fract() == 0.0;
+            let k = finite("k", "an integer from 1 to n - 1", inside)?;
+            Box::new(Grassmann::new(size, k as usize))
+        }
         "spd" => Box::new(SpdAffine::new(size)),
         "hpd" => Box::new(Hpd::new(size)),
         "spd:log-euclidean" => Box::new(Flat(LogEuclidean::new(size))),

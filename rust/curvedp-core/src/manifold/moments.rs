@@ -56,7 +56,10 @@ fn clip(dim: usize, logs: &mut [f64], range: &Range, squares: &mut Numbers) {
 fn weights(curvature: Curvature, range: &Range, squares: &Numbers) -> Weights {
     let mut block = Weights { identity: [0.0; ROWS], along: [0.0; ROWS], turned: [0.0; ROWS] };
     match curvature {
-        Curvature::Flat | Curvature::Matrices(_) | Curvature::Hermitian(_) => {}
+        Curvature::Flat
+        | Curvature::Matrices(_)
+        | Curvature::Hermitian(_)
+        | Curvature::Subspaces { .. } => {}
         Curvature::Constant(kappa) if kappa > 0.0 => {
             let limit = range.largest(kappa, cot_excess);
             for l in 0..ROWS {

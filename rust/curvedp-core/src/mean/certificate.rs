@@ -7,7 +7,7 @@
 
 use crate::ball::SLACK;
 use crate::cascade::roundings;
-use crate::manifold::Manifold;
+use crate::manifold::{Curvature, Manifold};
 
 /// Most evaluations that a plan may take: beyond, in balls close to the largest allowed one, the solver
 /// could run for hours, and there is no plan.
@@ -111,7 +111,13 @@ fn safe_step(manifold: &dyn Manifold, radius: f64) -> (f64, f64) {
         let smoothness = smoothness(manifold, 2.0 * radius);
         return (1.0 / smoothness, 0.875 / smoothness);
     }
-    let t = if lower < upper { 1.0 - (0.5 * radius * upper.sqrt()).tan().powi(2) } else { 1.0 };
+    let angle = radius * upper.sqrt();
+    let t = match manifold.curvature() {
+        _ if lower == upper => 1.0,
+        Curvature::Complex => 1.0 - (0.5 * angle).tan().powi(2),
+        _ if angle > 0.0 => angle / angle.tan(),
+        _ => 1.0,
+    };
     (t, 0.875 * t * (1.0 - 0.5 * t))
 }
 

@@ -7,6 +7,8 @@ mod curved;
 mod discrete_laplace;
 mod error;
 mod flat;
+mod grassmann;
+mod grassmann_draws;
 mod hull;
 mod keys;
 mod log_concave;
@@ -28,6 +30,7 @@ pub(crate) use choice::{Power, below, rate};
 pub use discrete_laplace::DiscreteLaplace;
 pub use error::NoiseError;
 pub use flat::add_on_grid;
+pub use grassmann::GrassmannNoise;
 pub use keys::{DerivedKeys, GroupId, GroupInput, GroupKeys, GroupStreams, numbered_stream};
 pub use log_concave::{LogConcave, Support};
 pub use radial::{Profile, Radial, RadialNoise};
@@ -57,6 +60,13 @@ pub enum Space {
         /// Order of the matrices; exact samplers go up to 16.
         m: usize,
     },
+    /// k-dimensional subspaces of R^n; exact samplers go up to min(k, n - k) = 16.
+    Grassmann {
+        /// Dimension of the whole space.
+        n: usize,
+        /// Dimension of the subspaces.
+        k: usize,
+    },
 }
 
 impl Space {
@@ -74,6 +84,8 @@ pub enum Drawing {
     Chart,
     /// Coordinates of the ambient space.
     Ambient,
+    /// Entries of a random orthonormal basis of a subspace.
+    Basis,
     /// Coordinates of the logarithm at the origin.
     LogOrigin,
 }
@@ -85,13 +97,15 @@ pub enum IsotropicNoise {
     Radial(RadialNoise),
     /// On SPD(m) or HPD(m), m >= 2.
     Spd(SpdNoise),
+    /// On a Grassmannian.
+    Grassmann(Box<GrassmannNoise>),
 }
 
 impl IsotropicNoise {
     /// The noise with the given profile on `space`.
     ///
     /// # Errors
-    /// Those of [`RadialNoise::new`] and [`SpdNoise::new`].
+    /// Those of [`RadialNoise::new`], [`SpdNoise::new`] and [`GrassmannNoise::new`].
     pub fn new(space: Space, profile: Profile) -> Result<Self, NoiseError> {
         Ok(match space {
             Space::Radial(space) => Self::Radial(RadialNoise::new(space, profile)?),
@@ -101,6 +115,9 @@ impl IsotropicNoise {
             }
             Space::Spd { m } => Self::Spd(SpdNoise::new(Matrices::symmetric(m), profile)?),
             Space::Hpd { m } => Self::Spd(SpdNoise::new(Matrices::hermitian(m), profile)?),
+            Space::Grassmann { n, k } => {
+                Self::Grassmann(Box::new(GrassmannNoise::new(n, k, profile)?))
+            }
         })
     }
 
@@ -110,6 +127,7 @@ impl IsotropicNoise {
         match self {
             Self::Radial(noise) => noise.space().dim(),
             Self::Spd(noise) => noise.matrices().dim(),
+            Self::Grassmann(noise) => noise.space().dim(),
         }
     }
 
@@ -119,17 +137,26 @@ impl IsotropicNoise {
         match self {
             Self::Radial(noise) => noise.profile(),
             Self::Spd(noise) => noise.profile(),
+            Self::Grassmann(noise) => noise.profile(),
         }
     }
 
     /// Draws an isotropic tangent vector in orthonormal coordinates, of length the noise's distance
     /// from its centre; `out` has [`IsotropicNoise::dim`] entries. On SPD(m) and HPD(m) the
-    /// coordinates at the identity are those of [`Matrices`].
+    /// coordinates at the identity are those of [`Matrices`], on Grassmannians those of the chart at the subspace of
+    /// the first axes.
     pub fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
         match self {
             Self::Radial(noise) => noise.sample_coords(stream, out),
             Self::Spd(noise) => noise.sample_coords(stream, out),
+            Self::Grassmann(noise) => noise.sample_coords(stream, out),
         }
+    }
+
+    /// Numbers of which a release consists, of points with `size` of them.
+    #[must_use]
+    pub fn drawn_size(&self, size: usize) -> usize {
+        if let Self::Grassmann(noise) = self { noise.basis_size() } else { size }
     }
 
     /// What a release consists of.
@@ -142,6 +169,7 @@ impl IsotropicNoise {
                 Some(_) => Drawing::Ambient,
             },
             Self::Spd(_) => Drawing::LogOrigin,
+            Self::Grassmann(_) => Drawing::Basis,
         }
     }
 
@@ -164,6 +192,9 @@ impl IsotropicNoise {
                 }
             }
             Self::Spd(noise) => noise.exact.draw(base, exponent(step), stream, effort, out),
+            Self::Grassmann(noise) => {
+                noise.exact.draw(base, exponent(step), stream, effort, out);
+            }
         }
     }
 
@@ -174,6 +205,7 @@ impl IsotropicNoise {
         match self {
             Self::Radial(noise) => noise.radius().mean(),
             Self::Spd(noise) => noise.mean(),
+            Self::Grassmann(noise) => noise.mean(),
         }
     }
 
@@ -183,6 +215,7 @@ impl IsotropicNoise {
         match self {
             Self::Radial(noise) => noise.radius().mean_within(limit),
             Self::Spd(noise) => noise.mean_within(limit),
+            Self::Grassmann(noise) => noise.mean_within(limit),
         }
     }
 
@@ -192,6 +225,7 @@ impl IsotropicNoise {
         match self {
             Self::Radial(noise) => noise.radius().mean_square().sqrt(),
             Self::Spd(noise) => noise.mean_square().sqrt(),
+            Self::Grassmann(noise) => noise.mean_square().sqrt(),
         }
     }
 
@@ -207,6 +241,7 @@ impl IsotropicNoise {
         match self {
             Self::Radial(noise) => noise.radius().acceptance(),
             Self::Spd(noise) => noise.acceptance(),
+            Self::Grassmann(noise) => noise.acceptance(),
         }
     }
 }

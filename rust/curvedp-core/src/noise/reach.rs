@@ -4,7 +4,7 @@
 use super::radial::{Profile, RadialDensity, RadialNoise, check_existence};
 use super::roots::{MAX_ORDER, Matrices, RootBounds};
 use super::spd::{Proposal, is_served, largest_between};
-use super::{NoiseError, Radial, Space};
+use super::{NoiseError, Radial, Space, grassmann};
 
 /// Distances of isotropic noise from its centre.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,6 +45,7 @@ impl Space {
             Self::Radial(space) => space.dim(),
             Self::Spd { m } => Matrices::symmetric(m).dim(),
             Self::Hpd { m } => Matrices::hermitian(m).dim(),
+            Self::Grassmann { n, k } => k * (n - k),
         }
     }
 
@@ -55,6 +56,7 @@ impl Space {
             Self::Radial(space) => space.growth_rate(),
             Self::Spd { m } => RootBounds::new(Matrices::symmetric(m)).growth_rate,
             Self::Hpd { m } => RootBounds::new(Matrices::hermitian(m)).growth_rate,
+            Self::Grassmann { .. } => 0.0,
         }
     }
 
@@ -62,6 +64,11 @@ impl Space {
     /// volumes grow polynomially, 0 where there is no exact sampler.
     #[must_use]
     pub fn largest_laplace_scale(self) -> f64 {
+        if let Self::Grassmann { n, k } = self {
+            let is_too_large = k.min(n - k) > MAX_ORDER;
+            let shape = Profile::Laplace { scale: 1.0 };
+            return if is_too_large { 0.0 } else { grassmann::largest_scale(n, k, shape) };
+        }
         let growth = self.growth_rate();
         if growth == 0.0 {
             return f64::INFINITY;
@@ -76,6 +83,7 @@ impl Space {
             Self::Spd { m } | Self::Hpd { m } if m > MAX_ORDER => 0.0,
             Self::Spd { m } => largest(&is_served(Matrices::symmetric(m))),
             Self::Hpd { m } => largest(&is_served(Matrices::hermitian(m))),
+            Self::Grassmann { .. } => f64::INFINITY,
         }
     }
 
@@ -100,6 +108,12 @@ impl Space {
             }
             Self::Spd { m: 1 } | Self::Hpd { m: 1 } => {
                 Self::Radial(Radial::Flat { dim: 1 }).reach(profile)
+            }
+            Self::Grassmann { n, k } => {
+                profile.check()?;
+                let roots = grassmann::Roots::new(n, k);
+                let density = grassmann::Proposal::new(roots, profile);
+                Ok(Reach::of(density.reference, profile.scale(), roots.diameter, |t| density.ln(t)))
             }
             Self::Spd { m } => self.reach_of(Matrices::symmetric(m), profile),
             Self::Hpd { m } => self.reach_of(Matrices::hermitian(m), profile),
@@ -129,6 +143,7 @@ mod tests {
             Radial::ComplexProjective { m: 3 },
         ];
         let spaces = radial.map(Space::Radial).into_iter().chain([2, 5].map(|m| Space::Spd { m }));
+        let spaces = spaces.chain([(4, 2), (7, 3)].map(|(n, k)| Space::Grassmann { n, k }));
         for space in spaces {
             for profile in [Profile::Laplace { scale: 0.1 }, Profile::Gaussian { scale: 0.3 }] {
                 let reach = space.reach(profile).unwrap();

@@ -285,7 +285,7 @@ const MAX_SWEEPS: usize = 40;
 
 /// Cyclic Jacobi on the upper triangle of a row-major symmetric matrix; the eigenvalues end on the
 /// diagonal. Entries below an ulp of the norm are left.
-fn eigenvalues_in_place(a: &mut [f64], m: usize) {
+pub(super) fn eigenvalues_in_place(a: &mut [f64], m: usize) {
     let mut square = 0.0;
     for i in 0..m {
         for j in i..m {

@@ -1,6 +1,8 @@
 use super::*;
 use crate::chains::diagnose;
-use crate::manifold::{ComplexProjective, Euclidean, Hpd, Hyperboloid, SpdAffine, Sphere};
+use crate::manifold::{
+    ComplexProjective, Euclidean, Hpd, Hyperboloid, SpdAffine, Sphere, SubspaceChart,
+};
 use crate::noise::{IsotropicNoise, Radial};
 use crate::parallel::set_num_threads;
 
@@ -25,6 +27,7 @@ fn manifold_of(space: Space) -> Box<dyn Manifold> {
         Space::Radial(Radial::ComplexProjective { m }) => Box::new(ComplexProjective::new(m)),
         Space::Spd { m } => Box::new(SpdAffine::new(m)),
         Space::Hpd { m } => Box::new(Hpd::new(m)),
+        Space::Grassmann { n, k } => Box::new(SubspaceChart::new(n, k)),
     }
 }
 

@@ -7,8 +7,8 @@ mod properties;
 mod totality;
 
 use super::{
-    Euclidean, HpdFactors, HyperbolicChart, Hyperboloid, KendallPlanar, Manifold, RealProjective,
-    Rotations, SpdFactors, Sphere, Torus,
+    Euclidean, Grassmann, HpdFactors, HyperbolicChart, Hyperboloid, KendallPlanar, Manifold,
+    RealProjective, Rotations, SpdFactors, Sphere, SubspaceChart, Torus,
 };
 use crate::rows::Rows;
 use rand::{RngExt, SeedableRng};
@@ -41,6 +41,10 @@ fn manifolds() -> Vec<(String, Box<dyn Manifold>)> {
     for dim in [1, 2, 9] {
         list.push((format!("projective:{dim}"), Box::new(RealProjective::new(dim))));
         list.push((format!("torus:{dim}"), Box::new(Torus::new(dim))));
+    }
+    for (n, k) in [(2, 1), (4, 1), (4, 2), (5, 2), (5, 3), (7, 3), (5, 4)] {
+        list.push((format!("grassmann:{n}:{k}"), Box::new(Grassmann::new(n, k))));
+        list.push((format!("subspace chart:{n}:{k}"), Box::new(SubspaceChart::new(n, k))));
     }
     list
 }

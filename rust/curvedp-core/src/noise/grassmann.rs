@@ -1,0 +1,506 @@
+//! Isotropic noise on the Grassmannian of k-dimensional subspaces of R^n, p = min(k, n - k), q = max(k, n - k).
+//!
+//! In the chart exp at any subspace the tangent vector X has the density psi(|X|) e^L(X) where its singular values
+//! t_1, ..., t_p, the principal angles, are below pi/2, and 0 elsewhere:
+//!
+//! L(X) = (q - p) sum_i ln sinc t_i + sum_{i<j} (ln sinc(t_i + t_j) + ln sinc(t_i - t_j)),  sinc x = sin(x)/x.
+//!
+//! With D = pq and M = D - p propose t = |X| from the density
+//!
+//! t^(D-1) psi(t) e^B(t),  B(t) = M ln sinc(a t),  a = sqrt((n - 2)/M),
+//!
+//! and the direction of X uniformly; accept with probability e^(L - B), or 0 beyond pi/2.
+//!
+//! *The acceptance probability is at most 1.* ln sinc(sqrt y) is concave in y, and the M arguments squared, (q - p) times
+//! t_i^2 and (t_i +- t_j)^2, have the sum (n - 2) t^2: Jensen. *The proposal is log-concave*, as D - 1 >= M and
+//! ln t + ln sinc(a t) = ln sin(a t) - ln a is concave. Lines and hyperplanes (p = 1) are always accepted.
+
+use super::grassmann_draws::SubspaceNoise;
+use super::log_concave::{LogConcave, Support};
+use super::quadrature::GaussLegendre;
+use super::radial::{Profile, fill_direction, root};
+use super::roots::{MAX_ORDER, Spectrum, eigenvalues_in_place};
+use super::spd::{ACCEPTANCE_FLOOR, largest_between};
+use super::stream::Stream;
+use super::{NoiseError, Space};
+use std::f64::consts::{FRAC_PI_2, PI};
+
+/// The root data of a Grassmannian.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Roots {
+    pub n: usize,
+    pub k: usize,
+    /// min(k, n - k)
+    pub rank: usize,
+    /// |n - 2 k|
+    pub single: usize,
+    /// M
+    pub count: usize,
+    /// a, or 0 if there are no roots.
+    pub mean: f64,
+    /// No point is farther.
+    pub diameter: f64,
+}
+
+impl Roots {
+    pub(super) fn new(n: usize, k: usize) -> Self {
+        let (rank, dim) = (k.min(n - k), k * (n - k));
+        let count = dim - rank;
+        let mean = if count == 0 { 0.0 } else { ((n as f64 - 2.0) / count as f64).sqrt() };
+        let farthest = (rank as f64).sqrt() * FRAC_PI_2;
+        let diameter = if count == 0 { farthest } else { farthest.min(PI / mean) };
+        Self { n, k, rank, single: n.abs_diff(2 * k), count, mean, diameter }
+    }
+
+    pub(super) fn dim(&self) -> usize {
+        self.k * (self.n - self.k)
+    }
+
+    /// B(t)
+    pub(super) fn envelope(&self, t: f64) -> f64 {
+        self.count as f64 * ln_sinc(self.mean * t)
+    }
+
+    fn envelope_slope(&self, t: f64) -> f64 {
+        let x = self.mean * t;
+        // cot x - 1/x
+        let slope = if x < 0.05 {
+            let z = x * x;
+            -x / 3.0 * (1.0 + z / 15.0 * (1.0 + 2.0 * z / 21.0))
+        } else {
+            1.0 / libm::tan(x) - 1.0 / x
+        };
+        self.count as f64 * self.mean * slope
+    }
+
+    /// L at the singular values `factor` times `angles`; minus infinity beyond pi/2.
+    pub(super) fn ln_product(&self, angles: &[f64], factor: f64) -> f64 {
+        let mut sum = 0.0;
+        for (i, a) in angles.iter().enumerate() {
+            let a = factor * a;
+            if a >= FRAC_PI_2 {
+                return f64::NEG_INFINITY;
+            }
+            sum += self.single as f64 * ln_sinc(a);
+            for b in &angles[..i] {
+                sum += ln_sinc(a + factor * b) + ln_sinc(a - factor * b);
+            }
+        }
+        sum
+    }
+
+    /// Singular values of the matrix with these coordinates.
+    fn singular_values(&self, coords: &[f64]) -> Spectrum {
+        let (rows, columns, rank) = (self.n - self.k, self.k, self.rank);
+        let at = |i: usize, j: usize| coords[i * columns + j];
+        let mut gram = vec![0.0; rank * rank];
+        for i in 0..rank {
+            for j in i..rank {
+                gram[i * rank + j] = if rows < columns {
+                    (0..columns).map(|l| at(i, l) * at(j, l)).sum()
+                } else {
+                    (0..rows).map(|l| at(l, i) * at(l, j)).sum()
+                };
+            }
+        }
+        eigenvalues_in_place(&mut gram, rank);
+        let mut values = [0.0; MAX_ORDER];
+        for (i, value) in values[..rank].iter_mut().enumerate() {
+            *value = gram[i * (rank + 1)].max(0.0).sqrt();
+        }
+        values
+    }
+}
+
+/// ln(sin(x)/x)
+fn ln_sinc(x: f64) -> f64 {
+    let z = x * x;
+    if z < 1e-3 {
+        return -z / 6.0 * (1.0 + z / 30.0 * (1.0 + 4.0 * z / 63.0));
+    }
+    libm::log(libm::sin(x) / x)
+}
+
+/// The proposal's density of the radius.
+#[derive(Clone, Copy)]
+pub(super) struct Proposal {
+    pub roots: Roots,
+    pub profile: Profile,
+    /// The mode.
+    pub reference: f64,
+}
+
+impl Proposal {
+    pub(super) fn new(roots: Roots, profile: Profile) -> Self {
+        let mut proposal = Self { roots, profile, reference: 0.0 };
+        if roots.dim() > 1 {
+            let upper = roots.diameter;
+            let mode = root(|t| proposal.slope(t), upper, profile.scale());
+            proposal.reference = mode.min(upper * (1.0 - 1e-12));
+        }
+        proposal
+    }
+
+    fn power(&self) -> f64 {
+        self.roots.dim() as f64 - 1.0
+    }
+
+    /// The log-density relative to the mode.
+    pub(super) fn ln(&self, t: f64) -> f64 {
+        let r = self.reference;
+        if t > self.roots.diameter || t < 0.0 || (t == 0.0 && r > 0.0) {
+            return f64::NEG_INFINITY;
+        }
+        let volume = if r > 0.0 {
+            self.power() * libm::log(t / r) + (self.roots.envelope(t) - self.roots.envelope(r))
+        } else {
+            0.0
+        };
+        volume + (self.profile.ln(t) - self.profile.ln(r))
+    }
+
+    fn slope(&self, t: f64) -> f64 {
+        let volume =
+            if self.power() > 0.0 { self.power() / t + self.roots.envelope_slope(t) } else { 0.0 };
+        volume + self.profile.slope(t)
+    }
+
+    fn law(self) -> LogConcave {
+        let support = Support {
+            lower: 0.0,
+            upper: self.roots.diameter,
+            mode: self.reference,
+            width: self.profile.scale().min(self.roots.diameter),
+        };
+        LogConcave::new(move |t| self.ln(t), |t| self.slope(t), support)
+    }
+}
+
+/// Acceptance, and moments of the distance.
+struct Moments {
+    acceptance: f64,
+    mean: f64,
+    mean_square: f64,
+}
+
+/// Key with which directions are drawn.
+const DIRECTIONS: [u8; 32] = *b"directions of singular spectra  ";
+
+/// Bound of the number of roots that are evaluated where directions are drawn.
+const BUDGET: usize = 2_000_000;
+
+const PANELS: usize = 5;
+
+/// Singular values of matrices of norm 1 in uniformly distributed directions, with weights.
+fn spectra(roots: &Roots, key: [u8; 32]) -> Vec<(f64, Spectrum)> {
+    let mut values = [0.0; MAX_ORDER];
+    match roots.rank {
+        1 => {
+            values[0] = 1.0;
+            vec![(1.0, values)]
+        }
+        // (cos x, sin x) with density (cos x sin x)^(q - p) cos 2x
+        2 => {
+            let rule = GaussLegendre::<16>::new();
+            let weighted: Vec<_> = rule
+                .on_panels(0.0, 0.5 * FRAC_PI_2, 8)
+                .map(|(x, w)| {
+                    let (sin, cos) = libm::sincos(x);
+                    values[..2].copy_from_slice(&[cos, sin]);
+                    (
+                        w * libm::pow(2.0 * sin * cos, roots.single as f64) * libm::cos(2.0 * x),
+                        values,
+                    )
+                })
+                .collect();
+            let total: f64 = weighted.iter().map(|(w, _)| w).sum();
+            weighted.into_iter().map(|(w, values)| (w / total, values)).collect()
+        }
+        rank => {
+            let count = (BUDGET / (16 * PANELS * rank * rank)).min(4096);
+            let mut stream = Stream::from_key(key, 0);
+            let mut coords = vec![0.0; roots.dim()];
+            let mut draw = || {
+                fill_direction(&mut stream, 1.0, &mut coords);
+                (1.0 / count as f64, roots.singular_values(&coords))
+            };
+            (0..count).map(|_| draw()).collect()
+        }
+    }
+}
+
+impl Moments {
+    /// With min(t, limit) in place of the distance t; the mean over directions is that over `spectra`.
+    fn over(
+        density: &Proposal,
+        proposal: &LogConcave,
+        spectra: &[(f64, Spectrum)],
+        limit: f64,
+    ) -> Self {
+        let roots = density.roots;
+        let rule = GaussLegendre::<16>::new();
+        let (from, to) = proposal.effective_support();
+        let mut ends = vec![from, to.min(roots.diameter)];
+        ends.extend([FRAC_PI_2, limit]); // from where directions leave the domain, and a kink
+        ends.retain(|end| (from..=to).contains(end));
+        ends.sort_unstable_by(f64::total_cmp);
+        let [mut mass, mut first, mut second] = [0.0; 3];
+        let pieces = ends.windows(2).filter(|piece| piece[0] < piece[1]);
+        for (t, w) in pieces.flat_map(|piece| rule.on_panels(piece[0], piece[1], PANELS)) {
+            let bound = roots.envelope(t);
+            let accepted =
+                |angles: &Spectrum| libm::exp(roots.ln_product(&angles[..roots.rank], t) - bound);
+            let mean: f64 = spectra.iter().map(|(w, angles)| w * accepted(angles)).sum();
+            let share = w * mean * libm::exp(density.ln(t));
+            let t = t.min(limit);
+            mass += share;
+            first += share * t;
+            second += share * t * t;
+        }
+        Self { acceptance: mass / proposal.mass(), mean: first / mass, mean_square: second / mass }
+    }
+}
+
+/// Returns a function that is true for profiles with an acceptance of at least the floor. Acceptance falls as
+/// the scale grows.
+pub(super) fn is_served(n: usize, k: usize) -> impl Fn(Profile) -> bool {
+    let roots = Roots::new(n, k);
+    let spectra = if roots.rank > MAX_ORDER { vec![] } else { spectra(&roots, DIRECTIONS) };
+    move |profile| {
+        let density = Proposal::new(roots, profile);
+        let moments = Moments::over(&density, &density.law(), &spectra, f64::INFINITY);
+        moments.acceptance >= ACCEPTANCE_FLOOR
+    }
+}
+
+/// A scale far above every distance.
+const WIDE: f64 = 1e6;
+
+/// The largest scale at which noise with the profile's shape is drawn, to 1 part in 1000; infinite if all are.
+pub(super) fn largest_scale(n: usize, k: usize, shape: Profile) -> f64 {
+    let is_served = is_served(n, k);
+    let is_served = |scale| is_served(shape.with_scale(scale));
+    if is_served(WIDE) {
+        return f64::INFINITY;
+    }
+    let (mut low, mut high) = (1.0, WIDE);
+    while !is_served(low) {
+        (low, high) = (0.5 * low, low);
+        if low < 1e-9 {
+            return 0.0;
+        }
+    }
+    largest_between(low, high, is_served)
+}
+
+/// Exact sampler of isotropic noise on a Grassmannian, min(k, n - k) <= 16.
+///
+/// Coordinates are the (n - k) x k matrix X, row by row.
+pub struct GrassmannNoise {
+    roots: Roots,
+    profile: Profile,
+    proposal: LogConcave,
+    moments: Moments,
+    pub(super) exact: SubspaceNoise,
+}
+
+impl GrassmannNoise {
+    /// The law with density psi(distance from the centre) with respect to the Riemannian volume.
+    ///
+    /// # Errors
+    /// [`NoiseError::Parameter`] for parameters out of range, [`NoiseError::Acceptance`] if the expected acceptance is
+    /// below [`ACCEPTANCE_FLOOR`], [`NoiseError::Range`] if the distances have no table.
+    pub fn new(n: usize, k: usize, profile: Profile) -> Result<Self, NoiseError> {
+        let wrong = |name, expected, value: usize| {
+            Err(NoiseError::Parameter { name, expected, value: value as f64 })
+        };
+        if !(1..n).contains(&k) {
+            return wrong("k", "from 1 to n - 1", k);
+        }
+        let roots = Roots::new(n, k);
+        if roots.rank > MAX_ORDER {
+            return wrong("min(k, n - k)", "at most 16", roots.rank);
+        }
+        profile.check()?;
+        let scale = profile.scale();
+        let density = Proposal::new(roots, profile);
+        let proposal = density.law();
+        let spectra = spectra(&roots, DIRECTIONS);
+        let moments = Moments::over(&density, &proposal, &spectra, f64::INFINITY);
+        if moments.acceptance < ACCEPTANCE_FLOOR {
+            return Err(NoiseError::Acceptance {
+                scale,
+                expected: moments.acceptance,
+                floor: ACCEPTANCE_FLOOR,
+                scale_limit: largest_scale(n, k, profile),
+            });
+        }
+        let in_range = moments.mean_square >= f64::MIN_POSITIVE && moments.mean_square.is_finite();
+        if !in_range || moments.acceptance.is_nan() {
+            return Err(NoiseError::Range { scale, dim: roots.dim() });
+        }
+        let exact = SubspaceNoise::new(roots, profile, &density, &proposal)?;
+        Ok(Self { roots, profile, proposal, moments, exact })
+    }
+
+    /// The space.
+    #[must_use]
+    pub fn space(&self) -> Space {
+        Space::Grassmann { n: self.roots.n, k: self.roots.k }
+    }
+
+    /// Number of numbers in a draw: n k.
+    #[must_use]
+    pub fn basis_size(&self) -> usize {
+        self.roots.n * self.roots.k
+    }
+
+    /// The profile.
+    #[must_use]
+    pub fn profile(&self) -> Profile {
+        self.profile
+    }
+
+    /// Expected fraction of proposals that is accepted, to a few per cent of itself; public.
+    #[must_use]
+    pub fn acceptance(&self) -> f64 {
+        self.moments.acceptance
+    }
+
+    /// Mean distance from the centre: to 1e-4 relative for min(k, n - k) <= 2, else 2e-3.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.moments.mean
+    }
+
+    /// E min(t, limit), t the distance from the centre, with the error of the mean.
+    #[must_use]
+    pub fn mean_within(&self, limit: f64) -> f64 {
+        if limit >= self.roots.diameter {
+            return self.moments.mean;
+        }
+        let density = Proposal::new(self.roots, self.profile);
+        Moments::over(&density, &self.proposal, &spectra(&self.roots, DIRECTIONS), limit).mean
+    }
+
+    /// Mean square distance from the centre, to twice the error of the mean.
+    #[must_use]
+    pub fn mean_square(&self) -> f64 {
+        self.moments.mean_square
+    }
+
+    /// An isotropic tangent vector in orthonormal coordinates; `out` has k (n - k) entries.
+    pub fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
+        loop {
+            let t = self.proposal.sample(stream);
+            fill_direction(stream, t, out);
+            let angles = self.roots.singular_values(out);
+            let product = self.roots.ln_product(&angles[..self.roots.rank], 1.0);
+            if product - self.roots.envelope(t) >= -stream.exponential() {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPES: [(usize, usize); 8] =
+        [(2, 1), (3, 1), (4, 2), (5, 2), (5, 3), (7, 3), (8, 4), (20, 2)];
+
+    fn profiles(scale: f64) -> [Profile; 2] {
+        [Profile::Laplace { scale }, Profile::Gaussian { scale }]
+    }
+
+    #[test]
+    fn the_envelope_is_no_less_than_the_volume_and_equal_on_lines() {
+        let mut stream = Stream::from_key([3; 32], 0);
+        for (n, k) in SHAPES {
+            let roots = Roots::new(n, k);
+            let mut coords = vec![0.0; roots.dim()];
+            for i in 1..2000 {
+                let t = roots.diameter * f64::from(i) / 2000.0;
+                fill_direction(&mut stream, t, &mut coords);
+                let angles = roots.singular_values(&coords);
+                let product = roots.ln_product(&angles[..roots.rank], 1.0);
+                assert!(product <= roots.envelope(t) + 1e-9, "{n} {k} {t}");
+                if roots.rank == 1 {
+                    assert!((product - roots.envelope(t)).abs() < 1e-9);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_proposal_is_log_concave() {
+        for (n, k) in SHAPES {
+            for scale in [1e-3, 0.1, 1.0, 1e3] {
+                for profile in profiles(scale) {
+                    let density = Proposal::new(Roots::new(n, k), profile);
+                    let (from, to) = density.law().effective_support();
+                    let at = |i: u32| from + (to - from) * f64::from(i) / 1000.0;
+                    for i in 2..999 {
+                        let [left, middle, right] = [i - 1, i, i + 1].map(|i| density.ln(at(i)));
+                        assert!(left + right <= 2.0 * middle + 1e-9 * (1.0 + middle.abs()));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_expected_acceptance_and_moments_are_the_measured_ones() {
+        let mut stream = Stream::from_key([4; 32], 0);
+        for (n, k) in SHAPES {
+            for scale in [0.1, 0.6, 1e6] {
+                for profile in profiles(scale) {
+                    let noise = GrassmannNoise::new(n, k, profile).unwrap();
+                    let mut coords = vec![0.0; noise.roots.dim()];
+                    let count = 4000;
+                    let (mut sum, mut square) = (0.0, 0.0);
+                    for _ in 0..count {
+                        noise.sample_coords(&mut stream, &mut coords);
+                        let t = crate::vector::norm(&coords);
+                        sum += t;
+                        square += t * t;
+                    }
+                    let mean = sum / f64::from(count);
+                    let deviation = (square / f64::from(count) - mean * mean).sqrt();
+                    let error = 4.5 * deviation / f64::from(count).sqrt() + 2e-3 * mean;
+                    assert!((mean - noise.mean()).abs() < error, "{n} {k} {profile:?}");
+                    assert!((0.0..=1.0 + 1e-9).contains(&noise.acceptance()));
+                }
+            }
+        }
+        assert!(
+            GrassmannNoise::new(7, 3, Profile::Laplace { scale: 0.6 }).unwrap().acceptance() > 0.3
+        );
+    }
+
+    #[test]
+    fn moments_hardly_depend_on_the_directions_drawn() {
+        for (n, k) in [(6, 3), (8, 4), (10, 5)] {
+            let roots = Roots::new(n, k);
+            for profile in profiles(0.5) {
+                let density = Proposal::new(roots, profile);
+                let law = density.law();
+                let [one, other] = [[1; 32], [2; 32]]
+                    .map(|key| Moments::over(&density, &law, &spectra(&roots, key), f64::INFINITY));
+                assert!((one.mean / other.mean - 1.0).abs() < 4e-3, "{n} {k}");
+                assert!((one.acceptance / other.acceptance - 1.0).abs() < 0.1);
+            }
+        }
+    }
+
+    #[test]
+    fn what_would_reject_nearly_all_is_refused_with_a_scale_that_is_served() {
+        let refused = GrassmannNoise::new(20, 5, Profile::Laplace { scale: 1e3 }).err().unwrap();
+        let NoiseError::Acceptance { scale_limit, .. } = refused else { panic!("{refused}") };
+        assert!(GrassmannNoise::new(20, 5, Profile::Laplace { scale: scale_limit }).is_ok());
+        assert!(GrassmannNoise::new(40, 17, Profile::Laplace { scale: 0.1 }).is_err());
+        assert_eq!(Space::Grassmann { n: 40, k: 17 }.largest_laplace_scale(), 0.0);
+        assert_eq!(Space::Grassmann { n: 7, k: 3 }.largest_laplace_scale(), f64::INFINITY);
+    }
+}
