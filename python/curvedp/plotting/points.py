@@ -177,6 +177,7 @@ def draw_image(ax: Any, matrix: Array, largest: float | None = None) -> None:
     aspect = "equal" if matrix.shape[0] == matrix.shape[1] else "auto"
     image = ax.imshow(matrix, cmap="RdBu_r", vmin=-end, vmax=end, aspect=aspect)
     ax.figure.colorbar(image, ax=ax, shrink=0.85)
+    ax.locator_params(integer=True)
     ax.tick_params(labelsize=8)
 
 
@@ -285,6 +286,7 @@ def _ellipsoid(ax: Any, point: ReleasedPoint) -> None:
     """As `_ellipse`, the ball's centre in black outline."""
     both = np.linalg.eigvalsh(np.stack([point.value, point.center]))
     draw_ellipsoid(ax, point.value, point.center, 1.05 * float(both.max()), "")
+    ax.plot([], [], [], color="black", label="ball's centre")
 
 
 def _matrix(ax: Any, point: ReleasedPoint) -> None:

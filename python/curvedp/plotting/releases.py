@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from curvedp.conformal.density import DensityRelease
-from curvedp.manifolds import SPD, KendallPlanar, Sphere, as_manifold
+from curvedp.manifolds import SPD, KendallPlanar, Manifold, Sphere, as_manifold
 from curvedp.plotting.conformal import MeshFieldDisplay
 from curvedp.plotting.figures import Shown, budget_text, new_figure
 from curvedp.plotting.geodesics import GeodesicDisplay
@@ -22,7 +20,7 @@ from curvedp.plotting.points import (
     draw_interval,
     view_of,
 )
-from curvedp.privacy import Release
+from curvedp.privacy import Release, Unproved
 from curvedp.privacy.release import percent
 from curvedp.regression import GeodesicRelease
 from curvedp.statistics import AdaptiveMean, GeometricMedian, Mean, MeanRelease
@@ -97,7 +95,7 @@ class ReleaseDisplay(Shown):
         """
         spatial = self.view in VIEWS and VIEWS[self.view].spatial
         if ax is None:
-            figure = new_figure(5.2, 2.4 if self.view in ("interval", "line") else 4.6)
+            figure = new_figure(6.2, 2.4 if self.view in ("interval", "line") else 4.6)
             ax = figure.add_subplot(projection="3d") if spatial else figure.add_subplot()
         elif spatial != (ax.name == "3d"):
             raise ValueError(f"the view {self.view!r} needs a {'3-D' if spatial else 'plane'} axes")
@@ -105,26 +103,29 @@ class ReleaseDisplay(Shown):
         self._draw(ax)
         ax.set_title(self._title, fontsize=10, parse_math=False)
         if ax.get_legend_handles_labels()[0]:
-            ax.legend(loc="upper right", fontsize=8, framealpha=0.85)
+            ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), fontsize=8, frameon=False)
         return self
 
     def _draw(self, ax: Any) -> None:
         release, error = self.release, self.release.expected_error or 0.0
         known = error if math.isfinite(error) else 0.0
-        if self.view in VIEWS:
-            space = as_manifold(release.manifold)
-            value = release.value
-            point = ReleasedPoint(
-                space, release.ball_center, release.ball_radius, value, known, release.scale
-            )
-            VIEWS[self.view].draw(ax, point)
-            return
-        draw: Callable[[Any], None] = {
-            "interval": partial(draw_interval, value=release.value.item(), error=known),
-            "image": partial(draw_image, matrix=release.value),
-            "entries": partial(draw_entries, entries=release.value.ravel()),
-        }[self.view]
-        draw(ax)
+        match self.view:
+            case "interval":
+                draw_interval(ax, release.value.item(), known)
+            case "image":
+                draw_image(ax, release.value)
+            case "entries":
+                draw_entries(ax, release.value.ravel())
+            case view:
+                point = ReleasedPoint(
+                    as_manifold(release.manifold),
+                    release.ball_center,
+                    release.ball_radius,
+                    release.value,
+                    known,
+                    release.scale,
+                )
+                VIEWS[view].draw(ax, point)
 
     @property
     def _title(self) -> str:
@@ -132,22 +133,28 @@ class ReleaseDisplay(Shown):
         known = "expected error not known"
         if error is not None:
             known = f"expected error {error:.3g}"
-            if self.view in VIEWS and error <= release.ball_radius:
+            if self.view in VIEWS and 0.0 < error <= release.ball_radius:
                 known += f", {percent(error / release.ball_radius)} of the radius"
         budget = budget_text(release.guarantee)
-        return f"{release.statistic} on {release.manifold}\n{budget}; {known}"
+        loud = "NO GUARANTEE: " if isinstance(release.guarantee, Unproved) else ""
+        return f"{release.statistic} on {release.manifold}\n{loud}{budget}; {known}"
 
 
 def _view(release: Release) -> str:
     """The view of a release: by its statistic, since a covariance may have the shape of a point."""
-    is_point = isinstance(release, MeanRelease) or release.statistic in _POINTS
-    if is_point:
+    if isinstance(release, MeanRelease) or release.statistic in _POINTS:
         space = as_manifold(release.manifold)
-        if release.value.shape == space.point_shape:
+        if 0.0 < release.ball_radius < math.inf and _are_points(space, release):
             return view_of(space)
     if release.value.size == 1:
         return "interval"
     return "image" if release.value.ndim == 2 and min(release.value.shape) > 1 else "entries"
+
+
+def _are_points(space: Manifold, release: Release) -> bool:
+    """True if the value and the ball's centre are points, which a text may fail to hold."""
+    found = (release.value, release.ball_center)
+    return all(p.shape == space.point_shape and bool(space.belongs(p)) for p in found)
 
 
 def display_of(release: Release, ax: Any = None) -> Shown:
