@@ -245,8 +245,41 @@ def test_what_is_no_point_is_drawn_as_numbers():
     release = released(BY_NAME["sphere:2"])
     assert replace(release, value=np.array([5.0, 0.0, 0.0])).plot().view == "entries"
     assert replace(release, ball_center=np.full(3, np.nan)).plot().view == "entries"
-    with pytest.raises(ValueError, match="not finite"):
-        replace(release, value=np.array([np.nan, 0.0, 1.0])).plot()
+
+
+EXTREME = {
+    "tiny tensor": ("spd:3", 1e-200 * np.eye(3), 1.0, 1e-200 * np.eye(3)),
+    "long tensor": ("spd:3", np.eye(3), 700.0, np.diag([1e-140, 1.0, 1e140])),
+    "long ellipse": ("spd:2", np.eye(2), 700.0, np.diag([1e-140, 1e140])),
+    "far in the disc": ("hyperboloid:2", [1.0, 0.0, 0.0], 30.0, [math.cosh(30), math.sinh(30), 0]),
+    "small cap": ("sphere:2", [0.0, 0.0, 1.0], 1e-300, [0.0, 0.0, 1.0]),
+    "small ball": ("euclidean:3", np.zeros(3), 1e-300, np.zeros(3)),
+    "large ball": ("euclidean:2", np.zeros(2), 1e149, np.full(2, 1e148)),
+    "opposite shape": ("kendall:3", cdp.KendallPlanar(3).origin, 0.5, None),
+}
+
+
+@pytest.mark.parametrize("name", EXTREME)
+def test_extreme_points_are_drawn(name):
+    spec, center, radius, value = EXTREME[name]
+    if value is None:  # the mirror image, at the cut locus
+        value = np.asarray(center) * [1.0, -1.0]
+    release = released(BY_NAME["sphere:2"])
+    fields = {key: getattr(release, key) for key in cdp.Release.__dataclass_fields__}
+    own = {"manifold": spec, "ball_center": center, "ball_radius": radius, "value": value}
+    display = cdp.Release(**fields | own).plot()
+    assert display.view == view_of(cdp.as_manifold(spec))
+    assert display._repr_png_().startswith(PNG)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, 1e308])
+def test_numbers_that_no_picture_shows_are_refused(number):
+    release = released(BY_NAME["euclidean:3"])
+    with pytest.raises(ValueError, match="no picture shows"):
+        replace(release, value=np.array([number, 0.0, 0.0])).plot()
+    shown = replace(release, ball_center=np.array([number, 0.0, 0.0])).plot()
+    assert shown.view == "entries"
+    assert replace(release, expected_error=number).plot()._repr_png_().startswith(PNG)
 
 
 def test_texts_are_not_read_as_formulas():

@@ -65,6 +65,7 @@ def fractional_anisotropy(tensors: ArrayLike) -> NDArray[np.float64]:
     0.603
     """
     eigenvalues = np.linalg.eigvalsh(np.asarray(tensors, dtype=np.float64))
+    eigenvalues = eigenvalues / np.abs(eigenvalues).max(axis=-1, keepdims=True)
     deviation = eigenvalues - eigenvalues.mean(axis=-1, keepdims=True)
     ratio = np.linalg.norm(deviation, axis=-1) / np.linalg.norm(eigenvalues, axis=-1)
     return np.asarray(np.sqrt(1.5) * ratio, dtype=np.float64)

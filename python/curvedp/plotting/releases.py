@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,9 @@ from curvedp.statistics import AdaptiveMean, GeometricMedian, Mean, MeanRelease
 #: Statistics whose value is a point of the manifold.
 _POINTS = {Mean.title, AdaptiveMean.title, GeometricMedian.title, "conformal Fréchet mean"}
 
+#: Beyond it matplotlib overflows.
+_LARGEST = 1e150
+
 
 class ReleaseDisplay(Shown):
     """One release: a point in the manner of its space, a number, or an array.
@@ -41,6 +43,7 @@ class ReleaseDisplay(Shown):
     Parameters
     ----------
     release : Release
+        With numbers of a size below 1e150.
 
     Attributes
     ----------
@@ -68,8 +71,11 @@ class ReleaseDisplay(Shown):
     ax_: Any
 
     def __init__(self, release: Release) -> None:
-        if not np.isfinite(release.value).all():
-            raise ValueError("the release holds numbers that are not finite: nothing to draw")
+        if not np.all(np.abs(release.value) < _LARGEST):
+            raise ValueError(
+                f"the release holds numbers that are not finite or beyond {_LARGEST:g}, which no "
+                "picture shows: see value"
+            )
         self.release = release
         self.view = _view(release)
 
@@ -108,7 +114,7 @@ class ReleaseDisplay(Shown):
 
     def _draw(self, ax: Any) -> None:
         release, error = self.release, self.release.expected_error or 0.0
-        known = error if math.isfinite(error) else 0.0
+        known = error if error < _LARGEST else 0.0
         match self.view:
             case "interval":
                 draw_interval(ax, release.value.item(), known)
@@ -137,14 +143,14 @@ class ReleaseDisplay(Shown):
                 known += f", {percent(error / release.ball_radius)} of the radius"
         budget = budget_text(release.guarantee)
         loud = "NO GUARANTEE: " if isinstance(release.guarantee, Unproved) else ""
-        return f"{release.statistic} on {release.manifold}\n{loud}{budget}; {known}"
+        return f"{release.statistic} on {release.manifold}\n{loud}{budget}\n{known}"
 
 
 def _view(release: Release) -> str:
     """The view of a release: by its statistic, since a covariance may have the shape of a point."""
     if isinstance(release, MeanRelease) or release.statistic in _POINTS:
         space = as_manifold(release.manifold)
-        if 0.0 < release.ball_radius < math.inf and _are_points(space, release):
+        if 0.0 < release.ball_radius < _LARGEST and _are_points(space, release):
             return view_of(space)
     if release.value.size == 1:
         return "interval"
@@ -154,7 +160,10 @@ def _view(release: Release) -> str:
 def _are_points(space: Manifold, release: Release) -> bool:
     """True if the value and the ball's centre are points, which a text may fail to hold."""
     found = (release.value, release.ball_center)
-    return all(p.shape == space.point_shape and bool(space.belongs(p)) for p in found)
+    return all(
+        p.shape == space.point_shape and bool(space.belongs(p)) and np.abs(p).max() < _LARGEST
+        for p in found
+    )
 
 
 def display_of(release: Release, ax: Any = None) -> Shown:
