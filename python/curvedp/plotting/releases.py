@@ -63,8 +63,8 @@ class ReleaseDisplay(Shown):
     >>> mean = cdp.frechet_mean(np.tile(np.eye(3), (500, 1, 1)), ball, cdp.GDP(mu=1.0))
     >>> ReleaseDisplay.from_release(mean).view
     'ellipsoid'
-    >>> deviation = cdp.frechet_variance(np.tile(np.eye(3), (500, 1, 1)), ball, cdp.GDP(mu=1.0))
-    >>> deviation.plot().view
+    >>> variance = cdp.frechet_variance(np.tile(np.eye(3), (500, 1, 1)), ball, cdp.GDP(mu=1.0))
+    >>> variance.plot().view
     'interval'
     """
 
@@ -166,7 +166,9 @@ def _are_points(space: Manifold, release: Release) -> bool:
     )
 
 
-def display_of(release: Release, ax: Any = None) -> Shown:
+def display_of(
+    release: Release, ax: Any = None
+) -> ReleaseDisplay | GeodesicDisplay | MeshFieldDisplay:
     """The display of any release, drawn.
 
     Parameters

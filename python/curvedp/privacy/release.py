@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
 from types import NoneType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,9 @@ from curvedp._validation import as_count, as_positive
 from curvedp.privacy.base import NEIGHBOURING, Guarantee
 from curvedp.privacy.guarantees import GDP, NO_GUARANTEE, PureDP, Unproved
 from curvedp.privacy.stored import restored
+
+if TYPE_CHECKING:
+    from curvedp.plotting import GeodesicDisplay, MeshFieldDisplay, ReleaseDisplay
 
 __all__ = ["ASSUMPTIONS", "SCHEMA_VERSION", "Release"]
 
@@ -343,7 +346,8 @@ class Release:
         """Plain text that a reader without the code can follow: the promise, on what, at what cost.
 
         Lines are at most 88 characters wide, except for rows of the value. A value of more than a
-        dozen numbers is named by its shape.
+        dozen numbers is named by its shape. What is particular to a kind of release stands after
+        the facts that all have, then assumptions, and the releases that it was computed from.
         """
         lines = [self._title, ""]
         if isinstance(self.guarantee, Unproved):
@@ -361,7 +365,7 @@ class Release:
             lines += ["", textwrap.indent(part.report(), "  ").rstrip("\n")]
         return "\n".join(lines) + "\n"
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Any = None) -> ReleaseDisplay | GeodesicDisplay | MeshFieldDisplay:
         """Draw the release with the matplotlib of the extra ``plot``.
 
         Shows what the release holds and nothing else: the value in the manner of its space, the
@@ -375,13 +379,14 @@ class Release:
 
         Returns
         -------
-        display
+        ReleaseDisplay, GeodesicDisplay or MeshFieldDisplay
             With `figure_` and `ax_`; a notebook shows it.
 
         Raises
         ------
         ValueError
-            If `ax` is a plane one where three dimensions are drawn, or the reverse.
+            If `ax` is a plane one where three dimensions are drawn, or the reverse, or the value
+            holds numbers that no picture shows.
         MissingExtraError
             If matplotlib is not installed.
 
