@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
+from curvedp._html import card
+from curvedp._text import numbers
 from curvedp._validation import FloatArray, as_array, as_positive
 from curvedp.manifolds import Manifold, Product, as_manifold
 
@@ -182,8 +184,25 @@ class Ball:
         return inside
 
     def __repr__(self) -> str:
-        center = np.array2string(self.center, precision=4, separator=", ").replace("\n", "")
-        return f"Ball({self.manifold.spec!r}, center={center}, radius={self.radius:g})"
+        return f"Ball({self.manifold.spec!r}, center={self._named_center}, radius={self.radius:g})"
+
+    @property
+    def _named_center(self) -> str:
+        """The centre by its name, such as "identity", by its numbers, or by its shape."""
+        space = self.manifold
+        if space._origin_name is not None and np.array_equal(self.center, space.origin):
+            return repr(space._origin_name)
+        return numbers(self.center)
+
+    def _repr_html_(self) -> str:
+        space = self.manifold
+        facts = [
+            ("manifold", space.spec),
+            ("dimension", str(space.dim)),
+            ("center", self._named_center),
+            ("radius", f"{self.radius:g}"),
+        ]
+        return card(f"{type(self).__name__}: the public domain of a release", facts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.manifold, self.center, self.radius)
@@ -286,6 +305,12 @@ class ProductBall(Ball):
 
     def __repr__(self) -> str:
         return f"ProductBall({', '.join(map(repr, self.factors))}, on={self.manifold.spec!r})"
+
+    def _repr_html_(self) -> str:
+        facts = [("manifold", self.manifold.spec), ("dimension", str(self.manifold.dim))]
+        rows = [(b.manifold.spec, b._named_center, f"{b.radius:g}") for b in self.factors]
+        title = "ProductBall: the public domain of a release"
+        return card(title, facts, columns=("factor", "center", "radius"), rows=rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _product_ball, (self.factors, self.manifold)

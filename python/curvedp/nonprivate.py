@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp._text import one_line
 from curvedp._validation import (
     FloatArray,
     as_array,
@@ -55,6 +56,8 @@ class FrechetMean:
     variance: float
     n_iter: int
     converged: bool
+
+    __repr__ = one_line
 
 
 def frechet_mean(

@@ -17,6 +17,7 @@ import numpy as np
 import scipy
 
 from curvedp._hints import hinting
+from curvedp._html import card
 from curvedp._validation import as_choice, as_count, as_positive, as_probability
 from curvedp.domain import Ball, check_ball
 from curvedp.errors import ExistenceError
@@ -44,7 +45,7 @@ _FILLS, _SKEW = 0.6, 0.03
 _ARRIVES = 0.25
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Plan:
     """Expected error of a release of `n` records.
 
@@ -81,16 +82,26 @@ class Plan:
 
     def report(self) -> str:
         """Plain text: one line for each attribute."""
+        rows = "".join(f"{name:<17}{text}\n" for name, text in self._facts())
+        return f"{rows}{self.meaning}\n"
+
+    def _facts(self) -> list[tuple[str, str]]:
         between = "" if self.low == self.high else f"{self.low:.4g} to "
         share = ""
         if self.radius is not None:
             share = f"  ({percent(self.high / self.radius)} of the radius)"
-        return (
-            f"records          {self.n}\n"
-            f"guarantee        {self.guarantee}\n"
-            f"{self.quantity:<17}{between}{self.high:.4g}{share}\n"
-            f"{self.meaning}\n"
-        )
+        return [
+            ("records", str(self.n)),
+            ("guarantee", str(self.guarantee)),
+            (self.quantity, f"{between}{self.high:.4g}{share}"),
+        ]
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name} {text}" for name, text in self._facts())
+        return f"<Plan of {self.statistic}: {' '.join(facts.split())}>"
+
+    def _repr_html_(self) -> str:
+        return card(f"Plan of {self.statistic}", self._facts(), notes=[self.meaning])
 
 
 @hinting

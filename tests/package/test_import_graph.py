@@ -24,6 +24,7 @@ FROM_A_METHOD = {
     "curvedp.manifolds.base": {"curvedp.manifolds.convert"},
     "curvedp.manifolds.product": {"curvedp.manifolds.convert"},
     "curvedp.privacy.base": {"curvedp.privacy.accounting", "curvedp.privacy.guarantees"},
+    "curvedp.privacy.release": {"curvedp.plotting.releases"},
 }
 
 

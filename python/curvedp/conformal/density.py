@@ -40,7 +40,7 @@ _LEAST_RATE = 1e-11
 _NEIGHBOURS = 24
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class DensityRelease(Release):
     """A released density: `value` holds its values at the nodes, per unit of volume, shape (n,).
 
@@ -82,13 +82,12 @@ class DensityRelease(Release):
         """The operator that smoothed the density; made anew after a round trip through JSON."""
         return as_laplacian(self.mesh)
 
-    def report(self) -> str:
-        """As `Release.report`, with the mesh and the smoothing."""
+    def _notes(self) -> list[str]:
         kernel = f", spread by a kernel of reach {self.bandwidth:.6g}" if self.bandwidth else ""
-        return super().report() + (
-            f"every record counted at the nearest of {len(self.volumes)} public nodes{kernel}\n"
-            f"smoothed by the heat equation for a time of {self.heat_time:.6g}\n"
-        )
+        return [
+            f"every record counted at the nearest of {len(self.volumes)} public nodes{kernel}",
+            f"smoothed by the heat equation for a time of {self.heat_time:.6g}",
+        ]
 
 
 def density(

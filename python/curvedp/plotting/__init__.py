@@ -12,6 +12,7 @@ from curvedp.plotting.embeddings import EmbeddingDisplay, RetrievalDisplay
 from curvedp.plotting.geodesics import GeodesicDisplay
 from curvedp.plotting.intervals import VarianceIntervalDisplay
 from curvedp.plotting.regions import RegionDisplay
+from curvedp.plotting.releases import ReleaseDisplay
 
 __all__ = [
     "DiffusionTensorDisplay",
@@ -19,6 +20,7 @@ __all__ = [
     "GeodesicDisplay",
     "MeshFieldDisplay",
     "RegionDisplay",
+    "ReleaseDisplay",
     "RetrievalDisplay",
     "VarianceIntervalDisplay",
     "direction_colour",

@@ -11,14 +11,14 @@ from curvedp._validation import FloatArray, as_points
 from curvedp.conformal import ConformalFactor, DensityRelease, Mesh
 from curvedp.conformal.graph import as_node_values
 from curvedp.manifolds import Sphere
-from curvedp.plotting.figures import budget_text, new_figure
+from curvedp.plotting.figures import Shown, budget_text, new_figure
 from curvedp.plotting.orthographic import Orthographic
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 
-class MeshFieldDisplay:
+class MeshFieldDisplay(Shown):
     """A picture of values at the nodes of a mesh on S^2, as colours of its nodes.
 
     Build it with `from_density` or `from_factor`, which draw at once, or draw with `plot`.
@@ -52,7 +52,6 @@ class MeshFieldDisplay:
     'conformal factor, υ = 1'
     """
 
-    figure_: Figure
     ax_: Any
 
     def __init__(

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp.manifolds import as_manifold
-from curvedp.plotting.figures import budget_text, new_figure
+from curvedp.plotting.figures import Shown, budget_text, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,6 +65,7 @@ def fractional_anisotropy(tensors: ArrayLike) -> NDArray[np.float64]:
     0.603
     """
     eigenvalues = np.linalg.eigvalsh(np.asarray(tensors, dtype=np.float64))
+    eigenvalues = eigenvalues / np.abs(eigenvalues).max(axis=-1, keepdims=True)
     deviation = eigenvalues - eigenvalues.mean(axis=-1, keepdims=True)
     ratio = np.linalg.norm(deviation, axis=-1) / np.linalg.norm(eigenvalues, axis=-1)
     return np.asarray(np.sqrt(1.5) * ratio, dtype=np.float64)
@@ -160,13 +161,14 @@ def _outline(tensor: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     return curves
 
 
-def _draw(
+def draw_ellipsoid(
     ax: Any,
     tensor: NDArray[np.float64],
     reference: NDArray[np.float64] | None,
     extent: float,
     title: str,
 ) -> None:
+    """One ellipsoid on 3-D axes, with the outline of another."""
     ax.computed_zorder = False
     ax.plot_surface(
         *ellipsoid_surface(tensor),
@@ -259,12 +261,12 @@ def tensor_ellipsoids(
     axes = np.empty(len(stack), dtype=object)
     for k, (tensor, label) in enumerate(zip(stack, labels, strict=True)):
         axes[k] = figure.add_subplot(1, len(stack), k + 1, projection="3d")
-        _draw(axes[k], tensor, outline, extent, label)
+        draw_ellipsoid(axes[k], tensor, outline, extent, label)
     figure.supxlabel(f"semi-axes are the eigenvalues, in {units}", fontsize=10)
     return axes
 
 
-class DiffusionTensorDisplay:
+class DiffusionTensorDisplay(Shown):
     """Private mean diffusion tensors beside the exact one.
 
     Build it with `from_releases`; `plot` draws.
@@ -289,7 +291,6 @@ class DiffusionTensorDisplay:
     1
     """
 
-    figure_: Figure
     ax_: NDArray[np.object_]
 
     def __init__(

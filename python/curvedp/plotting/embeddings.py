@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from curvedp.errors import MissingExtraError
 from curvedp.mail.alignment import align
+from curvedp.plotting.figures import Shown, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,15 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["EmbeddingDisplay", "RetrievalDisplay"]
 
 
-def _new_figure(width: float, height: float) -> Figure:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("plot", needed_for="pictures of embeddings") from error
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-class EmbeddingDisplay:
+class EmbeddingDisplay(Shown):
     """Embeddings side by side, on their first two components.
 
     Attributes
@@ -48,7 +40,6 @@ class EmbeddingDisplay:
     1
     """
 
-    figure_: Figure
     ax_: NDArray[np.object_]
 
     def __init__(
@@ -108,7 +99,7 @@ class EmbeddingDisplay:
     def plot(self, *, figure: Figure | None = None) -> EmbeddingDisplay:
         """Draws all panels in a row."""
         width = 3.2 * len(self.panels)
-        self.figure_ = _new_figure(width, 3.2) if figure is None else figure
+        self.figure_ = new_figure(width, 3.2) if figure is None else figure
         axes = self.figure_.subplots(1, len(self.panels), squeeze=False)[0]
         self.ax_ = axes
         for ax, panel, title in zip(axes, self.panels, self.titles, strict=True):
@@ -126,7 +117,7 @@ class EmbeddingDisplay:
         return self
 
 
-class RetrievalDisplay:
+class RetrievalDisplay(Shown):
     """Retrieval scores against the budget, one curve for each method (figure 4, g-h).
 
     Attributes
@@ -139,7 +130,6 @@ class RetrievalDisplay:
         Set by `plot`.
     """
 
-    figure_: Figure
     ax_: Any
 
     def __init__(
@@ -159,7 +149,7 @@ class RetrievalDisplay:
 
     def plot(self, *, figure: Figure | None = None) -> RetrievalDisplay:
         """Draws the curves and the non-private score as a dashed line."""
-        self.figure_ = _new_figure(4.5, 3.4) if figure is None else figure
+        self.figure_ = new_figure(4.5, 3.4) if figure is None else figure
         self.ax_ = self.figure_.subplots()
         for name, values in self.scores.items():
             self.ax_.plot(self.epsilons, values, marker="o", label=name)

@@ -1,7 +1,8 @@
-"""Shared by all pictures: a figure without a screen, and the guarantee in the field's letters."""
+"""Shared by all pictures: figures without a screen, which notebooks show, and their texts."""
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING
 
 from curvedp.errors import MissingExtraError
@@ -10,6 +11,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SYMBOLS = (("epsilon", "ε"), ("delta", "δ"), ("rho", "ρ"), ("mu", "μ"))
+
+
+class Shown:
+    """Base of displays: notebooks show the figure, which pyplot does not know of."""
+
+    figure_: Figure
+
+    def _repr_png_(self) -> bytes | None:
+        """The picture; None before it is drawn, and where pyplot shows the figure itself."""
+        drawn = getattr(self, "figure_", None)
+        if drawn is None or drawn.canvas.manager is not None:
+            return None
+        picture = io.BytesIO()
+        drawn.canvas.figure.savefig(picture, format="png")  # of a part of a figure, the whole
+        return picture.getvalue()
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -23,7 +39,7 @@ def new_figure(width: float, height: float) -> Figure:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise MissingExtraError("plot", needed_for="pictures of releases") from error
+        raise MissingExtraError("plot", needed_for="pictures") from error
     return Figure(figsize=(width, height), layout="constrained")
 
 

@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp._validation import as_choice, as_points
 from curvedp.manifolds import SPD, KendallPlanar, Manifold, Sphere
-from curvedp.plotting.figures import budget_text, new_figure
+from curvedp.plotting.figures import Shown, budget_text, new_figure
 from curvedp.plotting.orthographic import Orthographic
 from curvedp.plotting.regions import NONPRIVATE_COLOUR, PRIVATE_COLOURS
 from curvedp.regression import Geodesic, GeodesicRelease
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 Array = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ _MATRICES, _SHAPES = 9, 5
 _GAP = 1.15
 
 
-class GeodesicDisplay:
+class GeodesicDisplay(Shown):
     """Geodesics on one manifold over one range of the covariate, drawn over each other.
 
     Build it with `from_geodesics`, which draws at once, or draw with `plot`.
@@ -75,7 +75,6 @@ class GeodesicDisplay:
     ((2, 121), ['μ = 1'])
     """
 
-    figure_: Figure
     ax_: Any
     curves_: list[Array]
     bands_: list[Array]

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from curvedp.plotting.figures import budget_text, new_figure
+from curvedp.plotting.figures import Shown, budget_text, new_figure
 from curvedp.plotting.regions import NONPRIVATE_COLOUR, PRIVATE_COLOURS
 from curvedp.statistics import VarianceInterval
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 
-class VarianceIntervalDisplay:
+class VarianceIntervalDisplay(Shown):
     """Confidence intervals for the Fréchet variance, one row each.
 
     Build it with `from_intervals`, which draws at once, or draw with `plot`.
@@ -44,7 +44,6 @@ class VarianceIntervalDisplay:
     ['μ = 0.5', 'μ = 2']
     """
 
-    figure_: Figure
     ax_: Any
 
     def __init__(

@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp._validation import as_choice, as_points
 from curvedp.manifolds import SPD, Manifold, Sphere, as_manifold
-from curvedp.plotting.figures import budget_text, new_figure
+from curvedp.plotting.figures import Shown, budget_text, new_figure
 from curvedp.plotting.orthographic import Orthographic
 from curvedp.statistics import ConfidenceRegion
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 Array = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ _ELLIPSES = 60
 _MERIDIANS, _PARALLELS = 48, 25
 
 
-class RegionDisplay:
+class RegionDisplay(Shown):
     """Confidence regions on one manifold, drawn over each other.
 
     Build it with `from_regions`, which draws at once, or draw with `plot`.
@@ -71,7 +71,6 @@ class RegionDisplay:
     ((2, 241), ['μ = 1'])
     """
 
-    figure_: Figure
     ax_: Any
     boundaries_: list[Array]
 

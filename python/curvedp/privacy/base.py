@@ -9,6 +9,7 @@ from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
+from curvedp._html import card
 from curvedp.errors import ConversionError
 from curvedp.privacy.conversion import round_down
 
@@ -79,6 +80,21 @@ class Guarantee:
     def __str__(self) -> str:
         inside = ", ".join(f"{name}={value:.6g}" for name, value in self._parameters().items())
         return f"{type(self).__name__}({inside})"
+
+    @property
+    def _brief(self) -> str:
+        """For a line about something that has this guarantee."""
+        return str(self)
+
+    @property
+    def _promise(self) -> str:
+        """Meaning of the guarantee, as part of a sentence."""
+        return "nothing"
+
+    def _repr_html_(self) -> str:
+        named = [(name, repr(value)) for name, value in self._parameters().items()]
+        meaning = [("meaning", self._promise), ("neighbouring", f"{NEIGHBOURING}, n public")]
+        return card(type(self).__name__, [*named, *meaning])
 
     def additive(self) -> tuple[Fraction, ...]:
         """Exact parameters that add up under composition of this kind.

@@ -17,11 +17,13 @@ The proofs of all implications stand in docs/proofs/conversions.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self, TypeVar
 
+from curvedp._html import card
 from curvedp.errors import ConversionError
 from curvedp.privacy import conversion
 from curvedp.privacy.base import (
@@ -46,6 +48,9 @@ __all__ = [
 
 GuaranteeT = TypeVar("GuaranteeT", bound=Guarantee)
 
+#: Stands first in all that is shown of a release without a guarantee.
+NO_GUARANTEE = "!!! NO GUARANTEE: NOTHING IS PROVED ABOUT THE PRIVACY OF THIS VALUE !!!"
+
 
 @dataclass(frozen=True, repr=False)
 class PureDP(Guarantee):
@@ -68,6 +73,13 @@ class PureDP(Guarantee):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+
+    @property
+    def _promise(self) -> str:
+        factor = (
+            f"{math.exp(self.epsilon):.4g}" if self.epsilon < 700.0 else f"e^{self.epsilon:.4g}"
+        )
+        return f"no event becomes more than {factor} times as likely"
 
     def additive(self) -> tuple[Fraction, ...]:
         """(epsilon): losses bounded by epsilon_i add up to one bounded by their sum."""
@@ -143,6 +155,10 @@ class ApproxDP(Guarantee):
         object.__setattr__(self, "epsilon", non_negative("epsilon", self.epsilon))
         object.__setattr__(self, "delta", probability("delta", self.delta))
 
+    @property
+    def _promise(self) -> str:
+        return f"as for epsilon = {self.epsilon:.4g}, up to a probability of {self.delta:.4g}"
+
     def additive(self) -> tuple[Fraction, ...]:
         """(epsilon, delta): basic composition. Valid; `compose_mixed` gives the smallest."""
         return (Fraction(self.epsilon), Fraction(self.delta))
@@ -189,6 +205,10 @@ class ZCDP(Guarantee):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", positive("rho", self.rho))
+
+    @property
+    def _promise(self) -> str:
+        return f"Rényi divergence at most {self.rho:.4g} alpha at every order alpha > 1"
 
     def additive(self) -> tuple[Fraction, ...]:
         """(rho): Rényi divergences of one order add up."""
@@ -237,6 +257,10 @@ class GDP(Guarantee):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", positive("mu", self.mu))
+
+    @property
+    def _promise(self) -> str:
+        return f"no easier to see than a shift of a unit normal by {self.mu:.4g}"
 
     def additive(self) -> tuple[Fraction, ...]:
         """(mu^2): N(0, 1) against N(mu_i, 1) for all i is N(0, 1) against N(|mu|, 1)."""
@@ -304,6 +328,18 @@ class Unproved(Guarantee):
 
     def __str__(self) -> str:
         return f"Unproved(claimed={self.claimed}, why={self.why!r})"
+
+    @property
+    def _claim(self) -> str:
+        return f"Claimed {self.claimed}. Why not proved: {self.why}"
+
+    @property
+    def _brief(self) -> str:
+        return f"NO GUARANTEE (claimed {self.claimed})"
+
+    def _repr_html_(self) -> str:
+        facts = [("claimed", str(self.claimed)), ("why not proved", self.why)]
+        return card("Unproved", facts, alarm=NO_GUARANTEE)
 
     def to_pure_dp(self) -> PureDP:
         """Not implied."""

@@ -23,6 +23,7 @@ from fractions import Fraction
 from types import TracebackType
 from typing import Any, Self
 
+from curvedp._html import MOST_ROWS, card
 from curvedp.errors import BudgetError, ConversionError, LedgerError
 from curvedp.privacy.base import Guarantee
 from curvedp.privacy.conversion import round_down, round_up
@@ -67,6 +68,10 @@ def _as_guarantee(
     if isinstance(budget, ApproxDP) and amount[1] == 0:
         return PureDP.from_additive(amount[:1], rounding)
     return type(budget).from_additive(amount, rounding)
+
+
+def _time(entry: LedgerEntry) -> str:
+    return entry.time.isoformat(sep=" ", timespec="seconds")
 
 
 def _open(budget: Guarantee, path: str) -> Ledger:
@@ -237,8 +242,7 @@ class Ledger:
             f"remaining:  {self.remaining or 'nothing'}",
         ]
         for entry in self.entries:
-            time = entry.time.isoformat(sep=" ", timespec="seconds")
-            lines.append(f"{time}  {entry.guarantee}  {entry.label}".rstrip())
+            lines.append(f"{_time(entry)}  {entry.guarantee}  {entry.label}".rstrip())
         return "\n".join(lines) + "\n"
 
     def close(self) -> None:
@@ -270,3 +274,21 @@ class Ledger:
     def __repr__(self) -> str:
         place = "in memory" if self.path is None else self.path
         return f"<Ledger of {self._budget!r}, {place}{', closed' if self._closed else ''}>"
+
+    def _repr_html_(self) -> str:
+        total, entries = self._store.read()
+        last = entries[-MOST_ROWS:]
+        facts = [
+            ("budget", str(self.budget)),
+            ("spent", str(self._spent(total) or "nothing")),
+            ("remaining", str(self._remaining(total) or "nothing")),
+        ]
+        hidden = len(entries) - len(last)
+        closed = ", closed" if self._closed else ""
+        return card(
+            f"Ledger {'in memory' if self.path is None else self.path}{closed}",
+            facts,
+            notes=[f"The last {len(last)} spends; {hidden} before them."] if hidden else (),
+            columns=("time", "guarantee", "label") if last else (),
+            rows=((_time(entry), str(entry.guarantee), entry.label) for entry in last),
+        )

@@ -13,15 +13,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
 from types import NoneType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from curvedp._html import card
+from curvedp._text import is_long, numbers
 from curvedp._validation import as_count, as_positive
 from curvedp.privacy.base import NEIGHBOURING, Guarantee
-from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
+from curvedp.privacy.guarantees import GDP, NO_GUARANTEE, PureDP, Unproved
 from curvedp.privacy.stored import restored
+
+if TYPE_CHECKING:
+    from curvedp.plotting import GeodesicDisplay, MeshFieldDisplay, ReleaseDisplay
 
 __all__ = ["ASSUMPTIONS", "SCHEMA_VERSION", "Release"]
 
@@ -69,21 +74,10 @@ ASSUMPTIONS = {
     ),
 }
 
+#: Stands for the guarantee of what was computed without privacy.
+NOT_PRIVATE = "NONE: computed without privacy"
+
 _VOIDING = frozenset({"seeded", "records-validated", "approximate-sampling"})
-
-
-def _promise(guarantee: Guarantee) -> str:
-    match guarantee:
-        case PureDP(epsilon):
-            factor = f"{math.exp(epsilon):.4g}" if epsilon < 700.0 else f"e^{epsilon:.4g}"
-            return f"no event becomes more than {factor} times as likely"
-        case ApproxDP(epsilon, delta):
-            return f"as for epsilon = {epsilon:.4g}, up to a probability of {delta:.4g}"
-        case ZCDP(rho):
-            return f"Rényi divergence at most {rho:.4g} alpha at every order alpha > 1"
-        case GDP(mu):
-            return f"no easier to see than a shift of a unit normal by {mu:.4g}"
-    return "nothing"
 
 
 def frozen_array(value: ArrayLike) -> NDArray[np.float64]:
@@ -136,7 +130,7 @@ def _is_array(kind: str) -> bool:
     return "NDArray" in kind or "FloatArray" in kind
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Release:
     """One released value with its guarantee.
 
@@ -351,27 +345,100 @@ class Release:
     def report(self) -> str:
         """Plain text that a reader without the code can follow: the promise, on what, at what cost.
 
-        Lines are at most 88 characters wide, except for rows of the value.
+        Lines are at most 88 characters wide, except for rows of the value. A value of more than a
+        dozen numbers is named by its shape. What is particular to a kind of release stands after
+        the facts that all have, then assumptions, and the releases that it was computed from.
         """
-        lines = [f"Release of the {self.statistic} on {self.manifold} by {self.mechanism}", ""]
+        lines = [self._title, ""]
         if isinstance(self.guarantee, Unproved):
-            lines += [
-                "!!! NO GUARANTEE: NOTHING IS PROVED ABOUT THE PRIVACY OF THIS VALUE !!!",
-                *_paragraph(
-                    f"Claimed {self.guarantee.claimed}. Why not proved: {self.guarantee.why}"
-                ),
-                "",
-            ]
-        value = np.array2string(self.value, precision=6, suppress_small=True, max_line_width=84)
+            lines += [NO_GUARANTEE, *_paragraph(self.guarantee._claim), ""]
+        for name, text in self._facts():
+            lines += _row(name, text)
+        for note in self._notes():
+            lines += ["", *textwrap.wrap(note, 88)]
+        lines += ["", "assumptions:" if self.assumptions else "assumptions: none"]
+        for key in sorted(self.assumptions):
+            lines += textwrap.wrap(f"- {_explained(key)}", 88, subsequent_indent="  ")
+        if self.parts:
+            lines += ["", "computed from these releases, which the guarantee above covers:"]
+        for part in self.parts:
+            lines += ["", textwrap.indent(part.report(), "  ").rstrip("\n")]
+        return "\n".join(lines) + "\n"
+
+    def plot(self, ax: Any = None) -> ReleaseDisplay | GeodesicDisplay | MeshFieldDisplay:
+        """Draw the release with the matplotlib of the extra ``plot``.
+
+        Shows what the release holds and nothing else: the value in the manner of its space, the
+        ball, and the expected error of the noise. See `curvedp.plotting.ReleaseDisplay`, and
+        `GeodesicDisplay` and `MeshFieldDisplay` for geodesics and for densities on the sphere.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Of a new figure by default.
+
+        Returns
+        -------
+        ReleaseDisplay, GeodesicDisplay or MeshFieldDisplay
+            With `figure_` and `ax_`; a notebook shows it.
+
+        Raises
+        ------
+        ValueError
+            If `ax` is a plane one where three dimensions are drawn, or the reverse, or the value
+            holds numbers that no picture shows.
+        MissingExtraError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> import numpy as np, curvedp as cdp
+        >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+        >>> mean = cdp.frechet_mean(np.tile(ball.center, (500, 1)), ball, cdp.GDP(mu=1.0))
+        >>> mean.plot().view
+        'globe'
+        """
+        from curvedp.plotting.releases import display_of
+
+        return display_of(self, ax)
+
+    def __repr__(self) -> str:
+        value = f"value={numbers(self.value)}"
+        return (
+            f"<{type(self).__name__}: {self.statistic} on {self.manifold}, {value}, "
+            f"{self.guarantee._brief}, n={self.n}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return card(
+            self._title,
+            self._facts(),
+            alarm=unproved_text(self.guarantee),
+            notes=[
+                *self._notes(),
+                *(f"assumes {_explained(key)}" for key in sorted(self.assumptions)),
+            ],
+            parts=self.parts,
+        )
+
+    @property
+    def _title(self) -> str:
+        return f"Release of the {self.statistic} on {self.manifold} by {self.mechanism}"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """Names and texts of what a report and a notebook show."""
+        value = f"array of shape {self.value.shape}: see .value"
+        if not is_long(self.value):
+            value = np.array2string(self.value, precision=6, suppress_small=True, max_line_width=84)
         error = (
             "not known"
             if self.expected_error is None
             else f"{self.expected_error:.6g} (mean distance)"
         )
-        rows = [
+        return [
             ("value", value),
             ("guarantee", str(self.guarantee)),
-            ("meaning", _promise(self.guarantee)),
+            ("meaning", self.guarantee._promise),
             *self._way(),
             ("neighbouring", self._neighbouring()),
             ("protected unit", self._unit()),
@@ -392,17 +459,10 @@ class Release:
             *self._noise(),
             ("calibration", self.calibration),
         ]
-        for name, text in rows:
-            lines += _row(name, text)
-        lines += ["", "assumptions:" if self.assumptions else "assumptions: none"]
-        for key in sorted(self.assumptions):
-            explained = ASSUMPTIONS.get(key, "No explanation is stored for this assumption.")
-            lines += textwrap.wrap(f"- {key}: {explained}", 88, subsequent_indent="  ")
-        if self.parts:
-            lines += ["", "computed from these releases, which the guarantee above covers:"]
-        for part in self.parts:
-            lines += ["", textwrap.indent(part.report(), "  ").rstrip("\n")]
-        return "\n".join(lines) + "\n"
+
+    def _notes(self) -> list[str]:
+        """Sentences on what is particular to this kind of release."""
+        return []
 
     def _noise(self) -> list[tuple[str, str]]:
         """How large the noise is beside what the ball alone says, where that can be compared."""
@@ -434,6 +494,20 @@ def percent(share: float) -> str:
     """A share in percent, with two digits where it is small."""
     digits = max(0, 1 - math.floor(math.log10(100.0 * share))) if 0.0 < share < 1.0 else 0
     return f"{100.0 * share:.{digits}f} %"
+
+
+def unproved_text(guarantee: Guarantee | None) -> str:
+    """What is said first of something without a proved guarantee; empty with one."""
+    if guarantee is None:
+        return NOT_PRIVATE
+    if isinstance(guarantee, Unproved):
+        return f"{NO_GUARANTEE} {guarantee._claim}"
+    return ""
+
+
+def _explained(key: str) -> str:
+    """An assumption with its meaning."""
+    return f"{key}: {ASSUMPTIONS.get(key, 'No explanation is stored for this assumption.')}"
 
 
 def _paragraph(text: str) -> list[str]:

@@ -42,7 +42,7 @@ _LARGEST = 1e5
 _ROUNDING = 400 * 2.0**-53
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class RSquared(Release):
     """Released mean squares about a geodesic and about one point of it: `value`, shape (2,).
 
@@ -82,12 +82,11 @@ class RSquared(Release):
         one, total = 0.87 * (self.expected_error or math.nan), float(self.value[1])
         return one * math.hypot(1.0, self.value[0] / total) / total if total > 0 else math.nan
 
-    def report(self) -> str:
-        """As `Release.report`, with what is explained."""
-        return super().report() + (
-            f"the geodesic explains {self.r_squared:.3g} of the mean squared distance from its\n"
-            f"middle (noise: +-{self.deviation:.2g}); distances were cut at {self.max_dist:.6g}\n"
-        )
+    def _notes(self) -> list[str]:
+        return [
+            f"the geodesic explains {self.r_squared:.3g} of the mean squared distance from its "
+            f"middle (noise: +-{self.deviation:.2g}); distances were cut at {self.max_dist:.6g}"
+        ]
 
 
 def r_squared(

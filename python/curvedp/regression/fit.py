@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from curvedp._text import one_line
 from curvedp.regression.geodesic import Geodesic
 
 
@@ -30,3 +31,5 @@ class GeodesicFit(Geodesic):
     gradient_norm: float
     n_iter: int
     converged: bool
+
+    __repr__ = one_line

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp._text import one_line
 from curvedp._validation import FloatArray, as_float_array
 from curvedp.manifolds import Manifold, as_manifold
 from curvedp.regression.covariate import Ranges, are_several, pairs_of, to_times
@@ -36,6 +37,8 @@ class Geodesic:
     footpoint: FloatArray
     velocity: FloatArray
     x_center: float | tuple[float, ...] | None = None
+
+    __repr__ = one_line
 
     @functools.cached_property
     def _space(self) -> Manifold:

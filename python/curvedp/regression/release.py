@@ -21,7 +21,7 @@ from curvedp.regression.geodesic import Geodesic
 _LEAST_LEVEL = 0.8
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class GeodesicRelease(Release):
     """A released geodesic: `value` holds footpoint and velocities, shape (1 + q, *point_shape).
 
@@ -140,30 +140,30 @@ class GeodesicRelease(Release):
             own["x_center"] = list(self.x_center)
         return {**super().to_dict(), **own}
 
-    def report(self) -> str:
-        """As `Release.report`, with the covariate's range, tau and V."""
+    def _notes(self) -> list[str]:
         ranges = ", ".join(f"[{low:.6g}, {high:.6g}]" for low, high in pairs_of(self.x_range))
         clipped = "" if self.tau is None else f", residuals to {self.tau:.6g}"
-        return super().report() + (
-            f"covariate clipped to {ranges}{clipped}\n"
-            f"velocity over the range at most {self.v_max:.6g}\n"
-            f"row 0 of the value: the point at x = {self._at()}; row 1, and further ones of\n"
-            "several covariates: the velocity there over the range\n" + self._spread()
-        )
+        return [
+            f"covariate clipped to {ranges}{clipped}",
+            f"velocity over the range at most {self.v_max:.6g}",
+            f"row 0 of the value: the point at x = {self._at()}; row 1, and further ones of "
+            "several covariates: the velocity there over the range",
+            *self._spread(),
+        ]
 
     def _at(self) -> str:
         if self.x_center is None:
             return ", ".join(f"{(low + high) / 2:.6g}" for low, high in pairs_of(self.x_range))
         return ", ".join(f"{x:.6g}" for x in np.ravel(self.x_center))
 
-    def _spread(self) -> str:
+    def _spread(self) -> list[str]:
         if self.moments is None or self.expected_error is not None:
-            return ""
-        return (
-            "the budget is too small for steps to arrive, or for the covariate's spread within\n"
-            "its range, so that the slope is too short: use a larger budget, more records, a\n"
-            "narrower range, or tau if about the largest residual is known\n"
-        )
+            return []
+        return [
+            "the budget is too small for steps to arrive, or for the covariate's spread within "
+            "its range, so that the slope is too short: use a larger budget, more records, a "
+            "narrower range, or tau if about the largest residual is known"
+        ]
 
 
 def stack(footpoint: FloatArray, *velocities: FloatArray) -> FloatArray:

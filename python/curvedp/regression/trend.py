@@ -37,7 +37,7 @@ from curvedp.statistics.permutation import (
 )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class TrendTest(PermutationTest):
     """The outcome of a private test of a trend: see `PermutationTest`.
 
@@ -61,13 +61,12 @@ class TrendTest(PermutationTest):
         super().__post_init__()
         object.__setattr__(self, "x_range", as_ranges(self.x_range))
 
-    def report(self) -> str:
-        """As `Release.report`, with the outcome and what it says."""
+    def _notes(self) -> list[str]:
         told = "change with the covariates" if self.rejects else "were not seen to change"
-        return super().report() + (
-            f"the {self.n} records {told} at the level {self.level:g}\n"
-            f"({self.relabellings} relabellings, {self.kernel} kernel)\n"
-        )
+        return [
+            f"the {self.n} records {told} at the level {self.level:g} "
+            f"({self.relabellings} relabellings, {self.kernel} kernel)"
+        ]
 
 
 @hinting

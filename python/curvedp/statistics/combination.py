@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curvedp import nonprivate
+from curvedp._text import one_line
 from curvedp._validation import FloatArray, as_number
 from curvedp.manifolds import as_manifold
 from curvedp.privacy import Guarantee, Release
@@ -42,6 +43,8 @@ class CombinedMean:
     expected_error: float
     n: int
     guarantees: tuple[Guarantee, ...]
+
+    __repr__ = one_line
 
 
 def combine(releases: Iterable[Release], *, spread: float = 0.0) -> CombinedMean:

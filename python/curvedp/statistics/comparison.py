@@ -9,6 +9,7 @@ from typing import overload
 import numpy as np
 import scipy
 
+from curvedp._html import card
 from curvedp._validation import FloatArray, as_probability
 from curvedp.manifolds import Manifold, as_manifold
 from curvedp.statistics.quantiles import effective_dof, hotelling_tail
@@ -49,12 +50,22 @@ class MeanComparison:
 
     def report(self) -> str:
         """Plain text: the test's result, and the distance of the means."""
+        return f"{self._verdict}: p = {self.p_value:.4g}\n{self._distance}\n"
+
+    @property
+    def _verdict(self) -> str:
         verdict = "differ" if self.rejects else "may be equal"
+        return f"the means {verdict} (level {self.level:g})"
+
+    @property
+    def _distance(self) -> str:
         overlap = "overlap" if self.regions_overlap else "do not overlap"
-        return (
-            f"the means {verdict} (level {self.level:g}): p = {self.p_value:.4g}\n"
-            f"distance of the estimates: {self.dist:.4g}; the regions {overlap}\n"
-        )
+        return f"distance of the estimates: {self.dist:.4g}; the regions {overlap}"
+
+    def _repr_html_(self) -> str:
+        facts = [("p-value", f"{self.p_value:.4g}"), ("statistic", f"{self.statistic:.4g}")]
+        facts.append(("degrees of freedom", f"{self.dof:.4g}"))
+        return card(self._verdict, facts, notes=[self._distance])
 
 
 @overload

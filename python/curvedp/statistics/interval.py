@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
+from curvedp._html import card
 from curvedp._validation import as_count, as_number
 from curvedp.privacy import Guarantee, Release
-from curvedp.privacy.release import check_parts
+from curvedp.privacy.release import NOT_PRIVATE, check_parts, unproved_text
 from curvedp.privacy.stored import restored
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class VarianceInterval:
     """A confidence interval for the Fréchet variance, in squared units of the metric.
 
@@ -49,13 +50,29 @@ class VarianceInterval:
 
     def report(self) -> str:
         """Plain text: the interval, then the report of each release it rests on."""
-        lines = [
-            f"{100 * self.level:g} % confidence interval for the Fréchet variance: "
-            f"[{self.lower:.6g}, {self.upper:.6g}]",
-            f"guarantee: {self.guarantee if self.guarantee else 'NONE: computed without privacy'}",
-            f"records: n = {self.n}",
-        ]
+        lines = [self._title, *(f"{name}: {text}" for name, text in self._facts())]
         return "\n".join(lines) + "".join("\n\n" + part.report() for part in self.parts)
+
+    @property
+    def _title(self) -> str:
+        return (
+            f"{100 * self.level:g} % confidence interval for the Fréchet variance: "
+            f"[{self.lower:.6g}, {self.upper:.6g}]"
+        )
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return [
+            ("guarantee", str(self.guarantee or NOT_PRIVATE)),
+            ("records", f"n = {self.n}"),
+        ]
+
+    def __repr__(self) -> str:
+        known = NOT_PRIVATE if self.guarantee is None else self.guarantee._brief
+        return f"<VarianceInterval: {self._title}, {known}, n={self.n}>"
+
+    def _repr_html_(self) -> str:
+        alarm = unproved_text(self.guarantee)
+        return card(self._title, self._facts(), alarm=alarm, parts=self.parts)
 
     def to_json(self) -> str:
         """JSON text with ``schema_version``; floats survive it exactly."""

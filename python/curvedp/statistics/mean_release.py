@@ -19,7 +19,7 @@ from curvedp.statistics.shrinkage import error_ratio, shrunk_points
 _WORTH = 0.9
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class MeanRelease(Release):
     """A released mean: `value` is a point of the ball.
 

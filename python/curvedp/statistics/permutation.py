@@ -40,7 +40,7 @@ _U = 2.0**-53
 _LEAST_RADIUS = 1e-100
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PermutationTest(Release):
     """The outcome of a private permutation test: `value`, shape (), is the gap.
 

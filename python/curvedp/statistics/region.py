@@ -11,16 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from curvedp._html import card
+from curvedp._text import MOST_NUMBERS
 from curvedp._validation import FloatArray, as_count, as_number
 from curvedp.manifolds import Manifold, as_manifold
 from curvedp.privacy import Guarantee, Release
-from curvedp.privacy.release import check_parts
+from curvedp.privacy.release import NOT_PRIVATE, check_parts, unproved_text
 from curvedp.privacy.stored import restored
 
 _SCHEMA_VERSION = 1
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ConfidenceRegion:
     """{v : (phi(v) - phi(p))' Gamma^-1 (phi(v) - phi(p)) <= q}: Jiang et al., Corollary 1.
 
@@ -169,14 +171,31 @@ class ConfidenceRegion:
 
     def report(self) -> str:
         """Plain text: the region, then the report of each release it rests on."""
-        radii, _ = self.axes()
-        lines = [
-            f"{100 * self.level:g} % confidence region for the Fréchet mean on {self.manifold}",
-            f"half-lengths of its axes: {np.array2string(radii, precision=5)}",
-            f"guarantee: {self.guarantee if self.guarantee else 'NONE: computed without privacy'}",
-            f"records: n = {self.n}",
-        ]
+        lines = [self._title, *(f"{name}: {text}" for name, text in self._facts())]
         return "\n".join(lines) + "".join("\n\n" + part.report() for part in self.parts)
+
+    @property
+    def _title(self) -> str:
+        return f"{100 * self.level:g} % confidence region for the Fréchet mean on {self.manifold}"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        radii, _ = self.axes()
+        lengths = np.array2string(radii, precision=5)
+        if len(radii) > MOST_NUMBERS:
+            lengths = f"{radii[0]:.5g} down to {radii[-1]:.5g}, {len(radii)} axes"
+        return [
+            ("half-lengths of its axes", lengths),
+            ("guarantee", str(self.guarantee or NOT_PRIVATE)),
+            ("records", f"n = {self.n}"),
+        ]
+
+    def __repr__(self) -> str:
+        known = NOT_PRIVATE if self.guarantee is None else self.guarantee._brief
+        return f"<ConfidenceRegion: {self._title}, {known}, n={self.n}>"
+
+    def _repr_html_(self) -> str:
+        alarm = unproved_text(self.guarantee)
+        return card(self._title, self._facts(), alarm=alarm, parts=self.parts)
 
     def to_json(self) -> str:
         """JSON text with ``schema_version``; floats survive it exactly."""

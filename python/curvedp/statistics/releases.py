@@ -11,9 +11,12 @@ from typing import Any, Generic
 import numpy as np
 from numpy.typing import NDArray
 
+from curvedp._html import MOST_ROWS, card
+from curvedp._text import numbers
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
+from curvedp.privacy.release import unproved_text
 from curvedp.statistics.call import Call, Result, composed
 
 #: Columns about the noise in a table of releases.
@@ -213,6 +216,32 @@ class Releases(Generic[Result]):
     def __repr__(self) -> str:
         count = int(self.released.sum())
         return f"<Releases: {self.statistic} of {count} groups, {self.guarantee!r} each>"
+
+    def _repr_html_(self) -> str:
+        count, shown = int(self.released.sum()), range(min(len(self), MOST_ROWS))
+        facts = [
+            ("groups", f"{count}, and {len(self) - count} skipped: too small"),
+            ("guarantee of each", str(self.guarantee)),
+            ("of all to one unit", str(self.total)),
+        ]
+        hidden = len(self) - len(shown)
+        return card(
+            f"Releases: {self.statistic} on {self.balls[0].manifold.spec}",
+            facts if count < len(self) else [("groups", str(count)), *facts[1:]],
+            alarm=unproved_text(self.guarantee),
+            notes=[f"The first {len(shown)} groups; {hidden} more."] if hidden else (),
+            columns=("group", "n", "value", "expected error"),
+            rows=map(self._row, shown),
+        )
+
+    def _row(self, index: int) -> tuple[str, str, str, str]:
+        """Label, size, value and error of a group."""
+        label, n = str(self.labels[index]), str(self.n[index])
+        if not self.released[index]:
+            return label, n, "skipped", ""
+        error = float(self.expected_error[index])
+        known = "not known" if math.isnan(error) else f"{error:.4g}"
+        return label, n, numbers(self.value[index]), known
 
 
 def release_of(releases: Releases[Any], index: int) -> Release:

@@ -25,7 +25,7 @@ from curvedp.statistics.permutation import (
 )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class TwoSampleTest(PermutationTest):
     """The outcome of a private test of two samples: see `PermutationTest`.
 
@@ -51,13 +51,12 @@ class TwoSampleTest(PermutationTest):
         first, second = self.sizes
         object.__setattr__(self, "sizes", (int(first), int(second)))
 
-    def report(self) -> str:
-        """As `Release.report`, with the outcome and what it says."""
+    def _notes(self) -> list[str]:
         told = "differ" if self.rejects else "were not told apart"
-        return super().report() + (
+        return [
             f"the samples of {self.sizes[0]} and {self.sizes[1]} records {told} at the level "
-            f"{self.level:g}\n({self.relabellings} relabellings, {self.kernel} kernel)\n"
-        )
+            f"{self.level:g} ({self.relabellings} relabellings, {self.kernel} kernel)"
+        ]
 
 
 @hinting

@@ -49,7 +49,7 @@ GAUSSIAN_MARGIN = NormalDist().inv_cdf(0.95)
 LAPLACE_MARGIN = math.log(10.0)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class VarianceRelease(Release):
     """A released variance; `value` has shape (), in squared units of the metric.
 
@@ -119,18 +119,17 @@ class VarianceRelease(Release):
             parts=(self,),
         )
 
-    def report(self) -> str:
-        """As `Release.report`, with s and, where the value was cut, the number before."""
-        text = super().report() + (
-            f"the mean is assumed within {self.within:.6g} of the centre: otherwise the value is\n"
-            "the mean squared distance from the best point there\n"
-        )
-        if self.cut is None:
-            return text
-        return text + (
-            f"CUT: the noise took the number to {self.unclipped:.6g}, outside [0, r^2]; the value\n"
-            "says that the variance is small beside the noise, or large, and no more\n"
-        )
+    def _notes(self) -> list[str]:
+        notes = [
+            f"the mean is assumed within {self.within:.6g} of the centre: otherwise the value is "
+            "the mean squared distance from the best point there"
+        ]
+        if self.cut is not None:
+            notes.append(
+                f"CUT: the noise took the number to {self.unclipped:.6g}, outside [0, r^2]; the "
+                "value says that the variance is small beside the noise, or large, and no more"
+            )
+        return notes
 
 
 @dataclass(frozen=True)
