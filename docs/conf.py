@@ -88,6 +88,7 @@ sphinx_gallery_conf = {
     "only_warn_on_example_error": False,
     "download_all_examples": False,
     "show_memory": False,
+    "write_computation_times": False,
     "capture_repr": ("_repr_html_",),
 }
 
@@ -96,7 +97,7 @@ _FUNCTION = r"\\(?:cos|cot|exp|log|sin|tan)\b"
 
 
 def _mathml(tex: str, as_block: bool) -> str:
-    """A formula that browsers set without a script from another site; cos b cos s has thin spaces."""
+    """A formula that browsers set themselves; cos b cos s has thin spaces."""
     tex = re.sub(rf"{_FUNCTION}(?:[_^](?:\w|{{[^}}]*}}))?(?=\s*[\w\\])", r"\g<0>\\,", tex)
     tex = re.sub(rf"(?<=[\w}}*)])\s+(?={_FUNCTION})", r" \\, ", tex)
     return tex2mathml(tex, as_block)

@@ -23,7 +23,7 @@ def contents(page):
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
     for block in re.findall(r"^```\{toctree\}\n(.*?)^```", text, re.M | re.S):
         for entry in re.findall(r"^(?:.* <)?([\w/-]+)>?$", block, re.M):
-            yield str((Path(page).parent / entry))
+            yield str(Path(page).parent / entry)
 
 
 def test_every_page_is_in_the_contents_once():
