@@ -99,7 +99,7 @@ _FUNCTION = r"\\(?:cos|cot|exp|log|sin|tan)\b"
 def _mathml(tex: str, as_block: bool) -> str:
     """A formula that browsers set themselves; cos b cos s has thin spaces."""
     tex = re.sub(rf"{_FUNCTION}(?:[_^](?:\w|{{[^}}]*}}))?(?=\s*[\w\\])", r"\g<0>\\,", tex)
-    tex = re.sub(rf"(?<=[\w}}*)])\s+(?={_FUNCTION})", r" \\, ", tex)
+    tex = re.sub(rf"(?<=[\w}}*)])\s*(?={_FUNCTION})", r" \\, ", tex)
     return tex2mathml(tex, as_block)
 
 
