@@ -8,6 +8,9 @@ import posixpath
 import re
 from typing import Any
 
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
 import curvedp
 
 project = "curvedp"
@@ -16,25 +19,45 @@ copyright = author
 version = release = curvedp.__version__
 html_title = f"curvedp {version}"
 
-REPOSITORY = "https://github.com/curvedp/curvedp/blob/main"
+GITHUB = "https://github.com/curvedp/curvedp"
+REPOSITORY = f"{GITHUB}/blob/main"
 
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
     "numpydoc",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
 root_doc = "index"
 exclude_patterns = ["examples", "gallery", "auto_gallery/*.ipynb", "_build"]
 templates_path = ["_templates"]
-html_theme = "alabaster"
-html_theme_options = {"description": "Differential privacy for data on curved spaces"}
+html_theme = "pydata_sphinx_theme"
+html_theme_options = {
+    "logo": {"text": "curvedp"},
+    "github_url": GITHUB,
+    "collapse_navigation": True,
+    "show_toc_level": 2,
+    # the landing page is short, the tables of guarantees are wide
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "guarantees": []},
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"index": [], "search": []}
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False
-default_role = "code"
+html_math_renderer = "mathml"
+default_role = "py:obj"
 smartquotes = False
 
+myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
+copybutton_exclude = ".linenos, .gp, .go"
+copybutton_selector = "div[class*=highlight-]:not(.highlight-none) pre"
 autosummary_generate = True
 autosummary_imported_members = True
 autosummary_ignore_module_all = False
@@ -65,7 +88,29 @@ sphinx_gallery_conf = {
     "only_warn_on_example_error": False,
     "download_all_examples": False,
     "show_memory": False,
+    "write_computation_times": False,
+    "capture_repr": ("_repr_html_",),
 }
+
+
+_FUNCTION = r"\\(?:cos|cot|exp|log|sin|tan)\b"
+
+
+def _mathml(tex: str, as_block: bool) -> str:
+    """A formula that browsers set themselves; cos b cos s has thin spaces."""
+    tex = re.sub(rf"{_FUNCTION}(?:[_^](?:\w|{{[^}}]*}}))?(?=\s*[\w\\])", r"\g<0>\\,", tex)
+    tex = re.sub(rf"(?<=[\w}}*)])\s*(?={_FUNCTION})", r" \\, ", tex)
+    return tex2mathml(tex, as_block)
+
+
+def _inline_math(self: Any, node: Any) -> None:
+    self.body.append(_mathml(node.astext(), False))
+    raise nodes.SkipNode
+
+
+def _displayed_math(self: Any, node: Any) -> None:
+    self.body.append(f'<div class="formula">{_mathml(node.astext(), True)}</div>')
+    raise nodes.SkipNode
 
 
 def _links_to_the_repository(app: Any, docname: str, source: list[str]) -> None:
@@ -77,7 +122,8 @@ def _links_to_the_repository(app: Any, docname: str, source: list[str]) -> None:
             return match[0]
         return f"]({REPOSITORY}/{target.removeprefix('../')}{match[2]})"
 
-    source[0] = re.sub(r"\]\((\.\./[^)#\s]*)([^)]*)\)", absolute, source[0])
+    text = source[0].replace("](gallery/README.rst)", "](auto_gallery/index.rst)")
+    source[0] = re.sub(r"\]\((\.\./[^)#\s]*)([^)]*)\)", absolute, text)
 
 
 #: Code, links and directives of reStructuredText, which stay as they are.
@@ -108,6 +154,7 @@ def _is_not_ours(app: Any, what: str, name: str, obj: Any, skip: bool, options: 
 
 def setup(app: Any) -> None:
     """Connects the translations above."""
+    app.add_html_math_renderer("mathml", (_inline_math, None), (_displayed_math, None))
     app.connect("autodoc-skip-member", _is_not_ours)
     app.connect("source-read", _links_to_the_repository)
     app.connect("autodoc-process-docstring", _plain_text, priority=100)
