@@ -137,12 +137,12 @@ def released_means(
     own = noise_of_means(paid.designs)
     none = [math.nan] * (1 + len(LIMITS))
     table = [none if one is None else one.lengths_within for one in found]
-    lengths = np.array(table).reshape(len(found), len(none))[choice]
-    r = lengths[:, 0]
+    lengths = np.array(table).reshape(len(found), len(none))
+    r = lengths[:, 0][choice]
     place = (np.hypot(r, dist) / r - 1.0) / (LIMITS[1] - 1.0)
     low = np.fmin(place, len(LIMITS) - 2).astype(np.int64)
-    rows = np.arange(len(choice))
-    near, far = lengths[rows, low + 1], lengths[rows, low + 2]
+    at = low + len(none) * choice
+    near, far = (lengths.ravel()[k:][at] for k in (1, 2))
     own["expected_error"] = np.minimum(stretch * (near + (place - low) * (far - near)), r + dist)
     details = {"unprojected": raw, "dist": dist, "designs": found}
     return paid.releases(value=value, **own, details=details)
