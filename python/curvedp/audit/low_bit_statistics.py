@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 from curvedp._validation import FloatArray
 from curvedp.audit import exact
 from curvedp.audit.exact import BitArray, IntArray
-from curvedp.manifolds import Hyperboloid, KendallPlanar, Manifold, Projective, Sphere
+from curvedp.manifolds import (
+    Grassmann,
+    Hyperboloid,
+    KendallPlanar,
+    Manifold,
+    Projective,
+    Sphere,
+)
 
 #: Codes of a statistic at most, but for those that count exponents.
 N_CODES = 256
@@ -134,6 +141,17 @@ def _of_manifold(columns: list[FloatArray], values: Values) -> Iterator[Statisti
             unit_exponent=_UNIT_EXPONENT,
         )
         yield from defects("|value|^2 - R^2 in units of 2^-54", found, learn)
+    if isinstance(manifold, Grassmann):
+        for j in range(manifold.k):
+            part = columns[j :: manifold.k]
+            found = exact.weighted_sum(
+                part,
+                [1] * len(part),
+                squared=True,
+                constant=Fraction(-1),
+                unit_exponent=_UNIT_EXPONENT,
+            )
+            yield from defects(f"|column {j}|^2 - 1 in units of 2^-54", found, learn)
     if isinstance(manifold, KendallPlanar):
         for axis in range(2):
             part = columns[axis::2]
