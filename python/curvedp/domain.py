@@ -13,12 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from curvedp import _core
 from curvedp._html import card
 from curvedp._text import numbers
-from curvedp._validation import FloatArray, as_array, as_positive
+from curvedp._validation import FloatArray, as_array, as_finite, as_positive
 from curvedp.manifolds import Manifold, Product, as_manifold
 
 #: Relative slack of the radius: rounding may leave records and means that far outside the ball.
 #: Sensitivities count it.
 BOUNDARY_SLACK = _core.BOUNDARY_SLACK
+
+#: After k steps the radius is within about 1/k of the least.
+_COVERING_STEPS = 2000
 
 NOT_ON_PRODUCTS = (
     "not released on products of manifolds, where there are frechet_mean and adaptive_mean: "
@@ -97,6 +100,60 @@ class Ball:
         self._center = space.project(point)
         self._center.flags.writeable = False
         self._radius = length
+
+    @staticmethod
+    def covering(manifold: Manifold | str | Any, points: ArrayLike, *, margin: float = 0.0) -> Ball:
+        """The smallest ball that holds stated extremes, about the point in their middle.
+
+        For points that are public: the most extreme tensors, directions or shapes that the field
+        knows, from the literature or from data that need no protection. Records that have been
+        looked at are none. The centre takes steps to the farthest point (Arnaudon and Nielsen 2013,
+        algorithm 1).
+
+        Parameters
+        ----------
+        manifold : Manifold, str or geomstats space
+        points : array-like, shape (k, *point_shape), or tuple of arrays on a product
+            Two or more, in any form that `Manifold.as_points` reads.
+        margin : float
+            Share by which the radius is longer than these points need.
+
+        Returns
+        -------
+        Ball, or ProductBall on a product
+
+        Raises
+        ------
+        ValueError
+            If a point is none of the manifold, or they lie too far apart for a ball.
+
+        Examples
+        --------
+        >>> free_water, white_matter = 3.0 * np.eye(3), np.diag([1.6, 0.3, 0.3])
+        >>> ball = Ball.covering("spd:3", [free_water, white_matter])
+        >>> round(ball.radius, 3), bool(ball.contains([free_water, white_matter]).all())
+        (1.687, True)
+        """
+        share = as_finite(margin, "margin")
+        if share < 0:
+            raise ValueError(f"margin must be at least 0, got {share}")
+        space = as_manifold(manifold)
+        if isinstance(space, Product):
+            parts = zip(space.factors, space.split(space._records(points, "points")), strict=True)
+            balls = [Ball.covering(factor, part, margin=share) for factor, part in parts]
+            return ProductBall(*balls, manifold=space)
+        extremes = space.as_points(space._records(points, "points"))
+        if len(extremes) < 2 or np.isnan(extremes).any():
+            raise ValueError(f"points must be two or more points of {space.spec}")
+        moving = middle = extremes[0]
+        reach = math.inf
+        for k in range(1, _COVERING_STEPS + 1):
+            dist = space.dist(extremes, moving)
+            if dist.max() < reach:
+                middle, reach = moving, float(dist.max())
+            step = space.log(extremes[dist.argmax()], moving) / (k + 1)
+            moving = space.project(space.exp(step, moving))
+        return Ball(space, middle, reach * (1.0 + share) * (1.0 + 1e-9))
 
     @property
     def manifold(self) -> Manifold:
