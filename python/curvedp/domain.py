@@ -132,7 +132,7 @@ class Ball:
         >>> free_water, white_matter = 3.0 * np.eye(3), np.diag([1.6, 0.3, 0.3])
         >>> ball = Ball.covering("spd:3", [free_water, white_matter])
         >>> round(ball.radius, 3), bool(ball.contains([free_water, white_matter]).all())
-        (1.687, True)
+        (1.658, True)
         """
         share = as_finite(margin, "margin")
         if share < 0:
