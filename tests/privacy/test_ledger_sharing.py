@@ -155,7 +155,8 @@ def test_every_acknowledged_spend_survives_kill_9(tmp_path, acknowledged):
     for _ in range(acknowledged):
         assert process.stdout.readline() == "spent\n"
     process.send_signal(signal.SIGKILL)
-    seen = acknowledged + process.communicate(timeout=60)[0].count("spent\n")
+    process.wait(timeout=60)
+    seen = acknowledged + process.stdout.read().count("spent\n")
     ledger = Ledger(ZCDP(1000.0), path=path)
     count = len(ledger.entries)
     assert seen <= count <= seen + 1
