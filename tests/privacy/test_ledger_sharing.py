@@ -154,9 +154,9 @@ def test_every_acknowledged_spend_survives_kill_9(tmp_path, acknowledged):
     process = run_python(SPENDER, str(path))
     for _ in range(acknowledged):
         assert process.stdout.readline() == "spent\n"
-    process.send_signal(signal.SIGKILL)
-    process.wait(timeout=60)
-    seen = acknowledged + process.stdout.read().count("spent\n")
+    with process:
+        process.send_signal(signal.SIGKILL)
+        seen = acknowledged + process.stdout.read().count("spent\n")
     ledger = Ledger(ZCDP(1000.0), path=path)
     count = len(ledger.entries)
     assert seen <= count <= seen + 1
