@@ -315,9 +315,9 @@ class Call:
         numbers: dict[tuple[float, ...], int] = {}
         own = [numbers.setdefault(ball._radii, len(numbers)) for ball in self.balls]
         of_radius = np.array(own, dtype=np.int64)
-        sizes, size_of = np.unique(n, return_inverse=True)
+        sizes, size_of = _distinct(n)
         pair = of_radius * len(sizes) + size_of
-        pairs, choice = np.unique(pair, return_inverse=True)
+        pairs, choice = _distinct(pair)
         ball_of = {int(number): ball for number, ball in zip(of_radius, self.balls, strict=True)}
         found: list[Any] = []
         failed: list[tuple[int, ExistenceError]] = []
@@ -353,9 +353,9 @@ class Call:
             math.nan if own is None else self.statistic.noise_share(self, own, size)
             for own, size in zip(found, sizes.tolist(), strict=True)
         ]
-        large = np.array([share > 1.0 for share in shares])
-        if not large.any():
+        if not any(share > 1.0 for share in shares):
             return
+        large = np.array([share > 1.0 for share in shares])
         times = np.ones(len(choice), dtype=np.int64) if counts is None else counts
         groups, all_groups = int(times[large[choice]].sum()), int(times.sum())
         of_groups = f" of {groups} of {all_groups} groups" if all_groups > 1 else ""
@@ -448,6 +448,13 @@ def _too_small(failed: list[tuple[int, ExistenceError]]) -> ExistenceError:
         smallest_epsilon=error.smallest_epsilon,
         smallest_n=error.smallest_n,
     )
+
+
+def _distinct(numbers: Offsets) -> tuple[Offsets, NDArray[np.intp]]:
+    """The distinct ones of some integers in order, and the place of each among them."""
+    if len(numbers) == 1:  # one data set: sorting would take longer than all else here
+        return numbers, np.zeros(1, dtype=np.intp)
+    return np.unique(numbers, return_inverse=True)
 
 
 def _plain(value: Any) -> Any:
