@@ -143,7 +143,7 @@ def test_every_proof_page_is_used():
     pages = {page.stem for page in (ROOT / "docs" / "proofs").glob("*.md")}
     spaces = {"coverings", "correlation", "grassmann", "hermitian-matrices", "products"}
     shared = {"certified-logarithms", "conversions", "exact-draws"} | spaces
-    assert pages == {page for row in ROWS for page in row.proofs} | shared
+    assert pages - {"index"} == {page for row in ROWS for page in row.proofs} | shared
 
 
 def text_of(file: str) -> str:

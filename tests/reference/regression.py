@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.integrate import solve_ivp
 
+from reference.grassmann import Grassmann
 from reference.hpd import HPD
 from reference.kendall import KendallPlanar
 from reference.spd_affine import SPDAffine
@@ -31,6 +32,9 @@ def curvature_operator(twin: Twin, velocity: Array, base: Array) -> Callable[[Ar
             return twin.colour(-(v @ inner - inner @ v) / 4, base)
 
         return spd
+    if isinstance(twin, Grassmann):
+        x = velocity
+        return lambda y: x @ x.T @ y + y @ x.T @ x - 2 * x @ y.T @ x
     kappa = 1.0 if isinstance(twin, KendallPlanar) else twin.constant_curvature
     square = twin.inner(velocity, velocity, base)
 

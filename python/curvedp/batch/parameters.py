@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from curvedp.batch.columns import RecordColumns
-from curvedp.domain import Ball, ProductBall
+from curvedp.domain import Ball, ProductBall, check_any_ball
 from curvedp.errors import BatchError
 from curvedp.mechanisms.choice import MECHANISMS
 from curvedp.privacy import Guarantee, Unproved
@@ -27,7 +27,7 @@ from curvedp.statistics import (
     Statistic,
     Variance,
 )
-from curvedp.statistics.call import Call, as_balls
+from curvedp.statistics.call import Call
 from curvedp.statistics.moments import Moment
 
 __all__ = [
@@ -140,7 +140,7 @@ class BatchParameters:
             raise ValueError("a batch releases the means itself: leave mean out")
         call = Call(
             statistic=statistic,
-            balls=as_balls(ball),
+            balls=(check_any_ball(ball),),
             guarantee=guarantee,
             records_per_unit=records_per_unit,
             groups_per_unit=groups_per_unit,

@@ -21,11 +21,11 @@ from curvedp.batch.parquet import Source
 from curvedp.batch.run import release_all, run
 from curvedp.batch.tables import BatchReleases, release_table
 from curvedp.batch.upload import place_of
-from curvedp.domain import Ball, ProductBall
+from curvedp.domain import Ball, ProductBall, check_any_ball
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.statistics import Mean, Statistic
-from curvedp.statistics.call import Call, Progress, as_balls, reporter
+from curvedp.statistics.call import Call, Progress, reporter
 from curvedp.statistics.paid import release as release_records
 
 __all__ = ["release"]
@@ -251,7 +251,7 @@ def _release_all_records(
     """The release of all records of a table or file as one data set."""
     check_statistic(statistic)
     check_covariate(statistic, covariate)
-    names, space = names_of(points, "points"), as_balls(ball)[0].manifold
+    names, space = names_of(points, "points"), check_any_ball(ball).manifold
     check_units(units, records_per_unit)
     columns = RecordColumns(names, space, covariate, units)
     is_file = is_files(source)
