@@ -159,8 +159,35 @@ def test_the_printed_error_is_the_measured_one(space: cdp.Product, guarantee: cd
     assert own <= even * 1.01
 
 
+def test_every_part_has_one_row_for_each_record() -> None:
+    """A part of one record would count n times under a sensitivity of 1/n."""
+    space, ledger = cdp.RigidMotions(length=1.0), cdp.Ledger(cdp.GDP(mu=1.0))
+    many, one = np.tile(np.eye(3), (50, 1, 1)), np.eye(3)
+    moves = np.zeros((50, 3))
+    for records in ((many, moves[:1]), (one[None], moves), (many, moves[:49])):
+        with pytest.raises(ValueError, match="equal numbers of rows"):
+            cdp.frechet_mean(records, ball_on(space), cdp.GDP(mu=0.5), ledger=ledger)
+    for records in ((many, moves[0]), (one, moves)):
+        with pytest.raises(ValueError, match="must have shape"):
+            cdp.frechet_mean(records, ball_on(space), cdp.GDP(mu=0.5), ledger=ledger)
+    assert ledger.spent is None
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_short_forms_of_three_matrices_are_three_records(n: int) -> None:
+    space = cdp.Product("correlation:3", "euclidean:1")
+    rows = np.zeros((n, 3))
+    rows[0, 0] = 0.4
+    found = space._records((rows, np.zeros((n, 1))))
+    assert found.shape == (n, 10)
+    np.testing.assert_allclose(found[0, :9], [1.0, 0.4, 0.0, 0.4, 1.0, 0.0, 0.0, 0.0, 1.0])
+    np.testing.assert_allclose(found[1:, :9], np.tile(np.eye(3).ravel(), (n - 1, 1)))
+
+
 def test_what_products_have_not_is_said() -> None:
     space = cdp.RigidMotions(length=1.0)
+    with pytest.raises(TypeError, match="not released on products"):
+        cdp.adaptive_schedule(ball_on(space), 100, cdp.GDP(mu=1.0))
     with pytest.raises(AttributeError, match="not offered on products"):
         cdp.nonprivate.log_covariance(records_on(space, 5), space)
 

@@ -143,6 +143,16 @@ class Product(Manifold):
     def _numbers(self, value: Any, name: str) -> FloatArray:
         return self.join(value) if isinstance(value, tuple) else super()._numbers(value, name)
 
+    def _records(self, value: ArrayLike, name: str = "records") -> FloatArray:
+        if not isinstance(value, tuple) or len(value) != len(self.factors):
+            return super()._records(value, name)
+        named = zip(self.factors, value, range(1, len(value) + 1), strict=True)
+        parts = [factor._records(part, f"part {i} of {name}") for factor, part, i in named]
+        counts = [len(part) for part in parts]
+        if len(set(counts)) > 1:  # a part of one record would count once for each of the others
+            raise ValueError(f"the parts of {name} must have equal numbers of rows, got {counts}")
+        return self.join(parts)
+
     def _joint(self, lengths: Iterable[Any]) -> Any:
         """The length of a vector whose parts have these lengths."""
         both = zip(self._weights, lengths, strict=True)

@@ -112,9 +112,9 @@ def ellipsoid_surface(tensor: ArrayLike) -> NDArray[np.float64]:
     Examples
     --------
     >>> ellipsoid_surface(np.eye(3)).shape
-    (3, 120, 60)
+    (3, 121, 60)
     """
-    azimuth = np.linspace(0.0, 2.0 * np.pi, 2 * _RESOLUTION)
+    azimuth = np.linspace(0.0, 2.0 * np.pi, 2 * _RESOLUTION + 1)
     polar = np.linspace(1e-3, np.pi - 1e-3, _RESOLUTION)
     unit = np.stack(
         [
@@ -173,8 +173,8 @@ def draw_ellipsoid(
     ax.plot_surface(
         *ellipsoid_surface(tensor),
         color=direction_colour(tensor),
-        rcount=_RESOLUTION,
-        ccount=_RESOLUTION,
+        rstride=2,  # polygons of one size: Matplotlib fills up shorter ones with unset memory
+        cstride=1,
         linewidth=0.0,
         antialiased=False,
         lightsource=_light(),

@@ -69,6 +69,9 @@ class OfFactors(Calibrated[Release]):
     def asked(self) -> Calibrated[Any]:
         return self.of_factor
 
+    def of_factors(self) -> OfFactors:
+        return self
+
     def options(self) -> dict[str, Any]:
         return self.of_factor.options()
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from curvedp._validation import as_choice, as_count, as_level, as_positive
-from curvedp.domain import Ball
+from curvedp.domain import Ball, check_ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism, bounded_range_epsilon, ways_to_meet
 from curvedp.privacy import GDP, Guarantee, PureDP
@@ -96,6 +96,7 @@ def adaptive_schedule(
     >>> [round(weight, 2) for weight in plan.weights], round(plan.levels[0], 2)
     ([0.16, 0.13, 0.71], 0.76)
     """
+    check_ball(ball)
     count, unit = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
     level = None if quantile is None else as_level(quantile, "quantile")
     if isinstance(schedule, str):

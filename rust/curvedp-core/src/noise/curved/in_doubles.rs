@@ -22,7 +22,10 @@ impl Point<'_> {
         let normals: Doubles = normals.collect::<Option<_>>()?;
         let x = self.distance.about(self.stream)? * self.noise.distances.density().of.angle;
         let length = norm(self.base);
-        if normals.len() < 2 || !length.is_normal() || x > FARTHEST {
+        // doubles times a power of two
+        let steps = self.noise.radius * 2f64.powi(-self.grid);
+        let is_in_range = (length * length).is_normal() && steps.is_normal();
+        if normals.len() < 2 || !is_in_range || x > FARTHEST {
             return None;
         }
         let along = normals.iter().zip(self.base).map(|(z, q)| z * (q / length)).sum::<f64>();
@@ -34,8 +37,6 @@ impl Point<'_> {
         }
         let error = f64::EPSILON * ((d + 32.0) + (5.0 * d + 48.0) * x * (whole / part));
         let (cos, sin) = circular(x);
-        // doubles times a power of two
-        let steps = self.noise.radius * 2f64.powi(-self.grid);
         let room = 0.5 - trust * error * steps;
         let both = self.base.iter().zip(&tangent);
         both.map(|(q, v)| {
