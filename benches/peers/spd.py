@@ -99,3 +99,46 @@ def mean(x, tolerance=1e-12, max_iter=100):
             break
         p = factor @ _apply(np.exp, gradient) @ factor.T
     return p
+
+
+class CurvatureRejection:
+    """Isotropic noise about the identity, drawn as in Costa Maia et al. (2025, arXiv 2510.24537).
+
+    Distances come from a table of f(r) (sinh(cr)/c)^(d-1) with -c^2 = -1/2 the least sectional
+    curvature, directions are uniform. Proposals stay with the probability that the volume density
+    of SPD(m) has beside this bound.
+    """
+
+    def __init__(self, m, log_profile, reach, nodes=4096):
+        self._m, self._dim = m, m * (m + 1) // 2
+        self._radius = np.linspace(0.0, reach, nodes)
+        inner = self._radius[1:]
+        logs = np.concatenate(([-np.inf], log_profile(inner) + self._log_bound(inner)))
+        weight = np.exp(logs - logs.max())
+        steps = (weight[1:] + weight[:-1]) / 2
+        self._cdf = np.concatenate(([0.0], np.cumsum(steps))) / steps.sum()
+        self._pairs = np.triu_indices(m, 1)
+
+    def _log_bound(self, r):
+        return (self._dim - 1) * np.log(np.sqrt(2) * np.sinh(r / np.sqrt(2)))
+
+    def propose(self, generator, n_samples):
+        """Symmetric matrices in the tangent space, and which of them stay."""
+        r = np.interp(generator.random(n_samples), self._cdf, self._radius)
+        entries = generator.standard_normal((n_samples, self._m, self._m))
+        matrix = entries + np.swapaxes(entries, -1, -2)
+        matrix *= (r / np.sqrt(np.einsum("nij,nij->n", matrix, matrix)))[:, None, None]
+        values, vectors = np.linalg.eigh(matrix)
+        half = np.abs(values[:, self._pairs[0]] - values[:, self._pairs[1]]) / 2
+        log_density = np.log(np.sinh(half) / half).sum(axis=1) + (self._dim - 1) * np.log(r)
+        stays = generator.standard_exponential(n_samples) > self._log_bound(r) - log_density
+        return values[stays], vectors[stays]
+
+    def sample(self, generator, n_samples):
+        drawn, missing = [], n_samples
+        while missing > 0:
+            values, vectors = self.propose(generator, max(2 * missing, 100))
+            points = (vectors * np.exp(values)[:, None, :]) @ np.swapaxes(vectors, -1, -2)
+            drawn.append(points[:missing])
+            missing -= len(drawn[-1])
+        return np.concatenate(drawn)
