@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import pickle
 import warnings
@@ -19,9 +20,9 @@ from manifold_list import SMALL
 
 pytest.importorskip("sklearn", minversion="1.6")
 
-from curvedp.learning import PrivateKMeans
+from curvedp.learning import PrivateKMeans, cells
 from curvedp.learning.cells import Cells as CellsOfARound
-from curvedp.learning.cells import cell_noise, cover, distances, gaps, nearest, seeds, table
+from curvedp.learning.cells import Rows, cell_noise, cover, distances, gaps, nearest, seeds
 from curvedp.learning.kmeans import Schedule, clip_lengths
 from curvedp.mechanisms.vector_noise import VectorNoise
 from curvedp.statistics.entry import Entry
@@ -50,6 +51,10 @@ def model(n_clusters=3, mu=3.0, ball=BALL, **options):
 
 
 # ------------------------------------------------------------------ sensitivity
+
+
+def table(ball, rows, centers, lengths, ends=None):
+    return cells.table(ball, Rows(rows, ends), centers, lengths)
 
 
 def change(ball, centers, lengths, one, other, rest):
@@ -144,6 +149,103 @@ def test_what_is_computed_is_within_the_claimed_rounding():
     assert error <= noise.rounding < 1e-13
 
 
+# ------------------------------------------------------------------ units
+
+
+def change_of_unit(ball, centers, lengths, one, other, rest, sizes):
+    """As `change`, for the records of a unit and of what replaces it among other units."""
+    tables = []
+    for own in (one, other):
+        ends = np.concatenate(([0], np.cumsum([len(own), *sizes])))
+        tables.append(table(ball, np.vstack([own, rest]), centers, lengths, ends))
+    moved = (1 + len(sizes)) * (tables[0] - tables[1])
+    return float(np.linalg.norm(moved)), float(np.linalg.norm(moved, axis=1).sum())
+
+
+def test_units_of_many_records_attain_the_bounds():
+    left, right = np.tile([-5.0, 3.0], (40, 1)), np.tile([5.0, 4.0], (3, 1))
+    found = change_of_unit(PLANE, CENTERS, LENGTHS, left, right, REST, [1, 2])
+    assert found[0] == pytest.approx(bound(cdp.GDP(1.0)), rel=1e-9)
+    assert found[1] == pytest.approx(bound(cdp.PureDP(1.0)), rel=1e-9)
+
+
+@pytest.mark.parametrize("case", SMALL, ids=repr)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_no_unit_moves_a_table_further(case, seed):
+    rng = np.random.default_rng(seed)
+    radius = min(0.9 * case.manifold.max_ball_radius, 1.5)
+    ball = cdp.Ball(case.manifold, case.twin.random_point(rng), radius)
+    rows = ball._enter(case.twin.random_points(rng, 18))
+    centers, lengths = rows[:3].copy(), 10.0 ** rng.uniform(-3, 1) * rng.uniform(0.1, 1.0, 3)
+    sizes = rng.multinomial(4, [0.25] * 4) + 1
+    parts = rows[3:10], rows[10:10], rows[10:]
+    one, other = parts[0][: rng.integers(1, 6)], parts[0][5:]
+    rest = np.resize(parts[2], (int(sizes.sum()), rows.shape[1]))
+    found = change_of_unit(ball, centers, lengths, one, other, rest, sizes)
+    assert found[0] <= bound(cdp.GDP(1.0)) * (1 + 1e-12)
+    assert found[1] <= bound(cdp.PureDP(1.0)) * (1 + 1e-12)
+
+
+def test_units_that_counted_by_records_would_break_the_bound():
+    left, right = np.tile([-5.0, 3.0], (40, 1)), np.tile([5.0, 4.0], (40, 1))
+    tables = [table(PLANE, np.vstack([own, REST]), CENTERS, LENGTHS) for own in (left, right)]
+    assert np.linalg.norm(4 * (tables[0] - tables[1])) > 1.8 * bound(cdp.GDP(1.0))
+
+
+def test_a_unit_is_the_mean_of_its_records_within_the_claimed_rounding():
+    rng = np.random.default_rng(3)
+    rows = 4.0 * rng.standard_normal((2000, 2))
+    rows[::50] = 1e3, -1e3
+    sizes = rng.integers(1, 30, 400)
+    sizes = sizes[np.cumsum(sizes) < 2000]
+    ends = np.concatenate(([0], np.cumsum(sizes), [2000]))
+    own = nearest(PLANE, rows, CENTERS)
+    with np.errstate(all="ignore"):
+        logs = (rows - CENTERS[own]) / LENGTHS[own, None]
+    expected = np.zeros((len(ends) - 1, 2, 3))
+    for unit, (first, last) in enumerate(itertools.pairwise(ends)):
+        for row in range(first, last):
+            short = _core.clipped_mean(logs[row][None].copy(), 1.0)
+            expected[unit, own[row]] += np.append(short, 1.0) / (last - first)
+    found = table(PLANE, rows, CENTERS, LENGTHS, ends)
+    np.testing.assert_allclose(found, expected.mean(axis=0), atol=1e-11)
+    # a unit may be rounded as it likes, as long as it is a convex combination: sums alone count
+    own, shares, means = Rows(rows, ends).of_units(own, logs)
+    assert np.linalg.norm(means, axis=1).max() <= 1.0
+    assert (np.linalg.norm(means, axis=1) <= shares).all()
+    exact = np.zeros((2, 3))
+    for cell in range(2):
+        table_of_cell = np.column_stack([means, shares])[own == cell]
+        exact[cell] = [math.fsum(column) / (len(ends) - 1) for column in table_of_cell.T]
+    noise = cell_noise(2, 2, len(ends) - 1, 1, cdp.GDP(1.0), by_unit=True)
+    assert np.linalg.norm(found - exact) <= noise.rounding < 1e-13
+
+
+def test_a_fit_by_units_protects_them_with_the_noise_of_one_record_each():
+    records, codes = clusters(1200)
+    persons = np.arange(1200) // 4
+    shuffled = np.random.default_rng(5).permutation(1200)
+    fitted = model(seed=1).fit(records[shuffled], units=persons[shuffled])
+    assert fitted.release_.n == 300
+    assert "units-by-name" in fitted.release_.assumptions
+    unnamed = model(seed=1, records_per_unit=4).fit(records)
+    assert fitted.release_.scale == pytest.approx(unnamed.release_.scale, rel=1e-9)
+    assert fitted.cluster_sizes_.sum() == pytest.approx(300, rel=0.05)
+    assert len(fitted.labels_) == 1200
+    agrees = [
+        (codes[shuffled][fitted.labels_ == own] == k).mean()
+        for own in range(3)
+        for k in [np.bincount(codes[shuffled][fitted.labels_ == own]).argmax()]
+    ]
+    assert min(agrees) > 0.95
+    alone = model(seed=1).fit(records, units=np.arange(1200))
+    plain = model(seed=1).fit(records)
+    away = BALL.manifold.pairwise_dist(alone.cluster_centers_, plain.cluster_centers_)
+    assert away.min(axis=0).max() < 0.05  # in any order, so with the noise of other rows
+    with pytest.raises(ValueError, match="not both"):
+        model(records_per_unit=2).fit(records, units=persons)
+
+
 # ------------------------------------------------------------------ noise and composition
 
 
@@ -213,7 +315,7 @@ def test_a_round_keeps_its_guarantee(claimed, power):
 
 
 def test_half_the_noise_is_found_out():
-    def half(dim, cells, n, moved, share):
+    def half(dim, cells, n, moved, share, **_):
         return cell_noise(dim, cells, 2 * n, moved, share)
 
     assert not round_audit(cdp.GDP(1.0), half, 2000).passed
@@ -244,7 +346,7 @@ def test_the_fit_keeps_its_guarantee():
 
 @pytest.mark.filterwarnings("ignore::curvedp.errors.NoiseWarning")
 def test_a_fit_with_a_sixth_of_the_noise_is_found_out(monkeypatch):
-    def less(dim, cells, n, moved, share):
+    def less(dim, cells, n, moved, share, **_):
         return cell_noise(dim, cells, 6 * n, moved, share)
 
     monkeypatch.setattr("curvedp.learning.kmeans.cell_noise", less)

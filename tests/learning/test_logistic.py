@@ -23,6 +23,7 @@ from curvedp.learning.logistic import (
     descend,
     gradient_noise,
     gradients,
+    means_of_units,
 )
 
 BALL = cdp.Ball("spd:2", center="identity", radius=1.5)
@@ -106,6 +107,34 @@ def test_whatever_a_gradient_is_it_counts_at_most_its_length(bad):
     rows[7] = bad
     moved = np.linalg.norm(_core.clipped_mean(rows, LONGEST) - clean)
     assert moved <= 2 * LONGEST / 100
+
+
+def test_a_unit_moves_the_gradient_no_further_than_a_record():
+    features, codes, weights = worst_case()
+    own = gradients(np.repeat(features, [30, 2], axis=0), np.repeat(codes, [30, 2]), weights)
+    of_units = means_of_units(own, np.array([0, 30, 32]))
+    assert np.linalg.norm(of_units[0] - of_units[1]) == pytest.approx(2 * LONGEST, rel=1e-5)
+    assert np.linalg.norm(of_units, axis=1).max() <= LONGEST * (1 + 1e-12)
+    # the sum over records, which a unit must not count with
+    assert np.linalg.norm(own[:30].sum(axis=0)) > 20 * LONGEST
+
+
+def test_a_fit_by_units_protects_them_with_the_noise_of_one_record_each():
+    records, labels = problem(1200)
+    persons = np.arange(1200) % 300
+    named = model(seed=2).fit(records, labels, units=persons)
+    assert named.release_.n == 300
+    assert named.release_.assumptions == {"units-by-name", "public-classes", "seeded"}
+    unnamed = model(seed=2, records_per_unit=4).fit(records, labels)
+    assert named.release_.scale == pytest.approx(unnamed.release_.scale, rel=1e-9)
+    in_order = np.argsort(persons, kind="stable")
+    again = model(seed=2).fit(records[in_order], labels[in_order], units=persons[in_order])
+    np.testing.assert_allclose(named.coef_, again.coef_, atol=1e-9)
+    assert named.score(records, labels) > 0.8
+    alone = model(seed=2).fit(records, labels, units=np.arange(1200))
+    np.testing.assert_allclose(alone.coef_, model(seed=2).fit(records, labels).coef_, atol=1e-9)
+    with pytest.raises(ValueError, match="one label for each"):
+        model().fit(records, labels, units=persons[:7])
 
 
 # ------------------------------------------------------------------ audits

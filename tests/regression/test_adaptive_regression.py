@@ -683,7 +683,7 @@ def test_half_the_noise_is_found_by_an_audit(monkeypatch):
         y = np.zeros((15, 1))
         y[12:] = last
         found = []
-        for _ in range(700):
+        for _ in range(400):
             made = cdp.geodesic_regression(
                 x, y, ball, cdp.GDP(2.0), x_range=(0.0, 1.0), units=units
             )

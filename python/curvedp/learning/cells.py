@@ -20,6 +20,7 @@ from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.mechanisms.vector_noise import VectorNoise
 from curvedp.privacy import GDP, PureDP
+from curvedp.statistics.grouping import Offsets
 
 Codes = NDArray[np.int64]
 
@@ -33,8 +34,47 @@ _CANDIDATES = 8
 _CUT = 2.0
 #: Runs of k-means on released cells, and steps of each.
 _RUNS, _STEPS = 6, 12
+#: Room for the rounding of a length, in up to 2000 dimensions.
+_BELOW_ONE = 1.0 - 2.0**-40
 #: Seed of what is random and public: covers, and runs on released cells.
 _PUBLIC = 0
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Records in the frame of a ball, each of k records of a unit with the weight 1/k.
+
+    Attributes
+    ----------
+    points : ndarray, shape (records, point_size)
+    unit_ends : ndarray of int, shape (units + 1,), or None
+        Unit j has the rows ``unit_ends[j]:unit_ends[j + 1]``; None if each record is a unit.
+    """
+
+    points: FloatArray
+    unit_ends: Offsets | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of units."""
+        return len(self.points) if self.unit_ends is None else len(self.unit_ends) - 1
+
+    def of_units(self, own: Codes, logs: FloatArray) -> tuple[Codes, FloatArray, FloatArray]:
+        """What each unit has in each cell: the cell, the unit's share in it, and share times mean.
+
+        Means of shortened logarithms have length at most 1, exactly.
+        """
+        if self.unit_ends is None:
+            return own, np.ones(len(own)), logs
+        sizes = np.diff(self.unit_ends)
+        unit = np.repeat(np.arange(len(sizes)), sizes)
+        order = np.lexsort((own, unit))
+        own, unit = own[order], unit[order]
+        starts = np.flatnonzero(np.append(True, (own[1:] != own[:-1]) | (unit[1:] != unit[:-1])))
+        held = np.diff(np.append(starts, len(own)))
+        means = _short(np.add.reduceat(_short(logs[order]), starts) / held[:, None])
+        shares = held / sizes[unit[starts]]
+        return own[starts], shares, means * shares[:, None]
 
 
 @dataclass(frozen=True)
@@ -44,7 +84,7 @@ class Cells:
     Attributes
     ----------
     counts : ndarray, shape (m,)
-        Noisy numbers of records; they add up to n.
+        Noisy numbers of units; they add up to n.
     steps : ndarray, shape (m, dim)
         Noisy mean logarithms over their clipping lengths, shortened to length 1 and shrunk.
     deviation : float
@@ -56,8 +96,13 @@ class Cells:
     deviation: float
 
 
-def cell_noise(dim: int, cells: int, n: int, moved: int, share: PureDP | GDP) -> VectorNoise:
+def cell_noise(
+    dim: int, cells: int, n: int, moved: int, share: PureDP | GDP, *, by_unit: bool = False
+) -> VectorNoise:
     """Noise for each row of a table of `cells` cells, `moved` of whose n records change.
+
+    `by_unit` says that units are known by name, n is their number, and tables are computed from
+    their shares.
 
     The table over n moves by at most 2/n for each record in Frobenius norm, and by 2 sqrt 2/n in
     the sum of the lengths of rows, 2/n if there is one row.
@@ -66,7 +111,7 @@ def cell_noise(dim: int, cells: int, n: int, moved: int, share: PureDP | GDP) ->
     return VectorNoise.of(
         dim + 1,
         2.0 * apart * moved / n,
-        _core.summation_error(n) + 4 * 2.0**-53,
+        (2 if by_unit else 1) * (_core.summation_error(n) + 4 * 2.0**-53),
         math.sqrt(2.0),
         share,
     )
@@ -74,14 +119,14 @@ def cell_noise(dim: int, cells: int, n: int, moved: int, share: PureDP | GDP) ->
 
 def release_cells(
     ball: Ball,
-    rows: FloatArray,
+    rows: Rows,
     points: FloatArray,
     lengths: FloatArray,
     noise: VectorNoise,
     stream: _core.Stream,
 ) -> Cells:
     """One round: counts and mean logarithms of the records nearest to each point, with noise."""
-    n, dim = len(rows), ball.manifold.dim
+    n, dim = rows.n, ball.manifold.dim
     noisy = n * noise.add(table(ball, rows, points, lengths), stream)
     sums, counts = noisy[:, :dim], noisy[:, dim]
     counts = counts + (n - counts.sum()) / len(counts)  # n is public
@@ -91,13 +136,14 @@ def release_cells(
     return Cells(counts, steps, deviation)
 
 
-def table(ball: Ball, rows: FloatArray, points: FloatArray, lengths: FloatArray) -> FloatArray:
+def table(ball: Ball, rows: Rows, points: FloatArray, lengths: FloatArray) -> FloatArray:
     """Sums of shortened logarithms and counts of each cell, over n, shape (m, dim + 1)."""
-    n, dim = len(rows), ball.manifold.dim
-    own = nearest(ball, rows, points)
-    logs = _logarithms(ball, rows, points[own])
+    n, dim = rows.n, ball.manifold.dim
+    own = nearest(ball, rows.points, points)
+    logs = _logarithms(ball, rows.points, points[own])
     with np.errstate(all="ignore"):
         logs /= lengths[own][:, None]
+    own, shares, logs = rows.of_units(own, logs)
     found = np.zeros((len(points), dim + 1))
     order = np.argsort(own, kind="stable")
     ends = np.searchsorted(own[order], np.arange(len(points) + 1))
@@ -105,7 +151,7 @@ def table(ball: Ball, rows: FloatArray, points: FloatArray, lengths: FloatArray)
         members = order[ends[cell] : ends[cell + 1]]
         share = len(members) / n
         found[cell, :dim] = _core.clipped_mean(np.ascontiguousarray(logs[members]), 1.0) * share
-        found[cell, dim] = share
+        found[cell, dim] = _core.clipped_mean(shares[members][:, None], 1.0)[0] * share
     return found
 
 
@@ -211,6 +257,17 @@ def _logarithms(ball: Ball, rows: FloatArray, bases: FloatArray) -> FloatArray:
     """Coordinates of log_{p_i} x_i, shape (n, dim)."""
     found = np.empty((len(rows), ball.manifold.dim))
     ball._frame.manifold.log_coords(rows, np.ascontiguousarray(bases), found)
+    return found
+
+
+def _short(rows: FloatArray) -> FloatArray:
+    """Rows shortened to length 1, whatever a computed length rounds; not finite ones count 0."""
+    with np.errstate(all="ignore"):
+        largest = np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1.0)
+        scaled = rows / largest  # its length does not overflow
+        lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
+        short = np.where(largest * lengths > 1.0, scaled / lengths, rows) * _BELOW_ONE
+    found: FloatArray = np.where(np.isfinite(largest), short, 0.0)
     return found
 
 

@@ -24,6 +24,7 @@ from curvedp.learning._sklearn import ClusterMixin
 from curvedp.learning.cells import (
     Cells,
     Codes,
+    Rows,
     cell_noise,
     cover,
     gaps,
@@ -36,6 +37,7 @@ from curvedp.mechanisms import RiemannianLaplace, TangentGaussian
 from curvedp.mechanisms.vector_noise import VectorNoise
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release
 from curvedp.statistics.entry import Entry
+from curvedp.statistics.grouping import GroupsLike
 
 #: Share of the budget of the first centres (of mu^2 for Gaussian noise, of epsilon for pure), and
 #: how many rounds follow.
@@ -81,7 +83,7 @@ class Schedule:
         moved = min(entry.records_per_unit, n)
 
         def noise(cells: int, share: PureDP | GDP) -> VectorNoise:
-            return cell_noise(dim, cells, n, moved, share)
+            return cell_noise(dim, cells, n, moved, share, by_unit=entry.unit_ends is not None)
 
         if known:
             shares = entry.shares([1.0] * count)
@@ -134,7 +136,8 @@ class PrivateKMeans(ClusterMixin, Transformer):  # type: ignore[misc]
     cluster_centers_ : ndarray, shape (K, *point_shape)
         Released centres, points of the ball.
     cluster_sizes_ : ndarray, shape (K,)
-        Released numbers of records nearest to each centre before its last step: noisy, cut at 0.
+        Released numbers of records (or of units, in shares) nearest to each centre before its last
+        step: noisy, cut at 0.
     release_ : Release
         `value` holds the centres; sensitivity and scale are those of the last round, for logarithms
         in units of their clipping lengths, and counts, over n.
@@ -194,7 +197,7 @@ class PrivateKMeans(ClusterMixin, Transformer):  # type: ignore[misc]
         self.ledger = ledger
         self.seed = seed
 
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
+    def fit(self, X: ArrayLike, y: object = None, units: GroupsLike = None) -> Self:
         """Releases the centres and spends the guarantee.
 
         Parameters
@@ -202,6 +205,9 @@ class PrivateKMeans(ClusterMixin, Transformer):  # type: ignore[misc]
         X : array-like, shape (n, *point_shape)
             One record per row; no value raises.
         y : ignored
+        units : array-like, shape (n,), optional
+            Label of the person to whom each record belongs, where persons have several: each of k
+            records of a person counts 1/k then, in place of `records_per_unit`.
 
         Returns
         -------
@@ -223,10 +229,12 @@ class PrivateKMeans(ClusterMixin, Transformer):  # type: ignore[misc]
             records_per_unit=self.records_per_unit,
             ledger=self.ledger,
             seed=self.seed,
+            units=units,
         )
         clusters = as_count(self.n_clusters, "n_clusters")
         if clusters > entry.n:
-            raise ValueError(f"n_samples={entry.n} should be >= n_clusters={clusters}")
+            kind = "n_samples" if units is None else "number of units"
+            raise ValueError(f"{kind}={entry.n} should be >= n_clusters={clusters}")
         ball, known = entry.ball, self._known_centers(clusters)
         if not _LEAST_RADIUS <= ball.radius <= _LARGEST_RADIUS:
             raise ValueError(
@@ -235,9 +243,9 @@ class PrivateKMeans(ClusterMixin, Transformer):  # type: ignore[misc]
             )
         schedule = Schedule.of(entry, clusters, self.n_rounds, known=known is not None)
         _warn_of_noise(schedule.noise_share(clusters, ball.manifold.dim))
-        entry.spend("k-means", 8.0 * entry.n * (4 * ball.manifold.dim + 2 * clusters))
+        entry.spend("k-means", 8.0 * len(entry.data) * (4 * ball.manifold.dim + 2 * clusters))
 
-        rows, stream = entry.enter(), entry.stream(0)
+        rows, stream = Rows(entry.enter(), entry.unit_ends), entry.stream(0)
         if known is None:
             centers = _first_centers(ball, rows, clusters, schedule, stream)
         else:
@@ -328,7 +336,7 @@ def clip_lengths(ball: Ball, centers: FloatArray) -> FloatArray:
 
 
 def _first_centers(
-    ball: Ball, rows: FloatArray, clusters: int, schedule: Schedule, stream: Any
+    ball: Ball, rows: Rows, clusters: int, schedule: Schedule, stream: Any
 ) -> FloatArray:
     """Centres from one noisy round on the cells of a public cover."""
     assert schedule.first is not None

@@ -25,6 +25,7 @@ from curvedp.mechanisms import RiemannianLaplace, TangentGaussian
 from curvedp.mechanisms.vector_noise import VectorNoise
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release
 from curvedp.statistics.entry import Entry
+from curvedp.statistics.grouping import GroupsLike, Offsets
 
 #: Length of the gradient of one record: |p - e_y| <= sqrt 2 times that of its features, 1.
 LONGEST = math.sqrt(2.0)
@@ -122,7 +123,7 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
         self.ledger = ledger
         self.seed = seed
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, units: GroupsLike = None) -> Self:
         """Releases the coefficients and spends the guarantee.
 
         Parameters
@@ -131,6 +132,9 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
             One record per row; no value raises.
         y : array-like, shape (n,)
             Labels; with `classes` no value raises.
+        units : array-like, shape (n,), optional
+            Label of the person to whom each record belongs, where persons have several: the mean of
+            the gradients of a person's records then counts as one, in place of `records_per_unit`.
 
         Returns
         -------
@@ -151,23 +155,26 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
             records_per_unit=self.records_per_unit,
             ledger=self.ledger,
             seed=self.seed,
+            units=units,
         )
         if self.classes is None or y is None:
-            classes, codes = public_labels(y, entry.n)
+            classes, codes = public_labels(y, len(entry.data))
         else:
             classes = np.unique(np.asarray(self.classes))
             as_count(len(classes), "the number of classes")
-            codes = codes_among(classes, y, entry.n)
+            codes = codes_among(classes, y, len(entry.data))
         shares = entry.shares([1.0] * as_count(self.n_steps, "n_steps"))
         size = len(classes) * (self._manifold.dim + 1)
         moved = min(entry.records_per_unit, entry.n)
         noise = gradient_noise(size, entry.n, moved, shares[0])
-        entry.spend("tangent logistic regression", 3.0 * entry.n * size * 8)
+        entry.spend("tangent logistic regression", 3.0 * len(codes) * size * 8)
 
         features, stream = self._features(self._domain.project(entry.data)), entry.stream(0)
+        codes = entry.arranged(codes)
 
         def noisy(rows: FloatArray) -> FloatArray:
-            return noise.add(_core.clipped_mean(rows, LONGEST), stream)
+            own = rows if entry.unit_ends is None else means_of_units(rows, entry.unit_ends)
+            return noise.add(_core.clipped_mean(own, LONGEST), stream)
 
         average = descend(features, codes, len(classes), len(shares), noisy)
         self.classes_: NDArray[Any] = classes
@@ -182,7 +189,7 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
             solver_tolerance=noise.rounding,
             scale=noise.scale,
             expected_error=None,
-            **self._assumed(),
+            assumptions=entry.assumptions | self._assumed(),
         )
         self.release_: Release = described
         self.coef_: FloatArray = released[:, :-1]
@@ -230,12 +237,9 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
         found: FloatArray = units / math.hypot(1.0, _CONSTANT)
         return found
 
-    def _assumed(self) -> dict[str, Any]:
-        """The assumptions of a release, where there is one that `Entry` does not know of."""
-        if self.classes is not None:
-            return {}
-        seeded = set() if self.seed is None else {"seeded"}
-        return {"assumptions": frozenset({"public-classes"} | seeded)}
+    def _assumed(self) -> set[str]:
+        """The assumptions that `Entry` does not know of."""
+        return set() if self.classes is not None else {"public-classes"}
 
 
 def gradient_noise(size: int, n: int, moved: int, share: PureDP | GDP) -> VectorNoise:
@@ -284,6 +288,13 @@ def gradients(features: FloatArray, codes: NDArray[np.int64], weights: FloatArra
         residual[known, codes[known]] -= 1.0
         residual[codes < 0] = 0.0
         found: FloatArray = (residual[:, :, None] * features[:, None, :]).reshape(len(codes), -1)
+    return found
+
+
+def means_of_units(rows: FloatArray, ends: Offsets) -> FloatArray:
+    """The mean of the rows ``ends[j]:ends[j + 1]`` of each unit j, one row each."""
+    with np.errstate(all="ignore"):
+        found: FloatArray = np.add.reduceat(rows, ends[:-1]) / np.diff(ends)[:, None]
     return found
 
 

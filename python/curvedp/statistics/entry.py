@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
 from curvedp._memory import ask_for_memory
@@ -16,6 +16,7 @@ from curvedp.domain import Ball, check_ball
 from curvedp.mechanisms import ways_to_meet
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release, Unproved
 from curvedp.statistics.call import SEEDED_WHY, check_guarantee
+from curvedp.statistics.grouping import Grouping, GroupsLike, Offsets
 
 #: Memory that a call takes, in sizes of the records.
 _COPIES = 8.0
@@ -23,7 +24,16 @@ _COPIES = 8.0
 
 @dataclass(frozen=True)
 class Entry:
-    """The call, checked before a record's value is looked at."""
+    """The call, checked before a record's value is looked at.
+
+    Attributes
+    ----------
+    data : ndarray, shape (records, *point_shape)
+        With units known by name, those of one unit after the other.
+    unit_ends : ndarray of int, shape (units + 1,), or None
+        Unit j has the records ``unit_ends[j]:unit_ends[j + 1]``; None where it is not known who is
+        who.
+    """
 
     data: FloatArray
     ball: Ball
@@ -31,6 +41,8 @@ class Entry:
     records_per_unit: int
     ledger: Ledger | None
     seed: int | None
+    unit_ends: Offsets | None = None
+    _grouping: Grouping | None = field(default=None, repr=False)
 
     @classmethod
     def check(
@@ -42,23 +54,42 @@ class Entry:
         records_per_unit: int,
         ledger: Ledger | None,
         seed: int | None,
+        units: GroupsLike = None,
     ) -> Entry:
         """The call, with its parameters checked and the records as an array."""
         check_ball(ball)
         data = ball.manifold._records(records)
+        moved = as_count(records_per_unit, "records_per_unit")
+        grouping = unit_ends = None
+        if units is not None:
+            if moved != 1:
+                raise ValueError("give units or records_per_unit, not both")
+            grouping, unit_ends = Grouping.of(None, len(data)).by_unit(units, 1)
         return cls(
-            data=data,
+            data=data if grouping is None else grouping.arranged(data),
             ball=ball,
             guarantee=check_guarantee(guarantee),
-            records_per_unit=as_count(records_per_unit, "records_per_unit"),
+            records_per_unit=moved,
             ledger=ledger,
             seed=None if seed is None else as_count(seed, "seed", least=0, most=2**63 - 1),
+            unit_ends=unit_ends,
+            _grouping=grouping,
         )
 
     @property
     def n(self) -> int:
-        """Number of records (public)."""
-        return len(self.data)
+        """Number of records, or of units that are known by name (public)."""
+        return len(self.data) if self.unit_ends is None else len(self.unit_ends) - 1
+
+    @property
+    def assumptions(self) -> frozenset[str]:
+        """Those of every release of the call."""
+        seeded = set() if self.seed is None else {"seeded"}
+        return frozenset(seeded if self.unit_ends is None else seeded | {"units-by-name"})
+
+    def arranged(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Further numbers of each record, such as labels, in the order of `data`."""
+        return rows if self._grouping is None else self._grouping.arranged(rows)
 
     def promise(self, guarantee: Guarantee) -> Guarantee:
         """The guarantee that a release may claim whose noise is calibrated to `guarantee`."""
@@ -99,6 +130,6 @@ class Entry:
             "ball_radius": self.ball.radius,
             "n": self.n,
             "records_per_unit": self.records_per_unit,
-            "assumptions": frozenset() if self.seed is None else frozenset({"seeded"}),
+            "assumptions": self.assumptions,
         }
         return Release(**(described | fields))
