@@ -14,6 +14,7 @@ from curvedp import _core
 from curvedp._html import card
 from curvedp._text import numbers
 from curvedp._validation import FloatArray, as_array, as_finite, as_positive
+from curvedp.ball_templates import public_ball
 from curvedp.manifolds import Manifold, Product, as_manifold
 
 #: Relative slack of the radius: rounding may leave records and means that far outside the ball.
@@ -154,6 +155,56 @@ class Ball:
             step = space.log(extremes[dist.argmax()], moving) / (k + 1)
             moving = space.project(space.exp(step, moving))
         return Ball(space, middle, reach * (1.0 + share) * (1.0 + 1e-9))
+
+    @staticmethod
+    def from_units(
+        field: str, units: str, *, center: ArrayLike | None = None, radius: float | None = None
+    ) -> Ball:
+        """A field's public ball, or one stated in its units.
+
+        ===========  ===========================================  ==========  ====================
+        field        units                                        manifold    centre and radius
+        ===========  ===========================================  ==========  ====================
+        "dti"        "1e-3 mm^2/s", "um^2/ms", "mm^2/s", "m^2/s"  spd:3       .78 in 1e-3 mm^2/s;
+                                                                              2.34
+        "earth"      "km", "m", "miles", "degrees"                sphere:2    of yours
+        "rotations"  "degrees", "radians"                         rotations:3 identity; of yours
+        ===========  ===========================================  ==========  ====================
+
+        The ball of diffusion tensors is the smallest that holds free water at body temperature, 3.0
+        (Holz, Heil and Sacco 2000, PCCP 2, 4740), and the splenium in any direction, 1.685, .287
+        and .109 (Pierpaoli et al. 1996, Radiology 201, 637).
+
+        Parameters
+        ----------
+        field : str
+        units : str
+            Of the records of "dti", and of the radius of "earth" and "rotations".
+        center : array-like, optional
+            In any form that `Manifold.as_points` reads; on the Earth longitude and latitude in
+            degrees.
+        radius : float, optional
+            In `units`; of "dti" in those of the metric.
+
+        Returns
+        -------
+        Ball
+
+        Raises
+        ------
+        ValueError
+            For another field or unit, and where a centre or radius is missing.
+
+        Examples
+        --------
+        >>> ball = Ball.from_units("dti", "mm^2/s")
+        >>> bool(ball.contains(3.0e-3 * np.eye(3))), float(ball.center[0, 0].round(6)), ball.radius
+        (True, 0.00078, 2.34)
+        >>> near_berlin = Ball.from_units("earth", "km", center=[13.4, 52.5], radius=500)
+        >>> round(near_berlin.radius, 4)
+        0.0785
+        """
+        return Ball(*public_ball(field, units, center, radius))
 
     @property
     def manifold(self) -> Manifold:
