@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Callable
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import curvedp as cdp
+import curvedp.batch
 from curvedp._html import MOST_ROWS, card
 
 BALL = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
@@ -71,6 +74,28 @@ def product() -> cdp.ProductBall:
     return cdp.ProductBall(BALL, LINE)
 
 
+def batch(folder: Path | None = None) -> Any:
+    """Of a table, or of a file into a file in a folder."""
+    pa, pq = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
+    source, placed = pa.table({"site": ["<a>", "b"] * 30, "x": list(RECORDS)}), {}
+    if folder is not None:
+        pq.write_table(source, folder / "in.parquet")
+        source, placed = folder / "in.parquet", {"out": folder / "releases.parquet"}
+    call = {"by": ["site"], "public_keys": True, "points": "x", "ball": BALL, "guarantee": MU}
+    return cdp.batch.release(cdp.Mean(), source, **call, **placed)
+
+
+class Stored:
+    """A batch in a file that is there while it is shown, and not thereafter."""
+
+    def _repr_html_(self) -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            made = batch(Path(folder))
+            shown: str = made._repr_html_()
+        assert "expected error" not in made._repr_html_()
+        return shown
+
+
 #: What shows each object, and what its table says among others.
 OBJECTS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "ball": (lambda: BALL, ("sphere:2", "0.5", "[0., 0., 1.]")),
@@ -107,6 +132,12 @@ OBJECTS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "releases": (grouped, ("GDP(mu=1)", "<a>", "30", "expected error")),
     "comparison": (comparison, ("level 0.05", "p-value", "the regions overlap")),
     "ledger": (spent_ledger, ("GDP(mu=2)", "GDP(mu=1.73205)", "visit <1>")),
+    "batch": (batch, ("GDP(mu=1)", "30", "by site", "<a>", "Parallel composition over 2")),
+    "stored batch": (Stored, ("GDP(mu=1)", "30", "by site", "<a>", "releases.parquet")),
+    "combined": (
+        lambda: cdp.combine(grouped()),
+        ("0.500", "GDP(mu=1)", "records of all sites 60"),
+    ),
     "plan": (lambda: cdp.plan("frechet_mean", BALL, MU, n=50), ("GDP(mu=1)", "50", "radius")),
 }
 

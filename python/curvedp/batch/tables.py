@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curvedp._arrow import pa, pc, pq
+from curvedp._html import MOST_ROWS, card
 from curvedp._validation import FloatArray
 from curvedp.batch.chunk import Chunk, rows_of_chunk
 from curvedp.batch.columns import as_table, in_order, key_columns, runs, select
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.results import charged, count_sizes, manifest
 from curvedp.errors import BatchError
-from curvedp.privacy import Ledger, NoiseSecret
+from curvedp.privacy import Guarantee, Ledger, NoiseSecret
+from curvedp.privacy.release import unproved_text
 from curvedp.statistics.call import Designs, Report
 from curvedp.statistics.grouping import Offsets, most_groups, refuse_many_groups
 from curvedp.statistics.tables import releases_table
@@ -59,6 +61,56 @@ class BatchReleases:
     def manifest_json(self) -> str:
         """The manifest as JSON text."""
         return json.dumps(self.manifest, indent=2, allow_nan=False)
+
+    def __repr__(self) -> str:
+        where = "" if self.path is None else f" in {str(self.path)!r}"
+        return f"<BatchReleases: {self._about}{where}>"
+
+    def _repr_html_(self) -> str:
+        found = self.manifest
+        guarantee = Guarantee.from_dict(found["guarantee_of_all"])
+        facts = [
+            ("groups", f"{found['groups']}, by {', '.join(found['by'])}"),
+            ("skipped: too small", str(found["groups_skipped"])),
+            ("guarantee of each", str(Guarantee.from_dict(found["guarantee_of_each_group"]))),
+            ("of all to one unit", str(guarantee)),
+            ("ledger", found["ledger"]),
+            ("file", str(self.path)),
+        ]
+        absent = {"file"} if self.path is None else set()
+        names, rows = self._first_rows()
+        return card(
+            f"BatchReleases: {self._about}",
+            [fact for fact in facts if fact[0] not in absent],
+            alarm=unproved_text(guarantee),
+            notes=[found["composition"]],
+            columns=names,
+            rows=rows,
+        )
+
+    @property
+    def _about(self) -> str:
+        found = self.manifest
+        of = found["groups"] - found["groups_skipped"]
+        return f"{found['statistic']} on {found['ball']['manifold']} of {of} groups"
+
+    def _first_rows(self) -> tuple[list[str], list[list[str]]]:
+        """Keys, numbers of records and expected errors of the first groups."""
+        if self.path is None:
+            first = self._table.slice(0, MOST_ROWS)
+        elif self.path.is_file():
+            with pq.ParquetFile(self.path) as file:
+                first = pa.Table.from_batches(
+                    [next(file.iter_batches(MOST_ROWS))] if file.metadata.num_rows else [],
+                    file.schema_arrow,
+                )
+        else:
+            return [], []
+        shown = [*self.manifest["by"], "n", "expected_error"]
+        columns = [first.column(name).to_pylist() for name in shown]
+        texts = [f"{own:.4g}" if isinstance(own, float) else str(own) for own in columns.pop()]
+        rows = [list(map(str, row)) for row in zip(*columns, texts, strict=True)]
+        return [*shown[:-1], "expected error"], rows
 
 
 def release_table(

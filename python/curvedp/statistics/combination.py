@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curvedp import nonprivate
-from curvedp._text import one_line
+from curvedp._html import MOST_ROWS, card
+from curvedp._text import numbers, one_line
 from curvedp._validation import FloatArray, as_number
 from curvedp.manifolds import as_manifold
 from curvedp.privacy import Guarantee, Release
+from curvedp.privacy.release import unproved_text
 
 __all__ = ["CombinedMean", "combine"]
 
@@ -45,6 +47,23 @@ class CombinedMean:
     guarantees: tuple[Guarantee, ...]
 
     __repr__ = one_line
+
+    def _repr_html_(self) -> str:
+        sites = list(zip(self.weights, self.guarantees, strict=True))[:MOST_ROWS]
+        hidden = len(self.guarantees) - len(sites)
+        alarms = map(unproved_text, self.guarantees)
+        return card(
+            f"CombinedMean of {len(self.guarantees)} releases",
+            [
+                ("value", numbers(self.value)),
+                ("expected error", f"{self.expected_error:.4g}"),
+                ("records of all sites", str(self.n)),
+            ],
+            alarm=next(filter(None, alarms), ""),
+            notes=[f"The first {len(sites)} releases; {hidden} more."] if hidden else (),
+            columns=("release", "weight", "guarantee"),
+            rows=[(str(k), f"{own:.3f}", str(held)) for k, (own, held) in enumerate(sites)],
+        )
 
 
 def combine(releases: Iterable[Release], *, spread: float = 0.0) -> CombinedMean:
