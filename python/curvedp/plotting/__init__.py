@@ -1,5 +1,6 @@
 """Pictures of releases; needs the extra ``plot`` (matplotlib), imported only when one is drawn."""
 
+from curvedp.plotting.balls import BallDisplay
 from curvedp.plotting.conformal import MeshFieldDisplay
 from curvedp.plotting.ellipsoids import (
     DiffusionTensorDisplay,
@@ -10,17 +11,20 @@ from curvedp.plotting.ellipsoids import (
 )
 from curvedp.plotting.embeddings import EmbeddingDisplay, RetrievalDisplay
 from curvedp.plotting.geodesics import GeodesicDisplay
+from curvedp.plotting.groups import ReleasesDisplay
 from curvedp.plotting.intervals import VarianceIntervalDisplay
 from curvedp.plotting.regions import RegionDisplay
 from curvedp.plotting.releases import ReleaseDisplay
 
 __all__ = [
+    "BallDisplay",
     "DiffusionTensorDisplay",
     "EmbeddingDisplay",
     "GeodesicDisplay",
     "MeshFieldDisplay",
     "RegionDisplay",
     "ReleaseDisplay",
+    "ReleasesDisplay",
     "RetrievalDisplay",
     "VarianceIntervalDisplay",
     "direction_colour",

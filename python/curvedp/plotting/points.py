@@ -57,6 +57,8 @@ class ReleasedPoint:
         Expected distance of the value from the exact statistic; 0 if it is not known.
     scale : float
         Of the noise.
+    label : str
+        Of the value.
     """
 
     space: Manifold
@@ -65,6 +67,7 @@ class ReleasedPoint:
     value: Array
     error: float
     scale: float
+    label: str = "released"
 
     def circle(self, about: Array, length: float) -> Array:
         """Points at a distance from a point, closed, shape (k, *point_shape): in dimension 2.
@@ -197,7 +200,7 @@ def _circle(ax: Any, point: ReleasedPoint) -> None:
             (angle, min(point.error / length, np.pi), 1.07, _ERROR),
         ):
             ax.plot(*_arc(about, arc, place), **{**look, "lw": 2.2, **name})
-        ax.plot(*_arc(angle, 0.0, 1.0)[:, :1], **_DOT, **({"label": "released"} | name))
+        ax.plot(*_arc(angle, 0.0, 1.0)[:, :1], **_DOT, **({"label": point.label} | name))
     if len(ends) == 2:
         ends_of_axis = np.stack([_arc(_angle(point.value) + turn, 0.0, 1.0)[:, 0] for turn in ends])
         ax.plot(*ends_of_axis.T, color=VALUE, linewidth=1.2)
@@ -233,7 +236,7 @@ def _globe(ax: Any, point: ReleasedPoint) -> None:
     view.draw_globe(ax, extent)
     for curve, look in curves:
         ax.plot(*curve, **look, zorder=3)
-    ax.plot(*dot, **_DOT, label="released", zorder=4)
+    ax.plot(*dot, **_DOT, label=point.label, zorder=4)
 
 
 def _square(ax: Any, extent: float) -> None:
@@ -245,7 +248,7 @@ def _torus(ax: Any, point: ReleasedPoint) -> None:
     for curve, look in point.circles():
         jumps = np.abs(np.diff(curve, axis=0)).max(axis=1, initial=0.0) > np.pi
         ax.plot(*np.insert(curve, np.flatnonzero(jumps) + 1, np.nan, axis=0).T, **look)
-    ax.plot(*point.value[:, None], **_DOT, label="released")
+    ax.plot(*point.value[:, None], **_DOT, label=point.label)
     _square(ax, np.pi)
     for set_ticks in (ax.set_xticks, ax.set_yticks):
         set_ticks([-np.pi, 0.0, np.pi], ["−π", "0", "π"])
@@ -278,7 +281,7 @@ def _box(ax: Any, extent: float, about: Array | None = None) -> None:
 def _ellipse(ax: Any, point: ReleasedPoint) -> None:
     """{D u: |u| = 1} of the matrix D, and of the ball's centre."""
     ax.plot(*(point.center @ unit_circle().T), **_CENTER)
-    ax.plot(*(point.value @ unit_circle().T), color=VALUE, linewidth=1.8, label="released")
+    ax.plot(*(point.value @ unit_circle().T), color=VALUE, linewidth=1.8, label=point.label)
     ax.set_aspect("equal", adjustable="datalim")
 
 
@@ -299,7 +302,7 @@ def _outline(ax: Any, point: ReleasedPoint) -> None:
     product = np.vdot(value, center)
     value = value * (product / abs(product) if product else 1.0)
     each = point.error / math.sqrt(len(value))
-    for shape, look in ((center, _CENTER), (value, _SHAPE)):
+    for shape, look in ((center, _CENTER), (value, {**_SHAPE, "label": point.label})):
         closed = np.append(shape, shape[0])
         ax.plot(closed.real, closed.imag, **look)
     if each < 1.0:
@@ -309,7 +312,7 @@ def _outline(ax: Any, point: ReleasedPoint) -> None:
     ax.set_axis_off()
 
 
-_SHAPE: dict[str, Any] = {**_DOT, "markersize": 3, "ls": "-", "label": "released"}
+_SHAPE: dict[str, Any] = {**_DOT, "markersize": 3, "ls": "-"}
 
 
 def _disc(ax: Any, point: ReleasedPoint) -> None:
@@ -323,7 +326,7 @@ def _disc(ax: Any, point: ReleasedPoint) -> None:
     ax.plot(*unit_circle().T, color="0.6", linewidth=0.9)
     for curve, look in point.circles():
         ax.plot(*flat(curve), **look)
-    ax.plot(*flat(point.value[None]), **_DOT, label="released")
+    ax.plot(*flat(point.value[None]), **_DOT, label=point.label)
     _square(ax, 1.04)
     ax.set_axis_off()
 
@@ -331,10 +334,13 @@ def _disc(ax: Any, point: ReleasedPoint) -> None:
 def _line(ax: Any, point: ReleasedPoint) -> None:
     ends = point.center[0] + point.radius * np.array([-1.0, 1.0])
     ax.plot(ends, [0.0, 0.0], **{**BALL, "lw": 2.2})
-    draw_interval(ax, float(point.value[0]), point.error)
+    label = f"{point.label}, expected error" if point.error else point.label
+    draw_interval(ax, float(point.value[0]), point.error, label)
 
 
-def draw_interval(ax: Any, value: float, error: float) -> None:
+def draw_interval(
+    ax: Any, value: float, error: float, label: str = "released, expected error"
+) -> None:
     """A number between its ends at the expected error.
 
     Parameters
@@ -343,9 +349,10 @@ def draw_interval(ax: Any, value: float, error: float) -> None:
     value : float
     error : float
         0 if it is not known.
+    label : str
     """
     look = {"fmt": "o", "markersize": 6, "capsize": 5, "color": VALUE}
-    ax.errorbar([value], [0.0], xerr=[error], **look, label="released, expected error")
+    ax.errorbar([value], [0.0], xerr=[error], **look, label=label)
     ax.set_ylim(-1.0, 1.0)
     ax.set_yticks([])
     ax.tick_params(labelsize=8)
@@ -354,7 +361,7 @@ def draw_interval(ax: Any, value: float, error: float) -> None:
 def _plane(ax: Any, point: ReleasedPoint) -> None:
     for curve, look in point.circles():
         ax.plot(*curve.T, **look)
-    ax.plot(*point.value[:, None], **_DOT, label="released")
+    ax.plot(*point.value[:, None], **_DOT, label=point.label)
     ax.set_aspect("equal", adjustable="datalim")
     ax.tick_params(labelsize=8)
 
@@ -369,7 +376,7 @@ def _space(ax: Any, point: ReleasedPoint) -> None:
             ring = np.insert(unit_circle(), k, 0.0, axis=1)
             name = {} if k == 0 else {"label": None}
             ax.plot(*(about + length * ring).T, **{**look, "lw": 0.8, **name})
-    ax.plot(*point.value[:, None], **_DOT, label="released")
+    ax.plot(*point.value[:, None], **_DOT, label=point.label)
     away = float(np.abs(point.value - point.center).max())
     _box(ax, 1.05 * max(point.radius, away), point.center)
 

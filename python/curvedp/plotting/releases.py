@@ -25,7 +25,7 @@ from curvedp.regression import GeodesicRelease
 from curvedp.statistics import AdaptiveMean, GeometricMedian, Mean, MeanRelease
 
 #: Statistics whose value is a point of the manifold.
-_POINTS = {Mean.title, AdaptiveMean.title, GeometricMedian.title, "conformal Fréchet mean"}
+POINTS = {Mean.title, AdaptiveMean.title, GeometricMedian.title, "conformal Fréchet mean"}
 
 #: Beyond it matplotlib overflows.
 _LARGEST = 1e150
@@ -148,7 +148,7 @@ class ReleaseDisplay(Shown):
 
 def _view(release: Release) -> str:
     """The view of a release: by its statistic, since a covariance may have the shape of a point."""
-    if isinstance(release, MeanRelease) or release.statistic in _POINTS:
+    if isinstance(release, MeanRelease) or release.statistic in POINTS:
         space = as_manifold(release.manifold)
         if 0.0 < release.ball_radius < _LARGEST and _are_points(space, release):
             return view_of(space)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from curvedp.domain import Ball
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.privacy.release import unproved_text
 from curvedp.statistics.call import Call, Result, composed
+
+if TYPE_CHECKING:
+    from curvedp.plotting import ReleasesDisplay
 
 #: Columns about the noise in a table of releases.
 NOISE_COLUMNS = ("sensitivity", "scale", "expected_error")
@@ -168,6 +171,33 @@ class Releases(Generic[Result]):
             If pyarrow is not installed (the extra ``batch``).
         """
         return self.to_arrow().to_pandas().set_index("group")
+
+    def plot(self, ax: Any = None) -> ReleasesDisplay:
+        """Draw all groups with the matplotlib of the extra ``plot``.
+
+        Numbers in intervals of their expected errors, points by their distances from each other;
+        see `curvedp.plotting.ReleasesDisplay`.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Of a new figure by default.
+
+        Returns
+        -------
+        ReleasesDisplay
+            With `figure_` and `ax_`; a notebook shows it.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For other statistics, and points of different manifolds or of more than 2000 groups.
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        from curvedp.plotting.groups import ReleasesDisplay
+
+        return ReleasesDisplay.from_releases(self, ax=ax)
 
     def __len__(self) -> int:
         return len(self.n)
