@@ -27,6 +27,8 @@ _SUBMODULES = (
     "sensitivity",
     "statistics",
 )
+#: Submodules that need an extra; imported at first use too.
+_OF_EXTRAS = ("batch", "learning", "opendp")
 _PUBLIC = {
     "_core": (
         "num_threads",
@@ -144,7 +146,7 @@ __all__ = sorted([*_SUBMODULES, *_HOME])
 
 
 def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
+    if name in _SUBMODULES or name in _OF_EXTRAS:
         return import_module(f"curvedp.{name}")
     if name in _HOME:
         value = getattr(import_module(f"curvedp.{_HOME[name]}"), name)

@@ -1,13 +1,16 @@
 """Public names of curvedp for type checkers; `__init__.py` imports them at first use."""
 
 from curvedp import audit as audit
+from curvedp import batch as batch
 from curvedp import conformal as conformal
 from curvedp import datasets as datasets
 from curvedp import descriptors as descriptors
 from curvedp import estimators as estimators
+from curvedp import learning as learning
 from curvedp import mail as mail
 from curvedp import mechanisms as mechanisms
 from curvedp import nonprivate as nonprivate
+from curvedp import opendp as opendp
 from curvedp import plotting as plotting
 from curvedp import privacy as privacy
 from curvedp import published as published

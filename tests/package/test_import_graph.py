@@ -21,6 +21,8 @@ SOURCES = {module_name(path): path for path in ROOT.rglob("*.py")}
 
 #: Methods of a base class that return what is built from it: imported when they are called.
 FROM_A_METHOD = {
+    "curvedp.domain": {"curvedp.plotting.balls"},
+    "curvedp.statistics.releases": {"curvedp.plotting.groups"},
     "curvedp.manifolds.base": {"curvedp.manifolds.convert"},
     "curvedp.manifolds.product": {"curvedp.manifolds.convert"},
     "curvedp.privacy.base": {"curvedp.privacy.accounting", "curvedp.privacy.guarantees"},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +25,19 @@ _GEOMSTATS_SPD_METRICS = {
     "SPDAffineMetric": "affine-invariant",
     "SPDLogEuclideanMetric": "log-euclidean",
     "SPDLogCholeskyMetric": "log-cholesky",
+}
+#: What other texts call our spaces.
+_ELSEWHERE = {
+    "s": "sphere",
+    "h": "hyperboloid",
+    "poincare": "hyperboloid",
+    "poincareball": "hyperboloid",
+    "r": "euclidean",
+    "rp": "projective",
+    "t": "torus",
+    "gr": "grassmann",
+    "preshape": "kendall",
+    "se": "rigid-motions",
 }
 #: Weights of the invariant quadratic forms that give the Frobenius norm of hollow matrices, where
 #: geomstats does not allow (1, 0, 0).
@@ -68,6 +83,18 @@ def as_manifold(space: Any, point_shape: tuple[int, ...] | None = None) -> Manif
     return _from_attributes(space)
 
 
+def _meant(text: str) -> str:
+    """The text that was meant by "S2", "SPD(3)" or "shpere:2", as a question, if there is one."""
+    parts = re.fullmatch(r"([a-z_-]*[a-z])[\s:(^]*((?:\d+[,:\s]*)*)\)?", text.strip().lower())
+    if parts is None:
+        return ""
+    known = [name for space in SPACES for name in space._names] + [*RigidMotions._names]
+    given = _ELSEWHERE.get(parts[1].replace("_", ""), parts[1])
+    close = difflib.get_close_matches(given, known, n=1, cutoff=0.75)
+    sizes = re.findall(r"\d+", parts[2])
+    return f" (did you mean {':'.join([close[0], *sizes])!r}?)" if close else ""
+
+
 def _from_text(text: str, point_shape: tuple[int, ...] | None) -> Manifold:
     if TIMES in text:
         return Product(*(_from_text(factor, None) for factor in text.split(TIMES)))
@@ -80,8 +107,8 @@ def _from_text(text: str, point_shape: tuple[int, ...] | None) -> Manifold:
     if build is None:
         known = ", ".join(next(iter(space._names)) for space in SPACES)
         raise ValueError(
-            f"unknown manifold {text!r}: use one of {known}, as in 'spd:3', rigid-motions, or a "
-            "product, as in 'rotations:3 x euclidean:3'"
+            f"unknown manifold {text!r}{_meant(text)}: use one of {known}, as in 'spd:3', "
+            "rigid-motions, or a product, as in 'rotations:3 x euclidean:3'"
         )
     keywords = dict(build._names[name])
     if rest:
