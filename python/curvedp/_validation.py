@@ -87,6 +87,25 @@ def _from_python_numbers(array: NDArray[Any], name: str) -> FloatArray:
     return result
 
 
+def of_cell(cell: Any) -> FloatArray | None:
+    """The numbers of one cell of a column of objects, flat; None for what are none.
+
+    Of complex numbers real and imaginary parts in turn. Nothing raises: a cell is a record.
+    """
+    masked: Any = np.ma
+    try:
+        with np.errstate(all="ignore"):
+            array = masked.array(cell).ravel()
+            if array.dtype.kind == "c":
+                array = masked.stack([array.real, array.imag], axis=-1).ravel()
+            if array.dtype.kind == "O":
+                return _from_python_numbers(np.asarray(array.filled(None)), "")
+            found: FloatArray = np.asarray(array.astype(np.float64).filled(np.nan))
+            return found if array.dtype.kind in "fiub" else None
+    except Exception:  # whatever a value of a record may do
+        return None
+
+
 def as_points(value: ArrayLike, point_shape: tuple[int, ...], name: str) -> FloatArray:
     """Float64 array whose trailing axes are one point."""
     array = as_float_array(value, name)

@@ -16,7 +16,7 @@ import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
 from batch_cases import release
-from curvedp.batch.columns import RecordColumns, group_names, key_columns, runs
+from curvedp.batch.columns import RecordColumns, as_table, group_names, key_columns, runs
 from curvedp.errors import BatchError, ExistenceError
 
 
@@ -58,12 +58,17 @@ def test_points_may_stand_in_lists_tensors_columns_or_triangles():
             "tensor": tensor,
             "fixed": pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), 4),
             "list": pa.array(flat.tolist()),
+            "rows": pa.array(points.tolist()),
+            "large": pa.array(points.tolist(), pa.large_list(pa.large_list(pa.float64()))),
+            "rows of two": pa.array(points.tolist(), pa.list_(pa.list_(pa.float64(), 2))),
+            "matrices": pa.array(points.tolist(), pa.list_(pa.list_(pa.float64(), 2), 2)),
             "triangle": pa.array(points[:, [0, 0, 1], [0, 1, 1]].tolist()),
             "float32": pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel().astype("f4")), 4),
             **{name: column for name, column in zip("abcd", flat.T.copy(), strict=True)},
         }
     )
-    for columns in (["tensor"], ["fixed"], ["list"], ["triangle"], list("abcd")):
+    lists = ["list", "rows", "large", "rows of two", "matrices", "triangle"]
+    for columns in (["tensor"], ["fixed"], *([name] for name in lists), list("abcd")):
         assert RecordColumns(tuple(columns), space).read(data).tobytes() == flat.tobytes()
         part = RecordColumns(tuple(columns), space).read(data.slice(3, 5))
         assert part.tobytes() == flat[3:8].tobytes()
@@ -79,6 +84,39 @@ def test_missing_points_and_numbers_are_nan():
     for names in (["lists"], ["fixed"], ["x", "y"]):
         found = RecordColumns(tuple(names), space).read(data)
         assert np.array_equal(found, [[1, 2], [np.nan] * 2, [3, np.nan]], equal_nan=True)
+
+
+@pytest.mark.parametrize("outer", [-1, 2])
+@pytest.mark.parametrize("inner", [-1, 2])
+def test_missing_rows_of_a_matrix_are_a_missing_record(outer, inner):
+    whole = [[1.0, 0.5], [0.5, 2.0]]
+    ragged = [[1.0], [2.0, 3.0, 4.0, 5.0]] if inner == outer == -1 else None
+    given = [whole, None, [[1.0, 2.0], None], ragged, whole]
+    column = pa.array(given, pa.list_(pa.list_(pa.float64(), inner), outer))
+    for part, kept in ((column, [0, 4]), (column.slice(1), [3]), (column.slice(2, 3), [2])):
+        found = RecordColumns(("p",), cdp.SPD(2)).read(pa.table({"p": part}))
+        assert np.array_equal(found[kept], [[1.0, 0.5, 0.5, 2.0]] * len(kept))
+        assert np.isnan(np.delete(found, kept, axis=0)).all()
+
+
+def test_a_frame_holds_matrices_and_no_cell_of_it_speaks():
+    space = cdp.SPD(2)
+    points = space.random_point(6, rng=0)
+    hostile = [None, "a secret", [[1.0], [2.0, 3.0]], np.array(["x"] * 4), {"a": 1}, [10**400] * 4]
+    for cells in (list(points), points.tolist(), [*points, *hostile]):
+        frame = pd.DataFrame({"id": range(len(cells))})
+        frame["p"] = pd.Series(cells, dtype=object)
+        before = frame.copy()
+        found = RecordColumns(("p",), space).read(as_table(frame))
+        assert np.array_equal(found[:6], points.reshape(6, 4))
+        assert not np.isfinite(found[6:]).any()
+        pd.testing.assert_frame_equal(frame, before)
+    mixed = pd.DataFrame({"p": pd.Series([1.0, "a secret"], dtype=object)})
+    with pytest.raises(BatchError, match="more than one type") as caught:
+        as_table(mixed)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
 
 
 def test_missing_points_count_as_the_centre_and_raise_nothing():

@@ -128,3 +128,39 @@ def test_masked_covariates_and_rows_are_missing(dtype: Any) -> None:
         model.fit(x, np.ones((4, 1))).coef_ for x in (masked[:, 1], [1.0, 0.0, 0.5, 0.0])
     )
     assert np.array_equal(hidden, expected)
+
+
+HOSTILE_CELLS = [
+    None,
+    "a secret",
+    3.0,
+    [],
+    [1.0, 2.0, 3.0, 4.0],
+    [[1.0, 2.0], [3.0]],
+    {"a": 1},
+    np.array(["x", "y", "z"]),
+    np.array([1 + 1j, 2, 3]),
+    [10**400, 0.0, 1.0],
+    [None, 0.0, 1.0],
+    np.ma.array([0.0, 0.0, 1.0], mask=[True, False, False]),
+    object(),
+    np.full((3, 3), 1.0),
+]
+
+
+def test_a_series_of_arrays_is_an_array_of_records() -> None:
+    pd = pytest.importorskip("pandas")
+    assert np.array_equal(value(pd.Series(list(map(np.array, ROWS)))), value(ROWS))
+    assert np.array_equal(value(pd.Series([*ROWS], index=[7, 7, 1])), value(ROWS))
+    ball = cdp.Ball("hpd:2", center="identity", radius=1.0)
+    matrices = np.array([[[2.0, 1j], [-1j, 2.0]], [[1.0, 0.5], [0.5, 2.0]]])
+    np.testing.assert_array_equal(ball.project(pd.Series(list(matrices))), ball.project(matrices))
+    lonlat = pd.Series([[10.0, 20.0], [30.0, 40.0]])
+    expected = cdp.Sphere(2).as_points([[10.0, 20.0], [30.0, 40.0]])
+    np.testing.assert_array_equal(cdp.Sphere(2).as_points(lonlat), expected)
+
+
+@pytest.mark.parametrize("cell", HOSTILE_CELLS, ids=repr)
+def test_no_cell_of_a_series_speaks(cell: Any) -> None:
+    pd = pytest.importorskip("pandas")
+    assert np.array_equal(value(pd.Series([*ROWS, cell], dtype=object)), with_nan())

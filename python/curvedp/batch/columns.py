@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from curvedp import _core
 from curvedp._arrow import pa, pc
-from curvedp._validation import FloatArray
+from curvedp._validation import FloatArray, of_cell
 from curvedp.errors import BatchError
 from curvedp.manifolds import Manifold
 from curvedp.statistics.grouping import Names, Offsets
@@ -39,6 +39,9 @@ Table = Any
 Hashes = NDArray[np.uint64]
 
 
+_SEQUENCES = (list, tuple, np.ndarray)
+
+
 def as_table(source: Any) -> Table:
     """An Arrow table from anything with ``__arrow_c_stream__``: pyarrow, polars, pandas."""
     if isinstance(source, pa.Table):
@@ -51,7 +54,23 @@ def as_table(source: Any) -> Table:
             "polars or pandas table, or a lazy frame of polars) or the place of Parquet files, got "
             f"{type(source).__name__}"
         )
-    return pa.table(source)
+    if hasattr(source, "isetitem"):
+        source = _with_flat_cells(source)
+    try:
+        return pa.table(source)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # whose texts hold values
+        raise BatchError("a column of objects holds values of more than one type") from None
+
+
+def _with_flat_cells(frame: Any) -> Any:
+    """A pandas frame whose cells of arrays or lists, which Arrow does not read, are flat arrays."""
+    flat = frame
+    for at in range(frame.shape[1]):
+        column = frame.iloc[:, at]
+        if column.dtype == object and any(isinstance(cell, _SEQUENCES) for cell in column):
+            flat = frame.copy(deep=False) if flat is frame else flat
+            flat.isetitem(at, type(column)(map(of_cell, column), column.index, dtype=object))
+    return flat
 
 
 def select(schema: Any, names: Sequence[str]) -> None:
@@ -330,15 +349,20 @@ def column_numbers(column: Any, name: str, manifold: Manifold, width: int = 1) -
     kind = array.type
     if pa.types.is_null(kind):
         return np.full((len(array), width), np.nan)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    if _varies(kind):
         return _points_of_lists(array, name, manifold)
     width = 1
     values, missing = array, None
     if pa.types.is_fixed_size_list(kind):
         width = kind.list_size
         values = array.values.slice(array.offset * width, len(array) * width)
-        if array.null_count:
-            missing = array.is_null().to_numpy(zero_copy_only=False)
+        missing = array.is_null().to_numpy(zero_copy_only=False)
+        while pa.types.is_fixed_size_list(values.type):  # rows of matrices
+            absent = values.is_null().to_numpy(zero_copy_only=False)
+            missing |= absent.reshape(len(array), width).any(axis=1)
+            more = values.type.list_size
+            values = values.values.slice(values.offset * more, len(values) * more)
+            width *= more
     if shape is not None and shape not in (manifold.point_shape, (manifold.point_size,)):
         raise BatchError(
             f"column {name!r} holds tensors of shape {shape}, a point of {manifold.spec} has "
@@ -348,6 +372,17 @@ def column_numbers(column: Any, name: str, manifold: Manifold, width: int = 1) -
     if missing is not None:
         block = np.where(missing[:, None], np.nan, block)
     return block
+
+
+def _is_list(kind: Any) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def _varies(kind: Any) -> bool:
+    """True for lists of any lengths, also within lists of fixed size."""
+    while pa.types.is_fixed_size_list(kind):
+        kind = kind.value_type
+    return _is_list(kind)
 
 
 def _floats(values: Any, name: str) -> FloatArray:
@@ -365,10 +400,22 @@ def _whole(column: Any) -> Any:
 
 
 def _points_of_lists(array: Any, name: str, manifold: Manifold) -> FloatArray:
-    """Points from lists of any lengths, each a function of its own list."""
-    values = _floats(array.values, name)
-    missing = array.is_null().to_numpy(zero_copy_only=False)
-    starts = array.offsets.to_numpy()
+    """Points from lists of any lengths, also of lists, each a function of its own list."""
+    starts, values = np.arange(len(array) + 1), array
+    missing = np.zeros(len(array), dtype=np.bool_)
+    while pa.types.is_nested(values.type):
+        kind, absent = values.type, values.is_null().to_numpy(zero_copy_only=False)
+        absent = np.concatenate(([0], np.cumsum(absent)))[starts]
+        missing |= absent[1:] > absent[:-1]
+        if pa.types.is_fixed_size_list(kind):
+            ends = kind.list_size * np.arange(len(values) + 1, dtype=np.int64)
+            values = values.values.slice(values.offset * kind.list_size, int(ends[-1]))
+        elif _is_list(kind):
+            ends, values = values.offsets.to_numpy(), values.values
+        else:
+            break
+        starts = ends[starts]
+    values = _floats(values, name)
     lengths = np.where(missing, -1, np.diff(starts))
     points = np.full((len(array), manifold.point_size), np.nan)
     for length in {manifold.point_size, manifold._core.short_size or manifold.point_size}:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_count, as_float_array, as_points
+from curvedp._validation import FloatArray, as_count, as_float_array, as_points, of_cell
 
 Seed = np.random.Generator | int | None
 
@@ -276,7 +276,20 @@ class Manifold(ABC):
 
     def _numbers(self, value: Any, name: str) -> FloatArray:
         """An array of real numbers from what users of this manifold have."""
+        if hasattr(value, "to_numpy") and getattr(value, "dtype", None) == np.dtype(object):
+            return self._of_cells([of_cell(cell) for cell in value])  # of a pandas Series
         return as_float_array(value, name)
+
+    def _of_cells(self, cells: Sequence[FloatArray | None]) -> FloatArray:
+        """Points from flat lists of numbers of any lengths, each a function of its own list."""
+        size = self.point_size
+        rows = np.full((len(cells), size), np.nan)
+        for length in {size, self._core.short_size or size}:
+            own = [k for k, cell in enumerate(cells) if cell is not None and len(cell) == length]
+            whole = self._complete(np.array([cells[k] for k in own]).reshape(len(own), length))
+            if whole is not None:
+                rows[own] = whole
+        return rows.reshape(len(cells), *self.point_shape)
 
     def _points(self, value: Any, name: str) -> FloatArray:
         """Points or tangent vectors, shape (..., *point_shape)."""

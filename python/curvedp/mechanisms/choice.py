@@ -86,7 +86,9 @@ def _as_kind(mechanism: str | type[Mechanism]) -> type[Mechanism]:
         return mechanism
     if not isinstance(mechanism, str) or mechanism not in MECHANISMS:
         words = ", ".join(map(repr, MECHANISMS))
-        raise ValueError(f"mechanism must be one of {words}, got {mechanism!r}")
+        meant = [name for name in MECHANISMS if str(mechanism).lower() in name]
+        hint = f": did you mean {meant[0]!r}?" if meant else ""
+        raise ValueError(f"mechanism must be one of {words}, got {mechanism!r}{hint}")
     return MECHANISMS[mechanism]
 
 

@@ -90,7 +90,10 @@ class GeodesicDisplay(Shown):
         self.geodesics = [g.geodesic if isinstance(g, GeodesicRelease) else g for g in geodesics]
         specs = {(g.manifold, g.x_range) for g in self.geodesics}
         if len(specs) != 1:
-            raise ValueError("geodesics must lie on one manifold, over one range of the covariate")
+            raise ValueError(
+                "geodesics must lie on one manifold, over one range of the covariate: give all the "
+                "same x_range"
+            )
         self.manifold: Manifold = self.geodesics[0]._space
         self.x_range = self.geodesics[0].x_range
         self.private = [isinstance(g, GeodesicRelease) for g in geodesics]
