@@ -12,6 +12,8 @@ mod laplacian;
 mod node_index;
 mod nodes;
 mod shortest_paths;
+#[cfg(test)]
+mod tests;
 
 pub use bump::{bump_counts, bump_density};
 pub use csr::Csr;

@@ -247,6 +247,10 @@ impl IsotropicNoise {
 }
 
 #[cfg(test)]
+mod radial_laws;
+#[cfg(test)]
+mod spd_laws;
+#[cfg(test)]
 mod tests {
     use super::*;
 

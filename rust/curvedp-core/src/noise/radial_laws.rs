@@ -1,9 +1,7 @@
 //! Laws of the noise on flat space, spheres, hyperbolic and complex projective space, against
 //! densities and distribution functions computed here from their textbook formulas.
 
-use curvedp_core::noise::{
-    IsotropicNoise, NoiseError, Profile, Radial, RadialNoise, Space, Stream,
-};
+use crate::noise::{IsotropicNoise, NoiseError, Profile, Radial, RadialNoise, Space, Stream};
 
 const SAMPLES: usize = 100_000;
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use curvedp_core::graph::{
+use crate::graph::{
     Assembly, Laplacian, Nodes, Normalization, laplacian, nearest, neighbours, shortest_paths,
 };
-use curvedp_core::manifold::{Hyperboloid, KendallPlanar, Manifold, SpdAffine, Sphere, build};
-use curvedp_core::parallel::set_num_threads;
-use curvedp_core::rows::Rows;
-use curvedp_core::solve::{Method, Solver};
+use crate::manifold::{Hyperboloid, KendallPlanar, Manifold, SpdAffine, Sphere, build};
+use crate::parallel::set_num_threads;
+use crate::rows::Rows;
+use crate::solve::{Method, Solver};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 

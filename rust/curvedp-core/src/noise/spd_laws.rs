@@ -1,7 +1,7 @@
 //! Laws of the noise on SPD(m) and HPD(m) with the affine-invariant metric, against quadrature over
 //! eigenvalues: their density is psi(|l|) prod_{i<j} sinh(|l_i - l_j| / 2)^beta, beta 1 or 2.
 
-use curvedp_core::noise::{ACCEPTANCE_FLOOR, IsotropicNoise, NoiseError, Profile, Space, Stream};
+use crate::noise::{ACCEPTANCE_FLOOR, IsotropicNoise, NoiseError, Profile, Space, Stream};
 
 const SAMPLES: usize = 100_000;
 
