@@ -411,6 +411,20 @@ def test_a_stored_model_holds_releases_alone():
     np.testing.assert_array_equal(twin.predict(records), fitted.labels_)
 
 
+def test_a_notebook_shows_what_is_released_alone():
+    """scikit-learn's tables of fitted attributes show numbers, and notebooks are published."""
+    make_pipeline = pytest.importorskip("sklearn.pipeline").make_pipeline
+    records, _ = clusters()
+    fitted = make_pipeline(model()).fit(records)
+    shown = fitted._repr_html_()
+    step = fitted[-1]
+    for name in ("labels_", "inertia_"):
+        assert hasattr(step, name)
+        assert name not in dir(step)
+        assert name not in shown
+    assert {"cluster_centers_", "cluster_sizes_", "release_"} <= set(dir(step))
+
+
 def test_a_search_over_the_number_of_clusters_pays_for_every_fit():
     selection = pytest.importorskip("sklearn.model_selection")
     records, _ = clusters()

@@ -140,7 +140,7 @@ class PrivateKMeans(ClusterMixin, Transformer):  # type: ignore[misc]
         in units of their clipping lengths, and counts, over n.
     labels_ : ndarray of int, shape (n,)
         Number of the centre nearest to each record given to `fit`. **Not released**: as private as
-        the records. Copies by `pickle` or `copy` are made without it.
+        the records. Copies by `pickle` or `copy` and notebooks' displays are made without it.
     inertia_ : float
         Sum of squared distances of these records from their centres. **Not released**, as
         `labels_`.
@@ -285,6 +285,10 @@ class PrivateKMeans(ClusterMixin, Transformer):  # type: ignore[misc]
         """Parameters and releases: a stored model holds nothing else of the records."""
         state: dict[str, Any] = dict(super().__getstate__())
         return {name: value for name, value in state.items() if name not in _UNRELEASED}
+
+    def __dir__(self) -> list[str]:
+        """Without what is not released: notebooks show every attribute that is listed."""
+        return [name for name in super().__dir__() if name not in _UNRELEASED]
 
     def _set_released(
         self, entry: Entry, centers: FloatArray, cells: Cells, noise: VectorNoise
