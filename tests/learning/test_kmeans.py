@@ -457,6 +457,7 @@ def test_public_starts_leave_the_budget_to_the_rounds():
         ({"records_per_unit": 0}, "records_per_unit must be"),
         ({"init": np.eye(2)}, "init"),
         ({"init": np.ones((3, 5))}, "init"),
+        ({"init": np.stack([np.eye(2), np.eye(2), -np.eye(2)])}, "a row that is no point of spd:2"),
     ],
 )
 def test_wrong_parameters_are_refused_before_anything_is_spent(wrong, message):

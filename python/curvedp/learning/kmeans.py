@@ -314,6 +314,8 @@ class PrivateKMeans(ClusterMixin, Transformer):  # type: ignore[misc]
         points = self._manifold._records(self.init, "init")
         if len(points) != clusters:
             raise ValueError(f"init must hold n_clusters={clusters} points, got {len(points)}")
+        if np.isnan(self._manifold.as_points(points)).any():
+            raise ValueError(f"init holds a row that is no point of {self._manifold.spec}")
         return points
 
     def _distances(self, X: ArrayLike) -> FloatArray:
