@@ -31,7 +31,7 @@ from curvedp.learning.cells import (
     seeds,
     stepped,
 )
-from curvedp.learning.estimator import Transformer
+from curvedp.learning.estimator import Transformer, all_or_nothing
 from curvedp.mechanisms import RiemannianLaplace, TangentGaussian
 from curvedp.mechanisms.vector_noise import VectorNoise
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release
@@ -194,6 +194,7 @@ class PrivateKMeans(ClusterMixin, Transformer):  # type: ignore[misc]
         self.ledger = ledger
         self.seed = seed
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Releases the centres and spends the guarantee.
 
