@@ -513,6 +513,20 @@ def test_a_stored_model_holds_releases_alone():
     np.testing.assert_array_equal(twin.predict(records), fitted.labels_)
 
 
+def test_a_notebook_shows_what_is_released_alone():
+    """scikit-learn's tables of fitted attributes show numbers, and notebooks are published."""
+    make_pipeline = pytest.importorskip("sklearn.pipeline").make_pipeline
+    records, _ = clusters()
+    fitted = make_pipeline(model()).fit(records)
+    shown = fitted._repr_html_()
+    step = fitted[-1]
+    for name in ("labels_", "inertia_"):
+        assert hasattr(step, name)
+        assert name not in dir(step)
+        assert name not in shown
+    assert {"cluster_centers_", "cluster_sizes_", "release_"} <= set(dir(step))
+
+
 def test_a_search_over_the_number_of_clusters_pays_for_every_fit():
     selection = pytest.importorskip("sklearn.model_selection")
     records, _ = clusters()
@@ -545,6 +559,7 @@ def test_public_starts_leave_the_budget_to_the_rounds():
         ({"records_per_unit": 0}, "records_per_unit must be"),
         ({"init": np.eye(2)}, "init"),
         ({"init": np.ones((3, 5))}, "init"),
+        ({"init": np.stack([np.eye(2), np.eye(2), -np.eye(2)])}, "a row that is no point of spd:2"),
     ],
 )
 def test_wrong_parameters_are_refused_before_anything_is_spent(wrong, message):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
-from curvedp.errors import ConversionError
+from curvedp.errors import BudgetError, ConversionError
 
 pytest.importorskip("sklearn", minversion="1.6")
 
@@ -399,3 +399,22 @@ def test_the_number_of_components_is_at_most_the_dimension(wrong):
     ):
         TangentPCA(BALL, cdp.GDP(1.0), wrong, ledger=ledger).fit(ellipse())
     assert ledger.spent is None
+
+
+@each
+def test_a_refused_fit_leaves_the_fitted_model_as_it_was(kind):
+    records, labels = gestures(60)
+    with cdp.Ledger(cdp.GDP(3.0)) as ledger:
+        model = made(kind, BALL, cdp.GDP(3.0), ledger=ledger).fit(records, labels)
+        before = applied(model, records)
+        model.set_params(ball=cdp.Ball("euclidean:3", center=np.zeros(3), radius=0.1))
+        with pytest.raises(BudgetError):
+            model.fit(np.zeros((60, 3)), labels)
+        fresh = made(kind, BALL, cdp.GDP(3.0), ledger=ledger)
+        with pytest.raises(BudgetError):
+            fresh.fit(records, labels)
+    np.testing.assert_array_equal(applied(model, records), before)
+    assert model.n_features_in_ == 4
+    with pytest.raises(NotFittedError):
+        applied(fresh, records)
+    assert not hasattr(fresh, "n_features_in_")

@@ -140,3 +140,97 @@ def test_the_law_does_not_depend_on_where_the_true_value_lies() -> None:
     far = off_centre(own.ball)
     one, other = (own.ball.manifold.dist(draw(own, x, N), x) for x in (own.ball.center, far))
     assert scipy.stats.ks_2samp(one, other).pvalue > 1e-6
+
+
+# ------------------------------------------------------------------ angles, by quadrature
+
+
+def angle_cells(n: int, rank: int, kind: str, scale: float, *, repel: bool) -> tuple:
+    """Larger and smaller angle on a grid, and the density of both there: an integral, no sample.
+
+    Of planes the density of both angles is psi Π sin^(q - p)(θ_i) sin(θ_1 + θ_2) sin(θ_1 - θ_2);
+    without `repel` that of angles that do not see each other.
+    """
+    nodes = (np.arange(500) + 0.5) / 500 * np.pi / 2
+    both = np.meshgrid(nodes, nodes, indexing="ij")
+    larger, smaller = (angle[both[0] > both[1]] for angle in both)
+    density = np.exp(log_profile(np.hypot(larger, smaller), kind, scale))
+    density *= (np.sin(larger) * np.sin(smaller)) ** (n - 2 * rank)
+    if repel:
+        density *= np.sin(larger + smaller) * np.sin(larger - smaller)
+    return larger, smaller, density
+
+
+def p_value(sample: np.ndarray, values: np.ndarray, density: np.ndarray) -> float:
+    places, cells = np.unique(values.round(9), return_inverse=True)
+    mass = np.bincount(cells, density)
+    below = (np.cumsum(mass) - mass / 2) / mass.sum()
+    return float(scipy.stats.kstest(sample, lambda t: np.interp(t, places, below)).pvalue)
+
+
+@pytest.mark.parametrize("kind", ["RiemannianLaplace", "RiemannianGaussian"])
+@pytest.mark.parametrize(("n", "scale"), [(4, 0.6), (4, 3.0), (5, 0.4)])
+def test_planes_have_angles_and_directions_of_the_density(n: int, scale: float, kind: str) -> None:
+    own = mechanism(n, 2, kind, scale)
+    true_value = off_centre(own.ball)
+    released = draw(own, true_value, 20_000)
+    across = np.linalg.svd(true_value)[0][:, 2:]
+    inside, outside = true_value.T @ released, across.T @ released
+    left, sines, right = np.linalg.svd(outside @ np.linalg.inv(inside), full_matrices=False)
+    angles = np.arctan(sines)
+    larger, smaller, density = angle_cells(n, 2, kind, scale, repel=True)
+    assert p_value(angles[:, 0], larger, density) > 1e-6
+    assert p_value(angles[:, 1], smaller, density) > 1e-6
+    assert p_value(angles[:, 0] - angles[:, 1], larger - smaller, density) > 1e-6
+    # directions are uniform, whatever the angles are
+    squares = scipy.stats.beta(0.5, (n - 3) / 2).cdf
+    assert scipy.stats.kstest(left[:, 0, 0] ** 2, squares).pvalue > 1e-6
+    assert scipy.stats.kstest(right[:, 0, 0] ** 2, scipy.stats.beta(0.5, 0.5).cdf).pvalue > 1e-6
+    # the control: angles that do not see each other, and noise a tenth wider
+    *_, free = angle_cells(n, 2, kind, scale, repel=False)
+    assert p_value(angles[:, 0] - angles[:, 1], larger - smaller, free) < 1e-20
+    if scale < 1:
+        *_, wide = angle_cells(n, 2, kind, 1.1 * scale, repel=True)
+        assert p_value(np.hypot(*angles.T), np.hypot(larger, smaller), wide) < 1e-6
+
+
+# ------------------------------------------------------------------ the Gaussian's promise
+
+
+def plane_distances(planes: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Distances of planes in R^4 from one of them."""
+    cosines = np.linalg.svd(other.T @ planes, compute_uv=False).clip(0, 1)
+    return np.linalg.norm(np.arccos(cosines), axis=1)
+
+
+@pytest.mark.parametrize("tilt", [(1.0, 0.0), (0.5**0.5, 0.5**0.5)], ids=["one angle", "both"])
+@pytest.mark.parametrize(("apart_by", "scale"), [(0.3, 0.3), (0.9, 0.45), (1.5, 1.5)])
+def test_the_gaussian_on_planes_keeps_to_the_gaussian_profile(
+    tilt: tuple[float, float], apart_by: float, scale: float
+) -> None:
+    """Weighted uniform planes; noise 20 % too small must be seen to exceed the profile."""
+    rng = np.random.default_rng(0)
+    planes = np.linalg.qr(rng.standard_normal((150_000, 4, 2)))[0]
+    angles = apart_by * np.asarray(tilt)
+    moved = np.vstack([np.diag(np.cos(angles)), np.diag(np.sin(angles))])
+    near, far = (plane_distances(planes, point) for point in (np.eye(4)[:, :2], moved))
+    mu = apart_by / scale
+
+    def excess(own: float) -> float:
+        """Largest gap of the profile at scale `own` over that of mu, in standard errors."""
+        logs = -0.5 * (near / own) ** 2
+        weights = np.exp(logs - logs.max())
+        weights /= weights.sum()
+        loss = 0.5 * (far**2 - near**2) / own**2
+        gaps = []
+        for epsilon in np.linspace(0.0, 2.0 * mu, 9):
+            parts = np.maximum(1.0 - np.exp(epsilon - loss), 0.0)
+            found = weights @ parts
+            error = np.sqrt(weights**2 @ (parts - found) ** 2)
+            ends = scipy.stats.norm.cdf(np.array([mu, -mu]) / 2 - epsilon / mu)
+            gaps.append((found - ends[0] + np.exp(epsilon) * ends[1]) / max(error, 1e-9))
+        return max(gaps)
+
+    assert excess(scale) < 4.0
+    if scale < 1:  # wide noise on a compact space promises less than it keeps
+        assert excess(0.8 * scale) > 8.0

@@ -51,6 +51,19 @@ def test_the_spread_moves_weights_from_precisions_to_sizes():
     assert shares[-1] == pytest.approx(0.2)
 
 
+@pytest.mark.parametrize("unit", [1e-90, 1e90])
+def test_weights_do_not_depend_on_the_unit(unit):
+    """Squares of errors and spreads are beyond doubles here, or close to it."""
+    weights = [
+        cdp.combine(sites(ball=cdp.Ball("euclidean:2", [0.0, 0.0], size)), spread=size * s).weights
+        for size in (1.0, unit)
+        for s in (0.0, 0.5)
+    ]
+    np.testing.assert_allclose(weights[:2], weights[2:])
+    large = cdp.combine(sites(), spread=1e300).weights
+    np.testing.assert_allclose(large, cdp.combine(sites(), spread=math.inf).weights)
+
+
 @pytest.mark.parametrize("spec", ["euclidean:2", "sphere:2", "spd:2"])
 def test_the_expected_error_is_that_of_the_noise(spec):
     center = "identity" if spec == "spd:2" else cdp.as_manifold(spec).origin
@@ -86,6 +99,10 @@ def test_what_cannot_be_combined_is_refused():
         cdp.combine([*sites(), *sites(ball=other)])
     with pytest.raises(TypeError, match="released means"):
         cdp.combine([cdp.frechet_variance(np.zeros((50, 2)), BALL, cdp.GDP(1.0))])
+    correlations = cdp.Ball(cdp.Correlation(3), np.eye(3), 1.0)  # as many entries as dimensions
+    spread = cdp.log_covariance(np.tile(np.eye(3), (200, 1, 1)), correlations, cdp.GDP(1.0))
+    with pytest.raises(TypeError, match="released means"):
+        cdp.combine([spread])
     for wrong in (-1.0, math.nan):
         with pytest.raises(ValueError, match="spread must be"):
             cdp.combine(sites(), spread=wrong)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+import functools
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +26,11 @@ from curvedp.privacy import Guarantee
 
 #: Parameters that are values with parameters of their own.
 _VALUES = ("ball", "guarantee")
+#: What a fit sets before it is paid for, and what it sets of what was paid.
+_OPENED, _PAID = ("_domain", "n_features_in_", "feature_names_in_"), ("release_", "releases_")
+
+Parameters = ParamSpec("Parameters")
+Model = TypeVar("Model", bound="Estimator")
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
@@ -105,6 +112,30 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         table = X if hasattr(X, "columns") else records.reshape(len(records), -1)
         validate_data(self, table, reset=reset, skip_check_array=True)
         return records
+
+
+def all_or_nothing(
+    fit: Callable[Concatenate[Model, Parameters], Model],
+) -> Callable[Concatenate[Model, Parameters], Model]:
+    """`fit` that leaves a fitted estimator as it was if it is refused.
+
+    Otherwise what was released in one ball would go on with the records of another.
+    """
+
+    @functools.wraps(fit)
+    def whole(model: Model, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Model:
+        own = model.__dict__
+        before = dict(own)
+        try:
+            return fit(model, *args, **kwargs)
+        except BaseException:
+            if all(own.get(name) is before.get(name) for name in _PAID):
+                for name in _OPENED:
+                    own.pop(name, None)
+                own.update((name, before[name]) for name in _OPENED if name in before)
+            raise
+
+    return whole
 
 
 class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):  # type: ignore[misc]

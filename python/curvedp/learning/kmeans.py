@@ -32,7 +32,7 @@ from curvedp.learning.cells import (
     seeds,
     stepped,
 )
-from curvedp.learning.estimator import Transformer
+from curvedp.learning.estimator import Transformer, all_or_nothing
 from curvedp.mechanisms import RiemannianLaplace, TangentGaussian
 from curvedp.mechanisms.vector_noise import VectorNoise
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release
@@ -143,7 +143,7 @@ class PrivateKMeans(ClusterMixin, Transformer):  # type: ignore[misc]
         in units of their clipping lengths, and counts, over n.
     labels_ : ndarray of int, shape (n,)
         Number of the centre nearest to each record given to `fit`. **Not released**: as private as
-        the records. Copies by `pickle` or `copy` are made without it.
+        the records. Copies by `pickle` or `copy` and notebooks' displays are made without it.
     inertia_ : float
         Sum of squared distances of these records from their centres. **Not released**, as
         `labels_`.
@@ -197,6 +197,7 @@ class PrivateKMeans(ClusterMixin, Transformer):  # type: ignore[misc]
         self.ledger = ledger
         self.seed = seed
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: object = None, units: GroupsLike = None) -> Self:
         """Releases the centres and spends the guarantee.
 
@@ -294,6 +295,10 @@ class PrivateKMeans(ClusterMixin, Transformer):  # type: ignore[misc]
         state: dict[str, Any] = dict(super().__getstate__())
         return {name: value for name, value in state.items() if name not in _UNRELEASED}
 
+    def __dir__(self) -> list[str]:
+        """Without what is not released: notebooks show every attribute that is listed."""
+        return [name for name in super().__dir__() if name not in _UNRELEASED]
+
     def _set_released(
         self, entry: Entry, centers: FloatArray, cells: Cells, noise: VectorNoise
     ) -> None:
@@ -318,6 +323,8 @@ class PrivateKMeans(ClusterMixin, Transformer):  # type: ignore[misc]
         points = self._manifold._records(self.init, "init")
         if len(points) != clusters:
             raise ValueError(f"init must hold n_clusters={clusters} points, got {len(points)}")
+        if np.isnan(self._manifold.as_points(points)).any():
+            raise ValueError(f"init holds a row that is no point of {self._manifold.spec}")
         return points
 
     def _distances(self, X: ArrayLike) -> FloatArray:

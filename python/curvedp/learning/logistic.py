@@ -19,7 +19,7 @@ from curvedp import _core
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
 from curvedp.learning._sklearn import ClassifierMixin
-from curvedp.learning.estimator import Estimator, public_labels, softmax
+from curvedp.learning.estimator import Estimator, all_or_nothing, public_labels, softmax
 from curvedp.mail.labels import label_codes
 from curvedp.mechanisms import RiemannianLaplace, TangentGaussian
 from curvedp.mechanisms.vector_noise import VectorNoise
@@ -123,6 +123,7 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
         self.ledger = ledger
         self.seed = seed
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, units: GroupsLike = None) -> Self:
         """Releases the coefficients and spends the guarantee.
 

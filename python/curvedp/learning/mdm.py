@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.learning._sklearn import ClassifierMixin
-from curvedp.learning.estimator import Transformer, public_labels, softmax
+from curvedp.learning.estimator import Transformer, all_or_nothing, public_labels, softmax
 from curvedp.privacy import Guarantee, Ledger, Release
 from curvedp.statistics.adaptive_mean import adaptive_mean
 from curvedp.statistics.frechet_mean import frechet_mean
@@ -99,6 +99,7 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         self.ledger = ledger
         self.seed = seed
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, units: GroupsLike = None) -> Self:
         """Releases the mean of each class and spends the guarantee.
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
 from curvedp.learning._sklearn import check_is_fitted
-from curvedp.learning.estimator import Transformer
+from curvedp.learning.estimator import Transformer, all_or_nothing
 from curvedp.privacy import Guarantee, Ledger, Release
 from curvedp.statistics.dispersion import log_covariance
 from curvedp.statistics.grouping import GroupsLike
@@ -101,6 +101,7 @@ class TangentPCA(Transformer):
         self.ledger = ledger
         self.seed = seed
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: object = None, units: GroupsLike = None) -> Self:
         """Releases mean and second moment and spends the guarantee.
 

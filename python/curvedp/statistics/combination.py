@@ -16,8 +16,13 @@ from curvedp._validation import FloatArray, as_number
 from curvedp.manifolds import as_manifold
 from curvedp.privacy import Guarantee, Release
 from curvedp.privacy.release import unproved_text
+from curvedp.statistics.adaptive_mean import AdaptiveMean
+from curvedp.statistics.frechet_mean import Mean
 
 __all__ = ["CombinedMean", "combine"]
+
+#: What releases of means are called.
+_MEANS = (Mean.title, AdaptiveMean.title)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -119,13 +124,21 @@ def combine(releases: Iterable[Release], *, spread: float = 0.0) -> CombinedMean
     if len(specs) > 1:
         raise ValueError(f"the releases lie on different manifolds: {', '.join(specs)}")
     manifold = as_manifold(specs[0])
-    if any(own.value.shape != manifold.point_shape for own in found):
-        raise TypeError(f"combine takes released means, of shape {manifold.point_shape}")
+    for own in found:
+        if own.statistic not in _MEANS or own.value.shape != manifold.point_shape:
+            raise TypeError(
+                f"combine takes released means, of shape {manifold.point_shape}, got the release "
+                f"of a {own.statistic}"
+            )
     if any(own.expected_error is None for own in found):
         raise ValueError("a release without an expected error has no weight")
     n = np.array([own.n for own in found], dtype=np.float64)
     error = np.array([own.expected_error for own in found], dtype=np.float64)
-    precision = n if math.isinf(deviation) else 1.0 / (error**2 + deviation**2 / n)
+    if math.isinf(deviation):
+        precision = n
+    else:
+        deviations = np.hypot(error, deviation / np.sqrt(n))
+        precision = (deviations.min() / deviations) ** 2  # no square overflows
     weights = precision / precision.sum()
     values = np.stack([own.value for own in found])
     mean = nonprivate.frechet_mean(values, manifold, weights)
