@@ -64,7 +64,7 @@ def test_every_public_module_is_in_the_reference():
 
 
 @pytest.mark.parametrize(
-    "script", sorted((DOCS / "gallery").glob("plot_*.py")), ids=lambda p: p.stem
+    "script", sorted((DOCS / "gallery").rglob("plot_*.py")), ids=lambda p: p.stem
 )
 def test_gallery_scripts_explain_themselves(script):
     tree = ast.parse(script.read_text(encoding="utf-8"))

@@ -1,0 +1,108 @@
+"""
+From longitudes and latitudes to a map
+======================================
+
+Places come as longitudes and latitudes. Their private mean, a region in which the mean of the
+population lies with 95 per cent, and a map of both: the way of anybody who has a table of places or
+directions.
+"""
+
+# %%
+# 1. The table
+# ------------
+# A week of earthquakes (catalogue of the USGS, public domain) stands for the places of people.
+# Those in and about California are the study. Mind that here the place itself decides who belongs
+# to it: in a study of people that would have to be known otherwise, as n is public.
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+import curvedp as cdp
+from curvedp.datasets import example_file
+
+table = pd.read_csv(example_file("earthquakes.csv"))
+table = table[table["lon"].between(-125, -114) & table["lat"].between(32, 42)]
+places = table[["lon", "lat"]]
+print(len(places), "places")
+
+# %%
+# 2. A ball about the map
+# -----------------------
+# The corners of the map are public. Two columns are read as longitude and latitude in degrees, and
+# become points of a sphere. Distances are in radians: 6371 km each.
+
+KM = 6371.0
+corners = [(-125, 32), (-125, 42), (-114, 42), (-114, 32)]
+ball = cdp.Ball.covering("sphere:2", corners)
+print(f"radius {KM * ball.radius:.0f} km")
+
+# %%
+# 3. What it will cost
+# --------------------
+
+guarantee = cdp.GDP(mu=0.5)
+print(f"mean: {KM * cdp.expected_error(ball, n=len(places), guarantee=guarantee):.1f} km to expect")
+print(cdp.plan("confidence_region", ball, guarantee, n=len(places)).report())
+
+# %%
+# 4. The releases
+# ---------------
+# The mean alone costs μ = 0.5. The region has a mean of its own in it, and costs μ = 0.5 again:
+# together √(0.5² + 0.5²) = 0.71.
+
+ledger = cdp.Ledger(cdp.GDP(mu=1.0))
+mean = cdp.frechet_mean(places, ball, guarantee, ledger=ledger)
+region = cdp.confidence_region(places, ball, guarantee, ledger=ledger)
+print(mean.report())
+print("spent", ledger.spent)
+
+# %%
+# 5. The map
+# ----------
+
+
+def lonlat(points):
+    """Longitude and latitude, in degrees, of points of the sphere."""
+    x, y, z = np.moveaxis(np.asarray(points), -1, 0)
+    return np.degrees(np.arctan2(y, x)), np.degrees(np.arcsin(z))
+
+
+def circle(center, radius):
+    """Points at a distance from a centre."""
+    east = np.cross([0.0, 0.0, 1.0], center)
+    east /= np.linalg.norm(east)
+    angle = np.linspace(0.0, 2 * np.pi, 200)[:, None]
+    around = np.cos(angle) * east + np.sin(angle) * np.cross(center, east)
+    return ball.manifold.exp(radius * around, center)
+
+
+exact = cdp.nonprivate.frechet_mean(ball.project(places), ball.manifold).value
+towns = {
+    "Los Angeles": (-118.24, 34.05),
+    "San Francisco": (-122.42, 37.77),
+    "Reno": (-119.81, 39.53),
+}
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained")
+for ax in (left, right):
+    ax.plot(*places.to_numpy().T, ".", color="0.7", markersize=3, label="earthquakes (public)")
+    ax.plot(*lonlat(circle(ball.center, ball.radius)), "tab:orange", label="edge of the ball")
+    ax.fill(*lonlat(region.boundary(200)), color="tab:green", alpha=0.3, label="95 % region")
+    ax.plot(*lonlat(circle(mean.value, mean.expected_error)), "tab:blue", label="expected error")
+    ax.plot(*lonlat(mean.value), "o", color="tab:blue", markersize=4, label="private mean")
+    ax.plot(*lonlat(exact), "k+", markersize=10, label="exact mean")
+    ax.set(xlabel="longitude in degrees", aspect=1 / np.cos(np.radians(37)))
+for name, town in towns.items():
+    left.plot(*town, "s", color="0.3", markersize=3)
+    left.annotate(name, town, (4, 4), textcoords="offset points", fontsize=8, color="0.3")
+left.set(xticks=range(-128, -108, 4), ylabel="latitude in degrees", title="The map")
+lon, lat = lonlat(exact)
+right.set(xlim=(lon - 0.6, lon + 0.6), ylim=(lat - 0.5, lat + 0.5), title="The mean, enlarged")
+figure.legend(*left.get_legend_handles_labels(), loc="outside right upper", fontsize=8)
+print(f"error {KM * float(ball.manifold.dist(mean.value, exact)):.1f} km")
+
+# %%
+# The region is wider than the error of the release: it also counts that another week would have
+# other earthquakes. Earthquakes come in swarms, on which the 95 % do not count: they are for
+# records that are independent of each other.
