@@ -84,13 +84,14 @@ sphinx_gallery_conf = {
     "gallery_dirs": ["auto_gallery"],
     "filename_pattern": r"plot_",
     "subsection_order": [
-        f"gallery/{section}" for section in ("journeys", "planning", "spaces", "statistics")
+        f"gallery/{section}" for section in ("journeys", "spaces", "statistics", "planning")
     ],
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "only_warn_on_example_error": False,
     "download_all_examples": False,
     "show_memory": False,
+    "thumbnail_size": (600, 300),
     "write_computation_times": False,
     "capture_repr": ("_repr_html_",),
 }

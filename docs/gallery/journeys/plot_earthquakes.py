@@ -42,7 +42,8 @@ print(f"radius {KM * ball.radius:.0f} km")
 # --------------------
 
 guarantee = cdp.GDP(mu=0.5)
-print(f"mean: {KM * cdp.expected_error(ball, n=len(places), guarantee=guarantee):.1f} km to expect")
+expected = cdp.expected_error(ball, n=len(places), guarantee=guarantee)
+print(f"mean: an error of {KM * expected:.1f} km to expect")
 print(cdp.plan("confidence_region", ball, guarantee, n=len(places)).report())
 
 # %%
@@ -63,44 +64,38 @@ print("spent", ledger.spent)
 
 
 def lonlat(points):
-    """Longitude and latitude, in degrees, of points of the sphere."""
-    x, y, z = np.moveaxis(np.asarray(points), -1, 0)
-    return np.degrees(np.arctan2(y, x)), np.degrees(np.arcsin(z))
+    """Longitudes and latitudes of points of the sphere, to plot."""
+    return ball.manifold.to_lonlat(points).T
 
 
 def circle(center, radius):
     """Points at a distance from a centre."""
-    east = np.cross([0.0, 0.0, 1.0], center)
-    east /= np.linalg.norm(east)
-    angle = np.linspace(0.0, 2 * np.pi, 200)[:, None]
-    around = np.cos(angle) * east + np.sin(angle) * np.cross(center, east)
-    return ball.manifold.exp(radius * around, center)
+    angle = np.linspace(0.0, 2 * np.pi, 200)
+    around = radius * np.column_stack([np.cos(angle), np.sin(angle)])
+    return ball.manifold.exp(ball.manifold.coords_to_tangent(around, center), center)
 
 
 exact = cdp.nonprivate.frechet_mean(ball.project(places), ball.manifold).value
-towns = {
-    "Los Angeles": (-118.24, 34.05),
-    "San Francisco": (-122.42, 37.77),
-    "Reno": (-119.81, 39.53),
-}
+edge, error = circle(ball.center, ball.radius), circle(mean.value, mean.expected_error)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained")
 for ax in (left, right):
-    ax.plot(*places.to_numpy().T, ".", color="0.7", markersize=3, label="earthquakes (public)")
-    ax.plot(*lonlat(circle(ball.center, ball.radius)), "tab:orange", label="edge of the ball")
-    ax.fill(*lonlat(region.boundary(200)), color="tab:green", alpha=0.3, label="95 % region")
-    ax.plot(*lonlat(circle(mean.value, mean.expected_error)), "tab:blue", label="expected error")
-    ax.plot(*lonlat(mean.value), "o", color="tab:blue", markersize=4, label="private mean")
+    ax.plot(*places.to_numpy().T, ".", color="0.7", markersize=3, label="earthquakes")
+    ax.plot(*lonlat(edge), "tab:orange", label="edge of the ball")
+    ax.fill(*lonlat(region.boundary(200)), "tab:green", alpha=0.3, label="95 % region")
+    ax.plot(*lonlat(error), "tab:blue", label="expected error")
+    ax.plot(*lonlat(mean.value), ".", color="tab:blue", label="private mean")
     ax.plot(*lonlat(exact), "k+", markersize=10, label="exact mean")
     ax.set(xlabel="longitude in degrees", aspect=1 / np.cos(np.radians(37)))
-for name, town in towns.items():
-    left.plot(*town, "s", color="0.3", markersize=3)
-    left.annotate(name, town, (4, 4), textcoords="offset points", fontsize=8, color="0.3")
+for town, lon, lat in (("Los Angeles", -118.24, 34.05), ("Reno", -119.81, 39.53)):
+    left.plot(lon, lat, "s", color="0.3", markersize=3)
+    left.annotate(town, (lon + 0.2, lat + 0.2), fontsize=8, color="0.3")
 left.set(xticks=range(-128, -108, 4), ylabel="latitude in degrees", title="The map")
 lon, lat = lonlat(exact)
-right.set(xlim=(lon - 0.6, lon + 0.6), ylim=(lat - 0.5, lat + 0.5), title="The mean, enlarged")
+right.set(xlim=(lon - 0.6, lon + 0.6), ylim=(lat - 0.5, lat + 0.5), title="Enlarged")
 figure.legend(*left.get_legend_handles_labels(), loc="outside right upper", fontsize=8)
-print(f"error {KM * float(ball.manifold.dist(mean.value, exact)):.1f} km")
+distance = float(ball.manifold.dist(mean.value, exact))
+print(f"error {KM * distance:.1f} km")
 
 # %%
 # The region is wider than the error of the release: it also counts that another week would have

@@ -23,7 +23,12 @@ from sklearn.preprocessing import FunctionTransformer
 
 import curvedp as cdp
 from curvedp.datasets import example_file
-from curvedp.learning import PrivateKMeans, PrivateMDM, TangentLogisticRegression, TangentPCA
+from curvedp.learning import (
+    PrivateKMeans,
+    PrivateMDM,
+    TangentLogisticRegression,
+    TangentPCA,
+)
 
 stored = np.load(example_file("emg_windows.npz"))
 manifold = cdp.SPD(8)
@@ -51,11 +56,15 @@ print(f"{len(train)} windows to fit, {len(test)} held out, radius {radius:.2f}")
 
 guarantee = cdp.GDP(mu=1.0)
 n = len(train) // len(gestures)
-print(f"expected error of a class mean {cdp.expected_error(ball, n=n, guarantee=guarantee):.2f}")
+expected = cdp.expected_error(ball, n=n, guarantee=guarantee)
+print(f"expected error of a class mean {expected:.2f}")
 public = [
-    cdp.nonprivate.frechet_mean(records[first & (labels == g)], manifold).value for g in gestures
+    cdp.nonprivate.frechet_mean(records[first & (labels == g)], manifold).value
+    for g in gestures
 ]
-apart = np.array([manifold.dist(public, mean) for mean in public])[np.triu_indices(5, 1)]
+apart = np.array([manifold.dist(public, mean) for mean in public])[
+    np.triu_indices(5, 1)
+]
 print(f"classes are {apart.min():.2f} to {apart.max():.2f} apart")
 
 # %%
@@ -108,7 +117,10 @@ with cdp.Ledger(cdp.GDP(mu=2.0)) as folds:
 
 budgets = [0.25, 0.5, 1.0, 2.0, 4.0]
 figure, ax = plt.subplots(figsize=(5.5, 3.4), layout="constrained")
-for kind, options in ((PrivateMDM, {}), (TangentLogisticRegression, {"classes": gestures})):
+for kind, options in (
+    (PrivateMDM, {}),
+    (TangentLogisticRegression, {"classes": gestures}),
+):
     found = []
     for mu in budgets:
         model = kind(ball, cdp.GDP(mu), **options).fit(X[train], y[train])
@@ -136,9 +148,19 @@ for number, gesture in enumerate(gestures):
     own = y[train] == gesture
     ax.plot(*flat[own].T, ".", color=f"C{number}", markersize=3, alpha=0.4)
     star = components.transform(means.releases_[gesture].value[None])
-    ax.plot(*star.T, "*", color=f"C{number}", markersize=15, markeredgecolor="k", label=gesture)
+    ax.plot(
+        *star.T,
+        "*",
+        color=f"C{number}",
+        markersize=15,
+        markeredgecolor="k",
+        label=gesture,
+    )
 ax.plot(
-    *components.transform(clusters.cluster_centers_).T, "kx", markersize=9, label="cluster centre"
+    *components.transform(clusters.cluster_centers_).T,
+    "kx",
+    markersize=9,
+    label="cluster centre",
 )
 ax.set(xlabel="first component", ylabel="second component")
 figure.legend(loc="outside right upper")

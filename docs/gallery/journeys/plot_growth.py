@@ -59,7 +59,9 @@ print(cdp.plan("geodesic_regression", ball, cdp.GDP(mu=1.0), n=n, spread=0.1).re
 
 ledger = cdp.Ledger(cdp.GDP(mu=1.5))
 test = cdp.trend_test(age, outlines, ball, cdp.GDP(mu=0.5), x_range=ages, ledger=ledger)
-release = cdp.geodesic_regression(age, outlines, ball, cdp.GDP(mu=1.0), x_range=ages, ledger=ledger)
+release = cdp.geodesic_regression(
+    age, outlines, ball, cdp.GDP(mu=1.0), x_range=ages, ledger=ledger
+)
 share = cdp.r_squared(age, outlines, release, cdp.GDP(mu=0.5), ledger=ledger)
 print("a trend:", test.rejects, f"- R² = {share.r_squared:.2f}")
 print(f"expected error {release.expected_error:.4f}, length of the geodesic", end=" ")
@@ -78,12 +80,17 @@ def turned(shapes):
     return np.concatenate([points, points[:, :1]], axis=1)
 
 
-fit = cdp.nonprivate.geodesic_regression(age, ball.project(outlines), space, x_range=ages)
+fit = cdp.nonprivate.geodesic_regression(
+    age, ball.project(outlines), space, x_range=ages
+)
 grid = np.linspace(*ages, 8)
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.8), layout="constrained")
 for years, outline in zip(grid, turned(release.predict(grid)), strict=True):
     left.plot(
-        outline.real, outline.imag, color=plt.cm.viridis((years - 6) / 14), label=f"{years:.0f}"
+        outline.real,
+        outline.imag,
+        color=plt.cm.viridis((years - 6) / 14),
+        label=f"{years:.0f}",
     )
 exact = turned(fit.predict(ages))
 left.plot(exact.T.real, exact.T.imag, "k:", linewidth=1)
@@ -93,10 +100,14 @@ left.legend(title="age in years", loc="center", fontsize=8, ncols=2, frameon=Fal
 start = release.predict(ages[0])
 x = np.linspace(*ages, 100)
 path, band = space.dist(start, release.predict(x)), release.band(x)
-right.fill_between(x, path - band, path + band, color="tab:blue", alpha=0.2, label="95 % band")
+right.fill_between(
+    x, path - band, path + band, color="tab:blue", alpha=0.2, label="95 % band"
+)
 right.plot(x, path, color="tab:blue", label="private, μ = 1")
 right.plot(x, space.dist(start, fit.predict(x)), "k:", label="without privacy")
-right.set(xlabel="age in years", ylabel="distance from the shape at 6 years", ylim=(0.0, None))
+right.set(
+    xlabel="age in years", ylabel="distance from the shape at 6 years", ylim=(0.0, None)
+)
 right.legend()
 
 # %%

@@ -44,7 +44,8 @@ print(ball)
 
 guarantee = cdp.GDP(mu=0.5)
 for site, n in table.groupby("scan", sort=False).size().items():
-    print(f"{site}: {n} records, error {cdp.expected_error(ball, n=n, guarantee=guarantee):.3f}")
+    expected = cdp.expected_error(ball, n=n, guarantee=guarantee)
+    print(f"{site}: {n} records, expected error {expected:.3f}")
 
 # %%
 # 4. The releases
@@ -53,7 +54,9 @@ for site, n in table.groupby("scan", sort=False).size().items():
 # them costs. The ledger, which would be a file in a study, allows twice that.
 
 ledger = cdp.Ledger(cdp.GDP(mu=1.0))
-releases = cdp.frechet_mean(tensors, ball, guarantee, groups=table["scan"], ledger=ledger)
+releases = cdp.frechet_mean(
+    tensors, ball, guarantee, groups=table["scan"], ledger=ledger
+)
 print(releases["small_25"].report())
 
 # %%
@@ -61,7 +64,8 @@ print(releases["small_25"].report())
 # public guess of how far records are from their mean: it keeps large sites from counting for all.
 
 combined = cdp.combine(releases, spread=0.7)
-print("weights", combined.weights.round(2), f"expected error {combined.expected_error:.3f}")
+print("weights", combined.weights.round(2))
+print(f"expected error {combined.expected_error:.3f}")
 
 # %%
 # 5. The figure
@@ -69,9 +73,7 @@ print("weights", combined.weights.round(2), f"expected error {combined.expected_
 # An ellipsoid reaches as far along each of its axes as water diffuses there; its colour tells the
 # direction in which that is farthest.
 
-titles = [
-    f"{site}: n = {release.n}" for site, release in zip(releases.labels, releases, strict=True)
-]
+titles = [f"{site}: n = {releases[site].n}" for site in releases.labels]
 DiffusionTensorDisplay([*releases.value, combined.value], [*titles, "combined"]).plot(
     figure=plt.figure(figsize=(11, 3.4))
 )

@@ -64,10 +64,14 @@ circle = np.array([np.cos(angle := np.linspace(0, 2 * np.pi, 100)), np.sin(angle
 for matrix in good[::40]:
     left.plot(*(np.linalg.cholesky(matrix) @ circle), color="0.8", linewidth=0.6)
 left.plot(*(np.linalg.cholesky(true_mean) @ circle), "k")
-for name, style in zip(statistics, ("tab:blue", "tab:orange", "tab:green"), strict=True):
+for name, style in zip(
+    statistics, ("tab:blue", "tab:orange", "tab:green"), strict=True
+):
     matrix = statistics[name](spoilt(0.1), ball, guarantee).value
     left.plot(*(np.linalg.cholesky(matrix) @ circle), color=style)
-    right.plot([100 * share for share in shares], found[name], "o-", color=style, label=name)
+    right.plot(
+        [100 * share for share in shares], found[name], "o-", color=style, label=name
+    )
 left.set(aspect="equal", title="10 % broken, one release each; black: the truth")
 right.set(xlabel="per cent of the records broken", ylabel="distance from the true mean")
 right.legend()
@@ -77,5 +81,6 @@ right.legend()
 # the noise. The noise of the mean is known beforehand. That of the others depends on the records;
 # for the adaptive mean `plan` gives a range.
 
-print(f"mean, by its noise alone: {cdp.expected_error(ball, n=1000, guarantee=guarantee):.4f}")
+expected = cdp.expected_error(ball, n=1000, guarantee=guarantee)
+print(f"mean, by its noise alone: {expected:.4f}")
 print(cdp.plan("adaptive_mean", ball, guarantee, n=1000).report())

@@ -62,7 +62,9 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constraine
 left.plot(radii, noise, color="tab:blue", label="noise, n = 200, ε = 1")
 left.plot(radii, bias, color="tab:orange", label="bias, from public tensors")
 left.plot(radii, np.hypot(noise, bias), "k", label="both")
-left.axvline(covering.radius, color="0.6", linestyle=":", label="ball of the literature")
+left.axvline(
+    covering.radius, color="0.6", linestyle=":", label="ball of the literature"
+)
 left.set(xlabel="radius of the ball", ylabel="distance to the mean", ylim=(0, 0.5))
 left.legend(fontsize=8)
 for name, each in guarantees.items():
@@ -81,4 +83,6 @@ right.legend(fontsize=8)
 #
 # `plan` does the same for other statistics, before any record is read.
 
-print(cdp.plan("confidence_region", covering, cdp.GDP(mu=1.0), n=400, spread=0.8).report())
+print(
+    cdp.plan("confidence_region", covering, cdp.GDP(mu=1.0), n=400, spread=0.8).report()
+)

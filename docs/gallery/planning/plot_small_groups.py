@@ -55,7 +55,9 @@ estimates = {
     "shrunk to the centre": np.array([release.shrunk for release in releases]),
     "shrunk together": together,
 }
-errors = {name: np.degrees(space.dist(value, exact)) for name, value in estimates.items()}
+errors = {
+    name: np.degrees(space.dist(value, exact)) for name, value in estimates.items()
+}
 for name, error in errors.items():
     print(f"{name}: mean error {error.mean():.2f} degrees")
 
@@ -66,14 +68,24 @@ for name, error in errors.items():
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.8), layout="constrained")
 for ax, name in zip(axes[:2], ("as released", "shrunk together"), strict=True):
     x, y = np.degrees(estimates[name][:, :2].T)
-    ax.plot(*np.degrees(exact[:, :2].T), ".", color="0.75", markersize=4, label="exact means")
+    ax.plot(
+        *np.degrees(exact[:, :2].T),
+        ".",
+        color="0.75",
+        markersize=4,
+        label="exact means",
+    )
     ax.plot(x, y, ".", color="tab:blue", markersize=4, label="private")
-    ax.set(aspect="equal", xlim=(-8, 30), ylim=(-13, 25), title=name, xlabel="x in degrees")
+    ax.set(
+        aspect="equal", xlim=(-8, 30), ylim=(-13, 25), title=name, xlabel="x in degrees"
+    )
 axes[0].set_ylabel("y in degrees")
 axes[0].legend(fontsize=8)
 edges = np.array([15, 24, 33, 42, 51])
 for name, error in errors.items():
     by_size = [error[(n >= low) & (n < low + 9)].mean() for low in edges]
     axes[2].plot(edges + 4.5, by_size, "o-", label=name)
-axes[2].set(xlabel="records of the group", ylabel="mean error in degrees", ylim=(0, None))
+axes[2].set(
+    xlabel="records of the group", ylabel="mean error in degrees", ylim=(0, None)
+)
 axes[2].legend(fontsize=8)

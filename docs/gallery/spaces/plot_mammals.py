@@ -41,7 +41,9 @@ def lay_out(word, distance=0.0, low=0.0, width=2 * np.pi):
 places = lay_out("mammal.n.01")
 words, (distance, angle) = np.array(list(places)), np.array(list(places.values())).T
 space = cdp.Hyperboloid(2)
-arrows = np.column_stack([0 * angle, distance * np.cos(angle), distance * np.sin(angle)])
+arrows = np.column_stack(
+    [0 * angle, distance * np.cos(angle), distance * np.sin(angle)]
+)
 points = space.exp(arrows, space.origin)
 
 # %%
@@ -53,7 +55,9 @@ readers = np.repeat(["dog.n.01", "horse.n.01", "primate.n.02"], 600)
 picked = rng.integers(0, len(words), len(readers))
 for liking in np.unique(readers):
     often = np.flatnonzero((readers == liking) & (rng.random(len(readers)) < 0.8))
-    picked[often] = rng.choice(np.flatnonzero(np.isin(words, below(liking))), len(often))
+    picked[often] = rng.choice(
+        np.flatnonzero(np.isin(words, below(liking))), len(often)
+    )
 
 # %%
 # The ball is the tree itself: about its root, as far as its deepest word. On hyperbolic space one
@@ -62,7 +66,9 @@ for liking in np.unique(readers):
 ball = cdp.Ball(space, center=space.origin, radius=distance.max())
 guarantee = cdp.PureDP(epsilon=1.0)
 expected = cdp.expected_error(ball, n=600, guarantee=guarantee)
-print(f"radius {ball.radius:.1f}, expected error {expected:.3f}; a step in the tree is 0.6")
+print(
+    f"radius {ball.radius:.1f}, expected error {expected:.3f}; a step in the tree is 0.6"
+)
 
 # %%
 # Means of all readers in one call. What word is nearest is computed from what is released, and
@@ -85,17 +91,12 @@ figure, ax = plt.subplots(figsize=(7.2, 5.4), layout="constrained")
 ax.add_patch(plt.Circle((0, 0), 1, fill=False, color="0.6"))
 for word, parent in tree["parent"].dropna().items():
     ax.plot(*np.transpose([where[word], where[parent]]), color="0.8", linewidth=0.4)
-for colour, liking, release in zip(("C0", "C1", "C2"), releases.labels, releases, strict=True):
-    ax.plot(*disc[picked[readers == liking]].T, ".", color=colour, markersize=2)
-    ax.plot(
-        *release.value[1:] / (1.0 + release.value[0]),
-        "*",
-        color=colour,
-        markersize=16,
-        markeredgecolor="k",
-        label=f"private mean, likes {liking}",
-    )
-for word in ("mammal.n.01", "carnivore.n.01", "ungulate.n.01", "rodent.n.01", "primate.n.02"):
+for number, (liking, release) in enumerate(zip(releases.labels, releases, strict=True)):
+    style, own = {"color": f"C{number}"}, disc[picked[readers == liking]]
+    ax.plot(*own.T, ".", markersize=2, **style)
+    mean, name = space.to_poincare(release.value), f"private mean, likes {liking}"
+    ax.plot(*mean, "*", markersize=16, markeredgecolor="k", label=name, **style)
+for word in ("mammal.n.01", "carnivore.n.01", "ungulate.n.01", "rodent.n.01"):
     ax.annotate(word, where[word], fontsize=8)
     ax.plot(*where[word], "k.")
 ax.set(aspect="equal", title="ε = 1 for each reader")

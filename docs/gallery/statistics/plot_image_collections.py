@@ -40,7 +40,13 @@ print(f"radius {radius:.2f};", {k: len(c) for k, c in collections.items()})
 budgets = np.array([0.1, 0.2, 0.4, 0.8, 1.6])
 planned = [
     cdp.two_sample_power(
-        ball, (150, 150), cdp.GDP(mu), shift=0.4, spread=0.75, kernel="linear", simulations=100
+        ball,
+        (150, 150),
+        cdp.GDP(mu),
+        shift=0.4,
+        spread=0.75,
+        kernel="linear",
+        simulations=100,
     )
     for mu in budgets
 ]
@@ -51,13 +57,17 @@ for mu, power in zip(budgets, planned, strict=True):
 # One test. If the collections have one distribution it says that they differ in one of twenty
 # cases at most, at every size and dimension.
 
-test = cdp.two_sample_test(collections[3], collections[5], ball, cdp.GDP(mu=0.8), kernel="linear")
+test = cdp.two_sample_test(
+    collections[3], collections[5], ball, cdp.GDP(mu=0.8), kernel="linear"
+)
 print(test.report())
 
 # %%
 # Where regions for the means are released anyway, comparing them costs nothing more.
 
-three, five = (cdp.confidence_region(collections[k], ball, cdp.GDP(mu=1.0)) for k in (3, 5))
+three, five = (
+    cdp.confidence_region(collections[k], ball, cdp.GDP(mu=1.0)) for k in (3, 5)
+)
 comparison = cdp.compare_means(three, five)
 print(f"p = {comparison.p_value:.2g}, distance of the means {comparison.dist:.2f}")
 
@@ -72,8 +82,12 @@ def rejected(mu, a, b=None):
     """Share of 50 tests that find a difference; with one collection, of its halves."""
     found = 0
     for _ in range(50):
-        first, second = (a, b) if b is not None else np.array_split(rng.permutation(a), 2)
-        found += cdp.two_sample_test(first, second, ball, cdp.GDP(mu), kernel="linear").rejects
+        first, second = (
+            (a, b) if b is not None else np.array_split(rng.permutation(a), 2)
+        )
+        found += cdp.two_sample_test(
+            first, second, ball, cdp.GDP(mu), kernel="linear"
+        ).rejects
     return found / 50
 
 

@@ -57,12 +57,22 @@ for place, label in enumerate(intervals.labels):
     records = ball.project(tensors[scan == label])
     exact = cdp.nonprivate.variance_interval(records, space)
     x = place + 0.15 * 1.5
-    ax.plot([x, x], [exact.lower, exact.upper], "k", label=None if place else "without privacy")
+    ax.plot(
+        [x, x],
+        [exact.lower, exact.upper],
+        "k",
+        label=None if place else "without privacy",
+    )
     ax.plot(x, exact.estimate, "k+", markersize=9)
 ax.set_xticks(
-    range(3), [f"{name}\nn = {n}" for name, n in zip(intervals.labels, intervals.n, strict=True)]
+    range(3),
+    [f"{name}\nn = {n}" for name, n in zip(intervals.labels, intervals.n, strict=True)],
 )
-ax.set(ylabel="variance, squared distance", ylim=(0, None), title="95 % intervals of the variance")
+ax.set(
+    ylabel="variance, squared distance",
+    ylim=(0, None),
+    title="95 % intervals of the variance",
+)
 ax.legend()
 
 # %%
