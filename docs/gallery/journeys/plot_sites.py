@@ -64,8 +64,7 @@ print(releases["small_25"].report())
 # public guess of how far records are from their mean: it keeps large sites from counting for all.
 
 combined = cdp.combine(releases, spread=0.7)
-print("weights", combined.weights.round(2))
-print(f"expected error {combined.expected_error:.3f}")
+print(combined.report())
 
 # %%
 # 5. The figure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,12 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curvedp import nonprivate
-from curvedp._text import one_line
+from curvedp._html import card
+from curvedp._text import numbers, one_line
 from curvedp._validation import FloatArray, as_number
 from curvedp.manifolds import as_manifold
 from curvedp.privacy import Guarantee, Release
+from curvedp.privacy.release import unproved_text
 
 __all__ = ["CombinedMean", "combine"]
+
+_DISJOINT = (
+    "Each record has the guarantee of its own release, if no record, and no person, is in two of "
+    "them; otherwise compose them."
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,6 +53,34 @@ class CombinedMean:
     guarantees: tuple[Guarantee, ...]
 
     __repr__ = one_line
+
+    def report(self) -> str:
+        """Plain text: the mean, its weights, the guarantees, and the error to expect."""
+        alarm = [*textwrap.wrap(self._alarm, 88), ""] if self._alarm else []
+        rows = [f"{f'{name}:':<16}{text}" for name, text in self._facts()]
+        note = textwrap.wrap(_DISJOINT, 88)
+        return "\n".join([self._title, "", *alarm, *rows, "", *note, ""])
+
+    @property
+    def _title(self) -> str:
+        return f"Combined mean of {len(self.weights)} releases"
+
+    @property
+    def _alarm(self) -> str:
+        """What is said first if a release has no guarantee."""
+        return next(filter(None, map(unproved_text, self.guarantees)), "")
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return [
+            ("value", numbers(self.value)),
+            ("records", f"n = {self.n}"),
+            ("weights", numbers(self.weights)),
+            ("guarantees", ", ".join(dict.fromkeys(map(str, self.guarantees)))),
+            ("expected error", f"{self.expected_error:.6g} (mean distance, noise alone)"),
+        ]
+
+    def _repr_html_(self) -> str:
+        return card(self._title, self._facts(), alarm=self._alarm, notes=[_DISJOINT])
 
 
 def combine(releases: Iterable[Release], *, spread: float = 0.0) -> CombinedMean:
