@@ -99,5 +99,5 @@ print(f"error {KM * distance:.1f} km")
 
 # %%
 # The region is wider than the error of the release: it also counts that another week would have
-# other earthquakes. Earthquakes come in swarms, on which the 95 % do not count: they are for
-# records that are independent of each other.
+# other earthquakes. The 95 % hold for records that are independent of each other; earthquakes come
+# in swarms, and are not.

@@ -10,9 +10,9 @@ that age explains, and outlines along age.
 # %%
 # 1. The landmarks
 # ----------------
-# They are made up, with a stated seed, as no such outlines may be passed on with this page: 24
-# points around each outline of 1,200 people of 6 to 20 years, at any place, in any size and turned
-# in any way. The front grows longer with age, and everybody is different.
+# They are made up, with a stated seed, as outlines of people may seldom be passed on: 24 points
+# around each of 1,200 people of 6 to 20 years, at any place, in any size and turned in any way. The
+# front grows longer with age, and everybody is different.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,9 +36,10 @@ outlines = moved * (atlas + growth + own + noise) + rng.uniform(-50, 50, n)[:, N
 # %%
 # 2. A ball about an atlas
 # ------------------------
-# Landmarks are read as they are: place, size and turn are taken away from each record alone. The
-# atlas is a published outline; that people differ from it by 0.3 at most, in radians of shape
-# space, is known too. Records farther off would be projected.
+# Landmarks are read as they are, as complex numbers or as rows of a table, x and y of one landmark
+# after the other: place, size and turn are taken away from each record alone. The atlas is a
+# published outline; that people differ from it by 0.3 at most, in radians of shape space, is known
+# too. Records farther off would be projected.
 
 space = cdp.KendallPlanar(24)
 ball = cdp.Ball(space, center=atlas, radius=0.3)
@@ -70,7 +71,8 @@ print(f"{float(space.dist(*release.predict(ages))):.3f}")
 # %%
 # 5. The figure
 # -------------
-# The band is a distance of shapes: within it the population's shape lies with 95 per cent.
+# The band is a distance of shapes: within it the population's shape at one age lies with 95 per
+# cent, if people of all ages differ alike.
 
 
 def turned(shapes):

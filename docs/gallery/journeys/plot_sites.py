@@ -51,7 +51,7 @@ for site, n in table.groupby("scan", sort=False).size().items():
 # 4. The releases
 # ---------------
 # One call for all sites. Nobody is at two sites, so all three releases together cost what one of
-# them costs. The ledger, which would be a file in a study, allows twice that.
+# them costs. The ledger, which would be a file in a study, has a budget of μ = 1.
 
 ledger = cdp.Ledger(cdp.GDP(mu=1.0))
 releases = cdp.frechet_mean(
