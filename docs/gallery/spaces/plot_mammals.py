@@ -85,9 +85,9 @@ for liking, release in zip(releases.labels, releases, strict=True):
 # The Poincaré disc shows all of the plane; lengths grow without end towards its rim. The tree is
 # public, the look-ups are made up: those of people would not be shown.
 
-disc = points[:, 1:] / (1.0 + points[:, :1])
+disc = space.to_poincare(points)
 where = dict(zip(words, disc, strict=True))
-figure, ax = plt.subplots(figsize=(7.2, 5.4), layout="constrained")
+figure, ax = plt.subplots(figsize=(6.0, 6.4), layout="constrained")
 ax.add_patch(plt.Circle((0, 0), 1, fill=False, color="0.6"))
 for word, parent in tree["parent"].dropna().items():
     ax.plot(*np.transpose([where[word], where[parent]]), color="0.8", linewidth=0.4)
@@ -101,4 +101,4 @@ for word in ("mammal.n.01", "carnivore.n.01", "ungulate.n.01", "rodent.n.01"):
     ax.plot(*where[word], "k.")
 ax.set(aspect="equal", title="ε = 1 for each reader")
 ax.axis("off")
-figure.legend(loc="outside right upper", fontsize=8)
+figure.legend(loc="outside lower center", fontsize=8)
