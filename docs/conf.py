@@ -83,11 +83,15 @@ sphinx_gallery_conf = {
     "examples_dirs": ["gallery"],
     "gallery_dirs": ["auto_gallery"],
     "filename_pattern": r"plot_",
+    "subsection_order": [
+        f"gallery/{section}" for section in ("journeys", "spaces", "statistics", "planning")
+    ],
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "only_warn_on_example_error": False,
     "download_all_examples": False,
     "show_memory": False,
+    "thumbnail_size": (600, 300),
     "write_computation_times": False,
     "capture_repr": ("_repr_html_",),
 }
@@ -123,6 +127,7 @@ def _links_to_the_repository(app: Any, docname: str, source: list[str]) -> None:
         return f"]({REPOSITORY}/{target.removeprefix('../')}{match[2]})"
 
     text = source[0].replace("](gallery/README.rst)", "](auto_gallery/index.rst)")
+    text = re.sub(r"\]\(gallery/(\w+/plot_\w+)\.py\)", r"](auto_gallery/\1.rst)", text)
     source[0] = re.sub(r"\]\((\.\./[^)#\s]*)([^)]*)\)", absolute, text)
 
 

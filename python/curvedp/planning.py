@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -81,9 +82,9 @@ class Plan:
         return json.dumps(vars(self) | {"guarantee": self.guarantee.to_dict()}, ensure_ascii=False)
 
     def report(self) -> str:
-        """Plain text: one line for each attribute."""
-        rows = "".join(f"{name:<17}{text}\n" for name, text in self._facts())
-        return f"{rows}{self.meaning}\n"
+        """Plain text: one line for each attribute, then what they mean."""
+        rows = [f"{name:<17}{text}" for name, text in self._facts()]
+        return "\n".join([*rows, *textwrap.wrap(self.meaning, 88), ""])
 
     def _facts(self) -> list[tuple[str, str]]:
         between = "" if self.low == self.high else f"{self.low:.4g} to "

@@ -16,6 +16,7 @@ import curvedp
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+CONF = (DOCS / "conf.py").read_text(encoding="utf-8")
 
 
 def contents(page):
@@ -64,7 +65,7 @@ def test_every_public_module_is_in_the_reference():
 
 
 @pytest.mark.parametrize(
-    "script", sorted((DOCS / "gallery").glob("plot_*.py")), ids=lambda p: p.stem
+    "script", sorted((DOCS / "gallery").rglob("plot_*.py")), ids=lambda p: p.stem
 )
 def test_gallery_scripts_explain_themselves(script):
     tree = ast.parse(script.read_text(encoding="utf-8"))
@@ -73,6 +74,16 @@ def test_gallery_scripts_explain_themselves(script):
     assert underline == "=" * len(title)
     assert len(text.split()) > 20
     assert "plt." in ast.unparse(tree), "a gallery page shows a picture"
+    assert "environ" not in ast.unparse(tree), "a gallery page runs from what is shipped"
+    private = [n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr[0] == "_"]
+    assert set(private) <= {"__name__"}, "a gallery page uses what is public"
+
+
+def test_every_section_of_the_gallery_is_introduced():
+    sections = {script.parent for script in (DOCS / "gallery").rglob("plot_*.py")}
+    assert all((section / "README.rst").is_file() for section in sections)
+    named = {section.name for section in sections if f'"{section.name}"' in CONF}
+    assert named == {section.name for section in sections}
 
 
 def test_extras_that_messages_name_exist():

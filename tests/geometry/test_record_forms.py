@@ -99,6 +99,31 @@ def test_short_forms_agree_with_the_twin(name: str) -> None:
     assert space.as_points(rows[:0]).shape == (0, *space.point_shape)
 
 
+@pytest.mark.parametrize("name", ["degrees", "Poincaré ball"])
+def test_short_forms_come_back(name: str) -> None:
+    space, draw = SHORT[name]
+    rows = draw(np.random.default_rng(0), 200)
+    back = space.to_lonlat if isinstance(space, cdp.Sphere) else space.to_poincare
+    found = back(space.as_points(rows).reshape(4, 50, -1)).reshape(rows.shape)
+    if isinstance(space, cdp.Sphere):
+        rows[:, 0] = (rows[:, 0] + 180.0) % 360.0 - 180.0
+    np.testing.assert_allclose(found, rows, rtol=1e-9, atol=1e-12)
+    assert back(space.origin).shape == rows.shape[1:]
+
+
+def test_longitudes_are_of_the_2_sphere() -> None:
+    with pytest.raises(ValueError, match="2-sphere"):
+        cdp.Sphere(3).to_lonlat([1.0, 0.0, 0.0, 0.0])
+    poles = cdp.Sphere(2, radius=1e200).to_lonlat([[0.0, 0.0, 1e200], [0.0, 0.0, -1e200]])
+    assert np.array_equal(poles[:, 1], [90.0, -90.0])
+
+
+def test_far_points_lie_on_the_rim_of_the_poincare_ball() -> None:
+    space = cdp.Hyperboloid(2)
+    far = space.exp([[0.0, 30.0, 0.0], [0.0, 0.0, 300.0]], space.origin)
+    np.testing.assert_allclose(space.to_poincare(far), np.eye(2), atol=1e-12)
+
+
 def test_the_poincare_ball_is_that_of_geomstats() -> None:
     geomstats = pytest.importorskip("geomstats.geometry.hyperbolic")
     rows = _in_ball(np.random.default_rng(1), 50)

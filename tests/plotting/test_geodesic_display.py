@@ -63,6 +63,16 @@ def test_shapes_are_the_predicted_ones():
         np.testing.assert_allclose(SHAPES.manifold.dist(shapes, predicted), 0.0, atol=1e-7)
 
 
+def test_outlines_are_closed_on_demand():
+    fit, release = geodesics(SHAPES)
+    opened, closed = (
+        GeodesicDisplay.from_geodesics([fit, release], closed=closed).curves_[1]
+        for closed in (False, True)
+    )
+    np.testing.assert_array_equal(closed[..., :-1], opened)
+    np.testing.assert_array_equal(closed[..., -1], opened[..., 0])
+
+
 def test_what_cannot_be_drawn_is_refused():
     sphere, shapes, flat = (geodesics(space) for space in (SPHERE, SHAPES, FLAT))
     with pytest.raises(ValueError, match="no view"):

@@ -116,3 +116,14 @@ def test_means_without_a_common_ball_are_refused():
     ]
     with pytest.raises(ValueError, match="too far apart"):
         cdp.combine(releases)
+
+
+def test_the_report_gives_weights_guarantees_and_error():
+    combined = cdp.combine(sites())
+    text = combined.report()
+    for part in ("2 releases", "n = 1000", "GDP(mu=1)", f"{combined.expected_error:.6g}"):
+        assert part in text
+    assert max(map(len, text.splitlines())) <= 88
+    assert "NO GUARANTEE" not in text
+    seeded = [cdp.frechet_mean(np.zeros((50, 2)), BALL, cdp.GDP(1.0), seed=s) for s in (1, 2)]
+    assert cdp.combine(seeded).report().splitlines()[2].startswith("!!! NO GUARANTEE")

@@ -172,6 +172,7 @@ def test_the_report_says_what_the_figures_are():
     text = design.report()
     for part in ("2000", "GDP(mu=1)", f"{design.low:.4g} to {design.high:.4g}", "squared units"):
         assert part in text
+    assert max(map(len, text.splitlines())) <= 88
     exact = dataclasses.replace(design, low=design.high)
     assert " to " not in exact.report().splitlines()[2]
 

@@ -1,8 +1,9 @@
 """Real data for the demo, the tests and trying things out, and made-up records with known laws.
 
-`load_diffusion_tensors` ships with the package. It is public and its records are not people: it
-needs no protection, which is why a demo may print a private release beside the exact answer. The
-other loaders read public image collections from files of yours.
+What ships with the package is public: `load_diffusion_tensors`, and the small files of
+`example_file`. Its records are not people and need no protection, which is why a demo may print a
+private release beside the exact answer. The other loaders read public image collections from files
+of yours.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -33,6 +35,7 @@ from curvedp.datasets.synthetic import (
 __all__ = [
     "Dataset",
     "ImageCollection",
+    "example_file",
     "load_cifar10",
     "load_diffusion_tensors",
     "load_fashion_mnist",
@@ -42,6 +45,9 @@ __all__ = [
     "von_mises_fisher",
     "wrapped_normal",
 ]
+
+
+EXAMPLE_FILES = ("earthquakes.csv", "emg_windows.npz", "mammals.csv", "tensors_by_scan.csv")
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,3 +134,46 @@ def load_diffusion_tensors() -> Dataset:
         licence=(folder / "LICENSE-dipy").read_text(encoding="utf-8"),
         covariates=MappingProxyType(arrays),
     )
+
+
+def example_file(name: str) -> Path:
+    """Path of a small public file, such as a study would begin with.
+
+    `SOURCE.md` in the same folder says where each comes from and how it was derived, the files
+    ``LICENSE-...`` under which terms.
+
+    - ``"tensors_by_scan.csv"``: 1,344 diffusion tensors of three scans, by columns ``scan``,
+      ``xx``, ``xy``, ``xz``, ``yy``, ``yz``, ``zz`` in 1e-3 mm^2/s (dipy, BSD).
+    - ``"emg_windows.npz"``: covariances of eight muscle signals in 1,160 windows, the members
+      ``upper_triangle`` (1160, 36), ``gesture`` and ``session`` (geomstats, MIT).
+    - ``"earthquakes.csv"``: epicentres of a week's 1,679 earthquakes, by columns ``lon``, ``lat``
+      in degrees, ``depth_km``, ``magnitude`` (USGS, public domain).
+    - ``"mammals.csv"``: the tree of 1,181 nouns for mammals, by columns ``word`` and ``parent``
+      (WordNet).
+
+    Parameters
+    ----------
+    name : str
+        One of the above.
+
+    Returns
+    -------
+    pathlib.Path
+
+    Raises
+    ------
+    ValueError
+        For another name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> lon, lat = np.loadtxt(
+    ...     example_file("earthquakes.csv"), delimiter=",", skiprows=1, usecols=(0, 1), unpack=True
+    ... )
+    >>> lon.shape, bool(abs(lat).max() < 90)
+    ((1679,), True)
+    """
+    if name not in EXAMPLE_FILES:
+        raise ValueError(f"no example file {name!r}: {', '.join(EXAMPLE_FILES)}")
+    return Path(str(resources.files(__package__) / "data" / name))

@@ -96,6 +96,34 @@ class Sphere(Manifold):
         origin[-1] = self.radius
         return origin
 
+    def to_lonlat(self, points: ArrayLike) -> FloatArray:
+        """Longitude and latitude in degrees of points of a 2-sphere, which `as_points` reads.
+
+        Parameters
+        ----------
+        points : array-like, shape (..., 3)
+
+        Returns
+        -------
+        ndarray, shape (..., 2)
+            Longitudes from -180 to 180, latitudes from -90 to 90.
+
+        Raises
+        ------
+        ValueError
+            On a sphere of another dimension.
+
+        Examples
+        --------
+        >>> Sphere(2).to_lonlat([[0.0, 1.0, 0.0], [-1.0, 0.0, 1.0]]).round(6).tolist()
+        [[90.0, 0.0], [180.0, 45.0]]
+        """
+        if self.dim != 2:
+            raise ValueError(f"longitude and latitude are of a 2-sphere, not of {self.spec}")
+        x, y, z = np.moveaxis(self._points(points, "points"), -1, 0)
+        lonlat = np.stack([np.arctan2(y, x), np.arctan2(z, np.hypot(x, y))], axis=-1)
+        return np.asarray(np.degrees(lonlat))
+
     def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         return self.project(rng.standard_normal((count, self.dim + 1)))
 
@@ -309,6 +337,30 @@ class Hyperboloid(Manifold):
         origin = np.zeros(self.dim + 1)
         origin[0] = 1 / math.sqrt(-self.curvature)
         return origin
+
+    def to_poincare(self, points: ArrayLike) -> FloatArray:
+        """Points of the Poincaré ball of radius R = 1/sqrt(-curvature), which `as_points` reads.
+
+        R x / (R + t) of a point (t, x), t the time.
+
+        Parameters
+        ----------
+        points : array-like, shape (..., dim + 1)
+
+        Returns
+        -------
+        ndarray, shape (..., dim)
+
+        Examples
+        --------
+        >>> space = Hyperboloid(2)
+        >>> far = space.exp([0.0, 2.0, 0.0], space.origin)
+        >>> bool(np.allclose(space.to_poincare(far), [np.tanh(1.0), 0.0]))
+        True
+        """
+        array = self._points(points, "points")
+        radius = 1 / math.sqrt(-self.curvature)
+        return np.asarray(radius * array[..., 1:] / (radius + array[..., :1]))
 
     def _too_far(self, center: FloatArray) -> str:
         """The refusal of a centre, with the nearest one that works."""

@@ -116,10 +116,11 @@ class GeodesicDisplay(Shown):
         ax: Any = None,
         view: str = "auto",
         x: ArrayLike | None = None,
+        closed: bool = False,
     ) -> GeodesicDisplay:
         """Draw geodesics; parameters as in the class and in `plot`."""
         display = cls(geodesics, names=names, bands=bands, points=points)
-        return display.plot(ax, view=view, x=x)
+        return display.plot(ax, view=view, x=x, closed=closed)
 
     def plot(
         self,
@@ -127,6 +128,7 @@ class GeodesicDisplay(Shown):
         *,
         view: str = "auto",
         x: ArrayLike | None = None,
+        closed: bool = False,
         legend: bool = True,
     ) -> GeodesicDisplay:
         """Draw all geodesics.
@@ -142,6 +144,8 @@ class GeodesicDisplay(Shown):
         x : array-like, shape (k,), optional
             Values of the covariate at which ellipses and shapes are drawn; spread evenly over the
             range by default.
+        closed : bool
+            True for outlines: the last landmark of a shape is joined to the first.
         legend : bool
             True to name the geodesics.
 
@@ -176,7 +180,9 @@ class GeodesicDisplay(Shown):
                 else np.asarray(x, dtype=float)
             )
             outlines = self._ellipses(values) if view == "matrices" else self._shapes(values)
-            self._draw_row(ax, outlines, values, closed=view == "matrices")
+            if closed and view == "shapes":
+                outlines = [np.concatenate([o, o[..., :1]], axis=-1) for o in outlines]
+            self._draw_row(ax, outlines, values, dotted=view == "shapes")
         if legend:
             ax.legend(loc="upper right", fontsize=8, framealpha=0.85)
         return self
@@ -237,7 +243,7 @@ class GeodesicDisplay(Shown):
             found.append(np.stack([shapes.real, shapes.imag], axis=1))
         return found
 
-    def _draw_row(self, ax: Any, outlines: list[Array], x: Array, *, closed: bool) -> None:
+    def _draw_row(self, ax: Any, outlines: list[Array], x: Array, *, dotted: bool) -> None:
         gap = _GAP * max(float(np.ptp(o[:, 0], axis=1).max()) for o in outlines)
         places = gap * np.arange(len(x))
         # outlines that nearly agree: the wider one shows on either side of those above it
@@ -246,7 +252,7 @@ class GeodesicDisplay(Shown):
         for outline, name, colour, width in rows:
             moved = outline + np.stack([places, np.zeros(len(x))], axis=1)[:, :, None]
             self.curves_.append(moved)
-            style = {"marker": None if closed else "o", "markersize": 2.5, "lw": width}
+            style = {"marker": "o" if dotted else None, "markersize": 2.5, "lw": width}
             for k, figure in enumerate(moved):
                 label = name if k == 0 else None
                 ax.plot(*figure, color=colour, label=label, **style)

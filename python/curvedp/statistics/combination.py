@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curvedp import nonprivate
-from curvedp._html import MOST_ROWS, card
+from curvedp._html import card
 from curvedp._text import numbers, one_line
 from curvedp._validation import FloatArray, as_number
 from curvedp.manifolds import as_manifold
@@ -23,6 +24,11 @@ __all__ = ["CombinedMean", "combine"]
 
 #: What releases of means are called.
 _MEANS = (Mean.title, AdaptiveMean.title)
+
+_DISJOINT = (
+    "Each record has the guarantee of its own release, if no record, and no person, is in two of "
+    "them; otherwise compose them."
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -53,22 +59,33 @@ class CombinedMean:
 
     __repr__ = one_line
 
+    def report(self) -> str:
+        """Plain text: the mean, its weights, the guarantees, and the error to expect."""
+        alarm = [*textwrap.wrap(self._alarm, 88), ""] if self._alarm else []
+        rows = [f"{f'{name}:':<16}{text}" for name, text in self._facts()]
+        note = textwrap.wrap(_DISJOINT, 88)
+        return "\n".join([self._title, "", *alarm, *rows, "", *note, ""])
+
+    @property
+    def _title(self) -> str:
+        return f"Combined mean of {len(self.weights)} releases"
+
+    @property
+    def _alarm(self) -> str:
+        """What is said first if a release has no guarantee."""
+        return next(filter(None, map(unproved_text, self.guarantees)), "")
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return [
+            ("value", numbers(self.value)),
+            ("records", f"n = {self.n}"),
+            ("weights", numbers(self.weights)),
+            ("guarantees", ", ".join(dict.fromkeys(map(str, self.guarantees)))),
+            ("expected error", f"{self.expected_error:.6g} (mean distance, noise alone)"),
+        ]
+
     def _repr_html_(self) -> str:
-        sites = list(zip(self.weights, self.guarantees, strict=True))[:MOST_ROWS]
-        hidden = len(self.guarantees) - len(sites)
-        alarms = map(unproved_text, self.guarantees)
-        return card(
-            f"CombinedMean of {len(self.guarantees)} releases",
-            [
-                ("value", numbers(self.value)),
-                ("expected error", f"{self.expected_error:.4g}"),
-                ("records of all sites", str(self.n)),
-            ],
-            alarm=next(filter(None, alarms), ""),
-            notes=[f"The first {len(sites)} releases; {hidden} more."] if hidden else (),
-            columns=("release", "weight", "guarantee"),
-            rows=[(str(k), f"{own:.3f}", str(held)) for k, (own, held) in enumerate(sites)],
-        )
+        return card(self._title, self._facts(), alarm=self._alarm, notes=[_DISJOINT])
 
 
 def combine(releases: Iterable[Release], *, spread: float = 0.0) -> CombinedMean:

@@ -32,7 +32,9 @@ for epsilon in epsilons:
 # Twenty releases for each budget, for the picture only: their epsilons add up to 86.
 
 exact = cdp.nonprivate.frechet_mean(ball.project(records), ball.manifold).value
-figure, axes = plt.subplots(1, 3, figsize=(9, 3.8), sharex=True, sharey=True, layout="constrained")
+figure, axes = plt.subplots(
+    1, 3, figsize=(9, 3.8), sharex=True, sharey=True, layout="constrained"
+)
 for ax, epsilon in zip(axes, epsilons, strict=True):
     released = np.array(
         [cdp.frechet_mean(records, ball, cdp.PureDP(epsilon)).value for _ in range(20)]
@@ -43,7 +45,9 @@ for ax, epsilon in zip(axes, epsilons, strict=True):
     ax.set(title=f"ε = {epsilon}", xlabel="x", aspect="equal")
 axes[0].set_ylabel("y")
 axes[0].set(xlim=(0.0, 0.5), ylim=(-0.15, 0.35))
-figure.suptitle("Seen from above the pole; the cross is the mean of the projected records")
+figure.suptitle(
+    "Seen from above the pole; the cross is the mean of the projected records"
+)
 
 # %%
 # A ledger refuses what the budget does not cover, before any noise is drawn.

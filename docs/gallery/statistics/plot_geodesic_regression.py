@@ -14,7 +14,9 @@ import curvedp as cdp
 rng = np.random.default_rng(0)
 time = rng.uniform(0.0, 10.0, 1000)
 angle = 0.08 * (time - 5.0)
-directions = np.column_stack([np.sin(angle), 0.04 * rng.standard_normal(1000), np.cos(angle)])
+directions = np.column_stack(
+    [np.sin(angle), 0.04 * rng.standard_normal(1000), np.cos(angle)]
+)
 directions /= np.linalg.norm(directions, axis=1, keepdims=True)
 
 # %%

@@ -57,9 +57,13 @@ guarantee = cdp.GDP(mu=1.0)
 expected = cdp.expected_error(ball, n=400, guarantee=guarantee)
 release = cdp.frechet_mean(people, ball, guarantee)
 exact = cdp.nonprivate.frechet_mean(ball.project(people), space).value
-print(f"expected error {expected:.3f}, this release {float(space.dist(release.value, exact)):.3f}")
+print(
+    f"expected error {expected:.3f}, this release {float(space.dist(release.value, exact)):.3f}"
+)
 print(f"largest error of a correlation: {np.abs(release.value - exact).max():.3f}")
-print(f"distances of people to the mean, median: {np.median(space.dist(people, exact)):.2f}")
+print(
+    f"distances of people to the mean, median: {np.median(space.dist(people, exact)):.2f}"
+)
 
 # %%
 # It is a correlation matrix: positive definite with ones on the diagonal. Noise added to the
@@ -77,12 +81,16 @@ stated, measured = [], []
 for n in sizes:
     some = people[:n]
     mean = cdp.nonprivate.frechet_mean(ball.project(some), space).value
-    values = np.array([cdp.frechet_mean(some, ball, guarantee).value for _ in range(100)])
+    values = np.array(
+        [cdp.frechet_mean(some, ball, guarantee).value for _ in range(100)]
+    )
     measured.append(float(space.dist(values, mean).mean()))
     stated.append(cdp.expected_error(ball, n=n, guarantee=guarantee))
     print(f"n = {n}: expected {stated[-1]:.3f}, measured {measured[-1]:.3f}")
 
-figure, (left, middle, right) = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
+figure, (left, middle, right) = plt.subplots(
+    1, 3, figsize=(10, 3.2), layout="constrained"
+)
 for ax, matrix, title in (
     (left, exact, "exact mean"),
     (middle, release.value, "private mean, μ = 1"),

@@ -23,7 +23,9 @@ orientations = mounted * shaken
 
 space = cdp.Rotations()
 ball = cdp.Ball(space, center="identity", radius=0.5)
-print(f"{ball.contains(orientations).sum()} of {len(orientations)} orientations lie in the ball")
+print(
+    f"{ball.contains(orientations).sum()} of {len(orientations)} orientations lie in the ball"
+)
 
 # %%
 # Without privacy the mean is the Riemannian (Karcher) mean. Here is the textbook iteration in
@@ -35,7 +37,9 @@ for _ in range(100):
         (karcher.inv() * orientations).as_rotvec().mean(axis=0)
     )
 exact = cdp.nonprivate.frechet_mean(orientations, space).value
-print(f"difference to SciPy's iteration: {np.abs(exact - karcher.as_matrix()).max():.0e}")
+print(
+    f"difference to SciPy's iteration: {np.abs(exact - karcher.as_matrix()).max():.0e}"
+)
 
 # %%
 # The private mean: its expected error is known before any record is read, for pure differential
@@ -45,9 +49,12 @@ guarantee = cdp.PureDP(epsilon=1.0)
 expected = np.degrees(cdp.expected_error(ball, n=500, guarantee=guarantee))
 release = cdp.frechet_mean(orientations, ball, guarantee)
 print(f"expected error {expected:.2f} degrees")
-print(f"error of this release {np.degrees(space.dist(release.value, exact)):.2f} degrees")
 print(
-    "as a rotation vector, in degrees:", Rotation.from_matrix(release.value).as_rotvec(degrees=True)
+    f"error of this release {np.degrees(space.dist(release.value, exact)):.2f} degrees"
+)
+print(
+    "as a rotation vector, in degrees:",
+    Rotation.from_matrix(release.value).as_rotvec(degrees=True),
 )
 
 # %%
@@ -55,7 +62,10 @@ print(
 # expected one.
 
 errors = np.degrees(
-    [space.dist(cdp.frechet_mean(orientations, ball, guarantee).value, exact) for _ in range(500)]
+    [
+        space.dist(cdp.frechet_mean(orientations, ball, guarantee).value, exact)
+        for _ in range(500)
+    ]
 )
 print(f"500 releases: mean error {errors.mean():.2f} degrees")
 
@@ -74,7 +84,9 @@ statistics = {
 }
 off = {
     name: [
-        np.degrees(space.dist(statistic(spoilt, ball, budget).value, mounted.as_matrix()))
+        np.degrees(
+            space.dist(statistic(spoilt, ball, budget).value, mounted.as_matrix())
+        )
         for _ in range(40)
     ]
     for name, statistic in statistics.items()
@@ -90,4 +102,8 @@ left.set(xlabel="error in degrees, ε = 1", ylabel="releases", title="The privat
 left.legend()
 right.boxplot(list(off.values()))
 right.set_xticks(range(1, len(off) + 1), list(off))
-right.set(ylabel="degrees from the mounting, μ = 1", title="With 10 % hostile records", ylim=(0, 5))
+right.set(
+    ylabel="degrees from the mounting, μ = 1",
+    title="With 10 % hostile records",
+    ylim=(0, 5),
+)

@@ -39,14 +39,19 @@ print(f"expected error at ε = 1: {np.degrees(expected):.2f} degrees")
 
 release = cdp.frechet_mean(axes, ball, guarantee)
 exact = cdp.nonprivate.frechet_mean(ball.project(axes), space).value
-print(f"error of this release: {np.degrees(space.dist(release.value, exact)):.2f} degrees")
+print(
+    f"error of this release: {np.degrees(space.dist(release.value, exact)):.2f} degrees"
+)
 
 # %%
 # The signs change no bit of a release. A fixed seed shows it: a release with a seed has no
 # guarantee, as its noise is known.
 
 flipped = axes * np.random.default_rng(2).choice([-1.0, 1.0], size=(400, 1))
-same = [cdp.frechet_mean(records, ball, guarantee, seed=3).value for records in (axes, flipped)]
+same = [
+    cdp.frechet_mean(records, ball, guarantee, seed=3).value
+    for records in (axes, flipped)
+]
 print("same release for other signs:", np.array_equal(*same))
 
 # %%
@@ -55,10 +60,16 @@ print("same release for other signs:", np.array_equal(*same))
 budgets = [0.3, 1.0, 3.0]
 measured, stated = [], []
 for epsilon in budgets:
-    values = [cdp.frechet_mean(axes, ball, cdp.PureDP(epsilon)).value for _ in range(300)]
+    values = [
+        cdp.frechet_mean(axes, ball, cdp.PureDP(epsilon)).value for _ in range(300)
+    ]
     measured.append(np.degrees(space.dist(np.array(values), exact).mean()))
-    stated.append(np.degrees(cdp.expected_error(ball, n=400, guarantee=cdp.PureDP(epsilon))))
-    print(f"ε = {epsilon}: expected {stated[-1]:.2f}, measured {measured[-1]:.2f} degrees")
+    stated.append(
+        np.degrees(cdp.expected_error(ball, n=400, guarantee=cdp.PureDP(epsilon)))
+    )
+    print(
+        f"ε = {epsilon}: expected {stated[-1]:.2f}, measured {measured[-1]:.2f} degrees"
+    )
 
 # %%
 # Geologists draw axes in the lower half of an equal-area (Schmidt) net.
@@ -74,7 +85,9 @@ def net(points):
 angle = np.linspace(0.0, 2 * np.pi, 400)
 across = np.cross(ball.center, [0.0, 1.0, 0.0])
 across /= np.linalg.norm(across)
-sides = np.cos(angle)[:, None] * across + np.sin(angle)[:, None] * np.cross(ball.center, across)
+sides = np.cos(angle)[:, None] * across + np.sin(angle)[:, None] * np.cross(
+    ball.center, across
+)
 edge = np.cos(ball.radius) * ball.center + np.sin(ball.radius) * sides
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
@@ -89,6 +102,11 @@ left.legend(loc="center left", bbox_to_anchor=(-0.45, 0.5), frameon=False, fonts
 right.loglog(budgets, stated, "-", label="expected")
 right.loglog(budgets, measured, "ko", label="mean of 300 releases")
 right.set(xlabel="ε", ylabel="error in degrees")
-right.set(xticks=budgets, xticklabels=budgets, yticks=[0.2, 0.5, 1.0], yticklabels=[0.2, 0.5, 1.0])
+right.set(
+    xticks=budgets,
+    xticklabels=budgets,
+    yticks=[0.2, 0.5, 1.0],
+    yticklabels=[0.2, 0.5, 1.0],
+)
 right.minorticks_off()
 right.legend()

@@ -19,7 +19,9 @@ from curvedp.plotting import DiffusionTensorDisplay
 
 tensors = load_diffusion_tensors().records
 ball = cdp.Ball(cdp.SPD(3), center=np.eye(3), radius=2.0)
-releases = [cdp.frechet_mean(tensors, ball, cdp.PureDP(epsilon)) for epsilon in (0.1, 0.3, 1.0)]
+releases = [
+    cdp.frechet_mean(tensors, ball, cdp.PureDP(epsilon)) for epsilon in (0.1, 0.3, 1.0)
+]
 
 # %%
 # The data are public and show voxels, not people, which is why the exact mean may stand beside the
@@ -39,4 +41,6 @@ for name, release in (
     ("adaptive", cdp.adaptive_mean(tensors, ball, cdp.GDP(mu=0.5))),
 ):
     distance = float(ball.manifold.dist(release.value, exact))
-    print(f"{name}: noise scale {release.scale:.4f}, distance to the exact mean {distance:.4f}")
+    print(
+        f"{name}: noise scale {release.scale:.4f}, distance to the exact mean {distance:.4f}"
+    )
