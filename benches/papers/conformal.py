@@ -313,6 +313,7 @@ def figure_6(settings: argparse.Namespace) -> None:
     for (kind, std, epsilon), (_, _, dist) in found.items():
         cells = f"{np.median(dist):.2g} | {np.quantile(dist, 0.9):.2g}"
         print(f"| {kind} | {std:g} | {epsilon:g} | {cells} |", flush=True)
+    print("\nThe picture leaves out releases further than π/2 from the ball's centre.")
     if settings.out is None:
         return
     settings.out.mkdir(parents=True, exist_ok=True)
