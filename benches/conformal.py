@@ -1,23 +1,22 @@
 """Accuracy and cost of the conformal mean's tools on S^2.
 
-    python benches/conformal.py [eigenvalues] [harmonics] [large] [release] [means] [--threads 2]
+    python benches/conformal.py [eigenvalues] [harmonics] [large] [release] [--threads 2]
 
 ``eigenvalues``: of the Laplacian at 1e5 nodes against l(l + 1). ``harmonics``: error of solutions
 against spherical harmonics. ``large``: seconds and memory at 1e6 nodes. ``release``: one release
-beside the paper's pipeline in NumPy and SciPy. ``means``: errors of several private means under one
-total budget. The figures of docs/conformal.md are its output.
+beside the paper's pipeline in NumPy and SciPy. The figures of docs/conformal.md are its output;
+errors of private means: `papers/conformal.py`.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import resource
 import time
 from collections.abc import Callable
 
-PARTS = ("eigenvalues", "harmonics", "large", "release", "means")
+PARTS = ("eigenvalues", "harmonics", "large", "release")
 
 
 def _arguments() -> argparse.Namespace:
@@ -27,7 +26,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("parts", nargs="*", help=", ".join(PARTS))
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--nodes", type=int, help="instead of 1e5 or 1e6")
-    parser.add_argument("--rounds", type=int, default=200, help="data sets of means")
     return parser.parse_args()
 
 
@@ -160,59 +158,12 @@ def release() -> None:
         print(f"| {name} | {1e3 * seconds:.2f} |", flush=True)
 
 
-def _ring(rng: np.random.Generator) -> np.ndarray:
-    """Records at a distance of 0.4 from the pole, where none is."""
-    angle, t = rng.uniform(0, 2 * math.pi, 500), 0.4 + 0.03 * rng.standard_normal(500)
-    return np.stack([np.sin(t) * np.cos(angle), np.sin(t) * np.sin(angle), np.cos(t)], axis=1)
-
-
-def means() -> None:
-    """S^2, N = 500, epsilon = 0.3 in all, r = 0.7 about a centre 0.3 r from the pole."""
-    rng = np.random.default_rng(1)
-    ball = cdp.Ball("sphere:2", [math.sin(0.21), 0.0, math.cos(0.21)], 0.7)
-    whole, loose = cdp.PureDP(0.3), cdp.ApproxDP(0.3, 1e-9)
-    kind = "tangent-gaussian"
-    ways: dict[str, Callable[[np.ndarray], cdp.Release]] = {
-        "Riemannian Laplace": lambda x: cdp.frechet_mean(x, ball, whole),
-        "Riemannian Laplace, published": lambda x: cdp.published.frechet_mean(x, ball, whole),
-        "tangent Gaussian": lambda x: cdp.frechet_mean(x, ball, loose, mechanism=kind),
-        "tangent Gaussian, published": lambda x: cdp.published.frechet_mean(
-            x, ball, loose, mechanism=kind
-        ),
-        "adaptive": lambda x: cdp.adaptive_mean(x, ball, whole),
-    }
-    for upsilon in (1.0, 10.0, 1000.0):
-        ways[f"conformal, upsilon = {upsilon:g}"] = lambda x, upsilon=upsilon: cdp.conformal_mean(
-            x, ball, whole, upsilon=upsilon
-        )
-    ways["conformal, upsilon = 10, split = 0.2"] = lambda x: cdp.conformal_mean(
-        x, ball, whole, upsilon=10.0, split=0.2
-    )
-    for upsilon in (1.0, 100.0):
-        ways[f"conformal, published, upsilon = {upsilon:g}"] = lambda x, upsilon=upsilon: (
-            cdp.published.conformal_mean(x, ball, whole, upsilon=upsilon)
-        )
-    laws: list[Callable[[], np.ndarray]] = [
-        lambda kappa=kappa: von_mises_fisher(500, POLE, kappa, rng=rng)
-        for kappa in (10.0, 100.0, 1000.0)
-    ]
-    errors = np.empty((len(ways), 4, ARGUMENTS.rounds))
-    for column, law in enumerate([*laws, lambda: _ring(rng)]):
-        for j in range(ARGUMENTS.rounds):
-            records = law()
-            exact = cdp.nonprivate.frechet_mean(records, ball.manifold).value
-            for i, way in enumerate(ways.values()):
-                errors[i, column, j] = ball.manifold.dist(way(records).value, exact)
-    for name, row in zip(ways, errors.mean(axis=2), strict=True):
-        print(f"| {name} | " + " | ".join(f"{error:.2g}" for error in row) + " |", flush=True)
-
-
 def main() -> None:
     """Measure and print."""
     cdp.set_num_threads(ARGUMENTS.threads)
     for part in ARGUMENTS.parts or PARTS:
         print(f"{part}, {ARGUMENTS.threads} thread(s)")
-        {f.__name__: f for f in (eigenvalues, harmonics, large, release, means)}[part]()
+        {f.__name__: f for f in (eigenvalues, harmonics, large, release)}[part]()
 
 
 if __name__ == "__main__":

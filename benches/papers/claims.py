@@ -13,6 +13,7 @@ import os
 import warnings
 
 import numpy as np
+from scipy.integrate import quad
 from scipy.spatial import cKDTree
 
 import curvedp as cdp
@@ -91,21 +92,40 @@ def solver() -> list[str]:
     return lines + [f"| {name} | {count} |" for name, count in beyond.items()]
 
 
-def errors() -> list[str]:
-    """Mean error of the private mean on S^2, n = 500, r = 0.7, over 400 data sets."""
-    lines = ["| ε | proved | published factor |", "|---|---|---|"]
-    ball = cdp.Ball(SPHERE, POLE, 0.7)
-    rng = np.random.default_rng(1)
-    for epsilon in (0.1, 0.3, 1.0):
-        error = {cdp.frechet_mean: [], cdp.published.frechet_mean: []}
-        for _ in range(400):
-            records = von_mises_fisher(500, POLE, 100.0, rng=rng)
-            exact = cdp.nonprivate.frechet_mean(ball.project(records), SPHERE).value
-            for private_mean, found in error.items():
-                release = private_mean(records, ball, cdp.PureDP(epsilon))
-                found.append(float(SPHERE.dist(release.value, exact)))
-        proved, published = (np.mean(found) for found in error.values())
-        lines.append(f"| {epsilon} | {proved:.4f} | {published:.4f} |")
+def utility() -> list[str]:
+    """Theorem V.2 of He et al. on the plane, λ = 1: mean squared distance over the claimed bound.
+
+    With density proportional to exp(-ρ*) in the metric φ g the claimed bound is
+    d (d + 1)/φ_min = 6. φ is 1 up to a radius a of 4 and M² beyond, so that for t = ρ* > a a circle
+    has the length 2π (t + a (M - 1)) in φ g and the radius a + (t - a)/M in g. The proved bound is
+    the claimed one times (φ_max/φ_min)^d.
+    """
+    a, far = 4.0, np.inf
+    lines = ["| φ_max/φ_min | mean squared distance / claimed bound | / proved bound |"]
+    lines.append("|---|---|---|")
+    for m in (1.0, 3.0, 10.0, 100.0):
+
+        def moment(power: int, m: float = m) -> float:
+            near = quad(lambda t: t ** (power + 1) * math.exp(-t), 0, a)[0]
+            beyond = quad(
+                lambda t: (a + (t - a) / m) ** power * (t + a * (m - 1)) * math.exp(-t), a, far
+            )[0]
+            return float(near + beyond)
+
+        ratio = moment(2) / moment(0) / 6
+        lines.append(f"| {m * m:g} | {ratio:.3g} | {ratio / m**4:.2g} |")
+    return lines
+
+
+def hyperbolic_utility() -> list[str]:
+    """The same on the hyperbolic plane with φ = 1, whose circles have the length 2π sinh t.
+
+    E ρ² = (6λ² + 2)/(λ² - 1)² for λ > 1, from the Laplace transform 1/(λ² - 1) of sinh.
+    """
+    lines = ["| λ | mean squared distance / claimed bound |", "|---|---|"]
+    for rate in (10.0, 3.0, 1.5, 1.1):
+        found = (6 * rate**2 + 2) / (rate**2 - 1) ** 2
+        lines.append(f"| {rate:g} | {found * rate**2 / 6:.3g} |")
     return lines
 
 
@@ -126,7 +146,8 @@ def main() -> None:
     for title, table in (
         ("Sensitivity of the mean on S², in units of 2r/n", sensitivities),
         ("Solvers and the sensitivity bound (S², r = 0.6, n = 1000)", solver),
-        ("Error of the mean on S² (n = 500, r = 0.7)", errors),
+        ("Theorem V.2 of He et al. on the plane, λ = 1, φ larger beyond 4", utility),
+        ("The same on the hyperbolic plane, φ = 1", hyperbolic_utility),
         ("k-nearest-neighbour graphs of 500 records on S²", one_way_edges),
     ):
         print(f"\n{title}\n", *table(), sep="\n")

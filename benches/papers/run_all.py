@@ -66,47 +66,54 @@ _RATS = "landmarks/rats.npz"
 _CALLOSA = "corpus_callosum_adhd200/cc_landmarks.npz"
 _XRAYS = "pneumoniamnist/pneumoniamnist_val_test.npz"
 _FASHION = "retrieval_features/fashion_pca64_unit_5000.npz"
+_LEAVES = "landmarks/passiflora.npz"
+_CIFAR = "cifar10/cifar10_2000.npz"
+_ALL_FASHION = (
+    "fashion_mnist/fashion_mnist_70000_images.npy.xz",
+    "fashion_mnist/fashion_mnist_70000_meta.npz",
+)
 
 
-def _conformal(number: int, title: str, *needs: str) -> Part:
-    only = f"--only {number} --out {{out}}"
-    return Part(
-        f"Figure {number}: {title}",
-        "conformal.py",
-        f"{only} --repetitions 2",
-        f"{only} --repetitions 10",
-        needs,
-    )
-
-
-def _regression(name: str, title: str, quick: int, *needs: str) -> Part:
-    only = f"--only {name}"
+def _conformal(name: str, title: str, repetitions: int, *needs: str) -> Part:
+    only = f"--only {name} --out {{out}}"
     return Part(
         title,
-        "regression.py",
-        f"{only} --repetitions {quick}",
-        f"{only} --repetitions 40",
+        "conformal.py",
+        f"{only} --repetitions 2 --images 300",
+        f"{only} --repetitions {repetitions}",
         needs,
     )
+
+
+def _regression(name: str, title: str, quick: int, full: int, *needs: str) -> Part:
+    only = f"--only {name} --repetitions"
+    return Part(title, "regression.py", f"{only} {quick}", f"{only} {full}", needs)
+
+
+def _curves(title: str, only: str, *needs: str) -> Part:
+    full = f"--out {{out}} --only {only}"
+    return Part(title, "regression_figures.py", f"{full} --pairs 5 --shape-pairs 1", full, needs)
 
 
 PAGES = (
     Page(
         "claims",
-        "Claims about sensitivity, solvers and noise",
-        (Part("Sensitivities, solvers, errors and graphs", "claims.py"),),
+        "Claims about sensitivity, solvers, utility and graphs",
+        (Part("Sensitivities, solvers, utility and graphs", "claims.py"),),
     ),
     Page(
         "conformal",
         "He et al.: conformal private Fréchet means",
         (
-            _conformal(2, "error against the dimension"),
-            _conformal(3, "error against the number of records"),
-            _conformal(4, "error against the spread"),
-            _conformal(5, "error against the budget"),
-            _conformal(6, "where releases land"),
-            _conformal(7, "CIFAR-10", "cifar10/cifar10_2000.npz"),
-            _conformal(8, "Fashion-MNIST", "fashion_mnist/fashion_mnist_5000.npz"),
+            _conformal("2", "Figure 2: error against the dimension", 200),
+            _conformal("3", "Figure 3: error against the number of records", 200),
+            _conformal("4", "Figure 4: error against the spread", 200),
+            _conformal("5", "Figure 5: error against the budget", 200),
+            _conformal("means", "Other parameters and laws", 200),
+            _conformal("6", "Figure 6: where releases land", 1),
+            _conformal("7", "Figure 7: CIFAR-10", 10, _CIFAR),
+            _conformal("8", "Figure 8: Fashion-MNIST", 10, *_ALL_FASHION),
+            _conformal("classes", "Figures 7 and 8: classes, numbers", 10, _CIFAR, *_ALL_FASHION),
         ),
     ),
     Page(
@@ -120,24 +127,26 @@ PAGES = (
                 "--out {out}",
                 uses=(_XRAYS,),
             ),
+            Part(
+                "A smeary mean",
+                "inference_smeary.py",
+                "--repetitions 10 --out {out}",
+                "--out {out}",
+            ),
         ),
     ),
     Page(
         "regression",
         "Kulkarni and Soto: private geodesic regression",
         (
-            _regression("utility", "Section 5: errors against the truth", 5),
-            _regression("choice", "Both samplers and the choice between them", 3),
-            _regression("splits", "Figures 1, 2 and 7: splits of the budget", 5),
-            _regression("shapes", "Figures 8 and 10: shapes", 10, _RATS, _CALLOSA),
-            _regression("pictures", "Figures 3, 5 and 8: pictures", 1, _RATS),
-            Part(
-                "Figures 1, 2 and 5 to 10: curves",
-                "regression_figures.py",
-                "--out {out} --pairs 5 --shape-pairs 1",
-                "--out {out}",
-                (_RATS, _CALLOSA),
-            ),
+            _regression("utility", "Section 5: errors against the truth", 5, 200, _RATS),
+            _regression("choice", "Both samplers and the choice between them", 5, 200),
+            _regression("splits", "Figures 1, 2 and 7: splits of the budget", 5, 40),
+            _regression("shapes", "Shapes against the budget", 10, 40, _RATS, _CALLOSA),
+            _regression("pictures", "Pictures", 1, 1, _RATS),
+            _curves("Figures 1 and 5 to 10: curves", "1,5,6,7,8,9,10"),
+            _curves("Figure 2: corpora callosa, splits", "2 --shape-pairs 40", _CALLOSA),
+            _curves("Figure 3: corpora callosa at five ages", "3", _CALLOSA),
         ),
     ),
     Page(
@@ -149,7 +158,7 @@ PAGES = (
                 "privatemail.py",
                 "--quick --out {out}",
                 "--out {out}",
-                uses=(_FASHION,),
+                uses=(_FASHION, _LEAVES),
             ),
         ),
     ),
@@ -198,16 +207,29 @@ def page_text(page: Page, outcomes: list[Outcome], level: str) -> str:
     lines = [f"# {page.title}", "", f"Output of `python benches/papers/run_all.py{level}`."]
     if level:
         lines[-1] += " Few repetitions: figures vary between runs."
-    for outcome in outcomes:
-        in_files = any(name.endswith(".csv") for name in outcome.figures)
-        text = _without_tables(outcome.text) if in_files else outcome.text
-        lines += ["", f"## {outcome.part.title}", "", _nested(text)]
-        for name in outcome.figures:
-            if name.endswith(".csv"):
-                lines += ["", f"[{name}]({name})"]
-            else:
-                lines += ["", f"![{outcome.part.title}]({name})"]
+    return "\n".join(lines) + "\n" + "".join(map(section, outcomes))
+
+
+def section(outcome: Outcome) -> str:
+    """The section of one part, from the empty line above its heading on."""
+    in_files = any(name.endswith(".csv") for name in outcome.figures)
+    text = _without_tables(outcome.text) if in_files else outcome.text
+    lines = ["", f"## {outcome.part.title}", "", _nested(text)]
+    for name in outcome.figures:
+        if name.endswith(".csv"):
+            lines += ["", f"[{name}]({name})"]
+        else:
+            lines += ["", f"![{outcome.part.title}]({name})"]
     return "\n".join(lines) + "\n"
+
+
+def with_sections(text: str, page: Page, outcomes: list[Outcome]) -> str:
+    """A page in which some parts were run anew, the others keep their sections."""
+    head, *old = re.split(r"(?=^\n## )", text, flags=re.M)
+    kept = {one.split("\n")[1][3:]: one.rstrip("\n") + "\n" for one in old}
+    kept |= {outcome.part.title: section(outcome) for outcome in outcomes}
+    titles = [part.title for part in page.parts if part.title in kept]
+    return head + "".join(kept[title] for title in titles)
 
 
 def _without_tables(text: str) -> str:
@@ -241,6 +263,9 @@ def main() -> None:
         "--data", type=Path, default=os.environ.get("CURVEDP_DATA"), help="folder of the real data"
     )
     parser.add_argument("--only", default=",".join(page.name for page in PAGES))
+    parser.add_argument(
+        "--parts", help="run those whose title contains this text, keep the pages' other sections"
+    )
     settings = parser.parse_args()
     settings.out.mkdir(parents=True, exist_ok=True)
     level = " --quick" if settings.quick else ""
@@ -251,12 +276,18 @@ def main() -> None:
             continue
         done = outcomes[page.name] = []
         for part in page.parts:
+            if settings.parts is not None and settings.parts not in part.title:
+                continue
             print(f"{page.name}: {part.title} ...", flush=True)
             levels = {"quick": settings.quick, "data": settings.data, "out": settings.out}
             done.append(run(part, page.name, **levels))
             print(f"    {done[-1].state}, {done[-1].seconds:.0f} s", flush=True)
-        text = page_text(page, done, level)
-        (settings.out / f"{page.name}.md").write_text(text, encoding="utf-8")
+        target = settings.out / f"{page.name}.md"
+        if settings.parts is None:
+            text = page_text(page, done, level)
+        else:
+            text = with_sections(target.read_text(encoding="utf-8"), page, done)
+        target.write_text(text, encoding="utf-8")
     print("\n" + summary(outcomes))
     if any(entry.state == "failed" for parts in outcomes.values() for entry in parts):
         sys.exit(1)

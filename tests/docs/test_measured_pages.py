@@ -152,3 +152,21 @@ def test_the_papers_pages_have_the_parts_of_today_and_no_paths(bench):
         found = [line[3:] for line in text.splitlines() if line.startswith("## ")]
         assert found == [part.title for part in page.parts]
         assert not [line for line in text.splitlines() if line.startswith("/")]
+
+
+def test_some_parts_run_anew_leave_the_other_sections(bench):
+    run_all = bench("run_all")
+    parts = [run_all.Part(title, "x.py") for title in ("One", "Two", "Three")]
+    page = run_all.Page("paper", "A paper", tuple(parts))
+    texts = ("1\n\n## inner", "2", "3")
+    whole = [
+        run_all.Outcome(part, "done", text=text) for part, text in zip(parts, texts, strict=True)
+    ]
+    old = run_all.page_text(page, whole, "")
+    assert run_all.with_sections(old, page, []) == old
+    anew = [run_all.Outcome(parts[1], "done", text="22")]
+    assert run_all.with_sections(old, page, anew) == old.replace("\n2\n", "\n22\n")
+    without = run_all.page_text(
+        run_all.Page("paper", "A paper", parts[:1] + parts[2:]), whole[::2], ""
+    )
+    assert run_all.with_sections(without, page, whole[1:2]) == old

@@ -1,0 +1,147 @@
+"""What the scripts of the papers compute: cells that agree, bounds that hold, laws as stated."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import curvedp as cdp
+
+PAPERS = Path(__file__).resolve().parents[2] / "benches" / "papers"
+SCRIPTS = [path.stem for path in PAPERS.glob("*.py")]
+
+
+@pytest.fixture(scope="module")
+def paper():
+    """Imports a script of the papers."""
+    sys.path.insert(0, str(PAPERS))
+    try:
+        yield importlib.import_module
+    finally:
+        sys.path.remove(str(PAPERS))
+        for name in SCRIPTS:
+            sys.modules.pop(name, None)
+
+
+def test_a_cell_has_the_same_number_in_every_figure_and_a_closed_form(paper):
+    conformal = paper("conformal")
+    few = {name: conformal.CURVES[name] for name in ("Laplace, proved", "adaptive")}
+    arguments = (3, 0.1, 500, 0.3, 20)
+    cells = [conformal.on_sphere(*arguments, curves) for curves in (few, conformal.WITHOUT_CHAIN)]
+    assert all(cells[0][name] == cells[1][name] for name in few)
+    one = cells[0]["Laplace, proved"]
+    ball = conformal.sphere(3, 0.1, 500)[1]
+    assert one.closed_form == cdp.expected_error(ball, 500, cdp.PureDP(0.3))
+    # seeds follow from the cell, so this cannot fail by chance
+    assert abs(one.mean - one.closed_form) < 4 * one.standard_error
+    assert cells[0]["adaptive"].closed_form is None
+    other = conformal.on_sphere(3, 0.1, 500, 0.2, 20, few)
+    assert other["Laplace, proved"].mean != one.mean
+
+
+def test_a_figure_with_standard_errors_is_written(paper, tmp_path):
+    conformal = paper("conformal")
+    figure = conformal.Figure("2a: test", "dimension", tmp_path)
+    few = {"Laplace, proved": conformal.CURVES["Laplace, proved"]}
+    figure.add(3, conformal.on_sphere(3, 0.1, 500, 0.3, 20, few))
+    figure.write()
+    lines = (tmp_path / "conformal-figure-2a.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "dimension,curve,mean,standard error,repetitions,closed form"
+    assert lines[1].startswith('3,"Laplace, proved",')
+    assert ",20,0.022" in lines[1]
+    assert (tmp_path / "conformal-figure-2a.png").exists()
+
+
+def test_images_come_with_a_ball_of_another_class(paper):
+    conformal = paper("conformal")
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 255, (60, 12, 12)).astype(np.uint8)
+    images = conformal.Images("Fashion-MNIST", pixels, np.arange(60) % 10)
+    assert images.of(3).shape == (6, 9, 9)
+    expected = cdp.nonprivate.frechet_mean(images.of(2), images.space).value
+    np.testing.assert_array_equal(images.ball(3).center, expected)
+    np.testing.assert_array_equal(
+        images.ball(0).center, cdp.nonprivate.frechet_mean(images.of(9), images.space).value
+    )
+
+
+def test_the_utility_theorem_is_exact_without_density_and_fails_with_one(paper):
+    claims = paper("claims")
+    cells = [list(map(float, line.strip("| ").split(" | "))) for line in claims.utility()[2:]]
+    assert cells[0] == [1.0, 1.0, 1.0]
+    assert all(claimed > 1 for _, claimed, _ in cells[1:])
+    assert all(proved <= 1 for *_, proved in cells)
+    curved = [float(line.strip("| ").split(" | ")[1]) for line in claims.hyperbolic_utility()[2:]]
+    assert all(ratio > 1 for ratio in curved)
+    # by summation: sinh t exp(-3t) on a fine grid
+    t = np.linspace(0, 30, 300_001)
+    weight = np.sinh(t) * np.exp(-3 * t)
+    assert curved[1] == pytest.approx((t**2 @ weight) / weight.sum() * 9 / 6, rel=5e-3)
+
+
+def test_no_channel_names_classes_more_often_than_the_bound(paper):
+    best = paper("privatemail").best
+    rng = np.random.default_rng(0)
+    for epsilon, classes in ((0.5, 3), (1.0, 10), (5.0, 40)):
+        odds = math.exp(epsilon)
+        response = np.where(np.eye(classes, dtype=bool), odds, 1.0) / (odds + classes - 1)
+        assert np.trace(response) / classes == pytest.approx(best(epsilon, classes))
+        for _ in range(200):
+            # rows within e^epsilon of each other, column by column
+            channel = rng.random(classes) * np.exp(epsilon / 2 * rng.random((classes, classes)))
+            channel += np.diag(channel.diagonal() * rng.random())
+            channel /= channel.sum(axis=1, keepdims=True)
+            loss = np.log(channel.max(axis=0) / channel.min(axis=0)).max()
+            assert np.trace(channel) / classes <= best(loss, classes) * (1 + 1e-12)
+        # a control: a channel with twice the budget beats the bound
+        odds = math.exp(2 * epsilon)
+        assert odds / (odds + classes - 1) > best(epsilon, classes)
+    threshold = [best(math.log(classes) + 2, classes) for classes in (2, 10, 40, 1000)]
+    assert all(value > math.e**2 / (math.e**2 + 1) for value in threshold)
+
+
+def test_the_smeary_law_has_no_hessian_at_its_mean_and_the_projected_one_does(paper):
+    smeary = paper("inference_smeary")
+    rng = np.random.default_rng(0)
+    records = smeary.smeary(400_000, rng)
+    space, pole = smeary.SPACE, smeary.POLE
+    length = np.arccos(np.clip(records[:, 3], -1, 1))
+    across = np.where(length == 0, 1.0, length / np.tan(np.where(length == 0, 1.0, length)))
+    # records at the pole count with the identity, others with 1 and twice across, over 3
+    hessian = np.where(length == 0, 1.0, (1 + 2 * across) / 3)
+    assert abs(hessian.mean()) < 5 * hessian.std() / np.sqrt(len(records))
+
+    def loss(angle: float) -> float:
+        # both ways, without the mean's own noise
+        ends = [[side * np.sin(angle), 0, 0, np.cos(angle)] for side in (-1, 1)]
+        return float(np.mean([space.dist(records, end) ** 2 for end in ends]))
+
+    angles = (0.5, 1.0, 1.5, 2.0, 3.0)
+    assert all(loss(angle) > loss(0.0) + 0.005 * angle**4 for angle in angles)
+    least = smeary.RADIUS / math.tan(smeary.RADIUS)
+    assert all(smeary.least_eigenvalue(offset, 20_000) > least for offset in smeary.OFFSETS)
+    assert "below 1.5708" in smeary.refusal()
+    target = smeary.target(0.5)
+    projected = smeary.ball(0.5).project(records)
+    sampled = cdp.nonprivate.frechet_mean(projected, space).value
+    assert space.dist(target, sampled) < 5 * 2.2 / np.sqrt(len(records))
+    errors, covers = smeary.measured(1000, 4, [pole, target])
+    assert errors.shape == covers.shape == (3,)
+    assert errors[0] > 5 * errors[1]
+
+
+def test_regressions_with_the_seed_of_their_repetition_agree_between_tables(paper):
+    regression = paper("regression")
+
+    def make(seed: int):
+        return regression.drawn(regression.sphere(), 100, 0.04, 0.1, 1.5, seed)
+
+    budget = [cdp.PureDP(1.0)]
+    many = regression.all_errors(make, budget, 6, sampler="gradient")
+    few = regression.all_errors(make, budget, 3, sampler="gradient")
+    np.testing.assert_array_equal(many[:, :3], few)
