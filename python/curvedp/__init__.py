@@ -57,6 +57,7 @@ _PUBLIC = {
         "Projective",
         "RigidMotions",
         "Rotations",
+        "SpecialOrthogonal",
         "Sphere",
         "Torus",
         "as_manifold",
