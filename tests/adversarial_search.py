@@ -348,6 +348,71 @@ class Planes(Space):
         return self.exp(self.center, v.reshape(*v.shape[:-2], -1))
 
 
+class Turns(Space):
+    """Rotations of R^n, n >= 4, curvature in [0, 1/2]: matrices, flattened. The first two axes of
+    coordinates span a tangent plane of curvature 1/2."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__(n * (n - 1) // 2, 0.0, 0.5)
+        object.__setattr__(self, "n", n)
+
+    n: int
+
+    @property
+    def center(self) -> Array:
+        return np.eye(self.n).ravel()
+
+    def _matrix(self, x: Array) -> Array:
+        return x.reshape(*x.shape[:-1], self.n, self.n)
+
+    @staticmethod
+    def _exp(w: Array) -> Array:
+        values, vectors = np.linalg.eigh(1j * w)
+        turned = vectors * np.exp(-1j * values)[..., None, :]
+        return np.asarray((turned @ np.conj(np.swapaxes(vectors, -1, -2))).real)
+
+    def exp(self, p: Array, v: Array) -> Array:
+        """Tangent vectors are left-invariant, at unit length for Frobenius norm 1 here."""
+        w = np.swapaxes(self._matrix(p), -1, -2) @ self._matrix(v) * np.sqrt(2)
+        w = 0.5 * (w - np.swapaxes(w, -1, -2))
+        x = self._matrix(p) @ self._exp(w)
+        return x.reshape(*x.shape[:-2], -1)
+
+    def log(self, p: Array, x: Array) -> Array:
+        p, x = self._matrix(p), self._matrix(x)
+        turn = np.swapaxes(p, -1, -2) @ x
+        # the rotation by half the angles, then twice its logarithm: angles stay within pi/2
+        identity = np.eye(self.n)
+        u, _, vt = np.linalg.svd(turn + identity)
+        half = u @ vt
+        skew = 0.5 * (half - np.swapaxes(half, -1, -2))
+        values, vectors = np.linalg.eigh(1j * skew)
+        angles = 2j * np.arcsin(np.clip(values, -1, 1))
+        w = (vectors * -angles[..., None, :]) @ np.conj(np.swapaxes(vectors, -1, -2))
+        v = p @ w.real / np.sqrt(2)
+        return v.reshape(*v.shape[:-2], -1)
+
+    def mean(self, x: Array, weights: Array, iterations: int = 240) -> tuple[Array, Array]:
+        return super().mean(x, weights, iterations)
+
+    def from_center(self, coords: Array) -> Array:
+        below = coords.copy()
+        root = np.sqrt(0.5)
+        rows, columns = np.tril_indices(self.n, -1)
+        at = {pair: k for k, pair in enumerate(zip(rows, columns, strict=True))}
+        # (1, 0) + (3, 2) and (2, 0) - (3, 1), whose bracket is the longest, and their complements
+        first, second = (at[1, 0], at[3, 2]), (at[2, 0], at[3, 1])
+        rest = [k for k in range(self.dim) if k not in (*first, *second)]
+        below[..., first[0]] = root * (coords[..., 0] + coords[..., 2])
+        below[..., first[1]] = root * (coords[..., 0] - coords[..., 2])
+        below[..., second[0]] = root * (coords[..., 1] + coords[..., 3])
+        below[..., second[1]] = root * (coords[..., 3] - coords[..., 1])
+        below[..., rest] = coords[..., 4:]
+        w = np.zeros((*coords.shape[:-1], self.n, self.n))
+        w[..., rows, columns], w[..., columns, rows] = below, -below
+        return self._exp(w).reshape(*w.shape[:-2], -1)
+
+
 def clip(coords: Array, radius: float) -> Array:
     """Coordinates at the centre, shortened to length at most `radius`."""
     return coords * np.minimum(1.0, radius / np.maximum(_norm(coords), 1e-300))

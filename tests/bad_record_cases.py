@@ -39,6 +39,10 @@ def bad_records(case: Case, center: Array) -> dict[str, Array]:
     if case.name.startswith("kendall"):
         bad["one place"] = np.ones(shape)
         bad["one place up to rounding"] = np.ones(shape) + 1e-16 * center
+    if case.name.startswith("so"):
+        bad["turned over"] = center * np.where(np.arange(shape[0]) == 0, -1.0, 1.0)
+        bad["scaled"] = 1.001 * center
+        bad["sheared"] = center + np.triu(np.full(shape, 0.1), 1)
     if case.name.startswith("correlation"):
         bad["more than 1"] = np.where(np.eye(shape[0]) > 0, 1.0, 1.01)
         bad["singular"] = np.ones(shape)

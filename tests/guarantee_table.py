@@ -7,6 +7,7 @@ cell and fail if a release has no row. ``python tests/guarantee_table.py`` write
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,7 @@ COLUMNS = {
         *("correlation:3", "torus:2"),
     ),
     "hyperbolic": ("hyperboloid:2",),
-    "planar shapes, subspaces": ("kendall:5", "grassmann:4:2"),
+    "planar shapes, subspaces, SO(n)": ("kendall:5", "grassmann:4:2", "so:4"),
 }
 PURE, GAUSSIAN, BOTH, NONE = "ε", "μ", "ε, μ", "–"
 
@@ -73,10 +74,10 @@ class Row:
 
 
 def everywhere(guarantee: str, **but: str) -> dict[str, str]:
-    """The same in every column except those named (spaces and commas left out)."""
+    """The same in every column except those named (words alone)."""
     cells = dict.fromkeys(COLUMNS, guarantee)
     for name, other in but.items():
-        (column,) = (c for c in COLUMNS if c.replace(" ", "_").replace(",", "") == name)
+        (column,) = (c for c in COLUMNS if re.sub(r"\W+", "_", c).strip("_") == name)
         cells[column] = other
     return cells
 
@@ -216,7 +217,7 @@ ROWS = (
         "",
         "frechet_mean",
         "exponential-wrapped Gaussian",
-        everywhere(GAUSSIAN, sphere_rotations_axes=NONE, planar_shapes_subspaces=NONE),
+        everywhere(GAUSSIAN, sphere_rotations_axes=NONE, planar_shapes_subspaces_SO_n=NONE),
         mean_by("exponential-wrapped-gaussian"),
         (*MEAN_PROOFS, "exponential-wrapped-gaussian"),
         MECHANISM_AUDITS,
@@ -427,7 +428,7 @@ ROWS = (
         "",
         "geodesic_regression",
         "K-norm gradient, dimension up to 3, given tau",
-        everywhere(BOTH, planar_shapes_subspaces=NONE),
+        everywhere(BOTH, planar_shapes_subspaces_SO_n=NONE),
         regressed("exact"),
         ("geodesic-regression",),
         whole_audit("geodesic_regression drawn exactly"),

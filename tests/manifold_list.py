@@ -19,6 +19,7 @@ from reference.rotations import Rotations
 from reference.spd_affine import SPDAffine
 from reference.spd_log_cholesky import SPDLogCholesky
 from reference.spd_log_euclidean import SPDLogEuclidean
+from reference.special_orthogonal import SpecialOrthogonal
 from reference.sphere import Sphere
 from reference.torus import Torus
 from reference.twin import Twin
@@ -146,6 +147,16 @@ def _grassmann(n: int, k: int) -> Case:
     )
 
 
+def _special_orthogonal(n: int) -> Case:
+    return Case(
+        f"so:{n}",
+        lambda: _library().SpecialOrthogonal(n),
+        SpecialOrthogonal(n),
+        precise.PreciseSpecialOrthogonal(),
+        {2: (0.0, 0.0), 3: (0.25, 0.25)}.get(n, (0.0, 0.5)),
+    )
+
+
 def _spd(m: int, metric: str = "affine-invariant") -> Case:
     twin, exact = {
         "affine-invariant": (SPDAffine, precise.PreciseSPDAffine),
@@ -202,6 +213,11 @@ CASES = [
     _grassmann(4, 2),
     _grassmann(5, 2),
     _grassmann(7, 4),
+    _special_orthogonal(2),
+    _special_orthogonal(3),
+    _special_orthogonal(4),
+    _special_orthogonal(5),
+    _special_orthogonal(8),
     _spd(1),
     _spd(2),
     _spd(3),
@@ -236,6 +252,7 @@ SMALL = [
         "projective:2",
         "torus:2",
         "grassmann:4:2",
+        "so:4",
         "spd:2",
         "spd:3",
         "hpd:2",

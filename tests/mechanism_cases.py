@@ -77,6 +77,7 @@ LAPLACE = [
         ("projective:2", 0.4),
         ("torus:2", 0.5),
         ("grassmann:4:2", 0.3),
+        ("so:4", 0.4),
         ("spd:2", 0.6),
         ("spd:3", 0.4),
         ("hpd:2", 0.3),
@@ -94,6 +95,7 @@ GAUSSIAN = [
         ("projective:2", 0.4),
         ("torus:2", 0.7),
         ("grassmann:4:2", 0.4),
+        ("so:4", 0.6),
     )
 ]
 WRAPPED = [
@@ -116,6 +118,7 @@ TANGENT = [
         ("projective:2", 0.2),
         ("torus:2", 0.4),
         ("grassmann:4:2", 0.2),
+        ("so:4", 0.3),
         ("hyperboloid:3", 0.4),
         ("spd:3:log-euclidean", 0.4),
         ("spd:2:log-cholesky", 0.4),

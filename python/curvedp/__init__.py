@@ -59,6 +59,7 @@ _PUBLIC = {
         "Projective",
         "RigidMotions",
         "Rotations",
+        "SpecialOrthogonal",
         "Sphere",
         "Torus",
         "as_manifold",

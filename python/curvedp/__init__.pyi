@@ -39,6 +39,7 @@ from curvedp.manifolds import Product as Product
 from curvedp.manifolds import Projective as Projective
 from curvedp.manifolds import RigidMotions as RigidMotions
 from curvedp.manifolds import Rotations as Rotations
+from curvedp.manifolds import SpecialOrthogonal as SpecialOrthogonal
 from curvedp.manifolds import Sphere as Sphere
 from curvedp.manifolds import Torus as Torus
 from curvedp.manifolds import as_manifold as as_manifold

@@ -141,7 +141,9 @@ def test_every_row_has_proof_pages_that_are_no_stubs(row):
 
 def test_every_proof_page_is_used():
     pages = {page.stem for page in (ROOT / "docs" / "proofs").glob("*.md")}
-    spaces = {"coverings", "correlation", "grassmann", "hermitian-matrices", "products"}
+    spaces = {"coverings", "correlation", "grassmann", "hermitian-matrices", "products"} | {
+        "special-orthogonal"
+    }
     shared = {"certified-logarithms", "conversions", "exact-draws"} | spaces
     assert pages - {"index"} == {page for row in ROWS for page in row.proofs} | shared
 

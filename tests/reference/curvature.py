@@ -17,6 +17,7 @@ from reference.grassmann import Grassmann
 from reference.hpd import HPD
 from reference.kendall import KendallPlanar, to_complex, to_real
 from reference.spd_affine import SPDAffine
+from reference.special_orthogonal import SpecialOrthogonal
 from reference.twin import Array, Twin
 
 DIGITS = 40
@@ -77,6 +78,16 @@ def curvature_form(
                 excess = f(-0.25 * (values[i] - values[j]) ** 2) - f(0.0)
                 for part in (entries.real, entries.imag):
                     gram += excess * np.outer(part, part)
+    if isinstance(twin, SpecialOrthogonal):
+        values, q = np.linalg.eigh(1j * base.T @ u)
+        rotated = [q.conj().T @ base.T @ e @ q for e in frame]
+        for i in range(twin.n):
+            for j in range(i):
+                entries = np.array([e[i, j] for e in rotated])
+                excess = f(0.25 * (values[i] - values[j]) ** 2) - f(0.0)
+                for part in (entries.real, entries.imag):
+                    gram += excess * np.outer(part, part)
+        return gram
     if isinstance(twin, Grassmann) and twin.n > 2:
         complement = np.linalg.svd(base)[0][:, twin.k :]
         left, values, right = np.linalg.svd(complement.T @ u)

@@ -17,9 +17,9 @@ def entered_dist(name: str, row: Array, *, precise: bool = False) -> Any:
     """Distance from the centre of the exact point that a row of the frame stands for.
 
     A sphere's row is taken at its own length, also over an axis, a hyperboloid's by its space part,
-    a shape's as a complex line, a matrix by its lower triangle; flat metrics, tori and subspaces
-    store coordinates. The `precise` numbers of wide balls are chart coordinates, and columns of a
-    lower triangle L for L L^T.
+    a shape's as a complex line, a matrix by its lower triangle; flat metrics, tori, subspaces
+    and SO(n) store coordinates. The `precise` numbers of wide balls are chart coordinates, and
+    columns of a lower triangle L for L L^T.
     """
     x = [mp.mpf(float(entry)) for entry in row]
     kind, *rest = name.split(":")

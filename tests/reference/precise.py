@@ -547,6 +547,47 @@ class PreciseGrassmann:
         return carried @ (self.exp(velocity, base).T @ end)
 
 
+class PreciseSpecialOrthogonal(PreciseRotations):
+    """Rotation matrices; angles from what their eigenvectors are moved by."""
+
+    def turn(self, generator: Numbers) -> Numbers:
+        square = generator.T @ generator
+        small = mp.mpf(10) ** (-2 * mp.mp.dps)
+
+        def of(f: Callable[[Any], Any], limit: Any) -> Numbers:
+            return on_spectrum(lambda x: limit if x < small else f(mp.sqrt(x)), square)
+
+        first = of(lambda t: mp.sin(t) / t, mp.mpf(1))
+        second = of(lambda t: 2 * (mp.sin(t / 2) / t) ** 2, mp.mpf(1) / 2)
+        return lift(np.eye(len(generator))) + generator @ (first + generator @ second)
+
+    def on_manifold(self, point: Numbers) -> Numbers:
+        """Newton's iteration for the closest orthogonal matrix."""
+        identity = lift(np.eye(len(point)))
+        for _ in range(4):
+            point = point @ (3 * identity - point.T @ point) / 2
+        return point
+
+    def parts(self, point: Numbers, base: Numbers) -> list[tuple[Any, Numbers, Numbers]]:
+        """Angles, the vectors that turn by them, and these turned by a right angle or nothing."""
+        point, base = self.on_manifold(point), self.on_manifold(base)
+        difference = base.T @ (point - base)
+        _, vectors = eigen(difference.T @ difference)
+        moved, turned = difference @ vectors, self.skew(difference) @ vectors
+        columns = zip(vectors.T, moved.T, turned.T, strict=True)
+        return [(2 * mp.atan2(length(m), length(m + 2 * v)), v, w) for v, m, w in columns]
+
+    def dist(self, a: Numbers, b: Numbers) -> Any:
+        return mp.sqrt(sum((t**2 for t, _, _ in self.parts(b, a)), mp.mpf(0)) / 2)
+
+    def log(self, point: Numbers, base: Numbers) -> Numbers:
+        found = base * 0
+        for t, v, w in self.parts(point, base):
+            if length(w):
+                found = found + t / length(w) * np.outer(w, v)
+        return self.on_manifold(base) @ self.skew(found)
+
+
 def frechet_mean(
     manifold: Any, points: Numbers, weights: Numbers, start: Numbers, digits: int, step: float = 1.0
 ) -> Numbers:

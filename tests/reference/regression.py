@@ -11,6 +11,7 @@ from reference.grassmann import Grassmann
 from reference.hpd import HPD
 from reference.kendall import KendallPlanar
 from reference.spd_affine import SPDAffine
+from reference.special_orthogonal import SpecialOrthogonal
 from reference.twin import Array, Twin
 
 
@@ -35,6 +36,13 @@ def curvature_operator(twin: Twin, velocity: Array, base: Array) -> Callable[[Ar
     if isinstance(twin, Grassmann):
         x = velocity
         return lambda y: x @ x.T @ y + y @ x.T @ x - 2 * x @ y.T @ x
+    if isinstance(twin, SpecialOrthogonal):
+        x = base.T @ velocity
+
+        def bracket(y: Array) -> Array:
+            return x @ y - y @ x
+
+        return lambda y: -base @ bracket(bracket(base.T @ y)) / 4
     kappa = 1.0 if isinstance(twin, KendallPlanar) else twin.constant_curvature
     square = twin.inner(velocity, velocity, base)
 

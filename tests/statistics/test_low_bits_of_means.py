@@ -43,6 +43,7 @@ QUICK = [
         "projective:2",
         "torus:2",
         "grassmann:4:2",
+        "so:4",
         "spd:2",
         "hpd:2",
         "spd:2:log-euclidean",

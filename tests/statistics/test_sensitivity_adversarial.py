@@ -23,6 +23,8 @@ CASES = [
     (search.ComplexProjective(5), 0.6),
     (search.Planes(4), 0.5),
     (search.Planes(5), 0.7),
+    (search.Turns(4), 1.0),
+    (search.Turns(5), 1.4),
     (search.Hyperbolic(2), 2.0),
     (search.SPD(2), 2.0),
     (search.SPD(3), 1.5),
@@ -74,7 +76,7 @@ def test_no_neighbouring_data_set_moves_the_mean_further_than_the_bound(space, r
         "n=5": np.full(5, 0.2),
         "light record": np.array([light, *[(1 - light) / 4] * 4]),
     }[weights]
-    restarts = 16 if isinstance(space, (search.SPD, search.Planes)) else 48
+    restarts = 16 if isinstance(space, (search.SPD, search.Planes, search.Turns)) else 48
     start = radius * rng.standard_normal((restarts, len(mass) + 1, space.dim))
     near = extremal(space, radius, len(mass))
     start[::2] = near + 0.1 * radius * rng.standard_normal(start[::2].shape)
@@ -90,7 +92,12 @@ def test_no_neighbouring_data_set_moves_the_mean_further_than_the_bound(space, r
 @pytest.mark.parametrize("radius", [0.1, np.pi / 8, 0.6, 1.0, 1.3, 1.45])
 @pytest.mark.parametrize(
     ("space", "scale"),
-    [(search.Sphere(2), 1.0), (search.ComplexProjective(2), 0.5), (search.Planes(4), 0.5**0.5)],
+    [
+        (search.Sphere(2), 1.0),
+        (search.ComplexProjective(2), 0.5),
+        (search.Planes(4), 0.5**0.5),
+        (search.Turns(4), 2**0.5),
+    ],
 )
 def test_the_extremal_family_approaches_the_bound(space, scale, radius):
     """Half the mass at either end of a diameter, the moved record perpendicular to it."""
@@ -110,6 +117,14 @@ def test_the_bound_of_curvature_1_fails_on_planes():
     mass = np.array([light, 0.5 - light / 2, 0.5 - light / 2])
     moved = shift(search.Planes(4), extremal(search.Planes(4), radius, 3)[None], mass)[0]
     assert moved > 1.27 * 2 * light * np.tan(radius)
+
+
+def test_the_bound_of_curvature_a_quarter_fails_on_rotations_of_four_dimensions():
+    """Negative control: the bound of SO(3) is exceeded in a tangent plane of curvature 1/2."""
+    radius, light = 1.5, 1e-4
+    mass = np.array([light, 0.5 - light / 2, 0.5 - light / 2])
+    moved = shift(search.Turns(4), extremal(search.Turns(4), radius, 3)[None], mass)[0]
+    assert moved > 1.3 * 2 * light * np.tan(radius / 2) / 0.5
 
 
 def test_the_flat_bound_fails_on_the_sphere():

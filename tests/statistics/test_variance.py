@@ -16,7 +16,7 @@ from manifold_list import SMALL
 CLEAR = cdp.GDP(1e5)
 SPECS = [
     *("euclidean:2", "sphere:2", "hyperboloid:2", "spd:2", "spd:3", "kendall:5"),
-    *("rotations:3", "projective:2", "torus:2", "grassmann:4:2"),
+    *("rotations:3", "projective:2", "torus:2", "grassmann:4:2", "so:4"),
 ]
 
 

@@ -22,6 +22,7 @@ from curvedp.manifolds import (
     KendallPlanar,
     Manifold,
     Projective,
+    SpecialOrthogonal,
     Sphere,
 )
 
@@ -141,9 +142,10 @@ def _of_manifold(columns: list[FloatArray], values: Values) -> Iterator[Statisti
             unit_exponent=_UNIT_EXPONENT,
         )
         yield from defects("|value|^2 - R^2 in units of 2^-54", found, learn)
-    if isinstance(manifold, Grassmann):
-        for j in range(manifold.k):
-            part = columns[j :: manifold.k]
+    if isinstance(manifold, (Grassmann, SpecialOrthogonal)):
+        width = manifold.point_shape[-1]
+        for j in range(width):
+            part = columns[j::width]
             found = exact.weighted_sum(
                 part,
                 [1] * len(part),

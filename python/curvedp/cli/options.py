@@ -82,7 +82,7 @@ def ball_options(command: Command) -> Command:
             required=True,
             metavar="SPEC",
             help="spd:3, spd:3:log-euclidean, correlation:5, sphere:2, rotations:3, projective:2, "
-            "torus:2, hyperboloid:2, kendall:10, euclidean:3.",
+            "torus:2, grassmann:5:2, so:4, hyperboloid:2, kendall:10, euclidean:3.",
         ),
     ):
         command = option(command)

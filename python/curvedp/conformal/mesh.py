@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from curvedp import _core
 from curvedp._validation import FloatArray, as_array, as_count, as_float_array
 from curvedp.domain import Ball
-from curvedp.manifolds import Grassmann, Manifold, Sphere, as_manifold
+from curvedp.manifolds import Grassmann, Manifold, SpecialOrthogonal, Sphere, as_manifold
 
 _GOLDEN_ANGLE = math.pi * (3 - math.sqrt(5))
 
@@ -322,7 +322,7 @@ def _volume_density(space: Manifold, coords: FloatArray, center: FloatArray) -> 
     sin(2t)/2t on planar shapes, sinh(x)/x with x = (l_i - l_j)/2 on SPD matrices, squared on HPD
     matrices.
     """
-    if isinstance(space, Grassmann):
+    if isinstance(space, (Grassmann, SpecialOrthogonal)):
         return space._volume_density(coords)
     planes = space._core.planes
     if planes is not None:

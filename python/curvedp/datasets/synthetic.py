@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_finite, as_points, as_positive
 from curvedp.domain import Ball, check_ball
-from curvedp.manifolds import Grassmann, Manifold, Sphere, as_manifold
+from curvedp.manifolds import Grassmann, Manifold, SpecialOrthogonal, Sphere, as_manifold
 from curvedp.manifolds.base import Seed
 
 #: Rejection samplers give up where this many proposals yield nothing.
@@ -191,8 +191,8 @@ def uniform_ball(n: int, ball: Ball, *, rng: Seed = None) -> FloatArray:
     space = ball.manifold
     if space.noise_space[0] in ("spd", "hpd") and not space.is_flat:
         return _uniform_matrix_ball(count, ball, generator)
-    if isinstance(space, Grassmann):
-        coords = _uniform_subspaces(count, ball, space, generator)
+    if isinstance(space, (Grassmann, SpecialOrthogonal)):
+        coords = _uniform_coords(count, ball, space, generator)
     else:
         coords = generator.standard_normal((count, space.dim))
         coords *= (_radii(count, ball, generator) / np.linalg.norm(coords, axis=1))[:, None]
@@ -253,8 +253,11 @@ def _uniform_matrix_ball(count: int, ball: Ball, generator: np.random.Generator)
     return space.exp(space._from_matrices(root @ chart @ root), ball.center)
 
 
-def _uniform_subspaces(
-    count: int, ball: Ball, space: Grassmann, generator: np.random.Generator
+def _uniform_coords(
+    count: int,
+    ball: Ball,
+    space: Grassmann | SpecialOrthogonal,
+    generator: np.random.Generator,
 ) -> FloatArray:
     """Coordinates by the volume density of exp, which is at most 1."""
 

@@ -13,6 +13,7 @@ from curvedp.manifolds.spaces import (
     KendallPlanar,
     Projective,
     Rotations,
+    SpecialOrthogonal,
     Sphere,
     Torus,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "Projective",
     "RigidMotions",
     "Rotations",
+    "SpecialOrthogonal",
     "Sphere",
     "Torus",
     "as_manifold",

@@ -174,7 +174,7 @@ class Manifold(ABC):
     def random_point(self, n_samples: int = 1, *, rng: Seed = None) -> FloatArray:
         """Random points, for tests and examples.
 
-        Uniform on spheres, shapes, axes, tori and subspaces; elsewhere the exponential of a
+        Uniform on spheres, shapes, axes, tori, subspaces and SO(n); elsewhere the exponential of a
         standard normal tangent vector at the origin.
 
         Parameters

@@ -18,6 +18,7 @@ from curvedp.manifolds.spaces import (
     Grassmann,
     Hyperboloid,
     KendallPlanar,
+    SpecialOrthogonal,
     Sphere,
 )
 
@@ -52,13 +53,14 @@ def as_manifold(space: Any, point_shape: tuple[int, ...] | None = None) -> Manif
     space : Manifold, str, geomstats or pymanopt space
         Text is ``name:size[:parameter]``: ``"sphere:2"``, ``"spd:3"``, ``"spd:3:log-euclidean"``,
         ``"hpd:3"``, ``"hyperboloid:2"``, ``"kendall:10"``, ``"rotations:3"``, ``"projective:2"``,
-        ``"torus:3"``, ``"correlation:5"``, ``"grassmann:5:2"``, ``"euclidean:4"``,
+        ``"torus:3"``, ``"correlation:5"``, ``"grassmann:5:2"``, ``"so:4"``, ``"euclidean:4"``,
         ``"rigid-motions:1.5"``, or a product such as ``"sphere:2 x euclidean:1"``. pyRiemann's
         metric names ("riemann", "logeuclid", "logchol") mean SPD matrices. The sizes may be left
         out if `point_shape` is given. Geomstats spaces (Hypersphere, SPDMatrices, HPDMatrices,
         FullRankCorrelationMatrices, Hyperboloid, Euclidean, PreShapeSpace in the plane,
-        Grassmannian, whose distances are sqrt 2 times those here) and pymanopt's Grassmann are
-        recognised by their attributes; neither need be installed.
+        Grassmannian, whose distances are sqrt 2 times those here, SpecialOrthogonal in matrices)
+        and pymanopt's Grassmann and SpecialOrthogonalGroup (sqrt 2 times, too) are recognised by
+        their attributes; neither need be installed.
     point_shape : tuple of int, optional
         Shape of one point.
 
@@ -193,10 +195,15 @@ def _from_attributes(space: Any) -> Manifold:
         return Grassmann(space.n, space.p)
     if "Grassmann" in names and getattr(space, "_k", None) == 1:  # pymanopt's
         return Grassmann(space._n, space._p)
+    metric = type(getattr(space, "metric", None)).__name__
+    if "_SpecialOrthogonalMatrices" in names and metric == "BiInvariantMetric":
+        return SpecialOrthogonal(space.n)
+    if "SpecialOrthogonalGroup" in names and getattr(space, "_k", None) == 1:  # pymanopt's
+        return SpecialOrthogonal(space._n)
     if "Euclidean" in names and len(getattr(space, "shape", ())) == 1:
         return Euclidean(space.dim)
     raise ValueError(
         f"{type(space).__name__} is not a manifold that curvedp knows: pass a curvedp manifold, a "
         "text such as 'spd:3', or a geomstats Hypersphere, SPDMatrices, HPDMatrices, Hyperboloid, "
-        "Euclidean, Grassmannian or planar PreShapeSpace"
+        "Euclidean, Grassmannian, SpecialOrthogonal (of matrices) or planar PreShapeSpace"
     )

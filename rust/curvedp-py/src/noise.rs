@@ -134,6 +134,7 @@ pub(crate) fn space(kind: &str, size: usize, parameter: f64) -> PyResult<Space> 
         "spd" => Space::Spd { m: size },
         "hpd" => Space::Hpd { m: size },
         "grassmann" => Space::Grassmann { n: size, k: parameter as usize },
+        "so" => Space::SpecialOrthogonal { n: size },
         other => return Err(PyValueError::new_err(format!("unknown space {other:?}"))),
     })
 }
@@ -148,6 +149,7 @@ pub(crate) fn space_name(space: Space) -> (&'static str, usize, f64) {
         Space::Spd { m } => ("spd", m, 0.0),
         Space::Hpd { m } => ("hpd", m, 0.0),
         Space::Grassmann { n, k } => ("grassmann", n, k as f64),
+        Space::SpecialOrthogonal { n } => ("so", n, 0.0),
     }
 }
 

@@ -52,26 +52,24 @@ pub fn gram<const N: usize>(a: &[Enclosure<N>], columns: usize) -> Vector<N> {
     transpose_product(a, a, columns)
 }
 
-/// As many for every matrix, so that time tells nothing.
-const HALVINGS: i32 = 6;
-
-/// cos T and sin(T)/T for the positive semidefinite matrix T^2 of order m.
+/// cos T and sin(T)/T for the positive semidefinite matrix T^2 of order m, in steps that do not depend on it.
 ///
-/// Series at Y = T^2/4^6 of a trace below 2^-6, which bounds its norm, from the innermost bracket on:
-/// I - Y/(1 2) (I - Y/(3 4) (...)). Left out is at most 2^(-6 (d + 1)) after d brackets. Then six times
+/// Series at Y = T^2/4^h of a trace below 2^-6, which bounds its norm, from the innermost bracket on:
+/// I - Y/(1 2) (I - Y/(3 4) (...)). Left out is at most 2^(-6 (d + 1)) after d brackets. Then h times
 /// cos 2T = 2 cos^2 T - I and sin(2T)/2T = cos T sin(T)/T, in which all matrices commute.
 ///
 /// # Errors
-/// [`Undecided`] unless the trace is known to be below 64.
+/// [`Undecided`] unless the trace is known to be below 4^(h - 3), for the h >= 3 of `halvings`.
 pub fn circular<const N: usize>(
     square: &[Enclosure<N>],
     m: usize,
+    halvings: i32,
 ) -> Result<(Vector<N>, Vector<N>), Undecided> {
     let trace = (0..m).fold(Enclosure::ZERO, |sum, i| sum.plus(&square[i * (m + 1)]));
-    if !trace.is_less(&Enclosure::integer(64))? {
+    if !trace.is_less(&Enclosure::integer(1 << (2 * (halvings - 3))))? {
         return Err(Undecided);
     }
-    let y: Vector<N> = square.iter().map(|x| x.shifted(-2 * HALVINGS)).collect();
+    let y: Vector<N> = square.iter().map(|x| x.shifted(-2 * halvings)).collect();
     let degree = (Enclosure::<N>::FRACTION as usize).div_ceil(6);
     let identity = |i: usize| Enclosure::integer(i64::from(i.is_multiple_of(m + 1)));
     let series = |odd: usize| -> Result<Vector<N>, Undecided> {
@@ -86,7 +84,7 @@ pub fn circular<const N: usize>(
         Ok(sum.iter().map(|x| x.wider_by(1)).collect())
     };
     let (mut cos, mut sinc) = (series(0)?, series(1)?);
-    for _ in 0..HALVINGS {
+    for _ in 0..halvings {
         sinc = product(&cos, &sinc, m);
         let twice = product(&cos, &cos, m);
         let entry = |(i, x): (usize, &Enclosure<N>)| x.shifted(1).minus(&identity(i));

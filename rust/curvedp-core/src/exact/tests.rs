@@ -308,8 +308,8 @@ fn cosines_of_matrices_are_enclosed() {
         for size in [1e-9, 0.3, 1.4] {
             let b: Vec<f64> = (0..m * m).map(|_| size * stream.uniform_open()).collect();
             let square = gram(&enclosed::<32>(&b), m);
-            let (cos, sinc) = circular(&square, m).unwrap();
-            let (few, other) = circular(&gram(&enclosed::<3>(&b), m), m).unwrap();
+            let (cos, sinc) = circular(&square, m, 6).unwrap();
+            let (few, other) = circular(&gram(&enclosed::<3>(&b), m), m, 6).unwrap();
             assert!(contain(&few, &cos, 90) && contain(&other, &sinc, 90));
             let squared = product(&square, &product(&sinc, &sinc, m), m);
             for (i, (x, y)) in product(&cos, &cos, m).iter().zip(&squared).enumerate() {
@@ -326,7 +326,11 @@ fn cosines_of_matrices_are_enclosed() {
         }
     }
     let large = [8.0, 0.0, 0.0, 1.0];
-    assert!(circular(&gram(&enclosed::<3>(&large), 2), 2).is_err());
+    let square = gram(&enclosed::<3>(&large), 2);
+    assert!(circular(&square, 2, 6).is_err());
+    let (cos, sinc) = circular(&square, 2, 7).unwrap();
+    assert!((cos[0].middle_as_double() - 8f64.cos()).abs() < 1e-15);
+    assert!((sinc[0].middle_as_double() - 8f64.sin() / 8.0).abs() < 1e-15);
 }
 
 #[test]

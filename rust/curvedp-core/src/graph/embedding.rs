@@ -55,6 +55,8 @@ impl<'a> Embedder<'a> {
                 return None;
             }
             Embedding::Projectors => embedder.exact = manifold.curvature_bounds().0 > 0.0,
+            // more than one angle from n = 4 on
+            Embedding::Rotations => embedder.exact = manifold.dim() <= 3,
             Embedding::Ambient | Embedding::Hermitian | Embedding::Symmetric => {}
             Embedding::Circles => embedder.exact = size == 1,
             Embedding::Logarithm => {
@@ -81,6 +83,7 @@ impl<'a> Embedder<'a> {
             Embedding::Symmetric => symmetric_product(point).collect(),
             Embedding::Circles => circles(point).collect(),
             Embedding::Projectors => Cow::Owned(projector(self.manifold, point)),
+            Embedding::Rotations => rotation(self.manifold, point).collect(),
             Embedding::Logarithm => {
                 let mut coords = vec![0.0; self.manifold.dim()];
                 let base = Rows::shared(&self.base);
@@ -115,6 +118,11 @@ impl<'a> Embedder<'a> {
             Embedding::Projectors => {
                 let rows = (0..count).flat_map(|i| projector(self.manifold, points.row(i)));
                 (projector_size(self.manifold, points.row(0)), rows.collect())
+            }
+            Embedding::Rotations => {
+                let rows: Vec<f64> =
+                    (0..count).flat_map(|i| rotation(self.manifold, points.row(i))).collect();
+                (rows.len() / count.max(1), rows)
             }
             Embedding::Logarithm => {
                 let dim = self.manifold.dim();
@@ -173,6 +181,11 @@ fn projector(manifold: &dyn Manifold, point: &[f64]) -> Vec<f64> {
         off.chain([std::f64::consts::FRAC_1_SQRT_2 * product(i, i)])
     };
     (0..n).flat_map(row).collect()
+}
+
+/// The entries of a rotation matrix over sqrt 2.
+fn rotation(manifold: &dyn Manifold, point: &[f64]) -> impl Iterator<Item = f64> {
+    manifold.basis(point).into_iter().map(|x| std::f64::consts::FRAC_1_SQRT_2 * x)
 }
 
 /// The points (cos x_j, sin x_j) of circles.

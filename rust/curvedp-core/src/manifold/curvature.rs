@@ -6,7 +6,7 @@
 //! transport along the geodesic.
 
 use super::Manifold;
-use super::{grassmann, hpd, spd};
+use super::{grassmann, hpd, spd, special_orthogonal};
 use crate::rows::Rows;
 use crate::simd::elementary::{cot_excess, coth_excess, sinc, sinhc};
 use crate::vector::norm;
@@ -44,6 +44,9 @@ pub enum Curvature {
         /// Columns of u.
         columns: usize,
     },
+    /// SO(n), n >= 4: ((t_i - t_j)/2)^2 and ((t_i + t_j)/2)^2 twice for each pair of angles t of the skew matrix u, if n
+    /// is odd (t_i/2)^2 twice for each, and 0.
+    Rotations(usize),
 }
 
 impl Curvature {
@@ -60,6 +63,7 @@ impl Curvature {
             Self::Complex => (1.0, 4.0),
             Self::Matrices(_) | Self::Hermitian(_) => (-0.5, 0.0),
             Self::Subspaces { .. } => (0.0, 2.0),
+            Self::Rotations(_) => (0.0, 0.5),
         }
     }
 
@@ -70,7 +74,20 @@ impl Curvature {
             Self::Flat => Some(vec![]),
             Self::Constant(kappa) => Some(vec![(dim as f64 - 1.0, kappa)]),
             Self::Complex => Some(vec![(1.0, 4.0), (dim as f64 - 2.0, 1.0)]),
-            Self::Matrices(_) | Self::Hermitian(_) | Self::Subspaces { .. } => None,
+            Self::Matrices(_)
+            | Self::Hermitian(_)
+            | Self::Subspaces { .. }
+            | Self::Rotations(_) => None,
+        }
+    }
+
+    /// The largest curvature kappa, and the largest quotient of |h(R_u) - 1|^2 and (h(kappa |u|^2) - 1)^2, which is at most
+    /// that of the trace of R_u and kappa |u|^2; of the spaces of curvature >= 0 that have no constant planes.
+    pub(super) fn excess(self) -> Option<(f64, f64)> {
+        match self {
+            Self::Subspaces { rows, columns } => Some((2.0, 0.5 * ((rows + columns) as f64 - 2.0))),
+            Self::Rotations(n) => Some((0.5, n as f64 - 2.0)),
+            _ => None,
         }
     }
 
@@ -79,6 +96,7 @@ impl Curvature {
         match self {
             Self::Matrices(m) => return spd::curvature_trace(m, u, f),
             Self::Hermitian(m) => return hpd::hermitian_trace(m, u, f),
+            Self::Rotations(n) => return special_orthogonal::rotation_trace(n, u, f),
             _ => {}
         }
         if let Self::Subspaces { rows, columns } = self {
@@ -102,6 +120,7 @@ impl Curvature {
             Self::Subspaces { rows, columns } => {
                 return grassmann::curvature_function(rows, columns, u, f, out);
             }
+            Self::Rotations(n) => return special_orthogonal::rotation_function(n, u, f, out),
             Self::Constant(kappa) if length > 0.0 => f(kappa * square),
             Self::Complex if length > 0.0 => f(square),
             _ => f(0.0),
@@ -197,11 +216,11 @@ impl ExcessDiameter {
             // all G >= 0, so tr(G G') >= 0: sqrt 2 times the largest norm, at u = diag(m - 1, -1, ..., -1)
             Curvature::Matrices(m) => Some(Self::of_matrices(m, 1.0)),
             Curvature::Hermitian(m) => Some(Self::of_matrices(m, 2.0)),
-            // all G <= 0, so sqrt 2 times the largest norm; no eigenvalue is below c = h(2 s^2) - 1, h - 1 lies above
-            // its chord, and the trace of R_u is (n - 2) s^2
-            Curvature::Subspaces { rows, columns } => {
-                let factor = ((rows + columns) as f64 - 2.0).sqrt();
-                Some(Self::Constant { curvature: 2.0, factor })
+            // all G <= 0, so sqrt 2 times the largest norm; no eigenvalue is below c = h(kappa s^2) - 1, and h - 1 lies
+            // above its chord
+            curvature @ (Curvature::Subspaces { .. } | Curvature::Rotations(_)) => {
+                let (curvature, square) = curvature.excess()?;
+                Some(Self::Constant { curvature, factor: (2.0 * square).sqrt() })
             }
             // G = (h - 1)(I - u u^T): they differ most when one is 0 or the directions are orthogonal
             Curvature::Constant(curvature) => {
@@ -247,8 +266,8 @@ pub struct HessianTrace {
 
 impl HessianTrace {
     /// That of a manifold: exact but on SPD(m) and HPD(m), where it is known to second order from the mean Ricci
-    /// curvature -(m/4)(dim - 1)/dim, twice that for Hermitian matrices, and on Grassmannians, where all curvatures
-    /// but 0 count as their mean.
+    /// curvature -(m/4)(dim - 1)/dim, twice that for Hermitian matrices, and on Grassmannians and rotation groups, where
+    /// all curvatures but 0 count as their mean.
     pub fn of(manifold: &dyn Manifold) -> Self {
         let (curvature, dim) = (manifold.curvature(), manifold.dim() as f64);
         let quadratic = match curvature {
@@ -260,6 +279,10 @@ impl HessianTrace {
             Curvature::Subspaces { rows, columns } => {
                 let curved = dim - rows.min(columns) as f64;
                 vec![(curved, ((rows + columns) as f64 - 2.0) / curved)]
+            }
+            Curvature::Rotations(n) => {
+                let curved = dim - (n / 2) as f64;
+                vec![(curved, 0.5 * (n as f64 - 2.0) / curved)]
             }
             _ => curvature.planes(manifold.dim()).unwrap_or_default(),
         };

@@ -11,6 +11,7 @@ mod grassmann;
 mod hpd;
 mod hyperboloid;
 mod kendall;
+mod matrix;
 mod moments;
 mod polar;
 mod projective;
@@ -18,6 +19,7 @@ mod range;
 mod real_projective;
 mod rotations;
 mod spd;
+mod special_orthogonal;
 mod sphere;
 mod sums;
 #[cfg(test)]
@@ -38,6 +40,7 @@ pub use range::{Limit, Range};
 pub use real_projective::RealProjective;
 pub use rotations::Rotations;
 pub use spd::{Flat, FlatChart, LogCholesky, LogEuclidean, OffLog, SpdAffine, SpdFactors};
+pub use special_orthogonal::{RotationChart, SpecialOrthogonal};
 pub use sphere::Sphere;
 pub use sums::{LogMoments, LogSums};
 pub use torus::Torus;
@@ -72,6 +75,8 @@ pub enum Embedding {
     Circles,
     /// Projectors over sqrt 2: |P - P'| = (sum of the squared sines of principal angles)^(1/2) <= rho (subspaces).
     Projectors,
+    /// Rotation matrices over sqrt 2: |R - S| = (sum of the squared 2 sin(t/2) of the angles)^(1/2) <= rho.
+    Rotations,
     /// log_c in orthonormal coordinates: |log_c x - log_c y| <= rho(x, y) where the curvature is
     /// nowhere positive (Rauch), with equality where it is 0.
     Logarithm,
@@ -194,12 +199,13 @@ pub trait Manifold: Send + Sync {
         Embedding::Logarithm
     }
 
-    /// An orthonormal basis of a point, column by column in rows of entries, where points are subspaces.
+    /// An orthonormal basis of a point, column by column in rows of entries, where points are subspaces; the matrix of a
+    /// rotation.
     fn basis(&self, _point: &[f64]) -> Vec<f64> {
         unreachable!("no subspaces")
     }
 
-    /// The subspace that the columns of a matrix span; false if they are dependent.
+    /// The subspace that the columns of a matrix span, false if they are dependent; the rotation closest to a matrix.
     fn from_basis(&self, _basis: &[f64], _out: &mut [f64]) -> bool {
         unreachable!("no subspaces")
     }
@@ -447,11 +453,11 @@ pub(crate) fn add_coords(manifold: &impl Manifold, ambient: &[f64], base: Rows, 
 
 /// The manifold called `kind`: "euclidean" (size = dim), "sphere" (dim, radius), "hyperboloid" (dim,
 /// curvature), "spd" / "spd:log-euclidean" / "spd:log-cholesky" (m), "hpd" (m), "correlation" (m),
-/// "kendall" (landmarks), "rotations", "projective" (dim), "torus" (dim), "grassmann" (n, k).
+/// "kendall" (landmarks), "rotations", "projective" (dim), "torus" (dim), "grassmann" (n, k), "so" (n).
 pub fn build(kind: &str, size: usize, parameter: f64) -> Result<Box<dyn Manifold>, Error> {
     let (least, allowed) = match kind {
         "kendall" => (3, "at least 3"),
-        "correlation" | "grassmann" => (2, "at least 2"),
+        "correlation" | "grassmann" | "so" => (2, "at least 2"),
         _ => (1, "at least 1"),
     };
     if size < least {
@@ -485,6 +491,7 @@ pub fn build(kind: &str, size: usize, parameter: f64) -> Result<Box<dyn Manifold
             let k = finite("k", "an integer from 1 to n - 1", inside)?;
             Box::new(Grassmann::new(size, k as usize))
         }
+        "so" => Box::new(SpecialOrthogonal::new(size)),
         "spd" => Box::new(SpdAffine::new(size)),
         "hpd" => Box::new(Hpd::new(size)),
         "spd:log-euclidean" => Box::new(Flat(LogEuclidean::new(size))),

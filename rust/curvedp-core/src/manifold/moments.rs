@@ -14,7 +14,7 @@ mod panels;
 
 use std::ops::Range as Indices;
 
-use super::curvature::Curvature;
+use super::curvature::{Curvature, hessian_excess};
 use super::{LogMoments, Range};
 use crate::cascade::ROWS;
 use crate::simd::elementary::{cot_excess, coth_excess};
@@ -59,7 +59,8 @@ fn weights(curvature: Curvature, range: &Range, squares: &Numbers) -> Weights {
         Curvature::Flat
         | Curvature::Matrices(_)
         | Curvature::Hermitian(_)
-        | Curvature::Subspaces { .. } => {}
+        | Curvature::Subspaces { .. }
+        | Curvature::Rotations(_) => {}
         Curvature::Constant(kappa) if kappa > 0.0 => {
             let limit = range.largest(kappa, cot_excess);
             for l in 0..ROWS {
@@ -130,6 +131,46 @@ pub(super) fn sum_log_moments(
     }
     if let (Some(excess), false) = (&mut sums.excess, turned.is_empty()) {
         subtract_turned(dim, &turned, excess);
+    }
+}
+
+/// The same where Hessians are functions of a curvature operator that has [`Curvature::excess`].
+pub(super) fn sum_by_operator(
+    log: &dyn Fn(Indices<usize>, &mut [f64]),
+    (curvature, dim): (Curvature, usize),
+    count: usize,
+    range: &Range,
+    sums: &mut LogMoments,
+) {
+    let (kappa, square) = curvature.excess().unwrap_or((0.0, 0.0));
+    // no eigenvalue is below that of the largest curvature at the largest length
+    let limit = range.largest(kappa, cot_excess);
+    let excess = |k: f64| -limit.clamp_product(-hessian_excess(k));
+    let most = square.sqrt() * (1.0 - 1e-14) * limit.clamp_product(f64::INFINITY);
+    let (mut u, mut hessian) = (vec![0.0; dim], vec![0.0; dim * dim]);
+    for i in 0..count {
+        log(i..i + 1, &mut u);
+        range.clip(&mut u);
+        crate::vector::add(&mut sums.first, &u);
+        for (row, x) in sums.second.chunks_exact_mut(dim).zip(&u) {
+            row.iter_mut().zip(&u).for_each(|(sum, y)| *sum += x * y);
+        }
+        if let Some(sum) = &mut sums.excess {
+            curvature.function(&u, &excess, &mut hessian);
+            shorten(&mut hessian, most);
+            crate::vector::add(sum, &hessian);
+        }
+    }
+}
+
+/// Keeps the norm of a Hessian's excess in its range, whatever was rounded.
+fn shorten(hessian: &mut [f64], most: f64) {
+    let length = crate::vector::norm(hessian);
+    if length > most {
+        hessian.iter_mut().for_each(|x| *x *= most / length);
+    }
+    if !length.is_finite() {
+        hessian.fill(0.0);
     }
 }
 

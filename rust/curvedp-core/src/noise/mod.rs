@@ -3,12 +3,12 @@
 //! are drawn without a look at the true value.
 
 mod choice;
+mod compact;
+mod compact_draws;
 mod curved;
 mod discrete_laplace;
 mod error;
 mod flat;
-mod grassmann;
-mod grassmann_draws;
 mod hull;
 mod keys;
 mod log_concave;
@@ -27,10 +27,10 @@ mod tails;
 
 pub use choice::Choice;
 pub(crate) use choice::{Power, below, rate};
+pub use compact::CompactNoise;
 pub use discrete_laplace::DiscreteLaplace;
 pub use error::NoiseError;
 pub use flat::add_on_grid;
-pub use grassmann::GrassmannNoise;
 pub use keys::{DerivedKeys, GroupId, GroupInput, GroupKeys, GroupStreams, numbered_stream};
 pub use log_concave::{LogConcave, Support};
 pub use radial::{Profile, Radial, RadialNoise};
@@ -67,6 +67,11 @@ pub enum Space {
         /// Dimension of the subspaces.
         k: usize,
     },
+    /// Rotations of R^n; exact samplers go up to n = 33.
+    SpecialOrthogonal {
+        /// Dimension of the space that is turned.
+        n: usize,
+    },
 }
 
 impl Space {
@@ -84,7 +89,7 @@ pub enum Drawing {
     Chart,
     /// Coordinates of the ambient space.
     Ambient,
-    /// Entries of a random orthonormal basis of a subspace.
+    /// Entries of a random orthonormal basis of a subspace, or of a rotation matrix.
     Basis,
     /// Coordinates of the logarithm at the origin.
     LogOrigin,
@@ -97,15 +102,16 @@ pub enum IsotropicNoise {
     Radial(RadialNoise),
     /// On SPD(m) or HPD(m), m >= 2.
     Spd(SpdNoise),
-    /// On a Grassmannian.
-    Grassmann(Box<GrassmannNoise>),
+    /// On a Grassmannian or SO(n).
+    Compact(Box<CompactNoise>),
 }
 
 impl IsotropicNoise {
     /// The noise with the given profile on `space`.
     ///
     /// # Errors
-    /// Those of [`RadialNoise::new`], [`SpdNoise::new`] and [`GrassmannNoise::new`].
+    /// Those of [`RadialNoise::new`], [`SpdNoise::new`], [`CompactNoise::on_subspaces`] and
+    /// [`CompactNoise::on_rotations`].
     pub fn new(space: Space, profile: Profile) -> Result<Self, NoiseError> {
         Ok(match space {
             Space::Radial(space) => Self::Radial(RadialNoise::new(space, profile)?),
@@ -116,7 +122,10 @@ impl IsotropicNoise {
             Space::Spd { m } => Self::Spd(SpdNoise::new(Matrices::symmetric(m), profile)?),
             Space::Hpd { m } => Self::Spd(SpdNoise::new(Matrices::hermitian(m), profile)?),
             Space::Grassmann { n, k } => {
-                Self::Grassmann(Box::new(GrassmannNoise::new(n, k, profile)?))
+                Self::Compact(Box::new(CompactNoise::on_subspaces(n, k, profile)?))
+            }
+            Space::SpecialOrthogonal { n } => {
+                Self::Compact(Box::new(CompactNoise::on_rotations(n, profile)?))
             }
         })
     }
@@ -127,7 +136,7 @@ impl IsotropicNoise {
         match self {
             Self::Radial(noise) => noise.space().dim(),
             Self::Spd(noise) => noise.matrices().dim(),
-            Self::Grassmann(noise) => noise.space().dim(),
+            Self::Compact(noise) => noise.space().dim(),
         }
     }
 
@@ -137,26 +146,26 @@ impl IsotropicNoise {
         match self {
             Self::Radial(noise) => noise.profile(),
             Self::Spd(noise) => noise.profile(),
-            Self::Grassmann(noise) => noise.profile(),
+            Self::Compact(noise) => noise.profile(),
         }
     }
 
     /// Draws an isotropic tangent vector in orthonormal coordinates, of length the noise's distance
     /// from its centre; `out` has [`IsotropicNoise::dim`] entries. On SPD(m) and HPD(m) the
     /// coordinates at the identity are those of [`Matrices`], on Grassmannians those of the chart at the subspace of
-    /// the first axes.
+    /// the first axes, on SO(n) those of the chart at the identity.
     pub fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
         match self {
             Self::Radial(noise) => noise.sample_coords(stream, out),
             Self::Spd(noise) => noise.sample_coords(stream, out),
-            Self::Grassmann(noise) => noise.sample_coords(stream, out),
+            Self::Compact(noise) => noise.sample_coords(stream, out),
         }
     }
 
     /// Numbers of which a release consists, of points with `size` of them.
     #[must_use]
     pub fn drawn_size(&self, size: usize) -> usize {
-        if let Self::Grassmann(noise) = self { noise.basis_size() } else { size }
+        if let Self::Compact(noise) = self { noise.basis_size() } else { size }
     }
 
     /// What a release consists of.
@@ -169,7 +178,7 @@ impl IsotropicNoise {
                 Some(_) => Drawing::Ambient,
             },
             Self::Spd(_) => Drawing::LogOrigin,
-            Self::Grassmann(_) => Drawing::Basis,
+            Self::Compact(_) => Drawing::Basis,
         }
     }
 
@@ -192,7 +201,7 @@ impl IsotropicNoise {
                 }
             }
             Self::Spd(noise) => noise.exact.draw(base, exponent(step), stream, effort, out),
-            Self::Grassmann(noise) => {
+            Self::Compact(noise) => {
                 noise.exact.draw(base, exponent(step), stream, effort, out);
             }
         }
@@ -205,7 +214,7 @@ impl IsotropicNoise {
         match self {
             Self::Radial(noise) => noise.radius().mean(),
             Self::Spd(noise) => noise.mean(),
-            Self::Grassmann(noise) => noise.mean(),
+            Self::Compact(noise) => noise.mean(),
         }
     }
 
@@ -215,7 +224,7 @@ impl IsotropicNoise {
         match self {
             Self::Radial(noise) => noise.radius().mean_within(limit),
             Self::Spd(noise) => noise.mean_within(limit),
-            Self::Grassmann(noise) => noise.mean_within(limit),
+            Self::Compact(noise) => noise.mean_within(limit),
         }
     }
 
@@ -225,7 +234,7 @@ impl IsotropicNoise {
         match self {
             Self::Radial(noise) => noise.radius().mean_square().sqrt(),
             Self::Spd(noise) => noise.mean_square().sqrt(),
-            Self::Grassmann(noise) => noise.mean_square().sqrt(),
+            Self::Compact(noise) => noise.mean_square().sqrt(),
         }
     }
 
@@ -241,7 +250,7 @@ impl IsotropicNoise {
         match self {
             Self::Radial(noise) => noise.radius().acceptance(),
             Self::Spd(noise) => noise.acceptance(),
-            Self::Grassmann(noise) => noise.acceptance(),
+            Self::Compact(noise) => noise.acceptance(),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Distances of isotropic noise from its centre, on every space where the law exists, also on those without
 //! an exact sampler.
 
+use super::compact::{self, Roots};
 use super::radial::{Profile, RadialDensity, RadialNoise, check_existence};
 use super::roots::{MAX_ORDER, Matrices, RootBounds};
 use super::spd::{Proposal, is_served, largest_between};
-use super::{NoiseError, Radial, Space, grassmann};
+use super::{NoiseError, Radial, Space};
 
 /// Distances of isotropic noise from its centre.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,6 +47,7 @@ impl Space {
             Self::Spd { m } => Matrices::symmetric(m).dim(),
             Self::Hpd { m } => Matrices::hermitian(m).dim(),
             Self::Grassmann { n, k } => k * (n - k),
+            Self::SpecialOrthogonal { n } => n * (n - 1) / 2,
         }
     }
 
@@ -56,7 +58,7 @@ impl Space {
             Self::Radial(space) => space.growth_rate(),
             Self::Spd { m } => RootBounds::new(Matrices::symmetric(m)).growth_rate,
             Self::Hpd { m } => RootBounds::new(Matrices::hermitian(m)).growth_rate,
-            Self::Grassmann { .. } => 0.0,
+            Self::Grassmann { .. } | Self::SpecialOrthogonal { .. } => 0.0,
         }
     }
 
@@ -64,26 +66,22 @@ impl Space {
     /// volumes grow polynomially, 0 where there is no exact sampler.
     #[must_use]
     pub fn largest_laplace_scale(self) -> f64 {
-        if let Self::Grassmann { n, k } = self {
-            let is_too_large = k.min(n - k) > MAX_ORDER;
-            let shape = Profile::Laplace { scale: 1.0 };
-            return if is_too_large { 0.0 } else { grassmann::largest_scale(n, k, shape) };
-        }
+        let of_roots = |roots| compact::largest_scale(roots, Profile::Laplace { scale: 1.0 });
         let growth = self.growth_rate();
-        if growth == 0.0 {
-            return f64::INFINITY;
-        }
         let largest = |is_served: &dyn Fn(Profile) -> bool| {
             let is_served = |scale| is_served(Profile::Laplace { scale });
             let low = 1e-3 / growth;
             if is_served(low) { largest_between(low, 1.0 / growth, is_served) } else { 0.0 }
         };
         match self {
+            Self::Radial(_) if growth == 0.0 => f64::INFINITY,
             Self::Radial(space) => largest(&|profile| RadialNoise::new(space, profile).is_ok()),
+            Self::Spd { m: 1 } | Self::Hpd { m: 1 } => f64::INFINITY,
             Self::Spd { m } | Self::Hpd { m } if m > MAX_ORDER => 0.0,
             Self::Spd { m } => largest(&is_served(Matrices::symmetric(m))),
             Self::Hpd { m } => largest(&is_served(Matrices::hermitian(m))),
-            Self::Grassmann { .. } => f64::INFINITY,
+            Self::Grassmann { n, k } => of_roots(Roots::grassmann(n, k)),
+            Self::SpecialOrthogonal { n } => of_roots(Roots::special_orthogonal(n)),
         }
     }
 
@@ -109,12 +107,8 @@ impl Space {
             Self::Spd { m: 1 } | Self::Hpd { m: 1 } => {
                 Self::Radial(Radial::Flat { dim: 1 }).reach(profile)
             }
-            Self::Grassmann { n, k } => {
-                profile.check()?;
-                let roots = grassmann::Roots::new(n, k);
-                let density = grassmann::Proposal::new(roots, profile);
-                Ok(Reach::of(density.reference, profile.scale(), roots.diameter, |t| density.ln(t)))
-            }
+            Self::Grassmann { n, k } => reach_of_roots(Roots::grassmann(n, k), profile),
+            Self::SpecialOrthogonal { n } => reach_of_roots(Roots::special_orthogonal(n), profile),
             Self::Spd { m } => self.reach_of(Matrices::symmetric(m), profile),
             Self::Hpd { m } => self.reach_of(Matrices::hermitian(m), profile),
         }
@@ -126,6 +120,12 @@ impl Space {
         let density = Proposal::new(matrices, profile);
         Ok(Reach::of(density.reference, profile.scale(), f64::INFINITY, |t| density.ln(t)))
     }
+}
+
+fn reach_of_roots(roots: Roots, profile: Profile) -> Result<Reach, NoiseError> {
+    profile.check()?;
+    let density = compact::Proposal::new(roots, profile);
+    Ok(Reach::of(density.reference, profile.scale(), roots.diameter, |t| density.ln(t)))
 }
 
 #[cfg(test)]
@@ -144,6 +144,7 @@ mod tests {
         ];
         let spaces = radial.map(Space::Radial).into_iter().chain([2, 5].map(|m| Space::Spd { m }));
         let spaces = spaces.chain([(4, 2), (7, 3)].map(|(n, k)| Space::Grassmann { n, k }));
+        let spaces = spaces.chain([3, 4, 7].map(|n| Space::SpecialOrthogonal { n }));
         for space in spaces {
             for profile in [Profile::Laplace { scale: 0.1 }, Profile::Gaussian { scale: 0.3 }] {
                 let reach = space.reach(profile).unwrap();

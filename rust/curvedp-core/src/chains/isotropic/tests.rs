@@ -1,7 +1,7 @@
 use super::*;
 use crate::chains::diagnose;
 use crate::manifold::{
-    ComplexProjective, Euclidean, Hpd, Hyperboloid, SpdAffine, Sphere, SubspaceChart,
+    ComplexProjective, Euclidean, Hpd, Hyperboloid, RotationChart, SpdAffine, Sphere, SubspaceChart,
 };
 use crate::noise::{IsotropicNoise, Radial};
 use crate::parallel::set_num_threads;
@@ -28,6 +28,7 @@ fn manifold_of(space: Space) -> Box<dyn Manifold> {
         Space::Spd { m } => Box::new(SpdAffine::new(m)),
         Space::Hpd { m } => Box::new(Hpd::new(m)),
         Space::Grassmann { n, k } => Box::new(SubspaceChart::new(n, k)),
+        Space::SpecialOrthogonal { n } => Box::new(RotationChart::new(n)),
     }
 }
 

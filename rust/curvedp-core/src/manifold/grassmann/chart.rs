@@ -1,9 +1,9 @@
 //! Subspaces by their logarithm X at the one that the first axes span: the frame of balls. A point has no redundant
 //! number; a tangent vector at X is the matrix that E(X) carries there (see [`super::turn`]).
 
-use super::matrix::Matrix;
 use super::turn::{Log, Turn};
 use super::{Shape, trace_of_hessian};
+use crate::manifold::matrix::Matrix;
 use crate::manifold::{Curvature, Embedding, LogMoments, LogSums, Manifold, Range, UNIT_ROUNDOFF};
 use crate::noise::Space;
 use crate::rows::Rows;

@@ -6,16 +6,16 @@
 //! that Householder's reflections of Q leave for the complement.
 
 mod chart;
-mod matrix;
 mod roots;
 mod turn;
 
 use std::f64::consts::FRAC_PI_2;
 
+use super::matrix::Matrix;
 pub use chart::SubspaceChart;
-use matrix::Matrix;
 use roots::trace_at;
 pub(super) use roots::{curvature_function, curvature_trace};
+pub(super) use turn::orthonormalise;
 use turn::{Log, Turn};
 
 use super::curvature::{Curvature, hessian_excess};
@@ -125,37 +125,7 @@ impl Shape {
         if !matches!(curvature, Curvature::Subspaces { .. }) {
             return moments::sum_log_moments(&log, (curvature, dim), count, range, sums);
         }
-        // no eigenvalue is below that of the largest curvature at the largest length
-        let limit = range.largest(2.0, crate::simd::elementary::cot_excess);
-        let excess = |k: f64| -limit.clamp_product(-hessian_excess(k));
-        let (mut u, mut hessian) = (vec![0.0; dim], vec![0.0; dim * dim]);
-        for i in 0..count {
-            log(i..i + 1, &mut u);
-            range.clip(&mut u);
-            crate::vector::add(&mut sums.first, &u);
-            for (row, x) in sums.second.chunks_exact_mut(dim).zip(&u) {
-                row.iter_mut().zip(&u).for_each(|(sum, y)| *sum += x * y);
-            }
-            if let Some(sum) = &mut sums.excess {
-                curvature.function(&u, &excess, &mut hessian);
-                self.shorten(range, &mut hessian);
-                crate::vector::add(sum, &hessian);
-            }
-        }
-    }
-
-    /// Keeps the norm of a Hessian's excess in its range, whatever was rounded.
-    fn shorten(self, range: &Range, hessian: &mut [f64]) {
-        let most = (0.5 * (self.n as f64 - 2.0)).sqrt()
-            * (1.0 - 1e-14)
-            * range.largest(2.0, crate::simd::elementary::cot_excess).clamp_product(f64::INFINITY);
-        let length = norm(hessian);
-        if length > most {
-            hessian.iter_mut().for_each(|x| *x *= most / length);
-        }
-        if !length.is_finite() {
-            hessian.fill(0.0);
-        }
+        moments::sum_by_operator(&log, (curvature, dim), count, range, sums);
     }
 }
 

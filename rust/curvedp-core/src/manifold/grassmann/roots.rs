@@ -8,7 +8,7 @@
 //! E_ii               by 0.
 //! ```
 
-use super::matrix::{Matrix, Spectrum};
+use crate::manifold::matrix::{Matrix, Spectrum};
 
 /// Singular values of the matrix with these coordinates, as many as the lesser of rows and columns.
 fn singular_values(rows: usize, columns: usize, u: &[f64]) -> Vec<f64> {

@@ -10,7 +10,7 @@
 //!
 //! carries the first axes there and tangent vectors parallel along the geodesic.
 
-use super::matrix::{Matrix, Spectrum};
+use crate::manifold::matrix::{Matrix, Spectrum};
 use crate::simd::elementary::{atan2_nonneg, sin_cos, sinc};
 use crate::vector::norm;
 
@@ -120,7 +120,7 @@ const NEGLIGIBLE: f64 = 1e-150;
 
 /// Makes the columns of a square matrix orthonormal, one after the other (Gram and Schmidt, twice); columns that
 /// depend on those before are replaced by an axis.
-pub(super) fn orthonormalise(a: &mut Matrix, order: &[usize]) {
+pub(in crate::manifold) fn orthonormalise(a: &mut Matrix, order: &[usize]) {
     let k = a.columns;
     for (count, &j) in order.iter().enumerate() {
         let before: Vec<Vec<f64>> = order[..count].iter().map(|&i| a.column(i)).collect();

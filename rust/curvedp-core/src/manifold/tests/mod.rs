@@ -8,7 +8,8 @@ mod totality;
 
 use super::{
     Euclidean, Grassmann, HpdFactors, HyperbolicChart, Hyperboloid, KendallPlanar, Manifold,
-    RealProjective, Rotations, SpdFactors, Sphere, SubspaceChart, Torus,
+    RealProjective, RotationChart, Rotations, SpdFactors, SpecialOrthogonal, Sphere, SubspaceChart,
+    Torus,
 };
 use crate::rows::Rows;
 use rand::{RngExt, SeedableRng};
@@ -45,6 +46,10 @@ fn manifolds() -> Vec<(String, Box<dyn Manifold>)> {
     for (n, k) in [(2, 1), (4, 1), (4, 2), (5, 2), (5, 3), (7, 3), (5, 4)] {
         list.push((format!("grassmann:{n}:{k}"), Box::new(Grassmann::new(n, k))));
         list.push((format!("subspace chart:{n}:{k}"), Box::new(SubspaceChart::new(n, k))));
+    }
+    for n in [2, 3, 4, 5, 6] {
+        list.push((format!("so:{n}"), Box::new(SpecialOrthogonal::new(n))));
+        list.push((format!("rotation chart:{n}"), Box::new(RotationChart::new(n))));
     }
     list
 }

@@ -1,15 +1,17 @@
-//! Noise on Grassmannians, drawn exactly (docs/proofs/exact-draws.md).
+//! Noise on Grassmannians and rotation groups, drawn exactly (docs/proofs/exact-draws.md).
 //!
-//! [`super::grassmann`] describes the law of the tangent vector: propose its length and a direction, accept by the
-//! principal angles. The base point is the subspace with the basis W = (cos; A sinc), functions of A^T A, A its
+//! [`super::compact`] describes the law of the tangent vector: propose its length and a direction, accept by its
+//! angles. *Subspaces:* the base point has the basis W = (cos; A sinc), functions of A^T A, A its
 //! coordinates. A direction is that of H = Z - W W^T Z, Z a matrix of normals; the point is the span of
 //! Y = W cos + X sinc, functions of X^T X. What is rounded is Y V for a uniform orthogonal V: a uniform basis of
-//! the subspace, whose law depends on nothing else.
+//! the subspace, whose law depends on nothing else. *Rotations:* the base point is exp(A) = cos + A sinc, functions of
+//! A^T A, A the skew matrix of its coordinates; a direction is that of a skew matrix of normals, the point is
+//! exp(A) exp(X).
 
 use super::NoiseError;
+use super::compact::{Kind, Proposal, Roots, skew_matrix};
 use super::curved::OUTWARD;
 use super::flat::{Multiples, write};
-use super::grassmann::{Proposal, Roots};
 use super::log_concave::LogConcave;
 use super::normal::{Normal, Normals, all_at};
 use super::radial::Profile;
@@ -91,16 +93,19 @@ impl LogDensity for Length {
 /// No length is more units: of probability e^-2^59.
 const MOST_UNITS: f64 = (1u64 << 60) as f64;
 
-/// Noise on a Grassmannian.
-pub(super) struct SubspaceNoise {
+/// Noise on a Grassmannian or SO(n).
+pub(super) struct ExactCompact {
     roots: Roots,
     lengths: Steps<Scaled<Length>>,
 }
 
-/// Coordinates of a base point are at most this long; others count as 0.
-const LONGEST: f64 = 7.9;
+/// Squared singular values of the coordinates of a base point have a sum of at most this; others count as 0.
+const LONGEST: f64 = 62.0;
 
-impl SubspaceNoise {
+/// Doublings of angles in [`circular`] for matrices T^2 with traces below 64.
+const HALVINGS: i32 = 6;
+
+impl ExactCompact {
     /// The noise whose lengths are proposed from `proposal`.
     ///
     /// # Errors
@@ -120,8 +125,8 @@ impl SubspaceNoise {
         Ok(Self { roots, lengths })
     }
 
-    /// Draws a subspace about that with coordinates `base` at the origin: multiples of 2^`grid` that are closest to
-    /// the entries of a uniform orthonormal basis, row by row.
+    /// Draws a point about that with coordinates `base` at the origin: multiples of 2^`grid` that are closest to
+    /// the entries of a uniform orthonormal basis of a subspace or to those of a rotation matrix, row by row.
     pub(super) fn draw(
         &self,
         base: &[f64],
@@ -131,56 +136,56 @@ impl SubspaceNoise {
         out: &mut [f64],
     ) {
         let origin = vec![0.0; base.len()];
-        let base = if norm(base) <= LONGEST { base } else { &origin };
-        let Roots { n, k, .. } = self.roots;
+        let Roots { n, kind, .. } = self.roots;
+        let square = norm(base).powi(2) * if kind == Kind::Rotations { 2.0 } else { 1.0 };
+        let base = if square <= LONGEST { base } else { &origin };
         loop {
             let (length, _) = self.lengths.draw(stream, effort);
-            let direction = Normal::draw_all(n * k, stream, effort);
-            let basis = Normal::draw_all(k * k, stream, effort);
-            let height = stream.variable();
-            let point = Point { noise: self, length, direction, basis, height, base, grid, stream };
-            if let Some(multiples) = decide(&point, effort) {
+            let multiples = match kind {
+                Kind::Subspaces { k } => {
+                    let direction = Normal::draw_all(n * k, stream, effort);
+                    let basis = Normal::draw_all(k * k, stream, effort);
+                    let height = stream.variable();
+                    let proposal = Proposed { noise: self, length, direction, height, stream };
+                    decide(&Subspace { proposal, k, basis, base, grid }, effort)
+                }
+                Kind::Rotations => {
+                    let direction = Normal::draw_all(self.roots.dim(), stream, effort);
+                    let height = stream.variable();
+                    let proposal = Proposed { noise: self, length, direction, height, stream };
+                    decide(&Rotation { proposal, base, grid }, effort)
+                }
+            };
+            if let Some(multiples) = multiples {
                 return write(multiples, grid, out);
             }
         }
     }
 }
 
-/// Which multiples of the step are closest to the entries of the drawn basis? None for a proposal that is not
-/// accepted.
-struct Point<'a> {
-    noise: &'a SubspaceNoise,
+/// A tangent vector, and what decides whether it is accepted.
+struct Proposed<'a> {
+    noise: &'a ExactCompact,
     /// |X|
     length: Place,
     /// Z
     direction: Normals,
-    /// A square matrix of normals, whose directions V gets.
-    basis: Normals,
     height: Variable,
-    base: &'a [f64],
-    grid: i32,
     stream: &'a Stream,
 }
 
-impl Point<'_> {
-    /// An orthonormal basis of the base point.
-    fn at_base<const N: usize>(&self) -> Result<Vector<N>, Undecided> {
-        let k = self.noise.roots.k;
-        let a: Vector<N> = self.base.iter().map(|x| Enclosure::double(*x, 0)).collect();
-        let (mut basis, sinc) = circular(&gram(&a, k), k)?;
-        basis.extend(product(&a, &sinc, k));
-        Ok(basis)
-    }
-
-    /// Is V sinc(a t)^M less than the product over all roots? The squared angles are `units` times `square`.
+impl Proposed<'_> {
+    /// Is V sinc(a t)^M less than the product over all roots? The squared angles of X are `units` times `square`.
     fn is_accepted<const N: usize>(
         &self,
         length: &Enclosure<N>,
         units: &[Enclosure<N>],
         square: &Enclosure<N>,
     ) -> Result<bool, Undecided> {
-        let Roots { rank, single, .. } = self.noise.roots;
-        let largest = units[0].times(square);
+        let Roots { rank, single, multiplicity, kind, .. } = self.noise.roots;
+        // a_i are half the angles of rotations
+        let square = if kind == Kind::Rotations { square.shifted(-2) } else { *square };
+        let largest = units[0].times(&square);
         // (pi/2)^2 < 4
         if Enclosure::integer(4).is_less(&largest)? {
             return Ok(false);
@@ -195,7 +200,7 @@ impl Point<'_> {
             left = left.times(&power(&of.sinc(length)?, of.count as usize));
         }
         let mut right = Enclosure::integer(1);
-        let sinc = |x: Enclosure<N>| Ok(x.times(square).circular()?.1);
+        let sinc = |x: Enclosure<N>| Ok(x.times(&square).circular()?.1);
         for (i, a) in units[..rank].iter().enumerate() {
             if single > 0 {
                 right = right.times(&power(&sinc(*a)?, single));
@@ -204,10 +209,34 @@ impl Point<'_> {
                 // (a +- b)^2 for the angles
                 let (sum, both) = (a.plus(b), a.times(b));
                 let twice = both.times(&both.inverse_sqrt()?).shifted(1);
-                right = right.times(&sinc(sum.plus(&twice))?).times(&sinc(sum.minus(&twice))?);
+                for root in [sum.plus(&twice), sum.minus(&twice)] {
+                    right = right.times(&power(&sinc(root)?, multiplicity));
+                }
             }
         }
         left.is_less(&right)
+    }
+}
+
+/// Which multiples of the step are closest to the entries of the drawn basis? None for a proposal that is not
+/// accepted.
+struct Subspace<'a> {
+    proposal: Proposed<'a>,
+    k: usize,
+    /// A square matrix of normals, whose directions V gets.
+    basis: Normals,
+    base: &'a [f64],
+    grid: i32,
+}
+
+impl Subspace<'_> {
+    /// An orthonormal basis of the base point.
+    fn at_base<const N: usize>(&self) -> Result<Vector<N>, Undecided> {
+        let k = self.k;
+        let a: Vector<N> = self.base.iter().map(|x| Enclosure::double(*x, 0)).collect();
+        let (mut basis, sinc) = circular(&gram(&a, k), k, HALVINGS)?;
+        basis.extend(product(&a, &sinc, k));
+        Ok(basis)
     }
 }
 
@@ -226,30 +255,30 @@ fn power<const N: usize>(x: &Enclosure<N>, mut exponent: usize) -> Enclosure<N> 
     power
 }
 
-impl Question for Point<'_> {
+impl Question for Subspace<'_> {
     type Answer = Option<Multiples>;
 
     fn ask<const N: usize>(&self) -> Result<Option<Multiples>, Undecided> {
-        let k = self.noise.roots.k;
+        let Self { ref proposal, k, .. } = *self;
         let base = self.at_base::<N>()?;
-        let z = all_at::<N>(&self.direction, self.stream)?;
+        let z = all_at::<N>(&proposal.direction, proposal.stream)?;
         let along = product(&base, &transpose_product(&base, &z, k), k);
         let across: Vector<N> = z.iter().zip(&along).map(|(z, along)| z.minus(along)).collect();
         let direction = Unit::of(across)?.vector;
         let squares = gram(&direction, k);
-        let length = self.length.at::<N>(self.stream)?;
-        let radians = self.noise.lengths.density().of.radians(&length);
+        let length = proposal.length.at::<N>(proposal.stream)?;
+        let radians = proposal.noise.lengths.density().of.radians(&length);
         let square = radians.times(&radians);
         let units = eigenvalues(squares.to_vec(), k)?;
-        if !self.is_accepted(&length, &units, &square)? {
+        if !proposal.is_accepted(&length, &units, &square)? {
             return Ok(None);
         }
         let squares: Vector<N> = squares.iter().map(|x| x.times(&square)).collect();
-        let (cos, sinc) = circular(&squares, k)?;
+        let (cos, sinc) = circular(&squares, k, HALVINGS)?;
         let x: Vector<N> = direction.iter().map(|x| x.times(&radians)).collect();
         let [near, far] = [product(&base, &cos, k), product(&x, &sinc, k)];
         let drawn: Vector<N> = near.iter().zip(&far).map(|(x, y)| x.plus(y)).collect();
-        let turn = orthonormal(&all_at::<N>(&self.basis, self.stream)?, k)?;
+        let turn = orthonormal(&all_at::<N>(&self.basis, proposal.stream)?, k)?;
         let drawn = product(&drawn, &turn, k);
         let multiples = drawn.iter().map(|x| x.shifted(-self.grid).nearest());
         multiples.collect::<Result<_, _>>().map(Some)
@@ -260,19 +289,85 @@ impl Question for Point<'_> {
     }
 }
 
+/// Which multiples of the step are closest to the entries of the drawn matrix? None for a proposal that is not
+/// accepted.
+struct Rotation<'a> {
+    proposal: Proposed<'a>,
+    base: &'a [f64],
+    grid: i32,
+}
+
+impl Question for Rotation<'_> {
+    type Answer = Option<Multiples>;
+
+    fn ask<const N: usize>(&self) -> Result<Option<Multiples>, Undecided> {
+        let Self { ref proposal, .. } = *self;
+        let Roots { n, rank, .. } = proposal.noise.roots;
+        let direction = Unit::of(all_at::<N>(&proposal.direction, proposal.stream)?)?.vector;
+        let direction = skew_enclosures(n, &direction);
+        let squares = gram(&direction, n);
+        let length = proposal.length.at::<N>(proposal.stream)?;
+        let radians = proposal.noise.lengths.density().of.radians(&length);
+        // each angle of a plane is that of two eigenvectors
+        let units: Vec<_> = eigenvalues(squares.to_vec(), n)?.into_iter().step_by(2).collect();
+        if !proposal.is_accepted(&length, &units[..rank], &radians.times(&radians))? {
+            return Ok(None);
+        }
+        // the angles are below pi
+        let halvings = HALVINGS + i32::from(rank > 3) + i32::from(rank > 12);
+        let x: Vector<N> = direction.iter().map(|x| x.times(&radians)).collect();
+        let drawn = exponential(&x, n, halvings)?;
+        let base: Vector<N> = self.base.iter().map(|x| Enclosure::double(*x, 0)).collect();
+        let base = exponential(&skew_enclosures(n, &base), n, HALVINGS)?;
+        let multiples = product(&base, &drawn, n);
+        let multiples = multiples.iter().map(|x| x.shifted(-self.grid).nearest());
+        multiples.collect::<Result<_, _>>().map(Some)
+    }
+
+    fn give_up(&self) -> Option<Multiples> {
+        None
+    }
+}
+
+/// The skew matrix with these entries below the diagonal.
+fn skew_enclosures<const N: usize>(n: usize, coords: &[Enclosure<N>]) -> Vector<N> {
+    skew_matrix(n, coords, Enclosure::ZERO, Enclosure::negated).into()
+}
+
+/// exp(X) of a skew matrix: cos T + X sin(T)/T, T^2 = X^T X.
+fn exponential<const N: usize>(
+    x: &[Enclosure<N>],
+    n: usize,
+    halvings: i32,
+) -> Result<Vector<N>, Undecided> {
+    let (cos, sinc) = circular(&gram(x, n), n, halvings)?;
+    let sine = product(x, &sinc, n);
+    Ok(cos.iter().zip(&sine).map(|(x, y)| x.plus(y)).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::steps::tests::check_all_heights;
     use super::super::{IsotropicNoise, Space};
     use super::*;
-    use crate::manifold::{Manifold, SubspaceChart};
+    use crate::manifold::{Manifold, RotationChart, SubspaceChart};
     use crate::rows::Rows;
     use crate::vector::exponent;
 
-    const SHAPES: [(usize, usize); 5] = [(2, 1), (4, 1), (4, 2), (5, 3), (7, 3)];
+    /// Numbers n and k of Grassmannians, k = 0 for SO(n).
+    const SHAPES: [(usize, usize); 10] =
+        [(2, 1), (4, 1), (4, 2), (5, 3), (7, 3), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0)];
+
+    fn space(n: usize, k: usize) -> Space {
+        if k == 0 { Space::SpecialOrthogonal { n } } else { Space::Grassmann { n, k } }
+    }
+
+    fn chart(n: usize, k: usize) -> Box<dyn Manifold> {
+        if k == 0 { Box::new(RotationChart::new(n)) } else { Box::new(SubspaceChart::new(n, k)) }
+    }
 
     fn noise(n: usize, k: usize, profile: Profile) -> IsotropicNoise {
-        IsotropicNoise::new(Space::Grassmann { n, k }, profile).unwrap()
+        IsotropicNoise::new(space(n, k), profile).unwrap()
     }
 
     fn laws(scale: f64) -> [Profile; 2] {
@@ -281,8 +376,9 @@ mod tests {
 
     /// Coordinates some way from the origin.
     fn base(n: usize, k: usize) -> Vec<f64> {
-        let factor = 0.5 / (k * (n - k)) as f64;
-        (0..k * (n - k)).map(|i| factor * (f64::from(i as u32 * 7 % 5) - 1.7)).collect()
+        let dim = space(n, k).dim();
+        let factor = 0.5 / dim as f64;
+        (0..dim).map(|i| factor * (f64::from(i as u32 * 7 % 5) - 1.7)).collect()
     }
 
     /// The subspace of a drawn basis.
@@ -293,10 +389,10 @@ mod tests {
         base: &[f64],
         stream: &mut Stream,
     ) -> Vec<f64> {
-        let mut basis = vec![0.0; n * k];
+        let mut basis = vec![0.0; noise.drawn_size(0)];
         noise.draw_on_grid(base, 2f64.powi(-30), stream, Effort::Least, &mut basis);
         let mut point = vec![0.0; base.len()];
-        assert!(SubspaceChart::new(n, k).from_basis(&basis, &mut point));
+        assert!(chart(n, k).from_basis(&basis, &mut point));
         point
     }
 
@@ -309,7 +405,7 @@ mod tests {
                     let noise = noise(n, k, profile);
                     let step = 2f64.powi(exponent(profile.scale().min(1.0)) - 20);
                     let mut streams = [0; 2].map(|_| Stream::from_key([6; 32], n as u64));
-                    let mut out = [0; 2].map(|_| vec![0.0; n * k]);
+                    let mut out = [0; 2].map(|_| vec![0.0; noise.drawn_size(0)]);
                     for _ in 0..10 {
                         for (i, effort) in [Effort::Steady, Effort::Least].into_iter().enumerate() {
                             noise.draw_on_grid(&base, step, &mut streams[i], effort, &mut out[i]);
@@ -348,7 +444,7 @@ mod tests {
     /// How far distances from the base point, and one coordinate of logarithms there, are from those of tangent vectors that the
     /// sampler in doubles draws.
     fn distance_from_law(n: usize, k: usize, profile: Profile, other: Profile) -> [f64; 2] {
-        let (manifold, base, count) = (SubspaceChart::new(n, k), base(n, k), 3000);
+        let (manifold, base, count) = (chart(n, k), base(n, k), 3000);
         let (exact, doubles) = (noise(n, k, profile), noise(n, k, other));
         let [mut a, mut b] = [0, 1].map(|i| Stream::from_key([3 + i; 32], n as u64));
         let mut found = [const { Vec::new() }; 4];
@@ -419,7 +515,7 @@ mod tests {
         for (profile, width, end) in
             [(Profile::Gaussian { scale: 0.3 }, -2, 24), (Profile::Laplace { scale: 2.0 }, -3, 18)]
         {
-            let roots = Roots::new(5, 2);
+            let roots = Roots::grassmann(5, 2);
             let mode = Proposal::new(roots, profile).reference / profile.scale().min(1.0);
             let length = Scaled::new(Length::new(&roots, profile), mode).unwrap();
             check_all_heights(Steps::new(length, width, end).unwrap());
@@ -428,10 +524,12 @@ mod tests {
 
     #[test]
     fn lengths_have_a_table_at_every_scale_that_is_served() {
-        for (n, k) in [(2, 1), (3, 1), (100, 1), (4, 2), (9, 4), (20, 5), (60, 2), (32, 16)] {
+        for (n, k) in
+            [(2, 1), (3, 1), (100, 1), (4, 2), (9, 4), (20, 5), (60, 2), (32, 16), (4, 0), (33, 0)]
+        {
             for scale in [1e-9, 1e-5, 1e-3, 0.01, 0.1, 0.3, 1.0, 3.0, 1e3, 1e9] {
                 for profile in laws(scale) {
-                    let made = IsotropicNoise::new(Space::Grassmann { n, k }, profile);
+                    let made = IsotropicNoise::new(space(n, k), profile);
                     let refused = matches!(made, Err(NoiseError::Acceptance { .. }));
                     assert!(made.is_ok() || refused, "{n} {k} {profile:?} {:?}", made.err());
                     assert!(!refused || n >= 20);

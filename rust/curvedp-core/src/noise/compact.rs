@@ -1,21 +1,24 @@
-//! Isotropic noise on the Grassmannian of k-dimensional subspaces of R^n, p = min(k, n - k), q = max(k, n - k).
+//! Isotropic noise on compact symmetric spaces of any rank: Grassmannians and rotation groups.
 //!
-//! In the chart exp at any subspace the tangent vector X has the density psi(|X|) e^L(X) where its singular values
-//! t_1, ..., t_p, the principal angles, are below pi/2, and 0 elsewhere:
+//! In the chart exp at any point the tangent vector X has angles a_1, ..., a_p: on the Grassmannian of k-dimensional
+//! subspaces of R^n its singular values, p = min(k, n - k), on SO(n) half the angles of the planes that it turns,
+//! p = n/2. Its density is psi(|X|) e^L(X) where all are below pi/2, and 0 elsewhere:
 //!
-//! L(X) = (q - p) sum_i ln sinc t_i + sum_{i<j} (ln sinc(t_i + t_j) + ln sinc(t_i - t_j)),  sinc x = sin(x)/x.
+//! L(X) = s sum_i ln sinc a_i + m sum_{i<j} (ln sinc(a_i + a_j) + ln sinc(a_i - a_j)),  sinc x = sin(x)/x,
 //!
-//! With D = pq and M = D - p propose t = |X| from the density
+//! with m = 1 and s = |n - 2k| on Grassmannians, m = 2 and s = 0 or 2 on SO(n) of even or odd n.
 //!
-//! t^(D-1) psi(t) e^B(t),  B(t) = M ln sinc(a t),  a = sqrt((n - 2)/M),
+//! With the dimension D and M = D - p propose t = |X| from the density
+//!
+//! t^(D-1) psi(t) e^B(t),  B(t) = M ln sinc(a t),  a^2 = (n - 2)/M on Grassmannians, (n - 2)/2M on SO(n),
 //!
 //! and the direction of X uniformly; accept with probability e^(L - B), or 0 beyond pi/2.
 //!
-//! *The acceptance probability is at most 1.* ln sinc(sqrt y) is concave in y, and the M arguments squared, (q - p) times
-//! t_i^2 and (t_i +- t_j)^2, have the sum (n - 2) t^2: Jensen. *The proposal is log-concave*, as D - 1 >= M and
-//! ln t + ln sinc(a t) = ln sin(a t) - ln a is concave. Lines and hyperplanes (p = 1) are always accepted.
+//! *The acceptance probability is at most 1.* ln sinc(sqrt y) is concave in y, and the M arguments squared, s times
+//! a_i^2 and m times (a_i +- a_j)^2, have the sum M (a t)^2: Jensen. *The proposal is log-concave*, as D - 1 >= M and
+//! ln t + ln sinc(a t) = ln sin(a t) - ln a is concave. For p = 1 all proposals are accepted.
 
-use super::grassmann_draws::SubspaceNoise;
+use super::compact_draws::ExactCompact;
 use super::log_concave::{LogConcave, Support};
 use super::quadrature::GaussLegendre;
 use super::radial::{Profile, fill_direction, root};
@@ -25,35 +28,66 @@ use super::stream::Stream;
 use super::{NoiseError, Space};
 use std::f64::consts::{FRAC_PI_2, PI};
 
-/// The root data of a Grassmannian.
+/// What kind of points.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    /// k-dimensional subspaces of R^n.
+    Subspaces { k: usize },
+    /// Rotations of R^n.
+    Rotations,
+}
+
+/// The root data of a space.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Roots {
     pub n: usize,
-    pub k: usize,
-    /// min(k, n - k)
+    pub kind: Kind,
+    /// p
     pub rank: usize,
-    /// |n - 2 k|
+    /// s
     pub single: usize,
+    /// m
+    pub multiplicity: usize,
     /// M
     pub count: usize,
     /// a, or 0 if there are no roots.
     pub mean: f64,
+    /// The angles of a vector X whose squares have the sum |X|^2, times this, are a_i.
+    pub factor: f64,
     /// No point is farther.
     pub diameter: f64,
 }
 
 impl Roots {
-    pub(super) fn new(n: usize, k: usize) -> Self {
+    pub(super) fn grassmann(n: usize, k: usize) -> Self {
         let (rank, dim) = (k.min(n - k), k * (n - k));
+        let single = n.abs_diff(2 * k);
+        Self::new(n, Kind::Subspaces { k }, (rank, dim), (single, 1), 1.0)
+    }
+
+    pub(super) fn special_orthogonal(n: usize) -> Self {
+        let single = 2 * (n % 2);
+        Self::new(n, Kind::Rotations, (n / 2, n * (n - 1) / 2), (single, 2), 0.5)
+    }
+
+    fn new(
+        n: usize,
+        kind: Kind,
+        (rank, dim): (usize, usize),
+        (single, multiplicity): (usize, usize),
+        factor: f64,
+    ) -> Self {
         let count = dim - rank;
-        let mean = if count == 0 { 0.0 } else { ((n as f64 - 2.0) / count as f64).sqrt() };
-        let farthest = (rank as f64).sqrt() * FRAC_PI_2;
+        // the sum of all squares is m times this factor squared times n - 2
+        let sum = multiplicity as f64 * factor * factor * (n as f64 - 2.0);
+        let mean = if count == 0 { 0.0 } else { (sum / count as f64).sqrt() };
+        let farthest = (rank as f64).sqrt() * (FRAC_PI_2 / factor);
         let diameter = if count == 0 { farthest } else { farthest.min(PI / mean) };
-        Self { n, k, rank, single: n.abs_diff(2 * k), count, mean, diameter }
+        Self { n, kind, rank, single, multiplicity, count, mean, factor, diameter }
     }
 
     pub(super) fn dim(&self) -> usize {
-        self.k * (self.n - self.k)
+        self.count + self.rank
     }
 
     /// B(t)
@@ -73,7 +107,7 @@ impl Roots {
         self.count as f64 * self.mean * slope
     }
 
-    /// L at the singular values `factor` times `angles`; minus infinity beyond pi/2.
+    /// L at `factor` times `angles`; minus infinity beyond pi/2.
     pub(super) fn ln_product(&self, angles: &[f64], factor: f64) -> f64 {
         let mut sum = 0.0;
         for (i, a) in angles.iter().enumerate() {
@@ -83,15 +117,26 @@ impl Roots {
             }
             sum += self.single as f64 * ln_sinc(a);
             for b in &angles[..i] {
-                sum += ln_sinc(a + factor * b) + ln_sinc(a - factor * b);
+                let pair = ln_sinc(a + factor * b) + ln_sinc(a - factor * b);
+                sum += self.multiplicity as f64 * pair;
             }
         }
         sum
     }
 
+    /// The angles a_i of the vector with these coordinates.
+    fn angles(&self, coords: &[f64]) -> Spectrum {
+        let mut angles = match self.kind {
+            Kind::Subspaces { k } => self.singular_values(coords, k),
+            Kind::Rotations => self.turned_angles(coords),
+        };
+        angles[..self.rank].iter_mut().for_each(|angle| *angle *= self.factor);
+        angles
+    }
+
     /// Singular values of the matrix with these coordinates.
-    fn singular_values(&self, coords: &[f64]) -> Spectrum {
-        let (rows, columns, rank) = (self.n - self.k, self.k, self.rank);
+    fn singular_values(&self, coords: &[f64], columns: usize) -> Spectrum {
+        let (rows, rank) = (self.n - columns, self.rank);
         let at = |i: usize, j: usize| coords[i * columns + j];
         let mut gram = vec![0.0; rank * rank];
         for i in 0..rank {
@@ -110,6 +155,44 @@ impl Roots {
         }
         values
     }
+
+    /// Angles of the planes that the skew matrix with these entries below the diagonal turns: singular values of
+    /// which every other one counts.
+    fn turned_angles(&self, coords: &[f64]) -> Spectrum {
+        let n = self.n;
+        let skew = skew_matrix(n, coords, 0.0, |x| -x);
+        let mut gram = vec![0.0; n * n];
+        for i in 0..n {
+            for j in i..n {
+                gram[i * n + j] = (0..n).map(|l| skew[l * n + i] * skew[l * n + j]).sum();
+            }
+        }
+        eigenvalues_in_place(&mut gram, n);
+        let mut squares: Vec<f64> = (0..n).map(|i| gram[i * (n + 1)]).collect();
+        squares.sort_by(|x, y| y.total_cmp(x));
+        let mut angles = [0.0; MAX_ORDER];
+        for (angle, pair) in angles.iter_mut().zip(squares.chunks_exact(2)) {
+            *angle = (0.5 * (pair[0] + pair[1])).max(0.0).sqrt();
+        }
+        angles
+    }
+}
+
+/// The skew matrix of order n with these entries below the diagonal, row by row.
+pub(super) fn skew_matrix<T: Copy>(
+    n: usize,
+    coords: &[T],
+    zero: T,
+    negated: impl Fn(&T) -> T,
+) -> Vec<T> {
+    let mut matrix = vec![zero; n * n];
+    for i in 0..n {
+        for j in 0..i {
+            let x = &coords[i * (i - 1) / 2 + j];
+            (matrix[i * n + j], matrix[j * n + i]) = (*x, negated(x));
+        }
+    }
+    matrix
 }
 
 /// ln(sin(x)/x)
@@ -191,26 +274,25 @@ const BUDGET: usize = 2_000_000;
 
 const PANELS: usize = 5;
 
-/// Singular values of matrices of norm 1 in uniformly distributed directions, with weights.
+/// Angles of vectors of length 1 in uniformly distributed directions, with weights.
 fn spectra(roots: &Roots, key: [u8; 32]) -> Vec<(f64, Spectrum)> {
     let mut values = [0.0; MAX_ORDER];
     match roots.rank {
         1 => {
-            values[0] = 1.0;
+            values[0] = roots.factor;
             vec![(1.0, values)]
         }
-        // (cos x, sin x) with density (cos x sin x)^(q - p) cos 2x
+        // (cos x, sin x) with density (cos x sin x)^s (cos 2x)^m
         2 => {
             let rule = GaussLegendre::<16>::new();
             let weighted: Vec<_> = rule
                 .on_panels(0.0, 0.5 * FRAC_PI_2, 8)
                 .map(|(x, w)| {
                     let (sin, cos) = libm::sincos(x);
-                    values[..2].copy_from_slice(&[cos, sin]);
-                    (
-                        w * libm::pow(2.0 * sin * cos, roots.single as f64) * libm::cos(2.0 * x),
-                        values,
-                    )
+                    values[..2].copy_from_slice(&[cos, sin].map(|x| roots.factor * x));
+                    let single = libm::pow(2.0 * sin * cos, roots.single as f64);
+                    let pair = libm::cos(2.0 * x).powi(roots.multiplicity as i32);
+                    (w * single * pair, values)
                 })
                 .collect();
             let total: f64 = weighted.iter().map(|(w, _)| w).sum();
@@ -222,7 +304,7 @@ fn spectra(roots: &Roots, key: [u8; 32]) -> Vec<(f64, Spectrum)> {
             let mut coords = vec![0.0; roots.dim()];
             let mut draw = || {
                 fill_direction(&mut stream, 1.0, &mut coords);
-                (1.0 / count as f64, roots.singular_values(&coords))
+                (1.0 / count as f64, roots.angles(&coords))
             };
             (0..count).map(|_| draw()).collect()
         }
@@ -241,7 +323,7 @@ impl Moments {
         let rule = GaussLegendre::<16>::new();
         let (from, to) = proposal.effective_support();
         let mut ends = vec![from, to.min(roots.diameter)];
-        ends.extend([FRAC_PI_2, limit]); // from where directions leave the domain, and a kink
+        ends.extend([FRAC_PI_2 / roots.factor, limit]); // from where directions leave the domain, and a kink
         ends.retain(|end| (from..=to).contains(end));
         ends.sort_unstable_by(f64::total_cmp);
         let [mut mass, mut first, mut second] = [0.0; 3];
@@ -263,8 +345,7 @@ impl Moments {
 
 /// Returns a function that is true for profiles with an acceptance of at least the floor. Acceptance falls as
 /// the scale grows.
-pub(super) fn is_served(n: usize, k: usize) -> impl Fn(Profile) -> bool {
-    let roots = Roots::new(n, k);
+fn is_served(roots: Roots) -> impl Fn(Profile) -> bool {
     let spectra = if roots.rank > MAX_ORDER { vec![] } else { spectra(&roots, DIRECTIONS) };
     move |profile| {
         let density = Proposal::new(roots, profile);
@@ -276,9 +357,13 @@ pub(super) fn is_served(n: usize, k: usize) -> impl Fn(Profile) -> bool {
 /// A scale far above every distance.
 const WIDE: f64 = 1e6;
 
-/// The largest scale at which noise with the profile's shape is drawn, to 1 part in 1000; infinite if all are.
-pub(super) fn largest_scale(n: usize, k: usize, shape: Profile) -> f64 {
-    let is_served = is_served(n, k);
+/// The largest scale at which noise with the profile's shape is drawn, to 1 part in 1000; infinite if all are, 0
+/// if none is.
+pub(super) fn largest_scale(roots: Roots, shape: Profile) -> f64 {
+    if roots.rank > MAX_ORDER {
+        return 0.0;
+    }
+    let is_served = is_served(roots);
     let is_served = |scale| is_served(shape.with_scale(scale));
     if is_served(WIDE) {
         return f64::INFINITY;
@@ -293,34 +378,47 @@ pub(super) fn largest_scale(n: usize, k: usize, shape: Profile) -> f64 {
     largest_between(low, high, is_served)
 }
 
-/// Exact sampler of isotropic noise on a Grassmannian, min(k, n - k) <= 16.
+/// Exact sampler of isotropic noise on a Grassmannian, min(k, n - k) <= 16, or on SO(n), n <= 33.
 ///
-/// Coordinates are the (n - k) x k matrix X, row by row.
-pub struct GrassmannNoise {
+/// Coordinates are the (n - k) x k matrix X, row by row, or the entries of the skew matrix X below its diagonal.
+pub struct CompactNoise {
     roots: Roots,
     profile: Profile,
     proposal: LogConcave,
     moments: Moments,
-    pub(super) exact: SubspaceNoise,
+    pub(super) exact: ExactCompact,
 }
 
-impl GrassmannNoise {
-    /// The law with density psi(distance from the centre) with respect to the Riemannian volume.
+impl CompactNoise {
+    /// The law on k-dimensional subspaces of R^n with density psi(distance from the centre) with respect to the
+    /// Riemannian volume.
     ///
     /// # Errors
     /// [`NoiseError::Parameter`] for parameters out of range, [`NoiseError::Acceptance`] if the expected acceptance is
     /// below [`ACCEPTANCE_FLOOR`], [`NoiseError::Range`] if the distances have no table.
-    pub fn new(n: usize, k: usize, profile: Profile) -> Result<Self, NoiseError> {
-        let wrong = |name, expected, value: usize| {
-            Err(NoiseError::Parameter { name, expected, value: value as f64 })
-        };
+    pub fn on_subspaces(n: usize, k: usize, profile: Profile) -> Result<Self, NoiseError> {
         if !(1..n).contains(&k) {
             return wrong("k", "from 1 to n - 1", k);
         }
-        let roots = Roots::new(n, k);
+        let roots = Roots::grassmann(n, k);
         if roots.rank > MAX_ORDER {
             return wrong("min(k, n - k)", "at most 16", roots.rank);
         }
+        Self::new(roots, profile)
+    }
+
+    /// The same on rotations of R^n.
+    ///
+    /// # Errors
+    /// Those of [`CompactNoise::on_subspaces`].
+    pub fn on_rotations(n: usize, profile: Profile) -> Result<Self, NoiseError> {
+        if n < 2 || n / 2 > MAX_ORDER {
+            return wrong("n", "from 2 to 33", n);
+        }
+        Self::new(Roots::special_orthogonal(n), profile)
+    }
+
+    fn new(roots: Roots, profile: Profile) -> Result<Self, NoiseError> {
         profile.check()?;
         let scale = profile.scale();
         let density = Proposal::new(roots, profile);
@@ -332,27 +430,35 @@ impl GrassmannNoise {
                 scale,
                 expected: moments.acceptance,
                 floor: ACCEPTANCE_FLOOR,
-                scale_limit: largest_scale(n, k, profile),
+                scale_limit: largest_scale(roots, profile),
             });
         }
         let in_range = moments.mean_square >= f64::MIN_POSITIVE && moments.mean_square.is_finite();
         if !in_range || moments.acceptance.is_nan() {
             return Err(NoiseError::Range { scale, dim: roots.dim() });
         }
-        let exact = SubspaceNoise::new(roots, profile, &density, &proposal)?;
+        let exact = ExactCompact::new(roots, profile, &density, &proposal)?;
         Ok(Self { roots, profile, proposal, moments, exact })
     }
 
     /// The space.
     #[must_use]
     pub fn space(&self) -> Space {
-        Space::Grassmann { n: self.roots.n, k: self.roots.k }
+        let n = self.roots.n;
+        match self.roots.kind {
+            Kind::Subspaces { k } => Space::Grassmann { n, k },
+            Kind::Rotations => Space::SpecialOrthogonal { n },
+        }
     }
 
-    /// Number of numbers in a draw: n k.
+    /// Number of numbers in a draw: n k or n^2.
     #[must_use]
     pub fn basis_size(&self) -> usize {
-        self.roots.n * self.roots.k
+        let n = self.roots.n;
+        match self.roots.kind {
+            Kind::Subspaces { k } => n * k,
+            Kind::Rotations => n * n,
+        }
     }
 
     /// The profile.
@@ -367,7 +473,7 @@ impl GrassmannNoise {
         self.moments.acceptance
     }
 
-    /// Mean distance from the centre: to 1e-4 relative for min(k, n - k) <= 2, else 2e-3.
+    /// Mean distance from the centre: to 1e-4 relative for p <= 2, else 2e-3.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.moments.mean
@@ -389,12 +495,12 @@ impl GrassmannNoise {
         self.moments.mean_square
     }
 
-    /// An isotropic tangent vector in orthonormal coordinates; `out` has k (n - k) entries.
+    /// An isotropic tangent vector in orthonormal coordinates; `out` has as many entries as dimensions.
     pub fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
         loop {
             let t = self.proposal.sample(stream);
             fill_direction(stream, t, out);
-            let angles = self.roots.singular_values(out);
+            let angles = self.roots.angles(out);
             let product = self.roots.ln_product(&angles[..self.roots.rank], 1.0);
             if product - self.roots.envelope(t) >= -stream.exponential() {
                 return;
@@ -403,12 +509,42 @@ impl GrassmannNoise {
     }
 }
 
+fn wrong<T>(name: &'static str, expected: &'static str, value: usize) -> Result<T, NoiseError> {
+    Err(NoiseError::Parameter { name, expected, value: value as f64 })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const SHAPES: [(usize, usize); 8] =
-        [(2, 1), (3, 1), (4, 2), (5, 2), (5, 3), (7, 3), (8, 4), (20, 2)];
+    /// Numbers n and k of Grassmannians, k = 0 for SO(n).
+    const SHAPES: [(usize, usize); 14] = [
+        (2, 1),
+        (3, 1),
+        (4, 2),
+        (5, 2),
+        (5, 3),
+        (7, 3),
+        (8, 4),
+        (20, 2),
+        (2, 0),
+        (3, 0),
+        (4, 0),
+        (5, 0),
+        (6, 0),
+        (7, 0),
+    ];
+
+    fn roots(n: usize, k: usize) -> Roots {
+        if k == 0 { Roots::special_orthogonal(n) } else { Roots::grassmann(n, k) }
+    }
+
+    fn noise(n: usize, k: usize, profile: Profile) -> Result<CompactNoise, NoiseError> {
+        match k {
+            0 => CompactNoise::on_rotations(n, profile),
+            _ => CompactNoise::on_subspaces(n, k, profile),
+        }
+    }
 
     fn profiles(scale: f64) -> [Profile; 2] {
         [Profile::Laplace { scale }, Profile::Gaussian { scale }]
@@ -418,12 +554,12 @@ mod tests {
     fn the_envelope_is_no_less_than_the_volume_and_equal_on_lines() {
         let mut stream = Stream::from_key([3; 32], 0);
         for (n, k) in SHAPES {
-            let roots = Roots::new(n, k);
+            let roots = roots(n, k);
             let mut coords = vec![0.0; roots.dim()];
             for i in 1..2000 {
                 let t = roots.diameter * f64::from(i) / 2000.0;
                 fill_direction(&mut stream, t, &mut coords);
-                let angles = roots.singular_values(&coords);
+                let angles = roots.angles(&coords);
                 let product = roots.ln_product(&angles[..roots.rank], 1.0);
                 assert!(product <= roots.envelope(t) + 1e-9, "{n} {k} {t}");
                 if roots.rank == 1 {
@@ -438,7 +574,7 @@ mod tests {
         for (n, k) in SHAPES {
             for scale in [1e-3, 0.1, 1.0, 1e3] {
                 for profile in profiles(scale) {
-                    let density = Proposal::new(Roots::new(n, k), profile);
+                    let density = Proposal::new(roots(n, k), profile);
                     let (from, to) = density.law().effective_support();
                     let at = |i: u32| from + (to - from) * f64::from(i) / 1000.0;
                     for i in 2..999 {
@@ -456,7 +592,7 @@ mod tests {
         for (n, k) in SHAPES {
             for scale in [0.1, 0.6, 1e6] {
                 for profile in profiles(scale) {
-                    let noise = GrassmannNoise::new(n, k, profile).unwrap();
+                    let noise = noise(n, k, profile).unwrap();
                     let mut coords = vec![0.0; noise.roots.dim()];
                     let count = 4000;
                     let (mut sum, mut square) = (0.0, 0.0);
@@ -474,15 +610,13 @@ mod tests {
                 }
             }
         }
-        assert!(
-            GrassmannNoise::new(7, 3, Profile::Laplace { scale: 0.6 }).unwrap().acceptance() > 0.3
-        );
+        assert!(noise(7, 3, Profile::Laplace { scale: 0.6 }).unwrap().acceptance() > 0.3);
     }
 
     #[test]
     fn moments_hardly_depend_on_the_directions_drawn() {
         for (n, k) in [(6, 3), (8, 4), (10, 5)] {
-            let roots = Roots::new(n, k);
+            let roots = roots(n, k);
             for profile in profiles(0.5) {
                 let density = Proposal::new(roots, profile);
                 let law = density.law();
@@ -496,10 +630,10 @@ mod tests {
 
     #[test]
     fn what_would_reject_nearly_all_is_refused_with_a_scale_that_is_served() {
-        let refused = GrassmannNoise::new(20, 5, Profile::Laplace { scale: 1e3 }).err().unwrap();
+        let refused = noise(20, 5, Profile::Laplace { scale: 1e3 }).err().unwrap();
         let NoiseError::Acceptance { scale_limit, .. } = refused else { panic!("{refused}") };
-        assert!(GrassmannNoise::new(20, 5, Profile::Laplace { scale: scale_limit }).is_ok());
-        assert!(GrassmannNoise::new(40, 17, Profile::Laplace { scale: 0.1 }).is_err());
+        assert!(noise(20, 5, Profile::Laplace { scale: scale_limit }).is_ok());
+        assert!(noise(40, 17, Profile::Laplace { scale: 0.1 }).is_err());
         assert_eq!(Space::Grassmann { n: 40, k: 17 }.largest_laplace_scale(), 0.0);
         assert_eq!(Space::Grassmann { n: 7, k: 3 }.largest_laplace_scale(), f64::INFINITY);
     }

@@ -1,0 +1,461 @@
+//! Rotations of R^n: matrices with orthonormal columns and determinant 1, rho^2 = sum of the squared angles of
+//! R^T S in the planes that it turns (docs/proofs/special-orthogonal.md).
+//!
+//! The tangent vector R X at R, X skew, has the coordinates X_ij, i > j, row by row.
+
+mod chart;
+mod planes;
+mod turn;
+
+use std::f64::consts::PI;
+
+pub use chart::RotationChart;
+use planes::trace_at;
+pub(super) use planes::{rotation_function, rotation_trace};
+use turn::{Log, identity, rotation, rotation_minus_identity, skew_part, turned_back};
+
+use super::curvature::{Curvature, hessian_excess};
+use super::matrix::{Matrix, Spectrum};
+use super::{Embedding, LogMoments, LogSums, Manifold, Range, moments};
+use crate::noise::Space;
+use crate::rows::Rows;
+use crate::simd::arc::COTANGENT_FLOOR;
+use crate::vector::norm;
+
+/// Largest error of R^T R at which two Newton steps round a matrix onto the rotations.
+const NEAR: f64 = 1e-4;
+
+/// Largest error of R^T R at which a matrix is a rotation up to rounding.
+const ROUNDING: f64 = 16.0 * f64::EPSILON;
+
+/// Gap of two singular values, relative to the largest, below which no rotation is the closest.
+const GAP: f64 = 1e-7;
+
+/// The skew matrix with these entries below the diagonal.
+fn skew(n: usize, coords: &[f64]) -> Matrix {
+    let below = |i: usize, j: usize| coords[i * (i - 1) / 2 + j];
+    Matrix::from(n, n, |i, j| match i.cmp(&j) {
+        std::cmp::Ordering::Greater => below(i, j),
+        std::cmp::Ordering::Equal => 0.0,
+        std::cmp::Ordering::Less => -below(j, i),
+    })
+}
+
+/// The entries below the diagonal of a skew matrix.
+fn read(x: &Matrix, coords: &mut [f64]) {
+    let mut out = coords.iter_mut();
+    for i in 0..x.rows {
+        (0..i).zip(&mut out).for_each(|(j, out)| *out = x.at(i, j));
+    }
+}
+
+/// The sign of the determinant, by elimination with pivots.
+fn turns_orientation(matrix: &Matrix) -> bool {
+    let n = matrix.rows;
+    let (mut left, mut negative) = (matrix.clone(), false);
+    for j in 0..n {
+        let pivot = (j..n).max_by(|a, b| left.at(*a, j).abs().total_cmp(&left.at(*b, j).abs()));
+        let pivot = pivot.unwrap_or(j);
+        if pivot != j {
+            (0..n).for_each(|k| left.data.swap(pivot * n + k, j * n + k));
+            negative = !negative;
+        }
+        let own = left.at(j, j);
+        negative ^= own < 0.0;
+        for i in j + 1..n {
+            let factor = if own == 0.0 { 0.0 } else { left.at(i, j) / own };
+            (j..n).for_each(|k| left.data[i * n + k] -= factor * left.at(j, k));
+        }
+    }
+    negative
+}
+
+/// Largest entry of R^T R - I; infinite for a matrix that turns orientation or is not finite.
+fn defect(matrix: &Matrix) -> f64 {
+    let defect = matrix.defect();
+    if defect < 0.5 && turns_orientation(matrix) { f64::INFINITY } else { defect }
+}
+
+/// The closest rotation: U V^T for singular vectors, with the shortest of U turned over if the determinant asks for it.
+fn closest(matrix: &Matrix) -> Option<Matrix> {
+    let n = matrix.rows;
+    let largest = matrix.data.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    let usable = matrix.data.iter().all(|x| x.is_finite()) && largest >= f64::MIN_POSITIVE;
+    if !usable {
+        return None;
+    }
+    let matrix = Matrix::from(n, n, |i, j| matrix.at(i, j) / largest);
+    let right = Spectrum::of(&matrix.gram()).vectors;
+    let mut left = matrix.times(&right);
+    let mut order: Vec<usize> = (0..n).collect();
+    let lengths: Vec<f64> = (0..n).map(|j| norm(&left.column(j))).collect();
+    order.sort_by(|i, j| lengths[*j].total_cmp(&lengths[*i]));
+    super::grassmann::orthonormalise(&mut left, &order);
+    let (last, other) = (order[n - 1], order[n - 2]);
+    let flipped = turns_orientation(&left) != turns_orientation(&right);
+    let sign = if flipped { -1.0 } else { 1.0 };
+    if lengths[other] + sign * lengths[last] <= GAP * lengths[order[0]] {
+        return None;
+    }
+    let column: Vec<f64> = left.column(last).iter().map(|x| sign * x).collect();
+    left.set_column(last, &column);
+    Some(left.times_transpose(&right).rounded().rounded())
+}
+
+/// Rotations of R^n.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shape {
+    n: usize,
+}
+
+impl Shape {
+    fn new(n: usize) -> Self {
+        assert!(n >= 2, "rotations turn planes");
+        Self { n }
+    }
+
+    fn size(self) -> usize {
+        self.n * self.n
+    }
+
+    fn dim(self) -> usize {
+        self.n * (self.n - 1) / 2
+    }
+
+    /// A circle, the projective space that the sphere of radius 2 covers, or of higher rank.
+    fn curvature(self) -> Curvature {
+        match self.n {
+            2 => Curvature::Flat,
+            3 => Curvature::Constant(0.25),
+            n => Curvature::Rotations(n),
+        }
+    }
+
+    /// Eigenspaces of a curvature operator at most.
+    fn eigenspaces(self) -> usize {
+        let rank = self.n / 2;
+        rank * rank + 1
+    }
+
+    fn noise_space(self) -> Space {
+        Space::SpecialOrthogonal { n: self.n }
+    }
+
+    fn skew(self, coords: &[f64]) -> Matrix {
+        skew(self.n, coords)
+    }
+
+    fn matrix(self, row: &[f64]) -> Matrix {
+        Matrix::of(self.n, self.n, row)
+    }
+
+    /// See [`Manifold::project`], for matrices.
+    fn project(self, point: &mut [f64]) -> bool {
+        let matrix = self.matrix(point);
+        let defect = defect(&matrix);
+        if defect <= NEAR {
+            if defect > ROUNDING {
+                point.copy_from_slice(&matrix.rounded().rounded().data);
+            }
+            return true;
+        }
+        let found = closest(&matrix);
+        if let Some(rotation) = &found {
+            point.copy_from_slice(&rotation.data);
+        }
+        found.is_some()
+    }
+
+    /// Unit roundings in a logarithm in the chart and a step there: docs/proofs/special-orthogonal.md, section 6.
+    fn rounding(self) -> f64 {
+        let n = self.n as f64;
+        120.0 * (n + 8.0) * n + 4800.0 * n * (n - 1.0)
+    }
+
+    fn hessian_rounding(self) -> f64 {
+        let (n, dim) = (self.n as f64, self.dim() as f64);
+        dim.sqrt() * (16.0 * n + 8.0) + 4.0 * self.rounding()
+    }
+
+    /// Mean of the eigenvalues of Hess ½rho^2.
+    fn trace_of_hessian(self, log: &Log) -> f64 {
+        let radial = |square: f64| (1.0 + hessian_excess(square)).max(COTANGENT_FLOOR);
+        let mut angles = log.angles.clone();
+        angles.sort_by(|a, b| b.total_cmp(a));
+        let angles: Vec<f64> = angles.iter().step_by(2).take(self.n / 2).copied().collect();
+        trace_at(self.n, &angles, radial) / self.dim() as f64
+    }
+
+    /// See [`Manifold::sum_log_moments`].
+    fn sum_log_moments(
+        self,
+        manifold: &impl Manifold,
+        points: Rows,
+        count: usize,
+        base: &[f64],
+        range: &Range,
+        sums: &mut LogMoments,
+    ) {
+        let (dim, curvature) = (self.dim(), manifold.curvature());
+        let log = |rows, out: &mut [f64]| {
+            manifold.log_coords(points.range(rows), Rows::shared(base), out);
+        };
+        if !matches!(curvature, Curvature::Rotations(_)) {
+            return moments::sum_log_moments(&log, (curvature, dim), count, range, sums);
+        }
+        moments::sum_by_operator(&log, (curvature, dim), count, range, sums);
+    }
+}
+
+/// The manifold of rotations of R^n.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpecialOrthogonal {
+    shape: Shape,
+}
+
+impl SpecialOrthogonal {
+    /// # Panics
+    /// Unless n >= 2.
+    pub fn new(n: usize) -> Self {
+        Self { shape: Shape::new(n) }
+    }
+
+    /// R^T S - I
+    fn between(self, base: &Matrix, point: &[f64]) -> Matrix {
+        base.transpose_times(&self.shape.matrix(point).plus(-1.0, base))
+    }
+
+    /// X of the tangent part R X of a matrix.
+    fn algebra(self, vector: &[f64], base: &Matrix) -> Matrix {
+        skew_part(&base.transpose_times(&self.shape.matrix(vector)))
+    }
+}
+
+impl Manifold for SpecialOrthogonal {
+    fn point_size(&self) -> usize {
+        self.shape.size()
+    }
+
+    fn dim(&self) -> usize {
+        self.shape.dim()
+    }
+
+    fn curvature(&self) -> Curvature {
+        self.shape.curvature()
+    }
+
+    fn eigenspaces(&self) -> usize {
+        self.shape.eigenspaces()
+    }
+
+    fn noise_space(&self) -> Space {
+        self.shape.noise_space()
+    }
+
+    fn injectivity_radius(&self) -> f64 {
+        PI
+    }
+
+    fn belongs(&self, point: &[f64], tolerance: f64) -> bool {
+        defect(&self.shape.matrix(point)) <= 2.0 * tolerance
+    }
+
+    /// Leaves a matrix that is a rotation up to rounding as it is.
+    fn project(&self, point: &mut [f64]) -> bool {
+        self.shape.project(point)
+    }
+
+    fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]) {
+        for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
+            let base = self.shape.matrix(base.row(i));
+            out.copy_from_slice(&base.times(&self.algebra(vector.row(i), &base)).data);
+        }
+    }
+
+    fn exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
+        for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
+            let base = self.shape.matrix(base.row(i));
+            let turn = rotation(&self.algebra(tangent.row(i), &base));
+            out.copy_from_slice(&base.times(&turn).rounded().data);
+        }
+    }
+
+    fn log(&self, point: Rows, base: Rows, out: &mut [f64]) {
+        for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
+            let base = self.shape.matrix(base.row(i));
+            let log = Log::of(&self.between(&base, point.row(i)));
+            out.copy_from_slice(&base.times(&log.x).data);
+        }
+    }
+
+    fn dist(&self, a: Rows, b: Rows, out: &mut [f64]) {
+        for (i, out) in out.iter_mut().enumerate() {
+            *out = Log::of(&self.between(&self.shape.matrix(a.row(i)), b.row(i))).length();
+        }
+    }
+
+    fn parallel_transport(&self, tangent: Rows, base: Rows, end: Rows, out: &mut [f64]) {
+        for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
+            let (base, end) = (self.shape.matrix(base.row(i)), end.row(i));
+            let way = Log::of(&self.between(&base, end)).x;
+            let carried = turned_back(&self.algebra(tangent.row(i), &base), &way, 0.5);
+            out.copy_from_slice(&self.shape.matrix(end).times(&carried).data);
+        }
+    }
+
+    fn inner(&self, a: Rows, b: Rows, _base: Rows, out: &mut [f64]) {
+        for (i, inner) in out.iter_mut().enumerate() {
+            *inner = 0.5 * a.row(i).iter().zip(b.row(i)).map(|(x, y)| x * y).sum::<f64>();
+        }
+    }
+
+    fn coords(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
+        for (i, out) in out.chunks_exact_mut(self.dim()).enumerate() {
+            let base = self.shape.matrix(base.row(i));
+            read(&self.algebra(tangent.row(i), &base), out);
+        }
+    }
+
+    fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
+        for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
+            let base = self.shape.matrix(base.row(i));
+            out.copy_from_slice(&base.times(&self.shape.skew(coords.row(i))).data);
+        }
+    }
+
+    fn embedding(&self) -> Embedding {
+        Embedding::Rotations
+    }
+
+    fn basis(&self, point: &[f64]) -> Vec<f64> {
+        point.to_vec()
+    }
+
+    fn from_basis(&self, basis: &[f64], out: &mut [f64]) -> bool {
+        out.copy_from_slice(basis);
+        self.project(out)
+    }
+
+    fn centred(&self) -> Box<dyn Manifold> {
+        Box::new(RotationChart { shape: self.shape })
+    }
+
+    fn origin(&self) -> Vec<f64> {
+        identity(self.shape.n).data
+    }
+
+    fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        let center = self.shape.matrix(center);
+        for (i, out) in out.chunks_exact_mut(self.dim()).enumerate() {
+            read(&Log::of(&self.between(&center, point.row(i))).x, out);
+        }
+    }
+
+    fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+        let center = self.shape.matrix(center);
+        for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
+            let turn = rotation(&self.shape.skew(point.row(i)));
+            out.copy_from_slice(&center.times(&turn).rounded().data);
+        }
+    }
+
+    fn sum_log(
+        &self,
+        points: Rows,
+        count: usize,
+        weights: Option<&[f64]>,
+        base: &[f64],
+        sum: &mut [f64],
+    ) -> LogSums {
+        let base = self.shape.matrix(base);
+        let between = |i: usize| self.between(&base, points.row(i));
+        sum_of_logs(self.shape, between, count, weights, sum)
+    }
+
+    fn transport_along(
+        &self,
+        tangent: Rows,
+        velocity: &[f64],
+        base: &[f64],
+        end: &[f64],
+        out: &mut [f64],
+    ) {
+        let (base, end) = (self.shape.matrix(base), self.shape.matrix(end));
+        let way = self.algebra(velocity, &base);
+        for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
+            let carried = turned_back(&self.algebra(tangent.row(i), &base), &way, 0.5);
+            out.copy_from_slice(&end.times(&carried).data);
+        }
+    }
+
+    fn log_along(
+        &self,
+        points: Rows,
+        times: &[f64],
+        velocity: &[f64],
+        base: &[f64],
+        out: &mut [f64],
+    ) {
+        let base = self.shape.matrix(base);
+        let between = |i: usize| self.between(&base, points.row(i));
+        logs_along(self.shape, between, times, velocity, out);
+    }
+
+    fn hessian_rounding(&self) -> f64 {
+        self.shape.hessian_rounding()
+    }
+
+    fn sum_log_moments(
+        &self,
+        points: Rows,
+        count: usize,
+        base: &[f64],
+        range: &Range,
+        sums: &mut LogMoments,
+    ) {
+        self.shape.sum_log_moments(self, points, count, base, range, sums);
+    }
+}
+
+/// See [`Manifold::sum_log`], for the differences N of the rotations to the points.
+fn sum_of_logs(
+    shape: Shape,
+    between: impl Fn(usize) -> Matrix,
+    count: usize,
+    weights: Option<&[f64]>,
+    sum: &mut [f64],
+) -> LogSums {
+    let (mut sums, mut coords) = (LogSums::default(), vec![0.0; shape.dim()]);
+    for i in 0..count {
+        let weight = weights.map_or(1.0, |weights| weights[i]);
+        let log = Log::of(&between(i));
+        read(&log.x, &mut coords);
+        sum.iter_mut().zip(&coords).for_each(|(sum, x)| *sum += weight * x);
+        sums.squared_dist += weight * log.length() * log.length();
+        sums.curvature += weight * shape.trace_of_hessian(&log);
+    }
+    sums
+}
+
+/// See [`Manifold::log_along`], for the differences N of the rotations to the points.
+fn logs_along(
+    shape: Shape,
+    between: impl Fn(usize) -> Matrix,
+    times: &[f64],
+    velocity: &[f64],
+    out: &mut [f64],
+) {
+    let velocity = shape.skew(velocity);
+    for (i, (out, t)) in out.chunks_exact_mut(shape.dim()).zip(times).enumerate() {
+        let way = velocity.clone().scaled(*t);
+        let log = Log::of(&seen(&rotation_minus_identity(&way), &between(i)));
+        read(&turned_back(&log.x, &way, -0.5), out);
+    }
+}
+
+/// R^T S - I from R - I and S - I.
+fn seen(from: &Matrix, to: &Matrix) -> Matrix {
+    let apart = to.clone().plus(-1.0, from);
+    let turned = from.transpose_times(&apart);
+    apart.plus(1.0, &turned)
+}
