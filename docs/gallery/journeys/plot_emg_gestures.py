@@ -12,7 +12,8 @@ matrices, and to components and clusters. The same holds for the electrodes of a
 # -----------
 # 1,160 windows of signal in four sessions of two people (geomstats, MIT licence; every third window
 # ships with curvedp). Each is one record, its 8 × 8 covariance matrix. The privacy of a window
-# illustrates the methods: in a study a record would be a person, or `units` would name them.
+# illustrates the methods: in a study a record would be a person, or `records_per_unit` would say
+# how many windows each has at most.
 
 import matplotlib.pyplot as plt
 import numpy as np
