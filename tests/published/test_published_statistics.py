@@ -14,8 +14,10 @@ from scipy import stats
 import curvedp as cdp
 from curvedp import published
 from curvedp.curvature import has_curved_hessian
-from curvedp.published.sensitivity import _hessian_bound
+from curvedp.published.sensitivity import _excess_norm, _hessian_bound
 from inference_cases import make_ball, spread_records
+from manifold_list import BY_NAME
+from reference.curvature import curvature_form, hessian_excess
 
 Call = Callable[..., Any]
 MOMENTS = [
@@ -155,6 +157,27 @@ def test_sensitivities_of_moments() -> None:
         assert formula(ball, n, records_per_unit=3) == pytest.approx(3 * formula(ball, n))
         with pytest.raises(ValueError, match="n must"):
             formula(ball, 0)
+
+
+@pytest.mark.parametrize("spec", ["spd:3", "hpd:2", "grassmann:5:2", "so:4", "so:5"])
+def test_no_excess_of_a_hessian_is_longer_than_its_bound(spec: str) -> None:
+    case, rng, reach = BY_NAME[spec], np.random.default_rng(0), 1.4
+    twin, space = case.twin, case.manifold
+    base = twin.random_point(rng)
+    axes = space.coords_to_tangent(
+        np.eye(space.dim), np.broadcast_to(base, (space.dim, *base.shape))
+    )
+    longest = 0.0
+    for _ in range(60):
+        # few directions hit the longest: rank-one vectors, and sums of two
+        u = sum(
+            rng.standard_normal() * axis for axis in rng.permutation(axes)[: rng.integers(1, 4)]
+        )
+        u = u * (reach / twin.norm(u, base))
+        form = curvature_form(twin, hessian_excess, u, base, list(axes))
+        longest = max(longest, float(np.linalg.norm(form)))
+    bound = _excess_norm(space, reach)
+    assert 0.6 * bound < longest <= (1 + 1e-9) * bound
 
 
 @each_moment

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from curvedp._validation import as_count, as_positive
-from curvedp.curvature import finite, radial_excess
+from curvedp.curvature import excess_diameter, finite, radial_excess
 from curvedp.domain import Ball
 from curvedp.manifolds import Manifold
 from curvedp.published import laplacian
@@ -216,10 +216,7 @@ def _excess_norm(manifold: Manifold, dist: float) -> float:
     """Largest Frobenius norm of G within distance `dist`."""
     planes = manifold._core.planes
     if planes is None:
-        # matrices: one eigenvalue x coth x - 1, x = |lambda_i - lambda_j|/2, for each pair, two for
-        # Hermitian ones: most at log p = diag(m - 1, -1, ..., -1), up to scale
-        m = manifold.point_shape[0]
-        farthest = dist * math.sqrt(m / (m - 1))
-        return math.sqrt(manifold._multiplicity * (m - 1)) * radial_excess(-0.25, farthest)
+        # matrices, subspaces, rotations: all G have one sign, so tr(G G') >= 0, down to 0
+        return excess_diameter(manifold, dist) / math.sqrt(2)
     square = sum(count * radial_excess(curvature, dist) ** 2 for count, curvature in planes)
     return finite(math.sqrt(square), dist)
