@@ -165,14 +165,11 @@ class Ball:
     ) -> Ball:
         """A field's public ball, or one stated in its units.
 
-        ===========  ===========================================  ==========  ====================
-        field        units                                        manifold    centre and radius
-        ===========  ===========================================  ==========  ====================
-        "dti"        "1e-3 mm^2/s", "um^2/ms", "mm^2/s", "m^2/s"  spd:3       .78 in 1e-3 mm^2/s;
-                                                                              2.34
-        "earth"      "km", "m", "miles", "degrees"                sphere:2    of yours
-        "rotations"  "degrees", "radians"                         rotations:3 identity; of yours
-        ===========  ===========================================  ==========  ====================
+        - ``"dti"``: records in "1e-3 mm^2/s", "um^2/ms", "mm^2/s" or "m^2/s"; the ball of radius
+          2.34 about .78 (in 1e-3 mm^2/s) times the identity, on ``spd:3``, or another.
+        - ``"earth"``: a radius in "km", "m", "miles" or "degrees" on ``sphere:2``.
+        - ``"rotations"``: a radius in "degrees" or "radians" on ``rotations:3``, by default about
+          the identity.
 
         The ball of diffusion tensors is the smallest that holds free water at body temperature, 3.0
         (Holz, Heil and Sacco 2000, PCCP 2, 4740), and the splenium in any direction, 1.685, .287
