@@ -3,9 +3,10 @@
     python benches/papers/regression.py [--repetitions 40] [--only utility,choice,...]
 
 Every number is the mean over repetitions of the mean distance between predictions of a release and
-those of the non-private fit (or of the truth, where there is one) along the covariate's range.
-"Published" rows are draws of the paper's mechanism; they carry no guarantee. Shapes need the folder
-that CURVEDP_DATA names. The paper's figures: `regression_figures.py`.
+those of the non-private fit (or of the truth, where there is one) along the covariate's range, with
+its standard error in brackets where a table says so. Repetition i has the seed i in all tables of
+the first two parts. "Published" rows are draws of the paper's mechanism; they carry no guarantee.
+Shapes need the folder that CURVEDP_DATA names. The paper's figures: `regression_figures.py`.
 """
 
 from __future__ import annotations
@@ -111,6 +112,25 @@ def gdp_of_bounded_range(epsilon: float) -> cdp.GDP:
     return cdp.PureDP(epsilon).to_gdp(bounded_range=True)
 
 
+def error_row(name: str, errors: np.ndarray) -> None:
+    """Mean and standard error of each budget; shape (budgets, repetitions)."""
+    spreads = errors.std(axis=1, ddof=1) / np.sqrt(errors.shape[1])
+    cells = [f"{m:.3g} ({s:.2g})" for m, s in zip(errors.mean(axis=1), spreads, strict=True)]
+    print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+
+
+def all_errors(
+    make: Callable[[int], Problem], guarantees: list, repetitions: int, **changes: object
+) -> np.ndarray:
+    """Errors of seeded releases, shape (guarantees, repetitions)."""
+    return np.array(
+        [
+            [make(seed).error(one, seed=seed, **changes) for seed in range(repetitions)]
+            for one in guarantees
+        ]
+    )
+
+
 def mean_errors(
     make: Callable[[int], Problem], guarantees: list, repetitions: int, **changes: object
 ) -> list[float]:
@@ -134,7 +154,7 @@ def utility(repetitions: int) -> None:
             fits.append(one.ball.manifold.dist(fit.predict(GRID), one.truth(GRID)).mean())
         title = f"{ball.manifold.spec}, n = 100, tau = 0.1, r = {ball.radius:.3g}, V = 1.5"
         mechanisms(title, make, repetitions)
-        row("non-private fit", [float(np.mean(fits))] * len(BUDGETS))
+        error_row("non-private fit", np.array([fits] * len(BUDGETS)))
     folder = Path(os.environ["CURVEDP_DATA"]) / "landmarks"
     rats = np.load(folder / "rats.npz")
     one, _ = animals(rats["landmarks"], np.log(rats["age_days"]))
@@ -142,7 +162,7 @@ def utility(repetitions: int) -> None:
 
 
 def mechanisms(title: str, make: Callable[[int], Problem], repetitions: int) -> None:
-    """Errors of gradient descent and of the published mechanism at all budgets."""
+    """Errors of gradient descent at all budgets; of the published mechanism a fifth as many."""
     heading(title, [f"epsilon = {budget:g}" for budget in BUDGETS])
     pure = [cdp.PureDP(budget) for budget in BUDGETS]
     rows = {
@@ -158,39 +178,41 @@ def mechanisms(title: str, make: Callable[[int], Problem], repetitions: int) -> 
         "published, no guarantee": (pure, {"published": True, "chain_length": CHAIN}),
     }
     for name, (guarantees, changes) in rows.items():
-        row(name, mean_errors(make, guarantees, repetitions, **changes))
+        # chains take up to a fifth of a second
+        count = max(2, repetitions // 5) if changes.get("published") else repetitions
+        errors = all_errors(make, guarantees, count, **changes)
+        error_row(f"{name}, {count} repetitions", errors)
 
 
 def choice(repetitions: int) -> None:
-    """Both proved samplers, the choice between them, its error over that of the better one."""
+    """Both proved samplers, the choice between them, its error over that of the better one.
+
+    The exact sampler, which takes up to seconds, a fifth of the repetitions.
+    """
     for ball in (sphere(), spd()):
         heading(
             f"{ball.manifold.spec}, n = 100, tau = 0.1, epsilon-DP: mean (standard error)",
             [f"epsilon = {budget:g}" for budget in BUDGETS],
         )
-        found = {}
-        for sampler in ("gradient", "exact"):
+
+        def make(seed: int, ball: cdp.Ball = ball) -> Problem:
+            return drawn(ball, 100, 0.04, 0.1, 1.5, seed)
+
+        means = {}
+        for sampler, count in (("gradient", repetitions), ("exact", max(2, repetitions // 5))):
             errors, seconds = [], []
             for budget in BUDGETS:
-                problems = [drawn(ball, 100, 0.04, 0.1, 1.5, seed) for seed in range(repetitions)]
                 start = time.process_time()
-                guarantee = cdp.PureDP(budget)
-                errors.append([one.error(guarantee, sampler=sampler) for one in problems])
-                seconds.append((time.process_time() - start) / repetitions)
-            found[sampler] = np.array(errors)
-            means, spreads = found[sampler].mean(axis=1), found[sampler].std(axis=1)
-            cells = [
-                f"{mean:.3g} ({spread / np.sqrt(repetitions):.2g})"
-                for mean, spread in zip(means, spreads, strict=True)
-            ]
-            print(f"| {sampler} | " + " | ".join(cells) + " |", flush=True)
+                errors.append(all_errors(make, [cdp.PureDP(budget)], count, sampler=sampler)[0])
+                seconds.append((time.process_time() - start) / count)
+            error_row(f"{sampler}, {count} repetitions", np.array(errors))
             row(f"{sampler}, seconds of one core", seconds)
+            means[sampler] = np.mean(errors, axis=1)
         chosen = [
             expected_choice(ball, 100, cdp.PureDP(b), tau=0.1, v_max=1.5, records_per_unit=1)[0]
             for b in BUDGETS
         ]
         print("| auto takes | " + " | ".join(chosen) + " |")
-        means = {name: errors.mean(axis=1) for name, errors in found.items()}
         best = np.minimum(means["gradient"], means["exact"])
         row("its error / the better", [means[c][i] / best[i] for i, c in enumerate(chosen)])
 
@@ -242,7 +264,7 @@ def shift_ratios(ball: cdp.Ball, n: int, noise: float, seed: int) -> tuple[float
 
 
 def pictures(repetitions: int) -> None:
-    """Figures 3, 5 and 8: geodesics on the sphere, ellipses along x, shapes at three ages."""
+    """Geodesics on the sphere, ellipses along x, shapes at three ages."""
     from curvedp.plotting import GeodesicDisplay
 
     folder = Path("docs/images")
@@ -270,7 +292,7 @@ def animals(landmarks: np.ndarray, x: np.ndarray) -> tuple[Problem, cdp.Geodesic
 
 
 def shapes(repetitions: int) -> None:
-    """Figures 8 and 10 on other people's data: rats by log age, corpora callosa by age."""
+    """Shapes of other people's data: rats by log age, corpora callosa by age."""
     folder = Path(os.environ["CURVEDP_DATA"])
     rats = np.load(folder / "landmarks" / "rats.npz")
     people = np.load(folder / "corpus_callosum_adhd200" / "cc_landmarks.npz")

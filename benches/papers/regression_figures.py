@@ -1,12 +1,12 @@
-"""Kulkarni and Soto 2025: figures 1, 2 and 5 to 10, as CSV and PNG.
+"""Kulkarni and Soto 2025: figures 1, 2, 3 and 5 to 10, as CSV and PNG.
 
     python benches/papers/regression_figures.py --out figures
     python benches/papers/regression_figures.py --out figures --only 1,9 --pairs 20
 
 Solid lines are draws of the published mechanism, which carry no guarantee; dashed ones those of
-this library's default at the same total epsilon; dotted lines the non-private fit. Figure 2 uses
-the corpora callosa of `corpus_callosum_adhd200` in the folder that CURVEDP_DATA names, in place of
-ADNI's, which are not public.
+this library's default at the same total epsilon; dotted lines the non-private fit. Figures 2 and 3
+use the corpora callosa of `corpus_callosum_adhd200` in the folder that CURVEDP_DATA names, of
+people of 7 to 22 years, in place of ADNI's (50 to 90 years), which are not public.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 import curvedp as cdp
-from regression import Problem, drawn, shift_ratios, spd, sphere
+from regression import Problem, drawn, gdp_of_bounded_range, shift_ratios, spd, sphere
 
 TOTAL = 2.02
 SHARES = np.linspace(0.02, 2.0, 10)
 TOTALS = np.linspace(0.2, 2.0, 10)
 SIZES = (20, 50, 100)
 CHAIN = 2000
+#: Of the shapes of figure 3, in years.
+AGES = [8, 11, 14, 17, 20]
 LINES = {"published, no guarantee": "-", "proved": "--", "without privacy": ":"}
 
 
@@ -42,7 +44,7 @@ class Run:
         Private (footpoint, velocity) for each budget. The paper has 100, ten velocities for each
         of ten footpoints; here every one has a footpoint of its own.
     shape_pairs : int
-        The same for figure 2.
+        The same for figure 2, whose chains take half a second each.
     out : Path
     """
 
@@ -132,18 +134,59 @@ def figure_1(run: Run) -> None:
     curves(run, "figure-1", cases, run.pairs)
 
 
-def figure_2(run: Run) -> None:
+def callosa(count: int | None = None) -> tuple[Problem, cdp.GeodesicFit]:
+    """Corpora callosa by age, of all people or of some; with the fit."""
     folder = Path(os.environ["CURVEDP_DATA"]) / "corpus_callosum_adhd200"
     people = np.load(folder / "cc_landmarks.npz")
-    chosen = np.random.default_rng(1).choice(len(people["age"]), 100, replace=False)
+    chosen = slice(None)
+    if count is not None:
+        chosen = np.random.default_rng(1).choice(len(people["age"]), count, replace=False)
     landmarks, x = people["landmarks"][chosen], people["age"][chosen]
     space = cdp.KendallPlanar(landmarks.shape[1])
     y = space.project(landmarks)
     limits = (float(np.floor(x.min())), float(np.ceil(x.max())))
     center = cdp.nonprivate.frechet_mean(y, space).value
     fit = cdp.nonprivate.geodesic_regression(x, y, space, x_range=limits)
-    one = Problem(cdp.Ball(space, center, 0.15), x, y, fit.predict, 0.06, 0.1, limits)
-    curves(run, "figure-2", [("n = 100", one)], run.shape_pairs)
+    return Problem(cdp.Ball(space, center, 0.15), x, y, fit.predict, 0.06, 0.1, limits), fit
+
+
+def figure_2(run: Run) -> None:
+    print(f"figure-2: {run.shape_pairs} pairs for each budget (100 in the paper)\n", flush=True)
+    curves(run, "figure-2", [("n = 100", callosa(100)[0])], run.shape_pairs)
+
+
+def figure_3(run: Run) -> None:
+    """Shapes at five ages, at the paper's budgets 0.3 and 0.3; this library's at the same total."""
+    from curvedp.plotting import GeodesicDisplay
+
+    one, fit = callosa()
+    as_published, _ = with_largest_residual(one)
+    space, n, total = one.ball.manifold, len(one.x), 0.6
+    releases = {
+        "published, ε = 0.3 + 0.3, no guarantee": as_published.release(
+            cdp.PureDP(total), published=True, chain_length=CHAIN, seed=1
+        ),
+        "proved, ε = 0.6": one.release(cdp.PureDP(total), seed=1),
+        f"proved, μ = {gdp_of_bounded_range(total).mu:.2g}": one.release(
+            gdp_of_bounded_range(total), seed=1
+        ),
+    }
+    length = float(space.norm(fit.velocity, fit.footpoint)) * (AGES[-1] - AGES[0])
+    length /= one.x_range[1] - one.x_range[0]
+    print(
+        f"Figure 3: {n} people of {one.x.min():.0f} to {one.x.max():.0f} years (the paper's have "
+        "Alzheimer's disease, ages 60 to 80). Distance of one release's shape from that of the fit "
+        f"without privacy, which moves by {length:.3g} from {AGES[0]} to {AGES[-1]} years.\n"
+    )
+    print("| | " + " | ".join(f"age {age}" for age in AGES) + " |\n|---|" + "---|" * len(AGES))
+    for name, release in releases.items():
+        dist = space.dist(release.predict(AGES), fit.predict(AGES))
+        print(f"| {name} | " + " | ".join(f"{d:.3g}" for d in dist) + " |")
+    figure, axes = plt.subplots(len(releases), 1, figsize=(9, 6.6))
+    for axis, (name, release) in zip(axes, releases.items(), strict=True):
+        names = ["without privacy", name]
+        GeodesicDisplay([fit, release], names=names).plot(axis, x=AGES)
+    run.save("figure-3", figure)
 
 
 def figure_5(run: Run) -> None:
@@ -217,6 +260,7 @@ def figure_10(run: Run) -> None:
 FIGURES = {
     "1": figure_1,
     "2": figure_2,
+    "3": figure_3,
     "5": figure_5,
     "6": figure_6,
     "7": figure_7,
@@ -230,7 +274,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--pairs", type=int, default=100)
-    parser.add_argument("--shape-pairs", type=int, default=10)
+    parser.add_argument("--shape-pairs", type=int, default=100)
     parser.add_argument("--only", default=",".join(FIGURES))
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
