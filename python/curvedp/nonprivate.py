@@ -24,6 +24,18 @@ from curvedp.statistics.interval import VarianceInterval
 from curvedp.statistics.quantiles import hotelling_quantile
 from curvedp.statistics.region import ConfidenceRegion
 
+__all__ = [
+    "FrechetMean",
+    "confidence_region",
+    "fourth_moment",
+    "frechet_mean",
+    "frechet_variance",
+    "geodesic_regression",
+    "log_covariance",
+    "mean_hessian",
+    "variance_interval",
+]
+
 _MAX_EVALUATIONS = 10_000
 #: Rows up to this long are added up column by column.
 _FEW_COLUMNS = 16

@@ -19,6 +19,22 @@ from curvedp.curvature import excess_diameter
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.jacobi import jacobi_bounds, sum_of_norms_bound
 
+__all__ = [
+    "distance_moments",
+    "fourth_moment",
+    "frechet_mean",
+    "frechet_variance",
+    "kng_mean",
+    "log_covariance",
+    "mail_iteration",
+    "mail_query",
+    "mean_hessian",
+    "regression_footpoint",
+    "regression_joint",
+    "regression_shooting",
+    "regression_sum_of_norms",
+]
+
 _GOLDEN = (math.sqrt(5) - 1) / 2
 #: Weight c of the second coordinate of (a, c (a^2 - a)), a in [0, 1], at which two such points are
 #: still at most 1 apart: c^2 = (1 + w)/(w^2 (1 - w)) at w = (sqrt(5) - 1)/2, the smallest value.
