@@ -145,7 +145,7 @@ PAGES = (
             _regression("shapes", "Shapes against the budget", 10, 40, _RATS, _CALLOSA),
             _regression("pictures", "Pictures", 1, 1, _RATS),
             _curves("Figures 1 and 5 to 10: curves", "1,5,6,7,8,9,10"),
-            _curves("Figure 2: corpora callosa, splits", "2 --shape-pairs 40", _CALLOSA),
+            _curves("Figure 2: corpora callosa, splits", "2 --shape-pairs 100", _CALLOSA),
             _curves("Figure 3: corpora callosa at five ages", "3", _CALLOSA),
         ),
     ),

@@ -62,7 +62,7 @@ SETTINGS = [
 
 #: Sizes and budgets for the manifolds whose means take longest.
 FEWER = [("1e6", "gdp-0.1"), ("1e12", "pure-0.1")]
-SLOWEST = ("kendall:4", "grassmann:4:2", "spd:2:log-euclidean", "spd:2:log-cholesky")
+SLOWEST = ("kendall:4", "grassmann:4:2", "so:4", "spd:2:log-euclidean", "spd:2:log-cholesky")
 
 
 def attacked(
