@@ -155,6 +155,11 @@ def test_a_series_of_arrays_is_an_array_of_records() -> None:
     ball = cdp.Ball("hpd:2", center="identity", radius=1.0)
     matrices = np.array([[[2.0, 1j], [-1j, 2.0]], [[1.0, 0.5], [0.5, 2.0]]])
     np.testing.assert_array_equal(ball.project(pd.Series(list(matrices))), ball.project(matrices))
+    pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    lists = pa.list_(pa.float64())
+    for column in (pl.Series(ROWS), pa.array(ROWS), pd.Series(ROWS, dtype=pd.ArrowDtype(lists))):
+        assert np.array_equal(value(column), value(ROWS))
+    assert np.array_equal(value(pa.array([*ROWS, None, [1.0]])), value(pd.Series([*ROWS, 0, "a"])))
     lonlat = pd.Series([[10.0, 20.0], [30.0, 40.0]])
     expected = cdp.Sphere(2).as_points([[10.0, 20.0], [30.0, 40.0]])
     np.testing.assert_array_equal(cdp.Sphere(2).as_points(lonlat), expected)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_count, as_float_array, as_points, of_cell
+from curvedp._validation import FloatArray, as_array, as_count, as_float_array, as_points, of_cell
 
 Seed = np.random.Generator | int | None
 
@@ -276,8 +276,10 @@ class Manifold(ABC):
 
     def _numbers(self, value: Any, name: str) -> FloatArray:
         """An array of real numbers from what users of this manifold have."""
-        if hasattr(value, "to_numpy") and getattr(value, "dtype", None) == np.dtype(object):
-            return self._of_cells([of_cell(cell) for cell in value])  # of a pandas Series
+        if hasattr(value, "to_numpy"):
+            column = as_array(value, name)
+            if column.dtype == np.dtype(object) and column.ndim == 1:  # cells hold lists or arrays
+                return self._of_cells([of_cell(cell) for cell in column])
         return as_float_array(value, name)
 
     def _of_cells(self, cells: Sequence[FloatArray | None]) -> FloatArray:
