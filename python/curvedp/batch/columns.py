@@ -6,6 +6,7 @@ becomes NaN, which counts as the ball's centre. Values of group keys may raise: 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -56,21 +57,34 @@ def as_table(source: Any) -> Table:
         )
     if hasattr(source, "isetitem"):
         source = _with_flat_cells(source)
-    try:
-        return pa.table(source)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):  # whose texts hold values
-        raise BatchError("a column of objects holds values of more than one type") from None
+    return pa.table(source)
 
 
 def _with_flat_cells(frame: Any) -> Any:
-    """A pandas frame whose cells of arrays or lists, which Arrow does not read, are flat arrays."""
+    """A pandas frame whose columns of objects Arrow reads, whatever a cell holds.
+
+    Cells of arrays or lists become flat arrays; a column of values of several types holds numbers,
+    and NaN for what are none.
+    """
     flat = frame
     for at in range(frame.shape[1]):
         column = frame.iloc[:, at]
-        if column.dtype == object and any(isinstance(cell, _SEQUENCES) for cell in column):
+        if column.dtype == object and (cells := _readable(column)) is not None:
             flat = frame.copy(deep=False) if flat is frame else flat
-            flat.isetitem(at, type(column)(map(of_cell, column), column.index, dtype=object))
+            flat.isetitem(at, type(column)(cells, column.index, dtype=object))
     return flat
+
+
+def _readable(column: Any) -> list[Any] | None:
+    """The cells of a column of objects that Arrow reads; None for the column as it is."""
+    if any(isinstance(cell, _SEQUENCES) for cell in column):
+        return [of_cell(cell) for cell in column]
+    try:
+        pa.array(column, from_pandas=True)
+    except Exception:  # whatever a value of a record may do
+        numbers = [of_cell(cell) for cell in column]
+        return [math.nan if own is None or len(own) != 1 else float(own[0]) for own in numbers]
+    return None
 
 
 def select(schema: Any, names: Sequence[str]) -> None:
