@@ -47,7 +47,8 @@ class Mechanism(abc.ABC):
         self.sensitivity = as_positive(sensitivity, "sensitivity")
         self.guarantee = guarantee
         self.scale = self._calibrate()
-        self._grid = grid_step(ball, self.scale, guarantee), clip_radius(ball)
+        step = grid_step(ball, self.scale, guarantee, in_chart=self.in_chart)
+        self._grid = step, clip_radius(ball)
         self._noise = self._build_noise()
 
     @abc.abstractmethod

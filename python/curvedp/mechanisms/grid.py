@@ -26,22 +26,26 @@ from curvedp.privacy import GDP, PureDP
 STEPS_PER_SCALE = _core.STEPS_PER_SCALE
 
 
-def grid_step(ball: Ball, scale: float, guarantee: PureDP | GDP | None = None) -> float:
+def grid_step(
+    ball: Ball, scale: float, guarantee: PureDP | GDP | None = None, *, in_chart: bool = False
+) -> float:
     """The public step, a power of two.
 
     The step is the largest that is at most 2^-20 of the noise scale, or 2^16 times the rounding
     error of chart coordinates at the centre, if that is more. A scale beyond the extent of the
     manifold (or of the releases that clipping leaves) counts as that extent: the noise is then as
-    wide as the manifold, and the grid must not be coarser.
+    wide as the manifold, and the grid must not be coarser. The chart at the centre stretches steps
+    far from it: where fewer than 16 were left to the scale of noise that is not `in_chart` itself,
+    the step is finer.
 
     Raises
     ------
     ExistenceError
         If fewer than four steps would be left to the noise scale, which stands for `guarantee`.
     """
-    step = ball._frame.grid_step(scale)
+    step = ball._frame.grid_step(scale, in_chart)
     if step is None:
-        least = ball._frame.least_scale()
+        least = ball._frame.least_scale(in_chart)
         where = (
             f"noise of scale {scale:.3g} is too fine for double precision on a ball of radius "
             f"{ball.radius:.3g} on {ball.manifold.spec}"
@@ -50,13 +54,13 @@ def grid_step(ball: Ball, scale: float, guarantee: PureDP | GDP | None = None) -
             raise ExistenceError(f"{where}, and so is any other: use a smaller radius")
         raise ExistenceError(
             f"{where}, where scales from {least:.3g} on are served: ask for "
-            f"{_weaker(guarantee, scale / least)} or less, or for fewer than "
+            f"{weaker(guarantee, scale / least)} or less, or for fewer than "
             f"{scale / least:.3g} times as many records"
         )
     return step
 
 
-def _weaker(guarantee: PureDP | GDP | None, share: float) -> str:
+def weaker(guarantee: PureDP | GDP | None, share: float) -> str:
     """The guarantee with a share of its budget, rounded down."""
     if guarantee is None:
         return f"{share:.3g} times the budget"

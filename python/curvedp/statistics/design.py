@@ -21,6 +21,7 @@ from curvedp.mechanisms import (
     ways_to_meet,
 )
 from curvedp.mechanisms.base import IntrinsicMechanism
+from curvedp.mechanisms.grid import weaker
 from curvedp.privacy import GDP, Guarantee, PureDP
 
 #: The solver's public tolerance, as a fraction of the sensitivity.
@@ -190,6 +191,13 @@ def design_mean_under(
         noise = kind(ball, delta + 2 * plan.tolerance, way)
     except ExistenceError as error:
         raise _with_smallest_n(error, count, way) from None
+    if not plan.is_within(noise.scale):
+        raise ExistenceError(
+            f"double precision tells a mean on a ball of radius {ball.radius:g} on "
+            f"{ball.manifold.spec} to {plan.tolerance:.3g} only, which noise of scale "
+            f"{noise.scale:.3g} does not hide: ask for "
+            f"{weaker(way, noise.scale / (8 * plan.tolerance))} or less, or for a smaller radius"
+        )
     return Design(noise, plan, delta)
 
 

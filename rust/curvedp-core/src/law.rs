@@ -164,8 +164,8 @@ impl MeanLaw {
         let total = sensitivity + 2.0 * plan.tolerance;
         let scale = share.scale(if self.stretched { total * ball.lipschitz() } else { total });
         let clip_radius = self.clip_limit.max(ball.radius);
-        let grid = ball.grid(scale, STEPS_PER_SCALE, clip_radius)?;
-        Some((sensitivity, plan, scale, grid))
+        let grid = ball.grid(scale, STEPS_PER_SCALE, clip_radius, self.placement)?;
+        plan.is_within(scale).then_some((sensitivity, plan, scale, grid))
     }
 }
 

@@ -70,18 +70,41 @@ pub fn flat_grid_step(scale: f64, largest: f64, steps_per_scale: f64) -> f64 {
 /// Steps of a grid are at least this many times the error of what is rounded: 2^16.
 const ERRORS_PER_STEP: f64 = 65_536.0;
 
-/// A scale that holds fewer steps than this is not served: the grid would add to the noise.
+/// A scale that holds fewer steps than this anywhere in the ball is not served: the grid would add to the noise.
 const FEWEST_STEPS: f64 = 4.0;
+
+/// Steps in a scale at the rim where the chart stretches them so much that fewer would be left.
+const STEPS_AT_RIM: f64 = 16.0;
 
 impl Ball<'_> {
     /// The grid for noise of a scale: of step 1/`steps_per_scale` of the scale, of the manifold's extent or of
-    /// the clipping radius, whichever is least, or coarser where rounding errors ask for it. None if the
-    /// step were more than 1/4 of that.
+    /// the clipping radius, whichever is least, or coarser where rounding errors ask for it. Where noise is intrinsic
+    /// and the chart at the centre stretches steps at the ball's rim, it is finer if fewer than 16 were left there.
+    /// None if the step were more than 1/4 of that anywhere in the ball.
     #[must_use]
-    pub fn grid(&self, scale: f64, steps_per_scale: f64, clip_radius: f64) -> Option<Grid> {
+    pub fn grid(
+        &self,
+        scale: f64,
+        steps_per_scale: f64,
+        clip_radius: f64,
+        placement: Placement,
+    ) -> Option<Grid> {
         let width = scale.min(self.manifold.injectivity_radius()).min(clip_radius);
-        let step = grid_step(width, steps_per_scale).max(self.coarsest_needed());
-        (FEWEST_STEPS * step <= width).then_some(Grid { step, clip_radius })
+        let stretch = if placement == Placement::Chart { 1.0 } else { self.stretch() };
+        let mut step = grid_step(width, steps_per_scale).max(self.coarsest_needed());
+        if stretch > 1.0 && STEPS_AT_RIM * step * stretch > width {
+            // multiples are exact draws, which doubles hold
+            let finest = power_of_two_below(self.radius) / (1u64 << 51) as f64;
+            step = step.min(grid_step(width / stretch, STEPS_AT_RIM).max(finest));
+        }
+        (FEWEST_STEPS * step * stretch <= width).then_some(Grid { step, clip_radius })
+    }
+
+    /// The most by which the chart at the centre stretches lengths in the ball: sinh(x)/x, x the radius in units of the
+    /// lower curvature bound; 1 if that is not negative.
+    fn stretch(&self) -> f64 {
+        let x = self.radius * (-self.manifold.curvature_bounds().0).max(0.0).sqrt();
+        if x > 0.0 { x.sinh() / x } else { 1.0 }
     }
 
     /// The step that is far above the rounding error of chart coordinates.
@@ -93,8 +116,8 @@ impl Ball<'_> {
     /// A scale for which there is a [`Ball::grid`], within 1 part in 100 of the least; infinite if there is
     /// none.
     #[must_use]
-    pub fn least_scale(&self, clip_radius: f64) -> f64 {
-        let served = |scale: f64| self.grid(scale, f64::INFINITY, clip_radius).is_some();
+    pub fn least_scale(&self, clip_radius: f64, placement: Placement) -> f64 {
+        let served = |scale: f64| self.grid(scale, f64::INFINITY, clip_radius, placement).is_some();
         let mut high = (FEWEST_STEPS * self.coarsest_needed()).max(f64::MIN_POSITIVE);
         while !served(high) {
             high *= 2.0;

@@ -6,7 +6,7 @@ use curvedp_core::ball;
 use curvedp_core::cascade::PIECE;
 use curvedp_core::law::STEPS_PER_SCALE;
 use curvedp_core::mean::{self, RestrictedBounds};
-use curvedp_core::release::{Grid, Placement};
+use curvedp_core::release::Grid;
 use curvedp_core::rows::Rows;
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::{Input, Output, output, row, rows};
 use crate::call::run;
-use crate::groups::offsets;
+use crate::groups::{offsets, placement};
 use crate::manifold::Manifold;
 use crate::mean::Plan;
 
@@ -114,8 +114,7 @@ impl Frame {
         let (size, ball) = (self.inner.manifold().point_size(), self.inner.ball());
         let mut inner = vec![0.0; ball.manifold.point_size()];
         self.inner.centre(Rows::new(row(&released, size)?, size), &mut inner);
-        let placement = if chart { Placement::Chart } else { Placement::Intrinsic };
-        Ok(ball.place(&inner, mean_square, placement))
+        Ok(ball.place(&inner, mean_square, placement(chart)))
     }
 
     /// Bound on the error of a computed distance between two points of the ball.
@@ -163,15 +162,17 @@ impl Frame {
         self.inner.clip_radius()
     }
 
-    /// The step of the public grid for noise of a scale, or None if rounding errors leave none.
-    fn grid_step(&self, scale: f64) -> Option<f64> {
-        let grid = self.inner.ball().grid(scale, STEPS_PER_SCALE, self.inner.clip_radius());
+    /// The step of the public grid for noise of a scale, in the chart at the centre or at the point itself, or None if
+    /// rounding errors leave none.
+    fn grid_step(&self, scale: f64, in_chart: bool) -> Option<f64> {
+        let (ball, clip_radius) = (self.inner.ball(), self.inner.clip_radius());
+        let grid = ball.grid(scale, STEPS_PER_SCALE, clip_radius, placement(in_chart));
         grid.map(|grid| grid.step)
     }
 
     /// The least scale of noise for which there is a grid; infinite if there is none.
-    fn least_scale(&self) -> f64 {
-        self.inner.ball().least_scale(self.inner.clip_radius())
+    fn least_scale(&self, in_chart: bool) -> f64 {
+        self.inner.ball().least_scale(self.inner.clip_radius(), placement(in_chart))
     }
 
     /// Clips points of the frame and rounds them to the public grid, in place.

@@ -420,7 +420,7 @@ fn budget_of((pure, amount): Share) -> Budget {
     if pure { Budget::Pure(amount) } else { Budget::Gaussian(amount) }
 }
 
-fn placement(chart: bool) -> Placement {
+pub(crate) fn placement(chart: bool) -> Placement {
     if chart { Placement::Chart } else { Placement::Intrinsic }
 }
 

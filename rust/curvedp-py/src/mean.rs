@@ -41,6 +41,11 @@ impl Plan {
     fn max_evaluations(&self) -> usize {
         self.inner.max_evaluations
     }
+
+    /// True if the mean is as near as was asked for, or near beside noise of that scale.
+    fn is_within(&self, scale: f64) -> bool {
+        self.inner.is_within(scale)
+    }
 }
 
 /// The iteration for the mean of points in a ball, whose gradients the caller sums.

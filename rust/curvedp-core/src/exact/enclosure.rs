@@ -231,16 +231,56 @@ impl<const N: usize> Enclosure<N> {
     /// 1/x
     ///
     /// # Errors
-    /// [`Undecided`] unless 2^-60 <= |x| <= 2^60 by far more than the error.
+    /// [`Undecided`] unless x is known to differ from 0 by far more than its error.
     pub fn reciprocal(&self) -> Result<Self, Undecided> {
-        let guess = 1.0 / self.middle_as_double();
-        if !(guess.abs() < 2f64.powi(60) && guess.abs() > 2f64.powi(-60)) {
-            return Err(Undecided);
+        let (near_1, exponent) = self.near_1()?;
+        Ok(near_1.reciprocal_near_1()?.shifted(-exponent))
+    }
+
+    /// The quotient.
+    ///
+    /// # Errors
+    /// [`Undecided`] as for [`Enclosure::reciprocal`].
+    pub fn over(&self, other: &Self) -> Result<Self, Undecided> {
+        let (near_1, exponent) = other.near_1()?;
+        Ok(self.times(&near_1.reciprocal_near_1()?).shifted(-exponent))
+    }
+
+    /// 1/sqrt x
+    ///
+    /// # Errors
+    /// [`Undecided`] unless x is known to exceed 0 by far more than its error.
+    pub fn inverse_sqrt(&self) -> Result<Self, Undecided> {
+        let (near_1, exponent) = self.near_1()?;
+        Ok(near_1.inverse_sqrt_near_1()?.shifted(-exponent / 2))
+    }
+
+    /// sqrt x
+    ///
+    /// # Errors
+    /// [`Undecided`] as for [`Enclosure::inverse_sqrt`].
+    pub fn sqrt(&self) -> Result<Self, Undecided> {
+        let (near_1, exponent) = self.near_1()?;
+        Ok(near_1.times(&near_1.inverse_sqrt_near_1()?).shifted(exponent / 2))
+    }
+
+    /// A number between 2^-60 and 2^60 in size, and an even exponent of the power of two that it is to be multiplied
+    /// by.
+    fn near_1(&self) -> Result<(Self, i32), Undecided> {
+        let size = self.middle_as_double().abs();
+        if size > 2f64.powi(-60) && size < 2f64.powi(60) {
+            return Ok((*self, 0));
         }
+        let exponent = self.exponent().ok_or(Undecided)?.div_euclid(2) * 2;
+        Ok((self.shifted(-exponent), exponent))
+    }
+
+    /// 1/x for a number between 2^-60 and 2^60 in size.
+    fn reciprocal_near_1(&self) -> Result<Self, Undecided> {
         // Newton's iteration; how good its end is says the residual r = 1 - b x:
         // |1/b - x| = |x| |r|/|1 - r| <= 2 |x| |r|
         let one = Self::integer(1);
-        let mut x = Self::double(guess, 0).exactly();
+        let mut x = Self::double(1.0 / self.middle_as_double(), 0).exactly();
         for _ in 0..Self::doublings() {
             let r = one.minus(&self.exactly().times(&x));
             x = x.plus(&x.times(&r)).exactly();
@@ -249,27 +289,12 @@ impl<const N: usize> Enclosure<N> {
         Ok(x.widened(2 * residual.at_most_quarter()?))
     }
 
-    /// The quotient.
-    ///
-    /// # Errors
-    /// [`Undecided`] as for [`Enclosure::reciprocal`].
-    pub fn over(&self, other: &Self) -> Result<Self, Undecided> {
-        Ok(self.times(&other.reciprocal()?))
-    }
-
-    /// 1/sqrt x
-    ///
-    /// # Errors
-    /// [`Undecided`] unless 2^-60 <= x <= 2^60 by far more than the error.
-    pub fn inverse_sqrt(&self) -> Result<Self, Undecided> {
-        let middle = self.middle_as_double();
-        if !(middle > 2f64.powi(-60) && middle < 2f64.powi(60)) {
-            return Err(Undecided);
-        }
+    /// 1/sqrt x for a number between 2^-60 and 2^60.
+    fn inverse_sqrt_near_1(&self) -> Result<Self, Undecided> {
         // Newton's iteration; with the residual r = 1 - b y^2 it is 1/sqrt b - y = y (1/sqrt(1 - r) - 1),
         // and |1/sqrt(1 - r) - 1| <= |r| for |r| <= 1/2
         let one = Self::integer(1);
-        let mut y = Self::double(1.0 / middle.sqrt(), 0).exactly();
+        let mut y = Self::double(1.0 / self.middle_as_double().sqrt(), 0).exactly();
         for _ in 0..Self::doublings() {
             let r = one.minus(&self.exactly().times(&y).times(&y));
             y = y.plus(&y.times(&r).shifted_down(1)).exactly();
@@ -396,6 +421,33 @@ impl<const N: usize> Enclosure<N> {
         self.plus(&Self::dyadic(1, -1)).floor()
     }
 
+    /// The integer closest to x 2^-`exponent`: without a product, which would take bits of the error.
+    ///
+    /// # Errors
+    /// [`Undecided`] as for [`Enclosure::nearest`].
+    pub fn nearest_multiple(&self, exponent: i32) -> Result<i64, Undecided> {
+        let cut = Self::FRACTION + exponent;
+        if cut < 1 || exponent > 0 {
+            return self.shifted(-exponent).nearest();
+        }
+        let error = self.error_as_number().ok_or(Undecided)?;
+        let middle = Self { middle: self.middle, error: 0 }.plus(&Self::dyadic(1, exponent - 1));
+        let (low, high) = (middle.minus(&error), middle.plus(&error));
+        let multiple = |end: &Self| {
+            let (words, bits) = (cut as usize / 64, cut as usize % 64);
+            let fill = if end.is_negative() { u64::MAX } else { 0 };
+            let word = |i: usize| end.middle.get(i).copied().unwrap_or(fill);
+            let above = |i: usize| if bits > 0 { word(i + 1) << (64 - bits) } else { 0 };
+            let found = (word(words) >> bits | above(words)) as i64;
+            let is_in_range = (words + 1..N).all(|i| word(i) >> bits | above(i) == fill_of(found));
+            (end.error == 0 && is_in_range).then_some(found)
+        };
+        match (multiple(&low), multiple(&high)) {
+            (Some(least), Some(greatest)) if least == greatest => Ok(least),
+            _ => Err(Undecided),
+        }
+    }
+
     /// An integer that x 2^`exponent` does not exceed, within 1 of the enclosure's end; for numbers below 2^62.
     #[must_use]
     pub fn above(&self, exponent: i32) -> Option<i64> {
@@ -467,6 +519,11 @@ impl<const N: usize> Enclosure<N> {
     fn magnitude(&self) -> [u64; N] {
         negated_if(&self.middle, self.is_negative())
     }
+}
+
+/// The words before one of a number with this sign.
+fn fill_of(word: i64) -> u64 {
+    (word >> 63) as u64
 }
 
 /// The words of -m, or of m.

@@ -237,7 +237,7 @@ pub fn cholesky<const N: usize, K: Entry<N>>(matrix: &[K], m: usize) -> Result<V
             own[i] = rest.scaled(&row[i].parts()[0].reciprocal()?);
         }
         let rest = matrix[j * m + j].parts()[0].minus(&square(&own[..j]));
-        own[j] = K::read(&[rest.times(&rest.inverse_sqrt()?), Enclosure::ZERO]);
+        own[j] = K::read(&[rest.sqrt()?, Enclosure::ZERO]);
     }
     Ok(lower)
 }
@@ -245,10 +245,14 @@ pub fn cholesky<const N: usize, K: Entry<N>>(matrix: &[K], m: usize) -> Result<V
 /// The orthogonal or unitary matrix whose rows span the same spaces as the first rows of this one (Gram and Schmidt).
 ///
 /// # Errors
-/// [`Undecided`] if rows may be dependent.
+/// [`Undecided`] if rows may be dependent; of real ones, if the last may lie in the span of the others.
 pub fn orthonormal<const N: usize, K: Entry<N>>(rows: &[K], m: usize) -> Result<Vec<K>, Undecided> {
     let mut found: Vec<K> = Vec::with_capacity(m * m);
-    for row in rows.chunks_exact(m) {
+    for (i, row) in rows.chunks_exact(m).enumerate() {
+        if K::PARTS == 1 && i + 1 == m {
+            found.extend(last_row(&found, row)?);
+            break;
+        }
         let mut rest = SmallVec::<[K; 4]>::from_slice(row);
         for own in found.chunks_exact(m) {
             let share = dot(row, own);
@@ -257,6 +261,30 @@ pub fn orthonormal<const N: usize, K: Entry<N>>(rows: &[K], m: usize) -> Result<
         found.extend(Unit::of(rest)?.vector);
     }
     Ok(found)
+}
+
+/// The last row of a real orthogonal matrix: that of both which is on the side of `row`. So a row that is almost in the
+/// span of the others is not divided by its small rest.
+fn last_row<const N: usize, K: Entry<N>>(
+    others: &[K],
+    row: &[K],
+) -> Result<SmallVec<[K; 4]>, Undecided> {
+    let m = row.len();
+    // any axis will do that is not in that span
+    let used = |k: &usize| others.iter().skip(*k).step_by(m).map(K::middle_square).sum::<f64>();
+    let axis = (0..m).min_by(|i, j| used(i).total_cmp(&used(j))).unwrap_or(0);
+    let mut rest: SmallVec<[K; 4]> = (0..m)
+        .map(|k| K::read(&[Enclosure::integer(i64::from(k == axis)), Enclosure::ZERO]))
+        .collect();
+    for own in others.chunks_exact(m) {
+        let share = own[axis].conjugate();
+        rest.iter_mut().zip(own).for_each(|(x, own)| *x = x.minus(&share.times(own)));
+    }
+    let mut unit = Unit::of(rest)?.vector;
+    if dot(row, &unit).parts()[0].sign()? == std::cmp::Ordering::Less {
+        unit.iter_mut().for_each(|x| *x = K::ZERO.minus(x));
+    }
+    Ok(unit)
 }
 
 /// The logarithm of sum_i e^(l_i) c_i c_i^*, with the vectors c_i in rows and l falling.

@@ -27,9 +27,6 @@ pub trait Question {
     /// # Errors
     /// [`Undecided`] if they do not.
     fn ask<const N: usize>(&self) -> Result<Self::Answer, Undecided>;
-
-    /// The answer where [`MOST_WORDS`] words do not decide: of probability below 2^-100.
-    fn give_up(&self) -> Self::Answer;
 }
 
 /// Words of the widest enclosures.
@@ -46,8 +43,20 @@ pub enum Effort {
     Least,
 }
 
-/// The answer to a question, which does not depend on the effort.
+/// The answer to a question about random numbers, which does not depend on the effort.
+///
+/// # Panics
+/// If [`MOST_WORDS`] words do not decide: for each question that is asked, an event of probability below 2^-100
+/// (docs/proofs/exact-draws.md, "Completeness").
 pub fn decide<Q: Question>(question: &Q, effort: Effort) -> Q::Answer {
+    try_decide(question, effort).expect("the widest enclosures decide")
+}
+
+/// The answer to a question about public numbers, for which there may be none.
+///
+/// # Errors
+/// [`Undecided`] if [`MOST_WORDS`] words do not decide.
+pub fn try_decide<Q: Question>(question: &Q, effort: Effort) -> Result<Q::Answer, Undecided> {
     let first = match effort {
         Effort::Least => question.ask::<2>(),
         Effort::Steady => Err(Undecided),
@@ -57,5 +66,4 @@ pub fn decide<Q: Question>(question: &Q, effort: Effort) -> Q::Answer {
         .or_else(|_| question.ask::<8>())
         .or_else(|_| question.ask::<16>())
         .or_else(|_| question.ask::<MOST_WORDS>())
-        .unwrap_or_else(|_| question.give_up())
 }

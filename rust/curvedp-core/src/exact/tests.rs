@@ -130,6 +130,25 @@ fn functions<const N: usize>(count: u32) {
     assert!(holds(&Enclosure::<N>::ZERO.exp(), &wide(1.0)));
 }
 
+/// Quotients and roots of numbers of every size that the words hold.
+#[test]
+fn quotients_and_roots_of_small_and_large_numbers_are_enclosed() {
+    let third = Enclosure::<8>::integer(3).reciprocal().unwrap();
+    for exponent in -100..=62 {
+        let size = wide(2f64.powi(exponent)) / wide(3.0);
+        let x = third.shifted(exponent);
+        assert!(holds(&x.sqrt().unwrap(), &size.sqrt()), "{exponent}");
+        assert!(holds(&x.inverse_sqrt().unwrap(), &(wide(1.0) / size.sqrt())), "{exponent}");
+        assert!(holds(&x.times(&x).over(&x).unwrap(), &size), "{exponent}");
+        assert!(holds(&x.negated().over(&x).unwrap(), &wide(-1.0)), "{exponent}");
+        assert!(x.negated().sqrt().is_err());
+        if exponent > -60 {
+            assert!(holds(&x.reciprocal().unwrap(), &(wide(1.0) / size)), "{exponent}");
+        }
+    }
+    assert!(Enclosure::<8>::ZERO.sqrt().is_err() && third.over(&Enclosure::ZERO).is_err());
+}
+
 #[test]
 fn functions_are_enclosed() {
     functions::<2>(400);
@@ -212,6 +231,42 @@ fn numbers_near_a_border_are_undecided() {
     assert_eq!(half.negated().minus(&ulp).nearest(), Ok(-1));
 }
 
+#[test]
+fn nearest_multiples_are_those_of_shifted_numbers() {
+    fn check<const N: usize>(a: f64, step: i32) {
+        let x = Enclosure::<N>::double(a, 0);
+        let third = x.times(&Enclosure::integer(3).reciprocal().unwrap());
+        for x in [x, third, third.wider_by(5)] {
+            let shifted = x.shifted(-step).nearest();
+            assert!(shifted.is_err() || x.nearest_multiple(step) == shifted, "{a} {step}");
+            let found = x.nearest_multiple(step);
+            let about = x.middle_as_double() * 2f64.powi(-step);
+            let slack = 0.5 + 1e-9 + about.abs() * 2f64.powi(-50);
+            assert!(found.is_err() || (found.unwrap() as f64 - about).abs() <= slack);
+            let decides = about.abs() > 2f64.powi(63) || (found.is_err() && shifted.is_err());
+            assert!(found.is_ok() || decides, "{a} {step}");
+        }
+    }
+    let mut stream = Stream::from_key([9; 32], 2);
+    for _ in 0..2000 {
+        let a = any_double(&mut stream, 20);
+        for step in [-70, -64, -63, -40, -1, 0, 3, 64] {
+            check::<2>(a, step);
+            check::<3>(a, step);
+            check::<8>(a, step);
+        }
+    }
+    // an error that a product would take out of range
+    let wide = Enclosure::<32>::integer(-5).wider_by(1 << 120);
+    assert_eq!(wide.nearest_multiple(-50), Ok(-5 << 50));
+    assert!(wide.shifted(50).nearest().is_err());
+    // too far, or on a border
+    assert!(Enclosure::<4>::integer(9).nearest_multiple(-60).is_err());
+    let half = Enclosure::<4>::dyadic(1, -11);
+    assert_eq!(half.nearest_multiple(-10), Ok(1));
+    assert_eq!(half.wider_by(1).nearest_multiple(-10), Err(Undecided));
+}
+
 /// Answers at five words' numbers, where fewer are undecided.
 struct AtLeast(usize);
 
@@ -221,16 +276,13 @@ impl Question for AtLeast {
     fn ask<const N: usize>(&self) -> Result<usize, Undecided> {
         if N >= self.0 { Ok(N) } else { Err(Undecided) }
     }
-
-    fn give_up(&self) -> usize {
-        0
-    }
 }
 
 #[test]
 fn questions_are_asked_with_more_words_until_they_are_decided() {
     let ask = |words, effort| decide(&AtLeast(words), effort);
-    assert_eq!([2, 3, 4, 5, 9, 17, 33].map(|n| ask(n, Effort::Least)), [2, 3, 8, 8, 16, 32, 0]);
+    assert_eq!([2, 3, 4, 5, 9, 17].map(|n| ask(n, Effort::Least)), [2, 3, 8, 8, 16, 32]);
+    assert_eq!(try_decide(&AtLeast(33), Effort::Least), Err(Undecided));
     assert_eq!(ask(2, Effort::Steady), 3);
 }
 

@@ -92,10 +92,6 @@ impl<M: Masses> Question for Acceptance<'_, M> {
         let weight = Enclosure::dyadic(i128::from(self.weight), -62);
         weight.times(&self.height.at::<N>(self.stream)).is_less(&mass)
     }
-
-    fn give_up(&self) -> bool {
-        false
-    }
 }
 
 /// A uniform integer below `total`.
@@ -230,10 +226,6 @@ impl Question for Bound<'_, '_> {
 
     fn ask<const N: usize>(&self) -> Result<(u128, i64), Undecided> {
         Power::new(&self.choice.log_mass::<N>(self.i)?).bound().ok_or(Undecided)
-    }
-
-    fn give_up(&self) -> (u128, i64) {
-        (0, 0)
     }
 }
 

@@ -21,7 +21,6 @@ use crate::exact::matrices::{
     Unit, Vector, circular, eigenvalues, gram, orthonormal, product, transpose_product,
 };
 use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
-use crate::vector::norm;
 
 /// The logarithm of the proposed density of the length t, in units of the scale or of 1, whichever is less:
 /// t^power psi(t) sinc(a t)^count.
@@ -99,10 +98,8 @@ pub(super) struct ExactCompact {
     lengths: Steps<Scaled<Length>>,
 }
 
-/// Squared singular values of the coordinates of a base point have a sum of at most this; others count as 0.
-const LONGEST: f64 = 62.0;
-
-/// Doublings of angles in [`circular`] for matrices T^2 with traces below 64.
+/// Doublings of angles in [`circular`] for matrices T^2 with traces below 64, such as those of coordinates within pi/2 of
+/// the origin, where all balls lie.
 const HALVINGS: i32 = 6;
 
 impl ExactCompact {
@@ -135,10 +132,7 @@ impl ExactCompact {
         effort: Effort,
         out: &mut [f64],
     ) {
-        let origin = vec![0.0; base.len()];
         let Roots { n, kind, .. } = self.roots;
-        let square = norm(base).powi(2) * if kind == Kind::Rotations { 2.0 } else { 1.0 };
-        let base = if square <= LONGEST { base } else { &origin };
         loop {
             let (length, _) = self.lengths.draw(stream, effort);
             let multiples = match kind {
@@ -200,18 +194,16 @@ impl Proposed<'_> {
             left = left.times(&power(&of.sinc(length)?, of.count as usize));
         }
         let mut right = Enclosure::integer(1);
-        let sinc = |x: Enclosure<N>| Ok(x.times(&square).circular()?.1);
+        // the squared angle in units, times sinc^2
+        let mut sines = Vector::<N>::new();
         for (i, a) in units[..rank].iter().enumerate() {
-            if single > 0 {
-                right = right.times(&power(&sinc(*a)?, single));
-            }
-            for b in &units[..i] {
-                // (a +- b)^2 for the angles
-                let (sum, both) = (a.plus(b), a.times(b));
-                let twice = both.times(&both.inverse_sqrt()?).shifted(1);
-                for root in [sum.plus(&twice), sum.minus(&twice)] {
-                    right = right.times(&power(&sinc(root)?, multiplicity));
-                }
+            let (_, sinc) = a.times(&square).circular()?;
+            right = right.times(&power(&sinc, single));
+            sines.push(a.times(&sinc).times(&sinc));
+            for (b, sine) in units.iter().zip(&sines[..i]) {
+                // sinc(a + b) sinc(a - b) = (sin^2 a - sin^2 b)/(a^2 - b^2)
+                let both = sines[i].minus(sine).over(&a.minus(b))?;
+                right = right.times(&power(&both, multiplicity));
             }
         }
         left.is_less(&right)
@@ -280,12 +272,8 @@ impl Question for Subspace<'_> {
         let drawn: Vector<N> = near.iter().zip(&far).map(|(x, y)| x.plus(y)).collect();
         let turn = orthonormal(&all_at::<N>(&self.basis, proposal.stream)?, k)?;
         let drawn = product(&drawn, &turn, k);
-        let multiples = drawn.iter().map(|x| x.shifted(-self.grid).nearest());
+        let multiples = drawn.iter().map(|x| x.nearest_multiple(self.grid));
         multiples.collect::<Result<_, _>>().map(Some)
-    }
-
-    fn give_up(&self) -> Option<Multiples> {
-        None
     }
 }
 
@@ -320,12 +308,8 @@ impl Question for Rotation<'_> {
         let base: Vector<N> = self.base.iter().map(|x| Enclosure::double(*x, 0)).collect();
         let base = exponential(&skew_enclosures(n, &base), n, HALVINGS)?;
         let multiples = product(&base, &drawn, n);
-        let multiples = multiples.iter().map(|x| x.shifted(-self.grid).nearest());
+        let multiples = multiples.iter().map(|x| x.nearest_multiple(self.grid));
         multiples.collect::<Result<_, _>>().map(Some)
-    }
-
-    fn give_up(&self) -> Option<Multiples> {
-        None
     }
 }
 
@@ -352,7 +336,7 @@ mod tests {
     use super::*;
     use crate::manifold::{Manifold, RotationChart, SubspaceChart};
     use crate::rows::Rows;
-    use crate::vector::exponent;
+    use crate::vector::{exponent, norm};
 
     /// Numbers n and k of Grassmannians, k = 0 for SO(n).
     const SHAPES: [(usize, usize); 10] =
@@ -414,6 +398,56 @@ mod tests {
                         assert!(out[0].iter().any(|x| *x != 0.0));
                     }
                 }
+            }
+        }
+    }
+
+    /// Normals, heights and lengths of 2^-100, and angles as small as that or so close to each other, leave nothing
+    /// undecided.
+    #[test]
+    fn small_numbers_are_decided() {
+        for (n, k) in [(4, 1), (4, 2), (7, 3), (4, 0), (5, 0)] {
+            let IsotropicNoise::Compact(noise) = noise(n, k, Profile::Gaussian { scale: 0.3 })
+            else {
+                panic!("{n} {k}");
+            };
+            let (noise, base) = (&noise.exact, &base(n, k)[..]);
+            let mut stream = Stream::from_key([5; 32], 0);
+            let count = if k > 0 { n * k } else { noise.roots.dim() };
+            for small in 0..count + k * k + 2 {
+                let (mut length, _) = noise.lengths.draw(&mut stream, Effort::Least);
+                let mut direction = Normal::draw_all(count, &mut stream, Effort::Least);
+                let mut basis = Normal::draw_all(k * k, &mut stream, Effort::Least);
+                let height = match small {
+                    0 => Variable::after_zeros(100),
+                    _ => stream.variable(),
+                };
+                let mut numbers = direction.iter_mut().chain(&mut basis);
+                if let Some(number) = small.checked_sub(2).and_then(|at| numbers.nth(at)) {
+                    number.size.set_small(100);
+                } else if small == 1 {
+                    length.set_small(100);
+                }
+                let stream = &stream;
+                let proposal = Proposed { noise, length, direction, height, stream };
+                let is_decided = if k > 0 {
+                    Subspace { proposal, k, basis, base, grid: -20 }.ask::<32>().is_ok()
+                } else {
+                    Rotation { proposal, base, grid: -20 }.ask::<32>().is_ok()
+                };
+                assert!(is_decided, "{n} {k} {small}");
+            }
+            let (length, _) = noise.lengths.draw(&mut stream, Effort::Least);
+            let (height, stream) = (stream.variable(), &stream);
+            let normals = Normals::new();
+            let proposal = Proposed { noise, length, direction: normals, height, stream };
+            let [small, half] = [-100, -1].map(|at| Enclosure::<32>::dyadic(1, at));
+            let length = length.at(stream).unwrap();
+            for units in [
+                [half, small, small.shifted(-2)],
+                [half, half.minus(&small), half.minus(&small.shifted(1))],
+            ] {
+                assert!(proposal.is_accepted(&length, &units, &half).is_ok(), "{n} {k}");
             }
         }
     }
@@ -535,15 +569,6 @@ mod tests {
                     assert!(!refused || n >= 20);
                 }
             }
-        }
-    }
-
-    #[test]
-    fn what_is_no_base_point_counts_as_the_origin() {
-        let noise = noise(4, 2, Profile::Gaussian { scale: 1e-3 });
-        for base in [[f64::NAN; 4], [1e300; 4], [f64::INFINITY, 0.0, 0.0, 0.0]] {
-            let point = drawn(&noise, 4, 2, &base, &mut Stream::from_key([9; 32], 0));
-            assert!(norm(&point) < 0.02);
         }
     }
 }

@@ -14,7 +14,7 @@ use super::flat::{Multiples, write};
 use super::normal::{Normal, Normals, all_at};
 use super::steps::{LogDensity, Place, Scaled, Steps};
 use super::stream::Stream;
-use super::{NoiseError, Profile, Radial};
+use super::{NoiseError, Power, Profile, Radial};
 use crate::exact::matrices::{Unit, Vector, dot};
 use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
 use crate::vector::exponent;
@@ -207,41 +207,29 @@ impl Point<'_> {
         Ok(t.times(&Enclosure::double(self.noise.distances.density().of.angle, 0)))
     }
 
-    /// The logarithm at the origin of the drawn point of hyperbolic space of curvature -1.
-    fn on_hyperboloid<const N: usize>(
+    /// The logarithm at the origin of the drawn point of hyperbolic space of curvature -1, about the base point of these
+    /// numbers, in units of the space's radius.
+    fn in_hyperbolic<const N: usize>(
         &self,
-        space: &[Enclosure<N>],
+        numbers: Vector<N>,
         normals: Vector<N>,
     ) -> Result<Vector<N>, Undecided> {
-        let one = Enclosure::integer(1);
-        let direction = if normals.is_empty() {
-            Vector::from_elem(one.negated_if(self.is_negative), 1)
-        } else {
-            Unit::of(normals)?.vector
-        };
+        let is_chart = self.base.len() == numbers.len();
         let x = self.angle::<N>()?;
-        // cosh x and sinh x, both times a factor e^-shift; near 1 either formula will do
-        let (cosh, sinh, factor, shift) = if x.middle_as_double() < 1.0 {
-            let (cosh, sinhc) = x.times(&x).negated().circular()?;
-            (cosh, sinhc.times(&x), one, Enclosure::ZERO)
-        } else {
-            let factor = x.negated().exp();
-            let square = factor.times(&factor);
-            (one.plus(&square).shifted(-1), one.minus(&square).shifted(-1), factor, x)
-        };
-        // the boost that takes the origin to the base point
-        let square = one.plus(&dot(space, space));
-        let time = square.times(&square.inverse_sqrt()?);
-        let along = dot(space, &direction).times(&sinh).over(&one.plus(&time))?;
-        let share = cosh.plus(&along);
-        let both = space.iter().zip(&direction);
-        let moved = both.map(|(q, u)| u.times(&sinh).plus(&q.times(&share))).collect();
-        let moved = Unit::of(moved)?;
-        let length = moved.length();
-        // asinh(e^shift length)
-        let square = length.times(&length).plus(&factor.times(&factor));
-        let far = length.plus(&square.times(&square.inverse_sqrt()?)).ln()?.plus(&shift);
-        Ok(moved.vector.iter().map(|u| u.times(&far)).collect())
+        if normals.is_empty() {
+            let base = if is_chart { numbers[0] } else { asinh(&numbers[0])? };
+            return Ok(Vector::from_elem(base.plus(&x.negated_if(self.is_negative)), 1));
+        }
+        let direction = Unit::of(normals)?.vector;
+        // either formula will do at some distance from the origin
+        if !is_chart {
+            return on_hyperboloid(&numbers, &x, &direction);
+        }
+        let square = dot(&numbers, &numbers).middle_as_double();
+        if square < FAR * FAR {
+            return on_hyperboloid(&space_part(numbers)?, &x, &direction);
+        }
+        far_from_origin(Unit::of(numbers)?, &x, &direction)
     }
 }
 
@@ -257,10 +245,7 @@ impl Question for Point<'_> {
                 let dim = self.noise.distances.density().of.power as usize + 1;
                 let numbers = self.base[self.base.len() - dim..].iter();
                 let numbers = numbers.map(|x| Enclosure::double(*x, -size).times(&radius));
-                let numbers = numbers.collect::<Vector<N>>();
-                let is_chart = self.base.len() == dim;
-                let space = if is_chart { space_part(numbers)? } else { numbers };
-                self.on_hyperboloid(&space, normals)?
+                self.in_hyperbolic(numbers.collect(), normals)?
             }
             Shape::Sphere | Shape::ComplexProjective => {
                 let base = self.base.iter().map(|x| Enclosure::double(*x, -size));
@@ -270,13 +255,104 @@ impl Question for Point<'_> {
                 if is_sphere { point } else { aligned(point)? }
             }
         };
-        let radius = Enclosure::double(self.noise.radius, -self.grid);
-        coordinates.iter().map(|x| x.times(&radius).nearest()).collect()
+        let radius = Enclosure::double(self.noise.radius, -size);
+        let step = self.grid - size;
+        coordinates.iter().map(|x| x.times(&radius).nearest_multiple(step)).collect()
     }
+}
 
-    fn give_up(&self) -> Multiples {
-        Multiples::from_elem(0, self.base.len())
+/// Base points in the chart at the origin that are farther than this from it are handled apart.
+const FAR: f64 = 8.0;
+
+/// The logarithm at the origin of the point of hyperbolic space at distance x in a direction from the base point
+/// with this space part: the boost that takes the origin to the base point.
+fn on_hyperboloid<const N: usize>(
+    space: &[Enclosure<N>],
+    x: &Enclosure<N>,
+    direction: &[Enclosure<N>],
+) -> Result<Vector<N>, Undecided> {
+    let one = Enclosure::integer(1);
+    // cosh x and sinh x, both times a factor e^-shift; near 1 either formula will do
+    let (cosh, sinh, factor, shift) = if x.middle_as_double() < 1.0 {
+        let (cosh, sinhc) = x.times(x).negated().circular()?;
+        (cosh, sinhc.times(x), one, Enclosure::ZERO)
+    } else {
+        let factor = x.negated().exp();
+        let square = factor.times(&factor);
+        (one.plus(&square).shifted(-1), one.minus(&square).shifted(-1), factor, *x)
+    };
+    let time = one.plus(&dot(space, space)).sqrt()?;
+    let along = dot(space, direction).times(&sinh).over(&one.plus(&time))?;
+    let share = cosh.plus(&along);
+    let both = space.iter().zip(direction);
+    let moved = both.map(|(q, u)| u.times(&sinh).plus(&q.times(&share))).collect();
+    let moved = Unit::of(moved)?;
+    // asinh(e^shift length)
+    let length = moved.length();
+    let root = length.times(&length).plus(&factor.times(&factor)).sqrt()?;
+    let far = length.plus(&root).ln()?.plus(&shift);
+    Ok(moved.vector.iter().map(|u| u.times(&far)).collect())
+}
+
+/// The same for a base point at distance b, `base.length()`, in direction w, without differences of large numbers: with
+/// v = w + u the space part of the point is
+///
+/// ```text
+/// sinh(x) v + (sinh(b - x) + (cosh(b) - 1) sinh(x) |v|^2/2) w
+/// ```
+///
+/// Terms are numbers near 1 times powers of two, and their sum is in units of the greatest of these.
+fn far_from_origin<const N: usize>(
+    base: Unit<N>,
+    x: &Enclosure<N>,
+    direction: &[Enclosure<N>],
+) -> Result<Vector<N>, Undecided> {
+    let (b, w) = (base.length(), base.vector);
+    let v: Vector<N> = w.iter().zip(direction).map(|(w, u)| w.plus(u)).collect();
+    let turned = v.iter().filter_map(Enclosure::exponent).max().ok_or(Undecided)?;
+    let v: Vector<N> = v.iter().map(|v| v.shifted(-turned)).collect();
+    let (out, out_size) = sinh(x)?;
+    let (between, between_size) = sinh(&b.minus(x))?;
+    // cosh b - 1 = 2 sinh(b/2)^2
+    let (half, half_size) = sinh(&b.shifted(-1))?;
+    let across = half.times(&half).times(&out).times(&dot(&v, &v));
+    let across_size = 2 * half_size + out_size + 2 * turned;
+    let unit = (out_size + turned).max(between_size).max(across_size);
+    let out = out.shifted(out_size + turned - unit);
+    let across = across.shifted(across_size - unit);
+    let along = between.shifted(between_size - unit).plus(&across);
+    let moved = v.iter().zip(&w).map(|(v, w)| v.times(&out).plus(&w.times(&along)));
+    let moved = Unit::of(moved.collect())?;
+    // asinh(2^unit length), unit >= 0 as sinh(b - x) has such a size
+    let length = moved.length();
+    let one = Enclosure::dyadic(1, -unit);
+    let root = length.times(&length).plus(&one.times(&one)).sqrt()?;
+    let doublings = Enclosure::ln_2().times(&Enclosure::integer(i64::from(unit)));
+    let far = length.plus(&root).ln()?.plus(&doublings);
+    Ok(moved.vector.iter().map(|u| u.times(&far)).collect())
+}
+
+/// sinh x: a number and the exponent of the power of two that it is to be multiplied by.
+fn sinh<const N: usize>(x: &Enclosure<N>) -> Result<(Enclosure<N>, i32), Undecided> {
+    // near 1 either formula will do
+    let about = x.middle_as_double();
+    if about.abs() < 1.0 {
+        let (_, sinhc) = x.times(x).negated().circular()?;
+        return Ok((sinhc.times(x), 0));
     }
+    let size = x.negated_if(about < 0.0);
+    let Power { mantissa, exponent } = Power::new(&size);
+    let fallen = Enclosure::integer(1).minus(&size.shifted(1).negated().exp());
+    let exponent = i32::try_from(exponent - 1).map_err(|_| Undecided)?;
+    Ok((mantissa.times(&fallen).negated_if(about < 0.0), exponent))
+}
+
+/// asinh x
+fn asinh<const N: usize>(x: &Enclosure<N>) -> Result<Enclosure<N>, Undecided> {
+    let is_negative = x.middle_as_double() < 0.0;
+    let size = x.negated_if(is_negative);
+    let root = Enclosure::integer(1).plus(&size.times(&size)).sqrt()?;
+    Ok(size.plus(&root).ln()?.negated_if(is_negative))
 }
 
 /// The space part of the point of hyperbolic space of curvature -1 with this logarithm at the origin.

@@ -11,8 +11,7 @@
 //! steps whatever they are. If they are equal (probability 2^-64), enclosures of both decide.
 //!
 //! *The law* is the stated one up to 2^-1800 in total variation: digits from the first j on with
-//! rate 2^j >= 1280 are 0, which P(G >= 2^j) = exp(-rate 2^j) < 2^-1846 pays for, and so is a digit that the widest
-//! enclosures leave undecided. *The time* of an attempt is a constant of the rate, unless a digit needs more than
+//! rate 2^j >= 1280 are 0, which P(G >= 2^j) = exp(-rate 2^j) < 2^-1846 pays for. *The time* of an attempt is a constant of the rate, unless a digit needs more than
 //! 64 bits: that is below 2^-57.
 
 use super::stream::Variable;
@@ -121,10 +120,6 @@ impl Question for First<'_> {
         // p_j < 1/2
         Ok(probability.shifted(64).floor()?.unsigned_abs())
     }
-
-    fn give_up(&self) -> u64 {
-        0
-    }
 }
 
 /// Is U less than p_j, U (1 + q^(2^j)) < q^(2^j)?
@@ -142,10 +137,6 @@ impl Question for Digit<'_> {
         let power = self.law.power::<N>(self.j);
         let whole = Enclosure::integer(1).plus(&power);
         self.number.at::<N>(self.stream).times(&whole).is_less(&power)
-    }
-
-    fn give_up(&self) -> bool {
-        false
     }
 }
 

@@ -123,10 +123,6 @@ impl Question for NormalSum<'_> {
             self.normal.at::<N>(self.stream)?.times(&Enclosure::double(self.scale, -self.grid));
         in_steps(self.value, self.grid).plus(&noise).nearest()
     }
-
-    fn give_up(&self) -> i64 {
-        0
-    }
 }
 
 /// Which multiples of the step are closest to vector + scale length normals/|normals|?
@@ -153,10 +149,6 @@ impl Question for LaplaceSum<'_> {
         };
         let sums = self.vector.iter().zip(&direction);
         sums.map(|(x, u)| in_steps(*x, self.grid).plus(&length.times(u)).nearest()).collect()
-    }
-
-    fn give_up(&self) -> Multiples {
-        Multiples::from_elem(0, self.vector.len())
     }
 }
 
@@ -224,10 +216,6 @@ mod tests {
             let mut sum = NormalSum { ..self.sum };
             sum.normal.size = sum.normal.size.shortened(self.bits, self.trust);
             sum.ask::<N>().map(|found| (found, false))
-        }
-
-        fn give_up(&self) -> (i64, bool) {
-            (0, true)
         }
     }
 

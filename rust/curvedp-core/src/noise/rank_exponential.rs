@@ -159,10 +159,6 @@ impl Question for Place<'_> {
         let own = length(self.interval, self.interval + 1);
         length(0, self.interval).plus(&self.within.at::<N>(self.stream).times(&own)).nearest()
     }
-
-    fn give_up(&self) -> i64 {
-        0
-    }
 }
 
 /// -halves/(2 scale)

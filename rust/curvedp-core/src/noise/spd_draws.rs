@@ -95,8 +95,8 @@ impl MatrixNoise {
     }
 
     /// Draws a point about `base`, row by row: multiples of 2^`grid` that are closest to the coordinates of its
-    /// logarithm at the identity. The base point is a matrix or, packed, its triangular factor: G or, complex, G^*. About what is
-    /// not positive definite, or beyond 2^60, it draws the identity.
+    /// logarithm at the identity. The base point is a positive definite matrix or, packed, its triangular factor: G or,
+    /// complex, G^*.
     pub(super) fn draw(
         &self,
         base: &[f64],
@@ -105,9 +105,6 @@ impl MatrixNoise {
         effort: Effort,
         out: &mut [f64],
     ) {
-        if !decide(&HasFactor { base, matrices: self.matrices }, effort) {
-            return out.fill(0.0);
-        }
         loop {
             let (norm, _) = self.norms.draw(stream, effort);
             let direction = Normal::draw_all(self.matrices.dim(), stream, effort);
@@ -121,28 +118,6 @@ impl MatrixNoise {
                 return write(multiples, grid, out);
             }
         }
-    }
-}
-
-/// Has the matrix a Cholesky factor?
-struct HasFactor<'a> {
-    base: &'a [f64],
-    matrices: Matrices,
-}
-
-impl Question for HasFactor<'_> {
-    type Answer = bool;
-
-    fn ask<const N: usize>(&self) -> Result<bool, Undecided> {
-        if self.matrices.is_complex() {
-            lower::<N, Complex<N>>(self.base, self.matrices).map(|_| true)
-        } else {
-            lower::<N, Enclosure<N>>(self.base, self.matrices).map(|_| true)
-        }
-    }
-
-    fn give_up(&self) -> bool {
-        false
     }
 }
 
@@ -219,7 +194,7 @@ impl Point<'_> {
             if matrices.is_complex() && i + 1 < m {
                 // tridiagonal, with eigenvalues of the same law: the length of the row in place of its entries
                 let square = beside.iter().fold(Enclosure::ZERO, |sum, x| sum.plus(&x.times(x)));
-                set(i + 1, square.times(&square.inverse_sqrt()?).times(&root));
+                set(i + 1, square.sqrt()?.times(&root));
             } else {
                 beside.iter().enumerate().for_each(|(k, x)| set(i + 1 + k, x.times(&root)));
             }
@@ -246,7 +221,7 @@ impl Point<'_> {
             .chunks_exact(m)
             .flat_map(|axis| lower.chunks_exact(m).map(move |row| dot(row, axis)));
         let log = log_of_sum(&l, moved.collect())?;
-        let root_2 = Enclosure::integer(2).times(&Enclosure::integer(2).inverse_sqrt()?);
+        let root_2 = Enclosure::integer(2).sqrt()?;
         let mut coords = Vec::with_capacity(self.noise.matrices.dim());
         for i in 0..m {
             coords.push(log[i * (m + 1)].parts()[0]);
@@ -277,12 +252,8 @@ impl Question for Point<'_> {
         } else {
             self.coords::<N, Enclosure<N>>(l)?
         };
-        let multiples = coords.iter().map(|x| x.shifted(-self.grid).nearest());
+        let multiples = coords.iter().map(|x| x.nearest_multiple(self.grid));
         multiples.collect::<Result<_, _>>().map(Some)
-    }
-
-    fn give_up(&self) -> Option<Multiples> {
-        None
     }
 }
 
@@ -583,25 +554,37 @@ mod tests {
         }
     }
 
+    /// Normals, heights and norms of 2^-100 leave nothing undecided.
     #[test]
-    fn what_has_no_factor_gives_the_identity() {
-        let complex = noise(Matrices::hermitian(2), Profile::Gaussian { scale: 0.5 });
-        for base in [
-            [1.0, 0.0, 2.0, 0.0, 2.0, 0.0, 1.0, 0.0],
-            [1.0, 0.0, 0.0, 1.1, 0.0, -1.1, 1.0, 0.0],
-            [f64::NAN, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0],
-        ] {
-            let mut x = [1.0; 4];
-            let mut stream = Stream::from_key([9; 32], 0);
-            complex.draw_on_grid(&base, 2f64.powi(-20), &mut stream, Effort::Least, &mut x);
-            assert_eq!(x, [0.0; 4]);
-        }
-        let noise = noise(Matrices::symmetric(2), Profile::Gaussian { scale: 0.5 });
-        for base in [[1.0, 2.0, 2.0, 1.0], [f64::NAN, 0.0, 0.0, 1.0], [1e200, 0.0, 0.0, 1e-200]] {
-            let mut x = [1.0; 3];
-            let mut stream = Stream::from_key([9; 32], 0);
-            noise.draw_on_grid(&base, 2f64.powi(-20), &mut stream, Effort::Least, &mut x);
-            assert_eq!(x, [0.0; 3]);
+    fn small_numbers_are_decided() {
+        for m in symmetric(&[2, 3]).chain(hermitian(&[2, 3])) {
+            let IsotropicNoise::Spd(noise) = noise(m, Profile::Gaussian { scale: 0.3 }) else {
+                panic!("{m:?}");
+            };
+            let (noise, base) = (&noise.exact, &base(m)[..]);
+            let mut stream = Stream::from_key([5; 32], 0);
+            for small in 0..m.dim() + m.beta * m.m * m.m + 3 {
+                let (mut norm, _) = noise.norms.draw(&mut stream, Effort::Least);
+                let mut direction = Normal::draw_all(m.dim(), &mut stream, Effort::Least);
+                let mut axes = Normal::draw_all(m.beta * m.m * m.m, &mut stream, Effort::Least);
+                let mut trace = Normal::draw(&mut stream, Effort::Least);
+                let height = match small {
+                    0 => Variable::after_zeros(100),
+                    _ => stream.variable(),
+                };
+                let mut numbers =
+                    std::iter::once(&mut trace).chain(&mut direction).chain(&mut axes);
+                if let Some(number) = small.checked_sub(2).and_then(|at| numbers.nth(at)) {
+                    number.size.set_small(100);
+                } else if small == 1 {
+                    norm.set_small(100);
+                }
+                let trace = splits_trace(noise.profile).then_some(trace);
+                let (grid, stream) = (-20, &stream);
+                let point =
+                    Point { noise, norm, direction, trace, axes, height, base, grid, stream };
+                assert!(point.ask::<32>().is_ok(), "{m:?} {small}");
+            }
         }
     }
 

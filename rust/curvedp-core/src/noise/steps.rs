@@ -10,11 +10,11 @@
 //! ```
 //!
 //! Behind T the unit is k with probability 2^-(k+1), from the zeros before the first 1 of the place's bits. Its
-//! weight is that of f(T) 2^-k: f is log-concave and f(T + v) <= f(T)/2. The proof is in
-//! docs/proofs/exact-draws.md.
+//! weight is that of f(T) 2^-k: f is log-concave, f(T) is less than f at some earlier end and f(T + v) <= f(T)/2.
+//! The proof is in docs/proofs/exact-draws.md.
 
 use super::stream::{Stream, Variable};
-use crate::exact::{Effort, Enclosure, MOST_WORDS, Question, Undecided, decide};
+use crate::exact::{Effort, Enclosure, MOST_WORDS, Question, Undecided, decide, try_decide};
 use crate::vector::exponent;
 
 /// A density on the positive numbers, known up to a factor: log-concave, and at most about 1.
@@ -45,7 +45,7 @@ pub(super) struct Scaled<D> {
 impl<D: LogDensity> Scaled<D> {
     /// None if the logarithm at the mode has no enclosure.
     pub(super) fn new(of: D, mode: f64) -> Option<Self> {
-        let offset = decide(&LnAt { density: &of, t: mode }, Effort::Least)?;
+        let offset = try_decide(&LnAt { density: &of, t: mode }, Effort::Least).ok()??;
         Some(Self { of, offset })
     }
 }
@@ -69,10 +69,6 @@ impl<D: LogDensity> Question for LnAt<'_, D> {
     fn ask<const N: usize>(&self) -> Result<Option<f64>, Undecided> {
         let ln = self.density.ln::<N>(&Enclosure::double(self.t, 0))?;
         Ok(ln.map(|ln| ln.middle_as_double()))
-    }
-
-    fn give_up(&self) -> Option<f64> {
-        None
     }
 }
 
@@ -142,6 +138,12 @@ impl Place {
         Some((self.cell as f64 + first as f64 * 2f64.powi(-64)) * 2f64.powi(self.width))
     }
 
+    /// Makes it about a 2^-`zeros` of a cell.
+    #[cfg(test)]
+    pub(super) fn set_small(&mut self, zeros: u32) {
+        (self.cell, self.is_tail, self.within) = (0, false, Variable::after_zeros(zeros));
+    }
+
     /// The same with only the first bits, and an error as if `trust` more were known.
     #[cfg(test)]
     pub(super) fn shortened(&self, bits: u32, trust: u32) -> Self {
@@ -197,18 +199,14 @@ impl<D: Density> Question for Acceptance<'_, D> {
         }
         left.is_less(&right)
     }
-
-    fn give_up(&self) -> bool {
-        false
-    }
 }
 
 impl<D: Density> Steps<D> {
     /// The table with cells of width 2^`width` up to `end` of them. None if the density cannot be enclosed at the
-    /// cells' ends, or neither vanishes nor falls behind the last one.
+    /// cells' ends, is not known to be less at the last one than at another, or neither vanishes nor falls behind it.
     pub(super) fn new(density: D, width: i32, end: u32) -> Option<Self> {
         let at = |mantissa: i128, exponent: i32| {
-            decide(&Value { density: &density, mantissa, exponent }, Effort::Least)
+            try_decide(&Value { density: &density, mantissa, exponent }, Effort::Least).ok()
         };
         // where it vanishes at 0 it has no logarithm there
         let first = density.at::<WORDS>(&Enclosure::ZERO).unwrap_or(Enclosure::ZERO);
@@ -224,6 +222,11 @@ impl<D: Density> Steps<D> {
             (0..40).find(halved)?
         };
         let tail = last.shifted(unit + 1);
+        // the units behind the last end are right only if the density falls there
+        let falls = ends[..end as usize].iter().any(|f| last.is_less(f) == Ok(true));
+        if !falls {
+            return None;
+        }
         let cells = 0..end as usize;
         let size = |i: &usize| ends[*i].middle_as_double();
         let most = (0..ends.len()).max_by(|a, b| size(a).total_cmp(&size(b))).unwrap_or(0);
@@ -322,15 +325,10 @@ struct Value<'a, D> {
 }
 
 impl<D: Density> Question for Value<'_, D> {
-    type Answer = Option<Enclosure<WORDS>>;
+    type Answer = Enclosure<WORDS>;
 
     fn ask<const N: usize>(&self) -> Result<Self::Answer, Undecided> {
-        let value = self.density.at::<N>(&Enclosure::dyadic(self.mantissa, self.exponent))?;
-        value.narrowed().map(Some)
-    }
-
-    fn give_up(&self) -> Self::Answer {
-        None
+        self.density.at::<N>(&Enclosure::dyadic(self.mantissa, self.exponent))?.narrowed()
     }
 }
 
@@ -489,6 +487,8 @@ pub(super) mod tests {
             }
         }
         assert!(Steps::new(Flat, 0, 4).is_none());
+        // it has fallen to half some units behind T = 2, but rises to 3 before
+        assert!(Steps::new(Rising, -3, 16).is_none() && Steps::new(Rising, -3, 32).is_some());
         assert!(Steps::new(HalfNormal, 40, 4).is_none());
     }
 

@@ -196,10 +196,6 @@ impl Question for Proposal<'_> {
         let density = density.scaled(&mean, size + self.depth - ROOT_BITS);
         bound.times(&self.height.at(self.stream)).is_less(&density)
     }
-
-    fn give_up(&self) -> bool {
-        false
-    }
 }
 
 impl Boxes {

@@ -307,6 +307,91 @@ fn noise_of_every_width_has_a_law_and_wide_noise_fills_the_space() {
     }
 }
 
+/// Both formulas for points at x about base points at b, in directions up to `turn` from the one to the origin.
+#[test]
+fn points_about_far_base_points_are_those_of_the_boost() {
+    for b in [0.5, 3.0, 8.0, 14.0, 20.0] {
+        for gap in [-7.0, -0.3, 0.0, 1e-9, 0.9, 1.1, 5.0] {
+            for turn in [1.0, 1e-3, 1e-9] {
+                let (x, log) = (Enclosure::<16>::double(b + gap, 0), [0.6 * b, -0.8 * b]);
+                if b + gap < 1e-9 {
+                    continue;
+                }
+                let log = log.map(|x| Enclosure::double(x, 0));
+                let back = [-0.6 - 0.8 * turn, 0.8 - 0.6 * turn].map(|x| Enclosure::double(x, 0));
+                let direction = Unit::of(back.into_iter().collect()).unwrap().vector;
+                let base = Unit::of(log.into_iter().collect()).unwrap();
+                let far = far_from_origin(base, &x, &direction).unwrap();
+                let space = space_part(log.into_iter().collect()).unwrap();
+                let near = on_hyperboloid(&space, &x, &direction).unwrap();
+                for (x, y) in far.iter().zip(&near) {
+                    let apart = x.minus(y);
+                    let bits = apart.middle_as_double().abs();
+                    assert!(apart.sign().is_err() && bits < 1e-100, "{b} {gap} {turn} {bits}");
+                }
+            }
+        }
+    }
+}
+
+/// Directions 2^-64 from the one to the origin, at a distance 2^-64 from that to the origin.
+#[test]
+fn points_next_to_the_origin_are_decided() {
+    for b in [9.0, 21.0, 29.9] {
+        let log = [Enclosure::<32>::double(b, 0), Enclosure::ZERO];
+        let small = Enclosure::dyadic(1, -64);
+        let back = Unit::of([Enclosure::integer(-1), small].into_iter().collect()).unwrap();
+        let x = Enclosure::double(b, 0).plus(&small);
+        let base = Unit::of(log.into_iter().collect()).unwrap();
+        let drawn = far_from_origin(base, &x, &back.vector).unwrap();
+        assert!(drawn.iter().all(|x| x.nearest_multiple(-10) == Ok(0)), "{b}");
+    }
+}
+
+/// Base points at the rim of the largest balls, in every dimension: no multiple is drawn twice.
+#[test]
+fn noise_about_far_base_points_has_no_atoms() {
+    for (dim, scale) in [(1, 0.05), (1, 5.0), (2, 0.05), (2, 0.9), (3, 0.4), (10, 0.05)] {
+        for b in [7.9, 8.1, 21.4, 21.6, 29.7] {
+            let space = Radial::Hyperbolic { dim, curvature: -1.0 };
+            for profile in laws(space, scale) {
+                let law = noise(space, profile);
+                let curved = law.curved().unwrap();
+                let base: Vec<f64> = (0..dim).map(|i| if i == 0 { b } else { 0.0 }).collect();
+                let mut stream = Stream::from_key([2; 32], dim as u64);
+                let mut seen = std::collections::HashSet::new();
+                for effort in [Effort::Steady, Effort::Least].repeat(50) {
+                    let mut out = vec![0.0; dim];
+                    curved.draw(&base, -40, &mut stream, effort, &mut out);
+                    assert!(out.iter().all(|x| x.is_finite()) && out[0] != 0.0);
+                    assert!(seen.insert(out[0].to_bits()), "{dim} {scale} {b}");
+                }
+            }
+        }
+    }
+}
+
+/// Normals, heights and places of 2^-100 leave nothing undecided.
+#[test]
+fn small_numbers_are_decided() {
+    for space in SPACES {
+        let (noise, base) = (noise(space, Profile::Gaussian { scale: 0.4 }), base(space));
+        let noise = noise.curved().unwrap();
+        let mut stream = Stream::from_key([3; 32], 0);
+        let count = if noise.distances.density().of.power == 0 { 0 } else { base.len() };
+        let count = count - usize::from(count > 0 && noise.is_in_chart());
+        for small in 0..=count {
+            let (mut distance, is_negative) = noise.distances.draw(&mut stream, Effort::Least);
+            let mut normals = Normal::draw_all(count, &mut stream, Effort::Least);
+            let place = normals.get_mut(small).map_or(&mut distance, |normal| &mut normal.size);
+            place.set_small(100);
+            let (base, stream, grid) = (&base[..], &stream, -20);
+            let point = Point { noise, base, grid, distance, is_negative, normals, stream };
+            assert!(point.ask::<32>().is_ok(), "{space:?} {small}");
+        }
+    }
+}
+
 #[test]
 fn far_draws_of_hyperbolic_space_are_finite() {
     let space = Radial::Hyperbolic { dim: 2, curvature: -1.0 };
