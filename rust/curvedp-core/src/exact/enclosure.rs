@@ -183,7 +183,11 @@ impl<const N: usize> Enclosure<N> {
     #[must_use]
     pub fn shifted(&self, exponent: i32) -> Self {
         let count = exponent.unsigned_abs() as usize;
-        if exponent >= 0 { self.shifted_up(count) } else { self.shifted_down(count) }
+        match exponent {
+            0 => *self,
+            1.. => self.shifted_up(count),
+            _ => self.shifted_down(count),
+        }
     }
 
     fn shifted_up(&self, count: usize) -> Self {
@@ -233,8 +237,8 @@ impl<const N: usize> Enclosure<N> {
     /// # Errors
     /// [`Undecided`] unless x is known to differ from 0 by far more than its error.
     pub fn reciprocal(&self) -> Result<Self, Undecided> {
-        let (near_1, exponent) = self.near_1()?;
-        Ok(near_1.reciprocal_near_1()?.shifted(-exponent))
+        let (near_1, about, exponent) = self.near_1()?;
+        Ok(near_1.reciprocal_near_1(about)?.shifted(-exponent))
     }
 
     /// The quotient.
@@ -242,8 +246,8 @@ impl<const N: usize> Enclosure<N> {
     /// # Errors
     /// [`Undecided`] as for [`Enclosure::reciprocal`].
     pub fn over(&self, other: &Self) -> Result<Self, Undecided> {
-        let (near_1, exponent) = other.near_1()?;
-        Ok(self.times(&near_1.reciprocal_near_1()?).shifted(-exponent))
+        let (near_1, about, exponent) = other.near_1()?;
+        Ok(self.times(&near_1.reciprocal_near_1(about)?).shifted(-exponent))
     }
 
     /// 1/sqrt x
@@ -251,8 +255,8 @@ impl<const N: usize> Enclosure<N> {
     /// # Errors
     /// [`Undecided`] unless x is known to exceed 0 by far more than its error.
     pub fn inverse_sqrt(&self) -> Result<Self, Undecided> {
-        let (near_1, exponent) = self.near_1()?;
-        Ok(near_1.inverse_sqrt_near_1()?.shifted(-exponent / 2))
+        let (near_1, about, exponent) = self.near_1()?;
+        Ok(near_1.inverse_sqrt_near_1(about)?.shifted(-exponent / 2))
     }
 
     /// sqrt x
@@ -260,27 +264,29 @@ impl<const N: usize> Enclosure<N> {
     /// # Errors
     /// [`Undecided`] as for [`Enclosure::inverse_sqrt`].
     pub fn sqrt(&self) -> Result<Self, Undecided> {
-        let (near_1, exponent) = self.near_1()?;
-        Ok(near_1.times(&near_1.inverse_sqrt_near_1()?).shifted(exponent / 2))
+        let (near_1, about, exponent) = self.near_1()?;
+        Ok(near_1.times(&near_1.inverse_sqrt_near_1(about)?).shifted(exponent / 2))
     }
 
-    /// A number between 2^-60 and 2^60 in size, and an even exponent of the power of two that it is to be multiplied
-    /// by.
-    fn near_1(&self) -> Result<(Self, i32), Undecided> {
-        let size = self.middle_as_double().abs();
-        if size > 2f64.powi(-60) && size < 2f64.powi(60) {
-            return Ok((*self, 0));
+    /// A number between 2^-60 and 2^60 in size, about what it is, and an even exponent of the power of two that it is to
+    /// be multiplied by.
+    #[inline]
+    fn near_1(&self) -> Result<(Self, f64, i32), Undecided> {
+        let about = self.middle_as_double();
+        if about.abs() > 2f64.powi(-60) && about.abs() < 2f64.powi(60) {
+            return Ok((*self, about, 0));
         }
         let exponent = self.exponent().ok_or(Undecided)?.div_euclid(2) * 2;
-        Ok((self.shifted(-exponent), exponent))
+        let near_1 = self.shifted(-exponent);
+        Ok((near_1, near_1.middle_as_double(), exponent))
     }
 
     /// 1/x for a number between 2^-60 and 2^60 in size.
-    fn reciprocal_near_1(&self) -> Result<Self, Undecided> {
+    fn reciprocal_near_1(&self, about: f64) -> Result<Self, Undecided> {
         // Newton's iteration; how good its end is says the residual r = 1 - b x:
         // |1/b - x| = |x| |r|/|1 - r| <= 2 |x| |r|
         let one = Self::integer(1);
-        let mut x = Self::double(1.0 / self.middle_as_double(), 0).exactly();
+        let mut x = Self::double(1.0 / about, 0).exactly();
         for _ in 0..Self::doublings() {
             let r = one.minus(&self.exactly().times(&x));
             x = x.plus(&x.times(&r)).exactly();
@@ -290,11 +296,11 @@ impl<const N: usize> Enclosure<N> {
     }
 
     /// 1/sqrt x for a number between 2^-60 and 2^60.
-    fn inverse_sqrt_near_1(&self) -> Result<Self, Undecided> {
+    fn inverse_sqrt_near_1(&self, about: f64) -> Result<Self, Undecided> {
         // Newton's iteration; with the residual r = 1 - b y^2 it is 1/sqrt b - y = y (1/sqrt(1 - r) - 1),
         // and |1/sqrt(1 - r) - 1| <= |r| for |r| <= 1/2
         let one = Self::integer(1);
-        let mut y = Self::double(1.0 / self.middle_as_double().sqrt(), 0).exactly();
+        let mut y = Self::double(1.0 / about.sqrt(), 0).exactly();
         for _ in 0..Self::doublings() {
             let r = one.minus(&self.exactly().times(&y).times(&y));
             y = y.plus(&y.times(&r).shifted_down(1)).exactly();
