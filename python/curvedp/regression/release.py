@@ -140,6 +140,9 @@ class GeodesicRelease(Release):
             own["x_center"] = list(self.x_center)
         return {**super().to_dict(), **own}
 
+    def _error(self) -> str:
+        return "not known" if self.expected_error is None else super()._error()
+
     def _notes(self) -> list[str]:
         ranges = ", ".join(f"[{low:.6g}, {high:.6g}]" for low, high in pairs_of(self.x_range))
         clipped = "" if self.tau is None else f", residuals to {self.tau:.6g}"
