@@ -28,8 +28,9 @@ NOTES = {
     "proved: the mean is part of a region and gets sqrt(0.75) mu. Published: R = "
     "2r, with which regions cover far too rarely around mu = 0.7: noise in the Hessian and the "
     "covariance. With the paper's alternative, R = r, they cover in 0.936, 0.940, 0.940 of 2,000 "
-    "data sets at mu = 0.3, 0.7, 1, with volumes 0.0053, 0.0022, 0.0019. Without privacy the central "
-    "limit theorem gives 41.7e-3, near the 42.2e-3 found here; the printed 37.7e-3 is unexplained.",
+    "data sets at mu = 0.3, 0.7, 1, with volumes 0.0053, 0.0022, 0.0019. Without privacy the "
+    "central limit theorem gives 41.7e-3, near the 42.2e-3 found here; the printed 37.7e-3 is "
+    "unexplained.",
     4: "The printed unit is ten times too small here too.",
 }
 TITLES = {

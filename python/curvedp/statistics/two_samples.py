@@ -24,7 +24,7 @@ from curvedp.statistics.permutation import (
     simulated_power,
 )
 
-
+#: What a report says of the linear kernel.
 _OF_LAWS = (
     "the level is that for samples of one law: with the linear kernel too, samples of equal means "
     "but unequal spreads are rejected more often if the smaller one spreads more"
