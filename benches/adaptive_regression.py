@@ -174,8 +174,9 @@ def main() -> None:
     lines = [
         "# Measured: adaptive regression\n",
         "Mean distance of predictions from the truth over the data's range (standard error in "
-        "units of the last digit), the printed expected error (of the noise alone, – where most "
-        "releases print none), and descents with a public tau. Trends of length 1, noise 0.04 "
+        "units of the last digit), the printed expected error (of the noise of the last steps "
+        "alone, [see limits](../geodesic-regression.md#limits); – where most releases print "
+        "none), and descents with a public tau. Trends of length 1, noise 0.04 "
         f"(shapes 0.3, 0.03); {options.repetitions} repetitions; v_max as wide as the trend needs, "
         "or as the injectivity radius allows. A constant has an error of about 0.25 (shapes "
         "0.075). `python benches/adaptive_regression.py`.\n",

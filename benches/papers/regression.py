@@ -243,6 +243,11 @@ def splits(repetitions: int) -> None:
                 chain_length=CHAIN,
             )
         row(f"{ball.manifold.spec}, n = {n}, variance {variance:g}", cells)
+    print(
+        "\nOn SPD(2), here and in figure 7, the published mechanism has one bound for both stages. "
+        "The paper has 1.4 times that for the footpoint and 0.86 times for the velocity (equation "
+        "44), with which the logarithm of the mean squared error is 0.45 smaller to 0.02 larger."
+    )
 
 
 def shift_ratios(ball: cdp.Ball, n: int, noise: float, seed: int) -> tuple[float, float]:

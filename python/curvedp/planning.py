@@ -125,7 +125,8 @@ def plan(
     - "frechet_mean": mean distance from the exact mean of the projected records, were that the
       ball's centre or at its edge: noise in a chart is longer there.
     - "adaptive_mean": the same of the last mean, on the ball that has shrunk: least if all records
-      are equal, largest if the ball does not shrink. With `spread`, for normal records.
+      are equal, largest if the ball does not shrink. With `spread`, for normal records. That is
+      the noise alone: the distance from the mean of all records may be many times larger.
     - "frechet_variance": mean absolute error. Least where the records' mean is the
       ball's centre; largest where it lies at the edge, for noise of sensitivity (2 r)^2/n.
     - "confidence_region": half-length of the region's axes (their geometric mean), were the noise
@@ -289,7 +290,8 @@ def _adaptive_mean(request: _Request, n: int) -> Plan:
         low=error(low),
         high=error(high),
         meaning="The error is the distance from the mean of the records projected on the last "
-        f"ball, {records}.{advice}",
+        f"ball, {records}. The distance from the mean of all records may be many times larger, "
+        f"where these are skewed, contaminated or in clusters.{advice}",
         radius=ball.radius,
     )
 
@@ -408,7 +410,8 @@ def _adaptive_regression(request: _Request, n: int) -> Plan:
         low=low,
         high=high,
         meaning="The error is the root mean square distance of predictions at the records' "
-        "covariates from those without noise." + advice,
+        "covariates from those without noise, if the steps arrive: not so on uneven or skewed "
+        "covariates and on long geodesics in negatively curved spaces." + advice,
         radius=ball.radius,
     )
 

@@ -295,8 +295,7 @@ def regression_footpoint(
     """Sensitivity of the gradient of geodesic regression in the footpoint, at any geodesic.
 
     2 k tau C/n, never more than 2 tau C, with k = `records_per_unit` and C = cosh(sqrt(-kappa) V/2)
-    for the lower curvature bound kappa < 0, 1 otherwise (Kulkarni and Soto, Theorem 3.1, with the
-    bound of their equation 44).
+    for the lower curvature bound kappa < 0, 1 otherwise (after Kulkarni and Soto, Theorem 3.3).
 
     Parameters
     ----------

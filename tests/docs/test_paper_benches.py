@@ -32,7 +32,7 @@ def test_a_cell_has_the_same_number_in_every_figure_and_a_closed_form(paper):
     conformal = paper("conformal")
     few = {name: conformal.CURVES[name] for name in ("Laplace, proved", "adaptive")}
     arguments = (3, 0.1, 500, 0.3, 20)
-    cells = [conformal.on_sphere(*arguments, curves) for curves in (few, conformal.WITHOUT_CHAIN)]
+    cells = [conformal.on_sphere(*arguments, curves) for curves in (few, conformal.PLAIN)]
     assert all(cells[0][name] == cells[1][name] for name in few)
     one = cells[0]["Laplace, proved"]
     ball = conformal.sphere(3, 0.1, 500)[1]

@@ -43,6 +43,9 @@ outlines = moved * (atlas + growth + own + noise) + rng.uniform(-50, 50, n)[:, N
 
 space = cdp.KendallPlanar(24)
 ball = cdp.Ball(space, center=atlas, radius=0.3)
+# %%
+# These people are made up. Of real ones the share inside would be a release of its own.
+
 print(f"{ball.contains(outlines).mean():.1%} of the people in the ball")
 
 # %%
@@ -65,14 +68,17 @@ release = cdp.geodesic_regression(
 )
 share = cdp.r_squared(age, outlines, release, cdp.GDP(mu=0.5), ledger=ledger)
 print("a trend:", test.rejects, f"- R² = {share.r_squared:.2f}")
-print(f"expected error {release.expected_error:.4f}, length of the geodesic", end=" ")
+print(
+    f"error of the noise {release.expected_error:.4f}, length of the geodesic", end=" "
+)
 print(f"{float(space.dist(*release.predict(ages))):.3f}")
 
 # %%
 # 5. The figure
 # -------------
 # The band is a distance of shapes: within it the population's shape at one age lies with 95 per
-# cent, if people of all ages differ alike.
+# cent, if people of all ages differ alike and ages are spread about evenly. Neither it nor the
+# printed error holds where ages are rare or skewed, and the release does not tell.
 
 
 def turned(shapes):

@@ -47,6 +47,10 @@ def networks(correlation):
 center = networks(0.4)
 radius = float(space.dist(center, networks(0.7)))
 ball = cdp.Ball(space, center=center, radius=radius)
+
+# %%
+# These people are made up. Of real ones the share inside would be a release of its own.
+
 print(f"radius {radius:.2f}, {ball.contains(people).mean():.0%} of the people inside")
 
 # %%

@@ -27,6 +27,7 @@ from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee
 from curvedp.cli.tables import FileError
 from curvedp.errors import MissingExtraError
 from curvedp.privacy import Ledger, NoiseSecret
+from curvedp.privacy.release import limits_of_error
 from curvedp.statistics import Statistic
 from curvedp.statistics.schedule import SCHEDULES
 
@@ -442,6 +443,8 @@ def _print_plan(
         known = ("-", "-") if math.isnan(error) else (f"{error:.4g}", share)
         table.add_row(str(n), str(sizes[n]), f"{scale:.4g}", *known)
     console.print(table)
+    if limits := limits_of_error(call.statistic.title):
+        console.print(f"Expected errors: {limits}.", markup=False)
     console.print(composition(parameters, groups - left_out), markup=False)
     console.print("Nothing was spent or released.", markup=False)
 

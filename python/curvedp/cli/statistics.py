@@ -190,7 +190,8 @@ def median(data: Path, **options: Any) -> None:
 def quantile(data: Path, q: float, low: float, high: float, **options: Any) -> None:
     """Private quantile of one column of numbers.
 
-    Values outside of the public range count as its ends, empty cells as its middle.
+    Values outside of the public range count as its ends, empty cells as its middle. Where many
+    values are equal the release may lie anywhere between theirs and the next other one.
     """
     line = {"manifold": "euclidean:1", "center": repr(0.5 * (low + high)), "radius": high - low}
 

@@ -66,8 +66,9 @@ def conformal_mean(
 
     This is the mechanism of He et al. made private, not a more accurate mean: its error exceeds
     that of `frechet_mean` unless phi falls with the distance from the mean, and it does not fall
-    for records that are concentrated. `adaptive_mean` does gain from concentrated records; figures
-    in docs/conformal.md.
+    for records that are concentrated, and ends at the spacing of the mesh, however large n is: 52
+    times the error of `frechet_mean` on the sphere, 790 times on SPD(3) at n = 20,000, epsilon = 1,
+    r = 0.5. In high dimension the release may lie outside the ball. Figures in docs/conformal.md.
 
     Parameters
     ----------
@@ -82,8 +83,8 @@ def conformal_mean(
         Share of the density, strictly between 0 and 1: of epsilon for PureDP, of mu^2 otherwise.
     mesh : Mesh, Graph or Laplacian, optional
         Public nodes to draw from, chosen without looking at the records; by default 5000 on the
-        ball, which is too coarse beyond about ten dimensions. One Laplacian given to many calls
-        saves making it.
+        ball. Their spacing is a floor of the error: with r = 0.5 about 0.02 in dimension 2, 0.06 in
+        3, 0.2 in 6. One Laplacian given to many calls saves making it.
     cells : Mesh, Graph or Laplacian, optional
         Public nodes of the density. By default as many on the ball as let a node's mean number of
         records match the noise, see `default_cells`; its value counts for all nodes of `mesh` in a

@@ -37,7 +37,9 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
     guarantee : PureDP, ApproxDP, ZCDP or GDP
         Of the mean of each class, when one unit's records are replaced.
     adaptive : bool
-        True for means by `adaptive_mean`, False for those by `frechet_mean`.
+        True for means by `adaptive_mean`, False for those by `frechet_mean`: better on records of
+        several sessions, where muscle signals of whole recordings held out were classified
+        with an accuracy of 0.75 for 0.64 (docs/learning.md).
     records_per_unit : int
         Number of records that one unit (a person) contributes to any one class at most.
     classes_per_unit : int

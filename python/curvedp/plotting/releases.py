@@ -20,7 +20,7 @@ from curvedp.plotting.points import (
     view_of,
 )
 from curvedp.privacy import Release, Unproved
-from curvedp.privacy.release import percent
+from curvedp.privacy.release import limits_of_error, percent
 from curvedp.regression import GeodesicRelease
 from curvedp.statistics import AdaptiveMean, GeometricMedian, Mean, MeanRelease
 
@@ -139,6 +139,7 @@ class ReleaseDisplay(Shown):
         known = "expected error not known"
         if error is not None:
             known = f"expected error {error:.3g}"
+            known += " of the noise alone" if limits_of_error(release.statistic) else ""
             if self.view in VIEWS and 0.0 < error <= release.ball_radius:
                 known += f", {percent(error / release.ball_radius)} of the radius"
         budget = budget_text(release.guarantee)

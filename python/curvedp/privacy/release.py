@@ -74,6 +74,22 @@ ASSUMPTIONS = {
     ),
 }
 
+#: Limits of the expected error, by the first words of a statistic.
+_LIMITS_OF_ERROR = {
+    "adaptive Fréchet mean": (
+        "of the noise about the mean on the last ball; the distance from the Fréchet mean of the "
+        "records may be many times larger"
+    ),
+    "geodesic regression": (
+        "root mean square, of the noise of the last steps alone: it and bands leave out steps that "
+        "have not arrived, clipped contributions, uneven covariates and skewed residuals"
+    ),
+    "quantile": (
+        "the noise scale counts ranks; where many values are equal the released one may lie "
+        "anywhere between theirs and the next other value"
+    ),
+}
+
 #: Stands for the guarantee of what was computed without privacy.
 NOT_PRIVATE = "NONE: computed without privacy"
 
@@ -159,7 +175,9 @@ class Release:
     scale : float
         Length of the noise profile: 1/lambda for Laplace, sigma for Gaussian noise.
     expected_error : float or None
-        Mean distance of the value from the exact statistic caused by the noise, where known.
+        Mean distance of the value from the exact statistic caused by the noise, where known. Of
+        an adaptive mean that is the mean on its last ball, of a regression the fit at which its
+        steps aim: the error from the mean or the fit of the records may be many times larger.
     assumptions : frozenset of str
         Assumptions of the guarantee besides its proof; keys of `ASSUMPTIONS`.
     calibration : str
@@ -430,11 +448,6 @@ class Release:
         value = f"array of shape {self.value.shape}: see .value"
         if not is_long(self.value):
             value = np.array2string(self.value, precision=6, suppress_small=True, max_line_width=84)
-        error = (
-            "not known"
-            if self.expected_error is None
-            else f"{self.expected_error:.6g} (mean distance)"
-        )
         return [
             ("value", value),
             ("guarantee", str(self.guarantee)),
@@ -455,10 +468,17 @@ class Release:
                 f"({'enters twice' if self.calibration == 'proved' else 'not counted'})",
             ),
             ("noise scale", f"{self.scale:.6g}"),
-            ("expected error", error),
+            ("expected error", self._error()),
             *self._noise(),
             ("calibration", self.calibration),
         ]
+
+    def _error(self) -> str:
+        """The expected error, and what it leaves out."""
+        known = "not known" if self.expected_error is None else f"{self.expected_error:.6g}"
+        default = "" if self.expected_error is None else "mean distance"
+        limits = limits_of_error(self.statistic) or default
+        return f"{known} ({limits})" if limits else known
 
     def _notes(self) -> list[str]:
         """Sentences on what is particular to this kind of release."""
@@ -488,6 +508,12 @@ class Release:
         if self.records_per_unit == 1:
             return "one record; a person who contributes several is protected less"
         return f"all records of one contributor, at most {self.records_per_unit}"
+
+
+def limits_of_error(statistic: str) -> str:
+    """What the expected error of a statistic leaves out; empty if nothing."""
+    found = (text for name, text in _LIMITS_OF_ERROR.items() if statistic.startswith(name))
+    return next(found, "")
 
 
 def percent(share: float) -> str:

@@ -3,7 +3,8 @@
 The graph stands on the private records, the density is evaluated there, and a Metropolis chain that
 starts at the exact mean draws from exp(-lambda rho*(eta, x)), without the volume factor phi^{d/2}
 of the law that it is said to draw from. What is missing for a guarantee is listed in
-docs/proofs/conformal-mean.md, section 4.
+docs/proofs/conformal-mean.md, section 4. The noise of the density has scale 2/(epsilon V) at each
+record, V the volume of the ball; section III-A5 of the paper can also be read as 2/(n epsilon).
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ def conformal_mean(
     **options: Unpack[Options],
 ) -> Release:
     """Draw the Fréchet mean in the metric of the records' own density: `Unproved`.
+
+    Where `bandwidth` is small for the dimension the factor's logarithm is cut to [-300, 300] (at
+    0.5 from dimension 30 on), and the release says nothing about the paper's mechanism.
 
     Parameters
     ----------

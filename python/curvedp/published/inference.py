@@ -1,7 +1,8 @@
 """Confidence regions and intervals as in Jiang, Chang and Hu (Corollaries 1 and 2).
 
-The noise in the covariance, the Hessian and the fourth moment is not in the quantile: they cover
-too rarely at small budgets (docs/proofs/confidence-region.md, docs/proofs/frechet-variance.md).
+The noise in the covariance, the Hessian and the fourth moment is not in the quantile. Logarithms
+are bounded by 2 r, with which regions cover too rarely at moderate budgets; with r, the paper's
+other choice, they cover about at their level (docs/papers.md).
 """
 
 from __future__ import annotations

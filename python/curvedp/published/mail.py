@@ -27,7 +27,9 @@ def private_mail(
     log_beta: float | None = None,
     ledger: Ledger | None = None,
 ) -> Release:
-    """Embed rows as `estimator` would, with the published noise, which protects nothing.
+    """Embed rows as `estimator` would, with noise of the published bound: `Unproved`.
+
+    Later iterations leave the labels out; the paper's take the private ones again.
 
     Parameters
     ----------
@@ -37,8 +39,9 @@ def private_mail(
     estimator : PrivateMail
         Holds all other parameters; it is not fitted.
     log_beta : float, optional
-        ln of the paper's beta; by default the largest at which its bound is a real number. The
-        bound is 0 there, and no noise is added.
+        ln of the paper's beta, the probability at which its bound is said to fail; by default the
+        largest at which it is a real number. The bound is 0 there, and no noise is added; at
+        smaller ones it is mostly larger than the proved one (docs/papers.md).
     ledger : Ledger, optional
         Refuses the call: no ledger accepts an `Unproved` release.
 

@@ -349,7 +349,9 @@ def geodesic_regression(
     GeodesicRelease, or Releases of them with `groups`
         With `intercept`, `slope` and `predict`. `sensitivity` and `scale` are those of the last
         step; without `tau`, `expected_error` is the root mean square error of predictions at the
-        records' covariates that the noise causes.
+        records' covariates that the noise of the last steps causes. On uneven or skewed covariates,
+        under skewed residuals and on long geodesics in negatively curved spaces the error may be
+        many times larger at every n: docs/geodesic-regression.md, Limits.
 
     Raises
     ------

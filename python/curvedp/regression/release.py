@@ -96,11 +96,13 @@ class GeodesicRelease(Release):
     def band(self, x: ArrayLike, level: float = 0.95) -> FloatArray:
         """Distances from `predict(x)` within which the population's geodesic lies, shape (...).
 
-        For one x at a time, asymptotically, with at least the probability `level`, **if residuals
-        spread alike at all x**; then whatever their covariance. Where the spread changes with x
-        bands are too narrow, in the worst measured case with a coverage of a fifth. d h(x) s^2
-        times the quantile of chi^2_1, s the `deviation`, h(x) = (1, t)^T M^-1 (1, t). It is about
-        the geodesic that clipped contributions estimate. Post-processing: it costs no budget.
+        For one x at a time, asymptotically, measured with at least the probability `level` where
+        covariates are uniform and residuals spread alike at all x. **Not in general**: on rare
+        groups, skewed covariates, skewed residuals, long geodesics in negatively curved spaces, and
+        where the spread changes with x, bands are too narrow, in some cases with a coverage of 0:
+        docs/geodesic-regression.md, Limits. d h(x) s^2 times the quantile of chi^2_1, s the
+        `deviation`, h(x) = (1, t)^T M^-1 (1, t). It is about the geodesic that clipped
+        contributions estimate. Post-processing: it costs no budget.
 
         Parameters
         ----------
@@ -139,6 +141,9 @@ class GeodesicRelease(Release):
         if isinstance(self.x_center, tuple):
             own["x_center"] = list(self.x_center)
         return {**super().to_dict(), **own}
+
+    def _error(self) -> str:
+        return "not known" if self.expected_error is None else super()._error()
 
     def _notes(self) -> list[str]:
         ranges = ", ".join(f"[{low:.6g}, {high:.6g}]" for low, high in pairs_of(self.x_range))

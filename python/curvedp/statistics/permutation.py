@@ -67,6 +67,9 @@ class PermutationTest(Release):
         """True if the test rejects."""
         return bool(self.value.item() > 0)
 
+    def _error(self) -> str:
+        return f"{self.expected_error:.6g} (mean size of the noise of the gap)"
+
 
 @dataclass(frozen=True)
 class Labels:

@@ -16,7 +16,7 @@ from curvedp._text import numbers
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
-from curvedp.privacy.release import unproved_text
+from curvedp.privacy.release import limits_of_error, unproved_text
 from curvedp.statistics.call import Call, Result, composed
 
 if TYPE_CHECKING:
@@ -255,11 +255,15 @@ class Releases(Generic[Result]):
             ("of all to one unit", str(self.total)),
         ]
         hidden = len(self) - len(shown)
+        limits = limits_of_error(self.statistic)
         return card(
             f"Releases: {self.statistic} on {self.balls[0].manifold.spec}",
             facts if count < len(self) else [("groups", str(count)), *facts[1:]],
             alarm=unproved_text(self.guarantee),
-            notes=[f"The first {len(shown)} groups; {hidden} more."] if hidden else (),
+            notes=[
+                *([f"Expected errors: {limits}."] if limits else []),
+                *([f"The first {len(shown)} groups; {hidden} more."] if hidden else []),
+            ],
             columns=("group", "n", "value", "expected error"),
             rows=map(self._row, shown),
         )

@@ -24,6 +24,12 @@ from curvedp.statistics.permutation import (
     simulated_power,
 )
 
+#: What a report says of the linear kernel.
+_OF_LAWS = (
+    "the level is that for samples of one law: with the linear kernel too, samples of equal means "
+    "but unequal spreads are rejected more often if the smaller one spreads more"
+)
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class TwoSampleTest(PermutationTest):
@@ -55,7 +61,8 @@ class TwoSampleTest(PermutationTest):
         told = "differ" if self.rejects else "were not told apart"
         return [
             f"the samples of {self.sizes[0]} and {self.sizes[1]} records {told} at the level "
-            f"{self.level:g} ({self.relabellings} relabellings, {self.kernel} kernel)"
+            f"{self.level:g} ({self.relabellings} relabellings, {self.kernel} kernel)",
+            *([_OF_LAWS] if self.kernel == "linear" else []),
         ]
 
 
@@ -80,8 +87,13 @@ def two_sample_test(
     at most, at every n and dimension. Several records of one person are not independent, nor are
     paired samples: average them first, or do not rely on the level.
 
-    The linear kernel compares means in the chart at the ball's centre; the Gaussian one compares
-    laws, and tells small shifts as well as the linear one where its width is the ball's radius.
+    The linear kernel has power against shifts of the mean in the chart at the ball's centre alone,
+    but is no test of equal means: its level is that for samples of one law. With 40 records of
+    standard deviation 0.3 in each direction and 400 of 0.05 about the same mean it rejected at the
+    level 0.05 in 0.10 of 300 cases at mu = 1 and 0.42 at mu = 5 on the sphere (r = 1), in 0.13 and
+    0.64 on SPD(3) (r = 1.5), with the spreads exchanged in at most 0.017; with equal spreads in
+    0.037 to 0.057. The Gaussian kernel compares laws, and tells small shifts as well as the linear
+    one where its width is the ball's radius.
     Where means were released anyway and the dimension is low, `compare_means` costs nothing more.
 
     Parameters

@@ -1,0 +1,95 @@
+"""Printed errors say what they leave out, and leave it out where the text says so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import curvedp as cdp
+from curvedp.regression import GeodesicLine
+from curvedp.statistics import AdaptiveMean
+
+MU = cdp.GDP(mu=1.0)
+POLE = [0.0, 0.0, 1.0]
+
+
+def clusters() -> tuple[np.ndarray, cdp.Ball]:
+    """Nine tenths of the records at one place, the others 1.2 away."""
+    ball = cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=1.5)
+    records = 0.02 * np.random.default_rng(0).standard_normal((2000, 2))
+    records[::10, 0] += 1.2
+    return records, ball
+
+
+def rare_group() -> tuple[np.ndarray, np.ndarray, cdp.Ball]:
+    """A twentieth of the records at x = 1, the others at x = 0."""
+    ball = cdp.Ball("sphere:2", center=POLE, radius=0.8)
+    rng, x = np.random.default_rng(1), (np.arange(1000) % 20 == 0) * 1.0
+    coords = 0.06 * rng.standard_normal((1000, 2)) + np.outer(0.8 * (x - 0.5), [1.0, 0.0])
+    return x, ball.manifold.exp(np.c_[coords, np.zeros(1000)], POLE), ball
+
+
+def words(release: cdp.Release) -> str:
+    return " ".join(release.report().split())
+
+
+def test_the_error_of_an_adaptive_mean_is_about_the_mean_on_the_last_ball():
+    records, ball = clusters()
+    release = cdp.adaptive_mean(records, ball, MU, seed=3)
+    last = release.parts[-1]
+    own = cdp.Ball(ball.manifold, last.ball_center, last.ball_radius)
+    assert np.linalg.norm(release.value - own.project(records).mean(0)) < 5 * release.expected_error
+    assert np.linalg.norm(release.value - records.mean(0)) > 20 * release.expected_error
+    text = f"{release.expected_error:.6g} (of the noise about the mean on the last ball; the"
+    assert text in words(release)
+    assert "may be many times larger" in cdp.plan("adaptive_mean", ball, MU, n=2000).meaning
+    assert "noise alone" in release.plot().ax_.get_title()
+    plain = cdp.frechet_mean(records, ball, MU, seed=3)
+    assert "last ball" not in plain.report()
+    assert "(mean distance)" in plain.report()
+
+
+def test_the_error_of_a_regression_leaves_out_a_rare_group():
+    x, y, ball = rare_group()
+    release = cdp.geodesic_regression(x, y, ball, MU, x_range=(0.0, 1.0), seed=4)
+    fit = cdp.nonprivate.geodesic_regression(x, y, ball.manifold)
+    away = ball.manifold.dist(release.predict(1.0), fit.predict(1.0))
+    assert away > 20 * release.expected_error
+    assert away > release.band(1.0)
+    assert "(root mean square, of the noise of the last steps alone: it and bands" in words(release)
+    given = cdp.geodesic_regression(x, y, ball, MU, x_range=(0.0, 1.0), tau=0.4, seed=4)
+    assert given.expected_error is None
+    assert "of the last steps" not in given.report()
+
+
+def test_a_quantile_of_tied_values_says_that_ranks_are_no_distance():
+    values = np.full(10_000, 5.0)
+    found = [
+        cdp.quantile(values, 0.5, low=0.0, high=100.0, guarantee=MU, seed=i) for i in range(40)
+    ]
+    assert np.ptp([one.value for one in found]) > 50
+    assert "where many values are equal" in words(found[0])
+
+
+@pytest.mark.parametrize("kernel", ["linear", "gaussian"])
+def test_a_linear_test_says_that_its_level_is_for_one_law(kernel):
+    ball = cdp.Ball("sphere:2", center=POLE, radius=1.0)
+    few, many = np.tile(POLE, (10, 1)), np.tile(POLE, (100, 1))
+    test = cdp.two_sample_test(few, many, ball, cdp.GDP(5.0), kernel=kernel, seed=1)
+    assert ("for samples of one law" in words(test)) == (kernel == "linear")
+    assert "(mean size of the noise of the gap)" in words(test)
+
+
+def test_tables_of_groups_say_it_too():
+    records, ball = clusters()
+    names = np.arange(2000) % 2
+    adaptive = cdp.adaptive_mean(records, ball, MU, groups=names)
+    assert "mean on the last ball" in adaptive._repr_html_()
+    assert "last ball" not in cdp.frechet_mean(records, ball, MU, groups=names)._repr_html_()
+
+
+def test_what_is_said_is_found_by_the_names_of_the_statistics():
+    from curvedp.privacy.release import limits_of_error
+
+    assert all(limits_of_error(kind.title) for kind in (AdaptiveMean, GeodesicLine, cdp.Quantile))
+    assert not limits_of_error(cdp.Mean.title)
