@@ -28,9 +28,7 @@ def test_no_value_is_drawn_twice(rim: Rim) -> None:
 
 
 def test_errors_are_no_larger_than_printed(rim: Rim) -> None:
-    printed = np.mean([release.expected_error for release in rim.releases])
-    error = rim.dists(np.stack([release.value for release in rim.releases])).mean()
-    assert error <= ROOM * printed
+    assert rim.error <= ROOM * rim.printed
 
 
 def test_distances_have_the_law_of_the_noise(rim: Rim) -> None:
