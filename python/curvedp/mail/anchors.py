@@ -16,12 +16,12 @@ import scipy
 from numpy.typing import ArrayLike
 
 from curvedp import _core, sensitivity
+from curvedp._labels import label_codes
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.laplacian_bounds import weight_floor
 from curvedp.mail.cells import Cells, choose_n_cells, make_cells, randomised_response, sufficient
 from curvedp.mail.iteration import Laplacians, rounding_error
-from curvedp.mail.labels import label_codes
 from curvedp.mail.noise import noisy_embedding
 from curvedp.mechanisms import outward_scale, ways_to_meet
 from curvedp.privacy import Guarantee, Release

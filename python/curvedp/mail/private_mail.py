@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core, sensitivity
+from curvedp._labels import label_codes
 from curvedp._stages import tell_stage
 from curvedp._validation import (
     FloatArray,
@@ -22,7 +23,6 @@ from curvedp.estimators.conventions import Conventions
 from curvedp.laplacian_bounds import FORMS, as_bandwidth
 from curvedp.mail.anchors import Anchors, QueryRelease
 from curvedp.mail.iteration import DTYPES, MEMORY_LIMIT, Laplacians, rounding_error
-from curvedp.mail.labels import label_codes
 from curvedp.mail.noise import noisy_embedding
 from curvedp.mail.rows import as_rows
 from curvedp.manifolds import Euclidean

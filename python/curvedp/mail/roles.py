@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from curvedp._labels import as_labels
 from curvedp._validation import FloatArray, as_count
 from curvedp.mail.alignment import align
 from curvedp.mail.private_mail import PrivateMail
@@ -213,7 +214,9 @@ class Server:
             raise ValueError("pass labels of both database and anchors, or of neither")
         labels = None
         if database_labels is not None and anchor_labels is not None:
-            labels = np.concatenate([np.asarray(anchor_labels), np.asarray(database_labels)])
+            both = {"anchor_labels": anchor_labels, "database_labels": database_labels}
+            own = [as_labels(given, name).astype(object) for name, given in both.items()]
+            labels = np.concatenate(own)
         together = embedding.anchors(np.concatenate([public, images]), labels).embedding
         self._anchors, self._images = together[: len(public)], together[len(public) :]
 

@@ -221,8 +221,8 @@ def frechet_mean(
         One record per row; n is public. No value raises: a record that is not a point of the
         manifold counts as the ball's centre.
     ball : Ball, or a list with one for each group
-        Public domain, chosen without looking at the records. A list follows the order in which the
-        groups' labels first appear among the records.
+        Public domain, chosen without looking at the records. A list follows the order of the
+        groups' labels, see `Releases`.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
         Guarantee of the release (of each group) when one unit's records are replaced.
     groups : array-like, optional
