@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
+from curvedp._guard import quiet
 from curvedp._labels import codes_among, refuse_missing
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
@@ -123,6 +124,7 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
         self.ledger = ledger
         self.seed = seed
 
+    @quiet
     @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, units: GroupsLike = None) -> Self:
         """Releases the coefficients and spends the guarantee.
@@ -198,6 +200,7 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
         self.intercept_: FloatArray = released[:, -1]
         return self
 
+    @quiet
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probabilities of the classes, records projected on the ball, shape (n, K).
 
@@ -212,6 +215,7 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
         """
         return softmax(self._scores(X))
 
+    @quiet
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The most probable label, shape (n,)."""
         best = self._scores(X).argmax(axis=1)

@@ -121,8 +121,7 @@ class Anchors:
         """Means of the embedded anchors, weighted by the kernel of each query, shape (q, k)."""
         floor = weight_floor(4 * (self.ball.radius * (1 + BOUNDARY_SLACK)) ** 2, self.bandwidth)
         squares = scipy.spatial.distance.cdist(queries, self.rows, "sqeuclidean")
-        with np.errstate(all="ignore"):
-            weights = np.clip(np.exp(-squares / (2 * self.bandwidth**2)), floor, 1.0)
+        weights = np.clip(np.exp(-squares / (2 * self.bandwidth**2)), floor, 1.0)
         means: FloatArray = weights @ self.embedding / weights.sum(axis=1, keepdims=True)
         return means
 

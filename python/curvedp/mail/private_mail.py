@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core, sensitivity
+from curvedp._guard import quiet
 from curvedp._labels import label_codes
 from curvedp._stages import tell_stage
 from curvedp._validation import (
@@ -153,6 +154,7 @@ class PrivateMail(Conventions):
         self.ledger = ledger
         self.seed = seed
 
+    @quiet
     def fit(
         self, X: ArrayLike, y: ArrayLike | None = None, *, ledger: Ledger | None = None
     ) -> Self:
@@ -160,6 +162,7 @@ class PrivateMail(Conventions):
         self.fit_transform(X, y, ledger=ledger)
         return self
 
+    @quiet
     def fit_transform(
         self, X: ArrayLike, y: ArrayLike | None = None, *, ledger: Ledger | None = None
     ) -> FloatArray:
@@ -223,6 +226,7 @@ class PrivateMail(Conventions):
             self.feature_names_in_ = np.array(list(names), dtype=object)
         return self.embedding_
 
+    @quiet
     def anchors(self, rows: ArrayLike, labels: ArrayLike | None = None) -> Anchors:
         """Public anchors embedded without noise, for many queries.
 
@@ -248,6 +252,7 @@ class PrivateMail(Conventions):
             memory_limit=self.memory_limit,
         )
 
+    @quiet
     def embed_query(
         self,
         query: ArrayLike,

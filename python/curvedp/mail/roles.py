@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from curvedp._guard import quiet
 from curvedp._labels import as_labels
 from curvedp._validation import FloatArray, as_count
 from curvedp.mail.alignment import align
@@ -139,6 +140,7 @@ class Client:
         self._embedding = embedding
         self._anchors = embedding.anchors(anchors, anchor_labels)
 
+    @quiet
     def ask(
         self,
         query: ArrayLike,
@@ -220,6 +222,7 @@ class Server:
         together = embedding.anchors(np.concatenate([public, images]), labels).embedding
         self._anchors, self._images = together[: len(public)], together[len(public) :]
 
+    @quiet
     def answer(self, request: Request) -> Reply:
         """Aligns the client's anchors with its own and returns the nearest images.
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
+from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_count, as_positive
 from curvedp.domain import Ball, ProductBall, check_ball
@@ -193,6 +194,7 @@ def frechet_mean(
     mechanism: str | type[Mechanism] | None = None,
     **call: Unpack[CallOptions],
 ) -> Releases[MeanRelease]: ...
+@quiet
 @hinting
 def frechet_mean(
     records: ArrayLike,
