@@ -19,10 +19,13 @@ def as_float_array(value: ArrayLike, name: str) -> FloatArray:
     """C-contiguous float64 array of a real numeric array-like; no copy if it is one already.
 
     No value raises or warns: one beyond the range of float64 becomes infinite, and a missing one
-    (masked, or None in a list) NaN.
+    (masked, or None in a list) NaN. A cell of a table may also be a text: one that holds no number
+    is missing.
     """
     array = as_array(value, name)
-    if array.dtype.kind in "bO" and not isinstance(value, np.ndarray):
+    if array.dtype.kind == "O" and hasattr(value, "to_numpy"):
+        array = np.array([number_of(cell) for cell in array.flat]).reshape(array.shape)
+    elif array.dtype.kind in "bO" and not isinstance(value, np.ndarray):
         array = _from_python_numbers(array, name)
     if array.dtype.kind not in "fiu":
         kind = "text" if array.dtype.kind in "SUT" else f"dtype {array.dtype}"
@@ -90,10 +93,13 @@ def _from_python_numbers(array: NDArray[Any], name: str) -> FloatArray:
 def of_cell(cell: Any) -> FloatArray | None:
     """The numbers of one cell of a column of objects, flat; None for what are none.
 
-    Of complex numbers real and imaginary parts in turn. Nothing raises: a cell is a record.
+    A text is the number that it holds. Of complex numbers real and imaginary parts in turn. Nothing
+    raises: a cell is a record.
     """
     masked: Any = np.ma
     try:
+        if isinstance(cell, str):
+            return np.array([float(cell)])
         with np.errstate(all="ignore"):
             array = masked.array(cell).ravel()
             if array.dtype.kind == "c":
@@ -104,6 +110,14 @@ def of_cell(cell: Any) -> FloatArray | None:
             return found if array.dtype.kind in "fiub" else None
     except Exception:  # whatever a value of a record may do
         return None
+
+
+def number_of(cell: Any) -> float:
+    """The one number of a cell of a table; NaN for what is none."""
+    if type(cell) is float:
+        return cell
+    numbers = of_cell(cell)
+    return math.nan if numbers is None or len(numbers) != 1 else float(numbers[0])
 
 
 def as_points(value: ArrayLike, point_shape: tuple[int, ...], name: str) -> FloatArray:

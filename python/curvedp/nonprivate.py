@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp._guard import quiet
 from curvedp._text import one_line
 from curvedp._validation import (
     FloatArray,
@@ -370,6 +371,7 @@ def variance_interval(
     )
 
 
+@quiet
 def geodesic_regression(
     x: ArrayLike,
     y: ArrayLike,

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import curvedp as cdp
 from curvedp import _core
+from curvedp._labels import codes_among
 from curvedp.audit import audit_release_function
 
 pytest.importorskip("sklearn", minversion="1.6")
@@ -19,7 +20,6 @@ pytest.importorskip("sklearn", minversion="1.6")
 from curvedp.learning import TangentLogisticRegression
 from curvedp.learning.logistic import (
     LONGEST,
-    codes_among,
     descend,
     gradient_noise,
     gradients,

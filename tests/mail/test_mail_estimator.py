@@ -202,7 +202,7 @@ def test_wrong_parameters_and_shapes_are_refused_before_records_are_read():
         mail(guarantee=1.0).fit(rows, labels)
     with pytest.raises(ValueError, match="requires y"):
         mail().fit(rows)
-    with pytest.raises(ValueError, match="60 labels"):
+    with pytest.raises(ValueError, match="60 records"):
         mail().fit(rows, labels[:-1])
     with pytest.raises(ValueError, match="n_samples=1"):
         mail().fit(rows[:1], labels[:1])

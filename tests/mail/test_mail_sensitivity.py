@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import pdist
 
 from curvedp import laplacian_bounds, sensitivity
+from curvedp._labels import label_codes
 from curvedp.mail.iteration import Laplacians
-from curvedp.mail.labels import label_codes
 from reference import mail as twin
 
 FORMS = ("normalised", "published")

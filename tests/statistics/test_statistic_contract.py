@@ -164,7 +164,7 @@ def test_wrong_calls_are_refused_before_anything_is_spent(own, data):
         ({"groups": np.linspace(0.0, 1.0, 100)}, "exact equality"),
         ({"groups": [[]] * 100}, "hashable"),
         ({"groups": np.zeros((100, 2))}, "one dimension"),
-        ({"groups": "north"}, "labels or offsets"),
+        ({"groups": "north"}, "one label for each record"),
         ({"groups_per_unit": 0}, "at least 1"),
         ({"records_per_unit": 0}, "at least 1"),
         ({"seed": -1}, "at least 0"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from curvedp._guard import quiet
 from curvedp._validation import FloatArray, as_count
 from curvedp.batch.columns import Hashes, RecordColumns, group_names
 from curvedp.privacy import NoiseSecret
@@ -76,6 +77,7 @@ class Chunk:
             return np.diff(self.offsets)
         return units_of_groups(self.unit_ends, self.offsets)
 
+    @quiet
     def release(
         self,
         call: Call,

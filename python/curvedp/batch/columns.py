@@ -6,7 +6,6 @@ becomes NaN, which counts as the ball's centre. Values of group keys may raise: 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,8 @@ from numpy.typing import NDArray
 
 from curvedp import _core
 from curvedp._arrow import pa, pc
-from curvedp._validation import FloatArray, of_cell
+from curvedp._guard import quiet
+from curvedp._validation import FloatArray, number_of, of_cell
 from curvedp.errors import BatchError
 from curvedp.manifolds import Manifold
 from curvedp.statistics.grouping import Names, Offsets
@@ -82,8 +82,7 @@ def _readable(column: Any) -> list[Any] | None:
     try:
         pa.array(column, from_pandas=True)
     except Exception:  # whatever a value of a record may do
-        numbers = [of_cell(cell) for cell in column]
-        return [math.nan if own is None or len(own) != 1 else float(own[0]) for own in numbers]
+        return [number_of(cell) for cell in column]
     return None
 
 
@@ -313,6 +312,7 @@ class RecordColumns:
         """The hashes of units' names among what `read` found."""
         return None if self.units is None else np.ascontiguousarray(rows[:, -1]).view(np.uint64)
 
+    @quiet
     def read(self, table: Table) -> FloatArray:
         """The records of a table, shape (n, width): a point each, after it the covariate, and last
         the bits of the hash of the unit's name.

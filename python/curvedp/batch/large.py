@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from curvedp import _core
+from curvedp._guard import quiet
 from curvedp._validation import FloatArray
 from curvedp.batch.chunk import rows_of_chunk
 from curvedp.batch.columns import RecordColumns
@@ -62,6 +63,7 @@ class PointsOfFile:
             raise BatchError(f"{file.name} changed while its mean was computed")
         return file
 
+    @quiet
     def piece_sums(self, table: Any, ball: Ball, base: FloatArray) -> FloatArray:
         """Sums over the pieces of a table's rows."""
         frame = ball._frame

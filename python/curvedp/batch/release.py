@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from curvedp._guard import quiet
 from curvedp.batch.columns import RecordColumns, as_table
 from curvedp.batch.files import is_files, location_of
 from curvedp.batch.large import PointsOfFile, release_mean_of_file
@@ -33,6 +34,7 @@ __all__ = ["release"]
 _PathLike = str | os.PathLike[str]
 
 
+@quiet
 def release(
     statistic: Statistic[Any],
     source: Any,

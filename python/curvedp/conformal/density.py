@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core
+from curvedp._guard import quiet
 from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray, as_choice, as_positive
 from curvedp.conformal.graph import Graph, Laplacian, knn_graph, laplacian
@@ -90,6 +91,7 @@ class DensityRelease(Release):
         ]
 
 
+@quiet
 def density(
     records: ArrayLike,
     mesh: Mesh | Graph | Laplacian,

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray, as_choice, as_count, as_positive, as_probability
@@ -40,6 +41,7 @@ _NODES = 5000
 _NEIGHBOURS = 12
 
 
+@quiet
 @hinting
 def conformal_mean(
     records: ArrayLike,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from curvedp._guard import quiet
 from curvedp._validation import FloatArray, as_choice, as_count
 from curvedp.descriptors.alignment import (
     Aligned,
@@ -119,6 +120,7 @@ class ElasticCurves(Aligned):
         self.template = self.to_curves(self.manifold.origin)
         self.template.flags.writeable = False
 
+    @quiet
     def to_points(self, curves: ArrayLike) -> FloatArray:
         """Records as points of `manifold`, each on its own.
 
@@ -150,6 +152,7 @@ class ElasticCurves(Aligned):
             points[block] = np.where(usable[:, None], found, np.nan)
         return points
 
+    @quiet
     def to_curves(self, points: ArrayLike) -> FloatArray:
         """Curves from 0 and of length 1 of points of `manifold`, such as a released mean.
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
+from curvedp._guard import quiet
 from curvedp._validation import FloatArray, as_choice, as_count, as_float_array, as_positive
 
 #: Pixel features by name. G is the gray image; "intensity" stands for one feature per channel.
@@ -58,6 +59,7 @@ SMALLEST_RIDGE = 1e-10
 _COLOUR_WEIGHTS = (0.299, 0.587, 0.114)
 
 
+@quiet
 def image_covariance(
     images: ArrayLike,
     *,

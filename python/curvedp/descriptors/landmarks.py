@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from curvedp._guard import quiet
 from curvedp._validation import FloatArray
 from curvedp.descriptors.alignment import (
     Aligned,
@@ -92,6 +93,7 @@ class AlignedLandmarks(Aligned):
             np.concatenate([translations, rotations_of(self.template)]), self.template.reshape(-1)
         )
 
+    @quiet
     def to_points(self, landmarks: ArrayLike) -> FloatArray:
         """Records as points of `manifold`, each on its own.
 
@@ -123,6 +125,7 @@ class AlignedLandmarks(Aligned):
             points[block] = np.where(usable[:, None], self._slice.points(turned), np.nan)
         return points
 
+    @quiet
     def to_landmarks(self, points: ArrayLike) -> FloatArray:
         """Landmarks with centroid 0 and size 1 of points of `manifold`, such as a released mean.
 

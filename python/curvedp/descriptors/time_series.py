@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core
+from curvedp._guard import quiet
 from curvedp._validation import FloatArray, as_float_array, as_positive
 
 
+@quiet
 def time_series_covariance(
     signals: ArrayLike, *, ridge: float, shrinkage: float = 0.0
 ) -> FloatArray:

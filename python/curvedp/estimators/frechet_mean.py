@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp._guard import quiet
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.estimators.conventions import Conventions
@@ -84,6 +85,7 @@ class FrechetMean(Conventions):
         self.seed = seed
         self.progress = progress
 
+    @quiet
     def fit(self, X: ArrayLike, y: object = None, units: GroupsLike = None) -> Self:
         """Makes a release; each call spends the guarantee again.
 
@@ -132,6 +134,7 @@ class FrechetMean(Conventions):
         self.estimate_: FloatArray = np.array(self.release_.value)
         return self
 
+    @quiet
     def transform(self, X: ArrayLike) -> FloatArray:
         """Coordinates of log_p x at the released mean p, shape (n, dim).
 
@@ -151,6 +154,7 @@ class FrechetMean(Conventions):
         points = self.ball.project(manifold._records(X, "X"))
         return manifold.tangent_to_coords(manifold.log(points, mean), mean)
 
+    @quiet
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
         """Points exp_p v with the coordinates that `transform` gives, shape (n, *point_shape).
 
@@ -166,6 +170,7 @@ class FrechetMean(Conventions):
         mean, manifold = self._fitted(), self.ball.manifold
         return manifold.exp(manifold.coords_to_tangent(X, mean), mean)
 
+    @quiet
     def fit_transform(self, X: ArrayLike, y: object = None) -> FloatArray:
         """`fit`, then `transform` of the same records.
 
@@ -181,6 +186,7 @@ class FrechetMean(Conventions):
         """
         return self.fit(X, y).transform(X)
 
+    @quiet
     def score(self, X: ArrayLike, y: object = None) -> float:
         """Minus the mean squared distance of projected records from the released mean.
 

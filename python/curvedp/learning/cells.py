@@ -141,8 +141,7 @@ def table(ball: Ball, rows: Rows, points: FloatArray, lengths: FloatArray) -> Fl
     n, dim = rows.n, ball.manifold.dim
     own = nearest(ball, rows.points, points)
     logs = _logarithms(ball, rows.points, points[own])
-    with np.errstate(all="ignore"):
-        logs /= lengths[own][:, None]
+    logs /= lengths[own][:, None]
     own, shares, logs = rows.of_units(own, logs)
     found = np.zeros((len(points), dim + 1))
     order = np.argsort(own, kind="stable")
@@ -262,11 +261,10 @@ def _logarithms(ball: Ball, rows: FloatArray, bases: FloatArray) -> FloatArray:
 
 def _short(rows: FloatArray) -> FloatArray:
     """Rows shortened to length 1, whatever a computed length rounds; not finite ones count 0."""
-    with np.errstate(all="ignore"):
-        largest = np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1.0)
-        scaled = rows / largest  # its length does not overflow
-        lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
-        short = np.where(largest * lengths > 1.0, scaled / lengths, rows) * _BELOW_ONE
+    largest = np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1.0)
+    scaled = rows / largest  # its length does not overflow
+    lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
+    short = np.where(largest * lengths > 1.0, scaled / lengths, rows) * _BELOW_ONE
     found: FloatArray = np.where(np.isfinite(largest), short, 0.0)
     return found
 

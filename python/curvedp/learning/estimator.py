@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
+from curvedp._labels import refuse_missing
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball, check_ball
 from curvedp.learning._sklearn import (
@@ -152,6 +153,7 @@ def public_labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
+    refuse_missing(y, "y")
     labels = column_or_1d(y, warn=True)
     check_classification_targets(labels)
     if len(labels) != n:

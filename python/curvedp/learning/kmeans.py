@@ -10,16 +10,15 @@ Proof: docs/proofs/private-k-means.md.
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp._guard import quiet, warn_of_noise
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
-from curvedp.errors import NoiseWarning
 from curvedp.learning._sklearn import ClusterMixin
 from curvedp.learning.cells import (
     Cells,
@@ -197,6 +196,7 @@ class PrivateKMeans(ClusterMixin, Transformer):  # type: ignore[misc]
         self.ledger = ledger
         self.seed = seed
 
+    @quiet
     @all_or_nothing
     def fit(self, X: ArrayLike, y: object = None, units: GroupsLike = None) -> Self:
         """Releases the centres and spends the guarantee.
@@ -262,6 +262,7 @@ class PrivateKMeans(ClusterMixin, Transformer):  # type: ignore[misc]
         self.inertia_: float = float((away.min(axis=1) ** 2).sum())
         return self
 
+    @quiet
     def transform(self, X: ArrayLike) -> FloatArray:
         """Distances of records, projected on the ball, from each centre.
 
@@ -281,11 +282,13 @@ class PrivateKMeans(ClusterMixin, Transformer):  # type: ignore[misc]
         """
         return self._distances(X)
 
+    @quiet
     def predict(self, X: ArrayLike) -> Codes:
         """The number of the nearest centre, shape (n,)."""
         found: Codes = self._distances(X).argmin(axis=1)
         return found
 
+    @quiet
     def score(self, X: ArrayLike, y: object = None) -> float:
         """Minus the sum of squared distances from the nearest centres; parameters as in `fit`."""
         return -float((self._distances(X).min(axis=1) ** 2).sum())
@@ -355,10 +358,8 @@ def _first_centers(
 
 def _warn_of_noise(share: float) -> None:
     if share > 1.0:
-        warnings.warn(
+        warn_of_noise(
             f"the noise of a round is {share:.2g} times what a cluster of the mean size may move "
             "its centre: such centres tell less than the ball does. Use a larger budget, more "
             "records or fewer clusters.",
-            NoiseWarning,
-            stacklevel=3,
         )

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
+from curvedp._guard import quiet
+from curvedp._labels import codes_among, refuse_missing
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
 from curvedp.learning._sklearn import ClassifierMixin
 from curvedp.learning.estimator import Estimator, all_or_nothing, public_labels, softmax
-from curvedp.mail.labels import label_codes
 from curvedp.mechanisms import RiemannianLaplace, TangentGaussian
 from curvedp.mechanisms.vector_noise import VectorNoise
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release
@@ -123,6 +124,7 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
         self.ledger = ledger
         self.seed = seed
 
+    @quiet
     @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, units: GroupsLike = None) -> Self:
         """Releases the coefficients and spends the guarantee.
@@ -161,6 +163,7 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
         if self.classes is None or y is None:
             classes, codes = public_labels(y, len(entry.data))
         else:
+            refuse_missing(self.classes, "classes")
             classes = np.unique(np.asarray(self.classes))
             as_count(len(classes), "the number of classes")
             codes = codes_among(classes, y, len(entry.data))
@@ -197,6 +200,7 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
         self.intercept_: FloatArray = released[:, -1]
         return self
 
+    @quiet
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probabilities of the classes, records projected on the ball, shape (n, K).
 
@@ -211,6 +215,7 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
         """
         return softmax(self._scores(X))
 
+    @quiet
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The most probable label, shape (n,)."""
         best = self._scores(X).argmax(axis=1)
@@ -297,17 +302,3 @@ def means_of_units(rows: FloatArray, ends: Offsets) -> FloatArray:
     with np.errstate(all="ignore"):
         found: FloatArray = np.add.reduceat(rows, ends[:-1]) / np.diff(ends)[:, None]
     return found
-
-
-def codes_among(classes: NDArray[Any], y: Any, n: int) -> NDArray[np.int64]:
-    """The number of the class of each of n private labels, -1 for another label; none raises."""
-    if isinstance(y, np.ndarray) and y.shape not in ((n,), (n, 1)):
-        raise ValueError(f"y must hold one label for each of {n} records, got {y.shape}")
-    listed = y.to_pylist() if hasattr(y, "to_pylist") else y
-    labels = listed.tolist() if hasattr(listed, "tolist") else list(listed)
-    if len(labels) != n:
-        raise ValueError(f"y must hold one label for each of {n} records, got {len(labels)}")
-    found = label_codes([*classes.tolist(), *labels], len(classes) + n)
-    place = np.full(int(found.max()) + 1, -1, dtype=np.int64)
-    place[found[: len(classes)]] = np.arange(len(classes))
-    return place[found[len(classes) :]]

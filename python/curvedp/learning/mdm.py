@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from curvedp._guard import quiet
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.learning._sklearn import ClassifierMixin
@@ -101,6 +102,7 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         self.ledger = ledger
         self.seed = seed
 
+    @quiet
     @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, units: GroupsLike = None) -> Self:
         """Releases the mean of each class and spends the guarantee.
@@ -143,6 +145,7 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         self.guarantee_: Guarantee = found.total
         return self
 
+    @quiet
     def transform(self, X: ArrayLike) -> FloatArray:
         """Distances of records, projected on the ball, from the mean of each class.
 
@@ -162,12 +165,14 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         """
         return self._distances(X)
 
+    @quiet
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The label of the nearest mean, shape (n,)."""
         nearest = self._distances(X).argmin(axis=1)
         found: NDArray[Any] = self.classes_[nearest]
         return found
 
+    @quiet
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probabilities in proportion to exp(-squared distance), shape (n, K), as in pyRiemann."""
         return softmax(-(self._distances(X) ** 2))

@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp._guard import quiet
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
 from curvedp.learning._sklearn import check_is_fitted
@@ -101,6 +102,7 @@ class TangentPCA(Transformer):
         self.ledger = ledger
         self.seed = seed
 
+    @quiet
     @all_or_nothing
     def fit(self, X: ArrayLike, y: object = None, units: GroupsLike = None) -> Self:
         """Releases mean and second moment and spends the guarantee.
@@ -150,6 +152,7 @@ class TangentPCA(Transformer):
         self.explained_variance_ratio_: FloatArray = self.explained_variance_ / (total or 1.0)
         return self
 
+    @quiet
     def transform(self, X: ArrayLike) -> FloatArray:
         """Coordinates of log_p x along the components, records projected on the ball.
 
@@ -172,6 +175,7 @@ class TangentPCA(Transformer):
         found: FloatArray = coords @ self.components_.T
         return found
 
+    @quiet
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
         """Points exp_p v with the coordinates that `transform` gives, shape (n, *point_shape).
 

@@ -16,12 +16,12 @@ import scipy
 from numpy.typing import ArrayLike
 
 from curvedp import _core, sensitivity
+from curvedp._labels import label_codes
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.laplacian_bounds import weight_floor
 from curvedp.mail.cells import Cells, choose_n_cells, make_cells, randomised_response, sufficient
 from curvedp.mail.iteration import Laplacians, rounding_error
-from curvedp.mail.labels import label_codes
 from curvedp.mail.noise import noisy_embedding
 from curvedp.mechanisms import outward_scale, ways_to_meet
 from curvedp.privacy import Guarantee, Release
@@ -121,8 +121,7 @@ class Anchors:
         """Means of the embedded anchors, weighted by the kernel of each query, shape (q, k)."""
         floor = weight_floor(4 * (self.ball.radius * (1 + BOUNDARY_SLACK)) ** 2, self.bandwidth)
         squares = scipy.spatial.distance.cdist(queries, self.rows, "sqeuclidean")
-        with np.errstate(all="ignore"):
-            weights = np.clip(np.exp(-squares / (2 * self.bandwidth**2)), floor, 1.0)
+        weights = np.clip(np.exp(-squares / (2 * self.bandwidth**2)), floor, 1.0)
         means: FloatArray = weights @ self.embedding / weights.sum(axis=1, keepdims=True)
         return means
 

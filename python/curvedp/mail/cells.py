@@ -14,8 +14,8 @@ import scipy
 from numpy.typing import NDArray
 
 from curvedp import _core
+from curvedp._labels import Codes
 from curvedp._validation import FloatArray
-from curvedp.mail.labels import Codes
 from curvedp.mail.retrieval import nearest
 from curvedp.mechanisms import outward_scale
 from curvedp.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core
+from curvedp._labels import label_codes
 from curvedp._validation import FloatArray, as_choice, as_float_array, as_positive
 from curvedp.laplacian_bounds import FORMS, weight_floor
-from curvedp.mail.labels import label_codes
 
 #: Memory for kernel weights, in bytes, unless told otherwise.
 MEMORY_LIMIT = 2**30

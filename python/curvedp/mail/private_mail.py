@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core, sensitivity
+from curvedp._guard import quiet
+from curvedp._labels import label_codes
 from curvedp._stages import tell_stage
 from curvedp._validation import (
     FloatArray,
@@ -22,7 +24,6 @@ from curvedp.estimators.conventions import Conventions
 from curvedp.laplacian_bounds import FORMS, as_bandwidth
 from curvedp.mail.anchors import Anchors, QueryRelease
 from curvedp.mail.iteration import DTYPES, MEMORY_LIMIT, Laplacians, rounding_error
-from curvedp.mail.labels import label_codes
 from curvedp.mail.noise import noisy_embedding
 from curvedp.mail.rows import as_rows
 from curvedp.manifolds import Euclidean
@@ -153,6 +154,7 @@ class PrivateMail(Conventions):
         self.ledger = ledger
         self.seed = seed
 
+    @quiet
     def fit(
         self, X: ArrayLike, y: ArrayLike | None = None, *, ledger: Ledger | None = None
     ) -> Self:
@@ -160,6 +162,7 @@ class PrivateMail(Conventions):
         self.fit_transform(X, y, ledger=ledger)
         return self
 
+    @quiet
     def fit_transform(
         self, X: ArrayLike, y: ArrayLike | None = None, *, ledger: Ledger | None = None
     ) -> FloatArray:
@@ -223,6 +226,7 @@ class PrivateMail(Conventions):
             self.feature_names_in_ = np.array(list(names), dtype=object)
         return self.embedding_
 
+    @quiet
     def anchors(self, rows: ArrayLike, labels: ArrayLike | None = None) -> Anchors:
         """Public anchors embedded without noise, for many queries.
 
@@ -248,6 +252,7 @@ class PrivateMail(Conventions):
             memory_limit=self.memory_limit,
         )
 
+    @quiet
     def embed_query(
         self,
         query: ArrayLike,

@@ -13,8 +13,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from curvedp._labels import label_codes
 from curvedp._validation import FloatArray, as_count, as_float_array, as_positive
-from curvedp.mail.labels import label_codes
 
 
 def _laplacian(weights: FloatArray) -> FloatArray:

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from curvedp._guard import quiet
+from curvedp._labels import as_labels
 from curvedp._validation import FloatArray, as_count
 from curvedp.mail.alignment import align
 from curvedp.mail.private_mail import PrivateMail
@@ -138,6 +140,7 @@ class Client:
         self._embedding = embedding
         self._anchors = embedding.anchors(anchors, anchor_labels)
 
+    @quiet
     def ask(
         self,
         query: ArrayLike,
@@ -213,10 +216,13 @@ class Server:
             raise ValueError("pass labels of both database and anchors, or of neither")
         labels = None
         if database_labels is not None and anchor_labels is not None:
-            labels = np.concatenate([np.asarray(anchor_labels), np.asarray(database_labels)])
+            both = {"anchor_labels": anchor_labels, "database_labels": database_labels}
+            own = [as_labels(given, name).astype(object) for name, given in both.items()]
+            labels = np.concatenate(own)
         together = embedding.anchors(np.concatenate([public, images]), labels).embedding
         self._anchors, self._images = together[: len(public)], together[len(public) :]
 
+    @quiet
     def answer(self, request: Request) -> Reply:
         """Aligns the client's anchors with its own and returns the nearest images.
 

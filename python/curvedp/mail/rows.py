@@ -17,7 +17,9 @@ def as_rows(X: ArrayLike) -> FloatArray:
     array = X if isinstance(X, np.ma.MaskedArray) else as_array(X, "X")
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: X must hold real numbers")
-    if array.dtype.kind == "O":
+    if array.dtype.kind == "O" and hasattr(X, "to_numpy"):
+        array = as_float_array(X, "X")
+    elif array.dtype.kind == "O":
         try:
             array = as_float_array(array.tolist(), "X")
         except TypeError:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core
+from curvedp._guard import quiet
 from curvedp._validation import FloatArray, as_choice, as_count, as_finite, as_level, as_values
 from curvedp.mechanisms.bounded_range import bounded_range_epsilon
 from curvedp.mechanisms.calibration import outward_scale
@@ -81,6 +82,7 @@ class RankExponential:
                 f"low must be below high in double precision, got {self.low!r} and {self.high!r}"
             )
 
+    @quiet
     def sample(
         self, values: ArrayLike, stream: _core.Stream | None = None, n_samples: int = 1
     ) -> FloatArray:
@@ -105,6 +107,7 @@ class RankExponential:
         kernel.sample(as_values(values), stream, drawn)
         return drawn
 
+    @quiet
     def log_density(self, point: ArrayLike, values: ArrayLike) -> FloatArray:
         """Log-density of the draws at `point` with respect to the base measure, shape (...).
 
@@ -126,8 +129,7 @@ class RankExponential:
         edges[1:-1] = self._to_scale(data)
         edges[1:-1].sort()
         log_mass: FloatArray = np.diff(edges)
-        with np.errstate(divide="ignore"):
-            np.log(log_mass, out=log_mass)
+        np.log(log_mass, out=log_mass)
         log_mass += self._utility(np.arange(len(data) + 1, dtype=np.float64), len(data))
         return edges, log_mass
 

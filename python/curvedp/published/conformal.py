@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core, nonprivate
+from curvedp._guard import quiet
 from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray, as_count, as_positive, as_probability
 from curvedp.conformal.factor import factor
@@ -36,6 +37,7 @@ _WHY = (
 _NEIGHBOURS = 10
 
 
+@quiet
 def conformal_mean(
     records: ArrayLike,
     ball: Ball,

@@ -8,6 +8,7 @@ from typing import Unpack
 from numpy.typing import ArrayLike
 
 from curvedp import _core
+from curvedp._guard import quiet
 from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball, refused_radius
@@ -21,6 +22,7 @@ from curvedp.published.call import Call, Options
 _TOLERANCE_SHARE = 1e-4
 
 
+@quiet
 def frechet_mean(
     records: ArrayLike,
     ball: Ball,

@@ -15,6 +15,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from curvedp._guard import quiet
 from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray, as_probability
 from curvedp.curvature import has_curved_hessian
@@ -34,6 +35,7 @@ from curvedp.statistics.symmetric import clip_eigenvalues
 _LEAST_HESSIAN = 1e-3
 
 
+@quiet
 def confidence_region(
     records: ArrayLike,
     ball: Ball,
@@ -124,6 +126,7 @@ def confidence_region(
     )
 
 
+@quiet
 def variance_interval(
     records: ArrayLike,
     ball: Ball,

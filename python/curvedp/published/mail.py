@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
+from curvedp._guard import quiet
 from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray
 from curvedp.mail import PrivateMail
@@ -19,6 +20,7 @@ _WHY = (
 )
 
 
+@quiet
 def private_mail(
     X: ArrayLike,
     y: ArrayLike | None,

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core
+from curvedp._guard import quiet
 from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray
 from curvedp.curvature import has_curved_hessian
@@ -32,6 +33,7 @@ from curvedp.statistics.symmetric import unvecd, vecd
 _WEIGHTS = (0.25, 0.75)
 
 
+@quiet
 def frechet_variance(
     records: ArrayLike,
     ball: Ball,
@@ -83,6 +85,7 @@ def frechet_variance(
     return _release(call, variance, mean, weights)
 
 
+@quiet
 def fourth_moment(
     records: ArrayLike,
     ball: Ball,
@@ -117,6 +120,7 @@ def fourth_moment(
     return _release(call, fourth_power, mean, weights)
 
 
+@quiet
 def log_covariance(
     records: ArrayLike,
     ball: Ball,
@@ -153,6 +157,7 @@ def log_covariance(
     return _release(call, covariance, mean, weights)
 
 
+@quiet
 def mean_hessian(
     records: ArrayLike,
     ball: Ball,

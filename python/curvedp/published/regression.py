@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core, nonprivate, sensitivity
+from curvedp._guard import quiet
 from curvedp._validation import FloatArray, as_count, as_float_array, as_positive
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, PureDP
@@ -34,6 +35,7 @@ _FOOTPOINT_STEP = 1.5
 _VELOCITY_STEP = 2.5
 
 
+@quiet
 def geodesic_regression(
     x: ArrayLike,
     y: ArrayLike,

@@ -355,8 +355,7 @@ class AdaptiveFit:
         ):
             found = fit._contributions(whitening)
             if quantile is not None:
-                with np.errstate(all="ignore"):
-                    lengths = np.linalg.norm(found, axis=1)
+                lengths = np.linalg.norm(found, axis=1)
                 drawn = float(quantile.sample(lengths, stream)[0])
                 fit.length = min(fit.length, _ABOVE_QUANTILE * drawn)
             elif design.tau is not None and cycle is design.cycles[-1]:

@@ -92,6 +92,5 @@ def clipped_times(x: FloatArray, x_range: Ranges) -> FloatArray:
 
     Total, covariate by covariate, and never beyond 1/2 in absolute value.
     """
-    with np.errstate(all="ignore"):
-        times = np.clip(to_times(x, x_range), -0.5, 0.5)
+    times = np.clip(to_times(x, x_range), -0.5, 0.5)
     return np.ascontiguousarray(np.where(np.isnan(times), 0.0, times))

@@ -188,8 +188,7 @@ def carry(
 
 def shorten_together(vectors: FloatArray, limit: float) -> FloatArray:
     """Rows whose lengths add up to at most `limit`; 0 if one is not finite."""
-    with np.errstate(all="ignore"):
-        total = sum(float(np.linalg.norm(vector)) for vector in vectors)
+    total = sum(float(np.linalg.norm(vector)) for vector in vectors)
     if not math.isfinite(total):
         return np.zeros_like(vectors)
     return vectors * (limit / total) if total > limit else vectors
@@ -197,8 +196,7 @@ def shorten_together(vectors: FloatArray, limit: float) -> FloatArray:
 
 def shorten(vector: FloatArray, limit: float) -> FloatArray:
     """The vector at a length of at most `limit`; 0 if it is not finite."""
-    with np.errstate(all="ignore"):
-        length = float(np.linalg.norm(vector))
+    length = float(np.linalg.norm(vector))
     if not math.isfinite(length):
         return np.zeros_like(vector)
     return vector * (limit / length) if length > limit else vector

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp._guard import quiet
 from curvedp._validation import FloatArray, as_float_array
 from curvedp.domain import Ball
 from curvedp.estimators.conventions import Conventions
@@ -85,6 +86,7 @@ class GeodesicRegression(Conventions):
         self.seed = seed
         self.progress = progress
 
+    @quiet
     def fit(self, X: ArrayLike, y: ArrayLike, units: GroupsLike = None) -> Self:
         """Makes a release from covariates and records.
 
@@ -120,6 +122,7 @@ class GeodesicRegression(Conventions):
         one = np.ndim(self.x_range) == 1 and covariates.ndim == 2 and covariates.shape[1] == 1
         return covariates[:, 0] if one else covariates
 
+    @quiet
     def predict(self, X: ArrayLike) -> FloatArray:
         """Points of the released geodesic, shape (n, *point_shape).
 
@@ -136,6 +139,7 @@ class GeodesicRegression(Conventions):
             raise ValueError("call fit before predict")
         return self.release_.predict(self._covariates(X))
 
+    @quiet
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Share of the Fréchet variance of y that predictions explain, without privacy.
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp._guard import quiet
 from curvedp._validation import FloatArray, as_positive
 from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean
@@ -89,6 +90,7 @@ class RSquared(Release):
         ]
 
 
+@quiet
 def r_squared(
     x: ArrayLike,
     y: ArrayLike,
@@ -216,7 +218,6 @@ def _squares(
     times = clipped_times(x, fit.x_range).reshape(len(x), -1)
     points = ball.project(y)
     space = ball.manifold
-    with np.errstate(all="ignore"):
-        dist = np.stack([space.dist(_at(fit, times), points), space.dist(fit.value[0], points)])
+    dist = np.stack([space.dist(_at(fit, times), points), space.dist(fit.value[0], points)])
     dist = np.where(np.isfinite(dist), np.minimum(dist, reach), reach)
     return np.asarray(dist**2)

@@ -18,6 +18,7 @@ from typing import ClassVar, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_choice, as_count, as_positive
 from curvedp.domain import Ball
@@ -282,6 +283,7 @@ def geodesic_regression(
     chain_length: int = 10_000,
     **call: Unpack[CallOptions],
 ) -> Releases[GeodesicRelease]: ...
+@quiet
 @hinting
 def geodesic_regression(
     x: ArrayLike,

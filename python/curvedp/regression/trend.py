@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_count, as_float_array, as_positive
 from curvedp.domain import Ball, check_ball
@@ -69,6 +70,7 @@ class TrendTest(PermutationTest):
         ]
 
 
+@quiet
 @hinting
 def trend_test(
     x: ArrayLike,

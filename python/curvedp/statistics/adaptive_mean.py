@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Unpack, overload
 from numpy.typing import ArrayLike
 
 from curvedp import _core
+from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_choice, as_level
 from curvedp.domain import Ball
@@ -233,6 +234,7 @@ def adaptive_mean(
     mechanism: str | type[Mechanism] | None = None,
     **call: Unpack[CallOptions],
 ) -> Releases[Release]: ...
+@quiet
 @hinting
 def adaptive_mean(
     records: ArrayLike,

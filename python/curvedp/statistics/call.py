@@ -12,7 +12,6 @@ import abc
 import json
 import math
 import sys
-import warnings
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, TypeVar
@@ -22,10 +21,11 @@ from numpy.typing import NDArray
 
 import curvedp
 from curvedp import _core
+from curvedp._guard import warn_of_noise
 from curvedp._memory import ask_for_memory
 from curvedp._validation import as_count
 from curvedp.domain import NOT_ON_PRODUCTS, Ball, ProductBall, check_any_ball
-from curvedp.errors import ExistenceError, NoiseWarning
+from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
 from curvedp.mechanisms import ways_to_meet
 from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Unproved, compose
@@ -365,7 +365,7 @@ class Call:
             f"{percent(float(np.nanmax(shares)))} of the {name}: such a release tells less than "
             "its ball does. Use a larger budget, more records or a smaller ball."
         )
-        warnings.warn(message, NoiseWarning, stacklevel=4)
+        warn_of_noise(message)
 
     def promise(self, guarantee: Guarantee, seed: int | None) -> Guarantee:
         """The guarantee that a release may claim: `Unproved` if its noise comes from a seed."""

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_positive, as_probability
 from curvedp.curvature import has_curved_hessian, mean_hessian_trace
@@ -258,6 +259,7 @@ def confidence_region(
     mechanism: str | type[Mechanism] | None = None,
     **call: Unpack[CallOptions],
 ) -> Releases[ConfidenceRegion]: ...
+@quiet
 @hinting
 def confidence_region(
     records: ArrayLike,

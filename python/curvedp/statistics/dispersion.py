@@ -10,6 +10,7 @@ from typing import Unpack, overload
 
 from numpy.typing import ArrayLike
 
+from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, Release
@@ -50,6 +51,7 @@ def fourth_moment(
     mean: MeanLike = None,
     **call: Unpack[CallOptions],
 ) -> Releases[Release]: ...
+@quiet
 @hinting
 def fourth_moment(
     records: ArrayLike,
@@ -131,6 +133,7 @@ def log_covariance(
     mean: MeanLike = None,
     **call: Unpack[CallOptions],
 ) -> Releases[Release]: ...
+@quiet
 @hinting
 def log_covariance(
     records: ArrayLike,
@@ -206,6 +209,7 @@ def mean_hessian(
     mean: MeanLike = None,
     **call: Unpack[CallOptions],
 ) -> Releases[Release]: ...
+@quiet
 @hinting
 def mean_hessian(
     records: ArrayLike,

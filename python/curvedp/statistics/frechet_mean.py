@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
+from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_count, as_positive
 from curvedp.domain import Ball, ProductBall, check_ball
@@ -193,6 +194,7 @@ def frechet_mean(
     mechanism: str | type[Mechanism] | None = None,
     **call: Unpack[CallOptions],
 ) -> Releases[MeanRelease]: ...
+@quiet
 @hinting
 def frechet_mean(
     records: ArrayLike,
@@ -221,8 +223,8 @@ def frechet_mean(
         One record per row; n is public. No value raises: a record that is not a point of the
         manifold counts as the ball's centre.
     ball : Ball, or a list with one for each group
-        Public domain, chosen without looking at the records. A list follows the order in which the
-        groups' labels first appear among the records.
+        Public domain, chosen without looking at the records. A list follows the order of the
+        groups' labels, see `Releases`.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
         Guarantee of the release (of each group) when one unit's records are replaced.
     groups : array-like, optional

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core
+from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
@@ -175,8 +176,7 @@ class MedianDesign:
         noise = self.noise(self.first_length, shares[0])
         mean = _core.clipped_mean(_logarithms(ball, rows, point), noise.largest)
         point = _moved(ball, point, noise.add(mean, stream))
-        with np.errstate(all="ignore"):
-            distances = np.linalg.norm(_logarithms(ball, rows, point), axis=1)
+        distances = np.linalg.norm(_logarithms(ball, rows, point), axis=1)
         length = self.length_for(float(self.distances.sample(distances, stream)[0]))
         for share, step in zip(shares[2:], self.schedule.lengths(self.dim), strict=True):
             noise = self.noise(length, share)
@@ -279,6 +279,7 @@ def geometric_median(
     groups: GroupsLike,
     **call: Unpack[CallOptions],
 ) -> Releases[Release]: ...
+@quiet
 @hinting
 def geometric_median(
     records: ArrayLike,

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
-from types import NoneType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from curvedp._labels import (
+    LabelsLike,
+    as_labels,
+    exact_codes,
+    has_missing_part,
+    ordered_codes,
+)
+
 Offsets = NDArray[np.int64]
 #: Bytes of the names of all groups, and where each begins.
 Names = tuple[NDArray[np.uint8], Offsets]
-#: Anything with one label for each record (array, list, Series, Arrow array), or offsets.
-GroupsLike = Any
+#: One label for each record, or offsets.
+GroupsLike = LabelsLike
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,7 @@ class Grouping:
     Attributes
     ----------
     labels : sequence
-        Names of the groups; their numbers if they were given by offsets.
+        Names of the groups, see `ordered_codes`; their numbers if they were given by offsets.
     offsets : ndarray of int, shape (groups + 1,)
         Group g holds the records ``offsets[g]:offsets[g + 1]``, once they are in order.
     order : ndarray of int, shape (n,), or None
@@ -51,7 +56,7 @@ class Grouping:
         """
         if groups is None:
             return cls(range(1), np.array([0, n], dtype=np.int64))
-        given = _array(groups)
+        given = as_labels(groups, "groups")
         if given.ndim != 1:
             raise ValueError(f"groups must have one dimension, got shape {given.shape}")
         if len(given) != n:
@@ -62,7 +67,7 @@ class Grouping:
                 f"groups can be read as labels of {n} records and as offsets of {n - 1} groups: "
                 "write labels as texts, or give each record the number of its group"
             )
-        labels, codes = _factorised(given)
+        labels, codes = ordered_codes(given, "groups")
         sizes = np.bincount(codes, minlength=len(labels))
         ends = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
         in_order = bool((codes[1:] >= codes[:-1]).all())
@@ -84,21 +89,18 @@ class Grouping:
         Raises
         ------
         ValueError, TypeError
-            For another number of labels, labels without equality, and a unit in more groups than
-            `groups_per_unit`. Which unit is in which group is public, as the groups are.
+            For another number of labels, missing ones, labels without equality, and a unit in more
+            groups than `groups_per_unit`. Which units there are, whether some have no name, and
+            which unit is in which group is public, as the groups are.
         """
         count = int(self.offsets[-1])
-        try:
-            given = _array(units)
-            if given.shape != (count,):
-                raise ValueError(
-                    f"units must have one label for each of {count} records, got shape "
-                    f"{given.shape}"
-                )
-            names, codes = _factorised(self.arranged(given))
-        except TypeError as error:
-            raise TypeError(str(error).replace("groups", "units")) from None
-        if None in names:
+        given = as_labels(units, "units")
+        if given.shape != (count,):
+            raise ValueError(
+                f"units must have one label for each of {count} records, got shape {given.shape}"
+            )
+        names, codes = exact_codes(self.arranged(given), "units")
+        if any(map(has_missing_part, names)):
             raise ValueError("units must name each record's person: some labels are missing")
         order, ends = side_by_side(codes, self.offsets)
         refuse_many_groups(most_groups(codes[order[ends[:-1]]]), groups_per_unit)
@@ -189,81 +191,3 @@ def joined(names: Sequence[bytes]) -> Names:
     """Names one after the other."""
     ends = np.cumsum([0, *map(len, names)], dtype=np.int64)
     return np.frombuffer(b"".join(names), dtype=np.uint8), ends
-
-
-def _array(groups: GroupsLike) -> NDArray[Any]:
-    """Labels as an array; entries of a list stay what they are."""
-    if hasattr(groups, "__array__"):
-        array = np.asarray(groups)
-        # integers some of which are missing are floats to NumPy alone
-        if array.dtype.kind != "f" or isinstance(groups, np.ndarray):
-            return array
-    if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__"):
-        raise TypeError(f"groups must be labels or offsets, got {type(groups).__name__}")
-    entries = [getattr(entry, "as_py", lambda entry=entry: entry)() for entry in groups]
-    if all(map(_is_integer, entries)):
-        return np.array(entries, dtype=np.int64)
-    return np.fromiter(entries, dtype=object, count=len(entries))
-
-
-def _is_integer(entry: Any) -> bool:
-    """True if an entry is an integer of 64 bits, Python's or NumPy's."""
-    is_own = type(entry) is int or isinstance(entry, np.integer)
-    return is_own and -(2**63) <= int(entry) < 2**63
-
-
-def _factorised(given: NDArray[Any]) -> tuple[list[Hashable], NDArray[np.int64]]:
-    """The labels in the order in which they first appear, and the number of each record's."""
-    if given.dtype.kind == "T":
-        given = given.astype(object)
-    if given.dtype.kind in "iubSUmM":
-        values, first, codes = np.unique(given, return_index=True, return_inverse=True)
-        ranks = np.argsort(first)
-        number = np.empty(len(ranks), dtype=np.int64)
-        number[ranks] = np.arange(len(ranks))
-        labels = values[ranks]
-        times = given.dtype.kind in "mM"
-        return [*map(_label, labels)] if times else labels.tolist(), number[codes]
-    if given.dtype.kind != "O":
-        raise TypeError(
-            f"labels of groups must have exact equality, such as texts and integers, got "
-            f"{given.dtype}"
-        )
-    numbers: dict[Hashable, int] = {}
-    codes = np.fromiter(
-        (numbers.setdefault(_label(entry), len(numbers)) for entry in given), np.int64, len(given)
-    )
-    return list(numbers), codes
-
-
-def _label(entry: Any) -> Hashable:
-    """A label; what is missing is None."""
-    label: Hashable = entry
-    if type(entry) in (str, int):
-        return label
-    if type(entry).__name__ in ("NAType", "NaTType"):
-        return None
-    if isinstance(entry, (np.datetime64, np.timedelta64)) and np.isnat(entry):
-        return None
-    if isinstance(entry, (tuple, frozenset)):
-        return type(entry)(map(_label, entry))
-    if isinstance(entry, (float, complex, np.inexact)):
-        if np.isnan(entry):
-            return None
-        raise TypeError("labels of groups must have exact equality: floats do not")
-    try:
-        hash(entry)
-    except TypeError:
-        raise TypeError(f"labels of groups must be hashable, got {type(entry).__name__}") from None
-    if not _compares_values(entry.__class__) or entry != entry:
-        kind = type(entry).__name__
-        raise TypeError(f"labels of groups must equal others of their value: {kind} does not")
-    return label
-
-
-@functools.cache
-def _compares_values(kind: type) -> bool:
-    """False for types whose objects equal themselves alone, unless there is one for each value."""
-    if issubclass(kind, (Enum, NoneType)):
-        return True
-    return any("__eq__" in vars(base) for base in kind.__mro__[:-1])

@@ -17,6 +17,7 @@ from typing import ClassVar, Unpack, overload
 from numpy.typing import ArrayLike
 
 from curvedp import _core, sensitivity
+from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import as_choice, as_count, as_positive
 from curvedp.domain import Ball
@@ -175,6 +176,7 @@ def kng_mean(
     chain_length: int = 10_000,
     **call: Unpack[CallOptions],
 ) -> Releases[Release]: ...
+@quiet
 @hinting
 def kng_mean(
     records: ArrayLike,

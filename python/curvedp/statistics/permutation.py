@@ -12,16 +12,15 @@ The noise has no dimension. Proof: docs/proofs/permutation-tests.md.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from curvedp._guard import warn_of_noise
 from curvedp._validation import FloatArray, as_choice, as_count, as_positive, as_probability
 from curvedp.domain import BOUNDARY_SLACK, Ball
-from curvedp.errors import NoiseWarning
 from curvedp.manifolds import Euclidean
 from curvedp.mechanisms import choose_mechanism, outward_scale, ways_to_meet
 from curvedp.privacy import GDP, Guarantee, PureDP, Release, Unproved
@@ -169,11 +168,9 @@ class PermutationDesign:
         (size, scale, tolerance), way = min(noises, key=lambda pair: pair[0][0])
         if size > labels.largest * diameter:
             part = percent(size / (labels.largest * diameter))
-            warnings.warn(
+            warn_of_noise(
                 f"the noise of the test is {part} of the largest statistic: its "
                 "outcome is chance alone. Use a larger budget or more records.",
-                NoiseWarning,
-                stacklevel=3,
             )
         return cls(ball, way, share, kernel, h, count, moved, tolerance, scale)
 

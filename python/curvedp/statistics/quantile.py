@@ -14,6 +14,7 @@ from typing import ClassVar, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import as_finite, as_level, as_values
 from curvedp.domain import Ball
@@ -126,6 +127,7 @@ def quantile(
     base: str = "uniform",
     **call: Unpack[CallOptions],
 ) -> Releases[Release]: ...
+@quiet
 @hinting
 def quantile(
     values: ArrayLike,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_count, as_float_array
 from curvedp.domain import Ball, check_ball
@@ -66,6 +67,7 @@ class TwoSampleTest(PermutationTest):
         ]
 
 
+@quiet
 @hinting
 def two_sample_test(
     records_a: ArrayLike,

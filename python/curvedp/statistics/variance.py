@@ -21,6 +21,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
+from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_finite, as_positive, as_probability
 from curvedp.curvature import radial_hessian
@@ -430,6 +431,7 @@ def frechet_variance(
     weights: Sequence[float] = DEFAULT_WEIGHTS,
     **call: Unpack[CallOptions],
 ) -> Releases[VarianceRelease]: ...
+@quiet
 @hinting
 def frechet_variance(
     records: ArrayLike,

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import sensitivity
+from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_positive, as_probability
 from curvedp.curvature import mean_hessian_trace
@@ -233,6 +234,7 @@ def variance_interval(
     max_dist: float | None = None,
     **call: Unpack[CallOptions],
 ) -> Releases[VarianceInterval]: ...
+@quiet
 @hinting
 def variance_interval(
     records: ArrayLike,
