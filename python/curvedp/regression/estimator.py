@@ -16,6 +16,7 @@ from curvedp.regression.private import geodesic_regression
 from curvedp.regression.release import GeodesicRelease
 from curvedp.statistics.call import Progress
 from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.public_time import Timing
 
 
 class GeodesicRegression(Conventions):
@@ -30,7 +31,7 @@ class GeodesicRegression(Conventions):
     ledger : Ledger, optional
         Budget that every fit spends from, before any noise is drawn; clones made by scikit-learn
         spend from the same one.
-    seed, progress
+    seed, progress, timing
         See `geodesic_regression`.
 
     Attributes
@@ -72,6 +73,7 @@ class GeodesicRegression(Conventions):
         ledger: Ledger | None = None,
         seed: int | None = None,
         progress: Progress = False,
+        timing: Timing = "prompt",
     ) -> None:
         self.ball = ball
         self.guarantee = guarantee
@@ -84,6 +86,7 @@ class GeodesicRegression(Conventions):
         self.ledger = ledger
         self.seed = seed
         self.progress = progress
+        self.timing = timing
 
     def fit(self, X: ArrayLike, y: ArrayLike, units: GroupsLike = None) -> Self:
         """Makes a release from covariates and records.
