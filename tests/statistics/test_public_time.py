@@ -15,7 +15,13 @@ from curvedp.regression.private import GeodesicLine
 from curvedp.statistics import public_time
 from curvedp.statistics.frechet_mean import Mean
 from curvedp.statistics.paid import release
-from curvedp.statistics.public_time import at_public_time, slow_records
+from curvedp.statistics.public_time import (
+    KINDS,
+    at_public_time,
+    at_two_places,
+    on_one_side,
+    slow_records,
+)
 from manifold_list import CASES
 from statistic_list import STATISTICS
 
@@ -80,8 +86,8 @@ def test_answers_are_given_after_periods_that_double(work, answered, clock):
         clock.now += seconds
         return "answer"
 
-    assert at_public_time(lambda: take(1.0), lambda: take(work)) == "answer"
-    assert clock.now == pytest.approx(1.0 + answered)
+    assert at_public_time(take, iter([0.5, 1.0, 0.25]), work) == "answer"
+    assert clock.now == pytest.approx(1.75 + answered)
 
 
 @dataclass(frozen=True)
@@ -141,14 +147,14 @@ def test_what_is_worked_on_first_is_public(how, clock):
     for seed in (1, 2):
         SEEN.clear()
         release(Counted(), records_of(first, seed=seed), ball, cdp.GDP(1.0), timing="steady", **how)
-        half = len(SEEN) // 2
-        found.append([paid.records for paid in SEEN[:half]])
-        for public, own in zip(SEEN[:half], SEEN[half:], strict=True):
+        last = len(SEEN) // (1 + len(KINDS))  # one for each factor of a product
+        found.append([paid.records for paid in SEEN[:-last]])
+        for public, own in zip(SEEN[:-last], SEEN[-last:] * len(KINDS), strict=True):
             assert public.keys is not own.keys
             assert public.records.shape == own.records.shape
             assert not np.array_equal(public.records, own.records)
             assert np.array_equal(public.offsets, own.offsets)
-    assert len(found[0]) >= 1
+    assert len(found[0]) >= len(KINDS)
     for a, b in zip(*found, strict=True):
         assert np.array_equal(a, b)
 
@@ -169,6 +175,7 @@ def test_covariates_that_are_worked_on_first_are_public(x_range, clock):
             line, records_of(SPHERE), SPHERE, cdp.GDP(9.0), extra=scale * x, timing="steady", seed=1
         )
         public, own = SEEN[-2:]
+        assert np.array_equal(public.extra, SEEN[-3].extra)
         assert public.extra.shape == own.extra.shape
         assert np.array_equal(own.extra, scale * x)
         assert np.all((low <= public.extra) & (public.extra <= high))
@@ -177,15 +184,18 @@ def test_covariates_that_are_worked_on_first_are_public(x_range, clock):
 
 
 @pytest.mark.parametrize("space", [case.manifold for case in CASES], ids=lambda space: space.spec)
-def test_public_records_lie_on_both_sides_of_the_edge(space):
+def test_public_records_are_projected(space):
     radius = min(1.0, 0.9 * space.max_ball_radius)
     ball = cdp.Ball(space, center=space.origin, radius=radius)
-    records = slow_records((ball,), np.array([0, 3000]), (3000, *space.point_shape))
-    assert records.shape == (3000, *space.point_shape)
-    assert 0.4 < ball.contains(records).mean() < 0.6
-    dist = space.dist(ball.project(records), ball.center)
-    assert dist.min() > 0.45 * radius  # none is invalid, which would make it the centre
-    assert len(np.unique(records.reshape(3000, -1), axis=0)) == 1024
+    share = {on_one_side: (0.4, 0.6, 1024), at_two_places: (0.0, 0.0, 2)}
+    for kind in KINDS:
+        least, most, distinct = share[kind]
+        records = slow_records(kind, (ball,), np.array([0, 3000]), (3000, *space.point_shape))
+        assert records.shape == (3000, *space.point_shape)
+        assert least <= ball.contains(records).mean() <= most
+        dist = space.dist(ball.project(records), ball.center)
+        assert dist.min() > 0.45 * radius  # none is invalid, which would make it the centre
+        assert len(np.unique(records.reshape(3000, -1), axis=0)) == distinct
 
 
 def test_what_tells_the_time_or_is_no_word_is_refused_before_anything_is_spent():

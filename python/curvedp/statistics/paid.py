@@ -38,7 +38,13 @@ from curvedp.statistics.grouping import (
     joined,
     units_of_groups,
 )
-from curvedp.statistics.public_time import Timing, at_public_time, slow_records
+from curvedp.statistics.public_time import (
+    KINDS,
+    Coordinates,
+    Timing,
+    at_public_time,
+    slow_records,
+)
 from curvedp.statistics.releases import NoiseLaw, Releases
 from curvedp.statistics.units import one_record_each
 
@@ -156,12 +162,12 @@ class Paid:
         both = zip(names, own, strict=True)
         return replace(self, names=joined([len(a).to_bytes(8, "little") + a + b for a, b in both]))
 
-    def rehearsed(self) -> Paid:
+    def rehearsed(self, kind: Coordinates) -> Paid:
         """The same with public records and noise of their own: nothing of it is released."""
         shape, n = self.records.shape, len(self.records)
         return replace(
             self,
-            records=slow_records(self.call.balls, self.offsets, shape),
+            records=slow_records(kind, self.call.balls, self.offsets, shape),
             extra=self.call.statistic.slow_covariates(n),
             keys=_core.GroupKeys.fresh(),
         )
@@ -491,11 +497,11 @@ def release(
         given=given,
     )
 
-    def answer(paid: Paid) -> Any:
+    def answer(paid: Paid) -> Result | Releases[Result]:
         ready = paid.by_unit()
         found = statistic.release(ready if secret is None else ready.salted())
         return found if is_grouped else statistic.result(found, 0)
 
     if timing == "prompt":
         return answer(paid)
-    return at_public_time(lambda: answer(paid.rehearsed()), lambda: answer(paid))
+    return at_public_time(answer, map(paid.rehearsed, KINDS), paid)

@@ -2,17 +2,18 @@
 
     public records -> the same work, timed -> period -> the work itself -> wait for the period's end
 
-The period is found before a record is seen, from public records that take at least as long as any
-others known. Work that takes longer still is answered after two periods, four, eight, ...
-(predictive mitigation: Askarov, Zhang and Myers 2010).
+The period is found before a record is seen, from public records that take long. Work that takes
+longer still is answered after two periods, four, eight, ... (predictive mitigation: Askarov, Zhang
+and Myers 2010).
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -22,7 +23,10 @@ from curvedp.statistics.grouping import Offsets
 
 Timing = Literal["prompt", "steady"]
 TIMINGS = ("prompt", "steady")
+Given = TypeVar("Given")
 Answer = TypeVar("Answer")
+#: Coordinates at the centre of so many public records, in radii, in a space of that dimension.
+Coordinates = Callable[[int, int], FloatArray]
 
 #: Periods last so many times as long as the work on public records: room for a busy machine.
 _ROOM = 4.0
@@ -30,24 +34,30 @@ _ROOM = 4.0
 _SHORTEST = 1e-6
 #: Records that differ from each other; more repeat them.
 _DISTINCT = 1024
-#: Their distances from the centre, in radii: half of them are projected.
+#: Distances from the centre of those on one side, in radii: half of them are projected.
 _NEAREST, _FARTHEST = 0.5, 1.5
+#: Distance of those at two places, in radii; the angle between these, and the second one's share.
+_OUTSIDE, _ANGLE, _SHARE = 1.2, 3.0, 0.4
 
 
-def at_public_time(rehearse: Callable[[], Any], work: Callable[[], Answer]) -> Answer:
-    """What `work` returns, 1, 2, 4, 8, ... periods after it began.
+def at_public_time(work: Callable[[Given], Answer], public: Iterable[Given], own: Given) -> Answer:
+    """``work(own)``, returned 1, 2, 4, 8, ... periods after it began.
 
     Parameters
     ----------
-    rehearse : callable
-        The same work on public records, whose time the period is a multiple of.
     work : callable
+    public : iterable
+        What it is called with before; the period is a multiple of the longest time that it takes.
+    own : object
     """
-    start = time.perf_counter()
-    rehearse()
-    begin = time.perf_counter()
-    answer = work()
-    wait = max(_ROOM * (begin - start), _SHORTEST)
+    longest, begin = 0.0, time.perf_counter()
+    for given in public:
+        work(given)
+        del given  # large
+        start, begin = begin, time.perf_counter()
+        longest = max(longest, begin - start)
+    answer = work(own)
+    wait = max(_ROOM * longest, _SHORTEST)
     while begin + wait < time.perf_counter():
         wait *= 2.0
     while (left := begin + wait - time.perf_counter()) > 0.0:
@@ -55,14 +65,36 @@ def at_public_time(rehearse: Callable[[], Any], work: Callable[[], Answer]) -> A
     return answer
 
 
-def slow_records(balls: Sequence[Ball], offsets: Offsets, shape: tuple[int, ...]) -> FloatArray:
-    """Public records to one side of the ball's centre, half of them outside of it.
+def on_one_side(count: int, dim: int) -> FloatArray:
+    """Coordinates of records that all differ: each pass over them takes long."""
+    rng = np.random.default_rng(0)
+    coords = np.abs(rng.standard_normal((count, dim)))
+    lengths = rng.uniform(_NEAREST, _FARTHEST, (count, 1))
+    return np.asarray(lengths * coords / np.linalg.norm(coords, axis=1, keepdims=True))
 
-    Means of such records take many passes and each of these long: eigenvalues lie apart, no
-    logarithm is zero.
+
+def at_two_places(count: int, dim: int) -> FloatArray:
+    """Coordinates of records outside of the ball, nearly opposite: a mean takes many passes."""
+    first = np.full(dim, 1.0 / math.sqrt(dim))
+    across = np.eye(dim)[-1] - first[-1] * first
+    across *= 1.0 / max(float(np.linalg.norm(across)), 0.5)  # zero on a line
+    second = math.cos(_ANGLE) * first + math.sin(_ANGLE) * across
+    is_second = np.arange(count) % 10 < 10 * _SHARE
+    return _OUTSIDE * np.where(is_second[:, None], second, first)
+
+
+#: The kinds of public records.
+KINDS: tuple[Coordinates, ...] = (on_one_side, at_two_places)
+
+
+def slow_records(
+    kind: Coordinates, balls: Sequence[Ball], offsets: Offsets, shape: tuple[int, ...]
+) -> FloatArray:
+    """Public records of a kind.
 
     Parameters
     ----------
+    kind : callable
     balls : sequence of Ball
         One for all groups, or one for each.
     offsets : ndarray of int, shape (groups + 1,)
@@ -71,19 +103,17 @@ def slow_records(balls: Sequence[Ball], offsets: Offsets, shape: tuple[int, ...]
         (n, *point_shape).
     """
     if len(balls) == 1:
-        return np.resize(_to_one_side(balls[0], min(shape[0], _DISTINCT)), shape)
+        return np.resize(_points(kind, balls[0], min(shape[0], _DISTINCT)), shape)
     found = np.empty(shape)
     for ball, (first, last) in zip(balls, itertools.pairwise(offsets.tolist()), strict=True):
         own = found[first:last]
-        own[:] = np.resize(_to_one_side(ball, min(len(own), _DISTINCT)), own.shape)
+        own[:] = np.resize(_points(kind, ball, min(len(own), _DISTINCT)), own.shape)
     return found
 
 
-def _to_one_side(ball: Ball, count: int) -> FloatArray:
+def _points(kind: Coordinates, ball: Ball, count: int) -> FloatArray:
     if isinstance(ball, ProductBall):
-        return ball.manifold.join([_to_one_side(factor, count) for factor in ball.factors])
-    space, rng = ball.manifold, np.random.default_rng(0)
-    coords = np.abs(rng.standard_normal((count, space.dim)))
-    lengths = ball.radius * rng.uniform(_NEAREST, _FARTHEST, (count, 1))
-    coords *= lengths / np.linalg.norm(coords, axis=1, keepdims=True)
+        return ball.manifold.join([_points(kind, factor, count) for factor in ball.factors])
+    space = ball.manifold
+    coords = ball.radius * kind(count, space.dim)
     return space.exp(space.coords_to_tangent(coords, ball.center), ball.center)
