@@ -32,6 +32,8 @@ Coordinates = Callable[[int, int], FloatArray]
 _ROOM = 4.0
 #: Shortest period in seconds, for a clock that stands still meanwhile.
 _SHORTEST = 1e-6
+#: The last seconds before an answer, awake: how soon sleep ends depends on how long it was.
+_AWAKE = 1e-3
 #: Records that differ from each other; more repeat them.
 _DISTINCT = 1024
 #: Distances from the centre of those on one side, in radii: half of them are projected.
@@ -61,7 +63,7 @@ def at_public_time(work: Callable[[Given], Answer], public: Iterable[Given], own
     while begin + wait < time.perf_counter():
         wait *= 2.0
     while (left := begin + wait - time.perf_counter()) > 0.0:
-        time.sleep(left)
+        time.sleep(max(left - _AWAKE, 0.0))
     return answer
 
 
