@@ -17,6 +17,7 @@ from curvedp.statistics.adaptive_mean import adaptive_mean
 from curvedp.statistics.call import Progress
 from curvedp.statistics.frechet_mean import frechet_mean
 from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.public_time import Timing
 
 
 class FrechetMean(Conventions):
@@ -43,7 +44,7 @@ class FrechetMean(Conventions):
         one more for the refit.
     seed : int, optional
         For tests and examples only: the release is then `Unproved`.
-    progress : bool or callable
+    progress, timing
         As in `frechet_mean`.
 
     Attributes
@@ -75,6 +76,7 @@ class FrechetMean(Conventions):
         ledger: Ledger | None = None,
         seed: int | None = None,
         progress: Progress = False,
+        timing: Timing = "prompt",
     ) -> None:
         self.ball = ball
         self.guarantee = guarantee
@@ -84,6 +86,7 @@ class FrechetMean(Conventions):
         self.ledger = ledger
         self.seed = seed
         self.progress = progress
+        self.timing = timing
 
     @quiet
     def fit(self, X: ArrayLike, y: object = None, units: GroupsLike = None) -> Self:
@@ -118,6 +121,7 @@ class FrechetMean(Conventions):
                 ledger=self.ledger,
                 seed=self.seed,
                 progress=self.progress,
+                timing=self.timing,
             )
         else:
             self.release_ = frechet_mean(
@@ -130,6 +134,7 @@ class FrechetMean(Conventions):
                 ledger=self.ledger,
                 seed=self.seed,
                 progress=self.progress,
+                timing=self.timing,
             )
         self.estimate_: FloatArray = np.array(self.release_.value)
         return self

@@ -17,6 +17,7 @@ from curvedp.regression.private import geodesic_regression
 from curvedp.regression.release import GeodesicRelease
 from curvedp.statistics.call import Progress
 from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.public_time import Timing
 
 
 class GeodesicRegression(Conventions):
@@ -31,7 +32,7 @@ class GeodesicRegression(Conventions):
     ledger : Ledger, optional
         Budget that every fit spends from, before any noise is drawn; clones made by scikit-learn
         spend from the same one.
-    seed, progress
+    seed, progress, timing
         See `geodesic_regression`.
 
     Attributes
@@ -73,6 +74,7 @@ class GeodesicRegression(Conventions):
         ledger: Ledger | None = None,
         seed: int | None = None,
         progress: Progress = False,
+        timing: Timing = "prompt",
     ) -> None:
         self.ball = ball
         self.guarantee = guarantee
@@ -85,6 +87,7 @@ class GeodesicRegression(Conventions):
         self.ledger = ledger
         self.seed = seed
         self.progress = progress
+        self.timing = timing
 
     @quiet
     def fit(self, X: ArrayLike, y: ArrayLike, units: GroupsLike = None) -> Self:

@@ -33,6 +33,7 @@ from curvedp.regression.covariate import (
     as_covariates,
     as_ranges,
     clipped_times,
+    covariates_at,
     from_times,
     pairs_of,
 )
@@ -134,6 +135,11 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
 
     def value_shape(self, call: Call) -> tuple[int, ...]:
         return 1 + self.covariates, *call.manifold.point_shape
+
+    def slow_covariates(self, n: int) -> FloatArray:
+        times = np.random.default_rng(0).uniform(-0.5, 0.5, (n, self.covariates))
+        x = covariates_at(times, self.x_range)
+        return x if are_several(self.x_range) else x[:, 0]
 
     def design(self, call: Call, ball: Ball, n: int) -> GeodesicDesign | AdaptiveDesign:
         v_max = self.longest(ball)
@@ -343,7 +349,7 @@ def geodesic_regression(
         guarantee and the other public parameters decide.
     chain_length : int
         Steps of the Markov chain of "metropolis".
-    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
         As in `frechet_mean`; a unit's pairs (x_i, y_i) count as its records.
 
     Returns

@@ -271,7 +271,7 @@ def adaptive_mean(
         for skewed data.
     mechanism : str, optional
         For the means; see `choose_mechanism`.
-    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
         As in `frechet_mean`.
 
     Returns

@@ -23,7 +23,7 @@ import curvedp
 from curvedp import _core
 from curvedp._guard import warn_of_noise
 from curvedp._memory import ask_for_memory
-from curvedp._validation import as_count
+from curvedp._validation import FloatArray, as_choice, as_count
 from curvedp.domain import NOT_ON_PRODUCTS, Ball, ProductBall, check_any_ball
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
@@ -32,6 +32,7 @@ from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Unprove
 from curvedp.privacy.release import percent
 from curvedp.statistics.design import least_error
 from curvedp.statistics.grouping import GroupsLike, Offsets
+from curvedp.statistics.public_time import TIMINGS, Timing
 
 if TYPE_CHECKING:
     from curvedp.statistics.base_point import GivenPoints
@@ -59,6 +60,7 @@ class CallOptions(TypedDict, total=False):
     secret: NoiseSecret | None
     seed: int | None
     progress: Progress
+    timing: Timing
 
 
 class Statistic(abc.ABC, Generic[Result]):
@@ -149,6 +151,10 @@ class Statistic(abc.ABC, Generic[Result]):
         labels : sequence
             Of all groups; points that do not fit them raise.
         """
+        return None
+
+    def slow_covariates(self, n: int) -> FloatArray | None:
+        """Public covariates of n records, as `release` takes them; None where it takes none."""
         return None
 
     def value_shape(self, call: Call) -> tuple[int, ...]:
@@ -334,10 +340,11 @@ class Call:
             raise _too_small(failed)
         return found, choice.astype(np.int32)
 
-    def ask_for_memory(self, records: int, *, by_unit: bool) -> None:
+    def ask_for_memory(self, records: int, *, by_unit: bool, timing: Timing = "prompt") -> None:
         """Raises where records of so many bytes take more memory than there is; one for each unit
-        takes more."""
-        ask_for_memory((self.statistic.memory + 4.0 * by_unit) * records)
+        takes more, and so do public records to begin with."""
+        copies = self.statistic.memory + 4.0 * by_unit + (timing == "steady")
+        ask_for_memory(copies * records)
 
     def warn_of_noise(
         self, designs: Designs, n: Offsets, counts: NDArray[np.int64] | None = None
@@ -400,6 +407,16 @@ class Call:
         if not isinstance(secret, NoiseSecret):
             raise TypeError(f"secret must be a NoiseSecret, got {type(secret).__name__}")
         return secret._keys(self.context())
+
+
+def check_timing(timing: Timing, progress: Progress) -> Timing:
+    """The word, if it is one, and if nothing else tells the time."""
+    as_choice(timing, TIMINGS, "timing")
+    if timing == "steady" and progress:
+        raise ValueError(
+            "progress tells how long each group takes, which timing='steady' hides: leave one out"
+        )
+    return timing
 
 
 def as_balls(ball: Ball | Sequence[Ball]) -> tuple[Ball, ...]:

@@ -294,7 +294,7 @@ def confidence_region(
         Public length at which logarithms are clipped; by default r + rho(c, p), which never clips.
     mechanism : str or Mechanism class, optional
         Of the mean; see `choose_mechanism`.
-    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
         As in `frechet_mean`.
 
     Returns

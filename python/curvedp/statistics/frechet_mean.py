@@ -46,6 +46,7 @@ from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.mean_release import MeanRelease
 from curvedp.statistics.paid import Paid, release
 from curvedp.statistics.product import OfFactors
+from curvedp.statistics.public_time import Timing
 from curvedp.statistics.releases import Releases, release_fields, release_of
 from curvedp.statistics.shrinkage import error_ratio, numbers_of_noise, shrunk_points
 
@@ -211,6 +212,7 @@ def frechet_mean(
     secret: NoiseSecret | None = None,
     seed: int | None = None,
     progress: Progress = False,
+    timing: Timing = "prompt",
 ) -> MeanRelease | Releases[MeanRelease]:
     """Release the Fréchet mean of records under differential privacy.
 
@@ -259,6 +261,9 @@ def frechet_mean(
     progress : bool or callable
         A callable is called with the number of groups done and their number in all; True prints
         them to standard error.
+    timing : {"prompt", "steady"}
+        "steady" answers at a time that says nothing about the records to who measures it: after
+        four times as long as public records take that are worked on first. The value is the same.
 
     Returns
     -------
@@ -303,6 +308,7 @@ def frechet_mean(
         secret=secret,
         seed=seed,
         progress=progress,
+        timing=timing,
     )
 
 

@@ -26,6 +26,7 @@ from curvedp.statistics.call import (
     Result,
     Statistic,
     as_balls,
+    check_timing,
     reporter,
 )
 from curvedp.statistics.design import Design
@@ -36,6 +37,13 @@ from curvedp.statistics.grouping import (
     Offsets,
     joined,
     units_of_groups,
+)
+from curvedp.statistics.public_time import (
+    KINDS,
+    Coordinates,
+    Timing,
+    at_public_time,
+    slow_records,
 )
 from curvedp.statistics.releases import NoiseLaw, Releases
 from curvedp.statistics.units import one_record_each
@@ -153,6 +161,16 @@ class Paid:
             names = [text[start:stop] for start, stop in itertools.pairwise(ends)]
         both = zip(names, own, strict=True)
         return replace(self, names=joined([len(a).to_bytes(8, "little") + a + b for a, b in both]))
+
+    def rehearsed(self, kind: Coordinates) -> Paid:
+        """The same with public records and noise of their own: nothing of it is released."""
+        shape, n = self.records.shape, len(self.records)
+        return replace(
+            self,
+            records=slow_records(kind, self.call.balls, self.offsets, shape),
+            extra=self.call.statistic.slow_covariates(n),
+            keys=_core.GroupKeys.fresh(),
+        )
 
     def by_unit(self) -> Paid:
         """The same with one record for each unit, where units are known and the statistic does not
@@ -419,6 +437,7 @@ def release(
     secret: NoiseSecret | None = None,
     seed: int | None = None,
     progress: Progress = False,
+    timing: Timing = "prompt",
     extra: FloatArray | None = None,
     units: GroupsLike = None,
 ) -> Result | Releases[Result]:
@@ -439,6 +458,7 @@ def release(
         groups_per_unit=as_count(groups_per_unit, "groups_per_unit"),
         skip_small=bool(skip_small),
     )
+    check_timing(timing, progress)
     data = call.manifold._records(records)
     if extra is not None and extra.shape[:1] != (len(data),):
         raise ValueError(f"x must have {len(data)} rows, as y has, got shape {extra.shape}")
@@ -458,7 +478,7 @@ def release(
     sizes = grouping.n if unit_ends is None else units_of_groups(unit_ends, grouping.offsets)
     designs = call.designs(sizes, alone=not is_grouped)
     call.warn_of_noise(designs, sizes)
-    call.ask_for_memory(data.nbytes, by_unit=unit_ends is not None)
+    call.ask_for_memory(data.nbytes, by_unit=unit_ends is not None, timing=timing)
     call.pay(ledger, count if is_grouped else None, seed)
     paid = Paid(
         call=call,
@@ -475,6 +495,13 @@ def release(
         unit_ends=unit_ends,
         units_by_name=units is not None,
         given=given,
-    ).by_unit()
-    found = statistic.release(paid if secret is None else paid.salted())
-    return found if is_grouped else statistic.result(found, 0)
+    )
+
+    def answer(paid: Paid) -> Result | Releases[Result]:
+        ready = paid.by_unit()
+        found = statistic.release(ready if secret is None else ready.salted())
+        return found if is_grouped else statistic.result(found, 0)
+
+    if timing == "prompt":
+        return answer(paid)
+    return at_public_time(answer, map(paid.rehearsed, KINDS), paid)

@@ -167,7 +167,7 @@ def quantile(
     base : {"uniform", "log-uniform"}
         Public measure on the interval: "log-uniform" (low > 0) where the order of magnitude is not
         known beforehand.
-    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
         As in `frechet_mean`.
 
     Returns
