@@ -135,7 +135,7 @@ def test_a_table_gives_what_plain_numpy_does_of_all_its_records(name):
     claim = cdp.GDP(1e4)
 
     def of_table(statistic):
-        found = curvedp.batch.release(statistic, table, guarantee=claim, **how)
+        found = curvedp.batch.release(statistic, table, guarantee=claim, **how).table
         return np.array(found["value"].to_pylist()[0], dtype=np.float64)
 
     mean = of_table(cdp.Mean()).reshape(space.point_shape)
