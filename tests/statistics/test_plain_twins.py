@@ -16,9 +16,13 @@ from curvedp.curvature import has_curved_hessian
 from curvedp.mechanisms import ways_to_meet
 from curvedp.statistics.call import Call
 from group_cases import SIZES, groups, hmac_key, same_bits
+from record_cases import places_of_all, sample_on
 
 KEY = (5).to_bytes(32, "little")
 OPTIONS = {"max_dist": 0.4, "records_per_unit": 3}
+
+#: Balls in more precise numbers than the manifold's own.
+WIDE = [place for place in places_of_all() if place.kind == "precise"]
 
 #: Statistic, twin, guarantee, keywords.
 CASES = {
@@ -101,11 +105,27 @@ def same(found, expected, ball):
     return same_bits(found, expected)
 
 
+def sizes_for(name):
+    return [20, 7, 300, 33, 2000] if "adaptive" in name else [20, 7, 300, 33]
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_groups_are_released_as_the_twin_releases_each(small_case, name):
+    agree(name, *groups(small_case, sizes_for(name)))
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("place", WIDE, ids=repr)
+def test_on_wide_balls_too_where_the_next_ball_stands_in_other_numbers(place, name):
+    sizes = sizes_for(name)
+    parts = [sample_on(place.ball, n, seed=n)[0].records for n in sizes]
+    agree(name, place.ball, np.concatenate(parts), np.concatenate(([0], np.cumsum(sizes))))
+
+
+def agree(name, ball, records, offsets):
+    """Checks that groups of records are released as the twin releases each."""
     statistic, twin, guarantee, options = CASES[name]
-    sizes = [20, 7, 300, 33, 2000] if "adaptive" in name else [20, 7, 300, 33]
-    ball, records, offsets = groups(small_case, sizes)
+    sizes = np.diff(offsets)
     if name == "hessian" and not has_curved_hessian(ball.manifold):
         with pytest.raises(ValueError, match="nothing to release"):
             statistic(records, ball, guarantee, groups=offsets)

@@ -163,13 +163,15 @@ class DrawnMoments:
     def bases(self) -> dict[int, BasePoint]:
         """The base point of each group that has a release, with the noise of its mean."""
         found, choice = self.paid.designs
+        given = self.paid.given
+        origins = as_points(self.paid, self.columns["mean"]) if given is None else given.points
         bases = {}
         for g in np.flatnonzero(self.paid.released).tolist():
             ball, design = self.paid.call.ball_of(g), found[choice[g]].mean
             bases[g] = BasePoint(
                 ball=ball,
                 point=self.points[g],
-                inner=np.ascontiguousarray(self.columns["inner"][g : g + 1]),
+                inner=ball._enter(origins[g : g + 1]),
                 max_dist=float(self.max_dist[g]),
                 mean=None if self.means is None else self.means._result(g),
                 noise=None if design is None else MeanNoise.of(design.mechanism, ball),

@@ -1,13 +1,14 @@
 //! The public domain: a closed geodesic ball, and the projection that makes every record a point of it.
 
 use crate::error::Error;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::batch::piece_rows;
 use crate::manifold::{Manifold, Precise, RECORD_TOLERANCE, exp_growth};
 use crate::parallel::{Interrupt, for_rows};
 use crate::release::Placement;
-use crate::rows::Rows;
+use crate::rows::{Rows, row_count};
 use crate::vector::norm;
 
 /// Relative slack at the boundary: records and iterates may be that far outside, because of rounding.
@@ -42,6 +43,7 @@ impl Ball<'_> {
     /// rounding would leave it outside becomes the centre. Writes true for points that were moved.
     fn clip(&self, points: &mut [f64], moved: &mut [bool]) {
         let (size, dim) = (self.manifold.point_size(), self.manifold.dim());
+        assert_eq!(points.len(), moved.len() * size, "one flag for each point");
         let dists = |points: &[f64]| {
             let mut dist = vec![f64::NAN; points.len() / size];
             self.manifold.dist_origin(Rows::new(points, size), &mut dist);
@@ -131,6 +133,46 @@ impl Ball<'_> {
     }
 }
 
+/// Points in a frame, which alone makes them: their number and the width of a row stand with them, so that those of
+/// one frame are never read as rows of another's width.
+#[derive(Clone, Debug)]
+pub struct Points {
+    entries: Vec<f64>,
+    size: usize,
+}
+
+impl Points {
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.entries.len() / self.size
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn rows(&self) -> Rows<'_> {
+        Rows::new(&self.entries, self.size)
+    }
+
+    /// Point `i`.
+    #[must_use]
+    pub fn row(&self, i: usize) -> &[f64] {
+        &self.entries[i * self.size..(i + 1) * self.size]
+    }
+
+    /// A copy of those with indices in `range`.
+    #[must_use]
+    pub fn part(&self, range: Range<usize>) -> Self {
+        let entries = self.entries[range.start * self.size..range.end * self.size].to_vec();
+        Self { entries, size: self.size }
+    }
+
+    /// Their entries, row by row.
+    pub fn entries_mut(&mut self) -> &mut [f64] {
+        &mut self.entries
+    }
+}
+
 /// The public ball B(center, radius), moved by an isometry so that its centre is the origin of a centred
 /// manifold: where statistics are computed and noise is drawn.
 ///
@@ -195,24 +237,55 @@ impl Frame {
     /// Records projected on the ball and moved into the frame: exp_c(min(1, r/rho(c, x)) log_c x). A record
     /// that is not finite, not on the manifold or in the cut locus of c becomes c. Total and deterministic,
     /// record by record.
-    pub fn enter(&self, records: Rows, out: &mut [f64], interrupt: Interrupt) -> Result<(), Error> {
+    pub fn enter(
+        &self,
+        records: Rows,
+        count: usize,
+        interrupt: Interrupt,
+    ) -> Result<Points, Error> {
+        let mut points = self.points(count);
+        self.enter_into(records, &mut points.entries, interrupt)?;
+        Ok(points)
+    }
+
+    /// [`Frame::enter`] on this thread.
+    pub fn enter_here(&self, records: Rows, count: usize) -> Points {
+        let mut points = self.points(count);
+        self.enter_piece(records, &mut points.entries);
+        points
+    }
+
+    /// [`Frame::enter`] into a caller's buffer.
+    pub fn enter_into(
+        &self,
+        records: Rows,
+        out: &mut [f64],
+        interrupt: Interrupt,
+    ) -> Result<(), Error> {
         let (size, width) = (self.manifold.point_size(), self.centred.point_size());
+        records.check(row_count(out.len(), width), size);
         for_rows(out, width, piece_rows(size), interrupt, |first, piece| {
             let count = piece.len() / width;
             self.enter_piece(records.range(first..first + count), piece);
         })
     }
 
-    /// [`Frame::enter`] on this thread.
-    pub fn enter_piece(&self, records: Rows, out: &mut [f64]) {
-        let count = out.len() / self.centred.point_size();
+    fn enter_piece(&self, records: Rows, out: &mut [f64]) {
+        let count = row_count(out.len(), self.centred.point_size());
         let mut repaired = vec![0.0; count * self.manifold.point_size()];
         self.repair(records, &mut repaired);
         self.move_in(&repaired, out, &mut vec![false; count]);
     }
 
+    /// Room for so many points, to be filled by a kernel.
+    pub fn points(&self, count: usize) -> Points {
+        let size = self.centred.point_size();
+        Points { entries: vec![0.0; count * size], size }
+    }
+
     /// Points of the frame moved back to the manifold.
     pub fn leave(&self, points: Rows, out: &mut [f64]) {
+        points.check(row_count(out.len(), self.manifold.point_size()), self.centred.point_size());
         let Some(precise) = &self.precise else {
             return self.manifold.uncentre(points, &self.center, out);
         };
@@ -224,6 +297,7 @@ impl Frame {
 
     /// Points of the manifold moved into the frame.
     pub fn centre(&self, points: Rows, out: &mut [f64]) {
+        points.check(row_count(out.len(), self.centred.point_size()), self.manifold.point_size());
         let Some(precise) = &self.precise else {
             return self.manifold.centre(points, &self.center, out);
         };
@@ -235,14 +309,20 @@ impl Frame {
 
     /// Moves released points to the ball, on their own manifold: those in the ball stay as they are.
     pub fn keep(&self, points: Rows, out: &mut [f64]) {
-        let (size, width) = (self.manifold.point_size(), self.centred.point_size());
-        let count = out.len() / size;
-        out.copy_from_slice(points.data());
-        let (mut inner, mut moved) = (vec![0.0; count * width], vec![false; count]);
-        self.move_in(out, &mut inner, &mut moved);
-        for (i, row) in out.chunks_exact_mut(size).enumerate() {
+        points.check(row_count(out.len(), self.manifold.point_size()), self.manifold.point_size());
+        points.copy_to(out);
+        self.pull_in(out);
+    }
+
+    /// Moves points of the manifold that lie outside the ball to its boundary.
+    fn pull_in(&self, points: &mut [f64]) {
+        let size = self.manifold.point_size();
+        let count = row_count(points.len(), size);
+        let (mut inner, mut moved) = (self.points(count), vec![false; count]);
+        self.move_in(points, &mut inner.entries, &mut moved);
+        for (i, row) in points.chunks_exact_mut(size).enumerate() {
             if moved[i] {
-                self.leave(Rows::new(&inner[i * width..(i + 1) * width], width), row);
+                self.leave(Rows::shared(inner.row(i)), row);
             }
         }
     }
@@ -255,29 +335,24 @@ impl Frame {
         out: &mut [f64],
         interrupt: Interrupt,
     ) -> Result<(), Error> {
-        let (size, width) = (self.manifold.point_size(), self.centred.point_size());
+        let size = self.manifold.point_size();
+        records.check(row_count(out.len(), size), size);
         for_rows(out, size, piece_rows(size), interrupt, |first, piece| {
-            let count = piece.len() / size;
-            self.repair(records.range(first..first + count), piece);
-            let (mut inner, mut moved) = (vec![0.0; count * width], vec![false; count]);
-            self.move_in(piece, &mut inner, &mut moved);
-            for (i, row) in piece.chunks_exact_mut(size).enumerate() {
-                if moved[i] {
-                    self.leave(Rows::new(&inner[i * width..(i + 1) * width], width), row);
-                }
-            }
+            self.repair(records.range(first..first + piece.len() / size), piece);
+            self.pull_in(piece);
         })
     }
 
     /// Writes true for records that are points of the ball.
     pub fn contains(&self, records: Rows, out: &mut [bool]) {
-        let mut points = records.data().to_vec();
+        let size = self.manifold.point_size();
+        let mut points = vec![0.0; out.len() * size];
+        records.copy_to(&mut points);
         self.manifold.snap(&mut points, out);
-        let mut inner = vec![0.0; out.len() * self.centred.point_size()];
-        let points = Rows::new(&points, self.manifold.point_size());
-        self.centre(points, &mut inner);
+        let mut inner = self.points(out.len());
+        self.centre(Rows::new(&points, size), &mut inner.entries);
         let mut dist = vec![f64::NAN; out.len()];
-        self.centred.dist_origin(Rows::new(&inner, self.centred.point_size()), &mut dist);
+        self.centred.dist_origin(inner.rows(), &mut dist);
         let limit = self.ball().limit();
         out.iter_mut().zip(dist).for_each(|(inside, dist)| *inside &= dist <= limit);
     }

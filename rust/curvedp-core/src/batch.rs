@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::manifold::Manifold;
 use crate::parallel::{Interrupt, for_rows};
-use crate::rows::Rows;
+use crate::rows::{Rows, row_count};
 
 /// Rows in a piece: enough work to be worth handing to a thread, few enough to stay in cache.
 pub fn piece_rows(point_size: usize) -> usize {
@@ -18,7 +18,9 @@ pub fn dist(
     out: &mut [f64],
     interrupt: Interrupt,
 ) -> Result<(), Error> {
-    let rows = piece_rows(manifold.point_size());
+    let size = manifold.point_size();
+    [a, b].iter().for_each(|rows| rows.check(out.len(), size));
+    let rows = piece_rows(size);
     for_rows(out, 1, rows, interrupt, |first, piece| {
         let range = first..first + piece.len();
         manifold.dist(a.range(range.clone()), b.range(range), piece);
@@ -34,6 +36,7 @@ pub fn binary(
     interrupt: Interrupt,
     kernel: impl Fn(Rows, Rows, &mut [f64]) + Sync,
 ) -> Result<(), Error> {
+    [a, b].iter().for_each(|rows| rows.check(row_count(out.len(), width), rows.size()));
     for_rows(out, width, piece_rows(a.size()), interrupt, |first, piece| {
         let range = first..first + piece.len() / width;
         kernel(a.range(range.clone()), b.range(range), piece);
@@ -48,6 +51,7 @@ pub fn ternary(
     interrupt: Interrupt,
     kernel: impl Fn([Rows; 3], &mut [f64]) + Sync,
 ) -> Result<(), Error> {
+    inputs.iter().for_each(|rows| rows.check(row_count(out.len(), width), rows.size()));
     for_rows(out, width, piece_rows(inputs[0].size()), interrupt, |first, piece| {
         let range = first..first + piece.len() / width;
         kernel(inputs.map(|rows| rows.range(range.clone())), piece);

@@ -167,6 +167,7 @@ pub fn for_rows(
     interrupt: Interrupt,
     task: impl Fn(usize, &mut [f64]) + Sync,
 ) -> Result<(), Error> {
+    assert!(out.len().is_multiple_of(width), "no whole number of rows");
     let piece = rows * width;
     if out.len() <= piece {
         task(0, out);

@@ -8,7 +8,7 @@ use crate::ball::{Ball, SLACK};
 use crate::exact::Effort;
 use crate::manifold::Euclidean;
 use crate::noise::{Drawing, IsotropicNoise, Stream, add_on_grid};
-use crate::rows::Rows;
+use crate::rows::{Rows, row_count};
 use crate::simd::vectorize;
 use crate::vector::{norm, power_of_two_below};
 
@@ -133,19 +133,19 @@ impl Ball<'_> {
         high
     }
 
-    /// Releases around the true values `means`, one for all or row by row, with noise and grid of `law(i)` from
+    /// Releases around the true values `means`, one for all or one for each, with noise and grid of `law(i)` from
     /// the streams of `draws`. Release i is computed from multiples of the grid's step alone, those that
     /// [`IsotropicNoise::drawing`] names.
     pub fn release<'a>(
         &self,
-        means: &[f64],
+        means: Rows,
         law: impl Fn(usize) -> (&'a IsotropicNoise, Grid),
         mut draws: impl FnMut(usize, &mut dyn FnMut(&mut Stream)),
         effort: Effort,
         out: &mut [f64],
     ) {
         let (size, dim) = (self.manifold.point_size(), self.manifold.dim());
-        let means = if means.len() == size { Rows::shared(means) } else { Rows::new(means, size) };
+        means.check(row_count(out.len(), size), size);
         let drawing = law(0).0.drawing();
         if drawing == Drawing::Ambient {
             for (i, point) in out.chunks_exact_mut(size).enumerate() {

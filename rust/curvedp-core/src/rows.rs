@@ -11,10 +11,13 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Rows of `size` entries each; `data.len()` must be a multiple of `size`.
+    /// Rows of `size` entries each.
+    ///
+    /// # Panics
+    /// If `data` holds no whole number of them.
     #[inline]
     pub fn new(data: &'a [f64], size: usize) -> Self {
-        debug_assert!(size > 0 && data.len().is_multiple_of(size));
+        assert!(size > 0 && data.len().is_multiple_of(size), "no whole number of rows");
         Self { data, size, shared: false }
     }
 
@@ -49,13 +52,28 @@ impl<'a> Rows<'a> {
         &self.data[start..start + self.size]
     }
 
-    /// Copies as many rows as `out` holds.
+    /// Refuses all but `count` rows of `size` entries, or one of them that stands for every index: a kernel that
+    /// read some of the rows alone would give a number without an error.
+    ///
+    /// # Panics
+    /// If there are more or fewer, or wider or narrower ones.
+    #[inline]
+    pub fn check(&self, count: usize, size: usize) {
+        let fits = self.size == size && (self.shared || self.data.len() == count * size);
+        assert!(fits, "rows of another number or width");
+    }
+
+    /// Copies the rows, or the one that stands for every index into each row of `out`.
+    ///
+    /// # Panics
+    /// If `out` is longer or shorter.
     #[inline]
     pub fn copy_to(&self, out: &mut [f64]) {
+        self.check(row_count(out.len(), self.size), self.size);
         if self.shared {
             out.chunks_exact_mut(self.size).for_each(|row| row.copy_from_slice(self.data));
         } else {
-            out.copy_from_slice(&self.data[..out.len()]);
+            out.copy_from_slice(self.data);
         }
     }
 
@@ -67,5 +85,47 @@ impl<'a> Rows<'a> {
         }
         let data = &self.data[range.start * self.size..range.end * self.size];
         Rows { data, ..*self }
+    }
+}
+
+/// The number of rows of `size` entries that a buffer of `len` holds.
+///
+/// # Panics
+/// If it is no whole number.
+#[inline]
+#[must_use]
+pub fn row_count(len: usize, size: usize) -> usize {
+    assert!(len.is_multiple_of(size), "no whole number of rows");
+    len / size
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_copied_whole_and_a_shared_one_into_each() {
+        let mut out = [0.0; 4];
+        Rows::new(&[1.0, 2.0, 3.0, 4.0], 2).copy_to(&mut out);
+        assert_eq!(out, [1.0, 2.0, 3.0, 4.0]);
+        Rows::shared(&[5.0, 6.0]).copy_to(&mut out);
+        assert_eq!(out, [5.0, 6.0, 5.0, 6.0]);
+    }
+
+    #[test]
+    fn other_lengths_are_refused() {
+        let refuses =
+            |work: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err();
+        let rows = Rows::new(&[1.0, 2.0, 3.0, 4.0], 2);
+        for len in [0, 2, 3, 6] {
+            assert!(refuses(&|| rows.copy_to(&mut vec![0.0; len])), "{len}");
+        }
+        assert!(refuses(&|| Rows::shared(&[1.0, 2.0]).copy_to(&mut [0.0; 3])));
+        assert!(refuses(&|| assert!(Rows::new(&[1.0, 2.0, 3.0], 2).size() > 0)));
+        for (count, size) in [(1, 2), (3, 2), (4, 1), (2, 3)] {
+            assert!(refuses(&|| rows.check(count, size)), "{count} {size}");
+        }
+        rows.check(2, 2);
+        Rows::shared(&[1.0, 2.0]).check(7, 2);
     }
 }

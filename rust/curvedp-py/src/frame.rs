@@ -63,7 +63,7 @@ impl Frame {
         let size = self.inner.manifold().point_size();
         let (out, count) = output(&mut out, self.inner.ball().manifold.point_size())?;
         let records = rows(&records, count, size)?;
-        run(py, |interrupt| self.inner.enter(records, out, interrupt))
+        run(py, |interrupt| self.inner.enter_into(records, out, interrupt))
     }
 
     /// Moves points of the manifold into the frame as they are.
@@ -96,11 +96,14 @@ impl Frame {
     }
 
     /// Moves released points of the manifold to the ball; those in it stay as they are.
-    fn keep(&self, points: Input<'_>, mut out: Output<'_>) -> PyResult<()> {
+    fn keep(&self, py: Python<'_>, points: Input<'_>, mut out: Output<'_>) -> PyResult<()> {
         let size = self.inner.manifold().point_size();
         let (out, count) = output(&mut out, size)?;
-        self.inner.keep(rows(&points, count, size)?, out);
-        Ok(())
+        let points = rows(&points, count, size)?;
+        run(py, |_| {
+            self.inner.keep(points, out);
+            Ok(())
+        })
     }
 
     /// Estimated distance of the exact mean from the centre, from a released point of the manifold, and by how much the
@@ -113,7 +116,7 @@ impl Frame {
     ) -> PyResult<[f64; 2]> {
         let (size, ball) = (self.inner.manifold().point_size(), self.inner.ball());
         let mut inner = vec![0.0; ball.manifold.point_size()];
-        self.inner.centre(Rows::new(row(&released, size)?, size), &mut inner);
+        self.inner.centre(Rows::shared(row(&released, size)?), &mut inner);
         Ok(ball.place(&inner, mean_square, placement(chart)))
     }
 
@@ -131,12 +134,14 @@ impl Frame {
     }
 
     /// True for records that are points of the ball.
-    fn contains(&self, records: Input<'_>) -> PyResult<Vec<bool>> {
+    fn contains(&self, py: Python<'_>, records: Input<'_>) -> PyResult<Vec<bool>> {
         let (count, size) = (records.shape()[0], self.inner.manifold().point_size());
         let records = rows(&records, count, size)?;
-        let mut inside = vec![false; count];
-        self.inner.contains(records, &mut inside);
-        Ok(inside)
+        run(py, |_| {
+            let mut inside = vec![false; count];
+            self.inner.contains(records, &mut inside);
+            Ok(inside)
+        })
     }
 
     /// Sensitivity of the mean of n records, `moved` of which a unit replaces.

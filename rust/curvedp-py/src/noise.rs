@@ -376,7 +376,7 @@ impl Noise {
                 let draws = |_, draw: &mut dyn FnMut(&mut noise::Stream)| draw(&mut stream);
                 let law = |_| (&self.inner, grid);
                 let ball = frame.ball();
-                ball.release(true_value, law, draws, effort, drawn);
+                ball.release(Rows::shared(true_value), law, draws, effort, drawn);
                 frame.leave(Rows::new(drawn, width), part);
             }
             Ok(Ok(()))

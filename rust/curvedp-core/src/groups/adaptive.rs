@@ -3,7 +3,7 @@
 
 use super::means::{leave_noisy, noisy_means};
 use super::{Budget, Column, Groups, MeanLaw, Statistic, Task};
-use crate::ball::Frame;
+use crate::ball::{Frame, Points};
 use crate::batch;
 use crate::error::Error;
 use crate::law::MeanDesign;
@@ -61,7 +61,6 @@ impl Statistic for AdaptiveMeans {
 
     fn release(&self, task: &Task, out: &mut [f64]) -> Result<(), Error> {
         let (frame, size) = (task.frame(), task.groups.records.size());
-        let width = frame.ball().manifold.point_size();
         let points = task.enter()?;
         let mut means = vec![0.0; task.range.len() * size];
         noisy_means(task, &points, &mut means, None)?;
@@ -76,7 +75,7 @@ impl Statistic for AdaptiveMeans {
                 task,
                 group: i,
                 frame: None,
-                points: points[rows[i].start * width..rows[i].end * width].to_vec(),
+                points: points.part(rows[i].clone()),
                 row: &mut out[i * whole..(i + 1) * whole],
                 noted: 0,
                 mean: means[i * size..(i + 1) * size].to_vec(),
@@ -117,7 +116,7 @@ struct Stages<'a, 'b> {
     /// The ball that has shrunk; none as long as it is the public one.
     frame: Option<Frame>,
     /// The records projected on it, in its frame.
-    points: Vec<f64>,
+    points: Points,
     row: &'a mut [f64],
     /// Stages that are written there.
     noted: usize,
@@ -186,7 +185,7 @@ impl Stages<'_, '_> {
         }
         if self.design.is_some() {
             let records = self.task.groups.records(self.number()..self.number() + 1);
-            smaller.enter(records, &mut self.points, self.task.interrupt)?;
+            self.points = smaller.enter(records, n, self.task.interrupt)?;
             self.frame = Some(smaller);
         }
         Ok(())
@@ -195,13 +194,10 @@ impl Stages<'_, '_> {
     /// Distances of the projected records from the last mean, which is first kept in the ball: `center`.
     fn dist_to_mean(&self, center: &mut [f64]) -> Result<Vec<f64>, Error> {
         let (frame, ball) = (self.frame(), self.frame().ball());
-        let width = ball.manifold.point_size();
-        frame.project(Rows::new(&self.mean, center.len()), center, &|| false)?;
-        let mut base = vec![0.0; width];
-        frame.enter_piece(Rows::new(center, center.len()), &mut base);
-        let mut dist = vec![f64::NAN; self.points.len() / width];
-        let points = Rows::new(&self.points, width);
-        let base = Rows::shared(&base);
+        frame.project(Rows::shared(&self.mean), center, &|| false)?;
+        let base = frame.enter_here(Rows::shared(center), 1);
+        let mut dist = vec![f64::NAN; self.points.count()];
+        let (points, base) = (self.points.rows(), Rows::shared(base.row(0)));
         batch::dist(ball.manifold, points, base, &mut dist, self.task.interrupt)?;
         Ok(dist)
     }
@@ -211,8 +207,7 @@ impl Stages<'_, '_> {
         let (law, moved) = (self.law, self.statistic.records_per_unit);
         let kept = self.design.take();
         let ball = self.frame().ball();
-        let (width, radius) = (ball.manifold.point_size(), ball.radius);
-        let (points, n) = (Rows::new(&self.points, width), self.points.len() / width);
+        let (points, n, radius) = (self.points.rows(), self.points.count(), ball.radius);
         let design = kept.or_else(|| law.design(&ball, n, moved, share));
         let Some(design) = design else { return Ok(()) };
         let sample =
@@ -222,7 +217,7 @@ impl Stages<'_, '_> {
         let draws = |_, draw: &mut dyn FnMut(&mut Stream)| draw(&mut stream);
         let (own, effort) = (|_| (&design.noise, design.grid), self.task.effort());
         let mut released = vec![0.0; self.mean.len()];
-        leave_noisy(self.frame(), &mean, own, draws, effort, &mut released, None);
+        leave_noisy(self.frame(), Rows::shared(&mean), own, draws, effort, &mut released, None);
         self.mean = released;
         self.note(&[
             f64::NAN,

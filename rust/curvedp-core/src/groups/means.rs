@@ -2,7 +2,7 @@
 //! to the public grid.
 
 use super::{Column, Groups, Statistic, Task};
-use crate::ball::Frame;
+use crate::ball::{Frame, Points};
 use crate::error::Error;
 use crate::exact::Effort;
 use crate::mean::in_ball_each;
@@ -31,12 +31,11 @@ impl Statistic for Means {
         let (mut kept, mut raw) = (vec![0.0; count * size], vec![0.0; count * size]);
         let inner = noisy_means(task, &task.enter()?, &mut kept, Some(&mut raw))?;
         let rows = kept.chunks_exact(size).zip(raw.chunks_exact(size));
-        let drawn = inner.chunks_exact(frame.ball().manifold.point_size()).zip(task.means());
         let out = out.chunks_exact_mut(2 * size + 2);
-        for ((row, (kept, raw)), (inner, mean)) in out.zip(rows).zip(drawn) {
+        for (i, ((row, (kept, raw)), mean)) in out.zip(rows).zip(task.means()).enumerate() {
             row[..size].copy_from_slice(kept);
             row[size..2 * size].copy_from_slice(raw);
-            let place = frame.ball().place(inner, mean.mean_square, mean.placement);
+            let place = frame.ball().place(inner.row(i), mean.mean_square, mean.placement);
             row[2 * size..].copy_from_slice(&place);
         }
         Ok(())
@@ -47,48 +46,45 @@ impl Statistic for Means {
 /// as they were before, which are returned as points of the frame.
 pub(super) fn noisy_means(
     task: &Task,
-    points: &[f64],
+    points: &Points,
     out: &mut [f64],
     raw: Option<&mut [f64]>,
-) -> Result<Vec<f64>, Error> {
-    let ball = task.frame().ball();
-    let width = ball.manifold.point_size();
+) -> Result<Points, Error> {
+    let frame = task.frame();
     let designs: Vec<_> = task.means().collect();
     let plans: Vec<_> = designs.iter().map(|design| &design.plan).collect();
-    let mut means = vec![0.0; plans.len() * width];
-    let points = Rows::new(points, width);
-    in_ball_each(&ball, points, &task.rows(), &plans, &mut means, task.interrupt)?;
+    let (mut means, rows) = (frame.points(plans.len()), task.rows());
+    let found = means.entries_mut();
+    in_ball_each(&frame.ball(), points.rows(), &rows, &plans, found, task.interrupt)?;
     let mut stream = task.streams.stream(0, 0);
     let draws = |i: usize, draw: &mut dyn FnMut(&mut Stream)| {
         task.streams.restart(i, 0, &mut stream);
         draw(&mut stream);
     };
     let law = |i: usize| (designs[i].noise, designs[i].grid);
-    Ok(leave_noisy(task.frame(), &means, law, draws, task.effort(), out, raw))
+    Ok(leave_noisy(frame, means.rows(), law, draws, task.effort(), out, raw))
 }
 
 /// Releases around means of a frame, moved to the ball and back to the manifold; `raw` as they were before, which
 /// are returned as points of the frame. See [`Ball::release`](crate::ball::Ball).
 pub(super) fn leave_noisy<'a>(
     frame: &Frame,
-    means: &[f64],
+    means: Rows,
     law: impl Fn(usize) -> (&'a IsotropicNoise, Grid),
     draws: impl FnMut(usize, &mut dyn FnMut(&mut Stream)),
     effort: Effort,
     out: &mut [f64],
     raw: Option<&mut [f64]>,
-) -> Vec<f64> {
-    let ball = frame.ball();
-    let mut drawn = vec![0.0; means.len()];
-    ball.release(means, law, draws, effort, &mut drawn);
-    let width = ball.manifold.point_size();
+) -> Points {
     let size = frame.manifold().point_size();
+    let mut drawn = frame.points(out.len() / size);
+    frame.ball().release(means, law, draws, effort, drawn.entries_mut());
     let mut own = Vec::new();
     let raw = raw.unwrap_or_else(|| {
         own.resize(out.len(), 0.0);
         &mut own
     });
-    frame.leave(Rows::new(&drawn, width), raw);
+    frame.leave(drawn.rows(), raw);
     frame.keep(Rows::new(raw, size), out);
     drawn
 }

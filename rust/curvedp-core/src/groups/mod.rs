@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sha2::{Digest, Sha256};
 
-use crate::ball::Frame;
+use crate::ball::{Frame, Points};
 use crate::error::Error;
 use crate::exact::Effort;
 use crate::law::{Budget, MeanLaw, STEPS_PER_SCALE};
@@ -342,16 +342,15 @@ impl Task<'_> {
     }
 
     /// Its records, projected on the ball and moved into its frame.
-    fn enter(&self) -> Result<Vec<f64>, Error> {
+    fn enter(&self) -> Result<Points, Error> {
         let (frame, records) = (self.frame(), self.groups.records(self.range.clone()));
         let entries = self.groups.entries(self.range.clone());
-        let mut points = vec![0.0; entries / records.size() * frame.ball().manifold.point_size()];
+        let count = entries / records.size();
         if entries > LARGE {
-            frame.enter(records, &mut points, self.interrupt)?;
+            frame.enter(records, count, self.interrupt)
         } else {
-            frame.enter_piece(records, &mut points);
+            Ok(frame.enter_here(records, count))
         }
-        Ok(points)
     }
 }
 

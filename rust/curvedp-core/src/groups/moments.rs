@@ -6,7 +6,7 @@
 
 use super::means::noisy_means;
 use super::{Budget, Column, Groups, Statistic, Task};
-use crate::ball::Frame;
+use crate::ball::Points;
 use crate::error::Error;
 use crate::manifold::{ExcessDiameter, Manifold};
 use crate::moments::{dist_moments, hessian_error, log_moments, summation_error, vecd, vecd_error};
@@ -108,7 +108,7 @@ struct Bases {
     /// The released means; empty if the points are given.
     means: Vec<f64>,
     /// The base points in the frame, moved to the ball.
-    inner: Vec<f64>,
+    inner: Points,
     /// The same on the manifold.
     points: Vec<f64>,
     /// Their distances from the ball's centre.
@@ -117,33 +117,28 @@ struct Bases {
 
 impl Bases {
     fn of(task: &Task, means: Vec<f64>, points: &[f64]) -> Self {
-        let (frame, size): (&Frame, _) = (task.frame(), task.groups.records.size());
-        let manifold = frame.ball().manifold;
-        let (width, count) = (manifold.point_size(), task.range.len());
-        let mut inner = vec![0.0; count * width];
-        frame.enter_piece(Rows::new(points, size), &mut inner);
+        let (frame, size, count) = (task.frame(), task.groups.records.size(), task.range.len());
+        let inner = frame.enter_here(Rows::new(points, size), count);
         let mut kept = vec![0.0; count * size];
-        frame.leave(Rows::new(&inner, width), &mut kept);
+        frame.leave(inner.rows(), &mut kept);
         let mut to_center = vec![f64::NAN; count];
-        manifold.dist_origin(Rows::new(&inner, width), &mut to_center);
+        frame.ball().manifold.dist_origin(inner.rows(), &mut to_center);
         Self { means, inner, points: kept, to_center }
     }
 }
 
 impl Statistic for Moments {
     fn columns(&self, groups: &Groups) -> Vec<Column> {
-        let manifold = groups.frames[0].ball().manifold;
-        let (size, width) = (groups.records.size(), manifold.point_size());
+        let (size, dim) = (groups.records.size(), groups.frames[0].manifold().dim());
         let mut columns = Vec::new();
         if self.has_means() {
             columns.push(Column::new("mean", size));
         }
         columns.push(Column::new("base_point", size));
-        columns.push(Column::new("inner", width));
         columns.push(Column::new("max_dist", 1));
         for moment in &self.moments {
             let name = moment.name();
-            columns.push(Column::new(name, moment.size(manifold.dim())));
+            columns.push(Column::new(name, moment.size(dim)));
             for number in ["sensitivity", "tolerance", "scale"] {
                 columns.push(Column::new(&format!("{name}_{number}"), 1));
             }
@@ -160,21 +155,19 @@ impl Statistic for Moments {
     }
 
     fn release(&self, task: &Task, out: &mut [f64]) -> Result<(), Error> {
-        let (manifold, size) = (task.frame().ball().manifold, task.groups.records.size());
-        let width = manifold.point_size();
+        let size = task.groups.records.size();
         let points = task.enter()?;
         let bases = self.bases(task, &points)?;
-        let (points, rows) = (Rows::new(&points, width), task.rows());
+        let rows = task.rows();
         let whole = out.len() / task.range.len();
         for (i, (number, design)) in task.designs().enumerate() {
-            let base = &bases.inner[i * width..(i + 1) * width];
             let reach = task.frame().reach(bases.to_center[i]).min(self.max_dist);
             let own = Own {
                 task,
                 group: i,
-                points: points.range(rows[i].clone()),
+                points: points.rows().range(rows[i].clone()),
                 n: rows[i].len(),
-                base,
+                base: bases.inner.row(i),
                 reach,
                 replaced: design.replaced,
                 budgets: &self.budgets[number],
@@ -184,9 +177,9 @@ impl Statistic for Moments {
                 row.push(&bases.means[i * size..(i + 1) * size]);
             }
             row.push(&bases.points[i * size..(i + 1) * size]);
-            row.push(base);
             row.push(&[reach]);
             self.draw(&own, &mut row)?;
+            assert!(row.rest.is_empty(), "a row is as wide as its columns");
         }
         Ok(())
     }
@@ -218,7 +211,7 @@ struct Own<'a> {
 }
 
 impl Moments {
-    fn bases(&self, task: &Task, points: &[f64]) -> Result<Bases, Error> {
+    fn bases(&self, task: &Task, points: &Points) -> Result<Bases, Error> {
         let size = task.groups.records.size();
         match &self.base_points {
             BasePoints::Means => {

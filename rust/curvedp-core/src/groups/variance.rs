@@ -6,7 +6,6 @@
 use super::{Budget, Column, Groups, Statistic, Task};
 use crate::error::Error;
 use crate::mean::{Plan, RestrictedBounds, Sample, dist_error, in_ball_each, restricted_minimum};
-use crate::rows::Rows;
 
 /// The variance of every group.
 pub struct Variances {
@@ -65,16 +64,15 @@ impl Statistic for Variances {
 
     fn release(&self, task: &Task, out: &mut [f64]) -> Result<(), Error> {
         let ball = task.frame().ball();
-        let width = ball.manifold.point_size();
         let (points, rows) = (task.enter()?, task.rows());
-        let points = Rows::new(&points, width);
+        let points = points.rows();
         let own: Vec<_> = task.designs().map(|(i, own)| (&self.designs[i], own.replaced)).collect();
         let plans: Vec<_> = own.iter().map(|(design, _)| &design.plan).collect();
-        let mut means = vec![0.0; rows.len() * width];
-        in_ball_each(&ball, points, &rows, &plans, &mut means, task.interrupt)?;
+        let mut means = task.frame().points(rows.len());
+        in_ball_each(&ball, points, &rows, &plans, means.entries_mut(), task.interrupt)?;
         let whole = out.len() / rows.len();
         for (i, (design, replaced)) in own.into_iter().enumerate() {
-            let (mean, n) = (&means[i * width..(i + 1) * width], rows[i].len());
+            let (mean, n) = (means.row(i), rows[i].len());
             // apart from the row: what stands there has noise, whatever ends the call
             let mut told = [f64::NAN; 4];
             let within = match design.within {

@@ -2,6 +2,7 @@
 
 use super::curvature::Curvature;
 use super::{Embedding, LogSums, Manifold, UNIT_ROUNDOFF};
+use crate::manifold::checked::Checked;
 use crate::noise::Space;
 use crate::rows::Rows;
 use crate::simd::blocks::{BLOCK, Block, Width};
@@ -164,7 +165,7 @@ impl Manifold for Euclidean {
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(*self)
+        Box::new(Checked(*self))
     }
 
     fn origin(&self) -> Vec<f64> {

@@ -16,6 +16,7 @@ use super::curvature::Curvature;
 use super::polar::{PolarDist, dist_polar, log_polar};
 use super::transvection::{Frame, log_along};
 use super::{CLIP_LENGTH, LogSums, Manifold, Precise, UNIT_ROUNDOFF};
+use crate::manifold::checked::Checked;
 use crate::noise::{Radial, Space};
 use crate::rows::Rows;
 use crate::simd::blocks::{BLOCK, Block, Width, first_entries, padded};
@@ -398,7 +399,7 @@ impl Manifold for Hyperboloid {
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(*self)
+        Box::new(Checked(*self))
     }
 
     fn origin(&self) -> Vec<f64> {
@@ -452,7 +453,7 @@ impl Manifold for Hyperboloid {
         if self.log_error(radius) <= 1e-8 * radius {
             return None;
         }
-        Some(Arc::new(HyperbolicChart::new(self.dim, self.curvature)))
+        Some(Arc::new(Checked(HyperbolicChart::new(self.dim, self.curvature))))
     }
 
     fn chart_error(&self, radius: f64) -> f64 {

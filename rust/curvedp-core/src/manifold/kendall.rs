@@ -16,6 +16,7 @@ use super::euclidean::Dot;
 use super::projective::{ComplexProjective, carry, uncentre_row};
 use super::sphere::Exp;
 use super::{Embedding, LogSums, Manifold, transvection};
+use crate::manifold::checked::Checked;
 use crate::noise::Space;
 use crate::rows::Rows;
 use crate::simd::blocks::Width;
@@ -154,7 +155,7 @@ impl Manifold for KendallPlanar {
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(self.projective())
+        Box::new(Checked(self.projective()))
     }
 
     /// The shape all of whose contrasts but the first are 0: two landmarks apart, the others halfway.

@@ -5,6 +5,7 @@
 //! the result is unspecified but finite time, and records are made points by
 //! [`crate::ball::Ball::project`] before any statistic sees them.
 
+mod checked;
 mod curvature;
 mod euclidean;
 mod grassmann;
@@ -46,6 +47,7 @@ pub use sums::{LogMoments, LogSums};
 pub use torus::Torus;
 
 use crate::error::Error;
+use checked::Checked;
 use std::ops::Range as Indices;
 use std::sync::Arc;
 
@@ -471,32 +473,33 @@ pub fn build(kind: &str, size: usize, parameter: f64) -> Result<Box<dyn Manifold
         }
     };
     Ok(match kind {
-        "euclidean" => Box::new(Euclidean::new(size)),
+        "euclidean" => Box::new(Checked(Euclidean::new(size))),
         "sphere" => {
-            Box::new(Sphere::new(size, finite("radius", "positive and finite", parameter > 0.0)?))
+            let radius = finite("radius", "positive and finite", parameter > 0.0)?;
+            Box::new(Checked(Sphere::new(size, radius)))
         }
         "hyperboloid" => {
             let curvature = finite("curvature", "negative and finite", parameter < 0.0)?;
-            Box::new(Hyperboloid::new(size, curvature))
+            Box::new(Checked(Hyperboloid::new(size, curvature)))
         }
-        "kendall" => Box::new(KendallPlanar::new(size)),
+        "kendall" => Box::new(Checked(KendallPlanar::new(size))),
         "rotations" if size != 3 => {
             return Err(Error::Parameter { name: "size", allowed: "3", value: size as f64 });
         }
-        "rotations" => Box::new(Rotations),
-        "projective" => Box::new(RealProjective::new(size)),
-        "torus" => Box::new(Torus::new(size)),
+        "rotations" => Box::new(Checked(Rotations)),
+        "projective" => Box::new(Checked(RealProjective::new(size))),
+        "torus" => Box::new(Checked(Torus::new(size))),
         "grassmann" => {
             let inside = 1.0 <= parameter && parameter < size as f64 && parameter.fract() == 0.0;
             let k = finite("k", "an integer from 1 to n - 1", inside)?;
-            Box::new(Grassmann::new(size, k as usize))
+            Box::new(Checked(Grassmann::new(size, k as usize)))
         }
-        "so" => Box::new(SpecialOrthogonal::new(size)),
-        "spd" => Box::new(SpdAffine::new(size)),
-        "hpd" => Box::new(Hpd::new(size)),
-        "spd:log-euclidean" => Box::new(Flat(LogEuclidean::new(size))),
-        "spd:log-cholesky" => Box::new(Flat(LogCholesky::new(size))),
-        "correlation" => Box::new(Flat(OffLog::new(size))),
+        "so" => Box::new(Checked(SpecialOrthogonal::new(size))),
+        "spd" => Box::new(Checked(SpdAffine::new(size))),
+        "hpd" => Box::new(Checked(Hpd::new(size))),
+        "spd:log-euclidean" => Box::new(Checked(Flat(LogEuclidean::new(size)))),
+        "spd:log-cholesky" => Box::new(Checked(Flat(LogCholesky::new(size)))),
+        "correlation" => Box::new(Checked(Flat(OffLog::new(size)))),
         other => return Err(Error::UnknownManifold(other.to_owned())),
     })
 }

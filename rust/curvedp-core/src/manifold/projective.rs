@@ -22,6 +22,7 @@ use super::euclidean::Dot;
 use super::polar::{chart_row, exp_circular};
 use super::sphere::Exp;
 use super::{Embedding, LogSums, Manifold, transvection};
+use crate::manifold::checked::Checked;
 use crate::noise::{Radial, Space};
 use crate::rows::Rows;
 use crate::simd::arc::COTANGENT_FLOOR;
@@ -354,7 +355,7 @@ impl Manifold for ComplexProjective {
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(*self)
+        Box::new(Checked(*self))
     }
 
     fn origin(&self) -> Vec<f64> {

@@ -9,6 +9,7 @@ use std::f64::consts::FRAC_PI_2;
 use super::curvature::Curvature;
 use super::euclidean::Dot;
 use super::{Embedding, LogSums, Manifold, Sphere, exp_along};
+use crate::manifold::checked::Checked;
 use crate::noise::Space;
 use crate::rows::Rows;
 use crate::simd::kernel::run;
@@ -142,7 +143,7 @@ impl Manifold for RealProjective {
 
     /// The covering sphere, on which B(c, r), r < pi/4, has an isometric copy.
     fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(self.sphere)
+        Box::new(Checked(self.sphere))
     }
 
     fn origin(&self) -> Vec<f64> {

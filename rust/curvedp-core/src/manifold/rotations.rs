@@ -9,6 +9,7 @@ use std::f64::consts::PI;
 
 use super::curvature::Curvature;
 use super::{Embedding, LogSums, Manifold, Sphere};
+use crate::manifold::checked::Checked;
 use crate::noise::Space;
 use crate::rows::Rows;
 use crate::simd::elementary::{atan2_nonneg, sin_cos, sinc};
@@ -316,7 +317,7 @@ impl Manifold for Rotations {
 
     /// The covering sphere, on which B(c, r), r < pi/2, has an isometric copy.
     fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(Sphere::new(3, 2.0))
+        Box::new(Checked(Sphere::new(3, 2.0)))
     }
 
     fn origin(&self) -> Vec<f64> {

@@ -18,6 +18,7 @@ use super::euclidean::Dot;
 use super::polar::{PolarDist, dist_polar, exp_circular, log_polar, within_cone};
 use super::transvection::{Frame, log_along};
 use super::{Embedding, LogSums, Manifold};
+use crate::manifold::checked::Checked;
 use crate::noise::{Radial, Space};
 use crate::rows::Rows;
 use crate::simd::arc::arc_over_chord;
@@ -369,7 +370,7 @@ impl Manifold for Sphere {
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(*self)
+        Box::new(Checked(*self))
     }
 
     fn origin(&self) -> Vec<f64> {

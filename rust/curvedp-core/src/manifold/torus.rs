@@ -5,6 +5,7 @@ use std::f64::consts::{PI, TAU};
 
 use super::curvature::Curvature;
 use super::{Embedding, Euclidean, LogSums, Manifold, UNIT_ROUNDOFF, exp_along};
+use crate::manifold::checked::Checked;
 use crate::noise::Space;
 use crate::rows::Rows;
 
@@ -138,7 +139,7 @@ impl Manifold for Torus {
 
     /// The covering space, in which B(c, r), r < pi/2, has an isometric copy.
     fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(self.cover)
+        Box::new(Checked(self.cover))
     }
 
     fn origin(&self) -> Vec<f64> {

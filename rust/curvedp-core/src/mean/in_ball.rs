@@ -48,6 +48,7 @@ pub fn in_ball_each(
     interrupt: Interrupt,
 ) -> Result<(), Error> {
     let (size, dim) = (ball.manifold.point_size(), ball.manifold.dim());
+    assert_eq!([plans.len(), out.len()], [groups.len(), groups.len() * size], "one mean a group");
     let mut descents: Vec<_> = plans.iter().map(|plan| Descent::new(ball, plan)).collect();
     let mut space = Workspace::default();
     let mut active: Vec<usize> = (0..groups.len()).collect();
@@ -61,9 +62,9 @@ pub fn in_ball_each(
         small.iter().for_each(|&g| bases.extend_from_slice(descents[g].wanted().unwrap_or(&[])));
         ranges.clear();
         ranges.extend(small.iter().map(|&g| groups[g].clone()));
-        let sums = &mut sums[..small.len() * dim];
+        let (sums, others) = (&mut sums[..small.len() * dim], &mut others[..small.len()]);
         sums.fill(0.0);
-        ball.manifold.sum_log_each(points, &ranges, Rows::new(&bases, size), sums, &mut others);
+        ball.manifold.sum_log_each(points, &ranges, Rows::new(&bases, size), sums, others);
         let mut wide = Vec::with_capacity(large.len());
         for &g in &large {
             let (points, count) = (points.range(groups[g].clone()), groups[g].len());
@@ -73,7 +74,7 @@ pub fn in_ball_each(
             wide.push((g, sample.evaluate(point, interrupt)?));
         }
         let mut gradients = Vec::with_capacity(active.len());
-        for ((&g, sum), other) in small.iter().zip(sums.chunks_exact_mut(dim)).zip(&others) {
+        for ((&g, sum), other) in small.iter().zip(sums.chunks_exact_mut(dim)).zip(&*others) {
             gradients.push(Gradient::of(g, sum, other, groups[g].len() as f64));
         }
         gradients.extend(wide.iter().map(|(g, evaluation)| evaluation.of(*g)));

@@ -45,13 +45,12 @@ fn means(
 ) {
     let (ball, size) = (frame.ball(), frame.manifold().point_size());
     let width = ball.manifold.point_size();
-    let first = ends[0];
-    let mut points = vec![0.0; (ends[ends.len() - 1] - first) * width];
-    frame.enter_piece(records.range(first..first + points.len() / width), &mut points);
-    let points = Rows::new(&points, width);
-    let mut found = vec![0.0; out.len() / size * width];
+    let (first, last) = (ends[0], ends[ends.len() - 1]);
+    let inner = frame.enter_here(records.range(first..last), last - first);
+    let points = inner.rows();
+    let mut found = frame.points(out.len() / size);
     let (mut units, mut ranges, mut certified) = (vec![], vec![], vec![]);
-    for (j, row) in found.chunks_exact_mut(width).enumerate() {
+    for (j, row) in found.entries_mut().chunks_exact_mut(width).enumerate() {
         let range = ends[j] - first..ends[j + 1] - first;
         match plans.get(&range.len()) {
             Some(Some(plan)) => {
@@ -63,14 +62,14 @@ fn means(
             None => {}
         }
     }
-    let mut each = vec![0.0; units.len() * width];
+    let mut each = frame.points(units.len());
     // one piece of work at a time: it ends soon, and nobody asks to end it earlier
-    let ended = in_ball_each(&ball, points, &ranges, &certified, &mut each, &|| false);
+    let ended = in_ball_each(&ball, points, &ranges, &certified, each.entries_mut(), &|| false);
     debug_assert!(ended.is_ok());
-    for (row, &j) in each.chunks_exact(width).zip(&units) {
-        found[j * width..(j + 1) * width].copy_from_slice(row);
+    for (i, &j) in units.iter().enumerate() {
+        found.entries_mut()[j * width..(j + 1) * width].copy_from_slice(each.row(i));
     }
-    frame.leave(Rows::new(&found, width), out);
+    frame.leave(found.rows(), out);
     for (j, row) in out.chunks_exact_mut(size).enumerate() {
         if ends[j + 1] - ends[j] == 1 {
             row.copy_from_slice(records.row(ends[j]));

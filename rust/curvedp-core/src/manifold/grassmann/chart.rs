@@ -3,6 +3,7 @@
 
 use super::turn::{Log, Turn};
 use super::{Shape, trace_of_hessian};
+use crate::manifold::checked::Checked;
 use crate::manifold::matrix::Matrix;
 use crate::manifold::{Curvature, Embedding, LogMoments, LogSums, Manifold, Range, UNIT_ROUNDOFF};
 use crate::noise::Space;
@@ -181,7 +182,7 @@ impl Manifold for SubspaceChart {
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(*self)
+        Box::new(Checked(*self))
     }
 
     fn origin(&self) -> Vec<f64> {

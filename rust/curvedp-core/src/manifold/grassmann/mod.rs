@@ -20,6 +20,7 @@ use turn::{Log, Turn};
 
 use super::curvature::{Curvature, hessian_excess};
 use super::{Embedding, LogMoments, LogSums, Manifold, RECORD_TOLERANCE, Range, moments};
+use crate::manifold::checked::Checked;
 use crate::noise::Space;
 use crate::rows::Rows;
 use crate::simd::arc::COTANGENT_FLOOR;
@@ -394,7 +395,7 @@ impl Manifold for Grassmann {
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(SubspaceChart { shape: self.shape })
+        Box::new(Checked(SubspaceChart { shape: self.shape }))
     }
 
     /// The span of the first axes.

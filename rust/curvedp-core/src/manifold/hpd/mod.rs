@@ -21,6 +21,7 @@ use super::{
     CLIP_LENGTH, Curvature, LogMoments, LogSums, Manifold, Precise, RECORD_TOLERANCE, Range,
     moments,
 };
+use crate::manifold::checked::Checked;
 use crate::noise::Space;
 use crate::rows::Rows;
 use crate::simd::matrices::{hermitian_diagonal, packed_len};
@@ -48,7 +49,7 @@ impl Real for SpdAffine {
 
     fn factors(m: usize, log_error: f64, radius: f64) -> Option<Arc<dyn Precise>> {
         Self::needs_factors(log_error, radius)
-            .then(|| Arc::new(HpdFactors::new(m, radius)) as Arc<dyn Precise>)
+            .then(|| Arc::new(Checked(HpdFactors::new(m, radius))) as Arc<dyn Precise>)
     }
 }
 
@@ -265,7 +266,7 @@ impl<R: Real> Manifold for Hermitian<R> {
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(*self)
+        Box::new(Checked(*self))
     }
 
     fn precise(&self, radius: f64) -> Option<Arc<dyn Precise>> {

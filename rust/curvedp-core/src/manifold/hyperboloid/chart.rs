@@ -12,6 +12,7 @@
 //! and exp_y(v) is the logarithm of v at -y, as the transvection that takes y to the origin takes the origin to -y.
 
 use crate::cascade::{ADDITIONS, PIECE};
+use crate::manifold::checked::Checked;
 use crate::manifold::{CLIP_LENGTH, Curvature, LogSums, Manifold, Precise, UNIT_ROUNDOFF};
 use crate::noise::{Radial, Space};
 use crate::rows::Rows;
@@ -316,7 +317,7 @@ impl Manifold for HyperbolicChart {
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(*self)
+        Box::new(Checked(*self))
     }
 
     fn origin(&self) -> Vec<f64> {

@@ -16,6 +16,7 @@ use super::{
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 use std::sync::Arc;
 
+use crate::manifold::checked::Checked;
 use crate::manifold::{
     CLIP_LENGTH, Curvature, LogMoments, LogSums, Manifold, Precise, Range, UNIT_ROUNDOFF,
 };
@@ -156,14 +157,14 @@ impl Manifold for SpdAffine {
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(*self)
+        Box::new(Checked(*self))
     }
 
     /// Factors, where matrices would hold logarithms to less than 1 part in 10^8 of the radius, and still hold what is
     /// released.
     fn precise(&self, radius: f64) -> Option<Arc<dyn Precise>> {
         Self::needs_factors(self.log_error(radius), radius)
-            .then(|| Arc::new(SpdFactors::new(self.m, radius)) as Arc<dyn Precise>)
+            .then(|| Arc::new(Checked(SpdFactors::new(self.m, radius))) as Arc<dyn Precise>)
     }
 
     /// The condition of a whitened matrix amplifies the rounding of its entries: e^(sqrt 2 r) for each of both points.

@@ -7,6 +7,7 @@ use super::certified::{CertifiedLog, Extent, load_lower, store_lower};
 use super::moments::sum_log_moments_block;
 use super::sum_log::sum_log_block;
 use super::{BlockLog, eigenspaces};
+use crate::manifold::checked::Checked;
 use crate::manifold::{
     CLIP_LENGTH, Curvature, LogMoments, LogSums, Manifold, Precise, Range, UNIT_ROUNDOFF,
 };
@@ -165,7 +166,7 @@ impl Manifold for SpdFactors {
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(*self)
+        Box::new(Checked(*self))
     }
 
     fn origin(&self) -> Vec<f64> {

@@ -6,6 +6,7 @@ use super::{
     condition, eigenspaces, from_triangle, is_spd, project_spd, snap, to_tangent, triangle_size,
 };
 use crate::cascade::{ADDITIONS, PIECE};
+use crate::manifold::checked::Checked;
 use crate::manifold::curvature::{Curvature, scalar};
 use crate::manifold::{Euclidean, LogSums, Manifold};
 use crate::noise::Space;
@@ -241,7 +242,7 @@ impl<C: FlatChart> Manifold for Flat<C> {
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(Euclidean::new(self.dim()))
+        Box::new(Checked(Euclidean::new(self.dim())))
     }
 
     /// The identity matrix, whose coordinates are 0.

@@ -4,6 +4,7 @@
 use super::{
     Log, Matrix, Shape, logs_along, read, rotation_minus_identity, seen, sum_of_logs, turned_back,
 };
+use crate::manifold::checked::Checked;
 use crate::manifold::{Curvature, Embedding, LogMoments, LogSums, Manifold, Range, UNIT_ROUNDOFF};
 use crate::noise::Space;
 use crate::rows::Rows;
@@ -165,7 +166,7 @@ impl Manifold for RotationChart {
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(*self)
+        Box::new(Checked(*self))
     }
 
     fn origin(&self) -> Vec<f64> {

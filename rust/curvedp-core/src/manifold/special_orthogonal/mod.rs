@@ -17,6 +17,7 @@ use turn::{Log, identity, rotation, rotation_minus_identity, skew_part, turned_b
 use super::curvature::{Curvature, hessian_excess};
 use super::matrix::{Matrix, Spectrum};
 use super::{Embedding, LogMoments, LogSums, Manifold, Range, moments};
+use crate::manifold::checked::Checked;
 use crate::noise::Space;
 use crate::rows::Rows;
 use crate::simd::arc::COTANGENT_FLOOR;
@@ -337,7 +338,7 @@ impl Manifold for SpecialOrthogonal {
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(RotationChart { shape: self.shape })
+        Box::new(Checked(RotationChart { shape: self.shape }))
     }
 
     fn origin(&self) -> Vec<f64> {
