@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import random
 import re
@@ -181,7 +182,7 @@ def test_texts_of_releases_claim_no_less_than_they_give(guarantee):
         for text in shown_forms(item):
             given = re.sub(r"met by.*?implies it", "", text, flags=re.DOTALL)
             given = re.sub(r"<details>.*</details>", "", given, flags=re.DOTALL)
-            given = given.split("computed from")[0]
+            given = re.split("computed from|\n\nRelease of", given)[0]
             assert not claims_too_much(given, guarantee), given
     met = mean.calibrated_to
     if met != guarantee:
@@ -265,3 +266,44 @@ def test_the_smallest_epsilon_of_an_error_works(spec, epsilon):
     text = re.search(rf"epsilon of at least {NUMBER}", str(refused.value)).group(1)
     assert float(text) >= refused.value.smallest_epsilon
     assert cdp.frechet_mean(records, ball, cdp.PureDP(float(text))).n == 7
+
+
+# ------------------------------------------------------------------ batches and the command line
+
+
+def test_texts_of_a_batch_claim_no_less_than_it_gives(tmp_path, caplog):
+    guarantee, budget = cdp.GDP(1.00000049), cdp.GDP(2.0)
+    cases = pytest.importorskip("batch_cases")
+    source = cases.write(tmp_path / "in.parquet", cases.table(60))
+    with cdp.Ledger(budget) as ledger, caplog.at_level(logging.INFO, logger="curvedp.batch"):
+        asked = {"guarantee": guarantee, "ledger": ledger, "out": tmp_path / "out.parquet"}
+        found = cases.release(source, **asked)
+    assert not claims_too_much(found._repr_html_().split("ledger")[0], guarantee)
+    assert not claims_too_much(caplog.records[0].getMessage(), guarantee)
+    assert Guarantee.from_dict(found.manifest["guarantee_of_all"]) == guarantee
+    stored = json.loads((tmp_path / "out.parquet.manifest.json").read_text())
+    assert Guarantee.from_dict(stored["guarantee_of_each_group"]) == guarantee
+
+
+def test_the_command_line_claims_no_less_than_it_gives_and_offers_no_more_than_is_left(tmp_path):
+    command = pytest.importorskip("command_line")
+    asked = ["plan", *command.SPD_OPTIONS, "--mu", "1.0000004", "--n", "300"]
+    assert not claims_too_much(command.run(*asked).output, cdp.GDP(1.0000004))
+    told = json.loads(command.run(*asked, "--json").output)
+    assert Guarantee.from_dict(told["guarantee"]) == cdp.GDP(1.0000004)
+
+    data = command.save(tmp_path, "tensors.npy", command.make_tensors())
+    place = tmp_path / "ledger"
+    out, budget = tmp_path / "out.json", ("--mu", "1.0000004")
+    book = ("--ledger", place, "--ledger-budget", "mu=2.0000003")
+    result = command.mean(data, out, *book, budget=budget)
+    assert result.exit_code == 0, result.output
+    lines = dict(
+        line.split(":", 1) for line in command.run("ledger", place).output.splitlines()[:3]
+    )
+    with cdp.Ledger.open(place) as ledger:
+        ((_, spent),) = numbers_in(lines["spent"])
+        ((_, left),) = numbers_in(lines["remaining"])
+        assert spent >= ledger.spent.mu
+        assert left <= ledger.remaining.mu
+    assert not claims_too_much(command.run("show", out).output, cdp.GDP(1.0000004))
