@@ -101,7 +101,7 @@ class AuditResult:
         """A few lines for people: verdict, bound, and the counts behind it."""
         best = self.strongest
         verdict = "compatible with the claim" if self.passed else "CLAIM REFUTED"
-        bound, claim = rounded_down(self.lower_bound), rounded_up(self.claimed_value)
+        bound, claim = rounded_down(self.lower_bound, 4), rounded_up(self.claimed_value)
         if not self.passed and float(bound) <= float(claim):
             bound, claim = repr(self.lower_bound), repr(self.claimed_value)
         compared = "<=" if self.passed else ">"
