@@ -29,6 +29,7 @@ from curvedp.learning import (
     cells,
     logistic,
 )
+from curvedp.statistics.entry import Entry
 
 GUARANTEES = (cdp.GDP(0.25), cdp.GDP(0.5), cdp.GDP(1.0), cdp.GDP(2.0), cdp.PureDP(1.0))
 PARTS = ("mdm", "logistic", "pca", "kmeans")
@@ -96,10 +97,11 @@ class PlainRegression(TangentLogisticRegression):
     def fit(self, X: np.ndarray, y: np.ndarray) -> PlainRegression:
         self._domain, self.n_features_in_ = self.ball, X[0].size
         self.classes_, codes = np.unique(y, return_inverse=True)
-        features = self._features(self.ball.project(X))
-        weights = logistic.descend(
-            features, codes, len(self.classes_), self.n_steps, lambda rows: rows.mean(axis=0)
+        entry = Entry.check(
+            X, self.ball, self.guarantee, records_per_unit=1, ledger=None, seed=None
         )
+        shape = (len(self.classes_), self.ball.manifold.dim + 1)
+        weights = logistic.descend(self._mean_gradient(entry, codes), shape, self.n_steps)
         self.coef_, self.intercept_ = np.split(weights * self._units(), [-1], axis=1)
         self.intercept_ = self.intercept_[:, 0]
         return self

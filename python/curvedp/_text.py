@@ -1,8 +1,15 @@
-"""Objects on one line: arrays of more than a few numbers are named by their shape."""
+"""Objects on one line, and numbers that a guarantee rests on, rounded to the safe side.
+
+Whatever is shown of epsilon, delta, rho, mu, a sensitivity or an error that noise is calibrated to
+is rounded up; what remains of a budget and the scale of noise are rounded down. So no text says
+more privacy than there is, nor does an epsilon worked out from sensitivity and scale.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -11,6 +18,60 @@ from curvedp._validation import FloatArray
 
 #: Arrays of more numbers are named by their shape.
 MOST_NUMBERS = 12
+
+
+def rounded_up(number: float, digits: int = 6) -> str:
+    """A number with a few significant digits, never below it.
+
+    A float stands for the shortest decimal number that reads back as it, if that has no more
+    digits than asked for. Any other float is rounded in exact arithmetic.
+
+    Parameters
+    ----------
+    number : float
+    digits : int
+
+    Returns
+    -------
+    str
+        A text that `float` reads.
+
+    Examples
+    --------
+    >>> rounded_up(0.1), rounded_up(1.0000004), rounded_up(1e-6)
+    ('0.1', '1.00001', '1e-06')
+    """
+    return _rounded(number, digits, ROUND_CEILING)
+
+
+def rounded_down(number: float, digits: int = 6) -> str:
+    """A number with a few significant digits, never above it; else as `rounded_up`.
+
+    Parameters
+    ----------
+    number : float
+    digits : int
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> rounded_down(0.1), rounded_down(0.9999999)
+    ('0.1', '0.999999')
+    """
+    return _rounded(number, digits, ROUND_FLOOR)
+
+
+def _rounded(number: float, digits: int, rounding: str) -> str:
+    if not math.isfinite(number):
+        return str(float(number))
+    written = Decimal(repr(float(number)))
+    if len(written.normalize().as_tuple().digits) > digits:
+        written = Context(prec=digits, rounding=rounding).plus(Decimal(float(number)))
+    text = f"{float(written):.{digits}g}"
+    return text if Decimal(text) == written else str(written.normalize())
 
 
 def is_long(array: FloatArray) -> bool:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from curvedp._text import rounded_up
+
 if TYPE_CHECKING:
     from curvedp.privacy.guarantees import Guarantee
 
@@ -56,9 +58,10 @@ class BudgetError(CurvedpError):
         self.spent = spent
         self.requested = requested
         self.remaining = remaining
+        left = remaining._left if remaining else "nothing"
         super().__init__(
             f"the budget {budget} does not cover {requested}: spent {spent or 'nothing'}, "
-            f"remaining {remaining or 'nothing'}. Ask for no more than what remains; "
+            f"remaining {left}. Ask for no more than what remains; "
             "a new budget on the same data set adds to the privacy loss of the old one."
         )
 
@@ -118,7 +121,7 @@ class ExistenceError(CurvedpError, ValueError):
     def __str__(self) -> str:
         ways = []
         if self.smallest_epsilon is not None:
-            ways.append(f"epsilon of at least {_rounded_up(self.smallest_epsilon)}")
+            ways.append(f"epsilon of at least {rounded_up(self.smallest_epsilon)}")
         if self.smallest_n is not None:
             ways.append(f"n of at least {self.smallest_n}")
         return f"{self.message} It works with {' or '.join(ways)}." if ways else self.message
@@ -126,12 +129,6 @@ class ExistenceError(CurvedpError, ValueError):
     def __reduce__(self) -> tuple[Any, ...]:
         state = {"smallest_epsilon": self.smallest_epsilon, "smallest_n": self.smallest_n}
         return type(self), (self.message,), state
-
-
-def _rounded_up(number: float) -> str:
-    """Six digits of a number, no smaller than it."""
-    text = f"{number:.6g}"
-    return text if float(text) >= number else f"{number * (1 + 1e-5):.6g}"
 
 
 class LedgerError(CurvedpError, RuntimeError):

@@ -146,7 +146,8 @@ def test_the_joint_loss_of_a_replaced_record_is_epsilon_exactly():
     """Two cells change by one: the log ratio of P(X = x) over P(X = x + 1) twice."""
     rate = 0.35
     draws = np.empty(400_000)
-    _core.Stream.from_key(bytes(32), 0).discrete_laplace(rate, draws)
+    nothing = np.zeros(len(draws), dtype=np.int64)
+    _core.Stream.from_key(bytes(32), 0).add_discrete_laplace(rate, nothing, draws)
     ratios = [np.log(np.sum(draws == x) / np.sum(draws == x + 1)) for x in (0, 1, 2)]
     np.testing.assert_allclose(2 * np.array(ratios), 2 * rate, atol=0.05)
 
@@ -278,3 +279,74 @@ def test_parameters_are_checked():
         ):
             density(mesh.points, mesh, cdp.PureDP(1e-12), method=method, ledger=ledger)
         density(mesh.points, mesh, cdp.PureDP(1e-10), method=method)
+
+
+# ------------------------------------------------------------------ noise far beyond the counts
+
+
+def spread_records(residue):
+    """Records that each give the same count to one node, of that remainder by 32: (nodes, records,
+    numbers of those nodes). All distances are exact in double precision.
+    """
+    line = cdp.as_manifold("euclidean:1")
+    nodes = np.arange(4096.0)[:, None]
+    for step in range(80, 2000):
+        record = np.array([[2.0 + step / 4096]])
+        units = _core.bump_counts(line._core, nodes[:5], np.ones(5), record, 1.5, UNITS)
+        if units[2] % 32 == residue:
+            firsts = np.arange(2, 4096, 4)
+            return nodes, record + (firsts[:, None] - 2), firsts
+    raise AssertionError("no record has such a count")
+
+
+def odd_multiples(y):
+    """How many of the numbers with |y| in [2^56, 2^57) are odd multiples of 16, and of how many."""
+    y = np.abs(y)
+    wide = y[(y >= 2.0**56) & (y < 2.0**57)]
+    return int(np.sum(wide / 16 % 2)), len(wide)
+
+
+@pytest.mark.parametrize("residue", [16, 24])
+def test_noise_wider_than_53_bits_tells_nothing_of_a_count(residue):
+    """Doubles near 2^56 are multiples of 16: the sum of count and noise is rounded to one, odd as
+    often as even. If the noise is rounded first, a count of 24 more is rounded to an even one.
+    """
+    nodes, records, firsts = spread_records(residue)
+    mesh = Mesh("euclidean:1", nodes, np.ones(len(nodes)))
+    odd = total = 0
+    for seed in range(4):
+        release = density(
+            *(records, mesh, cdp.PureDP(3e-11)),
+            method="kde",
+            bandwidth=1.5,
+            heat_time=0.0,
+            seed=seed,
+        )
+        found = odd_multiples(release.value[firsts] * (len(records) * UNITS))
+        odd, total = odd + found[0], total + found[1]
+    assert total > 800
+    assert abs(odd - total / 2) < 3 * math.sqrt(total)
+
+
+def test_noise_that_is_rounded_before_it_is_added_tells_of_a_count():
+    """Control: never odd for a count of 24 more than a multiple of 32, half the time for 16."""
+    shares = {}
+    for residue in (16, 24):
+        noise = np.empty(4000)
+        nothing = np.zeros(4000, dtype=np.int64)
+        stream = _core.Stream.from_key(bytes(32), 0)
+        stream.add_discrete_laplace(3e-11 / 2 / UNITS, nothing, noise)
+        odd, total = odd_multiples(noise + residue)
+        shares[residue] = odd / total
+    assert shares[24] == 0
+    assert 0.4 < shares[16] < 0.6
+
+
+def test_counts_are_added_as_integers():
+    """Counts beyond 53 bits keep their last bit until the sum is rounded."""
+    counts = np.array([2**60, 2**60 + 1, 2**60 + 127, 2**60 + 129, -(2**60) - 129])
+    found = np.empty(5)
+    _core.Stream.from_key(bytes(32), 0).add_discrete_laplace(64.0, counts, found)
+    assert found.tolist() == [float(count) for count in counts.tolist()]
+    with pytest.raises(ValueError, match="match"):
+        _core.Stream.from_os().add_discrete_laplace(1.0, counts, np.empty(4))

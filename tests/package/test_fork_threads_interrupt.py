@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
+from curvedp import _core
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="fork and SIGINT are POSIX")
 GENEROUS = 60
@@ -65,6 +66,83 @@ def test_forked_children_do_not_hang_and_draw_different_noise():
     values = [parent, release_value(), *(value for value, _ in results)]
     assert len({str(value) for value in values}) == len(values)
     assert {total for _, total in results} == {expected}
+
+
+def _outcomes_of_keys(keys, ways, queue):
+    """What comes of each use of keys: the numbers drawn, or the kind of error."""
+    found = []
+    for draw in ways:
+        try:
+            found.append(draw(keys))
+        except RuntimeError as error:
+            found.append(str(error))
+    queue.put(found)
+
+
+def _uniforms(stream):
+    numbers = np.empty(3)
+    stream.uniform(numbers)
+    return numbers.tolist()
+
+
+def _core_groups():
+    """Two groups of records, as the core takes them."""
+    rows = records(20).reshape(20, -1)
+    offsets = np.array([0, 10, 20])
+    frame = spd_ball()._frame
+    design = _core.GroupDesign(1.0, None)
+    return rows, _core.Groups([frame], offsets, [design], np.zeros(2, dtype=np.int32), None)
+
+
+def _ways_to_use_keys():
+    rows, groups = _core_groups()
+    return (
+        lambda keys: _uniforms(keys.first()),
+        lambda keys: _uniforms(keys.part(1).first()),
+        lambda keys: _uniforms(groups.stream(rows, keys, 1, 2, 1)),
+    )
+
+
+@POSIX
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_fresh_keys_of_groups_are_refused_in_forked_children():
+    """Two children would draw the same noise; keys that were given are everybody's (control)."""
+    context = multiprocessing.get_context("fork")
+    fresh, given = _core.GroupKeys.fresh(), _core.GroupKeys.numbered(bytes(32))
+    ways = _ways_to_use_keys()
+    outcomes = {}
+    for name, keys in (("fresh", fresh), ("given", given)):
+        queue = context.Queue()
+        children = [
+            context.Process(target=_outcomes_of_keys, args=(keys, ways, queue)) for _ in range(2)
+        ]
+        for child in children:
+            child.start()
+        outcomes[name] = [queue.get(timeout=GENEROUS) for _ in children]
+        for child in children:
+            child.join(timeout=GENEROUS)
+    for child_outcomes in outcomes["fresh"]:
+        assert all("make a new one" in outcome for outcome in child_outcomes)
+    assert outcomes["given"][0] == outcomes["given"][1]
+    assert all(isinstance(draw(fresh), list) for draw in ways)
+
+
+@POSIX
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_stream_of_fresh_keys_is_refused_in_a_forked_child():
+    """It was opened before the fork."""
+    rows, groups = _core_groups()
+    keys = _core.GroupKeys.fresh()
+    streams = (keys.first(), keys.part(2).first(), groups.stream(rows, keys, 0, 1, 0))
+    queue = multiprocessing.get_context("fork").Queue()
+    child = multiprocessing.get_context("fork").Process(
+        target=_outcomes_of_keys,
+        args=(keys, [lambda _, own=stream: _uniforms(own) for stream in streams], queue),
+    )
+    child.start()
+    assert all("make a new one" in outcome for outcome in queue.get(timeout=GENEROUS))
+    child.join(timeout=GENEROUS)
+    assert all(len(_uniforms(stream)) == 3 for stream in streams)
 
 
 # ------------------------------------------------------------------ threads

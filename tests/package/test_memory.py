@@ -20,6 +20,7 @@ ledger = cdp.Ledger(cdp.GDP(1.0))
 ball = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.5)
 many = np.tile(ball.center, (2_000_000, 1))
 x, y = np.linspace(0.0, 1.0, len(many)), np.arange(400_000) % 3
+fit = cdp.geodesic_regression(x[:400], many[:400], ball, cdp.GDP(1.0), x_range=(0.0, 1.0))
 rows, more = rng.standard_normal((11_000, 8)), rng.standard_normal((400_000, 8))
 
 
@@ -40,6 +41,11 @@ def call(name, n, how):
             cdp.two_sample_test(records, records, ball, gdp, kernel="linear", **how)
         case "regression":
             cdp.geodesic_regression(x[:n], records, ball, gdp, x_range=(0.0, 1.0), **how)
+        case "explained":
+            cdp.r_squared(x[:n], records, fit, gdp, **how)
+        case "logistic":
+            model = TangentLogisticRegression(ball, gdp, n_steps=3, **how)
+            model.fit(records, np.arange(len(records)) % 3)
 
 
 call(sys.argv[1], 400, {})  # imports what it needs

@@ -105,7 +105,7 @@ class Stored:
 OBJECTS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "ball": (lambda: BALL, ("sphere:2", "0.5", "[0., 0., 1.]")),
     "product": (product, ("sphere:2 x euclidean:1", "euclidean:1", "'origin'")),
-    "pure": (lambda: cdp.PureDP(1.0), ("PureDP", "2.718 times", "replace one record")),
+    "pure": (lambda: cdp.PureDP(1.0), ("PureDP", "2.719 times", "replace one record")),
     "approx": (lambda: cdp.ApproxDP(1.0, 1e-6), ("ApproxDP", "1e-06", "up to a probability")),
     "zcdp": (lambda: cdp.ZCDP(0.5), ("ZCDP", "Rényi divergence at most 0.5")),
     "gdp": (lambda: MU, ("GDP", "shift of a unit normal by 1")),

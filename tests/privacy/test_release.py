@@ -228,7 +228,7 @@ def test_report_says_what_is_promised_and_at_what_cost():
         "Riemannian Laplace",
         "0.333333",
         "PureDP(epsilon=1)",
-        "2.718 times as likely",
+        "2.719 times as likely",
         "replace one record",
         "n is public",
         "one record;",

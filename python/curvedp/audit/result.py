@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from curvedp._text import rounded_down, rounded_up
 from curvedp.privacy import Guarantee
 
 
@@ -100,18 +101,21 @@ class AuditResult:
         """A few lines for people: verdict, bound, and the counts behind it."""
         best = self.strongest
         verdict = "compatible with the claim" if self.passed else "CLAIM REFUTED"
+        bound, claim = rounded_down(self.lower_bound, 4), rounded_up(self.claimed_value)
+        if not self.passed and float(bound) <= float(claim):
+            bound, claim = repr(self.lower_bound), repr(self.claimed_value)
         compared = "<=" if self.passed else ">"
         side = ">=" if best.direction == "a over b" else "<="
         event = best.description or f"score {side} {best.threshold:.4g}"
         return "\n".join(
             (
                 f"privacy audit of {self.claimed}: {verdict}",
-                f"  {self.parameter} >= {self.lower_bound:.4g} {compared} "
-                f"{self.claimed_value:.4g} claimed (confidence {self.confidence:.10g})",
+                f"  {self.parameter} >= {bound} {compared} "
+                f"{claim} claimed (confidence {rounded_down(self.confidence, 10)})",
                 f"  strongest of {len(self.events)} events: {best.direction}, {event}",
                 f"  seen {best.hits} times in {best.trials} draws "
-                f"(probability at least {best.probability_lower:.4g})",
+                f"(probability at least {rounded_down(best.probability_lower, 4)})",
                 f"  at the neighbour {best.neighbour_hits} times in {best.neighbour_trials} draws "
-                f"(probability at most {best.neighbour_probability_upper:.4g})",
+                f"(probability at most {rounded_up(best.neighbour_probability_upper, 4)})",
             )
         )

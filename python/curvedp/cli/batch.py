@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from curvedp._text import rounded_down
 from curvedp.cli.options import (
     ball_options,
     budget_options,
@@ -426,7 +427,8 @@ def _print_plan(
         ("result", f"about {told.result / 1e6:.3g} MB, less on disk"),
     ]
     if book is not None:
-        rows.append(("ledger", f"remaining {book.remaining or 'nothing'} of {book.budget}"))
+        left = "nothing" if book.remaining is None else book.remaining._left
+        rows.append(("ledger", f"remaining {left} of {book.budget}"))
     for name, text in rows:
         console.print(f"{name:<16} {text}", markup=False)
     extent, name = call.statistic.extent(call)
@@ -441,7 +443,7 @@ def _print_plan(
         scale, error = call.statistic.outlook(call, design, n)
         share = f"{100 * error / extent:.2g} %"
         known = ("-", "-") if math.isnan(error) else (f"{error:.4g}", share)
-        table.add_row(str(n), str(sizes[n]), f"{scale:.4g}", *known)
+        table.add_row(str(n), str(sizes[n]), rounded_down(scale, 4), *known)
     console.print(table)
     if limits := limits_of_error(call.statistic.title):
         console.print(f"Expected errors: {limits}.", markup=False)

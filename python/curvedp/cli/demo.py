@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from curvedp import frechet_mean, nonprivate
+from curvedp._text import rounded_up
 from curvedp.cli.output import check_writable
 from curvedp.cli.tables import FileError
 from curvedp.datasets import load_diffusion_tensors
@@ -123,5 +124,5 @@ def _comparison(releases: Sequence[Release], exact: NDArray[np.float64], ball: B
     for epsilon, release in zip(BUDGETS, releases, strict=True):
         distance = float(ball.manifold.dist(release.value, exact))
         expected = "" if release.expected_error is None else f"{release.expected_error:.3f}"
-        table.add_row(f"{epsilon:g}", expected, f"{distance:.3f}")
+        table.add_row(rounded_up(epsilon), expected, f"{distance:.3f}")
     return table

@@ -33,8 +33,8 @@ DENSITY_METHODS = ("histogram", "kde")
 #: Units into which a record is divided where it is spread over several nodes.
 _UNITS = 1 << 20
 
-#: Least rate of the noise per record: wider noise, counted in units of the kernel, could leave the
-#: range of 64-bit integers.
+#: Least rate of the noise per record: wider noise, counted in units of the kernel, would not fit
+#: the 127 bits in which counts and noise are added.
 _LEAST_RATE = 1e-11
 
 #: Neighbours of a node in the graph that smoothing uses if none is given.
@@ -303,10 +303,11 @@ def release_density(entry: Entry, points: FloatArray, plan: DensityPlan, stage: 
             units,
         )
     else:
-        counts = np.bincount(plan.mesh.nearest(points)[0], minlength=len(plan.mesh)).astype(float)
-    noise = np.empty(len(plan.mesh))
-    entry.stream(stage).discrete_laplace(math.nextafter(plan.rate / units, 0.0), noise)
-    values = (counts + noise) / units / (entry.n * plan.mesh.volumes)
+        counts = np.bincount(plan.mesh.nearest(points)[0], minlength=len(plan.mesh))
+    noisy = np.empty(len(plan.mesh))
+    rate = math.nextafter(plan.rate / units, 0.0)
+    entry.stream(stage).add_discrete_laplace(rate, counts, noisy)
+    values = noisy / units / (entry.n * plan.mesh.volumes)
     if plan.heat_time > 0:
         assert plan.laplacian is not None
         values = heat_smooth(plan.laplacian, values, plan.heat_time, tol=1e-9)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
+from curvedp._text import rounded_down
 from curvedp._validation import FloatArray, as_count, as_positive
 from curvedp.conformal.graph import Graph, as_node_values
 from curvedp.conformal.mesh import Mesh
@@ -201,7 +202,8 @@ class MeshExponential:
         return np.asarray(self._log_base - lengths / self.scale)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.graph!r}, {self.guarantee!r}, scale={self.scale:.6g})"
+        scale = rounded_down(self.scale)
+        return f"{type(self).__name__}({self.graph!r}, {self.guarantee!r}, scale={scale})"
 
 
 def _centred(ball: Ball, mesh: Mesh, farthest: float) -> tuple[Ball | None, FloatArray]:

@@ -3,7 +3,8 @@
     records -> projection on the ball -> log_c x / r and a constant, shortened to length 1
             -> each step: gradients of the records, clipped, averaged, with noise -> momentum
 
-Proof: docs/proofs/private-logistic.md.
+The core computes each record's gradient by itself, in the same bits whatever other records there
+are. Proof: docs/proofs/private-logistic.md.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from curvedp.mechanisms import RiemannianLaplace, TangentGaussian
 from curvedp.mechanisms.vector_noise import VectorNoise
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release
 from curvedp.statistics.entry import Entry
-from curvedp.statistics.grouping import GroupsLike, Offsets
+from curvedp.statistics.grouping import GroupsLike
 
 #: Length of the gradient of one record: |p - e_y| <= sqrt 2 times that of its features, 1.
 LONGEST = math.sqrt(2.0)
@@ -171,16 +172,15 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
         size = len(classes) * (self._manifold.dim + 1)
         moved = min(entry.records_per_unit, entry.n)
         noise = gradient_noise(size, entry.n, moved, shares[0])
-        entry.spend("tangent logistic regression", 3.0 * len(codes) * size * 8)
+        entry.spend("tangent logistic regression", 8.0 * len(codes) * (self._manifold.dim + 4))
 
-        features, stream = self._features(self._domain.project(entry.data)), entry.stream(0)
-        codes = entry.arranged(codes)
-
-        def noisy(rows: FloatArray) -> FloatArray:
-            own = rows if entry.unit_ends is None else means_of_units(rows, entry.unit_ends)
-            return noise.add(_core.clipped_mean(own, LONGEST), stream)
-
-        average = descend(features, codes, len(classes), len(shares), noisy)
+        mean_gradient = self._mean_gradient(entry, codes)
+        stream = entry.stream(0)
+        average = descend(
+            lambda weights: noise.add(mean_gradient(weights), stream),
+            (len(classes), self._manifold.dim + 1),
+            len(shares),
+        )
         self.classes_: NDArray[Any] = classes
         released = average * self._units()
         kind = RiemannianLaplace if noise.pure else TangentGaussian
@@ -231,17 +231,22 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
         manifold, center = self._manifold, self._domain.center
         return manifold.tangent_to_coords(manifold.log(points, center), center)
 
-    def _features(self, points: FloatArray) -> FloatArray:
-        """Rows of length at most 1: (log_c x, 1) times `_units`."""
-        coords = self._coords(points)
-        return np.hstack([coords, np.ones((len(coords), 1))]) * self._units()
+    def _mean_gradient(
+        self, entry: Entry, codes: NDArray[np.int64]
+    ) -> Callable[[FloatArray], FloatArray]:
+        """The mean of the units' gradients, as a function of the weights."""
+        coords = self._coords(self._domain.project(entry.data))
+        own = entry.arranged(codes)
+        ends = np.arange(entry.n + 1) if entry.unit_ends is None else entry.unit_ends
+        features = features_of(self._domain)
+        return lambda weights: _core.logistic_gradient(
+            coords, own, ends, weights, features, LONGEST
+        )
 
     def _units(self) -> FloatArray:
         """What the coordinates of a logarithm and a 1 are multiplied with."""
-        units = np.full(self._manifold.dim + 1, 1.0 / self._domain.radius)
-        units[-1] = _CONSTANT
-        found: FloatArray = units / math.hypot(1.0, _CONSTANT)
-        return found
+        scale, constant = features_of(self._domain)
+        return np.append(np.full(self._manifold.dim, scale), constant)
 
     def _assumed(self) -> set[str]:
         """The assumptions that `Entry` does not know of."""
@@ -259,46 +264,26 @@ def gradient_noise(size: int, n: int, moved: int, share: PureDP | GDP) -> Vector
     )
 
 
+def features_of(ball: Ball) -> tuple[float, float]:
+    """Factor of the coordinates of a logarithm and the constant beside them: length at most 1."""
+    length = math.hypot(1.0, _CONSTANT)
+    return 1.0 / ball.radius / length, _CONSTANT / length
+
+
 def descend(
-    features: FloatArray,
-    codes: NDArray[np.int64],
-    classes: int,
-    n_steps: int,
-    mean_of: Callable[[FloatArray], FloatArray],
+    gradient: Callable[[FloatArray], FloatArray], shape: tuple[int, int], n_steps: int
 ) -> FloatArray:
     """Weights, shape (classes, dim + 1): the average of the last half of the steps from 0.
 
-    `mean_of` is the mean of the records' gradients, with noise.
+    `gradient` is the mean of the records' gradients at the weights, with noise.
     """
-    weights = np.zeros((classes, features.shape[1]))
-    velocity, average = np.zeros_like(weights), np.zeros_like(weights)
+    weights, velocity, average = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     kept = n_steps - n_steps // 2
     for step in range(n_steps):
-        gradient = mean_of(gradients(features, codes, weights)).reshape(weights.shape)
+        found = gradient(weights)
         with np.errstate(all="ignore"):
-            velocity = _MOMENTUM * velocity - _STEP * gradient
+            velocity = _MOMENTUM * velocity - _STEP * found
             weights = weights + velocity
             if step >= n_steps - kept:
                 average += weights / kept
     return average
-
-
-def gradients(features: FloatArray, codes: NDArray[np.int64], weights: FloatArray) -> FloatArray:
-    """Gradients (p - e_y) x' of the loss of each record, one row of K (dim + 1) numbers each.
-
-    p is the softmax of W x; records without a class, of code -1, have gradient 0.
-    """
-    known = np.flatnonzero(codes >= 0)
-    with np.errstate(all="ignore"):
-        residual = softmax(features @ weights.T)
-        residual[known, codes[known]] -= 1.0
-        residual[codes < 0] = 0.0
-        found: FloatArray = (residual[:, :, None] * features[:, None, :]).reshape(len(codes), -1)
-    return found
-
-
-def means_of_units(rows: FloatArray, ends: Offsets) -> FloatArray:
-    """The mean of the rows ``ends[j]:ends[j + 1]`` of each unit j, one row each."""
-    with np.errstate(all="ignore"):
-        found: FloatArray = np.add.reduceat(rows, ends[:-1]) / np.diff(ends)[:, None]
-    return found

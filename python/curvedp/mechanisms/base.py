@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp import _core
+from curvedp._text import rounded_down
 from curvedp._validation import FloatArray, as_count, as_positive
 from curvedp.domain import Ball
 from curvedp.mechanisms.grid import clip_radius, grid_step
@@ -152,7 +153,7 @@ class Mechanism(abc.ABC):
         return type(self), (self.ball, self.sensitivity, self.guarantee)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.guarantee!r}, scale={self.scale:.6g})"
+        return f"{type(self).__name__}({self.guarantee!r}, scale={rounded_down(self.scale)})"
 
     def _epsilon(self) -> float:
         if not isinstance(self.guarantee, PureDP):

@@ -123,7 +123,7 @@ def ways_to_meet(
     >>> print(*ways_to_meet(ZCDP(rho=0.5)))
     GDP(mu=1) PureDP(epsilon=1)
     >>> print(*ways_to_meet(ApproxDP(epsilon=1.0, delta=1e-6), "riemannian-laplace"))
-    PureDP(epsilon=1)
+    PureDP(epsilon=1.00001)
     """
     ways = _ways(guarantee)
     if mechanism is None:

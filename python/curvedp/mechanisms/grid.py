@@ -15,6 +15,7 @@ import math
 import numpy as np
 
 from curvedp import _core
+from curvedp._text import rounded_down, rounded_up
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
@@ -53,9 +54,9 @@ def grid_step(
         if math.isinf(least):
             raise ExistenceError(f"{where}, and so is any other: use a smaller radius")
         raise ExistenceError(
-            f"{where}, where scales from {least:.3g} on are served: ask for "
+            f"{where}, where scales from {rounded_up(least, 3)} on are served: ask for "
             f"{weaker(guarantee, scale / least)} or less, or for fewer than "
-            f"{scale / least:.3g} times as many records"
+            f"{rounded_down(scale / least, 3)} times as many records"
         )
     return step
 
@@ -63,11 +64,10 @@ def grid_step(
 def weaker(guarantee: PureDP | GDP | None, share: float) -> str:
     """The guarantee with a share of its budget, rounded down."""
     if guarantee is None:
-        return f"{share:.3g} times the budget"
+        return f"{rounded_down(share, 3)} times the budget"
     name = "epsilon" if isinstance(guarantee, PureDP) else "mu"
     budget = getattr(guarantee, name) * share
-    digits = 10.0 ** (math.floor(math.log10(budget)) - 3)
-    return f"{type(guarantee).__name__}({name}={math.floor(budget / digits) * digits:.4g})"
+    return f"{type(guarantee).__name__}({name}={rounded_down(budget, 4)})"
 
 
 def clip_radius(ball: Ball) -> float:

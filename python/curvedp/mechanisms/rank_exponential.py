@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from curvedp import _core
 from curvedp._guard import quiet
+from curvedp._text import rounded_down
 from curvedp._validation import FloatArray, as_choice, as_count, as_finite, as_level, as_values
 from curvedp.mechanisms.bounded_range import bounded_range_epsilon
 from curvedp.mechanisms.calibration import outward_scale
@@ -147,7 +148,8 @@ class RankExponential:
         return clipped if self.base == "uniform" else np.log(clipped, out=clipped)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(q={self.q:g}, {self.guarantee!r}, scale={self.scale:.6g})"
+        scale = rounded_down(self.scale)
+        return f"{type(self).__name__}(q={self.q:g}, {self.guarantee!r}, scale={scale})"
 
 
 def _log_sum_exp(logs: FloatArray) -> float:

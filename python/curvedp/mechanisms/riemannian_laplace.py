@@ -8,6 +8,7 @@ Proof: docs/proofs/riemannian-laplace.md.
 
 from __future__ import annotations
 
+from curvedp._text import rounded_down, rounded_up
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms.base import IntrinsicMechanism, largest_laplace_scale
 from curvedp.mechanisms.calibration import outward_scale
@@ -40,9 +41,9 @@ class RiemannianLaplace(IntrinsicMechanism):
         if scale > largest:
             raise ExistenceError(
                 f"Riemannian Laplace noise on {self.ball.manifold.spec} cannot be drawn at scale "
-                f"{scale:.4g}, because volumes grow exponentially: scales up to {largest:.4g} can. "
-                "Ask for GDP, whose noise always exists, or for more epsilon, more records or a "
-                "smaller radius.",
+                f"{rounded_up(scale, 4)}, because volumes grow exponentially: scales up to "
+                f"{rounded_down(largest, 4)} can. Ask for GDP, whose noise always exists, or for "
+                "more epsilon, more records or a smaller radius.",
                 smallest_epsilon=self.sensitivity / largest * (1 + 1e-9),  # room for rounding
             )
         return scale

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
+from curvedp._text import rounded_up
 from curvedp.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def new_figure(width: float, height: float) -> Figure:
 def budget_text(guarantee: object) -> str:
     """The parameters of a guarantee in the field's letters, as ``ε = 1, δ = 1e-06``."""
     parts = [
-        f"{symbol} = {getattr(guarantee, name):g}"
+        f"{symbol} = {rounded_up(getattr(guarantee, name))}"
         for name, symbol in _SYMBOLS
         if isinstance(getattr(guarantee, name, None), int | float)
     ]

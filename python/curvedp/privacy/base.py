@@ -10,6 +10,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from curvedp._html import card
+from curvedp._text import rounded_down, rounded_up
 from curvedp.errors import ConversionError
 from curvedp.privacy.conversion import round_down
 
@@ -78,8 +79,16 @@ class Guarantee:
         return f"<{type(self).__name__}({inside}); neighbouring: {NEIGHBOURING}, n public>"
 
     def __str__(self) -> str:
-        inside = ", ".join(f"{name}={value:.6g}" for name, value in self._parameters().items())
+        return self._shown(rounded_up)
+
+    def _shown(self, rounded: Callable[[float], str]) -> str:
+        inside = ", ".join(f"{name}={rounded(value)}" for name, value in self._parameters().items())
         return f"{type(self).__name__}({inside})"
+
+    @property
+    def _left(self) -> str:
+        """As what is left of a budget: rounded down, so that all that is read can be spent."""
+        return self._shown(rounded_down)
 
     @property
     def _brief(self) -> str:

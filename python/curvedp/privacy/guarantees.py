@@ -24,6 +24,7 @@ from fractions import Fraction
 from typing import Any, Self, TypeVar
 
 from curvedp._html import card
+from curvedp._text import rounded_up
 from curvedp.errors import ConversionError
 from curvedp.privacy import conversion
 from curvedp.privacy.base import (
@@ -76,9 +77,9 @@ class PureDP(Guarantee):
 
     @property
     def _promise(self) -> str:
-        factor = (
-            f"{math.exp(self.epsilon):.4g}" if self.epsilon < 700.0 else f"e^{self.epsilon:.4g}"
-        )
+        factor = f"e^{rounded_up(self.epsilon)}"
+        if self.epsilon < 700.0:
+            factor = rounded_up(math.nextafter(math.exp(self.epsilon), math.inf), 4)
         return f"no event becomes more than {factor} times as likely"
 
     def additive(self) -> tuple[Fraction, ...]:
@@ -157,7 +158,10 @@ class ApproxDP(Guarantee):
 
     @property
     def _promise(self) -> str:
-        return f"as for epsilon = {self.epsilon:.4g}, up to a probability of {self.delta:.4g}"
+        return (
+            f"as for epsilon = {rounded_up(self.epsilon)}, "
+            f"up to a probability of {rounded_up(self.delta)}"
+        )
 
     def additive(self) -> tuple[Fraction, ...]:
         """(epsilon, delta): basic composition. Valid; `compose_mixed` gives the smallest."""
@@ -170,7 +174,7 @@ class ApproxDP(Guarantee):
         its curve is delta + (1 - delta)(e^epsilon - e^epsilon') / (1 + e^epsilon).
         """
         if probability("delta", delta) < self.delta:
-            self._not_implied(f"(epsilon, {delta:.6g})-DP", "ask for a delta of at least its own")
+            self._not_implied(f"(epsilon, {delta!r})-DP", "ask for a delta of at least its own")
         return conversion.approx_epsilon(self.epsilon, self.delta, float(delta))
 
     def to_delta(self, epsilon: float) -> float:
@@ -208,7 +212,7 @@ class ZCDP(Guarantee):
 
     @property
     def _promise(self) -> str:
-        return f"Rényi divergence at most {self.rho:.4g} alpha at every order alpha > 1"
+        return f"Rényi divergence at most {rounded_up(self.rho)} alpha at every order alpha > 1"
 
     def additive(self) -> tuple[Fraction, ...]:
         """(rho): Rényi divergences of one order add up."""
@@ -260,7 +264,7 @@ class GDP(Guarantee):
 
     @property
     def _promise(self) -> str:
-        return f"no easier to see than a shift of a unit normal by {self.mu:.4g}"
+        return f"no easier to see than a shift of a unit normal by {rounded_up(self.mu)}"
 
     def additive(self) -> tuple[Fraction, ...]:
         """(mu^2): N(0, 1) against N(mu_i, 1) for all i is N(0, 1) against N(|mu|, 1)."""

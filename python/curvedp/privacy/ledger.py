@@ -70,6 +70,10 @@ def _as_guarantee(
     return type(budget).from_additive(amount, rounding)
 
 
+def _left(remaining: Guarantee | None) -> str:
+    return remaining._left if remaining else "nothing"
+
+
 def _time(entry: LedgerEntry) -> str:
     return entry.time.isoformat(sep=" ", timespec="seconds")
 
@@ -176,7 +180,10 @@ class Ledger:
 
     @property
     def remaining(self) -> Guarantee | None:
-        """The largest guarantee that can still be spent, rounded down; None if nothing is left."""
+        """The largest guarantee that can still be spent, rounded down; None if nothing is left.
+
+        Printed it is rounded up, as any guarantee: `report` shows what can be asked for.
+        """
         return self._remaining(self._store.total())
 
     @property
@@ -239,7 +246,7 @@ class Ledger:
         lines = [
             f"budget:     {self.budget}",
             f"spent:      {self.spent or 'nothing'}",
-            f"remaining:  {self.remaining or 'nothing'}",
+            f"remaining:  {_left(self.remaining)}",
         ]
         for entry in self.entries:
             lines.append(f"{_time(entry)}  {entry.guarantee}  {entry.label}".rstrip())
@@ -281,7 +288,7 @@ class Ledger:
         facts = [
             ("budget", str(self.budget)),
             ("spent", str(self._spent(total) or "nothing")),
-            ("remaining", str(self._remaining(total) or "nothing")),
+            ("remaining", _left(self._remaining(total))),
         ]
         hidden = len(entries) - len(last)
         closed = ", closed" if self._closed else ""

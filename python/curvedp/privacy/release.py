@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp._html import card
-from curvedp._text import is_long, numbers
+from curvedp._text import is_long, numbers, rounded_down, rounded_up
 from curvedp._validation import as_count, as_positive
 from curvedp.privacy.base import NEIGHBOURING, Guarantee
 from curvedp.privacy.guarantees import GDP, NO_GUARANTEE, PureDP, Unproved
@@ -463,11 +463,11 @@ class Release:
             ),
             (
                 "sensitivity",
-                f"{self.sensitivity:.6g}, solver tolerance "
-                f"{self.solver_tolerance:.3g} "
+                f"{rounded_up(self.sensitivity)}, solver tolerance "
+                f"{rounded_up(self.solver_tolerance, 3)} "
                 f"({'enters twice' if self.calibration == 'proved' else 'not counted'})",
             ),
-            ("noise scale", f"{self.scale:.6g}"),
+            ("noise scale", rounded_down(self.scale)),
             ("expected error", self._error()),
             *self._noise(),
             ("calibration", self.calibration),

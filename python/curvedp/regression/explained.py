@@ -174,8 +174,7 @@ def r_squared(
     promised = entry.promise(entry.guarantee)
     if isinstance(fit.guarantee, Unproved):
         promised = Unproved(claimed=entry.guarantee, why=_FIT_WHY)
-    if ledger is not None:
-        ledger.spend(promised, label="share explained by a geodesic")
+    entry.spend("share explained by a geodesic", 8.0 * covariates.nbytes, promised)
     squares = _squares(ball, entry.data, covariates, fit, reach).mean(axis=1)
     told = entry.release(
         promised,

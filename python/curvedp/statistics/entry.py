@@ -97,14 +97,15 @@ class Entry:
             return Unproved(claimed=guarantee, why=SEEDED_WHY)
         return guarantee
 
-    def spend(self, label: str, memory: float = 0.0) -> None:
+    def spend(self, label: str, memory: float = 0.0, promised: Guarantee | None = None) -> None:
         """Takes the whole guarantee from the ledger, before any noise is drawn.
 
-        `memory` is what it takes in bytes besides some copies of the records.
+        `memory` is what it takes in bytes besides some copies of the records, `promised` what the
+        release will promise if that is not the call's guarantee.
         """
         ask_for_memory(_COPIES * self.data.nbytes + memory)
         if self.ledger is not None:
-            self.ledger.spend(self.promise(self.guarantee), label=label)
+            self.ledger.spend(promised or self.promise(self.guarantee), label=label)
 
     def shares(self, weights: Sequence[float]) -> tuple[PureDP | GDP, ...]:
         """Guarantees of the stages, which compose to the call's: see `Guarantee.split`."""

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from curvedp import _core
 from curvedp._guard import warn_of_noise
 from curvedp._validation import FloatArray, as_choice, as_count, as_positive, as_probability
 from curvedp.domain import BOUNDARY_SLACK, Ball
@@ -291,7 +292,8 @@ def simulated_power(
         direction = rng.standard_normal(dim)
         coords = spread * rng.standard_normal((len(shift), dim))
         coords += shift[:, None] * direction / np.linalg.norm(direction)
-        rejected += design.rejects(_clipped(coords, ball.radius), weights, rng)
+        _core.shorten(coords, ball.radius)
+        rejected += design.rejects(coords, weights, rng)
     return rejected / simulations
 
 
@@ -308,9 +310,5 @@ def chart_coords(ball: Ball, rows: FloatArray) -> FloatArray:
     manifold = ball._frame.manifold
     coords = np.empty((len(rows), manifold.dim))
     manifold.log_coords(rows, np.ascontiguousarray(ball._frame.origin[None]), coords)
-    return _clipped(np.where(np.isfinite(coords), coords, 0.0), ball.radius)
-
-
-def _clipped(coords: FloatArray, radius: float) -> FloatArray:
-    length = np.linalg.norm(coords, axis=1, keepdims=True)
-    return np.asarray(coords * (radius / np.maximum(length, radius)))
+    _core.shorten(coords, ball.radius)
+    return coords

@@ -11,6 +11,7 @@ pub mod exact;
 pub mod graph;
 pub mod groups;
 pub mod law;
+pub mod logistic;
 pub mod mail;
 pub mod manifold;
 pub mod mean;

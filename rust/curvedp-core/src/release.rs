@@ -30,6 +30,14 @@ pub enum Placement {
     Chart,
 }
 
+/// Shortens rows of coordinates to length `limit`, each by itself; a row whose length is not finite becomes 0.
+pub fn shorten(coords: &mut [f64], dim: usize, limit: f64) {
+    vectorize(
+        #[inline(always)]
+        || clip_coords(coords, dim, limit),
+    );
+}
+
 /// Shortens rows of coordinates to length `limit`; a row whose length is not finite becomes 0.
 #[inline(always)]
 fn clip_coords(coords: &mut [f64], dim: usize, limit: f64) {

@@ -68,7 +68,7 @@ pub fn bump_counts<'py>(
     records: Input<'py>,
     reach: f64,
     units: u64,
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
     let manifold = &*manifold.inner;
     let size = manifold.point_size();
     let count = points.shape()[0];
@@ -76,7 +76,7 @@ pub fn bump_counts<'py>(
     let volumes = row(&volumes, count)?;
     let asked = (every_row(&records, size)?, records.shape()[0]);
     let units = run(py, |stop| graph::bump_counts(&nodes, volumes, asked, reach, units, stop))?;
-    Ok(PyArray1::from_iter(py, units.iter().map(|&u| u as f64)))
+    Ok(PyArray1::from_vec(py, units))
 }
 
 /// Density of the bump kernel at the points themselves.

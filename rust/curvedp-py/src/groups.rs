@@ -22,7 +22,7 @@ use crate::call::{run, to_python};
 use crate::frame::Frame;
 use crate::manifold::Manifold;
 use crate::mean::Plan;
-use crate::noise::{Noise, Stream};
+use crate::noise::{Noise, Owner, Stream};
 
 /// A share of the budget: true if it is epsilon, and epsilon or mu.
 type Share = (bool, f64);
@@ -83,6 +83,14 @@ impl GroupDesign {
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct GroupKeys {
     inner: noise::GroupKeys,
+    owner: Owner,
+}
+
+impl GroupKeys {
+    /// The keys, in the process that they belong to.
+    fn open(&self) -> PyResult<&noise::GroupKeys> {
+        self.owner.check().map(|()| &self.inner)
+    }
 }
 
 #[pymethods]
@@ -91,33 +99,35 @@ impl GroupKeys {
     #[staticmethod]
     fn fresh() -> PyResult<Self> {
         let key = noise::fresh_key().map_err(|error| to_python(error.into()))?;
-        Ok(Self { inner: noise::GroupKeys::Numbered(key) })
+        Ok(Self { inner: noise::GroupKeys::Numbered(key), owner: Owner::here() })
     }
 
     /// The first stream of numbered ones.
     fn first(&self) -> PyResult<Stream> {
-        match &self.inner {
-            noise::GroupKeys::Numbered(key) => Ok(noise::numbered_stream(*key, 0).into()),
+        match self.open()? {
+            noise::GroupKeys::Numbered(key) => {
+                Ok(Stream::new(noise::numbered_stream(*key, 0), self.owner))
+            }
             noise::GroupKeys::Derived(_) => Err(PyValueError::new_err("keys have no numbers")),
         }
     }
 
     /// Keys of a part of the call, for calls that use these alone.
     fn part(&self, number: u64) -> Self {
-        Self { inner: self.inner.part(number) }
+        Self { inner: self.inner.part(number), owner: self.owner }
     }
 
     /// Sub-streams of a given key.
     #[staticmethod]
     fn numbered(key: [u8; 32]) -> Self {
-        Self { inner: noise::GroupKeys::Numbered(key) }
+        Self { inner: noise::GroupKeys::Numbered(key), owner: Owner::GIVEN }
     }
 
     /// Keys derived from a secret, the parameters that all groups share, and the groups' input.
     #[staticmethod]
     fn derived(secret: [u8; 32], context: &[u8]) -> Self {
         let keys = noise::DerivedKeys::new(&secret, context);
-        Self { inner: noise::GroupKeys::Derived(keys) }
+        Self { inner: noise::GroupKeys::Derived(keys), owner: Owner::GIVEN }
     }
 }
 
@@ -231,8 +241,8 @@ impl Groups {
         let records = self.rows_of(&records)?.range(self.offsets[group]..self.offsets[group + 1]);
         let input =
             |group| groups::input(Ids::id(self.ids(), group), frame, design.as_ref(), records);
-        let streams = keys.inner.streams(group..group + 1, stages, input);
-        Ok(Stream::from(streams.stream(0, stage)))
+        let streams = keys.open()?.streams(group..group + 1, stages, input);
+        Ok(Stream::new(streams.stream(0, stage), keys.owner))
     }
 
     /// Releases a statistic of each group of records: arrays by name, one row for each group, NaN for groups
@@ -245,7 +255,7 @@ impl Groups {
         keys: &GroupKeys,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let statistic = &*statistic.inner;
+        let (statistic, drawn) = (&*statistic.inner, keys.open()?);
         if statistic.has_means() && self.designs.iter().any(|own| own.get().mean.is_none()) {
             return Err(PyValueError::new_err("designs do not match"));
         }
@@ -265,7 +275,7 @@ impl Groups {
                     let outcome = progress.as_ref().map_or(Ok(()), call);
                     outcome.map_err(|error| raised.replace(Some(error))).is_err() || interrupt()
                 };
-                let outcome = groups::release(groups, statistic, &keys.inner, entries, &report);
+                let outcome = groups::release(groups, statistic, drawn, entries, &report);
                 match raised.into_inner() {
                     Some(error) => Ok(Err(error)),
                     None => outcome.map(Ok),

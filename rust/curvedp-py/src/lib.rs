@@ -12,6 +12,7 @@ mod frame;
 mod graph;
 mod groups;
 mod k_norm;
+mod logistic;
 mod mail;
 mod manifold;
 mod mean;
@@ -42,6 +43,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::k_norm::{KNormMean, KNormRegression, published_footpoint, published_shooting};
+    #[pymodule_export]
+    use crate::logistic::logistic_gradient;
     #[pymodule_export]
     use crate::mail::{GaussianKernel, size_of_tiles};
     #[pymodule_export]
@@ -100,6 +103,19 @@ mod _core {
         mut out: crate::arrays::OutputVector<'_>,
     ) -> PyResult<()> {
         crate::moments::vecd(&matrix, stretch, crate::arrays::output_vector(&mut out)?)
+    }
+
+    /// Shortens rows to `max_length`, each by itself; see [`curvedp_core::release::shorten`].
+    #[pyfunction]
+    fn shorten(
+        py: Python<'_>,
+        mut rows: crate::arrays::Output<'_>,
+        max_length: f64,
+    ) -> PyResult<()> {
+        let width = numpy::PyUntypedArrayMethods::shape(&**rows)[1].max(1);
+        let rows = rows.as_slice_mut()?;
+        py.detach(|| curvedp_core::release::shorten(rows, width, max_length));
+        Ok(())
     }
 
     /// Sums over the other rows, weighted by whether their labels are the same, and the weights' sums.

@@ -20,14 +20,29 @@ use crate::manifold::Manifold;
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct Stream {
     inner: Mutex<noise::Stream>,
-    /// The process that asked the operating system for the key; none for a given key.
-    owner: Option<u32>,
+    owner: Owner,
 }
 
-impl From<noise::Stream> for Stream {
-    /// A stream of a key that was given.
-    fn from(inner: noise::Stream) -> Self {
-        Self { inner: Mutex::new(inner), owner: None }
+/// The process that asked the operating system for a key; none for a key that was given.
+#[derive(Clone, Copy)]
+pub(crate) struct Owner(Option<u32>);
+
+impl Owner {
+    pub(crate) const GIVEN: Self = Self(None);
+
+    /// This process.
+    pub(crate) fn here() -> Self {
+        Self(Some(std::process::id()))
+    }
+
+    /// Refuses a key that another process asked for.
+    pub(crate) fn check(self) -> PyResult<()> {
+        if self.0.is_some_and(|owner| owner != std::process::id()) {
+            // parent and child would draw the same noise, which their releases' difference cancels
+            let message = "the stream belongs to the process that forked this one: make a new one";
+            return Err(PyRuntimeError::new_err(message));
+        }
+        Ok(())
     }
 }
 
@@ -37,48 +52,59 @@ impl Stream {
     #[staticmethod]
     fn from_os() -> PyResult<Self> {
         let stream = noise::Stream::from_os().map_err(|e| to_python(e.into()))?;
-        Ok(Self { inner: Mutex::new(stream), owner: Some(std::process::id()) })
+        Ok(Self::new(stream, Owner::here()))
     }
 
     /// Sub-stream `stream_id` of a 32-byte key.
     #[staticmethod]
     fn from_key(key: [u8; 32], stream_id: u64) -> Self {
-        Self { inner: Mutex::new(noise::Stream::from_key(key, stream_id)), owner: None }
+        Self::new(noise::Stream::from_key(key, stream_id), Owner::GIVEN)
     }
 
     /// Stream `number` of groups that draw from one key: g S + s is stage s of group g of S stages each.
     #[staticmethod]
     fn of_groups(key: [u8; 32], number: u64) -> Self {
-        Self { inner: Mutex::new(noise::numbered_stream(key, number)), owner: None }
+        Self::new(noise::numbered_stream(key, number), Owner::GIVEN)
     }
 
     /// Fills `out` with uniforms on (0, 1).
     fn uniform(&self, py: Python<'_>, mut out: OutputVector<'_>) -> PyResult<()> {
         let out = output_vector(&mut out)?;
-        self.fill(py, out, noise::Stream::uniform_open)
+        self.fill(py, out, |_, stream| stream.uniform_open())
     }
 
     /// Fills `out` with standard exponentials.
     fn exponential(&self, py: Python<'_>, mut out: OutputVector<'_>) -> PyResult<()> {
         let out = output_vector(&mut out)?;
-        self.fill(py, out, noise::Stream::exponential)
+        self.fill(py, out, |_, stream| stream.exponential())
     }
 
-    /// Fills `out` with integers x of probability proportional to exp(-rate |x|), drawn exactly and then
-    /// rounded to the nearest double.
-    fn discrete_laplace(
+    /// Writes `counts` + x into `out`, integers x of probability proportional to exp(-rate |x|), drawn exactly: sums of
+    /// integers, each rounded to the nearest double.
+    fn add_discrete_laplace(
         &self,
         py: Python<'_>,
         rate: f64,
+        counts: PyReadonlyArray1<'_, i64>,
         mut out: OutputVector<'_>,
     ) -> PyResult<()> {
         let law = noise::DiscreteLaplace::new(rate).map_err(|e| to_python(e.into()))?;
-        let out = output_vector(&mut out)?;
-        self.fill(py, out, |stream| law.sample(stream) as f64)
+        let (counts, out) = (counts.as_slice()?, output_vector(&mut out)?);
+        if counts.len() != out.len() {
+            return Err(PyValueError::new_err("counts and output do not match"));
+        }
+        self.fill(py, out, |place, stream| law.add(counts[place], stream))
     }
 }
 
+/// Numbers between two looks at the interrupt flag.
+const FILLED_PER_LOOK: usize = 1 << 16;
+
 impl Stream {
+    pub(crate) fn new(inner: noise::Stream, owner: Owner) -> Self {
+        Self { inner: Mutex::new(inner), owner }
+    }
+
     /// 256 random bits. Like every draw, without the interpreter lock, for which the thread that holds the
     /// stream may be waiting.
     pub(crate) fn key(&self, py: Python<'_>) -> PyResult<[u8; 32]> {
@@ -96,18 +122,18 @@ impl Stream {
         &self,
         py: Python<'_>,
         out: &mut [f64],
-        draw: impl Fn(&mut noise::Stream) -> f64 + Sync,
+        draw: impl Fn(usize, &mut noise::Stream) -> f64 + Sync,
     ) -> PyResult<()> {
         run(py, |interrupt| {
             let mut stream = match self.open() {
                 Ok(stream) => stream,
                 Err(error) => return Ok(Err(error)),
             };
-            for (look, part) in out.chunks_mut(1 << 16).enumerate() {
-                if look > 0 && interrupt() {
-                    return Err(curvedp_core::error::Error::Interrupted);
+            for (place, x) in out.iter_mut().enumerate() {
+                if place > 0 && place % FILLED_PER_LOOK == 0 && interrupt() {
+                    return Err(Error::Interrupted);
                 }
-                part.fill_with(|| draw(&mut stream));
+                *x = draw(place, &mut stream);
             }
             Ok(Ok(()))
         })?
@@ -115,11 +141,7 @@ impl Stream {
 
     /// The generator, in the process that it belongs to.
     pub(crate) fn open(&self) -> PyResult<MutexGuard<'_, noise::Stream>> {
-        if self.owner.is_some_and(|owner| owner != std::process::id()) {
-            // parent and child would draw the same noise, which their releases' difference cancels
-            let message = "the stream belongs to the process that forked this one: make a new one";
-            return Err(PyRuntimeError::new_err(message));
-        }
+        self.owner.check()?;
         self.inner.lock().map_err(|_| PyRuntimeError::new_err("the stream is in an unknown state"))
     }
 }
@@ -190,7 +212,7 @@ impl RankExponential {
         let out = output_vector(&mut out)?;
         let intervals = run(py, |_| Ok(self.inner.intervals(values)))?;
         let effort = effort(out.len());
-        stream.fill(py, out, |stream| self.inner.sample(&intervals, stream, effort))
+        stream.fill(py, out, |_, stream| self.inner.sample(&intervals, stream, effort))
     }
 }
 
@@ -210,7 +232,7 @@ pub fn choose(
     let choice = run(py, |_| Ok(noise::Choice::new(log_weights, lengths, scale)))?;
     let refused = || PyValueError::new_err("weights, lengths and scale have no law");
     let (choice, effort) = (choice.ok_or_else(refused)?, effort(out.len()));
-    stream.fill(py, out, |stream| choice.draw(stream, effort) as f64)
+    stream.fill(py, out, |_, stream| choice.draw(stream, effort) as f64)
 }
 
 /// Isotropic noise on a homogeneous space.

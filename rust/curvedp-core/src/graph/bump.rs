@@ -34,7 +34,7 @@ pub fn bump_counts(
     reach: f64,
     units: u64,
     interrupt: Interrupt,
-) -> Result<Vec<u64>, Error> {
+) -> Result<Vec<i64>, Error> {
     let mut total = vec![0; nodes.count];
     let finder = Finder::new(nodes, reach, interrupt)?;
     for start in (0..count).step_by(BATCH) {
@@ -52,7 +52,7 @@ pub fn bump_counts(
             shares
         })?;
         for (node, share) in pieces.into_iter().flatten() {
-            total[node as usize] += share;
+            total[node as usize] += share as i64;
         }
     }
     Ok(total)

@@ -75,6 +75,12 @@ impl DiscreteLaplace {
         }
     }
 
+    /// `count` with a draw added, rounded once: a function of the sum as an integer, so that no two data sets can be
+    /// told apart by what rounding has left of the count.
+    pub fn add(&self, count: i64, stream: &mut Stream) -> f64 {
+        (i128::from(count) + self.sample(stream)) as f64
+    }
+
     /// A word for a digit, the highest digit first, and one for the sign; None is the negative zero. The steps and words
     /// are the same for every value, and nothing branches on a digit that its first word decides.
     #[inline]

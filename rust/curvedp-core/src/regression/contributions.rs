@@ -185,21 +185,50 @@ pub fn clipped_mean(
     max_length: f64,
     interrupt: Interrupt,
 ) -> Result<Vec<f64>, Error> {
-    let count = rows.len() / width;
+    mean_of_clipped(
+        rows.len() / width,
+        width,
+        max_length,
+        interrupt,
+        || (),
+        #[inline(always)]
+        |i, (), out| {
+            out.copy_from_slice(&rows[i * width..(i + 1) * width]);
+            out.iter().map(|x| x * x).sum()
+        },
+    )
+}
+
+/// The mean of `count` rows of `width` entries, each shortened to `max_length`; one that is not finite counts 0.
+/// `write` writes row i, with `scratch` of its own, and returns its squared length, of which each entry's square has been
+/// rounded at most `width` times.
+///
+/// Rounding: [`crate::moments::summation_error`].
+pub(crate) fn mean_of_clipped<S>(
+    count: usize,
+    width: usize,
+    max_length: f64,
+    interrupt: Interrupt,
+    scratch: impl Fn() -> S + Sync,
+    write: impl Fn(usize, &mut S, &mut [f64]) -> f64 + Sync,
+) -> Result<Vec<f64>, Error> {
     let longest = Range::new(max_length, width);
     let piece = |i: usize| {
-        let mut sum = vec![0.0; width];
-        let mut row = vec![0.0; width];
-        let own = &rows[i * PIECE * width..((i + 1) * PIECE).min(count) * width];
-        for block in own.chunks(ROWS * width) {
+        let (mut sum, mut row, mut own) = (vec![0.0; width], vec![0.0; width], scratch());
+        let rows = i * PIECE..((i + 1) * PIECE).min(count);
+        for start in rows.clone().step_by(ROWS) {
             let mut partial = vec![0.0; width];
+            let block = start..(start + ROWS).min(rows.end);
             vectorize(
                 #[inline(always)]
                 || {
-                    for x in block.chunks_exact(width) {
-                        row.copy_from_slice(x);
-                        longest.clip(&mut row);
-                        partial.iter_mut().zip(&row).for_each(|(sum, x)| *sum += x);
+                    for i in block {
+                        let (scale, _) = longest.scale(write(i, &mut own, &mut row));
+                        if scale == 1.0 {
+                            partial.iter_mut().zip(&row).for_each(|(sum, x)| *sum += x);
+                        } else if scale > 0.0 {
+                            partial.iter_mut().zip(&row).for_each(|(sum, x)| *sum += x * scale);
+                        }
                     }
                 },
             );

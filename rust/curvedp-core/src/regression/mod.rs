@@ -24,6 +24,7 @@ mod spectrum;
 mod tests;
 
 pub use chains::{Footpoint, Shooting, Walk};
+pub(crate) use contributions::mean_of_clipped;
 pub use contributions::{Position, Units, clipped_mean, contributions};
 pub use energy::{Energy, energy};
 pub use exact::sample_k_norm;
