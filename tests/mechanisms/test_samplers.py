@@ -6,13 +6,13 @@ the right one to be told from it with power 0.999; that is checked before it is 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from scipy import stats
 
+import drawn_keys
 from exact_laws import (
     RadialLaw,
     detectable_gap,
@@ -85,7 +85,7 @@ def assert_rejects(sample, right: RadialLaw, wrong: RadialLaw):
     assert ks_statistic(sample, wrong.cdf) > ks_critical(len(sample))
 
 
-@functools.cache
+@drawn_keys.cache
 def drawn(case: Case):
     """An off-centre true value and draws about it."""
     ball = case.ball()

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
+import drawn_keys
 from curvedp.audit import AuditResult, audit_samples
 from curvedp.conformal import ball_mesh, knn_graph, laplacian
 
@@ -113,7 +114,7 @@ def first_variance(data: np.ndarray, guarantee: Any) -> Any:
     return cdp.frechet_variance(data, BALL, guarantee, groups=[0, N - 2, N], within=0.0)[0]
 
 
-@functools.cache
+@drawn_keys.cache
 def others() -> cdp.ConfidenceRegion:
     """The region of another group."""
     return cdp.confidence_region(crowd(edge(1.0))[0], BALL, cdp.GDP(1.0))
