@@ -20,6 +20,7 @@ from manifold_list import SMALL
 
 pytest.importorskip("sklearn", minversion="1.6")
 
+from chance import CONFIDENCE
 from curvedp.learning import PrivateKMeans, cells
 from curvedp.learning.cells import Cells as CellsOfARound
 from curvedp.learning.cells import Rows, cell_noise, cover, distances, gaps, nearest, seeds
@@ -304,7 +305,9 @@ def round_audit(claimed, noise_of, count):
             return float(lengths[1].sum() - lengths[0].sum())
         return float((lengths[1] ** 2).sum() - (lengths[0] ** 2).sum())
 
-    return audit_release_function(release, one, other, loss, n_releases=count, claimed=claimed)
+    return audit_release_function(
+        release, one, other, loss, n_releases=count, claimed=claimed, confidence=CONFIDENCE
+    )
 
 
 @pytest.mark.parametrize(("claimed", "power"), [(cdp.GDP(1.0), 0.4), (cdp.PureDP(4.0), 0.8)])
@@ -333,7 +336,13 @@ def fit_audit(claimed, count):
         return np.append(fitted.cluster_centers_, fitted.cluster_sizes_)
 
     return audit_release_function(
-        released, data, other, lambda value: float(value[2]), n_releases=count, claimed=claimed
+        released,
+        data,
+        other,
+        lambda value: float(value[2]),
+        n_releases=count,
+        claimed=claimed,
+        confidence=CONFIDENCE,
     )
 
 

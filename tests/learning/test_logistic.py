@@ -16,6 +16,7 @@ from curvedp.audit import audit_release_function
 
 pytest.importorskip("sklearn", minversion="1.6")
 
+from chance import CONFIDENCE
 from curvedp.learning import TangentLogisticRegression
 from curvedp.learning.logistic import (
     LONGEST,
@@ -163,6 +164,7 @@ def step_audit(claimed, noise_of, count):
         lambda value: distance(value, found.mean(axis=0)) - distance(value, found[0]),
         n_releases=count,
         claimed=claimed,
+        confidence=CONFIDENCE,
     )
 
 
@@ -193,6 +195,7 @@ def fit_audit(claimed, count):
         lambda value: float(value[1].sum() - value[0].sum()),
         n_releases=count,
         claimed=claimed,
+        confidence=CONFIDENCE,
     )
 
 

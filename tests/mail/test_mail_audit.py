@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
+from chance import CONFIDENCE
 from curvedp.audit import audit_release_function
 from curvedp.mail import PrivateMail
 from curvedp.mail import noise as mail_noise
@@ -82,6 +83,7 @@ def query_audit(method, claimed, count, release=None):
         lambda value: float(value[0] * direction),
         n_releases=count,
         claimed=claimed,
+        confidence=CONFIDENCE,
     )
 
 

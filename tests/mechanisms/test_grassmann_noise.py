@@ -12,6 +12,7 @@ import scipy.integrate
 import scipy.stats
 
 import curvedp as cdp
+from chance import FAILURE
 from mechanism_cases import draw
 
 N = 4000
@@ -116,7 +117,7 @@ def test_densities_of_lines_are_those_of_axes() -> None:
     density = np.sin(nodes) * np.exp(-nodes / 0.4)
     below = scipy.integrate.cumulative_trapezoid(density, nodes, initial=0)
     result = scipy.stats.kstest(found, lambda t: np.interp(t, nodes, below / below[-1]))
-    assert result.pvalue > 1e-6
+    assert result.pvalue > FAILURE
 
 
 def test_what_no_sampler_serves_is_refused_by_public_numbers() -> None:
@@ -139,7 +140,7 @@ def test_the_law_does_not_depend_on_where_the_true_value_lies() -> None:
     own = mechanism(4, 2, "RiemannianGaussian", 0.3)
     far = off_centre(own.ball)
     one, other = (own.ball.manifold.dist(draw(own, x, N), x) for x in (own.ball.center, far))
-    assert scipy.stats.ks_2samp(one, other).pvalue > 1e-6
+    assert scipy.stats.ks_2samp(one, other).pvalue > FAILURE
 
 
 # ------------------------------------------------------------------ angles, by quadrature
@@ -179,19 +180,19 @@ def test_planes_have_angles_and_directions_of_the_density(n: int, scale: float, 
     left, sines, right = np.linalg.svd(outside @ np.linalg.inv(inside), full_matrices=False)
     angles = np.arctan(sines)
     larger, smaller, density = angle_cells(n, 2, kind, scale, repel=True)
-    assert p_value(angles[:, 0], larger, density) > 1e-6
-    assert p_value(angles[:, 1], smaller, density) > 1e-6
-    assert p_value(angles[:, 0] - angles[:, 1], larger - smaller, density) > 1e-6
+    assert p_value(angles[:, 0], larger, density) > FAILURE
+    assert p_value(angles[:, 1], smaller, density) > FAILURE
+    assert p_value(angles[:, 0] - angles[:, 1], larger - smaller, density) > FAILURE
     # directions are uniform, whatever the angles are
     squares = scipy.stats.beta(0.5, (n - 3) / 2).cdf
-    assert scipy.stats.kstest(left[:, 0, 0] ** 2, squares).pvalue > 1e-6
-    assert scipy.stats.kstest(right[:, 0, 0] ** 2, scipy.stats.beta(0.5, 0.5).cdf).pvalue > 1e-6
+    assert scipy.stats.kstest(left[:, 0, 0] ** 2, squares).pvalue > FAILURE
+    assert scipy.stats.kstest(right[:, 0, 0] ** 2, scipy.stats.beta(0.5, 0.5).cdf).pvalue > FAILURE
     # the control: angles that do not see each other, and noise a tenth wider
     *_, free = angle_cells(n, 2, kind, scale, repel=False)
     assert p_value(angles[:, 0] - angles[:, 1], larger - smaller, free) < 1e-20
     if scale < 1:
         *_, wide = angle_cells(n, 2, kind, 1.1 * scale, repel=True)
-        assert p_value(np.hypot(*angles.T), np.hypot(larger, smaller), wide) < 1e-6
+        assert p_value(np.hypot(*angles.T), np.hypot(larger, smaller), wide) < FAILURE
 
 
 # ------------------------------------------------------------------ the Gaussian's promise

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
+from chance import CONFIDENCE
 from curvedp import _core
 from curvedp.audit import audit_samples
 from curvedp.errors import NoiseWarning
@@ -690,11 +691,15 @@ def test_half_the_noise_is_found_by_an_audit(monkeypatch):
             found.append(made.value[0, 0] / made.scale)
         return found
 
-    kept = audit_samples(scores(1.0), scores(-1.0), cdp.GDP(2.0), n_thresholds=5)
+    kept = audit_samples(
+        scores(1.0), scores(-1.0), cdp.GDP(2.0), n_thresholds=5, confidence=CONFIDENCE
+    )
     assert kept.passed, kept.report()
     honest = vector_noise.outward_scale
     monkeypatch.setattr(
         vector_noise, "outward_scale", lambda moved, spent: honest(moved, spent) / 4
     )
-    broken = audit_samples(scores(1.0), scores(-1.0), cdp.GDP(2.0), n_thresholds=5)
+    broken = audit_samples(
+        scores(1.0), scores(-1.0), cdp.GDP(2.0), n_thresholds=5, confidence=CONFIDENCE
+    )
     assert not broken.passed, broken.report()

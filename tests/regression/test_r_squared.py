@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
+from chance import CONFIDENCE
 from curvedp.audit import audit_samples
 from curvedp.errors import ConversionError
 from curvedp.regression import explained
@@ -83,10 +84,14 @@ def test_the_release_is_audited(monkeypatch) -> None:
         draws = (cdp.r_squared(x, records, fit, cdp.GDP(1.0)).value for _ in range(1500))
         return [float(value.sum()) for value in draws]
 
-    result = audit_samples(released(other), released(y), cdp.GDP(1.0), n_thresholds=5)
+    result = audit_samples(
+        released(other), released(y), cdp.GDP(1.0), n_thresholds=5, confidence=CONFIDENCE
+    )
     assert result.passed, result.report()
     monkeypatch.setattr(explained, "_ROUNDING", -0.045)  # of a share of 1/20
-    assert not audit_samples(released(other), released(y), cdp.GDP(1.0), n_thresholds=5).passed
+    assert not audit_samples(
+        released(other), released(y), cdp.GDP(1.0), n_thresholds=5, confidence=CONFIDENCE
+    ).passed
 
 
 def test_the_release_says_what_was_done_and_is_stored_whole() -> None:

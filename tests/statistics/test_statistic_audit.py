@@ -18,6 +18,7 @@ import pytest
 
 import curvedp as cdp
 import drawn_keys
+from chance import CONFIDENCE
 from curvedp.audit import AuditResult, audit_samples
 from curvedp.conformal import ball_mesh, knn_graph, laplacian
 
@@ -75,7 +76,7 @@ class Kind:
             ]
             for data in self.neighbours
         ]
-        return audit_samples(*scores, guarantee, n_thresholds=5)
+        return audit_samples(*scores, guarantee, n_thresholds=5, confidence=CONFIDENCE)
 
 
 def _parts(output: Any) -> tuple[Any, ...]:
