@@ -104,6 +104,11 @@ def refuse_caches() -> None:
             raise AssertionError(_CACHED.format(code.co_name))
 
 
+def is_fresh() -> bool:
+    """Whether all keys come from the operating system: ``pytest --fresh``."""
+    return _fresh
+
+
 def install(fresh: bool) -> None:
     """Puts `next_key` in place of the operating system, for the rest of this process."""
     global _fresh
