@@ -321,7 +321,7 @@ def test_half_the_noise_is_found_out():
     def half(dim, cells, n, moved, share, **_):
         return cell_noise(dim, cells, 2 * n, moved, share)
 
-    assert not round_audit(cdp.GDP(1.0), half, 2500).passed
+    assert not round_audit(cdp.GDP(1.0), half, 3000).passed
 
 
 def fit_audit(claimed, count):

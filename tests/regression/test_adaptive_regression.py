@@ -361,7 +361,7 @@ def test_a_spread_below_its_noise_is_said():
         cdp.geodesic_regression(x, y, ball, cdp.GDP(0.5), x_range=(0.0, 100.0)) for _ in range(20)
     ]
     unknown = [made for made in lost if made.expected_error is None]
-    assert len(unknown) >= 14  # each with a chance of 0.97
+    assert len(unknown) >= 10  # each with a chance of 0.97, so fewer with one below 1e-11
     assert all("narrower range" in " ".join(made.report().split()) for made in unknown)
     assert all(np.isnan(made.band(0.5)) for made in unknown)
     short = cdp.geodesic_regression(x, y, ball, cdp.PureDP(1.0), x_range=(0.49, 0.51))

@@ -43,13 +43,14 @@ def test_it_is_that_of_the_fit_without_privacy(ball: cdp.Ball) -> None:
 
 
 def test_its_noise_is_what_it_says() -> None:
+    """The deviation of 1000 draws varies by 3 %: the limits are ten times as far."""
     x, y = line(2000)
     fit = fitted(x, y)
     for guarantee in (cdp.GDP(1.0), cdp.PureDP(1.0)):
-        releases = [cdp.r_squared(x, y, fit, guarantee) for _ in range(300)]
+        releases = [cdp.r_squared(x, y, fit, guarantee) for _ in range(1000)]
         found = np.array([release.r_squared for release in releases])
         printed = np.median([release.deviation for release in releases])
-        assert 0.8 < printed / found.std() < 1.3
+        assert 0.7 < printed / found.std() < 1.5
         assert abs(found.mean() - 0.89) < 0.02
 
 
