@@ -129,7 +129,7 @@ def install(fresh: bool) -> None:
         return urandom(size) if key is None else key[:size]
 
     def generator(seed: Any = None) -> np.random.Generator:
-        caller = sys._getframe(1).f_globals["__name__"].partition(".")[0]
+        caller = str(sys._getframe(1).f_globals.get("__name__")).partition(".")[0]
         key = next_key() if seed is None and caller not in _DRAW_AT_IMPORT else None
         return default_rng(seed if key is None else list(key))
 
