@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # before NumPy is imported: every processor has its worker
@@ -12,16 +13,50 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # before NumPy is imported: every proce
 import pytest
 from hypothesis import HealthCheck, settings
 
+import drawn_keys
 from manifold_list import CASES, SMALL, Case
 
-_COMMON = {"derandomize": True, "deadline": None, "database": None, "print_blob": True}
-settings.register_profile(
-    "ci", max_examples=10, suppress_health_check=[HealthCheck.too_slow], **_COMMON
-)
-settings.register_profile("local", max_examples=25, **_COMMON)
-settings.load_profile("ci" if os.environ.get("CI") else "local")
-
+_COMMON = {"deadline": None, "database": None, "print_blob": True}
+_HERE = Path(__file__).parent
 _NO_DATA = "CURVEDP_DATA is not set"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--fresh", action="store_true", help="keys and examples from the operating system"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    fresh = config.getoption("--fresh")
+    drawn_keys.install(fresh)
+    settings.register_profile(
+        "ci",
+        max_examples=10,
+        suppress_health_check=[HealthCheck.too_slow],
+        derandomize=not fresh,
+        **_COMMON,
+    )
+    settings.register_profile("local", max_examples=25, derandomize=not fresh, **_COMMON)
+    settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Each test draws with keys of its own."""
+    name = f"{item.path.relative_to(_HERE)} {item.nodeid.partition('::')[2]}"
+    with drawn_keys.owned_by(None if item.get_closest_marker("true_entropy") else name):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef, request: pytest.FixtureRequest) -> object:
+    """A fixture that tests share draws with keys of its own, whichever test comes first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    name = f"{fixturedef.baseid} {fixturedef.argname} {getattr(request, 'param', '')!r}"
+    with drawn_keys.owned_by(name):
+        return (yield)
 
 
 @pytest.fixture(scope="session")

@@ -5,15 +5,15 @@ Every law here is written from its density alone, so that a sampler cannot share
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy import integrate, special, stats
+from scipy import integrate, special
+
+from chance import FAILURE
 
 LogFunction = Callable[[np.ndarray], np.ndarray]
-
-FALSE_POSITIVE = 1e-6
-FALSE_NEGATIVE = 1e-3
 
 
 class RadialLaw:
@@ -153,14 +153,16 @@ def ks_statistic(sample: np.ndarray, cdf: Callable[[np.ndarray], np.ndarray]) ->
 
 
 def ks_critical(n: int) -> float:
-    """The Kolmogorov-Smirnov distance that ``n`` correct draws exceed with probability 1e-6."""
-    return float(stats.kstwobign.isf(FALSE_POSITIVE) / np.sqrt(n))
+    """The Kolmogorov-Smirnov distance that ``n`` correct draws exceed with probability FAILURE.
+
+    By the inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, for every n.
+    """
+    return math.sqrt(math.log(2 / FAILURE) / (2 * n))
 
 
 def detectable_gap(n: int) -> float:
-    """Two laws this far apart are told from ``n`` draws with power 0.999.
+    """Two laws this far apart are told from ``n`` draws but with probability FAILURE.
 
-    At the point where the laws differ most, the empirical distribution function has a standard
-    deviation of at most 1 / (2√n).
+    By Hoeffding's inequality where the laws differ most.
     """
-    return ks_critical(n) + float(stats.norm.isf(FALSE_NEGATIVE)) / (2 * np.sqrt(n))
+    return ks_critical(n) + math.sqrt(math.log(1 / FAILURE) / (2 * n))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import curvedp as cdp
+import drawn_keys
 
 Array = NDArray[np.float64]
 
@@ -150,7 +151,7 @@ def released(case: Case, n: int = N) -> Releases:
     return shared_releases(case) if n == N else fresh_releases(case, n)
 
 
-@functools.cache
+@drawn_keys.cache
 def shared_releases(case: Case) -> Releases:
     return fresh_releases(case, N)
 

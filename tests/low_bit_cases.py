@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 
 import curvedp as cdp
+from chance import CONFIDENCE
 from curvedp.audit import AuditResult, low_bits
 from curvedp.audit.low_bit_statistics import Values, statistics_of
-
-#: Of each of very many audits, so that all of a test run together raise no false alarm.
-CONFIDENCE = 1 - 1e-9
 
 #: Entries of all records of one call of the library, at most.
 _BLOCK = 3_000_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import curvedp as cdp
+from chance import CONFIDENCE
 from curvedp.audit import audit_release_function
 from curvedp.mail import PrivateMail
 from reference import mail as twin
@@ -55,5 +56,11 @@ def along(form="normalised"):
 def audit(release, claimed, count, score=None):
     first, second, _ = neighbours()
     return audit_release_function(
-        release, first, second, score or along(), n_releases=count, claimed=claimed
+        release,
+        first,
+        second,
+        score or along(),
+        n_releases=count,
+        claimed=claimed,
+        confidence=CONFIDENCE,
     )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import curvedp as cdp
+import drawn_keys
 from curvedp.conformal import density, fibonacci_mesh
 from curvedp.mail.roles import Client, Reply, Request
 
@@ -18,6 +19,7 @@ BALL = cdp.Ball(cdp.Sphere(2), [0.0, 0.0, 1.0], 0.5)
 ROWS = BALL.project(BALL.center + 0.1 * np.random.default_rng(0).standard_normal((300, 3)))
 
 
+@drawn_keys.cache
 def texts() -> dict[str, tuple[str, Callable[[str], Any]]]:
     """A text of each kind, and what reads it."""
     mu, x = cdp.GDP(2.0), np.linspace(0.0, 1.0, 300)

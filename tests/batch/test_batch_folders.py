@@ -54,6 +54,7 @@ def test_a_batch_stopped_at_any_file_operation_is_resumed_and_paid_once(
 
 
 @posix
+@pytest.mark.true_entropy
 def test_a_removal_that_was_killed_leaves_nothing_to_the_next_batch(tmp_path, source):
     """Such a folder gave its groups and its manifest to another batch, paid with GDP(2)."""
     out = tmp_path / "out.parquet"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
+from chance import CONFIDENCE
 from curvedp.audit import audit_samples, likelihood_ratio_audit
 from curvedp.conformal import MeshExponential, ball_mesh, factor, knn_graph, laplacian
 
@@ -37,7 +38,7 @@ def audited(operator, ball, noise):
         guarantee=cdp.PureDP(EPSILON / noise),
     )
     return likelihood_ratio_audit(
-        mechanism, far, near, n_samples=20_000, claimed=cdp.PureDP(EPSILON)
+        mechanism, far, near, n_samples=20_000, claimed=cdp.PureDP(EPSILON), confidence=CONFIDENCE
     )
 
 
@@ -85,7 +86,7 @@ def losses(operator, ball, n_releases, epsilon=EPSILON):
 @pytest.mark.parametrize("n_releases", [300, pytest.param(40_000, marks=pytest.mark.slow)])
 def test_whole_releases_keep_their_claim(operator, ball, n_releases):
     first, second = losses(operator, ball, n_releases)
-    result = audit_samples(first, second, cdp.PureDP(EPSILON))
+    result = audit_samples(first, second, cdp.PureDP(EPSILON), confidence=CONFIDENCE)
     assert result.passed, result.report()
     # no single release may tell more either, and some tell much
     assert max(np.abs(first).max(), np.abs(second).max()) <= EPSILON
@@ -93,5 +94,7 @@ def test_whole_releases_keep_their_claim(operator, ball, n_releases):
 
 
 def test_four_times_the_claim_is_flagged_by_whole_releases(operator, ball):
-    result = audit_samples(*losses(operator, ball, 4000, 4 * EPSILON), cdp.PureDP(EPSILON))
+    result = audit_samples(
+        *losses(operator, ball, 4000, 4 * EPSILON), cdp.PureDP(EPSILON), confidence=CONFIDENCE
+    )
     assert not result.passed, result.report()

@@ -1,7 +1,7 @@
 """Made-up records against their exact laws, with negative controls, and seeded as NumPy does it.
 
-False positives have probability 1e-6 for each comparison; a wrong law must lie far enough away to
-be told from the right one with power 0.999, and is.
+Each comparison fails on right code with probability FAILURE at most; a wrong law must lie far
+enough away to be told from the right one as surely, and is.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import pytest
 from scipy import special, stats
 
 import curvedp as cdp
+from chance import FAILURE
 from curvedp.datasets import riemannian_normal, uniform_ball, von_mises_fisher, wrapped_normal
 from exact_laws import (
-    FALSE_POSITIVE,
     LogFunction,
     RadialLaw,
     detectable_gap,
@@ -143,7 +143,7 @@ def test_directions_follow_von_mises_and_fisher(dim: int, kappa: float) -> None:
     if dim > 1:
         assert ks_statistic(along, uniform_direction_cdf(dim)) <= ks_critical(N)
     else:
-        assert stats.binomtest(int((along > 0).sum()), N).pvalue > FALSE_POSITIVE
+        assert stats.binomtest(int((along > 0).sum()), N).pvalue > FAILURE
 
 
 def test_extreme_concentrations_give_points() -> None:

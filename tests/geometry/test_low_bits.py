@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import curvedp as cdp
+from chance import CONFIDENCE
 from curvedp.audit import exact, low_bits
 from curvedp.audit.discrete import part_of_draws
 
@@ -236,7 +237,7 @@ def test_groups_count_as_releases_and_say_what_is_claimed():
         return cdp.frechet_mean(np.tile(data, (30, 1)), ball, GAUSSIAN, groups=offsets)
 
     records = ball.project(np.random.default_rng(SEED).normal(size=(9, 3)))
-    result = low_bits(release, records, records, n_releases=100)
+    result = low_bits(release, records, records, n_releases=100, confidence=CONFIDENCE)
     assert calls == [9] * 8
     assert result.claimed == GAUSSIAN
     assert result.passed
@@ -251,7 +252,11 @@ def test_variances_and_covariances_are_audited(statistic):
     data_b = data_a.copy()
     data_b[0] *= np.exp(0.5 / np.sqrt(2))
     result = low_bits(
-        lambda data: statistic(data, ball, cdp.GDP(mu=1.0)), data_a, data_b, n_releases=100
+        lambda data: statistic(data, ball, cdp.GDP(mu=1.0)),
+        data_a,
+        data_b,
+        n_releases=100,
+        confidence=CONFIDENCE,
     )
     assert result.passed
 

@@ -20,6 +20,7 @@ from manifold_list import SMALL
 
 pytest.importorskip("sklearn", minversion="1.6")
 
+from chance import CONFIDENCE
 from curvedp.learning import PrivateKMeans, cells
 from curvedp.learning.cells import Cells as CellsOfARound
 from curvedp.learning.cells import Rows, cell_noise, cover, distances, gaps, nearest, seeds
@@ -304,10 +305,12 @@ def round_audit(claimed, noise_of, count):
             return float(lengths[1].sum() - lengths[0].sum())
         return float((lengths[1] ** 2).sum() - (lengths[0] ** 2).sum())
 
-    return audit_release_function(release, one, other, loss, n_releases=count, claimed=claimed)
+    return audit_release_function(
+        release, one, other, loss, n_releases=count, claimed=claimed, confidence=CONFIDENCE
+    )
 
 
-@pytest.mark.parametrize(("claimed", "power"), [(cdp.GDP(1.0), 0.4), (cdp.PureDP(4.0), 0.8)])
+@pytest.mark.parametrize(("claimed", "power"), [(cdp.GDP(1.0), 0.2), (cdp.PureDP(4.0), 0.6)])
 def test_a_round_keeps_its_guarantee(claimed, power):
     result = round_audit(claimed, cell_noise, 3000)
     assert result.passed, result
@@ -318,7 +321,7 @@ def test_half_the_noise_is_found_out():
     def half(dim, cells, n, moved, share, **_):
         return cell_noise(dim, cells, 2 * n, moved, share)
 
-    assert not round_audit(cdp.GDP(1.0), half, 2000).passed
+    assert not round_audit(cdp.GDP(1.0), half, 3000).passed
 
 
 def fit_audit(claimed, count):
@@ -333,15 +336,21 @@ def fit_audit(claimed, count):
         return np.append(fitted.cluster_centers_, fitted.cluster_sizes_)
 
     return audit_release_function(
-        released, data, other, lambda value: float(value[2]), n_releases=count, claimed=claimed
+        released,
+        data,
+        other,
+        lambda value: float(value[2]),
+        n_releases=count,
+        claimed=claimed,
+        confidence=CONFIDENCE,
     )
 
 
 @pytest.mark.filterwarnings("ignore::curvedp.errors.NoiseWarning")
 def test_the_fit_keeps_its_guarantee():
-    result = fit_audit(cdp.GDP(3.0), 1000)
+    result = fit_audit(cdp.GDP(6.0), 1000)
     assert result.passed, result
-    assert result.lower_bound > 0.4, "an audit without power proves nothing"
+    assert result.lower_bound > 0.5, "an audit without power proves nothing"
 
 
 @pytest.mark.filterwarnings("ignore::curvedp.errors.NoiseWarning")
@@ -350,7 +359,7 @@ def test_a_fit_with_a_sixth_of_the_noise_is_found_out(monkeypatch):
         return cell_noise(dim, cells, 6 * n, moved, share)
 
     monkeypatch.setattr("curvedp.learning.kmeans.cell_noise", less)
-    assert not fit_audit(cdp.GDP(3.0), 1000).passed
+    assert not fit_audit(cdp.GDP(2.0), 1000).passed
 
 
 # ------------------------------------------------------------------ what it finds

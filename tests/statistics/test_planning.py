@@ -51,8 +51,9 @@ def test_the_noise_of_a_variance_lies_in_the_planned_range(ball, budget, shift):
     for release in releases:
         assert 0 < release.expected_error <= 1.000001 * design.high
     errors = [abs(float(release.value) - exact) for release in releases]
-    # clipping at 0 only lessens the error; 1.5 is six standard errors of a mean of 100
-    assert np.mean(errors) <= 1.5 * design.high
+    # clipping at 0 only lessens the error; of 100 exponential errors the mean is twice as large
+    # with probability below 1e-13
+    assert np.mean(errors) <= 2 * design.high
 
 
 def test_the_mean_error_of_a_variance_is_the_planned_one():

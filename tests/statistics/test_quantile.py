@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 import curvedp as cdp
+from chance import CONFIDENCE
 from curvedp import _core
 from curvedp.audit import audit_samples, likelihood_ratio_audit
 from curvedp.mechanisms import RankExponential, bounded_range_epsilon, outward_scale
@@ -43,7 +44,7 @@ DATA = {
 @pytest.mark.parametrize("base", ["uniform", "log-uniform"])
 @pytest.mark.parametrize("q", [0.0, 0.25, 0.9, 1.0])
 def test_draws_follow_the_exact_law_and_no_other(name: str, base: str, q: float) -> None:
-    values, low, n = DATA[name], 0.01, 20_000
+    values, low, n = DATA[name], 0.01, 45_000
     kernel = mechanism(q=q, base=base, low=low)
     sample = kernel.sample(values, _core.Stream.from_key(b"\1" * 32, 0), n)
     target = round(2 * q * len(values)) / 2 / len(values)
@@ -63,7 +64,7 @@ def test_draws_follow_the_exact_law_and_no_other(name: str, base: str, q: float)
 
 def test_wrong_laws_are_told_apart_in_the_test_above() -> None:
     """Half the budget or the other base measure shows in the draws of the first data set."""
-    grid, n = np.linspace(0.01, 1.0, 2000), 20_000
+    grid, n = np.linspace(0.01, 1.0, 2000), 45_000
     right = reference.cdf(grid, DATA["spread"], 0.9, 2.0, 0.01, 1.0)
     for scale, base in ((1.4, "uniform"), (2.0, "log-uniform")):
         wrong = reference.cdf(grid, DATA["spread"], 0.9, scale, 0.01, 1.0, base)
@@ -207,7 +208,9 @@ def test_approximate_requests_take_the_better_of_two_ways() -> None:
 @pytest.mark.parametrize("guarantee", [cdp.PureDP(1.0), cdp.GDP(1.0), cdp.ZCDP(0.5)], ids=str)
 def test_audit_finds_no_more_than_is_claimed(guarantee: Any, n_samples: int) -> None:
     a, b = np.array([0.0, 0.45, 0.55]), np.array([1.0, 0.45, 0.55])
-    result = likelihood_ratio_audit(mechanism(guarantee), a, b, n_samples=n_samples)
+    result = likelihood_ratio_audit(
+        mechanism(guarantee), a, b, n_samples=n_samples, confidence=CONFIDENCE
+    )
     assert result.passed, result.report()
     assert result.lower_bound > 0.1 * result.claimed_value
 
@@ -217,21 +220,23 @@ def test_audit_flags_a_third_of_the_noise(guarantee: Any) -> None:
     a, b = np.array([0.0, 0.45, 0.55]), np.array([1.0, 0.45, 0.55])
     kernel = mechanism(guarantee)
     kernel.scale /= 3
-    result = likelihood_ratio_audit(kernel, a, b, n_samples=40_000, claimed=guarantee)
+    result = likelihood_ratio_audit(
+        kernel, a, b, n_samples=40_000, claimed=guarantee, confidence=CONFIDENCE
+    )
     assert not result.passed, result.report()
 
 
 def test_audit_of_whole_releases() -> None:
     scores = [
         [
-            -float(cdp.quantile(data, 0.5, low=0.0, high=1.0, guarantee=cdp.PureDP(1.0)).value)
+            -float(cdp.quantile(data, 0.5, low=0.0, high=1.0, guarantee=cdp.PureDP(4.0)).value)
             for _ in range(3_000)
         ]
         for data in ([0.0, 0.45, 0.55], [1.0, 0.45, 0.55])
     ]
-    result = audit_samples(*scores, cdp.PureDP(1.0))
+    result = audit_samples(*scores, cdp.PureDP(4.0), confidence=CONFIDENCE)
     assert result.passed, result.report()
-    result = audit_samples(*scores, cdp.PureDP(0.05))
+    result = audit_samples(*scores, cdp.PureDP(0.4), confidence=CONFIDENCE)
     assert not result.passed, result.report()
 
 

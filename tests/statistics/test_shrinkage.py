@@ -172,7 +172,7 @@ def test_many_groups_together_err_less_than_each_by_itself(spec: str, groups: in
     means = at(ball, coords)
     records = np.repeat(means, 20, axis=0)
     found = []
-    for _ in range(12):
+    for _ in range(36):
         releases = cdp.frechet_mean(
             records, ball, cdp.GDP(0.6), groups=np.arange(0, 20 * groups + 1, 20)
         )

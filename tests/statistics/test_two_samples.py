@@ -12,6 +12,7 @@ from mpmath import mp
 from scipy.stats import binom, norm
 
 import curvedp as cdp
+from chance import CONFIDENCE
 from curvedp.audit import audit_samples
 from curvedp.errors import NoiseWarning
 from curvedp.statistics import permutation, two_samples
@@ -101,7 +102,7 @@ def test_power_is_that_of_the_test() -> None:
         records = space.exp(space.coords_to_tangent(coords, center), center)
         found += cdp.two_sample_test(records[:60], records[60:], SPD, cdp.GDP(1.0)).rejects
     assert 0.2 < planned < 0.95
-    assert abs(found / 300 - planned) < 0.15  # four standard errors
+    assert abs(found / 300 - planned) < 0.22  # seven standard errors
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "linear"])
@@ -244,12 +245,14 @@ def test_the_released_gap_is_audited(monkeypatch) -> None:
         for seed in range(200)
     ]
     worst = int(np.argmax(np.abs(moves)))
-    result = audit_samples(*gaps(worst), cdp.GDP(1.0), n_thresholds=5)
+    result = audit_samples(*gaps(worst), cdp.GDP(1.0), n_thresholds=5, confidence=CONFIDENCE)
     assert result.passed, result.report()
     monkeypatch.setattr(
         two_samples, "_labels", lambda *_: Labels(count=12, moved=0.4 / 6, largest=1.0, total=2.0)
     )
-    assert not audit_samples(*gaps(worst), cdp.GDP(1.0), n_thresholds=5).passed  # the control
+    assert not audit_samples(
+        *gaps(worst), cdp.GDP(1.0), n_thresholds=5, confidence=CONFIDENCE
+    ).passed  # the control
 
 
 # ------------------------------------------------------------------ the call

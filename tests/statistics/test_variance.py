@@ -203,7 +203,7 @@ def test_s_holds_the_mean_with_its_probability() -> None:
     for asked in (cdp.GDP(1.0), cdp.PureDP(2.0)):
         found = [cdp.frechet_variance(records, ball, asked) for _ in range(2000)]
         missed = np.mean([release.within < to_mean for release in found])
-        assert abs(missed - 0.05) < 0.02  # four standard errors
+        assert abs(missed - 0.05) < 0.035  # seven standard errors
         (part,) = found[0].parts
         assert part.statistic == "distance of the mean from the centre"
         assert part.value.shape == ()
@@ -214,7 +214,7 @@ def test_a_value_that_is_cut_says_so() -> None:
     alike = [cdp.frechet_variance(np.zeros((20, 2)), ball, cdp.GDP(1.0)) for _ in range(60)]
     cut = [release for release in alike if release.cut is not None]
     assert {release.cut for release in cut} == {0.0}
-    assert 15 < len(cut) < 45  # 3.9 standard deviations
+    assert 5 < len(cut) < 55  # of 60 fair coins, but with probability 1e-11
     for release in cut:
         assert release.unclipped < 0
         assert "CUT" in release.report()

@@ -185,7 +185,7 @@ def test_a_released_variance_gives_an_interval(guarantee) -> None:
     population = spread(ball, 4000, rng, 0.7)
     true = cdp.nonprivate.frechet_variance(population, ball.manifold)
     covered = []
-    for _ in range(60):
+    for _ in range(200):
         released = cdp.frechet_variance(population[rng.integers(4000, size=80)], ball, guarantee)
         own = released.interval(0.9)
         assert own.parts == (released,)
@@ -193,7 +193,7 @@ def test_a_released_variance_gives_an_interval(guarantee) -> None:
         wider = released.interval(0.99)
         assert wider.lower <= own.lower <= own.estimate <= own.upper <= wider.upper
         covered.append(own.lower <= true <= own.upper)
-    assert np.mean(covered) >= 0.82  # 0.9 less twice its standard error
+    assert np.mean(covered) >= 0.73  # 200 events of probability 0.9, but with probability 1e-10
     one = cdp.frechet_variance(population[:1], ball, guarantee)
     with pytest.raises(ValueError, match="one record"):
         one.interval()
@@ -210,4 +210,4 @@ def test_rare_records_far_away_are_not_forgotten(share, n, mu) -> None:
     true = share * (1 - share) * 0.98**2 + (1 - share) * 2 * 0.02**2
     found = cdp.frechet_variance(records, ball, cdp.GDP(mu), groups=np.arange(0, 200 * n + 1, n))
     covered = np.mean([own.interval().lower <= true <= own.interval().upper for own in found])
-    assert covered > 0.91  # 0.95 less three standard errors of 200
+    assert covered > 0.81  # 200 events of probability 0.95, but with probability 1e-9

@@ -20,6 +20,7 @@ import os
 import stat
 import tempfile
 from contextlib import suppress
+from os import urandom
 from typing import NoReturn, Self
 
 from curvedp import _core
@@ -69,7 +70,7 @@ class NoiseSecret:
             If the file exists already or cannot be written.
         """
         target = os.path.abspath(os.fspath(path))
-        secret = os.urandom(_BYTES)
+        secret = urandom(_BYTES)
         try:
             handle, draft = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".secret.")
             try:
