@@ -49,7 +49,9 @@ def as_table(source: Any) -> Table:
         return source
     if hasattr(source, "collect") and not hasattr(source, "__arrow_c_stream__"):
         source = source.collect()  # a lazy frame
-    if not hasattr(source, "__arrow_c_stream__"):
+    # an array of structs is no table: Arrow refuses it if, and only if, one of them is missing
+    is_table = any(hasattr(source, name) for name in ("schema", "columns"))
+    if not hasattr(source, "__arrow_c_stream__") or not is_table:
         raise TypeError(
             "the data must be an Arrow table (anything with __arrow_c_stream__, such as a pyarrow, "
             "polars or pandas table, or a lazy frame of polars) or the place of Parquet files, got "

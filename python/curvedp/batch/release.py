@@ -78,7 +78,8 @@ def release(
         polars, in any order; or Parquet files: a path, a folder with all below it, a pattern such
         as ``"records/**/*.parquet"``, a list of paths, a pyarrow data set of local files, or a URI
         (``s3://``, ``gs://`` and what else pyarrow or fsspec open). Folders such as ``site=3/``
-        name columns. Files come in the order of their paths.
+        name columns. Files come in the order of their paths. What would not be honoured is
+        refused: a data set's filter or own schema, or files of a folder with other endings.
     points : str or sequence of str
         The column of points (fixed-size lists in row-major order, or tensors), or one column for
         each number. A missing point counts as the ball's centre.
@@ -165,6 +166,7 @@ def release(
         raise TypeError("out, on and resume are for files: a table in memory is released at once")
     if by is None and (placed or resume or skip_small or groups_per_unit != 1):
         raise TypeError("out, resume, skip_small and groups_per_unit are for groups: give by")
+    source = location_of(source) if is_file else source
     on = _checked(on)
     common: dict[str, Any] = {
         "points": points,

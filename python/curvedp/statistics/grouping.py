@@ -192,7 +192,9 @@ def joined(names: Sequence[bytes]) -> Names:
 
 
 def _array(groups: GroupsLike) -> NDArray[Any]:
-    """Labels as an array; entries of a list stay what they are."""
+    """Labels as an array; entries of a list stay what they are, those under a mask are missing."""
+    if isinstance(groups, np.ma.MaskedArray):
+        groups = groups.tolist()
     if hasattr(groups, "__array__"):
         array = np.asarray(groups)
         # integers some of which are missing are floats to NumPy alone
