@@ -109,7 +109,8 @@ def release(
         Budget to spend from, before any noise is drawn; with a path if a job may be resumed.
     secret : NoiseSecret or path, optional
         Derive the noise from a secret; by default it comes from a fresh key. For files the path of
-        a secret that is kept; by default one is made in the job's folder and deleted with it.
+        a secret that is kept; by default one is made in the job's folder and deleted with it. A
+        secret serves the data for which it is used first, and is refused for others.
     out : path, optional
         What to write, which groups of files need and which may not exist. A name that ends in
         .parquet is one file, whose manifest goes to ``out + ".manifest.json"``; any other name is a
@@ -143,7 +144,7 @@ def release(
         Without public keys; for missing columns, wrong types and shapes, and no records; if a file
         cannot be read or exists already; if what is resumed differs from what is asked for.
     SecretError
-        If the secret cannot be used.
+        If the secret cannot be used, or has served other data.
     BudgetError, ExistenceError, ValueError, TypeError
         As in `curvedp.frechet_mean`.
 
