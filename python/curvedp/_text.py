@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -56,3 +57,21 @@ def one_line(item: Any) -> str:
         for name, value in given
     )
     return f"{type(item).__name__}({inside})"
+
+
+def listed(names: Sequence[str]) -> str:
+    """What a message says of the names of columns that there are.
+
+    Where one is a number none is listed: a record may have been taken for the line of names.
+    """
+    if any(map(_is_number, names)):
+        return "their names, some of which are numbers, are not listed: a record may be among them"
+    return f"there are: {', '.join(map(repr, names))}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from curvedp import _core
 from curvedp._arrow import pa, pc
+from curvedp._text import listed
 from curvedp._validation import FloatArray, of_cell
 from curvedp.errors import BatchError
 from curvedp.manifolds import Manifold
@@ -95,7 +96,7 @@ def select(schema: Any, names: Sequence[str]) -> None:
         found = schema.get_all_field_indices(name)
         if len(found) != 1:
             how = "no column" if not found else f"{len(found)} columns"
-            raise BatchError(f"{how} {name!r}; there are: {', '.join(map(repr, schema.names))}")
+            raise BatchError(f"{how} {name!r}; {listed(schema.names)}")
 
 
 # ------------------------------------------------------------------------------------- group keys
