@@ -8,6 +8,7 @@ more privacy than there is, nor does an epsilon worked out from sensitivity and 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
@@ -117,3 +118,21 @@ def one_line(item: Any) -> str:
         for name, value in given
     )
     return f"{type(item).__name__}({inside})"
+
+
+def listed(names: Sequence[str]) -> str:
+    """What a message says of the names of columns that there are.
+
+    Where one is a number none is listed: a record may have been taken for the line of names.
+    """
+    if any(map(_is_number, names)):
+        return "their names, some of which are numbers, are not listed: a record may be among them"
+    return f"there are: {', '.join(map(repr, names))}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True

@@ -156,7 +156,7 @@ class MissingExtraError(CurvedpError, ImportError):
 
 
 class SecretError(CurvedpError, RuntimeError):
-    """A noise secret cannot be used: missing, readable by others, damaged or copied."""
+    """A noise secret cannot be used: missing, readable by others, damaged, or of other data."""
 
 
 class BatchError(CurvedpError, ValueError):

@@ -46,7 +46,6 @@ def folder(tmp_path, data):
             pq.write_table(own, place / f"part-{number:03d}.parquet", row_group_size=90)
     (root / "_SUCCESS").touch()
     (root / ".hidden.parquet").write_text("no Parquet")
-    (root / "notes.txt").write_text("no Parquet")
     return root
 
 
@@ -69,8 +68,7 @@ def test_any_place_gives_the_releases_of_the_table(kind, folder, tmp_path, secre
         "memory": "memory://records",
         "file URI": folder.as_uri(),
     }[kind]
-    if kind == "data set":  # which takes all files
-        (folder / "notes.txt").unlink()
+    if kind == "data set":
         source = ds.dataset(folder, format="parquet", partitioning="hive")
     if kind == "memory":
         memory = fsspec.filesystem("memory")

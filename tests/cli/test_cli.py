@@ -203,11 +203,13 @@ def test_lines_of_another_length_count_as_the_centre_and_are_not_mentioned(
     assert len(found) == 1
 
 
-@pytest.mark.parametrize("first", ['"1,2,3"', "9" * 200_000, "a,b", "1,0,0,1,0,1"])
-def test_the_first_of_unnamed_lines_is_a_record_like_others(tmp_path, tensors, first):
+@pytest.mark.parametrize("second", ['"1,2,3"', "9" * 200_000, "a,b", "1,0,0,1,0,1", '"1', "a;b"])
+def test_of_unnamed_lines_all_but_the_first_are_records_whatever_they_hold(
+    tmp_path, tensors, second
+):
     lines = save(tmp_path, "upper.csv", tensors).read_text().splitlines()[1:]
     path, out = tmp_path / "a.csv", tmp_path / "a.json"
-    path.write_text("\n".join([first, *lines[:50], "", "", *lines[50:]]) + "\n")
+    path.write_text("\n".join([lines[0], second, *lines[1:50], "", "", *lines[50:]]) + "\n")
     result = mean(path, out, "--seed", 3, "--no-header")
     assert result.exit_code == 0, result.output
     assert curvedp.Release.from_json(out.read_text()).n == 301

@@ -112,7 +112,7 @@ def test_an_unreadable_file_is_named_with_the_reason(tmp_path, name, arguments, 
     ("name", "arguments", "words"),
     [
         ("short.csv", [], ["2 numbers per record", "9 entries, or 6 for the upper triangle"]),
-        ("short.csv", ["--columns", "b,c"], ["no column 'c'", "there are: a, b"]),
+        ("short.csv", ["--columns", "b,c"], ["no column 'c'", "there are: 'a', 'b'"]),
         ("shape.npy", [], ["records of shape (3, 2)", "9 entries"]),
     ],
 )

@@ -37,8 +37,9 @@ def test_text_of_a_parquet_file_is_refused(tmp_path):
 
 def test_an_open_quote_stays_within_its_line(tmp_path):
     path = tmp_path / "t.csv"
-    path.write_text('a,b\n"1,2\n3,4"\n')
-    np.testing.assert_array_equal(tables.read_table(path), [[1, 2], [3, 4]])
+    path.write_text('a,b\n5,6\n"1,2\n3,4\n')
+    nan = np.nan
+    np.testing.assert_array_equal(tables.read_table(path), [[5, 6], [nan, nan], [3, 4]])
 
 
 def test_an_empty_line_is_a_missing_value_in_a_table_of_one_column(tmp_path):

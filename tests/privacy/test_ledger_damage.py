@@ -132,13 +132,6 @@ def test_a_file_that_is_open_to_others_is_refused(path, mode):
 
 
 @posix
-def test_a_file_of_another_user_is_refused(path, monkeypatch):
-    monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    with pytest.raises(LedgerError, match="a file of the user"):
-        cdp.Ledger(cdp.PureDP(1.0), path=path)
-
-
-@posix
 def test_a_folder_that_holds_no_more_is_a_ledger_error(tmp_path):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (512, before[1]))

@@ -460,10 +460,11 @@ def test_units_stay_within_their_groups(data):
         release(SPHERE, x, y, groups=groups, units=units)
     both = release(SPHERE, x, y, groups=groups, units=units, groups_per_unit=2)
     assert both.n.tolist() == [75, 75]
-    secret = cdp.NoiseSecret(bytes(range(32)))
-    how = {"groups": groups, "secret": secret, "groups_per_unit": 2}
-    same = [release(SPHERE, x, y, units=units, **how).value for _ in range(2)]
+    how = {"groups": groups, "groups_per_unit": 2}
+    again = how | {"units": units, "secret": cdp.NoiseSecret(bytes(range(32)))}
+    same = [release(SPHERE, x, y, **again).value for _ in range(2)]
     assert same[0].tobytes() == same[1].tobytes()
+    how["secret"] = cdp.NoiseSecret(bytes(range(32)))
     others = release(SPHERE, x, y, units=np.arange(300) // 2, **how)
     assert (others.value != same[0]).all()
 

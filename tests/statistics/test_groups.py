@@ -84,11 +84,15 @@ def test_a_given_base_point_and_covariates_reach_the_noise_of_a_secret(sphere_gr
     assert np.median(noise) > 0.1 * at[0].scale[0]  # the exact values differ by about 1e-9
     x = np.linspace(0.0, 1.0, 4000)
     public = {"x_range": (0.0, 1.0), "tau": 0.2, "v_max": 0.5, "sampler": "gradient"}
-    few = {"groups": [0, 2000, 4000], "secret": how["secret"]}
-    first = cdp.geodesic_regression(x, records, ball, cdp.GDP(1.0), **public, **few)
+    few = {"groups": [0, 2000, 4000], **public}
     moved = x.copy()
     moved[5] += 1e-12
-    second = cdp.geodesic_regression(moved, records, ball, cdp.GDP(1.0), **public, **few)
+    first, second = (
+        cdp.geodesic_regression(
+            own, records, ball, cdp.GDP(1.0), secret=cdp.NoiseSecret(bytes(range(32))), **few
+        )
+        for own in (x, moved)
+    )
     assert not same_bits(first.value[0], second.value[0])
     assert same_bits(first.value[1], second.value[1])
 
@@ -152,10 +156,13 @@ def test_groups_without_laplace_noise_are_refused_or_skipped(statistic):
 
 def test_stages_of_a_group_do_not_depend_on_larger_ones(clumps):
     ball, records, _ = clumps
-    how = {"secret": cdp.NoiseSecret(bytes(range(32)))}
     labels = np.repeat(["large", "small"], [70, 7])
-    both = cdp.adaptive_mean(records[:77], ball, cdp.GDP(1.0), groups=labels, **how)
-    few = cdp.adaptive_mean(records[70:77], ball, cdp.GDP(1.0), groups=["small"] * 7, **how)
+    both, few = (
+        cdp.adaptive_mean(
+            rows, ball, cdp.GDP(1.0), groups=own, secret=cdp.NoiseSecret(bytes(range(32)))
+        )
+        for rows, own in ((records[:77], labels), (records[70:77], labels[70:]))
+    )
     assert len(both["large"].parts) > len(few["small"].parts) == 1
     assert same_bits(few["small"].value, both["small"].value)
 

@@ -238,7 +238,6 @@ def test_with_one_key_for_all_parts_their_noise_would_cancel(
 def test_groups_units_tables_and_ledgers_as_elsewhere() -> None:
     space = cdp.RigidMotions(length=10.0)
     x, ball, guarantee = records_on(space, 60), ball_on(space), cdp.GDP(mu=1.0)
-    secret = cdp.NoiseSecret(b"1" * 32)
     site = np.repeat(["a", "b"], [20, 40])
     ledger = cdp.Ledger(guarantee)
     calls: list[tuple[int, int]] = []
@@ -247,7 +246,7 @@ def test_groups_units_tables_and_ledgers_as_elsewhere() -> None:
         ball,
         guarantee,
         groups=site,
-        secret=secret,
+        secret=cdp.NoiseSecret(b"1" * 32),
         ledger=ledger,
         progress=lambda done, groups: calls.append((done, groups)),
     )
@@ -255,7 +254,7 @@ def test_groups_units_tables_and_ledgers_as_elsewhere() -> None:
     assert calls[-1] == (2, 2)
     assert released["b"].n == 40
     assert released["b"].parts[1].n == 40
-    again = cdp.frechet_mean(x[::-1][40:], ball, guarantee, secret=secret)
+    again = cdp.frechet_mean(x[::-1][40:], ball, guarantee, secret=cdp.NoiseSecret(b"1" * 32))
     assert again.value.shape == (4, 4)
     assert len(released.to_arrow()) == 2
     named = cdp.frechet_mean(x, ball, guarantee, units=np.arange(60) // 3)
@@ -276,7 +275,7 @@ def test_groups_units_tables_and_ledgers_as_elsewhere() -> None:
         ball=ball,
         guarantee=guarantee,
         public_keys=True,
-        secret=secret,
+        secret=cdp.NoiseSecret(b"1" * 32),
     )
     found = found.table
     assert found.column_names[:2] == ["site", "n"]

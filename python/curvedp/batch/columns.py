@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from curvedp import _core
 from curvedp._arrow import pa, pc
 from curvedp._guard import quiet
+from curvedp._text import listed
 from curvedp._validation import FloatArray, number_of, of_cell
 from curvedp.errors import BatchError
 from curvedp.manifolds import Manifold
@@ -49,7 +50,9 @@ def as_table(source: Any) -> Table:
         return source
     if hasattr(source, "collect") and not hasattr(source, "__arrow_c_stream__"):
         source = source.collect()  # a lazy frame
-    if not hasattr(source, "__arrow_c_stream__"):
+    # an array of structs is no table: Arrow refuses it if, and only if, one of them is missing
+    is_table = any(hasattr(source, name) for name in ("schema", "columns"))
+    if not hasattr(source, "__arrow_c_stream__") or not is_table:
         raise TypeError(
             "the data must be an Arrow table (anything with __arrow_c_stream__, such as a pyarrow, "
             "polars or pandas table, or a lazy frame of polars) or the place of Parquet files, got "
@@ -92,7 +95,7 @@ def select(schema: Any, names: Sequence[str]) -> None:
         found = schema.get_all_field_indices(name)
         if len(found) != 1:
             how = "no column" if not found else f"{len(found)} columns"
-            raise BatchError(f"{how} {name!r}; there are: {', '.join(map(repr, schema.names))}")
+            raise BatchError(f"{how} {name!r}; {listed(schema.names)}")
 
 
 # ------------------------------------------------------------------------------------- group keys

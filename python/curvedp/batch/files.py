@@ -5,31 +5,32 @@ from __future__ import annotations
 import hashlib
 import os
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import urlsplit
 
-from curvedp._arrow import fs, pa
+from curvedp._arrow import fs, pa, pc
+from curvedp.batch.listing import (
+    ENDINGS,
+    base_of,
+    filesystem_of,
+    is_pattern,
+    paths_of,
+    public_name,
+)
 from curvedp.errors import BatchError
 
 __all__ = [
-    "ENDINGS",
     "File",
     "Location",
     "check_outside",
-    "filesystem_of",
     "find_files",
     "is_files",
     "location_of",
     "name_of",
-    "public_name",
 ]
 
-#: Endings of the names of Parquet files.
-ENDINGS = (".parquet", ".parq", ".pq")
 #: Bytes and number of the pieces of a file by which it is known again.
 _PIECE, _PIECES = 1 << 14, 1 << 8
 
@@ -100,7 +101,8 @@ def location_of(source: Any) -> Location:
     Raises
     ------
     BatchError
-        For a data set whose file system has no name that another process could open.
+        For a data set whose file system has no name that another process could open, or that says
+        more than its files do: a filter, a schema or partitioning, row groups, options of a format.
     """
     if _is_data_set(source):
         if not isinstance(source.filesystem, fs.LocalFileSystem):
@@ -108,10 +110,48 @@ def location_of(source: Any) -> Location:
                 "a data set on another file system cannot be found again by its paths: give its "
                 "files by URI, such as s3://bucket/folder"
             )
-        return [_absolute(path) for path in source.files]
+        paths = [_absolute(path) for path in source.files]
+        if said := _said_beside(source, paths):
+            raise BatchError(
+                f"the data set has {said}, which would not be honoured, since its files alone are "
+                "read: give a table of what it selects (dataset.to_table()), or the paths of its "
+                "files or their folder"
+            )
+        return paths
     if isinstance(source, (list, tuple)):
         return [_absolute(os.fspath(path)) for path in source]
     return _absolute(os.fspath(source))
+
+
+def _said_beside(source: Any, paths: Sequence[str]) -> str | None:
+    """What a data set says that reading its files, as `Source` does, would not honour."""
+    import pyarrow.dataset as ds
+
+    if not paths:
+        return "no file"
+    plain = ds.ParquetFileFormat()
+    try:
+        if getattr(source, "_scan_options", True):
+            return "a filter or a projection"
+        fragments = list(source.get_fragments())
+        if not all(isinstance(part.format, ds.ParquetFileFormat) for part in fragments):
+            return "files of another format than Parquet"
+        if not all(part.format.equals(plain) for part in [source, *fragments]):
+            return "options of its format"
+        for part in fragments:
+            if [own.id for own in part.row_groups] != list(range(part.metadata.num_row_groups)):
+                return "row groups of its own choice"
+        found = _discovered(source.filesystem, None, paths)
+        if not source.schema.equals(found.schema):
+            return "a schema or partitioning of its own"
+        known = [source.partition_expression, *(p.partition_expression for p in fragments)]
+        read = [found.partition_expression]
+        read += [part.partition_expression for part in found.get_fragments()]
+        if len(known) != len(read) or not all(map(pc.Expression.equals, known, read)):
+            return "a partitioning of its own"
+    except (OSError, pa.ArrowException):
+        raise BatchError(f"{name_of(list(paths))}: cannot be read") from None
+    return None
 
 
 def _absolute(path: str) -> str:
@@ -127,14 +167,14 @@ def find_files(location: Location) -> list[File]:
         If there are none, or the place cannot be read.
     """
     parts = location if isinstance(location, list) else [location]
-    found = [_paths_of(place) for place in parts]
+    found = [paths_of(place) for place in parts]
     paths = [path for _, _, own in found for path in own]
     if not paths:
         raise BatchError(f"{name_of(location)}: no Parquet file (endings: {', '.join(ENDINGS)})")
     filesystem, base, _ = found[0]
     if any(other != filesystem for other, _, _ in found):
         raise BatchError(f"{name_of(location)}: a list of files must stand on one file system")
-    if len(set(map(os.path.realpath, paths))) < len(paths):
+    if len({_identity(filesystem, path) for path in paths}) < len(paths):
         raise BatchError(
             f"{name_of(location)}: a file comes twice, and its records would count twice"
         )
@@ -154,8 +194,8 @@ def check_outside(out: str, location: Location) -> None:
     BatchError
     """
     for place in location if isinstance(location, list) else [location]:
-        is_pattern = _is_pattern(place) and not Path(place).exists()
-        base = _normal(_base_of(place) if is_pattern else place)
+        stands_for_others = is_pattern(place) and not Path(place).exists()
+        base = _normal(base_of(place) if stands_for_others else place)
         if _normal(out).is_relative_to(base):
             raise BatchError(
                 f"{public_name(out)} stands among the records of {public_name(place)}: choose "
@@ -178,96 +218,27 @@ def name_of(location: Location) -> str:
     return f"{public_name(location[0])} and {len(location) - 1} more"
 
 
-def public_name(place: str) -> str:
-    """A path, or a URI without the keys and options that it may hold."""
-    if "://" not in place:
-        return place
-    parts = urlsplit(place)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-
-def _paths_of(place: str) -> tuple[Any, str | None, list[str]]:
-    """The file system of a place, the folder above its files, and their paths."""
+def _identity(filesystem: Any, path: str) -> Any:
+    """By which a file is known under all of its names."""
+    if filesystem.type_name != "local":
+        return path
     try:
-        filesystem, path = filesystem_of(place)
-        kind = filesystem.get_file_info(path).type
-        if kind == fs.FileType.NotFound and _is_pattern(path):
-            return filesystem, _base_of(path), list(_matching(filesystem, path))
-        if kind == fs.FileType.NotFound:
-            raise BatchError(f"{public_name(place)}: no such file")
-        if kind == fs.FileType.File:
-            return filesystem, None, [path]
-        return filesystem, path, list(_files_below(filesystem, path))
-    except (OSError, pa.ArrowException):
-        raise BatchError(f"{public_name(place)}: cannot be read") from None
+        found = os.stat(path)
+    except OSError:
+        raise BatchError(f"{path}: cannot be read") from None
+    return found.st_dev, found.st_ino
 
 
-def filesystem_of(place: str) -> tuple[Any, str]:
-    """The file system of a path or URI, and the path in it."""
-    if "://" not in place:
-        return fs.LocalFileSystem(), place
-    try:
-        filesystem, path = fs.FileSystem.from_uri(place)
-        return filesystem, path
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        pass  # a scheme that Arrow does not know
-    try:
-        import fsspec
-    except ImportError:
-        raise BatchError(
-            f"{public_name(place)}: this needs fsspec, which opens such places"
-        ) from None
-    try:
-        opened, path = fsspec.core.url_to_fs(place)
-    except (ImportError, ValueError) as error:
-        raise BatchError(
-            f"{public_name(place)}: cannot be opened ({type(error).__name__})"
-        ) from None
-    return fs.PyFileSystem(fs.FSSpecHandler(opened)), path
+def _discovered(filesystem: Any, base: str | None, paths: Sequence[str]) -> Any:
+    """Files as a data set, with the columns that their folders name."""
+    import pyarrow.dataset as ds
 
-
-def _is_pattern(path: str) -> bool:
-    return any(letter in path for letter in "*?[")
-
-
-def _base_of(pattern: str) -> str:
-    """The folder above the first part of a path that is a pattern."""
-    parts = pattern.split("/")
-    first = next(number for number, part in enumerate(parts) if _is_pattern(part))
-    return "/".join(parts[:first])
-
-
-def _matching(filesystem: Any, pattern: str) -> Iterator[str]:
-    """Files whose path matches a pattern part by part; ``**`` stands for any parts."""
-    base = _base_of(pattern)
-    for path in _all_below(filesystem, base):
-        if _matches(path.split("/"), pattern.split("/")):
-            yield path
-
-
-def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
-    if not pattern:
-        return not parts
-    if pattern[0] == "**":
-        return any(_matches(parts[start:], pattern[1:]) for start in range(len(parts) + 1))
-    return bool(parts) and fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:])
-
-
-def _files_below(filesystem: Any, folder: str) -> Iterator[str]:
-    for path in _all_below(filesystem, folder):
-        if path.endswith(ENDINGS):
-            yield path
-
-
-def _all_below(filesystem: Any, folder: str) -> list[str]:
-    """Files below a folder but those that are hidden: a name on their path begins with . or _."""
-    found = filesystem.get_file_info(fs.FileSelector(folder, recursive=True))
-    paths = [info.path for info in found if info.type == fs.FileType.File]
-    count = len(folder.rstrip("/")) + 1
-    return sorted(
-        path
-        for path in paths
-        if not any(part.startswith((".", "_")) for part in path[count:].split("/"))
+    return ds.dataset(
+        list(paths),
+        filesystem=filesystem,
+        format="parquet",
+        partitioning=ds.HivePartitioning.discover(infer_dictionary=False),
+        partition_base_dir=base,
     )
 
 
@@ -275,13 +246,7 @@ def _with_keys(filesystem: Any, base: str | None, paths: Sequence[str]) -> list[
     """Files with the columns that their folders name, those below a base if it is given."""
     import pyarrow.dataset as ds
 
-    found = ds.dataset(
-        list(paths),
-        filesystem=filesystem,
-        format="parquet",
-        partitioning=ds.HivePartitioning.discover(infer_dictionary=False),
-        partition_base_dir=base,
-    )
+    found = _discovered(filesystem, base, paths)
     schema = found.schema
     files = []
     for fragment in found.get_fragments():

@@ -20,6 +20,7 @@ deleted only if the ledger refused it.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 from collections.abc import Callable, Iterator
@@ -149,14 +150,21 @@ class Job:
     def prepare(self) -> None:
         """Finds the chunks, and refuses groups without a release, before anything is spent."""
         self.check_source()
-        self.secret  # noqa: B018 - raises if it cannot be used
+        self._bind_secret(keep=False)  # before long work
         if not (self.folder / "layout.json").exists():
             layout = self._find_layout()
             call, sizes = self.parameters.call, np.array(sorted(layout.sizes), dtype=np.int64)
             designs = call.designs(sizes)
             call.warn_of_noise(designs, sizes, np.array([layout.sizes[n] for n in sizes.tolist()]))
             write_json(self.folder / "layout.json", self.identity, layout.to_dict())
+        self._bind_secret(keep=True)
         self.parts.mkdir(mode=0o700, exist_ok=True)
+
+    def _bind_secret(self, *, keep: bool) -> None:
+        """Refuses a secret that cannot be used or has served other records."""
+        secret = self.secret
+        if self.given_secret is not None:  # the job's own serves no other
+            secret._bind(json.dumps(self.fingerprint, sort_keys=True), keep=keep)
 
     def check_source(self) -> None:
         """Refuses records that have changed since the batch began, as they stand now."""

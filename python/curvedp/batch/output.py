@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from curvedp._arrow import pa, pq
-from curvedp.batch.files import ENDINGS
+from curvedp.batch.listing import ENDINGS
 from curvedp.batch.storage import (
     as_json,
     atomically,

@@ -80,7 +80,8 @@ def release(
         polars, in any order; or Parquet files: a path, a folder with all below it, a pattern such
         as ``"records/**/*.parquet"``, a list of paths, a pyarrow data set of local files, or a URI
         (``s3://``, ``gs://`` and what else pyarrow or fsspec open). Folders such as ``site=3/``
-        name columns. Files come in the order of their paths.
+        name columns. Files come in the order of their paths. What would not be honoured is
+        refused: a data set's filter or own schema, or files of a folder with other endings.
     points : str or sequence of str
         The column of points (fixed-size lists in row-major order, or tensors), or one column for
         each number. A missing point counts as the ball's centre.
@@ -110,7 +111,8 @@ def release(
         Budget to spend from, before any noise is drawn; with a path if a job may be resumed.
     secret : NoiseSecret or path, optional
         Derive the noise from a secret; by default it comes from a fresh key. For files the path of
-        a secret that is kept; by default one is made in the job's folder and deleted with it.
+        a secret that is kept; by default one is made in the job's folder and deleted with it. A
+        secret serves the data for which it is used first, and is refused for others.
     out : path, optional
         What to write, which groups of files need and which may not exist. A name that ends in
         .parquet is one file, whose manifest goes to ``out + ".manifest.json"``; any other name is a
@@ -144,7 +146,7 @@ def release(
         Without public keys; for missing columns, wrong types and shapes, and no records; if a file
         cannot be read or exists already; if what is resumed differs from what is asked for.
     SecretError
-        If the secret cannot be used.
+        If the secret cannot be used, or has served other data.
     BudgetError, ExistenceError, ValueError, TypeError
         As in `curvedp.frechet_mean`.
 
@@ -167,6 +169,7 @@ def release(
         raise TypeError("out, on and resume are for files: a table in memory is released at once")
     if by is None and (placed or resume or skip_small or groups_per_unit != 1):
         raise TypeError("out, resume, skip_small and groups_per_unit are for groups: give by")
+    source = location_of(source) if is_file else source
     on = _checked(on)
     common: dict[str, Any] = {
         "points": points,

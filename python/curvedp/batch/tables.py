@@ -16,12 +16,13 @@ from curvedp._arrow import pa, pc, pq
 from curvedp._html import MOST_ROWS, card
 from curvedp._validation import FloatArray
 from curvedp.batch.chunk import Chunk, rows_of_chunk
-from curvedp.batch.columns import as_table, in_order, key_columns, runs, select
+from curvedp.batch.columns import RecordColumns, as_table, in_order, key_columns, runs, select
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.results import charged, count_sizes, manifest
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.privacy.release import unproved_text
+from curvedp.privacy.secret import fingerprint_of
 from curvedp.statistics.call import Designs, Report
 from curvedp.statistics.grouping import Offsets, most_groups, refuse_many_groups
 from curvedp.statistics.tables import releases_table
@@ -144,6 +145,8 @@ def release_table(
     call.warn_of_noise((designs, choice), sizes)
     if whole is not None:
         call.ask_for_memory(rows.nbytes, by_unit=whole.units is not None)
+    if secret is not None:
+        secret._bind(_fingerprint(table, columns))
     call.pay(ledger, len(n))
     ends = np.concatenate(([0], np.cumsum(n)))
     parts, skipped = [], set[int]()
@@ -168,6 +171,14 @@ def release_table(
         ledger=None if ledger is None else charged(parameters),
     )
     return BatchReleases(described, _table=pa.concat_tables(parts))
+
+
+def _fingerprint(table: Any, columns: RecordColumns) -> str:
+    """What tells the records of a table from others, in the order of its rows."""
+    step = rows_of_chunk(None, columns.width)
+    return fingerprint_of(
+        columns.read(table.slice(start, step)) for start in range(0, len(table), step)
+    )
 
 
 def _of_some(designs: Sequence[Any], choice: NDArray[np.int32]) -> Designs:

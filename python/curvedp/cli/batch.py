@@ -155,8 +155,8 @@ _WORDS = (
 @click.option(
     "--secret",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File of a noise secret, made when new and kept. Never publish it, never use it again for "
-    "changed data. By default one is made and deleted at the end.",
+    help="File of a noise secret, made when new and kept. Never publish it. It serves these data "
+    "and is refused for others. By default one is made and deleted at the end.",
 )
 @click.option(
     "--chunk-rows",

@@ -128,6 +128,23 @@ def data_options(command: Command) -> Command:
             show_default=True,
             help="Whether the first line of a csv file holds column names.",
         ),
+        click.option(
+            "--encoding",
+            metavar="NAME",
+            help="Encoding of a csv file, such as latin-1 or utf-16; by default UTF-8.",
+        ),
+        click.option(
+            "--decimal",
+            type=click.Choice([".", ","]),
+            default=".",
+            show_default=True,
+            help="Decimal sign of a csv file.",
+        ),
+        click.option(
+            "--delimiter",
+            type=click.Choice([",", ";", "tab", "|"]),
+            help="What separates the cells of a csv file; by default commas.",
+        ),
         click.option("--columns", help="Columns of a csv or parquet file, separated by commas."),
         click.option("--key", help="Member of an npz file."),
     ):

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from curvedp.cli.csv_files import Dialect
 from curvedp.cli.tables import SUFFIXES, FileError, as_points, read_table
 from curvedp.domain import Ball
 from curvedp.manifolds import Manifold, as_manifold
@@ -133,7 +134,7 @@ def _center_from_file(path: Path, manifold: Manifold) -> Array:
             raise FileError(f"--center {path}: not a release written by curvedp") from error
         table = np.asarray(release.value, dtype=np.float64)[None]
     elif path.suffix.lower() in SUFFIXES:
-        table = read_table(path, header=False)
+        table = read_table(path, dialect=Dialect(header=False))
         if table.shape == manifold.point_shape:
             table = table[None]
     else:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 import curvedp
+from curvedp.cli.csv_files import Dialect
 from curvedp.cli.options import (
     ball_options,
     budget_options,
@@ -64,7 +65,7 @@ def _release(
             raise FileError(f"{data}: {len(covariate)} covariates for {len(records)} records")
     units = None
     if options["units"] is not None:
-        units = read_labels(data, options["units"], header=options["header"])
+        units = read_labels(data, options["units"], _dialect(options))
         if len(units) != len(records):
             raise FileError(f"{data}: {len(units)} names of units for {len(records)} records")
     messages = Console(stderr=True, soft_wrap=True, highlight=False)
@@ -97,11 +98,17 @@ def _release(
         report_to.print(f"Written to {out}", markup=False)
 
 
+def _dialect(options: dict[str, Any]) -> Dialect:
+    """How csv files are written."""
+    delimiter = "\t" if options["delimiter"] == "tab" else options["delimiter"]
+    return Dialect(options["header"], delimiter, options["decimal"], options["encoding"])
+
+
 def _read_points(data: Path, options: dict[str, Any], ball: Ball) -> Array:
     columns = options["columns"]
     chosen = None if columns is None else [name.strip() for name in columns.split(",")]
     space = ball.manifold
-    table = read_table(data, space, key=options["key"], columns=chosen, header=options["header"])
+    table = read_table(data, space, key=options["key"], columns=chosen, dialect=_dialect(options))
     return as_points(table, ball.manifold, str(data))
 
 
@@ -113,7 +120,7 @@ def _read_covariate(data: Path, name: str, options: dict[str, Any]) -> Array:
     elif suffix in (".csv", ".parquet"):
         if options["columns"] is None:
             raise ValueError("name the columns of the points with --columns")
-        table = read_table(data, columns=[name], header=options["header"])
+        table = read_table(data, columns=[name], dialect=_dialect(options))
     else:
         raise FileError(f"{data}: a covariate stands in a csv, parquet or npz file")
     if table.shape[1:] != (1,):

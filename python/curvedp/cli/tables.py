@@ -8,7 +8,6 @@ file are reported.
 from __future__ import annotations
 
 import contextlib
-import csv
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from curvedp.cli.csv_files import (
+    CSV,
+    Dialect,
+    FileError,
+    read_csv,
+    read_csv_labels,
+    select_names,
+)
 from curvedp.errors import BatchError, MissingExtraError
 from curvedp.manifolds import Euclidean, Manifold
 
@@ -28,22 +35,19 @@ SUFFIXES = (".npy", ".npz", ".csv", ".parquet")
 Array = NDArray[np.float64]
 
 
-class FileError(Exception):
-    """A file cannot be read or written, or does not have the announced layout."""
-
-
 def read_table(
     path: Path,
     manifold: Manifold | None = None,
     *,
     key: str | None = None,
     columns: Sequence[str] | None = None,
-    header: bool = True,
+    dialect: Dialect = CSV,
 ) -> Array:
     """Read an array of records, one per row.
 
     A line of a csv file with another number of cells than there are names (without names: than a
-    point or its short form has) is NaN, and so is a list in a parquet file of another length.
+    point or its short form has) is NaN, but for the first, by which another dialect is noticed; so
+    is a list in a parquet file of another length.
 
     Parameters
     ----------
@@ -55,8 +59,8 @@ def read_table(
         Member of an npz file; may be left out when there is only one.
     columns : sequence of str, optional
         Columns of a csv or parquet file, in this order; all by default.
-    header : bool
-        True if the first line of a csv file holds column names.
+    dialect : Dialect
+        How a csv file is written.
 
     Returns
     -------
@@ -76,11 +80,13 @@ def read_table(
         raise FileError(f"{path}: a key names a member of an npz file only")
     if columns is not None and suffix not in (".csv", ".parquet"):
         raise FileError(f"{path}: columns can be chosen from csv and parquet files only")
+    if dialect.is_said and suffix != ".csv":
+        raise FileError(f"{path}: only a csv file has a delimiter, decimal sign or encoding")
     if not path.is_file():
         raise FileError(f"{path}: no such file")
     try:
         if suffix == ".csv":
-            return _read_csv(path, columns, header, manifold)
+            return read_csv(path, columns, dialect, manifold)
         if suffix == ".parquet":
             return _read_parquet(path, columns, manifold)
         return _read_numpy(path, key)
@@ -88,7 +94,7 @@ def read_table(
         raise FileError(f"{path}: cannot be read ({error.strerror or 'damaged'})") from error
 
 
-def read_labels(path: Path, name: str, *, header: bool = True) -> Any:
+def read_labels(path: Path, name: str, dialect: Dialect = CSV) -> Any:
     """Read a column of labels: of a csv or parquet file, or a member of an npz file.
 
     Raises
@@ -98,14 +104,10 @@ def read_labels(path: Path, name: str, *, header: bool = True) -> Any:
     """
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        names, body = _cells(path, [name], header)
-        [place] = _select(names, [name], path)
-        # a line that is too short is a person of its own: what it holds must not decide
-        cells = [row[place] if place < len(row) else f"line {k}" for k, row in enumerate(body)]
-        return [cell.strip().strip('"') or None for cell in cells]
+        return read_csv_labels(path, name, dialect)
     if suffix == ".parquet":
         pa, table = _arrow_table(path)
-        column = table.column(_select(table.column_names, [name], path)[0])
+        column = table.column(select_names(table.column_names, [name], path)[0])
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         return column
@@ -174,65 +176,6 @@ def _member(names: Sequence[str], key: str | None, path: Path) -> str:
     raise FileError(f"{path}: {wanted}; choose with --key one of: {', '.join(names)}")
 
 
-def _select(names: Sequence[str], columns: Sequence[str], path: Path) -> list[int]:
-    missing = [name for name in columns if name not in names]
-    if missing:
-        raise ValueError(
-            f"{path}: no column {', '.join(map(repr, missing))}; there are: {', '.join(names)}"
-        )
-    return [list(names).index(name) for name in columns]
-
-
-def _number(cell: str) -> float:
-    try:
-        return float(cell.strip().strip('"'))
-    except ValueError:
-        return float("nan")
-
-
-def _read_csv(
-    path: Path, columns: Sequence[str] | None, header: bool, manifold: Manifold | None
-) -> Array:
-    """Records of a csv file, one per line."""
-    is_one = manifold is not None and manifold.point_size == 1
-    names, rows = _cells(path, columns, header, keep_blank=is_one and not header)
-    if header or manifold is None:
-        width = len(names) if header else len(rows[0])
-        wanted = range(width) if columns is None else _select(names, columns, path)
-        missing = [""] * width
-        whole = [row if len(row) == width else missing for row in rows]
-        return np.array([[_number(row[place]) for place in wanted] for row in whole])
-    found = np.full((len(rows), manifold.point_size), np.nan)
-    for record, row in zip(found, rows, strict=True):
-        point = manifold._complete(np.array([list(map(_number, row))]))
-        if point is not None:
-            record[:] = point[0]
-    return found
-
-
-def _cells(
-    path: Path, columns: Sequence[str] | None, header: bool, *, keep_blank: bool = False
-) -> tuple[list[str], list[list[str]]]:
-    """Names of columns and the cells of each line below; without names all lines.
-
-    Quotes do not span lines, so no record alters another.
-    Blank lines are skipped, except in a table of one column or with `keep_blank`, where they are
-    empty cells.
-    """
-    if columns is not None and not header:
-        raise FileError(f"{path}: columns can be chosen only when the first line names them")
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
-        lines = [line.strip() for line in file]
-    if not lines:
-        raise FileError(f"{path}: empty")
-    names = [name.strip() for name in next(csv.reader([lines[0]]), [""])] if header else []
-    body = lines[1:] if header else lines
-    rows = [line.split(",") for line in body if line or keep_blank or len(names) == 1]
-    if not rows:
-        raise FileError(f"{path}: no record{' below the line of names' if header else ''}")
-    return names, rows
-
-
 def _arrow_table(path: Path) -> tuple[Any, Any]:
     """The module pyarrow, and a parquet file as its table."""
     try:
@@ -251,7 +194,7 @@ def _read_parquet(path: Path, columns: Sequence[str] | None, manifold: Manifold 
 
     table = _arrow_table(path)[1]
     names = table.column_names
-    chosen = names if columns is None else [names[at] for at in _select(names, columns, path)]
+    chosen = names if columns is None else [names[at] for at in select_names(names, columns, path)]
     if not chosen or not len(table):
         raise FileError(f"{path}: no record")
     space = manifold or Euclidean(1)

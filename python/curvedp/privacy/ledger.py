@@ -28,6 +28,7 @@ from curvedp.errors import BudgetError, ConversionError, LedgerError
 from curvedp.privacy.base import Guarantee
 from curvedp.privacy.conversion import round_down, round_up
 from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
+from curvedp.privacy.place import real_path
 from curvedp.privacy.store import FileStore, LedgerEntry, MemoryStore, Total, budget_of
 
 __all__ = ["Ledger", "LedgerEntry"]
@@ -93,8 +94,9 @@ class Ledger:
         (mu^2/2); GDP accepts PureDP and GDP (root of summed squares).
     path : path, optional
         SQLite file shared by threads, processes and later sessions; created with mode 0600 when it
-        does not exist, in a folder on a local disk. Without it the ledger lives in this process's
-        memory, and a fork or a copy of it is refused.
+        does not exist, in a folder on a local disk to which nobody else may write, nor to one above
+        it (but /tmp and its like): others could undo what was spent. Without a path the ledger
+        lives in this process's memory, and a fork or a copy of it is refused.
 
     Notes
     -----
@@ -110,7 +112,7 @@ class Ledger:
     """
 
     def __init__(self, budget: Guarantee, *, path: str | os.PathLike[str] | None = None) -> None:
-        self._set(budget, None if path is None else os.path.realpath(os.fspath(path)), create=True)
+        self._set(budget, None if path is None else real_path(path), create=True)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
@@ -123,7 +125,7 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If there is no ledger.
+            If there is no ledger, or others may write to its folder.
 
         Examples
         --------
@@ -135,7 +137,7 @@ class Ledger:
         spent:      nothing
         remaining:  PureDP(epsilon=1)
         """
-        place = os.path.realpath(os.fspath(path))
+        place = real_path(path)
         return cls._of_file(budget_of(place), place)
 
     @classmethod

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import stat
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from pathlib import Path
 
 from curvedp.errors import LedgerError
 from curvedp.privacy.base import Guarantee
+from curvedp.privacy.place import JOURNALS, check_files, real_path
 from curvedp.privacy.stored import DAMAGE
 
 Total = tuple[Fraction, ...]
@@ -113,7 +113,8 @@ class _LedgerFile:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        self._check_owner()
+        real_path(self.path)  # raises if others could change what stands there
+        check_files(self.path)
         uri = f"{Path(self.path).as_uri()}?mode=rw"
         try:
             with (
@@ -138,20 +139,6 @@ class _LedgerFile:
                 "cannot be relied on, and nothing was released; bring back a copy that holds every "
                 "spend, or count the data set's budget as spent"
             ) from None
-
-    def _check_owner(self) -> None:
-        """Refuses a file that others could change."""
-        if os.name != "posix":
-            return
-        with suppress(FileNotFoundError):  # what SQLite says of it is better
-            found = os.stat(self.path)
-            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-                raise LedgerError(f"{self.path} must be a file of the user who runs this")
-            if found.st_mode & 0o077:
-                raise LedgerError(
-                    f"{self.path} is open to others, who could change what was spent: see that "
-                    "nobody did, and run chmod 600"
-                )
 
     def _check_schema(self, connection: sqlite3.Connection) -> None:
         marks = tuple(
@@ -183,7 +170,7 @@ class FileStore(_LedgerFile):
         super().__init__(path)
         self._budget = json.dumps(budget.to_dict(), sort_keys=True)
         self._start, self._cost = start, cost
-        if not os.path.exists(path):
+        if not os.path.lexists(real_path(path)):
             if not create:
                 raise LedgerError(
                     f"{path}: no such file. A ledger that was sent here spends from its own file: "
@@ -199,6 +186,12 @@ class FileStore(_LedgerFile):
         self.read()
 
     def _create(self) -> None:
+        left = [path for path in map(self.path.__add__, JOURNALS) if os.path.lexists(path)]
+        if left and not os.path.lexists(self.path):  # no other process made the ledger meanwhile
+            raise LedgerError(
+                f"{left[0]} was left by an earlier ledger of this name and would be played back "
+                "into a new one: bring that ledger back, or move the file away"
+            )
         try:
             self._write_new()
         except (OSError, sqlite3.Error) as error:
@@ -224,7 +217,8 @@ class FileStore(_LedgerFile):
             with suppress(FileExistsError):
                 os.link(draft, self.path)
         finally:
-            os.unlink(draft)
+            with suppress(FileNotFoundError):  # removed by one who opened the ledger meanwhile
+                os.unlink(draft)
 
     def charge(self, decide: Decide, entry: LedgerEntry) -> None:
         described = json.dumps(entry.guarantee.to_dict())

@@ -254,8 +254,8 @@ def frechet_mean(
         is drawn.
     secret : NoiseSecret, optional
         Derive the noise from a secret, so that the same call gives the same releases again; by
-        default it comes from a fresh key of the operating system. See `NoiseSecret` for what that
-        means.
+        default it comes from a fresh key of the operating system. A secret is refused for other
+        data than it served first. See `NoiseSecret` for what that means.
     seed : int, optional
         For tests and examples only: the release is then `Unproved`.
     progress : bool or callable

@@ -17,6 +17,7 @@ from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
 from curvedp.manifolds import Manifold
 from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Release, Unproved
+from curvedp.privacy.secret import fingerprint_of
 from curvedp.statistics.base_point import GivenPoints
 from curvedp.statistics.call import (
     Call,
@@ -479,6 +480,9 @@ def release(
     designs = call.designs(sizes, alone=not is_grouped)
     call.warn_of_noise(designs, sizes)
     call.ask_for_memory(data.nbytes, by_unit=unit_ends is not None, timing=timing)
+    if secret is not None:
+        units_of = () if unit_ends is None else (grouping.arranged(np.arange(len(data))), unit_ends)
+        secret._bind(fingerprint_of([data, *(() if extra is None else (extra,)), *units_of]))
     call.pay(ledger, count if is_grouped else None, seed)
     paid = Paid(
         call=call,

@@ -1,0 +1,219 @@
+"""Dialects of csv files: read as they are said to be, or refused before anything is charged."""
+
+import numpy as np
+import pytest
+
+import curvedp as cdp
+from command_line import assert_fails, run
+from curvedp.cli import tables
+from curvedp.cli.csv_files import Dialect, FileError
+from curvedp.manifolds import Euclidean, Sphere
+
+SPHERE = ["--manifold", "sphere:2", "--center", "0,0,1", "--radius", 0.7]
+
+
+def directions():
+    found = np.random.default_rng(0).normal([0.3, 0.1, 1.0], 0.1, (400, 3))
+    return np.round(found / np.linalg.norm(found, axis=1, keepdims=True), 6)
+
+
+def write(
+    path,
+    *,
+    sep=",",
+    decimal=".",
+    names="x,y,z",
+    encoding="utf-8",
+    end="",
+    quote="",
+    first="",
+    eol="\n",
+):
+    lines = [] if names is None else [names.replace(",", sep)]
+    for row in directions():
+        cells = [quote + f"{own:.6f}".replace(".", decimal) + quote for own in row]
+        lines.append(sep.join(cells) + end)
+    path.write_bytes((first + eol.join(lines) + eol).encode(encoding))
+    return path
+
+
+def release(tmp_path, data, *options, command="mean", space=SPHERE):
+    """A release that costs everything, and what was spent."""
+    out, book = tmp_path / "out.json", tmp_path / "study.ledger"
+    budget = ["--mu", 200, "--ledger", book, "--ledger-budget", "mu=200", "--out", out]
+    result = run(command, data, *space, *budget, *options)
+    return result, out, book
+
+
+READ = {
+    "plain": ({}, []),
+    "a byte order mark": ({"encoding": "utf-8-sig"}, []),
+    "lines of Windows": ({"eol": "\r\n"}, []),
+    "lines of old Macs": ({"eol": "\r"}, []),
+    "quoted": ({"quote": '"'}, []),
+    "spaces": ({"sep": ", "}, []),
+    "quoted, with spaces": ({"sep": ", ", "quote": '"'}, []),
+    "no names": ({"names": None}, ["--no-header"]),
+    "semicolons": ({"sep": ";"}, ["--delimiter", ";"]),
+    "semicolons, decimal commas": (
+        {"sep": ";", "decimal": ","},
+        ["--delimiter", ";", "--decimal", ","],
+    ),
+    "the same without names": (
+        {"sep": ";", "decimal": ",", "names": None},
+        ["--delimiter", ";", "--decimal", ",", "--no-header"],
+    ),
+    "quoted decimal commas": ({"decimal": ",", "quote": '"'}, ["--decimal", ","]),
+    "tabs": ({"sep": "\t"}, ["--delimiter", "tab"]),
+    "bars": ({"sep": "|"}, ["--delimiter", "|"]),
+    "UTF-16": ({"encoding": "utf-16"}, ["--encoding", "utf-16"]),
+    "UTF-16 without a mark": ({"encoding": "utf-16-be"}, ["--encoding", "utf-16-be"]),
+    "UTF-32": ({"encoding": "utf-32"}, ["--encoding", "utf-32"]),
+    "Latin": (
+        {"encoding": "latin-1", "names": "größe,y,z"},
+        ["--encoding", "latin-1", "--columns", "größe,y,z"],
+    ),
+    "a comma at the end": ({"end": ",", "names": "x,y,z,"}, ["--columns", "x,y,z"]),
+    "a semicolon in a name": ({"names": "x;1,y,z"}, ["--delimiter", ","]),
+}
+
+
+@pytest.mark.parametrize("kind", READ)
+def test_a_dialect_that_is_said_is_read(kind, tmp_path):
+    how, options = READ[kind]
+    write(tmp_path / "in.csv", **how)
+    out = tmp_path / "out.json"
+    asked = [*SPHERE, "--mu", 200, "--seed", 1, "--out", out]
+    result = run("mean", tmp_path / "in.csv", *asked, *options)
+    assert result.exit_code == 0, result.output
+    found = cdp.Release.from_json(out.read_text())
+    ball = cdp.Ball(Sphere(2), [0.0, 0.0, 1.0], 0.7)
+    same = cdp.frechet_mean(directions(), ball, cdp.GDP(200.0), seed=1)
+    np.testing.assert_array_equal(found.value, same.value)
+
+
+REFUSED = {
+    "UTF-16": ({"encoding": "utf-16"}, [], "--encoding utf-16"),
+    "UTF-16, little end first": ({"encoding": "utf-16-le"}, [], "zero bytes"),
+    "UTF-16, big end first": ({"encoding": "utf-16-be"}, [], "zero bytes"),
+    "UTF-16 said to be Latin": ({"encoding": "utf-16"}, ["--encoding", "latin-1"], "zero bytes"),
+    "UTF-32": ({"encoding": "utf-32"}, [], "--encoding utf-32"),
+    "UTF-32 without a mark": ({"encoding": "utf-32-le"}, [], "zero bytes"),
+    "Latin": ({"encoding": "latin-1", "names": "größe,y,z"}, [], "not UTF-8"),
+    "semicolons": ({"sep": ";"}, [], "--delimiter ';'"),
+    "semicolons, decimal commas": ({"sep": ";", "decimal": ","}, [], "--delimiter ';'"),
+    "tabs": ({"sep": "\t"}, [], "--delimiter tab"),
+    "bars": ({"sep": "|"}, [], "--delimiter '|'"),
+    "spaces": ({"sep": " "}, [], "no number"),
+    "quoted decimal commas": ({"decimal": ",", "quote": '"'}, [], "--decimal ,"),
+    "decimal commas": ({"decimal": ","}, [], "3 names and the first record 6 cells"),
+    "a point where commas are said": ({}, ["--decimal", ","], "no number"),
+    "a comma at the end": ({"end": ","}, [], "3 names and the first record 4 cells"),
+    "units": ({"end": " m"}, [], "no number"),
+    "a note": ({"first": "# exported\n"}, [], "1 names and the first record 3 cells"),
+}
+UNNAMED = ["UTF-16", "UTF-16, little end first", "UTF-32", "semicolons", "tabs", "bars", "spaces"]
+UNNAMED += ["semicolons, decimal commas", "quoted decimal commas", "decimal commas"]
+UNNAMED += ["a comma at the end", "units"]
+CASES = [(kind, True) for kind in REFUSED] + [(kind, False) for kind in UNNAMED]
+
+
+@pytest.mark.parametrize(("kind", "header"), CASES)
+def test_another_dialect_is_refused_before_anything_is_charged(kind, header, tmp_path):
+    how, options, word = REFUSED[kind]
+    if not header:
+        how, options = how | {"names": None}, [*options, "--no-header"]
+        word = "cells, but a point" if "first record" in word or kind == "spaces" else word
+    data = write(tmp_path / "in.csv", **how)
+    result, out, book = release(tmp_path, data, *options)
+    assert_fails(result, 5, "in.csv", word)
+    assert not out.exists()
+    assert not book.exists()
+
+
+@pytest.mark.parametrize("cell", ["34,5", '"34,5"', "34 years", "1_05", "1.000,5", "$3"])
+def test_ages_that_are_not_read_are_refused(cell, tmp_path):
+    (tmp_path / "in.csv").write_text("age\n" + f"{cell}\n" * 50)
+    ends = ["--q", 0.5, "--low", 0, "--high", 120]
+    result, out, book = release(tmp_path, tmp_path / "in.csv", *ends, command="quantile", space=[])
+    assert_fails(result, 5, "in.csv", "first record")
+    assert cell.strip('"') not in result.output
+    assert not out.exists()
+    assert not book.exists()
+
+
+@pytest.mark.parametrize("first", ["", "NA", "unknown", "-"])
+def test_a_first_record_may_be_missing(first, tmp_path):
+    (tmp_path / "in.csv").write_text(f"age\n{first}\n34\n")
+    np.testing.assert_array_equal(tables.read_table(tmp_path / "in.csv"), [[np.nan], [34]])
+
+
+def test_later_records_count_as_missing_in_every_form(tmp_path):
+    later = ["1;2", "1,2,3", '"1,2', "a,1", "1_0,1", "\t", "\x00,1", "1", "ö,1"]
+    text = "x,y\n5,6\n" + "\n".join(later) + "\n7,8\n"
+    (tmp_path / "in.csv").write_bytes(text.encode("latin-1"))
+    found = tables.read_table(tmp_path / "in.csv")
+    assert len(found) == len(later) + 2
+    np.testing.assert_array_equal(found[[0, -1]], [[5, 6], [7, 8]])
+    assert np.isnan(found[1:-1]).any(axis=1).all()
+    (tmp_path / "in.csv").write_bytes(text.partition("\n")[2].encode("latin-1"))
+    found = tables.read_table(tmp_path / "in.csv", Euclidean(2), dialect=Dialect(header=False))
+    assert len(found) == len(later) + 2
+    np.testing.assert_array_equal(found[[0, -1]], [[5, 6], [7, 8]])
+
+
+def test_quoted_commas_stand_in_one_cell_in_names_and_lines(tmp_path):
+    lines = ['"name, first",person,x', '"Smith, J",p1,1', "Jones,p2,2", '"Paris, FR", "p1", "3"']
+    path = tmp_path / "in.csv"
+    path.write_text("\n".join(lines) + "\n")
+    np.testing.assert_array_equal(tables.read_table(path, columns=["x"]), [[1], [2], [3]])
+    assert tables.read_labels(path, "person") == ["p1", "p2", "p1"]
+    assert tables.read_labels(path, "name, first") == ["Smith, J", "Jones", "Paris, FR"]
+
+
+def test_labels_that_cannot_be_decoded_stay_different(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_bytes("person,x\nMüller,1\nMöller,2\nMüller,3\n".encode("latin-1"))
+    first, second, third = tables.read_labels(path, "person")
+    assert first == third != second
+
+
+def test_a_first_record_is_not_printed_as_names(tmp_path):
+    data = write(tmp_path / "in.csv", names=None)
+    result, _, book = release(tmp_path, data, "--columns", "x,y,z")
+    assert_fails(result, 2, "no column 'x'", "a record may be among them")
+    assert not any(f"{own:.6f}" in result.output for own in directions()[0])
+    assert not book.exists()
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.read_csv(data)
+    how = {"points": ["x", "y", "z"], "by": "k", "public_keys": True}
+    ball = cdp.Ball(Sphere(2), [0.0, 0.0, 1.0], 0.7)
+    with pytest.raises(ValueError, match="no column 'k'") as told:
+        cdp.batch.release(cdp.Mean(), frame, ball=ball, guarantee=cdp.GDP(1.0), **how)
+    assert not any(name in str(told.value) for name in frame.columns)
+
+
+def test_two_columns_of_one_name_are_not_chosen(tmp_path):
+    data = write(tmp_path / "in.csv", names="x,x,z")
+    assert_fails(release(tmp_path, data, "--columns", "x,z")[0], 2, "2 columns 'x'")
+
+
+def test_what_is_said_of_csv_files_is_not_ignored_for_others(tmp_path):
+    np.save(tmp_path / "in.npy", directions())
+    for option in (["--delimiter", ";"], ["--decimal", ","], ["--encoding", "latin-1"]):
+        result, _, book = release(tmp_path, tmp_path / "in.npy", *option)
+        assert_fails(result, 5, "only a csv file")
+        assert not book.exists()
+    data = write(tmp_path / "in.csv")
+    assert_fails(release(tmp_path, data, "--encoding", "klingon")[0], 2, "--encoding klingon")
+    assert_fails(release(tmp_path, data, "--encoding", "rot13")[0], 2, "--encoding rot13")
+    with pytest.raises(FileError, match="not encoded as utf-16"):
+        tables.read_table(data, dialect=Dialect(encoding="utf-16"))
+
+
+def test_control_a_file_that_is_read_is_charged(tmp_path):
+    result, out, book = release(tmp_path, write(tmp_path / "in.csv"))
+    assert result.exit_code == 0, result.output
+    assert out.exists()
+    assert cdp.Ledger.open(book).spent == cdp.GDP(200.0)
