@@ -9,7 +9,6 @@ __all__ = [
     "PIECE",
     "SMALLEST_SHRINKAGE",
     "STEPS_PER_SCALE",
-    "TOLERANCE_SHARE",
     "Chains",
     "Descent",
     "ExcessDiameter",
@@ -54,6 +53,7 @@ __all__ = [
     "set_num_threads",
     "shorten",
     "size_of_tiles",
+    "solver_tolerance",
     "summation_error",
     "time_series_covariance",
     "vecd",
@@ -69,7 +69,6 @@ BOUNDARY_SLACK: float
 PIECE: int
 SMALLEST_SHRINKAGE: float
 STEPS_PER_SCALE: float
-TOLERANCE_SHARE: float
 
 def set_num_threads(threads: int) -> None: ...
 def num_threads() -> int: ...
@@ -113,6 +112,7 @@ def label_sums(
     degrees: _Array,
 ) -> None: ...
 def diameter(rows: _Array) -> float: ...
+def solver_tolerance(sensitivity: float, budget: float) -> float: ...
 def flat_grid_step(scale: float, largest: float, steps_per_scale: float) -> float: ...
 def hash_names(bytes: NDArray[np.uint8], name_offsets: _Index, out: NDArray[np.uint64]) -> None: ...
 def nearest(

@@ -326,7 +326,7 @@ def shrunk_ball(
     if radius >= ball.radius or not ball.manifold._core.carries(center.reshape(-1)):
         return ball
     smaller = Ball(ball.manifold, center, radius)
-    _, plan = find_plan(smaller, n, records_per_unit)
+    _, plan = find_plan(smaller, n, records_per_unit, share)
     if plan is None:
         return ball
     try:

@@ -24,9 +24,6 @@ from curvedp.mechanisms.base import IntrinsicMechanism
 from curvedp.mechanisms.grid import weaker
 from curvedp.privacy import GDP, Guarantee, PureDP
 
-#: The solver's public tolerance, as a fraction of the sensitivity.
-TOLERANCE_SHARE = _core.TOLERANCE_SHARE
-
 #: Multiples of the radius at which the mean length of bounded noise is computed.
 LIMITS = tuple(np.linspace(1.0, math.sqrt(2), 5).tolist())
 
@@ -184,7 +181,7 @@ def design_mean_under(
     Kept for the next call and the next chunk of a batch: some Laplace noise takes time to prepare.
     """
     count = as_count(n, "n")
-    delta, plan = plan_mean(ball, count, records_per_unit)
+    delta, plan = plan_mean(ball, count, records_per_unit, way)
     kind = choose_mechanism(ball, way, mechanism)
     check_drawing(kind)
     try:
@@ -201,20 +198,25 @@ def design_mean_under(
     return Design(noise, plan, delta)
 
 
-def plan_mean(ball: Ball, n: int, records_per_unit: int) -> tuple[float, _core.Plan]:
-    """The sensitivity of a mean of n records and the solver's plan for it."""
-    delta, plan = find_plan(ball, n, records_per_unit)
+def plan_mean(
+    ball: Ball, n: int, records_per_unit: int, way: PureDP | GDP | None = None
+) -> tuple[float, _core.Plan]:
+    """The sensitivity of a mean of n records and the solver's plan for it, calibrated to `way`."""
+    delta, plan = find_plan(ball, n, records_per_unit, way)
     if plan is None:
         raise refused_radius(
-            ball, lambda other: find_plan(other, n, records_per_unit)[1] is not None
+            ball, lambda other: find_plan(other, n, records_per_unit, way)[1] is not None
         )
     return delta, plan
 
 
-def find_plan(ball: Ball, n: int, records_per_unit: int) -> tuple[float, _core.Plan | None]:
+def find_plan(
+    ball: Ball, n: int, records_per_unit: int, way: PureDP | GDP | None = None
+) -> tuple[float, _core.Plan | None]:
     """As `plan_mean`, with no plan where double precision cannot certify a mean on the ball."""
     delta = sensitivity.frechet_mean(ball, n, records_per_unit=records_per_unit)
-    return delta, ball._frame.plan(n, TOLERANCE_SHARE * delta)
+    budget = 1.0 if way is None else way.mu if isinstance(way, GDP) else way.epsilon
+    return delta, ball._frame.plan(n, _core.solver_tolerance(delta, budget))
 
 
 def check_drawing(kind: type[Mechanism]) -> None:

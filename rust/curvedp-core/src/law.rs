@@ -11,8 +11,11 @@ use crate::release::{Grid, Placement};
 /// Least number of grid steps in a noise scale; steps are powers of two, so there may be nearly twice as many.
 pub const STEPS_PER_SCALE: f64 = (1u64 << 20) as f64;
 
-/// The solver's tolerance as a fraction of the mean's sensitivity.
-pub const TOLERANCE_SHARE: f64 = 1e-4;
+/// The solver's tolerance for a mean of that sensitivity: 1e-4 of it, and no more than 1/100 of the noise's scale.
+#[must_use]
+pub fn solver_tolerance(sensitivity: f64, budget: f64) -> f64 {
+    1e-4 * sensitivity * (100.0 / budget).min(1.0)
+}
 
 /// Factor that covers the rounding of sensitivities, which are right to 2^-42 relative, and of divisions.
 const OUTWARD: f64 = 1.0 + 1.0 / (1u64 << 40) as f64;
@@ -34,10 +37,15 @@ pub enum Budget {
 }
 
 impl Budget {
+    /// epsilon or mu.
+    fn amount(self) -> f64 {
+        let (Self::Pure(budget) | Self::Gaussian(budget)) = self;
+        budget
+    }
+
     /// The noise's scale for a statistic that moves by at most `sensitivity`.
     pub(crate) fn scale(self, sensitivity: f64) -> f64 {
-        let (Self::Pure(budget) | Self::Gaussian(budget)) = self;
-        outward_scale(sensitivity, budget)
+        outward_scale(sensitivity, self.amount())
     }
 
     /// The shape of the noise.
@@ -125,13 +133,6 @@ impl MeanLaw {
         Self { placement, space, stretched, clip_limit: manifold.clip_limit() }
     }
 
-    /// Sensitivity and plan of the mean of n records in a ball, `moved` of which a unit replaces; no plan
-    /// where double precision cannot certify the mean.
-    pub(crate) fn plan(&self, ball: &Ball, n: usize, moved: f64) -> (f64, Option<Plan>) {
-        let delta = ball.sensitivity(n as f64, moved);
-        (delta, plan(ball.manifold, ball.radius, n, TOLERANCE_SHARE * delta))
-    }
-
     /// True if double precision can certify and round the mean of n records for a share of the budget.
     pub(crate) fn is_fit(&self, ball: &Ball, n: usize, moved: f64, share: Budget) -> bool {
         self.outline(ball, n, moved, share).is_some()
@@ -159,8 +160,9 @@ impl MeanLaw {
         moved: f64,
         share: Budget,
     ) -> Option<(f64, Plan, f64, Grid)> {
-        let (sensitivity, plan) = self.plan(ball, n, moved);
-        let plan = plan?;
+        let sensitivity = ball.sensitivity(n as f64, moved);
+        let tolerance = solver_tolerance(sensitivity, share.amount());
+        let plan = plan(ball.manifold, ball.radius, n, tolerance)?;
         let total = sensitivity + 2.0 * plan.tolerance;
         let scale = share.scale(if self.stretched { total * ball.lipschitz() } else { total });
         let clip_radius = self.clip_limit.max(ball.radius);

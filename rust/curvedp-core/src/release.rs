@@ -97,9 +97,14 @@ impl Ball<'_> {
         clip_radius: f64,
         placement: Placement,
     ) -> Option<Grid> {
-        let width = scale.min(self.manifold.injectivity_radius()).min(clip_radius);
+        let extent = self.manifold.injectivity_radius();
+        let width = scale.min(extent).min(clip_radius);
         let stretch = if placement == Placement::Chart { 1.0 } else { self.stretch() };
         let mut step = grid_step(width, steps_per_scale).max(self.coarsest_needed());
+        if placement == Placement::Intrinsic && extent.is_finite() {
+            // coordinates of the ambient space are of this size, and their multiples integers of 64 bits
+            step = step.max(power_of_two_below(extent) / (1u64 << 60) as f64);
+        }
         if stretch > 1.0 && STEPS_AT_RIM * step * stretch > width {
             // multiples are exact draws, which doubles hold
             let finest = power_of_two_below(self.radius) / (1u64 << 51) as f64;

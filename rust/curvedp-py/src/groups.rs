@@ -470,6 +470,12 @@ impl Groups {
     }
 }
 
+/// The solver's tolerance for a mean; see [`curvedp_core::law::solver_tolerance`].
+#[pyfunction]
+pub fn solver_tolerance(sensitivity: f64, budget: f64) -> f64 {
+    curvedp_core::law::solver_tolerance(sensitivity, budget)
+}
+
 /// The step of the public grid for vectors; see [`release::flat_grid_step`].
 #[pyfunction]
 pub fn flat_grid_step(scale: f64, largest: f64, steps_per_scale: f64) -> f64 {

@@ -39,7 +39,7 @@ mod _core {
     #[pymodule_export]
     use crate::groups::{
         ExcessDiameter, GroupDesign, GroupKeys, GroupStatistic, Groups, HessianTrace, LogMoment,
-        flat_grid_step, hash_names,
+        flat_grid_step, hash_names, solver_tolerance,
     };
     #[pymodule_export]
     use crate::k_norm::{KNormMean, KNormRegression, published_footpoint, published_shooting};
@@ -144,7 +144,6 @@ mod _core {
         module.add("BOUNDARY_SLACK", curvedp_core::ball::SLACK)?;
         module.add("SMALLEST_SHRINKAGE", curvedp_core::groups::SMALLEST_SHRINKAGE)?;
         module.add("STEPS_PER_SCALE", curvedp_core::law::STEPS_PER_SCALE)?;
-        module.add("TOLERANCE_SHARE", curvedp_core::law::TOLERANCE_SHARE)?;
         crate::call::silence_panics();
         Ok(())
     }

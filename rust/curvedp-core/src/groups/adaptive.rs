@@ -82,7 +82,7 @@ impl Statistic for AdaptiveMeans {
                 design: None,
             };
             let (ball, n) = (frame.ball(), rows[i].len());
-            let sensitivity = stages.law.plan(&ball, n, self.records_per_unit).0;
+            let sensitivity = ball.sensitivity(n as f64, self.records_per_unit);
             stages.note(&[
                 f64::NAN,
                 sensitivity,

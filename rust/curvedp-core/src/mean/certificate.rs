@@ -21,8 +21,6 @@ const U: f64 = f64::EPSILON / 2.0;
 pub struct Plan {
     /// Certified distance between the returned and the true mean.
     pub tolerance: f64,
-    /// True if rounding forbids the distance that was asked for.
-    pub is_coarser: bool,
     /// The iteration stops at a computed gradient norm of at most this.
     pub gradient_target: f64,
     /// Length t of a step exp_p(t * descent) that never leaves the ball and always makes progress (on
@@ -34,15 +32,15 @@ pub struct Plan {
     pub max_evaluations: usize,
 }
 
-/// Where rounding decides, the certified distance is at most this part of the noise's scale: what is said of the error
-/// of a release is said of its noise.
+/// The certified distance is at most this part of the noise's scale: what is said of the error of a release is said of
+/// its noise.
 const LARGEST_SHARE: f64 = 0.125;
 
 impl Plan {
-    /// True if the mean is as near as was asked for, or near beside noise of that scale.
+    /// True if the mean is near beside noise of that scale.
     #[must_use]
     pub fn is_within(&self, scale: f64) -> bool {
-        !self.is_coarser || self.tolerance <= LARGEST_SHARE * scale
+        self.tolerance <= LARGEST_SHARE * scale
     }
 }
 
@@ -84,7 +82,6 @@ pub fn plan(manifold: &dyn Manifold, radius: f64, n: usize, tolerance: f64) -> O
     if !(entry && k > 0.0 && rounding >= 0.0 && rounding.is_finite()) {
         return None;
     }
-    let wished = tolerance;
     let (tolerance, gradient_target) = if s == 0.0 {
         let tolerance = tolerance.max(10.0 * rounding);
         (tolerance, tolerance - rounding)
@@ -114,15 +111,7 @@ pub fn plan(manifold: &dyn Manifold, radius: f64, n: usize, tolerance: f64) -> O
     if max_evaluations > MAX_EVALUATIONS {
         return None;
     }
-    let is_coarser = tolerance > wished;
-    Some(Plan {
-        tolerance,
-        is_coarser,
-        gradient_target,
-        safe_step,
-        steps_per_halving,
-        max_evaluations,
-    })
+    Some(Plan { tolerance, gradient_target, safe_step, steps_per_halving, max_evaluations })
 }
 
 /// A step length that keeps exp_p(t * descent) in the ball (after projection on negative curvature), and

@@ -37,10 +37,15 @@ struct Distance {
     /// The unit in units of the scale.
     rate: f64,
     is_laplace: bool,
+    /// No point is farther.
+    farthest: f64,
 }
 
 impl LogDensity for Distance {
     fn ln<const N: usize>(&self, t: &Enclosure<N>) -> Result<Option<Enclosure<N>>, Undecided> {
+        if self.farthest.is_finite() && Enclosure::double(self.farthest, 0).is_less(t)? {
+            return Ok(None);
+        }
         let x = t.times(&Enclosure::double(self.angle, 0));
         let square = x.times(&x);
         let power = Enclosure::integer(i64::from(self.power));
@@ -78,6 +83,10 @@ pub(super) struct CurvedNoise {
     distances: Steps<Scaled<Distance>>,
 }
 
+/// Least ratio of scale and radius on hyperbolic space: direction and length of the drawn point as seen from the origin
+/// are told to 2^-120.
+const LEAST_RATIO: f64 = 1.0 / (1u64 << 60) as f64;
+
 /// Ratios of scale and radius are rounded up by this.
 pub(super) const OUTWARD: f64 = 1.0 + 1.0 / (1u64 << 50) as f64;
 
@@ -104,10 +113,13 @@ impl CurvedNoise {
         let (angle, rate) =
             if ratio < 1.0 { (ratio, 1.0) } else { (1.0, (1.0 / ratio).next_down()) };
         let refused = || NoiseError::Range { scale, dim: space.dim() };
+        if shape == Shape::Hyperbolic && ratio < LEAST_RATIO {
+            return Err(refused());
+        }
         let power = u32::try_from(space.dim() - 1).map_err(|_| refused())?;
         let is_laplace = matches!(profile, Profile::Laplace { .. });
-        let density = Distance { shape, power, angle, rate, is_laplace };
-        let farthest = space.diameter() / radius / angle;
+        let farthest = space.diameter() / radius / angle * OUTWARD;
+        let density = Distance { shape, power, angle, rate, is_laplace, farthest };
         let density = Scaled::new(density, mode / unit).ok_or_else(refused)?;
         let deviation = (mean_square - mean * mean).max(0.0).sqrt();
         let distances = Steps::over(density, mean / unit, deviation / unit, farthest);
