@@ -83,7 +83,7 @@ def moved_moment(place: Place, statistic: str, at: int, seen=whole) -> float:
         seen(crowd(place, at, axis, length)).records
         for axis, length in zip(axes, lengths, strict=True)
     ]
-    claim, ball, given = cdp.GDP(1e4), place.ball, {"mean": place.ball.center, "seed": 1}
+    claim, ball, given = cdp.GDP(3e3), place.ball, {"mean": place.ball.center, "seed": 1}
     if statistic == "region":
         regions = [cdp.confidence_region(own, ball, claim, seed=1) for own in rows]
         found = [next(p for p in r.parts if "covariance" in p.statistic) for r in regions]

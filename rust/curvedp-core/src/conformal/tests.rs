@@ -105,11 +105,12 @@ fn nearest_nodes_are_nearest_on_every_kind_of_manifold() {
                 points.extend(point);
             }
         }
-        let nodes = Nodes { manifold: &*manifold, points: Rows::new(&points, width), count: 40 };
+        let own = Rows::new(&points, width).range(0..40);
+        let nodes = Nodes { manifold: &*manifold, points: own, count: 40 };
         let index = NodeIndex::new(&nodes, NEVER).unwrap();
         for query in points.chunks(width).skip(40) {
             let mut dists = vec![0.0; 40];
-            manifold.dist(Rows::shared(query), nodes.points.range(0..40), &mut dists);
+            manifold.dist(Rows::shared(query), nodes.points, &mut dists);
             let found = dists[index.nearest(query, &mut Vec::new())];
             let least = dists.iter().fold(f64::INFINITY, |a: f64, &b| a.min(b));
             assert!(found <= least * (1.0 + 1e-9), "{kind} {size}");
