@@ -55,9 +55,11 @@ def measure(name: str, folder: Path, rounds: int, *, profile: bool) -> None:
     """A line for each way."""
     spec, groups, n = CASES[name]
     table, ball = table_of(spec, groups, n)
-    source, secret = folder / "in.parquet", folder / "secret"
+    source = folder / "in.parquet"
+    secret, of_tables = folder / "secret", folder / "secret-of-tables"
     pq.write_table(table, source)
-    loaded = cdp.NoiseSecret.create(secret)
+    cdp.NoiseSecret.create(secret)
+    loaded = cdp.NoiseSecret.create(of_tables)
     common = {
         "by": "group",
         "points": "point",
@@ -102,7 +104,7 @@ def measure(name: str, folder: Path, rounds: int, *, profile: bool) -> None:
         profiler = cProfile.Profile()
         profiler.runcall(file_to_file)
         pstats.Stats(profiler).sort_stats("tottime").print_stats(12)
-    for path in (source, secret):
+    for path in (source, secret, of_tables):
         path.unlink()
 
 

@@ -100,7 +100,7 @@ CONTAINERS = {
     "data set in memory": lambda table, path, keep: ds.dataset(_chosen(table, keep)),
     "union": lambda table, path, keep: ds.dataset([ds.dataset(path)]),
     "array of structs": lambda table, path, keep: pa.chunked_array(
-        _chosen(table, keep).to_struct_array().chunks, pa.struct(table.schema)
+        [pa.array(_chosen(table, keep).to_pylist(), pa.struct(table.schema))]
     ),
     "series of structs": lambda table, path, keep: pl.from_arrow(_chosen(table, keep)).to_struct(
         "s"

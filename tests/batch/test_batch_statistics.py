@@ -63,7 +63,7 @@ def test_every_group_gets_the_release_of_its_records(asked, secret):
             asked["guarantee"],
             groups=labels[chosen],
             skip_small=True,
-            secret=cdp.NoiseSecret.load(secret),
+            secret=cdp.NoiseSecret.load(cases.unused(secret)),
             extra=ages[chosen] if "covariate" in asked else None,
         )
 
@@ -203,7 +203,7 @@ def test_without_a_key_all_records_are_one_data_set(tmp_path, word, asked, secre
         np.array(data["direction"].to_pylist()),
         cases.ball(),
         asked["guarantee"],
-        secret=cdp.NoiseSecret.load(secret),
+        secret=cdp.NoiseSecret.load(cases.unused(secret)),
         extra=np.array(data["age"], dtype=float) if "covariate" in asked else None,
     )
     assert found.to_json() == expected.to_json()

@@ -222,7 +222,8 @@ def test_results_of_one_name_do_not_take_each_others_place(tmp_path, secret, sto
     found = []
     for number, day in enumerate(("monday", "tuesday")):
         source = cases.write(tmp_path / f"{day}.parquet", cases.table(30 + 10 * number))
-        put(tmp_path, source, f"memory://bucket/{day}/out.parquet", secret=secret, resume=True)
+        own = cases.unused(secret)
+        put(tmp_path, source, f"memory://bucket/{day}/out.parquet", secret=own, resume=True)
         found.append(store.cat(f"/bucket/{day}/out.parquet"))
     assert found[0] != found[1]
 

@@ -75,10 +75,10 @@ def client():
 
 @pytest.mark.parametrize("statistic", golden.GROUPS)
 def test_files_and_clusters_release_what_tables_release(client, tmp_path, statistic):
-    secret = tmp_path / "secret"
-    secret.write_bytes(b"curvedp noise secret, never publish: " + golden.SECRET.hex().encode())
-    secret.chmod(0o600)
     for number, case in enumerate(golden.SMALL):
+        secret = tmp_path / f"{number}.secret"
+        secret.write_bytes(b"curvedp noise secret, never publish: " + golden.SECRET.hex().encode())
+        secret.chmod(0o600)
         ball = golden.domain(case)
         source = tmp_path / f"{number}.parquet"
         pq.write_table(golden.table(ball), source, row_group_size=16)
