@@ -84,18 +84,22 @@ WIDTHS = ["hyperboloid:2", "spd:2", "hpd:2"]
 ON_BALLS = [own for own in STATISTICS if own.name not in ("quantile", "kng")]
 
 
+def secret():
+    """One that has served no data yet, for the same noise on others."""
+    return cdp.NoiseSecret(bytes(range(32)))
+
+
 @pytest.mark.parametrize("kinds", ORDERS, ids=str)
 @pytest.mark.parametrize("name", WIDTHS)
 @pytest.mark.parametrize("own", ON_BALLS, ids=repr)
 def test_groups_on_balls_of_different_width_are_what_each_is_alone(own, name, kinds):
     balls, records, group, labels = mixed(name, kinds)
     claim, ledger = own.guarantee, cdp.Ledger(own.guarantee)
-    secret = cdp.NoiseSecret(bytes(range(32)))
-    whole = own.call(records, balls, claim, groups=group, secret=secret, ledger=ledger)
+    whole = own.call(records, balls, claim, groups=group, secret=secret(), ledger=ledger)
     assert ledger.spent == claim
     for label, ball in zip(labels, balls, strict=True):
         rows = records[group == label]
-        alone = own.call(rows, ball, claim, groups=[label] * len(rows), secret=secret)
+        alone = own.call(rows, ball, claim, groups=[label] * len(rows), secret=secret())
         assert json.loads(whole[label].to_json()) == json.loads(alone[label].to_json())
     assert np.array_equal(whole.to_pandas()["n"], [np.sum(group == label) for label in labels])
 
@@ -110,12 +114,11 @@ def test_moments_at_given_points_on_balls_of_different_width_are_what_each_is_al
     claim = cdp.GDP(10.0)
     means = cdp.frechet_mean(records, balls, claim, groups=group, seed=4)
     points = np.array([balls[0].center, *(ball.center for ball in balls[1:])])
-    secret = cdp.NoiseSecret(bytes(range(32)))
     for given, each in ((means, [means[label] for label in labels]), (points, points)):
-        whole = own(records, balls, claim, groups=group, mean=given, secret=secret)
+        whole = own(records, balls, claim, groups=group, mean=given, secret=secret())
         for label, ball, mean in zip(labels, balls, each, strict=True):
             rows = records[group == label]
-            how = {"groups": [label] * len(rows), "secret": secret}
+            how = {"groups": [label] * len(rows), "secret": secret()}
             alone = own(rows, ball, claim, mean=mean, **how)[label]
             assert json.loads(whole[label].to_json()) == json.loads(alone.to_json())
 

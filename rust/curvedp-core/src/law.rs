@@ -11,10 +11,10 @@ use crate::release::{Grid, Placement};
 /// Least number of grid steps in a noise scale; steps are powers of two, so there may be nearly twice as many.
 pub const STEPS_PER_SCALE: f64 = (1u64 << 20) as f64;
 
-/// The solver's tolerance for a mean of that sensitivity: 1e-4 of it, and no more than 1/100 of the noise's scale.
+/// The solver's tolerance for a mean of that sensitivity: 1e-4 of it, and no more than 1/10 of the noise's scale.
 #[must_use]
 pub fn solver_tolerance(sensitivity: f64, budget: f64) -> f64 {
-    1e-4 * sensitivity * (100.0 / budget).min(1.0)
+    1e-4 * sensitivity * (1000.0 / budget).min(1.0)
 }
 
 /// Factor that covers the rounding of sensitivities, which are right to 2^-42 relative, and of divisions.
