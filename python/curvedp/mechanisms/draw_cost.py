@@ -33,20 +33,23 @@ _ROUNDING = 3 / 16 + 0.01
 _DISTANCES = np.concatenate([[0.0], 2 * np.geomspace(1e-9, 1.0, 400)])
 
 
-def expected_evaluations(ball: Ball, scale: float, step: float, tolerance: float) -> float:
+def expected_evaluations(ball: Ball, n: int, scale: float, step: float) -> float:
     """Bound on the expected number of gradients of a draw of the mean, no logarithm clipped.
 
     Parameters
     ----------
     ball : Ball
+    n : int
+        Number of records.
     scale : float
         sigma.
     step : float
         Largest step of the lattice.
-    tolerance : float
-        Of the mean that bounds refer to.
     """
-    return _Tree(ball, scale, step, tolerance).evaluations()
+    if scale / 16 >= ball.radius:
+        return _Tree(ball, scale, step, 2 * ball.radius).evaluations()  # the mean is not used
+    plan = ball._frame.plan(n, scale / 16)
+    return math.inf if plan is None else _Tree(ball, scale, step, plan.tolerance).evaluations()
 
 
 def clipped_evaluations(ball: Ball, scale: float, step: float) -> float:
@@ -58,7 +61,7 @@ def clipped_evaluations(ball: Ball, scale: float, step: float) -> float:
     """
     dim = ball.manifold.dim
     tube = (ball.radius / scale) ** (1 - 1 / dim)
-    return expected_evaluations(ball, scale, step, 0.0) * max(2.0, _TUBE * tube)
+    return _Tree(ball, scale, step, 0.0).evaluations() * max(2.0, _TUBE * tube)
 
 
 #: The share of (r/sigma)^(1 - 1/d) that adversarial records reach, with room.

@@ -166,10 +166,7 @@ def check_cost(ball: Ball, n: int, clip: float, scale: float, step: float) -> No
         cost, bound = clipped_evaluations(ball, scale, step), "about"
         advice = "a smaller ball, a smaller budget, no tau"
     else:
-        plan = ball._frame.plan(n, scale / 16)
-        cost, bound = math.inf, "up to"
-        if plan is not None:
-            cost = expected_evaluations(ball, scale, step, plan.tolerance)
+        cost, bound = expected_evaluations(ball, n, scale, step), "up to"
         advice = "a smaller ball"
     if cost > MAX_EVALUATIONS:
         raise ExistenceError(
