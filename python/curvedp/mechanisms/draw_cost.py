@@ -61,7 +61,7 @@ def clipped_evaluations(ball: Ball, scale: float, step: float) -> float:
     """
     dim = ball.manifold.dim
     tube = (ball.radius / scale) ** (1 - 1 / dim)
-    return _Tree(ball, scale, step, 0.0).evaluations() * max(2.0, _TUBE * tube)
+    return _Tree(ball, scale, step, 0.0).evaluations() * max(2.0, float(_TUBE * tube))
 
 
 #: The share of (r/sigma)^(1 - 1/d) that adversarial records reach, with room.
