@@ -21,8 +21,14 @@ from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import as_choice, as_count, as_positive
 from curvedp.domain import Ball
+from curvedp.errors import ExistenceError
 from curvedp.mechanisms.bounded_range import bounded_range_epsilon
 from curvedp.mechanisms.calibration import outward_scale
+from curvedp.mechanisms.draw_cost import (
+    MAX_EVALUATIONS,
+    clipped_evaluations,
+    expected_evaluations,
+)
 from curvedp.mechanisms.grid import grid_step, round_to_grid
 from curvedp.mechanisms.k_norm_gradient import (
     CHAIN_WHY,
@@ -125,6 +131,8 @@ class KNGMean(EachGroup[Release]):
                 f"{ball.radius:.3g}: use a smaller ball, a smaller budget, or frechet_mean"
             )
         step = grid_step(ball, min(scale, ball.radius))
+        if exact:
+            check_cost(ball, n, clip, scale, step)
         return KNGDesign(clip, delta, rounding, scale, step)
 
     def outlook(self, call: Call, design: KNGDesign, n: int) -> tuple[float, float]:
@@ -149,6 +157,23 @@ class KNGMean(EachGroup[Release]):
             solver_tolerance=design.rounding,
             scale=design.scale,
             expected_error=None,
+        )
+
+
+def check_cost(ball: Ball, n: int, clip: float, scale: float, step: float) -> None:
+    """Refuses, from public numbers, laws of which a draw may take too long."""
+    where = f"{ball.manifold.spec} with a radius of {ball.radius:.3g}"
+    if clip < 2 * ball.radius:
+        cost, bound = clipped_evaluations(ball, scale, step), "about"
+        advice = "a smaller ball, a smaller budget, no tau"
+    else:
+        cost, bound = expected_evaluations(ball, n, scale, step), "up to"
+        advice = "a smaller ball"
+    if cost > MAX_EVALUATIONS:
+        raise ExistenceError(
+            f"an exact draw on {where} with noise of scale {scale:.3g} may need {bound} "
+            f"{cost:.2g} gradients of all records, and {MAX_EVALUATIONS:,} are allowed: use "
+            f"{advice}, or frechet_mean"
         )
 
 
@@ -208,7 +233,8 @@ def kng_mean(
         Public length at which logarithms are clipped, in the units of the metric: about the largest
         distance of a record from the mean. By default none is.
     sampler : {"exact", "metropolis"}
-        "exact" draws by rejection, in dimensions up to 6; how long that takes depends on the
+        "exact" draws by rejection, in dimensions up to 6, where that is expected to compute at
+        most 700,000 gradients whatever the records are; how many it computes depends on the
         records. "metropolis" ends a Markov chain after `chain_length` steps in any dimension; the
         release is then `Unproved`.
     chain_length : int
@@ -223,7 +249,10 @@ def kng_mean(
 
     Raises
     ------
-    BudgetError, ExistenceError, ValueError, TypeError
+    ExistenceError
+        If exact draws may take too long: on wide balls, in many dimensions, and with `tau` for
+        large budgets.
+    BudgetError, ValueError, TypeError
         As in `frechet_mean`.
 
     Examples

@@ -1,18 +1,22 @@
 //! The K-norm gradient of the Fréchet mean (Soto et al. 2022): the law of p in B(c, r) with density
 //! exp(-|g(p)|/sigma) with respect to the volume, g(p) = -mean log_p x_i, logarithms shortened to a length tau.
 
-use super::rounding_error;
+use super::{Sample, in_ball, plan, rounding_error};
+use crate::ball::Ball;
 use crate::cascade::{PIECE, ROWS, cascade};
 use crate::chains::Target;
 use crate::error::Error;
 use crate::manifold::{Manifold, Range, log_jacobian};
 use crate::noise::Stream;
 use crate::parallel::Interrupt;
-use crate::rejection::chart::{Clipped, MAX_DIM, largest_log_jacobian, lengths, shortened, spread};
+use crate::rejection::chart::{
+    Clipped, MAX_DIM, largest_log_jacobian, lengths, log_jacobian_slope, shortened, spread,
+};
 use crate::rejection::{self, Bound, Bounded, Exponent};
 use crate::rows::Rows;
-use crate::vector::add;
-use crate::vector::length;
+use crate::simd::elementary::sinc;
+use crate::vector::{add, length};
+use std::f64::consts::FRAC_PI_2;
 
 /// The law, up to a constant.
 #[derive(Clone, Copy)]
@@ -110,8 +114,23 @@ impl KNorm<'_> {
             let allowed = "at most 6 for exact draws";
             return Err(Error::Parameter { name: "dimension", allowed, value: dim as f64 });
         }
-        let (points, evaluations) = rejection::sample(self, step, count, stream, interrupt)?;
+        let chart = Chart { law: self, peak: self.peak(interrupt)? };
+        let (points, evaluations) = rejection::sample(&chart, step, count, stream, interrupt)?;
         Ok((points.iter().map(|coords| self.at(coords)).collect(), evaluations))
+    }
+
+    /// Where the gradient is about 0, if no logarithm is clipped.
+    fn peak(&self, interrupt: Interrupt) -> Result<Option<Peak>, Error> {
+        let &Self { manifold, points, count, center, radius, .. } = self;
+        let within = self.scale * PEAK_SHARE;
+        let found =
+            plan(manifold, radius, count, within).filter(|_| self.max_residual >= 2.0 * radius);
+        let Some(plan) = found else { return Ok(None) };
+        let sample = Sample { manifold, points, count, weights: None, anchor: None };
+        let point = in_ball(&sample, &Ball { manifold, center, radius }, &plan, interrupt)?;
+        let mut coords = vec![0.0; manifold.dim()];
+        manifold.log_coords(Rows::shared(&point), Rows::shared(center), &mut coords);
+        Ok(Some(Peak { coords, point, tolerance: plan.tolerance }))
     }
 
     /// exp_c(a)
@@ -122,38 +141,79 @@ impl KNorm<'_> {
     }
 }
 
+/// Accuracy of the mean that bounds refer to, in noise scales.
+const PEAK_SHARE: f64 = 1.0 / 16.0;
+
+/// A point within `tolerance` of the mean.
+struct Peak {
+    coords: Vec<f64>,
+    point: Vec<f64>,
+    tolerance: f64,
+}
+
+/// The law in normal coordinates.
+struct Chart<'a> {
+    law: &'a KNorm<'a>,
+    peak: Option<Peak>,
+}
+
+impl Chart<'_> {
+    /// Least length of the gradient on a box whose points are within `moved` of one of them: it grows with the
+    /// distance from the mean, which is at least sin(x)/x times that of the coordinates, x = √κ r.
+    fn far_norm(&self, center: &[f64], half: &[f64], point: &[f64], moved: f64) -> f64 {
+        let Some(peak) = &self.peak else { return 0.0 };
+        let KNorm { manifold, radius, .. } = *self.law;
+        let root = manifold.curvature_bounds().1.max(0.0).sqrt();
+        let gaps = center.iter().zip(half).zip(&peak.coords);
+        let square: f64 = gaps.map(|((c, h), a)| ((c - a).abs() - h).max(0.0).powi(2)).sum();
+        let mut dist = [0.0];
+        manifold.dist(Rows::shared(&peak.point), Rows::shared(point), &mut dist);
+        let dist = (sinc(root * radius) * square.sqrt()).max(dist[0] - moved) - peak.tolerance;
+        if dist <= 0.0 || root == 0.0 {
+            return dist.max(0.0);
+        }
+        (root * radius).cos() / root * (root * dist).min(FRAC_PI_2).sin()
+    }
+}
+
 /// The density of a, p = exp_c(a), with respect to Lebesgue measure.
-impl Bounded for KNorm<'_> {
+impl Bounded for Chart<'_> {
     fn extent(&self) -> Vec<f64> {
-        vec![self.radius; self.manifold.dim()]
+        vec![self.law.radius; self.law.manifold.dim()]
     }
 
     fn scale(&self) -> f64 {
-        self.scale
+        self.law.scale
     }
 
     fn exponent(&self, point: &[f64]) -> Option<Exponent> {
-        let inside = length(point) <= self.radius;
+        let inside = length(point) <= self.law.radius;
         inside.then(|| Exponent {
-            volume: log_jacobian(self.manifold, point),
-            norm: self.norm(&self.at(point)),
+            volume: log_jacobian(self.law.manifold, point),
+            norm: self.law.norm(&self.law.at(point)),
         })
     }
 
     fn bound(&self, center: &[f64], half: &[f64]) -> Option<Bound> {
+        let KNorm { manifold, radius, .. } = *self.law;
         let (nearest, farthest) = lengths(center, half);
-        if nearest > self.radius {
+        if nearest > radius {
             return None;
         }
-        let shift = farthest.min(self.radius);
-        let tau = self.max_residual.min(shift + self.radius);
-        let clipped = Clipped::new(self.manifold, tau, shift + self.radius);
-        let moved = spread(self.manifold, shift) * length(half) * (1.0 + 1e-9);
-        let least = self.least_norm(&self.at(&shortened(center, self.radius)), clipped, moved);
+        let shift = farthest.min(radius);
+        let tau = self.law.max_residual.min(shift + radius);
+        let size = length(half) * (1.0 + 1e-9);
+        let moved = spread(manifold, shift) * size;
+        let inner = shortened(center, radius);
+        let point = self.law.at(&inner);
+        let near = self.law.least_norm(&point, Clipped::new(manifold, tau), moved);
+        let least = near.max(self.far_norm(center, half, &point, moved));
         // rounding of the gradient there and at the points of the box
-        let room = 2.0 * rounding_error(self.manifold, self.radius, self.count);
+        let room = 2.0 * rounding_error(manifold, radius, self.law.count);
         let least = (least - room - 1e-9 * tau).max(0.0);
-        let log_density = -least / self.scale + largest_log_jacobian(self.manifold, shift);
+        let local = log_jacobian(manifold, &inner) + log_jacobian_slope(manifold, shift) * size;
+        let volume = largest_log_jacobian(manifold, shift).min(local + 1e-12);
+        let log_density = -least / self.law.scale + volume;
         let axis = (0..half.len()).max_by(|i, j| half[*i].total_cmp(&half[*j])).unwrap_or(0);
         Some(Bound { log_density, slope: [0.0; MAX_DIM], axis })
     }
@@ -211,12 +271,14 @@ mod tests {
             center: &origin,
             radius,
         };
-        let density = |x: &[f64]| law.exponent(x).map(|e| e.volume - e.norm / law.scale);
+        let chart = Chart { law: &law, peak: law.peak(&|| false).unwrap() };
+        assert_eq!(chart.peak.is_some(), max_residual == f64::INFINITY);
+        let density = |x: &[f64]| chart.exponent(x).map(|e| e.volume - e.norm / law.scale);
         let mut found = 0;
         for k in 0..60 {
             let center: Vec<f64> = (0..dim).map(|_| uniform(radius)).collect();
             let half: Vec<f64> = (0..dim).map(|_| 0.3 * radius * 0.5f64.powi(k % 20)).collect();
-            let Some(bound) = law.bound(&center, &half) else { continue };
+            let Some(bound) = chart.bound(&center, &half) else { continue };
             let inside = density(&center).unwrap_or(bound.log_density);
             let limit = bound.log_density - lowered * (bound.log_density - inside);
             for _ in 0..40 {
