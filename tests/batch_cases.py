@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -120,7 +122,7 @@ def unused(secret):
 
 def release(source, *, statistic=None, **changes):
     """A batch by site and scanner, of means if nothing else is said."""
-    if changes.get("secret") is not None and "out" not in changes:
+    if isinstance(changes.get("secret"), Path) and "out" not in changes:
         changes["secret"] = unused(changes["secret"])  # the same records may come in other forms
     return cdp.batch.release(statistic or cdp.Mean(), source, **arguments(**changes))
 

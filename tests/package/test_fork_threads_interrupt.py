@@ -104,6 +104,7 @@ def _ways_to_use_keys():
     )
 
 
+@pytest.mark.true_entropy
 @POSIX
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_fresh_keys_of_groups_are_refused_in_forked_children():
@@ -128,6 +129,7 @@ def test_fresh_keys_of_groups_are_refused_in_forked_children():
     assert all(isinstance(draw(fresh), list) for draw in ways)
 
 
+@pytest.mark.true_entropy
 @POSIX
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_stream_of_fresh_keys_is_refused_in_a_forked_child():

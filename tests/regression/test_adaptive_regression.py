@@ -492,9 +492,11 @@ def test_wrong_units_are_refused_before_a_budget_is_spent(data):
         lambda person, record: frozenset([math.nan, person]),
     ],
 )
-def test_what_is_missing_in_a_label_is_one_value(data, label):
+def test_labels_of_persons_of_which_a_part_is_missing_are_refused(data, label):
+    """Records of one person would count as those of two."""
     units = [label(record % 60, record) for record in range(300)]
-    assert release(SPHERE, *data, units=units).n == 60
+    with pytest.raises(ValueError, match="some labels are missing"):
+        release(SPHERE, *data, units=units)
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,10 @@ const ERRORS_PER_STEP: f64 = 65_536.0;
 /// A scale that holds fewer steps than this anywhere in the ball is not served: the grid would add to the noise.
 const FEWEST_STEPS: f64 = 4.0;
 
+/// Least scale of noise in units of a negatively curved space's radius: where a drawn point is, as seen from the centre, is
+/// told to 2^-120 of these units.
+const FINEST_CURVED: f64 = 1.0 / (1u64 << 60) as f64;
+
 /// Steps in a scale at the rim where the chart stretches them so much that fewer would be left.
 const STEPS_AT_RIM: f64 = 16.0;
 
@@ -99,6 +103,10 @@ impl Ball<'_> {
     ) -> Option<Grid> {
         let extent = self.manifold.injectivity_radius();
         let width = scale.min(extent).min(clip_radius);
+        let growth = (-self.manifold.curvature_bounds().0).max(0.0).sqrt();
+        if placement == Placement::Intrinsic && width * growth < FINEST_CURVED {
+            return None;
+        }
         let stretch = if placement == Placement::Chart { 1.0 } else { self.stretch() };
         let mut step = grid_step(width, steps_per_scale).max(self.coarsest_needed());
         if placement == Placement::Intrinsic && extent.is_finite() {

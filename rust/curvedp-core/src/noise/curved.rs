@@ -83,10 +83,6 @@ pub(super) struct CurvedNoise {
     distances: Steps<Scaled<Distance>>,
 }
 
-/// Least ratio of scale and radius on hyperbolic space: direction and length of the drawn point as seen from the origin
-/// are told to 2^-120.
-const LEAST_RATIO: f64 = 1.0 / (1u64 << 60) as f64;
-
 /// Ratios of scale and radius are rounded up by this.
 pub(super) const OUTWARD: f64 = 1.0 + 1.0 / (1u64 << 50) as f64;
 
@@ -113,9 +109,6 @@ impl CurvedNoise {
         let (angle, rate) =
             if ratio < 1.0 { (ratio, 1.0) } else { (1.0, (1.0 / ratio).next_down()) };
         let refused = || NoiseError::Range { scale, dim: space.dim() };
-        if shape == Shape::Hyperbolic && ratio < LEAST_RATIO {
-            return Err(refused());
-        }
         let power = u32::try_from(space.dim() - 1).map_err(|_| refused())?;
         let is_laplace = matches!(profile, Profile::Laplace { .. });
         let farthest = space.diameter() / radius / angle * OUTWARD;
