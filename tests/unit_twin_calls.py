@@ -142,7 +142,7 @@ def _plain_fit() -> Any:
     """A released geodesic of public records."""
     x = np.linspace(0.0, 1.0, 40)
     y = np.tile(CENTER, (40, 1))
-    return cdp.geodesic_regression(x, y, BALL, LARGE, seed=0, **RANGE)
+    return cdp.geodesic_regression(x, y, BALL, LARGE, secret=cdp.NoiseSecret(bytes(32)), **RANGE)
 
 
 FIT = _plain_fit()
