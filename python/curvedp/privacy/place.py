@@ -39,7 +39,7 @@ def real_path(path: str | os.PathLike[str]) -> str:
     if os.name != "posix":
         return os.path.realpath(text)
     try:
-        found = _followed(os.path.join(os.getcwd(), text))
+        found = _followed(text if os.path.isabs(text) else os.path.join(os.getcwd(), text))
         with suppress(FileNotFoundError):
             _check_folder(os.path.dirname(found), is_own=True)
     except OSError as error:
