@@ -104,7 +104,7 @@ impl Ball<'_> {
         let extent = self.manifold.injectivity_radius();
         let width = scale.min(extent).min(clip_radius);
         let growth = (-self.manifold.curvature_bounds().0).max(0.0).sqrt();
-        if placement == Placement::Intrinsic && width * growth < FINEST_CURVED {
+        if placement == Placement::Intrinsic && growth > 0.0 && width * growth < FINEST_CURVED {
             return None;
         }
         let stretch = if placement == Placement::Chart { 1.0 } else { self.stretch() };
