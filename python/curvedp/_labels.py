@@ -49,7 +49,7 @@ def as_labels(labels: LabelsLike, name: str) -> NDArray[Any]:
         return array.astype(object) if array.dtype.kind == "T" else np.asarray(array)
     if isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__"):
         raise TypeError(f"{name} must be one label for each record, got {type(labels).__name__}")
-    entries = [getattr(entry, "as_py", lambda entry=entry: entry)() for entry in labels]
+    entries = list(map(_unwrapped, labels))
     if all(map(_is_integer, entries)):
         return np.array(entries, dtype=np.int64)
     return np.fromiter(entries, dtype=object, count=len(entries))
@@ -68,11 +68,17 @@ def _unmasked(labels: Any) -> NDArray[Any]:
     return kept
 
 
+def _unwrapped(entry: Any) -> Any:
+    """Python's value of an entry of an Arrow array, or what it is."""
+    return entry.as_py() if type(entry).__module__.startswith("pyarrow") else entry
+
+
 def _is_integer(entry: Any) -> bool:
     """True if an entry is an integer of 64 bits, Python's or NumPy's."""
-    if type(entry) is not int and not isinstance(entry, np.integer):
+    kind = type(entry)  # isinstance would ask the entry
+    if kind is not int and not issubclass(kind, np.integer):
         return False
-    return not isinstance(entry, np.timedelta64) and -(2**63) <= int(entry) < 2**63
+    return not issubclass(kind, np.timedelta64) and -(2**63) <= int(entry) < 2**63
 
 
 def is_missing(label: Any) -> bool:
@@ -140,7 +146,7 @@ def exact_codes(labels: NDArray[Any], name: str) -> tuple[list[Hashable], Codes]
 def ordered_codes(labels: NDArray[Any], name: str) -> tuple[list[Hashable], Codes]:
     """`exact_codes` with the labels in an order that follows from which ones occur alone.
 
-    Numbers stand by size, then texts by their letters, then the rest; a missing label last. Of
+    Integers stand by size, then texts by their letters, then the rest; a missing label last. Of
     equal labels that are written differently the same one always stands for all.
     """
     found, codes = exact_codes(labels, name)

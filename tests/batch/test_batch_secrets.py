@@ -236,7 +236,7 @@ def test_a_secret_that_was_exchanged_or_removed_is_refused(tmp_path, secret):
     rows = np.tile([0.6, 0.8, 1.0], (60, 1))
     own = cdp.NoiseSecret.load(secret)
     secret.unlink()
-    with pytest.raises(SecretError, match="cannot be written, to say which data it serves"):
+    with pytest.raises(SecretError, match="cannot be read"):
         cdp.frechet_mean(rows, cases.ball(), cdp.GDP(1.0), secret=own)
     cdp.NoiseSecret.create(secret)
     with pytest.raises(SecretError, match="another secret"):

@@ -142,7 +142,9 @@ class NoiseSecret:
         """
         mark = self._digest(f"data {fingerprint}")
         if self._path is not None:
-            served = self._served_by_file(self._path, mark if keep else None)
+            served = self._served_by_file(self._path, None)
+            if served is None and keep:  # else a file that may only be read is enough
+                served = self._served_by_file(self._path, mark)
         else:  # one step that no other thread interrupts
             served = self._served.setdefault(None, mark) if keep else self._served.get(None)
         if served not in (None, mark):
@@ -204,6 +206,8 @@ def _opened(path: str, mode: str) -> Iterator[IO[bytes]]:
 def _content(file: IO[bytes], path: str) -> tuple[bytes, str | None]:
     """The secret in a file, and the mark of the data that it serves."""
     text, end = file.read(1024), len(_HEAD) + 2 * _BYTES
+    if not text.startswith(_HEAD):
+        raise SecretError(f"{path} holds no noise secret")
     rest = text[end:].removeprefix(b"\n")
     whole = _SERVED.fullmatch(rest)
     is_cut_off = b"\n" not in rest and rest[: len(_SERVES)] == _SERVES[: len(rest)]
@@ -211,8 +215,7 @@ def _content(file: IO[bytes], path: str) -> tuple[bytes, str | None]:
         raise SecretError(f"{path} is damaged after its secret: use a new one")
     served = None if whole is None else whole[1].decode()
     with suppress(ValueError):
-        if text.startswith(_HEAD):
-            return bytes.fromhex(text[len(_HEAD) : end].decode().strip()), served
+        return bytes.fromhex(text[len(_HEAD) : end].decode().strip()), served
     raise SecretError(f"{path} holds no noise secret")
 
 

@@ -48,7 +48,7 @@ class NoiseLaw:
 class Releases(Generic[Result]):
     """One release per group, as columns; ``releases[label]`` is the release of one group.
 
-    Groups stand in the order of their labels: numbers by size, then texts by their letters, then
+    Groups stand in the order of their labels: integers by size, then texts by their letters, then
     other labels, a missing one last. So the order says nothing about where a person's records
     stand. A group is found by its label and, if labels are no integers, by its number too.
     Iteration gives the releases, without groups that were skipped.

@@ -236,6 +236,7 @@ impl Ball<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manifold::{Hyperboloid, Manifold, Sphere};
 
     #[test]
     fn clipped_rows_keep_their_direction_and_end_at_the_limit() {
@@ -255,6 +256,29 @@ mod tests {
             assert_eq!(grid_step(scale, 4.0), step);
         }
         assert_eq!(grid_step(1.0_f64.next_down(), 1.0), 0.5);
+    }
+
+    /// Noise finer than 2^-60 radii of curvature has no grid; where curvature is not negative there is no such limit, and
+    /// where it is, steps are finer at the rim of wide balls.
+    #[test]
+    fn grids_are_fine_at_the_rim_and_refused_where_draws_are_not_told() {
+        let grid = |manifold: &dyn Manifold, radius: f64, scale: f64| {
+            let center = manifold.origin();
+            let ball = Ball { manifold, center: &center, radius };
+            ball.grid(scale, 1048576.0, f64::INFINITY, Placement::Intrinsic)
+        };
+        let hyperbolic = Hyperboloid::new(2, -1.0);
+        let flat = Euclidean::new(2);
+        let sphere = Sphere::new(2, 1.0);
+        assert!(grid(&hyperbolic, 1e-29, 1e-19).is_none());
+        assert!(grid(&hyperbolic, 1e-17, 1e-18).is_some());
+        assert!(grid(&flat, 1e-29, 1e-19).is_some() && grid(&sphere, 1e-29, 1e-15).is_some());
+        assert!(grid(&sphere, 1e-29, 1e-18).is_none());
+        let (near, far) = (grid(&hyperbolic, 5.0, 0.05), grid(&hyperbolic, 20.0, 0.05));
+        assert_eq!(near.unwrap().step, grid_step(0.05, 1048576.0));
+        let stretch = 20f64.sinh() / 20.0;
+        assert!(far.unwrap().step * stretch * 16.0 <= 0.05);
+        assert!(grid(&hyperbolic, 40.0, 0.05).is_none());
     }
 
     #[test]

@@ -1,4 +1,5 @@
 use super::super::RadialNoise;
+use super::super::steps::Density;
 use super::super::steps::tests::check_all_heights;
 use super::*;
 use crate::manifold::{Hyperboloid, Manifold};
@@ -162,7 +163,8 @@ fn doubles_decide_nothing_that_enclosures_decide_otherwise() {
 #[test]
 fn all_heights_give_the_density_of_a_distance() {
     let law = |shape, power, angle, is_laplace| {
-        let density = Distance { shape, power, angle, rate: 1.0, is_laplace };
+        let farthest = f64::INFINITY;
+        let density = Distance { shape, power, angle, rate: 1.0, is_laplace, farthest };
         Scaled::new(density, 1.0).unwrap()
     };
     // to beyond the farthest points
@@ -365,6 +367,23 @@ fn noise_about_far_base_points_has_no_atoms() {
                     curved.draw(&base, -40, &mut stream, effort, &mut out);
                     assert!(out.iter().all(|x| x.is_finite()) && out[0] != 0.0);
                     assert!(seen.insert(out[0].to_bits()), "{dim} {scale} {b}");
+                }
+            }
+        }
+    }
+}
+
+/// Places behind the farthest point, which the tail of a table may propose, have no density: nothing there is undecided.
+#[test]
+fn the_tail_of_a_table_beyond_the_space_is_decided() {
+    for space in SPACES {
+        for scale in [0.07, 0.235, 0.5, 3.0] {
+            for profile in laws(space, scale * radius(space)) {
+                let law = noise(space, profile);
+                let density = law.curved().unwrap().distances.density();
+                for t in [0.5, 3.0, 20.0, 1e3, 1e6] {
+                    let value = density.at::<3>(&Enclosure::double(t, 0));
+                    assert!(value.is_ok(), "{space:?} {profile:?} {t}");
                 }
             }
         }
