@@ -190,6 +190,8 @@ def main() -> None:
     parser.add_argument("--largest", type=int, default=10**9, help="largest n")
     parser.add_argument("--search", type=int, default=0, help="data sets for each ball")
     options = parser.parse_args()
+    if options.clock == "late" and options.timing != ["steady"]:
+        parser.error("only steady answers can be late: --timing steady")
     warnings.simplefilter("ignore", NoiseWarning)
     if options.search:
         for spec, radii in SEARCHED.items():
