@@ -36,6 +36,7 @@ STATISTICS = {
     "median": (cdp.GeometricMedian(), LARGE),
     "kng": (cdp.KNGMean(0.4), GUARANTEE),
     "regression": (cdp.GeodesicLine((0.0, 900.0), 0.3, 0.5, "gradient"), LARGE),
+    "trend": (cdp.TrendTest(x_range=(0.0, 900.0), relabellings=19), LARGE),
 }
 
 
@@ -63,6 +64,7 @@ def table(groups=200, seed=0, *, ordered=True):
             "scanner": pa.array(group % 10, pa.int32()),
             "direction": pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), 3),
             "age": np.arange(len(rows)),
+            "arm": np.where(np.arange(len(rows)) % 2, "drug", "placebo"),
         }
     )
     if ordered:
@@ -107,7 +109,14 @@ def asked(word):
     """Statistic and guarantee by the statistic's word; groups of one record may be too small."""
     statistic, guarantee = STATISTICS[word]
     found = {"statistic": statistic, "guarantee": guarantee, "skip_small": True}
-    return found | ({"covariate": "age"} if statistic.takes_covariate else {})
+    return found | beside(statistic)
+
+
+def beside(statistic):
+    """The column of what a statistic takes beside the points."""
+    return {"covariate": {"covariate": "age"}, "labels": {"labels": "arm"}}.get(
+        statistic.beside, {}
+    )
 
 
 def unused(secret):

@@ -57,6 +57,12 @@ def _regression(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any
     return cdp.geodesic_regression(x, records, ball, guarantee, **public)
 
 
+def _trend(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
+    """On covariates that follow from the records."""
+    x = np.asarray(records)[..., 0] if np.ndim(records) == 2 else np.zeros(len(records))
+    return cdp.trend_test(x, records, ball, guarantee, **{"x_range": (-1.0, 1.0)} | how)
+
+
 def _adaptive_regression(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
     """The same without a public clipping length."""
     return _regression(records, ball, guarantee, **{"tau": None, "v_max": None} | how)
@@ -130,5 +136,12 @@ STATISTICS = [
         GeodesicLine((-1.0, 1.0)),
         drawn_by_kernels=False,
         refused=(({"v_max": -1.0}, "v_max"), ({"sampler": "exact"}, "needs tau")),
+    ),
+    Entry(
+        "trend",
+        _trend,
+        cdp.TrendTest(x_range=(-1.0, 1.0)),
+        drawn_by_kernels=False,
+        refused=(({"relabellings": 5}, "relabellings"), ({"kernel": "cubic"}, "kernel")),
     ),
 ]

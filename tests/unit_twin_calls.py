@@ -124,6 +124,21 @@ for _kernel, _budget in (("gaussian", GDP), ("linear", PURE)):
         "statistics.two_samples.two_sample_test",
     )
 
+
+def _two_samples_of_persons(data: Data, folder: Path) -> Any:
+    """Every second person beside the others, in each site."""
+    arm = [int(person[1:]) % 2 for person in data.persons]
+    named = {"units": data.persons, "groups": data.site, "groups_per_unit": 2, "labels": arm}
+    return _paid(cdp.release, cdp.TwoSampleTest(), data.rows, BALL, guarantee=GDP, **named)
+
+
+add(
+    "release of two samples of persons",
+    _two_samples_of_persons,
+    "statistics.paid.release",
+    by_unit=True,
+)
+
 # ------------------------------------------------------------------------------- regression
 
 RANGE = {"x_range": (0.0, 1.0)}
@@ -163,12 +178,28 @@ add(
 add(
     "r_squared",
     lambda data, folder: _paid(cdp.r_squared, data.x, data.rows, FIT, guarantee=GDP),
-    "regression.explained.r_squared",
+    "regression.r_squared.r_squared",
 )
 add(
     "trend_test",
     lambda data, folder: _paid(cdp.trend_test, data.x, data.rows, BALL, guarantee=GDP, **RANGE),
     "regression.trend.trend_test",
+)
+add(
+    "trend_test of persons",
+    lambda data, folder: _paid(
+        cdp.trend_test, data.x, data.rows, BALL, guarantee=GDP, units=data.persons, **RANGE
+    ),
+    "regression.trend.trend_test",
+    by_unit=True,
+)
+add(
+    "r_squared of persons",
+    lambda data, folder: _paid(
+        cdp.r_squared, data.x, data.rows, FIT, guarantee=GDP, units=data.persons
+    ),
+    "regression.r_squared.r_squared",
+    by_unit=True,
 )
 
 

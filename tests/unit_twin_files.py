@@ -113,6 +113,7 @@ COMMANDS = {
     "region": _POINTS,
     "quantile": _COLUMN,
     "regression": (*_POINTS, *_AGE),
+    "trend": (*_POINTS, *_AGE),
     "test": ("IN", *_POINTS),
 }
 _BATCHED = ("IN", "--by", "site", "--points", "a,b,c", *_SPHERE, "--public-keys")

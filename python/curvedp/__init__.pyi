@@ -64,6 +64,8 @@ from curvedp.regression import GeodesicLine as GeodesicLine
 from curvedp.regression import GeodesicRegression as GeodesicRegression
 from curvedp.regression import GeodesicRelease as GeodesicRelease
 from curvedp.regression import RSquared as RSquared
+from curvedp.regression import RSquaredRelease as RSquaredRelease
+from curvedp.regression import TrendRelease as TrendRelease
 from curvedp.regression import TrendTest as TrendTest
 from curvedp.regression import geodesic_regression as geodesic_regression
 from curvedp.regression import r_squared as r_squared
@@ -86,6 +88,7 @@ from curvedp.statistics import Region as Region
 from curvedp.statistics import Releases as Releases
 from curvedp.statistics import Schedule as Schedule
 from curvedp.statistics import Statistic as Statistic
+from curvedp.statistics import TwoSampleRelease as TwoSampleRelease
 from curvedp.statistics import TwoSampleTest as TwoSampleTest
 from curvedp.statistics import Variance as Variance
 from curvedp.statistics import VarianceInterval as VarianceInterval
@@ -104,6 +107,7 @@ from curvedp.statistics import kng_mean as kng_mean
 from curvedp.statistics import log_covariance as log_covariance
 from curvedp.statistics import mean_hessian as mean_hessian
 from curvedp.statistics import quantile as quantile
+from curvedp.statistics import release as release
 from curvedp.statistics import required_n as required_n
 from curvedp.statistics import shrink_together as shrink_together
 from curvedp.statistics import two_sample_power as two_sample_power

@@ -27,6 +27,7 @@ OTHER = {
     "interval": {"level": 0.8},
     "kng": {"tau": 0.3},
     "regression": {"tau": 0.2},
+    "trend": {"relabellings": 39},
 }
 
 
@@ -43,8 +44,9 @@ def asked(word, secret):
 
 
 def test_every_word_has_its_statistic(word):
-    assert cases.STATISTICS.keys() == parameters.STATISTICS.keys()
-    assert parameters.word_of(cases.STATISTICS[word][0]) == word
+    kind = type(cases.STATISTICS[word][0])
+    assert kind.name() == word
+    assert parameters.statistic_named(word) is kind
 
 
 def test_every_group_gets_the_release_of_its_records(asked, secret):
@@ -64,7 +66,7 @@ def test_every_group_gets_the_release_of_its_records(asked, secret):
             groups=labels[chosen],
             skip_small=True,
             secret=cdp.NoiseSecret.load(cases.unused(secret)),
-            extra=ages[chosen] if "covariate" in asked else None,
+            covariate=ages[chosen] if "covariate" in asked else None,
         )
 
     expected = of(slice(None))
@@ -189,6 +191,63 @@ def test_a_table_in_pieces_is_released_as_a_whole_one(asked, in_pieces):
     assert seen[-1] == (60, 60)
 
 
+@dataclasses.dataclass(frozen=True)
+class OwnMean(cdp.Mean):
+    """A user's own statistic: the mean, by another name."""
+
+    title = "mean of a user"
+
+
+def test_a_statistic_of_ones_own_is_released_from_tables_and_files(tmp_path, secret):
+    data, own = cases.table(20), OwnMean("tangent-gaussian")
+    source = cases.write(tmp_path / "in.parquet", data)
+    asked = {"statistic": own, "guarantee": cdp.GDP(1.0), "secret": secret}
+    found = cases.release(source, **asked, out=tmp_path / "out.parquet", chunk_rows=50)
+    assert found.manifest["statistic"] == "mean of a user"
+    told = parameters.BatchParameters.from_dict(cases.check_parameters(own, guarantee=cdp.GDP(1.0)).to_dict())
+    assert told.call.statistic == own
+    assert cases.by_key(found.table) == cases.by_key(cases.release(data, **asked).table)
+    with pytest.raises(LookupError, match="import the module"):
+        parameters.statistic_named("batch_cases:Nothing")
+
+
+def test_a_quantile_of_each_group(secret):
+    data = cases.table(20)
+    asked = {"guarantee": cdp.PureDP(4.0), "secret": secret, "points": "age"}
+    quantile = cdp.Quantile(0.5, low=0.0, high=float(len(data)))
+    found = cases.release(data, statistic=quantile, ball=quantile.ball(), **asked).table
+    assert found["value"].null_count == 0
+
+
+def test_two_samples_of_each_group(tmp_path, secret):
+    data = cases.table(20)
+    test = cdp.TwoSampleTest(samples=("drug", "placebo"), relabellings=19)
+    asked = {"statistic": test, "guarantee": cases.LARGE, "skip_small": True, "labels": "arm"}
+    found = cases.release(data, **asked, secret=secret).table
+    keys = list(zip(found["site"].to_pylist(), found["scanner"].to_pylist(), strict=True))
+    names = [f"{'-' if site is None else f'{len(site)}:{site}'},1:{at}" for site, at in keys]
+    expected = cdp.release(
+        test,
+        np.array(data["direction"].to_pylist()),
+        cases.ball(),
+        cases.LARGE,
+        labels=data["arm"].to_pylist(),
+        groups=np.repeat(names, cases.sizes(20)),
+        skip_small=True,
+        secret=cdp.NoiseSecret.load(cases.unused(secret)),
+    )
+    for at, name in enumerate(names):
+        index = expected.labels.index(name)
+        own = expected.value[index] if expected.released[index] else None
+        assert found["value"][at].as_py() == own
+    with pytest.raises(TypeError, match="a table in memory"):
+        cases.release(
+            cases.write(tmp_path / "in.parquet", data), **asked, out=tmp_path / "out.parquet"
+        )
+    with pytest.raises(ValueError, match="those of two samples"):
+        cases.release(data, **asked | {"statistic": cdp.TwoSampleTest(samples=("drug", "none"))})
+
+
 # ------------------------------------------------------------------------------------ all records
 
 
@@ -204,7 +263,7 @@ def test_without_a_key_all_records_are_one_data_set(tmp_path, word, asked, secre
         cases.ball(),
         asked["guarantee"],
         secret=cdp.NoiseSecret.load(cases.unused(secret)),
-        extra=np.array(data["age"], dtype=float) if "covariate" in asked else None,
+        covariate=np.array(data["age"], dtype=float) if "covariate" in asked else None,
     )
     assert found.to_json() == expected.to_json()
     assert ledger.spent == asked["guarantee"]
@@ -223,7 +282,6 @@ class Own(cdp.TangentGaussian):
     ("changes", "error", "message"),
     [
         ({"statistic": cdp.Mean}, TypeError, "such as Mean"),
-        ({"statistic": cdp.Quantile(0.5, low=0.0, high=1.0)}, TypeError, "got Quantile"),
         ({"statistic": "mean"}, TypeError, "got str"),
         ({"statistic": cdp.Mean(Own), "guarantee": cdp.GDP(1.0)}, ValueError, "one of"),
         ({"statistic": cdp.FourthMoment(mean=[0.0, 0.0, 1.0])}, ValueError, "leave mean out"),
@@ -231,7 +289,7 @@ class Own(cdp.TangentGaussian):
         ({"statistic": cdp.Region()}, TypeError, "Gaussian noise"),
         ({"statistic": cdp.Region(weights=(0.5, 0.5)), "guarantee": cdp.GDP(1.0)}, ValueError, "3"),
         ({"ball": [cases.ball()]}, TypeError, "ball must be"),
-        ({"covariate": "age"}, TypeError, "has no covariate"),
+        ({"covariate": "age"}, TypeError, "takes no covariate"),
         ({"statistic": cdp.GeodesicLine((0.0, 1.0), 0.3, 0.5)}, TypeError, "needs covariate"),
         (
             {"statistic": cdp.GeodesicLine((0.0, 1.0), 0.3, 0.5), "covariate": "site"},

@@ -90,7 +90,7 @@ def test_every_kind_is_one_short_line():
         assert is_short_line(repr(item)), repr(item)
     below = set(cdp.Release.__subclasses__())
     shown = {type(item) for item in kinds}
-    assert {kind for kind in below if "PermutationTest" not in kind.__name__} <= shown
+    assert {kind for kind in below if "PermutationRelease" not in kind.__name__} <= shown
 
 
 def test_a_large_value_does_not_stand_before_the_guarantee():

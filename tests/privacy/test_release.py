@@ -19,7 +19,7 @@ from hypothesis.extra import numpy as npst
 import curvedp as cdp
 from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
 from curvedp.privacy.release import ASSUMPTIONS, SCHEMA_VERSION, Release
-from curvedp.statistics.permutation import PermutationTest
+from curvedp.statistics.permutation import PermutationRelease
 
 
 def make(**changes) -> Release:
@@ -99,7 +99,7 @@ def kinds(cls: type) -> set[type]:
 
 def test_a_stored_release_of_any_kind_is_read_by_a_new_process():
     releases = stored_releases()
-    assert {type(release) for release in releases} | {PermutationTest} == kinds(Release)
+    assert {type(release) for release in releases} | {PermutationRelease} == kinds(Release)
     read = (
         "import json, sys, curvedp\n"
         "for text in json.load(sys.stdin):\n"

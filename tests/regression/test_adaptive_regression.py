@@ -229,7 +229,7 @@ def test_the_pure_way_serves_approximate_budgets_where_it_errs_less(data):
     design = cdp.GeodesicLine((-0.5, 0.5))
     near = release(SPHERE, *data, cdp.ApproxDP(1.0, 1e-12)).calibrated_to
     far = release(SPHERE, *data, cdp.ApproxDP(1.0, 1e-3)).calibrated_to
-    assert design.covariates == 1
+    assert design.beside_width == 1
     assert isinstance(near, cdp.PureDP)
     assert isinstance(far, cdp.GDP)
 

@@ -121,7 +121,7 @@ def test_a_bad_record_counts_as_the_centre_and_a_bad_covariate_as_the_middle(dat
 
 
 def test_wrong_parameters_are_refused(data):
-    with pytest.raises(ValueError, match="x must have 300 rows"):
+    with pytest.raises(ValueError, match="for each of 300 records"):
         call(SPHERE, data[0][:-1], data[1])
     with pytest.raises(ValueError, match="x_lo < x_hi"):
         call(SPHERE, *data, x_range=(1.0, 0.0))

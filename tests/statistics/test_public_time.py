@@ -172,14 +172,20 @@ def test_covariates_that_are_worked_on_first_are_public(x_range, clock):
     for scale in (1.0, 0.5):
         line = Line(x_range)
         release(
-            line, records_of(SPHERE), SPHERE, cdp.GDP(9.0), extra=scale * x, timing="steady", seed=1
+            line,
+            records_of(SPHERE),
+            SPHERE,
+            cdp.GDP(9.0),
+            covariate=scale * x,
+            timing="steady",
+            seed=1,
         )
         public, own = SEEN[-2:]
-        assert np.array_equal(public.extra, SEEN[-3].extra)
-        assert public.extra.shape == own.extra.shape
-        assert np.array_equal(own.extra, scale * x)
-        assert np.all((low <= public.extra) & (public.extra <= high))
-        found.append(public.extra)
+        assert np.array_equal(public.beside, SEEN[-3].beside)
+        assert public.beside.shape == own.beside.shape
+        assert np.array_equal(own.beside, scale * x)
+        assert np.all((low <= public.beside) & (public.beside <= high))
+        found.append(public.beside)
     assert np.array_equal(*found)
 
 

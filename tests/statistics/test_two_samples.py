@@ -17,7 +17,7 @@ from curvedp.audit import audit_samples
 from curvedp.errors import NoiseWarning
 from curvedp.statistics import permutation, two_samples
 from curvedp.statistics.permutation import Labels, PermutationDesign
-from curvedp.statistics.two_samples import TwoSampleTest, _labels, _weights
+from curvedp.statistics.two_samples import TwoSampleRelease, _labels, _weights
 
 SPD = cdp.Ball("spd:3", center="identity", radius=2.0)
 
@@ -28,8 +28,8 @@ class Design:
     def __init__(
         self, ball, sizes, guarantee, kernel="gaussian", relabellings=99, unit=1, level=0.05
     ) -> None:
-        public = {"level": level, "kernel": kernel, "width": None, "relabellings": relabellings}
-        self.own = PermutationDesign.of(ball, guarantee, _labels(sizes, unit), **public)
+        test = cdp.TwoSampleTest(level=level, kernel=kernel, relabellings=relabellings)
+        self.own = PermutationDesign.of(test, ball, guarantee, _labels(sizes, unit))
         self.weights = _weights(sizes)
 
     def lead(self, coords: np.ndarray, rng: np.random.Generator) -> float:
@@ -199,7 +199,7 @@ def neighbours() -> tuple[np.ndarray, np.ndarray]:
     return first, second
 
 
-def loss(noise: float) -> float:
+def loss(noise: float, monkeypatch) -> float:
     """Lower bound on mu of the bit, from exact probabilities given public randomness.
 
     The probability of rejecting is an average over relabellings and their noise: both data sets
@@ -208,7 +208,7 @@ def loss(noise: float) -> float:
     ball = cdp.Ball(cdp.Euclidean(1), [0.0], 1.0)
     own = Design(ball, (6, 6), cdp.GDP(1.0), "linear", relabellings=19)
     scale = noise * own.own.sensitivity / 2
-    object.__setattr__(own.own, "scale", scale)
+    monkeypatch.setattr(PermutationDesign, "scale", scale)
     found = []
     for data in neighbours():
         leads = [own.lead(data, np.random.default_rng(seed)) for seed in range(4000)]
@@ -216,9 +216,9 @@ def loss(noise: float) -> float:
     return abs(float(norm.ppf(found[0]) - norm.ppf(found[1])))
 
 
-def test_exact_probabilities_keep_the_guarantee_and_half_the_noise_does_not() -> None:
-    assert loss(2.0) <= 1.0
-    assert loss(1.0) > 1.2  # the control: noise as for T alone
+def test_exact_probabilities_keep_the_guarantee_and_half_the_noise_does_not(monkeypatch) -> None:
+    assert loss(2.0, monkeypatch) <= 1.0
+    assert loss(1.0, monkeypatch) > 1.2  # the control: noise as for T alone
 
 
 def gaps(labelling: int) -> list[list[float]]:
@@ -227,7 +227,7 @@ def gaps(labelling: int) -> list[list[float]]:
     public = {"kernel": "linear", "relabellings": 19}
     same, own = np.random.default_rng, []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(permutation.np.random, "default_rng", lambda _: same(labelling))
+        patch.setattr(permutation, "relabelling", lambda _: same(labelling))
         for data in neighbours():
             tests = (
                 cdp.two_sample_test(data[:6], data[6:], ball, cdp.GDP(1.0), **public)
@@ -269,7 +269,7 @@ def test_the_release_says_what_was_done_and_is_stored_whole() -> None:
     assert test.rejects == (test.value > 0)
     assert test.scale == pytest.approx((test.sensitivity + 2 * test.solver_tolerance) / 1.5)
     stored = cdp.Release.from_json(test.to_json())
-    assert isinstance(stored, TwoSampleTest)
+    assert isinstance(stored, TwoSampleRelease)
     assert stored == test
     assert "told apart" in test.report() or "differ" in test.report()
     seeded = [
@@ -279,6 +279,41 @@ def test_the_release_says_what_was_done_and_is_stored_whole() -> None:
     assert isinstance(seeded[0].guarantee, cdp.Unproved)
     pure = cdp.two_sample_test(records[:40], records[40:], SPD, cdp.ApproxDP(1.0, 1e-9))
     assert isinstance(pure.calibrated_to, cdp.PureDP)  # one number: Laplace noise is better
+
+
+def test_groups_persons_and_a_secret_as_in_every_release(tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    records = SPD.manifold.random_point(90, rng=rng)
+    secret = cdp.NoiseSecret.create(tmp_path / "secret")
+    site = ["a"] * 20 + ["b"] * 20, ["b"] * 30 + ["a"] * 20
+    found = cdp.two_sample_test(
+        records[:40], records[40:], SPD, cdp.GDP(2.0), groups=site, secret=secret
+    )
+    assert [test.sizes for test in found] == [(20, 20), (20, 30)]
+    again = cdp.two_sample_test(
+        records[:40], records[40:], SPD, cdp.GDP(2.0), groups=site, secret=secret
+    )
+    assert np.array_equal(found.value, again.value)
+    assert found.columns()["rejects"].tolist() == [float(test.rejects) for test in found]
+    persons = np.repeat(np.arange(20), 2), 20 + np.repeat(np.arange(25), 2)
+    of_persons = cdp.two_sample_test(records[:40], records[40:], SPD, cdp.GDP(2.0), units=persons)
+    assert of_persons.sizes == (20, 25)
+    assert of_persons.n == 45
+    with pytest.raises(ValueError, match="in both samples"):
+        cdp.two_sample_test(
+            records[:40], records[40:], SPD, cdp.GDP(2.0), units=(persons[0], persons[1] - 20)
+        )
+    with pytest.raises(TypeError, match="must be a pair"):
+        cdp.two_sample_test(records[:40], records[40:], SPD, cdp.GDP(2.0), units=range(90))
+    skipped = cdp.two_sample_test(
+        records[:40],
+        records[40:],
+        SPD,
+        cdp.GDP(2.0),
+        groups=(["a"] * 40, ["b"] * 50),
+        skip_small=True,
+    )
+    assert not skipped.released.any()
 
 
 @pytest.mark.parametrize("radius", [1e-80, 1.0, 1e80])
@@ -323,7 +358,7 @@ def test_parameters_are_refused_before_the_ledger_is_asked() -> None:
             assert ledger.spent is None
     with pytest.raises(ValueError, match="records_b"):
         cdp.two_sample_test(records, records[0], SPD, cdp.GDP(1.0))
-    with pytest.warns(NoiseWarning, match="chance alone"):
+    with pytest.warns(NoiseWarning, match="of the largest statistic"):
         cdp.two_sample_test(records[:5], records[:5], SPD, cdp.GDP(0.1))
     with pytest.raises(ValueError, match="spread"):
         cdp.two_sample_power(SPD, (9, 9), cdp.GDP(1.0), shift=1.0, spread=[1.0, 2.0])

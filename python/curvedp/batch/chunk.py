@@ -11,9 +11,9 @@ from curvedp._guard import quiet
 from curvedp._validation import FloatArray, as_count
 from curvedp.batch.columns import Hashes, RecordColumns, group_names
 from curvedp.privacy import NoiseSecret
-from curvedp.statistics.call import Call, Designs, Report
+from curvedp.statistics.call import Call, Designs, Report, Statistic
 from curvedp.statistics.grouping import Names, Offsets, side_by_side, units_of_groups
-from curvedp.statistics.paid import Paid
+from curvedp.statistics.paid import Paid, sizes_of
 from curvedp.statistics.releases import Releases
 
 __all__ = ["Chunk", "rows_of_chunk"]
@@ -43,7 +43,8 @@ class Chunk:
         The groups' names, for the keys of their noise.
     points : ndarray, shape (n, point_size)
         The records.
-    covariate : ndarray, shape (n,), or None
+    beside : ndarray, shape (n,), or None
+        What each record has beside its point.
     unit_ends : ndarray of int, or None
         Where the records of each unit begin and the last one's end, where units have names.
     units : ndarray or None
@@ -54,7 +55,7 @@ class Chunk:
     offsets: Offsets
     names: Names
     points: FloatArray
-    covariate: FloatArray | None = None
+    beside: FloatArray | None = None
     unit_ends: Offsets | None = None
     units: Hashes | None = None
 
@@ -67,8 +68,8 @@ class Chunk:
         if units is not None:
             order, ends = side_by_side(units, offsets)
             rows, units = rows[order], units[order[ends[:-1]]]
-        points, covariate = columns.points_of(rows), columns.covariate_of(rows)
-        return cls(keys, offsets, group_names(keys), points, covariate, ends, units)
+        points, beside = columns.points_of(rows), columns.beside_of(rows)
+        return cls(keys, offsets, group_names(keys), points, beside, ends, units)
 
     @property
     def n(self) -> Offsets:
@@ -76,6 +77,10 @@ class Chunk:
         if self.unit_ends is None:
             return np.diff(self.offsets)
         return units_of_groups(self.unit_ends, self.offsets)
+
+    def sizes(self, statistic: Statistic[Any]) -> Offsets:
+        """Public sizes of its groups: see `Statistic.parts`."""
+        return sizes_of(statistic, self.beside, self.offsets, self.unit_ends)
 
     @quiet
     def release(
@@ -90,12 +95,12 @@ class Chunk:
             call=call,
             records=self.points,
             offsets=self.offsets,
-            designs=call.designs(self.n) if designs is None else designs,
+            designs=call.designs(self.sizes(call.statistic)) if designs is None else designs,
             keys=call.keys(secret, None),  # a fresh one numbers the groups of one call
             labels=range(len(self.offsets) - 1),
             names=self.names,
             report=report,
-            extra=self.covariate,
+            beside=self.beside,
             unit_ends=self.unit_ends,
             units_by_name=self.unit_ends is not None,
         ).by_unit()

@@ -20,6 +20,7 @@ from curvedp._text import listed
 from curvedp._validation import FloatArray, number_of, of_cell
 from curvedp.errors import BatchError
 from curvedp.manifolds import Manifold
+from curvedp.statistics.call import Statistic
 from curvedp.statistics.grouping import Names, Offsets
 
 __all__ = [
@@ -280,34 +281,35 @@ class RecordColumns:
     points : tuple of str
         One column of lists of one length or of tensors, or several columns of numbers.
     manifold : Manifold
-    covariate : str or None
-        A column of numbers beside the points.
+    beside : str or None
+        The column of what `statistic` takes beside the points.
     units : str or None
         A column that names each record's person.
     """
 
     points: tuple[str, ...]
     manifold: Manifold
-    covariate: str | None = None
+    beside: str | None = None
     units: str | None = None
+    statistic: Statistic[Any] | None = None
 
     @property
     def names(self) -> list[str]:
         """All of them."""
-        return [*self.points, *(name for name in (self.covariate, self.units) if name is not None)]
+        return [*self.points, *(name for name in (self.beside, self.units) if name is not None)]
 
     @property
     def width(self) -> int:
         """Numbers of a record."""
-        return self.manifold.point_size + (self.covariate is not None) + (self.units is not None)
+        return self.manifold.point_size + (self.beside is not None) + (self.units is not None)
 
     def points_of(self, rows: FloatArray) -> FloatArray:
         """The points among what `read` found, shape (n, point_size)."""
         return np.ascontiguousarray(rows[:, : self.manifold.point_size])
 
-    def covariate_of(self, rows: FloatArray) -> FloatArray | None:
-        """The covariates among what `read` found."""
-        if self.covariate is None:
+    def beside_of(self, rows: FloatArray) -> FloatArray | None:
+        """What the records have beside their points, among what `read` found."""
+        if self.beside is None:
             return None
         return np.ascontiguousarray(rows[:, self.manifold.point_size])
 
@@ -317,8 +319,8 @@ class RecordColumns:
 
     @quiet
     def read(self, table: Table) -> FloatArray:
-        """The records of a table, shape (n, width): a point each, after it the covariate, and last
-        the bits of the hash of the unit's name.
+        """The records of a table, shape (n, width): a point each, after it what it has beside, and
+        last the bits of the hash of the unit's name.
 
         Raises
         ------
@@ -332,15 +334,25 @@ class RecordColumns:
         ]
         rows = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
         rows = _as_points(rows, self.manifold, ", ".join(map(repr, self.points)))
-        if self.covariate is not None:
-            beside = column_numbers(table.column(self.covariate), self.covariate, self.manifold)
-            if beside.shape[1] != 1:
-                raise BatchError(f"column {self.covariate!r} must hold one number for each record")
-            rows = np.concatenate([rows, beside], axis=1)
+        if self.beside is not None:
+            own = self._read_beside(table.column(self.beside))
+            rows = np.concatenate([rows, own[:, None]], axis=1)
         if self.units is not None:
             hashes = unit_hashes(table, self.units).view(np.float64)
             rows = np.concatenate([rows, hashes[:, None]], axis=1)
         return np.ascontiguousarray(rows)
+
+    def _read_beside(self, column: Any) -> FloatArray:
+        """What each record has beside its point, as one number."""
+        assert self.beside is not None
+        assert self.statistic is not None
+        if self.statistic.beside == "labels":
+            labels = np.array(column.to_pylist(), dtype=object)
+            return self.statistic.read_beside(labels, len(column))
+        numbers = column_numbers(column, self.beside, self.manifold)
+        if numbers.shape[1] != 1:
+            raise BatchError(f"column {self.beside!r} must hold one number for each record")
+        return numbers[:, 0]
 
 
 def column_numbers(column: Any, name: str, manifold: Manifold, width: int = 1) -> FloatArray:

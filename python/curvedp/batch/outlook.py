@@ -63,15 +63,17 @@ def outlook_of(
     coords *= 0.5 * call.ball.radius / np.sqrt(space.dim)
     center = call.ball.center
     points = space.exp(space.coords_to_tangent(coords, center), center)
-    beside = None if columns.covariate is None else rng.uniform(size=len(points))
+    beside = None
+    if columns.beside is not None:
+        beside = call.statistic.slow_beside(rng.integers(2, size=len(points)).astype(float))
     chunk = Chunk(
         keys=pa.table({"group": np.arange(len(n))}),
         offsets=np.concatenate(([0], np.cumsum(n))),
         names=(np.zeros(0, dtype=np.uint8), np.zeros(len(n) + 1, dtype=np.int64)),
         points=np.ascontiguousarray(points.reshape(len(points), space.point_size)),
-        covariate=beside,
+        beside=beside,
     )
-    designs = call.designs(chunk.n)
+    designs = call.designs(chunk.sizes(call.statistic))
     begun = time.perf_counter()
     releases = chunk.release(call, None, designs)
     seconds = time.perf_counter() - begun

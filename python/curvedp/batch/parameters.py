@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,57 +14,27 @@ from curvedp.domain import Ball, ProductBall, check_any_ball
 from curvedp.errors import BatchError
 from curvedp.mechanisms.choice import MECHANISMS
 from curvedp.privacy import Guarantee, Unproved
-from curvedp.regression.private import GeodesicLine
-from curvedp.statistics import (
-    AdaptiveMean,
-    FourthMoment,
-    GeometricMedian,
-    Interval,
-    KNGMean,
-    LogCovariance,
-    Mean,
-    MeanHessian,
-    Region,
-    Statistic,
-    Variance,
-)
+from curvedp.statistics import Statistic
 from curvedp.statistics.call import Call
 from curvedp.statistics.moments import Moment
+from curvedp.statistics.paid import check_statistic
 
 __all__ = [
     "REFUSAL",
-    "STATISTICS",
     "BatchParameters",
     "ball_from_dict",
     "ball_to_dict",
-    "check_covariate",
-    "check_statistic",
+    "check_beside",
     "check_units",
     "names_of",
-    "word_of",
 ]
-
-#: Statistics that can be released of each group, by the words that select them.
-STATISTICS: dict[str, type[Statistic[Any]]] = {
-    "mean": Mean,
-    "variance": Variance,
-    "adaptive": AdaptiveMean,
-    "region": Region,
-    "interval": Interval,
-    "fourth-moment": FourthMoment,
-    "covariance": LogCovariance,
-    "hessian": MeanHessian,
-    "median": GeometricMedian,
-    "kng": KNGMean,
-    "regression": GeodesicLine,
-}
 
 #: Columns of results that are not keys.
 _RESERVED = frozenset(
     {"n", "value", "mean", "mean_scale", "radius", "chart_point", "covariance", "quantile", "dof"}
     | {"lower", "upper", "sensitivity", "scale", "expected_error", "guarantee"}
     | {"mechanism", "calibrated_to", "within", "unclipped", "shrunk", "shrunk_error"}
-    | {"x_center", "moments", "deviation"}
+    | {"x_center", "moments", "deviation", "rejects", "r_squared"}
 )
 
 #: Refusal of a batch without public keys.
@@ -87,8 +58,8 @@ class BatchParameters:
         The column of points, or one column for each number of a point.
     call : Call
         Statistic, ball, guarantee and what else the releases are computed with.
-    covariate : str or None
-        The column of the covariate, of a statistic that has one.
+    beside : str or None
+        The column of what the statistic takes beside the points.
     units : str or None
         The column that names each record's person.
     """
@@ -96,7 +67,7 @@ class BatchParameters:
     by: tuple[str, ...]
     points: tuple[str, ...]
     call: Call
-    covariate: str | None = None
+    beside: str | None = None
     units: str | None = None
 
     @classmethod
@@ -113,24 +84,31 @@ class BatchParameters:
         groups_per_unit: int,
         skip_small: bool,
         covariate: str | None = None,
+        labels: str | None = None,
         units: str | None = None,
+        for_files: bool = False,
     ) -> BatchParameters:
-        """The parameters, checked."""
+        """The parameters, checked; `for_files` if records come chunk by chunk."""
         check_statistic(statistic)
         if public_keys is not True:
             raise BatchError(REFUSAL)
         keys, columns = names_of(by, "by"), names_of(points, "points")
         if set(keys) & set(columns):
             raise BatchError("a column cannot be a group key and a point at once")
-        if covariate is not None and covariate in {*keys, *columns}:
-            raise BatchError("the covariate must be a column of its own")
-        check_covariate(statistic, covariate)
+        beside = check_beside(statistic, covariate, labels)
+        if beside in {*keys, *columns}:
+            raise BatchError(f"the {statistic.beside} must be a column of its own")
         check_units(units, records_per_unit)
-        if units in {*keys, *columns, covariate} - {None}:
+        if units in {*keys, *columns, beside} - {None}:
             raise BatchError("the units' names must be a column of their own")
         if _RESERVED & set(keys):
             raise BatchError(
                 f"the result has columns {', '.join(sorted(_RESERVED))} of its own: rename the key"
+            )
+        if statistic.has_parts and for_files:
+            raise TypeError(
+                f"the {statistic.title} needs the sizes of both samples of each group, which files "
+                "do not tell before they are read: give it a table in memory"
             )
         mechanism = getattr(statistic, "mechanism", None)
         if mechanism is not None and mechanism not in MECHANISMS:
@@ -149,7 +127,7 @@ class BatchParameters:
         promise = statistic.promise(call)
         if isinstance(promise, Unproved):
             raise ValueError(f"a batch releases what is proved, and here {promise.why}")
-        return cls(keys, columns, call, covariate, units)
+        return cls(keys, columns, call, beside, units)
 
     @property
     def ball(self) -> Ball:
@@ -160,17 +138,17 @@ class BatchParameters:
     def columns(self) -> RecordColumns:
         """The columns that hold the records."""
         space = self.call.manifold
-        return RecordColumns(self.points, space, self.covariate, self.units)
+        return RecordColumns(self.points, space, self.beside, self.units, self.call.statistic)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionary for JSON; `from_dict` reads it."""
         return {
             "by": list(self.by),
             "points": list(self.points),
-            "covariate": self.covariate,
+            "beside": self.beside,
             "units": self.units,
             "ball": ball_to_dict(self.ball),
-            "statistic": word_of(self.call.statistic.asked),
+            "statistic": self.call.statistic.asked.name(),
             "options": self.call.statistic.options(),
             "guarantee": self.call.guarantee.to_dict(),
             "records_per_unit": self.call.records_per_unit,
@@ -184,10 +162,10 @@ class BatchParameters:
         return cls(
             by=tuple(data["by"]),
             points=tuple(data["points"]),
-            covariate=data["covariate"],
+            beside=data["beside"],
             units=data["units"],
             call=Call(
-                statistic=STATISTICS[data["statistic"]].from_options(data["options"]),
+                statistic=statistic_named(data["statistic"]).from_options(data["options"]),
                 balls=(ball_from_dict(data["ball"]),),
                 guarantee=Guarantee.from_dict(data["guarantee"]),
                 records_per_unit=data["records_per_unit"],
@@ -197,24 +175,33 @@ class BatchParameters:
         )
 
 
-def check_statistic(statistic: Statistic[Any]) -> None:
-    """Refuses statistics that a batch cannot release."""
-    if type(statistic) not in STATISTICS.values():
-        kinds = ", ".join(kind.__name__ for kind in STATISTICS.values())
+def statistic_named(name: str) -> type[Statistic[Any]]:
+    """The statistic of that name: its word, or its module and its own name."""
+    module, _, own = name.partition(":")
+    import_module(module if own else "curvedp.regression")
+    return Statistic.named(name)
+
+
+def check_beside(
+    statistic: Statistic[Any], covariate: str | None, labels: str | None
+) -> str | None:
+    """The column of what a statistic takes beside the points.
+
+    Raises
+    ------
+    TypeError
+        For a statistic without one, and the other way round.
+    """
+    for name, column in (("covariate", covariate), ("labels", labels)):
+        if statistic.beside != name and column is not None:
+            raise TypeError(f"the {statistic.title} takes no {name}")
+        if statistic.beside == name and not isinstance(column, str):
+            raise TypeError(f"the {statistic.title} needs {name}, the name of a column")
+    if statistic.beside_width > 1:
         raise TypeError(
-            f"statistic must be one of {kinds}, such as Mean(), got "
-            f"{getattr(statistic, '__name__', type(statistic).__name__)}"
+            "a table has one column of covariates: release several by geodesic_regression"
         )
-
-
-def check_covariate(statistic: Statistic[Any], covariate: str | None) -> None:
-    """Refuses a covariate for a statistic without one, and the other way round."""
-    if statistic.takes_covariate and not isinstance(covariate, str):
-        raise TypeError(f"{statistic.title} needs covariate, the name of a column")
-    if isinstance(statistic, GeodesicLine) and statistic.covariates > 1:
-        raise TypeError("a batch has one covariate: release several by geodesic_regression")
-    if not statistic.takes_covariate and covariate is not None:
-        raise TypeError(f"{statistic.title} has no covariate")
+    return covariate if labels is None else labels
 
 
 def check_units(units: str | None, records_per_unit: int) -> None:
@@ -223,11 +210,6 @@ def check_units(units: str | None, records_per_unit: int) -> None:
         raise TypeError("units must be the name of a column")
     if units is not None and records_per_unit != 1:
         raise ValueError("give units or records_per_unit, not both")
-
-
-def word_of(statistic: Statistic[Any]) -> str:
-    """The word that selects a statistic."""
-    return next(word for word, kind in STATISTICS.items() if kind is type(statistic))
 
 
 def names_of(given: str | Sequence[str], what: str) -> tuple[str, ...]:

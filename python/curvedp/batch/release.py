@@ -13,8 +13,7 @@ from curvedp.batch.files import is_files, location_of
 from curvedp.batch.large import PointsOfFile, release_mean_of_file
 from curvedp.batch.parameters import (
     BatchParameters,
-    check_covariate,
-    check_statistic,
+    check_beside,
     check_units,
     names_of,
 )
@@ -27,7 +26,7 @@ from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.statistics import Mean, Statistic
 from curvedp.statistics.call import Call, Progress, reporter
-from curvedp.statistics.paid import release as release_records
+from curvedp.statistics.paid import check_statistic, release_read
 
 __all__ = ["release"]
 
@@ -48,6 +47,7 @@ def release(
     groups_per_unit: int = 1,
     skip_small: bool = False,
     covariate: str | None = None,
+    labels: str | None = None,
     units: str | None = None,
     ledger: Ledger | None = None,
     secret: NoiseSecret | _PathLike | None = None,
@@ -74,7 +74,7 @@ def release(
     Parameters
     ----------
     statistic : Statistic
-        Such as ``Mean()``, ``Variance(within=0.1)``, ``AdaptiveMean()`` or ``Region(level=0.9)``.
+        Such as ``Mean()``, ``Variance(within=0.1)``, ``TwoSampleTest()``, or one of your own.
     source : table or place
         Anything with ``__arrow_c_stream__`` (a pyarrow, polars or pandas table) or a lazy frame of
         polars, in any order; or Parquet files: a path, a folder with all below it, a pattern such
@@ -101,8 +101,10 @@ def release(
     skip_small : bool
         Skip groups that are too small for the mechanism to exist, instead of raising.
     covariate : str, optional
-        The column of the covariate, which a regression needs. A missing one counts as the middle of
-        its range.
+        The column of the covariate, which regressions and trends need. A missing one counts as the
+        middle of its range.
+    labels : str, optional
+        The column of the labels, which classifiers and tests of two samples need.
     units : str, optional
         The column that names each record's person, of a type that keys may have; instead of
         `records_per_unit`. All records of a person in a group count as one, their mean, and are
@@ -177,6 +179,7 @@ def release(
         "guarantee": guarantee,
         "records_per_unit": records_per_unit,
         "covariate": covariate,
+        "labels": labels,
         "units": units,
     }
     if by is None:
@@ -196,6 +199,7 @@ def release(
         public_keys=public_keys,
         groups_per_unit=groups_per_unit,
         skip_small=skip_small,
+        for_files=is_file,
         **common,
     )
     if not is_file:
@@ -247,6 +251,7 @@ def _release_all_records(
     guarantee: Guarantee,
     records_per_unit: int,
     covariate: str | None,
+    labels: str | None,
     units: str | None,
     ledger: Ledger | None,
     secret: NoiseSecret | _PathLike | None,
@@ -254,11 +259,10 @@ def _release_all_records(
     progress: Progress,
 ) -> Any:
     """The release of all records of a table or file as one data set."""
-    check_statistic(statistic)
-    check_covariate(statistic, covariate)
+    beside = check_beside(check_statistic(statistic), covariate, labels)
     names, space = names_of(points, "points"), check_any_ball(ball).manifold
     check_units(units, records_per_unit)
-    columns = RecordColumns(names, space, covariate, units)
+    columns = RecordColumns(names, space, beside, units, statistic)
     is_file = is_files(source)
     is_product = isinstance(ball, ProductBall)
     if is_file and type(statistic) is Mean and units is None and not is_product:
@@ -285,7 +289,7 @@ def _release_all_records(
             "statistic"
         )
     rows = columns.read(_whole(source, columns.names) if is_file else as_table(source))
-    return release_records(
+    return release_read(
         statistic,
         columns.points_of(rows).reshape(len(rows), *space.point_shape),
         ball,
@@ -294,7 +298,7 @@ def _release_all_records(
         ledger=ledger,
         secret=_loaded(secret),
         progress=progress,
-        extra=columns.covariate_of(rows),
+        beside=columns.beside_of(rows),
         units=columns.units_of(rows),
     )
 

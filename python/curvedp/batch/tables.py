@@ -25,6 +25,7 @@ from curvedp.privacy.release import unproved_text
 from curvedp.privacy.secret import fingerprint_of
 from curvedp.statistics.call import Designs, Report
 from curvedp.statistics.grouping import Offsets, most_groups, refuse_many_groups
+from curvedp.statistics.paid import numbers_of
 from curvedp.statistics.tables import releases_table
 
 __all__ = ["BatchReleases", "release_table"]
@@ -136,15 +137,15 @@ def release_table(
             keys, rows = _ordered(keys, rows)
             firsts, n = runs(keys)
         whole, cuts = Chunk.of(firsts, n, rows, columns), [0, len(n)]
-        sizes = whole.n
+        sizes = whole.sizes(call.statistic)
         if whole.units is not None:
             refuse_many_groups(most_groups(whole.units), call.groups_per_unit)
     else:
         columns.read(table.slice(0, 1))  # their shape, before all else
     designs, choice = call.designs(sizes)
-    call.warn_of_noise((designs, choice), sizes)
+    call.warn_of_noise((designs, choice), numbers_of(sizes))
     if whole is not None:
-        call.ask_for_memory(rows.nbytes, by_unit=whole.units is not None)
+        call.ask_for_memory(rows.nbytes, int(n.max()), by_unit=whole.units is not None)
     if secret is not None:
         secret._bind(_fingerprint(table, columns))
     call.pay(ledger, len(n))
@@ -165,7 +166,7 @@ def release_table(
         skipped.update(np.unique(releases.n[~releases.released]).tolist())
     described = manifest(
         parameters,
-        count_sizes(sizes),
+        count_sizes(numbers_of(sizes)),
         skipped,
         noise="fresh" if secret is None else "kept",
         ledger=None if ledger is None else charged(parameters),
@@ -196,10 +197,11 @@ def _cuts(table: Any, parameters: BatchParameters, n: Offsets) -> list[int]:
     """Groups that are released together: all, if that takes no copy of all records.
 
     Columns that lie in pieces, as they do when they come from a file, are brought together chunk by
-    chunk. Names of units are looked at all at once, before anything is spent.
+    chunk. Names of units, and labels of parts, are looked at all at once, before anything is
+    spent.
     """
     select(table.schema, parameters.columns.names)
-    if parameters.columns.units is not None:
+    if parameters.columns.units is not None or parameters.call.statistic.has_parts:
         return [0, len(n)]
     columns = [table.column(name) for name in parameters.columns.names]
     if all(column.num_chunks < 2 for column in columns):

@@ -34,11 +34,11 @@ from curvedp.statistics.schedule import SCHEDULES
 
 __all__ = ["batch"]
 
-#: Statistics of each group: `STATISTICS` of curvedp.batch.parameters, which is not imported for
-#: ``--help``.
+#: Statistics of each group, by the words that name them.
 _WORDS = (
     *("mean", "variance", "adaptive", "region", "interval"),
     *("fourth-moment", "covariance", "hessian", "median", "kng", "regression"),
+    *("quantile", "trend"),
 )
 
 
@@ -94,7 +94,9 @@ _WORDS = (
     "--quantile", type=float, help="Of an adaptive mean: level of the quantiles of distances."
 )
 @click.option(
-    "--level", type=float, help="Of a region or interval: level of confidence; 0.95 by default."
+    "--level",
+    type=float,
+    help="Of a region or interval: level of confidence, 0.95 by default; of a trend: of the test.",
 )
 @click.option(
     "--tau",
@@ -102,14 +104,19 @@ _WORDS = (
     help="Of a K-norm gradient or regression: public length at which logarithms or residuals are "
     "clipped.",
 )
-@click.option("--covariate", metavar="NAME", help="Of a regression: column of the covariate.")
+@click.option("--q", type=float, help="Of a quantile: its level, 0.5 for the median.")
+@click.option("--low", type=float, help="Of a quantile: public lower end of the values.")
+@click.option("--high", type=float, help="Of a quantile: public upper end of the values.")
+@click.option(
+    "--covariate", metavar="NAME", help="Of a regression or trend: column of the covariate."
+)
 @units_option
 @click.option(
     "--x-range",
     nargs=2,
     type=float,
     metavar="LOW HIGH",
-    help="Of a regression: public range of the covariate, to which it is clipped.",
+    help="Of a regression or trend: public range of the covariate, to which it is clipped.",
 )
 @click.option(
     "--v-max",
@@ -197,6 +204,9 @@ def batch(
     quantile: float | None,
     level: float | None,
     tau: float | None,
+    q: float | None,
+    low: float | None,
+    high: float | None,
     covariate: str | None,
     units: str | None,
     x_range: tuple[float, float] | None,
@@ -232,14 +242,14 @@ def batch(
     try:
         from curvedp.batch.folder import folder_of
         from curvedp.batch.output import output_of
-        from curvedp.batch.parameters import REFUSAL, STATISTICS, BatchParameters
+        from curvedp.batch.parameters import REFUSAL, BatchParameters, statistic_named
         from curvedp.batch.run import release_all, run
     except MissingExtraError as error:
         raise click.UsageError(str(error)) from error
     if not public_keys:
         raise click.UsageError(REFUSAL)
     own = _statistic(
-        STATISTICS[statistic],
+        statistic_named(statistic),
         mechanism=mechanism,
         max_dist=max_dist,
         within=within,
@@ -250,6 +260,9 @@ def batch(
         tau=tau,
         x_range=x_range or None,
         v_max=v_max,
+        q=q,
+        low=low,
+        high=high,
     )
     parameters = BatchParameters.check(
         own,

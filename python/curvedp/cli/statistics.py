@@ -232,12 +232,64 @@ def test(data_a: Path, data_b: Path, level: float, **options: Any) -> None:
     ball = parse_ball(options["manifold"], options["center"], options["radius"])
     other = _read_points(data_b, options, ball)
 
-    def of_both(records: Array, ball: Ball, guarantee: Any, **how: Any) -> Result:
-        if how.pop("units") is not None:
-            raise ValueError("a test of two files has no --units: use --records-per-unit")
-        return curvedp.two_sample_test(records, other, ball, guarantee, level=level, **how)
+    def of_both(
+        records: Array, ball: Ball, guarantee: Any, *, units: Any = None, **how: Any
+    ) -> Result:
+        if units is not None:
+            how["units"] = (units, read_labels(data_b, options["units"], _dialect(options)))
+        found: Result = curvedp.two_sample_test(records, other, ball, guarantee, level=level, **how)
+        return found
 
     _release(data_a, options, of_both)
+
+
+def covariate_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The covariate, and its public range."""
+    for option in (
+        click.option(
+            "--x-range",
+            nargs=2,
+            type=float,
+            required=True,
+            metavar="LOW HIGH",
+            help="Public range of the covariate, to which it is clipped.",
+        ),
+        click.option(
+            "--covariate",
+            required=True,
+            metavar="NAME",
+            help="Column of a csv or parquet file, or member of an npz file. An empty cell counts "
+            "as the middle of the range.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command(
+    epilog=example(
+        "curvedp trend directions.csv --manifold sphere:2 --center 0,0,1 --radius 0.7 "
+        "--columns x,y,z --covariate age --x-range 20 80 --mu 0.5 --out trend.json"
+    )
+)
+@data_argument
+@ball_options
+@center_option
+@budget_options
+@covariate_options
+@level_option("Significance level.", 0.05)
+@data_options
+@output_options
+def trend(
+    data: Path, covariate: str, x_range: tuple[float, float], level: float, **options: Any
+) -> None:
+    """Private test whether records change with a covariate.
+
+    A permutation test, which needs no fit. DATA is read as by the command mean; --columns names the
+    columns of the points, or --key the member of an npz file.
+    """
+    x = _read_covariate(data, covariate, options)
+    _release(data, options, curvedp.trend_test, x, x_range=x_range, level=level)
 
 
 @click.command(epilog=example("curvedp compare patients.json controls.json"))
@@ -321,21 +373,7 @@ def region(data: Path, level: float, mechanism: str | None, **options: Any) -> N
 @ball_options
 @center_option
 @budget_options
-@click.option(
-    "--covariate",
-    required=True,
-    metavar="NAME",
-    help="Column of a csv or parquet file, or member of an npz file. An empty cell counts as the "
-    "middle of the range.",
-)
-@click.option(
-    "--x-range",
-    nargs=2,
-    type=float,
-    required=True,
-    metavar="LOW HIGH",
-    help="Public range of the covariate, to which it is clipped.",
-)
+@covariate_options
 @click.option(
     "--tau",
     type=float,
@@ -392,6 +430,7 @@ COMMANDS = (
     region,
     quantile,
     regression,
+    trend,
     test,
     compare,
     show,

@@ -1,12 +1,12 @@
 """Geodesic regression: points of a manifold that move with a covariate."""
 
 from curvedp.regression.estimator import GeodesicRegression
-from curvedp.regression.explained import RSquared, r_squared
 from curvedp.regression.fit import GeodesicFit
 from curvedp.regression.geodesic import Geodesic
 from curvedp.regression.private import GeodesicLine, geodesic_regression
+from curvedp.regression.r_squared import RSquared, RSquaredRelease, r_squared
 from curvedp.regression.release import GeodesicRelease
-from curvedp.regression.trend import TrendTest, trend_power, trend_test
+from curvedp.regression.trend import TrendRelease, TrendTest, trend_power, trend_test
 
 __all__ = [
     "Geodesic",
@@ -15,6 +15,8 @@ __all__ = [
     "GeodesicRegression",
     "GeodesicRelease",
     "RSquared",
+    "RSquaredRelease",
+    "TrendRelease",
     "TrendTest",
     "geodesic_regression",
     "r_squared",

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from curvedp._validation import FloatArray, as_float_array
 
@@ -81,6 +81,13 @@ def as_covariates(x: ArrayLike, x_range: Ranges) -> FloatArray:
     return covariates
 
 
+def slow_covariates(n: int, x_range: Ranges) -> FloatArray:
+    """Public covariates of n records: uniform in their ranges."""
+    times = np.random.default_rng(0).uniform(-0.5, 0.5, (n, len(pairs_of(x_range))))
+    x = covariates_at(times, x_range)
+    return x if are_several(x_range) else x[:, 0]
+
+
 def own_range(x: FloatArray) -> tuple[float, float]:
     """From the least to the largest value, or of width 1 if they are equal."""
     low, high = float(x.min()), float(x.max())
@@ -94,3 +101,11 @@ def clipped_times(x: FloatArray, x_range: Ranges) -> FloatArray:
     """
     times = np.clip(to_times(x, x_range), -0.5, 0.5)
     return np.ascontiguousarray(np.where(np.isnan(times), 0.0, times))
+
+
+def mean_times(x: FloatArray, x_range: Ranges, ends: NDArray[np.int64]) -> FloatArray:
+    """Covariates of units whose records begin at `ends`: at the mean of their `clipped_times`."""
+    sizes = np.diff(ends).reshape(-1, *[1] * (x.ndim - 1))
+    times = np.add.reduceat(clipped_times(x, x_range), ends[:-1]) / sizes
+    found = covariates_at(times.reshape(len(times), -1), x_range)
+    return found.reshape(times.shape)

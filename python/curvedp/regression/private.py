@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Unpack, overload
+from typing import Any, ClassVar, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,9 +33,9 @@ from curvedp.regression.covariate import (
     as_covariates,
     as_ranges,
     clipped_times,
-    covariates_at,
     from_times,
     pairs_of,
+    slow_covariates,
 )
 from curvedp.regression.descent import carry, shorten, shorten_together
 from curvedp.regression.release import GeodesicRelease, stack
@@ -72,8 +72,9 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
     """
 
     title: ClassVar[str] = "geodesic regression"
+    word: ClassVar[str | None] = "regression"
     memory: ClassVar[float] = 10.0
-    takes_covariate: ClassVar[bool] = True
+    beside: ClassVar[Literal["covariate"]] = "covariate"
     takes_units: ClassVar[bool] = True
 
     x_range: Ranges
@@ -99,11 +100,6 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
     def is_whitened(self) -> bool:
         """True for steps on clipped contributions of units."""
         return self.tau is None or self.sampler == "whitened"
-
-    @property
-    def covariates(self) -> int:
-        """Their number."""
-        return len(pairs_of(self.x_range))
 
     def longest(self, ball: Ball) -> float:
         """The bound on the velocity: the given one, or one in proportion to the ball."""
@@ -134,12 +130,17 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
         return self.sampler != "metropolis"
 
     def value_shape(self, call: Call) -> tuple[int, ...]:
-        return 1 + self.covariates, *call.manifold.point_shape
+        return 1 + self.beside_width, *call.manifold.point_shape
 
-    def slow_covariates(self, n: int) -> FloatArray:
-        times = np.random.default_rng(0).uniform(-0.5, 0.5, (n, self.covariates))
-        x = covariates_at(times, self.x_range)
-        return x if are_several(self.x_range) else x[:, 0]
+    def read_beside(self, given: Any, n: int) -> FloatArray:
+        return as_covariates(given, self.x_range)
+
+    @property
+    def beside_width(self) -> int:
+        return len(pairs_of(self.x_range))
+
+    def slow_beside(self, beside: FloatArray) -> FloatArray:
+        return slow_covariates(len(beside), self.x_range)
 
     def design(self, call: Call, ball: Ball, n: int) -> GeodesicDesign | AdaptiveDesign:
         v_max = self.longest(ball)
@@ -150,7 +151,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
                     ball,
                     n,
                     way,
-                    covariates=self.covariates,
+                    covariates=self.beside_width,
                     v_max=v_max,
                     records_per_unit=call.records_per_unit,
                     tau=self.tau,
@@ -189,7 +190,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
         return noise / design.ball.radius
 
     def release_group(self, group: Group) -> GeodesicRelease:
-        times = clipped_times(group.extra, self.x_range)
+        times = clipped_times(group.beside, self.x_range)
         if isinstance(group.design, AdaptiveDesign):
             return self._adaptive(group, times)
         design: GeodesicDesign = group.design
@@ -210,7 +211,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
         """Where the footpoint of whitened steps stands, and what bands are computed from."""
         if not self.is_whitened:
             return {}
-        q, found = self.covariates, releases.results or ()
+        q, found = self.beside_width, releases.results or ()
         columns = {
             "x_center": np.full((len(found), q), np.nan),
             "moments": np.full((len(found), (q + 1) ** 2), np.nan),
@@ -384,8 +385,7 @@ def geodesic_regression(
     statistic = GeodesicLine(x_range, tau, v_max, sampler, chain_length)
     if units is not None and not statistic.is_whitened:
         raise ValueError(f"sampler={sampler!r} knows no units: say records_per_unit")
-    covariates = as_covariates(x, statistic.x_range)
-    return release(statistic, y, ball, guarantee, groups=groups, extra=covariates, **call)
+    return release(statistic, y, ball, guarantee, covariate=x, groups=groups, **call)
 
 
 def check_reach(ball: Ball, v_max: float) -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,28 +20,33 @@ from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_count, as_float_array, as_positive
 from curvedp.domain import Ball, check_ball
-from curvedp.privacy import Guarantee, Ledger
+from curvedp.privacy import Guarantee
 from curvedp.regression.covariate import (
     Ranges,
     as_covariates,
     as_ranges,
     clipped_times,
+    mean_times,
     pairs_of,
+    slow_covariates,
 )
-from curvedp.statistics.call import check_guarantee
-from curvedp.statistics.entry import Entry
+from curvedp.statistics.call import Call, CallOptions, check_guarantee
+from curvedp.statistics.grouping import GroupsLike, Offsets
+from curvedp.statistics.paid import Group, release
 from curvedp.statistics.permutation import (
     Labels,
     PermutationDesign,
+    PermutationRelease,
     PermutationTest,
     as_deviations,
     simulated_power,
 )
+from curvedp.statistics.releases import Releases
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class TrendTest(PermutationTest):
-    """The outcome of a private test of a trend: see `PermutationTest`.
+class TrendRelease(PermutationRelease):
+    """The outcome of a private test of a trend: see `PermutationRelease`.
 
     Attributes
     ----------
@@ -70,8 +76,57 @@ class TrendTest(PermutationTest):
         ]
 
 
-@quiet
-@hinting
+@dataclass(frozen=True, kw_only=True)
+class TrendTest(PermutationTest[TrendRelease]):
+    """A test of a trend as a value; `trend_test` releases it.
+
+    Parameters
+    ----------
+    x_range, level, kernel, width, relabellings
+        As in `trend_test`.
+
+    Examples
+    --------
+    >>> TrendTest(x_range=(20.0, 80.0)).kernel
+    'linear'
+    """
+
+    title: ClassVar[str] = "permutation test of a trend"
+    word: ClassVar[str | None] = "trend"
+    beside: ClassVar[Literal["covariate"]] = "covariate"
+
+    x_range: Ranges = field(kw_only=True)
+    kernel: str = "linear"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "x_range", as_ranges(self.x_range))
+
+    def read_beside(self, given: Any, n: int) -> FloatArray:
+        return as_covariates(given, self.x_range)
+
+    @property
+    def beside_width(self) -> int:
+        return len(pairs_of(self.x_range))
+
+    def slow_beside(self, beside: FloatArray) -> FloatArray:
+        return slow_covariates(len(beside), self.x_range)
+
+    def beside_of_units(self, beside: FloatArray, ends: Offsets) -> FloatArray:
+        return mean_times(beside, self.x_range, ends)
+
+    def design(self, call: Call, ball: Ball, n: int) -> PermutationDesign:
+        labels = _labels(n, len(pairs_of(self.x_range)), call.records_per_unit)
+        return PermutationDesign.of(self, ball, call.guarantee, labels)
+
+    def weights(self, group: Group) -> FloatArray:
+        return _weights(clipped_times(group.beside, self.x_range))
+
+    def outcome(self, group: Group, told: dict[str, Any]) -> TrendRelease:
+        return TrendRelease(**told, x_range=self.x_range)
+
+
+@overload
 def trend_test(
     x: ArrayLike,
     y: ArrayLike,
@@ -83,10 +138,40 @@ def trend_test(
     kernel: str = "linear",
     width: float | None = None,
     relabellings: int = 199,
-    records_per_unit: int = 1,
-    ledger: Ledger | None = None,
-    seed: int | None = None,
-) -> TrendTest:
+    groups: None = None,
+    **call: Unpack[CallOptions],
+) -> TrendRelease: ...
+@overload
+def trend_test(
+    x: ArrayLike,
+    y: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    x_range: tuple[float, float] | Sequence[tuple[float, float]],
+    level: float = 0.05,
+    kernel: str = "linear",
+    width: float | None = None,
+    relabellings: int = 199,
+    groups: GroupsLike,
+    **call: Unpack[CallOptions],
+) -> Releases[TrendRelease]: ...
+@quiet
+@hinting
+def trend_test(
+    x: ArrayLike,
+    y: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    x_range: tuple[float, float] | Sequence[tuple[float, float]],
+    level: float = 0.05,
+    kernel: str = "linear",
+    width: float | None = None,
+    relabellings: int = 199,
+    groups: GroupsLike = None,
+    **call: Unpack[CallOptions],
+) -> TrendRelease | Releases[TrendRelease]:
     """Test privately whether records change with covariates.
 
     If pairs of records and covariates are independent and of one law, and records are independent
@@ -101,7 +186,7 @@ def trend_test(
         Covariates, clipped to `x_range`; a missing one counts as the middle. No value raises.
     y : array-like, shape (n, *point_shape)
         Records.
-    ball : Ball
+    ball : Ball, or a list with one for each group
         Public domain of the records.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
         Guarantee of the outcome when one unit's records and covariates are replaced.
@@ -116,15 +201,20 @@ def trend_test(
         Of the Gaussian kernel, public; by default the ball's radius.
     relabellings : int
         More cost no budget and gain little.
+    groups : array-like, optional
+        Labels or offsets of public groups, one test for each: see `frechet_mean`.
+    units : array-like, shape (n,), optional
+        Label of the person to whom each record belongs: the mean of a person's records at the mean
+        of the person's covariates counts as one, so that the level holds.
     records_per_unit : int
         Number of records of one unit. Several records of one person are not independent: the
         guarantee holds, the level does not.
-    ledger, seed
+    groups_per_unit, skip_small, ledger, secret, seed, progress, timing
         As in `frechet_mean`.
 
     Returns
     -------
-    TrendTest
+    TrendRelease, or Releases of them with `groups`
 
     Raises
     ------
@@ -146,31 +236,14 @@ def trend_test(
     >>> cdp.trend_test(age, y, ball, cdp.GDP(mu=1.0), x_range=(20.0, 80.0)).rejects
     True
     """
-    ranges = as_ranges(x_range)
-    covariates, q = as_covariates(x, ranges), len(pairs_of(ranges))
-    entry = Entry.check(
-        y,
-        ball,
-        guarantee,
-        records_per_unit=records_per_unit,
-        ledger=ledger,
-        seed=seed,
-    )
-    if len(covariates) != entry.n:
-        raise ValueError(f"x and y must be equally many, got {len(covariates)} and {entry.n}")
-    labels = _labels(entry.n, q, entry.records_per_unit)
-    design = PermutationDesign.of(
-        ball,
-        entry.guarantee,
-        labels,
+    test = TrendTest(
+        x_range=as_ranges(x_range),
         level=level,
         kernel=kernel,
         width=width,
         relabellings=relabellings,
     )
-    weights = _weights(clipped_times(covariates, ranges))
-    fields = design.release(entry, weights, "permutation test of a trend")
-    return TrendTest(**fields, x_range=ranges)
+    return release(test, y, ball, guarantee, covariate=x, groups=groups, **call)
 
 
 def trend_power(
@@ -230,10 +303,10 @@ def trend_power(
     """
     count = as_count(n, "n")
     labels = _labels(count, 1, as_count(records_per_unit, "records_per_unit"))
-    own, domain = check_guarantee(guarantee), check_ball(ball)
-    design = PermutationDesign.of(
-        domain, own, labels, level=level, kernel=kernel, width=width, relabellings=relabellings
+    test = TrendTest(
+        x_range=(0.0, 1.0), level=level, kernel=kernel, width=width, relabellings=relabellings
     )
+    design = PermutationDesign.of(test, check_ball(ball), check_guarantee(guarantee), labels)
     share = as_positive(x_share, "x_share")
     if share > 1:
         raise ValueError(f"x_share must be at most 1, got {share:g}")

@@ -20,12 +20,18 @@ from curvedp.statistics.interval import VarianceInterval
 from curvedp.statistics.kng_mean import KNGMean, kng_mean
 from curvedp.statistics.mean_release import MeanRelease
 from curvedp.statistics.moments import FourthMoment, LogCovariance, MeanHessian
+from curvedp.statistics.paid import release
 from curvedp.statistics.quantile import Quantile, quantile
 from curvedp.statistics.region import ConfidenceRegion
 from curvedp.statistics.releases import Releases
 from curvedp.statistics.schedule import Schedule, adaptive_schedule
 from curvedp.statistics.shrinkage import shrink_together
-from curvedp.statistics.two_samples import TwoSampleTest, two_sample_power, two_sample_test
+from curvedp.statistics.two_samples import (
+    TwoSampleRelease,
+    TwoSampleTest,
+    two_sample_power,
+    two_sample_test,
+)
 from curvedp.statistics.variance import Variance, VarianceRelease, frechet_variance
 from curvedp.statistics.variance_interval import Interval, variance_interval
 
@@ -47,6 +53,7 @@ __all__ = [
     "Releases",
     "Schedule",
     "Statistic",
+    "TwoSampleRelease",
     "TwoSampleTest",
     "Variance",
     "VarianceInterval",
@@ -65,6 +72,7 @@ __all__ = [
     "log_covariance",
     "mean_hessian",
     "quantile",
+    "release",
     "required_n",
     "shrink_together",
     "two_sample_power",

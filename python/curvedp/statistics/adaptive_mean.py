@@ -77,6 +77,7 @@ class AdaptiveMean(Calibrated[Release]):
     """
 
     title: ClassVar[str] = "adaptive Fréchet mean"
+    word: ClassVar[str | None] = "adaptive"
     memory: ClassVar[float] = 6.0
 
     schedule: str | Sequence[float] = "auto"

@@ -14,7 +14,7 @@ import math
 import sys
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,10 +49,9 @@ Result = TypeVar("Result")
 SEEDED_WHY = "the noise was drawn from a seed, which whoever knows it can draw again and subtract"
 
 
-class CallOptions(TypedDict, total=False):
-    """Keywords of every statistic; see `frechet_mean`."""
+class CommonOptions(TypedDict, total=False):
+    """Keywords of every statistic but `units`; see `frechet_mean`."""
 
-    units: GroupsLike
     records_per_unit: int
     groups_per_unit: int
     skip_small: bool
@@ -61,6 +60,12 @@ class CallOptions(TypedDict, total=False):
     seed: int | None
     progress: Progress
     timing: Timing
+
+
+class CallOptions(CommonOptions, total=False):
+    """Keywords of every statistic; see `frechet_mean`."""
+
+    units: GroupsLike
 
 
 class Statistic(abc.ABC, Generic[Result]):
@@ -72,8 +77,12 @@ class Statistic(abc.ABC, Generic[Result]):
 
     #: Its name on releases.
     title: ClassVar[str]
-    #: True if each record has a covariate beside its point.
-    takes_covariate: ClassVar[bool] = False
+    #: The word that selects it on the command line and in stored parameters; without one it is
+    #: known by its module and its name.
+    word: ClassVar[str | None] = None
+    #: What each record has beside its point: the name of a keyword of `release`, and of the option
+    #: that names the column of a table.
+    beside: ClassVar[Literal["covariate", "labels"] | None] = None
     #: True if it averages over the records of units itself.
     takes_units: ClassVar[bool] = False
     #: Memory that it takes, in sizes of the records: measured and rounded up.
@@ -109,6 +118,10 @@ class Statistic(abc.ABC, Generic[Result]):
             If there is no such release. Whatever can be refused is refused here, before a budget is
             touched.
         """
+
+    def design_of_parts(self, call: Call, ball: Ball, sizes: tuple[int, ...]) -> Any:
+        """The same of records in public parts, see `parts`."""
+        return self.design(call, ball, sum(sizes))
 
     @abc.abstractmethod
     def release(self, paid: Paid) -> Releases[Result]:
@@ -153,9 +166,43 @@ class Statistic(abc.ABC, Generic[Result]):
         """
         return None
 
-    def slow_covariates(self, n: int) -> FloatArray | None:
-        """Public covariates of n records, as `release` takes them; None where it takes none."""
-        return None
+    def read_beside(self, given: Any, n: int) -> FloatArray:
+        """What n records have beside their points, as numbers: shape (n,) or (n, q).
+
+        Raises
+        ------
+        ValueError, TypeError
+            For another shape or dtype, and for public labels that do not fit; never for the value
+            of a record.
+        """
+        raise TypeError(f"the {self.title} takes nothing beside the points")
+
+    @property
+    def beside_width(self) -> int:
+        """Numbers that each record has beside its point."""
+        return 0 if self.beside is None else 1
+
+    def slow_beside(self, beside: FloatArray) -> FloatArray:
+        """The same of public records: what is public of it, and slow numbers for the rest."""
+        return beside
+
+    def beside_of_units(self, beside: FloatArray, ends: Offsets) -> FloatArray:
+        """The same of units whose records begin at `ends`, one number or row for each."""
+        return beside[ends[:-1]]
+
+    #: True if designs depend on the sizes of a group's parts, see `parts`.
+    has_parts: ClassVar[bool] = False
+
+    def parts(self, beside: FloatArray | None, offsets: Offsets) -> Offsets:
+        """Public sizes of each group's parts, such as two samples; shape (groups,) for one part.
+
+        Parameters
+        ----------
+        beside : ndarray or None
+            Of the records, or of the units where they are known by name.
+        offsets : ndarray of int, shape (groups + 1,)
+        """
+        return np.diff(offsets)
 
     def value_shape(self, call: Call) -> tuple[int, ...]:
         """Shape of a group's value."""
@@ -172,6 +219,10 @@ class Statistic(abc.ABC, Generic[Result]):
         n : int
         """
         return np.nan, np.nan
+
+    def memory_of_group(self, call: Call, n: int) -> float:
+        """Bytes that a group of n records takes besides copies of its records."""
+        return 0.0
 
     def noise_share(self, call: Call, design: Any, n: int) -> float:
         """Size of the noise over that of the range that the ball alone leaves; NaN if not known.
@@ -197,6 +248,28 @@ class Statistic(abc.ABC, Generic[Result]):
         """The statistic's own keywords, for JSON; `from_options` reads them."""
         own = fields(self)  # type: ignore[arg-type]
         return {field.name: _plain(getattr(self, field.name)) for field in own if field.compare}
+
+    @classmethod
+    def name(cls) -> str:
+        """What stored parameters call it."""
+        return vars(cls).get("word") or f"{cls.__module__}:{cls.__qualname__}"
+
+    @staticmethod
+    def named(name: str) -> type[Statistic[Any]]:
+        """The statistic of that `name`.
+
+        Raises
+        ------
+        LookupError
+            If there is none in the modules that are imported.
+        """
+        waiting: list[type[Statistic[Any]]] = Statistic.__subclasses__()
+        while waiting:
+            kind = waiting.pop()
+            if kind.name() == name:
+                return kind
+            waiting += kind.__subclasses__()
+        raise LookupError(f"no statistic {name!r}: import the module that defines it")
 
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> Statistic[Result]:
@@ -273,8 +346,6 @@ class Call:
     skip_small: bool = False
 
     def __post_init__(self) -> None:
-        if not self.balls:
-            raise ValueError("ball is empty: give one ball for all groups, or one for each")
         if len({as_balls(ball)[0].manifold.spec for ball in self.balls}) > 1:
             raise ValueError("the balls of all groups must lie on one manifold")
         if isinstance(self.ball, ProductBall):
@@ -313,26 +384,28 @@ class Call:
         }
         return json.dumps(self.statistic.options() | described, sort_keys=True).encode()
 
-    def designs(self, n: Offsets, *, alone: bool = False) -> Designs:
-        """The design of each distinct pair of radius and number of records, and each group's pair.
+    def designs(self, parts: Offsets, *, alone: bool = False) -> Designs:
+        """The design of each distinct pair of radius and sizes, and each group's pair.
 
-        None stands for a pair without a release, if groups may be skipped.
+        None stands for a pair without a release, if groups may be skipped. `parts` are the numbers
+        of records of each group, or of its parts: see `Statistic.parts`.
         """
         numbers: dict[tuple[float, ...], int] = {}
         own = [numbers.setdefault(ball._radii, len(numbers)) for ball in self.balls]
         of_radius = np.array(own, dtype=np.int64)
-        sizes, size_of = _distinct(n)
+        sizes, size_of = _distinct(parts)
         pair = of_radius * len(sizes) + size_of
         pairs, choice = _distinct(pair)
         ball_of = {int(number): ball for number, ball in zip(of_radius, self.balls, strict=True)}
         found: list[Any] = []
         failed: list[tuple[int, ExistenceError]] = []
         for number in pairs.tolist():
-            ball, count = ball_of[number // len(sizes)], int(sizes[number % len(sizes)])
+            ball, own_sizes = ball_of[number // len(sizes)], sizes[number % len(sizes)]
+            each = tuple(np.atleast_1d(own_sizes).tolist())
             try:
-                found.append(self.statistic.design(self, ball, count))
+                found.append(self.statistic.design_of_parts(self, ball, each))
             except ExistenceError as error:
-                failed.append((count, error))
+                failed.append((sum(each), error))
                 found.append(None)
         if failed and alone:
             raise failed[0][1] from None
@@ -340,11 +413,14 @@ class Call:
             raise _too_small(failed)
         return found, choice.astype(np.int32)
 
-    def ask_for_memory(self, records: int, *, by_unit: bool, timing: Timing = "prompt") -> None:
-        """Raises where records of so many bytes take more memory than there is; one for each unit
-        takes more, and so do public records to begin with."""
+    def ask_for_memory(
+        self, records: int, largest: int, *, by_unit: bool, timing: Timing = "prompt"
+    ) -> None:
+        """Raises where records of so many bytes, and a largest group of so many records, take more
+        memory than there is; one for each unit takes more, and so do public records to begin with.
+        """
         copies = self.statistic.memory + 4.0 * by_unit + (timing == "steady")
-        ask_for_memory(copies * records)
+        ask_for_memory(copies * records + self.statistic.memory_of_group(self, largest))
 
     def warn_of_noise(
         self, designs: Designs, n: Offsets, counts: NDArray[np.int64] | None = None
@@ -422,6 +498,8 @@ def check_timing(timing: Timing, progress: Progress) -> Timing:
 def as_balls(ball: Ball | Sequence[Ball]) -> tuple[Ball, ...]:
     """One ball for all groups, or one for each."""
     given = ball if isinstance(ball, (list, tuple)) else (ball,)
+    if not given:
+        raise ValueError("ball is empty: give one ball for all groups, or one for each")
     return tuple(map(check_any_ball, given))
 
 
@@ -468,10 +546,11 @@ def _too_small(failed: list[tuple[int, ExistenceError]]) -> ExistenceError:
 
 
 def _distinct(numbers: Offsets) -> tuple[Offsets, NDArray[np.intp]]:
-    """The distinct ones of some integers in order, and the place of each among them."""
+    """The distinct ones of some integers, or rows of them, in order, and the place of each."""
     if len(numbers) == 1:  # one data set: sorting would take longer than all else here
         return numbers, np.zeros(1, dtype=np.intp)
-    return np.unique(numbers, return_inverse=True)
+    found, place = np.unique(numbers, return_inverse=True, axis=0 if numbers.ndim > 1 else None)
+    return found, place.ravel()
 
 
 def _plain(value: Any) -> Any:

@@ -64,6 +64,7 @@ class Region(Calibrated[ConfidenceRegion]):
     """
 
     title: ClassVar[str] = "confidence region of the Fréchet mean"
+    word: ClassVar[str | None] = "region"
 
     level: float = 0.95
     weights: tuple[float, ...] | None = None

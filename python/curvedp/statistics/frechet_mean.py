@@ -67,6 +67,7 @@ class Mean(Calibrated[MeanRelease]):
     """
 
     title: ClassVar[str] = "Fréchet mean"
+    word: ClassVar[str | None] = "mean"
 
     mechanism: str | type[Mechanism] | None = None
 

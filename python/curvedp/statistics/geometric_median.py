@@ -213,6 +213,7 @@ class GeometricMedian(EachGroup[Release]):
     """
 
     title: ClassVar[str] = "geometric median"
+    word: ClassVar[str | None] = "median"
     memory: ClassVar[float] = 6.0
 
     def check(self, call: Call) -> None:

@@ -82,6 +82,7 @@ class KNGMean(EachGroup[Release]):
     """
 
     title: ClassVar[str] = "Fréchet mean"
+    word: ClassVar[str | None] = "kng"
 
     tau: float | None = None
     sampler: str = "exact"

@@ -184,6 +184,7 @@ class FourthMoment(Moment):
     """
 
     title: ClassVar[str] = "fourth moment of the distance"
+    word: ClassVar[str | None] = "fourth-moment"
     column: ClassVar[str] = "fourth"
     power: ClassVar[int] = 4
 
@@ -271,6 +272,7 @@ class LogCovariance(_MatrixMoment):
     """
 
     title: ClassVar[str] = "covariance of the logarithms"
+    word: ClassVar[str | None] = "covariance"
     column: ClassVar[str] = "covariance"
 
     def core(self, manifold: Manifold) -> _core.LogMoment:
@@ -296,6 +298,7 @@ class MeanHessian(_MatrixMoment):
     """
 
     title: ClassVar[str] = "mean Hessian of the squared distance"
+    word: ClassVar[str | None] = "hessian"
     column: ClassVar[str] = "hessian"
     power: ClassVar[int] = 0
 

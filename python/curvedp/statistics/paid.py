@@ -72,8 +72,8 @@ class Paid:
     is_grouped : bool
         False for one data set.
     report : callable or None
-    extra : ndarray or None
-        Further numbers of each record, shape (n,) or (n, q).
+    beside : ndarray or None
+        What each record has beside its point, as numbers: shape (n,) or (n, q).
     unit_ends : ndarray of int, or None
         Where the records of each unit begin and the last one's end, if the statistic needs them.
     units_by_name : bool
@@ -92,7 +92,7 @@ class Paid:
     seed: int | None = None
     is_grouped: bool = True
     report: Report | None = None
-    extra: FloatArray | None = None
+    beside: FloatArray | None = None
     unit_ends: Offsets | None = None
     units_by_name: bool = False
     given: GivenPoints | None = None
@@ -143,15 +143,15 @@ class Paid:
         Keys derived from a secret hash the records' points alone. Without this, changed covariates
         or another base point would get the noise of an earlier release.
         """
-        if self.given is None and self.extra is None and self.unit_ends is None:
+        if self.given is None and self.beside is None and self.unit_ends is None:
             return self
         own = [b""] * len(self)
         if self.given is not None:
             own = [point.tobytes() for point in self.given.points]
-        if self.extra is not None:
+        if self.beside is not None:
             bounds = itertools.pairwise(self.offsets.tolist())
             own = [
-                b + self.extra[start:stop].tobytes()
+                b + self.beside[start:stop].tobytes()
                 for b, (start, stop) in zip(own, bounds, strict=True)
             ]
         if self.unit_ends is not None:
@@ -165,11 +165,12 @@ class Paid:
 
     def rehearsed(self, kind: Coordinates) -> Paid:
         """The same with public records and noise of their own: nothing of it is released."""
-        shape, n = self.records.shape, len(self.records)
+        records = slow_records(kind, self.call.balls, self.offsets, self.records.shape)
+        own = None if self.beside is None else self.call.statistic.slow_beside(self.beside)
         return replace(
             self,
-            records=slow_records(kind, self.call.balls, self.offsets, shape),
-            extra=self.call.statistic.slow_covariates(n),
+            records=records,
+            beside=own,
             keys=_core.GroupKeys.fresh(),
         )
 
@@ -178,9 +179,11 @@ class Paid:
         average over their records itself."""
         if self.unit_ends is None or self.call.statistic.takes_units:
             return self
-        offsets = np.concatenate(([0], np.cumsum(self.n)))
+        offsets, own = np.concatenate(([0], np.cumsum(self.n))), None
         records = one_record_each(self.call.balls, self.records, self.unit_ends, offsets)
-        return replace(self, records=records, offsets=offsets, unit_ends=None)
+        if self.beside is not None:
+            own = self.call.statistic.beside_of_units(self.beside, self.unit_ends)
+        return replace(self, records=records, offsets=offsets, beside=own, unit_ends=None)
 
     def ends_of(self, group: int) -> Offsets:
         """Where the records of each unit of a group begin and the last one's end; one each if not
@@ -349,10 +352,10 @@ class Group:
         return own.reshape(len(own), *self.manifold.point_shape)
 
     @property
-    def extra(self) -> FloatArray:
-        """Covariates of its records, shape (n,) or (n, q)."""
-        assert self.paid.extra is not None
-        return self.paid.extra[self.rows]
+    def beside(self) -> FloatArray:
+        """What its records have beside their points, shape (n,) or (n, q)."""
+        assert self.paid.beside is not None
+        return self.paid.beside[self.rows]
 
     @property
     def ends(self) -> Offsets:
@@ -430,6 +433,8 @@ def release(
     ball: Ball | Sequence[Ball],
     guarantee: Guarantee,
     *,
+    covariate: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     groups: GroupsLike = None,
     records_per_unit: int = 1,
     groups_per_unit: int = 1,
@@ -439,18 +444,92 @@ def release(
     seed: int | None = None,
     progress: Progress = False,
     timing: Timing = "prompt",
-    extra: FloatArray | None = None,
     units: GroupsLike = None,
 ) -> Result | Releases[Result]:
-    """A statistic of records: checked, then paid for, then drawn.
+    """Release a statistic of records: checked, then paid for, then drawn.
 
-    `extra` holds further numbers of each record, such as covariates; `units` the label of each
-    record's unit.
+    Parameters
+    ----------
+    statistic : Statistic
+        Such as ``Mean()``, ``TwoSampleTest()`` or one of your own.
+    records : array-like, shape (n, *point_shape)
+        No value raises: a record that is not a point of the manifold counts as the ball's centre.
+    ball : Ball, or a list with one for each group
+        Public domain of the records.
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+        Of the release of each group, when one unit's records are replaced.
+    covariate : array-like, shape (n,) or (n, q), optional
+        Covariates of the records, for statistics that take them: regressions, trends.
+    labels : array-like, shape (n,), optional
+        Labels of the records, for statistics that take them: two samples, classifiers.
+    groups : array-like, optional
+        Labels or offsets of public groups; see `frechet_mean`.
+    units : array-like, shape (n,), optional
+        Label of the person to whom each record belongs, instead of `records_per_unit`.
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
+        As in `frechet_mean`.
 
     Returns
     -------
-    Releases, or without `groups` the release of the one data set
+    Release of the statistic, or Releases of them with `groups`
+
+    Raises
+    ------
+    BudgetError
+        If the ledger refuses.
+    ValueError, TypeError
+        For wrong shapes, dtypes and parameters; never for the value of a record.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> ball = cdp.Ball("spd:2", center="identity", radius=1.0)
+    >>> X = np.tile(np.eye(2), (600, 1, 1))
+    >>> found = cdp.release(cdp.Mean(), X, ball, cdp.GDP(mu=1.0), groups=[0, 200, 600])
+    >>> found.value.shape
+    (2, 2, 2)
     """
+    space = as_balls(ball)[0].manifold
+    data = space._records(records)
+    beside = read_beside(check_statistic(statistic), len(data), covariate=covariate, labels=labels)
+    return release_read(
+        statistic,
+        data,
+        ball,
+        guarantee,
+        beside=beside,
+        groups=groups,
+        records_per_unit=records_per_unit,
+        groups_per_unit=groups_per_unit,
+        skip_small=skip_small,
+        ledger=ledger,
+        secret=secret,
+        seed=seed,
+        progress=progress,
+        timing=timing,
+        units=units,
+    )
+
+
+def release_read(
+    statistic: Statistic[Result],
+    data: FloatArray,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    beside: FloatArray | None = None,
+    groups: GroupsLike = None,
+    records_per_unit: int = 1,
+    groups_per_unit: int = 1,
+    skip_small: bool = False,
+    ledger: Ledger | None = None,
+    secret: NoiseSecret | None = None,
+    seed: int | None = None,
+    progress: Progress = False,
+    timing: Timing = "prompt",
+    units: GroupsLike = None,
+) -> Result | Releases[Result]:
+    """`release` of records that were read already, and of the numbers beside them."""
     call = Call(
         statistic=statistic,
         balls=as_balls(ball),
@@ -460,9 +539,7 @@ def release(
         skip_small=bool(skip_small),
     )
     check_timing(timing, progress)
-    data = call.manifold._records(records)
-    if extra is not None and extra.shape[:1] != (len(data),):
-        raise ValueError(f"x must have {len(data)} rows, as y has, got shape {extra.shape}")
+    statistic, is_grouped = call.statistic, groups is not None
     grouping = Grouping.of(groups, len(data), with_units=units is not None)
     unit_ends = None
     if units is not None:
@@ -472,17 +549,17 @@ def release(
     count = len(grouping.labels)
     if len(call.balls) not in (1, count):
         raise ValueError(f"{len(call.balls)} balls do not fit {count} groups")
-    is_grouped = groups is not None
-    statistic = call.statistic
     keys, given = call.keys(secret, seed), statistic.given_points(call, grouping.labels)
     names = None if secret is None else grouping.names()
-    sizes = grouping.n if unit_ends is None else units_of_groups(unit_ends, grouping.offsets)
+    beside = None if beside is None else grouping.arranged(beside)
+    sizes = sizes_of(statistic, beside, grouping.offsets, unit_ends)
     designs = call.designs(sizes, alone=not is_grouped)
-    call.warn_of_noise(designs, sizes)
-    call.ask_for_memory(data.nbytes, by_unit=unit_ends is not None, timing=timing)
+    call.warn_of_noise(designs, numbers_of(sizes))
+    largest = int(grouping.n.max())
+    call.ask_for_memory(data.nbytes, largest, by_unit=unit_ends is not None, timing=timing)
     if secret is not None:
         units_of = () if unit_ends is None else (grouping.arranged(np.arange(len(data))), unit_ends)
-        secret._bind(fingerprint_of([data, *(() if extra is None else (extra,)), *units_of]))
+        secret._bind(fingerprint_of([data, *(() if beside is None else (beside,)), *units_of]))
     call.pay(ledger, count if is_grouped else None, seed)
     paid = Paid(
         call=call,
@@ -495,7 +572,7 @@ def release(
         seed=seed,
         is_grouped=is_grouped,
         report=reporter(progress),
-        extra=None if extra is None else grouping.arranged(extra),
+        beside=beside,
         unit_ends=unit_ends,
         units_by_name=units is not None,
         given=given,
@@ -509,3 +586,52 @@ def release(
     if timing == "prompt":
         return answer(paid)
     return at_public_time(answer, map(paid.rehearsed, KINDS), paid)
+
+
+def check_statistic(statistic: Statistic[Result]) -> Statistic[Result]:
+    """The statistic, if it is one."""
+    if not isinstance(statistic, Statistic):
+        name = getattr(statistic, "__name__", type(statistic).__name__)
+        raise TypeError(f"statistic must be a Statistic, such as Mean(), got {name}")
+    return statistic
+
+
+def read_beside(statistic: Statistic[Any], n: int, **given: Any) -> FloatArray | None:
+    """What n records have beside their points, of what was `given` by keyword.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For what the statistic does not take, or lacks, and another number of rows.
+    """
+    for name, own in given.items():
+        if own is not None and name != statistic.beside:
+            raise TypeError(f"the {statistic.title} takes no {name}")
+    if statistic.beside is None:
+        return None
+    if given.get(statistic.beside) is None:
+        raise TypeError(f"the {statistic.title} needs {statistic.beside}, one for each record")
+    found = statistic.read_beside(given[statistic.beside], n)
+    if found.shape[:1] != (n,):
+        raise ValueError(
+            f"{statistic.beside} must be given for each of {n} records, got shape {found.shape}"
+        )
+    return found
+
+
+def sizes_of(
+    statistic: Statistic[Any],
+    beside: FloatArray | None,
+    offsets: Offsets,
+    unit_ends: Offsets | None,
+) -> Offsets:
+    """Public sizes of groups of records in order: see `Statistic.parts`."""
+    if unit_ends is None:
+        return statistic.parts(beside, offsets)
+    own = None if beside is None else statistic.beside_of_units(beside, unit_ends)
+    return statistic.parts(own, np.searchsorted(unit_ends, offsets))
+
+
+def numbers_of(sizes: Offsets) -> Offsets:
+    """Numbers of records, from sizes of parts."""
+    return sizes if sizes.ndim == 1 else np.asarray(sizes.sum(axis=1))

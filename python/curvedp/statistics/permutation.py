@@ -11,23 +11,25 @@ The noise has no dimension. Proof: docs/proofs/permutation-tests.md.
 
 from __future__ import annotations
 
+import abc
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from curvedp import _core
-from curvedp._guard import warn_of_noise
 from curvedp._validation import FloatArray, as_choice, as_count, as_positive, as_probability
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.manifolds import Euclidean
 from curvedp.mechanisms import choose_mechanism, outward_scale, ways_to_meet
-from curvedp.privacy import GDP, Guarantee, PureDP, Release, Unproved
-from curvedp.privacy.release import percent
-from curvedp.statistics.entry import Entry
+from curvedp.mechanisms.base import Mechanism
+from curvedp.privacy import GDP, Guarantee, PureDP, Release
+from curvedp.statistics.call import Call
 from curvedp.statistics.log_moments import amount_of, unit_error
+from curvedp.statistics.paid import EachGroup, Group
+from curvedp.statistics.releases import Releases
 
 KERNELS = ("gaussian", "linear")
 
@@ -41,7 +43,7 @@ _LEAST_RADIUS = 1e-100
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class PermutationTest(Release):
+class PermutationRelease(Release):
     """The outcome of a private permutation test: `value`, shape (), is the gap.
 
     The gap is the noisy statistic less the rank of the relabelled ones that it has to exceed: the
@@ -69,6 +71,9 @@ class PermutationTest(Release):
 
     def _error(self) -> str:
         return f"{self.expected_error:.6g} (mean size of the noise of the gap)"
+
+
+Outcome = TypeVar("Outcome", bound=PermutationRelease)
 
 
 @dataclass(frozen=True)
@@ -99,9 +104,141 @@ class Labels:
     rounding: float = 0.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class PermutationTest(EachGroup[Outcome]):
+    """A permutation test as a value.
+
+    Parameters
+    ----------
+    level, kernel, width, relabellings
+        As in `two_sample_test`.
+    """
+
+    stages: ClassVar[int] = 2
+    memory: ClassVar[float] = 8.0
+
+    level: float = 0.05
+    kernel: str = "gaussian"
+    width: float | None = None
+    relabellings: int = 199
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "level", as_probability(self.level, "level"))
+        as_choice(self.kernel, KERNELS, "kernel")
+        object.__setattr__(self, "relabellings", as_count(self.relabellings, "relabellings"))
+        if self.level * (self.relabellings + 1) < 1:
+            least = math.ceil(1 / self.level) - 1
+            raise ValueError(
+                f"a test at level {self.level:g} needs at least {least} relabellings, got "
+                f"{self.relabellings}"
+            )
+        if self.width is not None:
+            if self.kernel == "linear":
+                raise ValueError(
+                    "width is that of the Gaussian kernel: leave it out for a linear one"
+                )
+            object.__setattr__(self, "width", as_positive(self.width, "width"))
+
+    @abc.abstractmethod
+    def weights(self, group: Group) -> FloatArray:
+        """Weights of the records of a group, shape (q, n)."""
+
+    @abc.abstractmethod
+    def outcome(self, group: Group, told: dict[str, Any]) -> Outcome:
+        """The release of a group, from the fields that all tests have."""
+
+    def check(self, call: Call) -> None:
+        for ball in call.balls:
+            self.bandwidth(ball)
+
+    def bandwidth(self, ball: Ball) -> float:
+        """The width of the Gaussian kernel on a ball; 0 for the linear one."""
+        if not _LEAST_RADIUS <= ball.radius <= 1 / _LEAST_RADIUS:
+            raise ValueError(
+                f"tests need a radius from {_LEAST_RADIUS:g} to {1 / _LEAST_RADIUS:g}, got "
+                f"{ball.radius:g}: measure in other units"
+            )
+        if self.kernel == "linear":
+            return 0.0
+        width = ball.radius if self.width is None else self.width
+        if not 1e-3 <= width / ball.radius <= 1e3:
+            raise ValueError(
+                f"width must lie between a thousandth and a thousand radii, "
+                f"{1e-3 * ball.radius:g} to {1e3 * ball.radius:g}, got {width:g}"
+            )
+        return width
+
+    def value_shape(self, call: Call) -> tuple[int, ...]:
+        return ()
+
+    def is_exact(self, call: Call) -> bool:
+        return True
+
+    def mechanism_of(self, design: PermutationDesign) -> str:
+        return design.mechanism.name
+
+    def way_of(self, design: PermutationDesign) -> PureDP | GDP:
+        return design.way
+
+    def outlook(self, call: Call, design: PermutationDesign, n: int) -> tuple[float, float]:
+        return design.scale, design.expected_error
+
+    def noise_share(self, call: Call, design: PermutationDesign, n: int) -> float:
+        return design.expected_error / design.largest
+
+    def extent(self, call: Call) -> tuple[float, str]:
+        return math.nan, "largest statistic"
+
+    def memory_of_group(self, call: Call, n: int) -> float:
+        return 8.0 * (4 * _BLOCK + 4 * n * (call.manifold.dim + 4))
+
+    def release_group(self, group: Group) -> Outcome:
+        design: PermutationDesign = group.design
+        coords = chart_coords(group.ball, group.enter())
+        lead = np.array([design.lead(coords, self.weights(group), relabelling(group.stream(1)))])
+        released = group.release(
+            value=design.mechanism._release(lead, group.stream(0), 1)[0, 0],
+            statistic=self.title,
+            sensitivity=design.sensitivity,
+            solver_tolerance=design.tolerance,
+            scale=design.scale,
+            expected_error=design.expected_error,
+        )
+        test = {"level": self.level, "kernel": self.kernel, "relabellings": self.relabellings}
+        return self.outcome(group, vars(released) | test | {"width": design.width})
+
+    def further_columns(self, releases: Releases[Outcome]) -> dict[str, FloatArray]:
+        """1 where the test rejects, 0 where it does not."""
+        return {"rejects": np.where(releases.released, releases.value > 0, np.nan)}
+
+
+def relabelling(stream: _core.Stream) -> np.random.Generator:
+    """Randomness of relabellings and their noise: it says nothing about a record."""
+    words = np.empty(4)
+    stream.uniform(words)
+    return np.random.default_rng(words.view(np.uint64))
+
+
 @dataclass(frozen=True)
 class PermutationDesign:
-    """Everything that is fixed before a record is seen."""
+    """Everything about a test that is fixed before a record is seen.
+
+    Attributes
+    ----------
+    ball : Ball
+    way : PureDP or GDP
+        The guarantee that its noise is calibrated to.
+    level, kernel, relabellings
+        As in `PermutationTest`.
+    width : float
+        Of the Gaussian kernel; 0 for the linear one.
+    sensitivity, tolerance : float
+        Of T less a rank of relabelled ones, and the bound on its error.
+    largest : float
+        T is at most so large.
+    mechanism : Mechanism
+        Draws the noise.
+    """
 
     ball: Ball
     way: PureDP | GDP
@@ -111,80 +248,57 @@ class PermutationDesign:
     relabellings: int
     sensitivity: float
     tolerance: float
-    scale: float
+    largest: float
+    mechanism: Mechanism
+
+    @property
+    def scale(self) -> float:
+        """Of the noise of the gap, and of each relabelled statistic."""
+        return self.mechanism.scale
+
+    @property
+    def expected_error(self) -> float:
+        """Mean size of the noise of the gap."""
+        return self.scale * unit_error(self.way, 1)
 
     @classmethod
     def of(
-        cls,
-        ball: Ball,
-        guarantee: Guarantee,
-        labels: Labels,
-        *,
-        level: float,
-        kernel: str,
-        width: float | None,
-        relabellings: int,
+        cls, test: PermutationTest[Any], ball: Ball, guarantee: Guarantee, labels: Labels
     ) -> PermutationDesign:
-        """The design; warns where the noise is larger than the statistic can be."""
-        as_choice(kernel, KERNELS, "kernel")
-        share = as_probability(level, "level")
-        count = as_count(relabellings, "relabellings")
-        if share * (count + 1) < 1:
-            least = math.ceil(1 / share) - 1
-            raise ValueError(
-                f"a test at level {share:g} needs at least {least} relabellings, got {count}"
-            )
-        if not _LEAST_RADIUS <= ball.radius <= 1 / _LEAST_RADIUS:
-            raise ValueError(
-                f"tests need a radius from {_LEAST_RADIUS:g} to {1 / _LEAST_RADIUS:g}, got "
-                f"{ball.radius:g}: measure in other units"
-            )
-        radius = ball.radius * (1 + BOUNDARY_SLACK)
-        h = 0.0
-        diameter = 2 * radius
-        if kernel == "gaussian":
-            h = ball.radius if width is None else as_positive(width, "width")
-            if not 1e-3 <= h / ball.radius <= 1e3:
-                raise ValueError(
-                    f"width must lie between a thousandth and a thousand radii, "
-                    f"{1e-3 * ball.radius:g} to {1e3 * ball.radius:g}, got {h:g}"
-                )
-            diameter = math.sqrt(-2 * math.expm1(-2 * (radius / h) ** 2)) * (1 + 1e-12)
-        elif width is not None:
-            raise ValueError("width is that of the Gaussian kernel: leave it out for a linear one")
-        moved = diameter * labels.moved
-        dim = ball.manifold.dim
-        if h:
+        """The design with less noise of a pure and a Gaussian one."""
+        radius, width = ball.radius * (1 + BOUNDARY_SLACK), test.bandwidth(ball)
+        diameter, dim = 2 * radius, ball.manifold.dim
+        if width:
+            diameter = math.sqrt(-2 * math.expm1(-2 * (radius / width) ** 2)) * (1 + 1e-12)
             # T is the root of a sum of N^2 terms |w_i w_j| times a kernel value
-            of_kernel = 8 + 4 * (dim + 4) * (radius / h) ** 2
+            of_kernel = 8 + 4 * (dim + 4) * (radius / width) ** 2
             rounding = labels.total * math.sqrt(_U * (of_kernel + 2 * (labels.count + 4)))
         else:
             numbers = labels.count + labels.columns * dim + 12
             rounding = 1.01 * _U * numbers * labels.total * radius
-        rounding += labels.rounding * (1.0 if h else radius)
-        largest = max(1.0, labels.largest) * diameter
-        noises = [
-            (cls._noise(way, moved, rounding, largest), way) for way in ways_to_meet(guarantee)
-        ]
-        (size, scale, tolerance), way = min(noises, key=lambda pair: pair[0][0])
-        if size > labels.largest * diameter:
-            part = percent(size / (labels.largest * diameter))
-            warn_of_noise(
-                f"the noise of the test is {part} of the largest statistic: its "
-                "outcome is chance alone. Use a larger budget or more records.",
-            )
-        return cls(ball, way, share, kernel, h, count, moved, tolerance, scale)
+        rounding += labels.rounding * (1.0 if width else radius)
+        moved, largest = diameter * labels.moved, diameter * labels.largest
 
-    @staticmethod
-    def _noise(
-        way: PureDP | GDP, moved: float, rounding: float, largest: float
-    ) -> tuple[float, float, float]:
-        """Mean size of the noise, its scale, and the bound on the error of T less a rank."""
-        budget = amount_of(way)[1]
-        sums = 8 * _U * (largest + _LONGEST * 2 * (moved + 4 * rounding) / budget)
-        tolerance = 2 * rounding + sums
-        scale = outward_scale(moved + 2 * tolerance, budget)
-        return scale * unit_error(way, 1), scale, tolerance
+        def under(way: PureDP | GDP) -> PermutationDesign:
+            budget = amount_of(way)[1]
+            longest = max(diameter, largest) + _LONGEST * 2 * (moved + 4 * rounding) / budget
+            tolerance = 2 * rounding + 8 * _U * longest
+            domain = Ball(Euclidean(1), [0.0], outward_scale(moved + 2 * tolerance, budget))
+            drawn = choose_mechanism(domain, way)(domain, moved + 2 * tolerance, way)
+            return cls(
+                ball,
+                way,
+                test.level,
+                test.kernel,
+                width,
+                test.relabellings,
+                moved,
+                tolerance,
+                largest,
+                drawn,
+            )
+
+        return min(map(under, ways_to_meet(guarantee)), key=lambda design: design.expected_error)
 
     def rank(self) -> int:
         """The statistic must exceed the relabelled one of this rank."""
@@ -244,35 +358,6 @@ class PermutationDesign:
         """True if the test rejects, with noise of its own: a simulation."""
         noise = rng.laplace() if isinstance(self.way, PureDP) else rng.standard_normal()
         return self.lead(coords, weights, rng) + self.scale * noise > 0
-
-    def release(self, entry: Entry, weights: FloatArray, statistic: str) -> dict[str, Any]:
-        """Fields of the `PermutationTest`; spends the budget before a record is projected."""
-        domain = Ball(Euclidean(1), [0.0], self.scale)
-        noise = choose_mechanism(domain, self.way)
-        drawn = noise(domain, self.sensitivity + 2 * self.tolerance, self.way)
-        entry.spend(statistic)
-        coords = chart_coords(self.ball, entry.enter())
-        # which relabellings are drawn says nothing about a record
-        rng = np.random.default_rng(entry.seed)
-        lead = np.array([self.lead(coords, weights, rng)])
-        promised = entry.promise(entry.guarantee)
-        told = entry.release(
-            promised,
-            value=drawn._release(lead, entry.stream(0), 1)[0, 0],
-            mechanism=noise.name,
-            statistic=statistic,
-            sensitivity=self.sensitivity,
-            solver_tolerance=self.tolerance,
-            scale=drawn.scale,
-            expected_error=drawn.scale * unit_error(self.way, 1),
-            calibrated_to=None if isinstance(promised, Unproved) else self.way,
-        )
-        return vars(told) | {
-            "level": self.level,
-            "kernel": self.kernel,
-            "width": self.width,
-            "relabellings": self.relabellings,
-        }
 
 
 def simulated_power(

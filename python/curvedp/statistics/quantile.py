@@ -43,6 +43,7 @@ class Quantile(EachGroup[Release]):
     """
 
     title: ClassVar[str] = "quantile"
+    word: ClassVar[str | None] = "quantile"
     memory: ClassVar[float] = 7.0
 
     q: float

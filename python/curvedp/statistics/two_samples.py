@@ -5,25 +5,32 @@ The weights are 1/n_a on one sample and -1/n_b on the other: see `statistics.per
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp._guard import quiet
 from curvedp._hints import hinting
+from curvedp._labels import as_labels, ordered_codes
 from curvedp._validation import FloatArray, as_count, as_float_array
 from curvedp.domain import Ball, check_ball
-from curvedp.privacy import Guarantee, Ledger
-from curvedp.statistics.call import check_guarantee
-from curvedp.statistics.entry import Entry
+from curvedp.errors import ExistenceError
+from curvedp.privacy import Guarantee
+from curvedp.statistics.call import Call, CommonOptions, as_balls, check_guarantee
+from curvedp.statistics.grouping import GroupsLike, Offsets
+from curvedp.statistics.paid import Group, release
 from curvedp.statistics.permutation import (
     Labels,
     PermutationDesign,
+    PermutationRelease,
     PermutationTest,
     as_deviations,
     simulated_power,
 )
+from curvedp.statistics.releases import Releases
 
 #: What a report says of the linear kernel.
 _OF_LAWS = (
@@ -33,8 +40,8 @@ _OF_LAWS = (
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class TwoSampleTest(PermutationTest):
-    """The outcome of a private test of two samples: see `PermutationTest`.
+class TwoSampleRelease(PermutationRelease):
+    """The outcome of a private test of two samples: see `PermutationRelease`.
 
     Attributes
     ----------
@@ -67,8 +74,92 @@ class TwoSampleTest(PermutationTest):
         ]
 
 
-@quiet
-@hinting
+@dataclass(frozen=True, kw_only=True)
+class TwoSampleTest(PermutationTest[TwoSampleRelease]):
+    """A test of two samples as a value: a record's label says in which sample it is.
+
+    Parameters
+    ----------
+    level, kernel, width, relabellings
+        As in `two_sample_test`.
+    samples : pair, optional
+        The labels of the first and the second sample; by default the two that occur, in order.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> ball = cdp.Ball("euclidean:1", center=[0.0], radius=1.0)
+    >>> x = np.repeat([-0.5, 0.5, -0.5, 0.5], 80)[:, None]
+    >>> arm, site = np.repeat(["drug", "placebo"], 160), np.tile(np.repeat([1, 2], 80), 2)
+    >>> tests = cdp.release(
+    ...     cdp.TwoSampleTest(), x, ball, cdp.GDP(mu=2.0), labels=arm, groups=site
+    ... )
+    >>> [test.rejects for test in tests]
+    [False, False]
+    """
+
+    title: ClassVar[str] = "permutation test of two samples"
+    word: ClassVar[str | None] = "two-samples"
+    beside: ClassVar[Literal["labels"]] = "labels"
+    has_parts: ClassVar[bool] = True
+
+    samples: tuple[Hashable, Hashable] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.samples is not None:
+            first, second = self.samples
+            if first == second:
+                raise ValueError(f"samples must be two labels, got {first!r} twice")
+            object.__setattr__(self, "samples", (first, second))
+
+    def read_beside(self, given: Any, n: int) -> FloatArray:
+        """0 for a record of the first sample, 1 for one of the second."""
+        labels, codes = ordered_codes(as_labels(given, "labels"), "labels")
+        samples = tuple(labels) if self.samples is None else self.samples
+        if len(samples) != 2 or not set(labels) <= set(samples):
+            raise ValueError(
+                "labels must be those of two samples, which are public: "
+                f"got {len(labels)} labels, samples={self.samples!r}"
+            )
+        number = np.array([samples.index(label) for label in labels], dtype=float)
+        return number[codes]
+
+    def beside_of_units(self, beside: FloatArray, ends: Offsets) -> FloatArray:
+        own = np.add.reduceat(beside, ends[:-1]) / np.diff(ends)
+        if not np.isin(own, (0.0, 1.0)).all():
+            raise ValueError(
+                "a unit has records in both samples: leave units out, and say records_per_unit"
+            )
+        return own
+
+    def parts(self, beside: FloatArray | None, offsets: Offsets) -> Offsets:
+        assert beside is not None
+        second = np.add.reduceat(beside, offsets[:-1]).astype(np.int64)
+        return np.stack([np.diff(offsets) - second, second], axis=1)
+
+    def design_of_parts(self, call: Call, ball: Ball, sizes: tuple[int, ...]) -> PermutationDesign:
+        first, second = sizes
+        if not first or not second:
+            raise ExistenceError("there is no test of two samples where one has no record")
+        labels = _labels((first, second), call.records_per_unit)
+        return PermutationDesign.of(self, ball, call.guarantee, labels)
+
+    def design(self, call: Call, ball: Ball, n: int) -> PermutationDesign:
+        """Of samples of n/2 records each."""
+        return self.design_of_parts(call, ball, (n // 2, n - n // 2))
+
+    def weights(self, group: Group) -> FloatArray:
+        second = group.beside > 0
+        sizes = len(second) - int(second.sum()), int(second.sum())
+        return np.where(second, -1 / sizes[1], 1 / sizes[0])[None]
+
+    def outcome(self, group: Group, told: dict[str, Any]) -> TwoSampleRelease:
+        second = int(group.beside.sum())
+        return TwoSampleRelease(**told, sizes=(group.n - second, second))
+
+
+@overload
 def two_sample_test(
     records_a: ArrayLike,
     records_b: ArrayLike,
@@ -79,10 +170,41 @@ def two_sample_test(
     kernel: str = "gaussian",
     width: float | None = None,
     relabellings: int = 199,
-    records_per_unit: int = 1,
-    ledger: Ledger | None = None,
-    seed: int | None = None,
-) -> TwoSampleTest:
+    groups: None = None,
+    units: tuple[GroupsLike, GroupsLike] | None = None,
+    **call: Unpack[CommonOptions],
+) -> TwoSampleRelease: ...
+@overload
+def two_sample_test(
+    records_a: ArrayLike,
+    records_b: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    level: float = 0.05,
+    kernel: str = "gaussian",
+    width: float | None = None,
+    relabellings: int = 199,
+    groups: tuple[GroupsLike, GroupsLike],
+    units: tuple[GroupsLike, GroupsLike] | None = None,
+    **call: Unpack[CommonOptions],
+) -> Releases[TwoSampleRelease]: ...
+@quiet
+@hinting
+def two_sample_test(
+    records_a: ArrayLike,
+    records_b: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    level: float = 0.05,
+    kernel: str = "gaussian",
+    width: float | None = None,
+    relabellings: int = 199,
+    groups: tuple[GroupsLike, GroupsLike] | None = None,
+    units: tuple[GroupsLike, GroupsLike] | None = None,
+    **call: Unpack[CommonOptions],
+) -> TwoSampleRelease | Releases[TwoSampleRelease]:
     """Test privately whether two samples of independent records come from one law.
 
     If they do, and records are independent of each other, the test rejects with probability `level`
@@ -102,7 +224,7 @@ def two_sample_test(
     ----------
     records_a, records_b : array-like, shape (n, *point_shape)
         Two samples; their sizes, and which record is in which, are public. No value raises.
-    ball : Ball
+    ball : Ball, or a list with one for each group
         Public domain of both.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
         Guarantee of the outcome when one unit's records are replaced.
@@ -114,14 +236,19 @@ def two_sample_test(
         is known to be generous.
     relabellings : int
         More cost no budget and gain little.
+    groups : pair of array-like, optional
+        Labels of public groups of both samples: one test for each label, see `frechet_mean`.
+    units : pair of array-like, optional
+        Labels of the persons to whom the records of both samples belong, none of whom is in both:
+        one record for each, the mean of the person's own, so that the level holds.
     records_per_unit : int
         Number of records that one unit contributes to both samples together: 2 for paired data.
-    ledger, seed
+    groups_per_unit, skip_small, ledger, secret, seed, progress, timing
         As in `frechet_mean`.
 
     Returns
     -------
-    TwoSampleTest
+    TwoSampleRelease, or Releases of them with `groups`
 
     Raises
     ------
@@ -144,29 +271,37 @@ def two_sample_test(
     >>> cdp.two_sample_test(first, 1.8 * second, ball, cdp.GDP(mu=1.0)).rejects
     True
     """
-    space = check_ball(ball).manifold
+    space = as_balls(ball)[0].manifold
     samples = [space._records(records_a, "records_a"), space._records(records_b, "records_b")]
     sizes = (len(samples[0]), len(samples[1]))
-    entry = Entry.check(
+    if not all(sizes):
+        raise ValueError(f"both samples must hold records, got {sizes[0]} and {sizes[1]}")
+    test = TwoSampleTest(
+        level=level, kernel=kernel, width=width, relabellings=relabellings, samples=(0, 1)
+    )
+    return release(
+        test,
         np.concatenate(samples),
         ball,
         guarantee,
-        records_per_unit=records_per_unit,
-        ledger=ledger,
-        seed=seed,
+        labels=np.repeat([0, 1], sizes),
+        groups=None if groups is None else _of_both(groups, sizes, "groups"),
+        units=None if units is None else _of_both(units, sizes, "units"),
+        **call,
     )
-    labels = _labels(sizes, entry.records_per_unit)
-    design = PermutationDesign.of(
-        ball,
-        entry.guarantee,
-        labels,
-        level=level,
-        kernel=kernel,
-        width=width,
-        relabellings=relabellings,
-    )
-    fields = design.release(entry, _weights(sizes), "permutation test of two samples")
-    return TwoSampleTest(**fields, sizes=sizes)
+
+
+def _of_both(
+    given: tuple[GroupsLike, GroupsLike], sizes: tuple[int, int], name: str
+) -> list[Hashable]:
+    """Labels of the records of both samples, one after the other."""
+    if not isinstance(given, (tuple, list)) or len(given) != 2:
+        raise TypeError(f"{name} must be a pair: labels of the first sample, and of the second")
+    both = [as_labels(own, name) for own in given]
+    for own, size in zip(both, sizes, strict=True):
+        if own.shape != (size,):
+            raise ValueError(f"{name} must have a label for each record, got shape {own.shape}")
+    return [label for own in both for label in own.tolist()]
 
 
 def two_sample_power(
@@ -223,10 +358,8 @@ def two_sample_power(
     """
     first, second = (as_count(size, "n") for size in n)
     labels = _labels((first, second), as_count(records_per_unit, "records_per_unit"))
-    own, domain = check_guarantee(guarantee), check_ball(ball)
-    design = PermutationDesign.of(
-        domain, own, labels, level=level, kernel=kernel, width=width, relabellings=relabellings
-    )
+    test = TwoSampleTest(level=level, kernel=kernel, width=width, relabellings=relabellings)
+    design = PermutationDesign.of(test, check_ball(ball), check_guarantee(guarantee), labels)
     distance = float(as_float_array(shift, "shift"))
     return simulated_power(
         design,

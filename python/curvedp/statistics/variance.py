@@ -223,6 +223,7 @@ class Variance(Calibrated[VarianceRelease]):
     """
 
     title: ClassVar[str] = "Fréchet variance"
+    word: ClassVar[str | None] = "variance"
 
     within: float | None = None
     weights: tuple[float, ...] = DEFAULT_WEIGHTS
