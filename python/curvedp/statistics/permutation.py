@@ -141,11 +141,23 @@ class PermutationTest(EachGroup[Outcome]):
 
     @abc.abstractmethod
     def weights(self, group: Group) -> FloatArray:
-        """Weights of the records of a group, shape (q, n)."""
+        """Weights of the records of a group, shape (q, n).
+
+        Parameters
+        ----------
+        group : Group
+        """
 
     @abc.abstractmethod
     def outcome(self, group: Group, told: dict[str, Any]) -> Outcome:
-        """The release of a group, from the fields that all tests have."""
+        """The release of a group.
+
+        Parameters
+        ----------
+        group : Group
+        told : dict
+            Fields that all tests have.
+        """
 
     def check(self, call: Call) -> None:
         for ball in call.balls:
