@@ -82,7 +82,7 @@ pub type Interrupt<'a> = &'a dyn Fn() -> bool;
 /// Number of pieces of work between two looks at the interrupt flag, adapted so that they last about
 /// [`Pace::LOOK`]: the cost of a piece differs by four orders of magnitude between manifolds. Results do not
 /// depend on it.
-pub(crate) struct Pace {
+pub struct Pace {
     pieces: usize,
     since: Instant,
 }
@@ -90,17 +90,18 @@ pub(crate) struct Pace {
 impl Pace {
     const LOOK: Duration = Duration::from_millis(50);
 
-    pub(crate) fn new() -> Self {
+    /// The first pieces.
+    pub fn new() -> Self {
         Self { pieces: 8, since: Instant::now() }
     }
 
     /// Pieces before the next look.
-    pub(crate) fn pieces(&self) -> usize {
+    pub fn pieces(&self) -> usize {
         self.pieces
     }
 
     /// Sets the number of pieces before the next look; to be called after each look, whose time it measures.
-    pub(crate) fn adapt(&mut self) {
+    pub fn adapt(&mut self) {
         let elapsed = self.since.elapsed();
         if elapsed < Self::LOOK / 4 {
             self.pieces = (self.pieces * 4).min(1 << 16);

@@ -8,7 +8,7 @@ pub(crate) fn add(sum: &mut [f64], terms: &[f64]) {
 }
 
 /// Euclidean length of a vector whose squares neither overflow nor underflow.
-pub(crate) fn length(x: &[f64]) -> f64 {
+pub fn length(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn scale_to(x: &mut [f64], length: f64) -> bool {
 }
 
 /// The largest power of two that is at most x, for normal positive numbers.
-pub(crate) fn power_of_two_below(x: f64) -> f64 {
+pub fn power_of_two_below(x: f64) -> f64 {
     // the sign and the exponent of a normal number are its upper 12 bits
     f64::from_bits(x.to_bits() >> 52 << 52)
 }

@@ -1,9 +1,9 @@
 //! `_core.conformal_chains`: Metropolis-Hastings chains in a conformal metric.
 
 use curvedp_core::chains::{self, Plan};
-use curvedp_core::conformal::{ConformalLaplace, Distance};
-use curvedp_core::graph::Nodes;
 use curvedp_core::rows::Rows;
+use curvedp_graph::conformal::{ConformalLaplace, Distance};
+use curvedp_graph::graph::Nodes;
 use numpy::{PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use curvedp_core::graph::{self, Assembly, Csr, Neighbours, Nodes, Normalization};
-use curvedp_core::solve;
+use curvedp_graph::graph::{self, Assembly, Csr, Neighbours, Nodes, Normalization};
+use curvedp_graph::solve;
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -136,7 +136,7 @@ impl Graph {
         compressed(py, &self.inner.lengths)
     }
 
-    /// See `curvedp_core::graph::laplacian`.
+    /// See `curvedp_graph::graph::laplacian`.
     #[pyo3(signature = (dim, bandwidth, volumes, normalization, scaled))]
     fn laplacian(
         &self,

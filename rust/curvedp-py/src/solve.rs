@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use curvedp_core::solve::{Method, Solver};
+use curvedp_graph::solve::{Method, Solver};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

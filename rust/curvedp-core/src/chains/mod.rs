@@ -220,7 +220,7 @@ fn adapt(scale: &mut f64, gain: f64, wished: f64, step: usize) {
 /// Proposals of a random walk: writes exp_x(shift) for the rows x of `from` and of `shifts`, in coordinates, and
 /// the log ratio of the proposal's densities there and back. With normal shifts that is 0, because isometries
 /// take any point to any other; an end beyond double precision is x itself, and ruled out.
-pub(crate) fn walk(
+pub fn walk(
     manifold: &dyn Manifold,
     from: Rows,
     shifts: &[f64],

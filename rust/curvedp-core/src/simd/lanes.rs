@@ -4,10 +4,10 @@ use std::ops::{Deref, DerefMut};
 
 /// Doubles that the widest registers hold, and independent partial sums of a loop. Results depend on it,
 /// since it fixes the order of sums, the same on every processor.
-pub(crate) const LANES: usize = 8;
+pub const LANES: usize = 8;
 
 /// The same number of `L` things: entries of matrices, records, rows.
-pub(crate) type Lane<const L: usize = LANES> = [f64; L];
+pub type Lane<const L: usize = LANES> = [f64; L];
 
 /// Zeroed lanes that begin at a cache line: a vector that straddles two lines takes twice as long to load
 /// and far longer to load back after a store.
@@ -48,13 +48,13 @@ impl<const L: usize> DerefMut for Lanes<L> {
 
 /// Sum of eight numbers in a fixed order.
 #[inline(always)]
-pub(crate) fn tree_sum(x: &Lane) -> f64 {
+pub fn tree_sum(x: &Lane) -> f64 {
     ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]))
 }
 
 /// Sums of `term` over the whole chunks of two slices of one length, and the remainders of both.
 #[inline(always)]
-pub(crate) fn lane_sums<'a>(
+pub fn lane_sums<'a>(
     a: &'a [f64],
     b: &'a [f64],
     term: impl Fn(f64, f64) -> f64,

@@ -3,7 +3,7 @@
 use super::sliced::WIDTH;
 use super::sums::blocks;
 use crate::graph::{Csr, Laplacian};
-use crate::parallel::pass;
+use curvedp_core::parallel::pass;
 
 /// A numbering of the nodes as rows.
 pub(super) struct Order {

@@ -4,11 +4,11 @@ use super::candidates::{Best, Refined};
 use super::embedding::{Embedded, Embedder};
 use super::kd_tree::{Candidates, KdTree, LEAF};
 use super::nodes::{Nodes, tree_pays};
-use crate::error::Error;
-use crate::parallel::Interrupt;
-use crate::rows::Rows;
-use crate::simd::lanes::lane_sums;
-use crate::simd::vectorize;
+use curvedp_core::error::Error;
+use curvedp_core::parallel::Interrupt;
+use curvedp_core::rows::Rows;
+use curvedp_core::simd::lanes::lane_sums;
+use curvedp_core::simd::vectorize;
 
 /// Nodes ready to be asked for the nearest to a point. Of nodes that rounding cannot tell apart any may
 /// be the answer.

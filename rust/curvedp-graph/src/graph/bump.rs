@@ -10,13 +10,13 @@ use super::embedding::{Embedded, Embedder};
 use super::kd_tree::{Candidates, KdTree, LEAF};
 use super::knn::nearest;
 use super::nodes::{Nodes, tree_pays};
-use crate::batch;
-use crate::error::Error;
-use crate::parallel::{Interrupt, map};
-use crate::rows::Rows;
-use crate::simd::elementary::exp;
-use crate::simd::lanes::lane_sums;
-use crate::simd::vectorize;
+use curvedp_core::batch;
+use curvedp_core::error::Error;
+use curvedp_core::parallel::{Interrupt, map};
+use curvedp_core::rows::Rows;
+use curvedp_core::simd::elementary::exp;
+use curvedp_core::simd::lanes::lane_sums;
+use curvedp_core::simd::vectorize;
 
 /// Records handled together.
 const AT_ONCE: usize = 64;

@@ -1,6 +1,6 @@
 //! Exact k nearest neighbours on every manifold.
 //!
-//! Neighbours are sought among the images of an [`Embedding`](crate::manifold::Embedding), with room for rounding,
+//! Neighbours are sought among the images of an [`Embedding`](curvedp_core::manifold::Embedding), with room for rounding,
 //! and chosen by their true distance: the result is that of comparing all distances, ties going to the
 //! smaller index.
 
@@ -14,11 +14,11 @@ use super::edges::Graph;
 use super::embedding::{Embedded, Embedder};
 use super::kd_tree::KdTree;
 use super::nodes::Nodes;
-use crate::batch;
-use crate::error::Error;
-use crate::parallel::{Interrupt, map};
-use crate::rows::Rows;
-use crate::simd::vectorize;
+use curvedp_core::batch;
+use curvedp_core::error::Error;
+use curvedp_core::parallel::{Interrupt, map};
+use curvedp_core::rows::Rows;
+use curvedp_core::simd::vectorize;
 
 /// Queries handled together.
 const TOGETHER: usize = 128;

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::sliced::WIDTH;
-use crate::parallel::pass;
-use crate::simd::lanes::{lane_sums, tree_sum};
-use crate::simd::vectorize;
+use curvedp_core::parallel::pass;
+use curvedp_core::simd::lanes::{lane_sums, tree_sum};
+use curvedp_core::simd::vectorize;
 
 /// Entries of a block: what one thread does at a time.
 pub(super) const SPAN: usize = 4096;

@@ -1,7 +1,7 @@
 //! A balanced kd-tree: leaves of at most [`LEAF`] points, coordinates side by side for vector
 //! instructions.
 
-use crate::parallel::pass;
+use curvedp_core::parallel::pass;
 
 /// Points in a leaf at most.
 pub(super) const LEAF: usize = 16;

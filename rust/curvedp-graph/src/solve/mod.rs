@@ -24,10 +24,10 @@ pub use chebyshev::chebyshev;
 
 use std::sync::{Arc, OnceLock};
 
-use crate::error::Error;
 use crate::graph::Laplacian;
-use crate::parallel::{Interrupt, attended};
-use crate::vector::power_of_two_below;
+use curvedp_core::error::Error;
+use curvedp_core::parallel::{Interrupt, attended};
+use curvedp_core::vector::power_of_two_below;
 
 use equation::Equation;
 use jacobi::Jacobi;

@@ -1,7 +1,7 @@
 //! Points among which others are sought.
 
-use crate::manifold::Manifold;
-use crate::rows::Rows;
+use curvedp_core::manifold::Manifold;
+use curvedp_core::rows::Rows;
 
 /// Points among which neighbours are sought.
 #[derive(Clone, Copy)]

@@ -4,8 +4,8 @@ use super::equation::Equation;
 use super::order::Order;
 use super::sliced::{Sliced, WIDTH};
 use super::sums::{SPAN, blocks, sum, tree};
-use crate::parallel::pass;
-use crate::simd::vectorize;
+use curvedp_core::parallel::pass;
+use curvedp_core::simd::vectorize;
 
 /// Eight entries of a vector over rows, zero beyond the end.
 pub(super) type Eight = [f64; WIDTH];

@@ -15,9 +15,9 @@ use super::refine::{CAP, Correction, Corrector};
 use super::scaled::{Eight, SLICES, Scaled, plus, times};
 use super::sliced::WIDTH;
 use super::sums::{dot, sum, tree};
-use crate::error::Error;
-use crate::parallel::{Interrupt, pass};
-use crate::simd::vectorize;
+use curvedp_core::error::Error;
+use curvedp_core::parallel::{Interrupt, pass};
+use curvedp_core::simd::vectorize;
 
 /// A system, and how many iterations it may take; any number if that is not given.
 pub(super) struct Jacobi<'a> {

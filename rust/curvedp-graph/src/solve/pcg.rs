@@ -5,9 +5,9 @@ use super::refine::{CAP, Correction, Corrector};
 use super::scaled::{Eight, SLICES, Scaled, plus, times};
 use super::sliced::WIDTH;
 use super::sums::tree;
-use crate::error::Error;
-use crate::parallel::{Interrupt, pass};
-use crate::simd::vectorize;
+use curvedp_core::error::Error;
+use curvedp_core::parallel::{Interrupt, pass};
+use curvedp_core::simd::vectorize;
 
 /// A system with its hierarchy.
 pub(super) struct Pcg<'a> {

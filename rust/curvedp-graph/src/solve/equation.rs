@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::sums::{SPAN, dot, tree};
 use crate::graph::Laplacian;
-use crate::parallel::pass;
+use curvedp_core::parallel::pass;
 
 /// (S + upsilon M) sigma = M h
 pub(super) struct Equation {

@@ -2,9 +2,9 @@
 
 use super::System;
 use crate::graph::Csr;
-use crate::simd::matrices::{packed, packed_len};
 use crate::solve::sliced::{Sliced, WIDTH};
 use crate::solve::sums::{lane, slices, sum2};
+use curvedp_core::simd::matrices::{packed, packed_len};
 
 /// The operator of a level that has a coarser one.
 pub(super) struct Fine {

@@ -4,12 +4,12 @@
 use std::borrow::Cow;
 
 use super::nodes::Nodes;
-use crate::batch;
-use crate::error::Error;
-use crate::manifold::{Embedding, Manifold};
-use crate::parallel::Interrupt;
-use crate::rows::Rows;
-use crate::simd::elementary::sin_cos;
+use curvedp_core::batch;
+use curvedp_core::error::Error;
+use curvedp_core::manifold::{Embedding, Manifold};
+use curvedp_core::parallel::Interrupt;
+use curvedp_core::rows::Rows;
+use curvedp_core::simd::elementary::sin_cos;
 
 /// Widest outer product that is worth its memory.
 const WIDEST_PRODUCT: usize = 64;

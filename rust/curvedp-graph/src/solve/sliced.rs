@@ -5,8 +5,8 @@ use std::hint::black_box;
 use std::ops::{Add, Mul, Sub};
 
 use super::sums::lane;
-use crate::parallel::pass;
-use crate::simd::lanes::LANES;
+use curvedp_core::parallel::pass;
+use curvedp_core::simd::lanes::LANES;
 
 /// Rows of a slice.
 pub(super) const WIDTH: usize = LANES;

@@ -3,7 +3,7 @@
 
 use super::candidates::Closest;
 use super::kd_tree::LEAF;
-use crate::simd::vectorize_widest;
+use curvedp_core::simd::vectorize_widest;
 
 /// Queries handled at a time: as many sums over a leaf's points stay in registers.
 const GROUP: usize = 8;

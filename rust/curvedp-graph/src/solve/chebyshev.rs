@@ -1,9 +1,9 @@
 //! Functions of a Laplacian as Chebyshev series.
 
 use super::sums::blocks;
-use crate::error::Error;
 use crate::graph::Laplacian;
-use crate::parallel::Interrupt;
+use curvedp_core::error::Error;
+use curvedp_core::parallel::Interrupt;
 
 /// sum_k c_k T_k(2L/b - 1) f for a spectrum of L within [0, b]; one entry of f for each node.
 pub fn chebyshev(

@@ -11,7 +11,7 @@ use super::equation::Equation;
 use super::scaled::{Eight, Scaled};
 use super::sums::{blocks, sum2};
 use crate::graph::Csr;
-use crate::parallel::pass;
+use curvedp_core::parallel::pass;
 
 /// Systems of at most this size are solved directly.
 const COARSEST: usize = 300;

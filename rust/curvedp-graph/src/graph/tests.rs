@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::graph::{
     Assembly, Laplacian, Nodes, Normalization, laplacian, nearest, neighbours, shortest_paths,
 };
-use crate::manifold::{Hyperboloid, KendallPlanar, Manifold, SpdAffine, Sphere, build};
-use crate::parallel::set_num_threads;
-use crate::rows::Rows;
 use crate::solve::{Method, Solver};
+use curvedp_core::manifold::{Hyperboloid, KendallPlanar, Manifold, SpdAffine, Sphere, build};
+use curvedp_core::parallel::set_num_threads;
+use curvedp_core::rows::Rows;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 

@@ -2,7 +2,7 @@
 
 use super::kd_tree::{Candidates, LEAF};
 use super::nodes::Nodes;
-use crate::rows::Rows;
+use curvedp_core::rows::Rows;
 
 /// Relative room for the rounding of distances.
 pub(super) const ROUNDING: f64 = 1e-12;

@@ -7,13 +7,13 @@
 #[cfg(test)]
 mod tests;
 
-use crate::chains::{Target, walk};
-use crate::error::Error;
 use crate::graph::{NodeIndex, Nodes};
-use crate::manifold::Manifold;
-use crate::noise::Stream;
-use crate::parallel::Interrupt;
-use crate::rows::Rows;
+use curvedp_core::chains::{Target, walk};
+use curvedp_core::error::Error;
+use curvedp_core::manifold::Manifold;
+use curvedp_core::noise::Stream;
+use curvedp_core::parallel::Interrupt;
+use curvedp_core::rows::Rows;
 
 /// Method of computing the distance rho*(eta, x).
 #[derive(Clone, Debug, PartialEq)]

@@ -1,8 +1,8 @@
 //! Corrections, one after the other, until the certificate of the sum is reached.
 
 use super::equation::{Equation, Residual};
-use crate::error::Error;
-use crate::parallel::Interrupt;
+use curvedp_core::error::Error;
+use curvedp_core::parallel::Interrupt;
 
 /// Iterations at most.
 pub(super) const CAP: usize = 50_000;

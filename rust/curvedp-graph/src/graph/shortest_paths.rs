@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::csr::Csr;
-use crate::error::Error;
-use crate::parallel::Interrupt;
+use curvedp_core::error::Error;
+use curvedp_core::parallel::Interrupt;
 
 /// A node and the length of a path to it, ordered by length (nonnegative, so bits order as numbers do).
 type Reached = Reverse<(u64, u32)>;

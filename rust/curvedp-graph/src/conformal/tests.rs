@@ -1,6 +1,6 @@
 use super::*;
-use crate::chains::{Plan, diagnose, run};
-use crate::manifold::{Euclidean, Sphere};
+use curvedp_core::chains::{Plan, diagnose, run};
+use curvedp_core::manifold::{Euclidean, Sphere};
 
 const NEVER: &dyn Fn() -> bool = &|| false;
 
@@ -91,7 +91,7 @@ fn both_distances_agree_at_the_nodes_of_a_fine_line() {
 fn nearest_nodes_are_nearest_on_every_kind_of_manifold() {
     for (kind, size) in [("sphere", 2), ("sphere", 30), ("spd", 2), ("kendall", 4), ("kendall", 20)]
     {
-        let manifold = crate::manifold::build(kind, size, 1.0).unwrap();
+        let manifold = curvedp_core::manifold::build(kind, size, 1.0).unwrap();
         let width = manifold.point_size();
         let mut stream = Stream::from_key([3; 32], 0);
         let mut points = Vec::new();
