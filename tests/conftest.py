@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import drawn_keys
+import thorough
 from manifold_list import CASES, SMALL, Case
 
-_COMMON = {"deadline": None, "database": None, "print_blob": True}
 _HERE = Path(__file__).parent
 _NO_DATA = "CURVEDP_DATA is not set"
 
@@ -31,14 +31,24 @@ def pytest_configure(config: pytest.Config) -> None:
     fresh = config.getoption("--fresh")
     drawn_keys.install(fresh)
     settings.register_profile(
-        "ci",
+        "tests",
         max_examples=10,
         suppress_health_check=[HealthCheck.too_slow],
         derandomize=not fresh,
-        **_COMMON,
+        deadline=None,
+        database=None,
+        print_blob=True,
     )
-    settings.register_profile("local", max_examples=25, derandomize=not fresh, **_COMMON)
-    settings.load_profile("ci" if os.environ.get("CI") else "local")
+    settings.load_profile("tests")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Marks what the default run leaves to CI."""
+    file, name = item.path.relative_to(_HERE).as_posix(), getattr(item, "originalname", item.name)
+    spec = getattr(item, "callspec", None)
+    ident, values = ("", ()) if spec is None else (spec.id, spec.params.values())
+    if thorough.is_left_to_ci(file, name, ident, values):
+        item.add_marker(pytest.mark.thorough)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -42,6 +42,11 @@ class Case:
         return f"{self.spec}{curvature}-scale{self.scale:.4g}{place}"
 
     @property
+    def is_thorough(self) -> bool:
+        """Whether the default run leaves it to CI."""
+        return self not in FEW
+
+    @property
     def size(self) -> int:
         return int(self.spec.split(":")[1])
 
@@ -89,6 +94,15 @@ OFF_CENTRE_SPD3 = [Case("spd:3", 0.2, distance=1.0), Case("spd:3", 0.6, distance
 CENTRAL_SPD = CENTRAL_SPD2 + CENTRAL_SPD3
 CENTRAL = CENTRAL_H + CENTRAL_SPD
 OFF_CENTRE = OFF_CENTRE_H + OFF_CENTRE_SPD2 + OFF_CENTRE_SPD3
+
+#: One of each kind, near the scale at which noise ceases to exist: the default run draws these.
+FEW = [
+    *hyperbolic(2, 1.0, 0.97),
+    *hyperbolic(2, 1.0, 0.97, distance=3.0),
+    Case("spd:2", 1.3),
+    Case("spd:2", 1.3, distance=2.0, angle=2.0),
+    Case("spd:3", 0.6),
+]
 
 
 def hyperbolic_frame(case: Case) -> Array:

@@ -43,6 +43,11 @@ class Case:
         """The library's manifold, built when first asked for."""
         return self.make()
 
+    @property
+    def is_thorough(self) -> bool:
+        """Whether the default run leaves it to CI: all but one of each kind."""
+        return self not in SMALL
+
     def __repr__(self) -> str:
         return self.name
 

@@ -28,6 +28,11 @@ class Case:
         return f"{self.mechanism}-{self.spec}"
 
     @property
+    def is_thorough(self) -> bool:
+        """Whether the default run leaves it to CI."""
+        return str(self) not in FEW
+
+    @property
     def guarantee(self) -> Any:
         """ε = 1 for Laplace noise, μ = 1 for Gaussian noise."""
         return cdp.PureDP(1.0) if self.mechanism == "RiemannianLaplace" else cdp.GDP(1.0)
@@ -125,6 +130,21 @@ TANGENT = [
     )
 ]
 EVERY = LAPLACE + GAUSSIAN + WRAPPED + TANGENT
+
+#: Of each mechanism one on every kind of curvature, which the default run draws.
+FEW = {
+    "RiemannianLaplace-sphere:2",
+    "RiemannianLaplace-hyperboloid:2",
+    "RiemannianLaplace-spd:2",
+    "RiemannianLaplace-spd:3:log-euclidean",
+    "RiemannianGaussian-sphere:2",
+    "RiemannianGaussian-kendall:5",
+    "ExponentialWrappedGaussian-hyperboloid:3",
+    "ExponentialWrappedGaussian-torus:2",
+    "TangentGaussian-sphere:2",
+    "TangentGaussian-hyperboloid:3",
+    "TangentGaussian-spd:2:log-cholesky",
+}
 
 
 def draw(mechanism: Any, true_value: np.ndarray, n: int) -> np.ndarray:

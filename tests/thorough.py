@@ -1,0 +1,262 @@
+"""What the default run leaves to CI: tests marked ``thorough``.
+
+A test asks one question of many spaces, mechanisms and sizes: ``pytest`` asks it of a few of them,
+``pytest -m 'not slow'`` of all. Entries of the lists that tests share say so themselves
+(`is_thorough`); `KEPT` says it of the other tests that take long. `conftest.py` marks them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+#: By file and test a pattern of the parameters that the default run keeps; None keeps none.
+KEPT: dict[str, dict[str, str | None]] = {
+    "batch/test_batch_files.py": {
+        "test_records_are_dealt_out_again_where_few_files_may_be_open": "3",
+    },
+    "batch/test_batch_folders.py": {
+        "test_a_batch_stopped_at_any_file_operation_is_resumed_and_paid_once": (
+            "^17-(file-kill-shuffled-own|folder-full-ordered-given)"
+        ),
+    },
+    "batch/test_batch_large.py": {
+        "test_the_mean_is_that_in_memory_for_every_chunk_size": "^(sphere|spd):2-",
+    },
+    "batch/test_batch_statistics.py": {
+        "test_an_interrupted_batch_goes_on_and_pays_once": "^(mean|adaptive)",
+        "test_the_result_is_that_in_memory_for_every_chunk_size": "^(mean|region)",
+    },
+    "batch/test_batch_units.py": {
+        "test_tables_files_and_chunks_agree": "^<lambda>-mean",
+    },
+    "batch/test_distributed.py": {
+        "test_a_cluster_releases_what_this_process_would": "shuffled-mean",
+        "test_a_restarted_cluster_goes_on_with_what_is_left": None,
+        "test_a_worker_killed_while_it_releases_a_chunk_changes_nothing": None,
+        "test_the_mean_of_all_records_is_the_local_one": None,
+    },
+    "cli/test_cli_batch.py": {
+        "test_a_cluster_of_processes_gives_the_same_releases": None,
+    },
+    "conformal/test_conformal_audit.py": {
+        "test_four_times_the_claim_is_flagged_by_whole_releases": None,
+    },
+    "datasets/test_synthetic_data.py": {
+        "test_uniform_records_fill_the_ball_by_its_volume": "^(?!spd:3|sphere:60)",
+    },
+    "descriptors/test_elastic_curves.py": {
+        "test_a_record_decides_its_own_point_alone": "2-True-True-elastic",
+        "test_blocks_do_not_show": None,
+    },
+    "docs/test_benchmarks.py": {
+        "test_every_benchmark_runs": "^(?!kernels)",
+    },
+    "docs/test_docstrings.py": {
+        "test_examples_print_what_they_say": "^(?!.*two_samples)",
+    },
+    "docs/test_readme.py": {
+        "test_python_blocks_run_in_order": "^(?!docs/(chains|confidence|learning))",
+    },
+    "geometry/test_log_moments.py": {
+        "test_the_hessian_agrees_with_differences_of_the_distance": "^(?!correlation)",
+    },
+    "geometry/test_manifold_twins.py": {
+        "test_exp_agrees_with_sixty_digits_from_1e_minus_300_to_20": "^(?!correlation)",
+        "test_log_and_dist_agree_with_sixty_digits": "^(?!correlation)",
+        "test_transport_agrees_with_sixty_digits": "^(?!correlation)",
+    },
+    "geometry/test_reference.py": {
+        "test_twin_agrees_with_sixty_digits": "^(?!correlation)",
+    },
+    "geometry/test_rounding_bound.py": {
+        "test_the_rounding_error_of_the_gradient_stays_below_its_bound": "^(?!so|spd:5)",
+    },
+    "learning/test_estimator_checks.py": {
+        "test_scikit_learn_finds_nothing_wrong": "PCA",
+    },
+    "learning/test_kmeans.py": {
+        "test_half_the_noise_is_found_out": None,
+        "test_no_record_moves_a_table_further": "^(?!correlation)",
+        "test_no_unit_moves_a_table_further": "^(?!correlation)",
+    },
+    "learning/test_logistic.py": {
+        "test_half_the_noise_is_found_out": None,
+    },
+    "mail/test_mail_audit.py": {
+        "test_a_variance_in_the_place_of_a_deviation_is_found_out": None,
+        "test_half_the_noise_is_found_out": None,
+        "test_the_query_keeps_its_guarantee": "cell",
+    },
+    "mail/test_mail_kernels.py": {
+        "test_single_precision_agrees_to_single_precision": None,
+    },
+    "mail/test_mail_real_data.py": {
+        "test_cells_retrieve_the_class_at_everyday_budgets": "^5",
+    },
+    "mail/test_mail_sensitivity.py": {
+        "test_gradient_search_stays_within_the_bound": "0.6-1.0-0.5-published",
+    },
+    "mechanisms/test_calibration.py": {
+        "test_released_scales_cover_sensitivity_and_tolerance": "^(?!.*K-norm)",
+    },
+    "mechanisms/test_gaussian_calibration.py": {
+        "test_the_riemannian_gaussian_keeps_to_the_gaussian_profile": "-2-",
+    },
+    "mechanisms/test_grassmann_noise.py": {
+        "test_planes_have_angles_and_directions_of_the_density": None,
+        "test_releases_have_the_law_of_weighted_uniform_subspaces": "^(2-1|4-2)-.*Laplace",
+        "test_the_gaussian_on_planes_keeps_to_the_gaussian_profile": "0.3-0.3",
+    },
+    "mechanisms/test_mechanism_audit.py": {
+        "test_a_third_of_the_noise_is_flagged": "^(?!RiemannianLaplace-spd)",
+        "test_data_dependent_radius_is_flagged": "sphere",
+        "test_release_that_claims_a_tenth_of_what_it_spends_is_flagged": None,
+        "test_whole_release_keeps_its_claim": "GDP",
+    },
+    "mechanisms/test_noise_chains.py": {
+        "test_chains_on_matrices_do_not_tell_a_matrix_from_its_inverse": "^spd:2",
+        "test_ends_of_chains_follow_the_exact_law_and_no_other": "^sphere:2-laplace",
+    },
+    "mechanisms/test_rim.py": {
+        "test_errors_are_no_larger_than_printed": "^(sphere|spd):2-.*0.999",
+    },
+    "mechanisms/test_special_orthogonal_noise.py": {
+        "test_moments_are_those_of_rejection_from_flat_space": None,
+        "test_releases_have_the_law_of_weighted_uniform_rotations": "4-0.9-RiemannianLaplace",
+    },
+    "mechanisms/test_undecided.py": {
+        "test_tails_of_distances_on_circles_are_decided": "0.02",
+    },
+    "mesh/test_graph_laplacian.py": {
+        "test_eigenvalues_on_the_sphere_approach_l_times_l_plus_1": "^fibonacci-unnormalised",
+    },
+    "package/test_fork_threads_interrupt.py": {
+        "test_ctrl_c_ends_long_calls_early": "mean",
+        "test_results_do_not_depend_on_the_number_of_threads": "^(sphere:2|spd:3)$",
+    },
+    "package/test_golden_bits.py": {
+        "test_files_and_clusters_release_what_tables_release": None,
+    },
+    "package/test_import.py": {
+        "test_every_module_can_be_the_first": "^batch$",
+    },
+    "package/test_memory.py": {
+        "test_a_lack_of_memory_is_an_error_before_the_ledger": "^(mean-60|mail-60)",
+        "test_with_room_it_is_done": "units",
+    },
+    "plotting/test_ball_display.py": {
+        "test_a_ball_is_drawn_on_every_space": "^(?!so|hpd|sphere:2:|.*log)",
+    },
+    "plotting/test_release_display.py": {
+        "test_a_mean_is_drawn_on_every_space": "^(?!so|hpd|hyp.*:3|proj|sphere:2:|.*log)",
+        "test_any_expected_error_is_drawn": "sphere:2$|^inf-(?!so|hpd|hyp.*:3|proj|sphere|.*log)",
+    },
+    "privacy/test_accounting.py": {
+        "test_the_event_for_an_unknown_accountant_understates_in_none": "Rdp",
+    },
+    "regression/test_adaptive_regression.py": {
+        "test_a_range_four_times_too_wide_costs_nothing": None,
+        "test_half_the_noise_is_found_by_an_audit": None,
+        "test_the_printed_error_is_that_of_the_noise": None,
+    },
+    "regression/test_regression_fit.py": {
+        "test_predictions_agree_with_geomstats": "sphere",
+    },
+    "regression/test_regression_release.py": {
+        "test_error_falls_with_the_number_of_records": None,
+    },
+    "regression/test_trend.py": {
+        "test_no_neighbour_moves_the_lead_further_than_its_sensitivity": "1-1-linear",
+        "test_power_is_that_of_the_test": None,
+        "test_the_level_holds_at_every_size_and_dimension": "2-12-3-.*linear",
+    },
+    "statistics/test_adaptive_mean.py": {
+        "test_a_radius_without_noise_is_flagged": None,
+    },
+    "statistics/test_compare_means.py": {
+        "test_regions_overlap_as_their_points_say": "2",
+        "test_the_test_rejects_equal_means_about_as_often_as_its_level": None,
+    },
+    "statistics/test_confidence_region.py": {
+        "test_the_law_of_the_region_moves_with_an_isometry": None,
+    },
+    "statistics/test_covering_ball.py": {
+        "test_a_covering_ball_holds_its_points_and_hardly_more": "^(sphere:2|spd:2|torus:2)$",
+    },
+    "statistics/test_every_record_counts.py": {
+        "test_records_count_alike_in_every_order_and_a_part_of_them_would_be_found": (
+            "^(?!median|covariance|interval|trend|regression, whitened|classes)"
+        ),
+    },
+    "statistics/test_frechet_mean_nonprivate.py": {
+        "test_certificate_bounds_the_distance_to_the_exact_minimiser": "(sphere:2|spd:2)-0.1",
+    },
+    "statistics/test_frechet_mean_real_data.py": {
+        "test_gradient_vanishes_on_real_data": "^(?!muscle|prototypes)",
+    },
+    "statistics/test_geometric_median.py": {
+        "test_it_is_near_the_exact_median_where_noise_is_small": "^GDP-(sphere:2|spd:2|torus)",
+    },
+    "statistics/test_last_stages.py": {
+        "test_the_last_mean_on_a_ball_that_has_shrunk": "^(sphere|hyperboloid):2-",
+    },
+    "statistics/test_low_bits_of_means.py": {
+        "test_low_bits_keep_the_claim_where_rounding_redundant_coordinates_does_not": "pole",
+        "test_low_bits_of_means_keep_the_claim": "^(sphere:2|hyperboloid:2|spd:2)-1e12-pure-0.1",
+    },
+    "statistics/test_moment_sensitivity_adversarial.py": {
+        "test_no_neighbouring_data_set_moves_a_moment_further_than_its_bound": "light",
+        "test_no_neighbouring_data_set_moves_the_hessian_further_than_its_bound": "n=2",
+    },
+    "statistics/test_plain_twins.py": {
+        "test_groups_are_released_as_the_twin_releases_each": "^(?!(so|grass|corr).*tangent)",
+    },
+    "statistics/test_quantile.py": {
+        "test_audit_of_whole_releases": None,
+    },
+    "statistics/test_sensitivity_adversarial.py": {
+        "test_no_neighbouring_data_set_moves_the_mean_further_than_the_bound": (
+            r"^light record-(Sphere\(2\)-r1.3|SPD\(3\))"
+        ),
+    },
+    "statistics/test_shrinkage.py": {
+        "test_it_errs_less_where_noise_is_large_and_says_so": "^0.2-sphere",
+    },
+    "statistics/test_solver_claims.py": {
+        "test_the_certificate_bounds_the_distance_to_the_mean_and_the_energy_gap": "Sphere",
+    },
+    "statistics/test_statistic_audit.py": {
+        "test_a_statistic_keeps_its_guarantee_and_a_twelfth_of_its_noise_would_be_flagged": (
+            "^(frechet_mean|geodesic_regression|frechet_variance of groups)$"
+        ),
+        "test_pure_guarantees_are_kept": "frechet_variance",
+    },
+    "statistics/test_two_samples.py": {
+        "test_no_neighbour_moves_the_lead_further_than_its_sensitivity": "^1-linear",
+        "test_the_level_holds_at_every_size_and_dimension": "^6-sizes0-GDP.*linear",
+        "test_the_released_gap_is_audited": None,
+    },
+    "statistics/test_variance.py": {
+        "test_no_neighbour_moves_it_further_than_its_sensitivity": "^2-(sphere|spd)",
+        "test_s_holds_the_mean_with_its_probability": None,
+        "test_the_printed_error_is_the_measured_one": "1.0-100-sphere",
+    },
+}
+
+
+def is_left_to_ci(file: str, name: str, ident: str, values: Iterable[Any]) -> bool:
+    """Whether the default run leaves out a test with these parameters.
+
+    Parameters
+    ----------
+    file, name, ident : str
+        Its file below the folder of tests, its function, and the id of its parameters.
+    values : iterable
+        The parameters.
+    """
+    pattern = KEPT.get(file, {}).get(name, "")
+    if pattern is None or not re.search(pattern, ident):
+        return True
+    return any(getattr(own, "is_thorough", False) is True for own in values)
