@@ -15,7 +15,8 @@ A job lives in a folder beside its result until it is finished (see `curvedp.bat
 The state appears whole or not at all, and so do parts; both are sealed with the job's identity. A
 chunk that was cut off is released again with the same noise, since the noise of a group comes from
 the secret and the group's own input. The ledger knows the job by its identity: once it is noted, a
-job is deleted only if the ledger refused it.
+job is deleted only if the ledger refused it. Plain files, since workers read them through network
+file systems, where a database's locks do not hold, and parts may be larger than its blobs.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -37,14 +37,13 @@ import numpy as np
 from curvedp.batch.chunk import Chunk
 from curvedp.batch.files import Location, check_outside, location_of
 from curvedp.batch.folder import check_own, folder_of, new_folder, remove_folder, sweep
-from curvedp.batch.layout import Layout, groups_path, scan
+from curvedp.batch.layout import Layout, divide, groups_path
 from curvedp.batch.output import Append, Output, output_of, read_manifest
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.parquet import Source
-from curvedp.batch.partitions import Partition, partition
+from curvedp.batch.partitions import Partition
 from curvedp.batch.results import charged, manifest, with_plain_lists
 from curvedp.batch.storage import as_json, read_json, read_table, write_json, write_table
-from curvedp.batch.units import Memberships
 from curvedp.errors import BatchError, BudgetError, ConversionError, SecretError
 from curvedp.privacy import Ledger, NoiseSecret
 from curvedp.statistics.releases import Releases
@@ -160,7 +159,8 @@ class Job:
         self.check_source()
         self._bind_secret(keep=False)  # before long work
         if "layout" not in self.noted or not self._chunks.is_dir():
-            layout = self._find_layout()
+            where = (self.chunk_rows, self._chunks, self.identity)
+            layout = divide(self.source, self.points, self.parameters, *where)
             call, sizes = self.parameters.call, np.array(sorted(layout.sizes), dtype=np.int64)
             designs = call.designs(sizes)
             call.warn_of_noise(designs, sizes, np.array([layout.sizes[n] for n in sizes.tolist()]))
@@ -181,41 +181,6 @@ class Job:
                 f"{self.source.name} has changed since the batch began: bring back what it was and "
                 f"resume, or remove {self.folder} and begin anew, which is a new spend"
             )
-
-    def _find_layout(self) -> Layout:
-        if not self.source.rows:
-            raise BatchError(f"{self.source.name} holds no record")
-        by, columns = self.parameters.by, self.parameters.columns
-        columns.read(self.source.first())  # its shape, before all else
-        with ThreadPoolExecutor(1) as meanwhile:
-            ahead = meanwhile.submit(self.points.read_ahead, self.chunk_rows)
-            members = self._memberships()
-            found = scan(
-                self.source,
-                by,
-                self.chunk_rows,
-                self._chunks,
-                self.identity,
-                columns.units,
-                members,
-            )
-        if found is not None:
-            ahead.result()  # raises if the file is damaged
-        else:
-            self.points.forget()
-            chunk, members = self.chunk_rows, self._memberships()
-            count, sizes = partition(self.source, by, columns, chunk, self._chunks, members)
-            parts = (Partition.of(self._chunks, count, number) for number in range(count))
-            found = Layout((), count, sizes, tuple(part.checksum() for part in parts))
-        if members is not None:
-            members.check()
-        return found
-
-    def _memberships(self) -> Memberships | None:
-        """The units of all groups, where they have names."""
-        if self.parameters.columns.units is None:
-            return None
-        return Memberships(self.folder / "units", self.parameters.call.groups_per_unit)
 
     @property
     def _chunks(self) -> Path:

@@ -9,6 +9,7 @@ import contextlib
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,14 +25,16 @@ from curvedp.batch.columns import (
     runs,
     unit_hashes,
 )
+from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.parquet import Source
+from curvedp.batch.partitions import Partition, partition
 from curvedp.batch.results import count_sizes
 from curvedp.batch.storage import write_table
 from curvedp.batch.units import Memberships, first_records
 from curvedp.errors import BatchError
 from curvedp.statistics.grouping import Offsets
 
-__all__ = ["Layout", "group_sizes", "groups_path", "scan"]
+__all__ = ["Layout", "divide", "group_sizes", "groups_path"]
 
 #: Rows whose keys are looked at together.
 _SCAN_ROWS = 1 << 18
@@ -83,33 +86,75 @@ class _OutOfOrder(Exception):
     """The keys of a file decrease somewhere."""
 
 
-def scan(
+def divide(
     source: Source,
-    by: Sequence[str],
+    points: Source,
+    parameters: BatchParameters,
     chunk_rows: int,
     folder: Path,
     owner: str,
-    units: str | None = None,
-    memberships: Memberships | None = None,
-) -> Layout | None:
-    """The layout of a file whose keys never decrease; None for any other file.
+) -> Layout:
+    """Divides a file's rows into chunks, and keeps in `folder` for `owner` what they need.
 
-    The groups of each chunk, keys and numbers of records "n", are written to `folder` for `owner`,
-    see `groups_path`; their units, of the column `units`, go to `memberships`.
+    That is the groups of each chunk, keys and numbers of records "n" (see `groups_path`), if keys
+    never decrease; `points`, the records without their keys, are read ahead meanwhile. Of any other
+    file it is the records, in partitions.
+
+    Raises
+    ------
+    BatchError
+        If the file holds no record or is damaged, or a unit is in more groups than was said.
     """
+    if not source.rows:
+        raise BatchError(f"{source.name} holds no record")
+    columns = parameters.columns
+    columns.read(source.first())  # its shape, before all else
+
+    def memberships() -> Memberships | None:
+        if parameters.units is None:
+            return None
+        return Memberships(folder.with_name("units"), parameters.call.groups_per_unit)
+
+    with ThreadPoolExecutor(1) as meanwhile:
+        ahead = meanwhile.submit(points.read_ahead, chunk_rows)
+        units = memberships()
+        found = _scan(source, parameters, chunk_rows, folder, owner, units)
+    if found is not None:
+        ahead.result()  # raises if the file is damaged
+    else:
+        points.forget()
+        units = memberships()
+        count, sizes = partition(source, parameters.by, columns, chunk_rows, folder, units)
+        parts = (Partition.of(folder, count, number) for number in range(count))
+        found = Layout((), count, sizes, tuple(part.checksum() for part in parts))
+    if units is not None:
+        units.check()
+    return found
+
+
+def _scan(
+    source: Source,
+    parameters: BatchParameters,
+    chunk_rows: int,
+    folder: Path,
+    owner: str,
+    units: Memberships | None,
+) -> Layout | None:
+    """The layout of a file whose keys never decrease; None for any other file."""
     bounds, sizes = [0], Counter[int]()
 
     def noted(parts: Iterator[_Groups]) -> Iterator[tuple[Any, Offsets]]:
         for groups in parts:
             sizes.update(count_sizes(groups.sizes))
-            if memberships is not None and groups.units is not None:
-                memberships.add(groups.units)
+            if units is not None and groups.units is not None:
+                units.add(groups.units)
             yield groups.keys, groups.n
 
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
     try:
-        for groups in _cut(noted(_groups_in_order(source, by, units)), chunk_rows):
+        found = noted(_groups_in_order(source, parameters.by, parameters.units))
+        for groups in _cut(found, chunk_rows):
             write_table(groups_path(folder, len(bounds) - 1), owner, groups, is_durable=False)
             bounds.append(bounds[-1] + int(groups.column("n").to_numpy().sum()))
     except _OutOfOrder:
