@@ -1,12 +1,13 @@
 """A batch that is killed, or finds the disk full, at one of its file operations after the other.
 
-    python job_faults.py FOLDER kill|full|size ordered|shuffled given|own file|folder STEP
+    python job_faults.py FOLDER kill|full|size|moment ordered|shuffled given|own file|folder STEP
 
 Every operation of Python on a path below FOLDER is a point at which it is killed, or at which the
 disk is full; with "size" a point is a length of files, at which writing fails. Each point has a
 folder of its own, in which a child runs the batch and is stopped there, and another child resumes
-it. Prints what was found as JSON: the number of points, and the points at which something was lost
-or spent twice.
+it. With "moment" a point is a time after which the child is killed wherever it is, and so are those
+that resume it, each a little later. Prints what was found as JSON: the number of points, the kills
+at moments, and the points at which something was lost or spent twice.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import shutil
 import signal
 import sys
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import batch_cases as cases
@@ -33,18 +36,21 @@ _EVENTS = frozenset(
 
 
 class Stopper:
-    """Counts file operations below a folder, and stops at one of them, or at a length of files."""
+    """Counts file operations below a folder, and stops at one of them, at a length of files, or at
+    a moment."""
 
-    def __init__(self, folder: Path, how: str, at: int) -> None:
+    def __init__(self, folder: Path, how: str, at: int, kills: int = 0) -> None:
         self._folder, self._how, self._at, self.count = str(folder), how, at, 0
         if how == "size" and at >= 0:
             resource.setrlimit(resource.RLIMIT_FSIZE, (_length(at), resource.RLIM_INFINITY))
+        if how == "moment" and at >= 0:
+            signal.setitimer(signal.ITIMER_REAL, 1e-3 * (1 + at / _MOMENTS) * 1.15**kills)
 
     def __call__(self, event: str, arguments: tuple[object, ...]) -> None:
         if event not in _EVENTS or not any(self._is_below(value) for value in arguments):
             return
         self.count += 1
-        if self.count - 1 == self._at and self._how != "size":
+        if self.count - 1 == self._at and self._how in ("kill", "full"):
             if self._how == "kill":
                 os.kill(os.getpid(), signal.SIGKILL)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -60,7 +66,7 @@ def _length(at: int) -> int:
     return int(16 * ((8 / 7) ** at - 1))
 
 
-_LENGTHS = 61
+_LENGTHS, _MOMENTS = 61, 11
 
 
 def place(folder: Path) -> Path:
@@ -81,7 +87,7 @@ def batch(folder: Path, given: bool, resume: bool) -> None:
     )
 
 
-def in_child(work) -> int:
+def in_child(work: Callable[[], object]) -> int:
     """The status with which a child process ends that does some work: 0, 1, or -9 if killed."""
     child = os.fork()
     if child == 0:
@@ -134,16 +140,20 @@ def main(folder: Path, how: str, order: str, secret: str, result: str, step: int
         (folder / "count").write_text(str(stopper.count))
 
     assert in_child(count) == 0
-    points = _LENGTHS if how == "size" else int((folder / "count").read_text())
-    expected, bad = outcome(whole), []
+    points = {"size": _LENGTHS, "moment": _MOMENTS}.get(how, int((folder / "count").read_text()))
+    expected, bad, kills = outcome(whole), [], 0
     for at in range(0, points, step):
         own = prepared(folder / f"at{at:04d}", ordered, given)
 
-        def stopped(own: Path = own, at: int = at) -> None:
-            sys.addaudithook(Stopper(own, how, at))
-            batch(own, given, False)
+        def stopped(kills: int, own: Path = own, at: int = at) -> None:
+            sys.addaudithook(Stopper(own, how, at, kills))
+            batch(own, given, kills > 0)
 
-        first = in_child(stopped)
+        first, again = in_child(partial(stopped, 0)), 0
+        while first == -signal.SIGALRM:
+            again += 1
+            first = in_child(partial(stopped, again))
+        kills += again
         before = digest(place(own))
         # whoever sees an error or a loss of power resumes; a batch that finished is left alone
         second = in_child(lambda own=own: batch(own, given, True))
@@ -156,7 +166,7 @@ def main(folder: Path, how: str, order: str, secret: str, result: str, step: int
             bad.append({"at": at, "first": first, "second": second, "same": same, **found})
         else:
             shutil.rmtree(own)
-    print(json.dumps({"points": points, "bad": bad}))
+    print(json.dumps({"points": points, "kills": kills, "bad": bad}))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,8 @@ def test_by_default_the_secret_is_made_for_the_batch_and_deleted(tmp_path):
     ]
 
 
-def test_records_on_disk_are_readable_by_their_owner_alone_and_deleted(tmp_path, monkeypatch):
+@pytest.mark.parametrize("out", ["out.parquet", "out"])
+def test_records_on_disk_are_readable_by_their_owner_alone_and_deleted(tmp_path, monkeypatch, out):
     source = cases.write(tmp_path / "in.parquet", cases.table(ordered=False))
     seen = []
 
@@ -52,14 +53,20 @@ def test_records_on_disk_are_readable_by_their_owner_alone_and_deleted(tmp_path,
     monkeypatch.setattr(jobs.Job, "read", look)
     old = os.umask(0o000)
     try:
-        run(tmp_path, source, chunk_rows=500)
+        run(tmp_path, source, out, chunk_rows=500)
     finally:
         os.umask(old)
     names = {name for name, _ in seen}
     assert {"secret", "job.json"} <= names
     assert {".keys", ".points", ".hashes"} <= {os.path.splitext(name)[1] for name in names}
-    assert all(mode & 0o077 == 0 for _, mode in seen)
+    closed = [mode & 0o077 == 0 for name, mode in seen if name != ".result"]
+    assert all(closed)  # the folder too: nobody else reaches the releases in it
     assert left_over(tmp_path) == []
+    published = {path for path in tmp_path.rglob("*") if path != source}
+    assert len(published) == 2 + (out == "out")
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in published if path.is_file()}
+    assert modes == {0o666}  # as of any new file
+    assert out != "out" or stat.S_IMODE((tmp_path / out).stat().st_mode) == 0o777
 
 
 def test_secrets_are_private_files_that_are_never_shown_or_copied(tmp_path, secret):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import textwrap
@@ -118,31 +117,6 @@ def test_cells_of_anchors_are_made_without_a_word_to_other_threads(together, mon
     for cells in found:
         assert np.array_equal(cells.centres, alone.centres)
         assert np.array_equal(cells.values, alone.values)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX")
-def test_files_are_made_public_with_the_mask_of_the_process(tmp_path, together, monkeypatch):
-    pytest.importorskip("pyarrow")
-    from curvedp.batch import storage
-
-    def publish(worker):
-        modes = []
-        for number in range(100):
-            path = tmp_path / f"{worker}-{number}"
-            path.touch(mode=0o600)
-            storage.make_public(path)
-            modes.append(path.stat().st_mode & 0o777)
-        return modes
-
-    old = os.umask(0o027)
-    try:
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "umask", forbidden)
-            found = together(publish)
-    finally:
-        os.umask(old)
-    assert all(set(modes) == {0o640} for modes in found)
-    assert len(list(tmp_path.iterdir())) == 100 * WORKERS
 
 
 def test_chunks_of_one_job_are_released_by_threads_of_one_process(tmp_path, together):

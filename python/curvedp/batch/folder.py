@@ -9,17 +9,18 @@ the making or the removal.
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import secrets
 import shutil
 import stat
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 from curvedp.batch.storage import sync_folder
 from curvedp.errors import BatchError
 
-__all__ = ["check_own", "folder_of", "make_folder", "remove_folder", "sweep"]
+__all__ = ["check_own", "folder_of", "new_folder", "remove_folder", "sweep"]
 
 
 def folder_of(out: Path) -> Path:
@@ -27,12 +28,13 @@ def folder_of(out: Path) -> Path:
     return out.with_name(out.name + ".job")
 
 
-def make_folder(folder: Path, fill: Callable[[Path], None]) -> None:
-    """A new folder, with what `fill` writes to it, where none is."""
+@contextlib.contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A folder to be filled, which gets its name when it is, where none is."""
     draft = _aside(folder)
     try:
         draft.mkdir(mode=0o700)
-        fill(draft)
+        yield draft
         sync_folder(draft)
         os.rename(draft, folder)
         sync_folder(folder.parent)
@@ -66,7 +68,7 @@ def check_own(folder: Path) -> None:
 
 def sweep(folder: Path) -> None:
     """Deletes what killed processes left of the making or the removal of a folder."""
-    for left in folder.parent.glob(f".{_escaped(folder.name)}.{'[0-9a-f]' * 16}"):
+    for left in folder.parent.glob(f".{glob.escape(folder.name)}.{'[0-9a-f]' * 16}"):
         with contextlib.suppress(BatchError):
             check_own(left)
             shutil.rmtree(left, ignore_errors=True)
@@ -74,8 +76,3 @@ def sweep(folder: Path) -> None:
 
 def _aside(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.{secrets.token_hex(8)}")
-
-
-def _escaped(name: str) -> str:
-    """A name in which no character stands for others."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)

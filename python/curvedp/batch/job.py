@@ -2,54 +2,48 @@
 
 A job lives in a folder beside its result until it is finished (see `curvedp.batch.folder`):
 
-    job.json     what was asked for; the input's fingerprint, a digest of the secret
+    job.json     the state: what was asked for, the input's fingerprint, a digest of the secret, and
+                 as they come the chunks, the ledger that is charged (noted before it is asked) and
+                 the checksum of the result
     secret       the noise secret, unless one was given (mode 0600)
-    layout.json  the chunks
-    groups.arrow each chunk's keys and how many records each has, if the keys are in order
-    partitions/  otherwise, the rows by hash of their key
     units        while the chunks are found, the units of each group, if they have names
+    chunks/      each chunk's keys and how many records each has, if the keys are in order, and
+                 otherwise the rows by hash of their key
     parts-.../   the releases of each finished chunk, never drawn again
-    intent.json  says which ledger is charged, written before it is asked
+    result       what the parts make, until it stands in its place
 
-Every file appears whole or not at all, and is sealed with the job's identity. A chunk that was cut
-off is released again with the same noise, since the noise of a group comes from the secret and the
-group's own input. The ledger knows the job by its identity: once the intent is written, a job is
-deleted only if the ledger refused it.
+The state appears whole or not at all, and so do parts; both are sealed with the job's identity. A
+chunk that was cut off is released again with the same noise, since the noise of a group comes from
+the secret and the group's own input. The ledger knows the job by its identity: once it is noted, a
+job is deleted only if the ledger refused it. Plain files, since workers read them through network
+file systems, where a database's locks do not hold, and parts may be larger than its blobs.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import secrets
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from curvedp._arrow import ipc, pa
 from curvedp.batch.chunk import Chunk
 from curvedp.batch.files import Location, check_outside, location_of
-from curvedp.batch.folder import check_own, folder_of, make_folder, remove_folder, sweep
-from curvedp.batch.layout import Layout, read_groups, scan
-from curvedp.batch.output import Append, Output, output_of
+from curvedp.batch.folder import check_own, folder_of, new_folder, remove_folder, sweep
+from curvedp.batch.layout import Layout, divide, groups_path
+from curvedp.batch.output import Append, Output, output_of, read_manifest
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.parquet import Source
-from curvedp.batch.partitions import Partition, partition
+from curvedp.batch.partitions import Partition
 from curvedp.batch.results import charged, manifest, with_plain_lists
-from curvedp.batch.storage import (
-    check_seal,
-    read_json,
-    read_sealed,
-    sealed,
-    write_json,
-)
-from curvedp.batch.units import Memberships
+from curvedp.batch.storage import as_json, read_json, read_table, write_json, write_table
 from curvedp.errors import BatchError, BudgetError, ConversionError, SecretError
 from curvedp.privacy import Ledger, NoiseSecret
 from curvedp.statistics.releases import Releases
@@ -57,9 +51,9 @@ from curvedp.statistics.tables import releases_table
 
 __all__ = ["Job", "open_job", "release_chunk"]
 
-_SCHEMA = 4
-#: The owner in the seal of job.json, which says the identity.
-_ANY = "job"
+_SCHEMA = 5
+#: The file of the state, and the owner in its seal: it says the identity itself.
+_STATE, _ANY = "job.json", "job"
 
 
 @dataclass(frozen=True)
@@ -75,6 +69,8 @@ class Job:
     chunk_rows: int
     given_secret: Path | None
     secret_digest: str
+    #: What has been found or done: "layout", "ledger", "result".
+    noted: dict[str, Any] = field(default_factory=dict)
 
     # ------------------------------------------------------------------ what was asked for
 
@@ -90,6 +86,7 @@ class Job:
             "chunk_rows": self.chunk_rows,
             "secret": None if self.given_secret is None else str(self.given_secret),
             "secret_digest": self.secret_digest,
+            "noted": self.noted,
         }
 
     @classmethod
@@ -103,7 +100,7 @@ class Job:
         """
         check_own(folder)
         try:
-            data = read_json(folder / "job.json", _ANY)
+            data = read_json(folder / _STATE, _ANY)
             if data["schema_version"] != _SCHEMA:
                 raise BatchError(f"{folder} belongs to another version of curvedp")
             return cls(
@@ -116,12 +113,22 @@ class Job:
                 chunk_rows=data["chunk_rows"],
                 given_secret=None if data["secret"] is None else Path(data["secret"]),
                 secret_digest=data["secret_digest"],
+                noted=dict(data["noted"]),
             )
         except (BatchError, KeyError, TypeError, ValueError) as error:
             raise BatchError(
                 f"{folder} holds no batch that can be resumed ({error}): move it away and begin "
                 "anew, which is a new spend"
             ) from None
+
+    def write(self, folder: Path) -> None:
+        """Writes the state to a folder."""
+        write_json(folder / _STATE, _ANY, self.to_dict())
+
+    def _note(self, **facts: Any) -> None:
+        """Writes down what has been found or done."""
+        replace(self, noted=self.noted | facts).write(self.folder)
+        self.noted.update(facts)
 
     @cached_property
     def source(self) -> Source:
@@ -151,12 +158,13 @@ class Job:
         """Finds the chunks, and refuses groups without a release, before anything is spent."""
         self.check_source()
         self._bind_secret(keep=False)  # before long work
-        if not (self.folder / "layout.json").exists():
-            layout = self._find_layout()
+        if "layout" not in self.noted or not self._chunks.is_dir():
+            where = (self.chunk_rows, self._chunks, self.identity)
+            layout = divide(self.source, self.points, self.parameters, *where)
             call, sizes = self.parameters.call, np.array(sorted(layout.sizes), dtype=np.int64)
             designs = call.designs(sizes)
             call.warn_of_noise(designs, sizes, np.array([layout.sizes[n] for n in sizes.tolist()]))
-            write_json(self.folder / "layout.json", self.identity, layout.to_dict())
+            self._note(layout=layout.to_dict())
         self._bind_secret(keep=True)
         self.parts.mkdir(mode=0o700, exist_ok=True)
 
@@ -174,76 +182,27 @@ class Job:
                 f"resume, or remove {self.folder} and begin anew, which is a new spend"
             )
 
-    def _find_layout(self) -> Layout:
-        if not self.source.rows:
-            raise BatchError(f"{self.source.name} holds no record")
-        by, columns = self.parameters.by, self.parameters.columns
-        columns.read(self.source.first())  # its shape, before all else
-        with ThreadPoolExecutor(1) as meanwhile:
-            ahead = meanwhile.submit(self.points.read_ahead, self.chunk_rows)
-            members = self._memberships()
-            found = scan(
-                self.source,
-                by,
-                self.chunk_rows,
-                self._groups_path,
-                self.identity,
-                columns.units,
-                members,
-            )
-        if found is not None:
-            ahead.result()  # raises if the file is damaged
-        else:
-            self.points.forget()
-            folder, chunk, members = self._partitions, self.chunk_rows, self._memberships()
-            count, sizes = partition(self.source, by, columns, chunk, folder, members)
-            parts = (Partition.of(folder, count, number) for number in range(count))
-            found = Layout((), count, sizes, tuple(part.checksum() for part in parts))
-        if members is not None:
-            members.check()
-        return found
-
-    def _memberships(self) -> Memberships | None:
-        """The units of all groups, where they have names."""
-        if self.parameters.columns.units is None:
-            return None
-        return Memberships(self.folder / "units", self.parameters.call.groups_per_unit)
-
     @property
-    def _groups_path(self) -> Path:
-        return self.folder / "groups.arrow"
-
-    @cached_property
-    def _groups_file(self) -> Path:
-        check_seal(self._groups_path, self.identity)
-        return self._groups_path
-
-    @property
-    def _partitions(self) -> Path:
-        return self.folder / "partitions"
+    def _chunks(self) -> Path:
+        return self.folder / "chunks"
 
     @cached_property
     def layout(self) -> Layout:
         """The chunks."""
-        return Layout.from_dict(read_json(self.folder / "layout.json", self.identity))
-
-    @property
-    def _intent(self) -> Path:
-        return self.folder / "intent.json"
+        return Layout.from_dict(self.noted["layout"])
 
     def pay(self, ledger: Ledger | None) -> None:
         """Charges the batch to a ledger, once however often the job is resumed."""
-        asked = {"ledger": None if ledger is None else ledger.path or _in_memory(ledger)}
-        if self._intent.exists():
-            found = read_json(self._intent, self.identity)
-            if ledger is None or (found != asked and not _is_gone(found["ledger"], ledger)):
-                raise BatchError(
-                    f"the batch in {self.folder} was begun with another ledger: resume it with that"
-                )
-        elif ledger is not None:
-            write_json(self._intent, self.identity, asked)
+        noted = self.noted.get("ledger")
+        asked = None if ledger is None else ledger.path or _in_memory(ledger)
+        if noted not in (None, asked) and not _is_gone(noted, ledger):
+            raise BatchError(
+                f"the batch in {self.folder} was begun with another ledger: resume it with that"
+            )
         if ledger is None:
             return
+        if noted is None:
+            self._note(ledger=asked)
         mark = f"batch {self.identity}: "
         if any(entry.label.startswith(mark) for entry in ledger.entries):
             return
@@ -251,13 +210,13 @@ class Job:
         try:
             ledger.spend(call.total, label=mark + call.label(self.groups))
         except (BudgetError, ConversionError):  # decided before anything was charged
-            self._intent.unlink()
+            self._note(ledger=None)
             raise
 
     def is_begun(self) -> bool:
         """True if anything may have been paid or drawn for it."""
         drawn = self.parts.is_dir() and any(self.parts.iterdir())
-        return drawn or self._intent.exists()
+        return drawn or self.noted.get("ledger") is not None
 
     @property
     def parts(self) -> Path:
@@ -294,15 +253,16 @@ class Job:
         """The groups of a chunk."""
         columns, layout = self.parameters.columns, self.layout
         if layout.partitions:
-            dealt = Partition.of(self._partitions, layout.partitions, number)
+            dealt = Partition.of(self._chunks, layout.partitions, number)
             if dealt.checksum() != layout.checksums[number]:
                 raise BatchError(
-                    f"{self._partitions} is damaged: remove it and layout.json beside it, and "
-                    "resume: the records are divided anew, and nothing is spent or drawn again"
+                    f"{self._chunks} is damaged: remove it and resume, which divides the records "
+                    "anew: nothing is spent or drawn again"
                 )
             return Chunk.of(*dealt.read(columns.width), columns)
-        table = self.points.read(*layout.bounds[number : number + 2])
-        return Chunk.of(*read_groups(self._groups_file, number), columns.read(table), columns)
+        groups = read_table(groups_path(self._chunks, number), self.identity)
+        records = columns.read(self.points.read(*layout.bounds[number : number + 2]))
+        return Chunk.of(groups.drop_columns("n"), groups.column("n").to_numpy(), records, columns)
 
     def release(
         self, chunk: Chunk, progress: Callable[[int, int], object] | None = None
@@ -313,13 +273,12 @@ class Job:
     def store(self, number: int, keys: Any, releases: Releases[Any]) -> Any:
         """Stores the releases of a chunk, and returns them as a table."""
         table = releases_table(keys, releases)
-        with sealed(self.part(number), self.identity) as draft:
-            _write_ipc(draft, table)
+        write_table(self.part(number), self.identity, table)
         return table
 
     def stored(self, number: int) -> Any:
         """The releases of a finished chunk as a table."""
-        return ipc.open_file(read_sealed(self.part(number), self.identity)).read_all()
+        return read_table(self.part(number), self.identity)
 
     @contextlib.contextmanager
     def result_draft(self) -> Iterator[Append]:
@@ -330,37 +289,48 @@ class Job:
         plain = self.parameters.call.skip_small
         with self.output.draft(encoded) as append:
             yield lambda table: append(with_plain_lists(table) if plain else table)
+        self._note(result=self.output.digest(self.output.written))
 
     @property
     def output(self) -> Output:
         """The result."""
-        found = output_of(self.out, self.folder, self.identity)
-        return found.with_asked(self.parameters.to_dict())
+        return output_of(self.out, self.folder, self.identity)
+
+    def _is_written(self) -> bool:
+        """True if the result is complete, but not yet in its place."""
+        try:  # what is damaged is written anew
+            return bool(self.noted.get("result") == self.output.digest(self.output.written))
+        except OSError:
+            return False
 
     def finish(self) -> dict[str, Any]:
         """Puts the releases together, writes result and manifest, and removes the job's folder."""
         if not self.layout.partitions:
             self.check_source()
-        if not self.output.is_complete():
+        if not self._is_written():
             with self.result_draft() as append:
                 for number in range(self.layout.chunks):
                     append(self.stored(number))
-        described = self.output.publish(self._describe())
+        told = self._describe()
+        self.output.publish(told)
         self.remove()
-        return described
+        return told
 
     def _describe(self) -> dict[str, Any]:
         """The manifest."""
         sizes = sorted(self.layout.sizes)
         designs, choice = self.parameters.call.designs(np.array(sizes, dtype=np.int64))
         chosen = zip(sizes, choice.tolist(), strict=True)
-        return manifest(
+        described = manifest(
             self.parameters,
             self.layout.sizes,
             {size for size, number in chosen if designs[number] is None},
             noise="deleted" if self.given_secret is None else "kept",
-            ledger=charged(self.parameters) if self._intent.exists() else None,
+            ledger=charged(self.parameters) if self.noted.get("ledger") else None,
         )
+        described |= {"job": self.identity, "asked": _digest(self.parameters)}
+        described["result_sha256"] = self.noted["result"]
+        return dict(json.loads(as_json(described)))
 
     def remove(self) -> None:
         """Deletes the job's folder."""
@@ -386,9 +356,9 @@ def open_job(
     target = Path(out).resolve()
     folder = folder_of(target)
     sweep(folder)
-    wanted = output_of(target, folder, "").with_asked(parameters.to_dict())
-    if resume and not os.path.lexists(folder) and target.exists() and wanted.manifest.exists():
-        wanted.check_asked()
+    place = output_of(target, folder, "")
+    if resume and not os.path.lexists(folder) and target.exists() and place.manifest.exists():
+        _check_asked(place, parameters)
         return None
     check_outside(target.as_posix(), location_of(source))
     read = Source(location_of(source), [*parameters.by, *parameters.columns.names])
@@ -413,20 +383,28 @@ def open_job(
                 "what it released is paid for"
             )
         if found.output.is_published():
-            wanted.check_asked()
+            _check_asked(place, parameters)
             found.remove()
             return None
         _require_same(found, asked)
         return found
-    asked.output.check_free()
-
-    def fill(draft: Path) -> None:
+    place.check_free()
+    with new_folder(folder) as draft:
         fresh = own or NoiseSecret.create(draft / "secret")
-        whole = replace(asked, secret_digest=fresh._digest(identity))
-        write_json(draft / "job.json", _ANY, whole.to_dict())
-
-    make_folder(folder, fill)
+        replace(asked, secret_digest=fresh._digest(identity)).write(draft)
     return Job.load(folder)
+
+
+def _digest(parameters: BatchParameters) -> str:
+    """A checksum of what was asked for."""
+    text = json.dumps(parameters.to_dict(), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _check_asked(place: Output, parameters: BatchParameters) -> None:
+    """Refuses a finished result of other parameters."""
+    if read_manifest(place).get("asked") != _digest(parameters):
+        raise BatchError(f"{place.out} is the result of a batch with other parameters")
 
 
 def _in_memory(ledger: Ledger) -> str:
@@ -434,10 +412,12 @@ def _in_memory(ledger: Ledger) -> str:
     return f"memory of process {os.getpid()}: {ledger._token}"
 
 
-def _is_gone(name: str, ledger: Ledger) -> bool:
+def _is_gone(name: str, ledger: Ledger | None) -> bool:
     """True for a ledger in the memory of another process, in whose place stands one in this."""
+    if ledger is None or ledger.path is not None:
+        return False
     own = f"memory of process {os.getpid()}: "
-    return ledger.path is None and name.startswith("memory of") and not name.startswith(own)
+    return name.startswith("memory of") and not name.startswith(own)
 
 
 def release_chunk(folder: str, identity: str, number: int) -> int:
@@ -477,8 +457,3 @@ def _require_same(found: Job, asked: Job) -> None:
             f"{' and '.join(differing)}: resume it as it was begun, or remove the folder and begin "
             "anew, which is a new spend"
         )
-
-
-def _write_ipc(path: Path, table: Any) -> None:
-    with pa.OSFile(str(path), "wb") as file, ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)

@@ -6,32 +6,35 @@ A file whose keys never decrease is cut at group boundaries. Any other is dealt 
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from curvedp._arrow import ipc, pa
+from curvedp._arrow import pa
 from curvedp.batch.columns import (
     Hashes,
     hashes_of,
     in_order,
     key_columns,
-    key_schema,
     runs,
     unit_hashes,
 )
+from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.parquet import Source
+from curvedp.batch.partitions import Partition, partition
 from curvedp.batch.results import count_sizes
-from curvedp.batch.storage import SEAL, sealed
+from curvedp.batch.storage import write_table
 from curvedp.batch.units import Memberships, first_records
 from curvedp.errors import BatchError
 from curvedp.statistics.grouping import Offsets
 
-__all__ = ["Layout", "group_sizes", "read_groups", "scan"]
+__all__ = ["Layout", "divide", "group_sizes", "groups_path"]
 
 #: Rows whose keys are looked at together.
 _SCAN_ROWS = 1 << 18
@@ -83,42 +86,85 @@ class _OutOfOrder(Exception):
     """The keys of a file decrease somewhere."""
 
 
-def scan(
+def divide(
     source: Source,
-    by: Sequence[str],
+    points: Source,
+    parameters: BatchParameters,
     chunk_rows: int,
-    path: Path,
+    folder: Path,
     owner: str,
-    units: str | None = None,
-    memberships: Memberships | None = None,
-) -> Layout | None:
-    """The layout of a file whose keys never decrease; None for any other file.
+) -> Layout:
+    """Divides a file's rows into chunks, and keeps in `folder` for `owner` what they need.
 
-    The groups of each chunk are written to `path`, sealed by `owner`, for `read_groups`; their
-    units, of the column `units`, go to `memberships`.
+    That is the groups of each chunk, keys and numbers of records "n" (see `groups_path`), if keys
+    never decrease; `points`, the records without their keys, are read ahead meanwhile. Of any other
+    file it is the records, in partitions.
+
+    Raises
+    ------
+    BatchError
+        If the file holds no record or is damaged, or a unit is in more groups than was said.
     """
+    if not source.rows:
+        raise BatchError(f"{source.name} holds no record")
+    columns = parameters.columns
+    columns.read(source.first())  # its shape, before all else
+
+    def memberships() -> Memberships | None:
+        if parameters.units is None:
+            return None
+        return Memberships(folder.with_name("units"), parameters.call.groups_per_unit)
+
+    with ThreadPoolExecutor(1) as meanwhile:
+        ahead = meanwhile.submit(points.read_ahead, chunk_rows)
+        units = memberships()
+        found = _scan(source, parameters, chunk_rows, folder, owner, units)
+    if found is not None:
+        ahead.result()  # raises if the file is damaged
+    else:
+        points.forget()
+        units = memberships()
+        count, sizes = partition(source, parameters.by, columns, chunk_rows, folder, units)
+        parts = (Partition.of(folder, count, number) for number in range(count))
+        found = Layout((), count, sizes, tuple(part.checksum() for part in parts))
+    if units is not None:
+        units.check()
+    return found
+
+
+def _scan(
+    source: Source,
+    parameters: BatchParameters,
+    chunk_rows: int,
+    folder: Path,
+    owner: str,
+    units: Memberships | None,
+) -> Layout | None:
+    """The layout of a file whose keys never decrease; None for any other file."""
     bounds, sizes = [0], Counter[int]()
 
     def noted(parts: Iterator[_Groups]) -> Iterator[tuple[Any, Offsets]]:
         for groups in parts:
             sizes.update(count_sizes(groups.sizes))
-            if memberships is not None and groups.units is not None:
-                memberships.add(groups.units)
+            if units is not None and groups.units is not None:
+                units.add(groups.units)
             yield groups.keys, groups.n
 
-    schema = key_schema(source.schema, by).append(pa.field("n", pa.int64()))
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
     try:
-        with (
-            sealed(path, owner) as draft,
-            pa.OSFile(str(draft), "wb") as file,
-            ipc.new_file(file, schema) as chunks,
-        ):
-            for groups in _cut(noted(_groups_in_order(source, by, units)), chunk_rows):
-                bounds.append(bounds[-1] + int(groups.column("n").to_numpy().sum()))
-                chunks.write(groups)
+        found = noted(_groups_in_order(source, parameters.by, parameters.units))
+        for groups in _cut(found, chunk_rows):
+            write_table(groups_path(folder, len(bounds) - 1), owner, groups, is_durable=False)
+            bounds.append(bounds[-1] + int(groups.column("n").to_numpy().sum()))
     except _OutOfOrder:
         return None
     return Layout(tuple(bounds), 0, sizes)
+
+
+def groups_path(folder: Path, number: int) -> Path:
+    """The file of the groups of a chunk."""
+    return folder / f"{number:06d}.arrow"
 
 
 def _cut(parts: Iterator[tuple[Any, Offsets]], chunk_rows: int) -> Iterator[Any]:
@@ -128,27 +174,19 @@ def _cut(parts: Iterator[tuple[Any, Offsets]], chunk_rows: int) -> Iterator[Any]
     for keys, n in parts:
         groups, ends, begun = keys.append_column("n", pa.array(n)), row + np.cumsum(n), 0
         while (at := int(np.searchsorted(ends, limit))) < len(n):
-            yield _one_batch([*held, groups.slice(begun, at + 1 - begun)])
+            yield _whole([*held, groups.slice(begun, at + 1 - begun)])
             held, begun, limit = [], at + 1, int(ends[at]) + chunk_rows
         held.append(groups.slice(begun))
         row += int(n.sum())
     if any(map(len, held)):
-        yield _one_batch(held)
+        yield _whole(held)
 
 
-def read_groups(path: Path, number: int) -> tuple[Any, Offsets]:
-    """Key and number of records of every group of a chunk, from what `scan` wrote."""
-    with pa.OSFile(str(path)) as file:
-        written = ipc.open_file(file, footer_offset=file.size() - SEAL)
-        groups = pa.Table.from_batches([written.get_batch(number)])
-    return groups.drop_columns("n"), groups.column("n").to_numpy()
-
-
-def _one_batch(tables: Sequence[Any]) -> Any:
-    batches = pa.concat_tables(tables).combine_chunks().to_batches()
-    if len(batches) != 1:
+def _whole(tables: Sequence[Any]) -> Any:
+    found = pa.concat_tables(tables).combine_chunks()
+    if len(found.to_batches()) != 1:
         raise BatchError("the keys of a chunk take more than 2 GB: give a smaller chunk_rows")
-    return batches[0]
+    return found
 
 
 @dataclass(frozen=True)

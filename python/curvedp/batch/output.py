@@ -1,8 +1,9 @@
 """The result of a job: one Parquet file with a manifest beside it, or a folder that holds both.
 
-It is written in the job's folder and gets its name when it is complete, never over anything else.
-Its row groups and files hold a fixed number of groups: the chunks of a job depend on how many
-records there are, which `units` protects.
+It is written in the job's folder, which its owner alone can reach, with the modes that new files
+have, and gets its name when it is complete, never over anything else. Its row groups and files hold
+a fixed number of groups: the chunks of a job depend on how many records there are, which `units`
+protects.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,11 @@ from curvedp._arrow import pa, pq
 from curvedp.batch.listing import ENDINGS
 from curvedp.batch.storage import (
     as_json,
-    atomically,
     digest_of,
-    make_public,
     publish,
-    read_json,
     sync_file,
     sync_folder,
-    write_json,
-    write_text,
+    write_public,
 )
 from curvedp.errors import BatchError
 
@@ -56,71 +53,56 @@ class Output(abc.ABC):
         That of the job.
     identity : str
         That of the job.
-    asked : str
-        Digest of the parameters.
     """
 
     out: Path
     folder: Path
     identity: str
-    asked: str = ""
 
     @property
     @abc.abstractmethod
     def manifest(self) -> Path:
         """Path of the manifest."""
 
-    @abc.abstractmethod
-    def digest(self) -> str:
-        """The checksum of what is written, but not yet in its place."""
-
     @property
-    def _seal(self) -> Path:
-        return self.folder / "result.json"
-
-    def seal(self) -> None:
-        """Notes its checksum, when it is complete."""
-        write_json(self._seal, self.identity, {"sha256": self.digest()})
-
-    def is_complete(self) -> bool:
-        """True if it is written, but not yet in its place; what is damaged is written anew."""
-        try:
-            return bool(read_json(self._seal, self.identity)["sha256"] == self.digest())
-        except (BatchError, OSError):
-            return False
-
-    def with_asked(self, parameters: dict[str, Any]) -> Output:
-        """The same with the parameters of its batch."""
-        text = json.dumps(parameters, sort_keys=True)
-        return replace(self, asked=hashlib.sha256(text.encode()).hexdigest())
-
-    def check_asked(self) -> None:
-        """Refuses a finished result of other parameters."""
-        if read_manifest(self).get("asked") != self.asked:
-            raise BatchError(f"{self.out} is the result of a batch with other parameters")
-
-    def told(self, described: dict[str, Any]) -> dict[str, Any]:
-        """The manifest: what is described, whose it is, and the checksum that was just checked."""
-        checked = read_json(self._seal, self.identity)["sha256"]
-        own = {"job": self.identity, "asked": self.asked, "result_sha256": checked}
-        return dict(json.loads(as_json(described | own)))
+    def written(self) -> Path:
+        """Where it stands when it is complete, but not yet in its place."""
+        return self.folder / "result"
 
     @abc.abstractmethod
-    def draft(self, encoded: Sequence[str]) -> contextlib.AbstractContextManager[Append]:
-        """Lets the caller append tables in order, after which it is complete.
+    def digest(self, place: Path) -> str:
+        """The checksum of what is in a place."""
+
+    @contextlib.contextmanager
+    def draft(self, encoded: Sequence[str]) -> Iterator[Append]:
+        """Lets the caller append tables in order, after which it is written.
 
         Columns `encoded` get a dictionary. The draft of a process that was cut off is removed.
         """
+        path = self.folder / ".result"
+        _remove(path)
+        with self._writer(path, list(encoded)) as write, _in_blocks(write) as append:
+            yield append
+        _remove(self.written)  # what was damaged
+        os.rename(path, self.written)
+        sync_folder(self.folder)
 
     @abc.abstractmethod
-    def publish(self, described: dict[str, Any]) -> dict[str, Any]:
-        """Puts it in its place with its manifest, which is returned."""
+    def _writer(self, path: Path, encoded: list[str]) -> contextlib.AbstractContextManager[Append]:
+        """Writes blocks of groups to a place, and makes them survive a loss of power."""
+
+    @abc.abstractmethod
+    def publish(self, told: dict[str, Any]) -> None:
+        """Puts it in its place with its manifest."""
 
     def is_published(self) -> bool:
         """True if it is this job's and stands in its place."""
-        try:
-            return self.out.exists() and read_manifest(self).get("job") == self.identity
-        except BatchError:
+        try:  # the manifest comes first: somebody else's file may have taken the place since
+            told = read_manifest(self)
+            return told.get("job") == self.identity and (
+                told.get("result_sha256") == self.digest(self.out)
+            )
+        except (BatchError, OSError):
             return False
 
     def check_free(self) -> None:
@@ -138,46 +120,29 @@ class _FileOutput(Output):
     def manifest(self) -> Path:
         return self.out.with_name(self.out.name + ".manifest.json")
 
-    @property
-    def _result(self) -> Path:
-        return self.folder / "result.parquet"
-
-    def digest(self) -> str:
-        return digest_of(self._result)
+    def digest(self, place: Path) -> str:
+        return digest_of(place)
 
     @contextlib.contextmanager
-    def draft(self, encoded: Sequence[str]) -> Iterator[Append]:
-        for left in self.folder.glob(f".{self._result.name}.*"):
-            left.unlink()
-        with atomically(self._result) as path, contextlib.ExitStack() as stack:
+    def _writer(self, path: Path, encoded: list[str]) -> Iterator[Append]:
+        with contextlib.ExitStack() as stack:
             writers: list[Any] = []
 
             def write(table: Any) -> None:
                 if not writers:
-                    writer = pq.ParquetWriter(path, table.schema, use_dictionary=list(encoded))
+                    writer = pq.ParquetWriter(path, table.schema, use_dictionary=encoded)
                     writers.append(stack.enter_context(writer))
                 writers[0].write_table(table)
                 sync_file(path)  # little by little, so that the end need not wait
 
-            with _in_blocks(write) as append:
-                yield append
-        self.seal()
+            yield write
+        sync_file(path)
 
-    def publish(self, described: dict[str, Any]) -> dict[str, Any]:
-        make_public(self._result)
-        text, told = self.folder / "manifest.json", self.told(described)
-        if not (text.exists() and text.read_bytes() == as_json(told).encode()):
-            write_text(text, as_json(told))
-        make_public(text)
+    def publish(self, told: dict[str, Any]) -> None:
+        text = self.folder / "manifest.json"
+        write_public(text, as_json(told))
         publish(text, self.manifest)
-        publish(self._result, self.out)
-        return told
-
-    def is_published(self) -> bool:
-        # the manifest comes first: somebody else's file may have taken the place since
-        return super().is_published() and (
-            read_manifest(self).get("result_sha256") == digest_of(self.out)
-        )
+        publish(self.written, self.out)
 
 
 class _FolderOutput(Output):
@@ -187,45 +152,39 @@ class _FolderOutput(Output):
     def manifest(self) -> Path:
         return self.out / "_manifest.json"
 
-    @property
-    def _result(self) -> Path:
-        return self.folder / "result"
-
-    def digest(self) -> str:
+    def digest(self, place: Path) -> str:
         found = hashlib.sha256()
-        for part in sorted(self._result.glob("*.parquet")):
+        for part in sorted(place.glob("*.parquet")):
             found.update(f"{part.name} {digest_of(part)}\n".encode())
         return found.hexdigest()
 
     @contextlib.contextmanager
-    def draft(self, encoded: Sequence[str]) -> Iterator[Append]:
-        path, numbers = self.folder / ".result", itertools.count()
-        shutil.rmtree(path, ignore_errors=True)
-        path.mkdir(mode=0o700)
+    def _writer(self, path: Path, encoded: list[str]) -> Iterator[Append]:
+        path.mkdir()
+        numbers = itertools.count()
 
         def write(table: Any) -> None:
             part = path / f"part-{next(numbers):06d}.parquet"
-            pq.write_table(table, part, use_dictionary=list(encoded))
-            make_public(part)
+            pq.write_table(table, part, use_dictionary=encoded)
             sync_file(part)
 
-        with _in_blocks(write) as append:
-            yield append
+        yield write
         sync_folder(path)
-        shutil.rmtree(self._result, ignore_errors=True)  # what was damaged
-        os.rename(path, self._result)
-        sync_folder(self.folder)
-        self.seal()
 
-    def publish(self, described: dict[str, Any]) -> dict[str, Any]:
-        text, told = self._result / self.manifest.name, self.told(described)
-        write_text(text, as_json(told))
-        make_public(text)
-        make_public(self._result)
+    def publish(self, told: dict[str, Any]) -> None:
+        write_public(self.written / self.manifest.name, as_json(told))
+        sync_folder(self.written)
         self.check_free()
-        os.rename(self._result, self.out)
+        os.rename(self.written, self.out)
         sync_folder(self.out.parent)
-        return told
+
+
+def _remove(path: Path) -> None:
+    """Removes a file or folder, if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -10,95 +10,65 @@ import contextlib
 import hashlib
 import json
 import os
-import secrets
-import shutil
-import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from curvedp._arrow import pa
+from curvedp._arrow import ipc, pa
 from curvedp.errors import BatchError
 
 __all__ = [
-    "SEAL",
     "as_json",
-    "atomically",
-    "check_seal",
     "digest_of",
     "locked",
-    "make_public",
     "publish",
     "read_json",
-    "read_sealed",
-    "sealed",
+    "read_table",
     "sync_file",
     "sync_folder",
     "write_json",
-    "write_text",
+    "write_public",
+    "write_table",
 ]
 
 #: Bytes of a seal: 64 digits and the end of the line.
-SEAL = 65
+_SEAL = 65
 
 
 @contextlib.contextmanager
-def atomically(path: Path) -> Iterator[Path]:
-    """A file next to `path`, readable by the owner alone, that is moved there when complete."""
+def _sealed(path: Path, owner: str, *, is_durable: bool = True) -> Iterator[Path]:
+    """A file next to `path`, readable by the user alone, that is sealed and moved there when it is
+    complete, for good if it shall survive a loss of power."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(handle)
     draft = Path(name)
     try:
         yield draft
-        sync_file(draft)
+        seal = _seal(path, owner, _mapped(draft))
+        with draft.open("ab") as file:
+            file.write(seal)
+        if is_durable:
+            sync_file(draft)
         os.replace(draft, path)
-        sync_folder(path.parent)
+        if is_durable:
+            sync_folder(path.parent)
     except BaseException:
         with contextlib.suppress(OSError):
             draft.unlink()
         raise
 
 
-@contextlib.contextmanager
-def sealed(path: Path, owner: str) -> Iterator[Path]:
-    """As `atomically`, for a file of `owner`, which is sealed when complete."""
-    with atomically(path) as draft:
-        yield draft
-        seal = _seal(path, owner, _mapped(draft))
-        with draft.open("ab") as file:
-            file.write(seal)
-
-
-def read_sealed(path: Path, owner: str) -> Any:
-    """What a sealed file holds, as a buffer of Arrow that is read when it is looked at.
-
-    Raises
-    ------
-    BatchError
-        If the file is missing, damaged or not that of `owner`.
-    """
+def _read_sealed(path: Path, owner: str) -> Any:
+    """What a sealed file holds, as a buffer of Arrow that is read when it is looked at."""
     try:
         whole = _mapped(path)
     except OSError as error:
         raise BatchError(f"{path}: cannot be read ({error.strerror})") from None
-    held = max(0, whole.size - SEAL)
+    held = max(0, whole.size - _SEAL)
     if whole.slice(held).to_pybytes() != _seal(path, owner, whole.slice(0, held)):
         raise BatchError(f"{path}: damaged, or of another batch")
     return whole.slice(0, held)
-
-
-def check_seal(path: Path, owner: str) -> None:
-    """Raises as `read_sealed`, in little memory."""
-    with contextlib.suppress(OSError, ValueError), path.open("rb") as file:
-        left = path.stat().st_size - SEAL
-        digest = hashlib.sha256(_head(path, owner))
-        while left > 0 and (part := file.read(min(left, 1 << 20))):
-            digest.update(part)
-            left -= len(part)
-        if file.read() == digest.hexdigest().encode() + b"\n":
-            return
-    raise BatchError(f"{path}: missing, damaged, or of another batch")
 
 
 def _mapped(path: Path) -> Any:
@@ -109,19 +79,66 @@ def _mapped(path: Path) -> Any:
         return file.read_buffer()
 
 
-def _head(path: Path, owner: str) -> bytes:
-    return f"{owner}\n{path.name}\n".encode()
-
-
 def _seal(path: Path, owner: str, held: Any) -> bytes:
-    digest = hashlib.sha256(_head(path, owner))
+    digest = hashlib.sha256(f"{owner}\n{path.name}\n".encode())
     digest.update(held)
     return digest.hexdigest().encode() + b"\n"
 
 
+def write_json(path: Path, owner: str, data: dict[str, Any]) -> None:
+    """Writes a sealed JSON file of `owner`."""
+    with _sealed(path, owner) as draft:
+        draft.write_text(as_json(data), encoding="utf-8")
+
+
+def read_json(path: Path, owner: str) -> dict[str, Any]:
+    """What `write_json` wrote.
+
+    Raises
+    ------
+    BatchError
+        If the file is missing, damaged or not that of `owner`.
+    """
+    found: dict[str, Any] = json.loads(_read_sealed(path, owner).to_pybytes())
+    return found
+
+
+def write_table(path: Path, owner: str, table: Any, *, is_durable: bool = True) -> None:
+    """Writes a sealed table of `owner`."""
+    with (
+        _sealed(path, owner, is_durable=is_durable) as draft,
+        pa.OSFile(str(draft), "wb") as file,
+        ipc.new_file(file, table.schema) as writer,
+    ):
+        writer.write_table(table)
+
+
+def read_table(path: Path, owner: str) -> Any:
+    """What `write_table` wrote; raises as `read_json`."""
+    try:
+        return ipc.open_file(_read_sealed(path, owner)).read_all()
+    except BatchError as error:
+        raise BatchError(
+            f"{error}: remove {path.parent} and resume, which makes again what was in it: nothing "
+            "is spent or drawn anew"
+        ) from None
+
+
+def as_json(data: dict[str, Any]) -> str:
+    """The text of a JSON file."""
+    return json.dumps(data, indent=2, allow_nan=False) + "\n"
+
+
+def write_public(path: Path, text: str) -> None:
+    """Writes a file of the mode that new ones have, in place of what is there."""
+    path.unlink(missing_ok=True)  # it may have a second name already
+    path.write_text(text, encoding="utf-8")
+    sync_file(path)
+
+
 def sync_file(path: Path) -> None:
     """Makes what was written to a file survive a loss of power."""
-    with path.open("rb") as file:
+    with path.open("r+b") as file:
         os.fsync(file.fileno())
 
 
@@ -133,29 +150,6 @@ def sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a file of text, readable by the user alone."""
-    with atomically(path) as draft:
-        draft.write_text(text, encoding="utf-8")
-
-
-def as_json(data: dict[str, Any]) -> str:
-    """The text of a JSON file."""
-    return json.dumps(data, indent=2, allow_nan=False) + "\n"
-
-
-def write_json(path: Path, owner: str, data: dict[str, Any]) -> None:
-    """Writes a sealed JSON file of `owner`."""
-    with sealed(path, owner) as draft:
-        draft.write_text(as_json(data), encoding="utf-8")
-
-
-def read_json(path: Path, owner: str) -> dict[str, Any]:
-    """What `write_json` wrote."""
-    found: dict[str, Any] = json.loads(read_sealed(path, owner).to_pybytes())
-    return found
 
 
 def digest_of(path: Path) -> str:
@@ -175,33 +169,8 @@ def publish(draft: Path, target: Path) -> None:
     except FileExistsError:
         raise BatchError(f"{target} appeared meanwhile: move it away and resume") from None
     except OSError:  # no hard links here
-        copy = draft.with_name(f".{draft.name}.{secrets.token_hex(8)}")
-        shutil.copy(draft, copy)
-        sync_file(copy)
-        os.rename(copy, target)
+        os.rename(draft, target)
     sync_folder(target.parent)
-
-
-def make_public(path: Path) -> None:
-    """Gives a file or folder the mode that new ones of this process have.
-
-    The mode is that of a new file, made to find out: the process's mask can only be read by
-    changing it for all threads.
-    """
-    probe = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    if path.is_dir():
-        probe.mkdir()
-        mode = stat.S_IMODE(probe.stat().st_mode)
-        probe.rmdir()
-        path.chmod(mode)
-        return
-    handle = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        mode = stat.S_IMODE(os.fstat(handle).st_mode)
-    finally:
-        os.close(handle)
-        probe.unlink()
-    path.chmod(mode)
 
 
 @contextlib.contextmanager
