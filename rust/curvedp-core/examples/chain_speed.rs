@@ -2,7 +2,8 @@
 
 use curvedp_core::chains::{Isotropic, Plan};
 use curvedp_core::manifold::{Manifold, SpdAffine, Sphere};
-use curvedp_core::noise::{Profile, Radial, Space};
+use curvedp_core::noise::Profile;
+use curvedp_core::roots::{Matrices, Radial, Space};
 use std::time::Instant;
 
 fn main() {
@@ -10,7 +11,7 @@ fn main() {
     let (m, chains) = (argument(1).unwrap_or(11usize), argument(2).unwrap_or(16usize));
     let (manifold, space): (Box<dyn Manifold>, Space) = match m {
         0 => (Box::new(Sphere::new(2, 1.0)), Space::Radial(Radial::Sphere { dim: 2, radius: 1.0 })),
-        m => (Box::new(SpdAffine::new(m)), Space::Spd { m }),
+        m => (Box::new(SpdAffine::new(m)), Matrices::symmetric(m).into()),
     };
     let (scale, step) = match m {
         0 => (0.1, 0.15),

@@ -7,9 +7,10 @@ use curvedp_core::ball::Frame;
 use curvedp_core::groups::{Design, GroupMean, Groups, Means, release};
 use curvedp_core::manifold::{Manifold, build};
 use curvedp_core::mean::plan;
-use curvedp_core::noise::{GroupKeys, IsotropicNoise, Profile, Radial, Space, Stream};
+use curvedp_core::noise::{GroupKeys, IsotropicNoise, Profile, Stream};
 use curvedp_core::parallel::set_num_threads;
 use curvedp_core::release::{Grid, Placement};
+use curvedp_core::roots::{Radial, Space};
 use curvedp_core::rows::Rows;
 
 fn report(kind: &str, size: usize, center: &[f64], space: Space, count: usize, n: usize) {

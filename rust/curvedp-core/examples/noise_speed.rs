@@ -1,6 +1,7 @@
 //! Samples per second of the exact samplers on one thread, with the time to build each and its acceptance.
 
-use curvedp_core::noise::{IsotropicNoise, Profile, Radial, Space, Stream};
+use curvedp_core::noise::{IsotropicNoise, Profile, Stream};
+use curvedp_core::roots::{Matrices, Radial, Space};
 use std::time::Instant;
 
 fn report(name: &str, space: Space, profile: Profile, stream: &mut Stream) {
@@ -52,11 +53,11 @@ fn main() {
         for share in [0.1, 0.3, 0.7] {
             let profile = Profile::Laplace { scale: share * limit };
             let name = format!("Laplace SPD({m}) {share} limit");
-            report(&name, Space::Spd { m }, profile, &mut stream);
+            report(&name, Matrices::symmetric(m).into(), profile, &mut stream);
         }
         for scale in [0.1, 0.3, 1.0] {
             let name = format!("Gaussian SPD({m}) {scale}");
-            report(&name, Space::Spd { m }, Profile::Gaussian { scale }, &mut stream);
+            report(&name, Matrices::symmetric(m).into(), Profile::Gaussian { scale }, &mut stream);
         }
     }
 }

@@ -5,8 +5,9 @@
 use crate::ball::{Ball, Frame, SLACK};
 use crate::manifold::Manifold;
 use crate::mean::{Plan, plan};
-use crate::noise::{IsotropicNoise, Profile, Radial, Space};
+use crate::noise::{IsotropicNoise, Profile};
 use crate::release::{Grid, Placement};
+use crate::roots::Space;
 
 /// Least number of grid steps in a noise scale; steps are powers of two, so there may be nearly twice as many.
 pub const STEPS_PER_SCALE: f64 = (1u64 << 20) as f64;
@@ -127,8 +128,8 @@ impl MeanLaw {
     #[must_use]
     pub fn new(manifold: &dyn Manifold, placement: Placement, stretched: bool) -> Self {
         let space = match placement {
-            Placement::Chart => Space::Radial(Radial::Flat { dim: manifold.dim() }),
-            Placement::Intrinsic => manifold.noise_space(),
+            Placement::Chart => Space::flat(manifold.dim()),
+            Placement::Intrinsic => manifold.space(),
         };
         Self { placement, space, stretched, clip_limit: manifold.clip_limit() }
     }

@@ -19,6 +19,7 @@ pub mod parallel;
 pub mod regression;
 pub mod rejection;
 pub mod release;
+pub mod roots;
 pub mod rows;
 pub mod simd;
 pub mod twofold;

@@ -57,13 +57,13 @@ impl Manifold {
     /// from direction to direction.
     #[getter]
     fn planes(&self) -> Option<Vec<(f64, f64)>> {
-        self.inner.curvature().planes(self.inner.dim())
+        self.inner.roots().planes()
     }
 
     /// Largest number of eigenspaces of a curvature operator; functions of it are sums over them.
     #[getter]
     fn eigenspaces(&self) -> usize {
-        self.inner.eigenspaces()
+        self.inner.roots().eigenspaces()
     }
 
     /// The trace of the Hessian of half the squared distance, averaged over directions.
@@ -81,7 +81,7 @@ impl Manifold {
     /// The space of isotropic noise, as the first arguments of [`crate::noise::Noise`].
     #[getter]
     fn noise_space(&self) -> (&'static str, usize, f64) {
-        space_name(self.inner.noise_space())
+        space_name(self.inner.space())
     }
 
     /// True if a point is a class of rows, whose average means nothing.

@@ -4,8 +4,9 @@ use std::sync::{Mutex, MutexGuard};
 
 use curvedp_core::error::Error;
 use curvedp_core::exact::Effort;
-use curvedp_core::noise::{self, Drawing, IsotropicNoise, Profile, Radial, Space};
+use curvedp_core::noise::{self, Drawing, IsotropicNoise, Profile};
 use curvedp_core::release::Grid;
+use curvedp_core::roots::{Compact, Matrices, Radial, Space};
 use curvedp_core::rows::Rows;
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -149,14 +150,14 @@ impl Stream {
 /// A space by its name; see [`Noise`].
 pub(crate) fn space(kind: &str, size: usize, parameter: f64) -> PyResult<Space> {
     Ok(match kind {
-        "flat" => Space::Radial(Radial::Flat { dim: size }),
-        "sphere" => Space::Radial(Radial::Sphere { dim: size, radius: parameter }),
-        "hyperbolic" => Space::Radial(Radial::Hyperbolic { dim: size, curvature: parameter }),
-        "projective" => Space::Radial(Radial::ComplexProjective { m: size }),
-        "spd" => Space::Spd { m: size },
-        "hpd" => Space::Hpd { m: size },
-        "grassmann" => Space::Grassmann { n: size, k: parameter as usize },
-        "so" => Space::SpecialOrthogonal { n: size },
+        "flat" => Radial::Flat { dim: size }.into(),
+        "sphere" => Radial::Sphere { dim: size, radius: parameter }.into(),
+        "hyperbolic" => Radial::Hyperbolic { dim: size, curvature: parameter }.into(),
+        "projective" => Radial::ComplexProjective { m: size }.into(),
+        "spd" => Matrices::symmetric(size).into(),
+        "hpd" => Matrices::hermitian(size).into(),
+        "grassmann" => Compact::Subspaces { n: size, k: parameter as usize }.into(),
+        "so" => Compact::Rotations { n: size }.into(),
         other => return Err(PyValueError::new_err(format!("unknown space {other:?}"))),
     })
 }
@@ -168,10 +169,9 @@ pub(crate) fn space_name(space: Space) -> (&'static str, usize, f64) {
         Space::Radial(Radial::Sphere { dim, radius }) => ("sphere", dim, radius),
         Space::Radial(Radial::Hyperbolic { dim, curvature }) => ("hyperbolic", dim, curvature),
         Space::Radial(Radial::ComplexProjective { m }) => ("projective", m, 0.0),
-        Space::Spd { m } => ("spd", m, 0.0),
-        Space::Hpd { m } => ("hpd", m, 0.0),
-        Space::Grassmann { n, k } => ("grassmann", n, k as f64),
-        Space::SpecialOrthogonal { n } => ("so", n, 0.0),
+        Space::Matrices(space) => (if space.is_complex() { "hpd" } else { "spd" }, space.m, 0.0),
+        Space::Compact(Compact::Subspaces { n, k }) => ("grassmann", n, k as f64),
+        Space::Compact(Compact::Rotations { n }) => ("so", n, 0.0),
     }
 }
 

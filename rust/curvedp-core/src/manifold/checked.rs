@@ -7,8 +7,8 @@
 use std::ops::Range as Indices;
 use std::sync::Arc;
 
-use super::{Curvature, Embedding, LogMoments, LogSums, Manifold, Precise, Range};
-use crate::noise::Space;
+use super::{Embedding, LogMoments, LogSums, Manifold, Precise, Range};
+use crate::roots::{Roots, Space};
 use crate::rows::{Rows, row_count};
 
 /// The same manifold, whose kernels look at all lengths first.
@@ -66,20 +66,21 @@ impl<M: Manifold> Manifold for Checked<M> {
         self.0.dim()
     }
 
-    fn curvature(&self) -> Curvature {
-        self.0.curvature()
+    fn space(&self) -> Space {
+        self.0.space()
+    }
+
+    fn roots(&self) -> Roots {
+        self.0.roots()
+    }
+
+    fn spectrum(&self, u: &[f64]) -> Vec<f64> {
+        self.vector([u]);
+        self.0.spectrum(u)
     }
 
     fn curvature_bounds(&self) -> (f64, f64) {
         self.0.curvature_bounds()
-    }
-
-    fn eigenspaces(&self) -> usize {
-        self.0.eigenspaces()
-    }
-
-    fn noise_space(&self) -> Space {
-        self.0.noise_space()
     }
 
     fn injectivity_radius(&self) -> f64 {

@@ -6,7 +6,7 @@
 //! transport along the geodesic.
 
 use super::Manifold;
-use super::{grassmann, hpd, spd, special_orthogonal};
+use crate::roots::Roots;
 use crate::rows::Rows;
 use crate::simd::elementary::{cot_excess, coth_excess, sinc, sinhc};
 use crate::vector::norm;
@@ -21,119 +21,24 @@ pub(super) fn jacobi_growth(k: f64) -> f64 {
     if k > 0.0 { sinc(k.sqrt()) } else { sinhc((-k).sqrt()) }
 }
 
-/// The curvature operators R_u: the restricted roots of a symmetric space.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Curvature {
-    /// R_u = 0.
-    Flat,
-    /// R_u = kappa |u|^2 across u, 0 along it.
-    Constant(f64),
-    /// CP^m: R_u = 4|u|^2 along iu, |u|^2 across u and iu, 0 along u. Coordinates are real and imaginary
-    /// parts in turn.
-    Complex,
-    /// SPD(m), m >= 2, with the affine-invariant metric: -(l_i - l_j)^2/4 for each pair of eigenvalues l of
-    /// the matrix u, and 0.
-    Matrices(usize),
-    /// HPD(m), m >= 2: -(l_i - l_j)^2/4 twice for each pair of eigenvalues l of the Hermitian matrix u, and 0.
-    Hermitian(usize),
-    /// Grassmannians, both numbers at least 2: (t_i - t_j)^2 and (t_i + t_j)^2 for each pair of singular values t of
-    /// the matrix u, t_i^2 as often as rows and columns differ, and 0.
-    Subspaces {
-        /// Rows of u.
-        rows: usize,
-        /// Columns of u.
-        columns: usize,
-    },
-    /// SO(n), n >= 4: ((t_i - t_j)/2)^2 and ((t_i + t_j)/2)^2 twice for each pair of angles t of the skew matrix u, if n
-    /// is odd (t_i/2)^2 twice for each, and 0.
-    Rotations(usize),
-}
-
-impl Curvature {
-    /// The same with CP^1, a sphere of radius 1/2, as a space of constant curvature.
-    pub(super) fn reduced(self, dim: usize) -> Self {
-        if (self, dim) == (Self::Complex, 2) { Self::Constant(4.0) } else { self }
+/// f(R_u) as a matrix, on a space of rank 1 or without curvature. Coordinates of complex projective space are real and
+/// imaginary parts in turn.
+pub(super) fn function(roots: Roots, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+    let (dim, length) = (u.len(), norm(u));
+    let square = length * length;
+    let planes = roots.planes().unwrap_or_default();
+    let [.., (_, kappa)] = planes[..] else {
+        return scalar(dim, f(0.0), out);
+    };
+    let across = f(kappa * square);
+    scalar(dim, across, out);
+    if length == 0.0 {
+        return;
     }
-
-    /// Lower and upper bound of the sectional curvatures.
-    pub(super) fn bounds(self, dim: usize) -> (f64, f64) {
-        match self.reduced(dim) {
-            Self::Flat => (0.0, 0.0),
-            Self::Constant(kappa) => (kappa, kappa),
-            Self::Complex => (1.0, 4.0),
-            Self::Matrices(_) | Self::Hermitian(_) => (-0.5, 0.0),
-            Self::Subspaces { .. } => (0.0, 2.0),
-            Self::Rotations(_) => (0.0, 0.5),
-        }
-    }
-
-    /// Number and curvature of the planes through a direction, leaving out flat ones, where they are the same
-    /// for every direction.
-    pub fn planes(self, dim: usize) -> Option<Vec<(f64, f64)>> {
-        match self {
-            Self::Flat => Some(vec![]),
-            Self::Constant(kappa) => Some(vec![(dim as f64 - 1.0, kappa)]),
-            Self::Complex => Some(vec![(1.0, 4.0), (dim as f64 - 2.0, 1.0)]),
-            Self::Matrices(_)
-            | Self::Hermitian(_)
-            | Self::Subspaces { .. }
-            | Self::Rotations(_) => None,
-        }
-    }
-
-    /// The largest curvature kappa, and the largest quotient of |h(R_u) - 1|^2 and (h(kappa |u|^2) - 1)^2, which is at most
-    /// that of the trace of R_u and kappa |u|^2; of the spaces of curvature >= 0 that have no constant planes.
-    pub(super) fn excess(self) -> Option<(f64, f64)> {
-        match self {
-            Self::Subspaces { rows, columns } => Some((2.0, 0.5 * ((rows + columns) as f64 - 2.0))),
-            Self::Rotations(n) => Some((0.5, n as f64 - 2.0)),
-            _ => None,
-        }
-    }
-
-    /// The trace of f(R_u).
-    pub(super) fn trace(self, u: &[f64], f: &dyn Fn(f64) -> f64) -> f64 {
-        match self {
-            Self::Matrices(m) => return spd::curvature_trace(m, u, f),
-            Self::Hermitian(m) => return hpd::hermitian_trace(m, u, f),
-            Self::Rotations(n) => return special_orthogonal::rotation_trace(n, u, f),
-            _ => {}
-        }
-        if let Self::Subspaces { rows, columns } = self {
-            return grassmann::curvature_trace(rows, columns, u, f);
-        }
-        let square = norm(u) * norm(u);
-        let planes = self.planes(u.len()).unwrap_or_default();
-        let flat = u.len() as f64 - planes.iter().map(|(count, _)| count).sum::<f64>();
-        let curved = planes.iter().filter(|(count, _)| *count > 0.0);
-        flat * f(0.0) + curved.map(|(count, kappa)| count * f(kappa * square)).sum::<f64>()
-    }
-
-    /// f(R_u) as a matrix.
-    pub(super) fn function(self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
-        let (dim, length) = (u.len(), norm(u));
-        let operator = self.reduced(dim);
-        let square = length * length;
-        let across = match operator {
-            Self::Matrices(m) => return spd::curvature_function(m, u, f, out),
-            Self::Hermitian(m) => return hpd::hermitian_function(m, u, f, out),
-            Self::Subspaces { rows, columns } => {
-                return grassmann::curvature_function(rows, columns, u, f, out);
-            }
-            Self::Rotations(n) => return special_orthogonal::rotation_function(n, u, f, out),
-            Self::Constant(kappa) if length > 0.0 => f(kappa * square),
-            Self::Complex if length > 0.0 => f(square),
-            _ => f(0.0),
-        };
-        scalar(dim, across, out);
-        if operator == Self::Flat || length == 0.0 {
-            return;
-        }
-        add_projection(u, length, f(0.0) - across, out);
-        if operator == Self::Complex {
-            let turned: Vec<f64> = u.chunks_exact(2).flat_map(|z| [-z[1], z[0]]).collect();
-            add_projection(&turned, length, f(4.0 * square) - across, out);
-        }
+    add_projection(u, length, f(0.0) - across, out);
+    if let [(_, along), _] = planes[..] {
+        let turned: Vec<f64> = u.chunks_exact(2).flat_map(|z| [-z[1], z[0]]).collect();
+        add_projection(&turned, length, f(along * square) - across, out);
     }
 }
 
@@ -182,13 +87,36 @@ pub(super) fn exp_differential<M: Manifold + ?Sized>(
 /// Logarithm of the volume element of exp at the tangent vector with the given coordinates: ln det g(R_u).
 /// NaN from the first conjugate point on.
 pub fn log_jacobian(manifold: &dyn Manifold, coords: &[f64]) -> f64 {
-    manifold.curvature().trace(coords, &|k| jacobi_growth(k).ln())
+    trace(manifold, coords, |k| jacobi_growth(k).ln())
+}
+
+/// No [`log_jacobian`] of a vector up to that long is larger: ln g is concave and falls, so its mean is at most its value at
+/// the mean eigenvalue, for which there is a lower bound.
+pub fn log_jacobian_bound(manifold: &dyn Manifold, length: f64) -> f64 {
+    let roots = manifold.roots();
+    if roots.curvature >= 0.0 || roots.count() == 0 {
+        return 0.0;
+    }
+    let count = roots.count() as f64;
+    count * jacobi_growth(roots.ricci() / count * (length * length)).ln()
+}
+
+/// The trace of f(R_u).
+fn trace(manifold: &dyn Manifold, u: &[f64], f: impl Fn(f64) -> f64) -> f64 {
+    manifold.roots().trace(&manifold.spectrum(u), f)
 }
 
 /// |D exp|^2 at the tangent vector with the given coordinates, in Frobenius norm: that of g(R_u), since
 /// parallel transport is orthogonal.
 pub fn exp_growth(manifold: &dyn Manifold, coords: &[f64]) -> f64 {
-    manifold.curvature().trace(coords, &|k| jacobi_growth(k) * jacobi_growth(k))
+    trace(manifold, coords, |k| jacobi_growth(k) * jacobi_growth(k))
+}
+
+/// The largest curvature kappa, and the largest quotient of |h(R_u) - 1|^2 and (h(kappa |u|^2) - 1)^2, which is at most
+/// that of the trace of R_u and kappa |u|^2; for curvature >= 0.
+pub(super) fn excess(roots: Roots) -> (f64, f64) {
+    let (_, kappa) = roots.curvature_bounds();
+    (kappa, roots.ricci() / kappa)
 }
 
 /// Largest Frobenius distance between two matrices G = Hess ½rho(., x)^2 - I: a public property of a
@@ -209,31 +137,26 @@ pub enum ExcessDiameter {
 impl ExcessDiameter {
     /// That of a manifold; none where all G are 0.
     pub fn of(manifold: &dyn Manifold) -> Option<Self> {
-        let dim = manifold.dim() as f64;
-        match manifold.curvature() {
-            Curvature::Flat => None,
-            Curvature::Complex => Some(Self::Complex(dim - 2.0)),
+        let roots = manifold.roots();
+        let constant = |curvature, square: f64| Self::Constant { curvature, factor: square.sqrt() };
+        Some(match roots.planes().as_deref() {
+            Some([]) => return None,
+            // G = (h - 1)(I - u u^T): they differ most when one is 0 or the directions are orthogonal
+            Some([(across, curvature)]) => constant(*curvature, across.max(2.0)),
+            Some([_, (across, _), ..]) => Self::Complex(*across),
             // all G >= 0, so tr(G G') >= 0: sqrt 2 times the largest norm, at u = diag(m - 1, -1, ..., -1)
-            Curvature::Matrices(m) => Some(Self::of_matrices(m, 1.0)),
-            Curvature::Hermitian(m) => Some(Self::of_matrices(m, 2.0)),
+            None if roots.curvature < 0.0 => {
+                let (order, others) = (roots.rank as f64, roots.rank as f64 - 1.0);
+                let square = roots.differences as f64 * (2.0 * others);
+                constant(roots.curvature * order / others, square)
+            }
             // all G <= 0, so sqrt 2 times the largest norm; no eigenvalue is below c = h(kappa s^2) - 1, and h - 1 lies
             // above its chord
-            curvature @ (Curvature::Subspaces { .. } | Curvature::Rotations(_)) => {
-                let (curvature, square) = curvature.excess()?;
-                Some(Self::Constant { curvature, factor: (2.0 * square).sqrt() })
+            None => {
+                let (curvature, square) = excess(roots);
+                constant(curvature, 2.0 * square)
             }
-            // G = (h - 1)(I - u u^T): they differ most when one is 0 or the directions are orthogonal
-            Curvature::Constant(curvature) => {
-                Some(Self::Constant { curvature, factor: (dim - 1.0).max(2.0).sqrt() })
-            }
-        }
-    }
-
-    /// With that number of eigenvectors of G for each pair of eigenvalues of u.
-    fn of_matrices(m: usize, multiplicity: f64) -> Self {
-        let m = m as f64;
-        let factor = (multiplicity * (2.0 * (m - 1.0))).sqrt();
-        Self::Constant { curvature: -0.25 * m / (m - 1.0), factor }
+        })
     }
 
     /// For points within a distance; infinite from the conjugate distance on.
@@ -266,26 +189,18 @@ pub struct HessianTrace {
 
 impl HessianTrace {
     /// That of a manifold: exact but on SPD(m) and HPD(m), where it is known to second order from the mean Ricci
-    /// curvature -(m/4)(dim - 1)/dim, twice that for Hermitian matrices, and on Grassmannians and rotation groups, where
-    /// all curvatures but 0 count as their mean.
+    /// curvature, and on Grassmannians and rotation groups, where all curvatures but 0 count as their mean.
     pub fn of(manifold: &dyn Manifold) -> Self {
-        let (curvature, dim) = (manifold.curvature(), manifold.dim() as f64);
-        let quadratic = match curvature {
-            Curvature::Matrices(m) => m as f64 / 12.0 * (dim - 1.0) / dim,
-            Curvature::Hermitian(m) => m as f64 / 6.0 * (dim - 1.0) / dim,
-            _ => 0.0,
-        };
-        let curvatures = match curvature {
-            Curvature::Subspaces { rows, columns } => {
-                let curved = dim - rows.min(columns) as f64;
-                vec![(curved, ((rows + columns) as f64 - 2.0) / curved)]
-            }
-            Curvature::Rotations(n) => {
-                let curved = dim - (n / 2) as f64;
-                vec![(curved, 0.5 * (n as f64 - 2.0) / curved)]
-            }
-            _ => curvature.planes(manifold.dim()).unwrap_or_default(),
-        };
+        let (roots, dim) = (manifold.roots(), manifold.dim() as f64);
+        let (mut curvatures, mut quadratic) = (vec![], 0.0);
+        if let Some(planes) = roots.planes() {
+            curvatures = planes;
+        } else if roots.curvature < 0.0 {
+            quadratic = -roots.ricci() / 3.0 * (dim - 1.0) / dim;
+        } else {
+            let count = roots.count() as f64;
+            curvatures.push((count, roots.ricci() / count));
+        }
         Self { dim, curvatures, quadratic }
     }
 

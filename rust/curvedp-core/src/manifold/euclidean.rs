@@ -1,9 +1,8 @@
 //! Euclidean space: points and tangent vectors are vectors of R^dim.
 
-use super::curvature::Curvature;
 use super::{Embedding, LogSums, Manifold, UNIT_ROUNDOFF};
 use crate::manifold::checked::Checked;
-use crate::noise::Space;
+use crate::roots::Space;
 use crate::rows::Rows;
 use crate::simd::blocks::{BLOCK, Block, Width};
 use crate::simd::kernel::{Kernel, SumKernel, run, run_sum, weights_of};
@@ -108,16 +107,8 @@ impl Manifold for Euclidean {
         self.dim
     }
 
-    fn curvature(&self) -> Curvature {
-        Curvature::Flat
-    }
-
-    fn noise_space(&self) -> Space {
+    fn space(&self) -> Space {
         Space::flat(self.dim)
-    }
-
-    fn injectivity_radius(&self) -> f64 {
-        f64::INFINITY
     }
 
     fn belongs(&self, point: &[f64], _: f64) -> bool {

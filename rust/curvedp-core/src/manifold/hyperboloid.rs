@@ -12,12 +12,11 @@ pub use chart::HyperbolicChart;
 use coords::{Coords, FromCoords};
 
 use super::add_coords;
-use super::curvature::Curvature;
 use super::polar::{PolarDist, dist_polar, log_polar};
 use super::transvection::{Frame, log_along};
 use super::{CLIP_LENGTH, LogSums, Manifold, Precise, UNIT_ROUNDOFF};
 use crate::manifold::checked::Checked;
-use crate::noise::{Radial, Space};
+use crate::roots::{Radial, Space};
 use crate::rows::Rows;
 use crate::simd::blocks::{BLOCK, Block, Width, first_entries, padded};
 use crate::simd::elementary::{asinh_nonneg, cosh, sinh, sinhc};
@@ -317,16 +316,8 @@ impl Manifold for Hyperboloid {
         self.dim
     }
 
-    fn curvature(&self) -> Curvature {
-        if self.dim == 1 { Curvature::Flat } else { Curvature::Constant(self.curvature) }
-    }
-
-    fn noise_space(&self) -> Space {
-        Space::Radial(Radial::Hyperbolic { dim: self.dim, curvature: self.curvature })
-    }
-
-    fn injectivity_radius(&self) -> f64 {
-        f64::INFINITY
+    fn space(&self) -> Space {
+        Radial::Hyperbolic { dim: self.dim, curvature: self.curvature }.into()
     }
 
     fn clip_limit(&self) -> f64 {

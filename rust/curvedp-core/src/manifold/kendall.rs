@@ -7,17 +7,16 @@
 
 mod coords;
 
-use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2};
+use std::f64::consts::FRAC_1_SQRT_2;
 
 use coords::{Centring, Coords, FromCoords, contrasts, helmert_scales, undo_contrasts};
 
-use super::curvature::Curvature;
 use super::euclidean::Dot;
 use super::projective::{ComplexProjective, carry, uncentre_row};
 use super::sphere::Exp;
 use super::{Embedding, LogSums, Manifold, transvection};
 use crate::manifold::checked::Checked;
-use crate::noise::Space;
+use crate::roots::Space;
 use crate::rows::Rows;
 use crate::simd::blocks::Width;
 use crate::simd::kernel::{Kernel, run, run_any};
@@ -79,16 +78,8 @@ impl Manifold for KendallPlanar {
         2 * self.k - 4
     }
 
-    fn curvature(&self) -> Curvature {
-        Curvature::Complex
-    }
-
-    fn noise_space(&self) -> Space {
-        self.projective().noise_space()
-    }
-
-    fn injectivity_radius(&self) -> f64 {
-        FRAC_PI_2
+    fn space(&self) -> Space {
+        self.projective().space()
     }
 
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool {

@@ -29,7 +29,7 @@ mod torus;
 mod transvection;
 
 pub use curvature::{
-    Curvature, ExcessDiameter, HessianTrace, exp_growth, hessian_excess, log_jacobian,
+    ExcessDiameter, HessianTrace, exp_growth, hessian_excess, log_jacobian, log_jacobian_bound,
 };
 pub use euclidean::Euclidean;
 pub use grassmann::{Grassmann, SubspaceChart};
@@ -51,8 +51,9 @@ use checked::Checked;
 use std::ops::Range as Indices;
 use std::sync::Arc;
 
-use crate::noise::Space;
+use crate::roots::{Roots, Space};
 use crate::rows::Rows;
+use crate::vector::norm;
 
 /// Records may be off the manifold by this much, relative to their size, and are then rounded onto
 /// it; float32 data are.
@@ -100,25 +101,29 @@ pub trait Manifold: Send + Sync {
     /// Dimension of the manifold.
     fn dim(&self) -> usize;
 
-    /// The curvature operators: with the dimension they give the curvature bounds, Hessians of squared
-    /// distances, Jacobi fields and volumes.
-    fn curvature(&self) -> Curvature;
+    /// The symmetric space that it is, or that covers it: isotropic noise is drawn there.
+    fn space(&self) -> Space;
+
+    /// The restricted roots, from which curvature bounds, Hessians of squared distances, Jacobi fields and volumes
+    /// follow.
+    fn roots(&self) -> Roots {
+        self.space().roots()
+    }
+
+    /// Coordinates in a maximal flat of the tangent vector with coordinates `u`: see [`Roots::trace`].
+    fn spectrum(&self, u: &[f64]) -> Vec<f64> {
+        vec![norm(u)]
+    }
 
     /// Lower and upper bound of the sectional curvatures.
     fn curvature_bounds(&self) -> (f64, f64) {
-        self.curvature().bounds(self.dim())
+        self.roots().curvature_bounds()
     }
-
-    /// Eigenspaces of a curvature operator at most, whose projections functions of it add up.
-    fn eigenspaces(&self) -> usize {
-        3
-    }
-
-    /// The homogeneous space on which isotropic noise is drawn.
-    fn noise_space(&self) -> Space;
 
     /// Injectivity radius (infinite on Hadamard manifolds).
-    fn injectivity_radius(&self) -> f64;
+    fn injectivity_radius(&self) -> f64 {
+        self.roots().farthest
+    }
 
     /// Distance from the centre within which releases on a small ball stay, far inside what double precision
     /// holds; infinite for no clipping.
@@ -274,8 +279,8 @@ pub trait Manifold: Send + Sync {
     fn pull(&self, point: &mut [f64], dist: f64) {
         let mut coords = vec![0.0; self.dim()];
         self.log_origin(Rows::shared(point), &mut coords);
-        let norm = crate::vector::norm(&coords);
-        coords.iter_mut().for_each(|x| *x = *x / norm * dist);
+        let length = norm(&coords);
+        coords.iter_mut().for_each(|x| *x = *x / length * dist);
         self.exp_origin(Rows::shared(&coords), point);
     }
 
@@ -339,9 +344,9 @@ pub trait Manifold: Send + Sync {
     }
 
     /// f(R_u) as a matrix in coordinates (`dim()` x `dim()`), where R_u v = R(v, u)u is the curvature
-    /// operator of the tangent vector with coordinates `u`; f(0) I on flat space.
+    /// operator of the tangent vector with coordinates `u`; f(0) I on flat space. The default is for rank 1.
     fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
-        self.curvature().function(u, f, out);
+        curvature::function(self.roots(), u, f, out);
     }
 
     /// Parallel transport of the rows of `tangent` along exp_base(t velocity), 0 <= t <= 1, up to its
@@ -398,10 +403,7 @@ pub trait Manifold: Send + Sync {
         range: &Range,
         sums: &mut LogMoments,
     ) {
-        let log = |rows, out: &mut [f64]| {
-            self.log_coords(points.range(rows), Rows::shared(base), out);
-        };
-        moments::sum_log_moments(&log, (self.curvature(), self.dim()), count, range, sums);
+        moments::sum_log_moments(self, points, count, base, range, sums);
     }
 }
 

@@ -1,5 +1,5 @@
-//! Sums of clipped logarithms, of their products and of Hessians, where [`Curvature`] gives these in terms
-//! of the logarithm and its length alone.
+//! Sums of clipped logarithms, of their products and of Hessians; in spaces of rank 1 these follow from the logarithm and
+//! its length alone.
 //!
 //! With s = |u| and q(z) = (1 - √z cot √z)/z, or (√z coth √z - 1)/z for negative curvature (1/3 at 0):
 //!
@@ -14,9 +14,11 @@ mod panels;
 
 use std::ops::Range as Indices;
 
-use super::curvature::{Curvature, hessian_excess};
-use super::{LogMoments, Range};
+use super::curvature::{excess, hessian_excess};
+use super::{LogMoments, Manifold, Range};
 use crate::cascade::ROWS;
+use crate::roots::Roots;
+use crate::rows::Rows;
 use crate::simd::elementary::{cot_excess, coth_excess};
 use crate::simd::entries::row_sums;
 use crate::simd::lanes::Lane;
@@ -52,57 +54,78 @@ fn clip(dim: usize, logs: &mut [f64], range: &Range, squares: &mut Numbers) {
     }
 }
 
+/// kappa q(|kappa| s^2), in its range.
 #[inline(always)]
-fn weights(curvature: Curvature, range: &Range, squares: &Numbers) -> Weights {
+fn along(kappa: f64, range: &Range, squares: &Numbers) -> Numbers {
+    let mut along = [0.0; ROWS];
+    if kappa > 0.0 {
+        let limit = range.largest(kappa, cot_excess);
+        for l in 0..ROWS {
+            along[l] = limit.clamp(kappa * cot_excess(kappa * squares[l]), squares[l]);
+        }
+    } else {
+        let limit = range.largest(-kappa, coth_excess);
+        for l in 0..ROWS {
+            along[l] = -limit.clamp(-kappa * coth_excess(-kappa * squares[l]), squares[l]);
+        }
+    }
+    along
+}
+
+/// Those of [`Roots::planes`].
+#[inline(always)]
+fn weights(planes: &[(f64, f64)], range: &Range, squares: &Numbers) -> Weights {
     let mut block = Weights { identity: [0.0; ROWS], along: [0.0; ROWS], turned: [0.0; ROWS] };
-    match curvature {
-        Curvature::Flat
-        | Curvature::Matrices(_)
-        | Curvature::Hermitian(_)
-        | Curvature::Subspaces { .. }
-        | Curvature::Rotations(_) => {}
-        Curvature::Constant(kappa) if kappa > 0.0 => {
-            let limit = range.largest(kappa, cot_excess);
-            for l in 0..ROWS {
-                block.along[l] = limit.clamp(kappa * cot_excess(kappa * squares[l]), squares[l]);
-                block.identity[l] = -block.along[l] * squares[l];
-            }
+    if let [.., (_, across)] = *planes {
+        block.along = along(across, range, squares);
+        for l in 0..ROWS {
+            block.identity[l] = -block.along[l] * squares[l];
         }
-        Curvature::Constant(kappa) => {
-            let limit = range.largest(-kappa, coth_excess);
-            for l in 0..ROWS {
-                block.along[l] =
-                    -limit.clamp(-kappa * coth_excess(-kappa * squares[l]), squares[l]);
-                block.identity[l] = -block.along[l] * squares[l];
-            }
-        }
-        Curvature::Complex => {
-            let limits = (range.largest(1.0, cot_excess), range.largest(4.0, cot_excess));
-            for l in 0..ROWS {
-                let across = limits.0.clamp(cot_excess(squares[l]), squares[l]);
-                let turned = limits.1.clamp(4.0 * cot_excess(4.0 * squares[l]), squares[l]);
-                block.along[l] = across;
-                block.turned[l] = turned - across;
-                block.identity[l] = -across * squares[l];
-            }
+    }
+    if let [(_, turned), _] = *planes {
+        block.turned = along(turned, range, squares);
+        for l in 0..ROWS {
+            block.turned[l] -= block.along[l];
         }
     }
     block
 }
 
-/// See [`super::Manifold::sum_log_moments`]; `log` writes the logarithms of a range of records in coordinates.
-pub(super) fn sum_log_moments(
+/// See [`super::Manifold::sum_log_moments`].
+pub(super) fn sum_log_moments<M: Manifold + ?Sized>(
+    manifold: &M,
+    points: Rows,
+    count: usize,
+    base: &[f64],
+    range: &Range,
+    sums: &mut LogMoments,
+) {
+    let log = |rows, out: &mut [f64]| {
+        manifold.log_coords(points.range(rows), Rows::shared(base), out);
+    };
+    let roots = manifold.roots();
+    if let Some(planes) = roots.planes() {
+        return sum_by_planes(&log, (&planes, manifold.dim()), count, range, sums);
+    }
+    let function = |u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]| {
+        manifold.curvature_function(u, f, out);
+    };
+    sum_by_operator(&log, &function, roots, count, range, sums);
+}
+
+/// The same where Hessians follow from the curvatures of the planes through a direction; none for the other sums alone.
+/// `log` writes the logarithms of a range of records in coordinates.
+pub(super) fn sum_by_planes(
     log: &dyn Fn(Indices<usize>, &mut [f64]),
-    (curvature, dim): (Curvature, usize),
+    (planes, dim): (&[(f64, f64)], usize),
     count: usize,
     range: &Range,
     sums: &mut LogMoments,
 ) {
-    let curvature = curvature.reduced(dim);
     let mut logs = vec![0.0; ROWS.min(count) * dim];
     let mut panels = Panels::new(dim);
-    let mut turned = match (curvature, &sums.excess) {
-        (Curvature::Complex, Some(_)) => vec![0.0; dim * dim],
+    let mut turned = match (planes, &sums.excess) {
+        ([_, _], Some(_)) => vec![0.0; dim * dim],
         _ => Vec::new(),
     };
     for first in (0..count).step_by(ROWS) {
@@ -117,8 +140,8 @@ pub(super) fn sum_log_moments(
                 panels.pack(logs);
                 panels.add_rows(&mut sums.first);
                 panels.add_products(&[1.0; ROWS], &mut sums.second);
-                if let (Some(excess), true) = (&mut sums.excess, curvature != Curvature::Flat) {
-                    let weights = weights(curvature, range, &squares);
+                if let (Some(excess), true) = (&mut sums.excess, !planes.is_empty()) {
+                    let weights = weights(planes, range, &squares);
                     panels.add_products(&weights.along, excess);
                     let identity: f64 = weights.identity[..rows].iter().sum();
                     excess.iter_mut().step_by(dim + 1).for_each(|x| *x += identity);
@@ -134,18 +157,19 @@ pub(super) fn sum_log_moments(
     }
 }
 
-/// The same where Hessians are functions of a curvature operator that has [`Curvature::excess`].
-pub(super) fn sum_by_operator(
+/// The same where Hessians are functions of a curvature operator of curvature >= 0 in a space of higher rank.
+fn sum_by_operator(
     log: &dyn Fn(Indices<usize>, &mut [f64]),
-    (curvature, dim): (Curvature, usize),
+    function: &dyn Fn(&[f64], &dyn Fn(f64) -> f64, &mut [f64]),
+    roots: Roots,
     count: usize,
     range: &Range,
     sums: &mut LogMoments,
 ) {
-    let (kappa, square) = curvature.excess().unwrap_or((0.0, 0.0));
+    let (dim, (kappa, square)) = (roots.dim(), excess(roots));
     // no eigenvalue is below that of the largest curvature at the largest length
     let limit = range.largest(kappa, cot_excess);
-    let excess = |k: f64| -limit.clamp_product(-hessian_excess(k));
+    let clamped = |k: f64| -limit.clamp_product(-hessian_excess(k));
     let most = square.sqrt() * (1.0 - 1e-14) * limit.clamp_product(f64::INFINITY);
     let (mut u, mut hessian) = (vec![0.0; dim], vec![0.0; dim * dim]);
     for i in 0..count {
@@ -156,7 +180,7 @@ pub(super) fn sum_by_operator(
             row.iter_mut().zip(&u).for_each(|(sum, y)| *sum += x * y);
         }
         if let Some(sum) = &mut sums.excess {
-            curvature.function(&u, &excess, &mut hessian);
+            function(&u, &clamped, &mut hessian);
             shorten(&mut hessian, most);
             crate::vector::add(sum, &hessian);
         }

@@ -10,20 +10,17 @@
 mod centring;
 mod coords;
 
-use std::f64::consts::FRAC_PI_2;
-
 use centring::polar;
 pub(super) use centring::{centre_row, uncentre_row};
 use coords::{Coords, FromCoords, pivot};
 
 use super::add_coords;
-use super::curvature::Curvature;
 use super::euclidean::Dot;
 use super::polar::{chart_row, exp_circular};
 use super::sphere::Exp;
 use super::{Embedding, LogSums, Manifold, transvection};
 use crate::manifold::checked::Checked;
-use crate::noise::{Radial, Space};
+use crate::roots::{Radial, Space};
 use crate::rows::Rows;
 use crate::simd::arc::COTANGENT_FLOOR;
 use crate::simd::blocks::{BLOCK, Block, Width, padded};
@@ -294,16 +291,8 @@ impl Manifold for ComplexProjective {
         2 * self.m
     }
 
-    fn curvature(&self) -> Curvature {
-        Curvature::Complex
-    }
-
-    fn noise_space(&self) -> Space {
-        Space::Radial(Radial::ComplexProjective { m: self.m })
-    }
-
-    fn injectivity_radius(&self) -> f64 {
-        FRAC_PI_2
+    fn space(&self) -> Space {
+        Radial::ComplexProjective { m: self.m }.into()
     }
 
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool {

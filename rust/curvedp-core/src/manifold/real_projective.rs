@@ -6,11 +6,10 @@
 
 use std::f64::consts::FRAC_PI_2;
 
-use super::curvature::Curvature;
 use super::euclidean::Dot;
 use super::{Embedding, LogSums, Manifold, Sphere, exp_along};
 use crate::manifold::checked::Checked;
-use crate::noise::Space;
+use crate::roots::Space;
 use crate::rows::Rows;
 use crate::simd::kernel::run;
 
@@ -61,13 +60,9 @@ impl Manifold for RealProjective {
         self.sphere.dim()
     }
 
-    fn curvature(&self) -> Curvature {
-        self.sphere.curvature()
-    }
-
-    /// That of the covering sphere: noise is drawn there.
-    fn noise_space(&self) -> Space {
-        self.sphere.noise_space()
+    /// The sphere that covers it.
+    fn space(&self) -> Space {
+        self.sphere.space()
     }
 
     fn injectivity_radius(&self) -> f64 {

@@ -7,10 +7,9 @@
 
 use std::f64::consts::PI;
 
-use super::curvature::Curvature;
 use super::{Embedding, LogSums, Manifold, Sphere};
 use crate::manifold::checked::Checked;
-use crate::noise::Space;
+use crate::roots::{Radial, Space};
 use crate::rows::Rows;
 use crate::simd::elementary::{atan2_nonneg, sin_cos, sinc};
 use crate::simd::jacobi::diagonalize;
@@ -212,13 +211,9 @@ impl Manifold for Rotations {
         3
     }
 
-    fn curvature(&self) -> Curvature {
-        Curvature::Constant(0.25)
-    }
-
-    /// That of the covering sphere: noise is drawn there.
-    fn noise_space(&self) -> Space {
-        self.centred().noise_space()
+    /// The sphere that covers it.
+    fn space(&self) -> Space {
+        Radial::Sphere { dim: 3, radius: 2.0 }.into()
     }
 
     fn injectivity_radius(&self) -> f64 {

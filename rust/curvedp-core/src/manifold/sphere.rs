@@ -13,13 +13,12 @@ use centring::{Centre, Uncentre};
 use log::{Log, SumLog, chord_terms, shorter, sum_short_ranges};
 
 use super::add_coords;
-use super::curvature::Curvature;
 use super::euclidean::Dot;
 use super::polar::{PolarDist, dist_polar, exp_circular, log_polar, within_cone};
 use super::transvection::{Frame, log_along};
 use super::{Embedding, LogSums, Manifold};
 use crate::manifold::checked::Checked;
-use crate::noise::{Radial, Space};
+use crate::roots::{Radial, Space};
 use crate::rows::Rows;
 use crate::simd::arc::arc_over_chord;
 use crate::simd::blocks::{BLOCK, Width, padded};
@@ -269,20 +268,8 @@ impl Manifold for Sphere {
         self.dim
     }
 
-    fn curvature(&self) -> Curvature {
-        if self.dim == 1 {
-            Curvature::Flat
-        } else {
-            Curvature::Constant(1.0 / (self.radius * self.radius))
-        }
-    }
-
-    fn noise_space(&self) -> Space {
-        Space::Radial(Radial::Sphere { dim: self.dim, radius: self.radius })
-    }
-
-    fn injectivity_radius(&self) -> f64 {
-        PI * self.radius
+    fn space(&self) -> Space {
+        Radial::Sphere { dim: self.dim, radius: self.radius }.into()
     }
 
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool {

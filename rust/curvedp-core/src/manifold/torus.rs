@@ -3,10 +3,9 @@
 
 use std::f64::consts::{PI, TAU};
 
-use super::curvature::Curvature;
 use super::{Embedding, Euclidean, LogSums, Manifold, UNIT_ROUNDOFF, exp_along};
 use crate::manifold::checked::Checked;
-use crate::noise::Space;
+use crate::roots::Space;
 use crate::rows::Rows;
 
 /// 2 pi less the double next to it.
@@ -73,13 +72,9 @@ impl Manifold for Torus {
         self.cover.dim()
     }
 
-    fn curvature(&self) -> Curvature {
-        Curvature::Flat
-    }
-
-    /// That of the covering space: noise is drawn there.
-    fn noise_space(&self) -> Space {
-        self.cover.noise_space()
+    /// That which covers it.
+    fn space(&self) -> Space {
+        self.cover.space()
     }
 
     fn injectivity_radius(&self) -> f64 {

@@ -7,7 +7,7 @@
 
 use crate::ball::SLACK;
 use crate::cascade::roundings;
-use crate::manifold::{Curvature, Manifold};
+use crate::manifold::Manifold;
 
 /// Most evaluations that a plan may take: beyond, in balls close to the largest allowed one, the solver
 /// could run for hours, and there is no plan.
@@ -124,9 +124,9 @@ fn safe_step(manifold: &dyn Manifold, radius: f64) -> (f64, f64) {
         return (1.0 / smoothness, 0.875 / smoothness);
     }
     let angle = radius * upper.sqrt();
-    let t = match manifold.curvature() {
+    let t = match manifold.roots().double {
         _ if lower == upper => 1.0,
-        Curvature::Complex => 1.0 - (0.5 * angle).tan().powi(2),
+        1.. => 1.0 - (0.5 * angle).tan().powi(2),
         _ if angle > 0.0 => angle / angle.tan(),
         _ => 1.0,
     };

@@ -18,76 +18,45 @@
 //! a_i^2 and m times (a_i +- a_j)^2, have the sum M (a t)^2: Jensen. *The proposal is log-concave*, as D - 1 >= M and
 //! ln t + ln sinc(a t) = ln sin(a t) - ln a is concave. For p = 1 all proposals are accepted.
 
+use super::NoiseError;
 use super::compact_draws::ExactCompact;
 use super::log_concave::{LogConcave, Support};
 use super::quadrature::GaussLegendre;
 use super::radial::{Profile, fill_direction, root};
-use super::roots::{MAX_ORDER, Spectrum, eigenvalues_in_place};
 use super::spd::{ACCEPTANCE_FLOOR, largest_between};
+use super::spd_volume::{MAX_ORDER, Spectrum, eigenvalues_in_place};
 use super::stream::Stream;
-use super::{NoiseError, Space};
+use crate::roots::{Compact, Roots};
 use std::f64::consts::{FRAC_PI_2, PI};
 
-/// What kind of points.
+/// The angles of tangent vectors, and the envelope of the volumes that they give.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
-    /// k-dimensional subspaces of R^n.
-    Subspaces { k: usize },
-    /// Rotations of R^n.
-    Rotations,
-}
-
-/// The root data of a space.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Roots {
-    pub n: usize,
-    pub kind: Kind,
-    /// p
-    pub rank: usize,
-    /// s
-    pub single: usize,
-    /// m
-    pub multiplicity: usize,
+pub(super) struct Angles {
+    pub space: Compact,
+    /// Singular values, or angles of planes; a_i is `factor` times one of these.
+    pub roots: Roots,
+    /// Root of the factor of squared roots.
+    pub factor: f64,
     /// M
     pub count: usize,
     /// a, or 0 if there are no roots.
     pub mean: f64,
-    /// The angles of a vector X whose squares have the sum |X|^2, times this, are a_i.
-    pub factor: f64,
     /// No point is farther.
     pub diameter: f64,
 }
 
-impl Roots {
-    pub(super) fn grassmann(n: usize, k: usize) -> Self {
-        let (rank, dim) = (k.min(n - k), k * (n - k));
-        let single = n.abs_diff(2 * k);
-        Self::new(n, Kind::Subspaces { k }, (rank, dim), (single, 1), 1.0)
-    }
-
-    pub(super) fn special_orthogonal(n: usize) -> Self {
-        let single = 2 * (n % 2);
-        Self::new(n, Kind::Rotations, (n / 2, n * (n - 1) / 2), (single, 2), 0.5)
-    }
-
-    fn new(
-        n: usize,
-        kind: Kind,
-        (rank, dim): (usize, usize),
-        (single, multiplicity): (usize, usize),
-        factor: f64,
-    ) -> Self {
-        let count = dim - rank;
-        // the sum of all squares is m times this factor squared times n - 2
-        let sum = multiplicity as f64 * factor * factor * (n as f64 - 2.0);
-        let mean = if count == 0 { 0.0 } else { (sum / count as f64).sqrt() };
-        let farthest = (rank as f64).sqrt() * (FRAC_PI_2 / factor);
+impl Angles {
+    pub(super) fn new(space: Compact) -> Self {
+        let roots = space.roots();
+        let count = roots.count();
+        let mean = if count == 0 { 0.0 } else { (roots.ricci() / count as f64).sqrt() };
+        let farthest = (roots.rank as f64).sqrt() * roots.farthest;
         let diameter = if count == 0 { farthest } else { farthest.min(PI / mean) };
-        Self { n, kind, rank, single, multiplicity, count, mean, factor, diameter }
+        Self { space, roots, factor: roots.curvature.sqrt(), count, mean, diameter }
     }
 
     pub(super) fn dim(&self) -> usize {
-        self.count + self.rank
+        self.count + self.roots.rank
     }
 
     /// B(t)
@@ -115,28 +84,28 @@ impl Roots {
             if a >= FRAC_PI_2 {
                 return f64::NEG_INFINITY;
             }
-            sum += self.single as f64 * ln_sinc(a);
+            sum += self.roots.single as f64 * ln_sinc(a);
             for b in &angles[..i] {
                 let pair = ln_sinc(a + factor * b) + ln_sinc(a - factor * b);
-                sum += self.multiplicity as f64 * pair;
+                sum += self.roots.sums as f64 * pair;
             }
         }
         sum
     }
 
     /// The angles a_i of the vector with these coordinates.
-    fn angles(&self, coords: &[f64]) -> Spectrum {
-        let mut angles = match self.kind {
-            Kind::Subspaces { k } => self.singular_values(coords, k),
-            Kind::Rotations => self.turned_angles(coords),
+    fn of(&self, coords: &[f64]) -> Spectrum {
+        let mut angles = match self.space {
+            Compact::Subspaces { n, k } => self.singular_values(coords, n - k, k),
+            Compact::Rotations { n } => turned_angles(coords, n),
         };
-        angles[..self.rank].iter_mut().for_each(|angle| *angle *= self.factor);
+        angles[..self.roots.rank].iter_mut().for_each(|angle| *angle *= self.factor);
         angles
     }
 
     /// Singular values of the matrix with these coordinates.
-    fn singular_values(&self, coords: &[f64], columns: usize) -> Spectrum {
-        let (rows, rank) = (self.n - columns, self.rank);
+    fn singular_values(&self, coords: &[f64], rows: usize, columns: usize) -> Spectrum {
+        let rank = self.roots.rank;
         let at = |i: usize, j: usize| coords[i * columns + j];
         let mut gram = vec![0.0; rank * rank];
         for i in 0..rank {
@@ -155,27 +124,26 @@ impl Roots {
         }
         values
     }
+}
 
-    /// Angles of the planes that the skew matrix with these entries below the diagonal turns: singular values of
-    /// which every other one counts.
-    fn turned_angles(&self, coords: &[f64]) -> Spectrum {
-        let n = self.n;
-        let skew = skew_matrix(n, coords, 0.0, |x| -x);
-        let mut gram = vec![0.0; n * n];
-        for i in 0..n {
-            for j in i..n {
-                gram[i * n + j] = (0..n).map(|l| skew[l * n + i] * skew[l * n + j]).sum();
-            }
+/// Angles of the planes that the skew matrix with these entries below the diagonal turns: singular values of
+/// which every other one counts.
+fn turned_angles(coords: &[f64], n: usize) -> Spectrum {
+    let skew = skew_matrix(n, coords, 0.0, |x| -x);
+    let mut gram = vec![0.0; n * n];
+    for i in 0..n {
+        for j in i..n {
+            gram[i * n + j] = (0..n).map(|l| skew[l * n + i] * skew[l * n + j]).sum();
         }
-        eigenvalues_in_place(&mut gram, n);
-        let mut squares: Vec<f64> = (0..n).map(|i| gram[i * (n + 1)]).collect();
-        squares.sort_by(|x, y| y.total_cmp(x));
-        let mut angles = [0.0; MAX_ORDER];
-        for (angle, pair) in angles.iter_mut().zip(squares.chunks_exact(2)) {
-            *angle = (0.5 * (pair[0] + pair[1])).max(0.0).sqrt();
-        }
-        angles
     }
+    eigenvalues_in_place(&mut gram, n);
+    let mut squares: Vec<f64> = (0..n).map(|i| gram[i * (n + 1)]).collect();
+    squares.sort_by(|x, y| y.total_cmp(x));
+    let mut angles = [0.0; MAX_ORDER];
+    for (angle, pair) in angles.iter_mut().zip(squares.chunks_exact(2)) {
+        *angle = (0.5 * (pair[0] + pair[1])).max(0.0).sqrt();
+    }
+    angles
 }
 
 /// The skew matrix of order n with these entries below the diagonal, row by row.
@@ -207,17 +175,17 @@ fn ln_sinc(x: f64) -> f64 {
 /// The proposal's density of the radius.
 #[derive(Clone, Copy)]
 pub(super) struct Proposal {
-    pub roots: Roots,
+    pub angles: Angles,
     pub profile: Profile,
     /// The mode.
     pub reference: f64,
 }
 
 impl Proposal {
-    pub(super) fn new(roots: Roots, profile: Profile) -> Self {
-        let mut proposal = Self { roots, profile, reference: 0.0 };
-        if roots.dim() > 1 {
-            let upper = roots.diameter;
+    pub(super) fn new(angles: Angles, profile: Profile) -> Self {
+        let mut proposal = Self { angles, profile, reference: 0.0 };
+        if angles.dim() > 1 {
+            let upper = angles.diameter;
             let mode = root(|t| proposal.slope(t), upper, profile.scale());
             proposal.reference = mode.min(upper * (1.0 - 1e-12));
         }
@@ -225,17 +193,17 @@ impl Proposal {
     }
 
     fn power(&self) -> f64 {
-        self.roots.dim() as f64 - 1.0
+        self.angles.dim() as f64 - 1.0
     }
 
     /// The log-density relative to the mode.
     pub(super) fn ln(&self, t: f64) -> f64 {
         let r = self.reference;
-        if t > self.roots.diameter || t < 0.0 || (t == 0.0 && r > 0.0) {
+        if t > self.angles.diameter || t < 0.0 || (t == 0.0 && r > 0.0) {
             return f64::NEG_INFINITY;
         }
         let volume = if r > 0.0 {
-            self.power() * libm::log(t / r) + (self.roots.envelope(t) - self.roots.envelope(r))
+            self.power() * libm::log(t / r) + (self.angles.envelope(t) - self.angles.envelope(r))
         } else {
             0.0
         };
@@ -244,16 +212,16 @@ impl Proposal {
 
     fn slope(&self, t: f64) -> f64 {
         let volume =
-            if self.power() > 0.0 { self.power() / t + self.roots.envelope_slope(t) } else { 0.0 };
+            if self.power() > 0.0 { self.power() / t + self.angles.envelope_slope(t) } else { 0.0 };
         volume + self.profile.slope(t)
     }
 
     fn law(self) -> LogConcave {
         let support = Support {
             lower: 0.0,
-            upper: self.roots.diameter,
+            upper: self.angles.diameter,
             mode: self.reference,
-            width: self.profile.scale().min(self.roots.diameter),
+            width: self.profile.scale().min(self.angles.diameter),
         };
         LogConcave::new(move |t| self.ln(t), |t| self.slope(t), support)
     }
@@ -275,11 +243,12 @@ const BUDGET: usize = 2_000_000;
 const PANELS: usize = 5;
 
 /// Angles of vectors of length 1 in uniformly distributed directions, with weights.
-fn spectra(roots: &Roots, key: [u8; 32]) -> Vec<(f64, Spectrum)> {
+fn spectra(angles: &Angles, key: [u8; 32]) -> Vec<(f64, Spectrum)> {
+    let Angles { roots, factor, .. } = *angles;
     let mut values = [0.0; MAX_ORDER];
     match roots.rank {
         1 => {
-            values[0] = roots.factor;
+            values[0] = factor;
             vec![(1.0, values)]
         }
         // (cos x, sin x) with density (cos x sin x)^s (cos 2x)^m
@@ -289,9 +258,9 @@ fn spectra(roots: &Roots, key: [u8; 32]) -> Vec<(f64, Spectrum)> {
                 .on_panels(0.0, 0.5 * FRAC_PI_2, 8)
                 .map(|(x, w)| {
                     let (sin, cos) = libm::sincos(x);
-                    values[..2].copy_from_slice(&[cos, sin].map(|x| roots.factor * x));
+                    values[..2].copy_from_slice(&[cos, sin].map(|x| factor * x));
                     let single = libm::pow(2.0 * sin * cos, roots.single as f64);
-                    let pair = libm::cos(2.0 * x).powi(roots.multiplicity as i32);
+                    let pair = libm::cos(2.0 * x).powi(roots.sums as i32);
                     (w * single * pair, values)
                 })
                 .collect();
@@ -304,7 +273,7 @@ fn spectra(roots: &Roots, key: [u8; 32]) -> Vec<(f64, Spectrum)> {
             let mut coords = vec![0.0; roots.dim()];
             let mut draw = || {
                 fill_direction(&mut stream, 1.0, &mut coords);
-                (1.0 / count as f64, roots.angles(&coords))
+                (1.0 / count as f64, angles.of(&coords))
             };
             (0..count).map(|_| draw()).collect()
         }
@@ -319,19 +288,20 @@ impl Moments {
         spectra: &[(f64, Spectrum)],
         limit: f64,
     ) -> Self {
-        let roots = density.roots;
+        let space = density.angles;
         let rule = GaussLegendre::<16>::new();
         let (from, to) = proposal.effective_support();
-        let mut ends = vec![from, to.min(roots.diameter)];
-        ends.extend([FRAC_PI_2 / roots.factor, limit]); // from where directions leave the domain, and a kink
+        let mut ends = vec![from, to.min(space.diameter)];
+        ends.extend([space.roots.farthest, limit]); // from where directions leave the domain, and a kink
         ends.retain(|end| (from..=to).contains(end));
         ends.sort_unstable_by(f64::total_cmp);
         let [mut mass, mut first, mut second] = [0.0; 3];
         let pieces = ends.windows(2).filter(|piece| piece[0] < piece[1]);
         for (t, w) in pieces.flat_map(|piece| rule.on_panels(piece[0], piece[1], PANELS)) {
-            let bound = roots.envelope(t);
-            let accepted =
-                |angles: &Spectrum| libm::exp(roots.ln_product(&angles[..roots.rank], t) - bound);
+            let bound = space.envelope(t);
+            let accepted = |angles: &Spectrum| {
+                libm::exp(space.ln_product(&angles[..space.roots.rank], t) - bound)
+            };
             let mean: f64 = spectra.iter().map(|(w, angles)| w * accepted(angles)).sum();
             let share = w * mean * libm::exp(density.ln(t));
             let t = t.min(limit);
@@ -345,10 +315,11 @@ impl Moments {
 
 /// Returns a function that is true for profiles with an acceptance of at least the floor. Acceptance falls as
 /// the scale grows.
-fn is_served(roots: Roots) -> impl Fn(Profile) -> bool {
-    let spectra = if roots.rank > MAX_ORDER { vec![] } else { spectra(&roots, DIRECTIONS) };
+fn is_served(angles: Angles) -> impl Fn(Profile) -> bool {
+    let is_small = angles.roots.rank <= MAX_ORDER;
+    let spectra = if is_small { spectra(&angles, DIRECTIONS) } else { vec![] };
     move |profile| {
-        let density = Proposal::new(roots, profile);
+        let density = Proposal::new(angles, profile);
         let moments = Moments::over(&density, &density.law(), &spectra, f64::INFINITY);
         moments.acceptance >= ACCEPTANCE_FLOOR
     }
@@ -359,11 +330,11 @@ const WIDE: f64 = 1e6;
 
 /// The largest scale at which noise with the profile's shape is drawn, to 1 part in 1000; infinite if all are, 0
 /// if none is.
-pub(super) fn largest_scale(roots: Roots, shape: Profile) -> f64 {
-    if roots.rank > MAX_ORDER {
+pub(super) fn largest_scale(angles: Angles, shape: Profile) -> f64 {
+    if angles.roots.rank > MAX_ORDER {
         return 0.0;
     }
-    let is_served = is_served(roots);
+    let is_served = is_served(angles);
     let is_served = |scale| is_served(shape.with_scale(scale));
     if is_served(WIDE) {
         return f64::INFINITY;
@@ -380,9 +351,9 @@ pub(super) fn largest_scale(roots: Roots, shape: Profile) -> f64 {
 
 /// Exact sampler of isotropic noise on a Grassmannian, min(k, n - k) <= 16, or on SO(n), n <= 33.
 ///
-/// Coordinates are the (n - k) x k matrix X, row by row, or the entries of the skew matrix X below its diagonal.
+/// Coordinates are those of [`Compact`].
 pub struct CompactNoise {
-    roots: Roots,
+    angles: Angles,
     profile: Profile,
     proposal: LogConcave,
     moments: Moments,
@@ -390,74 +361,57 @@ pub struct CompactNoise {
 }
 
 impl CompactNoise {
-    /// The law on k-dimensional subspaces of R^n with density psi(distance from the centre) with respect to the
-    /// Riemannian volume.
+    /// The law with density psi(distance from the centre) with respect to the Riemannian volume.
     ///
     /// # Errors
     /// [`NoiseError::Parameter`] for parameters out of range, [`NoiseError::Acceptance`] if the expected acceptance is
     /// below [`ACCEPTANCE_FLOOR`], [`NoiseError::Range`] if the distances have no table.
-    pub fn on_subspaces(n: usize, k: usize, profile: Profile) -> Result<Self, NoiseError> {
-        if !(1..n).contains(&k) {
-            return wrong("k", "from 1 to n - 1", k);
+    pub fn new(space: Compact, profile: Profile) -> Result<Self, NoiseError> {
+        match space {
+            Compact::Subspaces { n, k } if !(1..n).contains(&k) => {
+                return wrong("k", "from 1 to n - 1", k);
+            }
+            Compact::Subspaces { n, k } if k.min(n - k) > MAX_ORDER => {
+                return wrong("min(k, n - k)", "at most 16", k.min(n - k));
+            }
+            Compact::Rotations { n } if n < 2 || n / 2 > MAX_ORDER => {
+                return wrong("n", "from 2 to 33", n);
+            }
+            _ => profile.check()?,
         }
-        let roots = Roots::grassmann(n, k);
-        if roots.rank > MAX_ORDER {
-            return wrong("min(k, n - k)", "at most 16", roots.rank);
-        }
-        Self::new(roots, profile)
-    }
-
-    /// The same on rotations of R^n.
-    ///
-    /// # Errors
-    /// Those of [`CompactNoise::on_subspaces`].
-    pub fn on_rotations(n: usize, profile: Profile) -> Result<Self, NoiseError> {
-        if n < 2 || n / 2 > MAX_ORDER {
-            return wrong("n", "from 2 to 33", n);
-        }
-        Self::new(Roots::special_orthogonal(n), profile)
-    }
-
-    fn new(roots: Roots, profile: Profile) -> Result<Self, NoiseError> {
-        profile.check()?;
-        let scale = profile.scale();
-        let density = Proposal::new(roots, profile);
+        let (angles, scale) = (Angles::new(space), profile.scale());
+        let density = Proposal::new(angles, profile);
         let proposal = density.law();
-        let spectra = spectra(&roots, DIRECTIONS);
+        let spectra = spectra(&angles, DIRECTIONS);
         let moments = Moments::over(&density, &proposal, &spectra, f64::INFINITY);
         if moments.acceptance < ACCEPTANCE_FLOOR {
             return Err(NoiseError::Acceptance {
                 scale,
                 expected: moments.acceptance,
                 floor: ACCEPTANCE_FLOOR,
-                scale_limit: largest_scale(roots, profile),
+                scale_limit: largest_scale(angles, profile),
             });
         }
         let in_range = moments.mean_square >= f64::MIN_POSITIVE && moments.mean_square.is_finite();
         if !in_range || moments.acceptance.is_nan() {
-            return Err(NoiseError::Range { scale, dim: roots.dim() });
+            return Err(NoiseError::Range { scale, dim: angles.dim() });
         }
-        let exact = ExactCompact::new(roots, profile, &density, &proposal)?;
-        Ok(Self { roots, profile, proposal, moments, exact })
+        let exact = ExactCompact::new(angles, profile, &density, &proposal)?;
+        Ok(Self { angles, profile, proposal, moments, exact })
     }
 
-    /// The space.
+    /// Dimension of the space.
     #[must_use]
-    pub fn space(&self) -> Space {
-        let n = self.roots.n;
-        match self.roots.kind {
-            Kind::Subspaces { k } => Space::Grassmann { n, k },
-            Kind::Rotations => Space::SpecialOrthogonal { n },
-        }
+    pub fn dim(&self) -> usize {
+        self.angles.dim()
     }
 
     /// Number of numbers in a draw: n k or n^2.
     #[must_use]
     pub fn basis_size(&self) -> usize {
-        let n = self.roots.n;
-        match self.roots.kind {
-            Kind::Subspaces { k } => n * k,
-            Kind::Rotations => n * n,
+        match self.angles.space {
+            Compact::Subspaces { n, k } => n * k,
+            Compact::Rotations { n } => n * n,
         }
     }
 
@@ -482,11 +436,11 @@ impl CompactNoise {
     /// E min(t, limit), t the distance from the centre, with the error of the mean.
     #[must_use]
     pub fn mean_within(&self, limit: f64) -> f64 {
-        if limit >= self.roots.diameter {
+        if limit >= self.angles.diameter {
             return self.moments.mean;
         }
-        let density = Proposal::new(self.roots, self.profile);
-        Moments::over(&density, &self.proposal, &spectra(&self.roots, DIRECTIONS), limit).mean
+        let density = Proposal::new(self.angles, self.profile);
+        Moments::over(&density, &self.proposal, &spectra(&self.angles, DIRECTIONS), limit).mean
     }
 
     /// Mean square distance from the centre, to twice the error of the mean.
@@ -500,9 +454,9 @@ impl CompactNoise {
         loop {
             let t = self.proposal.sample(stream);
             fill_direction(stream, t, out);
-            let angles = self.roots.angles(out);
-            let product = self.roots.ln_product(&angles[..self.roots.rank], 1.0);
-            if product - self.roots.envelope(t) >= -stream.exponential() {
+            let angles = self.angles.of(out);
+            let product = self.angles.ln_product(&angles[..self.angles.roots.rank], 1.0);
+            if product - self.angles.envelope(t) >= -stream.exponential() {
                 return;
             }
         }
@@ -516,6 +470,7 @@ fn wrong<T>(name: &'static str, expected: &'static str, value: usize) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::roots::Space;
 
     /// Numbers n and k of Grassmannians, k = 0 for SO(n).
     const SHAPES: [(usize, usize); 14] = [
@@ -535,15 +490,16 @@ mod tests {
         (7, 0),
     ];
 
-    fn roots(n: usize, k: usize) -> Roots {
-        if k == 0 { Roots::special_orthogonal(n) } else { Roots::grassmann(n, k) }
+    fn space(n: usize, k: usize) -> Compact {
+        if k == 0 { Compact::Rotations { n } } else { Compact::Subspaces { n, k } }
+    }
+
+    fn angles(n: usize, k: usize) -> Angles {
+        Angles::new(space(n, k))
     }
 
     fn noise(n: usize, k: usize, profile: Profile) -> Result<CompactNoise, NoiseError> {
-        match k {
-            0 => CompactNoise::on_rotations(n, profile),
-            _ => CompactNoise::on_subspaces(n, k, profile),
-        }
+        CompactNoise::new(space(n, k), profile)
     }
 
     fn profiles(scale: f64) -> [Profile; 2] {
@@ -554,16 +510,15 @@ mod tests {
     fn the_envelope_is_no_less_than_the_volume_and_equal_on_lines() {
         let mut stream = Stream::from_key([3; 32], 0);
         for (n, k) in SHAPES {
-            let roots = roots(n, k);
-            let mut coords = vec![0.0; roots.dim()];
+            let angles = angles(n, k);
+            let mut coords = vec![0.0; angles.dim()];
             for i in 1..2000 {
-                let t = roots.diameter * f64::from(i) / 2000.0;
+                let t = angles.diameter * f64::from(i) / 2000.0;
                 fill_direction(&mut stream, t, &mut coords);
-                let angles = roots.angles(&coords);
-                let product = roots.ln_product(&angles[..roots.rank], 1.0);
-                assert!(product <= roots.envelope(t) + 1e-9, "{n} {k} {t}");
-                if roots.rank == 1 {
-                    assert!((product - roots.envelope(t)).abs() < 1e-9);
+                let product = angles.ln_product(&angles.of(&coords)[..angles.roots.rank], 1.0);
+                assert!(product <= angles.envelope(t) + 1e-9, "{n} {k} {t}");
+                if angles.roots.rank == 1 {
+                    assert!((product - angles.envelope(t)).abs() < 1e-9);
                 }
             }
         }
@@ -574,7 +529,7 @@ mod tests {
         for (n, k) in SHAPES {
             for scale in [1e-3, 0.1, 1.0, 1e3] {
                 for profile in profiles(scale) {
-                    let density = Proposal::new(roots(n, k), profile);
+                    let density = Proposal::new(angles(n, k), profile);
                     let (from, to) = density.law().effective_support();
                     let at = |i: u32| from + (to - from) * f64::from(i) / 1000.0;
                     for i in 2..999 {
@@ -593,7 +548,7 @@ mod tests {
             for scale in [0.1, 0.6, 1e6] {
                 for profile in profiles(scale) {
                     let noise = noise(n, k, profile).unwrap();
-                    let mut coords = vec![0.0; noise.roots.dim()];
+                    let mut coords = vec![0.0; noise.dim()];
                     let count = 4000;
                     let (mut sum, mut square) = (0.0, 0.0);
                     for _ in 0..count {
@@ -616,12 +571,13 @@ mod tests {
     #[test]
     fn moments_hardly_depend_on_the_directions_drawn() {
         for (n, k) in [(6, 3), (8, 4), (10, 5)] {
-            let roots = roots(n, k);
+            let angles = angles(n, k);
             for profile in profiles(0.5) {
-                let density = Proposal::new(roots, profile);
+                let density = Proposal::new(angles, profile);
                 let law = density.law();
-                let [one, other] = [[1; 32], [2; 32]]
-                    .map(|key| Moments::over(&density, &law, &spectra(&roots, key), f64::INFINITY));
+                let [one, other] = [[1; 32], [2; 32]].map(|key| {
+                    Moments::over(&density, &law, &spectra(&angles, key), f64::INFINITY)
+                });
                 assert!((one.mean / other.mean - 1.0).abs() < 4e-3, "{n} {k}");
                 assert!((one.acceptance / other.acceptance - 1.0).abs() < 0.1);
             }
@@ -634,7 +590,8 @@ mod tests {
         let NoiseError::Acceptance { scale_limit, .. } = refused else { panic!("{refused}") };
         assert!(noise(20, 5, Profile::Laplace { scale: scale_limit }).is_ok());
         assert!(noise(40, 17, Profile::Laplace { scale: 0.1 }).is_err());
-        assert_eq!(Space::Grassmann { n: 40, k: 17 }.largest_laplace_scale(), 0.0);
-        assert_eq!(Space::Grassmann { n: 7, k: 3 }.largest_laplace_scale(), f64::INFINITY);
+        let largest = |n, k| Space::from(space(n, k)).largest_laplace_scale();
+        assert_eq!(largest(40, 17), 0.0);
+        assert_eq!(largest(7, 3), f64::INFINITY);
     }
 }

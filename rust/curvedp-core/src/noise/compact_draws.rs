@@ -9,7 +9,7 @@
 //! exp(A) exp(X).
 
 use super::NoiseError;
-use super::compact::{Kind, Proposal, Roots, skew_matrix};
+use super::compact::{Angles, Proposal, skew_matrix};
 use super::curved::OUTWARD;
 use super::flat::{Multiples, write};
 use super::log_concave::LogConcave;
@@ -21,6 +21,7 @@ use crate::exact::matrices::{
     Unit, Vector, circular, eigenvalues, gram, orthonormal, product, transpose_product,
 };
 use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
+use crate::roots::{Compact, Roots};
 
 /// The logarithm of the proposed density of the length t, in units of the scale or of 1, whichever is less:
 /// t^power psi(t) sinc(a t)^count.
@@ -39,19 +40,19 @@ struct Length {
 }
 
 impl Length {
-    fn new(roots: &Roots, profile: Profile) -> Self {
+    fn new(angles: &Angles, profile: Profile) -> Self {
         let scale = profile.scale();
         // a wider law is one too
         let (angle, rate) =
             if scale < 1.0 { (scale, 1.0) } else { (1.0, (1.0 / scale).next_down()) };
         Self {
-            power: roots.dim() as i64 - 1,
-            count: roots.count as i64,
-            mean: roots.mean / OUTWARD,
+            power: angles.dim() as i64 - 1,
+            count: angles.count as i64,
+            mean: angles.mean / OUTWARD,
             angle,
             rate,
             is_laplace: matches!(profile, Profile::Laplace { .. }),
-            farthest: (roots.diameter / angle * OUTWARD).min(MOST_UNITS),
+            farthest: (angles.diameter / angle * OUTWARD).min(MOST_UNITS),
         }
     }
 
@@ -94,7 +95,7 @@ const MOST_UNITS: f64 = (1u64 << 60) as f64;
 
 /// Noise on a Grassmannian or SO(n).
 pub(super) struct ExactCompact {
-    roots: Roots,
+    angles: Angles,
     lengths: Steps<Scaled<Length>>,
 }
 
@@ -108,18 +109,18 @@ impl ExactCompact {
     /// # Errors
     /// [`NoiseError::Range`] if they have no table.
     pub(super) fn new(
-        roots: Roots,
+        angles: Angles,
         profile: Profile,
         density: &Proposal,
         proposal: &LogConcave,
     ) -> Result<Self, NoiseError> {
-        let length = Length::new(&roots, profile);
+        let length = Length::new(&angles, profile);
         let (unit, farthest, mean) = (length.angle, length.farthest, proposal.mean());
         let deviation = (proposal.mean_square() - mean * mean).max(0.0).sqrt();
         let lengths = Scaled::new(length, density.reference / unit)
             .and_then(|length| Steps::over(length, mean / unit, deviation / unit, farthest))
-            .ok_or(NoiseError::Range { scale: profile.scale(), dim: roots.dim() })?;
-        Ok(Self { roots, lengths })
+            .ok_or(NoiseError::Range { scale: profile.scale(), dim: angles.dim() })?;
+        Ok(Self { angles, lengths })
     }
 
     /// Draws a point about that with coordinates `base` at the origin: multiples of 2^`grid` that are closest to
@@ -132,22 +133,21 @@ impl ExactCompact {
         effort: Effort,
         out: &mut [f64],
     ) {
-        let Roots { n, kind, .. } = self.roots;
         loop {
             let (length, _) = self.lengths.draw(stream, effort);
-            let multiples = match kind {
-                Kind::Subspaces { k } => {
+            let multiples = match self.angles.space {
+                Compact::Subspaces { n, k } => {
                     let direction = Normal::draw_all(n * k, stream, effort);
                     let basis = Normal::draw_all(k * k, stream, effort);
                     let height = stream.variable();
                     let proposal = Proposed { noise: self, length, direction, height, stream };
                     decide(&Subspace { proposal, k, basis, base, grid }, effort)
                 }
-                Kind::Rotations => {
-                    let direction = Normal::draw_all(self.roots.dim(), stream, effort);
+                Compact::Rotations { n } => {
+                    let direction = Normal::draw_all(self.angles.dim(), stream, effort);
                     let height = stream.variable();
                     let proposal = Proposed { noise: self, length, direction, height, stream };
-                    decide(&Rotation { proposal, base, grid }, effort)
+                    decide(&Rotation { proposal, n, base, grid }, effort)
                 }
             };
             if let Some(multiples) = multiples {
@@ -176,9 +176,8 @@ impl Proposed<'_> {
         units: &[Enclosure<N>],
         square: &Enclosure<N>,
     ) -> Result<bool, Undecided> {
-        let Roots { rank, single, multiplicity, kind, .. } = self.noise.roots;
-        // a_i are half the angles of rotations
-        let square = if kind == Kind::Rotations { square.shifted(-2) } else { *square };
+        let Roots { rank, single, sums, curvature, .. } = self.noise.angles.roots;
+        let square = square.times(&Enclosure::double(curvature, 0));
         let largest = units[0].times(&square);
         // (pi/2)^2 < 4
         if Enclosure::integer(4).is_less(&largest)? {
@@ -203,7 +202,7 @@ impl Proposed<'_> {
             for (b, sine) in units.iter().zip(&sines[..i]) {
                 // sinc(a + b) sinc(a - b) = (sin^2 a - sin^2 b)/(a^2 - b^2)
                 let both = sines[i].minus(sine).over(&a.minus(b))?;
-                right = right.times(&power(&both, multiplicity));
+                right = right.times(&power(&both, sums));
             }
         }
         left.is_less(&right)
@@ -281,6 +280,7 @@ impl Question for Subspace<'_> {
 /// accepted.
 struct Rotation<'a> {
     proposal: Proposed<'a>,
+    n: usize,
     base: &'a [f64],
     grid: i32,
 }
@@ -289,8 +289,8 @@ impl Question for Rotation<'_> {
     type Answer = Option<Multiples>;
 
     fn ask<const N: usize>(&self) -> Result<Option<Multiples>, Undecided> {
-        let Self { ref proposal, .. } = *self;
-        let Roots { n, rank, .. } = proposal.noise.roots;
+        let Self { ref proposal, n, .. } = *self;
+        let Roots { rank, .. } = proposal.noise.angles.roots;
         let direction = Unit::of(all_at::<N>(&proposal.direction, proposal.stream)?)?.vector;
         let direction = skew_enclosures(n, &direction);
         let squares = gram(&direction, n);
@@ -331,10 +331,11 @@ fn exponential<const N: usize>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::IsotropicNoise;
     use super::super::steps::tests::check_all_heights;
-    use super::super::{IsotropicNoise, Space};
     use super::*;
     use crate::manifold::{Manifold, RotationChart, SubspaceChart};
+    use crate::roots::Space;
     use crate::rows::Rows;
     use crate::vector::{exponent, norm};
 
@@ -343,7 +344,7 @@ mod tests {
         [(2, 1), (4, 1), (4, 2), (5, 3), (7, 3), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0)];
 
     fn space(n: usize, k: usize) -> Space {
-        if k == 0 { Space::SpecialOrthogonal { n } } else { Space::Grassmann { n, k } }
+        if k == 0 { Compact::Rotations { n }.into() } else { Compact::Subspaces { n, k }.into() }
     }
 
     fn chart(n: usize, k: usize) -> Box<dyn Manifold> {
@@ -413,7 +414,7 @@ mod tests {
             };
             let (noise, base) = (&noise.exact, &base(n, k)[..]);
             let mut stream = Stream::from_key([5; 32], 0);
-            let count = if k > 0 { n * k } else { noise.roots.dim() };
+            let count = if k > 0 { n * k } else { noise.angles.dim() };
             for small in 0..count + k * k + 2 {
                 let (mut length, _) = noise.lengths.draw(&mut stream, Effort::Least);
                 let mut direction = Normal::draw_all(count, &mut stream, Effort::Least);
@@ -433,7 +434,7 @@ mod tests {
                 let is_decided = if k > 0 {
                     Subspace { proposal, k, basis, base, grid: -20 }.ask::<32>().is_ok()
                 } else {
-                    Rotation { proposal, base, grid: -20 }.ask::<32>().is_ok()
+                    Rotation { proposal, n, base, grid: -20 }.ask::<32>().is_ok()
                 };
                 assert!(is_decided, "{n} {k} {small}");
             }
@@ -549,9 +550,9 @@ mod tests {
         for (profile, width, end) in
             [(Profile::Gaussian { scale: 0.3 }, -2, 24), (Profile::Laplace { scale: 2.0 }, -3, 18)]
         {
-            let roots = Roots::grassmann(5, 2);
-            let mode = Proposal::new(roots, profile).reference / profile.scale().min(1.0);
-            let length = Scaled::new(Length::new(&roots, profile), mode).unwrap();
+            let angles = Angles::new(Compact::Subspaces { n: 5, k: 2 });
+            let mode = Proposal::new(angles, profile).reference / profile.scale().min(1.0);
+            let length = Scaled::new(Length::new(&angles, profile), mode).unwrap();
             check_all_heights(Steps::new(length, width, end).unwrap());
         }
     }

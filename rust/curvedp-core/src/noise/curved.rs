@@ -14,9 +14,10 @@ use super::flat::{Multiples, write};
 use super::normal::{Normal, Normals, all_at};
 use super::steps::{LogDensity, Place, Scaled, Steps};
 use super::stream::Stream;
-use super::{NoiseError, Power, Profile, Radial};
+use super::{NoiseError, Power, Profile};
 use crate::exact::matrices::{Unit, Vector, dot};
 use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
+use crate::roots::Radial;
 use crate::vector::exponent;
 
 /// A space in units of its radius.
@@ -111,7 +112,7 @@ impl CurvedNoise {
         let refused = || NoiseError::Range { scale, dim: space.dim() };
         let power = u32::try_from(space.dim() - 1).map_err(|_| refused())?;
         let is_laplace = matches!(profile, Profile::Laplace { .. });
-        let farthest = space.diameter() / radius / angle * OUTWARD;
+        let farthest = space.roots().farthest / radius / angle * OUTWARD;
         let density = Distance { shape, power, angle, rate, is_laplace, farthest };
         let density = Scaled::new(density, mode / unit).ok_or_else(refused)?;
         let deviation = (mean_square - mean * mean).max(0.0).sqrt();

@@ -17,10 +17,10 @@ mod quadrature;
 mod radial;
 mod rank_exponential;
 mod reach;
-mod roots;
 mod spd;
 mod spd_draws;
 mod spd_moments;
+mod spd_volume;
 mod steps;
 mod stream;
 mod tails;
@@ -33,54 +33,16 @@ pub use error::NoiseError;
 pub use flat::add_on_grid;
 pub use keys::{DerivedKeys, GroupId, GroupInput, GroupKeys, GroupStreams, numbered_stream};
 pub use log_concave::{LogConcave, Support};
-pub use radial::{Profile, Radial, RadialNoise};
+pub use radial::{Profile, RadialNoise};
 pub use rank_exponential::{Intervals, RankExponential};
 pub use reach::Reach;
-pub use roots::Matrices;
 pub use spd::{ACCEPTANCE_FLOOR, SpdNoise};
 pub(crate) use stream::Variable;
 pub use stream::{Stream, fresh_key};
 
 use crate::exact::Effort;
+use crate::roots::{Radial, Space};
 use crate::vector::exponent;
-
-/// A space that carries isotropic noise.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Space {
-    /// A space in which the noise is fixed by its radius. Wrapped and tangent Gaussians are
-    /// [`Radial::Flat`] with the manifold's dimension.
-    Radial(Radial),
-    /// Symmetric positive definite matrices with the affine-invariant metric.
-    Spd {
-        /// Order of the matrices; exact samplers go up to 16.
-        m: usize,
-    },
-    /// Hermitian positive definite matrices with the affine-invariant metric.
-    Hpd {
-        /// Order of the matrices; exact samplers go up to 16.
-        m: usize,
-    },
-    /// k-dimensional subspaces of R^n; exact samplers go up to min(k, n - k) = 16.
-    Grassmann {
-        /// Dimension of the whole space.
-        n: usize,
-        /// Dimension of the subspaces.
-        k: usize,
-    },
-    /// Rotations of R^n; exact samplers go up to n = 33.
-    SpecialOrthogonal {
-        /// Dimension of the space that is turned.
-        n: usize,
-    },
-}
-
-impl Space {
-    /// Euclidean space; also the tangent space of any manifold.
-    #[must_use]
-    pub fn flat(dim: usize) -> Self {
-        Self::Radial(Radial::Flat { dim })
-    }
-}
 
 /// What a release consists of; all are drawn exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,23 +72,16 @@ impl IsotropicNoise {
     /// The noise with the given profile on `space`.
     ///
     /// # Errors
-    /// Those of [`RadialNoise::new`], [`SpdNoise::new`], [`CompactNoise::on_subspaces`] and
-    /// [`CompactNoise::on_rotations`].
+    /// Those of [`RadialNoise::new`], [`SpdNoise::new`] and [`CompactNoise::new`].
     pub fn new(space: Space, profile: Profile) -> Result<Self, NoiseError> {
         Ok(match space {
             Space::Radial(space) => Self::Radial(RadialNoise::new(space, profile)?),
             // Positive numbers are a line.
-            Space::Spd { m: 1 } | Space::Hpd { m: 1 } => {
+            Space::Matrices(space) if space.m == 1 => {
                 Self::Radial(RadialNoise::new(Radial::Flat { dim: 1 }, profile)?)
             }
-            Space::Spd { m } => Self::Spd(SpdNoise::new(Matrices::symmetric(m), profile)?),
-            Space::Hpd { m } => Self::Spd(SpdNoise::new(Matrices::hermitian(m), profile)?),
-            Space::Grassmann { n, k } => {
-                Self::Compact(Box::new(CompactNoise::on_subspaces(n, k, profile)?))
-            }
-            Space::SpecialOrthogonal { n } => {
-                Self::Compact(Box::new(CompactNoise::on_rotations(n, profile)?))
-            }
+            Space::Matrices(space) => Self::Spd(SpdNoise::new(space, profile)?),
+            Space::Compact(space) => Self::Compact(Box::new(CompactNoise::new(space, profile)?)),
         })
     }
 
@@ -136,7 +91,7 @@ impl IsotropicNoise {
         match self {
             Self::Radial(noise) => noise.space().dim(),
             Self::Spd(noise) => noise.matrices().dim(),
-            Self::Compact(noise) => noise.space().dim(),
+            Self::Compact(noise) => noise.dim(),
         }
     }
 
@@ -152,7 +107,7 @@ impl IsotropicNoise {
 
     /// Draws an isotropic tangent vector in orthonormal coordinates, of length the noise's distance
     /// from its centre; `out` has [`IsotropicNoise::dim`] entries. On SPD(m) and HPD(m) the
-    /// coordinates at the identity are those of [`Matrices`], on Grassmannians those of the chart at the subspace of
+    /// coordinates at the identity are those of [`Matrices`](crate::roots::Matrices), on Grassmannians those of the chart at the subspace of
     /// the first axes, on SO(n) those of the chart at the identity.
     pub fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
         match self {
@@ -262,12 +217,13 @@ mod spd_laws;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::roots::Matrices;
 
     #[test]
     fn noise_can_be_shared_by_threads() {
         fn shared<T: Send + Sync>() {}
         shared::<IsotropicNoise>();
-        let space = Space::Spd { m: 3 };
+        let space = Matrices::symmetric(3).into();
         let noise = IsotropicNoise::new(space, Profile::Laplace { scale: 0.2 }).unwrap();
         let draw = |id: u64| {
             let mut coords = [0.0; 6];

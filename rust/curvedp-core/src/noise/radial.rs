@@ -20,7 +20,7 @@ use super::curved::CurvedNoise;
 use super::flat::MOST_DIMENSIONS;
 use super::log_concave::{LogConcave, Support};
 use super::stream::Stream;
-use std::f64::consts::{FRAC_PI_2, PI};
+use crate::roots::Radial;
 
 /// Fall of the density psi with the distance t from the centre.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,65 +98,7 @@ fn check_length(name: &'static str, value: f64) -> Result<(), NoiseError> {
     }
 }
 
-/// A space in which isotropic noise is fixed by its radius.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Radial {
-    /// Euclidean space; also the tangent space of any manifold.
-    Flat {
-        /// Dimension.
-        dim: usize,
-    },
-    /// The sphere of curvature 1/radius^2.
-    Sphere {
-        /// Dimension.
-        dim: usize,
-        /// Radius.
-        radius: f64,
-    },
-    /// The hyperbolic space of constant negative curvature.
-    Hyperbolic {
-        /// Dimension.
-        dim: usize,
-        /// Sectional curvature, negative.
-        curvature: f64,
-    },
-    /// The complex projective space of sectional curvature between 1 and 4: planar shapes of m + 2
-    /// landmarks.
-    ComplexProjective {
-        /// Complex dimension.
-        m: usize,
-    },
-}
-
 impl Radial {
-    /// Dimension over the reals.
-    #[must_use]
-    pub fn dim(self) -> usize {
-        match self {
-            Self::Flat { dim } | Self::Sphere { dim, .. } | Self::Hyperbolic { dim, .. } => dim,
-            Self::ComplexProjective { m } => 2 * m,
-        }
-    }
-
-    /// The largest distance.
-    #[must_use]
-    pub fn diameter(self) -> f64 {
-        match self {
-            Self::Flat { .. } | Self::Hyperbolic { .. } => f64::INFINITY,
-            Self::Sphere { radius, .. } => PI * radius,
-            Self::ComplexProjective { .. } => FRAC_PI_2,
-        }
-    }
-
-    /// The limit of (ln V)': volume grows like e^(rate t).
-    #[must_use]
-    pub fn growth_rate(self) -> f64 {
-        match self {
-            Self::Hyperbolic { dim, curvature } => (dim as f64 - 1.0) * (-curvature).sqrt(),
-            _ => 0.0,
-        }
-    }
-
     pub(super) fn check(self) -> Result<(), NoiseError> {
         if self.dim() == 0 {
             return Err(NoiseError::Parameter {
@@ -189,6 +131,10 @@ pub(super) struct RadialDensity {
     power: f64,
     /// Factor of t in sin or sinh.
     rate: f64,
+    /// Rate at which the volume grows.
+    growth: f64,
+    /// No point is farther.
+    farthest: f64,
     reference: f64,
 }
 
@@ -201,10 +147,12 @@ impl RadialDensity {
             Radial::Hyperbolic { curvature, .. } => (-curvature).sqrt(),
             Radial::Flat { .. } | Radial::ComplexProjective { .. } => 1.0,
         };
-        let mut density = Self { space, profile, power, rate, reference: 0.0 };
+        let (roots, reference) = (space.roots(), 0.0);
+        let (growth, farthest) = (roots.growth_rate(), roots.farthest);
+        let mut density = Self { space, profile, power, rate, growth, farthest, reference };
         if power > 0.0 {
             let guess = profile.scale();
-            density.reference = root(|t| density.slope(t), space.diameter(), guess);
+            density.reference = root(|t| density.slope(t), farthest, guess);
         }
         density
     }
@@ -213,7 +161,7 @@ impl RadialDensity {
     /// exactly.
     fn ln_linear(&self, t: f64) -> f64 {
         let r = self.reference;
-        let growth = self.space.growth_rate();
+        let growth = self.growth;
         (t - r)
             * match self.profile {
                 Profile::Laplace { scale } => growth - 1.0 / scale,
@@ -230,7 +178,7 @@ impl RadialDensity {
         if self.power == 0.0 {
             return self.ln_linear(t);
         }
-        if t <= 0.0 || t >= self.space.diameter() {
+        if t <= 0.0 || t >= self.farthest {
             return f64::NEG_INFINITY;
         }
         let r = self.reference;
@@ -303,14 +251,14 @@ impl RadialNoise {
         space.check()?;
         profile.check()?;
         let scale = profile.scale();
-        check_existence(profile, space.growth_rate())?;
+        check_existence(profile, space.roots().growth_rate())?;
         if space.dim() > MOST_DIMENSIONS {
             let (expected, value) = ("at most 2^30", space.dim() as f64);
             return Err(NoiseError::Parameter { name: "dimension", expected, value });
         }
         let density = RadialDensity::new(space, profile);
         let support =
-            Support { lower: 0.0, upper: space.diameter(), mode: density.reference, width: scale };
+            Support { lower: 0.0, upper: density.farthest, mode: density.reference, width: scale };
         let radius = LogConcave::new(move |t| density.ln(t), |t| density.slope(t), support);
         let mean_square = radius.mean_square();
         if !(mean_square >= f64::MIN_POSITIVE && mean_square.is_finite()) {

@@ -1,7 +1,8 @@
 //! Laws of the noise on flat space, spheres, hyperbolic and complex projective space, against
 //! densities and distribution functions computed here from their textbook formulas.
 
-use crate::noise::{IsotropicNoise, NoiseError, Profile, Radial, RadialNoise, Space, Stream};
+use crate::noise::{IsotropicNoise, NoiseError, Profile, RadialNoise, Stream};
+use crate::roots::{Radial, Space};
 
 const SAMPLES: usize = 100_000;
 
@@ -52,7 +53,7 @@ impl Reference {
         let scale = match profile {
             Profile::Laplace { scale } | Profile::Gaussian { scale } => scale,
         };
-        let diameter = space.diameter().min(1e8 * scale);
+        let diameter = space.roots().farthest.min(1e8 * scale);
         let low = diameter.min(1e-5 * scale);
         let at = |k: i32| low * (diameter / low).powf(f64::from(k) / f64::from(SCAN));
         let ln = |t: f64| ln_density(space, profile, t);
@@ -114,14 +115,17 @@ fn check_radius(space: Radial) {
             let noise = match RadialNoise::new(space, profile) {
                 Ok(noise) => noise,
                 Err(NoiseError::Existence { scale, scale_limit, .. }) => {
-                    assert!(scale >= scale_limit && space.growth_rate() * scale >= 1.0, "{case}");
+                    assert!(
+                        scale >= scale_limit && space.roots().growth_rate() * scale >= 1.0,
+                        "{case}"
+                    );
                     continue;
                 }
                 Err(error) => panic!("{case}: {error}"),
             };
             let reference = Reference::new(space, profile);
             let samples = radii(&noise, k as u8, SAMPLES);
-            assert!(samples.iter().all(|&t| t >= 0.0 && t <= space.diameter()), "{case}");
+            assert!(samples.iter().all(|&t| t >= 0.0 && t <= space.roots().farthest), "{case}");
             let distance = ks_distance(&samples, |t| reference.cdf(t));
             assert!(distance < ks_bound(SAMPLES), "{case} {distance}");
             for &t in samples.iter().step_by(SAMPLES / 50) {
@@ -302,7 +306,7 @@ fn extreme_scales_and_dimensions_stay_finite() {
             Radial::Hyperbolic { dim, curvature },
             Radial::ComplexProjective { m: dim },
         ] {
-            let limit = 1.0 / space.growth_rate();
+            let limit = 1.0 / space.roots().growth_rate();
             for scale in [1e-12, 1e-6, 1.0, 1e3, 0.999_999 * limit] {
                 if !scale.is_finite() {
                     continue;
@@ -314,12 +318,12 @@ fn extreme_scales_and_dimensions_stay_finite() {
                     };
                     let law = noise.radius();
                     let case = format!("{space:?} {profile:?}");
-                    assert!(law.mean() > 0.0 && law.mean() <= space.diameter(), "{case}");
+                    assert!(law.mean() > 0.0 && law.mean() <= space.roots().farthest, "{case}");
                     assert!(law.acceptance() > 0.97 && law.acceptance() < 1.0 + 1e-9, "{case}");
                     let mut sum = 0.0;
                     for _ in 0..500 {
                         let t = law.sample(&mut stream);
-                        assert!(t >= 0.0 && t <= space.diameter() && t.is_finite(), "{case}");
+                        assert!(t >= 0.0 && t <= space.roots().farthest && t.is_finite(), "{case}");
                         sum += t / 500.0;
                     }
                     let variance = (law.mean_square() - law.mean() * law.mean()).max(0.0);

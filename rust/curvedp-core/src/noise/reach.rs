@@ -1,11 +1,12 @@
 //! Distances of isotropic noise from its centre, on every space where the law exists, also on those without
 //! an exact sampler.
 
-use super::compact::{self, Roots};
+use super::NoiseError;
+use super::compact::{self, Angles};
 use super::radial::{Profile, RadialDensity, RadialNoise, check_existence};
-use super::roots::{MAX_ORDER, Matrices, RootBounds};
 use super::spd::{Proposal, is_served, largest_between};
-use super::{NoiseError, Radial, Space};
+use super::spd_volume::MAX_ORDER;
+use crate::roots::Space;
 
 /// Distances of isotropic noise from its centre.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,57 +32,25 @@ impl Reach {
     }
 }
 
-impl From<Matrices> for Space {
-    fn from(matrices: Matrices) -> Self {
-        let m = matrices.m;
-        if matrices.is_complex() { Self::Hpd { m } } else { Self::Spd { m } }
-    }
-}
-
 impl Space {
-    /// Dimension over the reals.
-    #[must_use]
-    pub fn dim(self) -> usize {
-        match self {
-            Self::Radial(space) => space.dim(),
-            Self::Spd { m } => Matrices::symmetric(m).dim(),
-            Self::Hpd { m } => Matrices::hermitian(m).dim(),
-            Self::Grassmann { n, k } => k * (n - k),
-            Self::SpecialOrthogonal { n } => n * (n - 1) / 2,
-        }
-    }
-
-    /// Exponential rate at which the volume of geodesic spheres grows with their radius.
-    #[must_use]
-    pub fn growth_rate(self) -> f64 {
-        match self {
-            Self::Radial(space) => space.growth_rate(),
-            Self::Spd { m } => RootBounds::new(Matrices::symmetric(m)).growth_rate,
-            Self::Hpd { m } => RootBounds::new(Matrices::hermitian(m)).growth_rate,
-            Self::Grassmann { .. } | Self::SpecialOrthogonal { .. } => 0.0,
-        }
-    }
-
     /// Largest scale, to 1 part in 1000, at which Laplace noise exists and is drawn exactly: infinite where
     /// volumes grow polynomially, 0 where there is no exact sampler.
     #[must_use]
     pub fn largest_laplace_scale(self) -> f64 {
-        let of_roots = |roots| compact::largest_scale(roots, Profile::Laplace { scale: 1.0 });
-        let growth = self.growth_rate();
+        let growth = self.roots().growth_rate();
         let largest = |is_served: &dyn Fn(Profile) -> bool| {
             let is_served = |scale| is_served(Profile::Laplace { scale });
             let low = 1e-3 / growth;
             if is_served(low) { largest_between(low, 1.0 / growth, is_served) } else { 0.0 }
         };
         match self {
-            Self::Radial(_) if growth == 0.0 => f64::INFINITY,
+            Self::Compact(space) => {
+                compact::largest_scale(Angles::new(space), Profile::Laplace { scale: 1.0 })
+            }
+            _ if growth == 0.0 => f64::INFINITY,
             Self::Radial(space) => largest(&|profile| RadialNoise::new(space, profile).is_ok()),
-            Self::Spd { m: 1 } | Self::Hpd { m: 1 } => f64::INFINITY,
-            Self::Spd { m } | Self::Hpd { m } if m > MAX_ORDER => 0.0,
-            Self::Spd { m } => largest(&is_served(Matrices::symmetric(m))),
-            Self::Hpd { m } => largest(&is_served(Matrices::hermitian(m))),
-            Self::Grassmann { n, k } => of_roots(Roots::grassmann(n, k)),
-            Self::SpecialOrthogonal { n } => of_roots(Roots::special_orthogonal(n)),
+            Self::Matrices(space) if space.m > MAX_ORDER => 0.0,
+            Self::Matrices(space) => largest(&is_served(space)),
         }
     }
 
@@ -91,47 +60,45 @@ impl Space {
     /// [`NoiseError::Parameter`] for parameters out of range, [`NoiseError::Existence`] for a Laplace
     /// profile that falls more slowly than volumes grow.
     pub fn reach(self, profile: Profile) -> Result<Reach, NoiseError> {
+        profile.check()?;
         let scale = profile.scale();
         match self {
             Self::Radial(space) => {
                 space.check()?;
-                profile.check()?;
-                check_existence(profile, space.growth_rate())?;
+                check_existence(profile, space.roots().growth_rate())?;
                 let density = RadialDensity::new(space, profile);
-                let (mode, upper) = (density.mode(), space.diameter());
+                let (mode, upper) = (density.mode(), space.roots().farthest);
                 Ok(Reach::of(mode, scale, upper, |t| density.ln(t)))
             }
-            Self::Spd { m: 0 } | Self::Hpd { m: 0 } => {
-                Err(NoiseError::Parameter { name: "order", expected: "at least 1", value: 0.0 })
+            Self::Matrices(space) => match space.m {
+                0 => {
+                    Err(NoiseError::Parameter { name: "order", expected: "at least 1", value: 0.0 })
+                }
+                1 => Self::flat(1).reach(profile),
+                _ => {
+                    check_existence(profile, space.roots().growth_rate())?;
+                    let density = Proposal::new(space, profile);
+                    Ok(Reach::of(density.reference, scale, f64::INFINITY, |t| density.ln(t)))
+                }
+            },
+            Self::Compact(space) => {
+                let angles = Angles::new(space);
+                let density = compact::Proposal::new(angles, profile);
+                Ok(Reach::of(density.reference, scale, angles.diameter, |t| density.ln(t)))
             }
-            Self::Spd { m: 1 } | Self::Hpd { m: 1 } => {
-                Self::Radial(Radial::Flat { dim: 1 }).reach(profile)
-            }
-            Self::Grassmann { n, k } => reach_of_roots(Roots::grassmann(n, k), profile),
-            Self::SpecialOrthogonal { n } => reach_of_roots(Roots::special_orthogonal(n), profile),
-            Self::Spd { m } => self.reach_of(Matrices::symmetric(m), profile),
-            Self::Hpd { m } => self.reach_of(Matrices::hermitian(m), profile),
         }
     }
-
-    fn reach_of(self, matrices: Matrices, profile: Profile) -> Result<Reach, NoiseError> {
-        profile.check()?;
-        check_existence(profile, self.growth_rate())?;
-        let density = Proposal::new(matrices, profile);
-        Ok(Reach::of(density.reference, profile.scale(), f64::INFINITY, |t| density.ln(t)))
-    }
-}
-
-fn reach_of_roots(roots: Roots, profile: Profile) -> Result<Reach, NoiseError> {
-    profile.check()?;
-    let density = compact::Proposal::new(roots, profile);
-    Ok(Reach::of(density.reference, profile.scale(), roots.diameter, |t| density.ln(t)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::noise::{IsotropicNoise, Stream};
+    use crate::roots::{Compact, Matrices, Radial};
+
+    fn spd(m: usize) -> Space {
+        Matrices::symmetric(m).into()
+    }
 
     #[test]
     fn draws_lie_about_the_typical_distance_and_never_far_beyond() {
@@ -142,9 +109,10 @@ mod tests {
             Radial::Hyperbolic { dim: 3, curvature: -0.5 },
             Radial::ComplexProjective { m: 3 },
         ];
-        let spaces = radial.map(Space::Radial).into_iter().chain([2, 5].map(|m| Space::Spd { m }));
-        let spaces = spaces.chain([(4, 2), (7, 3)].map(|(n, k)| Space::Grassmann { n, k }));
-        let spaces = spaces.chain([3, 4, 7].map(|n| Space::SpecialOrthogonal { n }));
+        let spaces = radial.map(Space::Radial).into_iter().chain([2, 5].map(spd));
+        let spaces =
+            spaces.chain([(4, 2), (7, 3)].map(|(n, k)| Compact::Subspaces { n, k }.into()));
+        let spaces = spaces.chain([3, 4, 7].map(|n| Compact::Rotations { n }.into()));
         for space in spaces {
             for profile in [Profile::Laplace { scale: 0.1 }, Profile::Gaussian { scale: 0.3 }] {
                 let reach = space.reach(profile).unwrap();
@@ -167,8 +135,8 @@ mod tests {
     #[test]
     fn it_is_known_beyond_the_orders_of_exact_samplers_and_not_where_no_law_exists() {
         let laplace = |scale| Profile::Laplace { scale };
-        assert!(Space::Spd { m: 40 }.reach(laplace(1e-3)).unwrap().typical > 0.5);
-        let exists = |m, scale| Space::Spd { m }.reach(laplace(scale)).is_ok();
+        assert!(spd(40).reach(laplace(1e-3)).unwrap().typical > 0.5);
+        let exists = |m, scale| spd(m).reach(laplace(scale)).is_ok();
         assert!(exists(2, 1.41) && !exists(2, 1.42) && exists(1, 10.0) && !exists(0, 1.0));
         let hyperbolic = Space::Radial(Radial::Hyperbolic { dim: 3, curvature: -1.0 });
         assert!(
@@ -179,7 +147,7 @@ mod tests {
     #[test]
     fn the_largest_laplace_scale_is_served_and_larger_ones_are_not() {
         let hyperbolic = Radial::Hyperbolic { dim: 3, curvature: -0.5 };
-        for space in [Space::Radial(hyperbolic), Space::Spd { m: 2 }, Space::Spd { m: 4 }] {
+        for space in [Space::Radial(hyperbolic), spd(2), spd(4)] {
             let noise = |scale| IsotropicNoise::new(space, Profile::Laplace { scale });
             let largest = space.largest_laplace_scale();
             assert!(noise(largest).is_ok() && noise(1.002 * largest).is_err(), "{space:?}");
@@ -188,6 +156,6 @@ mod tests {
             }
         }
         assert_eq!(Space::flat(3).largest_laplace_scale(), f64::INFINITY);
-        assert_eq!(Space::Spd { m: 17 }.largest_laplace_scale(), 0.0);
+        assert_eq!(spd(17).largest_laplace_scale(), 0.0);
     }
 }

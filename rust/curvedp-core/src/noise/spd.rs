@@ -23,13 +23,14 @@
 //! For the Gaussian the trace part of A is an independent normal: it is drawn apart, and all of the
 //! above holds for the trace-free part with D-1 in place of D (N <= D-2).
 
+use super::NoiseError;
 use super::log_concave::{LogConcave, Support};
 use super::radial::{Profile, check_existence, fill_direction, root};
-use super::roots::{MAX_ORDER, Matrices, RootBounds, spectrum};
 use super::spd_draws::MatrixNoise;
 use super::spd_moments::{DIRECTIONS, Moments, trace_free_spectra};
+use super::spd_volume::{MAX_ORDER, RootBounds, spectrum};
 use super::stream::Stream;
-use super::{NoiseError, Space};
+use crate::roots::{Matrices, Space};
 
 /// Laws whose sampler accepts a smaller fraction of its proposals are refused.
 pub const ACCEPTANCE_FLOOR: f64 = 1e-3;

@@ -11,13 +11,14 @@ use super::flat::{Multiples, write};
 use super::log_concave::LogConcave;
 use super::normal::{Normal, Normals, all_at};
 use super::radial::Profile;
-use super::roots::{Matrices, RootBounds};
 use super::spd::{Proposal, splits_trace};
+use super::spd_volume::RootBounds;
 use super::steps::{LogDensity, Place, Scaled, Steps};
 use super::stream::{Stream, Variable};
 use crate::exact::entries::{Complex, Entry};
 use crate::exact::matrices::{Unit, cholesky, dot, eigenvalues, log_of_sum, orthonormal, pairs};
 use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
+use crate::roots::Matrices;
 
 /// The logarithm of the proposed density of the norm t, in units of the scale:
 /// t^power psi(t) e^B(t), B(t) = min(pairs ln sinhc(mean t), growth t), beta being part of pairs and growth.
@@ -273,10 +274,11 @@ fn ln_volume<const N: usize>(l: &[Enclosure<N>]) -> Result<Enclosure<N>, Undecid
 
 #[cfg(test)]
 mod tests {
+    use super::super::IsotropicNoise;
     use super::super::steps::tests::check_all_heights;
-    use super::super::{IsotropicNoise, Space};
     use super::*;
     use crate::manifold::{Hpd, Manifold, SpdAffine};
+    use crate::roots::Space;
     use crate::simd::matrices::packed;
     use crate::vector::exponent;
 

@@ -1,7 +1,8 @@
 //! Laws of the noise on SPD(m) and HPD(m) with the affine-invariant metric, against quadrature over
 //! eigenvalues: their density is psi(|l|) prod_{i<j} sinh(|l_i - l_j| / 2)^beta, beta 1 or 2.
 
-use crate::noise::{ACCEPTANCE_FLOOR, IsotropicNoise, NoiseError, Profile, Space, Stream};
+use crate::noise::{ACCEPTANCE_FLOOR, IsotropicNoise, NoiseError, Profile, Stream};
+use crate::roots::Matrices;
 
 const SAMPLES: usize = 100_000;
 
@@ -20,7 +21,7 @@ fn scaled(profile: Profile, factor: f64) -> Profile {
 }
 
 fn noise(m: usize, profile: Profile) -> IsotropicNoise {
-    IsotropicNoise::new(Space::Spd { m }, profile).unwrap()
+    IsotropicNoise::new(Matrices::symmetric(m).into(), profile).unwrap()
 }
 
 fn draws(noise: &IsotropicNoise, key: u8, n: usize) -> Vec<Vec<f64>> {
@@ -50,7 +51,7 @@ fn mean_and_error(values: impl Iterator<Item = f64>) -> (f64, f64) {
 }
 
 fn hermitian(m: usize, profile: Profile) -> IsotropicNoise {
-    IsotropicNoise::new(Space::Hpd { m }, profile).unwrap()
+    IsotropicNoise::new(Matrices::hermitian(m).into(), profile).unwrap()
 }
 
 /// Midpoint rule on a grid of trace and gap: E t, E t^2 and the distribution function of the gap of
@@ -371,7 +372,9 @@ fn positive_numbers_are_a_line() {
 
 #[test]
 fn laws_that_do_not_exist_or_would_hang_are_refused() {
-    let spaces = [2, 3, 16].map(|m| [(m, 0.5, Space::Spd { m }), (m, 1.0, Space::Hpd { m })]);
+    let spaces = [2, 3, 16].map(|m| {
+        [(m, 0.5, Matrices::symmetric(m).into()), (m, 1.0, Matrices::hermitian(m).into())]
+    });
     for (m, factor, space) in spaces.into_iter().flatten() {
         let growth = factor * ((m * (m * m - 1)) as f64 / 3.0).sqrt();
         let error =
@@ -382,13 +385,15 @@ fn laws_that_do_not_exist_or_would_hang_are_refused() {
         assert!((growth_rate / growth - 1.0).abs() < 1e-12);
         assert!((scale_limit * growth - 1.0).abs() < 1e-12);
     }
-    let error = IsotropicNoise::new(Space::Spd { m: 16 }, Profile::Gaussian { scale: 2.0 });
+    let error =
+        IsotropicNoise::new(Matrices::symmetric(16).into(), Profile::Gaussian { scale: 2.0 });
     let Err(NoiseError::Acceptance { expected, floor, scale_limit, .. }) = error else {
         panic!("the acceptance is far below the floor");
     };
     assert!(expected < floor && floor == ACCEPTANCE_FLOOR && scale_limit < 2.0);
     for m in [0, 17] {
-        let error = IsotropicNoise::new(Space::Spd { m }, Profile::Gaussian { scale: 0.1 });
+        let error =
+            IsotropicNoise::new(Matrices::symmetric(m).into(), Profile::Gaussian { scale: 0.1 });
         assert!(matches!(error, Err(NoiseError::Parameter { name: "order", .. })));
     }
 }
@@ -398,7 +403,7 @@ fn large_scales_give_a_law_or_an_error_that_names_one() {
     let mut stream = Stream::from_key([9; 32], 0);
     for m in [2, 3, 16] {
         for scale in [4.0, 1e3, 1e10, 1e100] {
-            match IsotropicNoise::new(Space::Spd { m }, Profile::Gaussian { scale }) {
+            match IsotropicNoise::new(Matrices::symmetric(m).into(), Profile::Gaussian { scale }) {
                 Ok(noise) => {
                     let mut coords = vec![f64::NAN; noise.dim()];
                     noise.sample_coords(&mut stream, &mut coords);

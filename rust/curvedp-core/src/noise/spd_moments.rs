@@ -10,9 +10,10 @@
 use super::log_concave::LogConcave;
 use super::quadrature::GaussLegendre;
 use super::radial::Profile;
-use super::roots::{MAX_ORDER, Matrices, Spectrum, random_spectrum};
 use super::spd::{Proposal, splits_trace};
+use super::spd_volume::{MAX_ORDER, Spectrum, random_spectrum};
 use super::stream::Stream;
+use crate::roots::Matrices;
 
 pub(super) struct Moments {
     pub acceptance: f64,
@@ -186,7 +187,7 @@ fn random_direction(stream: &mut Stream, matrices: Matrices) -> Spectrum {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::roots::RootBounds;
+    use crate::noise::spd_volume::RootBounds;
 
     /// Far from the acceptance floor the stated 1e-3 holds with room, near it 3e-3.
     #[test]

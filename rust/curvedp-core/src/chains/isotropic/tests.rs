@@ -3,8 +3,9 @@ use crate::chains::diagnose;
 use crate::manifold::{
     ComplexProjective, Euclidean, Hpd, Hyperboloid, RotationChart, SpdAffine, Sphere, SubspaceChart,
 };
-use crate::noise::{IsotropicNoise, Radial};
+use crate::noise::IsotropicNoise;
 use crate::parallel::set_num_threads;
+use crate::roots::{Compact, Matrices, Radial};
 
 const KEY: [u8; 32] = [4; 32];
 const NEVER: &dyn Fn() -> bool = &|| false;
@@ -25,11 +26,15 @@ fn manifold_of(space: Space) -> Box<dyn Manifold> {
             Box::new(Hyperboloid::new(dim, curvature))
         }
         Space::Radial(Radial::ComplexProjective { m }) => Box::new(ComplexProjective::new(m)),
-        Space::Spd { m } => Box::new(SpdAffine::new(m)),
-        Space::Hpd { m } => Box::new(Hpd::new(m)),
-        Space::Grassmann { n, k } => Box::new(SubspaceChart::new(n, k)),
-        Space::SpecialOrthogonal { n } => Box::new(RotationChart::new(n)),
+        Space::Matrices(Matrices { m, beta: 1 }) => Box::new(SpdAffine::new(m)),
+        Space::Matrices(Matrices { m, .. }) => Box::new(Hpd::new(m)),
+        Space::Compact(Compact::Subspaces { n, k }) => Box::new(SubspaceChart::new(n, k)),
+        Space::Compact(Compact::Rotations { n }) => Box::new(RotationChart::new(n)),
     }
+}
+
+fn spd(m: usize) -> Space {
+    Matrices::symmetric(m).into()
 }
 
 fn law(space: Space, profile: Profile) -> Result<Isotropic, NoiseError> {
@@ -49,14 +54,14 @@ fn cases() -> Vec<(Space, Profile)> {
         (radial(Radial::Hyperbolic { dim: 2, curvature: -1.0 }), gaussian(1.5)),
         (radial(Radial::ComplexProjective { m: 1 }), laplace(0.2)),
         (radial(Radial::ComplexProjective { m: 4 }), gaussian(0.4)),
-        (Space::Spd { m: 1 }, laplace(1.0)),
-        (Space::Spd { m: 2 }, laplace(0.4)),
-        (Space::Spd { m: 2 }, gaussian(1.5)),
-        (Space::Spd { m: 3 }, laplace(0.25)),
-        (Space::Spd { m: 4 }, gaussian(0.7)),
-        (Space::Spd { m: 7 }, laplace(0.05)),
-        (Space::Hpd { m: 2 }, laplace(0.2)),
-        (Space::Hpd { m: 3 }, gaussian(0.7)),
+        (spd(1), laplace(1.0)),
+        (spd(2), laplace(0.4)),
+        (spd(2), gaussian(1.5)),
+        (spd(3), laplace(0.25)),
+        (spd(4), gaussian(0.7)),
+        (spd(7), laplace(0.05)),
+        (Matrices::hermitian(2).into(), laplace(0.2)),
+        (Matrices::hermitian(3).into(), gaussian(0.7)),
     ]
 }
 
@@ -170,7 +175,7 @@ fn directions_are_uniform() {
 /// the scale.
 #[test]
 fn chains_serve_orders_without_an_exact_sampler() {
-    let (space, scale) = (Space::Spd { m: 17 }, 1e-5);
+    let (space, scale) = (spd(17), 1e-5);
     assert!(IsotropicNoise::new(space, laplace(scale)).is_err());
     let law = law(space, laplace(scale)).unwrap();
     let plan = Plan { thinning: 20, ..plan(2000, 800, law.first_scale()) };
@@ -224,10 +229,10 @@ fn steps_of_any_size_leave_chains_finite() {
 #[test]
 fn laws_beyond_double_precision_are_refused() {
     let refused = |space, profile| matches!(law(space, profile), Err(NoiseError::Range { .. }));
-    assert!(refused(Space::Spd { m: 2 }, gaussian(20.0)));
-    assert!(refused(Space::Spd { m: 3 }, laplace(0.706)));
+    assert!(refused(spd(2), gaussian(20.0)));
+    assert!(refused(spd(3), laplace(0.706)));
     let hyperbolic = Space::Radial(Radial::Hyperbolic { dim: 2, curvature: -1.0 });
     assert!(refused(hyperbolic, laplace(0.999)) && !refused(hyperbolic, laplace(0.9)));
-    let existence = law(Space::Spd { m: 3 }, laplace(1.0));
+    let existence = law(spd(3), laplace(1.0));
     assert!(matches!(existence, Err(NoiseError::Existence { .. })));
 }

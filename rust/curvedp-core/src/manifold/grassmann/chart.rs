@@ -5,8 +5,8 @@ use super::turn::{Log, Turn};
 use super::{Shape, trace_of_hessian};
 use crate::manifold::checked::Checked;
 use crate::manifold::matrix::Matrix;
-use crate::manifold::{Curvature, Embedding, LogMoments, LogSums, Manifold, Range, UNIT_ROUNDOFF};
-use crate::noise::Space;
+use crate::manifold::{Embedding, LogSums, Manifold, UNIT_ROUNDOFF};
+use crate::roots::Space;
 use crate::rows::Rows;
 use crate::vector::{norm, scale_to};
 
@@ -77,20 +77,16 @@ impl Manifold for SubspaceChart {
         self.shape.dim()
     }
 
-    fn curvature(&self) -> Curvature {
-        self.shape.curvature()
+    fn space(&self) -> Space {
+        self.shape.space()
     }
 
-    fn eigenspaces(&self) -> usize {
-        self.shape.eigenspaces()
+    fn spectrum(&self, u: &[f64]) -> Vec<f64> {
+        self.shape.spectrum(u)
     }
 
-    fn noise_space(&self) -> Space {
-        self.shape.noise_space()
-    }
-
-    fn injectivity_radius(&self) -> f64 {
-        std::f64::consts::FRAC_PI_2
+    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+        self.shape.curvature_function(u, f, out);
     }
 
     fn belongs(&self, point: &[f64], _tolerance: f64) -> bool {
@@ -270,16 +266,5 @@ impl Manifold for SubspaceChart {
 
     fn hessian_rounding(&self) -> f64 {
         self.shape.hessian_rounding()
-    }
-
-    fn sum_log_moments(
-        &self,
-        points: Rows,
-        count: usize,
-        base: &[f64],
-        range: &Range,
-        sums: &mut LogMoments,
-    ) {
-        self.shape.sum_log_moments(self, points, count, base, range, sums);
     }
 }

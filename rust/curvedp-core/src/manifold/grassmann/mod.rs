@@ -9,19 +9,15 @@ mod chart;
 mod roots;
 mod turn;
 
-use std::f64::consts::FRAC_PI_2;
-
 use super::matrix::Matrix;
 pub use chart::SubspaceChart;
-use roots::trace_at;
-pub(super) use roots::{curvature_function, curvature_trace};
 pub(super) use turn::orthonormalise;
 use turn::{Log, Turn};
 
-use super::curvature::{Curvature, hessian_excess};
-use super::{Embedding, LogMoments, LogSums, Manifold, RECORD_TOLERANCE, Range, moments};
+use super::curvature::{self, hessian_excess};
+use super::{Embedding, LogSums, Manifold, RECORD_TOLERANCE};
 use crate::manifold::checked::Checked;
-use crate::noise::Space;
+use crate::roots::{Compact, Space};
 use crate::rows::Rows;
 use crate::simd::arc::COTANGENT_FLOOR;
 use crate::vector::norm;
@@ -57,24 +53,22 @@ impl Shape {
         self.k * self.rest()
     }
 
-    /// That of projective space for lines and hyperplanes.
-    fn curvature(self) -> Curvature {
-        let (rows, columns) = (self.rest(), self.k);
-        match (rows.min(columns), self.n) {
-            (_, 2) => Curvature::Flat,
-            (1, _) => Curvature::Constant(1.0),
-            _ => Curvature::Subspaces { rows, columns },
+    fn space(self) -> Space {
+        Compact::Subspaces { n: self.n, k: self.k }.into()
+    }
+
+    /// See [`Manifold::spectrum`].
+    fn spectrum(self, u: &[f64]) -> Vec<f64> {
+        roots::singular_values(self.rest(), self.k, u)
+    }
+
+    /// See [`Manifold::curvature_function`].
+    fn curvature_function(self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+        let roots = self.space().roots();
+        match roots.rank {
+            1 => curvature::function(roots, u, f, out),
+            _ => roots::curvature_function(self.rest(), self.k, u, f, out),
         }
-    }
-
-    /// Eigenspaces of a curvature operator at most.
-    fn eigenspaces(self) -> usize {
-        let rank = self.k.min(self.rest());
-        rank * rank + 1
-    }
-
-    fn noise_space(self) -> Space {
-        Space::Grassmann { n: self.n, k: self.k }
     }
 
     fn matrix(self, row: &[f64]) -> Matrix {
@@ -108,26 +102,6 @@ impl Shape {
         let (n, dim) = (self.n as f64, self.dim() as f64);
         dim.sqrt() * (16.0 * n + 8.0) + 4.0 * self.rounding()
     }
-
-    /// See [`Manifold::sum_log_moments`].
-    fn sum_log_moments(
-        self,
-        manifold: &impl Manifold,
-        points: Rows,
-        count: usize,
-        base: &[f64],
-        range: &Range,
-        sums: &mut LogMoments,
-    ) {
-        let (dim, curvature) = (self.dim(), manifold.curvature());
-        let log = |rows, out: &mut [f64]| {
-            manifold.log_coords(points.range(rows), Rows::shared(base), out);
-        };
-        if !matches!(curvature, Curvature::Subspaces { .. }) {
-            return moments::sum_log_moments(&log, (curvature, dim), count, range, sums);
-        }
-        moments::sum_by_operator(&log, (curvature, dim), count, range, sums);
-    }
 }
 
 /// A basis of the span of columns, which depends on each column's direction alone; none if they are dependent.
@@ -159,13 +133,13 @@ fn spanning(columns: &Matrix) -> Option<Matrix> {
 }
 
 /// Mean of the eigenvalues of Hess ½rho^2.
-fn trace_of_hessian(Shape { n, k }: Shape, angles: &[f64]) -> f64 {
+fn trace_of_hessian(shape: Shape, angles: &[f64]) -> f64 {
     let radial = |square: f64| (1.0 + hessian_excess(square)).max(COTANGENT_FLOOR);
     // angles of k columns, of which n - k at most are not 0
     let mut angles = angles.to_vec();
     angles.sort_by(|a, b| b.total_cmp(a));
-    angles.truncate(n - k);
-    trace_at(n - k, k, &angles, radial) / (k * (n - k)) as f64
+    angles.truncate(shape.rest());
+    shape.space().roots().trace(&angles, radial) / shape.dim() as f64
 }
 
 /// A subspace and its complement.
@@ -273,20 +247,16 @@ impl Manifold for Grassmann {
         self.shape.dim()
     }
 
-    fn curvature(&self) -> Curvature {
-        self.shape.curvature()
+    fn space(&self) -> Space {
+        self.shape.space()
     }
 
-    fn eigenspaces(&self) -> usize {
-        self.shape.eigenspaces()
+    fn spectrum(&self, u: &[f64]) -> Vec<f64> {
+        self.shape.spectrum(u)
     }
 
-    fn noise_space(&self) -> Space {
-        self.shape.noise_space()
-    }
-
-    fn injectivity_radius(&self) -> f64 {
-        FRAC_PI_2
+    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+        self.shape.curvature_function(u, f, out);
     }
 
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool {
@@ -470,17 +440,6 @@ impl Manifold for Grassmann {
 
     fn hessian_rounding(&self) -> f64 {
         self.shape.hessian_rounding()
-    }
-
-    fn sum_log_moments(
-        &self,
-        points: Rows,
-        count: usize,
-        base: &[f64],
-        range: &Range,
-        sums: &mut LogMoments,
-    ) {
-        self.shape.sum_log_moments(self, points, count, base, range, sums);
     }
 }
 

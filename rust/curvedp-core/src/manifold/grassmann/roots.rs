@@ -11,38 +11,14 @@
 use crate::manifold::matrix::{Matrix, Spectrum};
 
 /// Singular values of the matrix with these coordinates, as many as the lesser of rows and columns.
-fn singular_values(rows: usize, columns: usize, u: &[f64]) -> Vec<f64> {
+pub(super) fn singular_values(rows: usize, columns: usize, u: &[f64]) -> Vec<f64> {
     let x = Matrix::of(rows, columns, u);
     let gram = if rows < columns { x.times_transpose(&x) } else { x.gram() };
     Spectrum::of(&gram).values.iter().map(|square| square.max(0.0).sqrt()).collect()
 }
 
-/// The trace of f(R_X) for singular values `angles`, of which those beyond the lesser of rows and columns are 0.
-pub(super) fn trace_at(rows: usize, columns: usize, angles: &[f64], f: impl Fn(f64) -> f64) -> f64 {
-    let rank = rows.min(columns);
-    let rest = rows.abs_diff(columns) as f64;
-    let mut sum = rank as f64 * f(0.0);
-    for (i, a) in angles.iter().enumerate() {
-        sum += rest * f(a * a);
-        for b in &angles[..i] {
-            sum += f((a - b) * (a - b)) + f((a + b) * (a + b));
-        }
-    }
-    sum
-}
-
-/// The trace of f(R_X).
-pub(in crate::manifold) fn curvature_trace(
-    rows: usize,
-    columns: usize,
-    u: &[f64],
-    f: &dyn Fn(f64) -> f64,
-) -> f64 {
-    trace_at(rows, columns, &singular_values(rows, columns, u), f)
-}
-
 /// f(R_X) as a matrix.
-pub(in crate::manifold) fn curvature_function(
+pub(super) fn curvature_function(
     rows: usize,
     columns: usize,
     u: &[f64],

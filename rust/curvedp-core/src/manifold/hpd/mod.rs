@@ -16,13 +16,12 @@ use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 use std::sync::Arc;
 
 use super::curvature::scalar;
-use super::spd::{SpdAffine, SpdFactors, curvature_function, eigenvalues, pair_curvature};
+use super::spd::{SpdAffine, SpdFactors, curvature_function, eigenvalues};
 use super::{
-    CLIP_LENGTH, Curvature, LogMoments, LogSums, Manifold, Precise, RECORD_TOLERANCE, Range,
-    moments,
+    CLIP_LENGTH, LogMoments, LogSums, Manifold, Precise, RECORD_TOLERANCE, Range, moments,
 };
 use crate::manifold::checked::Checked;
-use crate::noise::Space;
+use crate::roots::{Matrices, Space};
 use crate::rows::Rows;
 use crate::simd::matrices::{hermitian_diagonal, packed_len};
 
@@ -135,21 +134,18 @@ impl<R: Real> Manifold for Hermitian<R> {
         self.m * self.m
     }
 
-    fn curvature(&self) -> Curvature {
-        if self.m == 1 { Curvature::Flat } else { Curvature::Hermitian(self.m) }
+    fn space(&self) -> Space {
+        Matrices::hermitian(self.m).into()
     }
 
-    fn noise_space(&self) -> Space {
-        Space::Hpd { m: self.m }
+    fn spectrum(&self, u: &[f64]) -> Vec<f64> {
+        let mut values = eigenvalues(2 * self.m, &spread(self.m, u), None);
+        values.sort_by(f64::total_cmp);
+        values.chunks_exact(2).map(|pair| 0.5 * (pair[0] + pair[1])).collect()
     }
 
-    fn injectivity_radius(&self) -> f64 {
-        f64::INFINITY
-    }
-
-    /// One for each pair of eigenvalues, and that of 0.
-    fn eigenspaces(&self) -> usize {
-        self.m * (self.m - 1) / 2 + 1
+    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+        hermitian_function(self.m, u, f, out);
     }
 
     fn clip_limit(&self) -> f64 {
@@ -372,7 +368,7 @@ impl<R: Real> Manifold for Hermitian<R> {
         let log = |rows, out: &mut [f64]| {
             self.log_coords(points.range(rows), Rows::shared(base), out);
         };
-        moments::sum_log_moments(&log, (self.curvature(), self.dim()), count, range, sums);
+        moments::sum_by_planes(&log, (&[], self.dim()), count, range, sums);
         let Some(excess) = &mut sums.excess else { return };
         let points = Self::FORM.spread(self.m, points, count);
         let base = Self::FORM.spread(self.m, Rows::shared(base), 1);
@@ -447,7 +443,7 @@ fn spread(m: usize, u: &[f64]) -> Vec<f64> {
 }
 
 /// f(R_u), with eigenvalues f(-(l_i - l_j)^2/4), each twice, for the eigenvalues l of the matrix with coordinates `u`.
-pub(super) fn hermitian_function(m: usize, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+fn hermitian_function(m: usize, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
     let width = packed_len(2 * m);
     let mut real = vec![0.0; width * width];
     curvature_function(2 * m, &spread(m, u), f, &mut real);
@@ -458,14 +454,4 @@ pub(super) fn hermitian_function(m: usize, u: &[f64], f: &dyn Fn(f64) -> f64, ou
             out[i * u.len() + j] = out[j * u.len() + i];
         }
     }
-}
-
-/// The trace of f(R_u).
-pub(super) fn hermitian_trace(m: usize, u: &[f64], f: &dyn Fn(f64) -> f64) -> f64 {
-    let mut values = eigenvalues(2 * m, &spread(m, u), None);
-    values.sort_by(f64::total_cmp);
-    let values: Vec<f64> = values.chunks_exact(2).map(|pair| 0.5 * (pair[0] + pair[1])).collect();
-    let pairs = (0..m).flat_map(|i| (0..i).map(move |j| (i, j)));
-    let curved = pairs.map(|(i, j)| f(pair_curvature(values[i], values[j]))).sum::<f64>();
-    m as f64 * f(0.0) + 2.0 * curved
 }

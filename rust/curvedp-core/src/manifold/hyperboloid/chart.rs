@@ -13,8 +13,8 @@
 
 use crate::cascade::{ADDITIONS, PIECE};
 use crate::manifold::checked::Checked;
-use crate::manifold::{CLIP_LENGTH, Curvature, LogSums, Manifold, Precise, UNIT_ROUNDOFF};
-use crate::noise::{Radial, Space};
+use crate::manifold::{CLIP_LENGTH, LogSums, Manifold, Precise, UNIT_ROUNDOFF};
+use crate::roots::{Radial, Space};
 use crate::rows::Rows;
 use crate::simd::elementary::{asinh_nonneg, cosh, sinh, sinhc};
 use crate::simd::lanes::{Lane, Lanes};
@@ -217,16 +217,8 @@ impl Manifold for HyperbolicChart {
         self.dim
     }
 
-    fn curvature(&self) -> Curvature {
-        if self.dim == 1 { Curvature::Flat } else { Curvature::Constant(self.curvature) }
-    }
-
-    fn noise_space(&self) -> Space {
-        Space::Radial(Radial::Hyperbolic { dim: self.dim, curvature: self.curvature })
-    }
-
-    fn injectivity_radius(&self) -> f64 {
-        f64::INFINITY
+    fn space(&self) -> Space {
+        Radial::Hyperbolic { dim: self.dim, curvature: self.curvature }.into()
     }
 
     fn clip_limit(&self) -> f64 {

@@ -5,22 +5,20 @@
 //! rho(P, Q) = |log lambda(P^-1 Q)|. Sectional curvatures lie in [-1/2, 0].
 
 use super::factors::SpdFactors;
-use super::moments::sum_log_moments_block;
+use super::moments::{curvature_function, eigenvalues, sum_log_moments_block};
 use super::sum_log::{PlainLog, sum_log_block};
 use super::transvection;
 use super::whitened::{WhitenedLog, Whitener};
 use super::{
-    condition, eigenspaces, for_size, from_triangle, is_spd, load_rows, project_spd, snap,
-    to_tangent, triangle_size, two,
+    condition, for_size, from_triangle, is_spd, load_rows, project_spd, snap, to_tangent,
+    triangle_size, two,
 };
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 use std::sync::Arc;
 
 use crate::manifold::checked::Checked;
-use crate::manifold::{
-    CLIP_LENGTH, Curvature, LogMoments, LogSums, Manifold, Precise, Range, UNIT_ROUNDOFF,
-};
-use crate::noise::Space;
+use crate::manifold::{CLIP_LENGTH, LogMoments, LogSums, Manifold, Precise, Range, UNIT_ROUNDOFF};
+use crate::roots::{Matrices, Space};
 use crate::rows::Rows;
 use crate::simd::elementary::exp;
 use crate::simd::jacobi::diagonalize;
@@ -72,20 +70,16 @@ impl Manifold for SpdAffine {
         packed_len(self.m)
     }
 
-    fn curvature(&self) -> Curvature {
-        if self.m == 1 { Curvature::Flat } else { Curvature::Matrices(self.m) }
+    fn space(&self) -> Space {
+        Matrices::symmetric(self.m).into()
     }
 
-    fn noise_space(&self) -> Space {
-        Space::Spd { m: self.m }
+    fn spectrum(&self, u: &[f64]) -> Vec<f64> {
+        eigenvalues(self.m, u, None)
     }
 
-    fn injectivity_radius(&self) -> f64 {
-        f64::INFINITY
-    }
-
-    fn eigenspaces(&self) -> usize {
-        eigenspaces(self.m)
+    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+        curvature_function(self.m, u, f, out);
     }
 
     fn clip_limit(&self) -> f64 {

@@ -2,14 +2,12 @@
 //!
 //! Every map is the Euclidean one seen through the chart: exp_p(v) = chart^-1(chart(p) + D chart_p v).
 
-use super::{
-    condition, eigenspaces, from_triangle, is_spd, project_spd, snap, to_tangent, triangle_size,
-};
+use super::{condition, from_triangle, is_spd, project_spd, snap, to_tangent, triangle_size};
 use crate::cascade::{ADDITIONS, PIECE};
 use crate::manifold::checked::Checked;
-use crate::manifold::curvature::{Curvature, scalar};
+use crate::manifold::curvature::scalar;
 use crate::manifold::{Euclidean, LogSums, Manifold};
-use crate::noise::Space;
+use crate::roots::Space;
 use crate::rows::Rows;
 use crate::simd::matrices::packed_len;
 
@@ -140,21 +138,8 @@ impl<C: FlatChart> Manifold for Flat<C> {
         self.0.dim()
     }
 
-    fn curvature(&self) -> Curvature {
-        Curvature::Flat
-    }
-
-    fn noise_space(&self) -> Space {
+    fn space(&self) -> Space {
         Space::flat(self.dim())
-    }
-
-    fn injectivity_radius(&self) -> f64 {
-        f64::INFINITY
-    }
-
-    /// The number under the affine-invariant metric, although a flat metric has one eigenspace.
-    fn eigenspaces(&self) -> usize {
-        eigenspaces(self.0.order())
     }
 
     fn clip_limit(&self) -> f64 {

@@ -21,7 +21,7 @@ pub use factors::SpdFactors;
 pub use flat::{Flat, FlatChart};
 pub use log_cholesky::LogCholesky;
 pub use log_euclidean::LogEuclidean;
-pub(super) use moments::{curvature_function, curvature_trace, eigenvalues, pair_curvature};
+pub(super) use moments::{curvature_function, eigenvalues};
 pub use off_log::OffLog;
 
 use super::RECORD_TOLERANCE;
@@ -161,11 +161,6 @@ fn project_spd(m: usize, point: &mut [f64]) -> bool {
     spectral::<0, 1>(m, &u, &values, &mut a);
     crate::simd::matrices::store::<0, 1>(m, &a, point);
     is_spd(m, point, 0.0)
-}
-
-/// See [`super::Manifold::eigenspaces`]: one for each pair of eigenvalues of a matrix, and that of 0.
-fn eigenspaces(m: usize) -> usize {
-    m * (m - 1) / 2 + 1
 }
 
 /// Ratio of the largest to the smallest eigenvalue.

@@ -51,16 +51,8 @@ pub(in crate::manifold) fn curvature_function(
     }
 }
 
-/// The trace of f(R_u), in m^3 operations.
-pub(in crate::manifold) fn curvature_trace(m: usize, u: &[f64], f: &dyn Fn(f64) -> f64) -> f64 {
-    let values = eigenvalues(m, u, None);
-    let pairs =
-        values.iter().enumerate().flat_map(|(i, a)| values[..i].iter().map(move |b| (a, b)));
-    m as f64 * f(0.0) + pairs.map(|(&a, &b)| f(pair_curvature(a, b))).sum::<f64>()
-}
-
 /// The eigenvalue of R_u of a pair of eigenvalues of the matrix u.
-pub(in crate::manifold) fn pair_curvature(a: f64, b: f64) -> f64 {
+fn pair_curvature(a: f64, b: f64) -> f64 {
     -0.25 * (a - b) * (a - b)
 }
 

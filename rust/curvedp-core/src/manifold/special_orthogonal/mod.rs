@@ -7,18 +7,15 @@ mod chart;
 mod planes;
 mod turn;
 
-use std::f64::consts::PI;
-
 pub use chart::RotationChart;
-use planes::trace_at;
-pub(super) use planes::{rotation_function, rotation_trace};
+use planes::Planes;
 use turn::{Log, identity, rotation, rotation_minus_identity, skew_part, turned_back};
 
-use super::curvature::{Curvature, hessian_excess};
+use super::curvature::{self, hessian_excess};
 use super::matrix::{Matrix, Spectrum};
-use super::{Embedding, LogMoments, LogSums, Manifold, Range, moments};
+use super::{Embedding, LogSums, Manifold};
 use crate::manifold::checked::Checked;
-use crate::noise::Space;
+use crate::roots::{Compact, Space};
 use crate::rows::Rows;
 use crate::simd::arc::COTANGENT_FLOOR;
 use crate::vector::norm;
@@ -123,23 +120,22 @@ impl Shape {
         self.n * (self.n - 1) / 2
     }
 
-    /// A circle, the projective space that the sphere of radius 2 covers, or of higher rank.
-    fn curvature(self) -> Curvature {
-        match self.n {
-            2 => Curvature::Flat,
-            3 => Curvature::Constant(0.25),
-            n => Curvature::Rotations(n),
+    fn space(self) -> Space {
+        Compact::Rotations { n: self.n }.into()
+    }
+
+    /// See [`Manifold::spectrum`].
+    fn spectrum(self, u: &[f64]) -> Vec<f64> {
+        Planes::of(&self.skew(u)).angles
+    }
+
+    /// See [`Manifold::curvature_function`].
+    fn curvature_function(self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+        let roots = self.space().roots();
+        match roots.rank {
+            1 => curvature::function(roots, u, f, out),
+            _ => planes::curvature_function(self.n, u, f, out),
         }
-    }
-
-    /// Eigenspaces of a curvature operator at most.
-    fn eigenspaces(self) -> usize {
-        let rank = self.n / 2;
-        rank * rank + 1
-    }
-
-    fn noise_space(self) -> Space {
-        Space::SpecialOrthogonal { n: self.n }
     }
 
     fn skew(self, coords: &[f64]) -> Matrix {
@@ -184,27 +180,7 @@ impl Shape {
         let mut angles = log.angles.clone();
         angles.sort_by(|a, b| b.total_cmp(a));
         let angles: Vec<f64> = angles.iter().step_by(2).take(self.n / 2).copied().collect();
-        trace_at(self.n, &angles, radial) / self.dim() as f64
-    }
-
-    /// See [`Manifold::sum_log_moments`].
-    fn sum_log_moments(
-        self,
-        manifold: &impl Manifold,
-        points: Rows,
-        count: usize,
-        base: &[f64],
-        range: &Range,
-        sums: &mut LogMoments,
-    ) {
-        let (dim, curvature) = (self.dim(), manifold.curvature());
-        let log = |rows, out: &mut [f64]| {
-            manifold.log_coords(points.range(rows), Rows::shared(base), out);
-        };
-        if !matches!(curvature, Curvature::Rotations(_)) {
-            return moments::sum_log_moments(&log, (curvature, dim), count, range, sums);
-        }
-        moments::sum_by_operator(&log, (curvature, dim), count, range, sums);
+        self.space().roots().trace(&angles, radial) / self.dim() as f64
     }
 }
 
@@ -241,20 +217,16 @@ impl Manifold for SpecialOrthogonal {
         self.shape.dim()
     }
 
-    fn curvature(&self) -> Curvature {
-        self.shape.curvature()
+    fn space(&self) -> Space {
+        self.shape.space()
     }
 
-    fn eigenspaces(&self) -> usize {
-        self.shape.eigenspaces()
+    fn spectrum(&self, u: &[f64]) -> Vec<f64> {
+        self.shape.spectrum(u)
     }
 
-    fn noise_space(&self) -> Space {
-        self.shape.noise_space()
-    }
-
-    fn injectivity_radius(&self) -> f64 {
-        PI
+    fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+        self.shape.curvature_function(u, f, out);
     }
 
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool {
@@ -404,17 +376,6 @@ impl Manifold for SpecialOrthogonal {
 
     fn hessian_rounding(&self) -> f64 {
         self.shape.hessian_rounding()
-    }
-
-    fn sum_log_moments(
-        &self,
-        points: Rows,
-        count: usize,
-        base: &[f64],
-        range: &Range,
-        sums: &mut LogMoments,
-    ) {
-        self.shape.sum_log_moments(self, points, count, base, range, sums);
     }
 }
 

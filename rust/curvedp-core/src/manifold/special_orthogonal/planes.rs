@@ -86,33 +86,8 @@ fn next(candidates: &[Vec<f64>], found: &[Vec<f64>]) -> Vec<f64> {
     most.map(|(_, rest)| unit(&rest, found)).unwrap_or_default()
 }
 
-/// The trace of f(R_X) for n x n matrices that turn n/2 planes by these angles.
-pub(super) fn trace_at(n: usize, angles: &[f64], f: impl Fn(f64) -> f64) -> f64 {
-    let square = |x: f64| 0.25 * x * x;
-    let mut sum = (n / 2) as f64 * f(0.0);
-    for (i, a) in angles.iter().enumerate() {
-        if n % 2 == 1 {
-            sum += 2.0 * f(square(*a));
-        }
-        for b in &angles[..i] {
-            sum += 2.0 * (f(square(a - b)) + f(square(a + b)));
-        }
-    }
-    sum
-}
-
-/// The trace of f(R_X).
-pub(in crate::manifold) fn rotation_trace(n: usize, u: &[f64], f: &dyn Fn(f64) -> f64) -> f64 {
-    trace_at(n, &Planes::of(&skew(n, u)).angles, f)
-}
-
 /// f(R_X) as a matrix.
-pub(in crate::manifold) fn rotation_function(
-    n: usize,
-    u: &[f64],
-    f: &dyn Fn(f64) -> f64,
-    out: &mut [f64],
-) {
+pub(super) fn curvature_function(n: usize, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
     let Planes { vectors, angles } = Planes::of(&skew(n, u));
     let angle = |plane: usize| angles.get(plane).copied().unwrap_or(0.0);
     let planes = n.div_ceil(2);

@@ -45,7 +45,7 @@ fn base(space: Radial) -> Vec<f64> {
 
 fn laws(space: Radial, scale: f64) -> [Profile; 2] {
     // on hyperbolic space Laplace noise must be shorter than the volume grows
-    let growth = space.growth_rate() * 1.5;
+    let growth = space.roots().growth_rate() * 1.5;
     [Profile::Gaussian { scale }, Profile::Laplace { scale: scale.min(1.0 / growth) }]
 }
 
@@ -216,7 +216,7 @@ fn distance_from_law(space: Radial, profile: Profile, other: Profile) -> f64 {
 fn distances_have_the_law_of_the_radius() {
     for space in SPACES {
         // doubles tell no distances far out in hyperbolic space
-        let wide = if space.diameter().is_finite() { 30.0 } else { 1.5 };
+        let wide = if space.roots().farthest.is_finite() { 30.0 } else { 1.5 };
         for scale in [0.1, 0.6, wide] {
             for profile in laws(space, scale) {
                 let found = distance_from_law(space, profile, profile);

@@ -3,59 +3,10 @@
 //! matrix A, sinhc(x) = sinh(x)/x, which is the log-ratio of Riemannian to Euclidean volume at exp_I(A), and
 //! bounds of it that need no eigenvalues.
 
+use crate::roots::Matrices;
 use crate::simd::elementary::{exp, ln};
-use crate::simd::matrices::{hermitian_above, hermitian_diagonal, packed};
+use crate::simd::matrices::{hermitian_above, hermitian_diagonal};
 use std::f64::consts::FRAC_1_SQRT_2;
-
-/// Symmetric or Hermitian matrices of one order. Coordinates are the upper triangle row by row, real and imaginary
-/// parts of entries beside the diagonal times sqrt 2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Matrices {
-    /// The order.
-    pub m: usize,
-    /// Numbers in an entry beside the diagonal, the multiplicity beta of roots: 1 or 2.
-    pub beta: usize,
-}
-
-impl Matrices {
-    /// Real symmetric ones.
-    #[must_use]
-    pub fn symmetric(m: usize) -> Self {
-        Self { m, beta: 1 }
-    }
-
-    /// Complex Hermitian ones.
-    #[must_use]
-    pub fn hermitian(m: usize) -> Self {
-        Self { m, beta: 2 }
-    }
-
-    /// True for complex ones.
-    #[must_use]
-    pub fn is_complex(self) -> bool {
-        self.beta == 2
-    }
-
-    /// Number of coordinates.
-    #[must_use]
-    pub fn dim(self) -> usize {
-        self.m + self.beta * ((self.m * self.m - self.m) / 2)
-    }
-
-    /// Positions of the diagonal among the coordinates.
-    pub(super) fn diagonal(self) -> impl Iterator<Item = usize> + Clone {
-        (0..self.m).map(move |i| self.at(i, i))
-    }
-
-    /// Position of entry (i, j), i <= j, among the coordinates.
-    pub(super) fn at(self, i: usize, j: usize) -> usize {
-        match (self.is_complex(), i == j) {
-            (false, _) => packed(self.m, i, j),
-            (true, true) => hermitian_diagonal(self.m, i),
-            (true, false) => hermitian_above(self.m, i, j),
-        }
-    }
-}
 
 /// The largest order of matrices.
 pub(super) const MAX_ORDER: usize = 16;
@@ -99,12 +50,12 @@ pub(super) struct RootBounds {
 
 impl RootBounds {
     pub(super) fn new(matrices: Matrices) -> Self {
-        let (order, beta) = (matrices.m as f64, matrices.beta as f64);
+        let (roots, order) = (matrices.roots(), matrices.m as f64);
         Self {
             matrices,
-            pairs: beta * (0.5 * order * (order - 1.0)),
+            pairs: roots.count() as f64,
             mean_half_difference: 1.0 / (2.0 * (order - 1.0)).sqrt(),
-            growth_rate: beta * (0.5 * (order * (order * order - 1.0) / 3.0).sqrt()),
+            growth_rate: roots.growth_rate(),
         }
     }
 
