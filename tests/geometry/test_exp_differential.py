@@ -58,6 +58,17 @@ def test_it_is_transport_after_the_growth_of_jacobi_fields(
     assert error <= tolerance(case, base, end) * max(1.0, np.max(np.abs(growth)))
 
 
+@pytest.mark.parametrize("case", SOME, ids=repr)
+@given(seed=SEEDS, share=st.floats(0.0, 1.0))
+def test_its_determinant_is_the_volume_density(case: Case, seed: int, share: float) -> None:
+    base, coords, vector, _ = configuration(case, seed, share * reach(case.twin))
+    growth = curvature_form(case.twin, jacobi_growth, vector, base, frame(case, base))
+    expected = np.linalg.slogdet(growth)[1]
+    found = case.manifold.log_volume_density(np.array([coords, -coords]))
+    limit = (1e-12 + 64 * EPS * condition(case.twin, base, base)) * case.twin.dim
+    assert np.max(np.abs(found - expected)) <= limit * (1.0 + abs(expected))
+
+
 @pytest.mark.parametrize("case", LITTLE, ids=repr)
 @given(seed=SEEDS, share=st.floats(0.0, 2.0))
 @example(seed=0, share=0.0)

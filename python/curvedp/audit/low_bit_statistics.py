@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +15,7 @@ from numpy.typing import NDArray
 from curvedp._validation import FloatArray
 from curvedp.audit import exact
 from curvedp.audit.exact import BitArray, IntArray
-from curvedp.manifolds import (
-    Grassmann,
-    Hyperboloid,
-    KendallPlanar,
-    Manifold,
-    Projective,
-    SpecialOrthogonal,
-    Sphere,
-)
+from curvedp.manifolds import Manifold
 
 #: Codes of a statistic at most, but for those that count exponents.
 N_CODES = 256
@@ -131,50 +122,17 @@ def _of_manifold(columns: list[FloatArray], values: Values) -> Iterator[Statisti
     manifold, learn = values.manifold, values.learn
     if manifold is None or values.shape != tuple(manifold.point_shape):
         return
-    ones = [1] * len(columns)
-    if isinstance(manifold, (Sphere, KendallPlanar, Projective)):
-        radius = manifold.radius if isinstance(manifold, Sphere) else 1.0
+    for equation in manifold._equations():
+        part = columns[equation.entries]
+        unit_exponent = _UNIT_EXPONENT * (1 if equation.is_squared else 2)
         found = exact.weighted_sum(
-            columns,
-            ones,
-            squared=True,
-            constant=-(Fraction(radius) ** 2),
-            unit_exponent=_UNIT_EXPONENT,
+            part,
+            [equation.first, *[1] * (len(part) - 1)],
+            squared=equation.is_squared,
+            constant=-equation.value,
+            unit_exponent=unit_exponent,
         )
-        yield from defects("|value|^2 - R^2 in units of 2^-54", found, learn)
-    if isinstance(manifold, (Grassmann, SpecialOrthogonal)):
-        width = manifold.point_shape[-1]
-        for j in range(width):
-            part = columns[j::width]
-            found = exact.weighted_sum(
-                part,
-                [1] * len(part),
-                squared=True,
-                constant=Fraction(-1),
-                unit_exponent=_UNIT_EXPONENT,
-            )
-            yield from defects(f"|column {j}|^2 - 1 in units of 2^-54", found, learn)
-    if isinstance(manifold, KendallPlanar):
-        for axis in range(2):
-            part = columns[axis::2]
-            found = exact.weighted_sum(
-                part,
-                [1] * len(part),
-                squared=False,
-                constant=Fraction(0),
-                unit_exponent=2 * _UNIT_EXPONENT,
-            )
-            name = f"sum of coordinate {axis} of the landmarks in units of 2^-108"
-            yield from defects(name, found, learn)
-    if isinstance(manifold, Hyperboloid):
-        found = exact.weighted_sum(
-            columns,
-            [-1, *ones[1:]],
-            squared=True,
-            constant=-1 / Fraction(manifold.curvature),
-            unit_exponent=_UNIT_EXPONENT,
-        )
-        yield from defects("<value, value> + R^2 in units of 2^-54", found, learn)
+        yield from defects(f"{equation.name} in units of 2^{unit_exponent}", found, learn)
 
 
 def _asymmetry(values: Values) -> Statistic:

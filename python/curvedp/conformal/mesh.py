@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from curvedp import _core
 from curvedp._validation import FloatArray, as_array, as_count, as_float_array
 from curvedp.domain import Ball
-from curvedp.manifolds import Grassmann, Manifold, SpecialOrthogonal, Sphere, as_manifold
+from curvedp.manifolds import Manifold, Sphere, as_manifold
 
 _GOLDEN_ANGLE = math.pi * (3 - math.sqrt(5))
 
@@ -279,7 +279,7 @@ def ball_mesh(ball: Ball, n: int) -> Mesh:
         coords = radius * _unit_ball(space.dim, count)
         log_volume = space.dim / 2 * math.log(math.pi) - math.lgamma(space.dim / 2 + 1)
         cell = math.exp(log_volume + space.dim * math.log(radius)) / count
-        volumes = cell * _volume_density(space, coords, ball.center)
+        volumes = cell * np.exp(space.log_volume_density(coords))
     points = space.exp(space.coords_to_tangent(coords, ball.center), ball.center)
     return Mesh(space, points, volumes)
 
@@ -313,35 +313,3 @@ def _unit_ball(dim: int, n: int) -> FloatArray:
     direction /= np.linalg.norm(direction, axis=1, keepdims=True)
     scaled: FloatArray = uniform[:, :1] ** (1 / dim) * direction
     return scaled
-
-
-def _volume_density(space: Manifold, coords: FloatArray, center: FloatArray) -> FloatArray:
-    """Volume density of the exponential map at `center`, shape (n,).
-
-    The product over the curvatures k of the planes through the geodesic of s_k(t)/t: sin(t)/t and
-    sin(2t)/2t on planar shapes, sinh(x)/x with x = (l_i - l_j)/2 on SPD matrices, squared on HPD
-    matrices.
-    """
-    if isinstance(space, (Grassmann, SpecialOrthogonal)):
-        return space._volume_density(coords)
-    planes = space._core.planes
-    if planes is not None:
-        density = np.ones(len(coords))
-        t = np.linalg.norm(coords, axis=1)
-        for count, curvature in planes:
-            x = math.sqrt(abs(curvature)) * t
-            density *= (np.sinc(x / np.pi) if curvature > 0 else _sinhc(x)) ** count
-        return density
-    inverse = np.linalg.inv(np.linalg.cholesky(space._matrices(center)))
-    tangents = space._matrices(space.coords_to_tangent(coords, center))
-    values = np.linalg.eigvalsh(inverse @ tangents @ inverse.conj().T)
-    i, j = np.triu_indices(space.point_shape[0], 1)
-    roots: FloatArray = _sinhc((values[:, i] - values[:, j]) / 2).prod(axis=1)
-    return roots**space._multiplicity
-
-
-def _sinhc(x: FloatArray) -> FloatArray:
-    """sinh(x)/x"""
-    safe = np.where(x == 0, 1.0, x)
-    ratio: FloatArray = np.where(x == 0, 1.0, np.sinh(safe) / safe)
-    return ratio

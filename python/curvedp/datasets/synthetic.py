@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_finite, as_points, as_positive
 from curvedp.domain import Ball, check_ball
-from curvedp.manifolds import Grassmann, Manifold, SpecialOrthogonal, Sphere, as_manifold
+from curvedp.manifolds import Manifold, Sphere, as_manifold
 from curvedp.manifolds.base import Seed
 
 #: Rejection samplers give up where this many proposals yield nothing.
@@ -189,29 +189,30 @@ def uniform_ball(n: int, ball: Ball, *, rng: Seed = None) -> FloatArray:
     check_ball(ball)
     generator = np.random.default_rng(rng)
     space = ball.manifold
-    if space.noise_space[0] in ("spd", "hpd") and not space.is_flat:
-        return _uniform_matrix_ball(count, ball, generator)
-    if isinstance(space, (Grassmann, SpecialOrthogonal)):
-        coords = _uniform_coords(count, ball, space, generator)
+    planes = space._core.planes
+    if planes is None:
+        coords = _uniform_coords(count, ball, generator)
     else:
         coords = generator.standard_normal((count, space.dim))
-        coords *= (_radii(count, ball, generator) / np.linalg.norm(coords, axis=1))[:, None]
+        coords *= (_radii(count, ball, planes, generator) / np.linalg.norm(coords, axis=1))[:, None]
     return space.exp(space.coords_to_tangent(coords, ball.center), ball.center)
 
 
-def _radii(count: int, ball: Ball, generator: np.random.Generator) -> FloatArray:
+def _radii(
+    count: int, ball: Ball, planes: list[tuple[float, float]], generator: np.random.Generator
+) -> FloatArray:
     """Distances from the centre, density proportional to the area of geodesic spheres."""
     space, r = ball.manifold, ball.radius
-    kind, _, parameter = space.noise_space
-    if kind == "projective":  # sin^(2m-1) t cos t, the derivative of sin^(2m) t / 2m
+    if len(planes) == 2:  # sin^(2m-1) t cos t, the derivative of sin^(2m) t / 2m
         return np.arcsin(math.sin(r) * generator.random(count) ** (1 / space.dim))
-    if kind == "sphere":
-        unit, log_sine, slope = parameter, _log_sin, 1 / math.tan(r / parameter)
-    elif kind == "hyperbolic":
-        unit = 1 / math.sqrt(-parameter)
-        log_sine, slope = _log_sinh, 1 / math.tanh(r / unit)
-    else:
+    if not planes:
         return r * generator.random(count) ** (1 / space.dim)
+    ((_, curvature),) = planes
+    unit = 1 / math.sqrt(abs(curvature))
+    if curvature > 0:
+        log_sine, slope = _log_sin, 1 / math.tan(r / unit)
+    else:
+        log_sine, slope = _log_sinh, 1 / math.tanh(r / unit)
     reach, power = r / unit, space.dim - 1
     rate, top = power * slope, float(log_sine(np.array(reach)))
 
@@ -225,47 +226,16 @@ def _radii(count: int, ball: Ball, generator: np.random.Generator) -> FloatArray
     return unit * _accepted(propose, count, generator)
 
 
-def _uniform_matrix_ball(count: int, ball: Ball, generator: np.random.Generator) -> FloatArray:
-    """Volume prod_{i<j} sinhc(|l_i - l_j| / 2) in the chart of symmetric matrices at the identity.
-
-    log sinhc(sqrt(y)) is concave and the sum of the m (m - 1) / 2 squared differences at most
-    m t^2, so the product is at most sinhc(t / sqrt(2 (m - 1)))^(m (m - 1) / 2). Of Hermitian
-    matrices it is the square.
-    """
-    space = ball.manifold
-    m, dim, r = int(ball.center.shape[0]), space.dim, ball.radius
-    pairs, power = np.triu_indices(m, 1), space._multiplicity
-    bound = len(pairs[0]) * float(_log_sinhc(np.array(r / math.sqrt(2 * max(m - 1, 1)))))
-    identity = space.origin
-
-    def propose(size: int) -> tuple[FloatArray, FloatArray]:
-        coords = generator.standard_normal((size, dim))
-        norm = np.linalg.norm(coords, axis=1)
-        coords *= (r * generator.random(size) ** (1 / dim) / norm)[:, None]
-        chart = space._matrices(space.coords_to_tangent(coords, identity))
-        values = np.linalg.eigvalsh(chart)
-        gaps = values[:, pairs[1]] - values[:, pairs[0]]
-        return chart, power * (_log_sinhc(0.5 * gaps).sum(axis=1) - bound)
-
-    chart = _accepted(propose, count, generator)
-    eigenvalues, vectors = np.linalg.eigh(space._matrices(ball.center))
-    root = (vectors * np.sqrt(eigenvalues)) @ vectors.conj().T
-    return space.exp(space._from_matrices(root @ chart @ root), ball.center)
-
-
-def _uniform_coords(
-    count: int,
-    ball: Ball,
-    space: Grassmann | SpecialOrthogonal,
-    generator: np.random.Generator,
-) -> FloatArray:
-    """Coordinates by the volume density of exp, which is at most 1."""
+def _uniform_coords(count: int, ball: Ball, generator: np.random.Generator) -> FloatArray:
+    """Coordinates at the centre, from uniform ones by the volume density of exp."""
+    space, r = ball.manifold, ball.radius
+    bound = space._core.log_volume_bound(r)
 
     def propose(size: int) -> tuple[FloatArray, FloatArray]:
         coords = generator.standard_normal((size, space.dim))
-        lengths = ball.radius * generator.random(size) ** (1 / space.dim)
-        coords *= (lengths / np.linalg.norm(coords, axis=1))[:, None]
-        return coords, np.log(space._volume_density(coords))
+        norm = np.linalg.norm(coords, axis=1)
+        coords *= (r * generator.random(size) ** (1 / space.dim) / norm)[:, None]
+        return coords, space.log_volume_density(coords) - bound
 
     return _accepted(propose, count, generator)
 
@@ -278,12 +248,6 @@ def _log_sin(t: FloatArray) -> FloatArray:
 def _log_sinh(t: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         return np.asarray(t + np.log(-0.5 * np.expm1(-2 * t)))
-
-
-def _log_sinhc(x: FloatArray) -> FloatArray:
-    """log(sinh(x) / x) for x >= 0."""
-    far = np.maximum(x, 1e-4)
-    return np.where(x < 1e-4, x * x / 6, _log_sinh(far) - np.log(far))
 
 
 def _accepted(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,17 @@ from curvedp import _core
 from curvedp._validation import FloatArray, as_array, as_count, as_float_array, as_points, of_cell
 
 Seed = np.random.Generator | int | None
+
+
+class Equation(NamedTuple):
+    """A weighted sum of entries of points, or of their squares, has a known value."""
+
+    name: str
+    entries: slice
+    is_squared: bool
+    value: Fraction = Fraction(0)
+    #: Weights are 1, that of the first entry has this sign.
+    first: int = 1
 
 
 class Manifold(ABC):
@@ -32,8 +44,6 @@ class Manifold(ABC):
     _extra_rows: ClassVar[int] = 0
     #: Word that the origin goes by.
     _origin_name: ClassVar[str | None] = None
-    #: Multiplicity of the restricted roots of a space of matrices.
-    _multiplicity: ClassVar[int] = 1
     #: What the shorter form of a point is.
     _short_form: ClassVar[str] = ""
 
@@ -171,6 +181,10 @@ class Manifold(ABC):
         points[~found] = np.nan
         return points
 
+    def _equations(self) -> Sequence[Equation]:
+        """Polynomial equations that the entries of points satisfy, up to rounding."""
+        return ()
+
     def random_point(self, n_samples: int = 1, *, rng: Seed = None) -> FloatArray:
         """Random points, for tests and examples.
 
@@ -296,14 +310,6 @@ class Manifold(ABC):
     def _points(self, value: Any, name: str) -> FloatArray:
         """Points or tangent vectors, shape (..., *point_shape)."""
         return as_points(self._numbers(value, name), self.point_shape, name)
-
-    def _matrices(self, points: FloatArray) -> NDArray[Any]:
-        """Points or tangent vectors of a space of matrices as arrays of matrices."""
-        return points
-
-    def _from_matrices(self, matrices: NDArray[Any]) -> FloatArray:
-        """The inverse of `_matrices`."""
-        return matrices
 
     def _complete(self, rows: FloatArray) -> FloatArray | None:
         """Flat rows of whole points, given flat or short ones; None for another width."""
@@ -570,6 +576,36 @@ class Manifold(ABC):
             rows = (_rows(c, lead, (self.dim,)), self._rows(p, lead))
             self._core.from_coords(*rows, self._flat(result))
         return result
+
+    def log_volume_density(self, coords: ArrayLike) -> FloatArray:
+        """Logarithm of the volume density of the exponential map at tangent vectors.
+
+        The sum of ln(sin(x)/x), on noncompact spaces of ln(sinh(x)/x), over the restricted roots x
+        of a vector; the same at every base point.
+
+        Parameters
+        ----------
+        coords : array-like, shape (..., dim)
+            Coordinates in an orthonormal basis, as of `tangent_to_coords`.
+
+        Returns
+        -------
+        ndarray, shape (...)
+            NaN from the first conjugate point on.
+
+        Examples
+        --------
+        >>> import curvedp as cdp
+        >>> density = np.exp(cdp.Sphere(2).log_volume_density([0.0, np.pi / 2]))
+        >>> float(density.round(4))  # sin(x)/x
+        0.6366
+        """
+        c = as_points(coords, (self.dim,), "coords")
+        result = np.empty(c.shape[:-1])
+        if result.size:
+            rows = np.ascontiguousarray(c).reshape(-1, self.dim)
+            self._core.log_volume_density(rows, result.reshape(-1))
+        return _scalar(result)
 
     # ------------------------------------------------------------------ arrays
 

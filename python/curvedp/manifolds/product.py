@@ -308,6 +308,13 @@ class _Factors:
             self.factors[i]._core.from_coords(own, point, part)
             out[:, self.places[i]] = part
 
+    def log_volume_density(self, coords: FloatArray, out: FloatArray) -> None:
+        out[...] = 0.0
+        for factor, axes, weight in zip(self.factors, self.axes, self.weights, strict=True):
+            part = np.empty_like(out)
+            factor._core.log_volume_density(np.ascontiguousarray(coords[:, axes] / weight), part)
+            out += part
+
     def belongs(self, points: FloatArray, tolerance: float, out: NDArray[np.bool_]) -> None:
         out[...] = True
         if self.rest is not None:

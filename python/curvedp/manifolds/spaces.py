@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp._validation import FloatArray, as_choice, as_count, as_negative, as_positive
-from curvedp.manifolds.base import Manifold
+from curvedp.manifolds.base import Equation, Manifold
 
 #: Largest dimension or number of landmarks.
 MAX_SIZE = 1_000_000
@@ -26,6 +27,8 @@ _FARTHEST_CENTER = 15.0
 
 #: Balls of correlation matrices lie within this distance of the identity.
 _FARTHEST_CORRELATIONS = 16.0
+
+_UNIT_LENGTH = Equation("|value|^2 - R^2", slice(None), True, Fraction(1))
 
 #: Copies of a point over which densities on a torus are summed at most.
 _MOST_COPIES = 100_000
@@ -97,6 +100,9 @@ class Sphere(Manifold):
         origin = np.zeros(self.dim + 1)
         origin[-1] = self.radius
         return origin
+
+    def _equations(self) -> Sequence[Equation]:
+        return [Equation("|value|^2 - R^2", slice(None), True, Fraction(self.radius) ** 2)]
 
     def to_lonlat(self, points: ArrayLike) -> FloatArray:
         """Longitude and latitude in degrees of points of a 2-sphere, which `as_points` reads.
@@ -202,7 +208,6 @@ class HPD(Manifold):
 
     _names: ClassVar[dict[str, dict[str, Any]]] = {"hpd": {}}
     _origin_name = "identity"
-    _multiplicity = 2
 
     def __init__(self, m: int) -> None:
         self.m = as_count(m, "m", most=500)
@@ -236,12 +241,6 @@ class HPD(Manifold):
         pairs = np.ascontiguousarray(self._points(points, "points"))
         matrices: NDArray[np.complex128] = pairs.view(np.complex128)[..., 0]
         return matrices
-
-    def _matrices(self, points: FloatArray) -> NDArray[Any]:
-        return self.to_complex(points)
-
-    def _from_matrices(self, matrices: NDArray[Any]) -> FloatArray:
-        return _complex_parts(matrices)
 
     def _numbers(self, value: Any, name: str) -> FloatArray:
         # only an array may be complex: the dtype of a list depends on its entries
@@ -340,6 +339,10 @@ class Hyperboloid(Manifold):
         origin[0] = 1 / math.sqrt(-self.curvature)
         return origin
 
+    def _equations(self) -> Sequence[Equation]:
+        square = 1 / Fraction(self.curvature)
+        return [Equation("<value, value> + R^2", slice(None), True, square, first=-1)]
+
     def to_poincare(self, points: ArrayLike) -> FloatArray:
         """Points of the Poincaré ball of radius R = 1/sqrt(-curvature), which `as_points` reads.
 
@@ -410,6 +413,11 @@ class KendallPlanar(Manifold):
         """The regular polygon."""
         angle = 2.0 * np.pi * np.arange(self.k_landmarks) / self.k_landmarks
         return self.project(np.stack([np.cos(angle), np.sin(angle)], axis=1))
+
+    def _equations(self) -> Sequence[Equation]:
+        name = "sum of coordinate {} of the landmarks"
+        sums = [Equation(name.format(axis), slice(axis, None, 2), False) for axis in range(2)]
+        return [_UNIT_LENGTH, *sums]
 
     def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         return self.project(rng.standard_normal((count, self.k_landmarks, 2)))
@@ -505,6 +513,9 @@ class Projective(Manifold):
         origin = np.zeros(self.dim + 1)
         origin[-1] = 1.0
         return origin
+
+    def _equations(self) -> Sequence[Equation]:
+        return [_UNIT_LENGTH]
 
     def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         return self.project(rng.standard_normal((count, self.dim + 1)))
@@ -615,16 +626,8 @@ class Grassmann(Manifold):
             array = array.reshape(*array.shape[:-2], self.n * self.n)
         return array
 
-    def _volume_density(self, coords: FloatArray) -> FloatArray:
-        """Volume density of exp at vectors shorter than pi/2, at most 1: with their singular values
-        t_i the product of sinc(t_i)^|n - 2k| and, for i < j, of sinc(t_i + t_j) sinc(t_i - t_j)."""
-        matrices = coords.reshape(*coords.shape[:-1], self.n - self.k, self.k)
-        angles = np.linalg.svd(matrices, compute_uv=False) / np.pi
-        first, second = np.triu_indices(angles.shape[-1], 1)
-        roots = [angles[..., first] + angles[..., second], angles[..., first] - angles[..., second]]
-        pairs = np.prod([np.sinc(x) for x in roots], axis=(0, -1))
-        single = np.sinc(angles).prod(axis=-1) ** abs(self.n - 2 * self.k)
-        return np.asarray(single * pairs)
+    def _equations(self) -> Sequence[Equation]:
+        return _unit_columns(self.point_shape[1])
 
 
 class SpecialOrthogonal(Manifold):
@@ -668,21 +671,16 @@ class SpecialOrthogonal(Manifold):
     def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
         return self.project(rng.standard_normal((count, self.n, self.n)))
 
-    def _volume_density(self, coords: FloatArray) -> FloatArray:
-        """Volume density of exp at vectors shorter than pi, at most 1: with the angles t_i of their
-        skew matrices the product of the squares of sinc((t_i + t_j)/2) sinc((t_i - t_j)/2) for
-        i < j, and for odd n of sinc(t_i/2)."""
-        matrices = np.zeros((*coords.shape[:-1], self.n, self.n))
-        rows, columns = np.tril_indices(self.n, -1)
-        matrices[..., rows, columns], matrices[..., columns, rows] = coords, -coords
-        # of singular values each angle is two, and 0 is one if n is odd
-        values = np.linalg.svd(matrices, compute_uv=False)[..., : 2 * (self.n // 2) : 2]
-        halves = values / (2 * np.pi)
-        first, second = np.triu_indices(halves.shape[-1], 1)
-        roots = [halves[..., first] + halves[..., second], halves[..., first] - halves[..., second]]
-        pairs = np.prod([np.sinc(x) for x in roots], axis=(0, -1))
-        single = np.sinc(halves).prod(axis=-1) ** (self.n % 2)
-        return np.asarray((single * pairs) ** 2)
+    def _equations(self) -> Sequence[Equation]:
+        return _unit_columns(self.point_shape[1])
+
+
+def _unit_columns(width: int) -> list[Equation]:
+    """The columns of a matrix have length 1."""
+    names = [f"|column {j}|^2 - 1" for j in range(width)]
+    return [
+        Equation(name, slice(j, None, width), True, Fraction(1)) for j, name in enumerate(names)
+    ]
 
 
 def _complex_parts(value: Any) -> FloatArray:

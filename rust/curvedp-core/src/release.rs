@@ -169,25 +169,13 @@ impl Ball<'_> {
         means.check(row_count(out.len(), size), size);
         let drawing = law(0).0.drawing();
         if drawing == Drawing::Ambient {
+            let mut drawn = vec![0.0; law(0).0.drawn_size(size)];
             for (i, point) in out.chunks_exact_mut(size).enumerate() {
                 let (noise, Grid { step, .. }) = law(i);
                 draws(i, &mut |stream| {
-                    noise.draw_on_grid(means.row(i), step, stream, effort, point)
+                    noise.draw_on_grid(means.row(i), step, stream, effort, &mut drawn)
                 });
-                if !self.manifold.project(point) {
-                    point.copy_from_slice(self.center);
-                }
-            }
-            return;
-        }
-        if drawing == Drawing::Basis {
-            let mut basis = vec![0.0; law(0).0.drawn_size(size)];
-            for (i, point) in out.chunks_exact_mut(size).enumerate() {
-                let (noise, Grid { step, .. }) = law(i);
-                draws(i, &mut |stream| {
-                    noise.draw_on_grid(means.row(i), step, stream, effort, &mut basis)
-                });
-                if !self.manifold.from_basis(&basis, point) {
+                if !self.manifold.from_drawn(&drawn, point) {
                     point.copy_from_slice(self.center);
                 }
             }

@@ -87,7 +87,7 @@ impl Manifold {
     /// True if a point is a class of rows, whose average means nothing.
     #[getter]
     fn is_quotient(&self) -> bool {
-        self.inner.embedding().is_of_classes()
+        self.inner.is_quotient()
     }
 
     /// Distance from the centre within which releases on a small ball stay; infinite for no clipping.
@@ -347,6 +347,32 @@ impl Manifold {
         hessian: bool,
     ) -> PyResult<LogMoments<'py>> {
         moments::log_moments(py, self, points, base, max_dist, hessian)
+    }
+
+    /// Logarithm of the volume element of exp at tangent vectors with these coordinates, at any base point.
+    fn log_volume_density(
+        &self,
+        py: Python<'_>,
+        coords: Input<'_>,
+        mut out: OutputVector<'_>,
+    ) -> PyResult<()> {
+        let out = output_vector(&mut out)?;
+        let coords = rows(&coords, out.len(), self.inner.dim())?;
+        run(py, |interrupt| {
+            for (piece, part) in out.chunks_mut(ROWS_PER_LOOK).enumerate() {
+                look(piece, interrupt)?;
+                for (i, density) in part.iter_mut().enumerate() {
+                    let row = coords.row(piece * ROWS_PER_LOOK + i);
+                    *density = manifold::log_jacobian(&*self.inner, row);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// A bound on it at vectors up to that long.
+    fn log_volume_bound(&self, length: f64) -> f64 {
+        manifold::log_jacobian_bound(&*self.inner, length)
     }
 
     /// Bound on the rounding error of the gradient of a mean of n records, at points within `radius` of the origin.

@@ -169,18 +169,17 @@ impl<M: Manifold> Manifold for Checked<M> {
         self.0.log_coords(point, base, out);
     }
 
-    fn embedding(&self) -> Embedding {
+    fn embedding(&self) -> Option<Embedding<'_>> {
         self.0.embedding()
     }
 
-    fn basis(&self, point: &[f64]) -> Vec<f64> {
-        self.single([point]);
-        self.0.basis(point)
+    fn is_quotient(&self) -> bool {
+        self.0.is_quotient()
     }
 
-    fn from_basis(&self, basis: &[f64], out: &mut [f64]) -> bool {
+    fn from_drawn(&self, drawn: &[f64], out: &mut [f64]) -> bool {
         self.single([out]);
-        self.0.from_basis(basis, out)
+        self.0.from_drawn(drawn, out)
     }
 
     fn conditioning(&self, point: &[f64]) -> f64 {

@@ -151,8 +151,8 @@ impl Manifold for Euclidean {
         coords.copy_to(out);
     }
 
-    fn embedding(&self) -> Embedding {
-        Embedding::Ambient
+    fn embedding(&self) -> Option<Embedding<'_>> {
+        Some(Embedding::entries(self.point_size()))
     }
 
     fn centred(&self) -> Box<dyn Manifold> {

@@ -141,8 +141,12 @@ impl Manifold for KendallPlanar {
         run_any(FromCoords { shapes: *self, coords, base }, width, width, out);
     }
 
-    fn embedding(&self) -> Embedding {
-        Embedding::Hermitian
+    fn embedding(&self) -> Option<Embedding<'_>> {
+        Some(Embedding::hermitian(self.point_size()))
+    }
+
+    fn is_quotient(&self) -> bool {
+        true
     }
 
     fn centred(&self) -> Box<dyn Manifold> {

@@ -5,7 +5,7 @@ use crate::simd::matrices::{load, packed, packed_len, squared_norm};
 
 /// A matrix.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Matrix {
+pub struct Matrix {
     pub rows: usize,
     pub columns: usize,
     pub data: Vec<f64>,

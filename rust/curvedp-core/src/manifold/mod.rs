@@ -5,8 +5,10 @@
 //! the result is unspecified but finite time, and records are made points by
 //! [`crate::ball::Ball::project`] before any statistic sees them.
 
+mod chart;
 mod checked;
 mod curvature;
+mod embedding;
 mod euclidean;
 mod grassmann;
 mod hpd;
@@ -31,6 +33,7 @@ mod transvection;
 pub use curvature::{
     ExcessDiameter, HessianTrace, exp_growth, hessian_excess, log_jacobian, log_jacobian_bound,
 };
+pub use embedding::Embedding;
 pub use euclidean::Euclidean;
 pub use grassmann::{Grassmann, SubspaceChart};
 pub use hpd::{Hermitian, Hpd, HpdFactors};
@@ -64,34 +67,6 @@ const CLIP_LENGTH: f64 = 16.0;
 
 /// Unit roundoff u of double precision.
 pub(crate) const UNIT_ROUNDOFF: f64 = f64::EPSILON / 2.0;
-
-/// A map into Euclidean space in which neighbours are sought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Embedding {
-    /// The entries of the points: |x - y| grows with rho(x, y) (spheres, where it is the chord).
-    Ambient,
-    /// z -> z z^* for complex unit vectors: |z z^* - w w^*| = sqrt 2 sin rho(z, w) (planar shapes).
-    Hermitian,
-    /// x -> x x^T for real unit vectors: |x x^T - y y^T| = sqrt 2 sin rho(x, y) (axes).
-    Symmetric,
-    /// x -> (cos x_j, sin x_j) for angles: |x - y| <= rho(x, y), and grows with it in dimension 1 (tori).
-    Circles,
-    /// Projectors over sqrt 2: |P - P'| = (sum of the squared sines of principal angles)^(1/2) <= rho (subspaces).
-    Projectors,
-    /// Rotation matrices over sqrt 2: |R - S| = (sum of the squared 2 sin(t/2) of the angles)^(1/2) <= rho.
-    Rotations,
-    /// log_c in orthonormal coordinates: |log_c x - log_c y| <= rho(x, y) where the curvature is
-    /// nowhere positive (Rauch), with equality where it is 0.
-    Logarithm,
-}
-
-impl Embedding {
-    /// True if a point is a class of rows, whose average means nothing.
-    #[must_use]
-    pub fn is_of_classes(self) -> bool {
-        matches!(self, Self::Hermitian | Self::Symmetric | Self::Circles | Self::Projectors)
-    }
-}
 
 /// A Riemannian manifold with closed-form exponential and logarithm.
 pub trait Manifold: Send + Sync {
@@ -153,9 +128,9 @@ pub trait Manifold: Send + Sync {
         None
     }
 
-    /// Points from their short forms; rows that are none become NaN. Row by row, total.
-    fn from_short(&self, _rows: Rows, _out: &mut [f64]) {
-        unreachable!("no short form")
+    /// Points from their short forms; rows that are none become NaN, all where points have none. Row by row, total.
+    fn from_short(&self, _rows: Rows, out: &mut [f64]) {
+        out.fill(f64::NAN);
     }
 
     /// The tangent part at `base` of an ambient vector.
@@ -200,21 +175,22 @@ pub trait Manifold: Send + Sync {
         });
     }
 
-    /// The map into Euclidean space in which neighbours are sought. The default is right wherever the
+    /// The map into Euclidean space in which neighbours are sought; none for logarithms, which are right wherever the
     /// curvature is nowhere positive.
-    fn embedding(&self) -> Embedding {
-        Embedding::Logarithm
+    fn embedding(&self) -> Option<Embedding<'_>> {
+        None
     }
 
-    /// An orthonormal basis of a point, column by column in rows of entries, where points are subspaces; the matrix of a
-    /// rotation.
-    fn basis(&self, _point: &[f64]) -> Vec<f64> {
-        unreachable!("no subspaces")
+    /// True if a point is a class of rows, whose average means nothing.
+    fn is_quotient(&self) -> bool {
+        false
     }
 
-    /// The subspace that the columns of a matrix span, false if they are dependent; the rotation closest to a matrix.
-    fn from_basis(&self, _basis: &[f64], _out: &mut [f64]) -> bool {
-        unreachable!("no subspaces")
+    /// The point closest to drawn numbers (see [`crate::noise::Drawing::Ambient`]), false if there is none: those of the
+    /// space around it, if they are no others.
+    fn from_drawn(&self, drawn: &[f64], out: &mut [f64]) -> bool {
+        out.copy_from_slice(drawn);
+        self.project(out)
     }
 
     /// Factor by which the geometry at `point` amplifies relative rounding of its entries: the condition

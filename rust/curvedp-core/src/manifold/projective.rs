@@ -339,8 +339,12 @@ impl Manifold for ComplexProjective {
         run_any(FromCoords { coords, base, width }, width, width, out);
     }
 
-    fn embedding(&self) -> Embedding {
-        Embedding::Hermitian
+    fn embedding(&self) -> Option<Embedding<'_>> {
+        Some(Embedding::hermitian(self.point_size()))
+    }
+
+    fn is_quotient(&self) -> bool {
+        true
     }
 
     fn centred(&self) -> Box<dyn Manifold> {

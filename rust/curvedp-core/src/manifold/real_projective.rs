@@ -132,8 +132,12 @@ impl Manifold for RealProjective {
         self.sphere.from_coords(coords, base, out);
     }
 
-    fn embedding(&self) -> Embedding {
-        Embedding::Symmetric
+    fn embedding(&self) -> Option<Embedding<'_>> {
+        Some(Embedding::symmetric(self.point_size()))
+    }
+
+    fn is_quotient(&self) -> bool {
+        true
     }
 
     /// The covering sphere, on which B(c, r), r < pi/4, has an isometric copy.

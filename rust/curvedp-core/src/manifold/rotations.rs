@@ -306,8 +306,8 @@ impl Manifold for Rotations {
     }
 
     /// |R - S| = sqrt 8 sin(t/2).
-    fn embedding(&self) -> Embedding {
-        Embedding::Ambient
+    fn embedding(&self) -> Option<Embedding<'_>> {
+        Some(Embedding::entries(SIZE))
     }
 
     /// The covering sphere, on which B(c, r), r < pi/2, has an isometric copy.

@@ -352,8 +352,8 @@ impl Manifold for Sphere {
         run(FromCoords { sphere: *self, coords, base }, self.dim + 1, self.dim + 1, out);
     }
 
-    fn embedding(&self) -> Embedding {
-        Embedding::Ambient
+    fn embedding(&self) -> Option<Embedding<'_>> {
+        Some(Embedding::entries(self.point_size()))
     }
 
     fn centred(&self) -> Box<dyn Manifold> {

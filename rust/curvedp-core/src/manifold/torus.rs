@@ -128,8 +128,12 @@ impl Manifold for Torus {
         self.cover.from_coords(coords, base, out);
     }
 
-    fn embedding(&self) -> Embedding {
-        Embedding::Circles
+    fn embedding(&self) -> Option<Embedding<'_>> {
+        Some(Embedding::circles(self.dim()))
+    }
+
+    fn is_quotient(&self) -> bool {
+        true
     }
 
     /// The covering space, in which B(c, r), r < pi/2, has an isometric copy.

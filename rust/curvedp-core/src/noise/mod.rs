@@ -49,10 +49,8 @@ use crate::vector::exponent;
 pub enum Drawing {
     /// Coordinates in a chart to which noise on flat space is added.
     Chart,
-    /// Coordinates of the ambient space.
+    /// Coordinates of the ambient space; entries of a random orthonormal basis of a subspace, or of a rotation matrix.
     Ambient,
-    /// Entries of a random orthonormal basis of a subspace, or of a rotation matrix.
-    Basis,
     /// Coordinates of the logarithm at the origin.
     LogOrigin,
 }
@@ -133,7 +131,7 @@ impl IsotropicNoise {
                 Some(_) => Drawing::Ambient,
             },
             Self::Spd(_) => Drawing::LogOrigin,
-            Self::Compact(_) => Drawing::Basis,
+            Self::Compact(_) => Drawing::Ambient,
         }
     }
 

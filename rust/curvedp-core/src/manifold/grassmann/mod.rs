@@ -5,22 +5,21 @@
 //! Q^T H = 0; (Q O, H O) with an orthogonal O are the same two. Coordinates are P^T H, the columns of P being those
 //! that Householder's reflections of Q leave for the complement.
 
-mod chart;
 mod roots;
 mod turn;
 
 use super::matrix::Matrix;
-pub use chart::SubspaceChart;
 pub(super) use turn::orthonormalise;
 use turn::{Log, Turn};
 
-use super::curvature::{self, hessian_excess};
+use super::chart::{self, Chart, Logarithm, Turning};
+use super::curvature;
 use super::{Embedding, LogSums, Manifold, RECORD_TOLERANCE};
 use crate::manifold::checked::Checked;
 use crate::roots::{Compact, Space};
 use crate::rows::Rows;
-use crate::simd::arc::COTANGENT_FLOOR;
 use crate::vector::norm;
+use std::f64::consts::FRAC_1_SQRT_2;
 
 /// Largest error of Q^T Q at which two Newton steps make columns orthonormal.
 const NEAR: f64 = 1e-4;
@@ -33,7 +32,7 @@ const DEPENDENT: f64 = 1e-8;
 
 /// k-dimensional subspaces of R^n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shape {
+pub struct Shape {
     n: usize,
     k: usize,
 }
@@ -53,31 +52,13 @@ impl Shape {
         self.k * self.rest()
     }
 
-    fn space(self) -> Space {
-        Compact::Subspaces { n: self.n, k: self.k }.into()
-    }
-
-    /// See [`Manifold::spectrum`].
-    fn spectrum(self, u: &[f64]) -> Vec<f64> {
-        roots::singular_values(self.rest(), self.k, u)
-    }
-
-    /// See [`Manifold::curvature_function`].
-    fn curvature_function(self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
-        let roots = self.space().roots();
-        match roots.rank {
-            1 => curvature::function(roots, u, f, out),
-            _ => roots::curvature_function(self.rest(), self.k, u, f, out),
-        }
-    }
-
-    fn matrix(self, row: &[f64]) -> Matrix {
+    fn basis(self, row: &[f64]) -> Matrix {
         Matrix::of(self.n, self.k, row)
     }
 
     /// See [`Manifold::project`], for bases.
     fn project(self, point: &mut [f64]) -> bool {
-        let basis = self.matrix(point);
+        let basis = self.basis(point);
         let defect = basis.defect();
         if defect <= NEAR {
             if defect > ROUNDING {
@@ -91,16 +72,116 @@ impl Shape {
         }
         found.is_some()
     }
+}
 
-    /// Unit roundings in a logarithm in the chart and a step there: docs/proofs/grassmann.md, section 6.
-    fn rounding(self) -> f64 {
-        let (n, k) = (self.n as f64, self.k as f64);
-        120.0 * (n + 8.0) * k + 4800.0 * k * (k - 1.0)
+impl Turning for Shape {
+    type Turn = Turn;
+    type Place = [Matrix; 2];
+
+    fn space(self) -> Space {
+        Compact::Subspaces { n: self.n, k: self.k }.into()
     }
 
-    fn hessian_rounding(self) -> f64 {
-        let (n, dim) = (self.n as f64, self.dim() as f64);
-        dim.sqrt() * (16.0 * n + 8.0) + 4.0 * self.rounding()
+    fn size(self) -> [usize; 2] {
+        [self.n, self.k]
+    }
+
+    fn turn(self, log: &[f64]) -> Turn {
+        Turn::of(Matrix::of(self.rest(), self.k, log))
+    }
+
+    fn end(turn: &Turn) -> [Matrix; 2] {
+        turn.basis()
+    }
+
+    fn moved(turn: &Turn, place: &[Matrix; 2]) -> [Matrix; 2] {
+        turn.applied(place)
+    }
+
+    fn seen(turn: &Turn, place: &[Matrix; 2]) -> [Matrix; 2] {
+        turn.seen(place)
+    }
+
+    fn log(self, place: &[Matrix; 2]) -> Logarithm {
+        let log = Log::of(place);
+        let (length, mut angles) = (log.length(), log.angles);
+        // angles of k columns, of which n - k at most are not 0
+        angles.sort_by(|a, b| b.total_cmp(a));
+        angles.truncate(self.rest());
+        Logarithm { coords: log.x.data, length, angles }
+    }
+
+    fn log_along(self, way: &[f64], place: &[Matrix; 2]) -> Vec<f64> {
+        Log::of(&self.turn(way).undone(place)).x.data
+    }
+
+    fn carry(self, vector: &[f64], velocity: &[f64], base: &[f64], end: &[f64]) -> Vec<f64> {
+        let (k, rest) = (self.k, self.rest());
+        // columns of the identity from there on
+        let identity = |first: usize, columns: usize| {
+            let part = |rows: usize, from: usize| {
+                Matrix::from(rows, columns, |i, j| f64::from(i + from == j + first))
+            };
+            [part(k, 0), part(rest, k)]
+        };
+        let [base, velocity, end] = [base, velocity, end].map(|log| self.turn(log));
+        let rotated = |axes| end.undone(&base.applied(&velocity.applied(&axes)));
+        let [[own, _], [_, across]] = [rotated(identity(0, k)), rotated(identity(k, rest))];
+        across.times(&Matrix::of(rest, k, vector)).times_transpose(&own).data
+    }
+
+    fn matrix([top, bottom]: &[Matrix; 2]) -> Vec<f64> {
+        [&top.data[..], &bottom.data].concat()
+    }
+
+    /// The span of the columns.
+    fn closest(self, matrix: &[f64]) -> Option<[Matrix; 2]> {
+        let mut basis = matrix.to_vec();
+        self.project(&mut basis).then(|| {
+            let (top, bottom) = basis.split_at(self.k * self.k);
+            [Matrix::of(self.k, self.k, top), Matrix::of(self.rest(), self.k, bottom)]
+        })
+    }
+
+    fn spectrum(self, u: &[f64]) -> Vec<f64> {
+        roots::singular_values(self.rest(), self.k, u)
+    }
+
+    fn curvature_function(self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+        let roots = self.space().roots();
+        match roots.rank {
+            1 => curvature::function(roots, u, f, out),
+            _ => roots::curvature_function(self.rest(), self.k, u, f, out),
+        }
+    }
+
+    /// The entries P_ij, j < i, and P_ii/sqrt 2 of the projector, an isometric copy of P/sqrt 2:
+    /// |P - P'|/sqrt 2 = (sum of the squared sines of principal angles)^(1/2).
+    fn image(self, matrix: &[f64]) -> Vec<f64> {
+        let row = |i: usize| &matrix[i * self.k..(i + 1) * self.k];
+        let product =
+            |i: usize, j: usize| row(i).iter().zip(row(j)).map(|(x, y)| x * y).sum::<f64>();
+        let entries = |i: usize| {
+            let off = (0..i).map(move |j| product(i, j));
+            off.chain([FRAC_1_SQRT_2 * product(i, i)])
+        };
+        (0..self.n).flat_map(entries).collect()
+    }
+
+    fn image_size(self) -> usize {
+        self.n * (self.n + 1) / 2
+    }
+}
+
+/// Subspaces by their logarithm X at the one that the first axes span; a tangent vector at X is the matrix that E(X)
+/// carries there (see [`turn`]).
+pub type SubspaceChart = Chart<Shape>;
+
+impl SubspaceChart {
+    /// # Panics
+    /// Unless 0 < k < n.
+    pub fn new(n: usize, k: usize) -> Self {
+        Self { shape: Shape::new(n, k) }
     }
 }
 
@@ -130,16 +211,6 @@ fn spanning(columns: &Matrix) -> Option<Matrix> {
     }
     let basis = Matrix::from(columns.rows, columns.columns, |i, j| found[j][i]);
     Some(basis.rounded())
-}
-
-/// Mean of the eigenvalues of Hess ½rho^2.
-fn trace_of_hessian(shape: Shape, angles: &[f64]) -> f64 {
-    let radial = |square: f64| (1.0 + hessian_excess(square)).max(COTANGENT_FLOOR);
-    // angles of k columns, of which n - k at most are not 0
-    let mut angles = angles.to_vec();
-    angles.sort_by(|a, b| b.total_cmp(a));
-    angles.truncate(shape.rest());
-    shape.space().roots().trace(&angles, radial) / shape.dim() as f64
 }
 
 /// A subspace and its complement.
@@ -208,12 +279,12 @@ impl Grassmann {
 
     fn frames(self, rows: Rows, count: usize) -> Vec<Frame> {
         let count = if rows.is_shared() { count.min(1) } else { count };
-        (0..count).map(|i| Frame::of(self.shape.matrix(rows.row(i)))).collect()
+        (0..count).map(|i| Frame::of(self.shape.basis(rows.row(i)))).collect()
     }
 
     /// The logarithm as a matrix of columns in R^n; it keeps its digits for bases that are close to each other.
     fn between(self, base: &[f64], point: &[f64]) -> Log {
-        let (base, point) = (self.shape.matrix(base), self.shape.matrix(point));
+        let (base, point) = (self.shape.basis(base), self.shape.basis(point));
         let top = base.transpose_times(&point);
         let mut across = point.plus(-1.0, &base);
         for _ in 0..2 {
@@ -231,9 +302,9 @@ impl Grassmann {
 
     /// Parallel transport along the geodesic of a velocity, in the basis `end` of where it arrives.
     fn carry(self, vector: &[f64], velocity: Matrix, base: &[f64], end: &[f64], out: &mut [f64]) {
-        let base = self.shape.matrix(base);
-        let carried = Turn::of(velocity.clone()).carried(&self.shape.matrix(vector), &base);
-        let own = self.end(velocity, &base).transpose_times(&self.shape.matrix(end));
+        let base = self.shape.basis(base);
+        let carried = Turn::of(velocity.clone()).carried(&self.shape.basis(vector), &base);
+        let own = self.end(velocity, &base).transpose_times(&self.shape.basis(end));
         out.copy_from_slice(&carried.times(&own).data);
     }
 }
@@ -260,7 +331,7 @@ impl Manifold for Grassmann {
     }
 
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool {
-        self.shape.matrix(point).defect() <= 2.0 * tolerance
+        self.shape.basis(point).defect() <= 2.0 * tolerance
     }
 
     /// Leaves a basis that is orthonormal up to rounding as it is.
@@ -291,8 +362,8 @@ impl Manifold for Grassmann {
 
     fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]) {
         for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
-            let base = self.shape.matrix(base.row(i));
-            let vector = self.shape.matrix(vector.row(i));
+            let base = self.shape.basis(base.row(i));
+            let vector = self.shape.basis(vector.row(i));
             let share = base.transpose_times(&vector);
             out.copy_from_slice(&vector.plus(-1.0, &base.times(&share)).data);
         }
@@ -300,8 +371,8 @@ impl Manifold for Grassmann {
 
     fn exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
         for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
-            let base = self.shape.matrix(base.row(i));
-            out.copy_from_slice(&self.end(self.shape.matrix(tangent.row(i)), &base).data);
+            let base = self.shape.basis(base.row(i));
+            out.copy_from_slice(&self.end(self.shape.basis(tangent.row(i)), &base).data);
         }
     }
 
@@ -336,7 +407,7 @@ impl Manifold for Grassmann {
         for (i, out) in out.chunks_exact_mut(dim).enumerate() {
             let frame = &frames[if frames.len() == 1 { 0 } else { i }];
             out.copy_from_slice(
-                &frame.rest.transpose_times(&self.shape.matrix(tangent.row(i))).data,
+                &frame.rest.transpose_times(&self.shape.basis(tangent.row(i))).data,
             );
         }
     }
@@ -351,17 +422,12 @@ impl Manifold for Grassmann {
         }
     }
 
-    fn embedding(&self) -> Embedding {
-        Embedding::Projectors
+    fn embedding(&self) -> Option<Embedding<'_>> {
+        Some(chart::embedding(self.shape, <[f64]>::to_vec))
     }
 
-    fn basis(&self, point: &[f64]) -> Vec<f64> {
-        point.to_vec()
-    }
-
-    fn from_basis(&self, basis: &[f64], out: &mut [f64]) -> bool {
-        out.copy_from_slice(basis);
-        self.project(out)
+    fn is_quotient(&self) -> bool {
+        true
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
@@ -374,15 +440,15 @@ impl Manifold for Grassmann {
     }
 
     fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
-        let frame = Frame::of(self.shape.matrix(center));
+        let frame = Frame::of(self.shape.basis(center));
         for (i, out) in out.chunks_exact_mut(self.dim()).enumerate() {
-            let log = Log::of(&frame.seen(&self.shape.matrix(point.row(i))));
+            let log = Log::of(&frame.seen(&self.shape.basis(point.row(i))));
             out.copy_from_slice(&log.x.data);
         }
     }
 
     fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
-        let frame = Frame::of(self.shape.matrix(center));
+        let frame = Frame::of(self.shape.basis(center));
         for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
             let x = Matrix::of(self.shape.rest(), self.shape.k, point.row(i));
             out.copy_from_slice(&frame.joined(&Turn::of(x).basis()).rounded().data);
@@ -397,16 +463,9 @@ impl Manifold for Grassmann {
         base: &[f64],
         sum: &mut [f64],
     ) -> LogSums {
-        let frame = Frame::of(self.shape.matrix(base));
-        let mut sums = LogSums::default();
-        for i in 0..count {
-            let weight = weights.map_or(1.0, |weights| weights[i]);
-            let log = Log::of(&frame.seen(&self.shape.matrix(points.row(i))));
-            sum.iter_mut().zip(&log.x.data).for_each(|(sum, x)| *sum += weight * x);
-            sums.squared_dist += weight * log.length() * log.length();
-            sums.curvature += weight * trace_of_hessian(self.shape, &log.angles);
-        }
-        sums
+        let frame = Frame::of(self.shape.basis(base));
+        let seen = |i: usize| frame.seen(&self.shape.basis(points.row(i)));
+        chart::sum_log(self.shape, seen, count, weights, sum)
     }
 
     fn transport_along(
@@ -418,7 +477,7 @@ impl Manifold for Grassmann {
         out: &mut [f64],
     ) {
         for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
-            self.carry(tangent.row(i), self.shape.matrix(velocity), base, end, out);
+            self.carry(tangent.row(i), self.shape.basis(velocity), base, end, out);
         }
     }
 
@@ -430,16 +489,13 @@ impl Manifold for Grassmann {
         base: &[f64],
         out: &mut [f64],
     ) {
-        let frame = Frame::of(self.shape.matrix(base));
-        for (i, (out, t)) in out.chunks_exact_mut(self.dim()).zip(times).enumerate() {
-            let way = Matrix::of(self.shape.rest(), self.shape.k, velocity).scaled(*t);
-            let point = frame.seen(&self.shape.matrix(points.row(i)));
-            out.copy_from_slice(&Log::of(&Turn::of(way).undone(&point)).x.data);
-        }
+        let frame = Frame::of(self.shape.basis(base));
+        let seen = |i: usize| frame.seen(&self.shape.basis(points.row(i)));
+        chart::log_along(self.shape, seen, times, velocity, out);
     }
 
     fn hessian_rounding(&self) -> f64 {
-        self.shape.hessian_rounding()
+        chart::hessian_rounding(self.shape)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::simd::elementary::{atan2_nonneg, sin_cos, sinc};
 use crate::vector::norm;
 
 /// X and functions of X^T X.
-pub(super) struct Turn {
+pub struct Turn {
     x: Matrix,
     cos: Matrix,
     /// sin(T)/T

@@ -12,7 +12,7 @@
 //! and exp_y(v) is the logarithm of v at -y, as the transvection that takes y to the origin takes the origin to -y.
 
 use crate::cascade::{ADDITIONS, PIECE};
-use crate::manifold::checked::Checked;
+use crate::manifold::chart::{points_are_logarithms, tangents_are_coordinates};
 use crate::manifold::{CLIP_LENGTH, LogSums, Manifold, Precise, UNIT_ROUNDOFF};
 use crate::roots::{Radial, Space};
 use crate::rows::Rows;
@@ -225,16 +225,11 @@ impl Manifold for HyperbolicChart {
         CLIP_LENGTH * self.radius
     }
 
-    fn belongs(&self, point: &[f64], _tolerance: f64) -> bool {
-        point.iter().all(|x| x.is_finite())
-    }
+    points_are_logarithms!();
+    tangents_are_coordinates!();
 
     fn project(&self, point: &mut [f64]) -> bool {
         self.belongs(point, 0.0)
-    }
-
-    fn to_tangent(&self, vector: Rows, _base: Rows, out: &mut [f64]) {
-        vector.copy_to(out);
     }
 
     fn exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
@@ -284,58 +279,6 @@ impl Manifold for HyperbolicChart {
                 out[k] += 2.0 * first * b - share * (a + b);
             }
         }
-    }
-
-    fn inner(&self, a: Rows, b: Rows, _base: Rows, out: &mut [f64]) {
-        for (i, out) in out.iter_mut().enumerate() {
-            *out = a.row(i).iter().zip(b.row(i)).map(|(x, y)| x * y).sum();
-        }
-    }
-
-    fn coords(&self, tangent: Rows, _base: Rows, out: &mut [f64]) {
-        tangent.copy_to(out);
-    }
-
-    fn from_coords(&self, coords: Rows, _base: Rows, out: &mut [f64]) {
-        coords.copy_to(out);
-    }
-
-    fn exp_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
-        self.exp(coords, base, out);
-    }
-
-    fn log_coords(&self, point: Rows, base: Rows, out: &mut [f64]) {
-        self.log(point, base, out);
-    }
-
-    fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(Checked(*self))
-    }
-
-    fn origin(&self) -> Vec<f64> {
-        vec![0.0; self.dim]
-    }
-
-    fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
-        self.logs(point, Rows::shared(center), out);
-    }
-
-    fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
-        self.exp(point, Rows::shared(center), out);
-    }
-
-    fn dist_origin(&self, point: Rows, out: &mut [f64]) {
-        for (i, out) in out.iter_mut().enumerate() {
-            *out = norm(point.row(i));
-        }
-    }
-
-    fn log_origin(&self, point: Rows, out: &mut [f64]) {
-        point.copy_to(out);
-    }
-
-    fn exp_origin(&self, coords: Rows, out: &mut [f64]) {
-        coords.copy_to(out);
     }
 
     /// That of logarithms, and of steps: there the chart stretches the rounding of coordinates by sinh r/r, and the

@@ -7,7 +7,7 @@ use super::BlockLog;
 use super::certified::{CertifiedLog, Extent, load_lower, store_lower};
 use super::moments::{curvature_function, eigenvalues, sum_log_moments_block};
 use super::sum_log::sum_log_block;
-use crate::manifold::checked::Checked;
+use crate::manifold::chart::tangents_are_coordinates;
 use crate::manifold::{CLIP_LENGTH, LogMoments, LogSums, Manifold, Precise, Range, UNIT_ROUNDOFF};
 use crate::roots::{Matrices, Space};
 use crate::rows::Rows;
@@ -117,10 +117,6 @@ impl Manifold for SpdFactors {
         self.belongs(point, 0.0)
     }
 
-    fn to_tangent(&self, vector: Rows, _base: Rows, out: &mut [f64]) {
-        vector.copy_to(out);
-    }
-
     fn exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
         for_order!(self.m, exp_block(tangent, base, out));
     }
@@ -137,31 +133,7 @@ impl Manifold for SpdFactors {
         for_order!(self.m, transport_block(self.extent, tangent, base, end, out));
     }
 
-    fn inner(&self, a: Rows, b: Rows, _base: Rows, out: &mut [f64]) {
-        for (i, out) in out.iter_mut().enumerate() {
-            *out = a.row(i).iter().zip(b.row(i)).map(|(x, y)| x * y).sum();
-        }
-    }
-
-    fn coords(&self, tangent: Rows, _base: Rows, out: &mut [f64]) {
-        tangent.copy_to(out);
-    }
-
-    fn from_coords(&self, coords: Rows, _base: Rows, out: &mut [f64]) {
-        coords.copy_to(out);
-    }
-
-    fn exp_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
-        self.exp(coords, base, out);
-    }
-
-    fn log_coords(&self, point: Rows, base: Rows, out: &mut [f64]) {
-        self.log(point, base, out);
-    }
-
-    fn centred(&self) -> Box<dyn Manifold> {
-        Box::new(Checked(*self))
-    }
+    tangents_are_coordinates!();
 
     fn origin(&self) -> Vec<f64> {
         let mut origin = vec![0.0; packed_len(self.m)];

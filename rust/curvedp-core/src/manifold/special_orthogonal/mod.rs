@@ -3,21 +3,19 @@
 //!
 //! The tangent vector R X at R, X skew, has the coordinates X_ij, i > j, row by row.
 
-mod chart;
 mod planes;
 mod turn;
 
-pub use chart::RotationChart;
 use planes::Planes;
 use turn::{Log, identity, rotation, rotation_minus_identity, skew_part, turned_back};
 
-use super::curvature::{self, hessian_excess};
+use super::chart::{self, Chart, Logarithm, Turning};
+use super::curvature;
 use super::matrix::{Matrix, Spectrum};
 use super::{Embedding, LogSums, Manifold};
 use crate::manifold::checked::Checked;
 use crate::roots::{Compact, Space};
 use crate::rows::Rows;
-use crate::simd::arc::COTANGENT_FLOOR;
 use crate::vector::norm;
 
 /// Largest error of R^T R at which two Newton steps round a matrix onto the rotations.
@@ -102,7 +100,7 @@ fn closest(matrix: &Matrix) -> Option<Matrix> {
 
 /// Rotations of R^n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shape {
+pub struct Shape {
     n: usize,
 }
 
@@ -112,43 +110,28 @@ impl Shape {
         Self { n }
     }
 
-    fn size(self) -> usize {
-        self.n * self.n
-    }
-
     fn dim(self) -> usize {
         self.n * (self.n - 1) / 2
-    }
-
-    fn space(self) -> Space {
-        Compact::Rotations { n: self.n }.into()
-    }
-
-    /// See [`Manifold::spectrum`].
-    fn spectrum(self, u: &[f64]) -> Vec<f64> {
-        Planes::of(&self.skew(u)).angles
-    }
-
-    /// See [`Manifold::curvature_function`].
-    fn curvature_function(self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
-        let roots = self.space().roots();
-        match roots.rank {
-            1 => curvature::function(roots, u, f, out),
-            _ => planes::curvature_function(self.n, u, f, out),
-        }
     }
 
     fn skew(self, coords: &[f64]) -> Matrix {
         skew(self.n, coords)
     }
 
-    fn matrix(self, row: &[f64]) -> Matrix {
+    /// The entries below the diagonal of a skew matrix.
+    fn read(self, x: &Matrix) -> Vec<f64> {
+        let mut coords = vec![0.0; self.dim()];
+        read(x, &mut coords);
+        coords
+    }
+
+    fn rotation(self, row: &[f64]) -> Matrix {
         Matrix::of(self.n, self.n, row)
     }
 
     /// See [`Manifold::project`], for matrices.
     fn project(self, point: &mut [f64]) -> bool {
-        let matrix = self.matrix(point);
+        let matrix = self.rotation(point);
         let defect = defect(&matrix);
         if defect <= NEAR {
             if defect > ROUNDING {
@@ -162,25 +145,100 @@ impl Shape {
         }
         found.is_some()
     }
+}
 
-    /// Unit roundings in a logarithm in the chart and a step there: docs/proofs/special-orthogonal.md, section 6.
-    fn rounding(self) -> f64 {
-        let n = self.n as f64;
-        120.0 * (n + 8.0) * n + 4800.0 * n * (n - 1.0)
+/// Points R and turns by them are R - I.
+impl Turning for Shape {
+    type Turn = Matrix;
+    type Place = Matrix;
+
+    fn space(self) -> Space {
+        Compact::Rotations { n: self.n }.into()
     }
 
-    fn hessian_rounding(self) -> f64 {
-        let (n, dim) = (self.n as f64, self.dim() as f64);
-        dim.sqrt() * (16.0 * n + 8.0) + 4.0 * self.rounding()
+    fn size(self) -> [usize; 2] {
+        [self.n; 2]
     }
 
-    /// Mean of the eigenvalues of Hess ½rho^2.
-    fn trace_of_hessian(self, log: &Log) -> f64 {
-        let radial = |square: f64| (1.0 + hessian_excess(square)).max(COTANGENT_FLOOR);
-        let mut angles = log.angles.clone();
+    fn turn(self, log: &[f64]) -> Matrix {
+        rotation_minus_identity(&self.skew(log))
+    }
+
+    fn end(turn: &Matrix) -> Matrix {
+        turn.clone()
+    }
+
+    /// (I + F)(I + G) - I
+    fn moved(turn: &Matrix, place: &Matrix) -> Matrix {
+        place.clone().plus(1.0, turn).plus(1.0, &turn.times(place))
+    }
+
+    fn seen(turn: &Matrix, place: &Matrix) -> Matrix {
+        let apart = place.clone().plus(-1.0, turn);
+        let turned = turn.transpose_times(&apart);
+        apart.plus(1.0, &turned)
+    }
+
+    fn log(self, place: &Matrix) -> Logarithm {
+        let log = Log::of(place);
+        let (length, mut angles) = (log.length(), log.angles);
         angles.sort_by(|a, b| b.total_cmp(a));
-        let angles: Vec<f64> = angles.iter().step_by(2).take(self.n / 2).copied().collect();
-        self.space().roots().trace(&angles, radial) / self.dim() as f64
+        // each of a plane is there twice
+        let angles = angles.into_iter().step_by(2).take(self.n / 2).collect();
+        Logarithm { coords: self.read(&log.x), length, angles }
+    }
+
+    fn log_along(self, way: &[f64], place: &Matrix) -> Vec<f64> {
+        let way = self.skew(way);
+        let log = Log::of(&Self::seen(&rotation_minus_identity(&way), place));
+        self.read(&turned_back(&log.x, &way, -0.5))
+    }
+
+    /// Coordinates turned back by half of exp(V).
+    fn carry(self, vector: &[f64], velocity: &[f64], _: &[f64], _: &[f64]) -> Vec<f64> {
+        self.read(&turned_back(&self.skew(vector), &self.skew(velocity), 0.5))
+    }
+
+    fn matrix(place: &Matrix) -> Vec<f64> {
+        identity(place.rows).plus(1.0, place).data
+    }
+
+    fn closest(self, matrix: &[f64]) -> Option<Matrix> {
+        let mut matrix = matrix.to_vec();
+        self.project(&mut matrix).then(|| self.rotation(&matrix).plus(-1.0, &identity(self.n)))
+    }
+
+    fn spectrum(self, u: &[f64]) -> Vec<f64> {
+        Planes::of(&self.skew(u)).angles
+    }
+
+    fn curvature_function(self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+        let roots = self.space().roots();
+        match roots.rank {
+            1 => curvature::function(roots, u, f, out),
+            _ => planes::curvature_function(self.n, u, f, out),
+        }
+    }
+
+    /// The matrix over sqrt 2: |R - S|/sqrt 2 = (sum of the squared 2 sin(t/2) of the angles)^(1/2).
+    fn image(self, matrix: &[f64]) -> Vec<f64> {
+        matrix.iter().map(|x| std::f64::consts::FRAC_1_SQRT_2 * x).collect()
+    }
+
+    fn image_size(self) -> usize {
+        self.n * self.n
+    }
+}
+
+/// Rotations by their logarithm X at the identity; a tangent vector at exp(X) is exp(X) times the skew matrix with its
+/// coordinates.
+pub type RotationChart = Chart<Shape>;
+
+impl RotationChart {
+    /// # Panics
+    /// Unless n >= 2.
+    pub fn new(n: usize) -> Self {
+        Self { shape: Shape::new(n) }
     }
 }
 
@@ -199,18 +257,18 @@ impl SpecialOrthogonal {
 
     /// R^T S - I
     fn between(self, base: &Matrix, point: &[f64]) -> Matrix {
-        base.transpose_times(&self.shape.matrix(point).plus(-1.0, base))
+        base.transpose_times(&self.shape.rotation(point).plus(-1.0, base))
     }
 
     /// X of the tangent part R X of a matrix.
     fn algebra(self, vector: &[f64], base: &Matrix) -> Matrix {
-        skew_part(&base.transpose_times(&self.shape.matrix(vector)))
+        skew_part(&base.transpose_times(&self.shape.rotation(vector)))
     }
 }
 
 impl Manifold for SpecialOrthogonal {
     fn point_size(&self) -> usize {
-        self.shape.size()
+        self.shape.n * self.shape.n
     }
 
     fn dim(&self) -> usize {
@@ -230,7 +288,7 @@ impl Manifold for SpecialOrthogonal {
     }
 
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool {
-        defect(&self.shape.matrix(point)) <= 2.0 * tolerance
+        defect(&self.shape.rotation(point)) <= 2.0 * tolerance
     }
 
     /// Leaves a matrix that is a rotation up to rounding as it is.
@@ -240,14 +298,14 @@ impl Manifold for SpecialOrthogonal {
 
     fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]) {
         for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
-            let base = self.shape.matrix(base.row(i));
+            let base = self.shape.rotation(base.row(i));
             out.copy_from_slice(&base.times(&self.algebra(vector.row(i), &base)).data);
         }
     }
 
     fn exp(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
         for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
-            let base = self.shape.matrix(base.row(i));
+            let base = self.shape.rotation(base.row(i));
             let turn = rotation(&self.algebra(tangent.row(i), &base));
             out.copy_from_slice(&base.times(&turn).rounded().data);
         }
@@ -255,7 +313,7 @@ impl Manifold for SpecialOrthogonal {
 
     fn log(&self, point: Rows, base: Rows, out: &mut [f64]) {
         for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
-            let base = self.shape.matrix(base.row(i));
+            let base = self.shape.rotation(base.row(i));
             let log = Log::of(&self.between(&base, point.row(i)));
             out.copy_from_slice(&base.times(&log.x).data);
         }
@@ -263,16 +321,16 @@ impl Manifold for SpecialOrthogonal {
 
     fn dist(&self, a: Rows, b: Rows, out: &mut [f64]) {
         for (i, out) in out.iter_mut().enumerate() {
-            *out = Log::of(&self.between(&self.shape.matrix(a.row(i)), b.row(i))).length();
+            *out = Log::of(&self.between(&self.shape.rotation(a.row(i)), b.row(i))).length();
         }
     }
 
     fn parallel_transport(&self, tangent: Rows, base: Rows, end: Rows, out: &mut [f64]) {
         for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
-            let (base, end) = (self.shape.matrix(base.row(i)), end.row(i));
+            let (base, end) = (self.shape.rotation(base.row(i)), end.row(i));
             let way = Log::of(&self.between(&base, end)).x;
             let carried = turned_back(&self.algebra(tangent.row(i), &base), &way, 0.5);
-            out.copy_from_slice(&self.shape.matrix(end).times(&carried).data);
+            out.copy_from_slice(&self.shape.rotation(end).times(&carried).data);
         }
     }
 
@@ -284,29 +342,20 @@ impl Manifold for SpecialOrthogonal {
 
     fn coords(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
         for (i, out) in out.chunks_exact_mut(self.dim()).enumerate() {
-            let base = self.shape.matrix(base.row(i));
+            let base = self.shape.rotation(base.row(i));
             read(&self.algebra(tangent.row(i), &base), out);
         }
     }
 
     fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
         for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
-            let base = self.shape.matrix(base.row(i));
+            let base = self.shape.rotation(base.row(i));
             out.copy_from_slice(&base.times(&self.shape.skew(coords.row(i))).data);
         }
     }
 
-    fn embedding(&self) -> Embedding {
-        Embedding::Rotations
-    }
-
-    fn basis(&self, point: &[f64]) -> Vec<f64> {
-        point.to_vec()
-    }
-
-    fn from_basis(&self, basis: &[f64], out: &mut [f64]) -> bool {
-        out.copy_from_slice(basis);
-        self.project(out)
+    fn embedding(&self) -> Option<Embedding<'_>> {
+        Some(chart::embedding(self.shape, <[f64]>::to_vec))
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
@@ -318,14 +367,14 @@ impl Manifold for SpecialOrthogonal {
     }
 
     fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
-        let center = self.shape.matrix(center);
+        let center = self.shape.rotation(center);
         for (i, out) in out.chunks_exact_mut(self.dim()).enumerate() {
             read(&Log::of(&self.between(&center, point.row(i))).x, out);
         }
     }
 
     fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
-        let center = self.shape.matrix(center);
+        let center = self.shape.rotation(center);
         for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
             let turn = rotation(&self.shape.skew(point.row(i)));
             out.copy_from_slice(&center.times(&turn).rounded().data);
@@ -340,9 +389,9 @@ impl Manifold for SpecialOrthogonal {
         base: &[f64],
         sum: &mut [f64],
     ) -> LogSums {
-        let base = self.shape.matrix(base);
-        let between = |i: usize| self.between(&base, points.row(i));
-        sum_of_logs(self.shape, between, count, weights, sum)
+        let base = self.shape.rotation(base);
+        let seen = |i: usize| self.between(&base, points.row(i));
+        chart::sum_log(self.shape, seen, count, weights, sum)
     }
 
     fn transport_along(
@@ -353,7 +402,7 @@ impl Manifold for SpecialOrthogonal {
         end: &[f64],
         out: &mut [f64],
     ) {
-        let (base, end) = (self.shape.matrix(base), self.shape.matrix(end));
+        let (base, end) = (self.shape.rotation(base), self.shape.rotation(end));
         let way = self.algebra(velocity, &base);
         for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
             let carried = turned_back(&self.algebra(tangent.row(i), &base), &way, 0.5);
@@ -369,55 +418,12 @@ impl Manifold for SpecialOrthogonal {
         base: &[f64],
         out: &mut [f64],
     ) {
-        let base = self.shape.matrix(base);
-        let between = |i: usize| self.between(&base, points.row(i));
-        logs_along(self.shape, between, times, velocity, out);
+        let base = self.shape.rotation(base);
+        let seen = |i: usize| self.between(&base, points.row(i));
+        chart::log_along(self.shape, seen, times, velocity, out);
     }
 
     fn hessian_rounding(&self) -> f64 {
-        self.shape.hessian_rounding()
+        chart::hessian_rounding(self.shape)
     }
-}
-
-/// See [`Manifold::sum_log`], for the differences N of the rotations to the points.
-fn sum_of_logs(
-    shape: Shape,
-    between: impl Fn(usize) -> Matrix,
-    count: usize,
-    weights: Option<&[f64]>,
-    sum: &mut [f64],
-) -> LogSums {
-    let (mut sums, mut coords) = (LogSums::default(), vec![0.0; shape.dim()]);
-    for i in 0..count {
-        let weight = weights.map_or(1.0, |weights| weights[i]);
-        let log = Log::of(&between(i));
-        read(&log.x, &mut coords);
-        sum.iter_mut().zip(&coords).for_each(|(sum, x)| *sum += weight * x);
-        sums.squared_dist += weight * log.length() * log.length();
-        sums.curvature += weight * shape.trace_of_hessian(&log);
-    }
-    sums
-}
-
-/// See [`Manifold::log_along`], for the differences N of the rotations to the points.
-fn logs_along(
-    shape: Shape,
-    between: impl Fn(usize) -> Matrix,
-    times: &[f64],
-    velocity: &[f64],
-    out: &mut [f64],
-) {
-    let velocity = shape.skew(velocity);
-    for (i, (out, t)) in out.chunks_exact_mut(shape.dim()).zip(times).enumerate() {
-        let way = velocity.clone().scaled(*t);
-        let log = Log::of(&seen(&rotation_minus_identity(&way), &between(i)));
-        read(&turned_back(&log.x, &way, -0.5), out);
-    }
-}
-
-/// R^T S - I from R - I and S - I.
-fn seen(from: &Matrix, to: &Matrix) -> Matrix {
-    let apart = to.clone().plus(-1.0, from);
-    let turned = from.transpose_times(&apart);
-    apart.plus(1.0, &turned)
 }

@@ -2,8 +2,11 @@
 
 use super::*;
 use crate::manifold::curvature::jacobi_growth;
-use crate::manifold::{LogMoments, SpdAffine, exp_growth, hessian_excess, log_jacobian};
+use crate::manifold::{
+    LogMoments, SpdAffine, exp_growth, hessian_excess, log_jacobian, log_jacobian_bound,
+};
 use crate::moments::{dist_moments, log_moments};
+use crate::roots::Space;
 
 fn with_spd() -> Vec<(String, Box<dyn Manifold>)> {
     let mut list = manifolds();
@@ -74,6 +77,81 @@ fn traces_are_those_of_the_matrices() {
             let volume: f64 = matrix.iter().step_by(dim + 1).sum();
             let difference = (log_jacobian(&*manifold, &u) - volume).abs();
             assert!(difference < 1e-13 * (1.0 + volume.abs()), "{name}");
+        }
+    }
+}
+
+#[test]
+fn dimension_and_curvatures_follow_from_the_roots() {
+    for (name, manifold) in with_spd() {
+        let (dim, roots) = (manifold.dim(), manifold.roots());
+        assert_eq!(roots.dim(), dim, "{name}");
+        let (mut scalar, mut operator) = (0.0, vec![0.0; dim * dim]);
+        let (lower, upper) = manifold.curvature_bounds();
+        let mut field = Field::new(&*manifold, 4);
+        for i in 0..dim {
+            let axis: Vec<f64> = (0..dim).map(|j| f64::from(i == j)).collect();
+            manifold.curvature_function(&axis, &|k| k, &mut operator);
+            scalar += operator.iter().step_by(dim + 1).sum::<f64>();
+            let mut v = field.vector(dim);
+            v[i] = 0.0;
+            let length = size(&v);
+            v.iter_mut().for_each(|x| *x /= f64::max(length, f64::MIN_POSITIVE));
+            let rows = operator.chunks_exact(dim).zip(&v);
+            let sectional: f64 =
+                rows.map(|(row, x)| x * row.iter().zip(&v).map(|(a, y)| a * y).sum::<f64>()).sum();
+            let room = 1e-13 * (upper - lower + 1.0);
+            let is_within = (lower - room..=upper + room).contains(&sectional);
+            assert!(dim == 1 || is_within, "{name} {sectional}");
+        }
+        // matrices without trace where all roots are differences
+        let curved = if roots.sums + roots.single + roots.double == 0 { dim - 1 } else { dim };
+        let expected = roots.ricci() * curved as f64;
+        assert!((scalar - expected).abs() <= 1e-12 * (1.0 + expected.abs()), "{name} {scalar}");
+    }
+}
+
+/// The length of the sum of positive roots is the slope of the volume along it, far out.
+#[test]
+fn volumes_grow_at_the_rate_of_the_roots() {
+    for (name, manifold) in with_spd() {
+        let roots = manifold.roots();
+        if roots.curvature >= 0.0 || roots.count() == 0 {
+            continue;
+        }
+        let mut u = vec![0.0; manifold.dim()];
+        match manifold.space() {
+            Space::Matrices(matrices) => {
+                let last = matrices.m as f64 - 1.0;
+                matrices.diagonal().enumerate().for_each(|(i, at)| u[at] = last - 2.0 * i as f64);
+            }
+            _ => u[0] = 1.0,
+        }
+        let length = size(&u);
+        let at = |t: f64| {
+            let v: Vec<f64> = u.iter().map(|x| x * (t / length)).collect();
+            log_jacobian(&*manifold, &v)
+        };
+        // each of the roots a adds ln(sinh(a t)/(a t))
+        let t = 200.0 / (-roots.curvature).sqrt();
+        let slope = (at(2.0 * t) - at(t) + roots.count() as f64 * 2f64.ln()) / t;
+        assert!((slope / roots.growth_rate() - 1.0).abs() < 1e-12, "{name} {slope}");
+    }
+}
+
+#[test]
+fn the_bound_of_volumes_is_reached_by_none() {
+    for (name, manifold) in with_spd() {
+        let mut field = Field::new(&*manifold, 5);
+        for length in [0.0, 0.1, 1.0, 6.0] {
+            if length >= manifold.injectivity_radius() {
+                continue;
+            }
+            let mut u = field.vector(manifold.dim());
+            let share = length / size(&u);
+            u.iter_mut().for_each(|x| *x *= share);
+            let bound = log_jacobian_bound(&*manifold, length);
+            assert!(log_jacobian(&*manifold, &u) <= bound + 1e-12 * (1.0 + bound), "{name}");
         }
     }
 }
