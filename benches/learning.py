@@ -26,9 +26,9 @@ from curvedp.learning import (
     PrivateMDM,
     TangentLogisticRegression,
     TangentPCA,
-    cells,
     logistic,
 )
+from curvedp.statistics import cells
 from curvedp.statistics.entry import Entry
 
 GUARANTEES = (cdp.GDP(0.25), cdp.GDP(0.5), cdp.GDP(1.0), cdp.GDP(2.0), cdp.PureDP(1.0))

@@ -158,10 +158,8 @@ def classified(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
     return model.fit(x, np.arange(len(x)) % 2).release_
 
 
-def clustered(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
-    from curvedp.learning import PrivateKMeans
-
-    return PrivateKMeans(2, ball=ball, guarantee=claim).fit(x).release_
+def clustered(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
+    return cdp.k_means(x, 2, ball, claim, groups=groups)
 
 
 def embedded(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
@@ -448,7 +446,7 @@ ROWS = (
     ),
     Row(
         "k-means",
-        "learning.PrivateKMeans",
+        "k_means",
         NOISE,
         everywhere(BOTH),
         clustered,

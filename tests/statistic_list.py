@@ -57,6 +57,11 @@ def _regression(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any
     return cdp.geodesic_regression(x, records, ball, guarantee, **public)
 
 
+def _clusters(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
+    """Two clusters."""
+    return cdp.k_means(records, 2, ball, guarantee, **how)
+
+
 def _trend(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
     """On covariates that follow from the records."""
     x = np.asarray(records)[..., 0] if np.ndim(records) == 2 else np.zeros(len(records))
@@ -143,5 +148,13 @@ STATISTICS = [
         cdp.TrendTest(x_range=(-1.0, 1.0)),
         drawn_by_kernels=False,
         refused=(({"relabellings": 5}, "relabellings"), ({"kernel": "cubic"}, "kernel")),
+    ),
+    Entry(
+        "k-means",
+        _clusters,
+        cdp.KMeans(2, [[0.0, 0.6, 0.8], [0.0, 0.8, 0.6]], 2),
+        least=2,
+        drawn_by_kernels=False,
+        refused=(({"n_rounds": 0}, "n_rounds"), ({"init": [[0.0, 0.0, 1.0]]}, "2 points")),
     ),
 ]

@@ -69,11 +69,11 @@ def _statistic(
     place = f"{function.__module__}.{function.__qualname__}".removeprefix("curvedp.")
 
     def plain(data: Data, folder: Path) -> Any:
-        return _paid(function, data.rows, BALL, guarantee=guarantee, **own)
+        return _paid(function, data.rows, ball=BALL, guarantee=guarantee, **own)
 
     def by_unit(data: Data, folder: Path) -> Any:
         named = {"units": data.persons, "groups": data.site, "groups_per_unit": 2}
-        return _paid(function, data.rows, BALL, guarantee=guarantee, **named, **own)
+        return _paid(function, data.rows, ball=BALL, guarantee=guarantee, **named, **own)
 
     add(name, plain, place, scales_are_drawn=drawn)
     add(f"{name} of persons", by_unit, place, by_unit=True, scales_are_drawn=drawn)
@@ -89,6 +89,7 @@ _statistic("log_covariance", cdp.log_covariance)
 _statistic("mean_hessian", cdp.mean_hessian)
 _statistic("confidence_region", cdp.confidence_region, LARGE)
 _statistic("variance_interval", cdp.variance_interval, LARGE)
+_statistic("k_means", cdp.k_means, LARGE, n_clusters=2)
 
 
 def _quantile(rows: Any, ball: Any, **how: Any) -> Any:

@@ -77,6 +77,8 @@ from curvedp.statistics import ConfidenceRegion as ConfidenceRegion
 from curvedp.statistics import FourthMoment as FourthMoment
 from curvedp.statistics import GeometricMedian as GeometricMedian
 from curvedp.statistics import Interval as Interval
+from curvedp.statistics import KMeans as KMeans
+from curvedp.statistics import KMeansRelease as KMeansRelease
 from curvedp.statistics import KNGMean as KNGMean
 from curvedp.statistics import LogCovariance as LogCovariance
 from curvedp.statistics import Mean as Mean
@@ -103,6 +105,7 @@ from curvedp.statistics import fourth_moment as fourth_moment
 from curvedp.statistics import frechet_mean as frechet_mean
 from curvedp.statistics import frechet_variance as frechet_variance
 from curvedp.statistics import geometric_median as geometric_median
+from curvedp.statistics import k_means as k_means
 from curvedp.statistics import kng_mean as kng_mean
 from curvedp.statistics import log_covariance as log_covariance
 from curvedp.statistics import mean_hessian as mean_hessian

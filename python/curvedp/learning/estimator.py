@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -23,7 +24,8 @@ from curvedp.learning._sklearn import (
     validate_data,
 )
 from curvedp.manifolds import Manifold
-from curvedp.privacy import Guarantee
+from curvedp.privacy import Guarantee, Ledger, NoiseSecret
+from curvedp.statistics.call import CommonOptions
 
 #: Parameters that are values with parameters of their own.
 _VALUES = ("ball", "guarantee")
@@ -34,16 +36,52 @@ Parameters = ParamSpec("Parameters")
 Model = TypeVar("Model", bound="Estimator")
 
 
+@dataclass(eq=False, repr=False)
 class Estimator(BaseEstimator):  # type: ignore[misc]
-    """A scikit-learn estimator with a ball and a guarantee.
+    """A scikit-learn estimator of releases, with the parameters that all of them share.
 
-    `get_params` and `set_params` also know the parts of both, such as ``ball__radius`` and
-    ``guarantee__mu``: balls and guarantees never change, so setting a part sets a new one.
+    Each call of `fit` is a new release and spends the guarantee again, also in clones, folds of a
+    cross-validation and candidates of a search: k candidates with m folds cost k m releases, and
+    one more for the refit. With a ledger all are charged to it.
+
+    `get_params` and `set_params` also know the parts of ball and guarantee, such as
+    ``ball__radius`` and ``guarantee__mu``: both never change, so setting a part sets a new one.
+
+    Parameters
+    ----------
+    ball : Ball
+        Public domain of the records, chosen without looking at them.
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+        Of each call of `fit`, when one unit's records are replaced.
+    records_per_unit : int
+        Number of records that one unit (a person) contributes at most.
+    ledger : Ledger, optional
+        Budget from which every fit is spent, before any noise is drawn; clones share it.
+    secret : NoiseSecret, optional
+        Derive the noise from a secret: fits to the same records give the same release. Clones share
+        it. It serves the records of the first fit and is refused for others, so for folds too; an
+        estimator that holds one is not stored.
+    seed : int, optional
+        For tests and examples only: the release is then `Unproved`.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Entries of a record, or columns of a table.
+
+    Notes
+    -----
+    `score` is computed from the records given, without privacy. For records that need protection
+    publish neither it nor what a search has chosen by it.
     """
 
-    ball: Any
-    guarantee: Any
-    seed: Any
+    ball: Ball
+    guarantee: Guarantee
+    _: KW_ONLY
+    records_per_unit: int = 1
+    ledger: Ledger | None = None
+    secret: NoiseSecret | None = None
+    seed: int | None = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of the constructor; parameters as in `sklearn.base.BaseEstimator`."""
@@ -91,6 +129,16 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         manifold: Manifold = self._domain.manifold
         return manifold
 
+    @property
+    def _options(self) -> CommonOptions:
+        """The keywords of a statistic that all estimators share."""
+        return {
+            "records_per_unit": self.records_per_unit,
+            "ledger": self.ledger,
+            "secret": self.secret,
+            "seed": self.seed,
+        }
+
     def _open(self, X: ArrayLike) -> FloatArray:
         """The records to fit, and the ball that later calls use, whatever becomes of `ball`."""
         self._domain: Ball = check_ball(self._ball_of(X))
@@ -98,8 +146,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _ball_of(self, X: ArrayLike) -> Ball:
         """The ball for these records."""
-        ball: Ball = self.ball
-        return ball
+        return self.ball
 
     def _projected(self, X: ArrayLike) -> FloatArray:
         """Further records, projected on the ball."""

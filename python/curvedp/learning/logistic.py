@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -25,7 +26,7 @@ from curvedp.learning._sklearn import ClassifierMixin
 from curvedp.learning.estimator import Estimator, all_or_nothing, public_labels, softmax
 from curvedp.mechanisms import RiemannianLaplace, TangentGaussian
 from curvedp.mechanisms.vector_noise import VectorNoise
-from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release
+from curvedp.privacy import GDP, PureDP, Release
 from curvedp.statistics.entry import Entry
 from curvedp.statistics.grouping import GroupsLike
 
@@ -38,6 +39,7 @@ _STEP = 2.0
 _MOMENTUM = 0.9
 
 
+@dataclass(eq=False, repr=False)
 class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc]
     """Multinomial logistic regression on log_c x, c the ball's public centre.
 
@@ -106,24 +108,8 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
     ['left', 'right']
     """
 
-    def __init__(
-        self,
-        ball: Ball,
-        guarantee: Guarantee,
-        *,
-        classes: Sequence[Any] | None = None,
-        n_steps: int = 60,
-        records_per_unit: int = 1,
-        ledger: Ledger | None = None,
-        seed: int | None = None,
-    ) -> None:
-        self.ball = ball
-        self.guarantee = guarantee
-        self.classes = classes
-        self.n_steps = n_steps
-        self.records_per_unit = records_per_unit
-        self.ledger = ledger
-        self.seed = seed
+    classes: Sequence[Any] | None = field(default=None, kw_only=True)
+    n_steps: int = field(default=60, kw_only=True)
 
     @quiet
     @all_or_nothing

@@ -17,6 +17,7 @@ from curvedp.statistics.dispersion import (
 from curvedp.statistics.frechet_mean import Mean, expected_error, frechet_mean, required_n
 from curvedp.statistics.geometric_median import GeometricMedian, geometric_median
 from curvedp.statistics.interval import VarianceInterval
+from curvedp.statistics.kmeans import KMeans, KMeansRelease, k_means
 from curvedp.statistics.kng_mean import KNGMean, kng_mean
 from curvedp.statistics.mean_release import MeanRelease
 from curvedp.statistics.moments import FourthMoment, LogCovariance, MeanHessian
@@ -42,6 +43,8 @@ __all__ = [
     "FourthMoment",
     "GeometricMedian",
     "Interval",
+    "KMeans",
+    "KMeansRelease",
     "KNGMean",
     "LogCovariance",
     "Mean",
@@ -68,6 +71,7 @@ __all__ = [
     "frechet_mean",
     "frechet_variance",
     "geometric_median",
+    "k_means",
     "kng_mean",
     "log_covariance",
     "mean_hessian",
