@@ -15,7 +15,7 @@ import numpy as np
 
 import curvedp as cdp
 from curvedp.conformal import ball_mesh, density, knn_graph, laplacian
-from curvedp.learning import PrivateMDM, TangentLogisticRegression, TangentPCA
+from curvedp.learning import PrivateMDM, TangentPCA
 from manifold_list import SMALL
 
 Array = np.ndarray
@@ -276,8 +276,9 @@ def _components(sample: Sample, ball: cdp.Ball, claim: Any, seed: int) -> Array:
 
 
 def _logistic(sample: Sample, ball: cdp.Ball, claim: Any, seed: int) -> Array:
-    model = TangentLogisticRegression(ball, claim, classes=[0, 1], n_steps=5, seed=seed)
-    return np.ravel(model.fit(sample.records, sample.classes).coef_)
+    public = {"classes": [0, 1], "n_steps": 5}
+    found = cdp.tangent_logistic(sample.records, sample.classes, ball, claim, seed=seed, **public)
+    return np.ravel(found.coef)
 
 
 def _product(sample: Sample, ball: cdp.Ball, claim: Any, seed: int) -> Array:
@@ -346,6 +347,6 @@ CASES = (
     Case("classes by plain means", ("learning.PrivateMDM",), _mdm(adaptive=False), spaces=FEW),
     Case("clusters", ("k_means",), _clusters, spaces=FEW[1:], kinds=ENDS),
     Case("components", ("learning.TangentPCA",), _components, spaces=FEW),
-    Case("logistic", ("learning.TangentLogisticRegression",), _logistic, spaces=FEW),
+    Case("logistic", ("tangent_logistic",), _logistic, spaces=FEW),
     Case("product", ("adaptive_mean",), _product, spaces=FEW),
 )

@@ -62,6 +62,15 @@ def _clusters(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
     return cdp.k_means(records, 2, ball, guarantee, **how)
 
 
+def _classes(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
+    """Labels that follow from the records, some of no class."""
+    first = np.asarray(records).reshape(len(records), -1)[:, 0]
+    with np.errstate(all="ignore"):
+        labels = np.nan_to_num(np.floor(4 * first), posinf=9, neginf=9) % 3
+    public = {"classes": [0, 1], "n_steps": 4} | how
+    return cdp.tangent_logistic(records, labels, ball, guarantee, **public)
+
+
 def _trend(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
     """On covariates that follow from the records."""
     x = np.asarray(records)[..., 0] if np.ndim(records) == 2 else np.zeros(len(records))
@@ -156,5 +165,12 @@ STATISTICS = [
         least=2,
         drawn_by_kernels=False,
         refused=(({"n_rounds": 0}, "n_rounds"), ({"init": [[0.0, 0.0, 1.0]]}, "2 points")),
+    ),
+    Entry(
+        "logistic",
+        _classes,
+        cdp.TangentLogistic(["a", "b"], 4),
+        drawn_by_kernels=False,
+        refused=(({"n_steps": 0}, "n_steps"), ({"classes": []}, "number of classes")),
     ),
 ]

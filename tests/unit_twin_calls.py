@@ -51,6 +51,10 @@ def add(name: str, run: Callable[[Data, Path], Any], *covers: str, **how: Any) -
     CALLS[name] = Call(run, covers, **how)
 
 
+LINE = cdp.tangent_logistic(
+    np.tile(CENTER, (40, 1)), [0] * 40, BALL, GDP, classes=[0, 1], secret=cdp.NoiseSecret(bytes(32))
+)
+
 # ------------------------------------------------------------------------------- statistics
 
 
@@ -138,6 +142,27 @@ add(
     _two_samples_of_persons,
     "statistics.paid.release",
     by_unit=True,
+)
+
+
+def _classified(data: Data, folder: Path, **named: Any) -> Any:
+    public = {"classes": [0, 1], "n_steps": 4}
+    return _paid(cdp.tangent_logistic, data.rows, data.y, BALL, guarantee=GDP, **public, **named)
+
+
+def _classified_by_unit(data: Data, folder: Path) -> Any:
+    named = {"units": data.persons, "groups": data.site, "groups_per_unit": 2}
+    return _classified(data, folder, **named)
+
+
+_LOGISTIC = "statistics.logistic.tangent_logistic"
+add("tangent_logistic", _classified, _LOGISTIC)
+add("tangent_logistic of persons", _classified_by_unit, _LOGISTIC, by_unit=True)
+add(
+    "LogisticRelease",
+    lambda data, folder: [LINE.predict(data.rows).shape, LINE.predict_proba(data.rows).shape],
+    "statistics.logistic.LogisticRelease.predict",
+    "statistics.logistic.LogisticRelease.predict_proba",
 )
 
 # ------------------------------------------------------------------------------- regression

@@ -81,6 +81,7 @@ from curvedp.statistics import KMeans as KMeans
 from curvedp.statistics import KMeansRelease as KMeansRelease
 from curvedp.statistics import KNGMean as KNGMean
 from curvedp.statistics import LogCovariance as LogCovariance
+from curvedp.statistics import LogisticRelease as LogisticRelease
 from curvedp.statistics import Mean as Mean
 from curvedp.statistics import MeanComparison as MeanComparison
 from curvedp.statistics import MeanHessian as MeanHessian
@@ -90,6 +91,7 @@ from curvedp.statistics import Region as Region
 from curvedp.statistics import Releases as Releases
 from curvedp.statistics import Schedule as Schedule
 from curvedp.statistics import Statistic as Statistic
+from curvedp.statistics import TangentLogistic as TangentLogistic
 from curvedp.statistics import TwoSampleRelease as TwoSampleRelease
 from curvedp.statistics import TwoSampleTest as TwoSampleTest
 from curvedp.statistics import Variance as Variance
@@ -113,6 +115,7 @@ from curvedp.statistics import quantile as quantile
 from curvedp.statistics import release as release
 from curvedp.statistics import required_n as required_n
 from curvedp.statistics import shrink_together as shrink_together
+from curvedp.statistics import tangent_logistic as tangent_logistic
 from curvedp.statistics import two_sample_power as two_sample_power
 from curvedp.statistics import two_sample_test as two_sample_test
 from curvedp.statistics import variance_interval as variance_interval

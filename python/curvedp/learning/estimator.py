@@ -209,13 +209,6 @@ def public_labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return classes, codes.astype(np.int64)
 
 
-def softmax(scores: FloatArray) -> FloatArray:
-    """Rows of probabilities in proportion to e^score."""
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    found: FloatArray = weights / weights.sum(axis=1, keepdims=True)
-    return found
-
-
 def _parts(value: Any) -> dict[str, Any]:
     """The parameters of a ball or a guarantee."""
     if isinstance(value, Ball):

@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from curvedp._guard import quiet
 from curvedp._validation import FloatArray
 from curvedp.learning._sklearn import ClassifierMixin
-from curvedp.learning.estimator import Transformer, all_or_nothing, public_labels, softmax
+from curvedp.learning.estimator import Transformer, all_or_nothing, public_labels
 from curvedp.privacy import Guarantee, Release
 from curvedp.statistics.adaptive_mean import adaptive_mean
 from curvedp.statistics.frechet_mean import frechet_mean
 from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.logistic import softmax
 from curvedp.statistics.releases import Releases
 
 

@@ -19,6 +19,7 @@ from curvedp.statistics.geometric_median import GeometricMedian, geometric_media
 from curvedp.statistics.interval import VarianceInterval
 from curvedp.statistics.kmeans import KMeans, KMeansRelease, k_means
 from curvedp.statistics.kng_mean import KNGMean, kng_mean
+from curvedp.statistics.logistic import LogisticRelease, TangentLogistic, tangent_logistic
 from curvedp.statistics.mean_release import MeanRelease
 from curvedp.statistics.moments import FourthMoment, LogCovariance, MeanHessian
 from curvedp.statistics.paid import release
@@ -47,6 +48,7 @@ __all__ = [
     "KMeansRelease",
     "KNGMean",
     "LogCovariance",
+    "LogisticRelease",
     "Mean",
     "MeanComparison",
     "MeanHessian",
@@ -56,6 +58,7 @@ __all__ = [
     "Releases",
     "Schedule",
     "Statistic",
+    "TangentLogistic",
     "TwoSampleRelease",
     "TwoSampleTest",
     "Variance",
@@ -79,6 +82,7 @@ __all__ = [
     "release",
     "required_n",
     "shrink_together",
+    "tangent_logistic",
     "two_sample_power",
     "two_sample_test",
     "variance_interval",
