@@ -239,7 +239,7 @@ def _regression_estimator(data: Data, folder: Path) -> Any:
     return model, model.predict(data.x).shape
 
 
-_ESTIMATOR = "regression.estimator.GeodesicRegression"
+_ESTIMATOR = "learning.geodesic_regression.GeodesicRegression"
 add(
     "GeodesicRegression",
     _regression_estimator,
@@ -300,7 +300,7 @@ def _budget() -> dict[str, Any]:
 _estimator(
     "FrechetMean",
     lambda: cdp.FrechetMean(BALL, GDP, **_budget()),
-    ("transform", "inverse_transform", "score", "fit_transform"),
+    ("transform", "inverse_transform", "score"),
 )
 _estimator(
     "PrivateKMeans",

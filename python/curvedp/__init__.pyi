@@ -5,7 +5,6 @@ from curvedp import batch as batch
 from curvedp import conformal as conformal
 from curvedp import datasets as datasets
 from curvedp import descriptors as descriptors
-from curvedp import estimators as estimators
 from curvedp import learning as learning
 from curvedp import mail as mail
 from curvedp import mechanisms as mechanisms
@@ -25,7 +24,8 @@ from curvedp.domain import ProductBall as ProductBall
 from curvedp.errors import BudgetError as BudgetError
 from curvedp.errors import ExistenceError as ExistenceError
 from curvedp.errors import MissingExtraError as MissingExtraError
-from curvedp.estimators import FrechetMean as FrechetMean
+from curvedp.learning import FrechetMean as FrechetMean
+from curvedp.learning import GeodesicRegression as GeodesicRegression
 from curvedp.mail import PrivateMail as PrivateMail
 from curvedp.manifolds import HPD as HPD
 from curvedp.manifolds import SPD as SPD
@@ -61,7 +61,6 @@ from curvedp.privacy import compose as compose
 from curvedp.regression import Geodesic as Geodesic
 from curvedp.regression import GeodesicFit as GeodesicFit
 from curvedp.regression import GeodesicLine as GeodesicLine
-from curvedp.regression import GeodesicRegression as GeodesicRegression
 from curvedp.regression import GeodesicRelease as GeodesicRelease
 from curvedp.regression import RSquared as RSquared
 from curvedp.regression import RSquaredRelease as RSquaredRelease

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 
 from curvedp._labels import refuse_missing
 from curvedp._validation import FloatArray
-from curvedp.domain import Ball, check_ball
+from curvedp.domain import Ball, ProductBall, check_any_ball, check_ball
 from curvedp.learning._sklearn import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -74,6 +74,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     `score` is computed from the records given, without privacy. For records that need protection
     publish neither it nor what a search has chosen by it.
     """
+
+    #: True if the ball may be one of a product of manifolds.
+    _takes_products: ClassVar[bool] = False
 
     ball: Ball
     guarantee: Guarantee
@@ -141,7 +144,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _open(self, X: ArrayLike) -> FloatArray:
         """The records to fit, and the ball that later calls use, whatever becomes of `ball`."""
-        self._domain: Ball = check_ball(self._ball_of(X))
+        check = check_any_ball if self._takes_products else check_ball
+        self._domain: Ball = check(self._ball_of(X))
         return self._read(X, reset=True)
 
     def _ball_of(self, X: ArrayLike) -> Ball:
@@ -156,10 +160,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def _read(self, X: ArrayLike, *, reset: bool) -> FloatArray:
         if issparse(X):
             raise TypeError("X is a sparse matrix: sparse input is not supported, give an array")
-        records = self._manifold._records(X, "X")
+        records = self._rows(X)
         table = X if hasattr(X, "columns") else records.reshape(len(records), -1)
         validate_data(self, table, reset=reset, skip_check_array=True)
         return records
+
+    def _rows(self, X: ArrayLike) -> FloatArray:
+        """Records, one each row."""
+        return self._manifold._records(X, "X")
 
 
 def all_or_nothing(
@@ -211,6 +219,6 @@ def public_labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 def _parts(value: Any) -> dict[str, Any]:
     """The parameters of a ball or a guarantee."""
-    if isinstance(value, Ball):
+    if isinstance(value, Ball) and not isinstance(value, ProductBall):
         return {"manifold": value.manifold, "center": value.center, "radius": value.radius}
     return value._parameters() if isinstance(value, Guarantee) else {}

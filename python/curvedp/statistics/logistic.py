@@ -9,6 +9,7 @@ are. Proof: docs/proofs/private-logistic.md.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -181,9 +182,7 @@ class TangentLogistic(EachGroup[LogisticRelease]):
         way = ways_to_meet(call.guarantee)[0]
         size = math.prod(self.value_shape(call))
         moved = min(call.records_per_unit, n)
-        return LogisticDesign(
-            way, gradient_noise(size, n, moved, way.split([1.0] * self.n_steps)[0])
-        )
+        return LogisticDesign(way, gradient_noise(size, n, moved, _of_a_step(way, self.n_steps)))
 
     def release_group(self, group: Group) -> LogisticRelease:
         ball, noise, stream = group.ball, group.design.noise, group.stream(0)
@@ -317,6 +316,12 @@ def as_classes(given: Any) -> tuple[Label, ...]:
         if type(label) not in (str, int, float, bool) or label in (math.inf, -math.inf):
             raise TypeError(f"classes must be texts or finite numbers, got {label!r}")
     return tuple(classes)
+
+
+@functools.lru_cache(maxsize=64)
+def _of_a_step(way: PureDP | GDP, n_steps: int) -> PureDP | GDP:
+    """The share of each of so many steps."""
+    return way.split([1.0] * n_steps)[0]
 
 
 def gradient_noise(size: int, n: int, moved: int, share: PureDP | GDP) -> VectorNoise:
