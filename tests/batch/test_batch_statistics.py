@@ -204,8 +204,10 @@ def test_a_statistic_of_ones_own_is_released_from_tables_and_files(tmp_path, sec
     asked = {"statistic": own, "guarantee": cdp.GDP(1.0), "secret": secret}
     found = cases.release(source, **asked, out=tmp_path / "out.parquet", chunk_rows=50)
     assert found.manifest["statistic"] == "mean of a user"
-    told = parameters.BatchParameters.from_dict(cases.check_parameters(own, guarantee=cdp.GDP(1.0)).to_dict())
+    asked_for = cases.check_parameters(own, guarantee=cdp.GDP(1.0))
+    told = parameters.BatchParameters.from_dict(asked_for.to_dict())
     assert told.call.statistic == own
+    assert told.to_dict() == asked_for.to_dict()
     assert cases.by_key(found.table) == cases.by_key(cases.release(data, **asked).table)
     with pytest.raises(LookupError, match="import the module"):
         parameters.statistic_named("batch_cases:Nothing")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from curvedp import _core
 from curvedp._validation import as_positive
+from curvedp.privacy import GDP, PureDP
 
 
 def outward_scale(sensitivity: float, budget: float) -> float:
@@ -42,3 +43,50 @@ def outward_scale(sensitivity: float, budget: float) -> float:
     """
     moved, spent = as_positive(sensitivity, "sensitivity"), as_positive(budget, "budget")
     return _core.outward_scale(moved, spent)
+
+
+def calibrated_scale(sensitivity: float, tolerance: float, way: PureDP | GDP) -> float:
+    """Scale of noise on a value that is computed up to `tolerance`.
+
+    (sensitivity + 2 tolerance)/budget, rounded up: on each of two neighbouring data sets the
+    computed value may lie that far from the exact one.
+
+    Parameters
+    ----------
+    sensitivity : float
+        Of the exact value.
+    tolerance : float
+        Largest error of the computed one.
+    way : PureDP or GDP
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from curvedp.privacy import GDP
+    >>> round(calibrated_scale(1.0, 0.25, GDP(3.0)), 9)
+    0.5
+    """
+    return outward_scale(sensitivity + 2 * tolerance, budget_of(way))
+
+
+def budget_of(way: PureDP | GDP) -> float:
+    """epsilon or mu."""
+    return way.epsilon if isinstance(way, PureDP) else way.mu
+
+
+def profile_of(way: PureDP | GDP) -> str:
+    """The shape of the noise, as compiled code names it."""
+    return "laplace" if isinstance(way, PureDP) else "gaussian"
+
+
+def amount_of(way: PureDP | GDP) -> tuple[bool, float]:
+    """True if the guarantee is pure, and its budget, as compiled code takes both."""
+    return isinstance(way, PureDP), budget_of(way)
+
+
+def unit_error(way: PureDP | GDP, size: int) -> float:
+    """Mean length of noise of scale 1 on so many numbers."""
+    return _core.Noise("flat", size, 0.0, profile_of(way), 1.0).expected_dist

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from curvedp import _core
 from curvedp._validation import FloatArray
-from curvedp.mechanisms.calibration import outward_scale
+from curvedp.mechanisms.calibration import calibrated_scale
 from curvedp.mechanisms.grid import STEPS_PER_SCALE
 from curvedp.privacy import GDP, PureDP
 
@@ -42,8 +42,7 @@ class VectorNoise:
     ) -> VectorNoise:
         """Calibrated to a share of the budget; raises where it cannot be drawn."""
         pure = isinstance(share, PureDP)
-        budget = share.epsilon if isinstance(share, PureDP) else share.mu
-        scale = outward_scale(sensitivity + 2 * rounding, budget)
+        scale = calibrated_scale(sensitivity, rounding, share)
         noise = cls(size, sensitivity, rounding, scale, pure, largest)
         noise._law()
         return noise

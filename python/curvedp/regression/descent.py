@@ -18,7 +18,7 @@ from curvedp import _core, sensitivity
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.manifolds import Manifold
-from curvedp.mechanisms.calibration import outward_scale
+from curvedp.mechanisms.calibration import calibrated_scale
 from curvedp.mechanisms.grid import STEPS_PER_SCALE
 from curvedp.privacy import GDP, PureDP
 from curvedp.regression.schedule import SLOPE_STEP, SLOPE_WEIGHT, Step
@@ -101,8 +101,7 @@ def calibrate(
     largest = bound(1, 1)
     rounding = largest * gradient_rounding(ball.manifold, n)
     pure = isinstance(share, PureDP)
-    budget = share.epsilon if isinstance(share, PureDP) else share.mu
-    scale = outward_scale(delta + 2 * rounding, budget)
+    scale = calibrated_scale(delta, rounding, share)
     grid_step = _core.flat_grid_step(scale, largest, STEPS_PER_SCALE)
     noisy = NoisyGradient(step, delta, rounding, scale, grid_step, pure)
     noisy.law(ball.manifold.dim)  # refuses a scale that cannot be drawn, before a budget is spent

@@ -22,6 +22,7 @@ from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean
 from curvedp.mechanisms import choose_mechanism, ways_to_meet
 from curvedp.mechanisms.base import Mechanism
+from curvedp.mechanisms.calibration import budget_of, unit_error
 from curvedp.privacy import GDP, Guarantee, PureDP, Release, Unproved
 from curvedp.regression.covariate import (
     are_several,
@@ -34,7 +35,6 @@ from curvedp.regression.covariate import (
 from curvedp.regression.release import GeodesicRelease
 from curvedp.statistics.call import Call, CallOptions
 from curvedp.statistics.grouping import GroupsLike
-from curvedp.statistics.log_moments import amount_of, unit_error
 from curvedp.statistics.paid import EachGroup, Group, release
 from curvedp.statistics.releases import Releases
 
@@ -203,7 +203,7 @@ class RSquared(EachGroup[RSquaredRelease]):
         domain = Ball(Euclidean(2), [0.0, 0.0], math.sqrt(2) * reach**2)
         every = ways_to_meet(call.guarantee)
         # Laplace noise at the epsilon of a large mu is finer than double precision draws it
-        ways = [way for way in every if amount_of(way)[1] < _LARGEST] or every
+        ways = [way for way in every if budget_of(way) < _LARGEST] or every
         designs = [
             RSquaredDesign(
                 reach, sensitivity, way, choose_mechanism(domain, way)(domain, sensitivity, way)

@@ -23,6 +23,7 @@ from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
 from curvedp.mechanisms import Mechanism, RankExponential
+from curvedp.mechanisms.calibration import amount_of
 from curvedp.mechanisms.choice import draws_exactly
 from curvedp.mechanisms.rank_exponential import rank_scale
 from curvedp.mechanisms.tangent_gaussian import TangentGaussian
@@ -31,7 +32,6 @@ from curvedp.statistics.call import Calibrated, Call, CallOptions, Statistic
 from curvedp.statistics.design import Design, design_mean_under, find_plan
 from curvedp.statistics.frechet_mean import Mean, as_points
 from curvedp.statistics.grouping import GroupsLike
-from curvedp.statistics.log_moments import amount_of
 from curvedp.statistics.paid import Paid, release
 from curvedp.statistics.product import OfFactors
 from curvedp.statistics.releases import Releases, release_fields

@@ -120,7 +120,15 @@ class Statistic(abc.ABC, Generic[Result]):
         """
 
     def design_of_parts(self, call: Call, ball: Ball, sizes: tuple[int, ...]) -> Any:
-        """The same of records in public parts, see `parts`."""
+        """The same of records in public parts, see `parts`.
+
+        Parameters
+        ----------
+        call : Call
+        ball : Ball
+        sizes : tuple of int
+            Number of records of each part.
+        """
         return self.design(call, ball, sum(sizes))
 
     @abc.abstractmethod
@@ -169,6 +177,12 @@ class Statistic(abc.ABC, Generic[Result]):
     def read_beside(self, given: Any, n: int) -> FloatArray:
         """What n records have beside their points, as numbers: shape (n,) or (n, q).
 
+        Parameters
+        ----------
+        given : array-like, shape (n,) or (n, q)
+            As the user gave it.
+        n : int
+
         Raises
         ------
         ValueError, TypeError
@@ -183,11 +197,25 @@ class Statistic(abc.ABC, Generic[Result]):
         return 0 if self.beside is None else 1
 
     def slow_beside(self, beside: FloatArray) -> FloatArray:
-        """The same of public records: what is public of it, and slow numbers for the rest."""
+        """The same of public records: what is public of it, and slow numbers for the rest.
+
+        Parameters
+        ----------
+        beside : ndarray
+            As `read_beside` returns it.
+        """
         return beside
 
     def beside_of_units(self, beside: FloatArray, ends: Offsets) -> FloatArray:
-        """The same of units whose records begin at `ends`, one number or row for each."""
+        """The same of units, one number or row for each.
+
+        Parameters
+        ----------
+        beside : ndarray
+            Of records, those of one unit after the other.
+        ends : ndarray of int, shape (units + 1,)
+            Unit j has the records ``ends[j]:ends[j + 1]``.
+        """
         return beside[ends[:-1]]
 
     #: True if designs depend on the sizes of a group's parts, see `parts`.
@@ -221,7 +249,13 @@ class Statistic(abc.ABC, Generic[Result]):
         return np.nan, np.nan
 
     def memory_of_group(self, call: Call, n: int) -> float:
-        """Bytes that a group of n records takes besides copies of its records."""
+        """Bytes that a group of n records takes besides copies of its records.
+
+        Parameters
+        ----------
+        call : Call
+        n : int
+        """
         return 0.0
 
     def noise_share(self, call: Call, design: Any, n: int) -> float:

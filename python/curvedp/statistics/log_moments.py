@@ -23,7 +23,14 @@ from curvedp.curvature import excess_range, radial_hessian
 from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean
 from curvedp.mechanisms import Mechanism, choose_mechanism
-from curvedp.mechanisms.calibration import outward_scale
+from curvedp.mechanisms.calibration import (
+    amount_of,
+    budget_of,
+    calibrated_scale,
+    outward_scale,
+    profile_of,
+    unit_error,
+)
 from curvedp.privacy import GDP, PureDP, Release
 from curvedp.statistics.base_point import BasePoint, MeanNoise
 from curvedp.statistics.design import Design
@@ -86,7 +93,7 @@ class MomentNoise:
         replaced = min(1.0, records_per_unit / n)
         manifold = ball._frame.manifold
         sensitivity, tolerance, _ = moment.bounds(manifold, n, replaced, max_dist)
-        scale = outward_scale(sensitivity + 2 * tolerance, _amount(share))
+        scale = calibrated_scale(sensitivity, tolerance, share)
         unit = unit_error(share, moment.size(manifold.dim))
         return cls(sensitivity, tolerance, scale, unit * scale)
 
@@ -232,8 +239,8 @@ def refuse_fine_noise(
                 "units"
             )
     flat_mechanism(share)(_LINE, moved, share)
-    widest = outward_scale(max(1.0, (3 * ball.radius) ** power), _amount(share))
-    _core.Noise("flat", 1, 0.0, _profile(share), widest)
+    widest = outward_scale(max(1.0, (3 * ball.radius) ** power), budget_of(share))
+    _core.Noise("flat", 1, 0.0, profile_of(share), widest)
 
 
 def flat_mechanism(share: PureDP | GDP) -> type[Mechanism]:
@@ -268,21 +275,3 @@ def hessian_limits(base: BasePoint) -> tuple[float, float]:
     upper = manifold.curvature_bounds[1]
     at_mean = radial_hessian(upper, base.ball.radius) if upper > 0 else 1.0
     return 2 * max(1 + low, at_mean), 2 * (1 + high)
-
-
-def unit_error(share: PureDP | GDP, size: int) -> float:
-    """Mean length of noise of scale 1 on so many numbers."""
-    return _core.Noise("flat", size, 0.0, _profile(share), 1.0).expected_dist
-
-
-def _amount(share: PureDP | GDP) -> float:
-    return share.epsilon if isinstance(share, PureDP) else share.mu
-
-
-def amount_of(share: PureDP | GDP) -> tuple[bool, float]:
-    """True if the share is pure, and epsilon or mu, as compiled code takes it."""
-    return isinstance(share, PureDP), _amount(share)
-
-
-def _profile(share: PureDP | GDP) -> str:
-    return "laplace" if isinstance(share, PureDP) else "gaussian"

@@ -23,11 +23,11 @@ from curvedp import _core
 from curvedp._validation import FloatArray, as_choice, as_count, as_positive, as_probability
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.manifolds import Euclidean
-from curvedp.mechanisms import choose_mechanism, outward_scale, ways_to_meet
+from curvedp.mechanisms import choose_mechanism, ways_to_meet
 from curvedp.mechanisms.base import Mechanism
+from curvedp.mechanisms.calibration import budget_of, calibrated_scale, unit_error
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.call import Call
-from curvedp.statistics.log_moments import amount_of, unit_error
 from curvedp.statistics.paid import EachGroup, Group
 from curvedp.statistics.releases import Releases
 
@@ -141,11 +141,23 @@ class PermutationTest(EachGroup[Outcome]):
 
     @abc.abstractmethod
     def weights(self, group: Group) -> FloatArray:
-        """Weights of the records of a group, shape (q, n)."""
+        """Weights of the records of a group, shape (q, n).
+
+        Parameters
+        ----------
+        group : Group
+        """
 
     @abc.abstractmethod
     def outcome(self, group: Group, told: dict[str, Any]) -> Outcome:
-        """The release of a group, from the fields that all tests have."""
+        """The release of a group.
+
+        Parameters
+        ----------
+        group : Group
+        told : dict
+            Fields that all tests have.
+        """
 
     def check(self, call: Call) -> None:
         for ball in call.balls:
@@ -280,10 +292,10 @@ class PermutationDesign:
         moved, largest = diameter * labels.moved, diameter * labels.largest
 
         def under(way: PureDP | GDP) -> PermutationDesign:
-            budget = amount_of(way)[1]
+            budget = budget_of(way)
             longest = max(diameter, largest) + _LONGEST * 2 * (moved + 4 * rounding) / budget
             tolerance = 2 * rounding + 8 * _U * longest
-            domain = Ball(Euclidean(1), [0.0], outward_scale(moved + 2 * tolerance, budget))
+            domain = Ball(Euclidean(1), [0.0], calibrated_scale(moved, tolerance, way))
             drawn = choose_mechanism(domain, way)(domain, moved + 2 * tolerance, way)
             return cls(
                 ball,

@@ -26,18 +26,13 @@ from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_finite, as_positive, as_probability
 from curvedp.curvature import radial_hessian
 from curvedp.domain import Ball
-from curvedp.mechanisms import outward_scale
+from curvedp.mechanisms.calibration import amount_of, calibrated_scale, unit_error
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.call import Calibrated, Call, CallOptions, Statistic
 from curvedp.statistics.design import plan_mean, shares_of
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.interval import VarianceInterval, restricted_ends
-from curvedp.statistics.log_moments import (
-    amount_of,
-    flat_mechanism,
-    refuse_fine_noise,
-    unit_error,
-)
+from curvedp.statistics.log_moments import flat_mechanism, refuse_fine_noise
 from curvedp.statistics.paid import Paid, release
 from curvedp.statistics.releases import Releases, release_fields, release_of
 
@@ -167,7 +162,7 @@ class VarianceDesign:
     def scale(self, within: float) -> float:
         """Scale of the noise on the variance, for one s."""
         sensitivity, tolerance = self._bounds(within)
-        return outward_scale(sensitivity + 2 * tolerance, amount_of(self.share)[1])
+        return calibrated_scale(sensitivity, tolerance, self.share)
 
     def _bounds(self, within: float) -> tuple[float, float]:
         return self.ball._frame.restricted_bounds(self.plan, self.n, self.replaced, within)
@@ -185,7 +180,7 @@ class VarianceDesign:
             return 0.0
         moved = self.ball._frame.sensitivity(1.0, self.replaced)
         tolerance = self.plan.tolerance + self.ball._frame.dist_error
-        return outward_scale(moved + 2 * tolerance, amount_of(self.to_mean)[1])
+        return calibrated_scale(moved, tolerance, self.to_mean)
 
     @property
     def least_within(self) -> float:
