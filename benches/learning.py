@@ -26,10 +26,8 @@ from curvedp.learning import (
     PrivateMDM,
     TangentLogisticRegression,
     TangentPCA,
-    cells,
-    logistic,
 )
-from curvedp.statistics.entry import Entry
+from curvedp.statistics import cells, logistic
 
 GUARANTEES = (cdp.GDP(0.25), cdp.GDP(0.5), cdp.GDP(1.0), cdp.GDP(2.0), cdp.PureDP(1.0))
 PARTS = ("mdm", "logistic", "pca", "kmeans")
@@ -97,14 +95,16 @@ class PlainRegression(TangentLogisticRegression):
     def fit(self, X: np.ndarray, y: np.ndarray) -> PlainRegression:
         self._domain, self.n_features_in_ = self.ball, X[0].size
         self.classes_, codes = np.unique(y, return_inverse=True)
-        entry = Entry.check(
-            X, self.ball, self.guarantee, records_per_unit=1, ledger=None, seed=None
-        )
         shape = (len(self.classes_), self.ball.manifold.dim + 1)
-        weights = logistic.descend(self._mean_gradient(entry, codes), shape, self.n_steps)
-        self.coef_, self.intercept_ = np.split(weights * self._units(), [-1], axis=1)
-        self.intercept_ = self.intercept_[:, 0]
+        mean = logistic.mean_gradient(self.ball, X, codes, np.arange(len(X) + 1))
+        weights = logistic.descend(mean, shape, self.n_steps)
+        scale, constant = logistic.features_of(self.ball)
+        self.coef_, self.intercept_ = scale * weights[:, :-1], constant * weights[:, -1]
         return self
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        scores = logistic.chart_coords(self.ball, X) @ self.coef_.T + self.intercept_
+        return self.classes_[scores.argmax(axis=1)]
 
 
 def explained(ball: cdp.Ball, records: np.ndarray, model: TangentPCA, plain: bool) -> list[float]:

@@ -151,17 +151,13 @@ def middle(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any
     return cdp.quantile(numbers, 0.5, low=-9.0, high=9.0, guarantee=claim, groups=groups)
 
 
-def classified(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
-    from curvedp.learning import TangentLogisticRegression
-
-    model = TangentLogisticRegression(ball, claim, classes=[0, 1], n_steps=5)
-    return model.fit(x, np.arange(len(x)) % 2).release_
+def classified(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
+    public = {"classes": [0, 1], "n_steps": 5}
+    return cdp.tangent_logistic(x, np.arange(len(x)) % 2, ball, claim, groups=groups, **public)
 
 
-def clustered(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
-    from curvedp.learning import PrivateKMeans
-
-    return PrivateKMeans(2, ball=ball, guarantee=claim).fit(x).release_
+def clustered(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
+    return cdp.k_means(x, 2, ball, claim, groups=groups)
 
 
 def embedded(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
@@ -435,7 +431,7 @@ ROWS = (
     ),
     Row(
         "logistic regression on logarithms",
-        "learning.TangentLogisticRegression",
+        "tangent_logistic",
         NOISE,
         everywhere(BOTH),
         classified,
@@ -448,7 +444,7 @@ ROWS = (
     ),
     Row(
         "k-means",
-        "learning.PrivateKMeans",
+        "k_means",
         NOISE,
         everywhere(BOTH),
         clustered,

@@ -15,7 +15,7 @@ import numpy as np
 
 import curvedp as cdp
 from curvedp.conformal import ball_mesh, density, knn_graph, laplacian
-from curvedp.learning import PrivateKMeans, PrivateMDM, TangentLogisticRegression, TangentPCA
+from curvedp.learning import PrivateMDM, TangentPCA
 from manifold_list import SMALL
 
 Array = np.ndarray
@@ -268,8 +268,7 @@ def _mdm(adaptive: bool) -> Callable[..., Array]:
 
 
 def _clusters(sample: Sample, ball: cdp.Ball, claim: Any, seed: int) -> Array:
-    model = PrivateKMeans(2, ball=ball, guarantee=claim, n_rounds=2, seed=seed).fit(sample.records)
-    return np.ravel(model.cluster_centers_)
+    return released(cdp.k_means(sample.records, 2, ball, claim, n_rounds=2, seed=seed))
 
 
 def _components(sample: Sample, ball: cdp.Ball, claim: Any, seed: int) -> Array:
@@ -277,8 +276,9 @@ def _components(sample: Sample, ball: cdp.Ball, claim: Any, seed: int) -> Array:
 
 
 def _logistic(sample: Sample, ball: cdp.Ball, claim: Any, seed: int) -> Array:
-    model = TangentLogisticRegression(ball, claim, classes=[0, 1], n_steps=5, seed=seed)
-    return np.ravel(model.fit(sample.records, sample.classes).coef_)
+    public = {"classes": [0, 1], "n_steps": 5}
+    found = cdp.tangent_logistic(sample.records, sample.classes, ball, claim, seed=seed, **public)
+    return np.ravel(found.coef)
 
 
 def _product(sample: Sample, ball: cdp.Ball, claim: Any, seed: int) -> Array:
@@ -345,8 +345,8 @@ CASES = (
     Case("quantile", ("quantile",), _quantile, cdp.PureDP(1e3), FEW),
     Case("classes", ("learning.PrivateMDM",), _mdm(adaptive=True), spaces=FEW),
     Case("classes by plain means", ("learning.PrivateMDM",), _mdm(adaptive=False), spaces=FEW),
-    Case("clusters", ("learning.PrivateKMeans",), _clusters, spaces=FEW[1:], kinds=ENDS),
+    Case("clusters", ("k_means",), _clusters, spaces=FEW[1:], kinds=ENDS),
     Case("components", ("learning.TangentPCA",), _components, spaces=FEW),
-    Case("logistic", ("learning.TangentLogisticRegression",), _logistic, spaces=FEW),
+    Case("logistic", ("tangent_logistic",), _logistic, spaces=FEW),
     Case("product", ("adaptive_mean",), _product, spaces=FEW),
 )

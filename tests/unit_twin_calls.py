@@ -51,6 +51,10 @@ def add(name: str, run: Callable[[Data, Path], Any], *covers: str, **how: Any) -
     CALLS[name] = Call(run, covers, **how)
 
 
+LINE = cdp.tangent_logistic(
+    np.tile(CENTER, (40, 1)), [0] * 40, BALL, GDP, classes=[0, 1], secret=cdp.NoiseSecret(bytes(32))
+)
+
 # ------------------------------------------------------------------------------- statistics
 
 
@@ -69,11 +73,11 @@ def _statistic(
     place = f"{function.__module__}.{function.__qualname__}".removeprefix("curvedp.")
 
     def plain(data: Data, folder: Path) -> Any:
-        return _paid(function, data.rows, BALL, guarantee=guarantee, **own)
+        return _paid(function, data.rows, ball=BALL, guarantee=guarantee, **own)
 
     def by_unit(data: Data, folder: Path) -> Any:
         named = {"units": data.persons, "groups": data.site, "groups_per_unit": 2}
-        return _paid(function, data.rows, BALL, guarantee=guarantee, **named, **own)
+        return _paid(function, data.rows, ball=BALL, guarantee=guarantee, **named, **own)
 
     add(name, plain, place, scales_are_drawn=drawn)
     add(f"{name} of persons", by_unit, place, by_unit=True, scales_are_drawn=drawn)
@@ -89,6 +93,7 @@ _statistic("log_covariance", cdp.log_covariance)
 _statistic("mean_hessian", cdp.mean_hessian)
 _statistic("confidence_region", cdp.confidence_region, LARGE)
 _statistic("variance_interval", cdp.variance_interval, LARGE)
+_statistic("k_means", cdp.k_means, LARGE, n_clusters=2)
 
 
 def _quantile(rows: Any, ball: Any, **how: Any) -> Any:
@@ -137,6 +142,27 @@ add(
     _two_samples_of_persons,
     "statistics.paid.release",
     by_unit=True,
+)
+
+
+def _classified(data: Data, folder: Path, **named: Any) -> Any:
+    public = {"classes": [0, 1], "n_steps": 4}
+    return _paid(cdp.tangent_logistic, data.rows, data.y, BALL, guarantee=GDP, **public, **named)
+
+
+def _classified_by_unit(data: Data, folder: Path) -> Any:
+    named = {"units": data.persons, "groups": data.site, "groups_per_unit": 2}
+    return _classified(data, folder, **named)
+
+
+_LOGISTIC = "statistics.logistic.tangent_logistic"
+add("tangent_logistic", _classified, _LOGISTIC)
+add("tangent_logistic of persons", _classified_by_unit, _LOGISTIC, by_unit=True)
+add(
+    "LogisticRelease",
+    lambda data, folder: [LINE.predict(data.rows).shape, LINE.predict_proba(data.rows).shape],
+    "statistics.logistic.LogisticRelease.predict",
+    "statistics.logistic.LogisticRelease.predict_proba",
 )
 
 # ------------------------------------------------------------------------------- regression
@@ -213,7 +239,7 @@ def _regression_estimator(data: Data, folder: Path) -> Any:
     return model, model.predict(data.x).shape
 
 
-_ESTIMATOR = "regression.estimator.GeodesicRegression"
+_ESTIMATOR = "learning.geodesic_regression.GeodesicRegression"
 add(
     "GeodesicRegression",
     _regression_estimator,
@@ -274,7 +300,7 @@ def _budget() -> dict[str, Any]:
 _estimator(
     "FrechetMean",
     lambda: cdp.FrechetMean(BALL, GDP, **_budget()),
-    ("transform", "inverse_transform", "score", "fit_transform"),
+    ("transform", "inverse_transform", "score"),
 )
 _estimator(
     "PrivateKMeans",

@@ -16,7 +16,6 @@ _SUBMODULES = (
     "conformal",
     "datasets",
     "descriptors",
-    "estimators",
     "mail",
     "mechanisms",
     "nonprivate",
@@ -44,7 +43,6 @@ _PUBLIC = {
         "ExistenceError",
         "MissingExtraError",
     ),
-    "estimators": ("FrechetMean",),
     "mail": ("PrivateMail",),
     "manifolds": (
         "HPD",
@@ -89,7 +87,6 @@ _PUBLIC = {
         "Geodesic",
         "GeodesicFit",
         "GeodesicLine",
-        "GeodesicRegression",
         "GeodesicRelease",
         "RSquared",
         "RSquaredRelease",
@@ -107,8 +104,11 @@ _PUBLIC = {
         "FourthMoment",
         "Interval",
         "GeometricMedian",
+        "KMeans",
+        "KMeansRelease",
         "KNGMean",
         "LogCovariance",
+        "LogisticRelease",
         "Mean",
         "MeanComparison",
         "MeanHessian",
@@ -118,6 +118,7 @@ _PUBLIC = {
         "Releases",
         "Schedule",
         "Statistic",
+        "TangentLogistic",
         "TwoSampleRelease",
         "TwoSampleTest",
         "Variance",
@@ -133,6 +134,7 @@ _PUBLIC = {
         "frechet_mean",
         "frechet_variance",
         "geometric_median",
+        "k_means",
         "kng_mean",
         "log_covariance",
         "mean_hessian",
@@ -140,14 +142,22 @@ _PUBLIC = {
         "release",
         "required_n",
         "shrink_together",
+        "tangent_logistic",
         "two_sample_power",
         "two_sample_test",
         "variance_interval",
     ),
 }
-_HOME = {name: module for module, names in _PUBLIC.items() for name in names}
+#: Public names that need an extra. They are not in `__all__`: a star import needs none.
+_PUBLIC_OF_EXTRAS = {"learning": ("FrechetMean", "GeodesicRegression")}
+_HOME = {
+    name: module
+    for public in (_PUBLIC, _PUBLIC_OF_EXTRAS)
+    for module, names in public.items()
+    for name in names
+}
 
-__all__ = sorted([*_SUBMODULES, *_HOME])
+__all__ = sorted([*_SUBMODULES, *(name for names in _PUBLIC.values() for name in names)])
 
 
 def __getattr__(name: str) -> Any:
@@ -166,4 +176,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_OF_EXTRAS, "__version__"])
+    return sorted([*_SUBMODULES, *_HOME, *_OF_EXTRAS, "__version__"])

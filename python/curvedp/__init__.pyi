@@ -5,7 +5,6 @@ from curvedp import batch as batch
 from curvedp import conformal as conformal
 from curvedp import datasets as datasets
 from curvedp import descriptors as descriptors
-from curvedp import estimators as estimators
 from curvedp import learning as learning
 from curvedp import mail as mail
 from curvedp import mechanisms as mechanisms
@@ -25,7 +24,8 @@ from curvedp.domain import ProductBall as ProductBall
 from curvedp.errors import BudgetError as BudgetError
 from curvedp.errors import ExistenceError as ExistenceError
 from curvedp.errors import MissingExtraError as MissingExtraError
-from curvedp.estimators import FrechetMean as FrechetMean
+from curvedp.learning import FrechetMean as FrechetMean
+from curvedp.learning import GeodesicRegression as GeodesicRegression
 from curvedp.mail import PrivateMail as PrivateMail
 from curvedp.manifolds import HPD as HPD
 from curvedp.manifolds import SPD as SPD
@@ -61,7 +61,6 @@ from curvedp.privacy import compose as compose
 from curvedp.regression import Geodesic as Geodesic
 from curvedp.regression import GeodesicFit as GeodesicFit
 from curvedp.regression import GeodesicLine as GeodesicLine
-from curvedp.regression import GeodesicRegression as GeodesicRegression
 from curvedp.regression import GeodesicRelease as GeodesicRelease
 from curvedp.regression import RSquared as RSquared
 from curvedp.regression import RSquaredRelease as RSquaredRelease
@@ -77,8 +76,11 @@ from curvedp.statistics import ConfidenceRegion as ConfidenceRegion
 from curvedp.statistics import FourthMoment as FourthMoment
 from curvedp.statistics import GeometricMedian as GeometricMedian
 from curvedp.statistics import Interval as Interval
+from curvedp.statistics import KMeans as KMeans
+from curvedp.statistics import KMeansRelease as KMeansRelease
 from curvedp.statistics import KNGMean as KNGMean
 from curvedp.statistics import LogCovariance as LogCovariance
+from curvedp.statistics import LogisticRelease as LogisticRelease
 from curvedp.statistics import Mean as Mean
 from curvedp.statistics import MeanComparison as MeanComparison
 from curvedp.statistics import MeanHessian as MeanHessian
@@ -88,6 +90,7 @@ from curvedp.statistics import Region as Region
 from curvedp.statistics import Releases as Releases
 from curvedp.statistics import Schedule as Schedule
 from curvedp.statistics import Statistic as Statistic
+from curvedp.statistics import TangentLogistic as TangentLogistic
 from curvedp.statistics import TwoSampleRelease as TwoSampleRelease
 from curvedp.statistics import TwoSampleTest as TwoSampleTest
 from curvedp.statistics import Variance as Variance
@@ -103,6 +106,7 @@ from curvedp.statistics import fourth_moment as fourth_moment
 from curvedp.statistics import frechet_mean as frechet_mean
 from curvedp.statistics import frechet_variance as frechet_variance
 from curvedp.statistics import geometric_median as geometric_median
+from curvedp.statistics import k_means as k_means
 from curvedp.statistics import kng_mean as kng_mean
 from curvedp.statistics import log_covariance as log_covariance
 from curvedp.statistics import mean_hessian as mean_hessian
@@ -110,6 +114,7 @@ from curvedp.statistics import quantile as quantile
 from curvedp.statistics import release as release
 from curvedp.statistics import required_n as required_n
 from curvedp.statistics import shrink_together as shrink_together
+from curvedp.statistics import tangent_logistic as tangent_logistic
 from curvedp.statistics import two_sample_power as two_sample_power
 from curvedp.statistics import two_sample_test as two_sample_test
 from curvedp.statistics import variance_interval as variance_interval

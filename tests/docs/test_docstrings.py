@@ -48,9 +48,9 @@ WITHOUT_EXAMPLE = {
     "CombinedMean",
     "ConfidenceRegion",
     "ConformalFactor",
-    "Conventions",
     "Dataset",
     "DensityRelease",
+    "Estimator",
     "Event",
     "ExistenceError",
     "FrechetMean",
@@ -178,4 +178,4 @@ def test_a_public_docstring_has_an_example(name: str) -> None:
 
 def _is_estimator(name: str) -> bool:
     """The estimator, which shares its name with a result of `nonprivate`."""
-    return name == "curvedp.FrechetMean"
+    return name == "curvedp.learning.FrechetMean"

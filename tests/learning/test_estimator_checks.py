@@ -11,9 +11,17 @@ import curvedp as cdp
 
 pytest.importorskip("sklearn", minversion="1.6")
 
+from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from curvedp.learning import PrivateKMeans, PrivateMDM, TangentLogisticRegression, TangentPCA
+from curvedp.learning import (
+    FrechetMean,
+    GeodesicRegression,
+    PrivateKMeans,
+    PrivateMDM,
+    TangentLogisticRegression,
+    TangentPCA,
+)
 
 BALL = cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=20.0)
 ENOUGH = cdp.GDP(1e4)
@@ -23,6 +31,10 @@ def ball_of_rows(self, X):
     """A ball for rows of any width: scikit-learn's checks pass many widths to one estimator."""
     width = max(1, np.asarray(X).shape[-1]) if np.asarray(X).ndim > 1 else 1
     return cdp.Ball(cdp.Euclidean(width), np.zeros(width), self.ball.radius)
+
+
+class RowsMean(FrechetMean):
+    _ball_of = ball_of_rows
 
 
 class RowsMDM(PrivateMDM):
@@ -54,6 +66,8 @@ EXCLUDED = {
 
 @parametrize_with_checks(
     [
+        RowsMean(BALL, ENOUGH, seed=0),
+        RowsMean(BALL, ENOUGH, adaptive=True, seed=0),
         RowsMDM(BALL, ENOUGH, adaptive=False, seed=0),
         RowsMDM(BALL, ENOUGH, seed=0),
         RowsRegression(BALL, ENOUGH, seed=0),
@@ -67,8 +81,26 @@ def test_scikit_learn_finds_nothing_wrong(estimator, check):
     check(estimator)
 
 
-def test_every_excluded_check_exists():
-    from sklearn.utils import estimator_checks
+@pytest.mark.parametrize(
+    "check",
+    [
+        "check_estimator_cloneable",
+        "check_estimator_repr",
+        "check_estimator_tags_renamed",
+        "check_get_params_invariance",
+        "check_mixin_order",
+        "check_no_attributes_set_in_init",
+        "check_parameters_default_constructible",
+        "check_set_params",
+        "check_valid_tag_types",
+    ],
+)
+def test_scikit_learn_finds_nothing_wrong_with_a_regression(check):
+    """Checks that fit are for one number of each record, not for points that follow covariates."""
+    model = GeodesicRegression(BALL, ENOUGH, x_range=(0.0, 1.0), seed=0)
+    getattr(estimator_checks, check)("GeodesicRegression", model)
 
+
+def test_every_excluded_check_exists():
     names = {name for name, _ in inspect.getmembers(estimator_checks, inspect.isfunction)}
     assert set(EXCLUDED) <= names

@@ -21,12 +21,13 @@ from manifold_list import SMALL
 pytest.importorskip("sklearn", minversion="1.6")
 
 from chance import CONFIDENCE
-from curvedp.learning import PrivateKMeans, cells
-from curvedp.learning.cells import Cells as CellsOfARound
-from curvedp.learning.cells import Rows, cell_noise, cover, distances, gaps, nearest, seeds
-from curvedp.learning.kmeans import Schedule, clip_lengths
+from curvedp.learning import PrivateKMeans
 from curvedp.mechanisms.vector_noise import VectorNoise
-from curvedp.statistics.entry import Entry
+from curvedp.statistics import cells
+from curvedp.statistics.call import Call
+from curvedp.statistics.cells import Cells as CellsOfARound
+from curvedp.statistics.cells import Rows, cell_noise, cover, distances, gaps, nearest, seeds
+from curvedp.statistics.kmeans import clip_lengths
 
 PLANE = cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=10.0)
 BALL = cdp.Ball("spd:2", center="identity", radius=1.5)
@@ -219,7 +220,7 @@ def test_a_unit_is_the_mean_of_its_records_within_the_claimed_rounding():
     for cell in range(2):
         table_of_cell = np.column_stack([means, shares])[own == cell]
         exact[cell] = [math.fsum(column) / (len(ends) - 1) for column in table_of_cell.T]
-    noise = cell_noise(2, 2, len(ends) - 1, 1, cdp.GDP(1.0), by_unit=True)
+    noise = cell_noise(2, 2, len(ends) - 1, 1, cdp.GDP(1.0))
     assert np.linalg.norm(found - exact) <= noise.rounding < 1e-13
 
 
@@ -277,9 +278,9 @@ def test_rows_of_a_table_have_noise_of_their_own(share):
 @pytest.mark.parametrize("n_rounds", [None, 1, 7])
 @pytest.mark.parametrize("guarantee", [cdp.GDP(0.7), cdp.PureDP(0.7)])
 def test_the_rounds_compose_to_the_guarantee(guarantee, n_rounds, known):
-    options = {"records_per_unit": 2, "ledger": None, "seed": None}
-    entry = Entry.check(clusters()[0], BALL, guarantee, **options)
-    schedule = Schedule.of(entry, 3, n_rounds, known=known)
+    statistic = cdp.KMeans(3, clusters(3)[0] if known else None, n_rounds)
+    call = Call(statistic=statistic, balls=(BALL,), guarantee=guarantee, records_per_unit=2)
+    schedule = statistic.design(call, BALL, 900)
     usual = 3 if isinstance(guarantee, cdp.GDP) else 1
     assert len(schedule.rounds) == (n_rounds or usual)
     assert (schedule.first is None) == known
@@ -319,7 +320,7 @@ def test_a_round_keeps_its_guarantee(claimed, power):
 
 
 def test_half_the_noise_is_found_out():
-    def half(dim, cells, n, moved, share, **_):
+    def half(dim, cells, n, moved, share):
         return cell_noise(dim, cells, 2 * n, moved, share)
 
     assert not round_audit(cdp.GDP(1.0), half, 3000).passed
@@ -356,10 +357,10 @@ def test_the_fit_keeps_its_guarantee():
 
 @pytest.mark.filterwarnings("ignore::curvedp.errors.NoiseWarning")
 def test_a_fit_with_a_sixth_of_the_noise_is_found_out(monkeypatch):
-    def less(dim, cells, n, moved, share, **_):
+    def less(dim, cells, n, moved, share):
         return cell_noise(dim, cells, 6 * n, moved, share)
 
-    monkeypatch.setattr("curvedp.learning.kmeans.cell_noise", less)
+    monkeypatch.setattr("curvedp.statistics.kmeans.cell_noise", less)
     assert not fit_audit(cdp.GDP(2.0), 1000).passed
 
 
@@ -603,7 +604,7 @@ def test_radii_and_budgets_of_any_size_are_served_or_refused_unpaid(radius, guar
 
 def test_noise_larger_than_clusters_is_told_before_it_is_drawn():
     records, _ = clusters(50)
-    with pytest.warns(NoiseWarning, match="more records or fewer clusters"):
+    with pytest.warns(NoiseWarning, match="clipping length in a cluster of the mean size"):
         model(5, 0.3).fit(records)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

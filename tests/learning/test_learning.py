@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
-from curvedp.errors import BudgetError, ConversionError
+from curvedp.errors import BudgetError, ConversionError, SecretError
 
 pytest.importorskip("sklearn", minversion="1.6")
 
@@ -22,12 +22,19 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from curvedp.learning import PrivateKMeans, PrivateMDM, TangentLogisticRegression, TangentPCA
+from curvedp.learning import (
+    FrechetMean,
+    GeodesicRegression,
+    PrivateKMeans,
+    PrivateMDM,
+    TangentLogisticRegression,
+    TangentPCA,
+)
 
 BALL = cdp.Ball("spd:2", center="identity", radius=1.5)
-KINDS = [PrivateKMeans, PrivateMDM, TangentLogisticRegression, TangentPCA]
+KINDS = [FrechetMean, PrivateKMeans, PrivateMDM, TangentLogisticRegression, TangentPCA]
 each = pytest.mark.parametrize("kind", KINDS)
-transformers = pytest.mark.parametrize("kind", [PrivateKMeans, PrivateMDM, TangentPCA])
+transformers = pytest.mark.parametrize("kind", [FrechetMean, PrivateKMeans, PrivateMDM, TangentPCA])
 classifiers = pytest.mark.parametrize("kind", [PrivateMDM, TangentLogisticRegression])
 
 
@@ -244,7 +251,7 @@ def test_columns_have_names(kind):
     table = model.fit(records, labels).transform(records)
     assert isinstance(table, pandas.DataFrame)
     assert list(table.columns) == [f"{kind.__name__.lower()}{k}" for k in range(3)]
-    if kind is not TangentPCA:
+    if hasattr(model, "predict"):
         assert model.predict(records).shape == (300,)
 
 
@@ -268,7 +275,7 @@ def test_tags_say_matrices_missing_values_and_noise(kind):
     assert tags.input_tags.three_d_array
     assert tags.input_tags.allow_nan
     assert tags.non_deterministic
-    types = {TangentPCA: None, PrivateKMeans: "clusterer"}
+    types = {TangentPCA: None, FrechetMean: None, PrivateKMeans: "clusterer"}
     assert tags.estimator_type == types.get(kind, "classifier")
     flat = cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=1.0)
     assert not get_tags(made(kind, flat, cdp.GDP(1.0), seed=0)).input_tags.three_d_array
@@ -418,3 +425,91 @@ def test_a_refused_fit_leaves_the_fitted_model_as_it_was(kind):
     with pytest.raises(NotFittedError):
         applied(fresh, records)
     assert not hasattr(fresh, "n_features_in_")
+
+
+# ------------------------------------------------------------------ secrets
+
+
+@each
+def test_a_secret_gives_a_release_again_and_serves_its_records_alone(kind, tmp_path):
+    records, labels = gestures()
+    cdp.NoiseSecret.create(tmp_path / "secret")
+    secret = cdp.NoiseSecret.load(tmp_path / "secret")
+    model = made(kind, BALL, cdp.GDP(1.0), secret=secret).fit(records, labels)
+    twin = clone(model)
+    assert twin.secret is secret
+    for a, b in zip(public_part(model), public_part(twin.fit(records, labels)), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert {release.guarantee for release in releases_of(model)} == {cdp.GDP(1.0)}
+    with cdp.Ledger(cdp.GDP(5.0)) as ledger:
+        twin.set_params(ledger=ledger)
+        with pytest.raises(SecretError, match="served other data"):
+            twin.fit(records[:-1], labels[:-1])
+        assert ledger.spent is None
+    other = made(kind, BALL, cdp.GDP(1.0), secret=cdp.NoiseSecret(bytes(32)))
+    changed = public_part(other.fit(records, labels))
+    assert not any(map(np.array_equal, changed, public_part(model)))
+
+
+@each
+def test_a_secret_is_not_stored_shown_or_used_for_folds(kind):
+    records, labels = gestures()
+    secret = cdp.NoiseSecret(bytes(range(32)))
+    model = made(kind, BALL, cdp.GDP(1.0), secret=secret).fit(records, labels)
+    with pytest.raises(SecretError, match="not copied"):
+        pickle.dumps(model)
+    for shown in (repr(model), model._repr_html_()):
+        assert bytes(range(32)).hex() not in shown
+        assert "NoiseSecret" in shown
+    if hasattr(model, "score") and kind is not TangentPCA:
+        with pytest.raises(SecretError):
+            cross_val_score(model, records, labels, cv=KFold(3), error_score="raise")
+    pickle.dumps(model.set_params(secret=None))
+
+
+# ------------------------------------------------------------------ means and regressions
+
+
+def test_an_estimator_of_covariates_knows_their_number():
+    line = cdp.Ball("euclidean:1", center=[0.0], radius=2.0)
+    x = np.linspace(0.0, 1.0, 60)
+    one = GeodesicRegression(line, cdp.GDP(5.0), x_range=(0.0, 1.0))
+    for X in (x, x[:, None], x.tolist()):
+        assert one.fit(X, x[:, None]).n_features_in_ == 1
+        assert one.predict(X[:4]).shape == (4, 1)
+    ranges = ((0.0, 1.0), (0.0, 1.0))
+    two = GeodesicRegression(line, cdp.GDP(5.0), x_range=ranges)
+    two.fit(np.column_stack([x, x**2]), x[:, None])
+    assert two.n_features_in_ == 2
+    with pytest.raises(ValueError, match="expecting 2 features"):
+        two.predict(np.ones((3, 3)))
+    with pytest.raises(ValueError, match=r"shape \(n,\) or \(n, q\)"):
+        one.predict(0.5)
+    with pytest.raises(NotFittedError):
+        clone(one).predict(x)
+
+
+def test_a_mean_of_a_product_of_manifolds_is_served_and_others_are_refused():
+    pair = cdp.ProductBall(BALL, cdp.Ball("euclidean:1", [0.0], 1.0))
+    records = pair.manifold.join([gestures()[0], np.zeros((300, 1))])
+    mean = FrechetMean(pair, cdp.GDP(2.0)).fit(records)
+    coords = mean.transform(records)
+    assert coords.shape == (300, 4)
+    np.testing.assert_allclose(mean.inverse_transform(coords), records, atol=1e-9)
+    assert "ball__radius" not in mean.get_params()
+    with pytest.raises(TypeError, match="product"):
+        PrivateKMeans(3, ball=pair, guarantee=cdp.GDP(2.0)).fit(records)
+
+
+def test_names_that_need_scikit_learn_say_so_and_a_star_import_does_without():
+    code = (
+        "import sys; sys.modules['sklearn'] = None\n"
+        "from curvedp import *\n"
+        "import curvedp\n"
+        "for name in ('FrechetMean', 'GeodesicRegression'):\n"
+        "    assert name in dir(curvedp)\n"
+        "    try:\n        getattr(curvedp, name)\n"
+        "    except curvedp.MissingExtraError as error:\n        print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.count("pip install 'curvedp[sklearn]'") == 2

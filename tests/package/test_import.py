@@ -88,7 +88,8 @@ def test_type_checkers_see_the_same_names():
     for node in ast.parse(stub.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom):
             seen |= {alias.asname: node.module for alias in node.names}
-    assert sorted(seen) == sorted([*curvedp.__all__, *curvedp._OF_EXTRAS])
+    of_extras = [*curvedp._OF_EXTRAS, *sum(curvedp._PUBLIC_OF_EXTRAS.values(), ())]
+    assert sorted(seen) == sorted([*curvedp.__all__, *of_extras])
     for name, module in seen.items():
         if module != "curvedp":
             assert getattr(importlib.import_module(module), name) is getattr(curvedp, name)

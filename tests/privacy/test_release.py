@@ -88,6 +88,8 @@ def stored_releases():
         cdp.geodesic_regression(x, records, ball, noise, x_range=(-1.0, 1.0), tau=0.2, v_max=0.5),
         cdp.trend_test(x, records, ball, noise, x_range=(-1.0, 1.0)),
         cdp.r_squared(x, records, fit, noise),
+        cdp.k_means(records, 2, ball, noise),
+        cdp.tangent_logistic(records, x > 0, ball, noise, classes=[False, True]),
         cdp.conformal.density(mesh.points, mesh, cdp.PureDP(1.0)),
     ]
 

@@ -49,7 +49,7 @@ ABOUT_PUBLIC = {
     "domain.Ball.covering": "public points",
     "manifolds.spaces.HPD.to_complex": "another form of released points",
     "manifolds.spaces.Hyperboloid.to_poincare": "another form of released points",
-    "regression.estimator.GeodesicRegression.score": "without privacy, as it says",
+    "learning.geodesic_regression.GeodesicRegression.score": "without privacy, as it says",
     "regression.geodesic.": "public covariates",
     "regression.release.GeodesicRelease.band": "public covariates",
     "statistics.region.ConfidenceRegion.": "public points",

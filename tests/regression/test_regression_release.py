@@ -262,7 +262,7 @@ def test_estimator_wraps_a_release(data):
     model = cdp.GeodesicRegression(
         SPHERE.ball, GDP(20.0), x_range=(-0.5, 0.5), tau=0.2, v_max=SPHERE.v_max
     )
-    with pytest.raises(ValueError, match="call fit"):
+    with pytest.raises(ValueError, match="not fitted"):
         model.predict([0.0])
     x, y = data
     assert model.fit(x[:, None], y) is model

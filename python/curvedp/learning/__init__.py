@@ -1,11 +1,22 @@
-"""Private classifiers, clusters and tangent principal components as scikit-learn estimators.
+"""Private means, regressions, classifiers, clusters and components as scikit-learn estimators.
 
 Needs the extra ``sklearn``. Not imported by ``import curvedp``: write ``import curvedp.learning``.
 """
 
+from curvedp.learning.estimator import Estimator
+from curvedp.learning.frechet_mean import FrechetMean
+from curvedp.learning.geodesic_regression import GeodesicRegression
 from curvedp.learning.kmeans import PrivateKMeans
 from curvedp.learning.logistic import TangentLogisticRegression
 from curvedp.learning.mdm import PrivateMDM
 from curvedp.learning.pca import TangentPCA
 
-__all__ = ["PrivateKMeans", "PrivateMDM", "TangentLogisticRegression", "TangentPCA"]
+__all__ = [
+    "Estimator",
+    "FrechetMean",
+    "GeodesicRegression",
+    "PrivateKMeans",
+    "PrivateMDM",
+    "TangentLogisticRegression",
+    "TangentPCA",
+]

@@ -10,18 +10,20 @@ try:
         ClassifierMixin,
         ClassNamePrefixFeaturesOutMixin,
         ClusterMixin,
+        RegressorMixin,
         TransformerMixin,
     )
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 except ImportError as error:
-    raise MissingExtraError("sklearn", needed_for="An estimator of curvedp.learning") from error
+    raise MissingExtraError("sklearn", needed_for="An estimator") from error
 
 __all__ = [
     "BaseEstimator",
     "ClassNamePrefixFeaturesOutMixin",
     "ClassifierMixin",
     "ClusterMixin",
+    "RegressorMixin",
     "TransformerMixin",
     "check_classification_targets",
     "check_is_fitted",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +13,7 @@ from scipy.sparse import issparse
 
 from curvedp._labels import refuse_missing
 from curvedp._validation import FloatArray
-from curvedp.domain import Ball, check_ball
+from curvedp.domain import Ball, ProductBall, check_any_ball, check_ball
 from curvedp.learning._sklearn import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -23,7 +24,8 @@ from curvedp.learning._sklearn import (
     validate_data,
 )
 from curvedp.manifolds import Manifold
-from curvedp.privacy import Guarantee
+from curvedp.privacy import Guarantee, Ledger, NoiseSecret
+from curvedp.statistics.call import CommonOptions
 
 #: Parameters that are values with parameters of their own.
 _VALUES = ("ball", "guarantee")
@@ -34,16 +36,55 @@ Parameters = ParamSpec("Parameters")
 Model = TypeVar("Model", bound="Estimator")
 
 
+@dataclass(eq=False, repr=False)
 class Estimator(BaseEstimator):  # type: ignore[misc]
-    """A scikit-learn estimator with a ball and a guarantee.
+    """A scikit-learn estimator of releases, with the parameters that all of them share.
 
-    `get_params` and `set_params` also know the parts of both, such as ``ball__radius`` and
-    ``guarantee__mu``: balls and guarantees never change, so setting a part sets a new one.
+    Each call of `fit` is a new release and spends the guarantee again, also in clones, folds of a
+    cross-validation and candidates of a search: k candidates with m folds cost k m releases, and
+    one more for the refit. With a ledger all are charged to it.
+
+    `get_params` and `set_params` also know the parts of ball and guarantee, such as
+    ``ball__radius`` and ``guarantee__mu``: both never change, so setting a part sets a new one.
+
+    Parameters
+    ----------
+    ball : Ball
+        Public domain of the records, chosen without looking at them.
+    guarantee : PureDP, ApproxDP, ZCDP or GDP
+        Of each call of `fit`, when one unit's records are replaced.
+    records_per_unit : int
+        Number of records that one unit (a person) contributes at most.
+    ledger : Ledger, optional
+        Budget from which every fit is spent, before any noise is drawn; clones share it.
+    secret : NoiseSecret, optional
+        Derive the noise from a secret: fits to the same records give the same release. Clones share
+        it. It serves the records of the first fit and is refused for others, so for folds too; an
+        estimator that holds one is not stored.
+    seed : int, optional
+        For tests and examples only: the release is then `Unproved`.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Entries of a record, or columns of a table.
+
+    Notes
+    -----
+    `score` is computed from the records given, without privacy. For records that need protection
+    publish neither it nor what a search has chosen by it.
     """
 
-    ball: Any
-    guarantee: Any
-    seed: Any
+    #: True if the ball may be one of a product of manifolds.
+    _takes_products: ClassVar[bool] = False
+
+    ball: Ball
+    guarantee: Guarantee
+    _: KW_ONLY
+    records_per_unit: int = 1
+    ledger: Ledger | None = None
+    secret: NoiseSecret | None = None
+    seed: int | None = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of the constructor; parameters as in `sklearn.base.BaseEstimator`."""
@@ -91,15 +132,25 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         manifold: Manifold = self._domain.manifold
         return manifold
 
+    @property
+    def _options(self) -> CommonOptions:
+        """The keywords of a statistic that all estimators share."""
+        return {
+            "records_per_unit": self.records_per_unit,
+            "ledger": self.ledger,
+            "secret": self.secret,
+            "seed": self.seed,
+        }
+
     def _open(self, X: ArrayLike) -> FloatArray:
         """The records to fit, and the ball that later calls use, whatever becomes of `ball`."""
-        self._domain: Ball = check_ball(self._ball_of(X))
+        check = check_any_ball if self._takes_products else check_ball
+        self._domain: Ball = check(self._ball_of(X))
         return self._read(X, reset=True)
 
     def _ball_of(self, X: ArrayLike) -> Ball:
         """The ball for these records."""
-        ball: Ball = self.ball
-        return ball
+        return self.ball
 
     def _projected(self, X: ArrayLike) -> FloatArray:
         """Further records, projected on the ball."""
@@ -109,10 +160,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def _read(self, X: ArrayLike, *, reset: bool) -> FloatArray:
         if issparse(X):
             raise TypeError("X is a sparse matrix: sparse input is not supported, give an array")
-        records = self._manifold._records(X, "X")
+        records = self._rows(X)
         table = X if hasattr(X, "columns") else records.reshape(len(records), -1)
         validate_data(self, table, reset=reset, skip_check_array=True)
         return records
+
+    def _rows(self, X: ArrayLike) -> FloatArray:
+        """Records, one each row."""
+        return self._manifold._records(X, "X")
 
 
 def all_or_nothing(
@@ -162,15 +217,8 @@ def public_labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return classes, codes.astype(np.int64)
 
 
-def softmax(scores: FloatArray) -> FloatArray:
-    """Rows of probabilities in proportion to e^score."""
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    found: FloatArray = weights / weights.sum(axis=1, keepdims=True)
-    return found
-
-
 def _parts(value: Any) -> dict[str, Any]:
     """The parameters of a ball or a guarantee."""
-    if isinstance(value, Ball):
+    if isinstance(value, Ball) and not isinstance(value, ProductBall):
         return {"manifold": value.manifold, "center": value.center, "radius": value.radius}
     return value._parameters() if isinstance(value, Guarantee) else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -9,16 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from curvedp._guard import quiet
 from curvedp._validation import FloatArray
-from curvedp.domain import Ball
 from curvedp.learning._sklearn import ClassifierMixin
-from curvedp.learning.estimator import Transformer, all_or_nothing, public_labels, softmax
-from curvedp.privacy import Guarantee, Ledger, Release
+from curvedp.learning.estimator import Transformer, all_or_nothing, public_labels
+from curvedp.privacy import Guarantee, Release
 from curvedp.statistics.adaptive_mean import adaptive_mean
 from curvedp.statistics.frechet_mean import frechet_mean
 from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.logistic import softmax
 from curvedp.statistics.releases import Releases
 
 
+@dataclass(eq=False, repr=False)
 class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
     """Classifier by the nearest of the released means of the classes.
 
@@ -27,29 +29,18 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
     alone, so that the guarantee of one mean is that of all. For private labels take
     `TangentLogisticRegression`.
 
-    Each call of `fit` is a new release and spends the guarantee again, also in clones, folds of a
-    cross-validation and candidates of a search: k candidates with m folds cost k m releases, and
-    one more for the refit. With a ledger all are charged to it.
-
     Parameters
     ----------
-    ball : Ball
-        Public domain of the records of all classes, chosen without looking at them.
-    guarantee : PureDP, ApproxDP, ZCDP or GDP
-        Of the mean of each class, when one unit's records are replaced.
+    ball, guarantee, records_per_unit, ledger, secret, seed
+        As in `Estimator`: one ball for all classes, the guarantee of each one's mean, and most
+        records of a unit in any one class.
     adaptive : bool
         True for means by `adaptive_mean`, False for those by `frechet_mean`: better on records of
         several sessions, where muscle signals of whole recordings held out were classified
         with an accuracy of 0.75 for 0.64 (docs/learning.md).
-    records_per_unit : int
-        Number of records that one unit (a person) contributes to any one class at most.
     classes_per_unit : int
         Number of classes to which one unit contributes records at most: the guarantee of `fit` is
         `guarantee` composed so many times.
-    ledger : Ledger, optional
-        Budget from which every fit is spent, before any noise is drawn; clones share it.
-    seed : int, optional
-        For tests and examples only: releases are then `Unproved`.
 
     Attributes
     ----------
@@ -61,14 +52,9 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         The release of each class by its label.
     guarantee_ : Guarantee
         Of all releases together.
-    n_features_in_ : int
-        Entries of a record, or columns of a table.
 
     Notes
     -----
-    `score` counts hits among the records given, without privacy. For records that need protection
-    publish neither it nor what a search has chosen by it.
-
     Source: Barachant, Bonnet, Congedo and Jutten 2012, IEEE TBME 59 (4), 920-928.
 
     Examples
@@ -83,24 +69,8 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
     (['left', 'right'], True)
     """
 
-    def __init__(
-        self,
-        ball: Ball,
-        guarantee: Guarantee,
-        *,
-        adaptive: bool = True,
-        records_per_unit: int = 1,
-        classes_per_unit: int = 1,
-        ledger: Ledger | None = None,
-        seed: int | None = None,
-    ) -> None:
-        self.ball = ball
-        self.guarantee = guarantee
-        self.adaptive = adaptive
-        self.records_per_unit = records_per_unit
-        self.classes_per_unit = classes_per_unit
-        self.ledger = ledger
-        self.seed = seed
+    adaptive: bool = field(default=True, kw_only=True)
+    classes_per_unit: int = field(default=1, kw_only=True)
 
     @quiet
     @all_or_nothing
@@ -131,10 +101,8 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         options: dict[str, Any] = {
             "groups": codes,
             "units": units,
-            "records_per_unit": self.records_per_unit,
             "groups_per_unit": self.classes_per_unit,
-            "ledger": self.ledger,
-            "seed": self.seed,
+            **self._options,
         }
         release = adaptive_mean if self.adaptive else frechet_mean
         found: Releases[Any] = release(records, self._domain, self.guarantee, **options)

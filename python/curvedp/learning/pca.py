@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
@@ -10,10 +11,9 @@ from numpy.typing import ArrayLike
 
 from curvedp._guard import quiet
 from curvedp._validation import FloatArray, as_count
-from curvedp.domain import Ball
 from curvedp.learning._sklearn import check_is_fitted
 from curvedp.learning.estimator import Transformer, all_or_nothing
-from curvedp.privacy import Guarantee, Ledger, Release
+from curvedp.privacy import Release
 from curvedp.statistics.dispersion import log_covariance
 from curvedp.statistics.grouping import GroupsLike
 
@@ -21,31 +21,23 @@ from curvedp.statistics.grouping import GroupsLike
 _WEIGHTS = (0.1, 0.9)
 
 
+@dataclass(eq=False, repr=False)
 class TangentPCA(Transformer):
     """Eigenvectors of the released second moment of log_p x at the released mean p.
 
     `curvedp.log_covariance` releases both; components, variances and coordinates of further points
-    are computed from it at no cost. Each call of `fit` is a new release and spends the guarantee
-    again, also in clones, folds and searches; with a ledger all are charged to it.
+    are computed from it at no cost.
 
     Parameters
     ----------
-    ball : Ball
-        Public domain, chosen without looking at the records.
-    guarantee : PureDP, ApproxDP, ZCDP or GDP
-        Of each call of `fit`, mean and second moment together.
+    ball, guarantee, records_per_unit, ledger, secret, seed
+        As in `Estimator`; the guarantee is that of mean and second moment together.
     n_components : int, optional
         By default the manifold's dimension.
     weights : pair of float
         Shares of the budget (of mu^2 for GDP) of the mean and of the second moment.
     max_dist : float, optional
         Public length at which logarithms are clipped, as in `log_covariance`.
-    records_per_unit : int
-        Number of records that one unit (a person) contributes at most.
-    ledger : Ledger, optional
-        Budget from which every fit is spent, before any noise is drawn; clones share it.
-    seed : int, optional
-        For tests and examples only: the release is then `Unproved`.
 
     Attributes
     ----------
@@ -62,8 +54,6 @@ class TangentPCA(Transformer):
         that are noise alone count in the sum.
     release_ : Release
         Of the second moment; its `parts` hold the release of the mean.
-    n_features_in_ : int
-        Entries of a record, or columns of a table.
 
     Notes
     -----
@@ -81,26 +71,9 @@ class TangentPCA(Transformer):
     ((2000, 1), (2000, 3))
     """
 
-    def __init__(
-        self,
-        ball: Ball,
-        guarantee: Guarantee,
-        n_components: int | None = None,
-        *,
-        weights: Sequence[float] = _WEIGHTS,
-        max_dist: float | None = None,
-        records_per_unit: int = 1,
-        ledger: Ledger | None = None,
-        seed: int | None = None,
-    ) -> None:
-        self.ball = ball
-        self.guarantee = guarantee
-        self.n_components = n_components
-        self.weights = weights
-        self.max_dist = max_dist
-        self.records_per_unit = records_per_unit
-        self.ledger = ledger
-        self.seed = seed
+    n_components: int | None = None
+    weights: Sequence[float] = field(default=_WEIGHTS, kw_only=True)
+    max_dist: float | None = field(default=None, kw_only=True)
 
     @quiet
     @all_or_nothing
@@ -136,9 +109,7 @@ class TangentPCA(Transformer):
             weights=self.weights,
             max_dist=self.max_dist,
             units=units,
-            records_per_unit=self.records_per_unit,
-            ledger=self.ledger,
-            seed=self.seed,
+            **self._options,
         )
         assert self.release_.base_point is not None
         self.mean_: FloatArray = np.array(self.release_.base_point)

@@ -182,6 +182,10 @@ class NoiseSecret:
     def __repr__(self) -> str:
         return "<NoiseSecret>"
 
+    def __sklearn_clone__(self) -> Self:
+        """This secret itself: clones of an estimator draw from the same one."""
+        return self
+
     def __reduce__(self) -> NoReturn:
         raise SecretError("a noise secret is not copied or sent: give the path of its file")
 

@@ -1,6 +1,5 @@
 """Geodesic regression: points of a manifold that move with a covariate."""
 
-from curvedp.regression.estimator import GeodesicRegression
 from curvedp.regression.fit import GeodesicFit
 from curvedp.regression.geodesic import Geodesic
 from curvedp.regression.private import GeodesicLine, geodesic_regression
@@ -12,7 +11,6 @@ __all__ = [
     "Geodesic",
     "GeodesicFit",
     "GeodesicLine",
-    "GeodesicRegression",
     "GeodesicRelease",
     "RSquared",
     "RSquaredRelease",

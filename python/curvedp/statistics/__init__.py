@@ -17,7 +17,9 @@ from curvedp.statistics.dispersion import (
 from curvedp.statistics.frechet_mean import Mean, expected_error, frechet_mean, required_n
 from curvedp.statistics.geometric_median import GeometricMedian, geometric_median
 from curvedp.statistics.interval import VarianceInterval
+from curvedp.statistics.kmeans import KMeans, KMeansRelease, k_means
 from curvedp.statistics.kng_mean import KNGMean, kng_mean
+from curvedp.statistics.logistic import LogisticRelease, TangentLogistic, tangent_logistic
 from curvedp.statistics.mean_release import MeanRelease
 from curvedp.statistics.moments import FourthMoment, LogCovariance, MeanHessian
 from curvedp.statistics.paid import release
@@ -42,8 +44,11 @@ __all__ = [
     "FourthMoment",
     "GeometricMedian",
     "Interval",
+    "KMeans",
+    "KMeansRelease",
     "KNGMean",
     "LogCovariance",
+    "LogisticRelease",
     "Mean",
     "MeanComparison",
     "MeanHessian",
@@ -53,6 +58,7 @@ __all__ = [
     "Releases",
     "Schedule",
     "Statistic",
+    "TangentLogistic",
     "TwoSampleRelease",
     "TwoSampleTest",
     "Variance",
@@ -68,6 +74,7 @@ __all__ = [
     "frechet_mean",
     "frechet_variance",
     "geometric_median",
+    "k_means",
     "kng_mean",
     "log_covariance",
     "mean_hessian",
@@ -75,6 +82,7 @@ __all__ = [
     "release",
     "required_n",
     "shrink_together",
+    "tangent_logistic",
     "two_sample_power",
     "two_sample_test",
     "variance_interval",

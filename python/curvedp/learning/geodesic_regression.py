@@ -1,17 +1,18 @@
-"""Private geodesic regression with the interface of an estimator."""
+"""Private geodesic regression as a scikit-learn estimator."""
 
 from __future__ import annotations
 
-from typing import Self
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp._guard import quiet
 from curvedp._validation import FloatArray, as_float_array
-from curvedp.domain import Ball
-from curvedp.estimators.conventions import Conventions
-from curvedp.privacy import Guarantee, Ledger
+from curvedp.learning._sklearn import RegressorMixin, check_is_fitted
+from curvedp.learning.estimator import Estimator, all_or_nothing
+from curvedp.nonprivate import frechet_variance
 from curvedp.regression.covariate import Ranges
 from curvedp.regression.private import geodesic_regression
 from curvedp.regression.release import GeodesicRelease
@@ -20,30 +21,27 @@ from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.public_time import Timing
 
 
-class GeodesicRegression(Conventions):
+@dataclass(eq=False, repr=False)
+class GeodesicRegression(RegressorMixin, Estimator):  # type: ignore[misc]
     """`geodesic_regression` as an estimator, with the data given to `fit`.
 
     Parameters
     ----------
-    ball, guarantee, x_range, tau, v_max, sampler, chain_length
-        See `geodesic_regression`, to which they are passed on.
-    records_per_unit
-        See `geodesic_regression`, to which they are passed on.
-    ledger : Ledger, optional
-        Budget that every fit spends from, before any noise is drawn; clones made by scikit-learn
-        spend from the same one.
-    seed, progress, timing
-        See `geodesic_regression`.
+    ball, guarantee, records_per_unit, ledger, secret, seed
+        As in `Estimator`; the ball is that of y.
+    x_range, tau, v_max, sampler, chain_length, progress, timing
+        As in `geodesic_regression`.
 
     Attributes
     ----------
     release_ : GeodesicRelease
-        The release that `fit` made; each call of `fit` spends the guarantee again.
     intercept_ : ndarray, shape point_shape
         The released point at x_lo; for several covariates at the middle of all ranges.
     coef_ : ndarray, shape point_shape or (q, *point_shape)
         The released velocity there for a unit of x; for several covariates those over each range at
         the released means of the covariates.
+    n_features_in_ : int
+        Number q of covariates.
 
     Examples
     --------
@@ -57,41 +55,18 @@ class GeodesicRegression(Conventions):
     True
     """
 
-    _estimator_type = "regressor"
-    _needs_target = True
-
-    def __init__(
-        self,
-        ball: Ball,
-        guarantee: Guarantee,
-        *,
-        x_range: Ranges,
-        tau: float | None = None,
-        v_max: float | None = None,
-        sampler: str = "auto",
-        chain_length: int = 10_000,
-        records_per_unit: int = 1,
-        ledger: Ledger | None = None,
-        seed: int | None = None,
-        progress: Progress = False,
-        timing: Timing = "prompt",
-    ) -> None:
-        self.ball = ball
-        self.guarantee = guarantee
-        self.x_range = x_range
-        self.tau = tau
-        self.v_max = v_max
-        self.sampler = sampler
-        self.chain_length = chain_length
-        self.records_per_unit = records_per_unit
-        self.ledger = ledger
-        self.seed = seed
-        self.progress = progress
-        self.timing = timing
+    x_range: Ranges = field(kw_only=True)
+    tau: float | None = field(default=None, kw_only=True)
+    v_max: float | None = field(default=None, kw_only=True)
+    sampler: str = field(default="auto", kw_only=True)
+    chain_length: int = field(default=10_000, kw_only=True)
+    progress: Progress = field(default=False, kw_only=True)
+    timing: Timing = field(default="prompt", kw_only=True)
 
     @quiet
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike, units: GroupsLike = None) -> Self:
-        """Makes a release from covariates and records.
+        """Makes a release from covariates and records; each call spends the guarantee again.
 
         Parameters
         ----------
@@ -110,20 +85,26 @@ class GeodesicRegression(Conventions):
         BudgetError, ValueError, TypeError
             As `geodesic_regression`; never for the value of a record or covariate.
         """
+        options = self._options
+        options["progress"], options["timing"] = self.progress, self.timing
         self.release_: GeodesicRelease = geodesic_regression(
-            self._covariates(X), y, units=units, **self.get_params()
+            self._open(X),
+            y,
+            self._domain,
+            self.guarantee,
+            x_range=self.x_range,
+            tau=self.tau,
+            v_max=self.v_max,
+            sampler=self.sampler,
+            chain_length=self.chain_length,
+            units=units,
+            **options,
         )
-        one = np.ndim(self.x_range) == 1
         geodesic, middle = self.release_.geodesic, np.mean(self.x_range, axis=-1)
+        one = self._has_one_covariate
         self.intercept_: FloatArray = geodesic.intercept if one else geodesic.predict(middle)
         self.coef_: FloatArray = geodesic.slope if one else geodesic.velocity
         return self
-
-    def _covariates(self, X: ArrayLike) -> FloatArray:
-        """Covariates as `geodesic_regression` has them: one column is a vector."""
-        covariates = as_float_array(X, "X")
-        one = np.ndim(self.x_range) == 1 and covariates.ndim == 2 and covariates.shape[1] == 1
-        return covariates[:, 0] if one else covariates
 
     @quiet
     def predict(self, X: ArrayLike) -> FloatArray:
@@ -135,12 +116,11 @@ class GeodesicRegression(Conventions):
 
         Raises
         ------
-        ValueError
+        NotFittedError
             Before `fit`.
         """
-        if not hasattr(self, "release_"):
-            raise ValueError("call fit before predict")
-        return self.release_.predict(self._covariates(X))
+        check_is_fitted(self)
+        return self.release_.predict(self._read(X, reset=False))
 
     @quiet
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
@@ -154,9 +134,25 @@ class GeodesicRegression(Conventions):
         X : array-like, shape (n,) or (n, q)
         y : array-like, shape (n, *point_shape)
         """
-        from curvedp.nonprivate import frechet_variance
+        predicted, space = self.predict(X), self._manifold
+        points = space.as_points(space._records(y, "y"))
+        residual = float(np.mean(space.dist(predicted, points) ** 2))
+        return 1 - residual / frechet_variance(points, space)
 
-        manifold = self.ball.manifold
-        points = manifold.as_points(manifold._records(y, "y"))
-        residual = float(np.mean(manifold.dist(self.predict(X), points) ** 2))
-        return 1 - residual / frechet_variance(points, manifold)
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = False
+        tags.input_tags.one_d_array = True
+        return tags
+
+    @property
+    def _has_one_covariate(self) -> bool:
+        return np.ndim(self.x_range) == 1
+
+    def _rows(self, X: ArrayLike) -> FloatArray:
+        """Covariates as `geodesic_regression` has them: one column is a vector."""
+        covariates = as_float_array(X, "X")
+        if covariates.ndim not in (1, 2):
+            raise ValueError(f"X must have shape (n,) or (n, q), got {covariates.shape}")
+        one = self._has_one_covariate and covariates.ndim == 2 and covariates.shape[1] == 1
+        return covariates[:, 0] if one else covariates
