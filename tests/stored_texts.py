@@ -36,7 +36,7 @@ def texts() -> dict[str, tuple[str, Callable[[str], Any]]]:
         "explained": cdp.r_squared(x, ROWS, fit, cdp.GDP(2.0)),
         "trend": cdp.trend_test(x, ROWS, BALL, mu, x_range=(0.0, 1.0)),
         "two samples": cdp.two_sample_test(ROWS[:150], ROWS[150:], BALL, mu),
-        "density": density(ROWS, fibonacci_mesh(60), cdp.PureDP(1.0)),
+        "density": density(ROWS, BALL, cdp.PureDP(1.0), mesh=fibonacci_mesh(60)),
     }
     read: dict[str, tuple[str, Callable[[str], Any]]] = {
         name: (release.to_json(), cdp.Release.from_json) for name, release in releases.items()

@@ -387,10 +387,27 @@ add(
     "conformal.mean.conformal_mean",
     scales_are_drawn=True,
 )
+add(
+    "conformal_mean of persons",
+    lambda data, folder: _paid(
+        cdp.conformal_mean, data.rows, BALL, guarantee=PURE, units=data.persons
+    ),
+    "conformal.mean.conformal_mean",
+    by_unit=True,
+    scales_are_drawn=True,
+)
 MESH = conformal.ball_mesh(BALL, 60)
 add(
+    "density of persons",
+    lambda data, folder: _paid(
+        *(conformal.density, data.rows, BALL), guarantee=PURE, mesh=MESH, units=data.persons
+    ),
+    "conformal.density.density",
+    by_unit=True,
+)
+add(
     "density",
-    lambda data, folder: _paid(conformal.density, data.rows, MESH, guarantee=PURE),
+    lambda data, folder: _paid(conformal.density, data.rows, BALL, guarantee=PURE, mesh=MESH),
     "conformal.density.density",
 )
 

@@ -330,7 +330,10 @@ def test_rates_of_counts_are_rounded_down() -> None:
     for _ in range(100):
         epsilon, k = 10 ** draw.uniform(-2, 1), draw.randint(1, 9)
         found = cdp.conformal.density(
-            _points(40), mesh, cdp.PureDP(epsilon), heat_time=0.0, records_per_unit=k
+            *(_points(40), SPHERE, cdp.PureDP(epsilon)),
+            mesh=mesh,
+            heat_time=0.0,
+            records_per_unit=k,
         )
         assert covers(found.scale, epsilon, 2 * k)
         assert found.scale <= math.nextafter(2 * k / epsilon, math.inf) * (1 + 1e-15)

@@ -224,6 +224,10 @@ class Statistic(abc.ABC, Generic[Result]):
         """Bytes that a group of n records takes besides copies of its records."""
         return 0.0
 
+    def memory_of_result(self, call: Call) -> float:
+        """Bytes that the release of each group takes, where that is more than a few numbers."""
+        return 0.0
+
     def noise_share(self, call: Call, design: Any, n: int) -> float:
         """Size of the noise over that of the range that the ball alone leaves; NaN if not known.
 
@@ -414,13 +418,22 @@ class Call:
         return found, choice.astype(np.int32)
 
     def ask_for_memory(
-        self, records: int, largest: int, *, by_unit: bool, timing: Timing = "prompt"
+        self,
+        records: int,
+        largest: int,
+        *,
+        by_unit: bool,
+        timing: Timing = "prompt",
+        groups: int = 1,
     ) -> None:
-        """Raises where records of so many bytes, and a largest group of so many records, take more
-        memory than there is; one for each unit takes more, and so do public records to begin with.
+        """Raises where records of so many bytes, a largest group of so many records and so many
+        releases take more memory than there is; one for each unit takes more, and so do public
+        records to begin with.
         """
         copies = self.statistic.memory + 4.0 * by_unit + (timing == "steady")
-        ask_for_memory(copies * records + self.statistic.memory_of_group(self, largest))
+        of_groups = self.statistic.memory_of_group(self, largest)
+        of_groups += groups * self.statistic.memory_of_result(self)
+        ask_for_memory(copies * records + of_groups)
 
     def warn_of_noise(
         self, designs: Designs, n: Offsets, counts: NDArray[np.int64] | None = None

@@ -556,7 +556,9 @@ def release_read(
     designs = call.designs(sizes, alone=not is_grouped)
     call.warn_of_noise(designs, numbers_of(sizes))
     largest = int(grouping.n.max())
-    call.ask_for_memory(data.nbytes, largest, by_unit=unit_ends is not None, timing=timing)
+    call.ask_for_memory(
+        data.nbytes, largest, by_unit=unit_ends is not None, timing=timing, groups=count
+    )
     if secret is not None:
         units_of = () if unit_ends is None else (grouping.arranged(np.arange(len(data))), unit_ends)
         secret._bind(fingerprint_of([data, *(() if beside is None else (beside,)), *units_of]))
