@@ -174,10 +174,13 @@ def embedded(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
 
 
 def query(method: str) -> Run:
-    def run(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+    def run(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
         mail = cdp.PrivateMail(2, guarantee=claim, ball=ball)
-        labels = np.arange(len(x) - 1) % 2
-        return mail.embed_query(x[0], x[1:], labels, method=method).release
+        public = mail.anchors(x[1:], np.arange(len(x) - 1) % 2)
+        if groups is None:
+            return mail.embed_query(x[0], public, method=method).release
+        names = [f"query {j}" for j in range(len(groups) - 1)]
+        return mail.embed_query(x[: len(names)], public, method=method, groups=names)
 
     return run
 
