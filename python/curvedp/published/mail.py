@@ -91,7 +91,7 @@ def private_mail(
         log_beta=log_beta,
         start_scale=estimator.start_scale,
     )
-    call.spend("published PrivateMail embedding")
+    call.pay("published PrivateMail embedding")
     tell_stage("kernel")
     operators = embedding.operators(call.enter(), labels, call.ball)
     z = embedding.shorten(embedding.start(call.n, call.stream(0)))

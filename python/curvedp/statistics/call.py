@@ -29,6 +29,7 @@ from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
 from curvedp.mechanisms import ways_to_meet
 from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Unproved, compose
+from curvedp.privacy.payment import pay
 from curvedp.privacy.release import percent
 from curvedp.statistics.design import least_error
 from curvedp.statistics.grouping import GroupsLike, Offsets
@@ -478,7 +479,7 @@ class Call:
             label = self.statistic.title if groups is None else self.label(groups)
             claimed = self.statistic.promise(self)
             whole = claimed if isinstance(claimed, Unproved) else self.total
-            ledger.spend(self.promise(whole, seed), label=label)
+            pay(ledger, self.promise(whole, seed), label)
 
     def label(self, groups: int) -> str:
         """A ledger's name for the releases of so many groups."""
