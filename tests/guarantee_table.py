@@ -102,18 +102,23 @@ def compared(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
     return a
 
 
-def halves_tested(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
-    return cdp.two_sample_test(x[::2], x[1::2], ball, claim)
+def halves_tested(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
+    both = None
+    if groups is not None:
+        labels = np.repeat(range(len(groups) - 1), np.diff(groups))
+        both = labels[::2], labels[1::2]
+    return cdp.two_sample_test(x[::2], x[1::2], ball, claim, groups=both)
 
 
-def trend_sought(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
-    return cdp.trend_test(np.linspace(0.0, 1.0, len(x)), x, ball, claim, x_range=(0.0, 1.0))
+def trend_sought(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
+    times = np.linspace(0.0, 1.0, len(x))
+    return cdp.trend_test(times, x, ball, claim, x_range=(0.0, 1.0), groups=groups)
 
 
-def explained(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+def explained(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
     times = np.linspace(0.0, 1.0, len(x))
     fit = cdp.geodesic_regression(times, x, ball, cdp.GDP(30.0), x_range=(0.0, 1.0))
-    return cdp.r_squared(times, x, fit, claim)
+    return cdp.r_squared(times, x, fit, claim, groups=groups)
 
 
 def regressed(sampler: str, tau: float | None = 0.3) -> Run:
@@ -138,12 +143,12 @@ def nodes(ball: cdp.Ball) -> Any:
     return nodes_of(ball.manifold.spec, ball.center.tobytes(), ball.radius)
 
 
-def conformal(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
-    return cdp.conformal_mean(x, ball, claim, mesh=nodes(ball))
+def conformal(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
+    return cdp.conformal_mean(x, ball, claim, mesh=nodes(ball), groups=groups)
 
 
-def counted(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
-    return density(x, nodes(ball), claim, ball=ball)
+def counted(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
+    return density(x, ball, claim, mesh=nodes(ball), groups=groups)
 
 
 def middle(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
@@ -165,10 +170,13 @@ def embedded(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
 
 
 def query(method: str) -> Run:
-    def run(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
+    def run(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
         mail = cdp.PrivateMail(2, guarantee=claim, ball=ball)
-        labels = np.arange(len(x) - 1) % 2
-        return mail.embed_query(x[0], x[1:], labels, method=method).release
+        public = mail.anchors(x[1:], np.arange(len(x) - 1) % 2)
+        if groups is None:
+            return mail.embed_query(x[0], public, method=method).release
+        names = [f"query {j}" for j in range(len(groups) - 1)]
+        return mail.embed_query(x[: len(names)], public, method=method, groups=names)
 
     return run
 

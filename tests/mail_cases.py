@@ -7,7 +7,7 @@ import numpy as np
 import curvedp as cdp
 from chance import CONFIDENCE
 from curvedp.audit import audit_release_function
-from curvedp.mail import PrivateMail
+from curvedp.mail import Embedding, PrivateMail
 from reference import mail as twin
 
 N = 41
@@ -28,11 +28,17 @@ def neighbours():
     return first, second, 0.5 * side[:, None]
 
 
-class FixedStart(PrivateMail):
+class FixedEmbedding(Embedding):
     """With a public start that is the worst for the attained bound."""
 
-    def _start(self, n, stream):
+    def start(self, n, stream):
         return neighbours()[2]
+
+
+class FixedStart(PrivateMail):
+    """The same as an estimator."""
+
+    _kind = FixedEmbedding
 
 
 def estimator(**parameters):

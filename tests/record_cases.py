@@ -237,7 +237,7 @@ def _nodes(spec: str, center: bytes, radius: float) -> Any:
 
 def _density(sample: Sample, ball: cdp.Ball, claim: Any, seed: int) -> Array:
     nodes = _nodes(ball.manifold.spec, ball.center.tobytes(), ball.radius)
-    return released(density(sample.records, nodes, claim, ball=ball, seed=seed))
+    return released(density(sample.records, ball, claim, mesh=nodes, seed=seed))
 
 
 def _conformal(sample: Sample, ball: cdp.Ball, claim: Any, seed: int) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 import numpy as np
 
 import curvedp as cdp
+from curvedp.conformal import ConformalMean, Density, ball_mesh, density, knn_graph
 from curvedp.regression.private import GeodesicLine
+from curvedp.statistics.call import as_balls
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,23 @@ def _trend(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
 def _adaptive_regression(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
     """The same without a public clipping length."""
     return _regression(records, ball, guarantee, **{"tau": None, "v_max": None} | how)
+
+
+@functools.cache
+def _nodes(space: cdp.Manifold) -> Any:
+    """A few about the origin, whatever the ball is."""
+    radius = min(1.0, 0.6 * space.max_ball_radius)
+    return knn_graph(ball_mesh(cdp.Ball(space, space.origin, radius), 30), 6)
+
+
+def _density(records: Any, ball: Any, guarantee: Any, **how: Any) -> Any:
+    mesh = None if ball == [] else _nodes(as_balls(ball)[0].manifold)
+    return density(records, ball, guarantee, **{"mesh": mesh} | how)
+
+
+def _conformal(records: Any, ball: Any, guarantee: Any, **how: Any) -> Any:
+    mesh = None if ball == [] else _nodes(as_balls(ball)[0].manifold)
+    return cdp.conformal_mean(records, ball, guarantee, **{"mesh": mesh, "cells": mesh} | how)
 
 
 _WEIGHTS = (({"weights": (1.0,)}, "positive numbers"), ({"weights": (1.0, -1.0)}, "positive"))
@@ -172,5 +192,21 @@ STATISTICS = [
         cdp.TangentLogistic(["a", "b"], 4),
         drawn_by_kernels=False,
         refused=(({"n_steps": 0}, "n_steps"), ({"classes": []}, "number of classes")),
+    ),
+    Entry(
+        "density",
+        _density,
+        Density(),
+        guarantee=cdp.PureDP(1.0),
+        drawn_by_kernels=False,
+        refused=(({"method": "spline"}, "method"), ({"heat_time": -1.0}, "heat_time")),
+    ),
+    Entry(
+        "conformal mean",
+        _conformal,
+        ConformalMean(),
+        guarantee=cdp.PureDP(1.0),
+        drawn_by_kernels=False,
+        refused=(({"split": 1.0}, "split"), ({"upsilon": 0.0}, "upsilon")),
     ),
 ]

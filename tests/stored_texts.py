@@ -38,7 +38,7 @@ def texts() -> dict[str, tuple[str, Callable[[str], Any]]]:
         "two samples": cdp.two_sample_test(ROWS[:150], ROWS[150:], BALL, mu),
         "k-means": cdp.k_means(ROWS, 3, BALL, mu),
         "logistic": cdp.tangent_logistic(ROWS, x > 0.5, BALL, mu, classes=[0, 1]),
-        "density": density(ROWS, fibonacci_mesh(60), cdp.PureDP(1.0)),
+        "density": density(ROWS, BALL, cdp.PureDP(1.0), mesh=fibonacci_mesh(60)),
     }
     read: dict[str, tuple[str, Callable[[str], Any]]] = {
         name: (release.to_json(), cdp.Release.from_json) for name, release in releases.items()

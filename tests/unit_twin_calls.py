@@ -352,6 +352,23 @@ def _query(data: Data, folder: Path) -> Any:
     return released, Client(mail, ANCHORS, labels).ask(row, n_matches=3)
 
 
+def _queries(data: Data, folder: Path) -> Any:
+    mail = cdp.PrivateMail(2, guarantee=PURE, **_budget())
+    private = np.ma.array(data.rows) if isinstance(data.rows, np.ma.MaskedArray) else data.rows
+    names = [f"query {j}" for j in range(len(list(private)))]
+    labels = [k % 2 for k in range(12)]
+    how = {"groups": names, "groups_per_unit": 2}
+    return [
+        mail.embed_query(private, ANCHORS, labels, method=own, **how) for own in ("cell", "noise")
+    ]
+
+
+add(
+    "PrivateMail of many queries",
+    _queries,
+    "mail.private_mail.PrivateMail.embed_query",
+    kinds=ARRAYS,
+)
 add(
     "PrivateMail",
     _embedding,
@@ -413,10 +430,27 @@ add(
     "conformal.mean.conformal_mean",
     scales_are_drawn=True,
 )
+add(
+    "conformal_mean of persons",
+    lambda data, folder: _paid(
+        cdp.conformal_mean, data.rows, BALL, guarantee=PURE, units=data.persons
+    ),
+    "conformal.mean.conformal_mean",
+    by_unit=True,
+    scales_are_drawn=True,
+)
 MESH = conformal.ball_mesh(BALL, 60)
 add(
+    "density of persons",
+    lambda data, folder: _paid(
+        *(conformal.density, data.rows, BALL), guarantee=PURE, mesh=MESH, units=data.persons
+    ),
+    "conformal.density.density",
+    by_unit=True,
+)
+add(
     "density",
-    lambda data, folder: _paid(conformal.density, data.rows, MESH, guarantee=PURE),
+    lambda data, folder: _paid(conformal.density, data.rows, BALL, guarantee=PURE, mesh=MESH),
     "conformal.density.density",
 )
 

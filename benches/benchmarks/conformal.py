@@ -152,12 +152,15 @@ class Release:
         nodes = workloads.size(5000)
         self.records = von_mises_fisher(workloads.size(500), _POLE, 100.0, rng=1)
         self.operator = conformal.default_laplacian(_BALL, nodes)
-        self.density = conformal.density(self.records, self.operator, cdp.PureDP(0.5), ball=_BALL)
+        self.density = self._density()
         self.sigma = conformal.factor(self.density, 1.0).sigma
 
     def time_density(self) -> None:
         """Seconds for the private density."""
-        conformal.density(self.records, self.operator, cdp.PureDP(0.5), ball=_BALL)
+        self._density()
+
+    def _density(self) -> conformal.DensityRelease:
+        return conformal.density(self.records, _BALL, cdp.PureDP(0.5), mesh=self.operator)
 
     def time_factor(self) -> None:
         """Seconds for the conformal factor."""

@@ -13,6 +13,7 @@ from scipy.spatial import SphericalVoronoi
 import curvedp as cdp
 from curvedp import _core
 from curvedp.conformal import (
+    Density,
     DensityRelease,
     Mesh,
     ball_mesh,
@@ -33,6 +34,12 @@ def domain(case: Case):
     return cdp.Ball(case.manifold, center, min(0.6 * case.manifold.max_ball_radius, 1.0))
 
 
+def some_ball(mesh):
+    """A ball about the first node, which few meshes fit into."""
+    space = mesh.manifold
+    return cdp.Ball(space, mesh.points[0], min(1.0, 0.5 * space.max_ball_radius))
+
+
 def counted(release, mesh, n, units=1):
     """The counts with their noise, in units: integers."""
     counts = release.value * mesh.volumes * n * units
@@ -46,7 +53,7 @@ def test_counts_are_those_of_the_nearest_nodes(case):
     ball = domain(case)
     mesh = ball_mesh(ball, 40)
     records = case.manifold.random_point(200, rng=1)
-    release = density(records, mesh, cdp.PureDP(1e3), ball=ball, heat_time=0)
+    release = density(records, ball, cdp.PureDP(1e3), mesh=mesh, heat_time=0)
     points = ball.project(records)
     dist = np.array([case.manifold.dist(x, mesh.points) for x in points])
     expected = np.bincount(dist.argmin(1), minlength=40)
@@ -60,7 +67,7 @@ def test_kernel_shares_are_those_of_the_dense_twin(case, reach):
     mesh = ball_mesh(ball, 60)
     records = ball.project(case.manifold.random_point(20, rng=1))
     release = density(
-        records, mesh, cdp.PureDP(1e9), ball=ball, method="kde", bandwidth=reach, heat_time=0
+        records, ball, cdp.PureDP(1e9), mesh=mesh, method="kde", bandwidth=reach, heat_time=0
     )
     dist = np.array([case.manifold.dist(x, mesh.points) for x in records])
     expected = twin.bump_shares(dist, mesh.volumes, reach).sum(axis=0)
@@ -106,8 +113,8 @@ def test_what_a_record_adds_does_not_depend_on_the_others(spec, method):
     edges = manifold.exp(0.5 * towards, nodes)
 
     def counts(records):
-        settings = {"heat_time": 0, "method": method}
-        release = density(records, mesh, cdp.PureDP(1e9), **settings)
+        settings = {"heat_time": 0, "method": method, "mesh": mesh}
+        release = density(records, some_ball(mesh), cdp.PureDP(1e9), **settings)
         return np.round(release.value * mesh.volumes * len(records) * UNITS)
 
     alone = np.array([counts(edge[None]) for edge in edges])
@@ -124,7 +131,9 @@ def test_noise_has_the_law_that_is_claimed_on_every_node():
     """One record far from all but one node: the other nodes hold noise alone."""
     mesh = fibonacci_mesh(20_000)
     epsilon = 0.7
-    release = density(mesh.points[:1], mesh, cdp.PureDP(epsilon), heat_time=0, seed=3)
+    release = density(
+        mesh.points[:1], some_ball(mesh), cdp.PureDP(epsilon), mesh=mesh, heat_time=0, seed=3
+    )
     counts = counted(release, mesh, 1)[1:]
     falling = math.exp(-epsilon / 2)
 
@@ -157,7 +166,7 @@ def test_the_joint_loss_of_a_replaced_record_is_epsilon_exactly():
 )
 def test_other_guarantees_follow_from_pure_dp(guarantee):
     mesh = fibonacci_mesh(30)
-    release = density(mesh.points, mesh, guarantee)
+    release = density(mesh.points, some_ball(mesh), guarantee, mesh=mesh)
     pure = cdp.PureDP(2 / release.scale)
     assert release.guarantee == guarantee
     if isinstance(guarantee, cdp.GDP):
@@ -172,8 +181,10 @@ def test_other_guarantees_follow_from_pure_dp(guarantee):
 @pytest.mark.parametrize("method", ["histogram", "kde"])
 def test_records_per_unit_scale_the_noise(method):
     mesh = fibonacci_mesh(30)
-    one = density(mesh.points, mesh, cdp.PureDP(1.0), method=method)
-    three = density(mesh.points, mesh, cdp.PureDP(1.0), method=method, records_per_unit=3)
+    one = density(mesh.points, some_ball(mesh), cdp.PureDP(1.0), mesh=mesh, method=method)
+    three = density(
+        mesh.points, some_ball(mesh), cdp.PureDP(1.0), mesh=mesh, method=method, records_per_unit=3
+    )
     assert three.scale == pytest.approx(3 * one.scale)
     assert three.sensitivity == 6.0
 
@@ -182,7 +193,7 @@ def test_records_per_unit_scale_the_noise(method):
 def test_many_records_give_their_density(method):
     records = von_mises_fisher(1_000_000, [0, 0, 1], 6.0, rng=1)
     mesh = fibonacci_mesh(800)
-    release = density(records, mesh, cdp.PureDP(1.0), method=method)
+    release = density(records, some_ball(mesh), cdp.PureDP(1.0), mesh=mesh, method=method)
     exact = 6 / (4 * math.pi * math.sinh(6)) * np.exp(6 * mesh.points[:, 2])
     if method == "histogram":  # cells next to the poles are up to 6 % smaller than their weights
         exact *= SphericalVoronoi(mesh.points).calculate_areas() / mesh.volumes
@@ -193,8 +204,8 @@ def test_many_records_give_their_density(method):
 def test_smoothing_keeps_the_mass_and_lowers_the_noise():
     mesh = fibonacci_mesh(2000)
     records = mesh.points[:5]
-    rough = density(records, mesh, cdp.PureDP(1.0), heat_time=0, seed=1)
-    smooth = density(records, mesh, cdp.PureDP(1.0), heat_time=0.02, seed=1)
+    rough = density(records, some_ball(mesh), cdp.PureDP(1.0), mesh=mesh, heat_time=0, seed=1)
+    smooth = density(records, some_ball(mesh), cdp.PureDP(1.0), mesh=mesh, heat_time=0.02, seed=1)
     assert (smooth.value @ mesh.volumes) == pytest.approx(rough.value @ mesh.volumes, rel=1e-6)
     # flat space: variance falls by the factor N w (8 pi t)^-1 / N
     expected = math.sqrt(mesh.volumes[0] / (8 * math.pi * 0.02))
@@ -204,25 +215,29 @@ def test_smoothing_keeps_the_mass_and_lowers_the_noise():
 def test_the_default_time_makes_noise_as_large_as_the_mean_density():
     mesh = fibonacci_mesh(4000)
     n = 3000
-    noise_only = density(mesh.points[:1].repeat(n, 0), mesh, cdp.PureDP(0.5), seed=2)
+    noise_only = density(
+        mesh.points[:1].repeat(n, 0), some_ball(mesh), cdp.PureDP(0.5), mesh=mesh, seed=2
+    )
     far = noise_only.value[2000:]
     mean = 1 / (4 * math.pi)
     assert 0.5 * mean < far.std() < 2 * mean
     assert 0.005 < noise_only.heat_time < 2
 
 
-def test_bad_records_count_at_the_centre_or_the_first_node(capfd):
+def test_bad_records_count_at_the_centre(capfd):
     mesh = fibonacci_mesh(50)
     ball = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.7)
     good = np.tile(mesh.points[30], (6, 1))
     for bad in (np.nan, np.inf, 0.0, 1e308, 5e-324):
         records = good.copy()
         records[2] = bad
-        release = density(records, mesh, cdp.PureDP(1e3), heat_time=0)
+        release = density(records, some_ball(mesh), cdp.PureDP(1e3), mesh=mesh, heat_time=0)
         counts = counted(release, mesh, 6)
-        assert counts[0] == 1
+        # a direction may have any length
+        place = 0 if bad in (np.inf, 0.0) or np.isnan(bad) else mesh.nearest(np.ones((1, 3)))[0][0]
+        assert counts[place] == 1
         assert counts[30] == 5
-        release = density(records, mesh, cdp.PureDP(1e3), heat_time=0, ball=ball)
+        release = density(records, ball, cdp.PureDP(1e3), mesh=mesh, heat_time=0)
         assert counted(release, mesh, 6).sum() == 6
     assert capfd.readouterr() == ("", "")
 
@@ -231,14 +246,15 @@ def test_bad_records_count_at_the_centre_or_the_first_node(capfd):
 @pytest.mark.parametrize("method", ["histogram", "kde"])
 def test_meshes_of_few_nodes(n, method):
     mesh = Mesh("sphere:2", fibonacci_mesh(5).points[:n])
-    release = density(np.eye(3), mesh, cdp.PureDP(1.0), method=method)
+    release = density(np.eye(3), some_ball(mesh), cdp.PureDP(1.0), mesh=mesh, method=method)
     assert np.isfinite(release.value).all()
     assert release.report()
 
 
 def test_a_release_survives_json_and_keeps_its_mesh():
     mesh = fibonacci_mesh(20)
-    release = density(mesh.points, laplacian(knn_graph(mesh, 5)), cdp.PureDP(1.0))
+    operator = laplacian(knn_graph(mesh, 5))
+    release = density(mesh.points, some_ball(mesh), cdp.PureDP(1.0), mesh=operator)
     again = DensityRelease.from_json(release.to_json())
     assert again == release
     assert hash(again) == hash(release)
@@ -252,33 +268,156 @@ def test_a_release_survives_json_and_keeps_its_mesh():
 
 def test_seeded_releases_are_unproved_and_a_ledger_is_charged_once():
     mesh = fibonacci_mesh(20)
-    assert isinstance(density(mesh.points, mesh, cdp.PureDP(1.0), seed=1).guarantee, cdp.Unproved)
+    assert isinstance(
+        density(mesh.points, some_ball(mesh), cdp.PureDP(1.0), mesh=mesh, seed=1).guarantee,
+        cdp.Unproved,
+    )
     with cdp.Ledger(cdp.PureDP(1.5)) as ledger:
-        density(mesh.points, mesh, cdp.PureDP(1.0), ledger=ledger)
+        density(mesh.points, some_ball(mesh), cdp.PureDP(1.0), mesh=mesh, ledger=ledger)
         with pytest.raises(cdp.BudgetError):
-            density(mesh.points, mesh, cdp.PureDP(1.0), ledger=ledger)
+            density(mesh.points, some_ball(mesh), cdp.PureDP(1.0), mesh=mesh, ledger=ledger)
 
 
 def test_parameters_are_checked():
     mesh = fibonacci_mesh(20)
     pure = cdp.PureDP(1.0)
     with pytest.raises(ValueError, match="method"):
-        density(mesh.points, mesh, pure, method="spline")
+        density(mesh.points, some_ball(mesh), pure, mesh=mesh, method="spline")
     with pytest.raises(ValueError, match="bandwidth"):
-        density(mesh.points, mesh, pure, method="kde", bandwidth=0.0)
+        density(mesh.points, some_ball(mesh), pure, mesh=mesh, method="kde", bandwidth=0.0)
     with pytest.raises(ValueError, match="heat_time"):
-        density(mesh.points, mesh, pure, heat_time=-1.0)
+        density(mesh.points, some_ball(mesh), pure, mesh=mesh, heat_time=-1.0)
     with pytest.raises(TypeError, match="mesh"):
-        density(mesh.points, mesh.points, pure)
+        density(mesh.points, some_ball(mesh), pure, mesh=mesh.points)
     with pytest.raises(ValueError, match="the ball on"):
-        density(mesh.points, mesh, pure, ball=cdp.Ball("spd:2", np.eye(2), 1.0))
+        density(np.eye(2)[None], cdp.Ball("spd:2", np.eye(2), 1.0), pure, mesh=mesh)
     for method in ("histogram", "kde"):
         with (
             cdp.Ledger(pure) as ledger,
             pytest.raises(ValueError, match="no counts can be drawn"),
         ):
-            density(mesh.points, mesh, cdp.PureDP(1e-12), method=method, ledger=ledger)
-        density(mesh.points, mesh, cdp.PureDP(1e-10), method=method)
+            density(
+                mesh.points,
+                some_ball(mesh),
+                cdp.PureDP(1e-12),
+                mesh=mesh,
+                method=method,
+                ledger=ledger,
+            )
+        density(mesh.points, some_ball(mesh), cdp.PureDP(1e-10), mesh=mesh, method=method)
+
+
+# ------------------------------------------------------------------ as every release
+
+
+def test_records_beyond_the_ball_count_at_the_rim_only_if_all_nodes_lie_within():
+    """On a whole sphere, which no ball holds, half of the records would count at the equator."""
+    ball = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 1.5)
+    far = np.tile([0.0, 0.0, -1.0], (50, 1))
+    whole = fibonacci_mesh(60)
+    release = density(far, ball, cdp.PureDP(1e3), mesh=whole, heat_time=0)
+    assert counted(release, whole, 50)[-1] == 50
+    assert not release.projected
+    assert "reaches out of the ball" in release.report()
+    part = ball_mesh(cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.7), 60)
+    near = np.tile([1.0, 0.0, 0.0], (50, 1))
+    release = density(near, ball, cdp.PureDP(1e3), mesh=part, heat_time=0)
+    assert release.projected
+    assert "projected on it" in release.report()
+    assert DensityRelease.from_json(release.to_json()).projected
+
+
+def sites(n=240):
+    rng = np.random.default_rng(4)
+    records = von_mises_fisher(n, [0.0, 0.0, 1.0], 20.0, rng=rng)
+    return records, np.repeat(["a", "b"], [n // 3, n - n // 3])
+
+
+def test_a_groups_density_is_that_of_the_group_alone():
+    records, site = sites()
+    ball, mesh = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.7), fibonacci_mesh(80)
+
+    def released(records, site):
+        secret = cdp.NoiseSecret(bytes(range(32)))
+        return density(records, ball, cdp.PureDP(1.0), mesh=mesh, groups=site, secret=secret)
+
+    found = released(records, site)
+    for name in ("a", "b"):
+        own = records[site == name]
+        alone = released(own, [name] * len(own))
+        assert alone[name].to_json() == found[name].to_json()
+    assert found.value.shape == (2, 80)
+    # groups of other centres have their own default nodes
+    balls = [ball, cdp.Ball("sphere:2", [1.0, 0.0, 0.0], 0.7)]
+    found = density(records, balls, cdp.PureDP(1.0), groups=site)
+    for own, release in zip(balls, found, strict=True):
+        np.testing.assert_allclose(release.nodes, ball_mesh(own, 5000).points, atol=1e-15)
+
+
+def noise_of(release):
+    """The counts of a release without smoothing: with a huge epsilon they are those of records."""
+    return np.round(release.value * release.volumes * release.n)
+
+
+def test_a_secret_draws_again_the_same_and_anew_for_whatever_changes():
+    records, _ = sites()
+    ball, mesh = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.7), fibonacci_mesh(80)
+
+    def drawn(**changed):
+        """Noise on the nodes: counts less those of the records."""
+        own = {"records": records, "ball": ball, "mesh": mesh, "guarantee": cdp.PureDP(0.2)}
+        own |= {"heat_time": 0.0, "secret": cdp.NoiseSecret(bytes(range(32)))} | changed
+        found = density(**own)
+        exact = density(**own | {"guarantee": cdp.PureDP(1e4), "secret": None})
+        return noise_of(found) - noise_of(exact)
+
+    noise = drawn()
+    np.testing.assert_array_equal(drawn(), noise)
+    moved = records.copy()
+    moved[0] = -moved[0]  # beyond the ball, where the mesh reaches
+    half = Mesh("sphere:2", mesh.points, 0.5 * mesh.volumes)
+    turned = Mesh("sphere:2", mesh.points[:, [1, 0, 2]], mesh.volumes)
+    for changed in (
+        {"records": moved},
+        {"mesh": half},
+        {"mesh": turned},
+        {"mesh": knn_graph(mesh, 5)},
+        {"mesh": laplacian(knn_graph(mesh, 5))},
+        {"ball": cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.6)},
+        {"records_per_unit": 2},
+    ):
+        # noise of deviation 14: two independent draws differ on nearly all of the 80 nodes
+        assert np.sum(drawn(**changed) != noise) > 40, changed
+
+
+def test_options_hold_all_that_the_nodes_are():
+    mesh = fibonacci_mesh(20)
+    graph = knn_graph(mesh, 5)
+    every = [
+        *(None, mesh, fibonacci_mesh(21), graph, knn_graph(mesh, 6), laplacian(graph)),
+        *(laplacian(graph, bandwidth=0.1), laplacian(graph, scaled=False)),
+        *(laplacian(graph, normalization="random-walk"), Mesh("sphere:2", mesh.points)),
+    ]
+    texts = {json.dumps(Density(mesh=own).options()) for own in every}
+    assert len(texts) == len(every)
+    plain = Density(method="kde", bandwidth=0.2)
+    assert Density.from_options(json.loads(json.dumps(plain.options()))) == plain
+    with pytest.raises(ValueError, match="20 public nodes, which stored parameters do not hold"):
+        Density.from_options(Density(mesh=mesh).options())
+
+
+def test_units_count_once_and_no_group_is_too_small():
+    records, site = sites()
+    ball = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.7)
+    mesh = ball_mesh(ball, 40)
+    persons = np.arange(len(records)) // 4
+    release = density(records, ball, cdp.PureDP(1e4), mesh=mesh, heat_time=0, units=persons)
+    assert release.n == 60
+    assert counted(release, mesh, 60).sum() == 60
+    assert "units-by-name" in release.assumptions
+    found = density(records, ball, cdp.PureDP(1.0), mesh=mesh, groups=site, skip_small=True)
+    assert found.released.all()
+    assert found.columns()["scale"].tolist() == pytest.approx([2.0, 2.0])
 
 
 # ------------------------------------------------------------------ noise far beyond the counts
@@ -316,7 +455,8 @@ def test_noise_wider_than_53_bits_tells_nothing_of_a_count(residue):
     odd = total = 0
     for seed in range(4):
         release = density(
-            *(records, mesh, cdp.PureDP(3e-11)),
+            *(records, some_ball(mesh), cdp.PureDP(3e-11)),
+            mesh=mesh,
             method="kde",
             bandwidth=1.5,
             heat_time=0.0,

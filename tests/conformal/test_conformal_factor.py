@@ -64,7 +64,8 @@ def test_a_sign_error_would_break_the_bounds():
 
 @pytest.mark.parametrize("method", ["jacobi", "multigrid"])
 def test_sigma_is_certified_to_1e_8_of_the_discrete_solution(method):
-    release = density(fibonacci_mesh(3000).points[:500], fibonacci_mesh(3000), cdp.PureDP(1.0))
+    mesh, ball = fibonacci_mesh(3000), cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 1.5)
+    release = density(mesh.points[:500], ball, cdp.PureDP(1.0), mesh=mesh)
     found = factor(release, upsilon=1.0, method=method)
     assert found.max_error < 1e-8
     exact = np.linalg.solve(

@@ -39,10 +39,10 @@ def test_the_embedding_keeps_its_guarantee_at_many_releases(form, guarantee):
 def test_half_the_noise_is_found_out(monkeypatch):
     honest = mail_noise.noisy_embedding
 
-    def half(entry, exact_value, guarantee, *, sensitivity, **fields):
-        return honest(entry, exact_value, guarantee, sensitivity=sensitivity / 2, **fields)
+    def half(group, exact_value, guarantee, *, sensitivity, **fields):
+        return honest(group, exact_value, guarantee, sensitivity=sensitivity / 2, **fields)
 
-    monkeypatch.setattr("curvedp.mail.private_mail.noisy_embedding", half)
+    monkeypatch.setattr("curvedp.mail.embedding.noisy_embedding", half)
     assert not audit(releases(), cdp.GDP(2.0), 2000).passed
 
 
@@ -50,13 +50,13 @@ def test_a_variance_in_the_place_of_a_deviation_is_found_out(monkeypatch):
     """The public implementation draws noise of standard deviation (Delta/mu)^2, Delta/mu < 1."""
     honest = mail_noise.noisy_embedding
 
-    def squared(entry, exact_value, guarantee, *, sensitivity, **fields):
+    def squared(group, exact_value, guarantee, *, sensitivity, **fields):
         deviation = sensitivity / guarantee.mu
         return honest(
-            entry, exact_value, guarantee, sensitivity=deviation**2 * guarantee.mu, **fields
+            group, exact_value, guarantee, sensitivity=deviation**2 * guarantee.mu, **fields
         )
 
-    monkeypatch.setattr("curvedp.mail.private_mail.noisy_embedding", squared)
+    monkeypatch.setattr("curvedp.mail.embedding.noisy_embedding", squared)
     assert not audit(releases(), cdp.GDP(2.0), 600).passed
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import curvedp as cdp
 from curvedp import sensitivity
-from curvedp.mail import PrivateMail
+from curvedp.mail import Embedding, PrivateMail
 from reference import mail as twin
 
 
@@ -62,14 +62,20 @@ def test_every_kind_of_guarantee_is_kept(guarantee):
     assert noisy.release.assumptions == frozenset()
 
 
-def test_the_noise_follows_the_diameter_of_the_start():
+def test_the_noise_follows_the_diameter_of_the_start(monkeypatch):
     """Noise of the first iteration, from the seed's start: sensitivity for its own diameter."""
     rows, labels = blobs()
+    honest, starts = Embedding.start, []
+
+    def noted(self, n, stream):
+        starts.append(honest(self, n, stream))
+        return starts[-1]
+
+    monkeypatch.setattr(Embedding, "start", noted)
     estimator = mail(seed=7, private_iterations=1, post_iterations=0, max_norm=1.5)
     estimator.fit(rows, labels)
-    noise = cdp._core.Noise("flat", 2, 0.0, "gaussian", 1.0)
-    start = np.empty((60, 2))
-    noise.sample_coords(cdp._core.Stream.from_key((7).to_bytes(32, "little"), 0), start)
+    (start,) = starts
+    assert 0.8 < start.std() < 1.2
     start *= 1.5 / np.maximum(np.linalg.norm(start, axis=1, keepdims=True), 1.5)
     gaps = np.linalg.norm(start[:, None] - start[None], axis=2)
     expected = sensitivity.mail_iteration(60, bandwidth=1.0, alpha=0.5, diameter=gaps.max())
@@ -127,6 +133,52 @@ def test_both_forms_and_precisions_give_finite_embeddings(form, dtype):
     estimator = mail(form=form, dtype=dtype, memory_limit=0).fit(rows, labels)
     assert np.all(np.isfinite(estimator.embedding_))
     assert isinstance(estimator.release_.guarantee, cdp.GDP)
+
+
+def test_a_secret_draws_the_same_embedding_again_and_another_for_changed_rows_or_labels():
+    rows, labels = blobs()
+
+    def drawn(rows, labels, **parameters):
+        secret = cdp.NoiseSecret(bytes(range(32)))
+        return mail(**parameters).fit_transform(rows, labels, secret=secret)
+
+    first = drawn(rows, labels)
+    np.testing.assert_array_equal(drawn(rows, labels * 7), first)  # equal labels are equal
+    other, relabelled = rows.copy(), labels.copy()
+    other[0, 0] += 1e-15
+    relabelled[0] = (labels[0] + 1) % 3
+    for found in (
+        drawn(other, labels),
+        drawn(rows, relabelled),
+        drawn(rows, labels, alpha=0.4),
+        drawn(rows, labels, records_per_unit=2),
+        drawn(rows, labels, guarantee=cdp.GDP(1.1)),
+    ):
+        assert np.mean(found == first) < 0.1
+
+
+def test_a_release_of_rows_is_the_estimators_and_of_one_data_set():
+    rows, labels = blobs()
+    ball, names = cdp.Ball("euclidean:5", np.zeros(5), 1.0), np.array(["x", "y", "z"])[labels]
+    found = cdp.release(Embedding(), rows, ball, cdp.GDP(1.0), labels=names, seed=5)
+    np.testing.assert_array_equal(found.value, mail(seed=5).fit_transform(rows, labels))
+    ledger = cdp.Ledger(cdp.GDP(1.0))
+    how = {"labels": names, "ledger": ledger}
+    with pytest.raises(TypeError, match="a call of its own"):
+        cdp.release(Embedding(), rows, ball, cdp.GDP(1.0), groups=[0, 20, 60], **how)
+    with pytest.raises(ValueError, match="Euclidean space"):
+        cdp.release(
+            *(Embedding(), rows[:, :3], cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 1.0), cdp.GDP(1.0)),
+            **how,
+        )
+    with pytest.raises(TypeError, match="needs labels"):
+        cdp.release(Embedding(), rows, ball, cdp.GDP(1.0), ledger=ledger)
+    assert not ledger.entries
+    persons = np.arange(60) // 3
+    by_name = cdp.release(Embedding(), rows, ball, cdp.GDP(1.0), labels=names, units=persons)
+    assert by_name.value.shape == (20, 2)
+    assert "units-by-name" in by_name.assumptions
+    assert Embedding.from_options(Embedding(alpha=0.1).options()) == Embedding(alpha=0.1)
 
 
 # ------------------------------------------------------------------ records cannot raise or warn

@@ -11,7 +11,17 @@ import scipy.stats
 
 import curvedp as cdp
 from curvedp import _core
-from curvedp.mail import Client, PrivateMail, Reply, Request, Server, align, retrieval_score
+from curvedp.errors import ExistenceError
+from curvedp.mail import (
+    Client,
+    PrivateMail,
+    PrivateQuery,
+    Reply,
+    Request,
+    Server,
+    align,
+    retrieval_score,
+)
 from curvedp.mail.cells import (
     choose_n_cells,
     predict_class,
@@ -129,6 +139,112 @@ def test_anchors_of_one_class_still_have_two_cells():
     rows, _ = blobs()
     found = mail().embed_query(rows[0], rows[1:], np.zeros(199))
     assert np.all(np.isfinite(found.value))
+
+
+# ------------------------------------------------------------------ many queries in one call
+
+
+def released(queries, who, method="cell", **changed):
+    """Of the same anchors, by a secret."""
+    rows, labels = blobs()
+    statistic = PrivateQuery(anchors=mail().anchors(rows, labels), method=method)
+    own = {"statistic": statistic, "guarantee": cdp.GDP(0.5)}
+    own |= {"secret": cdp.NoiseSecret(bytes(range(32)))} | changed
+    ball = own["statistic"].anchors.ball
+    return cdp.release(records=queries, ball=ball, groups=who, **own)
+
+
+@pytest.mark.parametrize("method", ["cell", "noise"])
+def test_a_query_among_many_is_released_as_it_is_alone(method):
+    queries, who = blobs(n=30, seed=5)[0], [f"client {j}" for j in range(30)]
+    found = released(queries, who, method)
+    assert found.value.shape == (30, 3)
+    assert found.total == cdp.GDP(0.5)
+    for j in (0, 7, 29):
+        alone = released(queries[j : j + 1], who[j : j + 1], method)
+        assert alone[who[j]].to_json() == found[who[j]].to_json()
+    again = released(queries, who, method)
+    np.testing.assert_array_equal(again.value, found.value)
+
+
+def test_noise_of_a_secret_is_another_for_whatever_changes():
+    queries, who = blobs(n=30, seed=5)[0], [f"client {j}" for j in range(30)]
+    rows, labels = blobs()
+    own = released(queries, who, "noise").value - _places(queries, mail().anchors(rows, labels))
+    moved = 0.999 * queries
+    turned, wide = mail().anchors(rows, 3 - labels), mail(bandwidth=1.5).anchors(rows, labels)
+    for records, anchors, changed in (
+        (moved, None, {}),
+        (queries, turned, {}),
+        (queries, wide, {}),
+        (queries, None, {"records_per_unit": 2}),
+        (queries, None, {"guarantee": cdp.GDP(0.5001)}),
+    ):
+        if anchors is not None:
+            changed = {"statistic": PrivateQuery(anchors=anchors, method="noise")}
+        found = released(records, who, "noise", **changed).value
+        noise = found - _places(records, anchors or mail().anchors(rows, labels))
+        # the same draws would agree up to rounding to a grid far finer than the noise
+        assert np.median(np.abs(noise - own)) > 0.1 * np.median(np.abs(own))
+
+
+def _places(queries, anchors):
+    return anchors.place(anchors.ball._enter(queries))
+
+
+def test_an_estimator_releases_many_queries_for_one_price_each():
+    rows, labels = blobs()
+    queries, ledger = blobs(n=5, seed=5)[0], cdp.Ledger(cdp.PureDP(12.0))
+    estimator = mail(ledger=ledger)
+    public = estimator.anchors(rows, labels)
+    found = estimator.embed_query(queries, public, groups=list("abcde"))
+    assert found.value.shape == (5, 3)
+    assert ledger.spent == cdp.PureDP(4.0)
+    estimator.embed_query(queries, public, groups=list("abcde"), groups_per_unit=2)
+    assert ledger.spent == cdp.PureDP(12.0)
+    with pytest.raises(cdp.BudgetError):
+        estimator.embed_query(queries[0], public)
+    # one query of each of two persons, from three rows
+    by_name = mail().embed_query(queries[:3], public, groups=[0, 0, 1], units=["x", "x", "y"])
+    assert by_name.n.tolist() == [1, 1]
+
+
+def test_a_group_of_several_queries_is_refused_before_it_is_paid_or_skipped():
+    queries, ledger = blobs(n=5, seed=5)[0], cdp.Ledger(cdp.GDP(1.0))
+    with pytest.raises(ExistenceError, match="a query is one record"):
+        released(queries, list("aabcd"), ledger=ledger)
+    assert not ledger.entries
+    found = released(queries, list("aabcd"), skip_small=True)
+    assert found.released.tolist() == [False, True, True, True]
+    other = cdp.Ball("euclidean:6", np.zeros(6), 2.0)
+    statistic = PrivateQuery(anchors=mail().anchors(*blobs()))
+    with pytest.raises(ValueError, match="anchors' own ball"):
+        cdp.release(statistic, queries[:1], other, cdp.GDP(1.0), ledger=ledger)
+    with pytest.raises(TypeError, match="what PrivateMail"):
+        PrivateQuery(anchors=blobs()[0])
+    with pytest.raises(ValueError, match="do not hold the anchors"):
+        PrivateQuery.from_options(statistic.options())
+    assert not ledger.entries
+
+
+def test_queries_of_a_table_are_those_of_arrays():
+    pa = pytest.importorskip("pyarrow")
+    batch = pytest.importorskip("curvedp.batch")
+    queries, who = blobs(n=6, seed=5)[0], list("abcdef")
+    statistic = PrivateQuery(anchors=mail().anchors(*blobs()))
+    table = pa.table({"who": who, "features": list(queries)})
+    found = batch.release(
+        *(statistic, table),
+        by="who",
+        points="features",
+        ball=statistic.anchors.ball,
+        guarantee=cdp.GDP(0.5),
+        public_keys=True,
+        secret=cdp.NoiseSecret(bytes(range(32))),
+    ).table
+    plain = released(queries, [f"1:{name}" for name in who])
+    for name, value in zip(found["who"].to_pylist(), found["value"].to_pylist(), strict=True):
+        np.testing.assert_array_equal(value, plain[f"1:{name}"].value)
 
 
 # ------------------------------------------------------------------ alignment and scores

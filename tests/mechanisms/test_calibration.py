@@ -15,13 +15,12 @@ import pytest
 import curvedp as cdp
 from curvedp import laplacian_bounds, sensitivity
 from curvedp.conformal import MeshExponential, fibonacci_mesh, knn_graph
-from curvedp.mail.noise import noisy_embedding
+from curvedp.mail.noise import EmbeddingNoise
 from curvedp.mechanisms import RankExponential, bounded_range_epsilon, outward_scale
 from curvedp.privacy import Release
 from curvedp.regression.descent import calibrate
 from curvedp.regression.k_norm import KNormGradient
 from curvedp.regression.schedule import Step
-from curvedp.statistics.entry import Entry
 
 PAIRS = 2000
 SPHERE = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.5)
@@ -124,25 +123,10 @@ def test_regressions_cover_sensitivity_and_rounding(guarantee: Any) -> None:
 
 @pytest.mark.parametrize("guarantee", [cdp.PureDP, cdp.GDP])
 def test_embeddings_cover_sensitivity_and_rounding(guarantee: Any) -> None:
-    exact = np.zeros((2, 1))
     for delta, budget in pairs(8):
-        entry = Entry.check(
-            exact,
-            LINE,
-            guarantee(budget),
-            records_per_unit=1,
-            ledger=None,
-            seed=None,
-        )
         rounding = 1e-3 * delta
-        found = noisy_embedding(
-            entry,
-            exact,
-            guarantee(budget),
-            sensitivity=delta,
-            rounding=rounding,
-            largest=1.0,
-            stage=0,
+        found = EmbeddingNoise.calibrate(
+            guarantee(budget), (2, 1), sensitivity=delta, rounding=rounding
         )
         assert covers(found.scale, budget, Fraction(delta) + 2 * Fraction(rounding))
 
@@ -330,7 +314,10 @@ def test_rates_of_counts_are_rounded_down() -> None:
     for _ in range(100):
         epsilon, k = 10 ** draw.uniform(-2, 1), draw.randint(1, 9)
         found = cdp.conformal.density(
-            _points(40), mesh, cdp.PureDP(epsilon), heat_time=0.0, records_per_unit=k
+            *(_points(40), SPHERE, cdp.PureDP(epsilon)),
+            mesh=mesh,
+            heat_time=0.0,
+            records_per_unit=k,
         )
         assert covers(found.scale, epsilon, 2 * k)
         assert found.scale <= math.nextafter(2 * k / epsilon, math.inf) * (1 + 1e-15)

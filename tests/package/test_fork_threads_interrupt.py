@@ -196,7 +196,7 @@ def statistics(ball, mesh, x):
             for name in ("gradient", "exact")
         ),
         cdp.conformal_mean(x, ball, claim, mesh=mesh, seed=1).to_json(),
-        cdp.conformal.density(x, mesh, claim, ball=ball, seed=1).value.tobytes(),
+        cdp.conformal.density(x, ball, claim, mesh=mesh, seed=1).value.tobytes(),
         cdp.quantile(x[:, 0], 0.5, low=-1.0, high=1.0, guarantee=claim, seed=1).to_json(),
         cdp.nonprivate.frechet_mean(ball.project(x), ball.manifold).value.tobytes(),
     ]

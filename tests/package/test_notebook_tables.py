@@ -123,7 +123,9 @@ OBJECTS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
         ("GDP(mu=1)", "velocity over the range at most 1.5"),
     ),
     "density": (
-        lambda: cdp.conformal.density(RECORDS, cdp.conformal.fibonacci_mesh(50), cdp.PureDP(1.0)),
+        lambda: cdp.conformal.density(
+            RECORDS, BALL, cdp.PureDP(1.0), mesh=cdp.conformal.fibonacci_mesh(50)
+        ),
         ("PureDP(epsilon=1)", "50 public nodes", "see .value"),
     ),
     "region": (

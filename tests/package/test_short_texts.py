@@ -78,7 +78,9 @@ def stored_kinds() -> list[object]:
         fit,
         fit.geodesic,
         cdp.r_squared(x, y, fit, noise),
-        cdp.conformal.density(y, cdp.conformal.Mesh(ball.manifold, y, np.ones(80)), noise),
+        cdp.conformal.density(
+            y, ball, noise, mesh=cdp.conformal.Mesh(ball.manifold, y, np.ones(80))
+        ),
         cdp.plan("adaptive_mean", ball, noise, n=80),
         cdp.Ledger(noise),
     ]

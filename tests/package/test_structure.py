@@ -20,7 +20,7 @@ RUST = Path(__file__).parents[2] / "rust"
 
 # ------------------------------------------------------------------ circles of imports in Rust
 
-#: Files that name each other: a law and its draws, a domain and its grid.
+#: Files that name each other: a law and its draws, a domain and its grid; classes of the binding.
 CIRCLES = {
     frozenset({"ball", "release"}),
     frozenset({"noise::compact", "noise::compact_draws"}),
@@ -29,6 +29,7 @@ CIRCLES = {
     frozenset({"noise::stream", "noise::tails"}),
     frozenset({"regression::model", "regression::space"}),
     frozenset({"solve::sliced", "solve::sums"}),
+    frozenset({"frame", "groups", "manifold", "mean", "moments", "noise", "regression"}),
 }
 _NAME = re.compile(r"\b(?:crate|super)(?:::\w+)+")
 _USE = re.compile(r"\buse\s+([^;]+);")

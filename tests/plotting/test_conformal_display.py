@@ -15,7 +15,8 @@ pytest.importorskip("matplotlib")
 @pytest.fixture
 def release():
     mesh = fibonacci_mesh(200)
-    return density(mesh.points[:40], mesh, cdp.PureDP(1.0))
+    ball = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 1.5)
+    return density(mesh.points[:40], ball, cdp.PureDP(1.0), mesh=mesh)
 
 
 def test_colours_are_the_values_on_the_near_side(release):

@@ -187,8 +187,11 @@ def kinds():
         "plane": (cdp.frechet_mean(y, flat, MU), "plane"),
         "geodesic": (cdp.geodesic_regression(x, records, ball, MU, **fit), GeodesicDisplay),
         "line": (cdp.geodesic_regression(x, y, flat, MU, **fit), "image"),
-        "density": (cdp.conformal.density(records, mesh, cdp.PureDP(1.0)), MeshFieldDisplay),
-        "nodes": (cdp.conformal.density(y, grid, cdp.PureDP(1.0)), "entries"),
+        "density": (
+            cdp.conformal.density(records, ball, cdp.PureDP(1.0), mesh=mesh),
+            MeshFieldDisplay,
+        ),
+        "nodes": (cdp.conformal.density(y, flat, cdp.PureDP(1.0), mesh=grid), "entries"),
     }
 
 

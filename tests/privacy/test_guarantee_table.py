@@ -36,7 +36,7 @@ def _takes_numbers(row) -> bool:
 
 
 def _takes_groups(row) -> bool:
-    function = getattr(cdp, row.call, None)
+    function = functools.reduce(getattr, row.call.split("."), cdp)
     return inspect.isfunction(function) and "groups" in inspect.signature(function).parameters
 
 

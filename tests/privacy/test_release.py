@@ -79,7 +79,7 @@ def stored_releases():
     x = np.linspace(-1.0, 1.0, 40)
     records = np.column_stack((x / 2, x**2 / 2))
     noise = cdp.GDP(1.0)
-    mesh = cdp.conformal.fibonacci_mesh(50)
+    mesh = cdp.conformal.ball_mesh(ball, 50)
     fit = cdp.geodesic_regression(x, records, ball, cdp.GDP(50.0), x_range=(-1.0, 1.0))
     return [
         cdp.frechet_mean(records, ball, noise),
@@ -90,7 +90,7 @@ def stored_releases():
         cdp.r_squared(x, records, fit, noise),
         cdp.k_means(records, 2, ball, noise),
         cdp.tangent_logistic(records, x > 0, ball, noise, classes=[False, True]),
-        cdp.conformal.density(mesh.points, mesh, cdp.PureDP(1.0)),
+        cdp.conformal.density(records, ball, cdp.PureDP(1.0), mesh=mesh),
     ]
 
 

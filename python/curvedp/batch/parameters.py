@@ -110,6 +110,8 @@ class BatchParameters:
                 f"the {statistic.title} needs the sizes of both samples of each group, which files "
                 "do not tell before they are read: give it a table in memory"
             )
+        if for_files:
+            statistic.from_options(statistic.options())  # as each chunk's process reads them
         mechanism = getattr(statistic, "mechanism", None)
         if mechanism is not None and mechanism not in MECHANISMS:
             words = ", ".join(map(repr, MECHANISMS))

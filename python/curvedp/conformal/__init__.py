@@ -4,16 +4,21 @@ Nodes are public: they never depend on records. `density` and `conformal_mean` r
 else is computed from public values alone or is post-processing of what has been released.
 """
 
-from curvedp.conformal.density import DensityRelease, default_heat_time, density
+from curvedp.conformal.density import Density, density
+from curvedp.conformal.density_plan import default_heat_time
+from curvedp.conformal.density_release import DensityRelease
 from curvedp.conformal.factor import ConformalFactor, factor
 from curvedp.conformal.graph import Graph, Laplacian, knn_graph, laplacian, shortest_paths
-from curvedp.conformal.mean import conformal_mean, default_cells, default_laplacian
+from curvedp.conformal.mean import ConformalMean, conformal_mean, default_cells
 from curvedp.conformal.mechanism import MeshExponential
 from curvedp.conformal.mesh import Mesh, ball_mesh, fibonacci_mesh, icosphere_mesh
+from curvedp.conformal.nodes import default_laplacian
 from curvedp.conformal.solve import HelmholtzSolution, heat_smooth, helmholtz_poisson
 
 __all__ = [
     "ConformalFactor",
+    "ConformalMean",
+    "Density",
     "DensityRelease",
     "Graph",
     "HelmholtzSolution",

@@ -8,103 +8,186 @@ Proof: docs/proofs/conformal-mean.md, section 1.
 
 from __future__ import annotations
 
-import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Unpack, overload
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp import _core
 from curvedp._guard import quiet
+from curvedp._hints import hinting
 from curvedp._stages import tell_stage
-from curvedp._validation import FloatArray, as_choice, as_positive
-from curvedp.conformal.graph import Graph, Laplacian, knn_graph, laplacian
-from curvedp.conformal.mesh import Mesh
-from curvedp.conformal.solve import heat_smooth
-from curvedp.domain import Ball, check_ball
-from curvedp.mechanisms import pure_epsilon
-from curvedp.privacy import Guarantee, Ledger, Release
-from curvedp.privacy.release import frozen_array
-from curvedp.statistics.entry import Entry
+from curvedp.conformal.density_plan import (
+    MECHANISM,
+    DensityPlan,
+    check_density,
+    needs_graph,
+)
+from curvedp.conformal.density_release import DensityRelease
+from curvedp.conformal.nodes import (
+    DEFAULT_NODES,
+    Nodes,
+    as_laplacian,
+    check_nodes,
+    default_laplacian,
+    mesh_of,
+    refuse_told,
+    told,
+)
+from curvedp.domain import Ball
+from curvedp.privacy import Guarantee
+from curvedp.statistics.call import Call, CallOptions
+from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.paid import EachGroup, Group, release
+from curvedp.statistics.releases import Releases
 
-DENSITY_METHODS = ("histogram", "kde")
 
-#: Units into which a record is divided where it is spread over several nodes.
-_UNITS = 1 << 20
+@dataclass(frozen=True, kw_only=True)
+class Density(EachGroup[DensityRelease]):
+    """The density of records on public nodes, as a value; `density` releases it.
 
-#: Least rate of the noise per record: wider noise, counted in units of the kernel, would not fit
-#: the 127 bits in which counts and noise are added.
-_LEAST_RATE = 1e-11
-
-#: Neighbours of a node in the graph that smoothing uses if none is given.
-_NEIGHBOURS = 24
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class DensityRelease(Release):
-    """A released density: `value` holds its values at the nodes, per unit of volume, shape (n,).
-
-    Sensitivity and scale count records. Values may be negative where noise outweighs records.
-
-    Attributes
+    Parameters
     ----------
-    method : str
-        "histogram" or "kde".
-    bandwidth : float
-        Reach of the kernel, 0 for a histogram.
-    heat_time : float
-        Time of the heat smoothing, 0 for none.
-    nodes : ndarray, shape (n, *point_shape)
-    volumes : ndarray, shape (n,)
-        The public mesh.
+    mesh, method, bandwidth, heat_time
+        As in `density`.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> from curvedp.conformal import Density
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.7)
+    >>> records, sites = np.tile([0.0, 0.6, 0.8], (300, 1)), np.repeat(["north", "south"], 150)
+    >>> found = cdp.release(Density(), records, ball, cdp.PureDP(1.0), groups=sites)
+    >>> found["north"].value.shape
+    (5000,)
     """
 
-    method: str
-    bandwidth: float
-    heat_time: float
-    nodes: FloatArray
-    volumes: FloatArray
+    title: ClassVar[str] = "density of the records"
+    memory: ClassVar[float] = 8.0
+
+    mesh: Nodes | None = None
+    method: str = "histogram"
+    bandwidth: float | None = None
+    heat_time: float | None = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("nodes", "volumes"):
-            object.__setattr__(self, name, frozen_array(getattr(self, name)))
-        if not self.value.shape == self.volumes.shape == self.nodes.shape[:1]:
-            raise ValueError("value, nodes and volumes must have the same length")
+        if self.mesh is not None:
+            mesh_of(self.mesh)
+        check_density(self.method, self.bandwidth, self.heat_time)
 
-    @functools.cached_property
-    def mesh(self) -> Mesh:
-        """The public mesh."""
-        return Mesh(self.manifold, self.nodes, self.volumes)
+    @property
+    def _how(self) -> dict[str, Any]:
+        return {"method": self.method, "bandwidth": self.bandwidth, "heat_time": self.heat_time}
 
-    @functools.cached_property
-    def laplacian(self) -> Laplacian:
-        """The operator that smoothed the density; made anew after a round trip through JSON."""
+    def options(self) -> dict[str, Any]:
+        return {"mesh": told(self.mesh)} | self._how
+
+    @classmethod
+    def from_options(cls, options: dict[str, Any]) -> Density:
+        refuse_told(options, "mesh")
+        return cls(**options)
+
+    def check(self, call: Call) -> None:
+        check_nodes(self.mesh, call.manifold.spec)
+
+    @cached_property
+    def _nodes(self) -> Nodes | None:
+        """The mesh, with its operator where that is needed."""
+        if self.mesh is None or not needs_graph(**self._how):
+            return self.mesh
         return as_laplacian(self.mesh)
 
-    def _notes(self) -> list[str]:
-        kernel = f", spread by a kernel of reach {self.bandwidth:.6g}" if self.bandwidth else ""
-        return [
-            f"every record counted at the nearest of {len(self.volumes)} public nodes{kernel}",
-            f"smoothed by the heat equation for a time of {self.heat_time:.6g}",
-        ]
+    def design(self, call: Call, ball: Ball, n: int) -> DensityPlan:
+        nodes = default_laplacian(ball) if self._nodes is None else self._nodes
+        moved = call.records_per_unit
+        return DensityPlan.make(nodes, ball, call.guarantee, n, moved, **self._how)
+
+    def mechanism_of(self, design: DensityPlan) -> str:
+        return MECHANISM
+
+    def is_exact(self, call: Call) -> bool:
+        return True
+
+    @property
+    def _count(self) -> int:
+        return DEFAULT_NODES if self.mesh is None else len(mesh_of(self.mesh))
+
+    def value_shape(self, call: Call) -> tuple[int, ...]:
+        return (self._count,)
+
+    def outlook(self, call: Call, design: DensityPlan, n: int) -> tuple[float, float]:
+        return design.scale, math.nan
+
+    def memory_of_group(self, call: Call, n: int) -> float:
+        return 8.0 * self._count * (call.manifold.point_size + 12)
+
+    def memory_of_result(self, call: Call) -> float:
+        return 8.0 * self._count * (call.manifold.point_size + 4)
+
+    def release_group(self, group: Group) -> DensityRelease:
+        plan: DensityPlan = group.design
+        if group.ball is not plan.ball:  # another centre
+            plan = self.design(group.call, group.ball, group.n)
+        tell_stage("project")
+        points = plan.read(group.records)
+        released = group.release(value=plan.values(points, group.stream(0)), **plan.told())
+        found = DensityRelease(
+            **vars(released),
+            method=self.method,
+            bandwidth=plan.reach,
+            heat_time=plan.heat_time,
+            nodes=plan.mesh.points,
+            volumes=plan.mesh.volumes,
+            projected=plan.is_inside,
+        )
+        if plan.laplacian is not None:
+            found.__dict__["laplacian"] = plan.laplacian
+            found.__dict__["mesh"] = plan.mesh
+        return found
 
 
-@quiet
+@overload
 def density(
     records: ArrayLike,
-    mesh: Mesh | Graph | Laplacian,
+    ball: Ball,
     guarantee: Guarantee,
     *,
-    ball: Ball | None = None,
+    mesh: Nodes | None = None,
     method: str = "histogram",
     bandwidth: float | None = None,
     heat_time: float | None = None,
-    records_per_unit: int = 1,
-    ledger: Ledger | None = None,
-    seed: int | None = None,
-) -> DensityRelease:
+    groups: None = None,
+    **call: Unpack[CallOptions],
+) -> DensityRelease: ...
+@overload
+def density(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    mesh: Nodes | None = None,
+    method: str = "histogram",
+    bandwidth: float | None = None,
+    heat_time: float | None = None,
+    groups: GroupsLike,
+    **call: Unpack[CallOptions],
+) -> Releases[DensityRelease]: ...
+@quiet
+@hinting
+def density(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    mesh: Nodes | None = None,
+    method: str = "histogram",
+    bandwidth: float | None = None,
+    heat_time: float | None = None,
+    groups: GroupsLike = None,
+    **call: Unpack[CallOptions],
+) -> DensityRelease | Releases[DensityRelease]:
     """Release the density of records on a public mesh under differential privacy.
 
     f(z) = (c_z + X_z) / (n w_z), smoothed by e^{-tL}. c_z is the number of records at node z, w_z
@@ -117,15 +200,18 @@ def density(
     Parameters
     ----------
     records : array-like, shape (n, *point_shape)
-        n is public. No value raises: what is not a point of the manifold counts at the first node,
-        or as the ball's centre if there is a ball.
-    mesh : Mesh, Graph or Laplacian
-        Public, chosen without looking at the records. A Laplacian saves making it for the
-        smoothing.
+        n is public. No value raises: what is not a point of the manifold counts as the ball's
+        centre.
+    ball : Ball, or a list with one for each group
+        Public domain, on which records are projected if it holds all nodes. With a mesh that
+        reaches out of it, such as one of a whole sphere, which no ball holds, a record counts at
+        the node nearest to it, wherever that is: the guarantee needs no ball, and records on the
+        far side would otherwise all count at the rim.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
-    ball : Ball, optional
-        Public domain on which records are projected first; without it a record far from every node
-        counts at the nearest one all the same.
+        Of the release of each group, when one unit's records are replaced.
+    mesh : Mesh, Graph or Laplacian, optional
+        Public, chosen without looking at the records; by default 5000 nodes on the ball. A
+        Laplacian saves making it for the smoothing.
     method : {"histogram", "kde"}
     bandwidth : float, optional
         Reach h of the kernel, in the units of the metric; by default the mean length of the graph's
@@ -133,16 +219,17 @@ def density(
     heat_time : float, optional
         Time t of the smoothing, in squared units of the metric, 0 for none. By default the time at
         which the noise's standard deviation falls to the mean density; see `default_heat_time`.
-    records_per_unit : int
-        Number of records that one unit (a person) contributes at most.
-    ledger : Ledger, optional
-        Budget to spend from, before any noise is drawn.
-    seed : int, optional
-        For tests and examples only: the release is then `Unproved`.
+    groups : array-like, optional
+        Labels or offsets of public groups, the density of each: see `frechet_mean`.
+    units : array-like, shape (n,), optional
+        Label of the person to whom each record belongs: the mean of a person's records on the ball
+        then counts once.
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
+        As in `frechet_mean`.
 
     Returns
     -------
-    DensityRelease
+    DensityRelease, or Releases of them with `groups`
 
     Raises
     ------
@@ -169,190 +256,11 @@ def density(
     >>> from curvedp.conformal import density, fibonacci_mesh
     >>> from curvedp.datasets import von_mises_fisher
     >>> records = von_mises_fisher(20_000, [0, 0, 1], 10.0, rng=0)
-    >>> release = density(records, fibonacci_mesh(300), cdp.PureDP(1.0))
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=1.5)
+    >>> release = density(records, ball, cdp.PureDP(1.0), mesh=fibonacci_mesh(300))
     >>> top, bottom = release.value[0], release.value[-1]  # exact: 1.59 and 3e-9
     >>> bool(abs(top - 1.4) < 0.3), bool(abs(bottom) < 0.02)
     (True, True)
     """
-    chosen = as_choice(method, DENSITY_METHODS, "method")
-    base = mesh_of(mesh)
-    domain = _any_ball(base) if ball is None else check_ball(ball)
-    if domain.manifold != base.manifold:
-        raise ValueError(f"the mesh is on {base.manifold.spec}, the ball on {domain.manifold.spec}")
-    entry = Entry.check(
-        records,
-        domain,
-        guarantee,
-        records_per_unit=records_per_unit,
-        ledger=ledger,
-        seed=seed,
-    )
-    plan = DensityPlan.make(entry, mesh, chosen, bandwidth, heat_time, entry.guarantee)
-    entry.spend("density")
-    tell_stage("project")
-    points = entry.ball.project(entry.data) if ball is not None else _on_mesh(entry.data, base)
-    release = release_density(entry, points, plan, 0)
-    fields = vars(release)
-    if ball is None:
-        reach = float(base.manifold.dist(base.points[0], base.points).max())
-        fields = {**fields, "ball_radius": reach or entry.ball.radius}
-    found = DensityRelease(
-        **fields,
-        method=chosen,
-        bandwidth=plan.reach,
-        heat_time=plan.heat_time,
-        nodes=base.points,
-        volumes=base.volumes,
-    )
-    if plan.laplacian is not None:
-        found.__dict__["laplacian"] = plan.laplacian
-        found.__dict__["mesh"] = base
-    return found
-
-
-@dataclass(frozen=True)
-class DensityPlan:
-    """Everything about a density that is fixed before a record is seen."""
-
-    mesh: Mesh
-    laplacian: Laplacian | None
-    method: str
-    reach: float
-    heat_time: float
-    guarantee: Guarantee
-    rate: float
-
-    @classmethod
-    def make(
-        cls,
-        entry: Entry,
-        mesh: Mesh | Graph | Laplacian,
-        method: str,
-        bandwidth: float | None,
-        heat_time: float | None,
-        guarantee: Guarantee,
-    ) -> DensityPlan:
-        """The plan for a share of a call's guarantee; `rate` is that of the noise, per record."""
-        rate = math.nextafter(pure_epsilon(guarantee) / (2 * entry.records_per_unit), 0.0)
-        if rate < _LEAST_RATE:
-            raise ValueError(
-                f"no counts can be drawn at a scale of {1 / rate:.3g} records: use a larger budget"
-            )
-        operator = None if heat_time == 0 else as_laplacian(mesh)
-        reach = 0.0
-        if method == "kde":
-            if bandwidth is None:
-                lengths = as_laplacian(mesh).graph.lengths.data
-                reach = float(lengths.mean()) if lengths.any() else 1.0
-            else:
-                reach = as_positive(bandwidth, "bandwidth")
-        if heat_time is None:
-            time = default_heat_time(
-                as_laplacian(mesh) if operator is None else operator, entry.n, rate
-            )
-        else:
-            time = 0.0 if heat_time == 0 else as_positive(heat_time, "heat_time")
-        return cls(mesh_of(mesh), operator, method, reach, time, guarantee, rate)
-
-
-def default_heat_time(operator: Laplacian, n: int, rate: float) -> float:
-    """The time at which smoothed noise is as large as the mean density, from public values.
-
-    In flat space of dimension d, noise of variance v records on each of N nodes of total volume V
-    leaves a standard deviation sqrt(v N / (n^2 V (8 pi t)^{d/2})) after the time t; it equals 1/V
-    at t = (v N V / n^2)^{2/d} / 8 pi, which is cut at V^{2/d}.
-
-    Parameters
-    ----------
-    operator : Laplacian
-    n : int
-        Number of records.
-    rate : float
-        Of the noise: P(X = x) proportional to exp(-rate |x|).
-
-    Returns
-    -------
-    float
-        In squared units of the metric.
-
-    Examples
-    --------
-    >>> from curvedp.conformal import fibonacci_mesh, knn_graph, laplacian
-    >>> operator = laplacian(knn_graph(fibonacci_mesh(500)))
-    >>> round(default_heat_time(operator, n=1000, rate=0.25), 4)
-    0.008
-    """
-    dim, volume = operator.graph.mesh.manifold.dim, float(operator.mass.sum())
-    falling = math.exp(-rate)
-    variance = 2 * falling / (math.expm1(-rate) ** 2)
-    wished = (variance * len(operator.mass) * volume / n**2) ** (2 / dim) / (8 * math.pi)
-    return float(min(wished, volume ** (2 / dim)))
-
-
-def release_density(entry: Entry, points: FloatArray, plan: DensityPlan, stage: int) -> Release:
-    """The density of points of the manifold, one for each record of a call that has been paid."""
-    tell_stage("density")
-    units = _UNITS if plan.method == "kde" else 1
-    if plan.method == "kde":
-        counts = _core.bump_counts(
-            plan.mesh.manifold._core,
-            plan.mesh.points.reshape(len(plan.mesh), -1),
-            plan.mesh.volumes,
-            points.reshape(len(points), -1),
-            plan.reach,
-            units,
-        )
-    else:
-        counts = np.bincount(plan.mesh.nearest(points)[0], minlength=len(plan.mesh))
-    noisy = np.empty(len(plan.mesh))
-    rate = math.nextafter(plan.rate / units, 0.0)
-    entry.stream(stage).add_discrete_laplace(rate, counts, noisy)
-    values = noisy / units / (entry.n * plan.mesh.volumes)
-    if plan.heat_time > 0:
-        assert plan.laplacian is not None
-        values = heat_smooth(plan.laplacian, values, plan.heat_time, tol=1e-9)
-    return entry.release(
-        entry.promise(plan.guarantee),
-        value=values,
-        mechanism="two-sided geometric noise on a mesh",
-        statistic="density of the records",
-        sensitivity=2.0 * entry.records_per_unit,
-        solver_tolerance=0.0,
-        scale=math.nextafter(1 / plan.rate, math.inf),
-        expected_error=None,
-    )
-
-
-def as_laplacian(mesh: Mesh | Graph | Laplacian) -> Laplacian:
-    """The operator itself, or that of a graph or a mesh with customary settings."""
-    if isinstance(mesh, Laplacian):
-        return mesh
-    nodes = mesh_of(mesh)
-    if isinstance(mesh, Graph):
-        return laplacian(mesh)
-    return laplacian(knn_graph(nodes, min(_NEIGHBOURS, max(1, len(nodes) - 1))))
-
-
-def mesh_of(mesh: Mesh | Graph | Laplacian) -> Mesh:
-    """The nodes of a mesh, a graph or an operator."""
-    if isinstance(mesh, Laplacian):
-        return mesh.graph.mesh
-    if isinstance(mesh, Graph):
-        return mesh.mesh
-    if isinstance(mesh, Mesh):
-        return mesh
-    raise TypeError(f"mesh must be a Mesh, a Graph or a Laplacian, got {type(mesh).__name__}")
-
-
-def _any_ball(mesh: Mesh) -> Ball:
-    """A ball about the first node, for calls that project on none."""
-    return Ball(mesh.manifold, mesh.points[0], min(1.0, 0.5 * mesh.manifold.max_ball_radius))
-
-
-def _on_mesh(records: FloatArray, mesh: Mesh) -> FloatArray:
-    """Records as points of the manifold; a record that is none becomes the first node."""
-    usable = mesh.manifold.belongs(records)
-    points: FloatArray = np.where(
-        usable.reshape(-1, *[1] * (records.ndim - 1)), records, mesh.points[0]
-    )
-    return mesh.manifold.project(points)
+    statistic = Density(mesh=mesh, method=method, bandwidth=bandwidth, heat_time=heat_time)
+    return release(statistic, records, ball, guarantee, groups=groups, **call)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp._validation import FloatArray
-from curvedp.conformal.density import DensityRelease
+from curvedp.conformal.density_release import DensityRelease
 from curvedp.conformal.graph import Laplacian, as_node_values
 from curvedp.conformal.solve import HelmholtzSolution, helmholtz_poisson
 
@@ -110,7 +110,9 @@ def factor(
     >>> from curvedp.conformal import density, factor, fibonacci_mesh
     >>> from curvedp.datasets import von_mises_fisher
     >>> records = von_mises_fisher(20_000, [0, 0, 1], 10.0, rng=0)
-    >>> found = factor(density(records, fibonacci_mesh(300), cdp.PureDP(1.0)), upsilon=2.0)
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=1.5)
+    >>> found = density(records, ball, cdp.PureDP(1.0), mesh=fibonacci_mesh(300))
+    >>> found = factor(found, upsilon=2.0)
     >>> bool(found.phi[0] < 0.8 < 1.0 < found.phi[-1])
     True
     >>> low, high = found.phi_bounds

@@ -9,56 +9,274 @@ Proof: docs/proofs/conformal-mean.md. Comparison with other means: docs/conforma
 
 from __future__ import annotations
 
-import functools
 import math
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp import _core
 from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._stages import tell_stage
-from curvedp._validation import FloatArray, as_choice, as_count, as_positive, as_probability
-from curvedp.conformal.density import (
-    DENSITY_METHODS,
-    DensityPlan,
-    as_laplacian,
-    release_density,
-)
+from curvedp._validation import FloatArray, as_count, as_positive, as_probability
+from curvedp.conformal.density_plan import DensityPlan, check_density, needs_graph
 from curvedp.conformal.factor import factor
-from curvedp.conformal.graph import Graph, Laplacian, knn_graph, laplacian
+from curvedp.conformal.graph import Laplacian
 from curvedp.conformal.mechanism import MeshExponential, jitter
-from curvedp.conformal.mesh import Mesh, ball_mesh
+from curvedp.conformal.mesh import ball_mesh
+from curvedp.conformal.nodes import (
+    DEFAULT_NODES,
+    Nodes,
+    as_laplacian,
+    check_nodes,
+    default_laplacian,
+    mesh_of,
+    refuse_told,
+    told,
+)
 from curvedp.domain import Ball
-from curvedp.mechanisms import pure_epsilon
-from curvedp.privacy import Guarantee, Ledger, Release
+from curvedp.mechanisms import pure_epsilon, ways_to_meet
+from curvedp.privacy import GDP, Guarantee, PureDP, Release
+from curvedp.statistics.call import Call, CallOptions
 from curvedp.statistics.design import plan_mean
-from curvedp.statistics.entry import Entry
-
-#: Nodes of the mesh over the ball if none is given, and neighbours of each.
-_NODES = 5000
-_NEIGHBOURS = 12
+from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.paid import EachGroup, Group, release
+from curvedp.statistics.releases import Releases
 
 
-@quiet
-@hinting
+@dataclass(frozen=True)
+class ConformalPlan:
+    """Everything about a conformal mean that is fixed before a record is seen.
+
+    Attributes
+    ----------
+    ball : Ball
+    shares : pair
+        Guarantees of the density and of the node.
+    density : DensityPlan
+    operator : Laplacian
+        On the nodes to draw from.
+    sensitivity : float
+        Of the mean.
+    solver : Plan
+        Of the mean.
+    """
+
+    ball: Ball
+    shares: tuple[PureDP | GDP, ...]
+    density: DensityPlan
+    operator: Laplacian
+    sensitivity: float
+    solver: _core.Plan
+
+    def mechanism(self, sigma: FloatArray) -> MeshExponential:
+        """The mechanism that draws a node, given the released factor."""
+        total = self.sensitivity + 2 * self.solver.tolerance
+        return MeshExponential(
+            self.operator.graph,
+            sigma,
+            ball=self.ball,
+            sensitivity=total,
+            guarantee=self.shares[1],
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConformalMean(EachGroup[Release]):
+    """The conformal mean as a value; `conformal_mean` releases it.
+
+    Parameters
+    ----------
+    split, mesh, cells, method, bandwidth, heat_time, upsilon
+        As in `conformal_mean`.
+
+    Examples
+    --------
+    >>> from curvedp.conformal import ConformalMean
+    >>> ConformalMean(split=0.2).split
+    0.2
+    """
+
+    title: ClassVar[str] = "conformal Fréchet mean"
+    stages: ClassVar[int] = 3
+    memory: ClassVar[float] = 8.0
+
+    split: float = 0.5
+    mesh: Nodes | None = None
+    cells: Nodes | None = None
+    method: str = "histogram"
+    bandwidth: float | None = None
+    heat_time: float | None = None
+    upsilon: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "split", as_probability(self.split, "split"))
+        check_density(**self._how)
+        object.__setattr__(self, "upsilon", as_positive(self.upsilon, "upsilon"))
+        for name in ("mesh", "cells"):
+            if getattr(self, name) is not None:
+                mesh_of(getattr(self, name), name)
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        return {"method": self.method, "bandwidth": self.bandwidth, "heat_time": self.heat_time}
+
+    def options(self) -> dict[str, Any]:
+        nodes = {"mesh": told(self.mesh), "cells": told(self.cells)}
+        return nodes | self._how | {"split": self.split, "upsilon": self.upsilon}
+
+    @classmethod
+    def from_options(cls, options: dict[str, Any]) -> ConformalMean:
+        refuse_told(options, "mesh", "cells")
+        return cls(**options)
+
+    def check(self, call: Call) -> None:
+        check_nodes(self.mesh, call.manifold.spec, "mesh is")
+        check_nodes(self.cells, call.manifold.spec, "cells are")
+
+    @cached_property
+    def _operator(self) -> Laplacian | None:
+        return None if self.mesh is None else as_laplacian(self.mesh)
+
+    @cached_property
+    def _cells(self) -> Nodes | None:
+        """The cells, with their operator where that is needed."""
+        if self.cells is None or not needs_graph(**self._how):
+            return self.cells
+        return self._operator if self.cells is self.mesh else as_laplacian(self.cells)
+
+    def design(self, call: Call, ball: Ball, n: int) -> ConformalPlan:
+        plan = self._plan(call, ball, n)
+        # what is wrong with the parameters is told before spending, of all balls of that size
+        like = [own for own in call.balls if own._radii == ball._radii]
+        for own in like:
+            (plan if own is ball else self._plan(call, own, n)).mechanism(
+                np.zeros(len(plan.operator.mass))
+            )
+        return plan
+
+    def _plan(self, call: Call, ball: Ball, n: int) -> ConformalPlan:
+        operator = default_laplacian(ball) if self._operator is None else self._operator
+        shares = ways_to_meet(call.guarantee)[0].split([self.split, 1 - self.split])
+        moved, cells = call.records_per_unit, self._cells
+        if cells is None:
+            cells = ball_mesh(ball, default_cells(n, shares[0], moved))
+        density = DensityPlan.make(cells, ball, shares[0], n, moved, **self._how)
+        return ConformalPlan(ball, shares, density, operator, *plan_mean(ball, n, moved))
+
+    def mechanism_of(self, design: ConformalPlan) -> str:
+        return MeshExponential.name
+
+    def is_exact(self, call: Call) -> bool:
+        return True
+
+    def memory_of_group(self, call: Call, n: int) -> float:
+        nodes = DEFAULT_NODES if self.mesh is None else len(mesh_of(self.mesh))
+        cells = DEFAULT_NODES if self.cells is None else len(mesh_of(self.cells))
+        return 8.0 * (nodes + cells) * (call.manifold.point_size + 64)
+
+    def memory_of_result(self, call: Call) -> float:
+        cells = DEFAULT_NODES if self.cells is None else len(mesh_of(self.cells))
+        return 8.0 * cells
+
+    def release_group(self, group: Group) -> Release:
+        plan: ConformalPlan = group.design
+        if group.ball is not plan.ball:  # another centre
+            plan = self._plan(group.call, group.ball, group.n)
+        nodes, promise = plan.operator.graph.mesh, group.paid.promise
+        first, second = map(promise, plan.shares)
+        values = plan.density.values(group.ball.project(group.records), group.stream(0))
+        density = group.release(value=values, **plan.density.told() | {"guarantee": first})
+        mechanism = plan.mechanism(self._sigma(plan, density.value))
+        rows = group.enter()
+        tell_stage("mean")
+        eta = group.ball._frame.mean(rows, plan.solver)
+        tell_stage("noise")
+        node = int(mechanism._draw(mechanism._path_lengths(eta), group.stream(1), 1)[0])
+        noise: dict[str, Any] = {
+            "mechanism": mechanism.name,
+            "sensitivity": plan.sensitivity,
+            "solver_tolerance": plan.solver.tolerance,
+            "scale": mechanism.scale,
+            "expected_error": None,
+        }
+        drawn = group.release(
+            value=nodes.points[node],
+            statistic="node of a public mesh about the Fréchet mean",
+            guarantee=second,
+            **noise,
+        )
+        return group.release(
+            value=jitter(nodes, node, group.stream(2)),
+            statistic=self.title,
+            parts=(density, drawn),
+            **noise,
+        )
+
+    def _sigma(self, plan: ConformalPlan, density: FloatArray) -> FloatArray:
+        """log of the root of the conformal factor at the nodes: post-processing of the density."""
+        tell_stage("conformal factor")
+        nodes = plan.operator.graph.mesh
+        if plan.density.mesh is not nodes:
+            density = density[plan.density.mesh.nearest(nodes.points)[0]]
+        # in the plane a hierarchy costs little, and is kept for the next call with that operator
+        way = "multigrid" if nodes.manifold.dim <= 2 else "auto"
+        return factor(density, self.upsilon, laplacian=plan.operator, method=way).sigma
+
+
+@overload
 def conformal_mean(
     records: ArrayLike,
     ball: Ball,
     guarantee: Guarantee,
     *,
     split: float = 0.5,
-    mesh: Mesh | Graph | Laplacian | None = None,
-    cells: Mesh | Graph | Laplacian | None = None,
+    mesh: Nodes | None = None,
+    cells: Nodes | None = None,
     method: str = "histogram",
     bandwidth: float | None = None,
     heat_time: float | None = None,
     upsilon: float = 1.0,
-    records_per_unit: int = 1,
-    ledger: Ledger | None = None,
-    seed: int | None = None,
-) -> Release:
+    groups: None = None,
+    **call: Unpack[CallOptions],
+) -> Release: ...
+@overload
+def conformal_mean(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    split: float = 0.5,
+    mesh: Nodes | None = None,
+    cells: Nodes | None = None,
+    method: str = "histogram",
+    bandwidth: float | None = None,
+    heat_time: float | None = None,
+    upsilon: float = 1.0,
+    groups: GroupsLike,
+    **call: Unpack[CallOptions],
+) -> Releases[Release]: ...
+@quiet
+@hinting
+def conformal_mean(
+    records: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    split: float = 0.5,
+    mesh: Nodes | None = None,
+    cells: Nodes | None = None,
+    method: str = "histogram",
+    bandwidth: float | None = None,
+    heat_time: float | None = None,
+    upsilon: float = 1.0,
+    groups: GroupsLike = None,
+    **call: Unpack[CallOptions],
+) -> Release | Releases[Release]:
     """Release the Fréchet mean of records with noise that follows their private density.
 
     A density released with the share `split` of the budget gives the conformal factor phi, small
@@ -77,10 +295,11 @@ def conformal_mean(
     records : array-like, shape (n, *point_shape)
         One record per row; n is public. No value raises: a record that is not a point of the
         manifold counts as the ball's centre.
-    ball : Ball
+    ball : Ball, or a list with one for each group
         Public domain, chosen without looking at the records.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
-        Guarantee of the whole release, both parts together, when one unit's records are replaced.
+        Guarantee of the release of each group, both parts together, when one unit's records are
+        replaced.
     split : float
         Share of the density, strictly between 0 and 1: of epsilon for PureDP, of mu^2 otherwise.
     mesh : Mesh, Graph or Laplacian, optional
@@ -95,16 +314,14 @@ def conformal_mean(
         Of the density; see `curvedp.conformal.density`.
     upsilon : float
         Public; see `curvedp.conformal.factor`.
-    records_per_unit : int
-        Number of records that one unit (a person) contributes at most.
-    ledger : Ledger, optional
-        Budget to spend the whole guarantee from, before any noise is drawn.
-    seed : int, optional
-        For tests and examples only: the release is then `Unproved`.
+    groups : array-like, optional
+        Labels or offsets of public groups, the mean of each: see `frechet_mean`.
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, units
+        As in `frechet_mean`.
 
     Returns
     -------
-    Release
+    Release, or Releases of them with `groups`
         `parts` holds the density (`value` at the nodes of the mesh) and the node that was drawn.
 
     Raises
@@ -128,94 +345,16 @@ def conformal_mean(
     >>> [part.guarantee.epsilon for part in release.parts], release.value.shape
     ([1.0, 1.0], (3,))
     """
-    entry = Entry.check(
-        records,
-        ball,
-        guarantee,
-        records_per_unit=records_per_unit,
-        ledger=ledger,
-        seed=seed,
+    statistic = ConformalMean(
+        split=split,
+        mesh=mesh,
+        cells=cells,
+        method=method,
+        bandwidth=bandwidth,
+        heat_time=heat_time,
+        upsilon=upsilon,
     )
-    part = as_probability(split, "split")
-    as_choice(method, DENSITY_METHODS, "method")
-    shift = as_positive(upsilon, "upsilon")
-    operator = default_laplacian(ball) if mesh is None else as_laplacian(mesh)
-    graph = operator.graph
-    if graph.mesh.manifold != ball.manifold:
-        raise ValueError(
-            f"the mesh is on {graph.mesh.manifold.spec}, the ball on {ball.manifold.spec}"
-        )
-    shares = entry.shares([part, 1 - part])
-    if cells is None:
-        cells = ball_mesh(ball, default_cells(entry.n, shares[0], entry.records_per_unit))
-    density_plan = DensityPlan.make(entry, cells, method, bandwidth, heat_time, shares[0])
-    if density_plan.mesh.manifold != ball.manifold:
-        raise ValueError(f"the cells are not on {ball.manifold.spec}")
-    delta, mean_plan = plan_mean(ball, entry.n, entry.records_per_unit)
-    total = delta + 2 * mean_plan.tolerance
-
-    def design(sigma: FloatArray) -> MeshExponential:
-        return MeshExponential(graph, sigma, ball=ball, sensitivity=total, guarantee=shares[1])
-
-    design(np.zeros(len(graph.mesh)))  # what is wrong with the parameters is told before spending
-    entry.spend("conformal Fréchet mean")
-    density = release_density(entry, ball.project(entry.data), density_plan, 0)
-    tell_stage("conformal factor")
-    values = density.value
-    if density_plan.mesh is not graph.mesh:
-        values = values[density_plan.mesh.nearest(graph.mesh.points)[0]]
-    # in the plane a hierarchy costs little, and is kept for the next call with the same operator
-    way = "multigrid" if ball.manifold.dim <= 2 else "auto"
-    sigma = factor(values, shift, laplacian=operator, method=way).sigma
-    rows = entry.enter()
-    tell_stage("mean")
-    eta = ball._frame.mean(rows, mean_plan)
-    tell_stage("noise")
-    mechanism = design(sigma)
-    node = int(mechanism._draw(mechanism._path_lengths(eta), entry.stream(1), 1)[0])
-    fields: dict[str, Any] = {
-        "mechanism": mechanism.name,
-        "sensitivity": delta,
-        "solver_tolerance": mean_plan.tolerance,
-        "scale": mechanism.scale,
-        "expected_error": None,
-    }
-    drawn = entry.release(
-        entry.promise(shares[1]),
-        value=graph.mesh.points[node],
-        statistic="node of a public mesh about the Fréchet mean",
-        **fields,
-    )
-    return entry.release(
-        entry.promise(guarantee),
-        value=jitter(graph.mesh, node, entry.stream(2)),
-        statistic="conformal Fréchet mean",
-        parts=(density, drawn),
-        **fields,
-    )
-
-
-@functools.lru_cache(maxsize=4)
-def default_laplacian(ball: Ball, n_nodes: int = _NODES) -> Laplacian:
-    """The operator on a mesh of `n_nodes` nodes over a ball, kept for the next call.
-
-    Parameters
-    ----------
-    ball : Ball
-    n_nodes : int
-
-    Returns
-    -------
-    Laplacian
-
-    Examples
-    --------
-    >>> ball = Ball("sphere", center=[0, 0, 1], radius=0.7)
-    >>> default_laplacian(ball, 500) is default_laplacian(ball, 500)
-    True
-    """
-    mesh = ball_mesh(ball, as_count(n_nodes, "n_nodes"))
-    return laplacian(knn_graph(mesh, min(_NEIGHBOURS, max(1, len(mesh) - 1))))
+    return release(statistic, records, ball, guarantee, groups=groups, **call)
 
 
 def default_cells(n: int, guarantee: Guarantee, records_per_unit: int = 1) -> int:
@@ -247,4 +386,4 @@ def default_cells(n: int, guarantee: Guarantee, records_per_unit: int = 1) -> in
     88
     """
     deviation = math.sqrt(8) * records_per_unit / pure_epsilon(guarantee)
-    return int(np.clip(as_count(n, "n") / deviation, 1, _NODES))
+    return int(np.clip(as_count(n, "n") / deviation, 1, DEFAULT_NODES))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from curvedp import _core
@@ -10,11 +13,70 @@ from curvedp._validation import FloatArray
 from curvedp.mechanisms import Mechanism, RiemannianLaplace, TangentGaussian, outward_scale
 from curvedp.mechanisms.grid import STEPS_PER_SCALE
 from curvedp.privacy import GDP, PureDP, Release
-from curvedp.statistics.entry import Entry
+from curvedp.statistics.paid import Group
+
+
+def kind_of(guarantee: PureDP | GDP) -> type[Mechanism]:
+    """The law of the noise under a guarantee."""
+    return RiemannianLaplace if isinstance(guarantee, PureDP) else TangentGaussian
+
+
+@dataclass(frozen=True)
+class EmbeddingNoise:
+    """Noise in the Frobenius norm of an embedding.
+
+    Attributes
+    ----------
+    kind : type of Mechanism
+        Its law: one Laplace vector of all entries, or Gaussian rows.
+    shape : pair of int
+        Of the embedding.
+    sensitivity, rounding : float
+        What it is calibrated to: `sensitivity` + 2 `rounding`.
+    scale : float
+    """
+
+    kind: type[Mechanism]
+    shape: tuple[int, int]
+    sensitivity: float
+    rounding: float
+    scale: float
+
+    @classmethod
+    def calibrate(
+        cls,
+        guarantee: PureDP | GDP,
+        shape: tuple[int, int],
+        *,
+        sensitivity: float,
+        rounding: float,
+    ) -> EmbeddingNoise:
+        """Noise of an embedding of that shape that meets a guarantee."""
+        budget = guarantee.epsilon if isinstance(guarantee, PureDP) else guarantee.mu
+        scale = outward_scale(sensitivity + 2 * rounding, budget)
+        return cls(kind_of(guarantee), shape, sensitivity, rounding, scale)
+
+    def add(self, exact: FloatArray, largest: float, stream: _core.Stream) -> FloatArray:
+        """The embedding with noise, its rows at most `largest` long before."""
+        n, k = self.shape
+        rows = (1, n * k) if self.kind is RiemannianLaplace else (n, k)
+        return add_noise(exact, rows, self.kind.profile, self.scale, largest, stream)
+
+    def told(self) -> dict[str, Any]:
+        """What a release says of the noise."""
+        dim = self.shape[0] * self.shape[1]
+        noise = _core.Noise("flat", dim, 0.0, self.kind.profile, self.scale)
+        return {
+            "mechanism": self.kind.name,
+            "sensitivity": self.sensitivity,
+            "solver_tolerance": self.rounding,
+            "scale": self.scale,
+            "expected_error": noise.expected_dist,
+        }
 
 
 def noisy_embedding(
-    entry: Entry,
+    group: Group,
     exact: FloatArray,
     guarantee: PureDP | GDP,
     *,
@@ -26,22 +88,12 @@ def noisy_embedding(
     """An embedding with noise in the Frobenius norm, calibrated to `sensitivity` + 2 `rounding`."""
     tell_stage("noise")
     n, k = exact.shape
-    kind: type[Mechanism]
-    # density in the Frobenius norm: one Laplace vector, or Gaussian rows
-    if isinstance(guarantee, PureDP):
-        kind, budget, shape = RiemannianLaplace, guarantee.epsilon, (1, n * k)
-    else:
-        kind, budget, shape = TangentGaussian, guarantee.mu, (n, k)
-    scale = outward_scale(sensitivity + 2 * rounding, budget)
-    return entry.release(
-        entry.promise(guarantee),
-        value=add_noise(exact, shape, kind.profile, scale, largest, entry.stream(stage)),
-        mechanism=kind.name,
+    noise = EmbeddingNoise.calibrate(guarantee, (n, k), sensitivity=sensitivity, rounding=rounding)
+    return group.release(
+        value=noise.add(exact, largest, group.stream(stage)),
+        guarantee=group.paid.promise(guarantee),
         statistic="iteration of the supervised embedding",
-        sensitivity=sensitivity,
-        solver_tolerance=rounding,
-        scale=scale,
-        expected_error=_core.Noise("flat", n * k, 0.0, kind.profile, scale).expected_dist,
+        **noise.told(),
     )
 
 

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import math
-from typing import Self
+from dataclasses import fields
+from typing import Any, ClassVar, Self, Unpack, cast, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from curvedp import _core, sensitivity
 from curvedp._guard import quiet
+from curvedp._hints import hinting
 from curvedp._labels import label_codes
-from curvedp._stages import tell_stage
-from curvedp._validation import (
-    FloatArray,
-    as_choice,
-    as_count,
-    as_float_array,
-    as_positive,
-)
-from curvedp.domain import BOUNDARY_SLACK, Ball
+from curvedp._validation import FloatArray, as_float_array
+from curvedp.domain import Ball
 from curvedp.estimators.conventions import Conventions
-from curvedp.laplacian_bounds import FORMS, as_bandwidth
-from curvedp.mail.anchors import Anchors, QueryRelease
-from curvedp.mail.iteration import DTYPES, MEMORY_LIMIT, Laplacians, rounding_error
-from curvedp.mail.noise import noisy_embedding
+from curvedp.mail.anchors import Anchors
+from curvedp.mail.embedding import Embedding
+from curvedp.mail.iteration import MEMORY_LIMIT
+from curvedp.mail.query import PrivateQuery, QueryRelease
 from curvedp.mail.rows import as_rows
 from curvedp.manifolds import Euclidean
-from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release
-from curvedp.statistics.entry import Entry
-
-#: Bytes of the kernel's tiles that a thread works on.
-_UNDER_WAY = 5e6
+from curvedp.privacy import Guarantee, Ledger, NoiseSecret, Release
+from curvedp.statistics.call import CallOptions, check_guarantee
+from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.paid import release_read
+from curvedp.statistics.releases import Releases
 
 
 class PrivateMail(Conventions):
@@ -114,6 +107,8 @@ class PrivateMail(Conventions):
 
     _needs_target = True
     _transforms = True
+    #: The statistic of rows and labels that it releases.
+    _kind: ClassVar[type[Embedding]] = Embedding
 
     def __init__(
         self,
@@ -156,15 +151,25 @@ class PrivateMail(Conventions):
 
     @quiet
     def fit(
-        self, X: ArrayLike, y: ArrayLike | None = None, *, ledger: Ledger | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        ledger: Ledger | None = None,
+        secret: NoiseSecret | None = None,
     ) -> Self:
         """Embeds the rows; parameters as in `fit_transform`."""
-        self.fit_transform(X, y, ledger=ledger)
+        self.fit_transform(X, y, ledger=ledger, secret=secret)
         return self
 
     @quiet
     def fit_transform(
-        self, X: ArrayLike, y: ArrayLike | None = None, *, ledger: Ledger | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        ledger: Ledger | None = None,
+        secret: NoiseSecret | None = None,
     ) -> FloatArray:
         """The private embedding of the rows.
 
@@ -176,6 +181,8 @@ class PrivateMail(Conventions):
             Their labels; not needed if alpha is 0.
         ledger : Ledger, optional
             Budget to spend from in place of the estimator's, before any noise is drawn.
+        secret : NoiseSecret, optional
+            Draws the same noise again for the same rows, labels and parameters; see `frechet_mean`.
 
         Returns
         -------
@@ -188,37 +195,16 @@ class PrivateMail(Conventions):
         ValueError, TypeError
             For wrong shapes, dtypes and parameters; never for a value in X or y.
         """
-        self._check_parameters()
-        rows = as_rows(X)
-        entry = self._entry(rows, self._ball(rows.shape[1]), ledger)
-        labels = self._labels(y, entry.n)
-        shares = entry.shares([1.0] * self.private_iterations)
-        unit = self._sensitivity(entry)
-        entry.spend("PrivateMail embedding", self._memory(entry.n))
-
-        tell_stage("kernel")
-        operators = self._operators(entry.enter(), labels, entry.ball)
-        z = self._shorten(self._start(entry.n, entry.stream(0)))
-        parts: list[Release] = []
-        for stage, share in enumerate(shares, start=1):
-            parts.append(self._private_step(entry, operators, z, share, unit, stage))
-            z = self._shorten(parts[-1].value)
-        del operators
-        if self.post_iterations:
-            tell_stage("post-processing")
-        z = self._post_process(z, entry.ball)
-        last = parts[-1]
-        self.release_ = entry.release(
-            entry.promise(entry.guarantee),
-            value=z,
-            mechanism=last.mechanism,
-            statistic="supervised embedding",
-            sensitivity=last.sensitivity,
-            solver_tolerance=last.solver_tolerance,
-            scale=last.scale,
-            expected_error=None,
-            parts=tuple(parts),
+        statistic, rows = self._statistic(), as_rows(X)
+        released = release_read(
+            statistic,
+            rows,
+            self._ball(rows.shape[1]),
+            self._guarantee(),
+            beside=self._codes(y, len(rows)),
+            **self._options({"ledger": ledger, "secret": secret}),
         )
+        self.release_ = cast(Release, released)
         self.embedding_ = np.array(self.release_.value)
         self.n_features_in_ = rows.shape[1]
         names = getattr(X, "columns", None)
@@ -236,7 +222,7 @@ class PrivateMail(Conventions):
         labels : array-like, shape (n,), optional
             Public as well. Without labels alpha counts as 0.
         """
-        self._check_parameters()
+        self._statistic()
         points = as_rows(rows)
         return Anchors(
             points,
@@ -252,7 +238,7 @@ class PrivateMail(Conventions):
             memory_limit=self.memory_limit,
         )
 
-    @quiet
+    @overload
     def embed_query(
         self,
         query: ArrayLike,
@@ -261,13 +247,39 @@ class PrivateMail(Conventions):
         *,
         method: str = "cell",
         n_cells: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> QueryRelease:
-        """One private query among public anchors. Works unfitted.
+        groups: None = None,
+        **call: Unpack[CallOptions],
+    ) -> QueryRelease: ...
+    @overload
+    def embed_query(
+        self,
+        query: ArrayLike,
+        anchors: ArrayLike | Anchors,
+        anchor_labels: ArrayLike | None = None,
+        *,
+        method: str = "cell",
+        n_cells: int | None = None,
+        groups: GroupsLike,
+        **call: Unpack[CallOptions],
+    ) -> Releases[Release]: ...
+    @quiet
+    @hinting
+    def embed_query(
+        self,
+        query: ArrayLike,
+        anchors: ArrayLike | Anchors,
+        anchor_labels: ArrayLike | None = None,
+        *,
+        method: str = "cell",
+        n_cells: int | None = None,
+        groups: GroupsLike = None,
+        **call: Unpack[CallOptions],
+    ) -> QueryRelease | Releases[Release]:
+        """One private query among public anchors, or many. Works unfitted.
 
         Parameters
         ----------
-        query : array-like, shape (m,)
+        query : array-like, shape (m,), or (q, m) with `groups`
             The private record, projected on the ball; no value raises.
         anchors : array-like, shape (n, m), or Anchors
             Public rows, or what `anchors` made of them.
@@ -280,50 +292,55 @@ class PrivateMail(Conventions):
         n_cells : int, optional
             For "cell" without labels, or as cells of all classes together; chosen from the budget
             and the anchors if not given.
-        ledger : Ledger, optional
+        groups : array-like, shape (q,), optional
+            A public name for each query, all different. The guarantee is that of each; say
+            `groups_per_unit` if a person has several.
+        units, records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
+            As in `frechet_mean`; by default those of the estimator.
 
         Returns
         -------
-        QueryRelease
-            `value` is the embedded query, shape (n_components,), `anchors` the embedded anchors.
+        QueryRelease, or Releases with `groups`
+            `value` is the embedded query, shape (n_components,), `anchors` the embedded anchors;
+            with `groups` `value` has the shape (q, n_components).
 
         Raises
         ------
         BudgetError
             If the ledger refuses.
         ValueError, TypeError
-            For wrong shapes, dtypes and parameters; never for the value of the query.
+            For wrong shapes, dtypes and parameters; never for the value of a query.
         """
-        self._check_parameters()
-        as_choice(method, ("cell", "noise"), "method")
+        self._statistic()
         public = anchors if isinstance(anchors, Anchors) else self.anchors(anchors, anchor_labels)
-        row = as_float_array(query, "query").reshape(1, -1)
-        if row.shape[1] != public.n_features:
+        statistic = PrivateQuery(anchors=public, method=method, n_cells=n_cells)
+        rows = as_float_array(query, "query").reshape(1, -1) if groups is None else as_rows(query)
+        if rows.shape[1] != public.n_features:
             raise ValueError(
                 f"query must have {public.n_features} entries as the anchors have, "
-                f"got {row.shape[1]}"
+                f"got {rows.shape[1]}"
             )
-        entry = self._entry(row, public.ball, ledger)
-        if method == "noise":
-            return public.release_noise(entry)
-        return public.release_cell(entry, n_cells)
+        how = self._options(dict(call))
+        guarantee = self._guarantee()
+        found = release_read(statistic, rows, public.ball, guarantee, groups=groups, **how)
+        return found if isinstance(found, Releases) else QueryRelease(found, public.embedding)
 
-    def _check_parameters(self) -> None:
-        as_count(self.n_components, "n_components")
-        as_bandwidth(self.bandwidth, "bandwidth")
-        as_count(self.private_iterations, "private_iterations")
-        as_count(self.post_iterations, "post_iterations", least=0)
-        as_choice(self.form, FORMS, "form")
-        as_choice(self.dtype, DTYPES, "dtype")
-        as_count(self.memory_limit, "memory_limit", least=0)
-        as_positive(self.start_scale, "start_scale")
-        if isinstance(self.alpha, str) or not math.isfinite(self.alpha):
-            raise ValueError(f"alpha must be a finite number, got {self.alpha!r}")
-        for name in ("label_bandwidth", "post_bandwidth"):
-            if getattr(self, name) is not None:
-                as_bandwidth(getattr(self, name), name)
-        if self.max_norm is not None:
-            as_positive(self.max_norm, "max_norm")
+    def _statistic(self) -> Embedding:
+        """The statistic that `fit_transform` releases; its parameters are checked."""
+        names = [field.name for field in fields(Embedding)]
+        return self._kind(**{name: getattr(self, name) for name in names})
+
+    def _options(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Keywords of a call: what is given, otherwise the estimator's own."""
+        own = {"records_per_unit": self.records_per_unit, "ledger": self.ledger, "seed": self.seed}
+        if given.get("units") is not None:
+            del own["records_per_unit"]
+        return own | {name: value for name, value in given.items() if value is not None}
+
+    def _guarantee(self) -> Guarantee:
+        if self.guarantee is None:
+            raise TypeError("guarantee is not set: pass PureDP, ApproxDP, ZCDP or GDP")
+        return check_guarantee(self.guarantee)
 
     def _ball(self, size: int) -> Ball:
         if self.ball is None:
@@ -334,20 +351,8 @@ class PrivateMail(Conventions):
             )
         return self.ball
 
-    def _entry(self, rows: FloatArray, ball: Ball, ledger: Ledger | None) -> Entry:
-        if self.guarantee is None:
-            raise TypeError("guarantee is not set: pass PureDP, ApproxDP, ZCDP or GDP")
-        return Entry.check(
-            rows,
-            ball,
-            self.guarantee,
-            records_per_unit=self.records_per_unit,
-            ledger=self.ledger if ledger is None else ledger,
-            seed=self.seed,
-        )
-
-    def _labels(self, y: ArrayLike | None, n: int) -> NDArray[np.int64] | None:
-        """The labels of n rows as codes; None for none, where alpha is 0."""
+    def _codes(self, y: ArrayLike | None, n: int) -> FloatArray | None:
+        """The labels of n rows as numbers; None for none, where alpha is 0."""
         if n < 2:
             raise ValueError("an embedding needs at least 2 rows, got n_samples=1")
         if y is None and self.alpha != 0:
@@ -355,102 +360,4 @@ class PrivateMail(Conventions):
                 "PrivateMail requires y to be passed, but the target y is None; pass the labels, "
                 "or alpha=0"
             )
-        return None if y is None else label_codes(y, n)
-
-    def _operators(
-        self, rows: FloatArray, labels: NDArray[np.int64] | None, ball: Ball
-    ) -> Laplacians:
-        """The Laplacians of rows that lie in the ball."""
-        return Laplacians(
-            rows,
-            self.bandwidth,
-            labels=labels,
-            label_bandwidth=self.label_bandwidth,
-            radius=ball.radius * (1 + BOUNDARY_SLACK),
-            dtype=self.dtype,
-            memory_limit=self.memory_limit,
-        )
-
-    def _memory(self, n: int) -> float:
-        """Bytes that the kernel, tiles under way and embeddings take."""
-        tiles = _core.size_of_tiles(n, self.dtype == "float32")
-        kept = tiles if tiles <= self.memory_limit else 0
-        return kept + _core.num_threads() * _UNDER_WAY + 64.0 * n * (self.n_components + 1)
-
-    def _start(self, n: int, stream: _core.Stream) -> FloatArray:
-        """The random start, drawn without looking at the data."""
-        noise = _core.Noise("flat", self.n_components, 0.0, "gaussian", self.start_scale)
-        start = np.empty((n, self.n_components))
-        noise.sample_coords(stream, start)
-        return start
-
-    def _largest_norm(self) -> float:
-        if self.max_norm is not None:
-            return self.max_norm
-        return 2 * math.sqrt(self.n_components) * self.start_scale
-
-    def _shorten(self, z: FloatArray) -> FloatArray:
-        norm = np.linalg.norm(z, axis=1, keepdims=True)
-        limit = self._largest_norm()
-        shortened: FloatArray = z * (limit / np.maximum(norm, limit))
-        return shortened
-
-    def _sensitivity(self, entry: Entry) -> float:
-        """Sensitivity of one iteration, for an embedding of diameter 1."""
-        # of computed weights: error of half a squared distance, over sigma^2, and own rounding
-        unit = 2.0**-24 if self.dtype == "float32" else 2.0**-53
-        spread = (entry.ball.radius / self.bandwidth) ** 2
-        return sensitivity.mail_iteration(
-            entry.n,
-            bandwidth=self.bandwidth,
-            alpha=self.alpha,
-            label_bandwidth=self.label_bandwidth,
-            radius=entry.ball.radius,
-            form=self.form,
-            records_per_unit=self.records_per_unit,
-            weight_error=(4 * (entry.ball.manifold.dim + 8) * spread + 8) * unit,
-        )
-
-    def _private_step(
-        self,
-        entry: Entry,
-        operators: Laplacians,
-        z: FloatArray,
-        share: PureDP | GDP,
-        unit_sensitivity: float,
-        stage: int,
-    ) -> Release:
-        tell_stage(f"private iteration {stage}")
-        limit = self._largest_norm()
-        # at least a little: rows may have been shortened to one point
-        diameter = max(_core.diameter(z), 1e-6 * limit)
-        return noisy_embedding(
-            entry,
-            operators.step(z, self.alpha, self.form),
-            share,
-            sensitivity=unit_sensitivity * diameter,
-            rounding=self._rounding(entry.n, entry.ball),
-            largest=limit,
-            stage=stage,
-        )
-
-    def _rounding(self, n: int, ball: Ball) -> float:
-        """Bound on the Frobenius norm of an iteration's rounding error."""
-        label_share = 1.0
-        if self.form == "published":
-            label_share = math.exp(min(2 * (ball.radius / self.bandwidth) ** 2, 700.0))
-        return rounding_error(n, self._largest_norm(), self.alpha, label_share)
-
-    def _post_process(self, z: FloatArray, ball: Ball) -> FloatArray:
-        if self.post_iterations == 0:
-            return z
-        bandwidth = self.post_bandwidth
-        if bandwidth is None:
-            # rows on the sphere of the ball are sqrt(2) r apart in root mean square
-            spread = math.sqrt(2 * float(np.mean(np.sum((z - z.mean(axis=0)) ** 2, axis=1))))
-            relative = self.bandwidth / (math.sqrt(2) * ball.radius)
-            bandwidth = relative * max(spread, 1e-6 * self._largest_norm())
-        operators = Laplacians(z, bandwidth, dtype=self.dtype, memory_limit=self.memory_limit)
-        for _ in range(self.post_iterations):
-            z = operators.step(z)
-        return z
+        return None if y is None else label_codes(y, n).astype(np.float64)

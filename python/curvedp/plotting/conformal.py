@@ -45,7 +45,8 @@ class MeshFieldDisplay(Shown):
     >>> from curvedp.conformal import density, factor, fibonacci_mesh
     >>> from curvedp.datasets import von_mises_fisher
     >>> records = von_mises_fisher(5000, [0, 0, 1], 20.0, rng=0)
-    >>> release = density(records, fibonacci_mesh(300), cdp.PureDP(1.0))
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=1.5)
+    >>> release = density(records, ball, cdp.PureDP(1.0), mesh=fibonacci_mesh(300))
     >>> MeshFieldDisplay.from_density(release).title
     'density, ε = 1'
     >>> MeshFieldDisplay.from_factor(factor(release)).title

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from curvedp.conformal.density import DensityRelease
+from curvedp.conformal.density_release import DensityRelease
 from curvedp.manifolds import SPD, KendallPlanar, Manifold, Sphere, as_manifold
 from curvedp.plotting.conformal import MeshFieldDisplay
 from curvedp.plotting.figures import Shown, budget_text, new_figure

@@ -456,11 +456,7 @@ class Release:
             ("neighbouring", self._neighbouring()),
             ("protected unit", self._unit()),
             ("units" if self._by_name else "records", f"n = {self.n}"),
-            (
-                "domain",
-                f"ball of radius {self.ball_radius:.6g} around a public centre; records "
-                "outside were projected on it",
-            ),
+            ("domain", self._domain()),
             (
                 "sensitivity",
                 f"{rounded_up(self.sensitivity)}, solver tolerance "
@@ -472,6 +468,13 @@ class Release:
             *self._noise(),
             ("calibration", self.calibration),
         ]
+
+    def _domain(self) -> str:
+        """Where records lie, and what became of others."""
+        return (
+            f"ball of radius {self.ball_radius:.6g} around a public centre; records outside were "
+            "projected on it"
+        )
 
     def _error(self) -> str:
         """The expected error, and what it leaves out."""

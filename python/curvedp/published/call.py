@@ -14,6 +14,7 @@ from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball, check_ball
 from curvedp.mechanisms import ways_to_meet
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release, Unproved
+from curvedp.privacy.payment import pay
 
 WHY = (
     "the published calibration does not count rounding and the solver's error as sensitivity, nor "
@@ -86,10 +87,9 @@ class Call:
         """Number of records."""
         return len(self.data)
 
-    def spend(self, label: str) -> None:
+    def pay(self, label: str) -> None:
         """Asks the ledger, which refuses: nothing is drawn then."""
-        if self.ledger is not None:
-            self.ledger.spend(self.unproved(self.guarantee), label=label)
+        pay(self.ledger, self.unproved(self.guarantee), label)
 
     def unproved(self, claimed: Guarantee) -> Unproved:
         """The claim, marked with what is missing."""

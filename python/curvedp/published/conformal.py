@@ -107,7 +107,7 @@ def conformal_mean(
             f"the published density leaves the range of double precision in dimension "
             f"{ball.manifold.dim}: the volume of the ball is {smallest:.1e}"
         )
-    call.spend("published conformal mean")
+    call.pay("published conformal mean")
 
     tell_stage("density")
     points = ball.project(call.data)

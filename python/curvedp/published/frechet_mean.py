@@ -73,7 +73,7 @@ def frechet_mean(
     """
     call = Call.check(records, ball, guarantee, **options)
     design = MeanDesign.of(call, guarantee, mechanism)
-    call.spend("published Fréchet mean")
+    call.pay("published Fréchet mean")
     return design.release(call.enter())
 
 

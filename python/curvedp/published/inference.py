@@ -95,7 +95,7 @@ def confidence_region(
             f"a region on {ball.manifold.spec} needs at least {dim + 2} records, got {call.n}"
         )
     design = MeanDesign.of(call, shares[0], mechanism)
-    call.spend("published confidence region")
+    call.pay("published confidence region")
     rows = call.enter()
     mean = design.release(rows)
     base = BasePoint(ball, mean.value, mean)
@@ -178,7 +178,7 @@ def variance_interval(
     if call.n < 2:
         raise ValueError("an interval needs at least 2 records, got 1")
     design = MeanDesign.of(call, shares[0])
-    call.spend("published variance interval")
+    call.pay("published variance interval")
     rows = call.enter()
     mean = design.release(rows)
     base = BasePoint(ball, mean.value, mean)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from curvedp._guard import quiet
@@ -69,20 +70,18 @@ def private_mail(
     >>> release.value.shape, release.scale
     ((100, 2), 0.0)
     """
-    estimator._check_parameters()
-    if estimator.guarantee is None:
-        raise TypeError("guarantee is not set: pass PureDP, ApproxDP, ZCDP or GDP")
-    rows = as_rows(X)
+    embedding, rows = estimator._statistic(), as_rows(X)
     call = Call.check(
         rows,
         estimator._ball(rows.shape[1]),
-        estimator.guarantee,
+        estimator._guarantee(),
         why=_WHY,
         records_per_unit=estimator.records_per_unit,
         ledger=estimator.ledger if ledger is None else ledger,
         seed=estimator.seed,
     )
-    labels = estimator._labels(y, call.n)
+    codes = estimator._codes(y, call.n)
+    labels = None if codes is None else codes.astype(np.int64)
     shares = call.shares([1.0] * estimator.private_iterations)
     delta = sensitivity.mail_iteration(
         call.n,
@@ -92,10 +91,10 @@ def private_mail(
         log_beta=log_beta,
         start_scale=estimator.start_scale,
     )
-    call.spend("published PrivateMail embedding")
+    call.pay("published PrivateMail embedding")
     tell_stage("kernel")
-    operators = estimator._operators(call.enter(), labels, call.ball)
-    z = estimator._shorten(estimator._start(call.n, call.stream(0)))
+    operators = embedding.operators(call.enter(), labels, call.ball)
+    z = embedding.shorten(embedding.start(call.n, call.stream(0)))
     parts: list[Release] = []
     for stage, share in enumerate(shares, start=1):
         tell_stage(f"private iteration {stage}")
@@ -104,20 +103,20 @@ def private_mail(
         exact = operators.step(z, estimator.alpha, estimator.form)
         part = call.release(
             share,
-            value=_with_noise(exact, pure, scale, estimator._largest_norm(), call, stage),
+            value=_with_noise(exact, pure, scale, embedding.largest_norm, call, stage),
             mechanism="multi-dimensional Laplace" if pure else "Gaussian",
             statistic="iteration of the supervised embedding",
             sensitivity=delta,
-            solver_tolerance=estimator._rounding(call.n, call.ball),
+            solver_tolerance=embedding.rounding(call.n, call.ball),
             scale=scale,
             expected_error=None,
         )
-        z = estimator._shorten(part.value)
+        z = embedding.shorten(part.value)
         parts.append(part)
     last = parts[-1]
     return call.release(
         call.guarantee,
-        value=estimator._post_process(z, call.ball),
+        value=embedding.post_process(z, call.ball),
         mechanism=last.mechanism,
         statistic="supervised embedding",
         sensitivity=last.sensitivity,

@@ -315,13 +315,13 @@ def _release(
     if mean is None:
         first, share = call.shares(weights)
         design = MeanDesign.of(call, first)
-        call.spend("published moment")
+        call.pay("published moment")
         rows = call.enter()
         parts = (design.release(rows),)
         base = BasePoint(call.ball, parts[0].value, parts[0])
     else:
         share, base = call.native(), BasePoint.given(call, mean)
-        call.spend("published moment")
+        call.pay("published moment")
         rows = call.enter()
     tell_stage("moments")
     return release_moment(

@@ -107,7 +107,7 @@ def geodesic_regression(
     if len(weights) != 2:
         raise ValueError("weights must be two positive numbers: of footpoint and shooting vector")
     footpoint, shooting = guarantee.split(weights)
-    call.spend("published geodesic regression")
+    call.pay("published geodesic regression")
     # from the end of the range |t| <= 1: both gradients have the bound of the footpoint's
     delta = sensitivity.regression_footpoint(ball, call.n, tau=clip, v_max=2 * speed)
     scale = delta / footpoint.epsilon

@@ -29,6 +29,7 @@ from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
 from curvedp.mechanisms import ways_to_meet
 from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Unproved, compose
+from curvedp.privacy.payment import pay
 from curvedp.privacy.release import percent
 from curvedp.statistics.design import least_error
 from curvedp.statistics.grouping import GroupsLike, Offsets
@@ -258,6 +259,10 @@ class Statistic(abc.ABC, Generic[Result]):
         """
         return 0.0
 
+    def memory_of_result(self, call: Call) -> float:
+        """Bytes that the release of each group takes, where that is more than a few numbers."""
+        return 0.0
+
     def noise_share(self, call: Call, design: Any, n: int) -> float:
         """Size of the noise over that of the range that the ball alone leaves; NaN if not known.
 
@@ -448,13 +453,22 @@ class Call:
         return found, choice.astype(np.int32)
 
     def ask_for_memory(
-        self, records: int, largest: int, *, by_unit: bool, timing: Timing = "prompt"
+        self,
+        records: int,
+        largest: int,
+        *,
+        by_unit: bool,
+        timing: Timing = "prompt",
+        groups: int = 1,
     ) -> None:
-        """Raises where records of so many bytes, and a largest group of so many records, take more
-        memory than there is; one for each unit takes more, and so do public records to begin with.
+        """Raises where records of so many bytes, a largest group of so many records and so many
+        releases take more memory than there is; one for each unit takes more, and so do public
+        records to begin with.
         """
         copies = self.statistic.memory + 4.0 * by_unit + (timing == "steady")
-        ask_for_memory(copies * records + self.statistic.memory_of_group(self, largest))
+        of_groups = self.statistic.memory_of_group(self, largest)
+        of_groups += groups * self.statistic.memory_of_result(self)
+        ask_for_memory(copies * records + of_groups)
 
     def warn_of_noise(
         self, designs: Designs, n: Offsets, counts: NDArray[np.int64] | None = None
@@ -499,7 +513,7 @@ class Call:
             label = self.statistic.title if groups is None else self.label(groups)
             claimed = self.statistic.promise(self)
             whole = claimed if isinstance(claimed, Unproved) else self.total
-            ledger.spend(self.promise(whole, seed), label=label)
+            pay(ledger, self.promise(whole, seed), label)
 
     def label(self, groups: int) -> str:
         """A ledger's name for the releases of so many groups."""

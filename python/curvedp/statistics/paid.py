@@ -395,6 +395,11 @@ class EachGroup(Statistic[Result]):
     #: Streams that a group draws from.
     stages: ClassVar[int] = 1
 
+    @property
+    def streams(self) -> int:
+        """The same, where the keywords decide."""
+        return self.stages
+
     @abc.abstractmethod
     def release_group(self, group: Group) -> Result:
         """The release of one group, whose design is ``group.design``."""
@@ -403,7 +408,7 @@ class EachGroup(Statistic[Result]):
         count, report = len(paid), paid.report or (lambda done, groups: None)
         results: list[Result | None] = [None] * count
         report(0, count)
-        for group in paid.groups(self.stages):
+        for group in paid.groups(self.streams):
             results[group.number] = self.release_group(group)
             report(group.number + 1, count)
         report(count, count)  # also if the last groups are skipped
@@ -417,10 +422,12 @@ class EachGroup(Statistic[Result]):
 
 
 def _columns_of(results: Sequence[Any], value_shape: tuple[int, ...]) -> dict[str, Any]:
-    """The columns of releases that exist one by one."""
-    empty = np.full(value_shape, np.nan)
-    values = np.array([empty if own is None else own.value for own in results])
-    found: dict[str, Any] = {"value": values.reshape(len(results), *value_shape)}
+    """The columns of releases that exist one by one; NaN for values of other sizes."""
+    values = np.full((len(results), *value_shape), np.nan)
+    for number, own in enumerate(results):
+        if own is not None and own.value.size == values[number].size:
+            values[number] = own.value.reshape(value_shape)
+    found: dict[str, Any] = {"value": values}
     for name in ("sensitivity", "solver_tolerance", "scale", "expected_error"):
         numbers = [getattr(own, name, None) for own in results]
         found[name] = np.array([np.nan if x is None else x for x in numbers])
@@ -556,7 +563,9 @@ def release_read(
     designs = call.designs(sizes, alone=not is_grouped)
     call.warn_of_noise(designs, numbers_of(sizes))
     largest = int(grouping.n.max())
-    call.ask_for_memory(data.nbytes, largest, by_unit=unit_ends is not None, timing=timing)
+    call.ask_for_memory(
+        data.nbytes, largest, by_unit=unit_ends is not None, timing=timing, groups=count
+    )
     if secret is not None:
         units_of = () if unit_ends is None else (grouping.arranged(np.arange(len(data))), unit_ends)
         secret._bind(fingerprint_of([data, *(() if beside is None else (beside,)), *units_of]))
