@@ -72,18 +72,11 @@ def rust_graph(source: Path) -> Graph:
     graph: Graph = {name: set() for name in files if "tests" not in name}
     for name in graph:
         for path in used(files[name].read_text(encoding="utf-8")):
-            first, *rest = path.split("::")
-            base = list(name)
-            while first == "super":
-                base = base[:-1]
-                first, *rest = rest or [""]
-                if first != "super":
-                    rest = [first, *rest]
-            if path.startswith("crate::"):
-                base = []
-            elif not path.startswith("super::"):
+            steps = path.split("::")
+            up = steps.count("super")
+            if steps[0] not in ("crate", "super"):
                 continue
-            other = (*base, *rest)
+            other = (*name[: len(name) - up], *steps[up:]) if up else tuple(steps[1:])
             while other not in graph:
                 other = other[:-1]
             if other not in ((), name):
@@ -165,10 +158,8 @@ def test_private_names_of_others_become_fewer() -> None:
 
 # ------------------------------------------------------------------ one signature of a release
 
-#: Where public functions that release stand; the papers' own calibrations have keywords of their own.
+#: Where public functions that release stand; the papers' own calibrations have other keywords.
 HOMES = ("curvedp", "curvedp.statistics", "curvedp.regression", "curvedp.conformal")
-#: Keywords that a function has under its own name: pairs of labels, for example.
-_BY_NAME = {"units"}
 
 
 def releasing() -> dict[str, Any]:
@@ -178,10 +169,11 @@ def releasing() -> dict[str, Any]:
         module = importlib.import_module(home)
         for name in module.__all__:
             value = getattr(module, name)
-            if not inspect.isfunction(value) or "guarantee" not in inspect.signature(value).parameters:
-                continue
-            if "Release" in str(inspect.signature(value).return_annotation):
-                found[name] = value
+            if inspect.isfunction(value):
+                signature = inspect.signature(value)
+                is_release = "Release" in str(signature.return_annotation)
+                if is_release and "guarantee" in signature.parameters:
+                    found[name] = value
     return found
 
 
