@@ -140,7 +140,7 @@ def _two_samples_of_persons(data: Data, folder: Path) -> Any:
 add(
     "release of two samples of persons",
     _two_samples_of_persons,
-    "statistics.paid.release",
+    "statistics.release.release",
     by_unit=True,
 )
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import curvedp as cdp
-from curvedp.statistics.paid import release
+from curvedp.statistics.release import release
 
 from . import workloads
 

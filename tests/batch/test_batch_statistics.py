@@ -16,7 +16,7 @@ import curvedp.batch
 from batch_cases import left_over, run
 from curvedp.batch import parameters
 from curvedp.errors import BatchError, BudgetError
-from curvedp.statistics.paid import release as release_records
+from curvedp.statistics.release import release as release_records
 
 #: The same statistic with another keyword.
 OTHER = {

@@ -14,7 +14,6 @@ import curvedp as cdp
 from curvedp.regression.private import GeodesicLine
 from curvedp.statistics import public_time
 from curvedp.statistics.frechet_mean import Mean
-from curvedp.statistics.paid import release
 from curvedp.statistics.public_time import (
     KINDS,
     at_public_time,
@@ -22,6 +21,7 @@ from curvedp.statistics.public_time import (
     on_one_side,
     slow_records,
 )
+from curvedp.statistics.release import release
 from manifold_list import CASES
 from statistic_list import STATISTICS
 

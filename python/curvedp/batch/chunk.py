@@ -13,7 +13,8 @@ from curvedp.batch.columns import Hashes, RecordColumns, group_names
 from curvedp.privacy import NoiseSecret
 from curvedp.statistics.call import Call, Designs, Report, Statistic
 from curvedp.statistics.grouping import Names, Offsets, side_by_side, units_of_groups
-from curvedp.statistics.paid import Paid, sizes_of
+from curvedp.statistics.paid import Paid
+from curvedp.statistics.release import sizes_of
 from curvedp.statistics.releases import Releases
 
 __all__ = ["Chunk", "rows_of_chunk"]

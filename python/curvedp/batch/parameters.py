@@ -17,7 +17,7 @@ from curvedp.privacy import Guarantee, Unproved
 from curvedp.statistics import Statistic
 from curvedp.statistics.call import Call
 from curvedp.statistics.moments import Moment
-from curvedp.statistics.paid import check_statistic
+from curvedp.statistics.release import check_statistic
 
 __all__ = [
     "REFUSAL",

@@ -26,7 +26,7 @@ from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.statistics import Mean, Statistic
 from curvedp.statistics.call import Call, Progress, reporter
-from curvedp.statistics.paid import check_statistic, release_read
+from curvedp.statistics.release import check_statistic, release_read
 
 __all__ = ["release"]
 

@@ -39,8 +39,9 @@ from curvedp.conformal.nodes import (
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee
 from curvedp.statistics.call import Call, CallOptions
+from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.grouping import GroupsLike
-from curvedp.statistics.paid import EachGroup, Group, release
+from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
 
 

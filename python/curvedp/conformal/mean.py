@@ -43,8 +43,9 @@ from curvedp.mechanisms import pure_epsilon, ways_to_meet
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.call import Call, CallOptions
 from curvedp.statistics.design import plan_mean
+from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.grouping import GroupsLike
-from curvedp.statistics.paid import EachGroup, Group, release
+from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
 
 

@@ -27,8 +27,8 @@ from curvedp.mail.noise import kind_of, noisy_embedding
 from curvedp.mechanisms import ways_to_meet
 from curvedp.privacy import GDP, PureDP, Release
 from curvedp.statistics.call import Call
+from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.grouping import Offsets
-from curvedp.statistics.paid import EachGroup, Group
 
 #: Bytes of the kernel's tiles that a thread works on.
 _UNDER_WAY = 5e6

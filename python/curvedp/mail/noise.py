@@ -13,7 +13,7 @@ from curvedp._validation import FloatArray
 from curvedp.mechanisms import Mechanism, RiemannianLaplace, TangentGaussian, outward_scale
 from curvedp.mechanisms.grid import STEPS_PER_SCALE
 from curvedp.privacy import GDP, PureDP, Release
-from curvedp.statistics.paid import Group
+from curvedp.statistics.group import Group
 
 
 def kind_of(guarantee: PureDP | GDP) -> type[Mechanism]:

@@ -23,7 +23,7 @@ from curvedp.manifolds import Euclidean
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret, Release
 from curvedp.statistics.call import CallOptions, check_guarantee
 from curvedp.statistics.grouping import GroupsLike
-from curvedp.statistics.paid import release_read
+from curvedp.statistics.release import release_read
 from curvedp.statistics.releases import Releases
 
 

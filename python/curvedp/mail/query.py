@@ -25,7 +25,7 @@ from curvedp.mail.noise import EmbeddingNoise
 from curvedp.mechanisms import outward_scale, ways_to_meet
 from curvedp.privacy import Guarantee, Release
 from curvedp.statistics.call import Call
-from curvedp.statistics.paid import EachGroup, Group
+from curvedp.statistics.group import EachGroup, Group
 
 METHODS = ("cell", "noise")
 

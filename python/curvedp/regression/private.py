@@ -42,8 +42,9 @@ from curvedp.regression.release import GeodesicRelease, stack
 from curvedp.regression.samplers import SAMPLERS, GeodesicDesign
 from curvedp.statistics.call import Call, CallOptions
 from curvedp.statistics.design import least_error
+from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.grouping import GroupsLike
-from curvedp.statistics.paid import EachGroup, Group, release
+from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
 
 #: Longest reach in radii of curvature: squares of hyperbolic functions of it are finite.

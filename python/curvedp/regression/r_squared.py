@@ -34,8 +34,9 @@ from curvedp.regression.covariate import (
 )
 from curvedp.regression.release import GeodesicRelease
 from curvedp.statistics.call import Call, CallOptions
+from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.grouping import GroupsLike
-from curvedp.statistics.paid import EachGroup, Group, release
+from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
 
 _FIT_WHY = "the geodesic was released without a guarantee"

@@ -20,7 +20,7 @@ from curvedp.regression.descent import Descent, NoisyGradient, calibrate
 from curvedp.regression.k_norm import MAX_EXTENT, KNormGradient
 from curvedp.regression.schedule import noise_after, schedule
 from curvedp.statistics.design import least_error
-from curvedp.statistics.paid import Group
+from curvedp.statistics.group import Group
 
 SAMPLERS = ("auto", "whitened", "gradient", "exact", "metropolis")
 

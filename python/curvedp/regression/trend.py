@@ -31,8 +31,8 @@ from curvedp.regression.covariate import (
     slow_covariates,
 )
 from curvedp.statistics.call import Call, CallOptions, check_guarantee
+from curvedp.statistics.group import Group
 from curvedp.statistics.grouping import GroupsLike, Offsets
-from curvedp.statistics.paid import Group, release
 from curvedp.statistics.permutation import (
     Labels,
     PermutationDesign,
@@ -41,6 +41,7 @@ from curvedp.statistics.permutation import (
     as_deviations,
     simulated_power,
 )
+from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
 
 

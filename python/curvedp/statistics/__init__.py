@@ -22,9 +22,9 @@ from curvedp.statistics.kng_mean import KNGMean, kng_mean
 from curvedp.statistics.logistic import LogisticRelease, TangentLogistic, tangent_logistic
 from curvedp.statistics.mean_release import MeanRelease
 from curvedp.statistics.moments import FourthMoment, LogCovariance, MeanHessian
-from curvedp.statistics.paid import release
 from curvedp.statistics.quantile import Quantile, quantile
 from curvedp.statistics.region import ConfidenceRegion
+from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
 from curvedp.statistics.schedule import Schedule, adaptive_schedule
 from curvedp.statistics.shrinkage import shrink_together

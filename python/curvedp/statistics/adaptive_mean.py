@@ -32,8 +32,9 @@ from curvedp.statistics.call import Calibrated, Call, CallOptions, Statistic
 from curvedp.statistics.design import Design, design_mean_under, find_plan
 from curvedp.statistics.frechet_mean import Mean, as_points
 from curvedp.statistics.grouping import GroupsLike
-from curvedp.statistics.paid import Paid, release
+from curvedp.statistics.paid import Paid
 from curvedp.statistics.product import OfFactors
+from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases, release_fields
 from curvedp.statistics.schedule import SCHEDULES, Schedule, check_weights, schedule_under
 

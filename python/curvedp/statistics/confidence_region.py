@@ -39,9 +39,10 @@ from curvedp.statistics.log_moments import (
     refuse_fine_noise,
 )
 from curvedp.statistics.moments import LogCovariance, MeanHessian, check_hessian
-from curvedp.statistics.paid import Paid, release
+from curvedp.statistics.paid import Paid
 from curvedp.statistics.region import ConfidenceRegion
 from curvedp.statistics.region_spread import assemble
+from curvedp.statistics.release import release
 from curvedp.statistics.releases import NOISE_COLUMNS, Releases
 
 #: Shares of mu^2 of the mean, the covariance and the Hessian.

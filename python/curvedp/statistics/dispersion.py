@@ -23,7 +23,7 @@ from curvedp.statistics.moments import (
     MeanHessian,
     MeanLike,
 )
-from curvedp.statistics.paid import release
+from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
 
 

@@ -44,9 +44,10 @@ from curvedp.statistics.design import (
 )
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.mean_release import MeanRelease
-from curvedp.statistics.paid import Paid, release
+from curvedp.statistics.paid import Paid
 from curvedp.statistics.product import OfFactors
 from curvedp.statistics.public_time import Timing
+from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases, release_fields, release_of
 from curvedp.statistics.shrinkage import error_ratio, numbers_of_noise, shrunk_points
 

@@ -28,8 +28,9 @@ from curvedp.mechanisms.vector_noise import VectorNoise
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.call import Call, CallOptions
 from curvedp.statistics.design import least_error
+from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.grouping import GroupsLike
-from curvedp.statistics.paid import EachGroup, Group, release
+from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
 
 #: Distances are sought from this fraction of the longest on.

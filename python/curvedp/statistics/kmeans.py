@@ -37,8 +37,9 @@ from curvedp.statistics.cells import (
     seeds,
     stepped,
 )
+from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.grouping import GroupsLike
-from curvedp.statistics.paid import EachGroup, Group, release
+from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
 
 #: Share of the budget of the first centres (of mu^2 for Gaussian noise, of epsilon for pure), and

@@ -39,8 +39,9 @@ from curvedp.mechanisms.k_norm_gradient import (
 )
 from curvedp.privacy import Guarantee, Release, Unproved
 from curvedp.statistics.call import Call, CallOptions
+from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.grouping import GroupsLike
-from curvedp.statistics.paid import EachGroup, Group, release
+from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
 
 SAMPLERS = ("exact", "metropolis")

@@ -29,8 +29,9 @@ from curvedp.mechanisms import RiemannianLaplace, TangentGaussian, ways_to_meet
 from curvedp.mechanisms.vector_noise import VectorNoise
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.call import Call, CallOptions
+from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.grouping import GroupsLike, Offsets
-from curvedp.statistics.paid import EachGroup, Group, release
+from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
 
 #: What a class may be called.

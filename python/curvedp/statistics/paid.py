@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-import abc
 import itertools
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_count
-from curvedp.domain import Ball
-from curvedp.manifolds import Manifold
-from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Release, Unproved
-from curvedp.privacy.secret import fingerprint_of
+from curvedp._validation import FloatArray
+from curvedp.privacy import GDP, Guarantee, PureDP, Unproved
 from curvedp.statistics.base_point import GivenPoints
 from curvedp.statistics.call import (
     Call,
     Designs,
-    Progress,
     Report,
-    Result,
     Statistic,
-    as_balls,
-    check_timing,
-    reporter,
 )
 from curvedp.statistics.design import Design
 from curvedp.statistics.grouping import (
-    Grouping,
-    GroupsLike,
     Names,
     Offsets,
     joined,
     units_of_groups,
 )
 from curvedp.statistics.public_time import (
-    KINDS,
     Coordinates,
-    Timing,
-    at_public_time,
     slow_records,
 )
 from curvedp.statistics.releases import NoiseLaw, Releases
@@ -209,14 +195,14 @@ class Paid:
         """Columns that compiled code releases, by name; `means` has one for each design."""
         size = self.call.manifold.point_size
         report, count = self.report, len(self)
-        return self._groups(means).release(
+        return self.core_groups(means).release(
             self.records.reshape(len(self.records), size),
             statistic,
             self.keys,
             None if report is None else lambda done: report(done, count),
         )
 
-    def _groups(self, means: Sequence[Design | None]) -> _core.Groups:
+    def core_groups(self, means: Sequence[Design | None]) -> _core.Groups:
         found, choice = self.designs
         kept = [number for number, design in enumerate(found) if design is not None]
         sizes = self.sizes()
@@ -279,12 +265,6 @@ class Paid:
         promised = self.promise(share)
         return NoiseLaw(mechanism, None if isinstance(promised, Unproved) else share, promised)
 
-    def groups(self, stages: int) -> Iterator[Group]:
-        """The groups that have a release, one after the other, each with so many streams."""
-        core = self._groups([None] * len(self.designs[0]))
-        for number in np.flatnonzero(self.released).tolist():
-            yield Group(self, core, number, stages)
-
 
 #: Arrays by name, one row for each group.
 Columns = dict[str, FloatArray]
@@ -297,350 +277,3 @@ def _mean_design(
         return None
     noise = design.mechanism
     return design.plan, noise._noise, noise.in_chart, design.mean_square, *noise._grid
-
-
-@dataclass(frozen=True)
-class Group:
-    """One group of records that has been paid for."""
-
-    paid: Paid
-    core: _core.Groups
-    number: int
-    stages: int
-
-    @property
-    def call(self) -> Call:
-        """The call that it belongs to."""
-        return self.paid.call
-
-    @property
-    def ball(self) -> Ball:
-        """Its public domain."""
-        return self.call.ball_of(self.number)
-
-    @property
-    def manifold(self) -> Manifold:
-        """The manifold of its records."""
-        return self.call.manifold
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The guarantee that its release shall satisfy."""
-        return self.call.guarantee
-
-    @property
-    def design(self) -> Any:
-        """The result of `Statistic.design` for it."""
-        found, choice = self.paid.designs
-        return found[choice[self.number]]
-
-    @property
-    def rows(self) -> slice:
-        """Its records among those of all groups."""
-        start, stop = self.paid.offsets[self.number : self.number + 2].tolist()
-        return slice(start, stop)
-
-    @property
-    def n(self) -> int:
-        """Number of records, or of units where they are known by name."""
-        return int(self.paid.n[self.number])
-
-    @property
-    def records(self) -> FloatArray:
-        """Its records, shape (n, *point_shape)."""
-        own = self.paid.records[self.rows]
-        return own.reshape(len(own), *self.manifold.point_shape)
-
-    @property
-    def beside(self) -> FloatArray:
-        """What its records have beside their points, shape (n,) or (n, q)."""
-        assert self.paid.beside is not None
-        return self.paid.beside[self.rows]
-
-    @property
-    def ends(self) -> Offsets:
-        """See `Paid.ends_of`."""
-        return self.paid.ends_of(self.number)
-
-    def enter(self) -> FloatArray:
-        """The records projected on the ball and moved into its frame, one row each."""
-        return self.ball._enter(self.records)
-
-    def stream(self, stage: int) -> _core.Stream:
-        """The randomness of a stage."""
-        rows = self.paid.records.reshape(len(self.paid.records), self.manifold.point_size)
-        return self.core.stream(rows, self.paid.keys, self.number, self.stages, stage)
-
-    def release(self, **fields: Any) -> Release:
-        """A release of this group, with what it promises."""
-        law = self.paid.law(self.design)
-        assert law is not None
-        described: dict[str, Any] = {
-            "guarantee": law.guarantee,
-            "calibrated_to": law.calibrated_to,
-            "mechanism": law.mechanism,
-            "manifold": self.manifold.spec,
-            "ball_center": self.ball.center,
-            "ball_radius": self.ball.radius,
-            "n": self.n,
-            "records_per_unit": self.call.records_per_unit,
-            "assumptions": self.paid.assumptions,
-        }
-        return Release(**(described | fields))
-
-
-class EachGroup(Statistic[Result]):
-    """A statistic that is computed in Python, one group after the other."""
-
-    #: Streams that a group draws from.
-    stages: ClassVar[int] = 1
-
-    @property
-    def streams(self) -> int:
-        """The same, where the keywords decide."""
-        return self.stages
-
-    @abc.abstractmethod
-    def release_group(self, group: Group) -> Result:
-        """The release of one group, whose design is ``group.design``."""
-
-    def release(self, paid: Paid) -> Releases[Result]:
-        count, report = len(paid), paid.report or (lambda done, groups: None)
-        results: list[Result | None] = [None] * count
-        report(0, count)
-        for group in paid.groups(self.streams):
-            results[group.number] = self.release_group(group)
-            report(group.number + 1, count)
-        report(count, count)  # also if the last groups are skipped
-        shape = self.value_shape(paid.call)
-        return paid.releases(**_columns_of(results, shape), results=tuple(results))
-
-    def result(self, releases: Releases[Result], index: int) -> Result:
-        assert releases.results is not None
-        found: Result = releases.results[index]
-        return found
-
-
-def _columns_of(results: Sequence[Any], value_shape: tuple[int, ...]) -> dict[str, Any]:
-    """The columns of releases that exist one by one; NaN for values of other sizes."""
-    values = np.full((len(results), *value_shape), np.nan)
-    for number, own in enumerate(results):
-        if own is not None and own.value.size == values[number].size:
-            values[number] = own.value.reshape(value_shape)
-    found: dict[str, Any] = {"value": values}
-    for name in ("sensitivity", "solver_tolerance", "scale", "expected_error"):
-        numbers = [getattr(own, name, None) for own in results]
-        found[name] = np.array([np.nan if x is None else x for x in numbers])
-    return found
-
-
-def release(
-    statistic: Statistic[Result],
-    records: ArrayLike,
-    ball: Ball | Sequence[Ball],
-    guarantee: Guarantee,
-    *,
-    covariate: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    groups: GroupsLike = None,
-    records_per_unit: int = 1,
-    groups_per_unit: int = 1,
-    skip_small: bool = False,
-    ledger: Ledger | None = None,
-    secret: NoiseSecret | None = None,
-    seed: int | None = None,
-    progress: Progress = False,
-    timing: Timing = "prompt",
-    units: GroupsLike = None,
-) -> Result | Releases[Result]:
-    """Release a statistic of records: checked, then paid for, then drawn.
-
-    Parameters
-    ----------
-    statistic : Statistic
-        Such as ``Mean()``, ``TwoSampleTest()`` or one of your own.
-    records : array-like, shape (n, *point_shape)
-        No value raises: a record that is not a point of the manifold counts as the ball's centre.
-    ball : Ball, or a list with one for each group
-        Public domain of the records.
-    guarantee : PureDP, ApproxDP, ZCDP or GDP
-        Of the release of each group, when one unit's records are replaced.
-    covariate : array-like, shape (n,) or (n, q), optional
-        Covariates of the records, for statistics that take them: regressions, trends.
-    labels : array-like, shape (n,), optional
-        Labels of the records, for statistics that take them: two samples, classifiers.
-    groups : array-like, optional
-        Labels or offsets of public groups; see `frechet_mean`.
-    units : array-like, shape (n,), optional
-        Label of the person to whom each record belongs, instead of `records_per_unit`.
-    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
-        As in `frechet_mean`.
-
-    Returns
-    -------
-    Release of the statistic, or Releases of them with `groups`
-
-    Raises
-    ------
-    BudgetError
-        If the ledger refuses.
-    ValueError, TypeError
-        For wrong shapes, dtypes and parameters; never for the value of a record.
-
-    Examples
-    --------
-    >>> import numpy as np, curvedp as cdp
-    >>> ball = cdp.Ball("spd:2", center="identity", radius=1.0)
-    >>> X = np.tile(np.eye(2), (600, 1, 1))
-    >>> found = cdp.release(cdp.Mean(), X, ball, cdp.GDP(mu=1.0), groups=[0, 200, 600])
-    >>> found.value.shape
-    (2, 2, 2)
-    """
-    space = as_balls(ball)[0].manifold
-    data = space._records(records)
-    beside = read_beside(check_statistic(statistic), len(data), covariate=covariate, labels=labels)
-    return release_read(
-        statistic,
-        data,
-        ball,
-        guarantee,
-        beside=beside,
-        groups=groups,
-        records_per_unit=records_per_unit,
-        groups_per_unit=groups_per_unit,
-        skip_small=skip_small,
-        ledger=ledger,
-        secret=secret,
-        seed=seed,
-        progress=progress,
-        timing=timing,
-        units=units,
-    )
-
-
-def release_read(
-    statistic: Statistic[Result],
-    data: FloatArray,
-    ball: Ball | Sequence[Ball],
-    guarantee: Guarantee,
-    *,
-    beside: FloatArray | None = None,
-    groups: GroupsLike = None,
-    records_per_unit: int = 1,
-    groups_per_unit: int = 1,
-    skip_small: bool = False,
-    ledger: Ledger | None = None,
-    secret: NoiseSecret | None = None,
-    seed: int | None = None,
-    progress: Progress = False,
-    timing: Timing = "prompt",
-    units: GroupsLike = None,
-) -> Result | Releases[Result]:
-    """`release` of records that were read already, and of the numbers beside them."""
-    call = Call(
-        statistic=statistic,
-        balls=as_balls(ball),
-        guarantee=guarantee,
-        records_per_unit=as_count(records_per_unit, "records_per_unit"),
-        groups_per_unit=as_count(groups_per_unit, "groups_per_unit"),
-        skip_small=bool(skip_small),
-    )
-    check_timing(timing, progress)
-    statistic, is_grouped = call.statistic, groups is not None
-    grouping = Grouping.of(groups, len(data), with_units=units is not None)
-    unit_ends = None
-    if units is not None:
-        if call.records_per_unit != 1:
-            raise ValueError("give units or records_per_unit, not both")
-        grouping, unit_ends = grouping.by_unit(units, call.groups_per_unit)
-    count = len(grouping.labels)
-    if len(call.balls) not in (1, count):
-        raise ValueError(f"{len(call.balls)} balls do not fit {count} groups")
-    keys, given = call.keys(secret, seed), statistic.given_points(call, grouping.labels)
-    names = None if secret is None else grouping.names()
-    beside = None if beside is None else grouping.arranged(beside)
-    sizes = sizes_of(statistic, beside, grouping.offsets, unit_ends)
-    designs = call.designs(sizes, alone=not is_grouped)
-    call.warn_of_noise(designs, numbers_of(sizes))
-    largest = int(grouping.n.max())
-    call.ask_for_memory(
-        data.nbytes, largest, by_unit=unit_ends is not None, timing=timing, groups=count
-    )
-    if secret is not None:
-        units_of = () if unit_ends is None else (grouping.arranged(np.arange(len(data))), unit_ends)
-        secret._bind(fingerprint_of([data, *(() if beside is None else (beside,)), *units_of]))
-    call.pay(ledger, count if is_grouped else None, seed)
-    paid = Paid(
-        call=call,
-        records=grouping.arranged(data),
-        offsets=grouping.offsets,
-        designs=designs,
-        keys=keys,
-        labels=grouping.labels,
-        names=names,
-        seed=seed,
-        is_grouped=is_grouped,
-        report=reporter(progress),
-        beside=beside,
-        unit_ends=unit_ends,
-        units_by_name=units is not None,
-        given=given,
-    )
-
-    def answer(paid: Paid) -> Result | Releases[Result]:
-        ready = paid.by_unit()
-        found = statistic.release(ready if secret is None else ready.salted())
-        return found if is_grouped else statistic.result(found, 0)
-
-    if timing == "prompt":
-        return answer(paid)
-    return at_public_time(answer, map(paid.rehearsed, KINDS), paid)
-
-
-def check_statistic(statistic: Statistic[Result]) -> Statistic[Result]:
-    """The statistic, if it is one."""
-    if not isinstance(statistic, Statistic):
-        name = getattr(statistic, "__name__", type(statistic).__name__)
-        raise TypeError(f"statistic must be a Statistic, such as Mean(), got {name}")
-    return statistic
-
-
-def read_beside(statistic: Statistic[Any], n: int, **given: Any) -> FloatArray | None:
-    """What n records have beside their points, of what was `given` by keyword.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For what the statistic does not take, or lacks, and another number of rows.
-    """
-    for name, own in given.items():
-        if own is not None and name != statistic.beside:
-            raise TypeError(f"the {statistic.title} takes no {name}")
-    if statistic.beside is None:
-        return None
-    if given.get(statistic.beside) is None:
-        raise TypeError(f"the {statistic.title} needs {statistic.beside}, one for each record")
-    found = statistic.read_beside(given[statistic.beside], n)
-    if found.shape[:1] != (n,):
-        raise ValueError(
-            f"{statistic.beside} must be given for each of {n} records, got shape {found.shape}"
-        )
-    return found
-
-
-def sizes_of(
-    statistic: Statistic[Any],
-    beside: FloatArray | None,
-    offsets: Offsets,
-    unit_ends: Offsets | None,
-) -> Offsets:
-    """Public sizes of groups of records in order: see `Statistic.parts`."""
-    if unit_ends is None:
-        return statistic.parts(beside, offsets)
-    own = None if beside is None else statistic.beside_of_units(beside, unit_ends)
-    return statistic.parts(own, np.searchsorted(unit_ends, offsets))
-
-
-def numbers_of(sizes: Offsets) -> Offsets:
-    """Numbers of records, from sizes of parts."""
-    return sizes if sizes.ndim == 1 else np.asarray(sizes.sum(axis=1))

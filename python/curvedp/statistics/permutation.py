@@ -28,7 +28,7 @@ from curvedp.mechanisms.base import Mechanism
 from curvedp.mechanisms.calibration import budget_of, calibrated_scale, unit_error
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.call import Call
-from curvedp.statistics.paid import EachGroup, Group
+from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.releases import Releases
 
 KERNELS = ("gaussian", "linear")

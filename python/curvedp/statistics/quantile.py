@@ -22,8 +22,9 @@ from curvedp.manifolds import Euclidean
 from curvedp.mechanisms import RankExponential
 from curvedp.privacy import Guarantee, Release
 from curvedp.statistics.call import Call, CallOptions
+from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.grouping import GroupsLike
-from curvedp.statistics.paid import EachGroup, Group, release
+from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
 
 

@@ -20,8 +20,8 @@ from curvedp.domain import Ball, check_ball
 from curvedp.errors import ExistenceError
 from curvedp.privacy import Guarantee
 from curvedp.statistics.call import Call, CommonOptions, as_balls, check_guarantee
+from curvedp.statistics.group import Group
 from curvedp.statistics.grouping import GroupsLike, Offsets
-from curvedp.statistics.paid import Group, release
 from curvedp.statistics.permutation import (
     Labels,
     PermutationDesign,
@@ -30,6 +30,7 @@ from curvedp.statistics.permutation import (
     as_deviations,
     simulated_power,
 )
+from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
 
 #: What a report says of the linear kernel.

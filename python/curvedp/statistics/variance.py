@@ -33,7 +33,8 @@ from curvedp.statistics.design import plan_mean, shares_of
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.interval import VarianceInterval, restricted_ends
 from curvedp.statistics.log_moments import flat_mechanism, refuse_fine_noise
-from curvedp.statistics.paid import Paid, release
+from curvedp.statistics.paid import Paid
+from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases, release_fields, release_of
 
 #: Shares of the budget (of mu^2 for GDP) of the distance of the mean from the centre, and of the

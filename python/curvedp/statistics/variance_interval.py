@@ -41,8 +41,9 @@ from curvedp.statistics.log_moments import (
     refuse_fine_noise,
 )
 from curvedp.statistics.moments import DEFAULT_WEIGHTS, DistanceMoments
-from curvedp.statistics.paid import Paid, release
+from curvedp.statistics.paid import Paid
 from curvedp.statistics.quantiles import effective_dof, hotelling_quantile
+from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
 from curvedp.statistics.variance import Variance, VarianceDesign
 
