@@ -136,7 +136,7 @@ class EachGroup(Statistic[Result]):
         count, report = len(paid), paid.report or (lambda done, groups: None)
         results: list[Result | None] = [None] * count
         report(0, count)
-        for group in paid.groups(self.streams):
+        for group in groups_of(paid, self.streams):
             results[group.number] = self.release_group(group)
             report(group.number + 1, count)
         report(count, count)  # also if the last groups are skipped

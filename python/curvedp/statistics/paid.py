@@ -203,6 +203,7 @@ class Paid:
         )
 
     def core_groups(self, means: Sequence[Design | None]) -> _core.Groups:
+        """The groups for compiled code; `means` has one design of a mean for each design."""
         found, choice = self.designs
         kept = [number for number, design in enumerate(found) if design is not None]
         sizes = self.sizes()
