@@ -56,11 +56,20 @@ KEPT: dict[str, dict[str, str | None]] = {
     "docs/test_docstrings.py": {
         "test_examples_print_what_they_say": "^(?!.*two_samples)",
     },
+    "docs/test_measured_pages.py": {
+        "test_the_performance_page_shows_every_row_and_no_other": None,
+    },
     "docs/test_readme.py": {
         "test_python_blocks_run_in_order": "^(?!docs/(chains|confidence|learning))",
     },
+    "geometry/test_certified_logarithms.py": {
+        "test_connectomes_are_released_in_a_ball_that_holds_them": None,
+    },
     "geometry/test_log_moments.py": {
         "test_the_hessian_agrees_with_differences_of_the_distance": "^(?!correlation)",
+    },
+    "geometry/test_low_bits.py": {
+        "test_correct_releases_are_flagged_no_more_often_than_stated": None,
     },
     "geometry/test_manifold_twins.py": {
         "test_exp_agrees_with_sixty_digits_from_1e_minus_300_to_20": "^(?!correlation)",
@@ -76,15 +85,25 @@ KEPT: dict[str, dict[str, str | None]] = {
     "learning/test_estimator_checks.py": {
         "test_scikit_learn_finds_nothing_wrong": "PCA",
     },
+    "learning/test_gestures.py": {
+        "test_three_components_explain_almost_as_much": None,
+    },
     "learning/test_kmeans.py": {
+        "test_a_round_keeps_its_guarantee": "claimed0",
+        "test_a_fit_with_a_sixth_of_the_noise_is_found_out": None,
+        "test_the_fit_keeps_its_guarantee": None,
         "test_half_the_noise_is_found_out": None,
         "test_no_record_moves_a_table_further": "^(?!correlation)",
         "test_no_unit_moves_a_table_further": "^(?!correlation)",
     },
     "learning/test_logistic.py": {
+        "test_a_step_keeps_its_guarantee": "claimed0",
+        "test_a_fit_with_a_sixth_of_the_noise_is_found_out": None,
+        "test_the_fit_keeps_its_guarantee": None,
         "test_half_the_noise_is_found_out": None,
     },
     "mail/test_mail_audit.py": {
+        "test_the_embedding_keeps_its_guarantee": None,
         "test_a_variance_in_the_place_of_a_deviation_is_found_out": None,
         "test_half_the_noise_is_found_out": None,
         "test_the_query_keeps_its_guarantee": "cell",
@@ -110,12 +129,14 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_the_gaussian_on_planes_keeps_to_the_gaussian_profile": "0.3-0.3",
     },
     "mechanisms/test_mechanism_audit.py": {
+        "test_short_markov_chain_is_flagged_and_a_long_one_is_not": None,
         "test_a_third_of_the_noise_is_flagged": "^(?!RiemannianLaplace-spd)",
         "test_data_dependent_radius_is_flagged": "sphere",
         "test_release_that_claims_a_tenth_of_what_it_spends_is_flagged": None,
         "test_whole_release_keeps_its_claim": "GDP",
     },
     "mechanisms/test_noise_chains.py": {
+        "test_matrices_too_large_for_the_exact_sampler_have_chains": None,
         "test_chains_on_matrices_do_not_tell_a_matrix_from_its_inverse": "^spd:2",
         "test_ends_of_chains_follow_the_exact_law_and_no_other": "^sphere:2-laplace",
     },
