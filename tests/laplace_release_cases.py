@@ -100,8 +100,6 @@ FEW = [
     *hyperbolic(2, 1.0, 0.97),
     *hyperbolic(2, 1.0, 0.97, distance=3.0),
     Case("spd:2", 1.3),
-    Case("spd:2", 1.3, distance=2.0, angle=2.0),
-    Case("spd:3", 0.6),
 ]
 
 

@@ -24,11 +24,15 @@ KEPT: dict[str, dict[str, str | None]] = {
     "batch/test_batch_large.py": {
         "test_the_mean_is_that_in_memory_for_every_chunk_size": "^(sphere|spd):2-",
     },
+    "batch/test_batch_outlook.py": {
+        "test_every_statistic_has_an_outlook": "^(mean|variance|kng)$",
+    },
     "batch/test_batch_statistics.py": {
         "test_an_interrupted_batch_goes_on_and_pays_once": "^(mean|adaptive)",
         "test_the_result_is_that_in_memory_for_every_chunk_size": "^(mean|region)",
     },
     "batch/test_batch_units.py": {
+        "test_persons_in_too_many_groups_are_refused_before_the_ledger": "^1048576",
         "test_tables_files_and_chunks_agree": "^<lambda>-mean",
     },
     "batch/test_distributed.py": {
@@ -39,6 +43,7 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "cli/test_cli_batch.py": {
         "test_a_cluster_of_processes_gives_the_same_releases": None,
+        "test_every_statistic_is_planned_and_released_as_by_the_library": "^(mean|variance)$",
     },
     "conformal/test_conformal_audit.py": {
         "test_four_times_the_claim_is_flagged_by_whole_releases": None,
@@ -54,13 +59,27 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_every_benchmark_runs": "^(?!kernels)",
     },
     "docs/test_docstrings.py": {
-        "test_examples_print_what_they_say": "^(?!.*two_samples)",
+        "test_examples_print_what_they_say": "^(?!.*(two_samples|trend))",
+    },
+    "docs/test_measured_pages.py": {
+        "test_the_performance_page_shows_every_row_and_no_other": None,
     },
     "docs/test_readme.py": {
-        "test_python_blocks_run_in_order": "^(?!docs/(chains|confidence|learning))",
+        "test_python_blocks_run_in_order": "^(?!docs/(audit|chains|confidence|learning))",
+    },
+    "geometry/test_bad_records.py": {
+        "test_any_array_of_the_right_shape_gives_a_valid_release": (
+            "^(sphere:2|hyperboloid:2|spd:2)$"
+        ),
+    },
+    "geometry/test_certified_logarithms.py": {
+        "test_connectomes_are_released_in_a_ball_that_holds_them": None,
     },
     "geometry/test_log_moments.py": {
         "test_the_hessian_agrees_with_differences_of_the_distance": "^(?!correlation)",
+    },
+    "geometry/test_low_bits.py": {
+        "test_correct_releases_are_flagged_no_more_often_than_stated": None,
     },
     "geometry/test_manifold_twins.py": {
         "test_exp_agrees_with_sixty_digits_from_1e_minus_300_to_20": "^(?!correlation)",
@@ -71,22 +90,34 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_twin_agrees_with_sixty_digits": "^(?!correlation)",
     },
     "geometry/test_rounding_bound.py": {
-        "test_the_rounding_error_of_the_gradient_stays_below_its_bound": "^(?!so|spd:5)",
+        "test_the_rounding_error_of_the_gradient_stays_below_its_bound": (
+            "^(?!so|spd:5|grassmann:7)"
+        ),
     },
     "learning/test_estimator_checks.py": {
         "test_scikit_learn_finds_nothing_wrong": "PCA",
     },
+    "learning/test_gestures.py": {
+        "test_three_components_explain_almost_as_much": None,
+    },
     "learning/test_kmeans.py": {
+        "test_a_fit_with_a_sixth_of_the_noise_is_found_out": None,
+        "test_a_round_keeps_its_guarantee": "claimed0",
         "test_half_the_noise_is_found_out": None,
         "test_no_record_moves_a_table_further": "^(?!correlation)",
         "test_no_unit_moves_a_table_further": "^(?!correlation)",
+        "test_the_fit_keeps_its_guarantee": None,
     },
     "learning/test_logistic.py": {
+        "test_a_fit_with_a_sixth_of_the_noise_is_found_out": None,
+        "test_a_step_keeps_its_guarantee": "claimed0",
         "test_half_the_noise_is_found_out": None,
+        "test_the_fit_keeps_its_guarantee": None,
     },
     "mail/test_mail_audit.py": {
         "test_a_variance_in_the_place_of_a_deviation_is_found_out": None,
         "test_half_the_noise_is_found_out": None,
+        "test_the_embedding_keeps_its_guarantee": None,
         "test_the_query_keeps_its_guarantee": "cell",
     },
     "mail/test_mail_kernels.py": {
@@ -113,27 +144,38 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_a_third_of_the_noise_is_flagged": "^(?!RiemannianLaplace-spd)",
         "test_data_dependent_radius_is_flagged": "sphere",
         "test_release_that_claims_a_tenth_of_what_it_spends_is_flagged": None,
+        "test_short_markov_chain_is_flagged_and_a_long_one_is_not": None,
         "test_whole_release_keeps_its_claim": "GDP",
     },
     "mechanisms/test_noise_chains.py": {
         "test_chains_on_matrices_do_not_tell_a_matrix_from_its_inverse": "^spd:2",
         "test_ends_of_chains_follow_the_exact_law_and_no_other": "^sphere:2-laplace",
+        "test_matrices_too_large_for_the_exact_sampler_have_chains": None,
     },
     "mechanisms/test_rim.py": {
+        "test_distances_have_the_law_of_the_noise": "^(sphere|spd):2-.*0.999",
         "test_errors_are_no_larger_than_printed": "^(sphere|spd):2-.*0.999",
+        "test_no_value_is_drawn_twice": "^(sphere|spd):2-.*0.999",
+    },
+    "mechanisms/test_samplers.py": {
+        "test_hermitian_eigenvalue_gap_follows_its_exact_law_and_no_other": None,
+        "test_hermitian_eigenvectors_are_haar": None,
     },
     "mechanisms/test_special_orthogonal_noise.py": {
         "test_moments_are_those_of_rejection_from_flat_space": None,
         "test_releases_have_the_law_of_weighted_uniform_rotations": "4-0.9-RiemannianLaplace",
     },
     "mechanisms/test_undecided.py": {
-        "test_tails_of_distances_on_circles_are_decided": "0.02",
+        "test_tails_of_distances_on_circles_are_decided": None,
+    },
+    "mechanisms/test_ways_to_meet.py": {
+        "test_an_approximate_guarantee_never_costs_more_than_the_pure_one": "-(sphere|spd):2$",
     },
     "mesh/test_graph_laplacian.py": {
         "test_eigenvalues_on_the_sphere_approach_l_times_l_plus_1": "^fibonacci-unnormalised",
     },
     "package/test_fork_threads_interrupt.py": {
-        "test_ctrl_c_ends_long_calls_early": "mean",
+        "test_ctrl_c_ends_long_calls_early": "pairwise",
         "test_results_do_not_depend_on_the_number_of_threads": "^(sphere:2|spd:3)$",
     },
     "package/test_golden_bits.py": {
@@ -143,8 +185,8 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_every_module_can_be_the_first": "^batch$",
     },
     "package/test_memory.py": {
-        "test_a_lack_of_memory_is_an_error_before_the_ledger": "^(mean-60|mail-60)",
-        "test_with_room_it_is_done": "units",
+        "test_a_lack_of_memory_is_an_error_before_the_ledger": "^mean-60",
+        "test_with_room_it_is_done": None,
     },
     "plotting/test_ball_display.py": {
         "test_a_ball_is_drawn_on_every_space": "^(?!so|hpd|sphere:2:|.*log)",
@@ -156,10 +198,21 @@ KEPT: dict[str, dict[str, str | None]] = {
     "privacy/test_accounting.py": {
         "test_the_event_for_an_unknown_accountant_understates_in_none": "Rdp",
     },
+    "privacy/test_guarantee_table.py": {
+        "test_a_cell_says_what_the_release_promises": "-(euclidean|sphere|spd):[23]$",
+    },
+    "privacy/test_release.py": {
+        "test_a_stored_release_of_any_kind_is_read_by_a_new_process": None,
+    },
     "regression/test_adaptive_regression.py": {
         "test_a_range_four_times_too_wide_costs_nothing": None,
+        "test_bands_cover_where_residuals_spread_alike": None,
         "test_half_the_noise_is_found_by_an_audit": None,
+        "test_longer_contributions_and_sharper_quantiles_are_found": None,
         "test_the_printed_error_is_that_of_the_noise": None,
+    },
+    "regression/test_r_squared.py": {
+        "test_its_noise_is_what_it_says": None,
     },
     "regression/test_regression_fit.py": {
         "test_predictions_agree_with_geomstats": "sphere",
@@ -168,18 +221,25 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_error_falls_with_the_number_of_records": None,
     },
     "regression/test_trend.py": {
+        "test_exact_probabilities_keep_the_guarantee_and_a_tenth_of_the_noise_does_not": None,
         "test_no_neighbour_moves_the_lead_further_than_its_sensitivity": "1-1-linear",
         "test_power_is_that_of_the_test": None,
+        "test_several_covariates_are_sought_together": None,
         "test_the_level_holds_at_every_size_and_dimension": "2-12-3-.*linear",
     },
     "statistics/test_adaptive_mean.py": {
         "test_a_radius_without_noise_is_flagged": None,
     },
+    "statistics/test_combine.py": {
+        "test_the_expected_error_is_that_of_the_noise": "euclidean",
+    },
     "statistics/test_compare_means.py": {
         "test_regions_overlap_as_their_points_say": "2",
+        "test_the_test_finds_means_that_differ_and_disjoint_regions_are_rarer": None,
         "test_the_test_rejects_equal_means_about_as_often_as_its_level": None,
     },
     "statistics/test_confidence_region.py": {
+        "test_seeded_regions_are_reproducible_and_promise_nothing": "^(?!kendall)",
         "test_the_law_of_the_region_moves_with_an_isometry": None,
     },
     "statistics/test_covering_ball.py": {
@@ -187,7 +247,7 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "statistics/test_every_record_counts.py": {
         "test_records_count_alike_in_every_order_and_a_part_of_them_would_be_found": (
-            "^(?!median|covariance|interval|trend|regression, whitened|classes)"
+            "^(mean|adaptive mean|variance|quantile)$"
         ),
     },
     "statistics/test_frechet_mean_nonprivate.py": {
