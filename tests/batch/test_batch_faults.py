@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import threading
 import time
@@ -55,9 +57,15 @@ def test_an_interrupted_batch_goes_on_where_it_stopped_and_pays_once(
     assert len(ledger.entries) == 1
 
 
-@pytest.mark.parametrize("step", ["before the part", "after the part"])
+@pytest.mark.parametrize(
+    ("step", "error", "reason"),
+    [
+        ("before the part", OSError(errno.ENOSPC, "details"), "No space left on device"),
+        ("after the part", MemoryError("details"), "MemoryError"),
+    ],
+)
 def test_a_failure_while_a_chunk_is_stored_ends_the_batch_and_is_mended(
-    tmp_path, secret, monkeypatch, step
+    tmp_path, secret, monkeypatch, step, error, reason
 ):
     data = cases.table()
     source = cases.write(tmp_path / "in.parquet", data)
@@ -69,12 +77,12 @@ def test_a_failure_while_a_chunk_is_stored_ends_the_batch_and_is_mended(
         if number == 3:
             if step == "after the part":
                 store(job, number, keys, releases)
-            raise OSError("no space left")
+            raise error
         return store(job, number, keys, releases)
 
     with monkeypatch.context() as patch:
         patch.setattr(jobs.Job, "store", full)
-        with pytest.raises(OSError, match="no space left"):
+        with pytest.raises(BatchError, match=rf"\({reason}\): mend that and resume"):
             run(tmp_path, source, **common)
     folder = tmp_path / "out.parquet.job"
     assert not (folder / "result").exists()
@@ -308,6 +316,17 @@ def test_a_refused_budget_leaves_nothing_released(tmp_path):
     ledger = cdp.Ledger(cdp.PureDP(1.0))
     run(tmp_path, source, ledger=ledger)
     assert ledger.spent == cdp.PureDP(1.0)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="locks of POSIX")
+@pytest.mark.parametrize("kind", ["long", "link"])
+def test_a_lock_that_cannot_be_made_is_an_error(tmp_path, kind):
+    source = cases.write(tmp_path / "in.parquet", cases.table(20))
+    out, ledger = "a" * 251 if kind == "long" else "out.parquet", cdp.Ledger(cdp.PureDP(1.0))
+    (tmp_path / ".out.parquet.lock").symlink_to(source)
+    with pytest.raises(BatchError, match=r"lock: cannot be made \((File name|Too many)"):
+        run(tmp_path, source, out=out, ledger=ledger)
+    assert ledger.spent is None
 
 
 def test_two_processes_do_not_work_on_one_batch(tmp_path):

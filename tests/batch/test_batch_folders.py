@@ -125,7 +125,7 @@ def flip(path: Path, at: int) -> None:
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("name", ["job.json", "chunks/000005.arrow", "parts-*/000000.arrow"])
+@pytest.mark.parametrize("name", ["job.json", "chunks/000005.groups", "parts-*/000000.arrow"])
 @pytest.mark.parametrize("damage", ["flip first", "flip last", "cut", "lost", "other job's"])
 def test_damage_to_a_job_is_an_error_that_says_so(
     tmp_path, source, secret, monkeypatch, name, damage

@@ -27,7 +27,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,14 @@ __all__ = ["Job", "open_job", "release_chunk"]
 _SCHEMA = 5
 #: The file of the state, and the owner in its seal: it says the identity itself.
 _STATE, _ANY = "job.json", "job"
+#: What must be asked for again to resume, by what messages call it.
+_SAME = {
+    "source": "location",
+    "out": "out",
+    "fingerprint": "fingerprint",
+    "parameters": "parameters",
+    "secret": "given_secret",
+}
 
 
 @dataclass(frozen=True)
@@ -63,11 +71,11 @@ class Job:
     folder: Path
     identity: str
     location: Location
-    out: Path
+    out: str
     fingerprint: dict[str, Any]
     parameters: BatchParameters
     chunk_rows: int
-    given_secret: Path | None
+    given_secret: str | None
     secret_digest: str
     #: What has been found or done: "layout", "ledger", "result".
     noted: dict[str, Any] = field(default_factory=dict)
@@ -76,18 +84,9 @@ class Job:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionary for JSON."""
-        return {
-            "schema_version": _SCHEMA,
-            "identity": self.identity,
-            "source": self.location,
-            "out": str(self.out),
-            "fingerprint": self.fingerprint,
-            "parameters": self.parameters.to_dict(),
-            "chunk_rows": self.chunk_rows,
-            "secret": None if self.given_secret is None else str(self.given_secret),
-            "secret_digest": self.secret_digest,
-            "noted": self.noted,
-        }
+        own = {part.name: getattr(self, part.name) for part in fields(self)}
+        del own["folder"]
+        return own | {"schema_version": _SCHEMA, "parameters": self.parameters.to_dict()}
 
     @classmethod
     def load(cls, folder: Path) -> Job:
@@ -101,20 +100,10 @@ class Job:
         check_own(folder)
         try:
             data = read_json(folder / _STATE, _ANY)
-            if data["schema_version"] != _SCHEMA:
+            if data.pop("schema_version") != _SCHEMA:
                 raise BatchError(f"{folder} belongs to another version of curvedp")
-            return cls(
-                folder=folder,
-                identity=data["identity"],
-                location=data["source"],
-                out=Path(data["out"]),
-                fingerprint=data["fingerprint"],
-                parameters=BatchParameters.from_dict(data["parameters"]),
-                chunk_rows=data["chunk_rows"],
-                given_secret=None if data["secret"] is None else Path(data["secret"]),
-                secret_digest=data["secret_digest"],
-                noted=dict(data["noted"]),
-            )
+            data["parameters"] = BatchParameters.from_dict(data["parameters"])
+            return cls(folder=folder, **data)
         except (BatchError, KeyError, TypeError, ValueError) as error:
             raise BatchError(
                 f"{folder} holds no batch that can be resumed ({error}): move it away and begin "
@@ -143,7 +132,7 @@ class Job:
     @cached_property
     def secret(self) -> NoiseSecret:
         """The noise secret, the one with which the job began."""
-        path = self.given_secret or self.folder / "secret"
+        path = Path(self.given_secret or self.folder / "secret")
         found = NoiseSecret.load(path)
         if found._digest(self.identity) != self.secret_digest:
             raise SecretError(
@@ -294,7 +283,7 @@ class Job:
     @property
     def output(self) -> Output:
         """The result."""
-        return output_of(self.out, self.folder, self.identity)
+        return output_of(Path(self.out), self.folder, self.identity)
 
     def _is_written(self) -> bool:
         """True if the result is complete, but not yet in its place."""
@@ -368,11 +357,11 @@ def open_job(
         folder=folder,
         identity=identity,
         location=read.location,
-        out=target,
+        out=str(target),
         fingerprint=read.fingerprint(),
         parameters=parameters,
         chunk_rows=chunk_rows,
-        given_secret=None if secret is None else Path(secret).resolve(),
+        given_secret=None if secret is None else str(Path(secret).resolve()),
         secret_digest="" if own is None else own._digest(identity),
     )
     if os.path.lexists(folder):
@@ -446,11 +435,7 @@ def _loaded(folder: str, identity: str) -> Job:
 
 def _require_same(found: Job, asked: Job) -> None:
     mine, theirs = asked.to_dict(), found.to_dict()
-    differing = [
-        name
-        for name in ("source", "out", "fingerprint", "parameters", "secret")
-        if mine[name] != theirs[name]
-    ]
+    differing = [word for word, name in _SAME.items() if mine[name] != theirs[name]]
     if differing:
         raise BatchError(
             f"the interrupted batch in {found.folder} was asked for with another "

@@ -164,7 +164,7 @@ def _scan(
 
 def groups_path(folder: Path, number: int) -> Path:
     """The file of the groups of a chunk."""
-    return folder / f"{number:06d}.arrow"
+    return folder / f"{number:06d}.groups"
 
 
 def _cut(parts: Iterator[tuple[Any, Offsets]], chunk_rows: int) -> Iterator[Any]:

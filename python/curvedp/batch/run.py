@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import Any
 
 from curvedp import _core
@@ -62,26 +63,41 @@ def run(
                 upload.copy()
             return read_manifest(output_of(target, folder_of(target), ""))
         begun = time.monotonic()
-        try:
-            job.prepare()
-            job.pay(ledger)
-        except Exception:
-            if not job.is_begun():  # nothing was paid or drawn: no trace of the records stays
-                job.remove()
-            raise
-        call = parameters.call
-        public = {
-            "out": str(target) if upload is None else upload.name,
-            "groups": job.groups,
-        } | job.public_chunks()
-        paid = "none" if ledger is None else str(call.total)
-        tell("begin", statistic=call.statistic.title, **public, done=job.done(), charged=paid)
-        release(job, progress or (lambda done, groups: None))
-        described = job.finish()
+        with _told(target):
+            try:
+                job.prepare()
+                job.pay(ledger)
+            except Exception:
+                if not job.is_begun():  # nothing was paid or drawn: no trace of the records stays
+                    job.remove()
+                raise
+            call = parameters.call
+            public = {
+                "out": str(target) if upload is None else upload.name,
+                "groups": job.groups,
+            } | job.public_chunks()
+            paid = "none" if ledger is None else str(call.total)
+            tell("begin", statistic=call.statistic.title, **public, done=job.done(), charged=paid)
+            release(job, progress or (lambda done, groups: None))
+            described = job.finish()
         if upload is not None:
             upload.copy()
         tell("end", **public, seconds=round(time.monotonic() - begun, 3))
         return described
+
+
+@contextlib.contextmanager
+def _told(target: Path) -> Iterator[None]:
+    """Says how to go on after a full disk or a lack of memory."""
+    try:
+        yield
+    except (OSError, MemoryError) as error:
+        number = getattr(error, "errno", None)
+        reason = os.strerror(number) if number else type(error).__name__
+        raise BatchError(
+            f"{target}: the batch was cut off ({reason}): mend that and resume, nothing is paid "
+            "for or drawn twice"
+        ) from error
 
 
 def release_all(job: Job, progress: Report) -> None:

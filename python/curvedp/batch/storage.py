@@ -184,7 +184,10 @@ def locked(target: Path) -> Iterator[None]:
     path = target.with_name(f".{target.name}.lock")
     with contextlib.ExitStack() as stack:
         while True:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            try:
+                handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            except OSError as error:
+                raise BatchError(f"{path}: cannot be made ({error.strerror})") from None
             stack.callback(os.close, handle)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
