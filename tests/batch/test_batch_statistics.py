@@ -28,6 +28,8 @@ OTHER = {
     "kng": {"tau": 0.3},
     "regression": {"tau": 0.2},
     "trend": {"relabellings": 39},
+    "k-means": {"n_rounds": 1},
+    "logistic": {"n_steps": 4},
 }
 
 
@@ -55,7 +57,7 @@ def test_every_group_gets_the_release_of_its_records(asked, secret):
     keys = list(zip(found["site"].to_pylist(), found["scanner"].to_pylist(), strict=True))
     names = [f"{'-' if site is None else f'{len(site)}:{site}'},1:{at}" for site, at in keys]
     rows, ages = np.array(data["direction"].to_pylist()), np.array(data["age"], dtype=float)
-    labels = np.repeat(names, cases.sizes(30))
+    labels, arms = np.repeat(names, cases.sizes(30)), np.array(data["arm"].to_pylist())
 
     def of(chosen):
         return release_records(
@@ -67,6 +69,7 @@ def test_every_group_gets_the_release_of_its_records(asked, secret):
             skip_small=True,
             secret=cdp.NoiseSecret.load(cases.unused(secret)),
             covariate=ages[chosen] if "covariate" in asked else None,
+            labels=arms[chosen] if "labels" in asked else None,
         )
 
     expected = of(slice(None))
@@ -127,7 +130,10 @@ def test_an_interrupted_batch_goes_on_and_pays_once(tmp_path, word, asked, monke
     changed: cdp.Statistic = cdp.Variance()
     if own.options():
         changed = dataclasses.replace(own, **OTHER.get(word, {"max_dist": 0.5}))
-    for other in ({"statistic": changed}, {"statistic": cdp.LogCovariance(), "covariate": None}):
+    for other in (
+        {"statistic": changed},
+        {"statistic": cdp.LogCovariance(), "covariate": None, "labels": None},
+    ):
         with pytest.raises(BatchError, match="another parameters"):
             run(tmp_path, source, **(common | other), resume=True)
     run(tmp_path, source, **common, resume=True)
@@ -266,6 +272,7 @@ def test_without_a_key_all_records_are_one_data_set(tmp_path, word, asked, secre
         asked["guarantee"],
         secret=cdp.NoiseSecret.load(cases.unused(secret)),
         covariate=np.array(data["age"], dtype=float) if "covariate" in asked else None,
+        labels=data["arm"].to_pylist() if "labels" in asked else None,
     )
     assert found.to_json() == expected.to_json()
     assert ledger.spent == asked["guarantee"]

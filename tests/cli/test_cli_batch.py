@@ -136,6 +136,12 @@ OWN = {
         ("level", 0.1),
         "rejects",
     ),
+    "k-means": (["--n-clusters", 2, "--n-rounds", 1], ("n_rounds", 1), "sizes"),
+    "logistic": (
+        ["--labels", "arm", "--classes", "placebo, drug", "--n-steps", 5],
+        ("classes", ["drug", "placebo"]),
+        "value",
+    ),
 }
 
 
@@ -170,9 +176,36 @@ def test_every_statistic_is_planned_and_released_as_by_the_library(tmp_path, wor
     assert column in table.column_names
     for own in table.column_names:
         assert table[own].to_pylist() == expected.table[own].to_pylist()
-    wrong = "--level" if word in ("median", "kng", "regression") else "--tau"
+    wrong = "--level" if word in ("median", "kng", "regression", "k-means", "logistic") else "--tau"
     refused = run(*asked, wrong, 0.5)
     assert_fails(refused, 2, f"{wrong} is not an option of the {statistic.title}")
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "wanted", "wrong"),
+    [
+        (np.arange(24) % 2, "1,0", [0, 1], "no"),
+        (np.arange(24) % 2 == 0, "true,false", [False, True], "0,1"),
+        (np.arange(24) % 2 / 2, "0.5,0", [0.0, 0.5], "no"),
+        (np.array(["0", "1"] * 12), "0,1", ["0", "1"], None),
+    ],
+    ids=["integers", "truth values", "numbers", "texts"],
+)
+def test_classes_are_read_as_the_column_has_them(tmp_path, column, given, wanted, wrong):
+    points = pa.FixedSizeListArray.from_arrays(pa.array(np.tile([0.1, 0.0], 24)), 2)
+    table = pa.table({"site": ["a"] * 24, "point": points, "label": column})
+    pq.write_table(table, tmp_path / "in.parquet")
+    asked = ["batch", tmp_path / "in.parquet", "--by", "site", "--points", "point", "--public-keys"]
+    asked += ["--manifold", "euclidean:2", "--center", "0,0", "--radius", 1, "--mu", 9]
+    asked += ["--statistic", "logistic", "--labels", "label", "--out", tmp_path / "out.parquet"]
+    if wrong is not None:
+        assert_fails(run(*asked, "--classes", wrong), 2, "the column 'label' holds")
+    assert_fails(run(*asked), 2, "needs --classes")
+    result = run(*asked, "--classes", given)
+    assert result.exit_code == 0, result.output
+    told = json.loads((tmp_path / "out.parquet.manifest.json").read_text())
+    assert told["options"]["classes"] == wanted
+    assert told["labels"] == "label"
 
 
 def test_the_command_knows_every_statistic():

@@ -34,7 +34,7 @@ _RESERVED = frozenset(
     {"n", "value", "mean", "mean_scale", "radius", "chart_point", "covariance", "quantile", "dof"}
     | {"lower", "upper", "sensitivity", "scale", "expected_error", "guarantee"}
     | {"mechanism", "calibrated_to", "within", "unclipped", "shrunk", "shrunk_error"}
-    | {"x_center", "moments", "deviation", "rejects", "r_squared"}
+    | {"x_center", "moments", "deviation", "rejects", "r_squared", "sizes"}
 )
 
 #: Refusal of a batch without public keys.

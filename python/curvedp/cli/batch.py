@@ -38,7 +38,7 @@ __all__ = ["batch"]
 _WORDS = (
     *("mean", "variance", "adaptive", "region", "interval"),
     *("fourth-moment", "covariance", "hessian", "median", "kng", "regression"),
-    *("quantile", "trend"),
+    *("quantile", "trend", "k-means", "logistic"),
 )
 
 
@@ -110,6 +110,15 @@ _WORDS = (
 @click.option(
     "--covariate", metavar="NAME", help="Of a regression or trend: column of the covariate."
 )
+@click.option("--n-clusters", type=int, help="Of k-means: number of clusters of each group.")
+@click.option("--n-rounds", type=int, help="Of k-means: rounds after the first centres.")
+@click.option("--labels", metavar="NAME", help="Of a logistic regression: column of the labels.")
+@click.option(
+    "--classes",
+    metavar="LABELS",
+    help="Of a logistic regression: the public labels, with commas, as the column's type has them.",
+)
+@click.option("--n-steps", type=int, help="Of a logistic regression: steps of its descent.")
 @units_option
 @click.option(
     "--x-range",
@@ -208,6 +217,11 @@ def batch(
     low: float | None,
     high: float | None,
     covariate: str | None,
+    n_clusters: int | None,
+    n_rounds: int | None,
+    labels: str | None,
+    classes: str | None,
+    n_steps: int | None,
     units: str | None,
     x_range: tuple[float, float] | None,
     v_max: float | None,
@@ -263,6 +277,10 @@ def batch(
         q=q,
         low=low,
         high=high,
+        n_clusters=n_clusters,
+        n_rounds=n_rounds,
+        classes=_classes(classes, source, labels),
+        n_steps=n_steps,
     )
     parameters = BatchParameters.check(
         own,
@@ -275,6 +293,7 @@ def batch(
         groups_per_unit=groups_per_unit,
         skip_small=skip_small,
         covariate=covariate,
+        labels=labels,
         units=units,
     )
     console = Console(soft_wrap=True, highlight=False)
@@ -337,6 +356,24 @@ def _numbers(text: str, option: str) -> tuple[float, ...]:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
         raise click.UsageError(f"--{option} takes numbers, separated by commas") from None
+
+
+def _classes(text: str | None, source: str, labels: str | None) -> list[Any] | None:
+    """Public labels as the column of labels has them: integers, numbers, truth values or texts."""
+    if text is None or labels is None:
+        return None if text is None else list(_names(text))
+    from curvedp.batch.files import location_of
+    from curvedp.batch.parquet import Source
+
+    kind = str(Source(location_of(source), [labels]).schema.field(labels).type)
+    read: Callable[[str], Any] = str
+    for start, own in (("int", int), ("uint", int), ("float", float), ("double", float)):
+        read = own if kind.startswith(start) else read
+    read = {"true": True, "false": False}.__getitem__ if kind == "bool" else read
+    try:
+        return [read(name) for name in _names(text)]
+    except (ValueError, KeyError):
+        raise click.UsageError(f"--classes {text}: the column {labels!r} holds {kind}") from None
 
 
 def _schedule(text: str | None) -> str | tuple[float, ...] | None:

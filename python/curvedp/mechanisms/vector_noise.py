@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -60,5 +61,10 @@ class VectorNoise:
         return noisy.reshape(vector.shape)
 
     def _law(self) -> _core.Noise:
-        profile = "laplace" if self.pure else "gaussian"
-        return _core.Noise("flat", self.size, 0.0, profile, self.scale)
+        return _law_of(self.size, "laplace" if self.pure else "gaussian", self.scale)
+
+
+@functools.lru_cache(maxsize=256)
+def _law_of(size: int, profile: str, scale: float) -> _core.Noise:
+    """The noise of each step of a descent, which takes longer to set up than to draw."""
+    return _core.Noise("flat", size, 0.0, profile, scale)

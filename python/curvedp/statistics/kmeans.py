@@ -234,7 +234,8 @@ class KMeans(EachGroup[KMeansRelease]):
         """The sizes of each group's clusters, shape (groups, K)."""
         empty = np.full(self.n_clusters, np.nan)
         found = releases.results or ()
-        return {"sizes": np.array([empty if own is None else own.sizes for own in found])}
+        sizes = [empty if own is None else own.sizes for own in found]
+        return {"sizes": np.array(sizes).reshape(len(found), self.n_clusters)}
 
     @property
     def _has_known_centers(self) -> bool:
