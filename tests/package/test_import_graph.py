@@ -96,6 +96,8 @@ def test_no_module_imports_its_importer():
 #: Systems of papers: complete, and needed by nothing else. The papers' own calibrations of the
 #: first two are in the third.
 ROOMS = {"conformal": set(), "mail": set(), "published": {"conformal", "mail"}}
+#: What reads stored releases of every kind, wherever it is defined.
+READERS = {"curvedp.privacy.release"}
 PUBLISHED = {name for name in SOURCES if name.startswith("curvedp.published")}
 #: Of the proved statistics the published mechanisms take types of results and pure functions.
 RESULTS_AND_FORMULAS = {"interval", "quantiles", "region", "symmetric"}
@@ -120,7 +122,8 @@ def test_nothing_imports_a_room_from_outside():
         own = room_of(name)
         allowed = {None, own} | ROOMS.get(own, set())
         assert {room_of(other) for other in imported(name)} <= allowed, name
-        assert {room_of(other) for other in places_named(name)} <= allowed, name
+        if name not in READERS:
+            assert {room_of(other) for other in places_named(name)} <= allowed, name
 
 
 def test_what_is_published_draws_nothing_by_the_proved_statistics():
