@@ -170,6 +170,11 @@ class Statistic(abc.ABC, Generic[Result]):
     def read_beside(self, given: Any, n: int) -> FloatArray:
         """What n records have beside their points, as numbers: shape (n,) or (n, q).
 
+        Parameters
+        ----------
+        given : array-like
+        n : int
+
         Raises
         ------
         ValueError, TypeError
@@ -222,7 +227,13 @@ class Statistic(abc.ABC, Generic[Result]):
         return np.nan, np.nan
 
     def memory_of_group(self, call: Call, n: int) -> float:
-        """Bytes that a group of n records takes besides copies of its records."""
+        """Bytes that a group of n records takes besides copies of its records.
+
+        Parameters
+        ----------
+        call : Call
+        n : int
+        """
         return 0.0
 
     def memory_of_result(self, call: Call) -> float:
