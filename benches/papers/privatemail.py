@@ -244,7 +244,7 @@ def sign_table(name: str, data, bandwidth: float) -> None:
 
 def recall_figure(folder: Path, data, found: tuple[list[float], dict[str, list[float]]]) -> None:
     """Recall@1 against the budget."""
-    from curvedp.plotting import RetrievalDisplay
+    from curvedp.mail.display import RetrievalDisplay
 
     folder.mkdir(parents=True, exist_ok=True)
     baseline = retrieval_score(data[1][nearest(data[2], data[0], 8)], data[3]).recall[1]
@@ -254,7 +254,7 @@ def recall_figure(folder: Path, data, found: tuple[list[float], dict[str, list[f
 
 def figures(folder: Path, data) -> None:
     """Figures 2 and 4 for this data."""
-    from curvedp.plotting import EmbeddingDisplay
+    from curvedp.mail.display import EmbeddingDisplay
 
     folder.mkdir(parents=True, exist_ok=True)
     rows, labels = data[0][:600], data[1][:600]

@@ -5,20 +5,18 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
+from curvedp._displays import Shown, displayed
 from curvedp._html import card
 from curvedp._text import numbers
 from curvedp._validation import FloatArray, as_array, as_finite, as_positive
 from curvedp.ball_templates import public_ball
 from curvedp.manifolds import Manifold, Product, as_manifold
-
-if TYPE_CHECKING:
-    from curvedp.plotting import BallDisplay
 
 #: Relative slack of the radius: rounding may leave records and means that far outside the ball.
 #: Sensitivities count it.
@@ -291,7 +289,7 @@ class Ball:
         _core.Frame(frame.manifold, frame.origin, self.radius).project(end, inside[None])
         return inside
 
-    def plot(self) -> BallDisplay:
+    def plot(self) -> Shown:
         """Draw what the ball holds with the matplotlib of the extra ``plot``.
 
         Its rim on surfaces and lines, elsewhere points of the rim beside the centre; see
@@ -314,9 +312,7 @@ class Ball:
         >>> Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5).plot().view
         'globe'
         """
-        from curvedp.plotting.balls import BallDisplay
-
-        return BallDisplay.from_ball(self)
+        return displayed(self, "curvedp.plotting.balls:BallDisplay.from_ball")
 
     def __repr__(self) -> str:
         return f"Ball({self.manifold.spec!r}, center={self._named_center}, radius={self.radius:g})"

@@ -7,7 +7,7 @@ import pytest
 
 import curvedp as cdp
 from curvedp.conformal import ball_mesh, density, factor, fibonacci_mesh
-from curvedp.plotting import MeshFieldDisplay
+from curvedp.conformal.display import MeshFieldDisplay
 
 pytest.importorskip("matplotlib")
 

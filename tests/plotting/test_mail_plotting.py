@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
-from curvedp.plotting import EmbeddingDisplay, RetrievalDisplay
+from curvedp.mail.display import EmbeddingDisplay, RetrievalDisplay
 
 pytest.importorskip("matplotlib")
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
+from curvedp.conformal.display import MeshFieldDisplay
+from curvedp.mail.display import EmbeddingDisplay
 from curvedp.plotting import (
-    EmbeddingDisplay,
     GeodesicDisplay,
-    MeshFieldDisplay,
     RegionDisplay,
     ReleaseDisplay,
     VarianceIntervalDisplay,

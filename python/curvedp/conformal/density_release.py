@@ -44,6 +44,8 @@ class DensityRelease(Release):
     ((20,), 'histogram', True)
     """
 
+    _display = "curvedp.conformal.display:display_of"
+
     method: str
     bandwidth: float
     heat_time: float

@@ -205,7 +205,16 @@ class Embedding(EachGroup[Release]):
     def operators(
         self, rows: FloatArray, codes: NDArray[np.int64] | None, ball: Ball
     ) -> Laplacians:
-        """The Laplacians of rows that lie in the ball."""
+        """The Laplacians of rows that lie in the ball.
+
+        Parameters
+        ----------
+        rows : ndarray, shape (n, m)
+            Relative to the ball's centre.
+        codes : ndarray of int, shape (n,), or None
+            Numbers of the labels.
+        ball : Ball
+        """
         return Laplacians(
             rows,
             self.bandwidth,
@@ -217,7 +226,13 @@ class Embedding(EachGroup[Release]):
         )
 
     def start(self, n: int, stream: _core.Stream) -> FloatArray:
-        """The random start, drawn without looking at the data."""
+        """The random start, drawn without looking at the data: shape (n, n_components).
+
+        Parameters
+        ----------
+        n : int
+        stream : Stream
+        """
         noise = _core.Noise("flat", self.n_components, 0.0, "gaussian", self.start_scale)
         start = np.empty((n, self.n_components))
         noise.sample_coords(stream, start)
@@ -238,14 +253,27 @@ class Embedding(EachGroup[Release]):
         return shortened
 
     def rounding(self, n: int, ball: Ball) -> float:
-        """Bound on the Frobenius norm of an iteration's rounding error."""
+        """Bound on the Frobenius norm of an iteration's rounding error.
+
+        Parameters
+        ----------
+        n : int
+        ball : Ball
+        """
         label_share = 1.0
         if self.form == "published":
             label_share = math.exp(min(2 * (ball.radius / self.bandwidth) ** 2, 700.0))
         return rounding_error(n, self.largest_norm, self.alpha, label_share)
 
     def post_process(self, z: FloatArray, ball: Ball) -> FloatArray:
-        """Iterations by the kernel of the released embedding."""
+        """The embedding after iterations by its own kernel.
+
+        Parameters
+        ----------
+        z : ndarray, shape (n, n_components)
+            Released, with short rows.
+        ball : Ball
+        """
         if self.post_iterations == 0:
             return z
         tell_stage("post-processing")

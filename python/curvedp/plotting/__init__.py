@@ -1,7 +1,9 @@
-"""Pictures of releases; needs the extra ``plot`` (matplotlib), imported only when one is drawn."""
+"""Pictures of releases; needs the extra ``plot`` (matplotlib), imported only when one is drawn.
+
+Those of densities and embeddings are in `curvedp.conformal.display` and `curvedp.mail.display`.
+"""
 
 from curvedp.plotting.balls import BallDisplay
-from curvedp.plotting.conformal import MeshFieldDisplay
 from curvedp.plotting.ellipsoids import (
     DiffusionTensorDisplay,
     direction_colour,
@@ -9,7 +11,6 @@ from curvedp.plotting.ellipsoids import (
     fractional_anisotropy,
     tensor_ellipsoids,
 )
-from curvedp.plotting.embeddings import EmbeddingDisplay, RetrievalDisplay
 from curvedp.plotting.geodesics import GeodesicDisplay
 from curvedp.plotting.groups import ReleasesDisplay
 from curvedp.plotting.intervals import VarianceIntervalDisplay
@@ -19,13 +20,10 @@ from curvedp.plotting.releases import ReleaseDisplay
 __all__ = [
     "BallDisplay",
     "DiffusionTensorDisplay",
-    "EmbeddingDisplay",
     "GeodesicDisplay",
-    "MeshFieldDisplay",
     "RegionDisplay",
     "ReleaseDisplay",
     "ReleasesDisplay",
-    "RetrievalDisplay",
     "VarianceIntervalDisplay",
     "direction_colour",
     "ellipsoid_surface",

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from curvedp._displays import Shown
 from curvedp.domain import Ball, ProductBall
 from curvedp.manifolds import SPD, Manifold, Rotations
-from curvedp.plotting.figures import Shown, new_figure
+from curvedp.plotting.figures import new_figure
 from curvedp.plotting.points import VIEWS, ReleasedPoint, draw_entries, view_of
 
 #: Labels that say nothing here.

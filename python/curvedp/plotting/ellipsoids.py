@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from curvedp._displays import Shown
 from curvedp.manifolds import as_manifold
-from curvedp.plotting.figures import Shown, budget_text, new_figure
+from curvedp.plotting.figures import budget_text, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

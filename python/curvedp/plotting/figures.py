@@ -1,8 +1,7 @@
-"""Shared by all pictures: figures without a screen, which notebooks show, and their texts."""
+"""Shared by all pictures: figures without a screen, and their texts."""
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING
 
 from curvedp._text import rounded_up
@@ -12,21 +11,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SYMBOLS = (("epsilon", "ε"), ("delta", "δ"), ("rho", "ρ"), ("mu", "μ"))
-
-
-class Shown:
-    """Base of displays: notebooks show the figure, which pyplot does not know of."""
-
-    figure_: Figure
-
-    def _repr_png_(self) -> bytes | None:
-        """The picture; None before it is drawn, and where pyplot shows the figure itself."""
-        drawn = getattr(self, "figure_", None)
-        if drawn is None or drawn.canvas.manager is not None:
-            return None
-        picture = io.BytesIO()
-        drawn.canvas.figure.savefig(picture, format="png")  # of a part of a figure, the whole
-        return picture.getvalue()
 
 
 def new_figure(width: float, height: float) -> Figure:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from curvedp._displays import Shown
 from curvedp.manifolds import as_manifold
-from curvedp.plotting.figures import Shown, budget_text, new_figure
+from curvedp.plotting.figures import budget_text, new_figure
 from curvedp.plotting.points import VALUE
 from curvedp.plotting.releases import POINTS
 from curvedp.privacy import Unproved

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from curvedp.plotting.figures import Shown, budget_text, new_figure
+from curvedp._displays import Shown
+from curvedp.plotting.figures import budget_text, new_figure
 from curvedp.plotting.regions import NONPRIVATE_COLOUR, PRIVATE_COLOURS
 from curvedp.statistics import VarianceInterval
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from curvedp._displays import Shown
 from curvedp._validation import as_choice, as_points
 from curvedp.manifolds import SPD, Manifold, Sphere, as_manifold
-from curvedp.plotting.figures import Shown, budget_text, new_figure
+from curvedp.plotting.figures import budget_text, new_figure
 from curvedp.plotting.orthographic import Orthographic
 from curvedp.statistics import ConfidenceRegion
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from curvedp.conformal.density_release import DensityRelease
+from curvedp._displays import Shown
 from curvedp.manifolds import SPD, KendallPlanar, Manifold, Sphere, as_manifold
-from curvedp.plotting.conformal import MeshFieldDisplay
-from curvedp.plotting.figures import Shown, budget_text, new_figure
+from curvedp.plotting.figures import budget_text, new_figure
 from curvedp.plotting.geodesics import GeodesicDisplay
 from curvedp.plotting.points import (
     VIEWS,
@@ -167,10 +166,8 @@ def _are_points(space: Manifold, release: Release) -> bool:
     )
 
 
-def display_of(
-    release: Release, ax: Any = None
-) -> ReleaseDisplay | GeodesicDisplay | MeshFieldDisplay:
-    """The display of any release, drawn.
+def display_of(release: Release, ax: Any = None) -> ReleaseDisplay | GeodesicDisplay:
+    """The display of any release that brings none of its own, drawn.
 
     Parameters
     ----------
@@ -179,11 +176,8 @@ def display_of(
 
     Returns
     -------
-    ReleaseDisplay, GeodesicDisplay or MeshFieldDisplay
+    ReleaseDisplay or GeodesicDisplay
     """
-    space = as_manifold(release.manifold)
-    if isinstance(release, DensityRelease) and space == Sphere(2):
-        return MeshFieldDisplay.from_density(release, ax=ax)
     if isinstance(release, GeodesicRelease) and _has_curves(release):
         return GeodesicDisplay.from_geodesics([release], ax=ax)
     return ReleaseDisplay.from_release(release, ax=ax)

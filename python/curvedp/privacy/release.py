@@ -13,20 +13,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from curvedp._displays import Shown, displayed
 from curvedp._html import card
 from curvedp._text import is_long, numbers, rounded_down, rounded_up
 from curvedp._validation import as_count, as_positive
 from curvedp.privacy.base import NEIGHBOURING, Guarantee
 from curvedp.privacy.guarantees import GDP, NO_GUARANTEE, PureDP, Unproved
 from curvedp.privacy.stored import restored
-
-if TYPE_CHECKING:
-    from curvedp.plotting import GeodesicDisplay, MeshFieldDisplay, ReleaseDisplay
 
 __all__ = ["ASSUMPTIONS", "SCHEMA_VERSION", "Release"]
 
@@ -190,6 +188,9 @@ class Release:
     parts : tuple of Release
         The releases from which this one was computed; its guarantee covers them.
     """
+
+    #: Where the function stands that draws it.
+    _display = "curvedp.plotting.releases:display_of"
 
     value: NDArray[np.float64]
     guarantee: Guarantee
@@ -383,12 +384,13 @@ class Release:
             lines += ["", textwrap.indent(part.report(), "  ").rstrip("\n")]
         return "\n".join(lines) + "\n"
 
-    def plot(self, ax: Any = None) -> ReleaseDisplay | GeodesicDisplay | MeshFieldDisplay:
+    def plot(self, ax: Any = None) -> Shown:
         """Draw the release with the matplotlib of the extra ``plot``.
 
         Shows what the release holds and nothing else: the value in the manner of its space, the
-        ball, and the expected error of the noise. See `curvedp.plotting.ReleaseDisplay`, and
-        `GeodesicDisplay` and `MeshFieldDisplay` for geodesics and for densities on the sphere.
+        ball, and the expected error of the noise. See `curvedp.plotting.ReleaseDisplay`, its
+        `GeodesicDisplay` for geodesics, and `curvedp.conformal.display.MeshFieldDisplay` for
+        densities on the sphere.
 
         Parameters
         ----------
@@ -416,9 +418,7 @@ class Release:
         >>> mean.plot().view
         'globe'
         """
-        from curvedp.plotting.releases import display_of
-
-        return display_of(self, ax)
+        return displayed(self, self._display, ax=ax)
 
     def __repr__(self) -> str:
         value = f"value={numbers(self.value)}"

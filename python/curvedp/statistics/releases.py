@@ -6,11 +6,12 @@ import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
+from curvedp._displays import Shown, displayed
 from curvedp._html import MOST_ROWS, card
 from curvedp._text import numbers
 from curvedp._validation import FloatArray
@@ -18,9 +19,6 @@ from curvedp.domain import Ball
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.privacy.release import limits_of_error, unproved_text
 from curvedp.statistics.call import Call, Result, composed
-
-if TYPE_CHECKING:
-    from curvedp.plotting import ReleasesDisplay
 
 #: Columns about the noise in a table of releases.
 NOISE_COLUMNS = ("sensitivity", "scale", "expected_error")
@@ -173,7 +171,7 @@ class Releases(Generic[Result]):
         """
         return self.to_arrow().to_pandas().set_index("group")
 
-    def plot(self, ax: Any = None) -> ReleasesDisplay:
+    def plot(self, ax: Any = None) -> Shown:
         """Draw all groups with the matplotlib of the extra ``plot``.
 
         Numbers in intervals of their expected errors, points by their distances from each other;
@@ -196,9 +194,7 @@ class Releases(Generic[Result]):
         MissingExtraError
             If matplotlib is not installed.
         """
-        from curvedp.plotting.groups import ReleasesDisplay
-
-        return ReleasesDisplay.from_releases(self, ax=ax)
+        return displayed(self, "curvedp.plotting.groups:ReleasesDisplay.from_releases", ax=ax)
 
     def __len__(self) -> int:
         return len(self.n)

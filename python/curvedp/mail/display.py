@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from curvedp._displays import Shown
 from curvedp.mail.alignment import align
-from curvedp.plotting.figures import Shown, new_figure
+from curvedp.plotting.figures import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

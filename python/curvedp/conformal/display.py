@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp._displays import Shown
 from curvedp._validation import FloatArray, as_points
-from curvedp.conformal import ConformalFactor, DensityRelease, Mesh
+from curvedp.conformal.density_release import DensityRelease
+from curvedp.conformal.factor import ConformalFactor
 from curvedp.conformal.graph import as_node_values
+from curvedp.conformal.mesh import Mesh
 from curvedp.manifolds import Sphere
-from curvedp.plotting.figures import Shown, budget_text, new_figure
+from curvedp.plotting import releases
+from curvedp.plotting.figures import budget_text, new_figure
 from curvedp.plotting.orthographic import Orthographic
-
-if TYPE_CHECKING:
-    pass
 
 
 class MeshFieldDisplay(Shown):
@@ -43,6 +44,7 @@ class MeshFieldDisplay(Shown):
     --------
     >>> import curvedp as cdp
     >>> from curvedp.conformal import density, factor, fibonacci_mesh
+    >>> from curvedp.conformal.display import MeshFieldDisplay
     >>> from curvedp.datasets import von_mises_fisher
     >>> records = von_mises_fisher(5000, [0, 0, 1], 20.0, rng=0)
     >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=1.5)
@@ -117,3 +119,17 @@ class MeshFieldDisplay(Shown):
         self.figure_.colorbar(drawn, ax=ax, shrink=0.8)
         ax.set_title(self.title)
         return self
+
+
+def display_of(release: DensityRelease, ax: Any = None) -> Shown:
+    """The display of a released density, drawn: on S^2 its mesh, elsewhere its values.
+
+    Parameters
+    ----------
+    release : DensityRelease
+    ax : matplotlib axes, optional
+        By default those of a new figure.
+    """
+    if release.mesh.manifold == Sphere(2):
+        return MeshFieldDisplay.from_density(release, ax=ax)
+    return releases.display_of(release, ax=ax)
