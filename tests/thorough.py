@@ -13,6 +13,9 @@ from typing import Any
 
 #: By file and test a pattern of the parameters that the default run keeps; None keeps none.
 KEPT: dict[str, dict[str, str | None]] = {
+    "batch/test_batch_faults.py": {
+        "test_a_batch_killed_at_random_points_ends_as_if_it_had_not_been": None,
+    },
     "batch/test_batch_files.py": {
         "test_records_are_dealt_out_again_where_few_files_may_be_open": "3",
     },
@@ -28,8 +31,10 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_every_statistic_has_an_outlook": "^(mean|variance|kng)$",
     },
     "batch/test_batch_statistics.py": {
+        "test_a_table_in_pieces_is_released_as_a_whole_one": "^(mean|variance)$",
         "test_an_interrupted_batch_goes_on_and_pays_once": "^(mean|adaptive)",
-        "test_the_result_is_that_in_memory_for_every_chunk_size": "^(mean|region)",
+        "test_every_group_gets_the_release_of_its_records": "^(mean|variance|kng)$",
+        "test_the_result_is_that_in_memory_for_every_chunk_size": "^mean",
     },
     "batch/test_batch_units.py": {
         "test_persons_in_too_many_groups_are_refused_before_the_ledger": "^1048576",
@@ -43,10 +48,17 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "cli/test_cli_batch.py": {
         "test_a_cluster_of_processes_gives_the_same_releases": None,
+        "test_an_interrupted_batch_is_resumed": None,
         "test_every_statistic_is_planned_and_released_as_by_the_library": "^(mean|variance)$",
     },
     "conformal/test_conformal_audit.py": {
         "test_four_times_the_claim_is_flagged_by_whole_releases": None,
+    },
+    "conformal/test_conformal_density.py": {
+        "test_many_records_give_their_density": "^(?!kde)",
+    },
+    "datasets/test_image_collections.py": {
+        "test_real_photographs_survive_the_official_format": None,
     },
     "datasets/test_synthetic_data.py": {
         "test_uniform_records_fill_the_ball_by_its_volume": "^(?!spd:3|sphere:60)",
@@ -124,7 +136,7 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_single_precision_agrees_to_single_precision": None,
     },
     "mail/test_mail_real_data.py": {
-        "test_cells_retrieve_the_class_at_everyday_budgets": "^5",
+        "test_cells_retrieve_the_class_at_everyday_budgets": None,
     },
     "mail/test_mail_sensitivity.py": {
         "test_gradient_search_stays_within_the_bound": "0.6-1.0-0.5-published",
@@ -133,9 +145,11 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_released_scales_cover_sensitivity_and_tolerance": "^(?!.*K-norm)",
     },
     "mechanisms/test_gaussian_calibration.py": {
-        "test_the_riemannian_gaussian_keeps_to_the_gaussian_profile": "-2-",
+        "test_noise_ten_per_cent_too_small_is_flagged": "^sphere-2-",
+        "test_the_riemannian_gaussian_keeps_to_the_gaussian_profile": "^sphere-2-0.3-",
     },
     "mechanisms/test_grassmann_noise.py": {
+        "test_moments_are_those_of_rejection_from_flat_space": None,
         "test_planes_have_angles_and_directions_of_the_density": None,
         "test_releases_have_the_law_of_weighted_uniform_subspaces": "^(2-1|4-2)-.*Laplace",
         "test_the_gaussian_on_planes_keeps_to_the_gaussian_profile": "0.3-0.3",
@@ -160,6 +174,8 @@ KEPT: dict[str, dict[str, str | None]] = {
     "mechanisms/test_samplers.py": {
         "test_hermitian_eigenvalue_gap_follows_its_exact_law_and_no_other": None,
         "test_hermitian_eigenvectors_are_haar": None,
+        "test_spd_eigenvectors_are_haar": "spd:2",
+        "test_spd_trace_is_symmetric_about_the_true_value": "spd:2",
     },
     "mechanisms/test_special_orthogonal_noise.py": {
         "test_moments_are_those_of_rejection_from_flat_space": None,
@@ -189,13 +205,14 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_with_room_it_is_done": None,
     },
     "plotting/test_ball_display.py": {
-        "test_a_ball_is_drawn_on_every_space": "^(?!so|hpd|sphere:2:|.*log)",
+        "test_a_ball_is_drawn_on_every_space": "^(sphere:2|spd:2|torus:2|euclidean:3)$",
     },
     "plotting/test_release_display.py": {
         "test_a_mean_is_drawn_on_every_space": "^(?!so|hpd|hyp.*:3|proj|sphere:2:|.*log)",
-        "test_any_expected_error_is_drawn": "sphere:2$|^inf-(?!so|hpd|hyp.*:3|proj|sphere|.*log)",
+        "test_any_expected_error_is_drawn": "sphere:2$|^inf-",
     },
     "privacy/test_accounting.py": {
+        "test_mixed_composition_never_understates": None,
         "test_the_event_for_an_unknown_accountant_understates_in_none": "Rdp",
     },
     "privacy/test_guarantee_table.py": {
@@ -203,6 +220,9 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "privacy/test_release.py": {
         "test_a_stored_release_of_any_kind_is_read_by_a_new_process": None,
+    },
+    "published/test_published_conformal.py": {
+        "test_the_exact_density_of_the_factor_is_a_density": None,
     },
     "regression/test_adaptive_regression.py": {
         "test_a_range_four_times_too_wide_costs_nothing": None,

@@ -22,7 +22,7 @@ from curvedp.plotting import (
     tensor_ellipsoids,
 )
 from curvedp.plotting.points import VIEWS, ReleasedPoint, view_of
-from manifold_list import BY_NAME, CASES
+from manifold_list import BY_NAME, CASES, SMALL
 
 pytest.importorskip("matplotlib")
 
@@ -60,11 +60,15 @@ def test_a_mean_is_drawn_on_every_space(case):
     assert display._repr_png_().startswith(PNG)
 
 
+#: A space of each view, of the small ones where there is one.
+BY_VIEW = {view_of(case.manifold): case for case in [*CASES, *reversed(SMALL)]}
+
+
 def test_every_view_has_a_space():
-    assert {view_of(case.manifold) for case in CASES} | {"plane"} == set(VIEWS)
+    assert {*BY_VIEW, "plane"} == set(VIEWS)
 
 
-@pytest.mark.parametrize("case", CASES, ids=repr)
+@pytest.mark.parametrize("case", BY_VIEW.values(), ids=repr)
 @pytest.mark.parametrize("error", [None, 1e-12, 3.0, 1e6, math.inf])
 def test_any_expected_error_is_drawn(case, error):
     display = replace(released(case, n=2000), expected_error=error or 1.0)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
-from manifold_list import CASES, Case
+from manifold_list import SMALL, Case
 
 
-@pytest.mark.parametrize("case", CASES, ids=repr)
+@pytest.mark.parametrize("case", SMALL, ids=repr)
 def test_a_covering_ball_holds_its_points_and_hardly_more(case: Case) -> None:
     space = case.manifold
     size = 0.2 * min(space.max_ball_radius, 2.0)
