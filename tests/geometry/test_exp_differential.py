@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import curvedp as cdp
 from manifold_list import CASES, Case, of
 from reference.accuracy import EPS, condition
 from reference.curvature import curvature_form, exp_derivative, jacobi_growth
@@ -67,6 +68,16 @@ def test_its_determinant_is_the_volume_density(case: Case, seed: int, share: flo
     found = case.manifold.log_volume_density(np.array([coords, -coords]))
     limit = (1e-12 + 64 * EPS * condition(case.twin, base, base)) * case.twin.dim
     assert np.max(np.abs(found - expected)) <= limit * (1.0 + abs(expected))
+
+
+def test_volume_densities_of_products_add_up() -> None:
+    turn, length = np.array([0.3, -0.4, 1.2]), 2.0
+    space = cdp.Product("rotations:3", "hyperboloid:2", "euclidean:1")
+    found = space.log_volume_density([*turn, length, 0.0, 7.0])
+    expected = 2 * np.log(np.sin(0.65) / 0.65) + np.log(np.sinh(length) / length)
+    assert abs(found - expected) < 1e-14
+    moves = cdp.RigidMotions(length=10.0).log_volume_density([*turn, 1.0, 2.0, 3.0])
+    assert abs(moves - 2 * np.log(np.sin(0.65) / 0.65)) < 1e-14
 
 
 @pytest.mark.parametrize("case", LITTLE, ids=repr)

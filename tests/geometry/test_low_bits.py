@@ -12,6 +12,7 @@ import curvedp as cdp
 from chance import CONFIDENCE
 from curvedp.audit import exact, low_bits
 from curvedp.audit.discrete import part_of_draws
+from manifold_list import CASES
 
 SEED = 20_261_122
 PURE, GAUSSIAN = cdp.PureDP(1.0), cdp.GDP(mu=0.1)
@@ -28,6 +29,23 @@ def neighbours(a, b):
 def audited(release, claimed=PURE, **options):
     options = {"n_releases": 1_000, "claimed": claimed} | options
     return low_bits(release, *neighbours(1.0, -1.0), **options)
+
+
+@pytest.mark.parametrize("case", CASES, ids=repr)
+def test_points_satisfy_the_equations_that_the_audit_looks_at(case):
+    space = case.manifold
+    point, other = space.random_point(rng=1).ravel(), 1.001 * space.random_point(rng=2).ravel()
+    for equation in space._equations():
+        off = []
+        for row in (point, other):
+            part = row[equation.entries]
+            terms = part**2 if equation.is_squared else part.copy()
+            terms[0] *= equation.first
+            scale = np.abs(terms).sum() + abs(float(equation.value))
+            off.append(abs(terms.sum() - float(equation.value)) / scale)
+        assert off[0] < 1e-13
+        # the control: of a sum that is 0 multiples are as good
+        assert off[1] > 1e-6 or not equation.value
 
 
 # ------------------------------------------------------------------ releases that leak

@@ -331,6 +331,15 @@ pub enum Compact {
 }
 
 impl Compact {
+    /// Entries of the matrix of a point: n k or n^2.
+    #[must_use]
+    pub fn matrix_size(self) -> usize {
+        match self {
+            Self::Subspaces { n, k } => n * k,
+            Self::Rotations { n } => n * n,
+        }
+    }
+
     /// Its restricted roots: of singular values, and of halves of angles.
     #[must_use]
     pub fn roots(self) -> Roots {

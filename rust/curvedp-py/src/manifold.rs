@@ -361,10 +361,9 @@ impl Manifold {
         run(py, |interrupt| {
             for (piece, part) in out.chunks_mut(ROWS_PER_LOOK).enumerate() {
                 look(piece, interrupt)?;
-                for (i, density) in part.iter_mut().enumerate() {
-                    let row = coords.row(piece * ROWS_PER_LOOK + i);
-                    *density = manifold::log_jacobian(&*self.inner, row);
-                }
+                let first = piece * ROWS_PER_LOOK;
+                let rows = coords.range(first..first + part.len());
+                manifold::log_jacobians(&*self.inner, rows, part);
             }
             Ok(())
         })

@@ -160,44 +160,33 @@ impl<S: Turning> Chart<S> {
 /// Methods of a manifold whose tangent vectors are coordinates.
 macro_rules! tangents_are_coordinates {
     () => {
-        fn to_tangent(&self, vector: $crate::rows::Rows, _: $crate::rows::Rows, out: &mut [f64]) {
+        fn to_tangent(&self, vector: Rows, _: Rows, out: &mut [f64]) {
             vector.copy_to(out);
         }
 
-        fn coords(&self, tangent: $crate::rows::Rows, _: $crate::rows::Rows, out: &mut [f64]) {
+        fn coords(&self, tangent: Rows, _: Rows, out: &mut [f64]) {
             tangent.copy_to(out);
         }
 
-        fn from_coords(&self, coords: $crate::rows::Rows, _: $crate::rows::Rows, out: &mut [f64]) {
+        fn from_coords(&self, coords: Rows, _: Rows, out: &mut [f64]) {
             coords.copy_to(out);
         }
 
-        fn exp_coords(
-            &self,
-            coords: $crate::rows::Rows,
-            base: $crate::rows::Rows,
-            out: &mut [f64],
-        ) {
+        fn exp_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
             self.exp(coords, base, out);
         }
 
-        fn log_coords(&self, point: $crate::rows::Rows, base: $crate::rows::Rows, out: &mut [f64]) {
+        fn log_coords(&self, point: Rows, base: Rows, out: &mut [f64]) {
             self.log(point, base, out);
         }
 
-        fn inner(
-            &self,
-            a: $crate::rows::Rows,
-            b: $crate::rows::Rows,
-            _: $crate::rows::Rows,
-            out: &mut [f64],
-        ) {
+        fn inner(&self, a: Rows, b: Rows, _: Rows, out: &mut [f64]) {
             for (i, out) in out.iter_mut().enumerate() {
                 *out = a.row(i).iter().zip(b.row(i)).map(|(x, y)| x * y).sum();
             }
         }
 
-        fn centred(&self) -> Box<dyn $crate::manifold::Manifold> {
+        fn centred(&self) -> Box<dyn Manifold> {
             Box::new($crate::manifold::checked::Checked(*self))
         }
     };
@@ -215,25 +204,25 @@ macro_rules! points_are_logarithms {
             vec![0.0; self.dim()]
         }
 
-        fn centre(&self, point: $crate::rows::Rows, center: &[f64], out: &mut [f64]) {
-            self.log(point, $crate::rows::Rows::shared(center), out);
+        fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+            self.log(point, Rows::shared(center), out);
         }
 
-        fn uncentre(&self, point: $crate::rows::Rows, center: &[f64], out: &mut [f64]) {
-            self.exp(point, $crate::rows::Rows::shared(center), out);
+        fn uncentre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
+            self.exp(point, Rows::shared(center), out);
         }
 
-        fn dist_origin(&self, point: $crate::rows::Rows, out: &mut [f64]) {
+        fn dist_origin(&self, point: Rows, out: &mut [f64]) {
             for (i, out) in out.iter_mut().enumerate() {
-                *out = $crate::vector::norm(point.row(i));
+                *out = norm(point.row(i));
             }
         }
 
-        fn log_origin(&self, point: $crate::rows::Rows, out: &mut [f64]) {
+        fn log_origin(&self, point: Rows, out: &mut [f64]) {
             point.copy_to(out);
         }
 
-        fn exp_origin(&self, coords: $crate::rows::Rows, out: &mut [f64]) {
+        fn exp_origin(&self, coords: Rows, out: &mut [f64]) {
             coords.copy_to(out);
         }
     };

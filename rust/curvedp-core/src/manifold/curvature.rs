@@ -90,6 +90,18 @@ pub fn log_jacobian(manifold: &dyn Manifold, coords: &[f64]) -> f64 {
     trace(manifold, coords, |k| jacobi_growth(k).ln())
 }
 
+/// [`log_jacobian`] for rows of coordinates.
+pub fn log_jacobians(manifold: &dyn Manifold, coords: Rows, out: &mut [f64]) {
+    let Some(planes) = manifold.roots().planes() else {
+        let rows = out.iter_mut().enumerate();
+        return rows.for_each(|(i, out)| *out = log_jacobian(manifold, coords.row(i)));
+    };
+    for (i, out) in out.iter_mut().enumerate() {
+        let square: f64 = coords.row(i).iter().map(|x| x * x).sum();
+        *out = planes.iter().map(|(n, kappa)| n * jacobi_growth(kappa * square).ln()).sum();
+    }
+}
+
 /// No [`log_jacobian`] of a vector up to that long is larger: ln g is concave and falls, so its mean is at most its value at
 /// the mean eigenvalue, for which there is a lower bound.
 pub fn log_jacobian_bound(manifold: &dyn Manifold, length: f64) -> f64 {

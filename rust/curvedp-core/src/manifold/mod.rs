@@ -32,6 +32,7 @@ mod transvection;
 
 pub use curvature::{
     ExcessDiameter, HessianTrace, exp_growth, hessian_excess, log_jacobian, log_jacobian_bound,
+    log_jacobians,
 };
 pub use embedding::Embedding;
 pub use euclidean::Euclidean;

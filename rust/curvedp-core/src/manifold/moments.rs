@@ -157,10 +157,13 @@ pub(super) fn sum_by_planes(
     }
 }
 
+/// Writes f(R_u) for a vector u and a function f.
+type Function<'a> = dyn Fn(&[f64], &dyn Fn(f64) -> f64, &mut [f64]) + 'a;
+
 /// The same where Hessians are functions of a curvature operator of curvature >= 0 in a space of higher rank.
 fn sum_by_operator(
     log: &dyn Fn(Indices<usize>, &mut [f64]),
-    function: &dyn Fn(&[f64], &dyn Fn(f64) -> f64, &mut [f64]),
+    function: &Function,
     roots: Roots,
     count: usize,
     range: &Range,

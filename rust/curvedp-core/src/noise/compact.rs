@@ -18,7 +18,6 @@
 //! a_i^2 and m times (a_i +- a_j)^2, have the sum M (a t)^2: Jensen. *The proposal is log-concave*, as D - 1 >= M and
 //! ln t + ln sinc(a t) = ln sin(a t) - ln a is concave. For p = 1 all proposals are accepted.
 
-use super::NoiseError;
 use super::compact_draws::ExactCompact;
 use super::log_concave::{LogConcave, Support};
 use super::quadrature::GaussLegendre;
@@ -26,6 +25,8 @@ use super::radial::{Profile, fill_direction, root};
 use super::spd::{ACCEPTANCE_FLOOR, largest_between};
 use super::spd_volume::{MAX_ORDER, Spectrum, eigenvalues_in_place};
 use super::stream::Stream;
+use super::{NoiseError, Sampler};
+use crate::exact::Effort;
 use crate::roots::{Compact, Roots};
 use std::f64::consts::{FRAC_PI_2, PI};
 
@@ -352,7 +353,7 @@ pub(super) fn largest_scale(angles: Angles, shape: Profile) -> f64 {
 /// Exact sampler of isotropic noise on a Grassmannian, min(k, n - k) <= 16, or on SO(n), n <= 33.
 ///
 /// Coordinates are those of [`Compact`].
-pub struct CompactNoise {
+pub(super) struct CompactNoise {
     angles: Angles,
     profile: Profile,
     proposal: LogConcave,
@@ -399,58 +400,10 @@ impl CompactNoise {
         let exact = ExactCompact::new(angles, profile, &density, &proposal)?;
         Ok(Self { angles, profile, proposal, moments, exact })
     }
+}
 
-    /// Dimension of the space.
-    #[must_use]
-    pub fn dim(&self) -> usize {
-        self.angles.dim()
-    }
-
-    /// Number of numbers in a draw: n k or n^2.
-    #[must_use]
-    pub fn basis_size(&self) -> usize {
-        match self.angles.space {
-            Compact::Subspaces { n, k } => n * k,
-            Compact::Rotations { n } => n * n,
-        }
-    }
-
-    /// The profile.
-    #[must_use]
-    pub fn profile(&self) -> Profile {
-        self.profile
-    }
-
-    /// Expected fraction of proposals that is accepted, to a few per cent of itself; public.
-    #[must_use]
-    pub fn acceptance(&self) -> f64 {
-        self.moments.acceptance
-    }
-
-    /// Mean distance from the centre: to 1e-4 relative for p <= 2, else 2e-3.
-    #[must_use]
-    pub fn mean(&self) -> f64 {
-        self.moments.mean
-    }
-
-    /// E min(t, limit), t the distance from the centre, with the error of the mean.
-    #[must_use]
-    pub fn mean_within(&self, limit: f64) -> f64 {
-        if limit >= self.angles.diameter {
-            return self.moments.mean;
-        }
-        let density = Proposal::new(self.angles, self.profile);
-        Moments::over(&density, &self.proposal, &spectra(&self.angles, DIRECTIONS), limit).mean
-    }
-
-    /// Mean square distance from the centre, to twice the error of the mean.
-    #[must_use]
-    pub fn mean_square(&self) -> f64 {
-        self.moments.mean_square
-    }
-
-    /// An isotropic tangent vector in orthonormal coordinates; `out` has as many entries as dimensions.
-    pub fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
+impl Sampler for CompactNoise {
+    fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
         loop {
             let t = self.proposal.sample(stream);
             fill_direction(stream, t, out);
@@ -460,6 +413,30 @@ impl CompactNoise {
                 return;
             }
         }
+    }
+
+    fn draw(&self, base: &[f64], grid: i32, stream: &mut Stream, effort: Effort, out: &mut [f64]) {
+        self.exact.draw(base, grid, stream, effort, out);
+    }
+
+    fn mean(&self) -> f64 {
+        self.moments.mean
+    }
+
+    fn mean_within(&self, limit: f64) -> f64 {
+        if limit >= self.angles.diameter {
+            return self.moments.mean;
+        }
+        let density = Proposal::new(self.angles, self.profile);
+        Moments::over(&density, &self.proposal, &spectra(&self.angles, DIRECTIONS), limit).mean
+    }
+
+    fn mean_square(&self) -> f64 {
+        self.moments.mean_square
+    }
+
+    fn acceptance(&self) -> f64 {
+        self.moments.acceptance
     }
 }
 
@@ -548,7 +525,7 @@ mod tests {
             for scale in [0.1, 0.6, 1e6] {
                 for profile in profiles(scale) {
                     let noise = noise(n, k, profile).unwrap();
-                    let mut coords = vec![0.0; noise.dim()];
+                    let mut coords = vec![0.0; noise.angles.dim()];
                     let count = 4000;
                     let (mut sum, mut square) = (0.0, 0.0);
                     for _ in 0..count {

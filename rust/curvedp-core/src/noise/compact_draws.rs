@@ -331,8 +331,8 @@ fn exponential<const N: usize>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::IsotropicNoise;
     use super::super::steps::tests::check_all_heights;
+    use super::super::{CompactNoise, IsotropicNoise};
     use super::*;
     use crate::manifold::{Grassmann, Manifold, RotationChart, SubspaceChart};
     use crate::roots::Space;
@@ -408,10 +408,8 @@ mod tests {
     #[test]
     fn small_numbers_are_decided() {
         for (n, k) in [(4, 1), (4, 2), (7, 3), (4, 0), (5, 0)] {
-            let IsotropicNoise::Compact(noise) = noise(n, k, Profile::Gaussian { scale: 0.3 })
-            else {
-                panic!("{n} {k}");
-            };
+            let Space::Compact(space) = space(n, k) else { panic!("{n} {k}") };
+            let noise = CompactNoise::new(space, Profile::Gaussian { scale: 0.3 }).unwrap();
             let (noise, base) = (&noise.exact, &base(n, k)[..]);
             let mut stream = Stream::from_key([5; 32], 0);
             let count = if k > 0 { n * k } else { noise.angles.dim() };

@@ -143,11 +143,6 @@ impl CurvedNoise {
         let multiples = if is_cheap { point.in_doubles(1.0) } else { None };
         write(multiples.unwrap_or_else(|| decide(&point, effort)), grid, out);
     }
-
-    /// True if [`CurvedNoise::draw`] gives coordinates in the chart at the origin.
-    pub(super) fn is_in_chart(&self) -> bool {
-        self.shape == Shape::Hyperbolic
-    }
 }
 
 /// Which multiples of the step are closest to the coordinates of the drawn point?

@@ -27,16 +27,18 @@ mod tails;
 
 pub use choice::Choice;
 pub(crate) use choice::{Power, below, rate};
-pub use compact::CompactNoise;
+use compact::CompactNoise;
 pub use discrete_laplace::DiscreteLaplace;
 pub use error::NoiseError;
 pub use flat::add_on_grid;
 pub use keys::{DerivedKeys, GroupId, GroupInput, GroupKeys, GroupStreams, numbered_stream};
 pub use log_concave::{LogConcave, Support};
-pub use radial::{Profile, RadialNoise};
+pub use radial::Profile;
+use radial::RadialNoise;
 pub use rank_exponential::{Intervals, RankExponential};
 pub use reach::Reach;
-pub use spd::{ACCEPTANCE_FLOOR, SpdNoise};
+pub use spd::ACCEPTANCE_FLOOR;
+use spd::SpdNoise;
 pub(crate) use stream::Variable;
 pub use stream::{Stream, fresh_key};
 
@@ -55,83 +57,89 @@ pub enum Drawing {
     LogOrigin,
 }
 
+/// A sampler of isotropic noise on spaces of one kind.
+trait Sampler: Send + Sync {
+    /// See [`IsotropicNoise::sample_coords`].
+    fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]);
+
+    /// See [`IsotropicNoise::draw_on_grid`]; the step is 2^`grid`.
+    fn draw(&self, base: &[f64], grid: i32, stream: &mut Stream, effort: Effort, out: &mut [f64]);
+
+    /// E t, t the distance from the centre.
+    fn mean(&self) -> f64;
+
+    /// E min(t, limit), with the error of the mean.
+    fn mean_within(&self, limit: f64) -> f64;
+
+    /// E t^2, to twice the error of the mean.
+    fn mean_square(&self) -> f64;
+
+    /// Expected fraction of proposals that is accepted, to a few per cent of itself; public.
+    fn acceptance(&self) -> f64;
+}
+
 /// Isotropic noise: the law with density psi(distance from the centre) with respect to the volume
 /// of a space.
-pub enum IsotropicNoise {
-    /// On a rank-one or flat space.
-    Radial(RadialNoise),
-    /// On SPD(m) or HPD(m), m >= 2.
-    Spd(SpdNoise),
-    /// On a Grassmannian or SO(n).
-    Compact(Box<CompactNoise>),
+pub struct IsotropicNoise {
+    space: Space,
+    profile: Profile,
+    sampler: Box<dyn Sampler>,
 }
 
 impl IsotropicNoise {
     /// The noise with the given profile on `space`.
     ///
     /// # Errors
-    /// Those of [`RadialNoise::new`], [`SpdNoise::new`] and [`CompactNoise::new`].
+    /// [`NoiseError::Parameter`] for parameters out of range, [`NoiseError::Existence`] for a Laplace profile
+    /// that falls no faster than volumes grow, [`NoiseError::Acceptance`] if the expected acceptance is below
+    /// [`ACCEPTANCE_FLOOR`], [`NoiseError::Range`] if distances are no positive doubles or have no table.
     pub fn new(space: Space, profile: Profile) -> Result<Self, NoiseError> {
-        Ok(match space {
-            Space::Radial(space) => Self::Radial(RadialNoise::new(space, profile)?),
+        let space = match space {
             // Positive numbers are a line.
-            Space::Matrices(space) if space.m == 1 => {
-                Self::Radial(RadialNoise::new(Radial::Flat { dim: 1 }, profile)?)
-            }
-            Space::Matrices(space) => Self::Spd(SpdNoise::new(space, profile)?),
-            Space::Compact(space) => Self::Compact(Box::new(CompactNoise::new(space, profile)?)),
-        })
+            Space::Matrices(matrices) if matrices.m == 1 => Space::flat(1),
+            space => space,
+        };
+        let sampler: Box<dyn Sampler> = match space {
+            Space::Radial(space) => Box::new(RadialNoise::new(space, profile)?),
+            Space::Matrices(space) => Box::new(SpdNoise::new(space, profile)?),
+            Space::Compact(space) => Box::new(CompactNoise::new(space, profile)?),
+        };
+        Ok(Self { space, profile, sampler })
     }
 
     /// Dimension of the space.
     #[must_use]
     pub fn dim(&self) -> usize {
-        match self {
-            Self::Radial(noise) => noise.space().dim(),
-            Self::Spd(noise) => noise.matrices().dim(),
-            Self::Compact(noise) => noise.dim(),
-        }
+        self.space.dim()
     }
 
     /// The profile psi.
     #[must_use]
     pub fn profile(&self) -> Profile {
-        match self {
-            Self::Radial(noise) => noise.profile(),
-            Self::Spd(noise) => noise.profile(),
-            Self::Compact(noise) => noise.profile(),
-        }
+        self.profile
     }
 
     /// Draws an isotropic tangent vector in orthonormal coordinates, of length the noise's distance
     /// from its centre; `out` has [`IsotropicNoise::dim`] entries. On SPD(m) and HPD(m) the
-    /// coordinates at the identity are those of [`Matrices`](crate::roots::Matrices), on Grassmannians those of the chart at the subspace of
-    /// the first axes, on SO(n) those of the chart at the identity.
+    /// coordinates at the identity are those of [`Matrices`](crate::roots::Matrices), on Grassmannians those of the
+    /// chart at the subspace of the first axes, on SO(n) those of the chart at the identity.
     pub fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
-        match self {
-            Self::Radial(noise) => noise.sample_coords(stream, out),
-            Self::Spd(noise) => noise.sample_coords(stream, out),
-            Self::Compact(noise) => noise.sample_coords(stream, out),
-        }
+        self.sampler.sample_coords(stream, out);
     }
 
     /// Numbers of which a release consists, of points with `size` of them.
     #[must_use]
     pub fn drawn_size(&self, size: usize) -> usize {
-        if let Self::Compact(noise) = self { noise.basis_size() } else { size }
+        if let Space::Compact(space) = self.space { space.matrix_size() } else { size }
     }
 
     /// What a release consists of.
     #[must_use]
     pub fn drawing(&self) -> Drawing {
-        match self {
-            Self::Radial(noise) => match noise.curved() {
-                None => Drawing::Chart,
-                Some(curved) if curved.is_in_chart() => Drawing::LogOrigin,
-                Some(_) => Drawing::Ambient,
-            },
-            Self::Spd(_) => Drawing::LogOrigin,
-            Self::Compact(_) => Drawing::Ambient,
+        match self.space {
+            Space::Radial(Radial::Flat { .. }) => Drawing::Chart,
+            Space::Radial(Radial::Hyperbolic { .. }) | Space::Matrices(_) => Drawing::LogOrigin,
+            Space::Radial(_) | Space::Compact(_) => Drawing::Ambient,
         }
     }
 
@@ -147,64 +155,38 @@ impl IsotropicNoise {
         effort: Effort,
         out: &mut [f64],
     ) {
-        match self {
-            Self::Radial(noise) => {
-                if let Some(curved) = noise.curved() {
-                    curved.draw(base, exponent(step), stream, effort, out);
-                }
-            }
-            Self::Spd(noise) => noise.exact.draw(base, exponent(step), stream, effort, out),
-            Self::Compact(noise) => {
-                noise.exact.draw(base, exponent(step), stream, effort, out);
-            }
-        }
+        self.sampler.draw(base, exponent(step), stream, effort, out);
     }
 
-    /// E t, t the distance from the centre: relative error 1e-10, on SPD(m) and HPD(m) that of
-    /// [`SpdNoise::mean`].
+    /// E t, t the distance from the centre, to 1e-10 relative; on SPD(m) and HPD(m) to 1e-6 for m <= 3, else 1e-3, or
+    /// 3e-3 where the acceptance is near its floor; on compact spaces to 1e-4 up to rank 2, else 2e-3.
     #[must_use]
     pub fn expected_dist(&self) -> f64 {
-        match self {
-            Self::Radial(noise) => noise.radius().mean(),
-            Self::Spd(noise) => noise.mean(),
-            Self::Compact(noise) => noise.mean(),
-        }
+        self.sampler.mean()
     }
 
     /// E min(t, limit), with the same error as [`IsotropicNoise::expected_dist`]: of releases that are clipped.
     #[must_use]
     pub fn expected_dist_within(&self, limit: f64) -> f64 {
-        match self {
-            Self::Radial(noise) => noise.radius().mean_within(limit),
-            Self::Spd(noise) => noise.mean_within(limit),
-            Self::Compact(noise) => noise.mean_within(limit),
-        }
+        self.sampler.mean_within(limit)
     }
 
     /// sqrt(E t^2), with the same error as [`IsotropicNoise::expected_dist`].
     #[must_use]
     pub fn root_mean_square_dist(&self) -> f64 {
-        match self {
-            Self::Radial(noise) => noise.radius().mean_square().sqrt(),
-            Self::Spd(noise) => noise.mean_square().sqrt(),
-            Self::Compact(noise) => noise.mean_square().sqrt(),
-        }
+        self.sampler.mean_square().sqrt()
     }
 
     /// ln psi(t): the log-density at distance t, up to the normalising constant.
     #[must_use]
     pub fn log_profile(&self, t: f64) -> f64 {
-        self.profile().ln(t)
+        self.profile.ln(t)
     }
 
     /// Expected fraction of proposals the sampler accepts; a function of public parameters.
     #[must_use]
     pub fn acceptance(&self) -> f64 {
-        match self {
-            Self::Radial(noise) => noise.radius().acceptance(),
-            Self::Spd(noise) => noise.acceptance(),
-            Self::Compact(noise) => noise.acceptance(),
-        }
+        self.sampler.acceptance()
     }
 }
 

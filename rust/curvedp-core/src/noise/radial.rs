@@ -15,11 +15,12 @@
 //! so is ln psi, so the radius is drawn by [`LogConcave`]. Dimension 1 of the sphere is the circle:
 //! V = 1.
 
-use super::NoiseError;
 use super::curved::CurvedNoise;
 use super::flat::MOST_DIMENSIONS;
 use super::log_concave::{LogConcave, Support};
 use super::stream::Stream;
+use super::{NoiseError, Sampler};
+use crate::exact::Effort;
 use crate::roots::Radial;
 
 /// Fall of the density psi with the distance t from the centre.
@@ -233,12 +234,13 @@ pub(super) fn root(f: impl Fn(f64) -> f64, upper: f64, guess: f64) -> f64 {
 }
 
 /// Exact sampler of isotropic noise on a [`Radial`] space.
-pub struct RadialNoise {
+pub(super) struct RadialNoise {
     space: Radial,
     profile: Profile,
-    radius: LogConcave,
+    /// The law of the distance from the centre.
+    pub(super) radius: LogConcave,
     /// Releases on curved space.
-    curved: Option<CurvedNoise>,
+    pub(super) curved: Option<CurvedNoise>,
 }
 
 impl RadialNoise {
@@ -268,34 +270,10 @@ impl RadialNoise {
         let curved = CurvedNoise::new(space, profile, mode, mean, mean_square)?;
         Ok(Self { space, profile, radius, curved })
     }
+}
 
-    /// The space.
-    #[must_use]
-    pub fn space(&self) -> Radial {
-        self.space
-    }
-
-    /// The profile.
-    #[must_use]
-    pub fn profile(&self) -> Profile {
-        self.profile
-    }
-
-    /// The law of the distance from the centre.
-    #[must_use]
-    pub fn radius(&self) -> &LogConcave {
-        &self.radius
-    }
-
-    /// Releases on curved space.
-    pub(super) fn curved(&self) -> Option<&CurvedNoise> {
-        self.curved.as_ref()
-    }
-
-    /// An isotropic tangent vector in orthonormal coordinates, of length the noise's distance from
-    /// its centre, in double precision. `out` has `dim()` entries.
-    #[inline]
-    pub fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
+impl Sampler for RadialNoise {
+    fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
         match (self.space, self.profile, &mut *out) {
             (Radial::Flat { .. }, Profile::Gaussian { scale }, out) => {
                 for x in out {
@@ -308,6 +286,28 @@ impl RadialNoise {
                 fill_direction(stream, t, out);
             }
         }
+    }
+
+    fn draw(&self, base: &[f64], grid: i32, stream: &mut Stream, effort: Effort, out: &mut [f64]) {
+        if let Some(curved) = &self.curved {
+            curved.draw(base, grid, stream, effort, out);
+        }
+    }
+
+    fn mean(&self) -> f64 {
+        self.radius.mean()
+    }
+
+    fn mean_within(&self, limit: f64) -> f64 {
+        self.radius.mean_within(limit)
+    }
+
+    fn mean_square(&self) -> f64 {
+        self.radius.mean_square()
+    }
+
+    fn acceptance(&self) -> f64 {
+        self.radius.acceptance()
     }
 }
 

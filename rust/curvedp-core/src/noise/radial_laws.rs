@@ -95,7 +95,7 @@ impl Reference {
 
 fn radii(noise: &RadialNoise, key: u8, n: usize) -> Vec<f64> {
     let mut stream = Stream::from_key([key; 32], 0);
-    let mut radii: Vec<f64> = (0..n).map(|_| noise.radius().sample(&mut stream)).collect();
+    let mut radii: Vec<f64> = (0..n).map(|_| noise.radius.sample(&mut stream)).collect();
     radii.sort_by(f64::total_cmp);
     radii
 }
@@ -129,13 +129,13 @@ fn check_radius(space: Radial) {
             let distance = ks_distance(&samples, |t| reference.cdf(t));
             assert!(distance < ks_bound(SAMPLES), "{case} {distance}");
             for &t in samples.iter().step_by(SAMPLES / 50) {
-                assert!((noise.radius().cdf(t) - reference.cdf(t)).abs() < 1e-5, "{case} {t}");
+                assert!((noise.radius.cdf(t) - reference.cdf(t)).abs() < 1e-5, "{case} {t}");
             }
-            assert!((noise.radius().mean() / reference.mean - 1.0).abs() < 1e-5, "{case}");
-            let ratio = noise.radius().mean_square() / reference.mean_square;
+            assert!((noise.radius.mean() / reference.mean - 1.0).abs() < 1e-5, "{case}");
+            let ratio = noise.radius.mean_square() / reference.mean_square;
             assert!((ratio - 1.0).abs() < 1e-5, "{case} {ratio}");
-            let acceptance = noise.radius().squeeze_acceptance();
-            assert!(acceptance >= 0.98 && noise.radius().acceptance() <= 1.0 + 1e-12, "{case}");
+            let acceptance = noise.radius.squeeze_acceptance();
+            assert!(acceptance >= 0.98 && noise.radius.acceptance() <= 1.0 + 1e-12, "{case}");
         }
     }
 }
@@ -316,7 +316,7 @@ fn extreme_scales_and_dimensions_stay_finite() {
                         assert!(scale >= limit);
                         continue;
                     };
-                    let law = noise.radius();
+                    let law = noise.radius;
                     let case = format!("{space:?} {profile:?}");
                     assert!(law.mean() > 0.0 && law.mean() <= space.roots().farthest, "{case}");
                     assert!(law.acceptance() > 0.97 && law.acceptance() < 1.0 + 1e-9, "{case}");

@@ -23,13 +23,14 @@
 //! For the Gaussian the trace part of A is an independent normal: it is drawn apart, and all of the
 //! above holds for the trace-free part with D-1 in place of D (N <= D-2).
 
-use super::NoiseError;
 use super::log_concave::{LogConcave, Support};
 use super::radial::{Profile, check_existence, fill_direction, root};
 use super::spd_draws::MatrixNoise;
 use super::spd_moments::{DIRECTIONS, Moments, trace_free_spectra};
 use super::spd_volume::{MAX_ORDER, RootBounds, spectrum};
 use super::stream::Stream;
+use super::{NoiseError, Sampler};
+use crate::exact::Effort;
 use crate::roots::{Matrices, Space};
 
 /// Laws whose sampler accepts a smaller fraction of its proposals are refused.
@@ -133,7 +134,7 @@ pub(super) fn splits_trace(profile: Profile) -> bool {
 /// Exact sampler of isotropic noise on SPD(m) or HPD(m), 2 <= m <= 16, with the affine-invariant metric.
 ///
 /// Coordinates are those of [`Matrices`].
-pub struct SpdNoise {
+pub(super) struct SpdNoise {
     matrices: Matrices,
     profile: Profile,
     bounds: RootBounds,
@@ -177,81 +178,6 @@ impl SpdNoise {
         Ok(Self { matrices, profile, bounds, proposal, moments, exact })
     }
 
-    /// The tangent vectors.
-    #[must_use]
-    pub fn matrices(&self) -> Matrices {
-        self.matrices
-    }
-
-    /// The profile.
-    #[must_use]
-    pub fn profile(&self) -> Profile {
-        self.profile
-    }
-
-    /// Expected fraction of proposals that is accepted, to a few per cent of itself; a function of
-    /// m and the profile alone.
-    #[must_use]
-    pub fn acceptance(&self) -> f64 {
-        self.moments.acceptance
-    }
-
-    /// Mean distance from the centre: to 1e-6 relative for m <= 3, else 1e-3, or 3e-3 where the
-    /// acceptance is near its floor.
-    #[must_use]
-    pub fn mean(&self) -> f64 {
-        self.moments.mean
-    }
-
-    /// E min(t, limit), t the distance from the centre, with the error of the mean.
-    #[must_use]
-    pub fn mean_within(&self, limit: f64) -> f64 {
-        // the trace part, if it is drawn apart, seldom is as long as the rest
-        let far = if splits_trace(self.profile) { limit / std::f64::consts::SQRT_2 } else { limit };
-        if 1.0 - self.proposal.cdf(far) < NEGLIGIBLE * self.moments.acceptance {
-            return self.moments.mean;
-        }
-        Moments::within(&Proposal::new(self.matrices, self.profile), &self.proposal, limit).mean
-    }
-
-    /// Mean square distance from the centre, to twice the error of the mean.
-    #[must_use]
-    pub fn mean_square(&self) -> f64 {
-        self.moments.mean_square
-    }
-
-    /// The law of the proposed radius (of the trace-free part for the Gaussian).
-    #[must_use]
-    pub fn proposal(&self) -> &LogConcave {
-        &self.proposal
-    }
-
-    /// An isotropic tangent vector in orthonormal coordinates; `out` has an entry for each.
-    pub fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
-        match self.profile {
-            Profile::Gaussian { scale } => {
-                loop {
-                    let t = self.proposal.sample(stream);
-                    self.fill_trace_free_direction(stream, t, out);
-                    if self.accept(t, t, out, stream.exponential()) {
-                        break;
-                    }
-                }
-                let trace_part = scale * stream.normal() / (self.matrices.m as f64).sqrt();
-                self.shift_diagonal(out, trace_part);
-            }
-            Profile::Laplace { .. } => loop {
-                let t = self.proposal.sample(stream);
-                fill_direction(stream, t, out);
-                let trace = self.trace(out);
-                let free = (t * t - trace * trace / self.matrices.m as f64).max(0.0).sqrt();
-                if self.accept(t, free, out, stream.exponential()) {
-                    return;
-                }
-            },
-        }
-    }
-
     /// Accepts with probability e^(L - B(t)), `threshold` being a standard exponential, which goes on
     /// to 700, so that probabilities down to e^-700 count: by the bounds of L for trace-free parts of
     /// norm `free` if they decide, else by the eigenvalues.
@@ -290,6 +216,58 @@ impl SpdNoise {
 
     fn shift_diagonal(&self, coords: &mut [f64], shift: f64) {
         self.matrices.diagonal().for_each(|at| coords[at] += shift);
+    }
+}
+
+impl Sampler for SpdNoise {
+    fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
+        match self.profile {
+            Profile::Gaussian { scale } => {
+                loop {
+                    let t = self.proposal.sample(stream);
+                    self.fill_trace_free_direction(stream, t, out);
+                    if self.accept(t, t, out, stream.exponential()) {
+                        break;
+                    }
+                }
+                let trace_part = scale * stream.normal() / (self.matrices.m as f64).sqrt();
+                self.shift_diagonal(out, trace_part);
+            }
+            Profile::Laplace { .. } => loop {
+                let t = self.proposal.sample(stream);
+                fill_direction(stream, t, out);
+                let trace = self.trace(out);
+                let free = (t * t - trace * trace / self.matrices.m as f64).max(0.0).sqrt();
+                if self.accept(t, free, out, stream.exponential()) {
+                    return;
+                }
+            },
+        }
+    }
+
+    fn draw(&self, base: &[f64], grid: i32, stream: &mut Stream, effort: Effort, out: &mut [f64]) {
+        self.exact.draw(base, grid, stream, effort, out);
+    }
+
+    fn mean(&self) -> f64 {
+        self.moments.mean
+    }
+
+    fn mean_within(&self, limit: f64) -> f64 {
+        // the trace part, if it is drawn apart, seldom is as long as the rest
+        let far = if splits_trace(self.profile) { limit / std::f64::consts::SQRT_2 } else { limit };
+        if 1.0 - self.proposal.cdf(far) < NEGLIGIBLE * self.moments.acceptance {
+            return self.moments.mean;
+        }
+        Moments::within(&Proposal::new(self.matrices, self.profile), &self.proposal, limit).mean
+    }
+
+    fn mean_square(&self) -> f64 {
+        self.moments.mean_square
+    }
+
+    fn acceptance(&self) -> f64 {
+        self.moments.acceptance
     }
 }
 

@@ -274,8 +274,8 @@ fn ln_volume<const N: usize>(l: &[Enclosure<N>]) -> Result<Enclosure<N>, Undecid
 
 #[cfg(test)]
 mod tests {
-    use super::super::IsotropicNoise;
     use super::super::steps::tests::check_all_heights;
+    use super::super::{IsotropicNoise, SpdNoise};
     use super::*;
     use crate::manifold::{Hpd, Manifold, SpdAffine};
     use crate::roots::Space;
@@ -560,9 +560,7 @@ mod tests {
     #[test]
     fn small_numbers_are_decided() {
         for m in symmetric(&[2, 3]).chain(hermitian(&[2, 3])) {
-            let IsotropicNoise::Spd(noise) = noise(m, Profile::Gaussian { scale: 0.3 }) else {
-                panic!("{m:?}");
-            };
+            let noise = SpdNoise::new(m, Profile::Gaussian { scale: 0.3 }).unwrap();
             let (noise, base) = (&noise.exact, &base(m)[..]);
             let mut stream = Stream::from_key([5; 32], 0);
             for small in 0..m.dim() + m.beta * m.m * m.m + 3 {

@@ -60,8 +60,8 @@ fn draw(
     stream: &mut Stream,
     effort: Effort,
 ) -> Vec<f64> {
-    let curved = noise.curved().unwrap();
-    let mut out = vec![0.0; base.len() - usize::from(curved.is_in_chart())];
+    let curved = noise.curved.as_ref().unwrap();
+    let mut out = vec![0.0; base.len() - usize::from(curved.shape == Shape::Hyperbolic)];
     curved.draw(base, grid, stream, effort, &mut out);
     out
 }
@@ -81,7 +81,7 @@ fn chart_coordinates_are_the_points_that_they_stand_for() {
                 let drawn = [&chart, &point].map(|base| {
                     let mut stream = Stream::from_key([seed; 32], 0);
                     let mut out = vec![0.0; dim];
-                    let curved = noise.curved().unwrap();
+                    let curved = noise.curved.as_ref().unwrap();
                     curved.draw(base, -40, &mut stream, Effort::Least, &mut out);
                     out
                 });
@@ -118,7 +118,7 @@ fn draws_do_not_depend_on_the_words_with_which_they_are_decided() {
 /// what enclosures decide.
 fn decided_in_doubles(space: Radial, profile: Profile, grid: i32, trust: f64) -> (f64, usize) {
     let (noise, n) = (noise(space, profile), 1000);
-    let noise = noise.curved().unwrap();
+    let noise = noise.curved.as_ref().unwrap();
     let mut stream = Stream::from_key([12; 32], 0);
     let (mut decided, mut different) = (0, 0);
     for i in 0..n {
@@ -206,7 +206,7 @@ fn distance_from_law(space: Radial, profile: Profile, other: Profile) -> f64 {
         .map(|_| angle(space, &base, &draw(&law, &base, -40, &mut stream, Effort::Least)))
         .collect();
     found.sort_by(f64::total_cmp);
-    let cdf = |t: f64| noise(space, other).radius().cdf(t * radius(space));
+    let cdf = |t: f64| noise(space, other).radius.cdf(t * radius(space));
     let steps = found.iter().step_by(20).enumerate();
     let apart = steps.map(|(k, t)| (cdf(*t) - 20.0 * k as f64 / f64::from(n)).abs());
     apart.fold(0.0, f64::max) * f64::from(n).sqrt()
@@ -358,7 +358,7 @@ fn noise_about_far_base_points_has_no_atoms() {
             let space = Radial::Hyperbolic { dim, curvature: -1.0 };
             for profile in laws(space, scale) {
                 let law = noise(space, profile);
-                let curved = law.curved().unwrap();
+                let curved = law.curved.as_ref().unwrap();
                 let base: Vec<f64> = (0..dim).map(|i| if i == 0 { b } else { 0.0 }).collect();
                 let mut stream = Stream::from_key([2; 32], dim as u64);
                 let mut seen = std::collections::HashSet::new();
@@ -380,7 +380,7 @@ fn the_tail_of_a_table_beyond_the_space_is_decided() {
         for scale in [0.07, 0.235, 0.5, 3.0] {
             for profile in laws(space, scale * radius(space)) {
                 let law = noise(space, profile);
-                let density = law.curved().unwrap().distances.density();
+                let density = law.curved.as_ref().unwrap().distances.density();
                 for t in [0.5, 3.0, 20.0, 1e3, 1e6] {
                     let value = density.at::<3>(&Enclosure::double(t, 0));
                     assert!(value.is_ok(), "{space:?} {profile:?} {t}");
@@ -395,10 +395,10 @@ fn the_tail_of_a_table_beyond_the_space_is_decided() {
 fn small_numbers_are_decided() {
     for space in SPACES {
         let (noise, base) = (noise(space, Profile::Gaussian { scale: 0.4 }), base(space));
-        let noise = noise.curved().unwrap();
+        let noise = noise.curved.as_ref().unwrap();
         let mut stream = Stream::from_key([3; 32], 0);
         let count = if noise.distances.density().of.power == 0 { 0 } else { base.len() };
-        let count = count - usize::from(count > 0 && noise.is_in_chart());
+        let count = count - usize::from(count > 0 && noise.shape == Shape::Hyperbolic);
         for small in 0..=count {
             let (mut distance, is_negative) = noise.distances.draw(&mut stream, Effort::Least);
             let mut normals = Normal::draw_all(count, &mut stream, Effort::Least);

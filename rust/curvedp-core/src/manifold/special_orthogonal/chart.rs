@@ -1,0 +1,103 @@
+//! Rotations by their logarithm X at the identity; a tangent vector at exp(X) is exp(X) times the skew matrix with its
+//! coordinates.
+
+use super::planes::{self, Planes};
+use super::turn::{Log, identity, rotation_minus_identity, turned_back};
+use super::{Matrix, Shape};
+use crate::manifold::chart::{Chart, Logarithm, Turning};
+use crate::manifold::curvature;
+use crate::roots::{Compact, Space};
+
+/// The rotations within the cut locus of the identity.
+pub type RotationChart = Chart<Shape>;
+
+impl RotationChart {
+    /// # Panics
+    /// Unless n >= 2.
+    pub fn new(n: usize) -> Self {
+        Self { shape: Shape::new(n) }
+    }
+}
+
+/// Points R and turns by them are R - I.
+impl Turning for Shape {
+    type Turn = Matrix;
+    type Place = Matrix;
+
+    fn space(self) -> Space {
+        Compact::Rotations { n: self.n }.into()
+    }
+
+    fn size(self) -> [usize; 2] {
+        [self.n; 2]
+    }
+
+    fn turn(self, log: &[f64]) -> Matrix {
+        rotation_minus_identity(&self.skew(log))
+    }
+
+    fn end(turn: &Matrix) -> Matrix {
+        turn.clone()
+    }
+
+    /// (I + F)(I + G) - I
+    fn moved(turn: &Matrix, place: &Matrix) -> Matrix {
+        place.clone().plus(1.0, turn).plus(1.0, &turn.times(place))
+    }
+
+    fn seen(turn: &Matrix, place: &Matrix) -> Matrix {
+        let apart = place.clone().plus(-1.0, turn);
+        let turned = turn.transpose_times(&apart);
+        apart.plus(1.0, &turned)
+    }
+
+    fn log(self, place: &Matrix) -> Logarithm {
+        let log = Log::of(place);
+        let (length, mut angles) = (log.length(), log.angles);
+        angles.sort_by(|a, b| b.total_cmp(a));
+        // each of a plane is there twice
+        let angles = angles.into_iter().step_by(2).take(self.n / 2).collect();
+        Logarithm { coords: self.read(&log.x), length, angles }
+    }
+
+    fn log_along(self, way: &[f64], place: &Matrix) -> Vec<f64> {
+        let way = self.skew(way);
+        let log = Log::of(&Self::seen(&rotation_minus_identity(&way), place));
+        self.read(&turned_back(&log.x, &way, -0.5))
+    }
+
+    /// Coordinates turned back by half of exp(V).
+    fn carry(self, vector: &[f64], velocity: &[f64], _: &[f64], _: &[f64]) -> Vec<f64> {
+        self.read(&turned_back(&self.skew(vector), &self.skew(velocity), 0.5))
+    }
+
+    fn matrix(place: &Matrix) -> Vec<f64> {
+        identity(place.rows).plus(1.0, place).data
+    }
+
+    fn closest(self, matrix: &[f64]) -> Option<Matrix> {
+        let mut matrix = matrix.to_vec();
+        self.project(&mut matrix).then(|| self.rotation(&matrix).plus(-1.0, &identity(self.n)))
+    }
+
+    fn spectrum(self, u: &[f64]) -> Vec<f64> {
+        Planes::of(&self.skew(u)).angles
+    }
+
+    fn curvature_function(self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
+        let roots = self.space().roots();
+        match roots.rank {
+            1 => curvature::function(roots, u, f, out),
+            _ => planes::curvature_function(self.n, u, f, out),
+        }
+    }
+
+    /// The matrix over sqrt 2: |R - S|/sqrt 2 = (sum of the squared 2 sin(t/2) of the angles)^(1/2).
+    fn image(self, matrix: &[f64]) -> Vec<f64> {
+        matrix.iter().map(|x| std::f64::consts::FRAC_1_SQRT_2 * x).collect()
+    }
+
+    fn image_size(self) -> usize {
+        self.n * self.n
+    }
+}
