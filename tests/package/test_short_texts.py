@@ -78,6 +78,8 @@ def stored_kinds() -> list[object]:
         fit,
         fit.geodesic,
         cdp.r_squared(x, y, fit, noise),
+        cdp.k_means(y, 2, ball, noise),
+        cdp.tangent_logistic(y, x > 0, ball, noise, classes=[False, True]),
         cdp.conformal.density(y, cdp.conformal.Mesh(ball.manifold, y, np.ones(80)), noise),
         cdp.plan("adaptive_mean", ball, noise, n=80),
         cdp.Ledger(noise),
