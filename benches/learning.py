@@ -123,7 +123,7 @@ def plain_inertia(ball: cdp.Ball, records: np.ndarray, clusters: int) -> float:
     centers = cells.seeds(ball, rows, np.ones(len(rows)), alone, clusters)
     lengths = np.full(clusters, 2 * ball.radius)
     for _ in range(40):
-        found = cells.table(ball, rows, centers, lengths)
+        found = cells.table(ball, cells.Rows(rows), centers, lengths)
         share = np.maximum(found[:, -1:], 0.5 / len(rows))
         centers = cells.stepped(ball, centers, found[:, :-1] / share * lengths[:, None])
     return float((cells.distances(ball, rows, centers).min(axis=1) ** 2).mean())

@@ -47,19 +47,6 @@ class Entry:
         return self.name
 
 
-def _quantile(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
-    """A quantile of the first coordinates."""
-    values = np.asarray(records)[..., 0] if np.ndim(records) == 2 else records
-    return cdp.quantile(values, 0.5, low=-1.0, high=1.0, guarantee=guarantee, **how)
-
-
-def _regression(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
-    """On covariates that follow from the records."""
-    x = np.asarray(records)[..., 0] if np.ndim(records) == 2 else np.zeros(len(records))
-    public = {"x_range": (-1.0, 1.0), "tau": 0.2, "v_max": 0.5} | how
-    return cdp.geodesic_regression(x, records, ball, guarantee, **public)
-
-
 def _clusters(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
     """Two clusters."""
     return cdp.k_means(records, 2, ball, guarantee, **how)
@@ -72,6 +59,19 @@ def _classes(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
         labels = np.nan_to_num(np.floor(4 * first), posinf=9, neginf=9) % 3
     public = {"classes": [0, 1], "n_steps": 4} | how
     return cdp.tangent_logistic(records, labels, ball, guarantee, **public)
+
+
+def _quantile(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
+    """A quantile of the first coordinates."""
+    values = np.asarray(records)[..., 0] if np.ndim(records) == 2 else records
+    return cdp.quantile(values, 0.5, low=-1.0, high=1.0, guarantee=guarantee, **how)
+
+
+def _regression(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
+    """On covariates that follow from the records."""
+    x = np.asarray(records)[..., 0] if np.ndim(records) == 2 else np.zeros(len(records))
+    public = {"x_range": (-1.0, 1.0), "tau": 0.2, "v_max": 0.5} | how
+    return cdp.geodesic_regression(x, records, ball, guarantee, **public)
 
 
 def _trend(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
@@ -139,6 +139,21 @@ STATISTICS = [
         cdp.Interval(level=0.9),
         least=2,
         refused=(({"level": 1.5}, "level"), *_WEIGHTS, *_CLIP),
+    ),
+    Entry(
+        "k-means",
+        _clusters,
+        cdp.KMeans(2, [[0.0, 0.6, 0.8], [0.0, 0.8, 0.6]], 2),
+        least=2,
+        drawn_by_kernels=False,
+        refused=(({"n_rounds": 0}, "n_rounds"), ({"init": [[0.0, 0.0, 1.0]]}, "2 points")),
+    ),
+    Entry(
+        "logistic",
+        _classes,
+        cdp.TangentLogistic(["a", "b"], 4),
+        drawn_by_kernels=False,
+        refused=(({"n_steps": 0}, "n_steps"), ({"classes": []}, "number of classes")),
     ),
     Entry("median", cdp.geometric_median, cdp.GeometricMedian(), drawn_by_kernels=False),
     Entry(

@@ -30,6 +30,8 @@ def texts() -> dict[str, tuple[str, Callable[[str], Any]]]:
     releases = {
         "mean": cdp.frechet_mean(ROWS, BALL, mu),
         "variance": cdp.frechet_variance(ROWS, BALL, mu),
+        "k-means": cdp.k_means(ROWS, 3, BALL, mu),
+        "logistic": cdp.tangent_logistic(ROWS, x > 0.5, BALL, mu, classes=[0, 1]),
         "adaptive": cdp.adaptive_mean(ROWS, BALL, mu),
         "unproved": cdp.frechet_mean(ROWS, BALL, mu, seed=1),
         "regression": fit,

@@ -44,8 +44,10 @@ def call(name, n, how):
         case "explained":
             cdp.r_squared(x[:n], records, fit, gdp, **how)
         case "logistic":
-            model = TangentLogisticRegression(ball, gdp, n_steps=3, **how)
-            model.fit(records, np.arange(len(records)) % 3)
+            labels = np.arange(len(records)) % 3
+            cdp.tangent_logistic(records, labels, ball, gdp, classes=[0, 1], n_steps=3, **how)
+        case "clusters":
+            cdp.k_means(records, 3, ball, gdp, **how)
 
 
 call(sys.argv[1], 400, {})  # imports what it needs
@@ -73,6 +75,7 @@ def outcome(call: str, room: int) -> str:
 CASES = [
     *[("mail", room) for room in (60, 250, 450)],
     *[(call, 60) for call in ("streamed mail", "mean", "adaptive mean", "units", "test")],
+    *[(call, room) for call in ("logistic", "clusters") for room in (60, 120, 180)],
     *[(call, 180) for call in ("streamed mail", "adaptive mean", "units", "test", "regression")],
 ]
 
@@ -82,7 +85,7 @@ def test_a_lack_of_memory_is_an_error_before_the_ledger(call, room):
     assert outcome(call, room) == "MemoryError None"
 
 
-@pytest.mark.parametrize("call", ["mail", "units", "regression"])
+@pytest.mark.parametrize("call", ["mail", "units", "regression", "logistic", "clusters"])
 def test_with_room_it_is_done(call):
     """Control."""
     assert outcome(call, 4000) == "done GDP(mu=1)"

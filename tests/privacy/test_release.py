@@ -84,6 +84,8 @@ def stored_releases():
     return [
         cdp.frechet_mean(records, ball, noise),
         cdp.frechet_variance(records, ball, noise),
+        cdp.k_means(records, 2, ball, noise),
+        cdp.tangent_logistic(records, x > 0, ball, noise, classes=[False, True]),
         cdp.two_sample_test(records[::2], records[1::2], ball, noise),
         cdp.geodesic_regression(x, records, ball, noise, x_range=(-1.0, 1.0), tau=0.2, v_max=0.5),
         cdp.trend_test(x, records, ball, noise, x_range=(-1.0, 1.0)),

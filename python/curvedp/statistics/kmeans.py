@@ -88,7 +88,8 @@ class KMeansRelease(Release):
             raise ValueError("sizes must hold a number for each centre of the value")
 
     def _notes(self) -> list[str]:
-        sizes = ", ".join(f"{size:.0f}" for size in self.sizes)
+        sizes = ", ".join(f"{size:.0f}" for size in self.sizes[:12])
+        sizes += ", ..." if len(self.sizes) > 12 else ""
         return [f"{len(self.sizes)} centres, one a row of the value; noisy sizes: {sizes}"]
 
 
