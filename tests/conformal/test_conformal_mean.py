@@ -14,6 +14,7 @@ from curvedp.conformal import (
     ConformalMean,
     Mesh,
     ball_mesh,
+    density,
     factor,
     fibonacci_mesh,
     knn_graph,
@@ -239,6 +240,26 @@ def test_persons_known_by_name_count_once(ball, operator, records):
     assert release.n == release.parts[0].n == 50
     assert release.sensitivity == sensitivity.frechet_mean(ball, 50)
     assert "units-by-name" in release.assumptions
+
+
+@pytest.mark.parametrize("call", [cdp.conformal_mean, density], ids=["mean", "density"])
+def test_memory_for_all_groups_is_asked_for_before_anything_is_spent(
+    call, ball, operator, records, monkeypatch
+):
+    asked, ledger = [], cdp.Ledger(cdp.PureDP(1.0))
+
+    def refuse(size):
+        asked.append(size)
+        raise MemoryError
+
+    monkeypatch.setattr("curvedp.statistics.call.ask_for_memory", refuse)
+    how = {"mesh": operator, "ledger": ledger}
+    for site in (["all"] * 200, [f"site {j // 2}" for j in range(200)]):
+        with pytest.raises(MemoryError):
+            call(records, ball, cdp.PureDP(1.0), groups=site, **how)
+    assert not ledger.entries
+    # 99 groups more: values at 300 nodes at least
+    assert asked[1] - asked[0] >= 99 * 8 * 300
 
 
 def test_options_say_which_nodes_and_refuse_to_make_them(ball, operator):

@@ -38,6 +38,7 @@ ABOUT_PUBLIC = {
     "conformal.mesh.Mesh.__init__": "public nodes",
     "mail.alignment.": "embeddings",
     "mail.anchors.": "public anchors; PrivateMail.embed_query brings a query",
+    "mail.embedding.Embedding.": "stages of PrivateMail.fit",
     "mail.iteration.": "kernels of PrivateMail.fit",
     "mail.private_mail.PrivateMail.anchors": "public anchors",
     "mail.reference.": "the paper's dense formulas",
