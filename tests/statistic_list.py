@@ -194,21 +194,6 @@ STATISTICS = [
         refused=(({"relabellings": 5}, "relabellings"), ({"kernel": "cubic"}, "kernel")),
     ),
     Entry(
-        "k-means",
-        _clusters,
-        cdp.KMeans(2, [[0.0, 0.6, 0.8], [0.0, 0.8, 0.6]], 2),
-        least=2,
-        drawn_by_kernels=False,
-        refused=(({"n_rounds": 0}, "n_rounds"), ({"init": [[0.0, 0.0, 1.0]]}, "2 points")),
-    ),
-    Entry(
-        "logistic",
-        _classes,
-        cdp.TangentLogistic(["a", "b"], 4),
-        drawn_by_kernels=False,
-        refused=(({"n_steps": 0}, "n_steps"), ({"classes": []}, "number of classes")),
-    ),
-    Entry(
         "density",
         _density,
         Density(),

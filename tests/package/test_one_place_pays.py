@@ -8,9 +8,8 @@ from pathlib import Path
 import curvedp
 
 ROOT = Path(curvedp.__file__).parent
-#: A job's own mark in the ledger decides whether it was paid already, whatever process asks; what
-#: still stands on `statistics.entry` asks there.
-OTHERS = {"batch/job.py", "statistics/entry.py", "learning/kmeans.py", "learning/logistic.py"}
+#: A job's own mark in the ledger decides whether it was paid already, whatever process asks.
+OTHERS = {"batch/job.py"}
 
 
 def spends(text: str) -> bool:

@@ -90,8 +90,6 @@ def stored_releases():
         cdp.geodesic_regression(x, records, ball, noise, x_range=(-1.0, 1.0), tau=0.2, v_max=0.5),
         cdp.trend_test(x, records, ball, noise, x_range=(-1.0, 1.0)),
         cdp.r_squared(x, records, fit, noise),
-        cdp.k_means(records, 2, ball, noise),
-        cdp.tangent_logistic(records, x > 0, ball, noise, classes=[False, True]),
         cdp.conformal.density(records, ball, cdp.PureDP(1.0), mesh=mesh),
     ]
 

@@ -145,7 +145,8 @@ def release_table(
     designs, choice = call.designs(sizes)
     call.warn_of_noise((designs, choice), numbers_of(sizes))
     if whole is not None:
-        call.ask_for_memory(rows.nbytes, int(n.max()), by_unit=whole.units is not None)
+        by_unit = whole.units is not None
+        call.ask_for_memory(rows.nbytes, int(n.max()), by_unit=by_unit, groups=len(n))
     if secret is not None:
         secret._bind(_fingerprint(table, columns))
     call.pay(ledger, len(n))

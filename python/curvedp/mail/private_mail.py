@@ -13,8 +13,8 @@ from curvedp._hints import hinting
 from curvedp._labels import label_codes
 from curvedp._validation import FloatArray, as_float_array
 from curvedp.domain import Ball
-from curvedp.estimators.conventions import Conventions
 from curvedp.mail.anchors import Anchors
+from curvedp.mail.conventions import Conventions
 from curvedp.mail.embedding import Embedding
 from curvedp.mail.iteration import MEMORY_LIMIT
 from curvedp.mail.query import PrivateQuery, QueryRelease

@@ -1,1 +1,0 @@
-"""scikit-learn's conventions for `curvedp.PrivateMail`, which does not need scikit-learn."""
