@@ -177,7 +177,7 @@ def test_wrong_tables_are_refused():
     doubled = cases.table(3).append_column("site", pa.array(["a"] * len(cases.table(3))))
     with pytest.raises(BatchError, match="2 columns 'site'"):
         release(doubled)
-    renamed = cases.table(3).rename_columns(["n", "scanner", "direction", "age"])
+    renamed = cases.table(3).rename_columns(["n", "scanner", "direction", "age", "arm"])
     with pytest.raises(BatchError, match="rename the key"):
         release(renamed, by="n")
     floats = cases.table(3).set_column(0, "site", pa.array(np.zeros(len(cases.table(3)))))

@@ -29,7 +29,8 @@ def named(groups=60, persons=4):
 
 
 def by_hand(table):
-    """The same table with one record for each person, as `one_record_each` finds it."""
+    """The same table with one record for each person, as `one_record_each` finds it, at the mean
+    of the person's ages."""
     offsets = np.append(0, np.cumsum(runs(key_columns(table, ["site", "scanner"]))[1]))
     _, codes = np.unique(table["person"].to_pylist(), return_inverse=True)
     order, ends = side_by_side(codes, offsets)
@@ -37,9 +38,11 @@ def by_hand(table):
     group_of_unit = np.searchsorted(offsets, ends[:-1], side="right") - 1
     starts = np.searchsorted(group_of_unit, np.arange(len(offsets)))
     found = one_record_each((cases.ball(),), rows, ends, starts)
-    one = table.take(pa.array(order[ends[:-1]])).drop_columns("direction")
+    one = table.take(pa.array(order[ends[:-1]])).drop_columns(["direction", "age"])
     lists = pa.FixedSizeListArray.from_arrays(pa.array(found.ravel()), 3)
-    return one.append_column("direction", lists)
+    ages = np.array(table["age"], dtype=float)[order]
+    own = cases.STATISTICS["trend"][0].beside_of_units(ages, ends)
+    return one.append_column("direction", lists).append_column("age", pa.array(own))
 
 
 #: Those that average over the records of persons themselves.
