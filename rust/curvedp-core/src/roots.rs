@@ -1,9 +1,9 @@
 //! Symmetric spaces and their restricted roots: one line for each space, from which its dimension, curvatures,
 //! Hessians, volumes and their growth follow.
 //!
-//! An isometry takes a tangent vector u into a maximal flat, where it has coordinates t_1, ..., t_p: eigenvalues, singular
-//! values or angles of its matrix, or its length alone. The curvature operator R_u v = R(v, u)u has the eigenvalue
-//! c a(t)^2 for each of the roots a, as often as its multiplicity says, and p times 0.
+//! An isometry takes a tangent vector u into a maximal flat, where it has coordinates t_1, ..., t_p: eigenvalues,
+//! singular values or angles of its matrix, or its length alone. The curvature operator R_u v = R(v, u)u has the
+//! eigenvalue c a(t)^2 for each of the roots a, as often as its multiplicity says, and p times 0.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 

@@ -120,15 +120,18 @@ pub(super) fn log_along<S: Turning>(
     }
 }
 
-/// See [`Manifold::embedding`], for points of which `matrix` makes matrices. One angle orders distances, and so do its sines.
+/// See [`Manifold::embedding`], for points of which `matrix` makes matrices. One angle orders distances, and so does
+/// its sine.
 pub(super) fn embedding<'a, S: Turning>(
     shape: S,
     matrix: impl Fn(&[f64]) -> Vec<f64> + Sync + 'a,
 ) -> Embedding<'a> {
-    let is_monotone = shape.space().roots().rank == 1;
-    Embedding::new(shape.image_size(), is_monotone, move |point| {
+    let (is_monotone, [n, k]) = (shape.space().roots().rank == 1, shape.size());
+    let mut embedding = Embedding::new(shape.image_size(), is_monotone, move |point| {
         Cow::Owned(shape.image(&matrix(point)))
-    })
+    });
+    embedding.is_wide = k < n; // projectors, beside bases
+    embedding
 }
 
 /// Vectors beyond this are no logarithms, but on their way to some.

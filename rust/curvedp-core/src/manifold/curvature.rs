@@ -102,8 +102,8 @@ pub fn log_jacobians(manifold: &dyn Manifold, coords: Rows, out: &mut [f64]) {
     }
 }
 
-/// No [`log_jacobian`] of a vector up to that long is larger: ln g is concave and falls, so its mean is at most its value at
-/// the mean eigenvalue, for which there is a lower bound.
+/// No [`log_jacobian`] of a vector up to that long is larger: ln g is concave and falls, so its mean is at most its
+/// value at the mean eigenvalue, for which there is a lower bound.
 pub fn log_jacobian_bound(manifold: &dyn Manifold, length: f64) -> f64 {
     let roots = manifold.roots();
     if roots.curvature >= 0.0 || roots.count() == 0 {
