@@ -36,13 +36,13 @@ def best(call: Callable[[], object], rounds: int = 15) -> float:
 
 def evaluations(ball: cdp.Ball, rows: np.ndarray, n: int, tolerance: float) -> float:
     """Gradients that a group's mean needs, on average over the first hundred groups."""
-    plan = ball._frame.plan(n, tolerance)
+    plan = ball.frame.plan(n, tolerance)
     counts = []
     for start in range(0, 100 * n, n):
-        descent, count = _core.Descent(ball._frame, plan), 0
+        descent, count = _core.Descent(ball.frame, plan), 0
         while (base := descent.wanted()) is not None:
             sums = np.empty((-(-n // _core.PIECE), ball.manifold.dim + 2))
-            ball._frame.piece_sums(rows[start : start + n], base, sums)
+            ball.frame.piece_sums(rows[start : start + n], base, sums)
             descent.advance(sums, n)
             count += 1
         counts.append(count)
@@ -54,24 +54,24 @@ def measure(name: str, ball: cdp.Ball, x: np.ndarray, n: int) -> None:
     groups = len(x) // n
     offsets = np.arange(0, len(x) + 1, n)
     releases = cdp.frechet_mean(x, ball, cdp.GDP(1.0), groups=offsets)
-    rows = ball._enter(x)
-    base = ball._frame.origin
+    rows = ball.enter(x)
+    base = ball.frame.origin
     sums = np.empty((-(-len(rows) // _core.PIECE), ball.manifold.dim + 2))
     noise = _core.Noise(*ball.manifold.noise_space, "gaussian", float(releases.scale[0]))
-    drawn = np.empty((groups, ball._frame.manifold.point_size))
+    drawn = np.empty((groups, ball.frame.manifold.point_size))
     steps = evaluations(ball, rows, n, float(releases.solver_tolerance[0]))
     micro = 1e6 / groups
     whole = micro * best(lambda: cdp.frechet_mean(x, ball, cdp.GDP(1.0), groups=offsets))
     read = micro * best(lambda: x.sum())
-    enter = micro * best(lambda: ball._enter(x))
-    gradient = micro * best(lambda: ball._frame.piece_sums(rows, base, sums))
+    enter = micro * best(lambda: ball.enter(x))
+    gradient = micro * best(lambda: ball.frame.piece_sums(rows, base, sums))
     stream = _core.Stream.from_os()
-    sample = micro * best(lambda: noise.sample(ball._frame.manifold, base, stream, drawn))
+    sample = micro * best(lambda: noise.sample(ball.frame.manifold, base, stream, drawn))
     scale = float(releases.scale[0])
-    rounding = micro * best(lambda: ball._leave(round_to_grid(ball, drawn, scale)))
+    rounding = micro * best(lambda: ball.leave(round_to_grid(ball, drawn, scale)))
     coords = np.full((groups, ball.manifold.dim), 0.01)
     ends = np.empty_like(drawn)
-    moved = micro * best(lambda: ball._frame.manifold.exp_coords(coords, drawn, ends))
+    moved = micro * best(lambda: ball.frame.manifold.exp_coords(coords, drawn, ends))
     least = read + enter + steps * gradient + (steps - 1) * moved + sample + rounding
     print(
         f"{name}: {whole:.2f} us a group, {1e6 / whole:,.0f} groups/s; reading "

@@ -118,7 +118,7 @@ def explained(ball: cdp.Ball, records: np.ndarray, model: TangentPCA, plain: boo
 
 def plain_inertia(ball: cdp.Ball, records: np.ndarray, clusters: int) -> float:
     """Mean squared distance from centres without noise: the best of six k-means++ starts."""
-    rows = ball._enter(records)
+    rows = ball.enter(records)
     alone = cells.Cells(np.ones(len(rows)), np.zeros((len(rows), ball.manifold.dim)), 0.0)
     centers = cells.seeds(ball, rows, np.ones(len(rows)), alone, clusters)
     lengths = np.full(clusters, 2 * ball.radius)

@@ -34,10 +34,10 @@ def plain_mean(
 ) -> tuple[Array, Any]:
     """A private mean and its design."""
     design = design_mean_under(ball, len(records), share, unit, mechanism)
-    mean = ball._frame.mean(ball._enter(records), design.plan)
+    mean = ball.frame.mean(ball.enter(records), design.plan)
     raw = design.mechanism._release(mean, streams(stage), 1)
     kept = np.empty_like(raw)
-    ball._frame.keep(raw.reshape(1, -1), kept.reshape(1, -1))
+    ball.frame.keep(raw.reshape(1, -1), kept.reshape(1, -1))
     return kept[0], design
 
 
@@ -46,18 +46,18 @@ class PlainMoments:
 
     def __init__(self, records, ball, share, streams, *, unit=1, max_dist=None, mechanism=None):
         self.ball, self.streams, self.unit, self.n = ball, streams, unit, len(records)
-        self.rows = ball._enter(records)
+        self.rows = ball.enter(records)
         self.mean, design = plain_mean(
             records, ball, share, streams, unit=unit, mechanism=mechanism
         )
         self.noise = MeanNoise.of(design.mechanism, ball)
-        inner = ball._enter(self.mean[None])
-        reach = ball._frame.reach(inner[0])
+        inner = ball.enter(self.mean[None])
+        reach = ball.frame.reach(inner[0])
         self.reach = reach if max_dist is None else min(reach, max_dist)
-        self.base = BasePoint(ball, ball._leave(inner)[0], inner, self.reach, None, self.noise)
-        self.dist = ball._frame.manifold.dist_moments(self.rows, inner[0], self.reach)
+        self.base = BasePoint(ball, ball.leave(inner)[0], inner, self.reach, None, self.noise)
+        self.dist = ball.frame.manifold.dist_moments(self.rows, inner[0], self.reach)
         hessian = has_curved_hessian(ball.manifold)
-        self.log = ball._frame.manifold.log_moments(self.rows, inner[0], self.reach, hessian)
+        self.log = ball.frame.manifold.log_moments(self.rows, inner[0], self.reach, hessian)
 
     def draw(self, exact, magnitude, moves, share, stage, rounding=None) -> Array:
         """A vector with noise on flat space."""
@@ -90,7 +90,7 @@ class PlainMoments:
 
     def hessian(self, share, stage=1) -> Array:
         bound = sensitivity.mean_hessian(self.ball, 1, max_dist=self.reach)
-        error = self.ball._frame.manifold.hessian_error(self.n)
+        error = self.ball.frame.manifold.hessian_error(self.n)
         noisy = self.draw(vecd(2 * self.log[2]), bound, bound, share, stage, error)
         return finish_hessian(self.base, noisy)
 
@@ -113,8 +113,8 @@ def plain_variance(records, ball, guarantee, streams, *, records_per_unit=1, wit
     """
     n, way = len(records), ways_to_meet(guarantee)[0]
     shares = way.split((0.1, 0.9)) if within is None else (way,)
-    rows, (delta, plan) = ball._enter(records), find_plan(ball, n, records_per_unit)
-    mean, frame = ball._frame.mean(rows, plan), ball._frame
+    rows, (delta, plan) = ball.enter(records), find_plan(ball, n, records_per_unit)
+    mean, frame = ball.frame.mean(rows, plan), ball.frame
     to_mean = np.empty(1)
     frame.manifold.dist(mean[None], frame.origin[None], to_mean)
     found = []
@@ -181,7 +181,7 @@ def plain_adaptive(
             continue
         center = ball.project(found[-1])
         dist = np.empty(n)
-        ball._frame.manifold.dist(ball._enter(records), ball._enter(center[None]), dist)
+        ball.frame.manifold.dist(ball.enter(records), ball.enter(center[None]), dist)
         law = RankExponential(
             schedule.levels[stage // 2],
             low=SMALLEST_SHRINKAGE * ball.radius,
@@ -198,7 +198,7 @@ def plain_adaptive(
 def _shrunk(ball, center, quantile, n, shares, unit, mechanism):
     """The next ball: the old one where double precision cannot serve the means on the new one."""
     radius = quantile * inflation(ball.manifold)
-    if radius >= ball.radius or not ball.manifold._core.carries(center.reshape(-1)):
+    if radius >= ball.radius or not ball.manifold.kernels.carries(center.reshape(-1)):
         return ball
     smaller = cdp.Ball(ball.manifold, center, radius)
     if find_plan(smaller, n, unit)[1] is None:

@@ -110,7 +110,7 @@ def _places_of(name: str, space: cdp.Manifold) -> Iterator[Place]:
     for kind, radius in radii.items():
         yield Place(name, cdp.Ball(space, center, radius), kind)
     precise = cdp.Ball(space, center, 6.0) if hadamard else None
-    if precise is not None and precise._frame.is_precise:
+    if precise is not None and precise.frame.is_precise:
         yield Place(name, precise, "precise")
 
 

@@ -131,9 +131,9 @@ class Rim:
         """Points that the mechanism draws about the mean, before any is clipped."""
         step, _ = self.noise._grid
         points = np.empty((MEANS, self.ball.manifold.point_size))
-        mean = np.ascontiguousarray(self.ball._enter(self.point[None])[0])
+        mean = np.ascontiguousarray(self.ball.enter(self.point[None])[0])
         stream = _core.Stream.from_key(self.key, 0)
-        self.noise._noise.release(self.ball._frame, mean, stream, (step, math.inf), points)
+        self.noise._noise.release(self.ball.frame, mean, stream, (step, math.inf), points)
         return points.reshape(MEANS, *self.ball.manifold.point_shape)
 
     @property

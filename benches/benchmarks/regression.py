@@ -95,7 +95,7 @@ class KNormChain:
         count = workloads.size(n)
         times, y = workloads.along_geodesic(ball, count)
         law = KNormGradient.calibrate(ball, count, cdp.PureDP(1.0), tau=_TAU, v_max=_V_MAX)
-        rows, steps = ball._enter(y), workloads.size(10_000)
+        rows, steps = ball.enter(y), workloads.size(10_000)
 
         def run() -> _core.Chains:
             stream = _core.Stream.from_os()

@@ -63,7 +63,7 @@ class WideBalls:
 
     def track_tolerance(self, ball: tuple[str, float]) -> float:
         """Smallest tolerance of the solver over the sensitivity of 1000 records."""
-        tolerance = self.ball._frame.plan(1000, 0.0).tolerance
+        tolerance = self.ball.frame.plan(1000, 0.0).tolerance
         return tolerance / cdp.sensitivity.frechet_mean(self.ball, 1000)
 
 

@@ -221,7 +221,7 @@ def noise(mechanism, spec, scale, simulated=False):
 
     def draw(n):
         points = np.empty((n, manifold.point_size))
-        law.sample(manifold._core, np.ravel(center), _core.Stream.from_os(), points)
+        law.sample(manifold.kernels, np.ravel(center), _core.Stream.from_os(), points)
         return points
 
     return draw

@@ -259,7 +259,7 @@ def shift_ratios(ball: cdp.Ball, n: int, noise: float, seed: int) -> tuple[float
     sides = []
     for keep in (slice(1, None), slice(0, n)):
         rows, times = one.y[keep].reshape(n, -1), np.ascontiguousarray(one.x[keep])
-        sides.append(space._core.regression_energy(rows, times, point, coords, tau)[1:])
+        sides.append(space.kernels.regression_energy(rows, times, point, coords, tau)[1:])
     (p_0, v_0), (p_1, v_1) = sides
     bounds = [
         bound(ball, n, tau=tau, v_max=1.5)

@@ -91,7 +91,7 @@ def _footpoint_chain(manifold, t, y, p, v, sigma, radius, steps):
         plan = (steps - 1, 1, 1, radius, None)
         stream = _core.Stream.from_os()
         return _core.published_footpoint(
-            manifold._core, rows, t, foot, coords, sigma, plan, stream
+            manifold.kernels, rows, t, foot, coords, sigma, plan, stream
         ).draws()
 
     return run

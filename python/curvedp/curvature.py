@@ -58,7 +58,7 @@ def excess_diameter(manifold: Manifold, dist: float) -> float:
 
 def hessian_diameter(manifold: Manifold) -> _core.ExcessDiameter | None:
     """Largest Frobenius distance between two matrices G as a function of distance; None if 0."""
-    return manifold._core.hessian_diameter
+    return manifold.kernels.hessian_diameter
 
 
 def hessian_trace(manifold: Manifold) -> _core.HessianTrace:
@@ -67,7 +67,7 @@ def hessian_trace(manifold: Manifold) -> _core.HessianTrace:
     Exact on spheres, hyperbolic space and shapes; on SPD and HPD matrices to second order in the
     distance, from the mean Ricci curvature -(m/4)(d - 1)/d, twice that of Hermitian ones.
     """
-    return manifold._core.hessian_trace
+    return manifold.kernels.hessian_trace
 
 
 def mean_hessian_trace(manifold: Manifold, dist: float) -> float:

@@ -87,7 +87,7 @@ class Ball:
                 f"{manifold!r} without a size means {space.spec} here, and center is no point of "
                 f"it: say the size, as in {space.spec!r}"
             )
-        if not space._core.carries(np.ascontiguousarray(point).reshape(-1)):
+        if not space.kernels.carries(np.ascontiguousarray(point).reshape(-1)):
             raise ValueError(space._too_far(point))
         length = as_positive(radius, "radius")
         bound = space._largest_radius(point)
@@ -141,10 +141,12 @@ class Ball:
             raise ValueError(f"margin must be at least 0, got {share}")
         space = as_manifold(manifold)
         if isinstance(space, Product):
-            parts = zip(space.factors, space.split(space._records(points, "points")), strict=True)
+            parts = zip(
+                space.factors, space.split(space.read_records(points, "points")), strict=True
+            )
             balls = [Ball.covering(factor, part, margin=share) for factor, part in parts]
             return ProductBall(*balls, manifold=space)
-        extremes = space.as_points(space._records(points, "points"))
+        extremes = space.as_points(space.read_records(points, "points"))
         if len(extremes) < 2 or np.isnan(extremes).any():
             raise ValueError(f"points must be two or more points of {space.spec}")
         moving = middle = extremes[0]
@@ -220,7 +222,7 @@ class Ball:
         return self._radius
 
     @property
-    def _radii(self) -> tuple[float, ...]:
+    def radii(self) -> tuple[float, ...]:
         """All radii: of this ball alone, or of each factor."""
         return (self._radius,)
 
@@ -243,7 +245,7 @@ class Ball:
         result = np.empty_like(array)
         if result.size:
             size = self.manifold.point_size
-            self._frame.project(array.reshape(-1, size), result.reshape(-1, size))
+            self.frame.project(array.reshape(-1, size), result.reshape(-1, size))
         return result
 
     def contains(self, points: ArrayLike) -> NDArray[np.bool_]:
@@ -260,29 +262,45 @@ class Ball:
         """
         array = self.manifold._whole(points, "points")
         batch = array.shape[: array.ndim - len(self.manifold.point_shape)]
-        inside = self._frame.contains(array.reshape(-1, self.manifold.point_size))
+        inside = self.frame.contains(array.reshape(-1, self.manifold.point_size))
         return np.array(inside, dtype=np.bool_).reshape(batch)
 
     @functools.cached_property
-    def _frame(self) -> _core.Frame:
-        return _core.Frame(self.manifold._core, self.center.reshape(-1), self.radius)
+    def frame(self) -> _core.Frame:
+        """Compiled maps of the ball, whose centre is the origin of the space."""
+        return _core.Frame(self.manifold.kernels, self.center.reshape(-1), self.radius)
 
-    def _enter(self, records: ArrayLike) -> FloatArray:
-        """Records projected on the ball and moved into the frame, one row each."""
-        array = self.manifold._records(records)
-        rows = np.empty((len(array), self._frame.manifold.point_size))
-        self._frame.enter(array.reshape(len(array), -1), rows)
+    def enter(self, records: ArrayLike) -> FloatArray:
+        """Records projected on the ball and moved into the frame, one row each.
+
+        Parameters
+        ----------
+        records : array-like, shape (n, *point_shape)
+
+        Returns
+        -------
+        ndarray, shape (n, size of a point of the frame)
+        """
+        array = self.manifold.read_records(records)
+        rows = np.empty((len(array), self.frame.manifold.point_size))
+        self.frame.enter(array.reshape(len(array), -1), rows)
         return rows
 
-    def _leave(self, rows: FloatArray) -> FloatArray:
-        """Points of the frame moved back to the manifold, shape (n, *point_shape)."""
+    def leave(self, rows: FloatArray) -> FloatArray:
+        """Points of the frame moved back to the manifold, shape (n, *point_shape).
+
+        Parameters
+        ----------
+        rows : ndarray
+            As `enter` returns them.
+        """
         points = np.empty((len(rows), self.manifold.point_size))
-        self._frame.leave(rows, points)
+        self.frame.leave(rows, points)
         return points.reshape(len(rows), *self.manifold.point_shape)
 
     def _step(self, point: FloatArray, coords: FloatArray) -> FloatArray:
         """exp_point(v) for the coordinates of v, projected on the ball; points of the frame."""
-        frame, base = self._frame, point[None]
+        frame, base = self.frame, point[None]
         end = np.empty_like(base)
         frame.manifold.exp_coords(np.ascontiguousarray(coords[None]), base, end)
         inside = np.empty_like(point)
@@ -400,7 +418,7 @@ class ProductBall(Ball):
         return self._radius
 
     @property
-    def _radii(self) -> tuple[float, ...]:
+    def radii(self) -> tuple[float, ...]:
         return tuple(ball.radius for ball in self.factors)
 
     def project(self, points: ArrayLike) -> FloatArray:

@@ -112,7 +112,7 @@ def frechet_mean(
     rows = data.reshape(len(data), -1)
     w = None if weights is None else _weights(weights, len(data))
     start = np.ascontiguousarray(_start(space, data, w).reshape(-1))
-    value, gradient, certified, variance, evaluations, converged = space._core.mean(
+    value, gradient, certified, variance, evaluations, converged = space.kernels.mean(
         rows, w, start, as_positive(tol, "tol"), _MAX_EVALUATIONS
     )
     return FrechetMean(
@@ -170,7 +170,7 @@ def frechet_variance(
     1.0
     """
     space, rows, base = _rows_and_mean(points, manifold, mean)
-    return space._core.dist_moments(rows, base, math.inf)[0]
+    return space.kernels.dist_moments(rows, base, math.inf)[0]
 
 
 def fourth_moment(
@@ -200,7 +200,7 @@ def fourth_moment(
     1.0
     """
     space, rows, base = _rows_and_mean(points, manifold, mean)
-    return space._core.dist_moments(rows, base, math.inf)[1]
+    return space.kernels.dist_moments(rows, base, math.inf)[1]
 
 
 def log_covariance(
@@ -232,7 +232,7 @@ def log_covariance(
     [[1.0, 0.0], [0.0, 0.0]]
     """
     space, rows, base = _rows_and_mean(points, manifold, mean)
-    return space._core.log_moments(rows, base, math.inf, False)[1]
+    return space.kernels.log_moments(rows, base, math.inf, False)[1]
 
 
 def mean_hessian(
@@ -264,7 +264,7 @@ def mean_hessian(
     [[2.0, 0.0], [0.0, 2.0]]
     """
     space, rows, base = _rows_and_mean(points, manifold, mean)
-    excess = space._core.log_moments(rows, base, math.inf, True)[2]
+    excess = space.kernels.log_moments(rows, base, math.inf, True)[2]
     assert excess is not None
     return 2 * (np.eye(space.dim) + excess)
 
@@ -305,7 +305,7 @@ def confidence_region(
     if n < space.dim + 2:
         raise ValueError(f"a region on {space.spec} needs at least {space.dim + 2} points, got {n}")
     mean = frechet_mean(data, space).value
-    _, second, excess = space._core.log_moments(
+    _, second, excess = space.kernels.log_moments(
         data.reshape(n, -1), mean.reshape(-1), math.inf, True
     )
     assert excess is not None
@@ -358,7 +358,7 @@ def variance_interval(
     n = len(rows)
     if n < 2:
         raise ValueError("an interval needs at least 2 points, got 1")
-    square, fourth = space._core.dist_moments(rows, base, math.inf)
+    square, fourth = space.kernels.dist_moments(rows, base, math.inf)
     estimate = square * n / (n - 1)
     spread = max(fourth - square**2, 0.0) / n
     half = math.sqrt(hotelling_quantile(confidence, 1, n - 1) * spread)
@@ -424,7 +424,7 @@ def geodesic_regression(
     speed = math.inf if v_max is None else as_positive(v_max, "v_max")
     mean = frechet_mean(data, space)
     times = np.ascontiguousarray(to_times(covariate, limits))
-    footpoint, velocity, loss, gradient, evaluations, converged = space._core.regression_fit(
+    footpoint, velocity, loss, gradient, evaluations, converged = space.kernels.regression_fit(
         data.reshape(len(data), -1),
         times,
         np.ascontiguousarray(mean.value.reshape(-1)),
@@ -450,7 +450,7 @@ def geodesic_regression(
 def _as_points(points: ArrayLike, manifold: Manifold | str | Any) -> tuple[Manifold, FloatArray]:
     """The manifold, and the points that the given ones stand for."""
     space = as_manifold(manifold, as_array(points, "points").shape[1:])
-    given = space._records(points, "points")
+    given = space.read_records(points, "points")
     data = space.as_points(given)
     if isinstance(manifold, str) and ":" not in manifold and not space.belongs(given).all():
         raise ValueError(
@@ -486,7 +486,7 @@ def _weights(weights: ArrayLike, n: int) -> FloatArray:
 
 def _start(space: Manifold, data: FloatArray, weights: FloatArray | None) -> FloatArray:
     """A point to descend from: the average of the entries, made a point."""
-    if space._core.is_quotient:
+    if space.kernels.is_quotient:
         return np.asarray(data[0])
     with np.errstate(all="ignore"):
         average = space.project(_average(data, weights))

@@ -74,7 +74,7 @@ def frechet_mean(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
     """
     count = as_count(n, "n")
     moved = as_count(records_per_unit, "records_per_unit")
-    return ball._frame.sensitivity(count, moved)
+    return ball.frame.sensitivity(count, moved)
 
 
 def frechet_variance(
@@ -283,7 +283,7 @@ def kng_mean(ball: Ball, n: int, *, tau: float | None = None, records_per_unit: 
     0.0004
     """
     share = min(1.0, as_count(records_per_unit, "records_per_unit") / as_count(n, "n"))
-    widest = ball._frame.log_diameter
+    widest = ball.frame.log_diameter
     if tau is not None:
         widest = min(widest, 2 * _slack(tau, "tau"))
     return share * widest
@@ -435,7 +435,7 @@ def _of_moment(
     """Sensitivity of a moment of logarithms that are clipped at R."""
     count = as_count(n, "n")
     replaced = min(1.0, as_count(records_per_unit, "records_per_unit") / count)
-    return moment.bounds(ball._frame.manifold, count, replaced, _reach(ball, max_dist))[0]
+    return moment.bounds(ball.frame.manifold, count, replaced, _reach(ball, max_dist))[0]
 
 
 def _reach(ball: Ball, max_dist: float | None) -> float:

@@ -65,21 +65,21 @@ def test_pieces_add_up_along_the_tree_of_the_mean_in_memory(tmp_path, n, same_no
 
 def test_the_iteration_may_be_driven_from_outside():
     ball = cdp.Ball(cdp.SPD(3), center="identity", radius=1.0)
-    rows = ball._enter(cdp.SPD(3).random_point(3000, rng=0))
-    plan = ball._frame.plan(3000, 1e-9)
-    descent = _core.Descent(ball._frame, plan)
+    rows = ball.enter(cdp.SPD(3).random_point(3000, rng=0))
+    plan = ball.frame.plan(3000, 1e-9)
+    descent = _core.Descent(ball.frame, plan)
     readings = 0
     while (base := descent.wanted()) is not None:
         sums = np.empty((3, ball.manifold.dim + 2))
-        ball._frame.piece_sums(rows, base, sums)
+        ball.frame.piece_sums(rows, base, sums)
         descent.advance(sums, 3000)
         readings += 1
-    assert same_bits(descent.point, ball._frame.mean(rows, plan))
+    assert same_bits(descent.point, ball.frame.mean(rows, plan))
     assert readings > 2
     with pytest.raises(ValueError, match="expected 3 rows of 8 sums"):
         descent.advance(np.empty((2, 8)), 3000)
     with pytest.raises(ValueError, match="do not match"):
-        ball._frame.piece_sums(rows, np.eye(3).ravel(), np.empty((2, 8)))
+        ball.frame.piece_sums(rows, np.eye(3).ravel(), np.empty((2, 8)))
 
 
 def test_it_is_paid_for_and_fresh_each_time(tmp_path):

@@ -88,7 +88,7 @@ def test_every_record_spreads_the_same_units_whatever_it_is(spec, reach):
     records = np.concatenate([manifold.random_point(10, rng=generator), nodes[:2], odd])
     for record in records:
         units = _core.bump_counts(
-            manifold._core,
+            manifold.kernels,
             nodes.reshape(150, -1),
             generator.uniform(1e-3, 2, 150),
             np.ascontiguousarray(record.reshape(1, -1)),
@@ -431,7 +431,7 @@ def spread_records(residue):
     nodes = np.arange(4096.0)[:, None]
     for step in range(80, 2000):
         record = np.array([[2.0 + step / 4096]])
-        units = _core.bump_counts(line._core, nodes[:5], np.ones(5), record, 1.5, UNITS)
+        units = _core.bump_counts(line.kernels, nodes[:5], np.ones(5), record, 1.5, UNITS)
         if units[2] % 32 == residue:
             firsts = np.arange(2, 4096, 4)
             return nodes, record + (firsts[:, None] - 2), firsts

@@ -46,7 +46,7 @@ def test_the_radius_keeps_clear_of_its_bound_by_more_than_rounding(spec: str) ->
         ball = cdp.Ball(manifold, center, (1 - gap) * LARGEST[spec])
         delta = cdp.sensitivity.frechet_mean(ball, n)
         assert 0 < delta <= 2 * ball.radius * (1 + 1e-8)
-        plan = ball._frame.plan(n, 1e-4 * delta)
+        plan = ball.frame.plan(n, 1e-4 * delta)
         assert plan is None or 0 < plan.gradient_target <= plan.tolerance
 
 

@@ -38,22 +38,22 @@ def wide_ball(manifold: Any, radius: float) -> cdp.Ball:
 
 def wide_ball_at(manifold: Any, center: Array, radius: float) -> cdp.Ball:
     ball = cdp.Ball(manifold, center, radius)
-    assert ball._frame.is_precise
+    assert ball.frame.is_precise
     return ball
 
 
 def rows_at(ball: cdp.Ball, coords: Array) -> Array:
     """Rows of the frame at the given coordinates."""
-    inner = ball._frame.manifold
+    inner = ball.frame.manifold
     rows = np.empty((len(coords), inner.point_size))
-    origin = np.ascontiguousarray(ball._frame.origin[None])
+    origin = np.ascontiguousarray(ball.frame.origin[None])
     inner.exp_coords(np.ascontiguousarray(coords), origin, rows)
     return rows
 
 
 def logs_at(ball: cdp.Ball, rows: Array, base: Array) -> Array:
-    out = np.empty((len(rows), ball._frame.manifold.dim))
-    ball._frame.manifold.log_coords(rows, base, out)
+    out = np.empty((len(rows), ball.frame.manifold.dim))
+    ball.frame.manifold.log_coords(rows, base, out)
     return out
 
 
@@ -172,7 +172,7 @@ def test_steps_end_where_they_should(m: int, r: float) -> None:
     """Steps as long as safe ones, from anywhere in the ball."""
     rng = np.random.default_rng(m)
     ball, dim = wide_ball(cdp.SPD(m), r), m * (m + 1) // 2
-    inner = ball._frame.manifold
+    inner = ball.frame.manifold
     bound = (160 * math.exp(r / math.sqrt(2)) + 256 * (2 + 2 * r)) * m**1.5
     worst = 0.0
     for base in rows_at(ball, spectral_coords(m, r, rng))[::2]:
@@ -204,7 +204,7 @@ def test_steps_end_where_they_should(m: int, r: float) -> None:
 def test_hyperbolic_steps_end_where_they_should(dim: int, angle: float) -> None:
     rng = np.random.default_rng(dim)
     ball = wide_ball(cdp.Hyperboloid(dim), angle)
-    inner = ball._frame.manifold
+    inner = ball.frame.manifold
     worst = 0.0
     for base in rows_at(ball, adversarial_coords(dim, angle, rng)):
         step = rng.standard_normal((1, dim))
@@ -225,7 +225,7 @@ def test_matrices_of_entries_lose_what_factors_keep() -> None:
     m, r = 3, 12.0
     ball = wide_ball(cdp.SPD(m), r)
     rows = rows_at(ball, spectral_coords(m, r, np.random.default_rng(3)))
-    points = ball._leave(rows)
+    points = ball.leave(rows)
     logs = ball.manifold.log(points, points[:1])
     in_frame = ball.manifold.tangent_to_coords(logs, points[0])
     gap = np.linalg.norm(in_frame - logs_at(ball, rows, rows[:1].copy()), axis=1)
@@ -248,8 +248,8 @@ def test_means_in_wide_balls_are_within_their_tolerance(name: str, radius: float
     for _ in range(3):
         coords = adversarial_coords(case.manifold.dim, radius, rng)[rng.permutation(8)[:n]]
         rows = rows_at(ball, coords)
-        plan = ball._frame.plan(n, 0.0)
-        mean = ball._frame.mean(rows, plan)
+        plan = ball.frame.plan(n, 0.0)
+        mean = ball.frame.mean(rows, plan)
         with mp.workdps(DIGITS):
             base, twin = wide_point(case.manifold, mean), case.precise
             logs = [twin.log(wide_point(case.manifold, row), base) for row in rows]
@@ -267,7 +267,7 @@ def test_the_tolerance_is_a_small_part_of_the_sensitivity(manifold: Any, radius:
     ball = wide_ball(manifold, radius)
     most = {6.0: 10**6, 9.0: 10**5, 12.0: 50_000, 15.0: 5_000, 20.0: 100}[radius]
     for n in (86, most):
-        assert ball._frame.plan(n, 0.0).tolerance <= 0.05 * 2 * radius / n
+        assert ball.frame.plan(n, 0.0).tolerance <= 0.05 * 2 * radius / n
 
 
 def test_connectomes_are_released_in_a_ball_that_holds_them(data_dir: Path) -> None:
@@ -279,9 +279,9 @@ def test_connectomes_are_released_in_a_ball_that_holds_them(data_dir: Path) -> N
     release = cdp.frechet_mean(records, ball, cdp.GDP(1.0))
     assert release.solver_tolerance <= release.sensitivity / 20
     assert release.expected_error < 6.5
-    rows = ball._enter(records)
-    plan = ball._frame.plan(len(rows), 0.0)
-    mean = ball._frame.mean(rows, plan)
+    rows = ball.enter(records)
+    plan = ball.frame.plan(len(rows), 0.0)
+    mean = ball.frame.mean(rows, plan)
     logs = logs_at(ball, rows, mean[None].copy())
     assert np.linalg.norm(logs.mean(axis=0)) <= plan.gradient_target
     farthest = int(np.argmax(np.linalg.norm(logs, axis=1)))

@@ -116,9 +116,9 @@ def test_any_angle_is_the_one_it_stands_for(x):
 def test_rows_of_angles_enter_one_by_one(rows):
     space = cdp.Torus(3)
     ball = cdp.Ball(space, [3.1, -3.1, 0.0], 0.8)
-    whole = ball._enter(np.array(rows))
+    whole = ball.enter(np.array(rows))
     for row, entered in zip(rows, whole, strict=True):
-        assert np.array_equal(ball._enter(np.array([row]))[0], entered)
+        assert np.array_equal(ball.enter(np.array([row]))[0], entered)
         assert np.linalg.norm(entered) <= 0.8 * (1 + 1e-9)
         assert np.isfinite(space.as_points(row)).all() == np.isfinite(row).all()
 

@@ -40,7 +40,7 @@ def reach(twin: Twin) -> float:
 def points_at(case: Case, seed: int, lengths: list[float]) -> tuple[Array, Array, Array]:
     """A base point, rows of points at given distances in random directions, their coordinates."""
     rng = np.random.default_rng(seed)
-    core = case.manifold._core
+    core = case.manifold.kernels
     base = case.twin.random_point(rng, 0.7).reshape(1, -1)
     coords = rng.standard_normal((len(lengths), core.dim))
     coords *= np.array(lengths)[:, None] / np.linalg.norm(coords, axis=1, keepdims=True)
@@ -51,14 +51,14 @@ def points_at(case: Case, seed: int, lengths: list[float]) -> tuple[Array, Array
 
 def frame(case: Case, base: Array) -> list[Array]:
     """The orthonormal basis behind the coordinates at `base`."""
-    core = case.manifold._core
+    core = case.manifold.kernels
     rows = np.empty((core.dim, core.point_size))
     core.from_coords(np.eye(core.dim), base[None], rows)
     return list(rows.reshape(-1, *case.twin.point_shape))
 
 
 def moments(case: Case, points: Array, base: Array, max_dist: float) -> tuple[Array, Array, Array]:
-    first, second, excess = case.manifold._core.log_moments(points, base, max_dist, True)
+    first, second, excess = case.manifold.kernels.log_moments(points, base, max_dist, True)
     assert excess is not None
     return first, second, excess
 
@@ -83,7 +83,7 @@ def test_moments_agree_with_the_closed_form(case: Case, seed: int, share: float)
     assert np.max(np.abs(first - clipped.mean(axis=0))) <= limit
     assert np.max(np.abs(second - clipped.T @ clipped / 5)) <= limit
     vectors = np.empty((5, points.shape[1]))
-    case.manifold._core.from_coords(clipped, base[None], vectors)
+    case.manifold.kernels.from_coords(clipped, base[None], vectors)
     shape = case.twin.point_shape
     place, basis = base.reshape(shape), frame(case, base)
     forms = [
@@ -119,7 +119,7 @@ def test_the_excess_of_near_points_keeps_relative_accuracy(
     base, points, _ = points_at(case, seed, [10.0**exponent])
     first, _, excess = moments(case, points, base, np.inf)
     vector = np.empty((1, points.shape[1]))
-    case.manifold._core.from_coords(first[None], base[None], vector)  # as far as it is known
+    case.manifold.kernels.from_coords(first[None], base[None], vector)  # as far as it is known
     shape = case.twin.point_shape
     expected = curvature_form(
         case.twin,
@@ -198,7 +198,7 @@ def test_beyond_the_clip_the_cut_locus_is_not_felt(case: Case, gap: float) -> No
 def test_distances_and_their_squares(case: Case) -> None:
     lengths = list(reach(case.twin) * np.linspace(0.0, 1.0, 30))
     base, points, _ = points_at(case, 11, lengths)
-    core = case.manifold._core
+    core = case.manifold.kernels
     dist = np.empty(30)
     core.dist(base[None], points, dist)
     for max_dist in (0.0, 0.3 * reach(case.twin), np.inf):
@@ -221,7 +221,7 @@ def test_the_number_of_threads_changes_no_bit(name: str) -> None:
     try:
         for threads in (1, 2, 3):
             cdp.set_num_threads(threads)
-            core = case.manifold._core
+            core = case.manifold.kernels
             sums = core.log_moments(points, base, 1.0, True)
             results.append((*sums, np.array(core.dist_moments(points, base, 1.0))))
     finally:
@@ -244,7 +244,7 @@ def test_the_rounding_of_a_sum_stays_below_its_bound(name: str) -> None:
         exact = [float(sum(map(Fraction, column)) / n) for column in terms.T]
         error = np.linalg.norm(mean.ravel() - exact)
         largest = np.max(np.linalg.norm(terms, axis=1))
-        core = case.manifold._core
+        core = case.manifold.kernels
         bound = core.hessian_error(n) if k == 2 else _core.summation_error(n)
         assert error <= bound * largest
 
@@ -253,7 +253,7 @@ def test_moments_without_hessians_are_the_same() -> None:
     case = BY_NAME["spd:3"]
     base, points, _ = points_at(case, 6, [0.5, 1.0, 2.0])
     first, second, excess = moments(case, points, base, 1.5)
-    alone = case.manifold._core.log_moments(points, base, 1.5, False)
+    alone = case.manifold.kernels.log_moments(points, base, 1.5, False)
     assert np.array_equal(alone[0], first)
     assert np.array_equal(alone[1], second)
     assert alone[2] is None
@@ -276,7 +276,7 @@ def test_a_graded_base_of_condition_1e12_costs_no_digits() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, -1.0, -np.inf])
 def test_a_clip_that_is_no_length_is_refused(value: float) -> None:
-    core = cdp.Sphere(2)._core
+    core = cdp.Sphere(2).kernels
     point = np.array([[1.0, 0.0, 0.0]])
     with pytest.raises(ValueError, match="max_dist"):
         core.dist_moments(point, point[0], value)
@@ -285,7 +285,7 @@ def test_a_clip_that_is_no_length_is_refused(value: float) -> None:
 
 
 def test_no_points_have_no_moments() -> None:
-    core = cdp.Sphere(2)._core
+    core = cdp.Sphere(2).kernels
     with pytest.raises(ValueError, match="no points"):
         core.log_moments(np.empty((0, 3)), np.array([1.0, 0.0, 0.0]), 1.0, True)
     with pytest.raises(ValueError, match="entries"):

@@ -164,7 +164,7 @@ def test_rows_that_are_no_point_become_nan(name: str, rows: Any) -> None:
 @given(data=st.data())
 def test_any_short_row_is_a_point_or_none(name: str, data: st.DataObject) -> None:
     space, _ = SHORT[name]
-    width = space._core.short_size
+    width = space.kernels.short_size
     points = space.as_points(data.draw(hnp.arrays(np.float64, (3, width), elements=ANYTHING)))
     whole = np.isfinite(points).reshape(3, -1).all(axis=1)
     assert np.array_equal(whole, ~np.isnan(points).reshape(3, -1).any(axis=1))

@@ -106,7 +106,7 @@ def of_chart(case: Case, row: np.ndarray) -> Numbers:
 
 def counted(ball: cdp.Ball, n: int) -> float:
     """The bound E on the error of the gradient, from the smallest tolerance that is planned."""
-    tolerance = ball._frame.plan(n, 0.0).tolerance
+    tolerance = ball.frame.plan(n, 0.0).tolerance
     upper = ball.manifold.curvature_bounds[1]
     if upper <= 0:
         return tolerance / 10
@@ -133,11 +133,11 @@ def worst_share(name: str, radius: float, seen: Callable[[np.ndarray], np.ndarra
     rng = np.random.default_rng(11)
     for _ in range(8):
         records, base = points_of(ball, n, rng), points_of(ball, 2, rng)[0]
-        rows, inner = ball._enter(records), ball._enter(base[None])[0]
+        rows, inner = ball.enter(records), ball.enter(base[None])[0]
         sums = np.empty((1, case.manifold.dim + 2))
-        ball._frame.piece_sums(seen(rows), inner, sums)
+        ball.frame.piece_sums(seen(rows), inner, sums)
         computed = np.linalg.norm(sums[0, : case.manifold.dim]) / n
-        exact = exact_norm(case, rows, inner, is_precise=ball._frame.is_precise)
+        exact = exact_norm(case, rows, inner, is_precise=ball.frame.is_precise)
         worst = max(worst, abs(float(mp.mpf(computed) - exact)))
     return worst / counted(ball, n)
 

@@ -105,7 +105,7 @@ def test_no_record_moves_a_table_further(case, seed):
     rng = np.random.default_rng(seed)
     radius = min(0.9 * case.manifold.max_ball_radius, 1.5)
     ball = cdp.Ball(case.manifold, case.twin.random_point(rng), radius)
-    rows = ball._enter(case.twin.random_points(rng, 9))
+    rows = ball.enter(case.twin.random_points(rng, 9))
     centers, count = rows[:3].copy(), 10.0 ** rng.uniform(-3, 1)
     lengths = count * rng.uniform(0.1, 1.0, 3)
     frobenius, by_rows = change(ball, centers, lengths, *rows[3:5], rows[5:])
@@ -120,7 +120,7 @@ def test_a_record_changes_nothing_in_the_cells_of_others(case):
     rng = np.random.default_rng(1)
     radius = min(0.9 * case.manifold.max_ball_radius, 1.5)
     ball = cdp.Ball(case.manifold, case.twin.random_point(rng), radius)
-    rows = ball._enter(case.twin.random_points(rng, 60))
+    rows = ball.enter(case.twin.random_points(rng, 60))
     centers, lengths = rows[:4].copy(), np.full(4, 0.5)
     other = rows.copy()
     other[17] = rows[33]
@@ -177,7 +177,7 @@ def test_no_unit_moves_a_table_further(case, seed):
     rng = np.random.default_rng(seed)
     radius = min(0.9 * case.manifold.max_ball_radius, 1.5)
     ball = cdp.Ball(case.manifold, case.twin.random_point(rng), radius)
-    rows = ball._enter(case.twin.random_points(rng, 18))
+    rows = ball.enter(case.twin.random_points(rng, 18))
     centers, lengths = rows[:3].copy(), 10.0 ** rng.uniform(-3, 1) * rng.uniform(0.1, 1.0, 3)
     sizes = rng.multinomial(4, [0.25] * 4) + 1
     parts = rows[3:10], rows[10:10], rows[10:]
@@ -471,7 +471,7 @@ def test_a_centre_without_records_stays_in_the_ball():
 
 
 def test_equal_centres_have_the_shortest_clipping_length():
-    equal = BALL._enter(np.repeat(clusters(1)[0], 3, axis=0))
+    equal = BALL.enter(np.repeat(clusters(1)[0], 3, axis=0))
     np.testing.assert_array_equal(clip_lengths(BALL, equal), 0.01 * BALL.radius)
     np.testing.assert_array_equal(clip_lengths(BALL, equal[:1]), BALL.radius)
 
@@ -482,7 +482,7 @@ def test_seeds_are_found_in_cells_of_any_counts(empty):
     counts = np.where(np.arange(12) < empty, -3.0, 40.0)
     cells = CellsOfARound(counts, np.zeros((12, 3)), 2.0)
     found = seeds(BALL, places, np.full(12, BALL.radius), cells, 6)
-    assert found.shape == (6, BALL._frame.manifold.point_size)
+    assert found.shape == (6, BALL.frame.manifold.point_size)
     assert gaps(BALL, found).min() > 0
 
 
@@ -490,7 +490,7 @@ def test_a_cover_is_spread_out_and_public():
     ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=1.0)
     places = cover(ball, 50, 0.5)
     np.testing.assert_array_equal(places, cover(ball, 50, 0.5))
-    away = distances(ball, places, ball._frame.origin[None])[:, 0]
+    away = distances(ball, places, ball.frame.origin[None])[:, 0]
     assert away.max() <= 0.5 + 1e-9
     # discs of half the least gap do not overlap: 50 of them fill a fair part of the ball
     assert gaps(ball, places).min() > 0.08

@@ -189,7 +189,7 @@ def test_noise_of_a_secret_is_another_for_whatever_changes():
 
 
 def _places(queries, anchors):
-    return anchors.place(anchors.ball._enter(queries))
+    return anchors.place(anchors.ball.enter(queries))
 
 
 def test_an_estimator_releases_many_queries_for_one_price_each():

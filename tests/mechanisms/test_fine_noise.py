@@ -91,7 +91,7 @@ def test_the_budget_that_the_error_names_is_served(ball: Any, kind: Any) -> None
     assert named is not None
     released = cdp.frechet_mean(records, ball, kind(float(named.group(1))))
     assert ball.manifold.dist(released.value, ball.center) < 1e-3
-    least = ball._frame.least_scale(False)
+    least = ball.frame.least_scale(False)
     assert released.scale < 1.1 * least or released.scale < 1e-5
 
 
@@ -101,7 +101,7 @@ def test_steps_are_far_above_the_rounding_of_the_chart() -> None:
         space = cdp.as_manifold(spec)
         center = space.random_point(rng=np.random.default_rng(1))
         ball = cdp.Ball(space, center, radius)
-        frame = ball._frame
+        frame = ball.frame
         step = frame.grid_step(frame.least_scale(True), True)
         coords = np.random.default_rng(2).uniform(-1, 1, (1000, space.dim))
         coords *= 0.9 * radius / np.linalg.norm(coords, axis=1, keepdims=True)

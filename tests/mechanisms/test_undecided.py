@@ -50,9 +50,9 @@ def test_tails_of_distances_on_circles_are_decided(scale: float) -> None:
     ball = cdp.Ball(circle, np.asarray(circle.origin), 1.0)
     noise = _core.Noise(*circle.noise_space, "laplace", scale)
     stream = _core.Stream.from_key(bytes(range(32)), 0)
-    mean = np.ascontiguousarray(ball._enter(np.asarray(circle.origin)[None])[0])
+    mean = np.ascontiguousarray(ball.enter(np.asarray(circle.origin)[None])[0])
     points = np.empty((2_000_000, circle.point_size))
-    noise.release(ball._frame, mean, stream, (2.0**-30, math.inf), points)
+    noise.release(ball.frame, mean, stream, (2.0**-30, math.inf), points)
     assert np.isfinite(points).all()
 
 

@@ -90,7 +90,7 @@ def _core_groups():
     """Two groups of records, as the core takes them."""
     rows = records(20).reshape(20, -1)
     offsets = np.array([0, 10, 20])
-    frame = spd_ball()._frame
+    frame = spd_ball().frame
     design = _core.GroupDesign(1.0, None)
     return rows, _core.Groups([frame], offsets, [design], np.zeros(2, dtype=np.int32), None)
 

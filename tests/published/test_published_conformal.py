@@ -62,7 +62,7 @@ def test_few_records_and_bad_ones(n):
 def test_the_density_at_the_records_is_that_of_the_dense_twin(case, reach):
     space = case.manifold
     points = space.random_point(150, rng=1)
-    found = _core.bump_density(space._core, points.reshape(150, -1), reach)
+    found = _core.bump_density(space.kernels, points.reshape(150, -1), reach)
     expected = twin.bump_density(space.pairwise_dist(points), reach, space.dim)
     np.testing.assert_allclose(found, expected, rtol=1e-11)
 

@@ -105,7 +105,7 @@ def kng_loss(factor, epsilon):
         points, times = np.array([[-0.95], [moved]]), np.zeros(2)
         norms = [
             abs(
-                ball.manifold._core.regression_energy(
+                ball.manifold.kernels.regression_energy(
                     points, times, np.array([p]), np.zeros(1), tau
                 )[1][0]
             )

@@ -79,13 +79,13 @@ def test_one_unit_moves_the_moments_by_at_most_their_sensitivity(q):
 
 
 def contributions(space, points, times, ends, at, whitening):
-    manifold = space.ball._frame.manifold
+    manifold = space.ball.frame.manifold
     return manifold.regression_contributions(points, times, ends, *at, whitening)
 
 
 def geodesic(space, rng, q, length, reach=0.9):
     """A footpoint in the frame of the ball, to `reach` radii, and velocities there."""
-    frame, dim = space.ball._frame, space.manifold.dim
+    frame, dim = space.ball.frame, space.manifold.dim
     start = rng.standard_normal((1, dim))
     start *= reach * space.radius * rng.random() / np.linalg.norm(start)
     footpoint = np.empty((1, len(frame.origin)))
@@ -114,7 +114,7 @@ def test_one_unit_moves_the_mean_by_at_most_its_sensitivity(space):
             )
             _, rows, _, _ = problem(space, own, n - 1, 1.0)
             _, last, _, _ = problem(space, rng, side, 1.0)
-            points = space.ball._enter(np.concatenate([rows, last]))
+            points = space.ball.enter(np.concatenate([rows, last]))
             ends = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
             assert ends[-1] == total
             found = contributions(space, points, times, ends, at, whitening)
@@ -163,11 +163,11 @@ def test_contributions_are_gradients_of_single_records(space, q):
     """Against the kernel of the energy, whose gradients are tested by finite differences."""
     rng, n = np.random.default_rng(5), 5
     _, rows, _, _ = problem(space, rng, n, 0.2)
-    points = space.ball._enter(rows)
+    points = space.ball.enter(rows)
     times = rng.uniform(-0.5, 0.5, (n, q))
     footpoint, velocities = geodesic(space, rng, q, 0.5 * space.v_max)
     whitening = np.tril(rng.standard_normal((q + 1, q + 1))) + 2 * np.eye(q + 1)
-    manifold, expected = space.ball._frame.manifold, []
+    manifold, expected = space.ball.frame.manifold, []
     for point, t in zip(points, times, strict=True):
         # exp_p(w) is exp_p(v/2) for v = 2 w
         _, start, slope = manifold.regression_energy(
@@ -244,7 +244,7 @@ def error(space, wide, n, guarantee, repetitions=6, off=0.0, **changes):
         rng = np.random.default_rng([repetition, n])
         start, velocity = geodesic(space, rng, 1, 1.0, reach=0.2)
         times = rng.uniform(-0.5, 0.5, n)
-        manifold = space.ball._frame.manifold
+        manifold = space.ball.frame.manifold
         means = np.empty((n, len(start)))
         manifold.exp_coords(times[:, None] * velocity, start[None], means)
         points = np.empty_like(means)
@@ -252,13 +252,13 @@ def error(space, wide, n, guarantee, repetitions=6, off=0.0, **changes):
         made = release(
             space,
             times,
-            space.ball._leave(points),
+            space.ball.leave(points),
             guarantee,
             x_range=((-0.5 - off) * wide, (0.5 - off) * wide),
             **changes,
         )
         predicted = made.predict(times)
-        found.append(np.mean(space.manifold.dist(predicted, space.ball._leave(means))))
+        found.append(np.mean(space.manifold.dist(predicted, space.ball.leave(means))))
     return float(np.mean(found))
 
 
@@ -280,7 +280,7 @@ def test_the_printed_error_is_that_of_the_noise(guarantee):
     rng, n = np.random.default_rng(8), 500
     for space in (SPHERE, MATRICES):
         start, velocity = geodesic(space, rng, 1, 0.8, reach=0.2)
-        times, manifold = rng.uniform(-0.5, 0.5, n), space.ball._frame.manifold
+        times, manifold = rng.uniform(-0.5, 0.5, n), space.ball.frame.manifold
         means = np.empty((n, len(start)))
         manifold.exp_coords(times[:, None] * velocity, start[None], means)
         residuals = 0.05 * (rng.exponential(size=(n, space.manifold.dim)) - 1)
@@ -314,7 +314,7 @@ def test_bands_cover_where_residuals_spread_alike():
     covered, x = [], np.linspace(-0.5, 0.5, 5)
     for trend in (0.7, 0.0):
         velocity = np.array([[0.0, trend]])
-        origin, manifold = space.ball._frame.origin[None], space.ball._frame.manifold
+        origin, manifold = space.ball.frame.origin[None], space.ball.frame.manifold
         for _ in range(40):
             times = rng.uniform(-0.5, 0.5, n)
             means = np.empty((n, 3))
@@ -322,13 +322,13 @@ def test_bands_cover_where_residuals_spread_alike():
             residuals = np.column_stack([0.06 * rng.standard_normal(n), np.zeros(n)])
             points = np.empty_like(means)
             manifold.exp_coords(residuals, means, points)
-            made = release(space, times, space.ball._leave(points))
+            made = release(space, times, space.ball.leave(points))
             truth = np.empty((5, 3))
             manifold.exp_coords(x[:, None] * velocity, origin, truth)
-            gaps = space.manifold.dist(made.predict(x), space.ball._leave(truth))
+            gaps = space.manifold.dist(made.predict(x), space.ball.leave(truth))
             covered.append(np.mean(gaps <= made.band(x)))
     assert np.mean(covered) > 0.9
-    given = release(space, times, space.ball._leave(points), tau=0.1, sampler="whitened")
+    given = release(space, times, space.ball.leave(points), tau=0.1, sampler="whitened")
     assert np.isnan(given.band(x)).all()  # tau may be far too small, which nothing released tells
 
 
@@ -524,14 +524,14 @@ def test_persons_with_a_known_length_of_residuals_need_no_quantile():
         for _ in range(16):
             start, velocity = geodesic(space, rng, 1, 0.2, reach=0.05)
             times = rng.uniform(-0.5, 0.5, 240)
-            manifold = space.ball._frame.manifold
+            manifold = space.ball.frame.manifold
             means = np.empty((240, 3))
             manifold.exp_coords(times[:, None] * velocity, start[None], means)
             points = np.empty_like(means)
             manifold.exp_coords(0.04 * rng.standard_normal((240, 2)), means, points)
             who = {"units": np.arange(240) // 8} if name == "given" else {"records_per_unit": 8}
-            made = release(space, times, space.ball._leave(points), **how, **who)
-            gaps = space.manifold.dist(made.predict(times), space.ball._leave(means))
+            made = release(space, times, space.ball.leave(points), **how, **who)
+            gaps = space.manifold.dist(made.predict(times), space.ball.leave(means))
             found.append(np.mean(gaps))
         errors[name] = np.mean(found)
     assert errors["given"] < 0.5 * errors["record by record"]
@@ -631,7 +631,7 @@ def test_a_contribution_depends_on_its_own_unit_bit_by_bit(space, q):
     """Wherever it stands in a block, and whatever stands beside it."""
     rng, n = np.random.default_rng(2), 300
     _, rows, _, _ = problem(space, rng, n, 0.5)
-    points = space.ball._enter(rows)
+    points = space.ball.enter(rows)
     times = rng.uniform(-0.5, 0.5, (n, q))
     at, whitening = geodesic(space, rng, q, space.v_max), np.eye(q + 1)
     whole = contributions(space, points, times, np.arange(n + 1), at, whitening)
@@ -643,7 +643,7 @@ def test_a_contribution_depends_on_its_own_unit_bit_by_bit(space, q):
         assert part.tobytes() == whole[shift:].tobytes()
         other = contributions(space, beside, times, np.arange(n + 1), at, whitening)
         assert other[shift:].tobytes() == whole[shift:].tobytes()
-    entered = np.concatenate([space.ball._enter(row[None]) for row in rows])
+    entered = np.concatenate([space.ball.enter(row[None]) for row in rows])
     assert entered.tobytes() == points.tobytes()
     moved = (np.nextafter(at[0], np.inf), at[1])
     nudged = contributions(space, points, times, np.arange(n + 1), moved, whitening)

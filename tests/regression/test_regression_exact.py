@@ -33,8 +33,8 @@ class Twin:
 
     def __init__(self, space, times, points, scale, tau):
         self.space, self.times, self.scale, self.tau = space, times, scale, tau
-        self.rows = space.ball._enter(points)
-        self.frame = space.ball._frame
+        self.rows = space.ball.enter(points)
+        self.frame = space.ball.frame
 
     def log_density(self, z):
         dim = self.space.manifold.dim

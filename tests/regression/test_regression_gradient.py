@@ -38,7 +38,7 @@ def configuration(case, seed, n=5):
 def compiled(manifold, points, times, footpoint, velocity, tau=math.inf):
     coords = row(manifold.tangent_to_coords(velocity, footpoint))
     rows = np.ascontiguousarray(points).reshape(len(points), -1)
-    return manifold._core.regression_energy(rows, times, row(footpoint), coords, tau)
+    return manifold.kernels.regression_energy(rows, times, row(footpoint), coords, tau)
 
 
 @pytest.mark.parametrize("case", AFFORDABLE, ids=repr)

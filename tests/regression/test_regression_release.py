@@ -166,7 +166,7 @@ class Transcript:
     def shifts(self, key):
         """Norm of the gradients' difference / noise scale, step by step, along a random run."""
         ball = self.space.ball
-        manifold, found = ball._frame.manifold, []
+        manifold, found = ball.frame.manifold, []
         descent = Descent.start(ball, self.space.v_max)
         stream = _core.Stream.from_key(bytes([key] * 32), 0)
         for noisy in self.steps:
@@ -192,7 +192,7 @@ def neighbours(space, rng, n):
     for end in ends:
         y = points.copy()
         y[0] = end
-        data.append(space.ball._enter(y))
+        data.append(space.ball.enter(y))
     times[0] = 0.5
     return times, data
 
@@ -277,7 +277,7 @@ def test_estimator_wraps_a_release(data):
 def test_a_velocity_that_lost_all_digits_is_no_longer_than_promised():
     """Parallel transport between matrices of condition e^20 returns vectors of other lengths."""
     ball = cdp.Ball("spd:3", "identity", 14.0)
-    manifold, origin = ball._frame.manifold, ball._frame.origin[None]
+    manifold, origin = ball.frame.manifold, ball.frame.origin[None]
     rng = np.random.default_rng(0)
     for _ in range(50):
         footpoint, velocity = rng.standard_normal((2, 6))

@@ -53,9 +53,9 @@ def largest_excess(case: Case, count: int) -> float:
     for center, radius in places:
         ball = cdp.Ball(case.manifold, center, radius)
         records = hostile_records(case.manifold, ball, -(-count // len(places)), rng)
-        for row in ball._enter(records):
+        for row in ball.enter(records):
             assert np.isfinite(row).all()
-            dist = entered_dist(case.name, row, precise=ball._frame.is_precise)
+            dist = entered_dist(case.name, row, precise=ball.frame.is_precise)
             worst = max(worst, float(dist / radius - 1))
     return worst
 
@@ -88,9 +88,9 @@ def test_matrices_far_outside_go_to_the_border(m: int, radius: float) -> None:
     logs = rng.standard_normal((30, m)) + rng.choice([-1, 1], (30, 1)) * 400.0 / np.sqrt(m)
     logs[::2] *= 0.25
     records = (axes * np.exp(np.clip(logs, -300.0, 300.0))[:, None, :]) @ axes.transpose(0, 2, 1)
-    rows = ball._enter(0.5 * (records + records.transpose(0, 2, 1)))
-    dist, origin = np.empty(30), np.tile(ball._frame.origin, (30, 1))
-    ball._frame.manifold.dist(origin, rows, dist)
+    rows = ball.enter(0.5 * (records + records.transpose(0, 2, 1)))
+    dist, origin = np.empty(30), np.tile(ball.frame.origin, (30, 1))
+    ball.frame.manifold.dist(origin, rows, dist)
     np.testing.assert_allclose(dist, radius, rtol=1e-6)
 
 
@@ -158,8 +158,8 @@ def test_ordinary_records_keep_their_shape_about_far_centres(distance: float) ->
     space = cdp.Hyperboloid(2)
     center = np.array([np.cosh(distance), np.sinh(distance), 0.0])
     ball = cdp.Ball(space, center, 1.0)
-    records = ball._leave(ordinary(space, 4000, 0.1, space.origin))
-    rows = ball._enter(records)
+    records = ball.leave(ordinary(space, 4000, 0.1, space.origin))
+    rows = ball.enter(records)
     dist = np.arcsinh(np.linalg.norm(rows[:, 1:], axis=1))
     assert dist.max() < 0.6
     assert abs(np.sqrt(np.mean(dist**2)) / (0.1 * np.sqrt(2)) - 1) < 0.05

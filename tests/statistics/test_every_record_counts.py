@@ -60,7 +60,7 @@ def test_every_release_has_a_case():
 
 def test_wide_balls_stand_in_other_numbers():
     widths = {
-        (place.name, place.kind): place.ball._frame.manifold.point_size for place in PLACES.values()
+        (place.name, place.kind): place.ball.frame.manifold.point_size for place in PLACES.values()
     }
     changed = {name for name, kind in widths if widths[name, kind] != widths[name, "narrow"]}
     assert {"hyperboloid:2", "spd:2", "spd:3", "hpd:2"} == changed
@@ -148,7 +148,7 @@ def test_a_table_gives_what_plain_numpy_does_of_all_its_records(name):
     assert of_table(cdp.Variance()) == pytest.approx((dist**2).mean(), rel=1e-2)
     last = cdp.adaptive_mean(records, ball, claim, schedule=(0.3, 0.2, 0.5), seed=1).parts[-1]
     smaller = cdp.Ball(space, last.ball_center, last.ball_radius)
-    assert not smaller._frame.is_precise
+    assert not smaller.frame.is_precise
     inside = smaller.project(records)
     pull = twin.norm(gradient(twin, inside, last.value), last.value)
     assert pull < 1e-3 * smaller.radius

@@ -47,8 +47,8 @@ def hard_records(ball: cdp.Ball, n: int, rng: np.random.Generator) -> np.ndarray
 
 
 def computed_mean(ball: cdp.Ball, records: np.ndarray, tolerance: float) -> np.ndarray:
-    plan = ball._frame.plan(len(records), tolerance)
-    return ball._leave(ball._frame.mean(ball._enter(records), plan)[None])[0]
+    plan = ball.frame.plan(len(records), tolerance)
+    return ball.leave(ball.frame.mean(ball.enter(records), plan)[None])[0]
 
 
 @pytest.mark.parametrize("spec", BALLS)
@@ -59,7 +59,7 @@ def test_computed_mean_is_within_its_public_tolerance(spec: str, share: float) -
     for n in (1, 2, 3, 40, 2000):
         records = hard_records(ball, n, rng)
         tolerance = share * sensitivity.frechet_mean(ball, n)
-        plan = ball._frame.plan(n, tolerance)
+        plan = ball.frame.plan(n, tolerance)
         exact = cdp.nonprivate.frechet_mean(ball.project(records), ball.manifold, tol=1e-14)
         error = ball.manifold.dist(computed_mean(ball, records, tolerance), exact.value)
         assert error <= plan.tolerance + 1e-12 * (1 + ball.radius)
@@ -74,7 +74,7 @@ def test_replacing_a_record_moves_the_computed_mean_by_at_most_the_calibrated_di
     worst = 0.0
     for n in (1, 2, 5, 30):
         delta = sensitivity.frechet_mean(ball, n)
-        plan = ball._frame.plan(n, 1e-4 * delta)
+        plan = ball.frame.plan(n, 1e-4 * delta)
         for _ in range(50):
             records = hard_records(ball, n + 1, rng)
             one = computed_mean(ball, records[:n], 1e-4 * delta)

@@ -63,11 +63,11 @@ def counted(
 ) -> tuple[dict[str, int], float]:
     """Gradients of one draw for each arrangement of records, and the number known beforehand."""
     design = design_of(ball, guarantee, tau)
-    law = _core.KNormMean(ball._frame, math.inf if tau is None else tau, design.scale)
+    law = _core.KNormMean(ball.frame, math.inf if tau is None else tau, design.scale)
     found = {}
     for name, points in arrangements(ball).items():
         stream = _core.Stream.from_key(bytes(32), 0)
-        _, found[name] = law.sample_exact(ball._enter(points), 1, stream, design.step)
+        _, found[name] = law.sample_exact(ball.enter(points), 1, stream, design.step)
     if tau is not None:
         return found, clipped_evaluations(ball, design.scale, design.step)
     return found, expected_evaluations(ball, N, design.scale, design.step)

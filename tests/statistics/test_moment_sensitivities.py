@@ -70,8 +70,8 @@ def test_no_record_moves_the_computed_hessian_further_on_small_balls(spec, radiu
     coords = rng.standard_normal((40, manifold.dim))
     coords *= 3 * radius / np.linalg.norm(coords, axis=1, keepdims=True)
     records = manifold.exp(manifold.coords_to_tangent(coords, center), center)
-    rows = small._enter(records)
-    frame = small._frame
+    rows = small.enter(records)
+    frame = small.frame
     reach = radius * (1 + BOUNDARY_SLACK)
     excess = np.array(
         [frame.manifold.log_moments(row[None], frame.origin, reach, True)[2] for row in rows]

@@ -74,7 +74,7 @@ def test_texts_and_pickles_name_them(space: cdp.Product) -> None:
     assert pickle.loads(pickle.dumps(space)) == space
     ball = pickle.loads(pickle.dumps(ball_on(space)))
     assert ball.manifold == space
-    assert ball._radii == ball_on(space)._radii
+    assert ball.radii == ball_on(space).radii
 
 
 def test_rigid_motions_are_read_as_people_have_them() -> None:
@@ -178,7 +178,7 @@ def test_short_forms_of_three_matrices_are_three_records(n: int) -> None:
     space = cdp.Product("correlation:3", "euclidean:1")
     rows = np.zeros((n, 3))
     rows[0, 0] = 0.4
-    found = space._records((rows, np.zeros((n, 1))))
+    found = space.read_records((rows, np.zeros((n, 1))))
     assert found.shape == (n, 10)
     np.testing.assert_allclose(found[0, :9], [1.0, 0.4, 0.0, 0.4, 1.0, 0.0, 0.0, 0.0, 1.0])
     np.testing.assert_allclose(found[1:, :9], np.tile(np.eye(3).ravel(), (n - 1, 1)))

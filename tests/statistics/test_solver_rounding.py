@@ -151,7 +151,7 @@ def test_one_logarithm_stays_four_times_under_its_bound(setting: Setting) -> Non
             dist = case.precise.dist(exactly(case, base[i]), exactly(case, point[i]))
             worst = max(worst, float(error(case, log[i], point[i], base[i])))
             # The solver's own kernel: at one point x the gradient norm of F is |log x|.
-            _, gradient, *_ = manifold._core.mean(
+            _, gradient, *_ = manifold.kernels.mean(
                 point[i].reshape(1, -1), None, base[i].reshape(-1), 1e300, 1
             )
             for length in (gradient, float(np.linalg.norm(coords[i]))):
@@ -167,7 +167,7 @@ def test_in_a_chart_a_logarithm_is_one_subtraction(name: str, radius: float) -> 
     """Its bound u 2r is attained: a rounded difference cannot be four times under it."""
     manifold = BY_NAME[name].manifold
     center = np.zeros(3) if name.startswith("euclidean") else np.eye(manifold.m)
-    frame = cdp.Ball(manifold, center, radius)._frame
+    frame = cdp.Ball(manifold, center, radius).frame
     a, b = adversarial_coords(manifold.dim, radius, 40)
     log = np.empty_like(a)
     frame.manifold.log_coords(b, a, log)
@@ -184,7 +184,7 @@ def test_flat_manifolds_that_are_no_charts_keep_their_certificate(name: str, rad
     manifold = BY_NAME[name].manifold
     ball = cdp.Ball(manifold, origin(manifold), radius)
     n, rng = 3, np.random.default_rng(2)
-    plan = ball._frame.plan(n, 1e-4 * sensitivity.frechet_mean(ball, n))
+    plan = ball.frame.plan(n, 1e-4 * sensitivity.frechet_mean(ball, n))
     if plan is None:
         assert radius <= 1e-12 or radius >= 6.0
         with pytest.raises(ValueError, match="double precision"):
@@ -193,11 +193,11 @@ def test_flat_manifolds_that_are_no_charts_keep_their_certificate(name: str, rad
     for _ in range(30):
         coords = radius * rng.uniform(-1, 1, (n, 1))
         records = manifold.exp(manifold.coords_to_tangent(coords, ball.center), ball.center)
-        rows = ball._enter(records)
-        mean = ball._frame.mean(rows, plan)
+        rows = ball.enter(records)
+        mean = ball.frame.mean(rows, plan)
         with mp.workdps(DIGITS):
             place = mp.log if name == "spd:1" else mp.asinh
             entry = [place(mp.mpf(float(row[-1]))) for row in (*rows, mean)]
-            if ball._frame.is_precise:  # the root of a number, or its logarithm
+            if ball.frame.is_precise:  # the root of a number, or its logarithm
                 entry = [2 * x if name == "spd:1" else mp.sinh(x) for x in entry]
             assert abs(entry[-1] - sum(entry[:-1]) / n) <= plan.tolerance

@@ -447,7 +447,7 @@ def _points_of_lists(array: Any, name: str, manifold: Manifold) -> FloatArray:
     values = _floats(values, name)
     lengths = np.where(missing, -1, np.diff(starts))
     points = np.full((len(array), manifold.point_size), np.nan)
-    for length in {manifold.point_size, manifold._core.short_size or manifold.point_size}:
+    for length in {manifold.point_size, manifold.kernels.short_size or manifold.point_size}:
         own = np.flatnonzero(lengths == length)
         whole = manifold._complete(values[starts[own][:, None] + np.arange(length)])
         if whole is not None:

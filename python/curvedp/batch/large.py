@@ -66,7 +66,7 @@ class PointsOfFile:
     @quiet
     def piece_sums(self, table: Any, ball: Ball, base: FloatArray) -> FloatArray:
         """Sums over the pieces of a table's rows."""
-        frame = ball._frame
+        frame = ball.frame
         rows = RecordColumns(self.points, ball.manifold).read(table)
         inside = np.empty((len(rows), frame.manifold.point_size))
         frame.enter(rows, inside)
@@ -101,7 +101,7 @@ def release_mean_of_file(
     call.warn_of_noise(designs, np.diff(offsets))
     call.pay(ledger, None)
     (design,) = designs[0]
-    descent, readings = _core.Descent(call.ball._frame, design.plan), 0
+    descent, readings = _core.Descent(call.ball.frame, design.plan), 0
     while (base := descent.wanted()) is not None:
         descent.advance(_sums(points, call.ball, rows, base, on), file.rows)
         readings += 1
@@ -119,7 +119,7 @@ def release_mean_of_file(
     raw = design.mechanism._release(descent.point, keys.first(), 1)
     value = np.empty_like(raw)
     size = call.manifold.point_size
-    frame, in_chart = call.ball._frame, design.mechanism.in_chart
+    frame, in_chart = call.ball.frame, design.mechanism.in_chart
     frame.keep(raw.reshape(1, size), value.reshape(1, size))
     place = np.array(frame.place(raw.reshape(size), design.mean_square, in_chart))
     releases = released_means(paid, value, raw, *place[:, None])

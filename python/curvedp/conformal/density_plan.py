@@ -129,7 +129,7 @@ class DensityPlan:
         units = _UNITS if self.method == "kde" else 1
         if self.method == "kde":
             counts = _core.bump_counts(
-                self.mesh.manifold._core,
+                self.mesh.manifold.kernels,
                 self.mesh.points.reshape(len(self.mesh), -1),
                 self.mesh.volumes,
                 points.reshape(len(points), -1),

@@ -33,12 +33,12 @@ class Graph:
     """
 
     def __init__(self, mesh: Mesh, k: int, core: _core.Graph) -> None:
-        self.mesh, self.k, self._core = mesh, k, core
+        self.mesh, self.k, self.kernels = mesh, k, core
 
     @functools.cached_property
     def lengths(self) -> Any:
         """Geodesic lengths of the edges, a symmetric scipy.sparse.csr_array of shape (n, n)."""
-        return _csr(self._core.lengths(), len(self.mesh))
+        return _csr(self.kernels.lengths(), len(self.mesh))
 
     def __repr__(self) -> str:
         return f"Graph({self.mesh!r}, k={self.k})"
@@ -76,7 +76,7 @@ def knn_graph(mesh: Mesh, k: int = 24) -> Graph:
     """
     count = as_count(k, "k", most=max(1, len(mesh) - 1))
     rows = mesh.points.reshape(len(mesh), -1)
-    return Graph(mesh, count, _core.Graph.knn(mesh.manifold._core, rows, count))
+    return Graph(mesh, count, _core.Graph.knn(mesh.manifold.kernels, rows, count))
 
 
 class Laplacian:
@@ -104,18 +104,18 @@ class Laplacian:
     ) -> None:
         self.graph, self.bandwidth = graph, bandwidth
         self.normalization, self.scaled = normalization, scaled
-        self._core = core
+        self.kernels = core
         self._solver = functools.lru_cache(maxsize=1)(self._make_solver)
 
     @functools.cached_property
     def stiffness(self) -> Any:
         """The symmetric matrix S = diag(sum_j w_ij) - w, a scipy.sparse.csr_array; L = M^-1 S."""
-        return _csr(self._core.stiffness(), len(self.graph.mesh))
+        return _csr(self.kernels.stiffness(), len(self.graph.mesh))
 
     @functools.cached_property
     def mass(self) -> FloatArray:
         """The masses m_i, shape (n,)."""
-        return self._core.mass()
+        return self.kernels.mass()
 
     def __call__(self, f: ArrayLike) -> FloatArray:
         """L f for values at the nodes, shape (..., n)."""
@@ -126,7 +126,7 @@ class Laplacian:
 
     def _make_solver(self, shift: float, method: str, count: int) -> _core.HelmholtzSolver:
         """Solver of (L + shift) sigma = h for `count` right-hand sides; the last one is kept."""
-        return _core.HelmholtzSolver(self._core, shift, method, count)
+        return _core.HelmholtzSolver(self.kernels, shift, method, count)
 
     def __repr__(self) -> str:
         return f"Laplacian({self.graph!r}, {self.normalization!r}, bandwidth={self.bandwidth:.4g})"
@@ -184,10 +184,10 @@ def laplacian(
     kind = as_choice(normalization, NORMALIZATIONS, "normalization")
     dim = graph.mesh.manifold.dim
     if bandwidth is None:
-        time = graph._core.mean_square_length() / (4 * dim) or 1.0
+        time = graph.kernels.mean_square_length() / (4 * dim) or 1.0
     else:
         time = as_positive(bandwidth, "bandwidth")
-    core = graph._core.laplacian(dim, time, graph.mesh.volumes, kind, bool(scaled))
+    core = graph.kernels.laplacian(dim, time, graph.mesh.volumes, kind, bool(scaled))
     return Laplacian(graph, time, kind, bool(scaled), core)
 
 
@@ -236,7 +236,7 @@ def shortest_paths(
         if not ((phi > 0).all() and np.isfinite(phi).all()):
             raise ValueError("conformal_factor must be positive and finite")
         factors = np.sqrt(phi)
-    return graph._core.shortest_paths(values, factors)
+    return graph.kernels.shortest_paths(values, factors)
 
 
 def as_node_values(value: ArrayLike, mesh: Mesh, name: str, *, one: bool = False) -> FloatArray:

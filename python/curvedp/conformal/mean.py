@@ -153,7 +153,7 @@ class ConformalMean(EachGroup[Release]):
     def design(self, call: Call, ball: Ball, n: int) -> ConformalPlan:
         plan = self._plan(call, ball, n)
         # what is wrong with the parameters is told before spending, of all balls of that size
-        like = [own for own in call.balls if own._radii == ball._radii]
+        like = [own for own in call.balls if own.radii == ball.radii]
         for own in like:
             (plan if own is ball else self._plan(call, own, n)).mechanism(
                 np.zeros(len(plan.operator.mass))
@@ -195,7 +195,7 @@ class ConformalMean(EachGroup[Release]):
         mechanism = plan.mechanism(self._sigma(plan, density.value))
         rows = group.enter()
         tell_stage("mean")
-        eta = group.ball._frame.mean(rows, plan.solver)
+        eta = group.ball.frame.mean(rows, plan.solver)
         tell_stage("noise")
         node = int(mechanism._draw(mechanism._path_lengths(eta), group.stream(1), 1)[0])
         noise: dict[str, Any] = {

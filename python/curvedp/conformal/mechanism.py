@@ -115,19 +115,19 @@ class MeshExponential:
         if eta.shape != mesh.manifold.point_shape:
             raise ValueError(f"true_value must be one point, got shape {eta.shape}")
         if self._wide is not None:
-            return self._path_lengths(self._wide._enter(eta[None])[0])
+            return self._path_lengths(self._wide.enter(eta[None])[0])
         return self._paths_from(mesh.manifold.dist(eta, mesh.points))
 
     def _path_lengths(self, row: FloatArray) -> FloatArray:
         """`path_lengths` of a point of the ball's frame."""
         if self._wide is None:
-            return self.path_lengths(self.ball._leave(row[None])[0])
+            return self.path_lengths(self.ball.leave(row[None])[0])
         start = np.empty(len(self._rows))
-        self._wide._frame.manifold.dist(row[None], self._rows, start)
+        self._wide.frame.manifold.dist(row[None], self._rows, start)
         return self._paths_from(start)
 
     def _paths_from(self, start: FloatArray) -> FloatArray:
-        return self.graph._core.shortest_paths(start, np.exp(self._sigma))
+        return self.graph.kernels.shortest_paths(start, np.exp(self._sigma))
 
     def log_probabilities(self, true_value: ArrayLike) -> FloatArray:
         """Logarithms of the exact output probabilities of all nodes, shape (n,)."""
@@ -212,7 +212,7 @@ def _centred(ball: Ball, mesh: Mesh, farthest: float) -> tuple[Ball | None, Floa
     if not ball.manifold.is_hadamard:
         return None, mesh.points
     wide = Ball(ball.manifold, ball.center, 1.01 * farthest)
-    return wide, wide._enter(mesh.points)
+    return wide, wide.enter(mesh.points)
 
 
 def _amplification(ball: Ball, farthest: float) -> float:

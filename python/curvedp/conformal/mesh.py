@@ -50,7 +50,7 @@ class Mesh:
         volumes: ArrayLike | None = None,
     ) -> None:
         space = as_manifold(manifold, as_array(points, "points").shape[1:])
-        nodes = space._records(points, "points")
+        nodes = space.read_records(points, "points")
         if not np.all(space.belongs(nodes)):
             raise ValueError(f"some nodes do not lie on {space.spec}")
         if volumes is None:
@@ -100,7 +100,7 @@ class Mesh:
         indices : ndarray of int64, shape (n,)
         distances : ndarray, shape (n,)
         """
-        return self._core_nearest(self.manifold._records(points, "points"), 1)
+        return self._core_nearest(self.manifold.read_records(points, "points"), 1)
 
     def neighbours(self, k: int) -> tuple[NDArray[np.int64], FloatArray]:
         """The k other nodes nearest to each node, nearest first, and their distances.
@@ -126,7 +126,7 @@ class Mesh:
     ) -> tuple[NDArray[np.int64], FloatArray]:
         rows = self.points.reshape(len(self), -1)
         asked = None if queries is None else queries.reshape(len(queries), -1)
-        return _core.nearest(self.manifold._core, rows, asked, k)
+        return _core.nearest(self.manifold.kernels, rows, asked, k)
 
     def __repr__(self) -> str:
         return f"Mesh({self.manifold.spec!r}, {len(self)} nodes)"

@@ -160,14 +160,14 @@ def heat_smooth(
     True
     """
     values = as_node_values(f, laplacian.graph.mesh, "f")
-    bound = laplacian._core.spectral_bound()
+    bound = laplacian.kernels.spectral_bound()
     if bound == 0:  # no two nodes are joined
         return values.copy()
     coefficients = _heat_coefficients(
         as_positive(time, "time") * bound / 2, as_positive(tol, "tol")
     )
     rows = as_float_array(values.reshape(-1, values.shape[-1]), "f")
-    smooth = [laplacian._core.chebyshev(coefficients, bound, row) for row in rows]
+    smooth = [laplacian.kernels.chebyshev(coefficients, bound, row) for row in rows]
     return np.array(smooth).reshape(values.shape)
 
 

@@ -153,10 +153,10 @@ def riemannian_normal(
     noise = _core.Noise(*space.noise_space, "gaussian", length)
     stream = _core.Stream.from_key(np.random.default_rng(rng).bytes(32), 0)
     ball = Ball(space, center, 0.5 * min(space.max_ball_radius, 1.0))
-    frame = ball._frame
+    frame = ball.frame
     rows = np.empty((count, frame.manifold.point_size))
     noise.sample(frame.manifold, frame.origin, stream, rows)
-    return ball._leave(rows)
+    return ball.leave(rows)
 
 
 def uniform_ball(n: int, ball: Ball, *, rng: Seed = None) -> FloatArray:
@@ -189,7 +189,7 @@ def uniform_ball(n: int, ball: Ball, *, rng: Seed = None) -> FloatArray:
     check_ball(ball)
     generator = np.random.default_rng(rng)
     space = ball.manifold
-    planes = space._core.planes
+    planes = space.kernels.planes
     if planes is None:
         coords = _uniform_coords(count, ball, generator)
     else:
@@ -229,7 +229,7 @@ def _radii(
 def _uniform_coords(count: int, ball: Ball, generator: np.random.Generator) -> FloatArray:
     """Coordinates at the centre, from uniform ones by the volume density of exp."""
     space, r = ball.manifold, ball.radius
-    bound = space._core.log_volume_bound(r)
+    bound = space.kernels.log_volume_bound(r)
 
     def propose(size: int) -> tuple[FloatArray, FloatArray]:
         coords = generator.standard_normal((size, space.dim))

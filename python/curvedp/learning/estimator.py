@@ -167,7 +167,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, X: ArrayLike) -> FloatArray:
         """Records, one each row."""
-        return self._manifold._records(X, "X")
+        return self._manifold.read_records(X, "X")
 
 
 def all_or_nothing(

@@ -135,7 +135,7 @@ class GeodesicRegression(RegressorMixin, Estimator):  # type: ignore[misc]
         y : array-like, shape (n, *point_shape)
         """
         predicted, space = self.predict(X), self._manifold
-        points = space.as_points(space._records(y, "y"))
+        points = space.as_points(space.read_records(y, "y"))
         residual = float(np.mean(space.dist(predicted, points) ** 2))
         return 1 - residual / frechet_variance(points, space)
 

@@ -48,7 +48,7 @@ class Anchors:
     ) -> None:
         self.ball = ball
         self.bandwidth = bandwidth
-        self.rows = ball._enter(rows)
+        self.rows = ball.enter(rows)
         self.codes = None if labels is None else label_codes(labels, len(rows), "anchor_labels")
         operators = Laplacians(
             self.rows,

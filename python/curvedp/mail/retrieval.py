@@ -44,7 +44,7 @@ def nearest(queries: ArrayLike, points: ArrayLike, k: int) -> NDArray[np.int64]:
             f"queries and points must have shapes (q, d) and (n, d), got {a.shape} and {b.shape}"
         )
     count = as_count(k, "k", most=len(b))
-    indices, _ = _core.nearest(Euclidean(b.shape[1])._core, b, a, count)
+    indices, _ = _core.nearest(Euclidean(b.shape[1]).kernels, b, a, count)
     return indices.reshape(len(a), count)
 
 

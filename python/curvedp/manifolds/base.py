@@ -47,13 +47,14 @@ class Manifold(ABC):
     #: What the shorter form of a point is.
     _short_form: ClassVar[str] = ""
 
-    _core: _core.Manifold
+    #: Compiled maps of the space.
+    kernels: _core.Manifold
     point_shape: tuple[int, ...]
 
     def __init__(
         self, kind: str, size: int, parameter: float, point_shape: tuple[int, ...]
     ) -> None:
-        self._core = _core.Manifold(kind, size, parameter)
+        self.kernels = _core.Manifold(kind, size, parameter)
         self.point_shape = point_shape
 
     # ------------------------------------------------------------------ what it is
@@ -71,27 +72,27 @@ class Manifold(ABC):
     @property
     def noise_space(self) -> tuple[str, int, float]:
         """The homogeneous space on which isotropic noise is drawn: kind, size, parameter."""
-        return self._core.noise_space
+        return self.kernels.noise_space
 
     @property
     def dim(self) -> int:
         """Dimension of the manifold."""
-        return self._core.dim
+        return self.kernels.dim
 
     @property
     def point_size(self) -> int:
         """Number of entries of a point."""
-        return self._core.point_size
+        return self.kernels.point_size
 
     @property
     def curvature_bounds(self) -> tuple[float, float]:
         """Lower and upper bound of the sectional curvatures."""
-        return self._core.curvature_bounds
+        return self.kernels.curvature_bounds
 
     @property
     def injectivity_radius(self) -> float:
         """Radius up to which geodesics from a point are unique and minimising."""
-        return self._core.injectivity_radius
+        return self.kernels.injectivity_radius
 
     @property
     def is_hadamard(self) -> bool:
@@ -157,7 +158,7 @@ class Manifold(ABC):
         points = self._points(point, "point")
         found = np.zeros(self._lead(points), dtype=np.bool_)
         if found.size:
-            self._core.belongs(self._flat(points), atol, found.reshape(-1))
+            self.kernels.belongs(self._flat(points), atol, found.reshape(-1))
         return found
 
     def project(self, point: ArrayLike) -> FloatArray:
@@ -177,7 +178,7 @@ class Manifold(ABC):
         points = np.array(self._points(point, "point"))
         found = np.zeros(self._lead(points), dtype=np.bool_)
         if found.size:
-            self._core.project(self._flat(points), found.reshape(-1))
+            self.kernels.project(self._flat(points), found.reshape(-1))
         points[~found] = np.nan
         return points
 
@@ -253,14 +254,27 @@ class Manifold(ABC):
         points = np.array(self._whole(records, "records"))
         valid = np.zeros(self._lead(points), dtype=np.bool_)
         if valid.size:
-            self._core.snap(self._flat(points), valid.reshape(-1))
+            self.kernels.snap(self._flat(points), valid.reshape(-1))
         points[~valid] = np.nan
         return points
 
-    def _records(self, value: ArrayLike, name: str = "records") -> FloatArray:
-        """n >= 1 records, shape (n, *point_shape), whatever form they come in."""
+    def read_records(self, value: ArrayLike, name: str = "records") -> FloatArray:
+        """Records, shape (n, *point_shape) with n >= 1, whatever form they come in.
+
+        Parameters
+        ----------
+        value : array-like
+            Points, flat points or a shorter form of them; no value raises.
+        name : str
+            For messages.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For another shape or dtype, and for no record.
+        """
         array = self._numbers(value, name)
-        if array.shape == self.point_shape and array.shape[1:] == (self._core.short_size,):
+        if array.shape == self.point_shape and array.shape[1:] == (self.kernels.short_size,):
             array = array[:, None, :]  # rows of short forms, not one point
             points = self._complete(array.reshape(len(array), -1))
             assert points is not None
@@ -284,7 +298,7 @@ class Manifold(ABC):
             rows = self._complete(array.reshape(math.prod(lead), array.shape[-1]))
         if rows is None:
             wanted = ", ".join(map(str, ("...", *self.point_shape)))
-            entries = f"; {self._expected_entries}" if self._core.short_size else ""
+            entries = f"; {self._expected_entries}" if self.kernels.short_size else ""
             raise ValueError(f"{name} must have shape ({wanted}), got {array.shape}{entries}")
         return rows.reshape(*lead, *self.point_shape)
 
@@ -300,7 +314,7 @@ class Manifold(ABC):
         """Points from flat lists of numbers of any lengths, each a function of its own list."""
         size = self.point_size
         rows = np.full((len(cells), size), np.nan)
-        for length in {size, self._core.short_size or size}:
+        for length in {size, self.kernels.short_size or size}:
             own = [k for k, cell in enumerate(cells) if cell is not None and len(cell) == length]
             whole = self._complete(np.array([cells[k] for k in own]).reshape(len(own), length))
             if whole is not None:
@@ -315,16 +329,16 @@ class Manifold(ABC):
         """Flat rows of whole points, given flat or short ones; None for another width."""
         if rows.shape[1] == self.point_size:
             return rows
-        if rows.shape[1] != self._core.short_size:
+        if rows.shape[1] != self.kernels.short_size:
             return None
         points = np.empty((len(rows), self.point_size))
         if points.size:
-            self._core.from_short(np.ascontiguousarray(rows), points)
+            self.kernels.from_short(np.ascontiguousarray(rows), points)
         return points
 
     @property
     def _expected_entries(self) -> str:
-        short = self._core.short_size
+        short = self.kernels.short_size
         other = f", or {short} for {self._short_form}" if short else ""
         return f"a point of {self.spec} has {self.point_size} entries{other}"
 
@@ -369,7 +383,7 @@ class Manifold(ABC):
         -------
         ndarray, shape (..., *point_shape)
         """
-        return self._binary(self._core.to_tangent, vector, base_point, ("vector", "base_point"))
+        return self._binary(self.kernels.to_tangent, vector, base_point, ("vector", "base_point"))
 
     def exp(
         self, tangent_vec: ArrayLike, base_point: ArrayLike, *, out: FloatArray | None = None
@@ -387,7 +401,7 @@ class Manifold(ABC):
         ndarray, shape (..., *point_shape)
         """
         names = ("tangent_vec", "base_point")
-        return self._binary(self._core.exp, tangent_vec, base_point, names, out)
+        return self._binary(self.kernels.exp, tangent_vec, base_point, names, out)
 
     def log(
         self, point: ArrayLike, base_point: ArrayLike, *, out: FloatArray | None = None
@@ -403,7 +417,7 @@ class Manifold(ABC):
         -------
         ndarray, shape (..., *point_shape)
         """
-        return self._binary(self._core.log, point, base_point, ("point", "base_point"), out)
+        return self._binary(self.kernels.log, point, base_point, ("point", "base_point"), out)
 
     def dist(
         self, point_a: ArrayLike, point_b: ArrayLike, *, out: FloatArray | None = None
@@ -426,7 +440,7 @@ class Manifold(ABC):
         result = _output(out, lead, a, b)
         if result.size:
             rows = (self._rows(a, lead), self._rows(b, lead))
-            self._core.dist(*rows, result.reshape(-1))
+            self.kernels.dist(*rows, result.reshape(-1))
         return result if out is not None else _scalar(result)
 
     def pairwise_dist(self, points_a: ArrayLike, points_b: ArrayLike | None = None) -> FloatArray:
@@ -445,7 +459,7 @@ class Manifold(ABC):
         b = None if points_b is None else self._set(points_b, "points_b")
         result = np.zeros((len(a), len(a if b is None else b)))
         if result.size:
-            self._core.pairwise_dist(a, b, result)
+            self.kernels.pairwise_dist(a, b, result)
         return result
 
     def parallel_transport(
@@ -486,7 +500,7 @@ class Manifold(ABC):
         result = np.empty(lead + self.point_shape)
         if result.size:
             v, p, q = (self._rows(array, lead) for array in arrays)
-            self._core.parallel_transport(v, p, q, self._flat(result))
+            self.kernels.parallel_transport(v, p, q, self._flat(result))
         return result
 
     # ------------------------------------------------------------------ metric
@@ -516,7 +530,7 @@ class Manifold(ABC):
         result = np.empty(lead)
         if result.size:
             a, b, p = (self._rows(array, lead) for array in arrays)
-            self._core.inner(a, b, p, result.reshape(-1))
+            self.kernels.inner(a, b, p, result.reshape(-1))
         return _scalar(result)
 
     def norm(self, tangent_vec: ArrayLike, base_point: ArrayLike) -> FloatArray:
@@ -553,7 +567,7 @@ class Manifold(ABC):
         result = np.empty((*lead, self.dim))
         if result.size:
             rows = (self._rows(v, lead), self._rows(p, lead))
-            self._core.coords(*rows, result.reshape(-1, self.dim))
+            self.kernels.coords(*rows, result.reshape(-1, self.dim))
         return result
 
     def coords_to_tangent(self, coords: ArrayLike, base_point: ArrayLike) -> FloatArray:
@@ -574,7 +588,7 @@ class Manifold(ABC):
         result = np.empty(lead + self.point_shape)
         if result.size:
             rows = (_rows(c, lead, (self.dim,)), self._rows(p, lead))
-            self._core.from_coords(*rows, self._flat(result))
+            self.kernels.from_coords(*rows, self._flat(result))
         return result
 
     def log_volume_density(self, coords: ArrayLike) -> FloatArray:
@@ -604,7 +618,7 @@ class Manifold(ABC):
         result = np.empty(c.shape[:-1])
         if result.size:
             rows = np.ascontiguousarray(c).reshape(-1, self.dim)
-            self._core.log_volume_density(rows, result.reshape(-1))
+            self.kernels.log_volume_density(rows, result.reshape(-1))
         return _scalar(result)
 
     # ------------------------------------------------------------------ arrays

@@ -68,7 +68,7 @@ class Product(Manifold):
     ) -> None:
         self.factors, self._weights, self.point_shape = factors, weights, point_shape
         own = _Factors(factors, places, weights, math.prod(point_shape), rest)
-        self._core = cast(_core.Manifold, own)
+        self.kernels = cast(_core.Manifold, own)
         self._parts = own
 
     @property
@@ -143,11 +143,11 @@ class Product(Manifold):
     def _numbers(self, value: Any, name: str) -> FloatArray:
         return self.join(value) if isinstance(value, tuple) else super()._numbers(value, name)
 
-    def _records(self, value: ArrayLike, name: str = "records") -> FloatArray:
+    def read_records(self, value: ArrayLike, name: str = "records") -> FloatArray:
         if not isinstance(value, tuple) or len(value) != len(self.factors):
-            return super()._records(value, name)
+            return super().read_records(value, name)
         named = zip(self.factors, value, range(1, len(value) + 1), strict=True)
-        parts = [factor._records(part, f"part {i} of {name}") for factor, part, i in named]
+        parts = [factor.read_records(part, f"part {i} of {name}") for factor, part, i in named]
         counts = [len(part) for part in parts]
         if len(set(counts)) > 1:  # a part of one record would count once for each of the others
             raise ValueError(f"the parts of {name} must have equal numbers of rows, got {counts}")
@@ -249,7 +249,7 @@ class _Factors:
         all_parts = zip(*map(self.of, rows), strict=True)
         for factor, place, parts in zip(self.factors, self.places, all_parts, strict=True):
             part = np.empty((len(out), factor.point_size))
-            getattr(factor._core, name)(*parts, part)
+            getattr(factor.kernels, name)(*parts, part)
             out[:, place] = part
 
     def exp(self, tangent: FloatArray, base: FloatArray, out: FloatArray) -> None:
@@ -276,7 +276,7 @@ class _Factors:
 
     def dist(self, a: FloatArray, b: FloatArray, out: FloatArray) -> None:
         of_a, of_b = self.of(a), self.of(b)
-        self._sum(out, lambda i, part: self.factors[i]._core.dist(of_a[i], of_b[i], part), 2)
+        self._sum(out, lambda i, part: self.factors[i].kernels.dist(of_a[i], of_b[i], part), 2)
         np.sqrt(out, out=out)
 
     def pairwise_dist(self, a: FloatArray, b: FloatArray | None, out: FloatArray) -> None:
@@ -284,20 +284,20 @@ class _Factors:
         of_b = [None] * len(of_a) if b is None else self.of(b)
 
         def kernel(i: int, part: FloatArray) -> None:
-            self.factors[i]._core.pairwise_dist(of_a[i], of_b[i], part)
+            self.factors[i].kernels.pairwise_dist(of_a[i], of_b[i], part)
 
         self._sum(out, kernel, 2)
         np.sqrt(out, out=out)
 
     def inner(self, a: FloatArray, b: FloatArray, base: FloatArray, out: FloatArray) -> None:
         parts = list(zip(self.of(a), self.of(b), self.of(base), strict=True))
-        self._sum(out, lambda i, part: self.factors[i]._core.inner(*parts[i], part), 1)
+        self._sum(out, lambda i, part: self.factors[i].kernels.inner(*parts[i], part), 1)
 
     def coords(self, tangent: FloatArray, base: FloatArray, out: FloatArray) -> None:
         both = zip(self.of(tangent), self.of(base), strict=True)
         for i, (vector, point) in enumerate(both):
             part = np.empty((len(out), self.factors[i].dim))
-            self.factors[i]._core.coords(vector, point, part)
+            self.factors[i].kernels.coords(vector, point, part)
             out[:, self.axes[i]] = self.weights[i] * part
 
     def from_coords(self, coords: FloatArray, base: FloatArray, out: FloatArray) -> None:
@@ -305,14 +305,14 @@ class _Factors:
         for i, point in enumerate(self.of(base)):
             own = np.ascontiguousarray(coords[:, self.axes[i]] / self.weights[i])
             part = np.empty((len(out), self.factors[i].point_size))
-            self.factors[i]._core.from_coords(own, point, part)
+            self.factors[i].kernels.from_coords(own, point, part)
             out[:, self.places[i]] = part
 
     def log_volume_density(self, coords: FloatArray, out: FloatArray) -> None:
         out[...] = 0.0
         for factor, axes, weight in zip(self.factors, self.axes, self.weights, strict=True):
             part = np.empty_like(out)
-            factor._core.log_volume_density(np.ascontiguousarray(coords[:, axes] / weight), part)
+            factor.kernels.log_volume_density(np.ascontiguousarray(coords[:, axes] / weight), part)
             out += part
 
     def belongs(self, points: FloatArray, tolerance: float, out: NDArray[np.bool_]) -> None:
@@ -323,7 +323,7 @@ class _Factors:
             out &= (np.abs(points[:, kept] - self.rest[kept]) <= tolerance).all(axis=1)
         for factor, part in zip(self.factors, self.of(points), strict=True):
             own = np.empty(len(points), dtype=np.bool_)
-            factor._core.belongs(part, tolerance, own)
+            factor.kernels.belongs(part, tolerance, own)
             out &= own
 
     def project(self, points: FloatArray, out: NDArray[np.bool_]) -> None:
@@ -332,7 +332,7 @@ class _Factors:
         points[...] = self.blank(len(points))
         for factor, place, part in zip(self.factors, self.places, parts, strict=True):
             own = np.empty(len(points), dtype=np.bool_)
-            factor._core.project(part, own)
+            factor.kernels.project(part, own)
             points[:, place] = part
             out &= own
 
@@ -343,4 +343,4 @@ class _Factors:
 
     def carries(self, point: FloatArray) -> bool:
         parts = zip(self.factors, self.of(point[None]), strict=True)
-        return all(factor._core.carries(part[0]) for factor, part in parts)
+        return all(factor.kernels.carries(part[0]) for factor, part in parts)

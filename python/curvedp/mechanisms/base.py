@@ -105,7 +105,7 @@ class Mechanism(abc.ABC):
         point = self.ball.manifold._points(true_value, "true_value")
         if point.shape != self.ball.manifold.point_shape:
             raise ValueError(f"true_value must be one point, got shape {point.shape}")
-        return self._release(self.ball._enter(point[None])[0], stream, count)
+        return self._release(self.ball.enter(point[None])[0], stream, count)
 
     def _release(
         self, true_value: FloatArray, stream: _core.Stream | None, count: int
@@ -114,7 +114,7 @@ class Mechanism(abc.ABC):
         space = self.ball.manifold
         points = np.empty((count, space.point_size))
         self._noise.release(
-            self.ball._frame,
+            self.ball.frame,
             np.ascontiguousarray(true_value),
             _core.Stream.from_os() if stream is None else stream,
             self._grid,

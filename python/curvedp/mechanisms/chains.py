@@ -136,7 +136,7 @@ def metropolis(
     middle = center_on(space, center)
     kept = as_count(draws, "draws")
     ran = _core.isotropic_chains(
-        space._core,
+        space.kernels,
         space.noise_space,
         as_choice(profile, PROFILES, "profile"),
         as_positive(scale, "scale"),

@@ -48,7 +48,7 @@ def expected_evaluations(ball: Ball, n: int, scale: float, step: float) -> float
     """
     if scale / 16 >= ball.radius:
         return _Tree(ball, scale, step, 2 * ball.radius).evaluations()  # the mean is not used
-    plan = ball._frame.plan(n, scale / 16)
+    plan = ball.frame.plan(n, scale / 16)
     return math.inf if plan is None else _Tree(ball, scale, step, plan.tolerance).evaluations()
 
 

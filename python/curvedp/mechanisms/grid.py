@@ -44,9 +44,9 @@ def grid_step(
     ExistenceError
         If fewer than four steps would be left to the noise scale, which stands for `guarantee`.
     """
-    step = ball._frame.grid_step(scale, in_chart)
+    step = ball.frame.grid_step(scale, in_chart)
     if step is None:
-        least = ball._frame.least_scale(in_chart)
+        least = ball.frame.least_scale(in_chart)
         where = (
             f"noise of scale {scale:.3g} is too fine for double precision on a ball of radius "
             f"{ball.radius:.3g} on {ball.manifold.spec}"
@@ -72,16 +72,16 @@ def weaker(guarantee: PureDP | GDP | None, share: float) -> str:
 
 def clip_radius(ball: Ball) -> float:
     """Distance from the centre at which releases are clipped; infinite for no clipping."""
-    return ball._frame.clip_radius
+    return ball.frame.clip_radius
 
 
 def clip_limit(manifold: Manifold) -> float:
     """`clip_radius` of a small ball."""
-    return manifold._core.clip_limit
+    return manifold.kernels.clip_limit
 
 
 def round_to_grid(ball: Ball, points: FloatArray, scale: float) -> FloatArray:
     """Rows of points of the ball's frame, clipped and rounded; see the module's description."""
     rounded = np.array(points, dtype=np.float64, order="C")
-    ball._frame.round_to_grid(rounded, grid_step(ball, scale))
+    ball.frame.round_to_grid(rounded, grid_step(ball, scale))
     return rounded

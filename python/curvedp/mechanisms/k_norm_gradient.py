@@ -20,7 +20,7 @@ _FIRST_STEP = 0.1
 def is_resolved(ball: Ball, reach: float, n: int, scale: float) -> bool:
     """Returns True if logarithms up to a length `reach` are rounded by a small part of the scale,
     which the bounds of boxes give away."""
-    return ball._frame.manifold.gradient_rounding(reach / 2, n) <= scale / 16
+    return ball.frame.manifold.gradient_rounding(reach / 2, n) <= scale / 16
 
 
 def chain_plan(

@@ -29,4 +29,4 @@ class TangentGaussian(ChartGaussian):
     proof = "docs/proofs/tangent-gaussian.md"
 
     def _calibrate(self) -> float:
-        return outward_scale(self.sensitivity * self.ball._frame.lipschitz, self._mu())
+        return outward_scale(self.sensitivity * self.ball.frame.lipschitz, self._mu())

@@ -53,23 +53,23 @@ class BasePoint:
         """p in the ball's frame, shape (size,), also where it lies outside the ball."""
         ball = self.ball
         widest = min(1e3, 0.999 * ball.manifold.injectivity_radius)
-        frame = _core.Frame(ball.manifold._core, ball.center.reshape(-1), widest)
-        inner = np.empty((1, ball._frame.manifold.point_size))
+        frame = _core.Frame(ball.manifold.kernels, ball.center.reshape(-1), widest)
+        inner = np.empty((1, ball.frame.manifold.point_size))
         point = np.ascontiguousarray(self.point).reshape(1, -1)
         valid = np.empty_like(point)
         frame.project(point, valid)
-        ball._frame.centre(valid, inner)
+        ball.frame.centre(valid, inner)
         return np.asarray(inner[0])
 
     def dist_moments(self, rows: FloatArray) -> tuple[float, float]:
         """Mean second and fourth power of the distance of rows of the frame."""
-        return self.ball._frame.manifold.dist_moments(rows, self.inner, math.inf)
+        return self.ball.frame.manifold.dist_moments(rows, self.inner, math.inf)
 
     def log_moments(
         self, rows: FloatArray, *, hessian: bool
     ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
         """First and second moment of the logarithms and, where asked for, G; frame coordinates."""
-        return self.ball._frame.manifold.log_moments(rows, self.inner, math.inf, hessian)
+        return self.ball.frame.manifold.log_moments(rows, self.inner, math.inf, hessian)
 
     def to_outer(self, matrix: FloatArray) -> FloatArray:
         """A symmetric matrix in frame coordinates at p, in the manifold's coordinates at p."""
@@ -80,14 +80,14 @@ class BasePoint:
     def _rotation(self) -> FloatArray:
         """Orthogonal matrix Q, shape (dim, dim): coordinates u in the frame are u Q at p."""
         ball, outer = self.ball, self.ball.manifold
-        inner = ball._frame.manifold
+        inner = ball.frame.manifold
         # a length at which the differential of an isometry can be read off geodesics
         steepest = max(map(abs, outer.curvature_bounds))
         basis = 0.5 / math.sqrt(max(1.0, steepest)) * np.eye(inner.dim)
         ends = np.empty((inner.dim, inner.point_size))
         inner.exp_coords(basis, self.inner[None], ends)
         moved = outer.tangent_to_coords(
-            outer.log(ball._leave(ends), ball._leave(self.inner[None])), self.point
+            outer.log(ball.leave(ends), ball.leave(self.inner[None])), self.point
         )
         left, _, right = np.linalg.svd(moved)
         return np.asarray(left @ right)

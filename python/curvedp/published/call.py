@@ -73,7 +73,7 @@ class Call:
                 f"{type(guarantee).__name__}"
             )
         return cls(
-            data=ball.manifold._records(records),
+            data=ball.manifold.read_records(records),
             ball=ball,
             guarantee=guarantee,
             records_per_unit=as_count(records_per_unit, "records_per_unit"),
@@ -106,7 +106,7 @@ class Call:
     def enter(self) -> FloatArray:
         """The records projected on the ball and moved into its frame, one row each."""
         tell_stage("project")
-        return self.ball._enter(self.data)
+        return self.ball.enter(self.data)
 
     def stream(self, stage: int) -> _core.Stream:
         """The randomness of a stage."""

@@ -99,7 +99,7 @@ def metropolis(
         raise ValueError("sigma must lie between -300 and 300")
     speed = as_positive(rate, "rate")
     eta = center_on(space, center)
-    first = _far_nodes(graph) if starts is None else space._records(starts, "starts")
+    first = _far_nodes(graph) if starts is None else space.read_records(starts, "starts")
     if not np.all(space.belongs(first)):
         raise ValueError(f"some starts do not lie on {space.spec}")
     way = as_choice(distance, DISTANCES, "distance")
@@ -108,7 +108,7 @@ def metropolis(
     lengths = None
     if way == "graph":
         begin = root * space.dist(eta, mesh.points)
-        lengths = graph._core.shortest_paths(begin, root)
+        lengths = graph.kernels.shortest_paths(begin, root)
     first_step = 1 / (speed * float(np.median(root))) if step is None else as_positive(step, "step")
     plan = (
         as_count(burn_in, "burn_in", least=0),
@@ -118,7 +118,7 @@ def metropolis(
         None if acceptance is None else as_probability(acceptance, "acceptance"),
     )
     ran = _core.conformal_chains(
-        space._core,
+        space.kernels,
         mesh.points.reshape(len(mesh), -1),
         values,
         eta.reshape(-1),

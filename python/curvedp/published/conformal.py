@@ -168,7 +168,7 @@ def _neighbours(n: int) -> int:
 
 def _noisy_density(call: Call, points: FloatArray, reach: float, scale: float) -> FloatArray:
     """The density at the records with Laplace noise of that scale on each value."""
-    density = _core.bump_density(call.ball.manifold._core, points.reshape(call.n, -1), reach)
+    density = _core.bump_density(call.ball.manifold.kernels, points.reshape(call.n, -1), reach)
     exponential = np.empty((2, call.n))
     stream = call.stream(0)
     for row in exponential:

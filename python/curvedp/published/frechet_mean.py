@@ -110,7 +110,7 @@ class MeanDesign:
     def release(self, rows: FloatArray) -> Release:
         """The mean of rows of the frame with its noise, the first stage of the call."""
         tell_stage("mean")
-        mean = self.call.ball._frame.mean(rows, self.plan)
+        mean = self.call.ball.frame.mean(rows, self.plan)
         tell_stage("noise")
         return self.call.release(
             self.guarantee,
@@ -127,4 +127,4 @@ class MeanDesign:
 def _planned(ball: Ball, n: int, records_per_unit: int) -> _core.Plan | None:
     """The solver's plan for the mean of n records, if there is one."""
     delta = sensitivity.frechet_mean(ball, n, records_per_unit=records_per_unit)
-    return ball._frame.plan(n, _TOLERANCE_SHARE * delta)
+    return ball.frame.plan(n, _TOLERANCE_SHARE * delta)

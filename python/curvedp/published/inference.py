@@ -216,7 +216,7 @@ def _mean_noise(
         return point, identity, length * length / space.dim * identity
     coords = space.tangent_to_coords(space.log(point, center), center)
     # D exp_c at log_c p, from coordinates at the centre c to coordinates at p
-    differential = space._core.exp_differential(coords, center.reshape(-1))
+    differential = space.kernels.exp_differential(coords, center.reshape(-1))
     spread = mechanism.scale * differential
     return center, np.asarray(np.linalg.inv(differential)), spread @ spread.T
 

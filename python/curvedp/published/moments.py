@@ -267,7 +267,7 @@ def hessian(call: Call, rows: FloatArray, base: BasePoint) -> Moment:
         vector=vecd(2 * excess),
         magnitude=sensitivity.mean_hessian(ball, 1, records_per_unit=call.records_per_unit),
         sensitivity=_size(sensitivity.mean_hessian, call),
-        rounding=ball._frame.manifold.hessian_error(call.n),
+        rounding=ball.frame.manifold.hessian_error(call.n),
         finish=lambda noisy: base.to_outer(unvecd(noisy) + flat),
     )
 

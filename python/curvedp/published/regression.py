@@ -144,7 +144,7 @@ def _draw(
     stream: _core.Stream,
 ) -> Geodesic:
     """The geodesic at the ends of both chains; `x` lies in the range, `y` in the ball."""
-    space, core = ball.manifold, ball.manifold._core
+    space, core = ball.manifold, ball.manifold.kernels
     rows = y.reshape(len(y), -1)
     low, high = x_range
     times = np.ascontiguousarray((x - low) / (high - low))

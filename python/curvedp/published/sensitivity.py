@@ -214,7 +214,7 @@ def _hessian_bound(manifold: Manifold, dist: float) -> float:
 
 def _excess_norm(manifold: Manifold, dist: float) -> float:
     """Largest Frobenius norm of G within distance `dist`."""
-    planes = manifold._core.planes
+    planes = manifold.kernels.planes
     if planes is None:
         # matrices, subspaces, rotations: all G have one sign, so tr(G G') >= 0, down to 0
         return excess_diameter(manifold, dist) / math.sqrt(2)

@@ -342,7 +342,7 @@ class AdaptiveFit:
             rows=rows,
             times=np.ascontiguousarray(times.reshape(len(rows), -1)),
             ends=ends,
-            footpoint=design.ball._frame.origin,
+            footpoint=design.ball.frame.origin,
             velocities=np.zeros((design.covariates, design.ball.manifold.dim)),
             center=np.zeros(design.covariates),
             moments=np.eye(design.covariates + 1),
@@ -371,7 +371,7 @@ class AdaptiveFit:
 
     def _contributions(self, whitening: FloatArray) -> FloatArray:
         """What each unit contributes to a step, one row each; see the core."""
-        return self.design.ball._frame.manifold.regression_contributions(
+        return self.design.ball.frame.manifold.regression_contributions(
             self.rows, self.times, self.ends, self.footpoint, self.velocities, whitening
         )
 

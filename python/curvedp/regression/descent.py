@@ -116,7 +116,7 @@ def gradient_rounding(manifold: Manifold, n: int) -> float:
     norms may be twice the longest term.
     """
     eps = np.finfo(np.float64).eps
-    projections = 4 * manifold.dim**1.5 * manifold._core.eigenspaces * eps
+    projections = 4 * manifold.dim**1.5 * manifold.kernels.eigenspaces * eps
     return float(2 * (_core.summation_error(n) + projections + 2 * eps))
 
 
@@ -132,7 +132,7 @@ class Descent:
     @classmethod
     def start(cls, ball: Ball, v_max: float) -> Descent:
         """The constant geodesic at the centre."""
-        return cls(ball, v_max, ball._frame.origin, np.zeros(ball.manifold.dim))
+        return cls(ball, v_max, ball.frame.origin, np.zeros(ball.manifold.dim))
 
     def run(
         self,
@@ -142,7 +142,7 @@ class Descent:
         stream: _core.Stream,
     ) -> None:
         """Takes the steps, each with noise of its own."""
-        manifold = self.ball._frame.manifold
+        manifold = self.ball.frame.manifold
         for noisy in steps:
             _, g_p, g_v = manifold.regression_energy(
                 rows, times, self.footpoint, self.velocity, noisy.step.tau
@@ -169,7 +169,7 @@ def moved(
     Velocities, shape (q, dim), are shortened together if their lengths add up to more than `v_max`.
     """
     end = ball._step(footpoint, shift)
-    carried = carry(ball._frame.manifold, velocities, footpoint[None], end[None])
+    carried = carry(ball.frame.manifold, velocities, footpoint[None], end[None])
     return end, shorten_together(carried, v_max)
 
 

@@ -82,7 +82,7 @@ class KNormGradient:
 
     @property
     def _law(self) -> _core.KNormRegression:
-        return _core.KNormRegression(self.ball._frame, self.tau, self.scale, self.v_max, None)
+        return _core.KNormRegression(self.ball.frame, self.tau, self.scale, self.v_max, None)
 
     def draw(
         self, rows: FloatArray, times: FloatArray, stream: _core.Stream

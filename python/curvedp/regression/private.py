@@ -419,11 +419,11 @@ def rounded(
 
     Velocities, shape (q, dim), are coordinates in the frame.
     """
-    manifold, base = ball._frame.manifold, footpoint[None]
+    manifold, base = ball.frame.manifold, footpoint[None]
     footpoint = round_to_grid(ball, base, scale)
     step = grid_step(ball, scale)
     carried = shorten_together(carry(manifold, velocities, base, footpoint), v_max)
-    outer = ball._leave(footpoint)[0]
+    outer = ball.leave(footpoint)[0]
     found = []
     for velocity in np.round(carried / step) * step:
         length = float(np.linalg.norm(velocity))
@@ -431,7 +431,7 @@ def rounded(
         share = min(1.0, 0.25 * ball.manifold.injectivity_radius / length) if length > 0 else 1.0
         ahead = np.empty_like(footpoint)
         manifold.exp_coords(np.ascontiguousarray(share * velocity[None]), footpoint, ahead)
-        further = ball._leave(ahead)[0]
+        further = ball.leave(ahead)[0]
         # so far out on hyperbolic space that coordinates keep no digit of a direction, there is
         # none
         found.append(shorten(ball.manifold.log(further, outer) / share, math.inf))

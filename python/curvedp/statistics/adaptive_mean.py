@@ -132,7 +132,7 @@ class AdaptiveMean(Calibrated[Release]):
         stages = [_stages(own.schedule, call.records_per_unit) for own in found if own is not None]
         kinds = [type(own.first.mechanism) for own in found if own is not None]
         engine = _core.GroupStatistic.adaptive_mean(
-            call.manifold._core,
+            call.manifold.kernels,
             stages,
             [(kind.in_chart, issubclass(kind, TangentGaussian)) for kind in kinds],
             records_per_unit=float(call.records_per_unit),
@@ -325,7 +325,7 @@ def shrunk_ball(
     double precision to certify and round the mean.
     """
     radius = quantile * inflation(ball.manifold)
-    if radius >= ball.radius or not ball.manifold._core.carries(center.reshape(-1)):
+    if radius >= ball.radius or not ball.manifold.kernels.carries(center.reshape(-1)):
         return ball
     smaller = Ball(ball.manifold, center, radius)
     _, plan = find_plan(smaller, n, records_per_unit, share)

@@ -87,14 +87,14 @@ class BasePoint:
     @functools.cached_property
     def rotation(self) -> FloatArray:
         """Orthogonal matrix Q, shape (dim, dim): coordinates u in the frame are u Q at p."""
-        manifold = self.ball._frame.manifold
+        manifold = self.ball.frame.manifold
         size = isometry_step(self.ball)
         basis = size * np.eye(manifold.dim)
         ends = np.empty((manifold.dim, manifold.point_size))
         manifold.exp_coords(basis, self.inner, ends)
         outer = self.ball.manifold
         moved = outer.tangent_to_coords(
-            outer.log(self.ball._leave(ends), self.ball._leave(self.inner)), self.point
+            outer.log(self.ball.leave(ends), self.ball.leave(self.inner)), self.point
         )
         left, _, right = np.linalg.svd(moved)
         return np.asarray(left @ right)
@@ -187,4 +187,4 @@ def chart_differential(ball: Ball, point: FloatArray) -> FloatArray:
     """D exp_c at log_c p, from coordinates at the centre c to coordinates at p: (dim, dim)."""
     manifold, center = ball.manifold, ball.center
     coords = manifold.tangent_to_coords(manifold.log(point, center), center)
-    return np.asarray(manifold._core.exp_differential(coords, center.reshape(-1)))
+    return np.asarray(manifold.kernels.exp_differential(coords, center.reshape(-1)))

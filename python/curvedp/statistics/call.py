@@ -430,7 +430,7 @@ class Call:
         of records of each group, or of its parts: see `Statistic.parts`.
         """
         numbers: dict[tuple[float, ...], int] = {}
-        own = [numbers.setdefault(ball._radii, len(numbers)) for ball in self.balls]
+        own = [numbers.setdefault(ball.radii, len(numbers)) for ball in self.balls]
         of_radius = np.array(own, dtype=np.int64)
         sizes, size_of = _distinct(parts)
         pair = of_radius * len(sizes) + size_of

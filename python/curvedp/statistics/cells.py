@@ -161,7 +161,7 @@ def nearest(ball: Ball, rows: FloatArray, points: FloatArray) -> Codes:
 def distances(ball: Ball, rows: FloatArray, points: FloatArray) -> FloatArray:
     """Distances of rows from points, shape (n, m)."""
     found = np.empty((len(rows), len(points)))
-    ball._frame.manifold.pairwise_dist(rows, points, found)
+    ball.frame.manifold.pairwise_dist(rows, points, found)
     return found
 
 
@@ -175,7 +175,7 @@ def gaps(ball: Ball, points: FloatArray) -> FloatArray:
 
 def stepped(ball: Ball, points: FloatArray, coords: FloatArray) -> FloatArray:
     """exp_p(v) of each point, projected on the ball."""
-    frame, ends = ball._frame, np.empty_like(points)
+    frame, ends = ball.frame, np.empty_like(points)
     frame.manifold.exp_coords(np.ascontiguousarray(coords), np.ascontiguousarray(points), ends)
     inside = np.empty_like(points)
     _core.Frame(frame.manifold, frame.origin, ball.radius).project(ends, inside)
@@ -193,7 +193,7 @@ def cover(ball: Ball, count: int, radius: float) -> FloatArray:
     coords = generator.standard_normal((many, dim))
     lengths = radius * generator.uniform(size=many) ** (1 / dim)
     coords *= (lengths / np.linalg.norm(coords, axis=1))[:, None]
-    points = stepped(ball, np.repeat(ball._frame.origin[None], many, axis=0), coords)
+    points = stepped(ball, np.repeat(ball.frame.origin[None], many, axis=0), coords)
     chosen, away = [0], distances(ball, points, points[:1])[:, 0]
     while len(chosen) < count:
         chosen.append(int(away.argmax()))
@@ -250,7 +250,7 @@ def _spread_out(
 def _logarithms(ball: Ball, rows: FloatArray, bases: FloatArray) -> FloatArray:
     """Coordinates of log_{p_i} x_i, shape (n, dim)."""
     found = np.empty((len(rows), ball.manifold.dim))
-    ball._frame.manifold.log_coords(rows, np.ascontiguousarray(bases), found)
+    ball.frame.manifold.log_coords(rows, np.ascontiguousarray(bases), found)
     return found
 
 

@@ -163,7 +163,7 @@ class Region(Calibrated[ConfidenceRegion]):
         quantile, dof = np.full(count, np.nan), np.full(count, np.nan)
         guarantee = paid.promise(paid.call.guarantee)
         for g, base in bases.items():
-            moments = [part._result(g) for part in parts[1:]]
+            moments = [part.release_at(g) for part in parts[1:]]
             region = assemble(base, moments, int(paid.n[g]), self.level, guarantee)
             chart_point[g], covariance[g] = region.chart_point, region.covariance
             quantile[g], dof[g] = region.quantile, region.dof
@@ -196,7 +196,7 @@ class Region(Calibrated[ConfidenceRegion]):
             level=self.level,
             n=int(releases.n[index]),
             guarantee=releases.guarantee,
-            parts=tuple(part._result(index) for part in releases.parts),
+            parts=tuple(part.release_at(index) for part in releases.parts),
         )
 
 
@@ -348,7 +348,7 @@ def expected_region(
     kind = type(design.mechanism).name
     mean = _planned(call, n, shares[0], kind, statistic.mean, ball.center, _noise_of(design))
     noise = MeanNoise.of(design.mechanism, ball)
-    base = BasePoint(ball, ball.center, ball._frame.origin[None], max_dist, mean, noise)
+    base = BasePoint(ball, ball.center, ball.frame.origin[None], max_dist, mean, noise)
     hessian = mean_hessian_trace(ball.manifold, spread) / dim * np.eye(dim)
     second = spread**2 / dim * np.eye(dim)
     second += hessian @ noise.covariance(base.point) @ hessian

@@ -75,7 +75,7 @@ class Design:
         coords = np.zeros(space.dim)
         coords[0] = dist  # along the first axis
         point = space.exp(space.coords_to_tangent(coords, ball.center), ball.center)
-        _, stretch = ball._frame.place(point.reshape(-1), 0.0, mechanism.in_chart)
+        _, stretch = ball.frame.place(point.reshape(-1), 0.0, mechanism.in_chart)
         return min(length * stretch, radius + dist)
 
     @property
@@ -216,7 +216,7 @@ def find_plan(
     """As `plan_mean`, with no plan where double precision cannot certify a mean on the ball."""
     delta = sensitivity.frechet_mean(ball, n, records_per_unit=records_per_unit)
     budget = 1.0 if way is None else way.mu if isinstance(way, GDP) else way.epsilon
-    return delta, ball._frame.plan(n, _core.solver_tolerance(delta, budget))
+    return delta, ball.frame.plan(n, _core.solver_tolerance(delta, budget))
 
 
 def check_drawing(kind: type[Mechanism]) -> None:

@@ -173,7 +173,7 @@ class MedianDesign:
     def draw(self, rows: FloatArray, stream: _core.Stream) -> tuple[FloatArray, VectorNoise]:
         """The released point of the frame, and the noise of the last step."""
         ball, shares = self.ball, self.shares
-        point = ball._frame.origin
+        point = ball.frame.origin
         noise = self.noise(self.first_length, shares[0])
         mean = _core.clipped_mean(_logarithms(ball, rows, point), noise.largest)
         point = _moved(ball, point, noise.add(mean, stream))
@@ -189,7 +189,7 @@ class MedianDesign:
 def _logarithms(ball: Ball, rows: FloatArray, point: FloatArray) -> FloatArray:
     """Coordinates of the records' logarithms, each a function of its record and the point."""
     found = np.empty((len(rows), ball.manifold.dim))
-    ball._frame.manifold.log_coords(rows, point[None], found)
+    ball.frame.manifold.log_coords(rows, point[None], found)
     return found
 
 
@@ -254,7 +254,7 @@ class GeometricMedian(EachGroup[Release]):
         # a function of noisy vectors on grids of their own: this grid only shortens digits
         rounded = round_to_grid(ball, point[None], design.coarsest_scale)
         return group.release(
-            value=ball._leave(rounded)[0],
+            value=ball.leave(rounded)[0],
             statistic=self.title,
             sensitivity=noise.sensitivity,
             solver_tolerance=noise.rounding,

@@ -85,7 +85,7 @@ class Group:
 
     def enter(self) -> FloatArray:
         """The records projected on the ball and moved into its frame, one row each."""
-        return self.ball._enter(self.records)
+        return self.ball.enter(self.records)
 
     def stream(self, stage: int) -> _core.Stream:
         """The randomness of a stage."""

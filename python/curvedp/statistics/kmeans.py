@@ -155,7 +155,7 @@ class KMeans(EachGroup[KMeansRelease]):
         if self.init is None:
             return
         space = call.manifold
-        points = space._records(self.init, "init")
+        points = space.read_records(self.init, "init")
         if len(points) != self.n_clusters:
             raise ValueError(
                 f"init must hold n_clusters={self.n_clusters} points, got {len(points)}"
@@ -222,7 +222,7 @@ class KMeans(EachGroup[KMeansRelease]):
             cells = release_cells(ball, rows, centers, lengths, noise, stream)
             centers = stepped(ball, centers, cells.steps * lengths[:, None])
         released = group.release(
-            value=ball._leave(centers),
+            value=ball.leave(centers),
             statistic=self.title,
             sensitivity=noise.sensitivity,
             solver_tolerance=noise.rounding,
@@ -250,8 +250,8 @@ class KMeans(EachGroup[KMeansRelease]):
         if design.first is None:
             points = ball.center[None]
             if self.init is not None:
-                points = ball.manifold._records(self.init, "init")
-            return ball._enter(points)
+                points = ball.manifold.read_records(self.init, "init")
+            return ball.enter(points)
         points = cover(ball, design.cover, _COVER * ball.radius)
         lengths = np.full(len(points), ball.radius)
         cells = release_cells(ball, rows, points, lengths, design.first, stream)
@@ -359,7 +359,7 @@ def k_means(
     True
     """
     space = as_balls(ball)[0].manifold
-    starts = None if init is None else space._records(init, "init")
+    starts = None if init is None else space.read_records(init, "init")
     statistic = KMeans(n_clusters, starts, n_rounds)
     return release(statistic, records, ball, guarantee, groups=groups, **call)
 

@@ -145,15 +145,15 @@ class KNGMean(EachGroup[Release]):
         ball, rows, stream = group.ball, group.enter(), group.stream(0)
         # the clipping of logarithms to 2 r would touch rounding alone
         clip = math.inf if self.tau is None else design.clip
-        law = _core.KNormMean(ball._frame, clip, design.scale)
+        law = _core.KNormMean(ball.frame, clip, design.scale)
         if self.sampler == "exact":
             point, _ = law.sample_exact(rows, 1, stream, design.step)
         else:
             plan = chain_plan(ball.radius, burn_in=self.chain_length - 1, draws=1)
-            point = law.run_chains(rows, ball._frame.origin[None], plan, stream).draws()
+            point = law.run_chains(rows, ball.frame.origin[None], plan, stream).draws()
             point = round_to_grid(ball, point[None], design.scale)[0]
         return group.release(
-            value=ball._leave(point[None])[0],
+            value=ball.leave(point[None])[0],
             statistic=self.title,
             sensitivity=design.sensitivity,
             solver_tolerance=design.rounding,

@@ -91,7 +91,7 @@ class MomentNoise:
     ) -> MomentNoise:
         """That of a moment, for logarithms of length `max_dist` at most."""
         replaced = min(1.0, records_per_unit / n)
-        manifold = ball._frame.manifold
+        manifold = ball.frame.manifold
         sensitivity, tolerance, _ = moment.bounds(manifold, n, replaced, max_dist)
         scale = calibrated_scale(sensitivity, tolerance, share)
         unit = unit_error(share, moment.size(manifold.dim))
@@ -178,9 +178,9 @@ class DrawnMoments:
             bases[g] = BasePoint(
                 ball=ball,
                 point=self.points[g],
-                inner=ball._enter(origins[g : g + 1]),
+                inner=ball.enter(origins[g : g + 1]),
                 max_dist=float(self.max_dist[g]),
-                mean=None if self.means is None else self.means._result(g),
+                mean=None if self.means is None else self.means.release_at(g),
                 noise=None if design is None else MeanNoise.of(design.mechanism, ball),
             )
         return bases

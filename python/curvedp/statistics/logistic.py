@@ -107,7 +107,7 @@ class LogisticRelease(Release):
 
     def _scores(self, X: ArrayLike) -> FloatArray:
         ball = Ball(self.manifold, self.ball_center, self.ball_radius)
-        coords = chart_coords(ball, as_manifold(self.manifold)._records(X, "X"))
+        coords = chart_coords(ball, as_manifold(self.manifold).read_records(X, "X"))
         found: FloatArray = coords @ self.coef.T + self.intercept
         return found
 

@@ -213,7 +213,7 @@ class Paid:
         ]
         renumbered = np.full(len(found), -1, dtype=np.int32)
         renumbered[kept] = np.arange(len(kept), dtype=np.int32)
-        frames = [ball._frame for ball in self.call.balls]
+        frames = [ball.frame for ball in self.call.balls]
         return _core.Groups(frames, self.offsets, own, renumbered[choice], self.names)
 
     def releases(self, **fields: Any) -> Releases[Any]:

@@ -404,8 +404,8 @@ def as_deviations(spread: Any, dim: int) -> FloatArray:
 
 def chart_coords(ball: Ball, rows: FloatArray) -> FloatArray:
     """Chart coordinates at the centre, each a function of its own record, at most r long."""
-    manifold = ball._frame.manifold
+    manifold = ball.frame.manifold
     coords = np.empty((len(rows), manifold.dim))
-    manifold.log_coords(rows, np.ascontiguousarray(ball._frame.origin[None]), coords)
+    manifold.log_coords(rows, np.ascontiguousarray(ball.frame.origin[None]), coords)
     _core.shorten(coords, ball.radius)
     return coords

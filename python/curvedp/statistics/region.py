@@ -128,7 +128,7 @@ class ConfidenceRegion:
         """D exp_base at log_base(estimate), in orthonormal coordinates at both ends."""
         space = self._space
         coords = space.tangent_to_coords(space.log(self.estimate, base), base)
-        return space._core.exp_differential(np.ascontiguousarray(coords), base.reshape(-1))
+        return space.kernels.exp_differential(np.ascontiguousarray(coords), base.reshape(-1))
 
     def axes(self) -> tuple[FloatArray, FloatArray]:
         """Half-lengths of the principal axes, longest first, and their directions.

@@ -90,7 +90,7 @@ def release(
     (2, 2, 2)
     """
     space = as_balls(ball)[0].manifold
-    data = space._records(records)
+    data = space.read_records(records)
     beside = read_beside(check_statistic(statistic), len(data), covariate=covariate, labels=labels)
     return release_read(
         statistic,

@@ -200,7 +200,7 @@ class Releases(Generic[Result]):
         return len(self.n)
 
     def __iter__(self) -> Iterator[Result]:
-        return (self._result(index) for index in np.flatnonzero(self.released).tolist())
+        return (self.release_at(index) for index in np.flatnonzero(self.released).tolist())
 
     def keys(self) -> Sequence[Hashable]:
         """The labels."""
@@ -208,15 +208,17 @@ class Releases(Generic[Result]):
 
     def items(self) -> Iterator[tuple[Hashable, Result]]:
         """Label and release of each group, without those that were skipped."""
-        return ((self.labels[g], self._result(g)) for g in np.flatnonzero(self.released).tolist())
+        return (
+            (self.labels[g], self.release_at(g)) for g in np.flatnonzero(self.released).tolist()
+        )
 
     def __getitem__(self, label: Hashable) -> Result:
         index = self._index(label)
         if not self.released[index]:
             raise ValueError(f"group {label!r} was skipped: nothing was released")
-        return self._result(index)
+        return self.release_at(index)
 
-    def _result(self, index: int) -> Result:
+    def release_at(self, index: int) -> Result:
         found: Result = self.call.statistic.result(self, index)
         return found
 
@@ -303,5 +305,5 @@ def release_fields(releases: Releases[Any], index: int) -> dict[str, Any]:
         "expected_error": None if math.isnan(expected) else expected,
         "assumptions": releases.assumptions,
         "base_point": None if base_point is None else base_point[index],
-        "parts": tuple(part._result(index) for part in releases.parts),
+        "parts": tuple(part.release_at(index) for part in releases.parts),
     }

@@ -273,7 +273,10 @@ def two_sample_test(
     True
     """
     space = as_balls(ball)[0].manifold
-    samples = [space._records(records_a, "records_a"), space._records(records_b, "records_b")]
+    samples = [
+        space.read_records(records_a, "records_a"),
+        space.read_records(records_b, "records_b"),
+    ]
     sizes = (len(samples[0]), len(samples[1]))
     if not all(sizes):
         raise ValueError(f"both samples must hold records, got {sizes[0]} and {sizes[1]}")

@@ -38,5 +38,5 @@ def one_record_each(
     cuts = [0, len(found)] if len(balls) == 1 else offsets.tolist()
     for ball, (first, last) in zip(balls, itertools.pairwise(cuts), strict=True):
         own = ends[first : last + 1]
-        ball._frame.of_units(rows[own[0] : own[-1]], own - own[0], out[first:last])
+        ball.frame.of_units(rows[own[0] : own[-1]], own - own[0], out[first:last])
     return found

@@ -166,7 +166,7 @@ class VarianceDesign:
         return calibrated_scale(sensitivity, tolerance, self.share)
 
     def _bounds(self, within: float) -> tuple[float, float]:
-        return self.ball._frame.restricted_bounds(self.plan, self.n, self.replaced, within)
+        return self.ball.frame.restricted_bounds(self.plan, self.n, self.replaced, within)
 
     def error(self, within: float) -> float:
         """Expected error for one s at most: where the variance is r^2/2."""
@@ -179,8 +179,8 @@ class VarianceDesign:
         """Scale of the noise on the mean's distance from the centre; 0 where s is public."""
         if self.to_mean is None:
             return 0.0
-        moved = self.ball._frame.sensitivity(1.0, self.replaced)
-        tolerance = self.plan.tolerance + self.ball._frame.dist_error
+        moved = self.ball.frame.sensitivity(1.0, self.replaced)
+        tolerance = self.plan.tolerance + self.ball.frame.dist_error
         return calibrated_scale(moved, tolerance, self.to_mean)
 
     @property

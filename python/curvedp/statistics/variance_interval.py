@@ -166,7 +166,7 @@ class Interval(Calibrated[VarianceInterval]):
         )
         ends = np.full((count, 3), np.nan)
         for g, base in drawn.bases().items():
-            ends[g] = interval_ends(base, moments._result(g), int(paid.n[g]), self.level)
+            ends[g] = interval_ends(base, moments.release_at(g), int(paid.n[g]), self.level)
             if paid.report is not None and g % 256 == 0:
                 paid.report(g, count)
         assert drawn.means is not None
@@ -186,7 +186,7 @@ class Interval(Calibrated[VarianceInterval]):
         variances = _RESTRICTED.release(replace(paid, call=call, report=None))
         ends = np.full((len(paid), 3), np.nan)
         for g in np.flatnonzero(paid.released).tolist():
-            own = variances._result(g).interval(self.level)
+            own = variances.release_at(g).interval(self.level)
             ends[g] = own.lower, own.estimate, own.upper
         names = ("sensitivity", "solver_tolerance", "scale", "expected_error")
         numbers = {name: getattr(variances, name) for name in names}
@@ -200,7 +200,7 @@ class Interval(Calibrated[VarianceInterval]):
             level=self.level,
             n=int(releases.n[index]),
             guarantee=releases.guarantee,
-            parts=tuple(part._result(index) for part in releases.parts if part.released[index]),
+            parts=tuple(part.release_at(index) for part in releases.parts if part.released[index]),
         )
 
 
