@@ -48,6 +48,8 @@ ABOUT_PUBLIC = {
     "mechanisms.base.": "true values that statistics compute, which lie in the ball",
     "mechanisms.chains.": "chains about a true value",
     "domain.Ball.covering": "public points",
+    "domain.Ball.enter": "what every release does with its records",
+    "domain.Ball.leave": "released points",
     "manifolds.spaces.HPD.to_complex": "another form of released points",
     "manifolds.spaces.Hyperboloid.to_poincare": "another form of released points",
     "learning.geodesic_regression.GeodesicRegression.score": "without privacy, as it says",

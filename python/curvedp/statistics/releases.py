@@ -219,6 +219,12 @@ class Releases(Generic[Result]):
         return self.release_at(index)
 
     def release_at(self, index: int) -> Result:
+        """The release of the group of that number, which must have one.
+
+        Parameters
+        ----------
+        index : int
+        """
         found: Result = self.call.statistic.result(self, index)
         return found
 
