@@ -13,16 +13,11 @@ from typing import Any
 
 #: By file and test a pattern of the parameters that the default run keeps; None keeps none.
 KEPT: dict[str, dict[str, str | None]] = {
-    "batch/test_batch_faults.py": {
-        "test_a_batch_killed_at_random_points_ends_as_if_it_had_not_been": None,
-    },
     "batch/test_batch_files.py": {
         "test_records_are_dealt_out_again_where_few_files_may_be_open": "3",
     },
     "batch/test_batch_folders.py": {
-        "test_a_batch_stopped_at_any_file_operation_is_resumed_and_paid_once": (
-            "^17-(file-kill-shuffled-own|folder-full-ordered-given)"
-        ),
+        "test_a_batch_stopped_anywhere_is_resumed_and_paid_once": "^(kill-shuffled|moment-ordered)-",
     },
     "batch/test_batch_large.py": {
         "test_the_mean_is_that_in_memory_for_every_chunk_size": "^(sphere|spd):2-",
