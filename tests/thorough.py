@@ -17,7 +17,9 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_records_are_dealt_out_again_where_few_files_may_be_open": "3",
     },
     "batch/test_batch_folders.py": {
-        "test_a_batch_stopped_anywhere_is_resumed_and_paid_once": "^(kill-shuffled|moment-ordered)-",
+        "test_a_batch_stopped_anywhere_is_resumed_and_paid_once": (
+            "^(kill-shuffled|moment-ordered)-"
+        ),
     },
     "batch/test_batch_large.py": {
         "test_the_mean_is_that_in_memory_for_every_chunk_size": "^(sphere|spd):2-",
