@@ -1,4 +1,4 @@
-"""What stands between the caller's settings and the values of records.
+"""Guard between the caller's settings and the values of records.
 
 Under `np.errstate(under="raise")` one tiny record would decide between a release and an error after
 the budget is spent. So every public function that takes records is `quiet`.

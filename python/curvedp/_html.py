@@ -1,4 +1,4 @@
-"""How objects look in a notebook: one table, of the facts that their reports give.
+"""Tables that notebooks show of objects: the facts that their reports give.
 
 Colours are those of the page, so that it reads in light and dark. Texts are escaped.
 """

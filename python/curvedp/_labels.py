@@ -108,7 +108,7 @@ def has_missing_part(label: Hashable) -> bool:
 
 
 class _NoLabelError(Exception):
-    """What is no public label; the text says what one must do."""
+    """Error of an entry that is no public label; the text says what one must do."""
 
 
 def exact_codes(labels: NDArray[Any], name: str) -> tuple[list[Hashable], Codes]:
@@ -211,7 +211,7 @@ def _first_written(labels: Iterable[Hashable], codes: Codes) -> list[Hashable]:
 
 
 def _place(label: Hashable) -> tuple[Any, ...]:
-    """What orders labels of all kinds."""
+    """Key that orders labels of all kinds."""
     if label is None:
         return (6,)
     if isinstance(label, (int, np.integer, np.bool_)):

@@ -121,7 +121,7 @@ def one_line(item: Any) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """What a message says of the names of columns that there are.
+    """Part of a message about the columns that there are.
 
     Where one is a number none is listed: a record may have been taken for the line of names.
     """

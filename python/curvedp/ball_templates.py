@@ -26,7 +26,7 @@ _DIFFUSIVITY, _TENSORS = 0.78, 2.34
 
 @dataclass(frozen=True)
 class Template:
-    """What a field's balls have in common.
+    """Common part of the balls of a field.
 
     Attributes
     ----------

@@ -189,3 +189,19 @@ def test_every_release_takes_the_common_keywords() -> None:
             known |= CommonOptions.__annotations__.keys()
         missing = {"groups", *CallOptions.__annotations__} - known
         assert not missing, f"{name} lacks {sorted(missing)}"
+
+
+# ------------------------------------------------------------------ docstrings
+
+
+def test_docstrings_open_with_a_noun_or_a_verb() -> None:
+    questions = re.compile(r"(What|How|Which|Whether|Why|Who)\b")
+    assert questions.match("How it is drawn.")
+    found = [
+        f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"
+        for path in sorted(ROOT.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+        and questions.match(ast.get_docstring(node) or "")
+    ]
+    assert found == []

@@ -308,7 +308,7 @@ class RecordColumns:
         return np.ascontiguousarray(rows[:, : self.manifold.point_size])
 
     def beside_of(self, rows: FloatArray) -> FloatArray | None:
-        """What the records have beside their points, among what `read` found."""
+        """Numbers beside the points of records, among those that `read` found."""
         if self.beside is None:
             return None
         return np.ascontiguousarray(rows[:, self.manifold.point_size])
@@ -343,7 +343,7 @@ class RecordColumns:
         return np.ascontiguousarray(rows)
 
     def _read_beside(self, column: Any) -> FloatArray:
-        """What each record has beside its point, as one number."""
+        """Number beside the point of each record."""
         assert self.beside is not None
         assert self.statistic is not None
         if self.statistic.beside == "labels":

@@ -124,7 +124,7 @@ def location_of(source: Any) -> Location:
 
 
 def _said_beside(source: Any, paths: Sequence[str]) -> str | None:
-    """What a data set says that reading its files, as `Source` does, would not honour."""
+    """Demands of a data set that reading its files, as `Source` does, would not honour."""
     import pyarrow.dataset as ds
 
     if not paths:
@@ -212,7 +212,7 @@ def _normal(place: str) -> PurePosixPath:
 
 
 def name_of(location: Location) -> str:
-    """What messages call a place."""
+    """Name of a place in messages."""
     if isinstance(location, str):
         return public_name(location)
     return f"{public_name(location[0])} and {len(location) - 1} more"

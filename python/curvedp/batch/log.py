@@ -1,4 +1,4 @@
-"""What a batch logs, by `logging` under the name ``curvedp.batch``: public numbers alone.
+"""Log of a batch, by `logging` under the name ``curvedp.batch``: public numbers alone.
 
 Each record has the attributes `event`, a word, and `told`, a dictionary.
 """

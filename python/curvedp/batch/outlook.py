@@ -1,4 +1,4 @@
-"""What a batch will take: time, memory and the size of its result, before it is begun."""
+"""Cost of a batch before it is begun: time, memory and the size of its result."""
 
 from __future__ import annotations
 

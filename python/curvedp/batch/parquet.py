@@ -65,7 +65,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name in messages."""
         return name_of(self.location)
 
     @contextlib.contextmanager
@@ -104,7 +104,7 @@ class Source:
         return int(self._starts[-1])
 
     def fingerprint(self) -> dict[str, Any]:
-        """What tells changed files: of one file see `File.fingerprint`, of several a digest."""
+        """Fingerprint of the files: of one see `File.fingerprint`, of several a digest."""
         with self._readable():
             found = [file.fingerprint() for file in self._files]
         if len(found) == 1:

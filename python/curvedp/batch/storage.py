@@ -60,7 +60,7 @@ def _sealed(path: Path, owner: str, *, is_durable: bool = True) -> Iterator[Path
 
 
 def _read_sealed(path: Path, owner: str) -> Any:
-    """What a sealed file holds, as a buffer of Arrow that is read when it is looked at."""
+    """Content of a sealed file, as a buffer of Arrow that is read when it is looked at."""
     try:
         whole = _mapped(path)
     except OSError as error:
@@ -92,7 +92,7 @@ def write_json(path: Path, owner: str, data: dict[str, Any]) -> None:
 
 
 def read_json(path: Path, owner: str) -> dict[str, Any]:
-    """What `write_json` wrote.
+    """Content that `write_json` wrote.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def write_table(path: Path, owner: str, table: Any, *, is_durable: bool = True) 
 
 
 def read_table(path: Path, owner: str) -> Any:
-    """What `write_table` wrote; raises as `read_json`."""
+    """Table that `write_table` wrote; raises as `read_json`."""
     try:
         return ipc.open_file(_read_sealed(path, owner)).read_all()
     except BatchError as error:

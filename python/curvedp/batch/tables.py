@@ -176,7 +176,7 @@ def release_table(
 
 
 def _fingerprint(table: Any, columns: RecordColumns) -> str:
-    """What tells the records of a table from others, in the order of its rows."""
+    """Fingerprint of the records of a table, in the order of its rows."""
     step = rows_of_chunk(None, columns.width)
     return fingerprint_of(
         columns.read(table.slice(start, step)) for start in range(0, len(table), step)

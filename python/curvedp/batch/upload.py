@@ -44,7 +44,7 @@ class Upload:
 
     @property
     def name(self) -> str:
-        """What messages and logs call the place."""
+        """Name of the place in messages and logs."""
         return public_name(self.uri)
 
     def check_vacant(self) -> None:
@@ -143,7 +143,7 @@ def place_of(out: Any, stage: Any) -> tuple[Path, Upload | None]:
 
 
 def _read(filesystem: Any, path: str) -> bytes | None:
-    """What a file holds; None if there is none."""
+    """Content of a file; None if there is none."""
     if not _exists(filesystem, path):
         return None
     with filesystem.open_input_stream(path) as stream:

@@ -40,7 +40,7 @@ class FileError(Exception):
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a csv file is written.
+    """Dialect of a csv file.
 
     Attributes
     ----------

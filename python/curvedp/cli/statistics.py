@@ -99,7 +99,7 @@ def _release(
 
 
 def _dialect(options: dict[str, Any]) -> Dialect:
-    """How csv files are written."""
+    """Dialect of csv files."""
     delimiter = "\t" if options["delimiter"] == "tab" else options["delimiter"]
     return Dialect(options["header"], delimiter, options["decimal"], options["encoding"])
 

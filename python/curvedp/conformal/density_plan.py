@@ -147,7 +147,7 @@ class DensityPlan:
         return values
 
     def told(self) -> dict[str, Any]:
-        """What a release says of the noise."""
+        """Fields of a release about its noise."""
         return {
             "mechanism": MECHANISM,
             "statistic": "density of the records",

@@ -60,7 +60,7 @@ def _reflected(vectors: FloatArray, reflectors: list[FloatArray]) -> FloatArray:
 
 
 class Aligned:
-    """What landmarks and curves share: a template, its sphere, its balls."""
+    """Template of landmarks or curves, with its sphere and its balls."""
 
     _slice: Slice
 

@@ -1,4 +1,4 @@
-"""What the estimators share: records, tags, and parameters of the ball and the guarantee."""
+"""Base of the estimators: records, tags, and parameters of the ball and the guarantee."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class EmbeddingNoise:
         return add_noise(exact, rows, self.kind.profile, self.scale, largest, stream)
 
     def told(self) -> dict[str, Any]:
-        """What a release says of the noise."""
+        """Fields of a release about its noise."""
         dim = self.shape[0] * self.shape[1]
         noise = _core.Noise("flat", dim, 0.0, self.kind.profile, self.scale)
         return {

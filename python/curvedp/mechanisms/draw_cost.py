@@ -1,4 +1,4 @@
-"""How many gradients an exact draw from a K-norm gradient computes, known before a record is seen.
+"""Number of gradients of an exact draw from a K-norm gradient, known before a record is seen.
 
 Every box that a draw halves has been proposed before a point was accepted: with probability at most
 U/(U + Z), U the mass of its bound and Z that of the law. The sum over all boxes of the tree, with

@@ -1,4 +1,4 @@
-"""What a ball holds: its rim, or points on its rim, in the manner of its space."""
+"""Pictures of balls: the rim, or points on it, in the manner of the space."""
 
 from __future__ import annotations
 

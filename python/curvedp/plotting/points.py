@@ -44,7 +44,7 @@ _BARS = 60
 
 @dataclass(frozen=True)
 class ReleasedPoint:
-    """What a picture of a released point shows.
+    """Content of a picture of a released point.
 
     Attributes
     ----------

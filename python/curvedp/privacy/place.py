@@ -72,7 +72,7 @@ def check_files(path: str) -> None:
 
 
 def _checked(path: str) -> os.stat_result:
-    """What is known of a ledger's file or one beside it, if its owner alone can change it."""
+    """Status of a ledger's file or one beside it, if its owner alone can change it."""
     found = os.lstat(path)
     is_own = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
     if is_own and not found.st_mode & 0o077:

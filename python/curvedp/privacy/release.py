@@ -488,7 +488,7 @@ class Release:
         return []
 
     def _noise(self) -> list[tuple[str, str]]:
-        """How large the noise is beside what the ball alone says, where that can be compared."""
+        """Size of the noise beside what the ball alone says, where that can be compared."""
         return []
 
     def _way(self) -> list[tuple[str, str]]:
@@ -514,7 +514,7 @@ class Release:
 
 
 def limits_of_error(statistic: str) -> str:
-    """What the expected error of a statistic leaves out; empty if nothing."""
+    """Limits of the expected error of a statistic; empty if there are none."""
     found = (text for name, text in _LIMITS_OF_ERROR.items() if statistic.startswith(name))
     return next(found, "")
 
@@ -526,7 +526,7 @@ def percent(share: float) -> str:
 
 
 def unproved_text(guarantee: Guarantee | None) -> str:
-    """What is said first of something without a proved guarantee; empty with one."""
+    """Warning that comes first without a proved guarantee; empty with one."""
     if guarantee is None:
         return NOT_PRIVATE
     if isinstance(guarantee, Unproved):

@@ -232,7 +232,7 @@ def _lock(file: IO[bytes], *, alone: bool) -> None:
 
 
 def fingerprint_of(arrays: Iterable[NDArray[Any]]) -> str:
-    """What tells data in memory from others, however they are cut into arrays."""
+    """Fingerprint of data in memory, however they are cut into arrays."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)

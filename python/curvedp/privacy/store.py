@@ -247,7 +247,7 @@ class FileStore(_LedgerFile):
             return self._total(connection)
 
     def _total(self, connection: sqlite3.Connection) -> Total:
-        """What was spent, which the account and the last entry say alike."""
+        """Spent total, on which the account and the last entry agree."""
         [(text,)] = connection.execute("SELECT total FROM account")
         last = connection.execute("SELECT total FROM entry ORDER BY id DESC LIMIT 1").fetchone()
         if text != (_write(self._start) if last is None else last[0]):

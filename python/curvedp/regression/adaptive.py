@@ -370,7 +370,7 @@ class AdaptiveFit:
         return fit
 
     def _contributions(self, whitening: FloatArray) -> FloatArray:
-        """What each unit contributes to a step, one row each; see the core."""
+        """Contributions of units to a step, one row each; see the core."""
         return self.design.ball.frame.manifold.regression_contributions(
             self.rows, self.times, self.ends, self.footpoint, self.velocities, whitening
         )

@@ -1,4 +1,4 @@
-"""How much of the records' spread a released geodesic explains, privately.
+"""Share of the records' spread that a released geodesic explains, privately.
 
     a = mean_i min(rho(prediction_i, y_i), R)^2,   b = mean_i min(rho(m, y_i), R)^2,
 

@@ -176,7 +176,7 @@ class Statistic(abc.ABC, Generic[Result]):
         return None
 
     def read_beside(self, given: Any, n: int) -> FloatArray:
-        """What n records have beside their points, as numbers: shape (n,) or (n, q).
+        """Numbers beside the points of n records, shape (n,) or (n, q).
 
         Parameters
         ----------
@@ -290,7 +290,7 @@ class Statistic(abc.ABC, Generic[Result]):
 
     @classmethod
     def name(cls) -> str:
-        """What stored parameters call it."""
+        """Name in stored parameters."""
         return vars(cls).get("word") or f"{cls.__module__}:{cls.__qualname__}"
 
     @staticmethod

@@ -60,7 +60,7 @@ class Rows:
         return len(self.points) if self.unit_ends is None else len(self.unit_ends) - 1
 
     def of_units(self, own: Codes, logs: FloatArray) -> tuple[Codes, FloatArray, FloatArray]:
-        """What each unit has in each cell: the cell, the unit's share in it, and share times mean.
+        """Part of each unit in each cell: the cell, the unit's share in it, and share times mean.
 
         Means of shortened logarithms have length at most 1, exactly.
         """

@@ -72,7 +72,7 @@ class CombinedMean:
 
     @property
     def _alarm(self) -> str:
-        """What is said first if a release has no guarantee."""
+        """Warning that comes first if a release has no guarantee."""
         return next(filter(None, map(unproved_text, self.guarantees)), "")
 
     def _facts(self) -> list[tuple[str, str]]:

@@ -41,7 +41,7 @@ _FIRST = 0.5
 
 @dataclass(frozen=True)
 class MedianSchedule:
-    """How the budget is divided, and how far steps go.
+    """Division of the budget, and lengths of steps.
 
     Attributes
     ----------

@@ -74,7 +74,7 @@ class Group:
 
     @property
     def beside(self) -> FloatArray:
-        """What its records have beside their points, shape (n,) or (n, q)."""
+        """Numbers beside the points of its records, shape (n,) or (n, q)."""
         assert self.paid.beside is not None
         return self.paid.beside[self.rows]
 

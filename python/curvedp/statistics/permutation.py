@@ -78,7 +78,7 @@ Outcome = TypeVar("Outcome", bound=PermutationRelease)
 
 @dataclass(frozen=True)
 class Labels:
-    """What is public of the weights that records get.
+    """Public facts of the weights that records get.
 
     Attributes
     ----------

@@ -199,7 +199,7 @@ def check_statistic(statistic: Statistic[Result]) -> Statistic[Result]:
 
 
 def read_beside(statistic: Statistic[Any], n: int, **given: Any) -> FloatArray | None:
-    """What n records have beside their points, of what was `given` by keyword.
+    """Numbers beside the points of n records, of those `given` by keyword.
 
     Raises
     ------

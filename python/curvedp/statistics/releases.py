@@ -289,7 +289,7 @@ def release_of(releases: Releases[Any], index: int) -> Release:
 
 
 def release_fields(releases: Releases[Any], index: int) -> dict[str, Any]:
-    """What one group's release has in common with every `Release`."""
+    """Fields of one group's release that every `Release` has."""
     ball = releases.call.ball_of(index)
     base_point = releases.base_point
     expected = float(releases.expected_error[index])

@@ -56,7 +56,7 @@ def releases_table(keys: Any, releases: Releases[Any]) -> Any:
 
 
 def _told(releases: Releases[Any], tell: Callable[[NoiseLaw], object]) -> Any:
-    """What each group's noise says of itself, as texts; null where it says nothing."""
+    """Texts about each group's noise; null where there is none."""
     said = [None if law is None else tell(law) for law in releases.laws]
     texts = pa.array([None if own is None else str(own) for own in said], pa.string())
     return texts.take(pa.array(releases.law_of))
