@@ -75,7 +75,7 @@ def test_seeds_reproduce_and_are_not_kept(call: Call) -> None:
 def test_no_ledger_takes_it_before_a_record_is_read(
     call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cdp.Ball, "_enter", lambda *_: pytest.fail("records were read"))
+    monkeypatch.setattr(cdp.Ball, "enter", lambda *_: pytest.fail("records were read"))
     with cdp.Ledger(cdp.GDP(9.0)) as ledger:
         with pytest.raises(TypeError, match="no ledger accepts"):
             call(RECORDS, SPHERE, cdp.GDP(1.0), ledger=ledger)

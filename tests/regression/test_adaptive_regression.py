@@ -698,10 +698,8 @@ def test_half_the_noise_is_found_by_an_audit(monkeypatch):
         scores(1.0), scores(-1.0), cdp.GDP(2.0), n_thresholds=5, confidence=CONFIDENCE
     )
     assert kept.passed, kept.report()
-    honest = vector_noise.outward_scale
-    monkeypatch.setattr(
-        vector_noise, "outward_scale", lambda moved, spent: honest(moved, spent) / 4
-    )
+    honest = vector_noise.calibrated_scale
+    monkeypatch.setattr(vector_noise, "calibrated_scale", lambda *of: honest(*of) / 4)
     broken = audit_samples(
         scores(1.0), scores(-1.0), cdp.GDP(2.0), n_thresholds=5, confidence=CONFIDENCE
     )
