@@ -90,8 +90,9 @@ pub struct Pace {
 impl Pace {
     const LOOK: Duration = Duration::from_millis(50);
 
-    /// The first pieces.
-    pub fn new() -> Self {
+    /// The pace of work that begins now.
+    #[must_use]
+    pub fn start() -> Self {
         Self { pieces: 8, since: Instant::now() }
     }
 
@@ -143,7 +144,7 @@ pub fn map<T: Send>(
     let mut results = Vec::with_capacity(count);
     let pool = if count > 1 { helpers() } else { None };
     let mut start = 0;
-    let mut pace = Pace::new();
+    let mut pace = Pace::start();
     while start < count {
         let end = (start + pace.pieces).min(count);
         match &pool {
@@ -175,7 +176,7 @@ pub fn for_rows(
         return Ok(());
     }
     let pool = helpers();
-    let mut pace = Pace::new();
+    let mut pace = Pace::start();
     let mut first = 0;
     let mut rest = out;
     loop {

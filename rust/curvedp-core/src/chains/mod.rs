@@ -122,7 +122,7 @@ pub fn run<T: Target>(
         groups.push(Group::new(target, states, plan, streams));
     }
     let (mut done, total) = (0, plan.steps());
-    let mut pace = Pace::new();
+    let mut pace = Pace::start();
     while done < total {
         let steps = pace.pieces().min(total - done);
         groups = pass(groups, |mut group| {

@@ -244,7 +244,7 @@ fn release_here(
     let count = groups.count();
     let mut rest = out;
     let mut start = 0;
-    let mut pace = Pace::new();
+    let mut pace = Pace::start();
     let one = |range: Range<usize>, out: &mut [f64], interrupt: Interrupt| {
         if groups.design(range.start).is_none() {
             out.fill(f64::NAN);

@@ -84,7 +84,7 @@ pub fn sample(
     interrupt: Interrupt,
 ) -> Result<(Vec<Vec<f64>>, usize), Error> {
     let mut boxes = Boxes::cover(target, step)?;
-    let mut pace = Pace::new();
+    let mut pace = Pace::start();
     let mut rest = pace.pieces();
     let (mut points, mut evaluations) = (Vec::with_capacity(count), 1);
     while points.len() < count {
