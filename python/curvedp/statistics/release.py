@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.privacy.secret import fingerprint_of
 from curvedp.statistics.call import (
     Call,
+    CallOptions,
     Progress,
     Result,
     Statistic,
@@ -36,15 +37,7 @@ def release(
     covariate: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     groups: GroupsLike = None,
-    records_per_unit: int = 1,
-    groups_per_unit: int = 1,
-    skip_small: bool = False,
-    ledger: Ledger | None = None,
-    secret: NoiseSecret | None = None,
-    seed: int | None = None,
-    progress: Progress = False,
-    timing: Timing = "prompt",
-    units: GroupsLike = None,
+    **call: Unpack[CallOptions],
 ) -> Result | Releases[Result]:
     """Release a statistic of records: checked, then paid for, then drawn.
 
@@ -92,23 +85,7 @@ def release(
     space = as_balls(ball)[0].manifold
     data = space.read_records(records)
     beside = read_beside(check_statistic(statistic), len(data), covariate=covariate, labels=labels)
-    return release_read(
-        statistic,
-        data,
-        ball,
-        guarantee,
-        beside=beside,
-        groups=groups,
-        records_per_unit=records_per_unit,
-        groups_per_unit=groups_per_unit,
-        skip_small=skip_small,
-        ledger=ledger,
-        secret=secret,
-        seed=seed,
-        progress=progress,
-        timing=timing,
-        units=units,
-    )
+    return release_read(statistic, data, ball, guarantee, beside=beside, groups=groups, **call)
 
 
 def release_read(
