@@ -219,6 +219,23 @@ def test_a_statistic_of_ones_own_is_released_from_tables_and_files(tmp_path, sec
         parameters.statistic_named("batch_cases:Nothing")
 
 
+@dataclasses.dataclass(frozen=True)
+class Disguised(cdp.Mean):
+    """A statistic of a user under the title and the keywords of another."""
+
+
+def test_a_secret_gives_a_statistic_of_ones_own_noise_of_its_own(secret):
+    """Otherwise the difference of the two releases would be that of their exact values."""
+    data = cases.table(20)
+    asked = {"guarantee": cdp.GDP(1.0), "secret": secret}
+    mean, own = (
+        cases.by_key(cases.release(data, statistic=kind("tangent-gaussian"), **asked).table)
+        for kind in (cdp.Mean, Disguised)
+    )
+    assert mean.keys() == own.keys()
+    assert all(mean[key] != own[key] for key in mean)
+
+
 def test_a_quantile_of_each_group(secret):
     data = cases.table(20)
     asked = {"guarantee": cdp.PureDP(4.0), "secret": secret, "points": "age"}

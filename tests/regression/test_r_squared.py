@@ -126,6 +126,28 @@ def test_a_fit_without_a_guarantee_voids_that_of_its_share() -> None:
         assert ledger.spent is None
 
 
+def test_another_ball_than_that_of_the_fit_is_refused() -> None:
+    """The longest distance follows from the centre: balls of one radius cannot share it."""
+    x, y = line(400)
+    fit = fitted(x, y)
+    statistic = cdp.RSquared(fit)
+    found = cdp.release(statistic, y, LINE, cdp.GDP(1.0), covariate=x)
+    assert found.max_dist == cdp.r_squared(x, y, fit, cdp.GDP(1.0)).max_dist
+    away, site = cdp.Ball("euclidean:1", [5.0], 1.0), np.repeat([0, 1], 200)
+    with cdp.Ledger(cdp.GDP(2.0)) as ledger:
+        with pytest.raises(ValueError, match="the fit's own ball"):
+            cdp.release(
+                statistic,
+                y,
+                [LINE, away],
+                cdp.GDP(1.0),
+                covariate=x,
+                groups=site,
+                ledger=ledger,
+            )
+        assert ledger.spent is None
+
+
 @pytest.mark.parametrize("fill", [np.nan, np.inf, -np.inf, 1e308])
 def test_no_value_raises_or_warns(fill: float) -> None:
     x, y = line(60)

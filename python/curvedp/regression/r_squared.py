@@ -163,6 +163,10 @@ class RSquared(EachGroup[RSquaredRelease]):
     def check(self, call: Call) -> None:
         if call.manifold.spec != self.fit.manifold:
             raise ValueError(f"the fit is on {self.fit.manifold}, the ball on {call.manifold.spec}")
+        center, radius = self.fit.ball_center, self.fit.ball_radius
+        for ball in call.balls:  # R follows from the centre, not from the radius alone
+            if ball.radius != radius or not np.allclose(ball.center, center, rtol=1e-9, atol=1e-12):
+                raise ValueError("records are projected on the fit's own ball: give it")
 
     def read_beside(self, given: Any, n: int) -> FloatArray:
         return as_covariates(given, self.fit.x_range)

@@ -421,6 +421,9 @@ class Call:
             "guarantee": self.guarantee.to_dict(),
             "records_per_unit": self.records_per_unit,
         }
+        asked = self.statistic.asked
+        if vars(type(asked)).get("word") is None:  # a user's own may bear another's title
+            described["class"] = asked.name()
         return json.dumps(self.statistic.options() | described, sort_keys=True).encode()
 
     def designs(self, parts: Offsets, *, alone: bool = False) -> Designs:
