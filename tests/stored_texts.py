@@ -15,6 +15,18 @@ import drawn_keys
 from curvedp.conformal import density, fibonacci_mesh
 from curvedp.mail.roles import Client, Reply, Request
 
+
+def but_for_provenance(release: Any) -> Any:
+    """A release's JSON without who paid for it and whether its time is public, at every depth."""
+
+    def rest(item: Any) -> Any:
+        if isinstance(item, dict):
+            return {key: rest(own) for key, own in item.items() if key != "provenance"}
+        return [rest(own) for own in item] if isinstance(item, list) else item
+
+    return rest(json.loads(release.to_json()))
+
+
 BALL = cdp.Ball(cdp.Sphere(2), [0.0, 0.0, 1.0], 0.5)
 ROWS = BALL.project(BALL.center + 0.1 * np.random.default_rng(0).standard_normal((300, 3)))
 

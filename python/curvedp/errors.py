@@ -58,7 +58,7 @@ class BudgetError(CurvedpError):
         self.spent = spent
         self.requested = requested
         self.remaining = remaining
-        left = remaining._left if remaining else "nothing"
+        left = remaining.as_rest() if remaining else "nothing"
         super().__init__(
             f"the budget {budget} does not cover {requested}: spent {spent or 'nothing'}, "
             f"remaining {left}. Ask for no more than what remains; "

@@ -101,9 +101,9 @@ def test_a_large_value_does_not_stand_before_the_guarantee():
     ball = cdp.Ball("spd:28", center="identity", radius=1.5)
     mean = cdp.frechet_mean(np.tile(np.eye(28), (300, 1, 1)), ball, cdp.GDP(mu=1.0))
     lines = mean.report().splitlines()
-    assert "array of shape (28, 28): see .value" in lines[2]
-    assert lines[3].startswith("guarantee:")
-    assert len(lines) < 40
+    value = next(line for line in lines if "array of shape (28, 28): see .value" in line)
+    assert lines[lines.index(value) + 1].startswith("guarantee:")
+    assert len(lines) < 50
     assert all(len(line) <= 88 for line in lines)
 
 

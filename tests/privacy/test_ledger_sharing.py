@@ -16,8 +16,8 @@ import pytest
 
 from curvedp.errors import BudgetError, LedgerError
 from curvedp.privacy.guarantees import GDP, ZCDP, PureDP
-from curvedp.privacy.ledger import Ledger, LedgerEntry
-from curvedp.privacy.store import FileStore, MemoryStore
+from curvedp.privacy.ledger import Ledger
+from curvedp.privacy.store import FileStore, MadeWith, MemoryStore, Spend
 
 
 def run_python(script: str, *arguments: str) -> subprocess.Popen:
@@ -68,9 +68,9 @@ def test_a_charge_waits_for_the_one_that_is_being_decided(tmp_path, kind):
     store = (
         MemoryStore(nothing)
         if kind == "memory"
-        else FileStore(path, PureDP(1.0), nothing, cost, create=True)
+        else FileStore(path, MadeWith(PureDP(1.0), "", ""), nothing, cost, create=True)
     )
-    entry = LedgerEntry(datetime.now(UTC), "", PureDP(0.25))
+    spend = Spend(datetime.now(UTC), "", PureDP(0.25))
     deciding, second_done = threading.Event(), threading.Event()
 
     def slowly(total):
@@ -80,12 +80,12 @@ def test_a_charge_waits_for_the_one_that_is_being_decided(tmp_path, kind):
 
     def second():
         deciding.wait()
-        store.charge(lambda total: (total[0] + Fraction(1, 4),), entry)
+        store.charge(lambda total: (total[0] + Fraction(1, 4),), spend)
         second_done.set()
 
     thread = threading.Thread(target=second)
     thread.start()
-    store.charge(slowly, entry)
+    store.charge(slowly, spend)
     thread.join()
     assert store.total() == (Fraction(1, 2),)
     assert len(store.read()[1]) == 2

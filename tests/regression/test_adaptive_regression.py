@@ -414,7 +414,7 @@ def test_units_of_one_record_change_nothing(data):
     assert one.value.tobytes() == named.value.tobytes()
     assert named.n == 300
     assert "units-by-name" in named.assumptions
-    assert "one label, however many" in named.report()
+    assert "one person, however many" in named.statement.protected
 
 
 def test_units_may_have_any_number_of_records(data):

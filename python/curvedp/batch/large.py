@@ -99,7 +99,7 @@ def release_mean_of_file(
     offsets = np.array([0, file.rows], dtype=np.int64)
     keys, designs = call.keys(None, None), call.designs(np.diff(offsets), alone=True)
     call.warn_of_noise(designs, np.diff(offsets))
-    call.pay(ledger, None)
+    provenance = call.pay(ledger, None)
     (design,) = designs[0]
     descent, readings = _core.Descent(call.ball.frame, design.plan), 0
     while (base := descent.wanted()) is not None:
@@ -115,6 +115,7 @@ def release_mean_of_file(
         keys=keys,
         labels=range(1),
         is_grouped=False,
+        provenance=provenance,
     )
     raw = design.mechanism._release(descent.point, keys.first(), 1)
     value = np.empty_like(raw)

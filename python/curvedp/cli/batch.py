@@ -477,7 +477,7 @@ def _print_plan(
         ("result", f"about {told.result / 1e6:.3g} MB, less on disk"),
     ]
     if book is not None:
-        left = "nothing" if book.remaining is None else book.remaining._left
+        left = "nothing" if book.remaining is None else book.remaining.as_rest()
         rows.append(("ledger", f"remaining {left} of {book.budget}"))
     for name, text in rows:
         console.print(f"{name:<16} {text}", markup=False)

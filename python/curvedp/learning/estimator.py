@@ -25,6 +25,7 @@ from curvedp.learning._sklearn import (
 )
 from curvedp.manifolds import Manifold
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
+from curvedp.privacy.statement import Statement
 from curvedp.statistics.call import CommonOptions
 
 #: Parameters that are values with parameters of their own.
@@ -117,6 +118,23 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
                     )
             setattr(self, name, type(old)(**(parts | given)))
         return self
+
+    @property
+    def _released(self) -> Any:
+        """The release of a fit, or those of its classes."""
+        check_is_fitted(self)
+        return next(vars(self)[name] for name in _PAID if name in vars(self))
+
+    @property
+    def statement(self) -> Statement:
+        """Five sentences about the fit; see `Release.statement`."""
+        found: Statement = self._released.statement
+        return found
+
+    def report(self) -> str:
+        """Plain text about what the fit released; see `Release.report`."""
+        text: str = self._released.report()
+        return text
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

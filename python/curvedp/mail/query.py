@@ -24,6 +24,7 @@ from curvedp.mail.iteration import rounding_error
 from curvedp.mail.noise import EmbeddingNoise
 from curvedp.mechanisms import outward_scale, ways_to_meet
 from curvedp.privacy import Guarantee, Release
+from curvedp.privacy.statement import Statement
 from curvedp.statistics.call import Call
 from curvedp.statistics.group import EachGroup, Group
 
@@ -54,6 +55,11 @@ class QueryRelease:
     def guarantee(self) -> Guarantee:
         """The guarantee for the query: its neighbours are all other queries."""
         return self.release.guarantee
+
+    @property
+    def statement(self) -> Statement:
+        """See `Release.statement`."""
+        return self.release.statement
 
     def report(self) -> str:
         """Plain text: the promise, on what, at what cost."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from curvedp._html import card
 from curvedp._text import rounded_down, rounded_up
+from curvedp._validation import as_probability
 from curvedp.errors import ConversionError
 from curvedp.privacy.conversion import round_down
 
@@ -85,9 +86,8 @@ class Guarantee:
         inside = ", ".join(f"{name}={rounded(value)}" for name, value in self._parameters().items())
         return f"{type(self).__name__}({inside})"
 
-    @property
-    def _left(self) -> str:
-        """As what is left of a budget: rounded down, so that all that is read can be spent."""
+    def as_rest(self) -> str:
+        """Its text as what is left of a budget: rounded down, so that all of it can be spent."""
         return self._shown(rounded_down)
 
     @property
@@ -177,6 +177,39 @@ class Guarantee:
             If no delta is implied.
         """
         self._not_implied("(epsilon, delta)-DP", "no proof stands behind the claim")
+
+    def power(self, false_alarms: float) -> float:
+        """Largest power of a test that tells two values of one record apart.
+
+        Whoever knows the method and all other records, and must tell from the release which of two
+        values a record has: the largest probability of finding one of them, if the other is taken
+        for it with the probability `false_alarms` (Wasserman, Zhou 2010; Dong, Roth, Su 2022).
+
+        Parameters
+        ----------
+        false_alarms : float
+            Strictly between 0 and 1.
+
+        Returns
+        -------
+        float
+            Rounded up; `false_alarms` itself would be reached by guessing.
+
+        Raises
+        ------
+        ConversionError
+            If nothing is proved.
+
+        Examples
+        --------
+        >>> import curvedp as cdp
+        >>> round(cdp.GDP(mu=1.0).power(0.05), 3), round(cdp.PureDP(epsilon=1.0).power(0.05), 3)
+        (0.26, 0.136)
+        """
+        return self._power(as_probability(false_alarms, "false_alarms"))
+
+    def _power(self, false_alarms: float) -> float:
+        self._not_implied("a bound on tests", "no proof stands behind the claim")
 
     def to_approx_dp(self, delta: float) -> ApproxDP:
         """The (epsilon, delta)-DP guarantee implied at a delta."""

@@ -265,3 +265,33 @@ def approx_epsilon(epsilon: float, delta: float, larger: float) -> float:
         rest = epsilon + math.log1p(-taken) if taken < 1.0 else -math.inf
         implied = rest + 16.0 * _UNIT_ROUNDOFF * epsilon
     return min(epsilon, max(0.0, implied))
+
+
+def approx_power(epsilon: float, delta: float, false_alarms: float) -> float:
+    """Largest power of a test with that share of false alarms, of laws that are (epsilon, delta)
+    close: from P(A) <= e^epsilon Q(A) + delta for the alarm and for its complement."""
+    most = math.exp(min(epsilon, 700.0)) * false_alarms + delta
+    missed = math.exp(-epsilon) * (1.0 - delta - false_alarms)
+    return _as_power(min(most, 1.0 - missed))
+
+
+def zcdp_power(rho: float, false_alarms: float) -> float:
+    """The same of laws whose Rényi divergences are at most rho alpha.
+
+    Data processing gives (alpha - 1) log q + alpha log(p / q) <= (alpha - 1) alpha rho for the
+    power p and false alarms q, hence p <= exp(-(sqrt(log 1/q) - sqrt(rho))^2) at the best alpha;
+    likewise for the complements, with p and q exchanged.
+    """
+    root = math.sqrt(-math.log(false_alarms)) - math.sqrt(rho)
+    most = math.exp(-root * root) if root > 0.0 else 1.0
+    kept = math.sqrt(-math.log1p(-false_alarms)) + math.sqrt(rho)
+    return _as_power(min(most, 1.0 - math.exp(-kept * kept)))
+
+
+def gdp_power(mu: float, false_alarms: float) -> float:
+    """The same of laws that are as close as N(0, 1) and N(mu, 1): that of the half-lines."""
+    return _as_power(float(scipy.special.ndtr(float(scipy.special.ndtri(false_alarms)) + mu)))
+
+
+def _as_power(bound: float) -> float:
+    return min(1.0, _inflate(bound, _CURVE_MARGIN))

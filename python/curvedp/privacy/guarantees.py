@@ -100,6 +100,9 @@ class PureDP(Guarantee):
         """Smallest delta implied at epsilon: 0 from self.epsilon on, else as in `to_epsilon`."""
         return conversion.approx_delta(self.epsilon, 0.0, non_negative("epsilon", epsilon))
 
+    def _power(self, false_alarms: float) -> float:
+        return conversion.approx_power(self.epsilon, 0.0, false_alarms)
+
     def to_pure_dp(self) -> PureDP:
         """Itself."""
         return self
@@ -181,6 +184,9 @@ class ApproxDP(Guarantee):
         """Smallest delta' implied at epsilon'; self.delta from self.epsilon on."""
         return conversion.approx_delta(self.epsilon, self.delta, non_negative("epsilon", epsilon))
 
+    def _power(self, false_alarms: float) -> float:
+        return conversion.approx_power(self.epsilon, self.delta, false_alarms)
+
     def sufficient_gdp(self) -> GDP:
         """The largest mu with mu-GDP implying this guarantee, rounded down; not an implication."""
         return GDP(conversion.gdp_mu(self.epsilon, self.delta))
@@ -230,6 +236,9 @@ class ZCDP(Guarantee):
     def to_delta(self, epsilon: float) -> float:
         """Smallest delta of the same bound."""
         return conversion.zcdp_delta(self.rho, non_negative("epsilon", epsilon))
+
+    def _power(self, false_alarms: float) -> float:
+        return conversion.zcdp_power(self.rho, false_alarms)
 
     def to_zcdp(self) -> ZCDP:
         """Itself."""
@@ -298,6 +307,9 @@ class GDP(Guarantee):
         Proof: Rényi divergence shrinks under processing and is alpha mu^2/2 between the normals.
         """
         return ZCDP.from_additive([Fraction(self.mu) ** 2 / 2], conversion.round_up)
+
+    def _power(self, false_alarms: float) -> float:
+        return conversion.gdp_power(self.mu, false_alarms)
 
     def to_gdp(self) -> GDP:
         """Itself."""

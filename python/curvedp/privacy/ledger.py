@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from fractions import Fraction
 from types import TracebackType
@@ -29,7 +29,15 @@ from curvedp.privacy.base import Guarantee
 from curvedp.privacy.conversion import round_down, round_up
 from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
 from curvedp.privacy.place import real_path
-from curvedp.privacy.store import FileStore, LedgerEntry, MemoryStore, Total, budget_of
+from curvedp.privacy.store import (
+    FileStore,
+    LedgerEntry,
+    MadeWith,
+    MemoryStore,
+    Spend,
+    Total,
+    made_with,
+)
 
 __all__ = ["Ledger", "LedgerEntry"]
 
@@ -72,15 +80,15 @@ def _as_guarantee(
 
 
 def _left(remaining: Guarantee | None) -> str:
-    return remaining._left if remaining else "nothing"
+    return remaining.as_rest() if remaining else "nothing"
 
 
 def _time(entry: LedgerEntry) -> str:
     return entry.time.isoformat(sep=" ", timespec="seconds")
 
 
-def _open(budget: Guarantee, path: str) -> Ledger:
-    return Ledger._of_file(budget, path)
+def _open(made: MadeWith, path: str) -> Ledger:
+    return Ledger._of_file(made, path)
 
 
 class Ledger:
@@ -97,6 +105,9 @@ class Ledger:
         does not exist, in a folder on a local disk to which nobody else may write, nor to one above
         it (but /tmp and its like): others could undo what was spent. Without a path the ledger
         lives in this process's memory, and a fork or a copy of it is refused.
+    data, unit : str
+        Public names of the data set and of what is protected, such as ``"patient"``, for the
+        reports of releases that are paid from it. The file keeps them.
 
     Notes
     -----
@@ -111,8 +122,19 @@ class Ledger:
     PureDP(epsilon=0.4) PureDP(epsilon=0.6)
     """
 
-    def __init__(self, budget: Guarantee, *, path: str | os.PathLike[str] | None = None) -> None:
-        self._set(budget, None if path is None else real_path(path), create=True)
+    def __init__(
+        self,
+        budget: Guarantee,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        data: str = "",
+        unit: str = "",
+    ) -> None:
+        for name, text in (("data", data), ("unit", unit)):
+            if not isinstance(text, str) or not text.isprintable():
+                raise TypeError(f"{name} must be a plain text")
+        made = MadeWith(budget, data, unit)
+        self._set(made, None if path is None else real_path(path), create=True)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
@@ -138,16 +160,17 @@ class Ledger:
         remaining:  PureDP(epsilon=1)
         """
         place = real_path(path)
-        return cls._of_file(budget_of(place), place)
+        return cls._of_file(made_with(place), place)
 
     @classmethod
-    def _of_file(cls, budget: Guarantee, path: str) -> Self:
+    def _of_file(cls, made: MadeWith, path: str) -> Self:
         """The ledger of a file that is there."""
         found = cls.__new__(cls)
-        found._set(budget, path, create=False)
+        found._set(made, path, create=False)
         return found
 
-    def _set(self, budget: Guarantee, path: str | None, *, create: bool) -> None:
+    def _set(self, made: MadeWith, path: str | None, *, create: bool) -> None:
+        budget = made.budget
         if not isinstance(budget, PureDP | ApproxDP | ZCDP | GDP):
             raise TypeError("the budget must be a PureDP, ApproxDP, ZCDP or GDP object")
         self._budget: Guarantee = budget
@@ -158,9 +181,10 @@ class Ledger:
         start = tuple(Fraction(0) for _ in self._limit)
         self._store: MemoryStore | FileStore
         if path is None:
-            self._store = MemoryStore(start)
+            self._made, self._store = made, MemoryStore(start)
         else:
-            self._store = FileStore(path, budget, start, self._cost, create=create)
+            self._store = FileStore(path, made, start, self._cost, create=create)
+            self._made = self._store.made
 
     def _cost(self, guarantee: Guarantee) -> Total:
         return _cost(self._budget, guarantee)
@@ -169,6 +193,16 @@ class Ledger:
     def budget(self) -> Guarantee:
         """The whole budget."""
         return self._budget
+
+    @property
+    def data(self) -> str:
+        """Name of the data set; empty if none was given."""
+        return self._made.data
+
+    @property
+    def unit(self) -> str:
+        """Name of what is protected; empty if none was given."""
+        return self._made.unit
 
     @property
     def path(self) -> str | None:
@@ -190,8 +224,20 @@ class Ledger:
 
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:
-        """All spends in order: time, label, guarantee."""
-        return self._store.read()[1]
+        """All spends in order."""
+        return self._entries(self._store.read()[1])
+
+    def _entries(self, spends: Iterable[tuple[Spend, Total]]) -> tuple[LedgerEntry, ...]:
+        return tuple(
+            self._entry(spend, number, total) for number, (spend, total) in enumerate(spends, 1)
+        )
+
+    def _entry(self, spend: Spend, number: int, total: Total) -> LedgerEntry:
+        spent = self._spent(total)
+        assert spent is not None
+        return LedgerEntry(
+            spend.time, spend.label, spend.guarantee, number, spent, self._remaining(total)
+        )
 
     def spend(self, guarantee: Guarantee, label: str = "") -> LedgerEntry:
         """Charge a guarantee, or refuse and charge nothing. Call it before drawing noise.
@@ -229,9 +275,8 @@ class Ledger:
                 )
             return after
 
-        entry = LedgerEntry(datetime.now(UTC), label, guarantee)
-        self._store.charge(decide, entry)
-        return entry
+        spend = Spend(datetime.now(UTC), label, guarantee)
+        return self._entry(spend, *self._store.charge(decide, spend))
 
     def _spent(self, total: Total) -> Guarantee | None:
         return _as_guarantee(self._budget, tuple(map(min, total, self._limit)), round_up)
@@ -274,7 +319,7 @@ class Ledger:
             raise LedgerError(
                 "a copy of a ledger in memory would spend its budget twice: give it a path"
             )
-        return _open, (self._budget, self.path)
+        return _open, (self._made, self.path)
 
     def __sklearn_clone__(self) -> Self:
         """Itself: a clone of an estimator that holds a ledger spends from the same account."""
@@ -285,7 +330,8 @@ class Ledger:
         return f"<Ledger of {self._budget!r}, {place}{', closed' if self._closed else ''}>"
 
     def _repr_html_(self) -> str:
-        total, entries = self._store.read()
+        total, spends = self._store.read()
+        entries = self._entries(spends)
         last = entries[-MOST_ROWS:]
         facts = [
             ("budget", str(self.budget)),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from curvedp.privacy.base import Guarantee
 from curvedp.privacy.ledger import Ledger
+from curvedp.privacy.store import LedgerEntry
 
 
-def pay(ledger: Ledger | None, guarantee: Guarantee, label: str) -> None:
+def pay(ledger: Ledger | None, guarantee: Guarantee, label: str) -> LedgerEntry | None:
     """Takes a guarantee from a ledger, if there is one.
 
     Parameters
@@ -17,6 +18,10 @@ def pay(ledger: Ledger | None, guarantee: Guarantee, label: str) -> None:
     label : str
         Its entry's name.
 
+    Returns
+    -------
+    LedgerEntry or None
+
     Raises
     ------
     BudgetError
@@ -24,5 +29,4 @@ def pay(ledger: Ledger | None, guarantee: Guarantee, label: str) -> None:
     TypeError
         For an `Unproved` guarantee.
     """
-    if ledger is not None:
-        ledger.spend(guarantee, label=label)
+    return None if ledger is None else ledger.spend(guarantee, label=label)

@@ -10,7 +10,7 @@ import json
 import math
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from types import NoneType
 from typing import Any, Self, TypeVar
@@ -23,7 +23,9 @@ from curvedp._html import card
 from curvedp._text import is_long, numbers, rounded_down, rounded_up
 from curvedp._validation import as_count, as_positive
 from curvedp.privacy.base import NEIGHBOURING, Guarantee
-from curvedp.privacy.guarantees import GDP, NO_GUARANTEE, PureDP, Unproved
+from curvedp.privacy.guarantees import GDP, NO_GUARANTEE, PureDP, Unproved, compose
+from curvedp.privacy.provenance import Provenance
+from curvedp.privacy.statement import Statement, accuracy_of, statement
 from curvedp.privacy.stored import restored
 
 __all__ = ["ASSUMPTIONS", "SCHEMA_VERSION", "Release"]
@@ -87,6 +89,9 @@ _LIMITS_OF_ERROR = {
         "anywhere between theirs and the next other value"
     ),
 }
+
+#: First words of statistics of one record, whose owner trusts nobody.
+LOCAL = "query among"
 
 #: Stands for the guarantee of what was computed without privacy.
 NOT_PRIVATE = "NONE: computed without privacy"
@@ -187,6 +192,8 @@ class Release:
         `guarantee` follows, where there is one of these kinds.
     parts : tuple of Release
         The releases from which this one was computed; its guarantee covers them.
+    provenance : Provenance or None
+        Version and day, and the ledger that paid; no part of what makes two releases equal.
     """
 
     #: Where the function stands that draws it.
@@ -211,6 +218,7 @@ class Release:
     base_point: NDArray[np.float64] | None = None
     calibrated_to: PureDP | GDP | None = None
     parts: tuple[Release, ...] = ()
+    provenance: Provenance | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Guarantee):
@@ -241,6 +249,8 @@ class Release:
             raise ValueError("noise of an unproved release is calibrated to no guarantee")
         if not isinstance(self.calibrated_to, (PureDP, GDP, NoneType)):
             raise TypeError("calibrated_to must be PureDP, GDP or None")
+        if not isinstance(self.provenance, (Provenance, NoneType)):
+            raise TypeError("provenance must be a Provenance or None")
         expected = None if self.expected_error is None else float(self.expected_error)
         base_point = None if self.base_point is None else frozen_array(self.base_point)
         coerced = {
@@ -282,7 +292,9 @@ class Release:
             else repr(item)
             if isinstance(item, float)
             else item
-            for item in (getattr(self, field.name) for field in fields(self))
+            for item in (
+                getattr(self, field.name) for field in fields(self) if field.name != "provenance"
+            )
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -299,7 +311,7 @@ class Release:
             item = getattr(self, field.name)
             if isinstance(item, np.ndarray):
                 item = _encode(item)
-            elif isinstance(item, Guarantee):
+            elif isinstance(item, (Guarantee, Provenance)):
                 item = item.to_dict()
             elif isinstance(item, frozenset):
                 item = sorted(item)
@@ -359,10 +371,27 @@ class Release:
         if not isinstance(data["parts"], list):
             raise ValueError("parts must be a list of releases")
         data["parts"] = tuple(map(Release.from_dict, data["parts"]))
+        if data["provenance"] is not None:
+            data["provenance"] = Provenance.from_dict(data["provenance"])
         return cls(**data)
 
+    @property
+    def statement(self) -> Statement:
+        """Five sentences: who is protected, against whom, assuming what, the cost, the accuracy."""
+        return statement(
+            self.guarantee,
+            n=f"n = {self.n} {'units' if self._by_name else 'records'}",
+            accuracy=self._accuracy(),
+            by_name=self._by_name,
+            records_per_unit=self.records_per_unit,
+            grouped="public-groups" in self.assumptions,
+            steady=self.provenance is not None and self.provenance.steady,
+            local=self._is_local,
+            provenance=self.provenance,
+        )
+
     def report(self) -> str:
-        """Plain text that a reader without the code can follow: the promise, on what, at what cost.
+        """Plain text that a reader without the code can follow: the `statement`, then the facts.
 
         Lines are at most 88 characters wide, except for rows of the value. A value of more than a
         dozen numbers is named by its shape. What is particular to a kind of release stands after
@@ -371,6 +400,12 @@ class Release:
         lines = [self._title, ""]
         if isinstance(self.guarantee, Unproved):
             lines += [NO_GUARANTEE, *_paragraph(self.guarantee._claim), ""]
+        lines += [*self.statement.lines(), ""]
+        return "\n".join([*lines, *self._details()]) + "\n"
+
+    def _details(self) -> list[str]:
+        """Lines of a report after the statement."""
+        lines = []
         for name, text in self._facts():
             lines += _row(name, text)
         for note in self._notes():
@@ -378,11 +413,7 @@ class Release:
         lines += ["", "assumptions:" if self.assumptions else "assumptions: none"]
         for key in sorted(self.assumptions):
             lines += textwrap.wrap(f"- {_explained(key)}", 88, subsequent_indent="  ")
-        if self.parts:
-            lines += ["", "computed from these releases, which the guarantee above covers:"]
-        for part in self.parts:
-            lines += ["", textwrap.indent(part.report(), "  ").rstrip("\n")]
-        return "\n".join(lines) + "\n"
+        return [*lines, *lines_of_parts(self.parts)]
 
     def plot(self, ax: Any = None) -> Shown:
         """Draw the release with the matplotlib of the extra ``plot``.
@@ -433,6 +464,7 @@ class Release:
             self._facts(),
             alarm=unproved_text(self.guarantee),
             notes=[
+                *(f"{name}: {text}" for name, text in self.statement.items()),
                 *self._notes(),
                 *(f"assumes {_explained(key)}" for key in sorted(self.assumptions)),
             ],
@@ -454,7 +486,6 @@ class Release:
             ("meaning", self.guarantee._promise),
             *self._way(),
             ("neighbouring", self._neighbouring()),
-            ("protected unit", self._unit()),
             ("units" if self._by_name else "records", f"n = {self.n}"),
             ("domain", self._domain()),
             (
@@ -466,8 +497,22 @@ class Release:
             ("noise scale", rounded_down(self.scale)),
             ("expected error", self._error()),
             *self._noise(),
-            ("calibration", self.calibration),
+            ("calibration", self._calibration()),
+            *([] if self.provenance is None else [("provenance", str(self.provenance))]),
         ]
+
+    def _calibration(self) -> str:
+        """The kind of calibration; "proved" only of what is."""
+        if self.calibration == "proved" and isinstance(self.guarantee, Unproved):
+            return "as for a proved guarantee, which this release has not"
+        return self.calibration
+
+    def _accuracy(self) -> str:
+        """The last sentence of the statement."""
+        about = limits_of_error(self.statistic)
+        if not about and self.expected_error is not None:
+            about = "mean distance of the value from that of the records in the ball"
+        return accuracy_of(self.expected_error, about)
 
     def _domain(self) -> str:
         """Where records lie, and what became of others."""
@@ -500,17 +545,61 @@ class Release:
     def _by_name(self) -> bool:
         return "units-by-name" in self.assumptions
 
+    @property
+    def _is_local(self) -> bool:
+        """True if the release is about one record, whose owner trusts nobody."""
+        return self.statistic.startswith(LOCAL)
+
     def _neighbouring(self) -> str:
+        if self._is_local:
+            return "any other record in its place"
         if self._by_name:
             return "replace all records of one unit; the number of units n is public"
         return f"{self.neighbouring}; the number of records n is public"
 
-    def _unit(self) -> str:
-        if self._by_name:
-            return "all records with one label, however many"
-        if self.records_per_unit == 1:
-            return "one record; a person who contributes several is protected less"
-        return f"all records of one contributor, at most {self.records_per_unit}"
+
+def statement_of(
+    guarantee: Guarantee | None, parts: Sequence[Release], accuracy: str
+) -> Statement | None:
+    """The statement about something that was computed from releases; None without privacy.
+
+    Parameters
+    ----------
+    guarantee : Guarantee or None
+        Of everything in it.
+    parts : sequence of Release
+    accuracy : str
+        See `accuracy_of`.
+    """
+    if guarantee is None or not parts:
+        return None
+    told = replace(parts[0], parts=(), guarantee=guarantee, calibrated_to=None).statement
+    return replace(told, accuracy=accuracy)
+
+
+def lines_of_parts(parts: Sequence[Release]) -> list[str]:
+    """Lines of a report on the releases that it rests on, with what they add up to."""
+    if not parts:
+        return []
+    whole = _added_up([part.guarantee for part in parts])
+    lines = [
+        "",
+        *textwrap.wrap(
+            f"computed from these releases, which the guarantee above covers{whole}:", 88
+        ),
+    ]
+    for part in parts:
+        inner = [part._title, "", *part._details()]
+        lines += ["", *textwrap.indent("\n".join(inner), "  ").split("\n")]
+    return lines
+
+
+def _added_up(guarantees: Sequence[Guarantee]) -> str:
+    """The composition of guarantees of releases from one data set, if they are of one kind."""
+    kinds = {type(guarantee) for guarantee in guarantees}
+    if len(guarantees) < 2 or len(kinds) > 1 or Unproved in kinds:
+        return ""
+    return f" (together {compose(*guarantees)})"
 
 
 def limits_of_error(statistic: str) -> str:

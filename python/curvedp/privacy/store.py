@@ -38,11 +38,38 @@ class LedgerEntry:
     time : datetime
     label : str
     guarantee : Guarantee
+    number : int
+        Its place among the ledger's spends, from 1.
+    spent : Guarantee
+        Composition of all spends up to it, rounded up.
+    remaining : Guarantee or None
+        What was left after it, rounded down.
     """
 
     time: datetime
     label: str
     guarantee: Guarantee
+    number: int
+    spent: Guarantee
+    remaining: Guarantee | None
+
+
+@dataclass(frozen=True)
+class Spend:
+    """A spend as stores keep it."""
+
+    time: datetime
+    label: str
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True)
+class MadeWith:
+    """A ledger's budget, and the names of its data set and of its unit."""
+
+    budget: Guarantee
+    data: str
+    unit: str
 
 
 class MemoryStore:
@@ -51,7 +78,7 @@ class MemoryStore:
     def __init__(self, start: Total) -> None:
         self._lock = threading.Lock()
         self._process = os.getpid()
-        self._account: tuple[Total, tuple[LedgerEntry, ...]] = (start, ())
+        self._account: tuple[Total, tuple[tuple[Spend, Total], ...]] = (start, ())
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:
@@ -60,13 +87,17 @@ class MemoryStore:
                 "budget twice: give the ledger a path to share it"
             )
 
-    def charge(self, decide: Decide, entry: LedgerEntry) -> None:
+    def charge(self, decide: Decide, spend: Spend) -> tuple[int, Total]:
+        """Decides and records; the spend's number, from 1, and the total after it."""
         self._check_process()
         with self._lock:
-            total, entries = self._account
-            self._account = (decide(total), (*entries, entry))
+            total, spends = self._account
+            after = decide(total)
+            self._account = (after, (*spends, (spend, after)))
+            return len(spends) + 1, after
 
-    def read(self) -> tuple[Total, tuple[LedgerEntry, ...]]:
+    def read(self) -> tuple[Total, tuple[tuple[Spend, Total], ...]]:
+        """The total, and each spend with the total after it."""
         self._check_process()
         return self._account
 
@@ -75,11 +106,12 @@ class MemoryStore:
 
 
 _APPLICATION = 0x63647031
-_SCHEMA = 2
+_SCHEMA = 3
 _BUSY_SECONDS = 60.0
 _TABLES = """
 CREATE TABLE account (
-    id INTEGER PRIMARY KEY CHECK (id = 1), budget TEXT NOT NULL, total TEXT NOT NULL
+    id INTEGER PRIMARY KEY CHECK (id = 1), budget TEXT NOT NULL, total TEXT NOT NULL,
+    data TEXT NOT NULL, unit TEXT NOT NULL
 );
 CREATE TABLE entry (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -105,11 +137,11 @@ class _LedgerFile:
     def __init__(self, path: str) -> None:
         self.path = path
 
-    def budget(self) -> Guarantee:
-        """The budget that it was made with."""
+    def made_with(self) -> MadeWith:
+        """Its budget and names."""
         with self._transaction("BEGIN") as connection:
-            [(text,)] = connection.execute("SELECT budget FROM account")
-            return Guarantee.from_dict(json.loads(text))
+            [(text, data, unit)] = connection.execute("SELECT budget, data, unit FROM account")
+            return MadeWith(Guarantee.from_dict(json.loads(text)), data, unit)
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
@@ -165,10 +197,10 @@ class FileStore(_LedgerFile):
     """
 
     def __init__(
-        self, path: str, budget: Guarantee, start: Total, cost: Cost, *, create: bool
+        self, path: str, made: MadeWith, start: Total, cost: Cost, *, create: bool
     ) -> None:
         super().__init__(path)
-        self._budget = json.dumps(budget.to_dict(), sort_keys=True)
+        self._made = made
         self._start, self._cost = start, cost
         if not os.path.lexists(real_path(path)):
             if not create:
@@ -177,12 +209,22 @@ class FileStore(_LedgerFile):
                     "make it visible under this path"
                 )
             self._create()
-        there = self.budget()
-        if there != budget:
+        there = self.made_with()
+        if there.budget != made.budget:
             raise LedgerError(
-                f"{path} is a ledger with the budget {there}, not {budget}: open it with its own "
-                "budget, or choose another path for another data set"
+                f"{path} is a ledger with the budget {there.budget}, not {made.budget}: open it "
+                "with its own budget, or choose another path for another data set"
             )
+        for name, own, given in (
+            ("data", there.data, made.data),
+            ("unit", there.unit, made.unit),
+        ):
+            if given not in ("", own):
+                raise LedgerError(
+                    f"{path} is a ledger with {name}={own!r}, not {given!r}: leave the name out, "
+                    "or choose another path for another data set"
+                )
+        self.made = there
         self.read()
 
     def _create(self) -> None:
@@ -211,8 +253,10 @@ class FileStore(_LedgerFile):
                     f"PRAGMA application_id={_APPLICATION};PRAGMA user_version={_SCHEMA};{_TABLES}"
                 )
                 with connection:
+                    budget = json.dumps(self._made.budget.to_dict(), sort_keys=True)
                     connection.execute(
-                        "INSERT INTO account VALUES (1, ?, ?)", (self._budget, _write(self._start))
+                        "INSERT INTO account VALUES (1, ?, ?, ?, ?)",
+                        (budget, _write(self._start), self._made.data, self._made.unit),
                     )
             with suppress(FileExistsError):
                 os.link(draft, self.path)
@@ -220,27 +264,32 @@ class FileStore(_LedgerFile):
             with suppress(FileNotFoundError):  # removed by one who opened the ledger meanwhile
                 os.unlink(draft)
 
-    def charge(self, decide: Decide, entry: LedgerEntry) -> None:
-        described = json.dumps(entry.guarantee.to_dict())
+    def charge(self, decide: Decide, spend: Spend) -> tuple[int, Total]:
+        """As `MemoryStore.charge`."""
+        described = json.dumps(spend.guarantee.to_dict())
         with self._transaction("BEGIN IMMEDIATE") as connection:
-            total = _write(decide(self._total(connection)))
+            after = decide(self._total(connection))
+            total = _write(after)
             connection.execute("UPDATE account SET total = ?", (total,))
-            connection.execute(_INSERT, (entry.time.isoformat(), entry.label, described, total))
+            connection.execute(_INSERT, (spend.time.isoformat(), spend.label, described, total))
+            [(number,)] = connection.execute("SELECT COUNT(*) FROM entry")
+            return number, after
 
-    def read(self) -> tuple[Total, tuple[LedgerEntry, ...]]:
+    def read(self) -> tuple[Total, tuple[tuple[Spend, Total], ...]]:
+        """As `MemoryStore.read`."""
         with self._transaction("BEGIN") as connection:
             last = self._total(connection)
             rows = connection.execute("SELECT time, label, guarantee, total FROM entry ORDER BY id")
-            total, entries = self._start, list[LedgerEntry]()
+            total, spends = self._start, list[tuple[Spend, Total]]()
             for time, label, described, after in rows:
                 guarantee = Guarantee.from_dict(json.loads(described))
                 total = tuple(a + b for a, b in zip(total, self._cost(guarantee), strict=True))
                 if _read(after) != total or not isinstance(label, str):
                     raise ValueError("a total that its entries do not make")
-                entries.append(LedgerEntry(datetime.fromisoformat(time), label, guarantee))
+                spends.append((Spend(datetime.fromisoformat(time), label, guarantee), total))
             if last != total:
                 raise ValueError("a total that its entries do not make")
-        return total, tuple(entries)
+        return total, tuple(spends)
 
     def total(self) -> Total:
         with self._transaction("BEGIN") as connection:
@@ -255,8 +304,8 @@ class FileStore(_LedgerFile):
         return _read(text)
 
 
-def budget_of(path: str) -> Guarantee:
-    """The budget of the ledger in a file.
+def made_with(path: str) -> MadeWith:
+    """Budget and names of the ledger in a file.
 
     Raises
     ------
@@ -265,7 +314,7 @@ def budget_of(path: str) -> Guarantee:
     """
     if not os.path.exists(path):
         raise LedgerError(f"{path}: no such file")
-    return _LedgerFile(path).budget()
+    return _LedgerFile(path).made_with()
 
 
 def _write(total: Total) -> str:

@@ -15,6 +15,7 @@ from curvedp.domain import Ball, check_ball
 from curvedp.mechanisms import ways_to_meet
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release, Unproved
 from curvedp.privacy.payment import pay
+from curvedp.privacy.provenance import Provenance
 
 WHY = (
     "the published calibration does not count rounding and the solver's error as sensitivity, nor "
@@ -128,5 +129,6 @@ class Call:
             records_per_unit=self.records_per_unit,
             assumptions=frozenset({"idealized-sampling", *seeded, *assumptions}),
             calibration="published",
+            provenance=Provenance.now(),
             **fields,
         )

@@ -30,6 +30,7 @@ from curvedp.manifolds import Manifold
 from curvedp.mechanisms import ways_to_meet
 from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Unproved, compose
 from curvedp.privacy.payment import pay
+from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.release import percent
 from curvedp.statistics.design import least_error
 from curvedp.statistics.grouping import GroupsLike, Offsets
@@ -507,16 +508,22 @@ class Call:
             return guarantee
         return Unproved(claimed=guarantee, why=SEEDED_WHY)
 
-    def pay(self, ledger: Ledger | None, groups: int | None, seed: int | None = None) -> None:
+    def pay(
+        self,
+        ledger: Ledger | None,
+        groups: int | None,
+        seed: int | None = None,
+        timing: Timing = "prompt",
+    ) -> Provenance:
         """Takes what all releases cost from the ledger, before any noise is drawn.
 
         `groups` is their number; None for one data set.
         """
-        if ledger is not None:
-            label = self.statistic.title if groups is None else self.label(groups)
-            claimed = self.statistic.promise(self)
-            whole = claimed if isinstance(claimed, Unproved) else self.total
-            pay(ledger, self.promise(whole, seed), label)
+        label = self.statistic.title if groups is None else self.label(groups)
+        claimed = self.statistic.promise(self)
+        whole = claimed if isinstance(claimed, Unproved) else self.total
+        entry = pay(ledger, self.promise(whole, seed), label)
+        return Provenance.now(ledger, entry, steady=timing == "steady")
 
     def label(self, groups: int) -> str:
         """A ledger's name for the releases of so many groups."""

@@ -106,6 +106,7 @@ class Group:
             "n": self.n,
             "records_per_unit": self.call.records_per_unit,
             "assumptions": self.paid.assumptions,
+            "provenance": self.paid.provenance,
         }
         return Release(**(described | fields))
 

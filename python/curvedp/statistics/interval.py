@@ -11,7 +11,14 @@ from typing import Any
 from curvedp._html import card
 from curvedp._validation import as_count, as_number
 from curvedp.privacy import Guarantee, Release
-from curvedp.privacy.release import NOT_PRIVATE, check_parts, unproved_text
+from curvedp.privacy.release import (
+    NOT_PRIVATE,
+    check_parts,
+    lines_of_parts,
+    statement_of,
+    unproved_text,
+)
+from curvedp.privacy.statement import Statement
 from curvedp.privacy.stored import restored
 
 
@@ -49,9 +56,20 @@ class VarianceInterval:
             object.__setattr__(self, name, as_number(getattr(self, name), name))
 
     def report(self) -> str:
-        """Plain text: the interval, then the report of each release it rests on."""
+        """Plain text: the interval, the `statement`, then the releases that it rests on."""
         lines = [self._title, *(f"{name}: {text}" for name, text in self._facts())]
-        return "\n".join(lines) + "".join("\n\n" + part.report() for part in self.parts)
+        told = self.statement
+        lines += [] if told is None else ["", *told.lines()]
+        return "\n".join([*lines, *lines_of_parts(self.parts)]) + "\n"
+
+    @property
+    def statement(self) -> Statement | None:
+        """See `Release.statement`; None without privacy."""
+        accuracy = (
+            f"the interval holds the variance of the population in {100 * self.level:g} % of "
+            "cases, if records are drawn from it independently."
+        )
+        return statement_of(self.guarantee, self.parts, accuracy)
 
     @property
     def _title(self) -> str:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.privacy import GDP, Guarantee, PureDP, Unproved
+from curvedp.privacy.provenance import Provenance
 from curvedp.statistics.base_point import GivenPoints
 from curvedp.statistics.call import (
     Call,
@@ -66,6 +67,7 @@ class Paid:
         True if units are known by name.
     given : GivenPoints or None
         See `Statistic.given_points`.
+    provenance : Provenance or None
     """
 
     call: Call
@@ -82,6 +84,7 @@ class Paid:
     unit_ends: Offsets | None = None
     units_by_name: bool = False
     given: GivenPoints | None = None
+    provenance: Provenance | None = None
 
     @cached_property
     def n(self) -> Offsets:
@@ -227,6 +230,7 @@ class Paid:
             "laws": [self.law(design) for design in self.designs[0]],
             "law_of": self.designs[1],
             "assumptions": self.assumptions,
+            "provenance": self.provenance,
         }
         return Releases(**(common | fields))
 

@@ -16,7 +16,14 @@ from curvedp._text import MOST_NUMBERS
 from curvedp._validation import FloatArray, as_count, as_number
 from curvedp.manifolds import Manifold, as_manifold
 from curvedp.privacy import Guarantee, Release
-from curvedp.privacy.release import NOT_PRIVATE, check_parts, unproved_text
+from curvedp.privacy.release import (
+    NOT_PRIVATE,
+    check_parts,
+    lines_of_parts,
+    statement_of,
+    unproved_text,
+)
+from curvedp.privacy.statement import Statement
 from curvedp.privacy.stored import restored
 
 _SCHEMA_VERSION = 1
@@ -170,9 +177,20 @@ class ConfidenceRegion:
         return space.exp(space.coords_to_tangent(coords, self.chart_point), self.chart_point)
 
     def report(self) -> str:
-        """Plain text: the region, then the report of each release it rests on."""
+        """Plain text: the region, the `statement`, then the releases that it rests on."""
         lines = [self._title, *(f"{name}: {text}" for name, text in self._facts())]
-        return "\n".join(lines) + "".join("\n\n" + part.report() for part in self.parts)
+        told = self.statement
+        lines += [] if told is None else ["", *told.lines()]
+        return "\n".join([*lines, *lines_of_parts(self.parts)]) + "\n"
+
+    @property
+    def statement(self) -> Statement | None:
+        """See `Release.statement`; None without privacy."""
+        accuracy = (
+            f"the region holds the mean of the population in {100 * self.level:g} % of "
+            "cases, if records are drawn from it independently."
+        )
+        return statement_of(self.guarantee, self.parts, accuracy)
 
     @property
     def _title(self) -> str:

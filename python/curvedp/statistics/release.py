@@ -139,7 +139,7 @@ def release_read(
     if secret is not None:
         units_of = () if unit_ends is None else (grouping.arranged(np.arange(len(data))), unit_ends)
         secret._bind(fingerprint_of([data, *(() if beside is None else (beside,)), *units_of]))
-    call.pay(ledger, count if is_grouped else None, seed)
+    provenance = call.pay(ledger, count if is_grouped else None, seed, timing)
     paid = Paid(
         call=call,
         records=grouping.arranged(data),
@@ -155,6 +155,7 @@ def release_read(
         unit_ends=unit_ends,
         units_by_name=units is not None,
         given=given,
+        provenance=provenance,
     )
 
     def answer(paid: Paid) -> Result | Releases[Result]:

@@ -17,9 +17,13 @@ from curvedp._text import numbers
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
-from curvedp.privacy.release import limits_of_error, unproved_text
+from curvedp.privacy.provenance import Provenance
+from curvedp.privacy.release import LOCAL, limits_of_error, unproved_text
+from curvedp.privacy.statement import Statement, accuracy_of, statement
 from curvedp.statistics.call import Call, Result, composed
 
+#: Head of the table of a report.
+_COLUMNS = ("group", "n", "value", "expected error")
 #: Columns about the noise in a table of releases.
 NOISE_COLUMNS = ("sensitivity", "scale", "expected_error")
 
@@ -84,6 +88,8 @@ class Releases(Generic[Result]):
     records_per_unit, groups_per_unit : int
         Most records that one unit contributes to a group, and most groups to which it contributes.
     assumptions : frozenset of str
+    provenance : Provenance or None
+        Version and day, and the ledger that paid.
     """
 
     call: Call
@@ -105,6 +111,7 @@ class Releases(Generic[Result]):
     #: Further data from which a statistic makes one group's result.
     details: Mapping[str, Any] = field(default_factory=dict)
     results: Sequence[Any] | None = None
+    provenance: Provenance | None = None
 
     @property
     def mechanism(self) -> NDArray[np.object_]:
@@ -170,6 +177,58 @@ class Releases(Generic[Result]):
             If pyarrow is not installed (the extra ``batch``).
         """
         return self.to_arrow().to_pandas().set_index("group")
+
+    @property
+    def statement(self) -> Statement:
+        """See `Release.statement`: about all releases together."""
+        by_name = "units-by-name" in self.assumptions
+        return statement(
+            self.total,
+            n=f"the sizes of {len(self)} groups and which {'person' if by_name else 'record'} is "
+            "in which",
+            accuracy=self._accuracy(),
+            by_name=by_name,
+            records_per_unit=self.records_per_unit,
+            grouped=True,
+            steady=self.provenance is not None and self.provenance.steady,
+            local=self.statistic.startswith(LOCAL),
+            provenance=self.provenance,
+        )
+
+    def _accuracy(self) -> str:
+        """The range of the expected errors."""
+        known = self.expected_error[np.isfinite(self.expected_error)]
+        if not len(known):
+            return accuracy_of(None, limits_of_error(self.statistic))
+        about = limits_of_error(self.statistic) or "mean distance from that of a group's records"
+        least, most = float(known.min()), float(known.max())
+        if least == most:
+            return accuracy_of(least, about)
+        return f"expected errors {least:.6g} to {most:.6g} ({about})."
+
+    def report(self) -> str:
+        """Plain text: the `statement` about all groups, then a line for each of the first ten."""
+        alarm = unproved_text(self.guarantee)
+        lines = [self._title, "", *([alarm, ""] if alarm else []), *self.statement.lines(), ""]
+        lines += [f"{f'{name}:':<20}{text}" for name, text in self._facts()]
+        rows = [_COLUMNS, *map(self._row, range(min(len(self), MOST_ROWS)))]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines += ["", *("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)]
+        hidden = len(self) - MOST_ROWS
+        return "\n".join([*lines, *([f"and {hidden} more"] if hidden > 0 else [])]) + "\n"
+
+    @property
+    def _title(self) -> str:
+        return f"Releases: {self.statistic} on {self.balls[0].manifold.spec}"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        count = int(self.released.sum())
+        skipped = f", and {len(self) - count} skipped: too small" if count < len(self) else ""
+        return [
+            ("groups", f"{count}{skipped}"),
+            ("guarantee of each", str(self.guarantee)),
+            ("of all to one unit", str(self.total)),
+        ]
 
     def plot(self, ax: Any = None) -> Shown:
         """Draw all groups with the matplotlib of the extra ``plot``.
@@ -253,23 +312,17 @@ class Releases(Generic[Result]):
         return f"<Releases: {self.statistic} of {count} groups, {self.guarantee!r} each>"
 
     def _repr_html_(self) -> str:
-        count, shown = int(self.released.sum()), range(min(len(self), MOST_ROWS))
-        facts = [
-            ("groups", f"{count}, and {len(self) - count} skipped: too small"),
-            ("guarantee of each", str(self.guarantee)),
-            ("of all to one unit", str(self.total)),
-        ]
+        shown = range(min(len(self), MOST_ROWS))
         hidden = len(self) - len(shown)
-        limits = limits_of_error(self.statistic)
         return card(
-            f"Releases: {self.statistic} on {self.balls[0].manifold.spec}",
-            facts if count < len(self) else [("groups", str(count)), *facts[1:]],
+            self._title,
+            self._facts(),
             alarm=unproved_text(self.guarantee),
             notes=[
-                *([f"Expected errors: {limits}."] if limits else []),
+                *(f"{name}: {text}" for name, text in self.statement.items()),
                 *([f"The first {len(shown)} groups; {hidden} more."] if hidden else []),
             ],
-            columns=("group", "n", "value", "expected error"),
+            columns=_COLUMNS,
             rows=map(self._row, shown),
         )
 
@@ -312,4 +365,5 @@ def release_fields(releases: Releases[Any], index: int) -> dict[str, Any]:
         "assumptions": releases.assumptions,
         "base_point": None if base_point is None else base_point[index],
         "parts": tuple(part.release_at(index) for part in releases.parts),
+        "provenance": releases.provenance,
     }
