@@ -93,13 +93,16 @@ def _command(
         book = ["--ledger", folder / "a.ledger", "--ledger-budget", "mu=99"]
         result = run(command, *given, *book, "--out", folder / out)
         report = words_of(result.stdout.replace(str(folder), ""), with_numbers=False)
-        if command in ("variance", "region"):  # says where the noise led out of the range
+        if command in TELLS_OUTCOMES:
             report = ""
         return result.exit_code, report, words_of(result.stderr.replace(str(folder), ""))
 
     return call
 
 
+#: Commands whose reports say in words what was released: where the noise led out of the range,
+#: whether a test rejects, whether steps arrived.
+TELLS_OUTCOMES = ("variance", "region", "regression", "trend", "test")
 _SPHERE = ("--manifold", "sphere:2", "--center", "0,0.6,0.8", "--radius", 0.7, "--mu", 8)
 _POINTS = ("IN", *_SPHERE, "--columns", "a,b,c")
 _AGE = ("--covariate", "x", "--x-range", 0, 1)

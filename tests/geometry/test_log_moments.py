@@ -9,7 +9,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import curvedp as cdp
@@ -130,7 +130,7 @@ def test_the_excess_of_near_points_keeps_relative_accuracy(
     )
     worst = condition(case.twin, base.reshape(shape))
     scale = float(np.linalg.norm(expected))
-    assert scale > 1e-3 * 10.0 ** (2 * exponent)
+    assume(scale > 1e-3 * 10.0 ** (2 * exponent))  # not near a flat
     assert np.max(np.abs(excess - expected)) <= (1e-13 + 256 * EPS * worst) * scale
 
 

@@ -26,7 +26,7 @@ def request(kind: str, size: float, delta: float) -> cdp.privacy.Guarantee:
 def implies(way: cdp.privacy.Guarantee, wanted: cdp.privacy.Guarantee) -> bool:
     match wanted:
         case cdp.ApproxDP(epsilon, delta):
-            return way.to_epsilon(delta) <= epsilon
+            return way.to_delta(epsilon) <= delta
         case cdp.ZCDP(rho):
             return way.to_zcdp().rho <= rho
         case cdp.GDP(mu):
