@@ -12,8 +12,10 @@ from curvedp.privacy.guarantees import (
     compose,
 )
 from curvedp.privacy.ledger import Ledger, LedgerEntry
+from curvedp.privacy.provenance import Payment, Provenance
 from curvedp.privacy.release import ASSUMPTIONS, Release
 from curvedp.privacy.secret import NoiseSecret
+from curvedp.privacy.statement import Statement
 
 __all__ = [
     "ASSUMPTIONS",
@@ -25,8 +27,11 @@ __all__ = [
     "Ledger",
     "LedgerEntry",
     "NoiseSecret",
+    "Payment",
+    "Provenance",
     "PureDP",
     "Release",
+    "Statement",
     "Unproved",
     "compose",
     "compose_mixed",

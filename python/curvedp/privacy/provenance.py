@@ -34,6 +34,13 @@ class Payment:
         Composition of all spends up to this one, rounded up.
     remaining : Guarantee or None
         What was left then, rounded down.
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> ledger = cdp.Ledger(cdp.GDP(mu=2.0), unit="patient")
+    >>> str(Payment.of(ledger, ledger.spend(cdp.GDP(mu=1.0)))).split(": ")[1]
+    'GDP(mu=1) of GDP(mu=2) is spent, GDP(mu=1.73205) is left'
     """
 
     ledger: str
@@ -45,7 +52,13 @@ class Payment:
 
     @classmethod
     def of(cls, ledger: Ledger, entry: LedgerEntry) -> Payment:
-        """That of an entry that was just made."""
+        """That of an entry that was just made.
+
+        Parameters
+        ----------
+        ledger : Ledger
+        entry : LedgerEntry
+        """
         return cls(
             ledger=os.path.basename(ledger.path or ""),
             number=entry.number,
@@ -99,6 +112,11 @@ class Provenance:
         True if the answer came at a public time, see ``timing`` of `frechet_mean`.
     payment : Payment or None
         The ledger's entry; None if no ledger was asked.
+
+    Examples
+    --------
+    >>> Provenance(version="0.1.0", day="2026-11-25", data="visits").payment is None
+    True
     """
 
     version: str

@@ -23,8 +23,11 @@ from curvedp._html import card
 from curvedp._text import is_long, numbers, rounded_down, rounded_up
 from curvedp._validation import as_count, as_positive
 from curvedp.privacy.base import NEIGHBOURING, Guarantee
+from curvedp.privacy.document import page
 from curvedp.privacy.guarantees import GDP, NO_GUARANTEE, PureDP, Unproved, compose
 from curvedp.privacy.provenance import Provenance
+from curvedp.privacy.registry import Product
+from curvedp.privacy.registry import entry as registry_entry
 from curvedp.privacy.statement import Statement, accuracy_of, statement
 from curvedp.privacy.stored import restored
 
@@ -380,13 +383,13 @@ class Release:
         """Five sentences: who is protected, against whom, assuming what, the cost, the accuracy."""
         return statement(
             self.guarantee,
-            n=f"n = {self.n} {'units' if self._by_name else 'records'}",
+            n=f"n = {self.n} {'units' if self.units_by_name else 'records'}",
             accuracy=self._accuracy(),
-            by_name=self._by_name,
+            by_name=self.units_by_name,
             records_per_unit=self.records_per_unit,
             grouped="public-groups" in self.assumptions,
             steady=self.provenance is not None and self.provenance.steady,
-            local=self._is_local,
+            local=self.is_local,
             provenance=self.provenance,
         )
 
@@ -411,9 +414,93 @@ class Release:
         for note in self._notes():
             lines += ["", *textwrap.wrap(note, 88)]
         lines += ["", "assumptions:" if self.assumptions else "assumptions: none"]
-        for key in sorted(self.assumptions):
-            lines += textwrap.wrap(f"- {_explained(key)}", 88, subsequent_indent="  ")
+        for text in self.explained_assumptions():
+            lines += textwrap.wrap(f"- {text}", 88, subsequent_indent="  ")
         return [*lines, *lines_of_parts(self.parts)]
+
+    def to_registry(
+        self,
+        *,
+        name: str,
+        data_curator: str,
+        description: str,
+        intended_use: str,
+        region: str,
+        authors: Sequence[str],
+        sector: str | None = None,
+        preparation: str = "",
+        justification: str = "",
+        delta: float = 1e-6,
+    ) -> dict[str, Any]:
+        """An entry for a public registry of deployments (Dwork, Kohli, Mulligan 2019), tier 3.
+
+        What follows from the release is filled in: flavour, parameters, unit and adjacency,
+        quantities that are not protected, composition, mechanisms and measures against leaks. The
+        registry has no word for Gaussian differential privacy: such a guarantee is "Custom", with
+        its epsilon at `delta` and its rho.
+
+        Parameters
+        ----------
+        name, data_curator, description, intended_use, region : str
+            Of the data product and its publisher.
+        authors : sequence of str
+            Of the entry.
+        sector : {"Technology", "Healthcare", "Education", "Government"}, optional
+        preparation : str
+            What was done with the records before, how parameters were chosen, and whether that was
+            accounted for.
+        justification : str
+            Reasons for the choices.
+        delta : float
+            At which an epsilon is stated where the guarantee has none.
+
+        Returns
+        -------
+        dict
+            For YAML or JSON.
+
+        Raises
+        ------
+        ValueError
+            If nothing is proved about the release, it does not say when it was made, or a field
+            that the registry requires is empty.
+
+        Examples
+        --------
+        >>> import numpy as np, curvedp as cdp
+        >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+        >>> mean = cdp.frechet_mean(np.tile(ball.center, (500, 1)), ball, cdp.PureDP(1.0))
+        >>> entry = mean.to_registry(
+        ...     name="Mean direction", data_curator="A laboratory", description="Of 500 records",
+        ...     intended_use="Research", region="Europe", authors=["A. Author"],
+        ... )
+        >>> entry["deployment"]["privacy_loss"]["privacy_parameters"]
+        {'epsilon': 1.0}
+        """
+        product = Product(
+            name=name,
+            data_curator=data_curator,
+            description=description,
+            intended_use=intended_use,
+            region=region,
+            sector=sector,
+            authors=tuple(authors),
+            preparation=preparation,
+            justification=justification,
+        )
+        return registry_entry(self, product, delta=delta)
+
+    def explained_assumptions(self) -> list[str]:
+        """Assumptions besides the proof, each with its meaning."""
+        return [_explained(key) for key in sorted(self.assumptions)]
+
+    def document(self) -> str:
+        """A page in Markdown after the pyramid of NIST SP 800-226 (2025), from the top down.
+
+        Privacy parameters and unit, assumptions of the model, the mechanism and its correctness,
+        accuracy, side channels, and what the reader has to judge.
+        """
+        return page(self)
 
     def plot(self, ax: Any = None) -> Shown:
         """Draw the release with the matplotlib of the extra ``plot``.
@@ -466,7 +553,7 @@ class Release:
             notes=[
                 *(f"{name}: {text}" for name, text in self.statement.items()),
                 *self._notes(),
-                *(f"assumes {_explained(key)}" for key in sorted(self.assumptions)),
+                *(f"assumes {text}" for text in self.explained_assumptions()),
             ],
             parts=self.parts,
         )
@@ -486,7 +573,7 @@ class Release:
             ("meaning", self.guarantee._promise),
             *self._way(),
             ("neighbouring", self._neighbouring()),
-            ("units" if self._by_name else "records", f"n = {self.n}"),
+            ("units" if self.units_by_name else "records", f"n = {self.n}"),
             ("domain", self._domain()),
             (
                 "sensitivity",
@@ -542,18 +629,19 @@ class Release:
         return [("met by", f"noise for {self.calibrated_to}, which implies it")]
 
     @property
-    def _by_name(self) -> bool:
+    def units_by_name(self) -> bool:
+        """True if a person's records bear a label, and all of them count as one."""
         return "units-by-name" in self.assumptions
 
     @property
-    def _is_local(self) -> bool:
+    def is_local(self) -> bool:
         """True if the release is about one record, whose owner trusts nobody."""
         return self.statistic.startswith(LOCAL)
 
     def _neighbouring(self) -> str:
-        if self._is_local:
+        if self.is_local:
             return "any other record in its place"
-        if self._by_name:
+        if self.units_by_name:
             return "replace all records of one unit; the number of units n is public"
         return f"{self.neighbouring}; the number of records n is public"
 

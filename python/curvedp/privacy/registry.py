@@ -1,0 +1,333 @@
+"""An entry for a public registry of deployments, as far as a release knows its fields.
+
+The form is that of the deployments registry (Dwork, Kohli, Mulligan 2019, Differential privacy in
+practice: expose your epsilons!; its schema at commit 617ad17). Every sentence that is filled in
+follows from the release.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from curvedp._text import rounded_up
+from curvedp._validation import as_choice, as_probability
+from curvedp.privacy.base import Guarantee
+from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
+from curvedp.privacy.provenance import Provenance
+
+__all__ = ["SECTORS", "entry", "problems"]
+
+#: Words of the registry for sectors and for kinds of products.
+SECTORS = ("Technology", "Healthcare", "Education", "Government")
+_MODELS = ("geodesic regression", "tangent logistic", "k-means")
+_DELTA = 1e-6
+_STATED = "Not stated."
+
+
+@dataclass(frozen=True)
+class Product:
+    """A data product, as its publisher describes it.
+
+    Attributes
+    ----------
+    name, data_curator, description, intended_use, region : str
+    sector : str or None
+        One of `SECTORS`.
+    authors : tuple of str
+        Of the entry.
+    preparation : str
+        What was done with the records before the release, and how parameters were chosen.
+    justification : str
+    """
+
+    name: str
+    data_curator: str
+    description: str
+    intended_use: str
+    region: str
+    sector: str | None
+    authors: tuple[str, ...]
+    preparation: str
+    justification: str
+
+    def __post_init__(self) -> None:
+        for field in ("name", "data_curator", "description", "intended_use", "region"):
+            text = getattr(self, field)
+            if not isinstance(text, str) or not text.strip():
+                raise ValueError(f"{field} must be a text: the registry requires it")
+        if self.sector is not None:
+            as_choice(self.sector, SECTORS, "sector")
+        if not self.authors or not all(isinstance(own, str) and own for own in self.authors):
+            raise ValueError("authors must be the names of those who write the entry")
+
+
+def entry(release: Any, product: Product, *, delta: float = _DELTA) -> dict[str, Any]:
+    """The registry's entry for a release, of tier 3.
+
+    Parameters
+    ----------
+    release : Release
+    product : Product
+    delta : float
+        At which the epsilon of a guarantee that has none is stated.
+
+    Raises
+    ------
+    ValueError
+        If nothing is proved about the release, or it does not say when it was made.
+    """
+    guarantee, made = release.guarantee, release.provenance
+    if isinstance(guarantee, Unproved):
+        raise ValueError("a release without a guarantee has no entry in a registry of guarantees")
+    if made is None:
+        raise ValueError("the release does not say when it was made: it has no provenance")
+    as_probability(delta, "delta")
+    local = release.is_local
+    unit = made.unit or ("person" if release.units_by_name else "record")
+    described: dict[str, Any] = {
+        "name": product.name,
+        "data_curator": product.data_curator,
+        "description": product.description,
+        "intended_use": product.intended_use,
+        "data_product_type": _kind(release.statistic),
+        "publication_date": made.day,
+        "data_product_region": product.region,
+        "dp_flavor": _flavor(release, guarantee),
+        "privacy_loss": {
+            "privacy_unit": f"{unit}-level",
+            "privacy_unit_description": _unit(release),
+            "privacy_parameters": _parameters(guarantee, delta),
+            "privacy_parameters_description": f"{guarantee}. {release.statement.cost}",
+        },
+        "model": {
+            "model_name": "Local" if local else "Central",
+            "actors": (
+                "The owner of the record, who trusts nobody, and everybody who sees the release."
+                if local
+                else "The curator, who sees the records and is trusted; everybody who sees the "
+                "release, who is not."
+            ),
+            "is_many_release": False,
+            "is_many_release_description": _later(made),
+            "is_dynamic": False,
+            "is_interactive": False,
+        },
+        "accounting": {
+            "post_processing": "None that touches the records again.",
+            "composition": _composition(release),
+        },
+        "implementation": {
+            "pre_processing_eda_hyperparameter_tuning": product.preparation or _STATED,
+            "mechanisms": _mechanisms(release, made),
+            "justification": product.justification or _STATED,
+        },
+    }
+    if product.sector is not None:
+        described["data_product_sector"] = product.sector
+    return {
+        "status": "Draft",
+        "registry_authors": list(product.authors),
+        "tier": 3,
+        "deployment": described,
+    }
+
+
+def _kind(statistic: str) -> str:
+    return "Machine learning model" if statistic.startswith(_MODELS) else "Summary statistics"
+
+
+def _flavor(release: Any, guarantee: Guarantee) -> dict[str, str]:
+    """Name, domain and what is not protected."""
+    common = {
+        "data_domain": (
+            f"{release.n} records on {release.manifold}; those outside a public ball of radius "
+            f"{release.ball_radius:.6g} were moved to its edge"
+        ),
+        "unprotected_quantities": _unprotected(release),
+    }
+    names = {PureDP: "Pure DP", ApproxDP: "Approximate DP", ZCDP: "Zero-concentrated DP"}
+    if type(guarantee) in names:
+        return {"name": names[type(guarantee)], **common}
+    assert isinstance(guarantee, GDP)
+    return {
+        "name": "Custom",
+        "input_metric": "number of replaced units, their number being public",
+        "bound_on_input_distance": "1",
+        "output_measure": "trade-off curve of tests (Gaussian differential privacy)",
+        "bound_on_output_distance": f"that of N(0, 1) and N({rounded_up(guarantee.mu)}, 1)",
+        **common,
+    }
+
+
+def _unprotected(release: Any) -> str:
+    """Quantities that are public."""
+    counted = "units" if release.units_by_name else "records"
+    groups = "; which unit is in which group" if "public-groups" in release.assumptions else ""
+    return (
+        f"The number of {counted}, {release.n}{groups}; the ball and all parameters, which were "
+        "known or chosen without a look at the records."
+    )
+
+
+def _unit(release: Any) -> str:
+    """Adjacent data sets."""
+    if release.is_local:
+        return "Any two records are adjacent."
+    if release.units_by_name:
+        return "All records of one unit are replaced by any others; the number of units stays."
+    k = release.records_per_unit
+    which = "One record is" if k == 1 else f"At most {k} records, those of one unit, are"
+    return f"{which} replaced; the number of records stays."
+
+
+def _parameters(guarantee: Guarantee, delta: float) -> dict[str, float]:
+    """Numbers that the registry knows."""
+    match guarantee:
+        case PureDP(epsilon):
+            return {"epsilon": epsilon}
+        case ApproxDP(epsilon, own):
+            return {"epsilon": epsilon, "delta": own}
+        case ZCDP(rho):
+            return {"rho": rho, "epsilon": guarantee.to_epsilon(delta), "delta": delta}
+    rho = guarantee.to_zcdp().rho
+    return {"epsilon": guarantee.to_epsilon(delta), "delta": delta, "rho": rho}
+
+
+def _later(made: Provenance) -> str:
+    if made.payment is None:
+        return "No ledger was asked: later releases from the records are not counted with this one."
+    left = made.payment.remaining
+    return (
+        "Later releases from the records are charged to the same ledger, which refuses what its "
+        f"budget of {made.payment.budget} does not cover; "
+        f"{'nothing' if left is None else left.as_rest()} is left."
+    )
+
+
+def _composition(release: Any) -> str:
+    parts = ", ".join(f"{part.statistic} {part.guarantee}" for part in release.parts)
+    whole = f"The stages ({parts}) compose to {release.guarantee}." if parts else "One mechanism."
+    if "public-groups" in release.assumptions:
+        whole += " Groups are disjoint and public: their releases compose in parallel."
+    return whole
+
+
+def _mechanisms(release: Any, made: Provenance) -> str:
+    """Mechanism, library, and measures against what leaks beside the value."""
+    drawn = (
+        "computed in floating point and rounded to a public grid"
+        if "idealized-sampling" in release.assumptions
+        else "drawn in exact arithmetic, so that the released doubles have the proved law"
+    )
+    time = (
+        "the answer was given at a public time"
+        if made.steady
+        else "none: the time of the computation must not be seen"
+    )
+    return "\n".join(
+        [
+            f"- Mechanism: {release.mechanism}, calibrated to a sensitivity of "
+            f"{rounded_up(release.sensitivity)} and the solver's error.",
+            f"- Library: curvedp {made.version}.",
+            f"- Floating point: noise was {drawn}.",
+            f"- Timing: {time}.",
+            "- Platform: results are the same bits on every processor; errors and warnings depend "
+            "on shapes and parameters alone.",
+        ]
+    )
+
+
+#: Fields of the registry's form: for an object its fields, for others their kind or their words.
+_TEXT: tuple[str, ...] = ()
+_FORM: dict[str, Any] = {
+    "status": ("Draft",),
+    "registry_authors": list,
+    "tier": int,
+    "deployment": {
+        "name": _TEXT,
+        "data_curator": _TEXT,
+        "description": _TEXT,
+        "intended_use": _TEXT,
+        "data_product_type": ("Summary statistics", "Machine learning model", "Dataset"),
+        "publication_date": _TEXT,
+        "data_product_region": _TEXT,
+        "data_product_sector?": SECTORS,
+        "dp_flavor?": {
+            "name": (
+                "Pure DP",
+                "Approximate DP",
+                "Zero-concentrated DP",
+                "Renyi DP",
+                "Custom",
+            ),
+            "data_domain": _TEXT,
+            "unprotected_quantities": _TEXT,
+            "input_metric?": _TEXT,
+            "bound_on_input_distance?": _TEXT,
+            "output_measure?": _TEXT,
+            "bound_on_output_distance?": _TEXT,
+        },
+        "privacy_loss?": {
+            "privacy_unit": _TEXT,
+            "privacy_unit_description?": _TEXT,
+            "privacy_parameters": {"epsilon?": float, "rho?": float, "delta?": float},
+            "privacy_parameters_description?": _TEXT,
+        },
+        "model?": {
+            "model_name": ("Local", "Central", "Shuffle", "Federated", "Varies"),
+            "model_name_description?": _TEXT,
+            "actors?": _TEXT,
+            "is_many_release?": bool,
+            "is_many_release_description?": _TEXT,
+            "is_dynamic?": bool,
+            "is_dynamic_description?": _TEXT,
+            "is_interactive?": bool,
+            "is_interactive_description?": _TEXT,
+        },
+        "accounting?": {"post_processing": _TEXT, "composition": _TEXT},
+        "implementation?": {
+            "pre_processing_eda_hyperparameter_tuning": _TEXT,
+            "mechanisms": _TEXT,
+            "justification": _TEXT,
+        },
+        "additional_information?": _TEXT,
+    },
+}
+
+
+def problems(found: Any, form: Any = None, place: str = "") -> list[str]:
+    """Places at which an entry has not the registry's form; none if it has.
+
+    Parameters
+    ----------
+    found : dict
+        An entry.
+    """
+    form = _FORM if form is None else form
+    if isinstance(form, Mapping):
+        if not isinstance(found, Mapping):
+            return [f"{place}: no object"]
+        names = {name.rstrip("?"): own for name, own in form.items()}
+        needed = [name for name in form if not name.endswith("?")]
+        wrong = [f"{place}/{name}: missing" for name in needed if name not in found]
+        wrong += [f"{place}/{name}: unknown" for name in found if name not in names]
+        inside = (name for name in found if name in names)
+        return wrong + [
+            told
+            for name in inside
+            for told in problems(found[name], names[name], f"{place}/{name}")
+        ]
+    if isinstance(form, Sequence):
+        if not isinstance(found, str) or not found.strip():
+            return [f"{place}: no text"]
+        if form and found not in form:
+            return [f"{place}: {found!r} is none of {list(form)}"]
+        if place.endswith("_date") and not re.fullmatch(r"\d{4}-\d\d-\d\d", found):
+            return [f"{place}: no date"]
+        return []
+    if form is float:
+        return [] if type(found) in (int, float) else [f"{place}: no number"]
+    return [] if type(found) is form else [f"{place}: no {form.__name__}"]

@@ -1,0 +1,277 @@
+"""The five sentences of a report, entries of a registry, and the page about a release."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+import curvedp as cdp
+from curvedp.privacy import registry
+from curvedp.privacy.provenance import Provenance
+from curvedp.privacy.statement import cost_of
+from statistic_list import STATISTICS
+
+BALL = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+ROWS = np.tile([0.0, 0.1, 1.0] / np.sqrt(1.01), (300, 1))
+PRODUCT = {
+    "name": "Mean direction",
+    "data_curator": "A laboratory",
+    "description": "Of 300 records",
+    "intended_use": "Research",
+    "region": "Europe",
+    "authors": ["A. Author"],
+}
+KINDS = [cdp.PureDP(1.0), cdp.ApproxDP(1.0, 1e-6), cdp.ZCDP(0.5), cdp.GDP(1.0)]
+
+
+# --------------------------------------------------------------------------- power of a test
+
+
+@given(st.floats(1e-6, 30.0), st.floats(1e-6, 1 - 1e-6))
+def test_power_under_gdp_is_that_of_shifted_normals(mu, false_alarms):
+    exact = norm.sf(norm.isf(false_alarms) - mu)
+    assert exact <= cdp.GDP(mu).power(false_alarms) * (1 + 1e-13)
+    assert cdp.GDP(mu).power(false_alarms) <= min(1.0, exact * (1 + 1e-10))
+
+
+@given(st.floats(1e-6, 20.0), st.floats(1e-6, 1 - 1e-6))
+def test_power_under_pure_privacy_is_reached_by_randomised_response(epsilon, false_alarms):
+    """Of the pair (p, 1 - p) with odds e^epsilon: its test with a coin has the largest power."""
+    p = 1.0 / (1.0 + math.exp(-epsilon))
+    exact = (
+        false_alarms * p / (1 - p)
+        if false_alarms <= 1 - p
+        else p + (false_alarms - (1 - p)) * (1 - p) / p
+    )
+    assert cdp.PureDP(epsilon).power(false_alarms) == pytest.approx(exact, rel=1e-10)
+    assert cdp.PureDP(epsilon).power(false_alarms) >= exact * (1 - 1e-13)
+
+
+@pytest.mark.parametrize("guarantee", KINDS, ids=str)
+@pytest.mark.parametrize("false_alarms", [0.001, 0.05, 0.4])
+def test_no_pair_of_laws_within_a_guarantee_is_told_apart_better(guarantee, false_alarms):
+    """Pairs that are as far apart as each kind allows: half-lines of shifted normals."""
+    mu = {
+        "PureDP": 0.0,
+        "ApproxDP": guarantee.sufficient_gdp().mu if isinstance(guarantee, cdp.ApproxDP) else 0.0,
+        "ZCDP": math.sqrt(2 * guarantee.rho) if isinstance(guarantee, cdp.ZCDP) else 0.0,
+        "GDP": guarantee.mu if isinstance(guarantee, cdp.GDP) else 0.0,
+    }[type(guarantee).__name__]
+    power = norm.sf(norm.isf(false_alarms) - mu)
+    assert guarantee.power(false_alarms) >= power * (1 - 1e-13)
+    assert guarantee.power(false_alarms) < 1.0
+
+
+def test_an_implied_guarantee_never_allows_less():
+    for false_alarms in (1e-4, 0.05, 0.5):
+        for pure in (0.1, 1.0, 4.0):
+            own = cdp.PureDP(pure).power(false_alarms)
+            assert cdp.PureDP(pure).to_gdp().power(false_alarms) >= own * (1 - 1e-12)
+            assert cdp.PureDP(pure).to_zcdp().power(false_alarms) >= own * (1 - 1e-12)
+        for mu in (0.1, 1.0, 4.0):
+            own = cdp.GDP(mu).power(false_alarms)
+            assert cdp.GDP(mu).to_zcdp().power(false_alarms) >= own
+            assert cdp.GDP(mu).to_approx_dp(1e-5).power(false_alarms) >= own
+
+
+@pytest.mark.parametrize("false_alarms", [0.0, 1.0, -0.1, math.nan])
+def test_false_alarms_are_a_probability(false_alarms):
+    with pytest.raises(ValueError, match="false_alarms"):
+        cdp.GDP(1.0).power(false_alarms)
+
+
+# ------------------------------------------------------------------------------ the sentences
+
+
+def test_the_cost_is_rounded_up_and_a_large_budget_is_named():
+    assert "in at most 26 % of cases" in cost_of(cdp.GDP(1.0))  # 25.95 %
+    assert "in at most 14 % of cases" in cost_of(cdp.PureDP(1.0))  # 13.59 %
+    assert "PROTECTS NOBODY" in cost_of(cdp.PureDP(50.0))
+    assert "PROTECTS NOBODY" in cost_of(cdp.GDP(10.0))
+    assert "PROTECTS NOBODY" not in cost_of(cdp.GDP(3.0))
+
+
+def test_a_release_names_data_unit_and_ledger(tmp_path):
+    path = tmp_path / "study.ledger"
+    with cdp.Ledger(cdp.GDP(2.0), path=path, data="visits", unit="patient") as ledger:
+        first = cdp.frechet_mean(ROWS, BALL, cdp.GDP(1.0), ledger=ledger)
+        second = cdp.frechet_variance(ROWS, BALL, cdp.GDP(1.0), ledger=ledger)
+        assert [entry.number for entry in ledger.entries] == [1, 2]
+    assert first.provenance.payment.number == 1
+    assert second.provenance.payment.number == 2
+    assert second.provenance.payment.spent == cdp.compose(cdp.GDP(1.0), cdp.GDP(1.0))
+    assert second.provenance.data == "visits"
+    assert "the record of one patient" in second.statement.protected
+    assert "entry 2 of the ledger study.ledger charged GDP(mu=1)" in second.statement.cost.replace(
+        "Entry", "entry"
+    )
+    assert str(tmp_path) not in second.to_json()
+    again = cdp.Ledger.open(path)
+    assert (again.data, again.unit) == ("visits", "patient")
+    with pytest.raises(cdp.errors.LedgerError, match="data='visits'"):
+        cdp.Ledger(cdp.GDP(2.0), path=path, data="others")
+    assert cdp.Release.from_json(second.to_json()).provenance == second.provenance
+
+
+def test_what_is_left_is_exact():
+    ledger = cdp.Ledger(cdp.PureDP(1.0))
+    for k in range(1, 4):
+        release = cdp.frechet_mean(ROWS, BALL, cdp.PureDP(0.25), ledger=ledger)
+        assert Fraction(release.provenance.payment.remaining.epsilon) == 1 - k * Fraction(1, 4)
+
+
+def test_without_a_ledger_the_report_says_so():
+    release = cdp.frechet_mean(ROWS, BALL, cdp.GDP(1.0))
+    assert "No ledger was asked" in release.statement.cost
+    assert release.provenance.payment is None
+
+
+def test_the_day_is_todays():
+    code = "from curvedp.privacy.provenance import Provenance; print(Provenance.now().day)"
+    before = datetime.now(UTC).date()
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    days = {before + timedelta(days=k) for k in (0, 1)}
+    assert told.stdout.strip() in {day.isoformat() for day in days}
+
+
+def test_equality_does_not_ask_who_paid():
+    secret = cdp.NoiseSecret(bytes(32))
+    one = cdp.frechet_mean(ROWS, BALL, cdp.GDP(1.0), secret=secret)
+    ledger = cdp.Ledger(cdp.GDP(1.0))
+    two = cdp.frechet_mean(ROWS, BALL, cdp.GDP(1.0), secret=secret, ledger=ledger)
+    assert one == two
+    assert hash(one) == hash(two)
+    assert one.provenance != two.provenance
+
+
+def test_a_seeded_release_is_never_called_proved():
+    report = cdp.frechet_mean(ROWS, BALL, cdp.GDP(1.0), seed=1).report()
+    assert "NO GUARANTEE" in report
+    assert "calibration:    proved" not in report
+    assert "protected:  nobody" in report
+    assert "calibration:    proved" in cdp.frechet_mean(ROWS, BALL, cdp.GDP(1.0)).report()
+
+
+def test_a_steady_answer_does_not_exclude_the_time():
+    prompt = cdp.frechet_mean(ROWS, BALL, cdp.GDP(1.0))
+    steady = cdp.frechet_mean(ROWS, BALL, cdp.GDP(1.0), timing="steady")
+    assert "how long the computation took" in prompt.statement.against
+    assert "how long the computation took" not in steady.statement.against
+
+
+@pytest.mark.parametrize("own", STATISTICS, ids=repr)
+def test_every_statistic_and_its_groups_have_a_statement(own):
+    groups = np.repeat(["north", "south"], 150)
+    one = own.call(ROWS, BALL, own.guarantee)
+    many = own.call(ROWS, BALL, own.guarantee, groups=groups)
+    for found in (one, many):
+        names = [name for name, _ in found.statement.items()]
+        assert names == ["protected", "against", "assuming", "cost", "accuracy"]
+        text = found.report()
+        assert all(line in text for line in found.statement.lines())
+        assert json.loads(json.dumps(found.statement.to_dict())) == dict(found.statement.items())
+    assert "which is public" in many.statement.protected
+    assert "the groups" in many.statement.assuming
+    assert "north" in many.report()
+
+
+def test_the_parts_of_a_region_add_up():
+    region = cdp.confidence_region(ROWS, BALL, cdp.GDP(1.0))
+    assert "(together GDP(mu=1" in region.report()
+    assert "GDP(mu=1)" in region.statement.cost
+
+
+def test_estimators_report_what_they_released():
+    model = cdp.learning.FrechetMean(ball=BALL, guarantee=cdp.GDP(1.0)).fit(ROWS)
+    assert model.report() == model.release_.report()
+    assert model.statement == model.release_.statement
+
+
+# ------------------------------------------------------------------- registry and document
+
+
+@pytest.mark.parametrize("own", STATISTICS, ids=repr)
+def test_entries_of_all_statistics_have_the_registrys_form(own):
+    found = own.call(ROWS, BALL, own.guarantee)
+    releases = [found] if isinstance(found, cdp.Release) else list(found.parts)
+    for release in releases:
+        entry = release.to_registry(**PRODUCT)
+        assert registry.problems(entry) == []
+        assert json.loads(json.dumps(entry)) == entry
+
+
+@pytest.mark.parametrize("guarantee", KINDS, ids=str)
+def test_parameters_are_never_below_the_guarantee(guarantee):
+    entry = cdp.frechet_mean(ROWS, BALL, guarantee).to_registry(**PRODUCT, delta=1e-5)
+    assert registry.problems(entry) == []
+    flavor = entry["deployment"]["dp_flavor"]
+    given = entry["deployment"]["privacy_loss"]["privacy_parameters"]
+    assert (flavor["name"] == "Custom") == isinstance(guarantee, cdp.GDP)
+    delta = given.get("delta", 0.0)
+    if delta:
+        assert given["epsilon"] >= guarantee.to_epsilon(delta)
+    else:
+        assert given["epsilon"] >= guarantee.epsilon
+    if "rho" in given:
+        assert given["rho"] >= guarantee.to_zcdp().rho
+
+
+def test_an_entry_that_lacks_or_invents_a_field_has_not_the_form():
+    entry = cdp.frechet_mean(ROWS, BALL, cdp.GDP(1.0)).to_registry(**PRODUCT)
+    for place, change in (
+        ("/deployment/name: missing", lambda own: own["deployment"].pop("name")),
+        ("/deployment/new: unknown", lambda own: own["deployment"].update(new="")),
+        ("/status: 'Done' is none", lambda own: own.update(status="Done")),
+        ("/tier: no int", lambda own: own.update(tier="3")),
+        (
+            "/deployment/publication_date: no",
+            lambda own: own["deployment"].update(publication_date="today"),
+        ),
+    ):
+        copy = json.loads(json.dumps(entry))
+        change(copy)
+        assert any(told.startswith(place) for told in registry.problems(copy)), place
+
+
+def test_what_cannot_be_entered_is_refused():
+    seeded = cdp.frechet_mean(ROWS, BALL, cdp.GDP(1.0), seed=1)
+    with pytest.raises(ValueError, match="without a guarantee"):
+        seeded.to_registry(**PRODUCT)
+    proved = cdp.frechet_mean(ROWS, BALL, cdp.GDP(1.0))
+    with pytest.raises(ValueError, match="region must be a text"):
+        proved.to_registry(**PRODUCT | {"region": " "})
+    with pytest.raises(ValueError, match="sector"):
+        proved.to_registry(**PRODUCT, sector="Sport")
+
+
+@pytest.mark.parametrize("guarantee", KINDS, ids=str)
+def test_the_page_shows_curves_that_hold(guarantee):
+    page = cdp.frechet_mean(ROWS, BALL, guarantee).document()
+    for name in ("Privacy parameters", "Unit of privacy", "Side channels", "to judge"):
+        assert f"## {name}" in page or name in page
+    rows = [line.split("|")[1:3] for line in page.splitlines() if line.startswith("| 1e-")]
+    assert rows
+    for delta, epsilon in rows:
+        assert float(epsilon) >= guarantee.to_epsilon(float(delta))
+    powers = [line.split("|")[1:3] for line in page.splitlines() if line.endswith("% |")]
+    assert len(powers) == 3
+    for share, power in powers:
+        exact = guarantee.power(float(share.replace("%", "")) / 100)
+        assert float(power.replace("%", "")) / 100 >= exact * (1 - 1e-12)
+
+
+def test_provenance_of_another_form_is_refused():
+    with pytest.raises(ValueError, match="isoformat"):
+        Provenance(version="1", day="yesterday")
+    with pytest.raises(TypeError, match="data"):
+        Provenance(version="1", day="2026-11-25", data=None)
