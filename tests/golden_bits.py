@@ -169,10 +169,15 @@ def regression() -> list[float]:
 
 
 def quantile() -> list[float]:
-    """A private median."""
+    """Private quantiles: one level and several, of every base measure."""
     values = np.random.default_rng(0).normal(3.0, 1.0, 200)
-    how: dict[str, Any] = {"low": 0.0, "high": 10.0, "guarantee": cdp.PureDP(1.0), "seed": SEED}
-    return numbers(cdp.quantile(values, 0.5, **how))
+    how: dict[str, Any] = {"low": 0.25, "high": 10.0, "guarantee": cdp.PureDP(1.0), "seed": SEED}
+    return [
+        number
+        for q in (0.5, [0.25, 0.75], [0.1, 0.3, 0.5, 0.7, 0.9])
+        for base in ({}, {"base": "log-uniform"}, {"step": 2.0**-40})
+        for number in numbers(cdp.quantile(values, q, **how, **base))
+    ]
 
 
 def all_releases() -> dict[str, list[float]]:

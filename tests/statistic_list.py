@@ -61,10 +61,21 @@ def _classes(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
     return cdp.tangent_logistic(records, labels, ball, guarantee, **public)
 
 
+#: An interval whose grid has no short decimals: two draws never are the same.
+FINE = {"low": -1.0, "high": 1.0, "step": 2.0**-40}
+QUINTILES = (0.1, 0.3, 0.5, 0.7, 0.9)
+
+
 def _quantile(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
     """A quantile of the first coordinates."""
     values = np.asarray(records)[..., 0] if np.ndim(records) == 2 else records
-    return cdp.quantile(values, 0.5, low=-1.0, high=1.0, guarantee=guarantee, **how)
+    return cdp.quantile(values, 0.5, guarantee=guarantee, **FINE | how)
+
+
+def _quantiles(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
+    """Several quantiles of the first coordinates."""
+    values = np.asarray(records)[..., 0] if np.ndim(records) == 2 else records
+    return cdp.quantile(values, QUINTILES, guarantee=guarantee, **FINE | how)
 
 
 def _regression(records: Any, ball: cdp.Ball, guarantee: Any, **how: Any) -> Any:
@@ -167,7 +178,15 @@ STATISTICS = [
     Entry(
         "quantile",
         _quantile,
-        cdp.Quantile(0.5, low=-1.0, high=1.0),
+        cdp.Quantile(0.5, **FINE),
+        guarantee=cdp.PureDP(1.0),
+        drawn_by_kernels=False,
+        refused=(({"base": "normal"}, "base"), ({"step": 0.3}, "step"), ({"step": 0.0}, "step")),
+    ),
+    Entry(
+        "quantiles",
+        _quantiles,
+        cdp.Quantile(QUINTILES, **FINE),
         guarantee=cdp.PureDP(1.0),
         drawn_by_kernels=False,
         refused=(({"base": "normal"}, "base"),),

@@ -114,6 +114,7 @@ _PUBLIC = {
         "MeanHessian",
         "MeanRelease",
         "Quantile",
+        "QuantileRelease",
         "Region",
         "Releases",
         "Schedule",

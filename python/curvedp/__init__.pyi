@@ -86,6 +86,7 @@ from curvedp.statistics import MeanComparison as MeanComparison
 from curvedp.statistics import MeanHessian as MeanHessian
 from curvedp.statistics import MeanRelease as MeanRelease
 from curvedp.statistics import Quantile as Quantile
+from curvedp.statistics import QuantileRelease as QuantileRelease
 from curvedp.statistics import Region as Region
 from curvedp.statistics import Releases as Releases
 from curvedp.statistics import Schedule as Schedule

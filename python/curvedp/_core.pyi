@@ -15,6 +15,7 @@ __all__ = [
     "Frame",
     "GaussianKernel",
     "Graph",
+    "GridQuantile",
     "GroupDesign",
     "GroupKeys",
     "GroupStatistic",
@@ -381,6 +382,21 @@ class Stream:
     def uniform(self, out: _Array) -> None: ...
     def exponential(self, out: _Array) -> None: ...
     def add_discrete_laplace(self, rate: float, counts: _Index, out: _Array) -> None: ...
+
+@final
+class GridQuantile:
+    def __new__(
+        cls,
+        levels: Sequence[float],
+        ends: tuple[float, float],
+        measure: tuple[int, int, int, bool],
+        spacing: tuple[float, float],
+        scale: float,
+        coin_bits: int,
+    ) -> GridQuantile: ...
+    def mass(self, first: int, stop: int) -> tuple[int, int]: ...
+    def points(self, values: _Array) -> list[int]: ...
+    def sample(self, values: _Array, stream: Stream, out: NDArray[np.uint64]) -> None: ...
 
 @final
 class RankExponential:

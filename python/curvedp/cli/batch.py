@@ -24,7 +24,7 @@ from curvedp.cli.options import (
     mechanism_option,
     units_option,
 )
-from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee
+from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee, parse_levels
 from curvedp.cli.tables import FileError
 from curvedp.errors import MissingExtraError
 from curvedp.privacy import Ledger, NoiseSecret
@@ -104,9 +104,10 @@ _WORDS = (
     help="Of a K-norm gradient or regression: public length at which logarithms or residuals are "
     "clipped.",
 )
-@click.option("--q", type=float, help="Of a quantile: its level, 0.5 for the median.")
+@click.option("--q", help="Of a quantile: its level, 0.5 for the median, or several: 0.25,0.75.")
 @click.option("--low", type=float, help="Of a quantile: public lower end of the values.")
 @click.option("--high", type=float, help="Of a quantile: public upper end of the values.")
+@click.option("--step", type=float, help="Of a quantile: distance of possible values.")
 @click.option(
     "--covariate", metavar="NAME", help="Of a regression or trend: column of the covariate."
 )
@@ -213,9 +214,10 @@ def batch(
     quantile: float | None,
     level: float | None,
     tau: float | None,
-    q: float | None,
+    q: str | None,
     low: float | None,
     high: float | None,
+    step: float | None,
     covariate: str | None,
     n_clusters: int | None,
     n_rounds: int | None,
@@ -274,9 +276,10 @@ def batch(
         tau=tau,
         x_range=x_range or None,
         v_max=v_max,
-        q=q,
+        q=None if q is None else parse_levels(q),
         low=low,
         high=high,
+        step=step,
         n_clusters=n_clusters,
         n_rounds=n_rounds,
         classes=_classes(classes, source, labels),

@@ -19,7 +19,7 @@ from curvedp.domain import Ball
 from curvedp.manifolds import Manifold, as_manifold
 from curvedp.privacy import GDP, ZCDP, ApproxDP, Ledger, PureDP, Release
 
-__all__ = ["Guarantee", "open_ledger", "parse_ball", "parse_guarantee"]
+__all__ = ["Guarantee", "open_ledger", "parse_ball", "parse_guarantee", "parse_levels"]
 
 Guarantee = PureDP | ApproxDP | ZCDP | GDP
 Array = NDArray[np.float64]
@@ -53,6 +53,21 @@ def parse_guarantee(
         return ZCDP(rho)
     assert mu is not None
     return GDP(mu)
+
+
+def parse_levels(text: str) -> float | list[float]:
+    """One level of a quantile, or several, separated by commas.
+
+    Raises
+    ------
+    ValueError
+        For anything that is not numbers.
+    """
+    try:
+        levels = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError("--q takes levels between 0 and 1, separated by commas") from None
+    return levels if "," in text else levels[0]
 
 
 def open_ledger(path: Path | None, budget: str | None) -> AbstractContextManager[Ledger | None]:

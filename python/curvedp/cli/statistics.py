@@ -26,7 +26,7 @@ from curvedp.cli.options import (
     records_per_unit_option,
 )
 from curvedp.cli.output import ReleaseFile, read_stored
-from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee
+from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee, parse_levels
 from curvedp.cli.tables import FileError, as_points, read_labels, read_table
 from curvedp.domain import Ball
 
@@ -187,25 +187,28 @@ def median(data: Path, **options: Any) -> None:
     )
 )
 @data_argument
-@click.option("--q", type=float, required=True, help="Level of the quantile: 0.5 for the median.")
+@click.option("--q", required=True, help="Level, 0.5 for the median; or several, 0.25,0.5,0.75.")
 @click.option("--low", type=float, required=True, help="Public lower end of the values.")
 @click.option("--high", type=float, required=True, help="Public upper end of the values.")
+@click.option("--step", type=float, help="Distance of possible values from low on: 1 for counts.")
 @budget_options
 @records_per_unit_option
 @data_options
 @output_options
-def quantile(data: Path, q: float, low: float, high: float, **options: Any) -> None:
-    """Private quantile of one column of numbers.
+def quantile(
+    data: Path, q: str, low: float, high: float, step: float | None, **options: Any
+) -> None:
+    """Private quantiles of one column of numbers.
 
-    Values outside of the public range count as its ends, empty cells as its middle. Where many
-    values are equal the release may lie anywhere between theirs and the next other one.
+    Values outside of the public range count as its ends, empty cells as its middle.
     """
+    levels = parse_levels(q)
     line = {"manifold": "euclidean:1", "center": repr(0.5 * (low + high)), "radius": high - low}
 
     def of_values(records: Array, ball: Ball, guarantee: Any, **how: Any) -> Result:
         values = records.reshape(len(records))
         release: Result = curvedp.quantile(
-            values, q, low=low, high=high, guarantee=guarantee, **how
+            values, levels, low=low, high=high, step=step, guarantee=guarantee, **how
         )
         return release
 

@@ -6,6 +6,7 @@ from curvedp.mechanisms.calibration import outward_scale
 from curvedp.mechanisms.chains import MetropolisChains, metropolis
 from curvedp.mechanisms.choice import MECHANISMS, choose_mechanism, ways_to_meet
 from curvedp.mechanisms.exponential_wrapped_gaussian import ExponentialWrappedGaussian
+from curvedp.mechanisms.grid_quantile import GridQuantile
 from curvedp.mechanisms.rank_exponential import RankExponential
 from curvedp.mechanisms.riemannian_gaussian import RiemannianGaussian
 from curvedp.mechanisms.riemannian_laplace import RiemannianLaplace
@@ -15,6 +16,7 @@ __all__ = [
     "MECHANISMS",
     "ChartGaussian",
     "ExponentialWrappedGaussian",
+    "GridQuantile",
     "Mechanism",
     "MetropolisChains",
     "RankExponential",

@@ -20,11 +20,12 @@ from curvedp.privacy.conversion import (
 )
 
 
-def bounded_range_epsilon(guarantee: Guarantee) -> float:
+def bounded_range_epsilon(guarantee: Guarantee, draws: int = 1) -> float:
     """The largest epsilon with epsilon-bounded range implying `guarantee`, rounded down.
 
     epsilon for PureDP; sqrt(8 rho) for ZCDP; 2 log(Phi(mu/2) / Phi(-mu/2)) for GDP; for ApproxDP
-    the larger of epsilon and what the mu-GDP that implies it allows.
+    the larger of epsilon and what the mu-GDP that implies it allows. Of m draws that compose each
+    has the share epsilon/m, rho/m or mu/sqrt(m).
 
     Raises
     ------
@@ -34,6 +35,8 @@ def bounded_range_epsilon(guarantee: Guarantee) -> float:
     Parameters
     ----------
     guarantee : PureDP, ApproxDP, ZCDP or GDP
+    draws : int
+        Number m of adaptively composed draws that meet the guarantee together.
 
     Returns
     -------
@@ -48,13 +51,15 @@ def bounded_range_epsilon(guarantee: Guarantee) -> float:
     """
     match guarantee:
         case PureDP(epsilon):
-            return epsilon
+            return round_down(Fraction(epsilon) / draws)
         case ZCDP(rho):
-            return round_down(sqrt_bounds(8 * Fraction(rho))[0])
+            return round_down(sqrt_bounds(8 * Fraction(rho) / draws)[0])
         case GDP(mu):
-            return last_true_above(lambda epsilon: pure_mu(0.5 * epsilon) <= mu, mu)
+            share = mu if draws == 1 else round_down(sqrt_bounds(Fraction(mu) ** 2 / draws)[0])
+            return last_true_above(lambda epsilon: pure_mu(0.5 * epsilon) <= share, share)
         case ApproxDP(epsilon):
-            return max(epsilon, bounded_range_epsilon(guarantee.sufficient_gdp()))
+            by_curve = bounded_range_epsilon(guarantee.sufficient_gdp(), draws)
+            return max(round_down(Fraction(epsilon) / draws), by_curve)
     raise TypeError("guarantee must be PureDP, ApproxDP, ZCDP or GDP")
 
 

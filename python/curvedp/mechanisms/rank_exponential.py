@@ -25,9 +25,9 @@ from curvedp.privacy import Guarantee
 BASE_MEASURES = ("uniform", "log-uniform")
 
 
-def rank_scale(guarantee: Guarantee, records_per_unit: int) -> float:
-    """Scale 2k/epsilon of the noise in ranks, for k records of one unit."""
-    scale = outward_scale(2 * records_per_unit, bounded_range_epsilon(guarantee))
+def rank_scale(guarantee: Guarantee, records_per_unit: int, draws: int = 1) -> float:
+    """Scale 2k/epsilon of the noise in ranks, for k records of one unit and so many draws."""
+    scale = outward_scale(2 * records_per_unit, bounded_range_epsilon(guarantee, draws))
     if not 1e-250 < scale < 1e250:
         raise ValueError(f"no quantile can be drawn at a scale of {scale:g} ranks")
     return scale

@@ -87,10 +87,7 @@ _LIMITS_OF_ERROR = {
         "root mean square, of the noise of the last steps alone: it and bands leave out steps that "
         "have not arrived, clipped contributions, uneven covariates and skewed residuals"
     ),
-    "quantile": (
-        "the noise scale counts ranks; where many values are equal the released one may lie "
-        "anywhere between theirs and the next other value"
-    ),
+    "quantile": ("the noise scale counts ranks; the release is usually off by a few times as many"),
 }
 
 #: First words of statistics of one record, whose owner trusts nobody.

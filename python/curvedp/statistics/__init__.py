@@ -22,7 +22,7 @@ from curvedp.statistics.kng_mean import KNGMean, kng_mean
 from curvedp.statistics.logistic import LogisticRelease, TangentLogistic, tangent_logistic
 from curvedp.statistics.mean_release import MeanRelease
 from curvedp.statistics.moments import FourthMoment, LogCovariance, MeanHessian
-from curvedp.statistics.quantile import Quantile, quantile
+from curvedp.statistics.quantile import Quantile, QuantileRelease, quantile
 from curvedp.statistics.region import ConfidenceRegion
 from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
@@ -54,6 +54,7 @@ __all__ = [
     "MeanHessian",
     "MeanRelease",
     "Quantile",
+    "QuantileRelease",
     "Region",
     "Releases",
     "Schedule",

@@ -52,7 +52,9 @@ mod _core {
     #[pymodule_export]
     use crate::mean::{Descent, Plan};
     #[pymodule_export]
-    use crate::noise::{Noise, RankExponential, Stream, choose, largest_laplace_scale};
+    use crate::noise::{
+        GridQuantile, Noise, RankExponential, Stream, choose, largest_laplace_scale,
+    };
     #[pymodule_export]
     use crate::regression::clipped_mean;
     #[pymodule_export]

@@ -8,7 +8,7 @@ use curvedp_core::noise::{self, Drawing, IsotropicNoise, Profile};
 use curvedp_core::release::Grid;
 use curvedp_core::roots::{Compact, Matrices, Radial, Space};
 use curvedp_core::rows::Rows;
-use numpy::PyReadonlyArray1;
+use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -213,6 +213,74 @@ impl RankExponential {
         let intervals = run(py, |_| Ok(self.inner.intervals(values)))?;
         let effort = effort(out.len());
         stream.fill(py, out, |_, stream| self.inner.sample(&intervals, stream, effort))
+    }
+}
+
+/// Quantiles of numbers on a public grid; see [`noise::GridQuantile`].
+#[pyclass(frozen, module = "curvedp._core")]
+pub struct GridQuantile {
+    inner: noise::GridQuantile,
+}
+
+#[pymethods]
+impl GridQuantile {
+    /// `measure` is (first point, last point, powers of ten, whether octaves weigh the same), `spacing` the first point's
+    /// value and the distance of neighbours.
+    #[new]
+    fn new(
+        levels: Vec<f64>,
+        ends: (f64, f64),
+        measure: (u64, u64, u32, bool),
+        spacing: (f64, f64),
+        scale: f64,
+        coin_bits: u32,
+    ) -> PyResult<Self> {
+        let (first, last, decimals, octaves) = measure;
+        let measure = noise::GridMeasure { first, last, decimals, octaves }.checked();
+        let measure = measure.filter(|_| coin_bits <= 32 && !levels.is_empty());
+        let measure = measure.ok_or_else(|| PyValueError::new_err("the grid has no law"))?;
+        let inner = noise::GridQuantile { levels, ends, measure, spacing, scale, coin_bits };
+        Ok(Self { inner })
+    }
+
+    /// Mass of the points `first`..`stop`, and of all.
+    fn mass(&self, first: u64, stop: u64) -> (u128, u128) {
+        (self.inner.measure.between(first, stop), self.inner.measure.total())
+    }
+
+    /// Numbers of the grid points of `values`, in order.
+    fn points(&self, py: Python<'_>, values: PyReadonlyArray1<'_, f64>) -> PyResult<Vec<u64>> {
+        let values = values.as_slice()?;
+        run(py, |_| Ok(self.inner.points(values)))
+    }
+
+    /// Fills `out` with independent draws around the quantiles of `values`, one after the other: numbers of grid
+    /// points.
+    fn sample(
+        &self,
+        py: Python<'_>,
+        values: PyReadonlyArray1<'_, f64>,
+        stream: &Stream,
+        mut out: PyReadwriteArray1<'_, u64>,
+    ) -> PyResult<()> {
+        let values = values.as_slice()?;
+        let out = out.as_slice_mut()?;
+        let (law, effort) = (&self.inner, effort(out.len()));
+        run(py, |interrupt| {
+            let points = law.points(values);
+            let cells = law.cells(&points);
+            let mut stream = match stream.open() {
+                Ok(stream) => stream,
+                Err(error) => return Ok(Err(error)),
+            };
+            for (number, draw) in out.chunks_exact_mut(law.levels.len()).enumerate() {
+                if number > 0 && number % DRAWS_PER_LOOK == 0 && interrupt() {
+                    return Err(Error::Interrupted);
+                }
+                law.sample(&points, &cells, &mut stream, effort, draw);
+            }
+            Ok(Ok(()))
+        })?
     }
 }
 

@@ -2,6 +2,8 @@
 //! enclosures: one is proposed with an integer weight that is at least its mass and accepted in proportion to the
 //! mass. So the law does not depend on the weights (docs/proofs/exact-draws.md).
 
+use std::ops::Range;
+
 use super::stream::{Stream, Variable};
 use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
 use crate::vector::exponent;
@@ -16,10 +18,14 @@ pub(super) trait Masses {
 }
 
 /// Integer weights of the masses.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Weights {
-    /// The sum of the weights up to and with each.
+    /// The sum of the weights up to and with each of those that are counted.
     up_to: Vec<u64>,
+    /// The first of these.
+    first: usize,
+    /// Number of all others, whose weight is 1.
+    others: u64,
     /// A weight of 1 stands for a mass of 2^unit.
     unit: i64,
 }
@@ -27,12 +33,22 @@ pub(super) struct Weights {
 impl Weights {
     /// Weights from upper bounds on the masses: an integer below 2^127 and the exponent of its unit.
     pub(super) fn new(count: usize, bound: impl Fn(usize) -> (u128, i64)) -> Self {
+        Self::within(count, 0..count, bound)
+    }
+
+    /// The same, if each mass outside of a range is less than 2^-60/count of the largest one.
+    pub(super) fn within(
+        count: usize,
+        range: Range<usize>,
+        bound: impl Fn(usize) -> (u128, i64),
+    ) -> Self {
         let size = |(bound, at): (u128, i64)| (bound > 0).then(|| at + i64::from(bound.ilog2()));
-        let largest = (0..count).filter_map(|i| size(bound(i))).max().unwrap_or(0);
+        let largest = range.clone().filter_map(|i| size(bound(i))).max().unwrap_or(0);
         // the largest weight has so many bits that the sum of all has at most 63
         let unit = largest - 60 + i64::from(count.ilog2());
         let mut sum = 0;
-        let up_to = (0..count).map(|i| {
+        let (first, others) = (range.start, (count - range.len()) as u64);
+        let up_to = range.map(|i| {
             let (bound, at) = bound(i);
             sum += match unit - at {
                 _ if bound == 0 => 0,
@@ -42,18 +58,22 @@ impl Weights {
             };
             sum
         });
-        Self { up_to: up_to.collect(), unit }
+        Self { up_to: up_to.collect(), first, others, unit }
     }
 
     /// A draw; 0 if all masses are.
     pub(super) fn draw<M: Masses>(&self, masses: &M, stream: &mut Stream, effort: Effort) -> usize {
-        let total = self.up_to[self.up_to.len() - 1];
-        if total == 0 {
+        let counted = self.up_to[self.up_to.len() - 1];
+        if counted == 0 {
             return 0;
         }
         loop {
-            let chosen = below(total, stream);
-            let proposed = self.up_to.partition_point(|sum| *sum <= chosen);
+            let chosen = below(counted + self.others, stream);
+            let proposed = match chosen.checked_sub(counted) {
+                None => self.first + self.up_to.partition_point(|sum| *sum <= chosen),
+                Some(other) if (other as usize) < self.first => other as usize,
+                Some(other) => other as usize + self.up_to.len(),
+            };
             let (weight, height) = (self.weight(proposed), stream.variable());
             let unit = self.unit;
             let acceptance = Acceptance { masses, proposed, unit, weight, height, stream };
@@ -69,7 +89,11 @@ impl Weights {
     }
 
     pub(super) fn weight(&self, i: usize) -> u64 {
-        self.up_to[i] - if i == 0 { 0 } else { self.up_to[i - 1] }
+        match i.checked_sub(self.first).filter(|place| *place < self.up_to.len()) {
+            None => 1,
+            Some(0) => self.up_to[0],
+            Some(place) => self.up_to[place] - self.up_to[place - 1],
+        }
     }
 }
 
@@ -181,13 +205,7 @@ impl<'a> Choice<'a> {
             return None;
         }
         let least = lengths.iter().map(|x| finite(*x)).fold(f64::MAX, f64::min);
-        let mut own = Self {
-            log_weights,
-            lengths,
-            least,
-            scale,
-            weights: Weights { up_to: vec![], unit: 0 },
-        };
+        let mut own = Self { log_weights, lengths, least, scale, weights: Weights::default() };
         let bounds: Vec<_> = (0..lengths.len()).map(|i| own.bound(i)).collect();
         own.weights = Weights::new(lengths.len(), |i| bounds[i]);
         Some(own)
