@@ -98,7 +98,10 @@ def combine(releases: Iterable[Release], *, spread: float = 0.0) -> CombinedMean
     ----------
     releases : iterable of Release, or Releases
         Of `frechet_mean` or `adaptive_mean`, on one manifold, each of its own site: sites' records
-        are disjoint.
+        are disjoint. Let sites release `frechet_mean`, on one public ball if there is one: noise
+        averages over sites, while what adaptive means leave outside their last balls is alike at
+        all of them and does not. Combined adaptive means pay where the noise of each is far larger
+        than that.
     spread : float
         Public guess of the root mean square distance of records from their mean, for the sampling
         error of each site. With 0 the noise alone decides: right for sites whose exact means are
