@@ -160,7 +160,7 @@ def adaptive_schedule(
     >>> ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.0, 1.0], radius=0.7)
     >>> plan = adaptive_schedule(ball, 500, cdp.GDP(mu=1.0))
     >>> [round(weight, 2) for weight in plan.weights], [round(q, 2) for q in plan.levels]
-    ([0.02, 0.02, 0.09, 0.06, 0.81], [0.86, 0.95])
+    ([0.02, 0.02, 0.09, 0.06, 0.81], [0.85, 0.95])
     >>> adaptive_schedule(ball, 500, cdp.PureDP(epsilon=1.0)).weights
     (1.0,)
     """
