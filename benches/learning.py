@@ -1,10 +1,12 @@
 """Private classifiers, tangent components and clusters, beside the same without noise.
 
-    CURVEDP_DATA=... python benches/learning.py [--repeats 20] [mdm] [logistic] [pca] [kmeans]
+    CURVEDP_DATA=... python benches/learning.py [--repeats 20] [mdm] [grouped] [logistic] [pca]
+        [kmeans]
 
 Covariances of eight electrodes, five gestures (emg_covariances). The first session is public and
 gives the ball, its Fréchet mean and the distance that 90 % of it keep; the others are private.
-Accuracies are those of the 30 % held out, means over splits, each with noise of its own. Clusters
+Accuracies are those of the 30 % held out, means over splits, each with noise of its own; `grouped`
+holds whole sessions and whole recordings out, standard errors are those of the noise. Clusters
 also of a week's earthquakes (sphere/earthquakes_week2018.csv). The tables of docs/learning.md are
 this script's output.
 """
@@ -30,7 +32,7 @@ from curvedp.learning import (
 from curvedp.statistics import cells, logistic
 
 GUARANTEES = (cdp.GDP(0.25), cdp.GDP(0.5), cdp.GDP(1.0), cdp.GDP(2.0), cdp.PureDP(1.0))
-PARTS = ("mdm", "logistic", "pca", "kmeans")
+PARTS = ("mdm", "grouped", "logistic", "pca", "kmeans")
 COUNTS = (1, 3, 5)
 #: For clusters, and numbers of clusters of each data set.
 SPENT = (cdp.GDP(0.1), cdp.GDP(0.3), cdp.GDP(1.0), cdp.GDP(3.0), cdp.PureDP(1.0), cdp.PureDP(5.0))
@@ -46,6 +48,21 @@ def gestures(folder: Path) -> tuple[cdp.Ball, np.ndarray, np.ndarray]:
     center = cdp.nonprivate.frechet_mean(records[public], manifold).value
     radius = np.quantile(manifold.dist(records[public], center), 0.9)
     return cdp.Ball(manifold, center, float(radius)), records[~public], labels[~public]
+
+
+def whole_splits(folder: Path) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
+    """Splits of the private records that leave whole sessions, or whole recordings, out."""
+    from sklearn.model_selection import GroupShuffleSplit, LeaveOneGroupOut
+
+    stored = np.load(folder / "emg_covariances" / "emg_cov_8x8.npz", allow_pickle=True)
+    session, segment = stored["session"].astype(str), stored["segment"]
+    private = session != "mg_s1"
+    rows = np.zeros(int(private.sum()))
+    recordings = GroupShuffleSplit(10, test_size=0.3, random_state=1)
+    return {
+        "one session": list(LeaveOneGroupOut().split(rows, rows, session[private])),
+        "30 % of recordings": list(recordings.split(rows, rows, segment[private])),
+    }
 
 
 def earthquakes(folder: Path) -> tuple[cdp.Ball, np.ndarray]:
@@ -72,6 +89,26 @@ def held_out(
         cut = int(0.7 * len(records))
         train, test = order[:cut], order[cut:]
         hits.append(make().fit(records[train], labels[train]).score(records[test], labels[test]))
+    return float(np.mean(hits)), float(np.std(hits, ddof=1) / np.sqrt(repeats))
+
+
+def held_out_whole(
+    make: Callable[[], Any],
+    records: np.ndarray,
+    labels: np.ndarray,
+    splits: list[tuple[np.ndarray, np.ndarray]],
+    repeats: int,
+) -> tuple[float, float]:
+    """Mean accuracy over the same splits again and again, and its standard error by the noise."""
+    hits = [
+        np.mean(
+            [
+                make().fit(records[train], labels[train]).score(records[test], labels[test])
+                for train, test in splits
+            ]
+        )
+        for _ in range(repeats)
+    ]
     return float(np.mean(hits)), float(np.std(hits, ddof=1) / np.sqrt(repeats))
 
 
@@ -176,6 +213,23 @@ def main() -> None:
                     f"MDM {guarantee} adaptive={adaptive}",
                     lambda: PrivateMDM(ball, guarantee, adaptive=adaptive),  # noqa: B023
                 )
+    if "grouped" in given.parts:
+        for name, splits in whole_splits(Path(os.environ["CURVEDP_DATA"])).items():
+            for guarantee in (None, cdp.GDP(0.3), cdp.GDP(1.0)):
+                for adaptive in (True, False) if guarantee else (False,):
+                    kind = PrivateMDM if guarantee else PlainMDM
+                    mean, error = held_out_whole(
+                        lambda: kind(ball, guarantee, adaptive=adaptive),  # noqa: B023
+                        records,
+                        labels,
+                        splits,
+                        max(given.repeats // 2, 2) if guarantee else 2,
+                    )
+                    print(
+                        f"MDM, {name} out, {guarantee} adaptive={adaptive}: "
+                        f"{mean:.3f} +- {error:.3f}",
+                        flush=True,
+                    )
     if "logistic" in given.parts:
         for steps in (30, 60, 120):
             told(

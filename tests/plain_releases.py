@@ -18,7 +18,6 @@ from curvedp import sensitivity
 from curvedp.curvature import has_curved_hessian
 from curvedp.domain import BOUNDARY_SLACK
 from curvedp.mechanisms import RankExponential, choose_mechanism, ways_to_meet
-from curvedp.statistics.adaptive_mean import SMALLEST_SHRINKAGE, inflation
 from curvedp.statistics.base_point import BasePoint, MeanNoise
 from curvedp.statistics.design import design_mean_under, find_plan
 from curvedp.statistics.log_moments import finish_covariance, finish_hessian
@@ -173,39 +172,57 @@ def plain_adaptive(
         ball, n, guarantee, records_per_unit=unit, mechanism=mechanism, **options
     )
     shares = schedule.shares
+    inside, last, reached = ball.project(records), ball, 0.6 * ball.radius
     found: list[Any] = []
     for stage, share in enumerate(shares):
         if stage % 2 == 0:
             how = {"stage": stage, "unit": unit, "mechanism": mechanism}
-            found.append(plain_mean(records, ball, share, streams, **how)[0])
+            rows = records if last is ball else inside
+            found.append(plain_mean(rows, last, share, streams, **how)[0])
             continue
         center = ball.project(found[-1])
         dist = np.empty(n)
         ball.frame.manifold.dist(ball.enter(records), ball.enter(center[None]), dist)
+        is_last = stage == len(shares) - 2
+        top = schedule.top if is_last else ball.radius
+        factor = 1.06 if is_last else 1 + 0.4 / math.sqrt(ball.manifold.dim)
         law = RankExponential(
-            schedule.levels[stage // 2],
-            low=SMALLEST_SHRINKAGE * ball.radius,
-            high=2 * ball.radius,
+            _level(ball, schedule, stage // 2, share, reached, n, unit, mechanism),
+            low=1e-3 * ball.radius,
+            high=1.25 * top / 1.06 if is_last else 2 * ball.radius,
             guarantee=share,
             records_per_unit=unit,
             base="log-uniform",
         )
         found.append(law.sample(dist, streams(stage))[0])
-        ball = _shrunk(ball, center, float(found[-1]), n, shares[stage + 1 :: 2], unit, mechanism)
+        radius = float(found[-1]) * factor
+        reached = min(radius, 0.95 * ball.radius)
+        last = ball
+        if radius < top:
+            last = _smaller(ball, center, radius, n, shares[stage + 1], unit, mechanism)
     return found
 
 
-def _shrunk(ball, center, quantile, n, shares, unit, mechanism):
-    """The next ball: the old one where double precision cannot serve the means on the new one."""
-    radius = quantile * inflation(ball.manifold)
-    if radius >= ball.radius or not ball.manifold.kernels.carries(center.reshape(-1)):
+def _level(ball, schedule, number, share, reached, n, unit, mechanism):
+    """That of the last radius is lower where noise rises steeply with the ball's radius."""
+    level = schedule.levels[number]
+    if number < len(schedule.levels) - 1:
+        return level
+    design = design_mean_under(ball, n, schedule.shares[-1], unit, mechanism)
+    angle = reached * math.sqrt(max(ball.manifold.curvature_bounds[1], 0.0))
+    steepness = 1 / math.cos(angle) ** 2
+    if design.mechanism.name == "tangent Gaussian":
+        steepness *= math.cos(angle) + angle * math.sin(angle)
+    return min(level, 1 - min(schedule.slope * steepness, 0.1))
+
+
+def _smaller(ball, center, radius, n, share, unit, mechanism):
+    """The ball about a centre; the public one where doubles cannot serve the mean on it."""
+    if not ball.manifold.kernels.carries(center.reshape(-1)):
         return ball
     smaller = cdp.Ball(ball.manifold, center, radius)
-    if find_plan(smaller, n, unit)[1] is None:
-        return ball
     try:
-        for share in shares:
-            design_mean_under(smaller, n, share, unit, mechanism)
+        design_mean_under(smaller, n, share, unit, mechanism)
     except cdp.ExistenceError:
         return ball
     return smaller

@@ -303,7 +303,11 @@ CASES = (
         cdp.PureDP(1e4),
         spaces=FEW,
     ),
-    Case("adaptive mean", ("adaptive_mean",), _plain(cdp.adaptive_mean, schedule=(0.3, 0.2, 0.5))),
+    Case(
+        "adaptive mean",
+        ("adaptive_mean",),
+        _plain(cdp.adaptive_mean, schedule=(0.3, 0.2, 0.5), quantile=0.8),
+    ),
     Case("median", ("geometric_median",), _plain(cdp.geometric_median)),
     Case("variance", ("frechet_variance",), _plain(cdp.frechet_variance)),
     Case("fourth moment", ("fourth_moment",), _plain(cdp.fourth_moment)),

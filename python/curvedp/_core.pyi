@@ -1,13 +1,15 @@
 from collections.abc import Callable, Sequence
-from typing import final
+from typing import Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "BIAS",
     "BOUNDARY_SLACK",
+    "EXPECTED_SHRINKAGE",
+    "MOST_OUTSIDE",
     "PIECE",
-    "SMALLEST_SHRINKAGE",
     "STEPS_PER_SCALE",
     "Chains",
     "Descent",
@@ -40,7 +42,6 @@ __all__ = [
     "flat_grid_step",
     "hash_names",
     "image_covariance",
-    "inflation",
     "isotropic_chains",
     "label_sums",
     "largest_laplace_scale",
@@ -66,9 +67,11 @@ _Index = NDArray[np.int64]
 #: A share of the budget: whether it is epsilon, and epsilon or mu.
 _Share = tuple[bool, float]
 
+BIAS: float
 BOUNDARY_SLACK: float
+EXPECTED_SHRINKAGE: tuple[float, float]
+MOST_OUTSIDE: float
 PIECE: int
-SMALLEST_SHRINKAGE: float
 STEPS_PER_SCALE: float
 
 def set_num_threads(threads: int) -> None: ...
@@ -91,7 +94,6 @@ def logistic_gradient(
     max_length: float,
 ) -> _Array: ...
 def summation_error(n: int) -> float: ...
-def inflation(dim: int) -> float: ...
 def vecd(matrix: _Array, stretch: float, out: _Array) -> None: ...
 def image_covariance(
     images: NDArray[np.uint8] | _Array,
@@ -477,6 +479,24 @@ class Groups:
         progress: Callable[[int], object] | None,
     ) -> dict[str, _Array]: ...
 
+class _RadiusLaw(Protocol):
+    """How the radius of an adaptive mean's ball is found."""
+
+    @property
+    def level(self) -> float: ...
+    @property
+    def slope(self) -> float: ...
+    @property
+    def scale(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def factor(self) -> float: ...
+    @property
+    def top(self) -> float: ...
+
 @final
 class GroupStatistic:
     @staticmethod
@@ -495,7 +515,7 @@ class GroupStatistic:
     @staticmethod
     def adaptive_mean(
         manifold: Manifold,
-        schedules: Sequence[Sequence[tuple[float, float, _Share]]],
+        schedules: Sequence[Sequence[tuple[_RadiusLaw, _Share]]],
         laws: Sequence[tuple[bool, bool]],
         *,
         records_per_unit: float,

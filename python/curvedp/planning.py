@@ -17,17 +17,18 @@ from typing import Any
 import numpy as np
 import scipy
 
+from curvedp import _core
 from curvedp._hints import hinting
 from curvedp._html import card
 from curvedp._validation import as_choice, as_count, as_positive, as_probability
 from curvedp.domain import Ball, check_ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism
-from curvedp.privacy import Guarantee
+from curvedp.privacy import GDP, Guarantee, PureDP
 from curvedp.privacy.release import percent
 from curvedp.regression.choice import expected_choice
 from curvedp.regression.private import GeodesicLine, check_support
-from curvedp.statistics.adaptive_mean import SMALLEST_SHRINKAGE, AdaptiveMean, shrunk_ball
+from curvedp.statistics.adaptive_mean import AdaptiveDesign, AdaptiveMean, combined_error
 from curvedp.statistics.base_point import MeanNoise
 from curvedp.statistics.call import Call, Statistic, check_guarantee
 from curvedp.statistics.confidence_region import Region, expected_region
@@ -35,13 +36,11 @@ from curvedp.statistics.design import design_mean_under, smallest_n
 from curvedp.statistics.frechet_mean import Mean
 from curvedp.statistics.quantiles import hotelling_quantile
 from curvedp.statistics.region import ConfidenceRegion
+from curvedp.statistics.schedule import is_stretched, radius_laws, steepness
 from curvedp.statistics.variance import Variance
 
 __all__ = ["Plan", "plan"]
 
-#: Spreads, in radii, from which on an adaptive mean is not worth its budget, and errors of one
-#: mean, in spreads, below which skewness could outweigh what it gains: docs/adaptive-mean.md.
-_FILLS, _SKEW = 0.6, 0.03
 #: Errors of a regression up to this share of tau are as computed for flat space, within a third.
 _ARRIVES = 0.25
 
@@ -124,9 +123,8 @@ def plan(
 
     - "frechet_mean": mean distance from the exact mean of the projected records, were that the
       ball's centre or at its edge: noise in a chart is longer there.
-    - "adaptive_mean": the same of the last mean, on the ball that has shrunk: least if all records
-      are equal, largest if the ball does not shrink. With `spread`, for normal records. That is
-      the noise alone: the distance from the mean of all records may be many times larger.
+    - "adaptive_mean": the same, estimated as the release estimates it: least if all records are
+      equal, largest if the public ball is kept. With `spread`, for normal records.
     - "frechet_variance": mean absolute error. Least where the records' mean is the
       ball's centre; largest where it lies at the edge, for noise of sensitivity (2 r)^2/n.
     - "confidence_region": half-length of the region's axes (their geometric mean), were the noise
@@ -232,6 +230,16 @@ class _Request:
             records_per_unit=self.records_per_unit,
         )
 
+    def mean_error(self, ball: Ball, n: int, share: PureDP | GDP) -> float:
+        """Expected error of a mean on a ball for a share of the guarantee."""
+        unit, kind = self.records_per_unit, self.mechanism
+        return design_mean_under(ball, n, share, unit, kind).mechanism.expected_error
+
+    def shrunk_error(self, n: int, share: PureDP | GDP, radius: float, level: float) -> float:
+        """That of an adaptive mean whose last ball has that radius, from a quantile of a level."""
+        smaller = Ball(self.ball.manifold, self.ball.center, radius)
+        return math.hypot(self.mean_error(smaller, n, share), _core.BIAS * (1 - level) * radius)
+
     def mean_noise(self, statistic: Statistic[Any], n: int) -> MeanNoise:
         """The noise of the private mean that a statistic rests on."""
         (design,), _ = self.call(statistic).designs(np.array([n], dtype=np.int64), alone=True)
@@ -257,43 +265,70 @@ def _frechet_mean(request: _Request, n: int) -> Plan:
 def _adaptive_mean(request: _Request, n: int) -> Plan:
     ball, statistic = request.ball, AdaptiveMean(mechanism=request.mechanism)
     design = statistic.design(request.call(statistic), ball, n)
-    levels, share = design.schedule.levels, design.schedule.shares[-1]
-
-    def error(spread: float) -> float:
-        """With the ball about the mean of normal records."""
-        smallest, unit, kind = ball, request.records_per_unit, request.mechanism
-        if levels:
-            dim = ball.manifold.dim
-            within = math.sqrt(float(scipy.stats.chi2.ppf(levels[-1], dim)) / dim)
-            quantile = max(spread * within, SMALLEST_SHRINKAGE * ball.radius)
-            smallest = shrunk_ball(ball, n, ball.center, quantile, share, unit, kind)
-        last = design_mean_under(smallest, n, share, unit, kind)
-        return last.mechanism.expected_error
-
-    low, high = (0.0, math.inf) if request.spread is None else (request.spread, request.spread)
-    records = "least where the records are all one, largest where the ball does not shrink"
-    if request.spread is not None:
+    if request.spread is None:
+        errors = _adaptive_error(request, design, n, 0.0), _largest_error(request, design, n)
+        records = "least where the records are all one, largest where they fill the public ball"
+    else:
+        errors = (_adaptive_error(request, design, n, request.spread),) * 2
         records = f"for normal records at root mean square distance {request.spread:g} from it"
+    one = Mean(request.mechanism)
+    alone = one.design(request.call(one), ball, n).mechanism
     advice = ""
-    if request.spread is not None:
-        alone = _frechet_mean(request, n).high
-        if request.spread > _FILLS * ball.radius or alone < _SKEW * request.spread:
-            advice = (
-                f" Take frechet_mean, whose expected error is {alone:.3g}: records of this spread "
-                "fill the ball, or skewness could cost more than is gained."
-            )
+    if not design.schedule.levels:
+        advice = (
+            " It is one mean: with so many records and this guarantee no smaller ball is sought."
+        )
+    elif request.spread is not None and errors[0] >= alone.expected_error:
+        advice = (
+            f" Take frechet_mean, whose expected error is {alone.expected_error:.3g}: records of "
+            "this spread fill the ball."
+        )
     return Plan(
         statistic="adaptive_mean",
         n=n,
         guarantee=request.guarantee,
         quantity="expected error",
-        low=error(low),
-        high=error(high),
-        meaning="The error is the distance from the mean of the records projected on the last "
-        f"ball, {records}. The distance from the mean of all records may be many times larger, "
-        f"where these are skewed, contaminated or in clusters.{advice}",
+        low=errors[0],
+        high=errors[1],
+        meaning="The error is the distance from the mean of the records projected on the public "
+        f"ball, {records}. It is an estimate and no bound: a few records far from the others may "
+        f"move that mean unseen.{advice}",
         radius=ball.radius,
     )
+
+
+def _adaptive_error(request: _Request, design: AdaptiveDesign, n: int, spread: float) -> float:
+    """Expected error for normal records about the ball's centre, at that spread."""
+    ball, dim, stretched = request.ball, request.ball.manifold.dim, is_stretched(design.first)
+    shares, unit = design.schedule.shares[::2], request.records_per_unit
+    reached, largest = (share * ball.radius for share in _core.EXPECTED_SHRINKAGE)
+    on_public, error = [request.mean_error(ball, n, shares[0])], math.nan
+    for law, share in zip(radius_laws(ball, design.schedule, unit), shares[1:], strict=True):
+        level = law.level_at(steepness(ball, stretched, reached))
+        length = spread * math.sqrt(float(scipy.stats.chi2.ppf(level, dim)) / dim)
+        radius = min(max(length, law.low), law.high) * law.factor
+        reached, error = min(radius, largest), math.nan
+        try:
+            if radius < law.top:
+                error = request.shrunk_error(n, share, radius, level)
+        except ExistenceError:  # double precision does not serve that ball
+            pass
+        if math.isnan(error):
+            on_public.append(request.mean_error(ball, n, share))
+    return combined_error(on_public) if math.isnan(error) else error
+
+
+def _largest_error(request: _Request, design: AdaptiveDesign, n: int) -> float:
+    """Expected error where the public ball is just kept, or the last one just smaller."""
+    ball, schedule = request.ball, design.schedule
+    first, last = (request.mean_error(ball, n, schedule.shares[end]) for end in (0, -1))
+    if not schedule.levels:
+        return first
+    largest = _core.EXPECTED_SHRINKAGE[1] * ball.radius
+    law = radius_laws(ball, schedule, request.records_per_unit)[-1]
+    level = law.level_at(steepness(ball, is_stretched(design.first), largest))
+    kept = combined_error([first, last])
+    return max(kept, request.shrunk_error(n, schedule.shares[-1], law.top, level))
 
 
 def _frechet_variance(request: _Request, n: int) -> Plan:

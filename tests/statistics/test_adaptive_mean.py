@@ -66,7 +66,8 @@ def test_release_carries_its_parts(spec: str, guarantee: Any) -> None:
     assert release.guarantee == guarantee
     assert ball.manifold.belongs(release.value)
     assert len(release.parts) == len(plan.weights) == 2 * len(plan.levels) + 1
-    assert release.parts[-1].value.tobytes() == release.value.tobytes()
+    if release.parts[-1].ball_radius < ball.radius or len(release.parts) == 1:
+        assert release.parts[-1].value.tobytes() == release.value.tobytes()
     assert release.parts[-1].scale == release.scale
     assert (release.ball_radius, release.n) == (ball.radius, 2000)
     assert np.array_equal(release.ball_center, ball.center)
@@ -102,7 +103,9 @@ def test_every_schedule_composes_to_the_guarantee_and_leaves_nothing(
     whole = budget.additive()[0]
     assert whole * (1 - Fraction(1, 10**12)) <= spent <= whole
     assert all(weight > 0 for weight in plan.weights)
-    assert all(0.5 <= level <= 0.95 for level in plan.levels)
+    assert all(0.5 <= level <= 0.95 for level in plan.levels[:-1])
+    assert all(0.75 <= level < 1 for level in plan.levels[-1:])
+    assert 0 < plan.top <= ball.radius
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=lambda g: type(g).__name__)
@@ -129,42 +132,83 @@ def test_the_parts_of_a_release_add_up_to_no_more_than_its_guarantee(
 @pytest.mark.parametrize("spec", ["sphere:2", "spd:3"])
 def test_every_part_is_calibrated_to_its_own_ball_and_share(spec: str) -> None:
     ball = make_ball(spec)
-    release = cdp.adaptive_mean(
-        clump(ball, 4000, 0.03), ball, cdp.GDP(1.0), records_per_unit=2, quantile=0.8
-    )
-    radius = ball.radius
+    plan = cdp.adaptive_schedule(ball, 4000, cdp.GDP(1.0), records_per_unit=2)
+    records = clump(ball, 4000, 0.1)
+    release = cdp.adaptive_mean(records, ball, cdp.GDP(1.0), records_per_unit=2)
+    last = ball
     for i, part in enumerate(release.parts):
         assert part.records_per_unit == 2
-        assert part.ball_radius == radius
-        own = cdp.Ball(ball.manifold, part.ball_center, part.ball_radius)
         if i % 2 == 0:
-            delta = cdp.sensitivity.frechet_mean(own, 4000, records_per_unit=2)
+            assert part.ball_radius == last.radius
+            assert np.array_equal(part.ball_center, last.center)
+            delta = cdp.sensitivity.frechet_mean(last, 4000, records_per_unit=2)
             needed = (delta + 2 * part.solver_tolerance) / part.guarantee.mu
             assert part.sensitivity == delta
             assert part.scale == pytest.approx(needed, rel=1e-12)
             continue
-        mean = release.parts[i - 1]
-        assert np.array_equal(part.base_point, own.project(mean.value))
+        # distances are those of the records on the public ball
+        assert (part.ball_radius, part.ball_center.tolist()) == (
+            ball.radius,
+            ball.center.tolist(),
+        )
+        assert np.array_equal(part.base_point, ball.project(release.parts[i - 1].value))
         assert part.scale == outward_scale(4, bounded_range_epsilon(part.guarantee))
-        assert 1e-3 * radius <= float(part.value) <= 2 * radius
-        wished = float(part.value) * (1 + 0.4 / math.sqrt(ball.manifold.dim))
-        if wished < radius:
-            radius = wished
-            assert np.array_equal(
-                release.parts[i + 1].ball_center,
-                cdp.Ball(ball.manifold, part.base_point, wished).center,
-            )
-    assert radius < 0.5 * ball.radius
+        is_last = i == len(release.parts) - 2
+        factor = 1.06 if is_last else 1 + 0.4 / math.sqrt(ball.manifold.dim)
+        high = 1.25 * plan.top / 1.06 if is_last else 2 * ball.radius
+        assert 1e-3 * ball.radius <= float(part.value) <= high
+        radius, top = float(part.value) * factor, plan.top if is_last else ball.radius
+        last = ball if radius >= top else cdp.Ball(ball.manifold, part.base_point, radius)
+    assert last.radius < plan.top < 0.9 * ball.radius
+    outside = (1 - plan.levels[-1]) * last.radius
+    noise = release.parts[-1].expected_error
+    assert release.expected_error == pytest.approx(math.hypot(noise, 0.1 * outside), rel=1e-12)
 
 
-def test_a_ball_that_would_not_shrink_is_kept() -> None:
-    ball = make_ball("sphere:2")
-    coords = np.random.default_rng(1).standard_normal((500, 2))
+@pytest.mark.parametrize("spec", ["sphere:2", "spd:2", "euclidean:3"])
+def test_all_means_on_the_public_ball_are_combined_where_it_is_kept(spec: str) -> None:
+    """Records at its edge: by the inverse squares of the errors, in the chart at its centre."""
+    ball = make_ball(spec)
+    space, center = ball.manifold, ball.center
+    release = cdp.adaptive_mean(edge_all_around(ball, 500), ball, cdp.GDP(3.0))
+    means = release.parts[::2]
+    assert {part.ball_radius for part in means} == {ball.radius}
+    assert all(np.array_equal(part.ball_center, center) for part in means)
+    weights = np.array([part.expected_error**-2.0 for part in means])
+    logs = [space.tangent_to_coords(space.log(part.value, center), center) for part in means]
+    mixed = space.exp(space.coords_to_tangent(np.average(logs, 0, weights), center), center)
+    assert space.dist(release.value, mixed) < 1e-7 * release.expected_error
+    assert release.expected_error == pytest.approx(weights.sum() ** -0.5, rel=1e-12)
+    assert release.expected_error < means[-1].expected_error
+    assert release.scale == means[-1].scale
+
+
+def test_noise_that_rises_steeply_asks_for_a_lower_level() -> None:
+    """Near half a great circle; on flat space the level is the schedule's."""
+    module = importlib.import_module("curvedp.statistics.schedule")
+    wide = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 1.45)
+    plan = cdp.adaptive_schedule(wide, 2000, cdp.GDP(2.0))
+    law = module.radius_laws(wide, plan, 1)[-1]
+    assert law.level == plan.levels[-1] > 0.98
+    radii = (0.1, 0.95 * wide.radius, wide.radius)
+    levels = [law.level_at(module.steepness(wide, False, radius)) for radius in radii]
+    assert levels[0] == law.level > levels[1] > levels[2] > law.level_at(1e9) == 0.9
+    flat = make_ball("euclidean:3")
+    assert {module.steepness(flat, kind, radius) for kind in (0, 1) for radius in (0.1, 9)} == {1.0}
+    for stretched in (False, True):  # the derivative of the scale itself
+        scales = [
+            own.frame.log_diameter * (own.frame.lipschitz if stretched else 1.0)
+            for own in (cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.9 + h) for h in (-1e-5, 1e-5))
+        ]
+        slope = (scales[1] - scales[0]) / 4e-5
+        assert module.steepness(wide, stretched, 0.9) == pytest.approx(slope, rel=1e-6)
+
+
+def edge_all_around(ball: cdp.Ball, n: int) -> np.ndarray:
+    """Records at the edge of the ball, in all directions."""
+    coords = np.random.default_rng(1).standard_normal((n, ball.manifold.dim))
     coords *= ball.radius / np.linalg.norm(coords, axis=1, keepdims=True)
-    edge = ball.manifold.exp(ball.manifold.coords_to_tangent(coords, ball.center), ball.center)
-    release = cdp.adaptive_mean(edge, ball, cdp.GDP(1.0), quantile=0.9)
-    assert {part.ball_radius for part in release.parts} == {ball.radius}
-    assert all(np.array_equal(part.ball_center, ball.center) for part in release.parts)
+    return ball.manifold.exp(ball.manifold.coords_to_tangent(coords, ball.center), ball.center)
 
 
 def test_ledger_is_charged_once_for_all_parts_before_any_noise() -> None:
@@ -190,10 +234,12 @@ def test_ledger_is_charged_once_for_all_parts_before_any_noise() -> None:
 
 def test_a_schedule_depends_on_public_values_alone_and_is_one_shot_where_little_is_known() -> None:
     ball = make_ball("sphere:2")
-    assert cdp.adaptive_schedule(ball, 20, cdp.PureDP(1.0)).weights == (1.0,)
+    pure = cdp.PureDP(1.0)
+    assert cdp.adaptive_schedule(ball, 50_000, pure).weights == (1.0,)
+    assert cdp.adaptive_schedule(ball, 20, pure, schedule="adaptive").weights == (1.0,)
+    assert len(cdp.adaptive_schedule(ball, 2000, pure, schedule="adaptive").weights) == 3
     assert cdp.adaptive_schedule(ball, 10, cdp.GDP(1.0)).weights == (1.0,)
-    assert len(cdp.adaptive_schedule(ball, 500, cdp.PureDP(1.0)).weights) == 3
-    assert len(cdp.adaptive_schedule(ball, 70, cdp.GDP(1.0)).weights) == 3
+    assert cdp.adaptive_schedule(ball, 70, cdp.GDP(1.0)).weights == (1.0,)  # K > n/4
     assert len(cdp.adaptive_schedule(ball, 500, cdp.GDP(1.0)).weights) == 5
     halved = cdp.adaptive_schedule(ball, 1000, cdp.GDP(1.0), records_per_unit=2)
     assert halved == cdp.adaptive_schedule(ball, 500, cdp.GDP(1.0))
@@ -213,18 +259,22 @@ def test_laplace_noise_that_does_not_exist_for_a_first_mean_means_one_shot() -> 
         assert ledger.spent is None
 
 
-@pytest.mark.parametrize("guarantee", [cdp.PureDP(1.0), cdp.GDP(0.5)], ids=str)
+@pytest.mark.parametrize("guarantee", [cdp.PureDP(4.0), cdp.GDP(0.5)], ids=str)
 @pytest.mark.parametrize("spec", ["sphere:2", "spd:2", "euclidean:3"])
 def test_concentrated_records_are_averaged_better(spec: str, guarantee: Any) -> None:
     ball = make_ball(spec)
     manifold = ball.manifold
-    records = clump(ball, 600, 0.05 / math.sqrt(manifold.dim))
+    records = clump(ball, 1500, 0.05 / math.sqrt(manifold.dim))
     exact = cdp.nonprivate.frechet_mean(records, manifold).value
     errors = [
-        float(manifold.dist(cdp.adaptive_mean(records, ball, guarantee).value, exact))
+        float(
+            manifold.dist(
+                cdp.adaptive_mean(records, ball, guarantee, schedule="adaptive").value, exact
+            )
+        )
         for _ in range(40)
     ]
-    assert np.mean(errors) < 0.65 * cdp.expected_error(ball, 600, guarantee)
+    assert np.mean(errors) < 0.65 * cdp.expected_error(ball, 1500, guarantee)
 
 
 def test_one_shot_is_the_private_mean() -> None:
@@ -251,9 +301,9 @@ def edge_and_crowd(ball: cdp.Ball, n: int) -> tuple[np.ndarray, np.ndarray]:
 def audited(n_releases: int, guarantee: Any) -> dict[str, Any]:
     """Audits by what every part of a release tells: its value, its noise, its radius."""
     ball = make_ball("sphere:2")
-    toward = ball.manifold.log(edge_and_crowd(ball, 40)[1][0], ball.center)
+    toward = ball.manifold.log(edge_and_crowd(ball, 150)[1][0], ball.center)
     scores: dict[str, list[list[float]]] = {"distance": [], "shift": [], "noise": [], "radius": []}
-    for data in edge_and_crowd(ball, 40):
+    for data in edge_and_crowd(ball, 150):
         releases = [
             cdp.adaptive_mean(data, ball, guarantee, schedule=(1, 2, 1), quantile=1.0)
             for _ in range(n_releases)
@@ -280,7 +330,7 @@ def test_whole_release_keeps_its_claim(guarantee: Any, n_releases: int) -> None:
 @pytest.mark.parametrize("guarantee", [cdp.PureDP(1.0), cdp.GDP(1.0)], ids=str)
 def test_a_radius_without_noise_is_flagged(guarantee: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A radius no smaller than the largest distance: an audit must see it, and the noise after."""
-    module = importlib.import_module("curvedp.statistics.adaptive_mean")
+    module = importlib.import_module("curvedp.statistics.schedule")
     monkeypatch.setattr(module, "rank_scale", lambda share, unit: 1e-3)
     results = audited(3000, guarantee)
     for name in ("radius", "noise"):
@@ -395,11 +445,13 @@ def test_shapes_and_dtypes_of_records_raise_and_nothing_else(case: Case) -> None
     assert len(messages) == 1
 
 
-def test_a_ball_too_small_for_double_precision_is_not_used():
+def test_a_ball_too_small_for_double_precision_is_not_used() -> None:
     """The budget is spent by then: an error would cost it."""
-    ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=1e-10)
+    ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=1e-11)
     records = np.tile(ball.center, (2000, 1))
+    records[:, :2] = 1e-13 * np.random.default_rng(0).standard_normal((2000, 2))
     for seed in range(5):
-        release = cdp.adaptive_mean(records, ball, cdp.GDP(50.0), schedule=[1.0] * 7, seed=seed)
+        release = cdp.adaptive_mean(records, ball, cdp.GDP(1e3), schedule=[1.0] * 7, seed=seed)
         assert len(release.parts) == 7
-        assert release.parts[-1].ball_radius < 1e-10
+        assert 1.06 * float(release.parts[-2].value) < 0.1e-11
+        assert release.parts[-1].ball_radius == 1e-11

@@ -78,6 +78,21 @@ def test_the_expected_error_is_that_of_the_noise(spec):
     assert np.mean(errors) == pytest.approx(np.mean(expected), rel=0.2)
 
 
+def test_the_bias_of_adaptive_means_does_not_average():
+    """It is alike at all sites: theirs add up, their noise does not."""
+    records = 0.05 * np.random.default_rng(0).standard_normal((4000, 2))
+    sites_of = np.arange(4000) % 4
+    releases = list(cdp.adaptive_mean(records, BALL, cdp.GDP(1.0), groups=sites_of, seed=1))
+    noise = np.array([one.parts[-1].expected_error for one in releases])
+    whole = np.array([one.expected_error for one in releases])
+    assert (whole > 1.05 * noise).all()
+    combined = cdp.combine(releases)
+    bias = combined.weights @ np.sqrt(whole**2 - noise**2)
+    expected = np.hypot(np.linalg.norm(combined.weights * noise), bias)
+    assert combined.expected_error == pytest.approx(expected, rel=1e-9)
+    assert combined.expected_error > 1.1 * np.linalg.norm(combined.weights * whole)
+
+
 def test_one_release_is_itself_and_groups_are_sites():
     (release,) = sites((200,))
     np.testing.assert_allclose(cdp.combine([release]).value, release.value)

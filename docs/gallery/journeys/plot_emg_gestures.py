@@ -89,9 +89,7 @@ for ax, model in zip(axes, (means, lines), strict=True):
 
 # %%
 # Windows of one gesture in a row are alike, and fall on both sides of the split: expect less for
-# new people. On recordings held out whole `PrivateMDM(..., adaptive=False)` was right more often
-# than the default. Scores are computed from records without noise: publish them for public records
-# only.
+# new people. Scores are computed from records without noise: publish them for public records only.
 #
 # 4. Cross-validation in a pipeline
 # ---------------------------------

@@ -79,8 +79,8 @@ right.legend()
 # %%
 # With no broken record all three err alike here: most of that is the sampling of the records, not
 # the noise. The noise of the mean is known beforehand. That of the others depends on the records;
-# for the adaptive mean `plan` gives a range, of its noise alone: how far the records that its last
-# ball cuts off would move it, no plan and no release tells.
+# for the adaptive mean `plan` gives a range: an estimate, as what a few records far away would move
+# no plan and no release tells.
 
 expected = cdp.expected_error(ball, n=1000, guarantee=guarantee)
 print(f"mean, by its noise alone: {expected:.4f}")

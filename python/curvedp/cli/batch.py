@@ -88,7 +88,8 @@ _WORDS = (
 @click.option(
     "--schedule",
     metavar="WORD|NUMBERS",
-    help="Of an adaptive mean: auto, one-shot, or shares of the budget for mean, radius, mean ...",
+    help="Of an adaptive mean: auto, adaptive, one-shot, or shares of the budget for mean, radius, "
+    "mean ...",
 )
 @click.option(
     "--quantile", type=float, help="Of an adaptive mean: level of the quantiles of distances."

@@ -159,8 +159,9 @@ def mean(data: Path, mechanism: str | None, **options: Any) -> None:
 def adaptive_mean(data: Path, mechanism: str | None, **options: Any) -> None:
     """Private Frechet mean on a ball that shrinks to the records.
 
-    Better than mean where the records lie much closer together than the ball allows. DATA is read
-    as by the command mean.
+    Better than mean where the records lie much closer together than the ball allows. With an
+    epsilon alone (pure differential privacy) it is the mean: there no smaller ball gains on
+    average. DATA is read as by the command mean.
     """
     _release(data, options, curvedp.adaptive_mean, mechanism=mechanism)
 

@@ -35,9 +35,8 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         As in `Estimator`: one ball for all classes, the guarantee of each one's mean, and most
         records of a unit in any one class.
     adaptive : bool
-        True for means by `adaptive_mean`, False for those by `frechet_mean`: better on records of
-        several sessions, where muscle signals of whole recordings held out were classified
-        with an accuracy of 0.75 for 0.64 (docs/learning.md).
+        True for means by `adaptive_mean`, False for those by `frechet_mean`. On muscle signals the
+        two classify alike, with whole sessions or recordings held out too (docs/learning.md).
     classes_per_unit : int
         Number of classes to which one unit contributes records at most: the guarantee of `fit` is
         `guarantee` composed so many times.

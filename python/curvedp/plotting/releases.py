@@ -138,7 +138,7 @@ class ReleaseDisplay(Shown):
         known = "expected error not known"
         if error is not None:
             known = f"expected error {error:.3g}"
-            known += " of the noise alone" if limits_of_error(release.statistic) else ""
+            known += " within limits, see report()" if limits_of_error(release.statistic) else ""
             if self.view in VIEWS and 0.0 < error <= release.ball_radius:
                 known += f", {percent(error / release.ball_radius)} of the radius"
         budget = budget_text(release.guarantee)

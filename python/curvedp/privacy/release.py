@@ -80,8 +80,8 @@ ASSUMPTIONS = {
 #: Limits of the expected error, by the first words of a statistic.
 _LIMITS_OF_ERROR = {
     "adaptive Fréchet mean": (
-        "of the noise about the mean on the last ball; the distance from the Fréchet mean of the "
-        "records may be many times larger"
+        "about the Fréchet mean of the records projected on the public ball; an estimate and no "
+        "bound: a few records far from the others move that mean and cannot be told from none"
     ),
     "geodesic regression": (
         "root mean square, of the noise of the last steps alone: it and bands leave out steps that "
@@ -179,8 +179,8 @@ class Release:
         Length of the noise profile: 1/lambda for Laplace, sigma for Gaussian noise.
     expected_error : float or None
         Mean distance of the value from the exact statistic caused by the noise, where known. Of
-        an adaptive mean that is the mean on its last ball, of a regression the fit at which its
-        steps aim: the error from the mean or the fit of the records may be many times larger.
+        an adaptive mean an estimate, with the bias of its last ball; of a regression about the fit
+        at which its steps aim: the error from the fit of the records may be many times larger.
     assumptions : frozenset of str
         Assumptions of the guarantee besides its proof; keys of `ASSUMPTIONS`.
     calibration : str

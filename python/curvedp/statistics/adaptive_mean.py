@@ -1,14 +1,17 @@
 """The adaptive mean: a private mean on a ball that has privately shrunk to the records.
 
-    records -> private mean on the public ball -> private quantile of the distances to it
+    records on the public ball -> private mean -> private quantile of the distances to it
             -> smaller ball about the mean -> private mean of the records projected on that ball
 
-Everything that a stage takes from the records goes through its own share of the guarantee; centres
-and radii are released before they are used. Proof: docs/proofs/adaptive-mean.md.
+If the last ball would be hardly smaller than the public one, all means on the public ball are
+combined instead. Everything that a stage takes from the records goes through its own share of the
+guarantee; centres and radii are released before they are used. Proof:
+docs/proofs/adaptive-mean.md.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack, overload
@@ -18,10 +21,8 @@ from numpy.typing import ArrayLike
 from curvedp import _core
 from curvedp._guard import quiet
 from curvedp._hints import hinting
-from curvedp._validation import FloatArray, as_choice, as_level
+from curvedp._validation import as_choice, as_level
 from curvedp.domain import Ball
-from curvedp.errors import ExistenceError
-from curvedp.manifolds import Manifold
 from curvedp.mechanisms import Mechanism, RankExponential
 from curvedp.mechanisms.calibration import amount_of
 from curvedp.mechanisms.choice import draws_exactly
@@ -29,17 +30,21 @@ from curvedp.mechanisms.rank_exponential import rank_scale
 from curvedp.mechanisms.tangent_gaussian import TangentGaussian
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.call import Calibrated, Call, CallOptions, Statistic
-from curvedp.statistics.design import Design, design_mean_under, find_plan
+from curvedp.statistics.design import Design, design_mean_under
 from curvedp.statistics.frechet_mean import Mean, as_points
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.product import OfFactors
 from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases, release_fields
-from curvedp.statistics.schedule import SCHEDULES, Schedule, check_weights, schedule_under
-
-#: Radii are sought from this fraction of the ball's radius on.
-SMALLEST_SHRINKAGE = _core.SMALLEST_SHRINKAGE
+from curvedp.statistics.schedule import (
+    SCHEDULES,
+    RadiusLaw,
+    Schedule,
+    check_weights,
+    radius_laws,
+    schedule_under,
+)
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,7 @@ class AdaptiveMean(Calibrated[Release]):
         unit = call.records_per_unit
         own = self.schedule if isinstance(self.schedule, str) else tuple(self.schedule)
         schedule = schedule_under(ball, n, way, own, self.quantile, unit, self.mechanism)
-        _stages(schedule, unit)  # raises where a radius has no noise
+        radius_laws(ball, schedule, unit)  # raises where one has no noise
         first = design_mean_under(ball, n, schedule.shares[0], unit, self.mechanism)
         return AdaptiveDesign(ball, schedule, way, first)
 
@@ -129,7 +134,7 @@ class AdaptiveMean(Calibrated[Release]):
 
     def release(self, paid: Paid) -> Releases[Release]:
         call, (found, _) = paid.call, paid.designs
-        stages = [_stages(own.schedule, call.records_per_unit) for own in found if own is not None]
+        stages = [_stages(own, call.records_per_unit) for own in found if own is not None]
         kinds = [type(own.first.mechanism) for own in found if own is not None]
         engine = _core.GroupStatistic.adaptive_mean(
             call.manifold.kernels,
@@ -156,15 +161,12 @@ class AdaptiveMean(Calibrated[Release]):
 
 
 def _stages(
-    schedule: Schedule, records_per_unit: int
-) -> list[tuple[float, float, tuple[bool, float]]]:
-    """Level of each quantile, its noise in ranks, and the share of the mean after it."""
-    shares = schedule.shares
-    after = zip(schedule.levels, shares[1::2], shares[2::2], strict=True)
-    return [
-        (level, rank_scale(radius, records_per_unit), amount_of(mean))
-        for level, radius, mean in after
-    ]
+    design: AdaptiveDesign, records_per_unit: int
+) -> list[tuple[RadiusLaw, tuple[bool, float]]]:
+    """Law of each radius, and the share of the mean after it."""
+    radii = radius_laws(design.ball, design.schedule, records_per_unit)
+    means = map(amount_of, design.schedule.shares[2::2])
+    return list(zip(radii, means, strict=True))
 
 
 def _stage(releases: Releases[Release], index: int, k: int, share: PureDP | GDP) -> Release:
@@ -252,9 +254,13 @@ def adaptive_mean(
     """Release the Fréchet mean of records, privately, on a ball that adapts to them.
 
     A first private mean and a private quantile of the records' distances to it give a smaller ball,
-    on which the records are projected anew; the mean on that ball needs less noise. It pays where
-    the records lie closer together than the public ball allows, and costs accuracy where they fill
-    it, are skewed, contaminated or in several clusters: figures in docs/adaptive-mean.md.
+    on which the records are projected once more; the mean on that ball needs less noise. The ball
+    leaves out as many records as makes noise and worst bias together least. Where it would be
+    hardly smaller than the public one, the value is that of all means on the public ball together;
+    where n and the guarantee find no smaller ball, the release is one mean. It pays where the
+    records lie closer together than the public ball allows: figures in docs/adaptive-mean.md.
+
+    Sites whose means are to be combined release `frechet_mean`: see `combine`.
 
     Parameters
     ----------
@@ -263,14 +269,15 @@ def adaptive_mean(
     guarantee : PureDP, ApproxDP, ZCDP or GDP
         Guarantee of the whole release (of each group), all parts together, when one unit's records
         are replaced.
-    schedule : {"auto", "one-shot"} or sequence of float
-        Shares of the stages mean, radius, mean (, radius, mean ...): of epsilon for PureDP, of mu^2
-        otherwise; they are divided by their sum. "auto" takes them from n, the guarantee and the
-        ball alone, see `adaptive_schedule`.
+    schedule : {"auto", "adaptive", "one-shot"} or sequence of float
+        "auto" follows the rule of `adaptive_schedule`, of public values alone, but under PureDP,
+        where it takes one mean: there no smaller ball gains on average, and "adaptive" insists on
+        the rule. "one-shot" is one mean. Otherwise the shares of the stages mean, radius, mean (,
+        radius, mean ...): of epsilon for PureDP, of mu^2 otherwise; they are divided by their sum.
     quantile : float, optional
-        Level of the quantiles of distances, between 0 and 1; by default the highest that the
-        radius's share can tell from the largest distance. Lower it for contaminated data, raise it
-        for skewed data.
+        Level of the quantiles of distances, between 0 and 1, instead of the rule's. A lower one
+        makes the mean robust: that of the records on a small ball, about which then too little is
+        printed as the error.
     mechanism : str, optional
         For the means; see `choose_mechanism`.
     records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
@@ -279,11 +286,14 @@ def adaptive_mean(
     Returns
     -------
     Release, or Releases with `groups`
-        The last mean, with the public ball and the guarantee of all parts; sensitivity, scale and
-        expected error are the last part's. The expected error is that of the noise about the mean
-        of the records projected on the last ball, and leaves out how far that mean lies from the
-        records' own: on real data up to 27 times as much. `parts` holds the releases of all stages
-        in order, each with the ball that it used.
+        The last mean, or all on the public ball together, with the public ball and the guarantee
+        of all parts; sensitivity and scale are the last part's. `expected_error` is the mean
+        distance of the value from the Fréchet mean of the records projected on the public ball, as
+        in `frechet_mean`: sqrt(e^2 + (0.1 q R)^2), e the last mean's noise, R the last ball's
+        radius, q the share of the records that its level leaves outside. It is an estimate, not a
+        bound: some 1/mu records far from the others cannot be told from none by any such release,
+        and move that mean. `parts` holds the releases of all stages in order, each with the ball
+        that it used; the expected error of a part is that of its noise.
 
     Raises
     ------
@@ -305,34 +315,7 @@ def adaptive_mean(
     return release(statistic, records, ball, guarantee, groups=groups, **call)
 
 
-def inflation(manifold: Manifold) -> float:
-    """The factor from a released quantile of distances to the radius of the next ball."""
-    return _core.inflation(manifold.dim)
-
-
-def shrunk_ball(
-    ball: Ball,
-    n: int,
-    center: FloatArray,
-    quantile: float,
-    share: PureDP | GDP,
-    records_per_unit: int,
-    mechanism: str | type[Mechanism] | None,
-) -> Ball:
-    """The ball about a centre for a further mean of n records, as the stages find it.
-
-    The old one if its radius is no larger, or if the new one is too small or too far out for
-    double precision to certify and round the mean.
-    """
-    radius = quantile * inflation(ball.manifold)
-    if radius >= ball.radius or not ball.manifold.kernels.carries(center.reshape(-1)):
-        return ball
-    smaller = Ball(ball.manifold, center, radius)
-    _, plan = find_plan(smaller, n, records_per_unit, share)
-    if plan is None:
-        return ball
-    try:
-        design_mean_under(smaller, n, share, records_per_unit, mechanism)
-    except ExistenceError:
-        return ball
-    return smaller
+def combined_error(errors: Sequence[float]) -> float:
+    """Expected error of means that are weighted by the inverse squares of theirs."""
+    least = min(errors)
+    return least / math.sqrt(math.fsum((least / error) ** 2 for error in errors))

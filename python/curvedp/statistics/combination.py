@@ -41,8 +41,9 @@ class CombinedMean:
     weights : ndarray, shape (k,)
         Of the releases, in their order; their sum is 1.
     expected_error : float
-        Distance to expect, from noise alone, between `value` and the mean of the sites' exact means
-        with the same weights: the root of the sum of squares of weight times expected error. About
+        Distance to expect between `value` and the mean of the sites' exact means with the same
+        weights: the root of the sum of squares of weight times noise, and of the square of the sum
+        of weight times bias, which adaptive means alone have and which is alike at all sites. About
         right where the noise is small beside the radius of curvature.
     n : int
         Records of all sites.
@@ -81,7 +82,7 @@ class CombinedMean:
             ("records", f"n = {self.n}"),
             ("weights", numbers(self.weights)),
             ("guarantees", ", ".join(dict.fromkeys(map(str, self.guarantees)))),
-            ("expected error", f"{self.expected_error:.6g} (mean distance, noise alone)"),
+            ("expected error", f"{self.expected_error:.6g} (mean distance)"),
         ]
 
     def _repr_html_(self) -> str:
@@ -98,7 +99,10 @@ def combine(releases: Iterable[Release], *, spread: float = 0.0) -> CombinedMean
     ----------
     releases : iterable of Release, or Releases
         Of `frechet_mean` or `adaptive_mean`, on one manifold, each of its own site: sites' records
-        are disjoint.
+        are disjoint. Let sites release `frechet_mean`, on one public ball if there is one: noise
+        averages over sites, while what adaptive means leave outside their last balls is alike at
+        all of them and does not. Combined adaptive means pay where the noise of each is far larger
+        than that.
     spread : float
         Public guess of the root mean square distance of records from their mean, for the sampling
         error of each site. With 0 the noise alone decides: right for sites whose exact means are
@@ -150,6 +154,7 @@ def combine(releases: Iterable[Release], *, spread: float = 0.0) -> CombinedMean
     if any(own.expected_error is None for own in found):
         raise ValueError("a release without an expected error has no weight")
     n = np.array([own.n for own in found], dtype=np.float64)
+    noise = np.array([_noise(own) for own in found])
     error = np.array([own.expected_error for own in found], dtype=np.float64)
     if math.isinf(deviation):
         precision = n
@@ -157,6 +162,8 @@ def combine(releases: Iterable[Release], *, spread: float = 0.0) -> CombinedMean
         deviations = np.hypot(error, deviation / np.sqrt(n))
         precision = (deviations.min() / deviations) ** 2  # no square overflows
     weights = precision / precision.sum()
+    largest = error.max() or 1.0  # no square overflows
+    bias = largest * np.sqrt(np.maximum((error / largest) ** 2 - (noise / largest) ** 2, 0.0))
     values = np.stack([own.value for own in found])
     mean = nonprivate.frechet_mean(values, manifold, weights)
     if not math.isfinite(mean.certified_distance):
@@ -164,7 +171,14 @@ def combine(releases: Iterable[Release], *, spread: float = 0.0) -> CombinedMean
     return CombinedMean(
         value=mean.value,
         weights=weights,
-        expected_error=float(np.linalg.norm(weights * error)),
+        expected_error=math.hypot(float(np.linalg.norm(weights * noise)), float(weights @ bias)),
         n=int(n.sum()),
         guarantees=tuple(own.guarantee for own in found),
     )
+
+
+def _noise(release: Release) -> float:
+    """Expected error of a released mean without the bias of an adaptive one."""
+    own = release.parts[-1:] if release.statistic == AdaptiveMean.title else ()
+    errors = [part.expected_error for part in own if part.manifold == release.manifold]
+    return min(error for error in (release.expected_error, *errors) if error is not None)

@@ -134,9 +134,12 @@ impl MeanLaw {
         Self { placement, space, stretched, clip_limit: manifold.clip_limit() }
     }
 
-    /// True if double precision can certify and round the mean of n records for a share of the budget.
-    pub(crate) fn is_fit(&self, ball: &Ball, n: usize, moved: f64, share: Budget) -> bool {
-        self.outline(ball, n, moved, share).is_some()
+    /// Rise of the noise's scale with the ball's radius, over that in flat space: with an upper curvature bound
+    /// kappa > 0 and a = radius sqrt(kappa) the derivative of tan(a), stretched of a/cos(a), else 1.
+    pub(crate) fn steepness(&self, manifold: &dyn Manifold, radius: f64) -> f64 {
+        let angle = radius * manifold.curvature_bounds().1.max(0.0).sqrt();
+        let (sine, cosine) = (angle.sin(), angle.cos());
+        (if self.stretched { cosine + angle * sine } else { 1.0 }) / (cosine * cosine)
     }
 
     /// The mean of n records in a ball for a share of the budget; none without a plan, noise or grid, which

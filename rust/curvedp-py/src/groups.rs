@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use curvedp_core::error::Error;
 use curvedp_core::groups::{
     self, AdaptiveMeans, AdaptiveSchedule, BasePoints, Bounds, Design, GroupMean, Ids, Means,
-    Moment, Moments, Statistic, VarianceDesign, Variances, Within,
+    Moment, Moments, RadiusLaw, Statistic, VarianceDesign, Variances, Within,
 };
 use curvedp_core::law::{Budget, MeanLaw};
 use curvedp_core::manifold;
@@ -33,6 +33,18 @@ type MeanParts = (Py<Plan>, Py<Noise>, bool, f64, f64, f64);
 
 /// See [`GroupStatistic::variance`].
 type VarianceParts<'a> = (PyRef<'a, Plan>, Share, f64, Option<(Share, f64)>);
+
+/// The attributes of an object that says how a radius is found; see [`RadiusLaw`].
+#[derive(FromPyObject)]
+struct RadiusParts {
+    level: f64,
+    slope: f64,
+    scale: f64,
+    low: f64,
+    high: f64,
+    factor: f64,
+    top: f64,
+}
 
 /// What a [`GroupMean`] borrows, held for Python.
 struct HeldMean {
@@ -347,21 +359,24 @@ impl GroupStatistic {
         Self { inner: Box::new(Variances { designs: designs.into_iter().map(of).collect() }) }
     }
 
-    /// The adaptive mean. `schedules` holds for each design the levels of quantiles, their noise in ranks and the
-    /// means' shares of the budget, each with whether it is epsilon; `laws` whether noise is drawn in the chart at
-    /// the centre, and there with a scale that is stretched.
+    /// The adaptive mean. `schedules` holds for each design how radii are found and the shares of the budget of the
+    /// means after them; `laws` whether noise is drawn in the chart at the centre, and there with a scale that is
+    /// stretched.
     #[staticmethod]
     #[pyo3(signature = (manifold, schedules, laws, *, records_per_unit))]
     fn adaptive_mean(
         manifold: &Manifold,
-        schedules: Vec<Vec<(f64, f64, Share)>>,
+        schedules: Vec<Vec<(RadiusParts, Share)>>,
         laws: Vec<(bool, bool)>,
         records_per_unit: f64,
     ) -> PyResult<Self> {
         if schedules.len() != laws.len() {
             return Err(PyValueError::new_err("schedules and laws do not match"));
         }
-        let of = |(level, scale, share)| (level, scale, budget_of(share));
+        let of = |(parts, share): (RadiusParts, Share)| {
+            let RadiusParts { level, slope, scale, low, high, factor, top } = parts;
+            (RadiusLaw { level, slope, scale, low, high, factor, top }, budget_of(share))
+        };
         let schedules = schedules
             .into_iter()
             .zip(laws)

@@ -91,12 +91,6 @@ mod _core {
         curvedp_core::moments::summation_error(n)
     }
 
-    /// The factor from a quantile of distances to the radius of an adaptive mean's next ball.
-    #[pyfunction]
-    fn inflation(dim: usize) -> f64 {
-        curvedp_core::groups::inflation(dim)
-    }
-
     /// Coordinates of a symmetric matrix; see [`curvedp_core::moments::vecd`].
     #[pyfunction]
     fn vecd(
@@ -144,7 +138,9 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("PIECE", curvedp_core::cascade::PIECE)?;
         module.add("BOUNDARY_SLACK", curvedp_core::ball::SLACK)?;
-        module.add("SMALLEST_SHRINKAGE", curvedp_core::groups::SMALLEST_SHRINKAGE)?;
+        module.add("MOST_OUTSIDE", curvedp_core::groups::MOST_OUTSIDE)?;
+        module.add("EXPECTED_SHRINKAGE", curvedp_core::groups::EXPECTED_SHRINKAGE)?;
+        module.add("BIAS", curvedp_core::groups::BIAS)?;
         module.add("STEPS_PER_SCALE", curvedp_core::law::STEPS_PER_SCALE)?;
         crate::call::silence_panics();
         Ok(())

@@ -26,7 +26,9 @@ use crate::parallel::{Interrupt, Pace, attended, pass};
 use crate::release::{Grid, Placement, flat_grid_step};
 use crate::rows::Rows;
 
-pub use adaptive::{AdaptiveMeans, AdaptiveSchedule, SMALLEST_SHRINKAGE, inflation};
+pub use adaptive::{
+    AdaptiveMeans, AdaptiveSchedule, BIAS, EXPECTED_SHRINKAGE, MOST_OUTSIDE, RadiusLaw,
+};
 pub use means::Means;
 pub use moments::{BasePoints, Bounds, Moment, Moments};
 pub use variance::{VarianceDesign, Variances, Within};
