@@ -226,7 +226,7 @@ class GridQuantile:
         >>> from curvedp import PureDP
         >>> how = {"low": 0.0, "high": 10.0, "guarantee": PureDP(epsilon=1.0)}
         >>> round(GridQuantile(0.5, **how).rank_error(), 1)
-        52.6
+        52.5
         >>> round(GridQuantile(0.5, step=1.0, **how).rank_error(), 1)
         10.8
         """
