@@ -587,3 +587,16 @@ add(
     "mechanisms.rank_exponential.RankExponential.sample",
     "mechanisms.rank_exponential.RankExponential.log_density",
 )
+
+
+def _grid_quantile(data: Data, folder: Path) -> Any:
+    noise = cdp.mechanisms.GridQuantile(0.5, low=0.0, high=1.0, guarantee=PURE)
+    return np.shape(noise.sample(data.x)), np.shape(noise.log_density([0.5], data.x))
+
+
+add(
+    "GridQuantile",
+    _grid_quantile,
+    "mechanisms.grid_quantile.GridQuantile.sample",
+    "mechanisms.grid_quantile.GridQuantile.log_density",
+)

@@ -72,6 +72,7 @@ def stored_kinds() -> list[object]:
         cdp.combine(means),
         cdp.compare_means(*regions),
         cdp.frechet_variance(y, ball, noise),
+        cdp.quantile(x, [0.25, 0.75], low=-1.0, high=1.0, guarantee=noise),
         cdp.k_means(y, 2, ball, noise),
         cdp.tangent_logistic(y, x > 0, ball, noise, classes=[False, True]),
         cdp.variance_interval(y, ball, noise),

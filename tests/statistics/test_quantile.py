@@ -16,7 +16,7 @@ import curvedp as cdp
 from chance import CONFIDENCE
 from curvedp import _core
 from curvedp.audit import audit_samples, likelihood_ratio_audit
-from curvedp.mechanisms import RankExponential, bounded_range_epsilon, outward_scale
+from curvedp.mechanisms import GridQuantile, RankExponential, bounded_range_epsilon, outward_scale
 from exact_laws import detectable_gap, ks_critical, ks_statistic
 from reference import quantile as reference
 
@@ -26,6 +26,9 @@ GUARANTEES = [cdp.PureDP(1.0), cdp.ApproxDP(1.0, 1e-6), cdp.ZCDP(0.5), cdp.GDP(1
 def mechanism(guarantee: Any = None, q: float = 0.5, **options: Any) -> RankExponential:
     given = {"low": 0.0, "high": 1.0, "guarantee": guarantee or cdp.PureDP(1.0), **options}
     return RankExponential(q, **given)
+
+
+KINDS = [RankExponential, GridQuantile]
 
 
 # ------------------------------------------------------------------ the law
@@ -206,19 +209,20 @@ def test_approximate_requests_take_the_better_of_two_ways() -> None:
 
 @pytest.mark.parametrize("n_samples", [40_000, pytest.param(2_000_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("guarantee", [cdp.PureDP(1.0), cdp.GDP(1.0), cdp.ZCDP(0.5)], ids=str)
-def test_audit_finds_no_more_than_is_claimed(guarantee: Any, n_samples: int) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_audit_finds_no_more_than_is_claimed(kind: Any, guarantee: Any, n_samples: int) -> None:
     a, b = np.array([0.0, 0.45, 0.55]), np.array([1.0, 0.45, 0.55])
-    result = likelihood_ratio_audit(
-        mechanism(guarantee), a, b, n_samples=n_samples, confidence=CONFIDENCE
-    )
+    kernel = kind(0.5, low=0.0, high=1.0, guarantee=guarantee)
+    result = likelihood_ratio_audit(kernel, a, b, n_samples=n_samples, confidence=CONFIDENCE)
     assert result.passed, result.report()
     assert result.lower_bound > 0.1 * result.claimed_value
 
 
 @pytest.mark.parametrize("guarantee", [cdp.PureDP(1.0), cdp.GDP(1.0), cdp.ZCDP(0.5)], ids=str)
-def test_audit_flags_a_third_of_the_noise(guarantee: Any) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_audit_flags_a_third_of_the_noise(kind: Any, guarantee: Any) -> None:
     a, b = np.array([0.0, 0.45, 0.55]), np.array([1.0, 0.45, 0.55])
-    kernel = mechanism(guarantee)
+    kernel = kind(0.5, low=0.0, high=1.0, guarantee=guarantee)
     kernel.scale /= 3
     result = likelihood_ratio_audit(
         kernel, a, b, n_samples=40_000, claimed=guarantee, confidence=CONFIDENCE
@@ -294,18 +298,15 @@ def test_ledger_spends_before_noise_is_drawn() -> None:
 
 def test_seeds_reproduce_and_void_the_guarantee() -> None:
     values = np.random.default_rng(1).random(50)
+    how: dict[str, Any] = {"low": 0, "high": 1, "step": 2.0**-50, "guarantee": cdp.GDP(1.0)}
     one, two, other = (
-        cdp.quantile(values, 0.5, low=0, high=1, guarantee=cdp.GDP(1.0), seed=seed)
-        for seed in (918273645, 918273645, 7)
+        cdp.quantile(values, 0.5, seed=seed, **how) for seed in (918273645, 918273645, 7)
     )
     assert one == two
     assert one.value != other.value
     assert one.guarantee == cdp.Unproved(cdp.GDP(1.0), one.guarantee.why)
     assert "918273645" not in one.to_json() + one.report() + repr(one)
-    fresh = {
-        float(cdp.quantile(values, 0.5, low=0, high=1, guarantee=cdp.GDP(1.0)).value)
-        for _ in range(20)
-    }
+    fresh = {float(cdp.quantile(values, 0.5, **how).value) for _ in range(20)}
     assert len(fresh) == 20
 
 

@@ -1,7 +1,7 @@
 """Public grids of short decimals on an interval, with a measure on their points.
 
-Points are multiples of a power of ten; half of all mass lies on all points, half on the multiples
-of 10, 100, ... steps, in equal parts. Or they are those of a lattice that the user gives.
+Points are multiples of a power of ten; four fifths of all mass lie on all points, one on the
+multiples of 10, 100, ... steps, in equal parts. Or they are those of a lattice that the user gives.
 Definition: docs/proofs/private-quantile.md.
 """
 

@@ -172,7 +172,7 @@ class GridQuantile:
         if len(self.levels) > 1:
             raise ValueError("a density is computed for one level q, not for several")
         kernel = self._kernel()
-        at = np.asarray(point, dtype=np.float64)
+        at = np.fmax(np.asarray(point, dtype=np.float64), self.low)
         data = kernel.points(as_values(values))
         cells, total = self._cells(data)
         log_mass = [
@@ -181,7 +181,8 @@ class GridQuantile:
             if (mass := kernel.mass(start, stop)[0])
         ]
         sorted_data = np.array(data, dtype=np.uint64)
-        numbers = np.array([kernel.points(np.array([y]))[0] for y in at.ravel()], dtype=np.uint64)
+        numbers = np.empty(at.size, dtype=np.uint64)
+        numbers[np.argsort(at, axis=None)] = kernel.points(at.ravel())
         below = np.searchsorted(sorted_data, numbers, side="left")
         up_to = np.searchsorted(sorted_data, numbers, side="right")
         target = self.levels[0] * len(data)
@@ -225,13 +226,13 @@ class GridQuantile:
         >>> from curvedp import PureDP
         >>> how = {"low": 0.0, "high": 10.0, "guarantee": PureDP(epsilon=1.0)}
         >>> round(GridQuantile(0.5, **how).rank_error(), 1)
-        53.5
+        52.5
         >>> round(GridQuantile(0.5, step=1.0, **how).rank_error(), 1)
         10.8
         """
         tail = 1.0 - as_probability(probability, "probability")
         last = self.grid.first + self.grid.steps
-        least = self.grid.decimals or 1
+        least = 4 * self.grid.decimals or 1
         if self.grid.octaves:  # the largest points have the least mass
             least = self._kernel().mass(last, last + 1)[0]
         total = self._kernel().mass(self.grid.first, last + 1)[1]

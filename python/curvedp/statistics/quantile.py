@@ -232,8 +232,8 @@ def quantile(
     step : float, optional
         Distance of the grid's points, counted from `low`, where values are known to lie on them: 1
         for ages, counts, answers. They then all have the same mass, and smaller groups of equal
-        values are found. By default a power of ten of at most 2^-32 of the interval; half of the
-        mass is on its multiples of 10, 100, ..., such as 5 and 0.1.
+        values are found. By default a power of ten of at most 2^-32 of the interval; a fifth of
+        the mass is on its multiples of 10, 100, ..., such as 5 and 0.1.
     records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
         As in `frechet_mean`.
 

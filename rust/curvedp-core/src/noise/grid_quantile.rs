@@ -341,3 +341,108 @@ fn below_wide(total: u128, stream: &mut Stream) -> u128 {
 fn log_share<const N: usize>(units: i64, scale: f64) -> Result<Enclosure<N>, Undecided> {
     Ok(rate::<N>(scale, RANK.ilog2() as i32)?.times(&Enclosure::integer(units)).negated())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn law(levels: &[f64], scale: f64) -> GridQuantile {
+        GridQuantile {
+            levels: levels.to_vec(),
+            ends: (0.0, 10.0),
+            measure: GridMeasure { first: 0, last: 10_000, decimals: 4, octaves: false },
+            spacing: (0.0, 1e-3),
+            scale,
+            coin_bits: 32,
+        }
+    }
+
+    fn values(n: u64) -> Vec<f64> {
+        (0..n).map(|i| (i * i % 97 / 3) as f64 * 0.31).collect()
+    }
+
+    #[test]
+    fn values_of_every_kind_lie_on_the_grid() {
+        let own = law(&[0.5], 2.0);
+        let all = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.3, -0.0, 1e300, 9.9996, 0.0004];
+        assert_eq!(own.points(&all), [0, 0, 0, 0, 300, 10_000, 10_000, 10_000]);
+    }
+
+    /// Cells are disjoint, in order, and all points between the ends lie in one, with the score of the formula.
+    #[test]
+    fn cells_partition_the_grid_by_the_score_of_the_formula() {
+        for n in [0, 1, 2, 7, 60] {
+            let (own, values) = (law(&[0.0, 0.3, 0.5, 1.0], 2.0), values(n));
+            let points = own.points(&values);
+            for cells in own.cells(&points) {
+                let mut next = 0;
+                for i in 0..cells.part.count() {
+                    let (start, stop) = cells.part.cell(i, cells.middle());
+                    if start == stop {
+                        continue;
+                    }
+                    assert_eq!(start, next);
+                    next = stop;
+                    for y in [start as u64, stop as u64 - 1] {
+                        let below = points.partition_point(|x| *x < y) as i64 * RANK;
+                        let up_to = points.partition_point(|x| *x <= y) as i64 * RANK;
+                        let score = (below - cells.target).max(cells.target - up_to).max(0);
+                        assert_eq!(cells.distance(i), score);
+                    }
+                }
+                assert_eq!(next, 10_001);
+            }
+        }
+    }
+
+    #[test]
+    fn weights_are_at_least_the_masses_also_of_cells_that_are_not_counted() {
+        let values = values(900);
+        for scale in [0.02, 0.5, 3.0, 1e9] {
+            let own = law(&[0.3], scale);
+            let points = own.points(&values);
+            let cells = &own.cells(&points)[0];
+            for i in 0..cells.part.count() {
+                let mass = cells.mass::<8>(i, cells.weights.unit() + 62).unwrap();
+                let mass = mass.middle_as_double() * 2f64.powi(62);
+                let weight = cells.weights.weight(i) as f64;
+                let is_tight = weight <= mass * (1.0 + 1e-12) + 2.0;
+                assert!(mass <= weight && is_tight, "{scale} {i} {mass} {weight}");
+            }
+        }
+    }
+
+    #[test]
+    fn draws_do_not_depend_on_the_words_with_which_they_are_decided() {
+        let values = values(300);
+        for levels in [&[0.5][..], &[0.2, 0.4], &[0.1, 0.3, 0.5, 0.7, 0.9]] {
+            for scale in [1e-12, 0.1, 3.0, 1e12] {
+                let own = law(levels, scale);
+                let points = own.points(&values);
+                let cells = own.cells(&points);
+                let (mut a, mut b) = (Stream::from_key([3; 32], 0), Stream::from_key([3; 32], 0));
+                let mut drawn = vec![[0; 2]; levels.len()].concat();
+                for _ in 0..50 {
+                    let (one, two) = drawn.split_at_mut(levels.len());
+                    own.sample(&points, &cells, &mut a, Effort::Steady, one);
+                    own.sample(&points, &cells, &mut b, Effort::Least, two);
+                    assert_eq!(one, two);
+                    assert!(one.is_sorted() && one.iter().all(|x| *x <= 10_000));
+                }
+            }
+        }
+    }
+
+    /// Keys of one value without coins: every cut but those at the ends of the range is far from the target.
+    #[test]
+    fn cuts_exist_where_all_values_tie() {
+        let own = GridQuantile { coin_bits: 0, ..law(&[0.2, 0.4, 0.5, 0.6, 0.8], 1e-3) };
+        let points = own.points(&[5.0; 1000]);
+        let mut drawn = [0; 5];
+        for number in 0..200 {
+            let mut stream = Stream::from_key([5; 32], number);
+            own.sample(&points, &[], &mut stream, Effort::Least, &mut drawn);
+            assert!(drawn.is_sorted());
+        }
+    }
+}
