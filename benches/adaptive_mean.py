@@ -288,9 +288,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a twentieth of the rounds")
     options = parser.parse_args()
     runs = {
-        "table": (table, 400),
-        "rule": (rule, 100),
-        "failures": (failures, 400),
+        "table": (table, 200),
+        "rule": (rule, 40),
+        "failures": (failures, 200),
         "real": (real, 24),
     }
     for part in options.parts:

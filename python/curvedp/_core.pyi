@@ -480,7 +480,7 @@ class Groups:
     ) -> dict[str, _Array]: ...
 
 class _RadiusLaw(Protocol):
-    """How the radius of an adaptive mean's ball is found."""
+    """Law of the radius of an adaptive mean's ball."""
 
     @property
     def level(self) -> float: ...

@@ -77,7 +77,9 @@ def test_the_error_of_an_adaptive_mean_lies_in_the_planned_range(ball):
     guess = cdp.plan("adaptive_mean", ball, budget, n=2000, spread=0.1)
     records = records_at(ball, 2000, 0.1)
     found = [cdp.adaptive_mean(records, ball, budget).expected_error for _ in range(15)]
-    assert guess.low == guess.high == pytest.approx(np.median(found), rel=0.25)
+    # a private quantile of few ranks from the top is rather too large than too small
+    assert guess.low == guess.high
+    assert 0.8 < np.median(found) / guess.low < 1.6
 
 
 @pytest.mark.parametrize("ball", BALLS.values(), ids=BALLS)

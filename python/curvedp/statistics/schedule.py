@@ -38,7 +38,7 @@ _WORTH = 0.85
 #: Radius, over the public one, at which noise is about proportional to it.
 _SMALL = 0.3
 #: Largest shares of the last radius: of mu, and of epsilon for PureDP.
-_LAST_RADIUS = {GDP: 0.25, PureDP: 0.1}
+_LAST_RADIUS = {GDP: 0.35, PureDP: 0.1}
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def adaptive_schedule(
     the last radius h, and the last mean the rest:
 
     - PureDP: m = 0.75 a^(1/3), h = 10/(n b epsilon), between t and 0.1, of epsilon;
-    - otherwise: m = 0.85 a^(1/3), h = 6.3/(n b mu), between u = max(t, 25/N) and 0.25, of mu;
+    - otherwise: m = 0.85 a^(1/3), h = 6.3/(n b mu), between u = max(t, 25/N) and 0.35, of mu;
       between them a radius with u of mu and a second mean with 0.3, for a better centre.
 
     The last ball leaves K = max(n b', 5 s, 1) records outside, b' the slope for the last mean's
@@ -160,7 +160,7 @@ def adaptive_schedule(
     >>> ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.0, 1.0], radius=0.7)
     >>> plan = adaptive_schedule(ball, 500, cdp.GDP(mu=1.0))
     >>> [round(weight, 2) for weight in plan.weights], [round(q, 2) for q in plan.levels]
-    ([0.02, 0.02, 0.09, 0.06, 0.81], [0.85, 0.95])
+    ([0.02, 0.02, 0.09, 0.12, 0.75], [0.85, 0.96])
     >>> adaptive_schedule(ball, 500, cdp.PureDP(epsilon=1.0)).weights
     (1.0,)
     """
