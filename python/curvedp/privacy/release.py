@@ -23,6 +23,7 @@ from curvedp._html import card
 from curvedp._text import is_long, numbers, rounded_down, rounded_up
 from curvedp._validation import as_count, as_positive
 from curvedp.privacy.base import NEIGHBOURING, Guarantee
+from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.guarantees import GDP, NO_GUARANTEE, PureDP, Unproved
 from curvedp.privacy.stored import restored
 
@@ -187,6 +188,8 @@ class Release:
         `guarantee` follows, where there is one of these kinds.
     parts : tuple of Release
         The releases from which this one was computed; its guarantee covers them.
+    coverage : Coverage or None
+        How many records were points inside the ball, if they were counted; the guarantee covers it.
     """
 
     #: Where the function stands that draws it.
@@ -211,6 +214,7 @@ class Release:
     base_point: NDArray[np.float64] | None = None
     calibrated_to: PureDP | GDP | None = None
     parts: tuple[Release, ...] = ()
+    coverage: Coverage | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Guarantee):
@@ -230,6 +234,8 @@ class Release:
                 raise TypeError(f"{name} must be a plain text")
         if not all(isinstance(part, Release) for part in self.parts):
             raise TypeError("parts must be releases")
+        if not isinstance(self.coverage, (Coverage, NoneType)):
+            raise TypeError("coverage must be a Coverage or None")
         if not isinstance(self.guarantee, Unproved):
             self._check_what_a_guarantee_rests_on()
             voids = sorted(_VOIDING & assumptions)
@@ -299,7 +305,7 @@ class Release:
             item = getattr(self, field.name)
             if isinstance(item, np.ndarray):
                 item = _encode(item)
-            elif isinstance(item, Guarantee):
+            elif isinstance(item, (Guarantee, Coverage)):
                 item = item.to_dict()
             elif isinstance(item, frozenset):
                 item = sorted(item)
@@ -353,6 +359,8 @@ class Release:
         data["guarantee"] = Guarantee.from_dict(data["guarantee"])
         if data["calibrated_to"] is not None:
             data["calibrated_to"] = Guarantee.from_dict(data["calibrated_to"])
+        if data["coverage"] is not None:
+            data["coverage"] = Coverage.from_dict(data["coverage"])
         if not isinstance(data["assumptions"], list):
             raise ValueError("assumptions must be a list of keys")
         data["assumptions"] = frozenset(data["assumptions"])
@@ -371,6 +379,8 @@ class Release:
         lines = [self._title, ""]
         if isinstance(self.guarantee, Unproved):
             lines += [NO_GUARANTEE, *_paragraph(self.guarantee._claim), ""]
+        for text in self._warnings():
+            lines += [*textwrap.wrap(f"WARNING: {text}", 88), ""]
         for name, text in self._facts():
             lines += _row(name, text)
         for note in self._notes():
@@ -433,6 +443,7 @@ class Release:
             self._facts(),
             alarm=unproved_text(self.guarantee),
             notes=[
+                *self._warnings(),
                 *self._notes(),
                 *(f"assumes {_explained(key)}" for key in sorted(self.assumptions)),
             ],
@@ -466,6 +477,7 @@ class Release:
             ("noise scale", rounded_down(self.scale)),
             ("expected error", self._error()),
             *self._noise(),
+            *([] if self.coverage is None else [("coverage", str(self.coverage))]),
             ("calibration", self.calibration),
         ]
 
@@ -490,6 +502,10 @@ class Release:
     def _noise(self) -> list[tuple[str, str]]:
         """Size of the noise beside what the ball alone says, where that can be compared."""
         return []
+
+    def _warnings(self) -> tuple[str, ...]:
+        """Sentences of the coverage against the ball or the format of the records."""
+        return () if self.coverage is None else self.coverage.warnings
 
     def _way(self) -> list[tuple[str, str]]:
         if self.calibrated_to in (None, self.guarantee):

@@ -124,8 +124,8 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
 
     def promise(self, call: Call) -> Guarantee:
         if self.sampler == "metropolis":
-            return Unproved(claimed=call.guarantee, why=CHAIN_WHY)
-        return call.guarantee
+            return Unproved(claimed=call.promised, why=CHAIN_WHY)
+        return call.promised
 
     def is_exact(self, call: Call) -> bool:
         return self.sampler != "metropolis"

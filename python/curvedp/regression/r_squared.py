@@ -180,8 +180,8 @@ class RSquared(EachGroup[RSquaredRelease]):
 
     def promise(self, call: Call) -> Guarantee:
         if isinstance(self.fit.guarantee, Unproved):
-            return Unproved(claimed=call.guarantee, why=_FIT_WHY)
-        return call.guarantee
+            return Unproved(claimed=call.promised, why=_FIT_WHY)
+        return call.promised
 
     def is_exact(self, call: Call) -> bool:
         return True

@@ -46,6 +46,7 @@ class Quantile(EachGroup[Release]):
     title: ClassVar[str] = "quantile"
     word: ClassVar[str | None] = "quantile"
     memory: ClassVar[float] = 7.0
+    counted: ClassVar[bool] = False
 
     q: float
     low: float

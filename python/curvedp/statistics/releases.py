@@ -17,6 +17,7 @@ from curvedp._text import numbers
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
+from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.release import limits_of_error, unproved_text
 from curvedp.statistics.call import Call, Result, composed
 
@@ -84,6 +85,8 @@ class Releases(Generic[Result]):
     records_per_unit, groups_per_unit : int
         Most records that one unit contributes to a group, and most groups to which it contributes.
     assumptions : frozenset of str
+    coverage : Coverage or None
+        How many records of all groups were points inside their ball, if they were counted.
     """
 
     call: Call
@@ -105,6 +108,7 @@ class Releases(Generic[Result]):
     #: Further data from which a statistic makes one group's result.
     details: Mapping[str, Any] = field(default_factory=dict)
     results: Sequence[Any] | None = None
+    coverage: Coverage | None = None
 
     @property
     def mechanism(self) -> NDArray[np.object_]:
@@ -266,6 +270,7 @@ class Releases(Generic[Result]):
             facts if count < len(self) else [("groups", str(count)), *facts[1:]],
             alarm=unproved_text(self.guarantee),
             notes=[
+                *([] if self.coverage is None else [*self.coverage.warnings, str(self.coverage)]),
                 *([f"Expected errors: {limits}."] if limits else []),
                 *([f"The first {len(shown)} groups; {hidden} more."] if hidden else []),
             ],
