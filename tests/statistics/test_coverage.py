@@ -297,3 +297,40 @@ def test_the_printed_bias_is_that_of_records_at_the_centre():
         found = cdp.frechet_mean(records, LINE, cdp.GDP(1000.0), coverage=True)
     assert found.coverage.bias(float(found.value[0])) == pytest.approx(0.15, abs=0.005)
     assert "bias:" in found.report()
+
+
+def test_covariates_count_too():
+    x, points = np.linspace(0.0, 10.0, 400), np.zeros((400, 1))
+    x[:100], x[100:150] = 80.0, np.nan
+    points[50:60] = np.nan
+    for release in (cdp.geodesic_regression, cdp.trend_test):
+        with pytest.warns(CoverageWarning):
+            found = release(x, points, LINE, cdp.GDP(300.0), x_range=(0.0, 10.0), coverage=True)
+        assert found.coverage.noisy == pytest.approx((250, 90, 60), abs=1.0)
+
+
+@pytest.mark.parametrize(
+    "name", ["FrechetMean", "GeodesicRegression", "PrivateKMeans", "PrivateMDM"]
+)
+def test_a_fitted_learner_holds_its_coverage(name):
+    records = SPHERE.project(cdp.Sphere(2).random_point(600, rng=0))
+    further = {"PrivateKMeans": {"n_clusters": 2}, "GeodesicRegression": {"x_range": (0.0, 1.0)}}
+    kind = getattr(cdp.learning, name)
+    model = kind(ball=SPHERE, guarantee=cdp.GDP(3.0), coverage=True, **further.get(name, {}))
+    y = {"PrivateMDM": np.arange(600) % 2, "GeodesicRegression": records}.get(name)
+    X = np.linspace(0.0, 1.0, 600) if name == "GeodesicRegression" else records
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoiseWarning)
+        model.fit(X, y)
+    assert model.coverage_.n == 600
+    assert abs(model.coverage_.noisy[0] - 600) < DEVIATIONS * model.coverage_.standard_error
+
+
+def test_a_refusal_names_what_the_whole_release_needs():
+    ball = cdp.Ball("hyperboloid:16", center=np.eye(17)[0], radius=10.0)
+    records = np.tile(np.eye(17)[0], (2500, 1))
+    with pytest.raises(ExistenceError) as alone:
+        cdp.frechet_mean(records, ball, cdp.PureDP(0.1), coverage=False)
+    with pytest.raises(ExistenceError) as beside:
+        cdp.frechet_mean(records, ball, cdp.PureDP(0.1), coverage=True)
+    assert beside.value.smallest_epsilon > 1.01 * alone.value.smallest_epsilon

@@ -27,6 +27,7 @@ from curvedp.privacy import GDP, Guarantee, PureDP, Release, Unproved
 from curvedp.regression.covariate import (
     are_several,
     as_covariates,
+    categories_of,
     clipped_times,
     covariates_at,
     pairs_of,
@@ -170,6 +171,9 @@ class RSquared(EachGroup[RSquaredRelease]):
 
     def read_beside(self, given: Any, n: int) -> FloatArray:
         return as_covariates(given, self.fit.x_range)
+
+    def categories_beside(self, beside: FloatArray) -> FloatArray:
+        return categories_of(beside, self.fit.x_range)
 
     @property
     def beside_width(self) -> int:

@@ -196,6 +196,18 @@ class Statistic(abc.ABC, Generic[Result]):
         """
         raise TypeError(f"the {self.title} takes nothing beside the points")
 
+    def categories_beside(self, beside: FloatArray) -> FloatArray | None:
+        """0, 1 or 2 for numbers beside a record that are in range, out of it, and missing.
+
+        None if they have no part in a count of records, such as labels.
+
+        Parameters
+        ----------
+        beside : ndarray
+            As `read_beside` returns it.
+        """
+        return None
+
     @property
     def beside_width(self) -> int:
         """Numbers that each record has beside its point."""
@@ -479,6 +491,8 @@ class Call:
             try:
                 found.append(self.statistic.design_of_parts(self, ball, each))
             except ExistenceError as error:
+                if self.counting is not None:
+                    error = error.of_whole(self.guarantee, self.promised)
                 failed.append((sum(each), error))
                 found.append(None)
         if failed and alone:

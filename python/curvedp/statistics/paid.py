@@ -253,6 +253,9 @@ class Paid:
         if counting is None:
             return None
         found = categories(self.call.balls, self.records, self.offsets)
+        if self.beside is not None:
+            own = self.call.statistic.categories_beside(self.beside)
+            found = found if own is None else np.maximum(found, own)
         promised = self.promise(counting.total)
         return counting.draw(weights_of(found, self.unit_ends), promised, self._stream_of_count())
 
