@@ -33,10 +33,15 @@ def quiet(call: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
 
 def warn_of_noise(message: str) -> None:
     """A `NoiseWarning` at the line that called curvedp."""
+    warn_caller(message, NoiseWarning)
+
+
+def warn_caller(message: str, kind: type[Warning]) -> None:
+    """A warning at the line that called curvedp."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _is_own(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, NoiseWarning, stacklevel=level)
+    warnings.warn(message, kind, stacklevel=level)
 
 
 def _is_own(module: str) -> bool:

@@ -16,6 +16,7 @@ __all__ = [
     "BatchError",
     "BudgetError",
     "ConversionError",
+    "CoverageWarning",
     "CurvedpError",
     "ExistenceError",
     "LedgerError",
@@ -27,6 +28,13 @@ __all__ = [
 
 class CurvedpError(Exception):
     """Base of every error that is curvedp's own."""
+
+
+class CoverageWarning(UserWarning):
+    """Many records of a release were no points, or few were points inside the ball.
+
+    Computed from the released numbers of `Release.coverage` alone.
+    """
 
 
 class NoiseWarning(UserWarning):

@@ -143,7 +143,7 @@ def test_every_proof_page_is_used():
     spaces = {"coverings", "correlation", "grassmann", "hermitian-matrices", "products"} | {
         "special-orthogonal"
     }
-    shared = {"certified-logarithms", "conversions", "exact-draws"} | spaces
+    shared = {"certified-logarithms", "conversions", "coverage", "exact-draws"} | spaces
     assert pages - {"index"} == {page for row in ROWS for page in row.proofs} | shared
 
 

@@ -44,11 +44,6 @@ outlines = moved * (atlas + growth + own + noise) + rng.uniform(-50, 50, n)[:, N
 space = cdp.KendallPlanar(24)
 ball = cdp.Ball(space, center=atlas, radius=0.3)
 # %%
-# These people are made up. Of real ones the share inside would be a release of its own.
-
-print(f"{ball.contains(outlines).mean():.1%} of the people in the ball")
-
-# %%
 # 3. What it will cost
 # --------------------
 # The range of ages is public as well. The error is that of a predicted shape, as a distance.
@@ -59,14 +54,16 @@ print(cdp.plan("geodesic_regression", ball, cdp.GDP(mu=1.0), n=n, spread=0.1).re
 # %%
 # 4. The releases
 # ---------------
-# First whether there is a trend at all, then the geodesic, then the share explained.
+# First whether there is a trend at all, then the geodesic, then the share explained. How many of
+# the people lie in the ball is a fact about them: the geodesic's release counts them with noise.
 
 ledger = cdp.Ledger(cdp.GDP(mu=1.5))
 test = cdp.trend_test(age, outlines, ball, cdp.GDP(mu=0.5), x_range=ages, ledger=ledger)
 release = cdp.geodesic_regression(
-    age, outlines, ball, cdp.GDP(mu=1.0), x_range=ages, ledger=ledger
+    age, outlines, ball, cdp.GDP(mu=1.0), x_range=ages, ledger=ledger, coverage=True
 )
 share = cdp.r_squared(age, outlines, release, cdp.GDP(mu=0.5), ledger=ledger)
+print(release.coverage)
 print("a trend:", test.rejects, f"- R² = {share.r_squared:.2f}")
 print(
     f"error of the noise {release.expected_error:.4f}, length of the geodesic", end=" "

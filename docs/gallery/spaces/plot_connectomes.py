@@ -49,17 +49,14 @@ radius = float(space.dist(center, networks(0.7)))
 ball = cdp.Ball(space, center=center, radius=radius)
 
 # %%
-# These people are made up. Of real ones the share inside would be a release of its own.
-
-print(f"radius {radius:.2f}, {ball.contains(people).mean():.0%} of the people inside")
-
-# %%
 # What the release will cost in accuracy is known beforehand. People outside the ball are projected
-# on its edge, not left out.
+# on its edge, not left out. How many these are is a fact about them: `coverage=True` releases it
+# with noise, for a small share of the guarantee.
 
 guarantee = cdp.GDP(mu=1.0)
 expected = cdp.expected_error(ball, n=400, guarantee=guarantee)
-release = cdp.frechet_mean(people, ball, guarantee)
+release = cdp.frechet_mean(people, ball, guarantee, coverage=True)
+print(f"radius {radius:.2f}: {release.coverage}")
 exact = cdp.nonprivate.frechet_mean(ball.project(people), space).value
 print(
     f"expected error {expected:.3f}, this release {float(space.dist(release.value, exact)):.3f}"

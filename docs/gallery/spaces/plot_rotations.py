@@ -23,9 +23,6 @@ orientations = mounted * shaken
 
 space = cdp.Rotations()
 ball = cdp.Ball(space, center="identity", radius=0.5)
-print(
-    f"{ball.contains(orientations).sum()} of {len(orientations)} orientations lie in the ball"
-)
 
 # %%
 # Without privacy the mean is the Riemannian (Karcher) mean. Here is the textbook iteration in
@@ -43,11 +40,12 @@ print(
 
 # %%
 # The private mean: its expected error is known before any record is read, for pure differential
-# privacy with ε = 1.
+# privacy with ε = 1. A small share of it tells how many orientations lie in the ball, about.
 
 guarantee = cdp.PureDP(epsilon=1.0)
 expected = np.degrees(cdp.expected_error(ball, n=500, guarantee=guarantee))
-release = cdp.frechet_mean(orientations, ball, guarantee)
+release = cdp.frechet_mean(orientations, ball, guarantee, coverage=True)
+print(release.coverage)
 print(f"expected error {expected:.2f} degrees")
 print(
     f"error of this release {np.degrees(space.dist(release.value, exact)):.2f} degrees"

@@ -156,6 +156,12 @@ def output_options(command: Command) -> Command:
     """Options for the file of the release and the budget that it spends."""
     for option in (
         click.option(
+            "--coverage",
+            is_flag=True,
+            help="Also release how many records were points inside the ball, with a small share of "
+            "the guarantee; warns if they are few.",
+        ),
+        click.option(
             "--seed",
             type=click.IntRange(min=0),
             help="For reproduction only: a seeded release carries no guarantee.",

@@ -89,6 +89,7 @@ def _release(
             units=units,
             ledger=book,
             seed=options["seed"],
+            coverage=options["coverage"],
             **parameters,
         )
         file.write(release.to_json())

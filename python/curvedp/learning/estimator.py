@@ -64,11 +64,15 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         estimator that holds one is not stored.
     seed : int, optional
         For tests and examples only: the release is then `Unproved`.
+    coverage : bool or None
+        As in `frechet_mean`.
 
     Attributes
     ----------
     n_features_in_ : int
         Entries of a record, or columns of a table.
+    coverage_ : Coverage or None
+        Numbers of records that were points inside the ball, once a fit, if they were counted.
 
     Notes
     -----
@@ -86,6 +90,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     ledger: Ledger | None = None
     secret: NoiseSecret | None = None
     seed: int | None = None
+    coverage: bool | None = False
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of the constructor; parameters as in `sklearn.base.BaseEstimator`."""
@@ -158,6 +163,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             "ledger": self.ledger,
             "secret": self.secret,
             "seed": self.seed,
+            "coverage": self.coverage,
         }
 
     def _open(self, X: ArrayLike) -> FloatArray:

@@ -31,7 +31,7 @@ class FrechetMean(Transformer):
 
     Parameters
     ----------
-    ball, guarantee, records_per_unit, ledger, secret, seed
+    ball, guarantee, records_per_unit, ledger, secret, seed, coverage
         As in `Estimator`; the ball also one of a product of manifolds.
     adaptive : bool
         True to release `adaptive_mean`, which shrinks the ball privately.
@@ -97,6 +97,7 @@ class FrechetMean(Transformer):
             timing=self.timing,
             **self._options,
         )
+        self.coverage_ = self.release_.coverage
         self.estimate_: FloatArray = np.array(self.release_.value)
         return self
 

@@ -27,7 +27,7 @@ class GeodesicRegression(RegressorMixin, Estimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    ball, guarantee, records_per_unit, ledger, secret, seed
+    ball, guarantee, records_per_unit, ledger, secret, seed, coverage
         As in `Estimator`; the ball is that of y.
     x_range, tau, v_max, sampler, chain_length, progress, timing
         As in `geodesic_regression`.
@@ -100,6 +100,7 @@ class GeodesicRegression(RegressorMixin, Estimator):  # type: ignore[misc]
             units=units,
             **options,
         )
+        self.coverage_ = self.release_.coverage
         geodesic, middle = self.release_.geodesic, np.mean(self.x_range, axis=-1)
         one = self._has_one_covariate
         self.intercept_: FloatArray = geodesic.intercept if one else geodesic.predict(middle)

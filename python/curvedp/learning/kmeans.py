@@ -29,7 +29,7 @@ class PrivateKMeans(ClusterMixin, Transformer):  # type: ignore[misc]
     ----------
     n_clusters : int
         Number of clusters K, at most the number of records.
-    ball, guarantee, records_per_unit, ledger, secret, seed
+    ball, guarantee, records_per_unit, ledger, secret, seed, coverage
         As in `Estimator`; all by keyword. PureDP needs more records.
     init : array-like, shape (K, *point_shape), optional
         Public first centres, chosen without looking at the records; the whole guarantee is then
@@ -103,6 +103,7 @@ class PrivateKMeans(ClusterMixin, Transformer):  # type: ignore[misc]
             units=units,
             **self._options,
         )
+        self.coverage_ = self.release_.coverage
         self.cluster_centers_: FloatArray = np.array(self.release_.value)
         self.cluster_sizes_: FloatArray = np.array(self.release_.sizes)
         away = self._distances(X)

@@ -27,7 +27,7 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
 
     Parameters
     ----------
-    ball, guarantee, records_per_unit, ledger, secret, seed
+    ball, guarantee, records_per_unit, ledger, secret, seed, coverage
         As in `Estimator`. Logarithms are divided by the ball's radius. PureDP needs many more
         records.
     classes : sequence of str, int, float or bool, optional
@@ -105,6 +105,7 @@ class TangentLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
         if self.classes is None:
             found = replace(found, assumptions=found.assumptions | {"public-classes"})
         self.release_: LogisticRelease = found
+        self.coverage_ = found.coverage
         self.classes_: NDArray[Any] = classes
         self.coef_: FloatArray = np.array(found.coef)
         self.intercept_: FloatArray = np.array(found.intercept)

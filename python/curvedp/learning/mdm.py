@@ -31,7 +31,7 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
 
     Parameters
     ----------
-    ball, guarantee, records_per_unit, ledger, secret, seed
+    ball, guarantee, records_per_unit, ledger, secret, seed, coverage
         As in `Estimator`: one ball for all classes, the guarantee of each one's mean, and most
         records of a unit in any one class.
     adaptive : bool
@@ -110,6 +110,7 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         self.means_: FloatArray = np.stack([each.value for each in own])
         self.releases_: dict[Any, Release] = dict(zip(classes.tolist(), own, strict=True))
         self.guarantee_: Guarantee = found.total
+        self.coverage_ = found.coverage
         return self
 
     @quiet

@@ -30,7 +30,7 @@ class TangentPCA(Transformer):
 
     Parameters
     ----------
-    ball, guarantee, records_per_unit, ledger, secret, seed
+    ball, guarantee, records_per_unit, ledger, secret, seed, coverage
         As in `Estimator`; the guarantee is that of mean and second moment together.
     n_components : int, optional
         By default the manifold's dimension.
@@ -111,6 +111,7 @@ class TangentPCA(Transformer):
             units=units,
             **self._options,
         )
+        self.coverage_ = self.release_.coverage
         assert self.release_.base_point is not None
         self.mean_: FloatArray = np.array(self.release_.base_point)
         values, vectors = np.linalg.eigh(self.release_.value)

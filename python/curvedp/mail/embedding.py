@@ -76,6 +76,7 @@ class Embedding(EachGroup[Release]):
     title: ClassVar[str] = "supervised embedding"
     beside: ClassVar[Literal["labels"]] = "labels"
     memory: ClassVar[float] = 8.0
+    counted: ClassVar[bool] = False
 
     n_components: int = 2
     bandwidth: float = 1.0

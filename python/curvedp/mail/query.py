@@ -114,6 +114,7 @@ class PrivateQuery(EachGroup[Release]):
 
     title: ClassVar[str] = "query among public anchors"
     memory: ClassVar[float] = 8.0
+    counted: ClassVar[bool] = False
 
     anchors: Anchors
     method: str = "cell"

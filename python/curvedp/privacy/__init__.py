@@ -1,6 +1,7 @@
 """Guarantees, their conversions and composition, releases, and the ledger that spends a budget."""
 
 from curvedp.privacy.accounting import compose_mixed, to_dp_event
+from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.guarantees import (
     GDP,
     NEIGHBOURING,
@@ -23,6 +24,7 @@ __all__ = [
     "NEIGHBOURING",
     "ZCDP",
     "ApproxDP",
+    "Coverage",
     "Guarantee",
     "Ledger",
     "LedgerEntry",

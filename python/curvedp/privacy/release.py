@@ -23,12 +23,13 @@ from curvedp._html import card
 from curvedp._text import is_long, numbers, rounded_down, rounded_up
 from curvedp._validation import as_count, as_positive
 from curvedp.privacy.base import NEIGHBOURING, Guarantee
+from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.document import page
 from curvedp.privacy.guarantees import GDP, NO_GUARANTEE, PureDP, Unproved, compose
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.registry import Product
 from curvedp.privacy.registry import entry as registry_entry
-from curvedp.privacy.statement import Statement, accuracy_of, statement
+from curvedp.privacy.statement import NOT_COUNTED, Statement, accuracy_of, statement
 from curvedp.privacy.stored import restored
 
 __all__ = ["ASSUMPTIONS", "SCHEMA_VERSION", "Release"]
@@ -194,6 +195,8 @@ class Release:
         The releases from which this one was computed; its guarantee covers them.
     provenance : Provenance or None
         Version and day, and the ledger that paid; no part of what makes two releases equal.
+    coverage : Coverage or None
+        How many records were points inside the ball, if they were counted; the guarantee covers it.
     """
 
     #: Where the function stands that draws it.
@@ -219,6 +222,7 @@ class Release:
     calibrated_to: PureDP | GDP | None = None
     parts: tuple[Release, ...] = ()
     provenance: Provenance | None = None
+    coverage: Coverage | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Guarantee):
@@ -238,6 +242,8 @@ class Release:
                 raise TypeError(f"{name} must be a plain text")
         if not all(isinstance(part, Release) for part in self.parts):
             raise TypeError("parts must be releases")
+        if not isinstance(self.coverage, (Coverage, NoneType)):
+            raise TypeError("coverage must be a Coverage or None")
         if not isinstance(self.guarantee, Unproved):
             self._check_what_a_guarantee_rests_on()
             voids = sorted(_VOIDING & assumptions)
@@ -311,7 +317,7 @@ class Release:
             item = getattr(self, field.name)
             if isinstance(item, np.ndarray):
                 item = _encode(item)
-            elif isinstance(item, (Guarantee, Provenance)):
+            elif isinstance(item, (Guarantee, Provenance, Coverage)):
                 item = item.to_dict()
             elif isinstance(item, frozenset):
                 item = sorted(item)
@@ -365,6 +371,8 @@ class Release:
         data["guarantee"] = Guarantee.from_dict(data["guarantee"])
         if data["calibrated_to"] is not None:
             data["calibrated_to"] = Guarantee.from_dict(data["calibrated_to"])
+        if data["coverage"] is not None:
+            data["coverage"] = Coverage.from_dict(data["coverage"])
         if not isinstance(data["assumptions"], list):
             raise ValueError("assumptions must be a list of keys")
         data["assumptions"] = frozenset(data["assumptions"])
@@ -400,6 +408,8 @@ class Release:
         lines = [self._title, ""]
         if isinstance(self.guarantee, Unproved):
             lines += [NO_GUARANTEE, *_paragraph(self.guarantee._claim), ""]
+        for text in self._warnings():
+            lines += [*textwrap.wrap(f"WARNING: {text}", 88), ""]
         lines += [*self.statement.lines(), ""]
         return "\n".join([*lines, *self._details()]) + "\n"
 
@@ -549,6 +559,7 @@ class Release:
             alarm=unproved_text(self.guarantee),
             notes=[
                 *(f"{name}: {text}" for name, text in self.statement.items()),
+                *self._warnings(),
                 *self._notes(),
                 *(f"assumes {text}" for text in self.explained_assumptions()),
             ],
@@ -581,6 +592,7 @@ class Release:
             ("noise scale", rounded_down(self.scale)),
             ("expected error", self._error()),
             *self._noise(),
+            *([] if self.coverage is None else [("coverage", str(self.coverage))]),
             ("calibration", self._calibration()),
             *([] if self.provenance is None else [("provenance", str(self.provenance))]),
         ]
@@ -596,7 +608,8 @@ class Release:
         about = limits_of_error(self.statistic)
         if not about and self.expected_error is not None:
             about = "mean distance of the value from that of the records in the ball"
-        return accuracy_of(self.expected_error, about)
+        told = "" if self.is_local else coverage_text(self.coverage)
+        return accuracy_of(self.expected_error, about, told)
 
     def _domain(self) -> str:
         """Where records lie, and what became of others."""
@@ -619,6 +632,10 @@ class Release:
     def _noise(self) -> list[tuple[str, str]]:
         """Size of the noise beside what the ball alone says, where that can be compared."""
         return []
+
+    def _warnings(self) -> tuple[str, ...]:
+        """Sentences of the coverage against the ball or the format of the records."""
+        return () if self.coverage is None else self.coverage.warnings
 
     def _way(self) -> list[tuple[str, str]]:
         if self.calibrated_to in (None, self.guarantee):
@@ -691,6 +708,11 @@ def limits_of_error(statistic: str) -> str:
     """Limits of the expected error of a statistic; empty if there are none."""
     found = (text for name, text in _LIMITS_OF_ERROR.items() if statistic.startswith(name))
     return next(found, "")
+
+
+def coverage_text(coverage: Coverage | None) -> str:
+    """A sentence on how many records were points inside the ball."""
+    return NOT_COUNTED if coverage is None else f"Counted: {coverage}."
 
 
 def percent(share: float) -> str:

@@ -16,8 +16,10 @@ from curvedp.privacy.guarantees import GDP, ZCDP, PureDP, Unproved
 if TYPE_CHECKING:
     from curvedp.privacy.provenance import Provenance
 
-__all__ = ["FALSE_ALARMS", "Statement", "accuracy_of", "cost_of", "statement"]
+__all__ = ["FALSE_ALARMS", "NOT_COUNTED", "Statement", "accuracy_of", "cost_of", "statement"]
 
+#: Stands for the numbers of records inside the ball where they were not counted.
+NOT_COUNTED = "Not counted: how many records were points inside the ball."
 #: Share of false alarms of the test by which guarantees are explained.
 FALSE_ALARMS = 0.05
 #: A test that is that sure finds anybody.
@@ -174,9 +176,7 @@ def cost_of(guarantee: Guarantee, provenance: Provenance | None = None) -> str:
     return f"{found} {paid[0].upper()}{paid[1:]}."
 
 
-def accuracy_of(
-    expected_error: float | None, about: str, counted: str = "", warning: str = ""
-) -> str:
+def accuracy_of(expected_error: float | None, about: str, counted: str = "") -> str:
     """The error to expect, and how many records were points inside the ball.
 
     Parameters
@@ -186,12 +186,10 @@ def accuracy_of(
         What it is an error of, and what it leaves out.
     counted : str
         On the count of records inside the ball.
-    warning : str
-        What makes the value useless, which then comes first.
     """
     known = "not known" if expected_error is None else f"{expected_error:.6g}"
     error = f"expected error {known}{f' ({about})' if about else ''}."
-    return " ".join(filter(None, (warning, error, counted)))
+    return " ".join(filter(None, (error, counted)))
 
 
 def _named(provenance: Provenance | None) -> str:

@@ -103,6 +103,19 @@ def clipped_times(x: FloatArray, x_range: Ranges) -> FloatArray:
     return np.ascontiguousarray(np.where(np.isnan(times), 0.0, times))
 
 
+def categories_of(x: FloatArray, x_range: Ranges) -> FloatArray:
+    """0 for covariates in their range, 1 if one is out of it, 2 if one is missing; shape (n,).
+
+    Parameters
+    ----------
+    x : ndarray, shape (n,) or (n, q)
+    x_range : pair of float, or tuple of pairs
+    """
+    times = to_times(x, x_range).reshape(len(x), -1)
+    away = (np.abs(times) > 0.5 * (1.0 + 1e-9)).any(axis=1)
+    return np.where(np.isnan(times).any(axis=1), 2.0, np.where(away, 1.0, 0.0))
+
+
 def mean_times(x: FloatArray, x_range: Ranges, ends: NDArray[np.int64]) -> FloatArray:
     """Covariates of units whose records begin at `ends`: at the mean of their `clipped_times`."""
     sizes = np.diff(ends).reshape(-1, *[1] * (x.ndim - 1))

@@ -32,6 +32,7 @@ from curvedp.regression.covariate import (
     are_several,
     as_covariates,
     as_ranges,
+    categories_of,
     clipped_times,
     from_times,
     pairs_of,
@@ -124,8 +125,8 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
 
     def promise(self, call: Call) -> Guarantee:
         if self.sampler == "metropolis":
-            return Unproved(claimed=call.guarantee, why=CHAIN_WHY)
-        return call.guarantee
+            return Unproved(claimed=call.promised, why=CHAIN_WHY)
+        return call.promised
 
     def is_exact(self, call: Call) -> bool:
         return self.sampler != "metropolis"
@@ -135,6 +136,9 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
 
     def read_beside(self, given: Any, n: int) -> FloatArray:
         return as_covariates(given, self.x_range)
+
+    def categories_beside(self, beside: FloatArray) -> FloatArray:
+        return categories_of(beside, self.x_range)
 
     @property
     def beside_width(self) -> int:

@@ -27,6 +27,7 @@ from curvedp.privacy import GDP, Guarantee, PureDP, Release, Unproved
 from curvedp.regression.covariate import (
     are_several,
     as_covariates,
+    categories_of,
     clipped_times,
     covariates_at,
     pairs_of,
@@ -171,6 +172,9 @@ class RSquared(EachGroup[RSquaredRelease]):
     def read_beside(self, given: Any, n: int) -> FloatArray:
         return as_covariates(given, self.fit.x_range)
 
+    def categories_beside(self, beside: FloatArray) -> FloatArray:
+        return categories_of(beside, self.fit.x_range)
+
     @property
     def beside_width(self) -> int:
         return len(pairs_of(self.fit.x_range))
@@ -180,8 +184,8 @@ class RSquared(EachGroup[RSquaredRelease]):
 
     def promise(self, call: Call) -> Guarantee:
         if isinstance(self.fit.guarantee, Unproved):
-            return Unproved(claimed=call.guarantee, why=_FIT_WHY)
-        return call.guarantee
+            return Unproved(claimed=call.promised, why=_FIT_WHY)
+        return call.promised
 
     def is_exact(self, call: Call) -> bool:
         return True

@@ -25,6 +25,7 @@ from curvedp.regression.covariate import (
     Ranges,
     as_covariates,
     as_ranges,
+    categories_of,
     clipped_times,
     mean_times,
     pairs_of,
@@ -105,6 +106,9 @@ class TrendTest(PermutationTest[TrendRelease]):
 
     def read_beside(self, given: Any, n: int) -> FloatArray:
         return as_covariates(given, self.x_range)
+
+    def categories_beside(self, beside: FloatArray) -> FloatArray:
+        return categories_of(beside, self.x_range)
 
     @property
     def beside_width(self) -> int:

@@ -13,7 +13,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypedDict, TypeVar
 
 import numpy as np
@@ -38,6 +38,7 @@ from curvedp.statistics.public_time import TIMINGS, Timing
 
 if TYPE_CHECKING:
     from curvedp.statistics.base_point import GivenPoints
+    from curvedp.statistics.coverage import Counting
     from curvedp.statistics.paid import Paid
     from curvedp.statistics.releases import Releases
 
@@ -62,6 +63,7 @@ class CommonOptions(TypedDict, total=False):
     seed: int | None
     progress: Progress
     timing: Timing
+    coverage: bool | None
 
 
 class CallOptions(CommonOptions, total=False):
@@ -87,6 +89,8 @@ class Statistic(abc.ABC, Generic[Result]):
     beside: ClassVar[Literal["covariate", "labels"] | None] = None
     #: True if it averages over the records of units itself.
     takes_units: ClassVar[bool] = False
+    #: True if `coverage` may count which of its records are points inside the ball.
+    counted: ClassVar[bool] = True
     #: Memory that it takes, in sizes of the records: measured and rounded up.
     memory: ClassVar[float] = 2.0
 
@@ -159,7 +163,7 @@ class Statistic(abc.ABC, Generic[Result]):
 
     def promise(self, call: Call) -> Guarantee:
         """The guarantee that a release may claim: `Unproved` where there is no proof."""
-        return call.guarantee
+        return call.promised
 
     def is_exact(self, call: Call) -> bool:
         """True if all of its noise is drawn in exact arithmetic, for every number of records."""
@@ -192,6 +196,18 @@ class Statistic(abc.ABC, Generic[Result]):
             of a record.
         """
         raise TypeError(f"the {self.title} takes nothing beside the points")
+
+    def categories_beside(self, beside: FloatArray) -> FloatArray | None:
+        """0, 1 or 2 for numbers beside a record that are in range, out of it, and missing.
+
+        None if they have no part in a count of records, such as labels.
+
+        Parameters
+        ----------
+        beside : ndarray
+            As `read_beside` returns it.
+        """
+        return None
 
     @property
     def beside_width(self) -> int:
@@ -371,11 +387,13 @@ class Call:
     balls : tuple of Ball
         One for all groups, or one for each.
     guarantee : Guarantee
-        Guarantee of the release of each group.
+        What the statistic of each group may spend.
     records_per_unit, groups_per_unit : int
         Most records that one unit contributes to a group, and most groups to which it contributes.
     skip_small : bool
         True if groups that are too small are left out instead of refused.
+    counting : Counting or None
+        How records are counted beside it, with the guarantee of both together.
     """
 
     statistic: Statistic[Any]
@@ -384,6 +402,7 @@ class Call:
     records_per_unit: int = 1
     groups_per_unit: int = 1
     skip_small: bool = False
+    counting: Counting | None = None
 
     def __post_init__(self) -> None:
         if len({as_balls(ball)[0].manifold.spec for ball in self.balls}) > 1:
@@ -405,9 +424,32 @@ class Call:
         return self.ball.manifold
 
     @property
+    def promised(self) -> Guarantee:
+        """The guarantee of the release of each group."""
+        return self.guarantee if self.counting is None else self.counting.whole
+
+    def ways(self) -> tuple[PureDP | GDP, ...]:
+        """Guarantees that the statistic's noise may be calibrated to."""
+        return ways_to_meet(self.guarantee, getattr(self.statistic, "mechanism", None))
+
+    def shared(self, counting: Counting) -> Call:
+        """The same beside a count, with its share of the budget."""
+        asked = self.statistic.asked
+        return replace(self, statistic=asked, guarantee=counting.rest, counting=counting)
+
+    def largest_error(self, parts: Offsets) -> float:
+        """Expected error of the group with most records; infinite where it is not known."""
+        n = parts if parts.ndim == 1 else parts.sum(axis=1)
+        largest = int(np.argmax(n))
+        own = tuple(np.atleast_1d(parts[largest]).tolist())
+        design = self.statistic.design_of_parts(self, self.ball_of(largest), own)
+        error = self.statistic.outlook(self, design, int(n[largest]))[1]
+        return math.inf if math.isnan(error) else error
+
+    @property
     def total(self) -> Guarantee:
         """The guarantee of all releases together to one unit."""
-        return composed(self.guarantee, self.groups_per_unit)
+        return composed(self.promised, self.groups_per_unit)
 
     def ball_of(self, group: int) -> Ball:
         """A group's ball."""
@@ -422,6 +464,8 @@ class Call:
             "guarantee": self.guarantee.to_dict(),
             "records_per_unit": self.records_per_unit,
         }
+        if self.counting is not None:
+            described["counting"] = self.counting.own.to_dict()
         asked = self.statistic.asked
         if vars(type(asked)).get("word") is None:  # a user's own may bear another's title
             described["class"] = asked.name()
@@ -448,6 +492,8 @@ class Call:
             try:
                 found.append(self.statistic.design_of_parts(self, ball, each))
             except ExistenceError as error:
+                if self.counting is not None:
+                    error = error.of_whole(self.guarantee, self.promised)
                 failed.append((sum(each), error))
                 found.append(None)
         if failed and alone:

@@ -66,6 +66,7 @@ class Region(Calibrated[ConfidenceRegion]):
 
     title: ClassVar[str] = "confidence region of the Fréchet mean"
     word: ClassVar[str | None] = "region"
+    counted: ClassVar[bool] = False
 
     level: float = 0.95
     weights: tuple[float, ...] | None = None

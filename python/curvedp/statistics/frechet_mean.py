@@ -215,6 +215,7 @@ def frechet_mean(
     seed: int | None = None,
     progress: Progress = False,
     timing: Timing = "prompt",
+    coverage: bool | None = False,
 ) -> MeanRelease | Releases[MeanRelease]:
     """Release the Fréchet mean of records under differential privacy.
 
@@ -266,6 +267,12 @@ def frechet_mean(
     timing : {"prompt", "steady"}
         "steady" answers at a time that says nothing about the records to who measures it: after
         four times as long as public records take that are worked on first. The value is the same.
+    coverage : bool or None
+        Also release how many records were points inside the ball, outside it, and no points, with
+        a share of the guarantee: from .1 to .3 of mu, from .02 to .1 of epsilon. The release holds
+        them as `coverage`, and a `CoverageWarning` says what they tell. True insists on it, None
+        leaves it out where the numbers would err by more than n/10. Default False. Groups share one
+        count. See docs/proofs/coverage.md.
 
     Returns
     -------
@@ -311,6 +318,7 @@ def frechet_mean(
         seed=seed,
         progress=progress,
         timing=timing,
+        coverage=coverage,
     )
 
 

@@ -106,8 +106,8 @@ class KNGMean(EachGroup[Release]):
 
     def promise(self, call: Call) -> Guarantee:
         if self.sampler == "metropolis":
-            return Unproved(claimed=call.guarantee, why=CHAIN_WHY)
-        return call.guarantee
+            return Unproved(claimed=call.promised, why=CHAIN_WHY)
+        return call.promised
 
     def design(self, call: Call, ball: Ball, n: int) -> KNGDesign:
         widest = 2 * ball.radius

@@ -82,6 +82,11 @@ class MeanRelease(Release):
         assert self.expected_error is not None
         share = percent(self.expected_error / self.ball_radius)
         rows = [("noise", f"{share} of the ball's radius")]
+        if self._warnings():
+            assert self.coverage is not None
+            dist = float(self._ball.manifold.dist(self.ball_center, self.value))
+            bias = f"{self.coverage.bias(dist):.3g} towards the centre, from records that are no "
+            return [*rows, ("bias", bias + "points, if the missing are like the others")]
         if self.shrunk_error < _WORTH * self.expected_error:
             advice = (
                 f"use shrunk, whose expected error is {self.shrunk_error:.3g}, and value only "

@@ -95,8 +95,8 @@ class Moment(Calibrated[Release]):
     def promise(self, call: Call) -> Guarantee:
         mean = self.mean
         if isinstance(mean, (Release, Releases)) and isinstance(mean.guarantee, Unproved):
-            return Unproved(claimed=call.guarantee, why=_BASE_POINT_WHY)
-        return call.guarantee
+            return Unproved(claimed=call.promised, why=_BASE_POINT_WHY)
+        return call.promised
 
     def given_points(self, call: Call, labels: Sequence[Hashable]) -> GivenPoints | None:
         if self.mean is None:

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from curvedp import _core
 from curvedp._validation import FloatArray
+from curvedp.manifolds import as_manifold
 from curvedp.privacy import GDP, Guarantee, PureDP, Unproved
+from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.provenance import Provenance
 from curvedp.statistics.base_point import GivenPoints
 from curvedp.statistics.call import (
@@ -22,6 +24,7 @@ from curvedp.statistics.call import (
     Report,
     Statistic,
 )
+from curvedp.statistics.coverage import categories, weights_of
 from curvedp.statistics.design import Design
 from curvedp.statistics.grouping import (
     Names,
@@ -68,6 +71,8 @@ class Paid:
     given : GivenPoints or None
         See `Statistic.given_points`.
     provenance : Provenance or None
+    by_secret : bool
+        True if the keys come from a secret.
     """
 
     call: Call
@@ -85,6 +90,7 @@ class Paid:
     units_by_name: bool = False
     given: GivenPoints | None = None
     provenance: Provenance | None = None
+    by_secret: bool = False
 
     @cached_property
     def n(self) -> Offsets:
@@ -241,7 +247,40 @@ class Paid:
         statistic = self.call.statistic
         mechanism, way = statistic.mechanism_of(design), statistic.way_of(design)
         promised = self.promise(statistic.promise(self.call))
+        if self.call.counting is not None and way is not None:
+            way = self.call.counting.way
         return NoiseLaw(mechanism, None if isinstance(promised, Unproved) else way, promised)
+
+    def coverage(self) -> Coverage | None:
+        """Numbers of records that were points inside the ball, drawn, if the call counts them."""
+        counting = self.call.counting
+        if counting is None:
+            return None
+        found = categories(self.call.balls, self.records, self.offsets)
+        if self.beside is not None:
+            own = self.call.statistic.categories_beside(self.beside)
+            found = found if own is None else np.maximum(found, own)
+        promised = self.promise(counting.total)
+        return counting.draw(weights_of(found, self.unit_ends), promised, self._stream_of_count())
+
+    def _stream_of_count(self) -> _core.Stream:
+        """Randomness of the count alone: under a secret, of all that the release is made of."""
+        rows = self.records.reshape(len(self.records), self.call.manifold.point_size)
+        frame = _core.Frame(_flat(rows.shape[1]), np.zeros(rows.shape[1]), 1.0)
+        design = _core.GroupDesign(1.0, None)
+        ends, choice = np.array([0, len(rows)], dtype=np.int64), np.zeros(1, dtype=np.int32)
+        name = joined([self._all_but_records()]) if self.by_secret else None
+        groups = _core.Groups([frame], ends, [design], choice, name)
+        return groups.stream(rows, self.keys.part(_COUNT), 0, 1, 0)
+
+    def _all_but_records(self) -> bytes:
+        """All that the release is computed from besides points of records, for keys of noise."""
+        parts = [self.offsets, np.array([ball.radii for ball in self.call.balls])]
+        parts += [ball.center for ball in self.call.balls]
+        parts += [] if self.given is None else list(self.given.points)
+        parts += [own for own in (self.beside, self.unit_ends) if own is not None]
+        text, ends = joined([np.ascontiguousarray(own).tobytes() for own in parts])
+        return ends.tobytes() + text.tobytes()
 
     def part(
         self,
@@ -270,6 +309,14 @@ class Paid:
         promised = self.promise(share)
         return NoiseLaw(mechanism, None if isinstance(promised, Unproved) else share, promised)
 
+
+def _flat(size: int) -> _core.Manifold:
+    """Rows of so many numbers as points."""
+    return as_manifold(f"euclidean:{size}").kernels
+
+
+#: Number of the part of the keys from which the count draws; factors of products have small ones.
+_COUNT = 2**32
 
 #: Arrays by name, one row for each group.
 Columns = dict[str, FloatArray]

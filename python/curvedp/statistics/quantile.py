@@ -95,6 +95,7 @@ class Quantile(EachGroup[QuantileRelease]):
     title: ClassVar[str] = "quantile"
     word: ClassVar[str | None] = "quantile"
     memory: ClassVar[float] = 7.0
+    counted: ClassVar[bool] = False
 
     q: float | Sequence[float]
     low: float

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp._guard import warn_caller
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
-from curvedp.privacy import Guarantee, Ledger, NoiseSecret
+from curvedp.errors import CoverageWarning, ExistenceError
+from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP
+from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.secret import fingerprint_of
 from curvedp.statistics.call import (
     Call,
@@ -22,6 +27,7 @@ from curvedp.statistics.call import (
     check_timing,
     reporter,
 )
+from curvedp.statistics.coverage import Counting
 from curvedp.statistics.grouping import Grouping, GroupsLike, Offsets
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.public_time import KINDS, Timing, at_public_time
@@ -59,7 +65,7 @@ def release(
         Labels or offsets of public groups; see `frechet_mean`.
     units : array-like, shape (n,), optional
         Label of the person to whom each record belongs, instead of `records_per_unit`.
-    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, coverage
         As in `frechet_mean`.
 
     Returns
@@ -105,6 +111,7 @@ def release_read(
     progress: Progress = False,
     timing: Timing = "prompt",
     units: GroupsLike = None,
+    coverage: bool | None = False,
 ) -> Result | Releases[Result]:
     """`release` of records that were read already, and of the numbers beside them."""
     call = Call(
@@ -126,10 +133,11 @@ def release_read(
     count = len(grouping.labels)
     if len(call.balls) not in (1, count):
         raise ValueError(f"{len(call.balls)} balls do not fit {count} groups")
-    keys, given = call.keys(secret, seed), statistic.given_points(call, grouping.labels)
     names = None if secret is None else grouping.names()
     beside = None if beside is None else grouping.arranged(beside)
     sizes = sizes_of(statistic, beside, grouping.offsets, unit_ends)
+    call = counted(call, sizes, coverage)
+    keys, given = call.keys(secret, seed), statistic.given_points(call, grouping.labels)
     designs = call.designs(sizes, alone=not is_grouped)
     call.warn_of_noise(designs, numbers_of(sizes))
     largest = int(grouping.n.max())
@@ -156,16 +164,68 @@ def release_read(
         units_by_name=units is not None,
         given=given,
         provenance=provenance,
+        by_secret=secret is not None,
     )
 
-    def answer(paid: Paid) -> Result | Releases[Result]:
+    def answer(paid: Paid) -> tuple[Result | Releases[Result], Coverage | None]:
         ready = paid.by_unit()
         found = statistic.release(ready if secret is None else ready.salted())
-        return found if is_grouped else statistic.result(found, 0)
+        return found if is_grouped else statistic.result(found, 0), paid.coverage()
 
     if timing == "prompt":
-        return answer(paid)
-    return at_public_time(answer, map(paid.rehearsed, KINDS), paid)
+        released, of_ball = answer(paid)
+    else:
+        released, of_ball = at_public_time(answer, map(paid.rehearsed, KINDS), paid)
+    return released if of_ball is None else with_coverage(released, of_ball)
+
+
+def counted(call: Call, sizes: Offsets, coverage: bool | None) -> Call:
+    """The call with a share of its budget for how many records are points inside the ball.
+
+    Parameters
+    ----------
+    call : Call
+    sizes : ndarray
+        See `sizes_of`.
+    coverage : bool or None
+        None where the public rule says so, True always, False never.
+
+    Raises
+    ------
+    ExistenceError
+        For True where there are too few records for the budget.
+    ValueError
+        For True where the statistic does not count.
+    """
+    if coverage is False or (coverage is None and not call.statistic.counted):
+        return call
+    if coverage is not None and coverage is not True:
+        raise TypeError(f"coverage must be True, False or None, got {coverage!r}")
+    if not call.statistic.counted:
+        raise ValueError(f"the {call.statistic.title} does not count records: leave coverage out")
+    own, refused = call.guarantee, None
+    ways = (own,) if isinstance(own, (GDP, PureDP)) else call.ways()
+    found: list[tuple[float, Call]] = []
+    for way in ways:
+        try:
+            total = int(numbers_of(sizes).sum())
+            unit = (call.records_per_unit, call.groups_per_unit)
+            trial = call.shared(Counting.of(own, way, total, *unit))
+            found.append((math.inf if len(ways) == 1 else trial.largest_error(sizes), trial))
+        except ExistenceError as error:
+            refused = error
+    if found:
+        return min(found, key=lambda pair: pair[0])[1]
+    if coverage is None or refused is None:
+        return call
+    raise refused
+
+
+def with_coverage(released: Any, coverage: Coverage) -> Any:
+    """The release, or releases, with released numbers of records; warns of what they tell."""
+    for text in coverage.warnings:
+        warn_caller(text, CoverageWarning)
+    return replace(released, coverage=coverage)
 
 
 def check_statistic(statistic: Statistic[Result]) -> Statistic[Result]:

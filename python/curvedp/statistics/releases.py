@@ -17,8 +17,9 @@ from curvedp._text import numbers
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
+from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.provenance import Provenance
-from curvedp.privacy.release import LOCAL, limits_of_error, unproved_text
+from curvedp.privacy.release import LOCAL, coverage_text, limits_of_error, unproved_text
 from curvedp.privacy.statement import Statement, accuracy_of, statement
 from curvedp.statistics.call import Call, Result, composed
 
@@ -90,6 +91,8 @@ class Releases(Generic[Result]):
     assumptions : frozenset of str
     provenance : Provenance or None
         Version and day, and the ledger that paid.
+    coverage : Coverage or None
+        How many records of all groups were points inside their ball, if they were counted.
     """
 
     call: Call
@@ -112,6 +115,7 @@ class Releases(Generic[Result]):
     details: Mapping[str, Any] = field(default_factory=dict)
     results: Sequence[Any] | None = None
     provenance: Provenance | None = None
+    coverage: Coverage | None = None
 
     @property
     def mechanism(self) -> NDArray[np.object_]:
@@ -198,13 +202,14 @@ class Releases(Generic[Result]):
     def _accuracy(self) -> str:
         """The range of the expected errors."""
         known = self.expected_error[np.isfinite(self.expected_error)]
+        told = "" if self.statistic.startswith(LOCAL) else coverage_text(self.coverage)
         if not len(known):
-            return accuracy_of(None, limits_of_error(self.statistic))
+            return accuracy_of(None, limits_of_error(self.statistic), told)
         about = limits_of_error(self.statistic) or "mean distance from that of a group's records"
         least, most = float(known.min()), float(known.max())
         if least == most:
-            return accuracy_of(least, about)
-        return f"expected errors {least:.6g} to {most:.6g} ({about})."
+            return accuracy_of(least, about, told)
+        return f"expected errors {least:.6g} to {most:.6g} ({about}). {told}"
 
     def report(self) -> str:
         """Plain text: the `statement` about all groups, then a line for each of the first ten."""

@@ -72,6 +72,7 @@ class Interval(Calibrated[VarianceInterval]):
 
     title: ClassVar[str] = "confidence interval of the Fréchet variance"
     word: ClassVar[str | None] = "interval"
+    counted: ClassVar[bool] = False
 
     level: float = 0.95
     weights: tuple[float, ...] = DEFAULT_WEIGHTS

@@ -357,18 +357,40 @@ impl Frame {
         out.iter_mut().zip(dist).for_each(|(inside, dist)| *inside &= dist <= limit);
     }
 
+    /// What becomes of records that enter: 0 for a point of the ball, 1 for a point outside, which is moved to its
+    /// edge, 2 for what stands for no point, which the centre replaces.
+    pub fn categories(
+        &self,
+        records: Rows,
+        out: &mut [f64],
+        interrupt: Interrupt,
+    ) -> Result<(), Error> {
+        let size = self.manifold.point_size();
+        records.check(out.len(), size);
+        for_rows(out, 1, piece_rows(size), interrupt, |first, piece| {
+            let mut points = vec![0.0; piece.len() * size];
+            let valid = self.repair(records.range(first..first + piece.len()), &mut points);
+            let (mut inner, mut moved) = (self.points(piece.len()), vec![false; piece.len()]);
+            self.move_in(&points, &mut inner.entries, &mut moved);
+            for ((category, valid), moved) in piece.iter_mut().zip(valid).zip(moved) {
+                *category = if valid { f64::from(u8::from(moved)) } else { 2.0 };
+            }
+        })
+    }
+
     /// Copies records, rounded onto the manifold by [`Manifold::snap`]; those that stand for no point of it
-    /// become the centre.
-    fn repair(&self, records: Rows, out: &mut [f64]) {
+    /// become the centre. True for points.
+    fn repair(&self, records: Rows, out: &mut [f64]) -> Vec<bool> {
         let size = self.manifold.point_size();
         records.copy_to(out);
         let mut valid = vec![false; out.len() / size];
         self.manifold.snap(out, &mut valid);
-        for (row, valid) in out.chunks_exact_mut(size).zip(valid) {
+        for (row, valid) in out.chunks_exact_mut(size).zip(&valid) {
             if !valid {
                 row.copy_from_slice(&self.center);
             }
         }
+        valid
     }
 
     /// Points of the manifold moved into the frame and clipped there.

@@ -66,6 +66,13 @@ impl Frame {
         run(py, |interrupt| self.inner.enter_into(records, out, interrupt))
     }
 
+    /// Writes 0 for points of the ball, 1 for points outside and 2 for what stands for no point.
+    fn categories(&self, py: Python<'_>, records: Input<'_>, mut out: Output<'_>) -> PyResult<()> {
+        let (out, count) = output(&mut out, 1)?;
+        let records = rows(&records, count, self.inner.manifold().point_size())?;
+        run(py, |interrupt| self.inner.categories(records, out, interrupt))
+    }
+
     /// Moves points of the manifold into the frame as they are.
     fn centre(&self, py: Python<'_>, points: Input<'_>, mut out: Output<'_>) -> PyResult<()> {
         let (out, count) = output(&mut out, self.inner.ball().manifold.point_size())?;

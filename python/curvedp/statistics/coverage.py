@@ -1,0 +1,243 @@
+"""One noisy point of a triangle: how many records were points inside the ball.
+
+Each record stands at a corner of a triangle with sides 1: A_0 = (0, 0) inside the ball, A_1 =
+(1, 0) outside it, A_2 = (1/2, sqrt(3)/2) for what is no point. The sum of the corners has
+sensitivity 1 and gets noise in the plane, with a share of the budget that follows a public rule.
+Proof, units and groups: docs/proofs/coverage.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from curvedp import _core
+from curvedp._validation import FloatArray
+from curvedp.domain import Ball, ProductBall
+from curvedp.errors import ExistenceError
+from curvedp.mechanisms.vector_noise import VectorNoise
+from curvedp.privacy import GDP, Guarantee, PureDP
+from curvedp.privacy.coverage import Coverage
+from curvedp.statistics.grouping import Offsets
+
+#: Largest of the three numbers' standard errors, for a standard deviation 1 of each coordinate.
+_PER_DEVIATION = 2.0 / math.sqrt(3.0)
+#: Standard error that the rule aims at, and the largest that it accepts, in records.
+_WANTED, _LARGEST = 1 / 20, 1 / 10
+#: Least and largest share of mu, and of epsilon.
+_SHARES = {True: (0.02, 0.1), False: (0.1, 0.3)}
+#: Weights of a unit's records are cut to multiples of 2^-40, in two halves of 20 bits.
+_HALF = 20
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Plan of a count of the records of a call: fixed before one is seen.
+
+    Attributes
+    ----------
+    whole : Guarantee
+        What the release of each group promises, its share of the count included.
+    way : PureDP or GDP
+        Implies `whole`; divided among statistic and count.
+    rest, own : PureDP or GDP
+        The shares of statistic and count.
+    total : PureDP or GDP
+        The count's, to a unit in all groups to which it contributes.
+    n : int
+        Number of records, or of units that are known by name, in all groups.
+    moved : int
+        Most of them that one unit contributes to all groups.
+    """
+
+    whole: Guarantee
+    way: PureDP | GDP
+    rest: PureDP | GDP
+    own: PureDP | GDP
+    total: PureDP | GDP
+    n: int
+    moved: int
+
+    @classmethod
+    def of(cls, whole: Guarantee, way: PureDP | GDP, n: int, records: int, groups: int) -> Counting:
+        """With the share of the public rule.
+
+        Parameters
+        ----------
+        whole : Guarantee
+        way : PureDP or GDP
+        n : int
+        records, groups : int
+            Most records that one unit contributes to a group, and most groups.
+
+        Raises
+        ------
+        ExistenceError
+            If the count's standard error would exceed a tenth of n.
+        """
+        pure = isinstance(way, PureDP)
+        share = share_of(way, n, records, groups)
+        if share is None:
+            least = math.ceil(whole_error(way, records, groups) / (_SHARES[pure][1] * _LARGEST))
+            raise ExistenceError(
+                f"too few records, or too small a budget, to count how many of {n} are points "
+                "inside the ball: leave coverage out",
+                smallest_n=least,
+            )
+        power = 1 if pure else 2
+        rest, own = way.split((1.0 - share**power, share**power))
+        total = PureDP(groups * own.epsilon) if isinstance(own, PureDP) else _composed(own, groups)
+        return cls(whole, way, rest, own, total, n, records * groups)
+
+    @property
+    def noise(self) -> VectorNoise:
+        """The noise of the sum of corners."""
+        # the corners' weights are cut to 2^-40, and their sum is rounded to a double
+        own = self.total
+        sensitivity = self.moved * (1.0 + 2.0**-38)
+        return VectorNoise.of(2, sensitivity, self.n * 2.0**-50, float(self.n), own)
+
+    def draw(
+        self, weights: tuple[float, float], promised: Guarantee, stream: _core.Stream
+    ) -> Coverage:
+        """The numbers with noise.
+
+        Parameters
+        ----------
+        weights : pair of float
+            Sums of weights outside and of no points, right to half a unit in the last place.
+        promised : Guarantee
+            What these numbers may claim.
+        stream : Stream
+        """
+        outside, no_point = weights
+        point = np.array([outside + 0.5 * no_point, 0.5 * math.sqrt(3.0) * no_point])
+        noise = self.noise
+        kind = "Laplace" if noise.pure else "Gaussian"
+        error = _PER_DEVIATION * noise.deviation
+        return Coverage.of(noise.add(point, stream), error, self.n, kind, promised)
+
+
+def whole_error(way: PureDP | GDP, records: int = 1, groups: int = 1) -> float:
+    """Standard error of each number, if the whole budget were spent on them.
+
+    Parameters
+    ----------
+    way : PureDP or GDP
+        Of each group.
+    records, groups : int
+        Most records that one unit contributes to a group, and most groups.
+
+    Returns
+    -------
+    float
+    """
+    if isinstance(way, PureDP):
+        return _PER_DEVIATION * math.sqrt(3.0) * records / way.epsilon
+    return _PER_DEVIATION * records * math.sqrt(groups) / way.mu
+
+
+def share_of(way: PureDP | GDP, n: int, records: int = 1, groups: int = 1) -> float | None:
+    """The count's share of epsilon or mu by the public rule; None if it is not worth it.
+
+    Such that the standard error is n/20, but from .02 to .1 of epsilon and .1 to .3 of mu; None if
+    it then exceeds n/10.
+
+    Parameters
+    ----------
+    way : PureDP or GDP
+        Of each group.
+    n : int
+        Number of records in all groups.
+    records, groups : int
+        Most records that one unit contributes to a group, and most groups.
+
+    Returns
+    -------
+    float or None
+
+    Examples
+    --------
+    >>> [share_of(GDP(1.0), n) for n in (38, 50, 1000)], share_of(PureDP(1.0), 200)
+    ([None, 0.3, 0.1], 0.1)
+    """
+    least, most = _SHARES[isinstance(way, PureDP)]
+    error = whole_error(way, records, groups)
+    share = min(max(error / (_WANTED * n), least), most)
+    return None if error / share > _LARGEST * n * (1.0 + 1e-9) else share
+
+
+def categories(balls: Sequence[Ball], records: FloatArray, offsets: Offsets) -> FloatArray:
+    """0 for records that are points of their ball, 1 for points outside, 2 for no points.
+
+    Parameters
+    ----------
+    balls : sequence of Ball
+        One for all groups, or one for each.
+    records : ndarray, shape (n, *point_shape)
+        Group by group.
+    offsets : ndarray of int, shape (groups + 1,)
+
+    Returns
+    -------
+    ndarray of float, shape (n,)
+    """
+    found = np.zeros(len(records))
+    cuts = [0, len(records)] if len(balls) == 1 else offsets.tolist()
+    for ball, start, stop in zip(balls, cuts[:-1], cuts[1:], strict=True):
+        found[start:stop] = _categories_of(ball, records[start:stop])
+    return found
+
+
+def _categories_of(ball: Ball, records: FloatArray) -> FloatArray:
+    if isinstance(ball, ProductBall):
+        shaped = records.reshape(len(records), *ball.manifold.point_shape)
+        parts = zip(ball.factors, ball.manifold.split(shaped), strict=True)
+        worst: FloatArray = np.maximum.reduce([_categories_of(own, part) for own, part in parts])
+        return worst
+    rows = np.ascontiguousarray(records.reshape(len(records), ball.manifold.point_size))
+    found = np.zeros((len(rows), 1))
+    if len(rows):
+        ball.frame.categories(rows, found)
+    return found[:, 0]
+
+
+def weights_of(found: FloatArray, unit_ends: Offsets | None) -> tuple[float, float]:
+    """Sums of the weights outside and of no points: of records, or of units' shares of theirs.
+
+    Parameters
+    ----------
+    found : ndarray, shape (n,)
+        As `categories` returns them.
+    unit_ends : ndarray of int, shape (units + 1,), or None
+        Unit j has the records ``unit_ends[j]:unit_ends[j + 1]``.
+
+    Returns
+    -------
+    outside, no_point : float
+    """
+    if unit_ends is None:
+        return float(np.count_nonzero(found == 1.0)), float(np.count_nonzero(found == 2.0))
+    sizes = np.diff(unit_ends)
+    outside, no_point = (
+        _sum_of_shares(np.add.reduceat((found == kind).astype(np.int64), unit_ends[:-1]), sizes)
+        for kind in (1.0, 2.0)
+    )
+    return outside, no_point
+
+
+def _sum_of_shares(counts: Offsets, sizes: Offsets) -> float:
+    """The sum of counts/sizes, each cut to a multiple of 2^-40, exact before it is rounded."""
+    high, rest = np.divmod(counts << _HALF, sizes)
+    low = (rest << _HALF) // sizes
+    whole = (int(high.sum()) << _HALF) + int(low.sum())
+    return whole / (1 << 2 * _HALF)
+
+
+def _composed(own: GDP, groups: int) -> GDP:
+    """The count's share in all groups of a unit, not above what its parts compose to."""
+    mu = own.mu * math.sqrt(groups)
+    return own if groups == 1 else GDP(mu * (1.0 - 2.0**-50))
