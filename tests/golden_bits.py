@@ -184,9 +184,20 @@ def quantile() -> list[float]:
     ]
 
 
+def coverage() -> list[float]:
+    """Means and the numbers of their records inside the ball, from a seed and from a secret."""
+    ball = cdp.Ball("sphere:2", [0.0, 0.6, 0.8], 0.4)
+    found = []
+    for guarantee in (cdp.GDP(2.0), cdp.PureDP(20.0)):
+        for how in ({"seed": SEED}, {"secret": cdp.NoiseSecret(SECRET)}):
+            release = cdp.frechet_mean(records(ball), ball, guarantee, coverage=True, **how)
+            found += [*numbers(release), *release.coverage.noisy]
+    return found
+
+
 def all_releases() -> dict[str, list[float]]:
     """Every golden release by its name."""
-    found = {"regression": regression(), "quantile": quantile()}
+    found = {"regression": regression(), "quantile": quantile(), "coverage": coverage()}
     for case, statistic, guarantee in KEYS:
         name = f"{case.name}/{statistic}/{guarantee}"
         found[f"{name}/one"] = of_one(case, statistic, guarantee)

@@ -11,7 +11,7 @@ import json
 import math
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from curvedp._html import card
 from curvedp._validation import as_choice, as_count, as_positive, as_probability
 from curvedp.domain import Ball, check_ball
 from curvedp.errors import ExistenceError
-from curvedp.mechanisms import Mechanism
+from curvedp.mechanisms import Mechanism, ways_to_meet
 from curvedp.privacy import GDP, Guarantee, PureDP
 from curvedp.privacy.release import percent
 from curvedp.regression.choice import expected_choice
@@ -32,6 +32,7 @@ from curvedp.statistics.adaptive_mean import AdaptiveDesign, AdaptiveMean, combi
 from curvedp.statistics.base_point import MeanNoise
 from curvedp.statistics.call import Call, Statistic, check_guarantee
 from curvedp.statistics.confidence_region import Region, expected_region
+from curvedp.statistics.coverage import Counting, share_of
 from curvedp.statistics.design import design_mean_under, smallest_n
 from curvedp.statistics.frechet_mean import Mean
 from curvedp.statistics.quantiles import hotelling_quantile
@@ -118,6 +119,7 @@ def plan(
     v_max: float | None = None,
     records_per_unit: int = 1,
     mechanism: str | type[Mechanism] | None = None,
+    coverage: bool = False,
 ) -> Plan:
     """The error to expect of a release, or the number of records it takes; reads no data.
 
@@ -156,6 +158,8 @@ def plan(
         Of the regression; without `tau` its clipping length is found privately.
     records_per_unit, mechanism
         As in the function; its other parameters at their defaults.
+    coverage : bool
+        True for a release that also counts the records inside the ball: see `frechet_mean`.
 
     Returns
     -------
@@ -191,7 +195,9 @@ def plan(
         records_per_unit=as_count(records_per_unit, "records_per_unit"),
         mechanism=mechanism,
     )
-    planner = _PLANNERS[statistic]
+    planner = _counted(_PLANNERS[statistic]) if coverage else _PLANNERS[statistic]
+    if coverage and statistic == "confidence_region":
+        raise ValueError("the confidence region does not count records: leave coverage out")
     least = ball.manifold.dim + 2 if statistic == "confidence_region" else 1
     if n is not None:
         return planner(request, as_count(n, "n", least=least))
@@ -244,6 +250,35 @@ class _Request:
         """The noise of the private mean that a statistic rests on."""
         (design,), _ = self.call(statistic).designs(np.array([n], dtype=np.int64), alone=True)
         return MeanNoise.of(design.mean.mechanism, self.ball)
+
+
+def _counted(planner: Callable[[_Request, int], Plan]) -> Callable[[_Request, int], Plan]:
+    """The plan of a release that counts its records, as `release` divides its guarantee."""
+
+    def counted(request: _Request, n: int) -> Plan:
+        whole, unit = request.guarantee, request.records_per_unit
+        ways: tuple[GDP | PureDP, ...] = ()
+        if isinstance(whole, (GDP, PureDP)):
+            ways = (whole,)
+        else:
+            ways = ways_to_meet(whole, request.mechanism)
+        found, refused = [], None
+        for way in ways:
+            try:
+                rest = Counting.of(whole, way, n, unit, 1).rest
+                found.append((planner(replace(request, guarantee=rest), n), way))
+            except ExistenceError as error:
+                refused = error
+        if not found:
+            assert refused is not None
+            raise refused
+        best, way = min(found, key=lambda pair: pair[0].high)
+        share, name = share_of(way, n, unit), "epsilon" if isinstance(way, PureDP) else "mu"
+        assert share is not None
+        price = f" The count of records inside the ball takes {percent(share)} of {name}."
+        return replace(best, guarantee=whole, meaning=best.meaning + price)
+
+    return counted
 
 
 def _frechet_mean(request: _Request, n: int) -> Plan:

@@ -140,3 +140,10 @@ def test_every_command_has_help_with_an_example():
     without = {"batch", "demo", "completion"}
     for name, command in app.commands.items():
         assert name in without or "Example: curvedp" in (command.epilog or ""), name
+
+
+def test_a_command_counts_the_records_inside_the_ball(tmp_path, tensors):
+    out = tmp_path / "out.json"
+    found = released("mean", tensors, *SPD_OPTIONS, *BUDGET, "--coverage", out=out)
+    assert found.coverage.n == found.n
+    assert "points inside the ball" in " ".join(found.report().split())

@@ -44,6 +44,7 @@ def test_releases_are_the_golden_ones(key):
 def test_releases_without_a_manifold_of_their_own_are_the_golden_ones():
     assert not differs("regression", golden.regression())
     assert not differs("quantile", golden.quantile())
+    assert not differs("coverage", golden.coverage())
 
 
 def test_a_grid_step_is_seen():
@@ -56,7 +57,7 @@ def test_a_grid_step_is_seen():
 
 
 def test_every_golden_release_is_looked_at():
-    looked_at = {"regression", "quantile"}
+    looked_at = {"regression", "quantile", "coverage"}
     for name in NAMES:
         contexts = ["one"]
         if name.split("/")[1] in golden.GROUPS:

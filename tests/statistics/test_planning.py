@@ -237,3 +237,19 @@ def test_a_plan_says_when_one_mean_is_the_better_choice(spread, budget, advice):
     assert said == ([advice] if advice else [])
     if not advice:
         assert found.high < cdp.expected_error(ball, 2000, cdp.GDP(budget))
+
+
+@pytest.mark.parametrize(
+    "guarantee", [cdp.GDP(1.0), cdp.PureDP(1.0), cdp.privacy.ApproxDP(1.0, 1e-6)], ids=repr
+)
+def test_a_plan_with_coverage_is_that_of_the_release(guarantee):
+    ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    design = cdp.plan("frechet_mean", ball, guarantee, n=700, coverage=True)
+    release = cdp.frechet_mean(np.tile(ball.center, (700, 1)), ball, guarantee, coverage=True)
+    assert design.low <= release.expected_error * (1 + 1e-9)
+    assert release.expected_error <= design.high * (1 + 1e-9)
+    assert design.low > cdp.plan("frechet_mean", ball, guarantee, n=700).low
+    assert design.guarantee == guarantee
+    assert "count of records" in design.meaning
+    least = cdp.plan("frechet_mean", ball, guarantee, error=2 * design.high, coverage=True).n
+    assert least < 700

@@ -370,10 +370,12 @@ impl Frame {
         for_rows(out, 1, piece_rows(size), interrupt, |first, piece| {
             let mut points = vec![0.0; piece.len() * size];
             let valid = self.repair(records.range(first..first + piece.len()), &mut points);
-            let (mut inner, mut moved) = (self.points(piece.len()), vec![false; piece.len()]);
-            self.move_in(&points, &mut inner.entries, &mut moved);
-            for ((category, valid), moved) in piece.iter_mut().zip(valid).zip(moved) {
-                *category = if valid { f64::from(u8::from(moved)) } else { 2.0 };
+            let (mut inner, mut inside) = (self.points(piece.len()), vec![false; piece.len()]);
+            self.centre(Rows::new(&points, size), &mut inner.entries);
+            let ball = self.ball();
+            ball.manifold.within_origin(inner.rows(), ball.limit(), &mut inside);
+            for ((category, valid), inside) in piece.iter_mut().zip(valid).zip(inside) {
+                *category = if valid { f64::from(u8::from(!inside)) } else { 2.0 };
             }
         })
     }
