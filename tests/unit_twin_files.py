@@ -101,8 +101,8 @@ def _command(
 
 
 #: Commands whose reports say in words what was released: where the noise led out of the range,
-#: whether a test rejects, whether steps arrived.
-TELLS_OUTCOMES = ("variance", "region", "regression", "trend", "test")
+#: whether a test rejects, whether steps arrived, which balls were taken.
+TELLS_OUTCOMES = ("adaptive-mean", "variance", "region", "regression", "trend", "test")
 _SPHERE = ("--manifold", "sphere:2", "--center", "0,0.6,0.8", "--radius", 0.7, "--mu", 8)
 _POINTS = ("IN", *_SPHERE, "--columns", "a,b,c")
 _AGE = ("--covariate", "x", "--x-range", 0, 1)

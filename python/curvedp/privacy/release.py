@@ -29,7 +29,7 @@ from curvedp.privacy.guarantees import GDP, NO_GUARANTEE, PureDP, Unproved, comp
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.registry import Product
 from curvedp.privacy.registry import entry as registry_entry
-from curvedp.privacy.statement import NOT_COUNTED, Statement, accuracy_of, statement
+from curvedp.privacy.statement import NOT_COUNTED, Statement, statement
 from curvedp.privacy.stored import restored
 
 __all__ = ["ASSUMPTIONS", "SCHEMA_VERSION", "Release"]
@@ -605,11 +605,11 @@ class Release:
 
     def _accuracy(self) -> str:
         """The last sentence of the statement."""
-        about = limits_of_error(self.statistic)
-        if not about and self.expected_error is not None:
-            about = "mean distance of the value from that of the records in the ball"
-        told = "" if self.is_local else coverage_text(self.coverage)
-        return accuracy_of(self.expected_error, about, told)
+        return f"expected error {self._error()}.{self._counted()}"
+
+    def _counted(self) -> str:
+        """How many records were points inside the ball, after a space."""
+        return "" if self.is_local else f" {coverage_text(self.coverage)}"
 
     def _domain(self) -> str:
         """Where records lie, and what became of others."""

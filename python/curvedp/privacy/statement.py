@@ -220,7 +220,7 @@ def _against(guarantee: Guarantee, steady: bool, local: bool) -> str:
 
 def _assuming(grouped: bool, local: bool) -> str:
     """Assumptions of every guarantee."""
-    public = "the ball" if local else "the ball, n"
+    public = "the domain" if local else "the domain, n"
     groups = " and the groups" if grouped else ""
     return (
         f"{public}{groups} and all parameters were known or chosen without a look at the records, "

@@ -70,6 +70,9 @@ class QuantileRelease(Release):
         low, high = center - self.ball_radius, center + self.ball_radius
         return f"interval from {low:.6g} to {high:.6g}; values outside were moved to its ends"
 
+    def _counted(self) -> str:
+        return ""
+
     def _error(self) -> str:
         return (
             f"within {math.ceil(self.rank_error)} ranks with probability {PROBABILITY:g}, whatever "
