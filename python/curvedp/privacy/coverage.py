@@ -44,7 +44,7 @@ class Coverage:
     >>> import numpy as np, curvedp as cdp
     >>> ball = cdp.Ball("spd:2", center="identity", radius=1.0)
     >>> X = np.tile(np.eye(2), (2000, 1, 1))
-    >>> mean = cdp.frechet_mean(X, ball, cdp.GDP(mu=1.0), coverage=True)
+    >>> mean = cdp.frechet_mean(X, ball, cdp.GDP(mu=2.0), coverage=True)
     >>> mean.coverage.inside > 1800, mean.coverage.warnings
     (True, ())
     """
