@@ -334,3 +334,13 @@ def test_a_refusal_names_what_the_whole_release_needs():
     with pytest.raises(ExistenceError) as beside:
         cdp.frechet_mean(records, ball, cdp.PureDP(0.1), coverage=True)
     assert beside.value.smallest_epsilon > 1.01 * alone.value.smallest_epsilon
+
+
+def test_a_warning_that_is_an_error_loses_no_release():
+    rows = np.full((1000, 2, 2), np.nan)
+    ball, ledger = cdp.Ball("spd:2", center="identity", radius=1.0), cdp.Ledger(cdp.GDP(1.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CoverageWarning)
+        found = cdp.frechet_mean(rows, ball, cdp.GDP(1.0), coverage=True, ledger=ledger)
+    assert "WARNING" in found.report()
+    assert ledger.spent == cdp.GDP(1.0)

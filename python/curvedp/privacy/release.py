@@ -608,7 +608,7 @@ class Release:
         return f"expected error {self._error()}.{self._counted()}"
 
     def _counted(self) -> str:
-        """How many records were points inside the ball, after a space."""
+        """A sentence on the count of records inside the ball, after a space."""
         return "" if self.is_local else f" {coverage_text(self.coverage)}"
 
     def _domain(self) -> str:
