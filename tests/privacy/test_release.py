@@ -84,6 +84,7 @@ def stored_releases():
     return [
         cdp.frechet_mean(records, ball, noise),
         cdp.frechet_variance(records, ball, noise),
+        cdp.quantile(x, [0.25, 0.5], low=-1.0, high=1.0, guarantee=noise),
         cdp.k_means(records, 2, ball, noise),
         cdp.tangent_logistic(records, x > 0, ball, noise, classes=[False, True]),
         cdp.two_sample_test(records[::2], records[1::2], ball, noise),
