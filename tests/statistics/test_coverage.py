@@ -344,3 +344,36 @@ def test_a_warning_that_is_an_error_loses_no_release():
         found = cdp.frechet_mean(rows, ball, cdp.GDP(1.0), coverage=True, ledger=ledger)
     assert "WARNING" in found.report()
     assert ledger.spent == cdp.GDP(1.0)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"groups_per_unit": 4},
+        {"records_per_unit": 2},
+        {"guarantee": cdp.GDP(2.0)},
+        {"guarantee": cdp.PureDP(2.0)},
+    ],
+    ids=str,
+)
+def test_two_scales_of_one_secret_do_not_tell_the_numbers(other):
+    """With one key z = S + s xi and z' = S + s' xi would give S = (s' z - s z') / (s' - s)."""
+    rows = np.random.default_rng(5).normal(size=(4000, 2)) * 0.5
+    rows[:7] = np.nan
+    ball, secret = (
+        cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=1.0),
+        cdp.NoiseSecret(bytes(32)),
+    )
+    how = {"guarantee": cdp.GDP(1.0), "groups": [0, 2000, 4000], "secret": secret}
+    first, second = (
+        cdp.frechet_mean(rows, ball, coverage=True, **(how | own)).coverage for own in ({}, other)
+    )
+    s, t = first.standard_error, second.standard_error
+    outside = np.sum(np.linalg.norm(rows, axis=1) > 1.0)
+    true = np.array([4000 - outside - 7, outside, 7])
+    found = (t * np.array(first.noisy) - s * np.array(second.noisy)) / (t - s)
+    assert np.abs(found - true).max() > 1e-3
+    # the control: what the same noise at two scales tells
+    xi = (np.array(first.noisy) - true) / s
+    same = (t * (true + s * xi) - s * (true + t * xi)) / (t - s)
+    assert np.abs(same - true).max() < 1e-6

@@ -466,3 +466,8 @@ def test_the_bound_on_ranks_holds_where_it_is_worst() -> None:
     off = np.maximum(np.maximum(below - 520, 520 - up_to), 0)
     assert (off > bound).mean() <= 0.05
     assert off.mean() > kernel.scale  # far from the few scales that are usual
+
+
+def test_an_interval_whose_points_would_be_subnormal_is_refused() -> None:
+    with pytest.raises(ValueError, match="too close for double precision"):
+        cdp.quantile([0.0], 0.5, low=-1e-320, high=1e-320, guarantee=cdp.PureDP(1.0))

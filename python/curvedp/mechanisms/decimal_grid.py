@@ -23,6 +23,9 @@ MOST_POINTS = 2**60
 #: Where octaves weigh the same, steps are at most this fraction of `low`.
 COARSEST = Fraction(1, 2**10)
 
+#: Shortest interval that has a grid.
+_NARROWEST = 1e-280
+
 
 @dataclass(frozen=True)
 class DecimalGrid:
@@ -71,6 +74,8 @@ class DecimalGrid:
             raise ValueError(f"low must be less than high, got {low:g} and {high:g}")
         if not math.isfinite(high - low):
             raise ValueError("low and high are too far apart for double precision")
+        if high - low < _NARROWEST:  # its points would be subnormal numbers, or none
+            raise ValueError("low and high are too close for double precision: use a larger unit")
         octaves = base == "log-uniform"
         if octaves and not low > 0:
             raise ValueError(f"low must be positive for a log-uniform base, got {low:g}")

@@ -211,7 +211,10 @@ def _composition(release: Any) -> str:
     parts = ", ".join(f"{part.statistic} {part.guarantee}" for part in release.parts)
     whole = f"The stages ({parts}) compose to {release.guarantee}." if parts else "One mechanism."
     if "public-groups" in release.assumptions:
-        whole += " Groups are disjoint and public: their releases compose in parallel."
+        whole += (
+            " Groups are disjoint and public: for a unit in one of them the releases of all "
+            "compose in parallel, for a unit in several those of its groups add up."
+        )
     return whole
 
 

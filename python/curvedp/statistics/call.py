@@ -465,7 +465,7 @@ class Call:
             "records_per_unit": self.records_per_unit,
         }
         if self.counting is not None:
-            described["counting"] = self.counting.own.to_dict()
+            described["counting"] = self.counting.told()
         asked = self.statistic.asked
         if vars(type(asked)).get("word") is None:  # a user's own may bear another's title
             described["class"] = asked.name()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -91,6 +92,13 @@ class Counting:
         rest, own = way.split((1.0 - share**power, share**power))
         total = PureDP(groups * own.epsilon) if isinstance(own, PureDP) else _composed(own, groups)
         return cls(whole, way, rest, own, total, n, records * groups)
+
+    def told(self) -> dict[str, Any]:
+        """All that its noise depends on besides records, for the keys of that noise.
+
+        Two scales with one key would tell the numbers: z = S + s xi and z' = S + s' xi.
+        """
+        return {"total": self.total.to_dict(), "moved": self.moved, "n": self.n}
 
     @property
     def noise(self) -> VectorNoise:
