@@ -270,6 +270,20 @@ def test_the_page_shows_curves_that_hold(guarantee):
         assert float(power.replace("%", "")) / 100 >= exact * (1 - 1e-12)
 
 
+def test_the_page_of_an_unproved_release_claims_no_proof():
+    """A drawn seed and a paper's own calibration; the control is a proved release."""
+    from curvedp.published import frechet_mean as published_mean
+
+    seeded = cdp.frechet_mean(ROWS, BALL, cdp.GDP(1.0), seed=1)
+    for page in (seeded.document(), published_mean(ROWS, BALL, cdp.PureDP(1.0)).document()):
+        assert "NO GUARANTEE" in page
+        assert "not proved" in page
+        assert "Its proof stands" not in page
+        assert "noise covers" not in page
+        assert "It holds if" not in page
+    assert "Its proof stands" in cdp.frechet_mean(ROWS, BALL, cdp.GDP(1.0)).document()
+
+
 def test_provenance_of_another_form_is_refused():
     with pytest.raises(ValueError, match="isoformat"):
         Provenance(version="1", day="yesterday")

@@ -69,6 +69,8 @@ def _curve(guarantee: Guarantee) -> str:
 
 
 def _assumptions(release: Any) -> str:
+    if isinstance(release.guarantee, Unproved):
+        return f"Nothing is proved, whatever is assumed: {release.guarantee.why}."
     told = release.statement.assuming
     further = "\n".join(f"- {text}" for text in release.explained_assumptions())
     return f"It holds if {told}\n\n{further}".strip()
@@ -85,9 +87,18 @@ def _mechanism(release: Any) -> str:
     return (
         f"{release.mechanism}: sensitivity {rounded_up(release.sensitivity)}, noise scale "
         f"{rounded_down(release.scale)}, error of the solver at most "
-        f"{rounded_up(release.solver_tolerance, 3)}, which the noise covers. {exact} Every "
-        "mechanism has a proof in the documentation of curvedp, and tests that attack it."
+        f"{rounded_up(release.solver_tolerance, 3)}{_proof(release.guarantee)} {exact}"
         + (f"\n\nStages, which the guarantee covers together:\n{parts}" if parts else "")
+    )
+
+
+def _proof(guarantee: Guarantee) -> str:
+    """The end of a sentence on the solver's error, and one on the proof."""
+    if isinstance(guarantee, Unproved):
+        return ". That it is private is not proved."
+    return (
+        ", which the noise covers. Its proof stands in the documentation of curvedp, beside tests "
+        "that attack it."
     )
 
 

@@ -237,8 +237,8 @@ def _mechanisms(release: Any, made: Provenance) -> str:
             f"- Library: curvedp {made.version}.",
             f"- Floating point: noise was {drawn}.",
             f"- Timing: {time}.",
-            "- Platform: results are the same bits on every processor; errors and warnings depend "
-            "on shapes and parameters alone.",
+            "- Platform: errors and warnings depend on shapes, parameters and released numbers "
+            "alone.",
         ]
     )
 

@@ -671,12 +671,32 @@ def statement_of(
         Of everything in it.
     parts : sequence of Release
     accuracy : str
-        See `accuracy_of`.
+        Its last sentence.
     """
     if guarantee is None or not parts:
         return None
     told = replace(parts[0], parts=(), guarantee=guarantee, calibrated_to=None).statement
     return replace(told, accuracy=accuracy)
+
+
+def report_of_parts(
+    title: str,
+    facts: Sequence[tuple[str, str]],
+    told: Statement | None,
+    parts: Sequence[Release],
+) -> str:
+    """The report of something that was computed from releases.
+
+    Parameters
+    ----------
+    title : str
+    facts : sequence of (name, text)
+    told : Statement or None
+    parts : sequence of Release
+    """
+    lines = [title, *(f"{name}: {text}" for name, text in facts)]
+    lines += [] if told is None else ["", *told.lines()]
+    return "\n".join([*lines, *lines_of_parts(parts)]) + "\n"
 
 
 def lines_of_parts(parts: Sequence[Release]) -> list[str]:

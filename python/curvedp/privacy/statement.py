@@ -98,7 +98,7 @@ def statement(
     local: bool = False,
     provenance: Provenance | None = None,
 ) -> Statement:
-    """The statement about releases from records that were each known or not at all.
+    """The statement about releases, from what they promise and what is public of them.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def _against(guarantee: Guarantee, steady: bool, local: bool) -> str:
 def _assuming(grouped: bool, local: bool) -> str:
     """Assumptions of every guarantee."""
     public = "the domain" if local else "the domain, n"
-    groups = " and the groups" if grouped else ""
+    groups = ", the groups" if grouped else ""
     return (
         f"{public}{groups} and all parameters were known or chosen without a look at the records, "
         "and whatever else is released from them is counted too."

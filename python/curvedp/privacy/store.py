@@ -271,8 +271,9 @@ class FileStore(_LedgerFile):
             after = decide(self._total(connection))
             total = _write(after)
             connection.execute("UPDATE account SET total = ?", (total,))
-            connection.execute(_INSERT, (spend.time.isoformat(), spend.label, described, total))
-            [(number,)] = connection.execute("SELECT COUNT(*) FROM entry")
+            row = (spend.time.isoformat(), spend.label, described, total)
+            number = connection.execute(_INSERT, row).lastrowid
+            assert number is not None
             return number, after
 
     def read(self) -> tuple[Total, tuple[tuple[Spend, Total], ...]]:

@@ -14,7 +14,7 @@ from curvedp.privacy import Guarantee, Release
 from curvedp.privacy.release import (
     NOT_PRIVATE,
     check_parts,
-    lines_of_parts,
+    report_of_parts,
     statement_of,
     unproved_text,
 )
@@ -57,17 +57,15 @@ class VarianceInterval:
 
     def report(self) -> str:
         """Plain text: the interval, the `statement`, then the releases that it rests on."""
-        lines = [self._title, *(f"{name}: {text}" for name, text in self._facts())]
-        told = self.statement
-        lines += [] if told is None else ["", *told.lines()]
-        return "\n".join([*lines, *lines_of_parts(self.parts)]) + "\n"
+        return report_of_parts(self._title, self._facts(), self.statement, self.parts)
 
     @property
     def statement(self) -> Statement | None:
         """See `Release.statement`; None without privacy."""
         accuracy = (
-            f"the interval holds the variance of the population in {100 * self.level:g} % of "
-            "cases, if records are drawn from it independently."
+            f"made to hold the variance of the population, of records as moved to the ball, in "
+            f"{100 * self.level:g} % of cases, if they are drawn independently of each other: less "
+            "often where several are one person's."
         )
         return statement_of(self.guarantee, self.parts, accuracy)
 
