@@ -50,7 +50,7 @@ class QuantileRelease(Release):
     Examples
     --------
     >>> import curvedp as cdp
-    >>> grades = [1, 2, 2, 3, 3, 3, 3, 4, 4, 5] * 20
+    >>> grades = [1, 2, 2, 3, 3, 3, 3, 4, 4, 5] * 1000
     >>> how = {"low": 0.0, "high": 6.0, "guarantee": cdp.PureDP(1.0)}
     >>> quartiles = cdp.quantile(grades, [0.25, 0.5, 0.75], step=1.0, **how)
     >>> quartiles.value.tolist(), quartiles.levels.tolist()
@@ -265,7 +265,7 @@ def quantile(
     >>> median = cdp.quantile(ages, 0.5, low=0.0, high=120.0, guarantee=cdp.PureDP(1.0))
     >>> bool(abs(median.value - 40.0) < 5.0)
     True
-    >>> children = np.random.default_rng(0).poisson(1.2, size=2000)
+    >>> children = np.random.default_rng(0).poisson(1.2, size=20_000)
     >>> how = {"low": 0.0, "high": 20.0, "step": 1.0, "guarantee": cdp.PureDP(1.0)}
     >>> cdp.quantile(children, [0.25, 0.5, 0.9], **how).value
     array([0., 1., 3.])
