@@ -35,7 +35,7 @@ STATISTICS = {
     "hessian": (cdp.MeanHessian(0.7, (0.4, 0.6)), GUARANTEE),
     "median": (cdp.GeometricMedian(), LARGE),
     "kng": (cdp.KNGMean(0.4), GUARANTEE),
-    "regression": (cdp.GeodesicLine((0.0, 900.0), 0.3, 0.5, "gradient"), LARGE),
+    "regression": (cdp.GeodesicLine((0.0, 900.0), 0.3, 0.5, "whitened"), LARGE),
     "trend": (cdp.TrendTest(x_range=(0.0, 900.0), relabellings=19), LARGE),
     "k-means": (cdp.KMeans(2, None, 2), LARGE),
     "logistic": (cdp.TangentLogistic(["drug", "placebo"], 5), LARGE),

@@ -422,15 +422,6 @@ ROWS = (
     Row(
         "",
         "geodesic_regression",
-        "noisy gradient descent, given tau",
-        everywhere(BOTH),
-        regressed("gradient"),
-        ("geodesic-regression",),
-        whole_audit("geodesic_regression by descent"),
-    ),
-    Row(
-        "",
-        "geodesic_regression",
         "K-norm gradient, dimension up to 3, given tau",
         everywhere(BOTH, planar_shapes_subspaces_SO_n=NONE),
         regressed("exact"),

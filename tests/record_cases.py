@@ -319,7 +319,7 @@ CASES = (
     Case(
         "regression by descent",
         ("geodesic_regression",),
-        _regression(tau=True, sampler="gradient"),
+        _regression(tau=True, sampler="whitened"),
         cdp.GDP(1e3),
         FEW,
     ),

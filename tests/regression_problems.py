@@ -9,6 +9,8 @@ import numpy as np
 
 import curvedp as cdp
 
+ONE = cdp.GDP(1.0)
+
 
 @dataclass(frozen=True)
 class Space:
@@ -67,3 +69,28 @@ def problem(
     lengths = noise * np.sqrt(rng.chisquare(manifold.dim, n) / manifold.dim)
     steps = [tangent(space, rng, q, s) for q, s in zip(on_curve, lengths, strict=True)]
     return times, manifold.exp(np.array(steps), on_curve), footpoint, velocity
+
+
+def release(
+    space: Space, x: Any, y: Any, guarantee: cdp.privacy.Guarantee = ONE, **changes: Any
+) -> Any:
+    """A regression with the range [-1/2, 1/2]."""
+    return cdp.geodesic_regression(
+        x, y, space.ball, guarantee, **{"x_range": (-0.5, 0.5), **changes}
+    )
+
+
+def geodesic(
+    space: Space, rng: np.random.Generator, q: int, length: float, reach: float = 0.9
+) -> tuple[Any, Any]:
+    """A footpoint in the frame of the ball, to `reach` radii, and velocities there."""
+    frame, dim = space.ball.frame, space.manifold.dim
+    start = rng.standard_normal((1, dim))
+    start *= reach * space.radius * rng.random() / np.linalg.norm(start)
+    footpoint = np.empty((1, len(frame.origin)))
+    frame.manifold.exp_coords(start, frame.origin[None], footpoint)
+    velocities = rng.standard_normal((q, dim))
+    return footpoint[0], velocities * length / np.linalg.norm(velocities, axis=1).sum()
+
+
+SPHERE, MATRICES = SPACES[1], SPACES[5]

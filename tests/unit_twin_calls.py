@@ -191,7 +191,7 @@ _REGRESSION = "regression.private.geodesic_regression"
 add("geodesic_regression", _regression, _REGRESSION, scales_are_drawn=True)
 add(
     "geodesic_regression with tau",
-    lambda data, folder: _regression(data, folder, tau=0.3, v_max=0.5, sampler="gradient"),
+    lambda data, folder: _regression(data, folder, tau=0.3, v_max=0.5, sampler="whitened"),
     _REGRESSION,
 )
 add(

@@ -49,9 +49,7 @@ class Releases:
         [
             ("whitened", "sphere:2"),
             ("whitened", "spd:3"),
-            ("gradient", "sphere:2"),
-            ("gradient", "spd:3"),
-            ("gradient", "kendall:10"),
+            ("whitened", "kendall:10"),
             ("exact", "sphere:2"),
             ("exact", "spd:2"),
             ("metropolis", "sphere:2"),

@@ -162,18 +162,18 @@ def utility(repetitions: int) -> None:
 
 
 def mechanisms(title: str, make: Callable[[int], Problem], repetitions: int) -> None:
-    """Errors of gradient descent at all budgets; of the published mechanism a fifth as many."""
+    """Errors of whitened steps at all budgets; of the published mechanism a fifth as many."""
     heading(title, [f"epsilon = {budget:g}" for budget in BUDGETS])
     pure = [cdp.PureDP(budget) for budget in BUDGETS]
     rows = {
-        "epsilon-DP, gradient descent": (pure, {"sampler": "gradient"}),
-        "(epsilon, 1e-6), gradient descent": (
+        "epsilon-DP, whitened steps": (pure, {"sampler": "whitened"}),
+        "(epsilon, 1e-6), whitened steps": (
             [cdp.ApproxDP(budget, 1e-6) for budget in BUDGETS],
-            {"sampler": "gradient"},
+            {"sampler": "whitened"},
         ),
-        "GDP, mu of a bounded range of epsilon, gradient descent": (
+        "GDP, mu of a bounded range of epsilon, whitened steps": (
             [gdp_of_bounded_range(budget) for budget in BUDGETS],
-            {"sampler": "gradient"},
+            {"sampler": "whitened"},
         ),
         "published, no guarantee": (pure, {"published": True, "chain_length": CHAIN}),
     }
@@ -199,7 +199,7 @@ def choice(repetitions: int) -> None:
             return drawn(ball, 100, 0.04, 0.1, 1.5, seed)
 
         means = {}
-        for sampler, count in (("gradient", repetitions), ("exact", max(2, repetitions // 5))):
+        for sampler, count in (("whitened", repetitions), ("exact", max(2, repetitions // 5))):
             errors, seconds = [], []
             for budget in BUDGETS:
                 start = time.process_time()
@@ -213,7 +213,7 @@ def choice(repetitions: int) -> None:
             for b in BUDGETS
         ]
         print("| auto takes | " + " | ".join(chosen) + " |")
-        best = np.minimum(means["gradient"], means["exact"])
+        best = np.minimum(means["whitened"], means["exact"])
         row("its error / the better", [means[c][i] / best[i] for i, c in enumerate(chosen)])
 
 

@@ -226,6 +226,7 @@ class Manifold:
         velocity: _Array,
         max_residual: float,
     ) -> tuple[float, _Array, _Array]: ...
+    def curvature_operator(self, coords: _Array) -> _Array: ...
     def regression_contributions(
         self,
         points: _Array,

@@ -26,8 +26,8 @@ from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism, ways_to_meet
 from curvedp.privacy import GDP, Guarantee, PureDP
 from curvedp.privacy.release import percent
-from curvedp.regression.choice import expected_choice
-from curvedp.regression.private import GeodesicLine, check_support
+from curvedp.regression.choice import expected_choice, longest_velocity
+from curvedp.regression.private import GeodesicLine
 from curvedp.statistics.adaptive_mean import AdaptiveDesign, AdaptiveMean, combined_error
 from curvedp.statistics.base_point import MeanNoise
 from curvedp.statistics.call import Call, Statistic, check_guarantee
@@ -429,24 +429,23 @@ def _geodesic_regression(request: _Request, n: int) -> Plan:
     ball = request.ball
     if request.tau is None:
         return _adaptive_regression(request, n)
-    v_max = GeodesicLine((0.0, 1.0), request.tau, request.v_max).longest(ball)
-    check_support(ball, v_max)
     sampler, error = expected_choice(
         ball,
         n,
         request.guarantee,
-        tau=min(request.tau, 2 * ball.radius + 0.5 * v_max),
-        v_max=v_max,
+        tau=request.tau,
+        v_max=request.v_max,
         records_per_unit=request.records_per_unit,
     )
-    drawn = {"gradient": "noisy gradient descent", "exact": "an exact draw"}[sampler]
+    drawn = {"whitened": "clipped Gauss-Newton steps", "exact": "an exact draw"}[sampler]
+    extent = ball.radius + longest_velocity(ball, request.v_max, exact=True) / 4
     return Plan(
         statistic="geodesic_regression",
         n=n,
         guarantee=request.guarantee,
         quantity="expected error",
         low=error,
-        high=error if error <= _ARRIVES * request.tau else ball.radius + v_max / 4,
+        high=error if error <= _ARRIVES * request.tau else extent,
         meaning=f"The error is the root mean square distance of predictions from the best ones, by "
         f"{drawn}, on flat space, for covariates spread evenly over their range"
         + ("." if error <= _ARRIVES * request.tau else "; the noise is large beside tau."),
@@ -459,13 +458,10 @@ def _adaptive_regression(request: _Request, n: int) -> Plan:
     call = request.call(GeodesicLine((0.0, 1.0), v_max=request.v_max))
     (design,), _ = call.designs(np.array([n], dtype=np.int64), alone=True)
 
-    def error(spread: float) -> float:
-        return float(design.noise_after(design.length_for(spread)) * math.sqrt(design.size))
-
     spread = request.spread
-    low, high = error(0.0), error(ball.radius / 2)
+    low, high = design.usual_error(0.0), design.usual_error(ball.radius / 2)
     if spread is not None:
-        low = high = error(spread)
+        low = high = design.usual_error(spread)
     advice = ""
     if design.is_short:
         advice = (
@@ -480,8 +476,8 @@ def _adaptive_regression(request: _Request, n: int) -> Plan:
         low=low,
         high=high,
         meaning="The error is the root mean square distance of predictions at the records' "
-        "covariates from those without noise, if the steps arrive: not so on uneven or skewed "
-        "covariates and on long geodesics in negatively curved spaces." + advice,
+        "covariates from the least-squares geodesic's, for covariates spread evenly; a release "
+        "says if its steps may not have arrived." + advice,
         radius=ball.radius,
     )
 

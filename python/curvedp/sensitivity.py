@@ -30,7 +30,6 @@ __all__ = [
     "mail_query",
     "mean_hessian",
     "regression_footpoint",
-    "regression_joint",
     "regression_shooting",
     "regression_sum_of_norms",
 ]
@@ -323,9 +322,9 @@ def regression_footpoint(
     >>> round(regression_footpoint(ball, 100, tau=0.1, v_max=1.0), 6)
     0.002
     """
-    return regression_joint(
-        ball, n, tau=tau, v_max=v_max, slope_weight=0.0, records_per_unit=records_per_unit
-    )
+    count, moved = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
+    start, _ = jacobi_bounds(ball.manifold, _slack(v_max, "v_max") / 2)
+    return 2 * min(1.0, moved / count) * _slack(tau, "tau") * start
 
 
 def regression_shooting(
@@ -355,44 +354,6 @@ def regression_shooting(
     count, moved = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
     _, field = jacobi_bounds(ball.manifold, _slack(v_max, "v_max") / 2)
     return 2 * min(1.0, moved / count) * _slack(tau, "tau") * field / 2
-
-
-def regression_joint(
-    ball: Ball,
-    n: int,
-    *,
-    tau: float,
-    v_max: float,
-    slope_weight: float,
-    records_per_unit: int = 1,
-) -> float:
-    """Sensitivity of both gradients in the norm sqrt(|g_p|^2 + s^2 |g_v|^2), at any geodesic.
-
-    2 k tau sqrt(C^2 + s^2 G^2/4)/n with s = `slope_weight` and C, G as in `regression_footpoint`
-    and `regression_shooting`: less than their sum, since no record moves both by the most. Other
-    parameters as in `regression_footpoint`.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is out of range.
-
-    Examples
-    --------
-    >>> ball = Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
-    >>> round(regression_joint(ball, 100, tau=0.1, v_max=1.0, slope_weight=1.0), 6)
-    0.002236
-    """
-    count, moved = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
-    if not (math.isfinite(slope_weight) and slope_weight >= 0):
-        raise ValueError(f"slope_weight must be nonnegative and finite, got {slope_weight}")
-    start, field = jacobi_bounds(ball.manifold, _slack(v_max, "v_max") / 2)
-    longest = _slack(tau, "tau") * math.hypot(start, slope_weight * field / 2)
-    return 2 * min(1.0, moved / count) * longest
 
 
 def regression_sum_of_norms(

@@ -188,7 +188,7 @@ def test_covariates_and_persons_are_data(what):
         if what == "unit":
             cdp.frechet_mean(rows, cases.ball(), cdp.GDP(1.0), units=person, secret=secret)
         else:
-            how = {"x_range": (0.0, 1.0), "tau": 0.2, "v_max": 0.5, "sampler": "gradient"}
+            how = {"x_range": (0.0, 1.0), "tau": 0.2, "v_max": 0.5, "sampler": "whitened"}
             how |= {"groups": [0, 60], "secret": secret}
             cdp.geodesic_regression(x, rows, cases.ball(), cdp.GDP(1.0), **how)
 

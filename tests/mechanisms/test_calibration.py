@@ -18,9 +18,8 @@ from curvedp.conformal import MeshExponential, fibonacci_mesh, knn_graph
 from curvedp.mail.noise import EmbeddingNoise
 from curvedp.mechanisms import RankExponential, bounded_range_epsilon, outward_scale
 from curvedp.privacy import Release
-from curvedp.regression.descent import calibrate
+from curvedp.regression.adaptive_design import AdaptiveDesign
 from curvedp.regression.k_norm import KNormGradient
-from curvedp.regression.schedule import Step
 
 PAIRS = 2000
 SPHERE = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.5)
@@ -112,9 +111,17 @@ def test_regressions_cover_sensitivity_and_rounding(guarantee: Any) -> None:
     for _ in range(PAIRS):
         n, tau, v_max = draw.randint(10, 10**6), draw.uniform(0.01, 0.5), draw.uniform(0.1, 1.0)
         budget = 10 ** draw.uniform(-3, 1)
-        step = calibrate(LINE, n, v_max, Step(tau, 1.0), guarantee(budget), 1)
-        needed = Fraction(step.sensitivity) + 2 * Fraction(step.rounding)
-        assert covers(step.scale, budget, needed)
+        design = AdaptiveDesign.of(
+            LINE, n, guarantee(budget), covariates=1, v_max=v_max, records_per_unit=1, tau=tau
+        )
+        for own, share in (
+            (design.last_noise(tau), design.step_shares[-1]),
+            (design.meat_noise(tau), design.shares[-1]),
+            (design.leverage_noise(3), design.shares[1]),
+        ):
+            spent = share.epsilon if isinstance(share, cdp.PureDP) else share.mu
+            needed = Fraction(own.sensitivity) + 2 * Fraction(own.rounding)
+            assert covers(own.scale, spent, needed)
         if guarantee is cdp.PureDP:
             law = KNormGradient.calibrate(LINE, n, guarantee(budget), tau=tau, v_max=v_max)
             needed = 2 * (Fraction(law.sensitivity) + 2 * Fraction(law.rounding))
@@ -238,7 +245,7 @@ def test_sensitivities_are_right_to_2_to_the_minus_42() -> None:
             widest = 2 * mp.tan(r * root) / root if upper > 0 else 2 * r
             tau, v_max = ball.radius * draw.uniform(0.01, 2), 10 ** draw.uniform(-3, 2.3)
             x = mp.sqrt(max(-lower, 0)) * _widened(v_max) / 2
-            cosh, sinh = mp.cosh(x), mp.sinh(x) / x if x else mp.mpf(1)
+            cosh = mp.cosh(x)
             t = _widened(tau)
             computed = {
                 "mean": (
@@ -270,12 +277,6 @@ def test_sensitivities_are_right_to_2_to_the_minus_42() -> None:
                         ball, n, tau=tau, v_max=v_max, records_per_unit=k
                     ),
                     2 * share * t * cosh,
-                ),
-                "joint": (
-                    sensitivity.regression_joint(
-                        ball, n, tau=tau, v_max=v_max, slope_weight=2.6, records_per_unit=k
-                    ),
-                    2 * share * t * mp.hypot(cosh, mp.mpf(2.6) * sinh / 2),
                 ),
             }
             for name, (found, exact) in computed.items():

@@ -193,7 +193,7 @@ def statistics(ball, mesh, x):
         ),
         *(
             cdp.geodesic_regression(times, x, ball, claim, seed=1, sampler=name, **public).to_json()
-            for name in ("gradient", "exact")
+            for name in ("whitened", "exact")
         ),
         cdp.conformal_mean(x, ball, claim, mesh=mesh, seed=1).to_json(),
         cdp.conformal.density(x, ball, claim, mesh=mesh, seed=1).value.tobytes(),

@@ -322,11 +322,13 @@ def test_metropolis_is_unproved_and_reaches_the_exact_law():
 @pytest.mark.parametrize("space", LARGE, ids=repr)
 def test_high_dimensions_have_a_chain_but_no_exact_draw(space):
     times, points, _, _ = problem(space, np.random.default_rng(7), 20, 0.05)
-    with pytest.raises(ValueError, match="sampler='gradient'"):
+    with pytest.raises(ValueError, match="sampler='whitened'"):
         call(space, times, points, PureDP(1.0))
     release = call(space, times, points, PureDP(1.0), sampler="metropolis", chain_length=50)
     assert np.isfinite(release.value).all()
-    assert call(space, times, points, PureDP(9.0), sampler="auto").mechanism.startswith("noisy")
+    assert call(space, times, points, PureDP(9.0), sampler="auto").mechanism.startswith(
+        "adaptive noisy"
+    )
 
 
 def test_ledger_refuses_a_chain_and_takes_an_exact_draw():
@@ -345,9 +347,9 @@ def test_the_choice_depends_on_the_budget_and_the_number_of_records():
     def choice(n, guarantee):
         return expected_choice(ball, n, guarantee, tau=0.1, v_max=1.5, records_per_unit=1)[0]
 
-    assert choice(100, PureDP(0.5)) == choice(100, PureDP(1.0)) == "gradient"
+    assert choice(100, PureDP(0.5)) == choice(100, PureDP(1.0)) == "whitened"
     assert choice(100, PureDP(4.0)) == choice(1000, PureDP(1.0)) == "exact"
-    assert choice(100, GDP(0.3)) == "gradient"
+    assert choice(100, GDP(0.3)) == "whitened"
 
 
 def test_in_three_dimensions_exact_draws_are_chosen_where_they_take_seconds():
@@ -355,8 +357,8 @@ def test_in_three_dimensions_exact_draws_are_chosen_where_they_take_seconds():
         return expected_choice(ball, n, PureDP(epsilon), tau=0.1, v_max=1.5, records_per_unit=1)[0]
 
     tensors = cdp.Ball("spd:2", np.eye(2), 1.0)
-    assert [choice(tensors, 100, e) for e in (0.5, 1.0, 2.0, 4.0)] == ["gradient"] * 3 + ["exact"]
-    assert choice(tensors, 1000, 4.0) == "gradient"
+    assert [choice(tensors, 100, e) for e in (0.5, 1.0, 2.0, 4.0)] == ["whitened"] * 3 + ["exact"]
+    assert choice(tensors, 1000, 4.0) == "whitened"
     # curved as strongly as to need many more boxes
-    assert choice(cdp.Ball("sphere:3", [1.0, 0, 0, 0], np.pi / 4), 100, 4.0) == "gradient"
-    assert choice(cdp.Ball("spd:2", np.eye(2), 3.0), 100, 4.0) == "gradient"
+    assert choice(cdp.Ball("sphere:3", [1.0, 0, 0, 0], np.pi / 4), 100, 4.0) == "whitened"
+    assert choice(cdp.Ball("spd:2", np.eye(2), 3.0), 100, 4.0) == "whitened"

@@ -83,7 +83,7 @@ def test_a_given_base_point_and_covariates_reach_the_noise_of_a_secret(sphere_gr
     noise = np.abs(at[0].value - at[1].value)
     assert np.median(noise) > 0.1 * at[0].scale[0]  # the exact values differ by about 1e-9
     x = np.linspace(0.0, 1.0, 4000)
-    public = {"x_range": (0.0, 1.0), "tau": 0.2, "v_max": 0.5, "sampler": "gradient"}
+    public = {"x_range": (0.0, 1.0), "tau": 0.2, "v_max": 0.5, "sampler": "whitened"}
     few = {"groups": [0, 2000, 4000], **public}
     moved = x.copy()
     moved[5] += 1e-12

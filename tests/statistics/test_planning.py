@@ -118,7 +118,10 @@ def test_a_higher_level_plans_a_larger_region():
 
 @pytest.mark.parametrize(
     ("budget", "mechanism"),
-    [(cdp.GDP(mu=1.0), "noisy gradient descent"), (cdp.PureDP(epsilon=8.0), "K-norm gradient")],
+    [
+        (cdp.GDP(mu=1.0), "adaptive noisy Gauss-Newton steps"),
+        (cdp.PureDP(epsilon=8.0), "K-norm gradient"),
+    ],
     ids=str,
 )
 def test_the_error_of_a_regression_is_the_planned_one(budget, mechanism):

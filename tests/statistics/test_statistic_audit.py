@@ -189,7 +189,6 @@ KINDS = {
         ),
         (pairs(1.0), pairs(-1.0)),
     ),
-    "geodesic_regression by descent": Kind(slope_by("gradient"), (pairs(1.0), pairs(-1.0))),
     "geodesic_regression drawn exactly": Kind(
         slope_by("exact"), (pairs(1.0), pairs(-1.0)), exact=cdp.GDP(1e3)
     ),

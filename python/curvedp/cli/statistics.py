@@ -388,12 +388,11 @@ def region(data: Path, level: float, mechanism: str | None, **options: Any) -> N
     "--v-max",
     type=float,
     help="Public bound on the distance that the geodesic covers over the range; "
-    "by default 8 radii, "
-    "with --tau 2.",
+    "by default 8 radii, of exact draws 2.",
 )
 @click.option(
     "--sampler",
-    type=click.Choice(["auto", "gradient", "exact"]),
+    type=click.Choice(["auto", "whitened", "exact"]),
     default="auto",
     show_default=True,
     help="How the geodesic is drawn. Exact draws, in small dimensions, may take minutes.",

@@ -8,6 +8,7 @@ mu = 2 Phi^-1(1/(1 + e^(-epsilon/2))). Proof: docs/proofs/conversions.md, sectio
 
 from __future__ import annotations
 
+import functools
 from fractions import Fraction
 
 from curvedp.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP
@@ -20,6 +21,7 @@ from curvedp.privacy.conversion import (
 )
 
 
+@functools.lru_cache(maxsize=1024)
 def bounded_range_epsilon(guarantee: Guarantee, draws: int = 1) -> float:
     """The largest epsilon with epsilon-bounded range implying `guarantee`, rounded down.
 

@@ -84,10 +84,6 @@ _LIMITS_OF_ERROR = {
         "about the Fréchet mean of the records projected on the public ball; an estimate and no "
         "bound: a few records far from the others move that mean and cannot be told from none"
     ),
-    "geodesic regression": (
-        "root mean square, of the noise of the last steps alone: it and bands leave out steps that "
-        "have not arrived, clipped contributions, uneven covariates and skewed residuals"
-    ),
     "quantile": ("the noise scale counts ranks; the release is usually off by a few times as many"),
 }
 
@@ -180,8 +176,8 @@ class Release:
         Length of the noise profile: 1/lambda for Laplace, sigma for Gaussian noise.
     expected_error : float or None
         Mean distance of the value from the exact statistic caused by the noise, where known. Of
-        an adaptive mean an estimate, with the bias of its last ball; of a regression about the fit
-        at which its steps aim: the error from the fit of the records may be many times larger.
+        an adaptive mean an estimate, with the bias of its last ball; of a regression root mean
+        square, from the fit of the records.
     assumptions : frozenset of str
         Assumptions of the guarantee besides its proof; keys of `ASSUMPTIONS`.
     calibration : str

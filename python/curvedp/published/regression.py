@@ -21,10 +21,10 @@ from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, PureDP
 from curvedp.published.call import Call, Options
 from curvedp.regression.covariate import as_range, clipped_times
-from curvedp.regression.descent import carry
 from curvedp.regression.geodesic import Geodesic
 from curvedp.regression.private import check_support
 from curvedp.regression.release import GeodesicRelease, stack
+from curvedp.regression.steps import carry
 
 _WHY = (
     "the shooting vector and the normalising constant depend on the records beyond what the noise "

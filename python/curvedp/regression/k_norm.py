@@ -17,12 +17,12 @@ import numpy as np
 from curvedp import _core, sensitivity
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
+from curvedp.manifolds import Manifold
 from curvedp.mechanisms.bounded_range import bounded_range_epsilon
 from curvedp.mechanisms.calibration import outward_scale
 from curvedp.mechanisms.grid import grid_step
 from curvedp.mechanisms.k_norm_gradient import chain_plan
 from curvedp.privacy import Guarantee
-from curvedp.regression.descent import gradient_rounding
 
 #: Largest support, r + V/2 in lengths tau, that boxes cover: they cannot be much larger than tau.
 MAX_EXTENT = 50.0
@@ -128,3 +128,15 @@ class KNormGradient:
             lengths = np.linalg.norm(points, axis=1)
             halves.append(points * (limit * uniform ** (1 / dim) / lengths)[:, None])
         return np.ascontiguousarray(np.hstack(halves))
+
+
+def gradient_rounding(manifold: Manifold, n: int) -> float:
+    """Bound on the rounding of a gradient, relative to the largest term of a record.
+
+    The rounding of the sum over records, of adding up the projections on the eigenspaces of the
+    curvature operator, and of the two vectors that get the noise; doubled, since the sum of two
+    norms may be twice the longest term.
+    """
+    eps = np.finfo(np.float64).eps
+    projections = 4 * manifold.dim**1.5 * manifold.kernels.eigenspaces * eps
+    return float(2 * (_core.summation_error(n) + projections + 2 * eps))

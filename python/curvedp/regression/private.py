@@ -22,11 +22,12 @@ from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_choice, as_count, as_positive
 from curvedp.domain import Ball
-from curvedp.mechanisms.choice import ways_to_meet
 from curvedp.mechanisms.grid import grid_step, round_to_grid
 from curvedp.mechanisms.k_norm_gradient import CHAIN_WHY
 from curvedp.privacy import GDP, Guarantee, PureDP, Unproved
-from curvedp.regression.adaptive import AdaptiveDesign, AdaptiveFit
+from curvedp.regression.adaptive import AdaptiveFit
+from curvedp.regression.adaptive_design import CLIPPED_AT_MOST, AdaptiveDesign
+from curvedp.regression.choice import expected_choice, is_supported, longest_velocity
 from curvedp.regression.covariate import (
     Ranges,
     are_several,
@@ -38,11 +39,10 @@ from curvedp.regression.covariate import (
     pairs_of,
     slow_covariates,
 )
-from curvedp.regression.descent import carry, shorten, shorten_together
 from curvedp.regression.release import GeodesicRelease, stack
 from curvedp.regression.samplers import SAMPLERS, GeodesicDesign
+from curvedp.regression.steps import carry, shorten, shorten_together
 from curvedp.statistics.call import Call, CallOptions
-from curvedp.statistics.design import least_error
 from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.release import release
@@ -50,12 +50,6 @@ from curvedp.statistics.releases import Releases
 
 #: Longest reach in radii of curvature: squares of hyperbolic functions of it are finite.
 _LONGEST = 300.0
-#: The bound on the velocity if none is given, in radii: with a clipping length that is given, and
-#: with one that is found, whose noise does not depend on the bound.
-_CROSSES_ONCE, _CROSSES_OFTEN = 2.0, 8.0
-#: Variance of the result over that of a fit without clipping whose residuals are alike in all
-#: directions: measured, see the proof page.
-_UNLIKE = 2.0
 
 
 @dataclass(frozen=True)
@@ -64,7 +58,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
 
     Parameters
     ----------
-    x_range, tau, v_max, sampler, chain_length
+    x_range, tau, v_max, sampler, chain_length, robust
         As in `geodesic_regression`.
 
     Examples
@@ -84,6 +78,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
     v_max: float | None = None
     sampler: str = "auto"
     chain_length: int = 10_000
+    robust: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "x_range", as_ranges(self.x_range))
@@ -95,25 +90,22 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
         as_choice(self.sampler, SAMPLERS, "sampler")
         if self.tau is None and self.sampler not in ("auto", "whitened"):
             raise ValueError(f"sampler={self.sampler!r} needs tau, a public clipping length")
-        if not self.is_whitened and are_several(self.x_range):
+        if self.robust and self.tau is not None:
+            raise ValueError("robust=True finds the length of residuals: leave tau out")
+        if self.is_drawn and are_several(self.x_range):
             raise ValueError("several covariates need sampler='whitened', or no tau")
 
     @property
-    def is_whitened(self) -> bool:
-        """True for steps on clipped contributions of units."""
-        return self.tau is None or self.sampler == "whitened"
-
-    def longest(self, ball: Ball) -> float:
-        """The bound on the velocity: the given one, or one in proportion to the ball."""
-        if self.v_max is not None:
-            return self.v_max
-        return ball.radius * (_CROSSES_OFTEN if self.is_whitened else _CROSSES_ONCE)
+    def is_drawn(self) -> bool:
+        """True for draws from the K-norm gradient whatever the public numbers are."""
+        return self.sampler in ("exact", "metropolis")
 
     def check(self, call: Call) -> None:
         for ball in call.balls:
-            check_reach(ball, self.longest(ball))
-            if not self.is_whitened:
-                check_support(ball, self.longest(ball))
+            v_max = longest_velocity(ball, self.v_max, exact=self.is_drawn)
+            check_reach(ball, v_max)
+            if self.is_drawn:
+                check_support(ball, v_max)
 
     def mechanism_of(self, design: GeodesicDesign | AdaptiveDesign) -> str:
         if isinstance(design, AdaptiveDesign):
@@ -121,7 +113,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
         return design.mechanism
 
     def way_of(self, design: GeodesicDesign | AdaptiveDesign) -> PureDP | GDP | None:
-        return design.way
+        return design.way if isinstance(design, AdaptiveDesign) else None
 
     def promise(self, call: Call) -> Guarantee:
         if self.sampler == "metropolis":
@@ -148,25 +140,27 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
         return slow_covariates(len(beside), self.x_range)
 
     def design(self, call: Call, ball: Ball, n: int) -> GeodesicDesign | AdaptiveDesign:
-        v_max = self.longest(ball)
-        if self.is_whitened:
-
-            def design_under(way: PureDP | GDP) -> AdaptiveDesign:
-                return AdaptiveDesign.of(
-                    ball,
-                    n,
-                    way,
-                    covariates=self.beside_width,
-                    v_max=v_max,
-                    records_per_unit=call.records_per_unit,
-                    tau=self.tau,
-                )
-
-            # in proportion to the error, whatever the clipping length will be
-            return least_error(
-                ways_to_meet(call.guarantee),
-                design_under,
-                lambda design: design.noise_after(design.first_length),
+        sampler, records_per_unit = self.sampler, call.records_per_unit
+        if sampler == "auto" and self.tau is not None and not are_several(self.x_range):
+            sampler, _ = expected_choice(
+                ball,
+                n,
+                call.guarantee,
+                tau=self.tau,
+                v_max=self.v_max,
+                records_per_unit=records_per_unit,
+            )
+        v_max = longest_velocity(ball, self.v_max, exact=sampler in ("exact", "metropolis"))
+        if sampler in ("auto", "whitened"):
+            return AdaptiveDesign.best(
+                ball,
+                n,
+                call.guarantee,
+                covariates=self.beside_width,
+                v_max=v_max,
+                records_per_unit=records_per_unit,
+                tau=self.tau,
+                robust=self.robust,
             )
         assert self.tau is not None
         # no residual is longer than 2 r + V/2
@@ -176,8 +170,8 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
             call.guarantee,
             tau=min(self.tau, 2 * ball.radius + 0.5 * v_max),
             v_max=v_max,
-            records_per_unit=call.records_per_unit,
-            sampler=self.sampler,
+            records_per_unit=records_per_unit,
+            sampler=sampler,
             chain_length=self.chain_length,
         )
 
@@ -186,13 +180,12 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
     ) -> tuple[float, float]:
         if isinstance(design, AdaptiveDesign):
             return design.coarsest_scale, math.nan
-        return design.noise.scale, math.nan
+        return design.law.scale, math.nan
 
     def noise_share(self, call: Call, design: GeodesicDesign | AdaptiveDesign, n: int) -> float:
         if not isinstance(design, AdaptiveDesign):
             return math.nan
-        noise = design.noise_after(design.first_length) * math.sqrt(design.size)
-        return noise / design.ball.radius
+        return design.usual_error(design.ball.radius / 2) / design.ball.radius
 
     def release_group(self, group: Group) -> GeodesicRelease:
         times = clipped_times(group.beside, self.x_range)
@@ -200,7 +193,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
             return self._adaptive(group, times)
         design: GeodesicDesign = group.design
         footpoint, velocity = design.draw(group, times)
-        noise, v_max = design.noise, design.v_max
+        noise, v_max = design.law, design.v_max
         released = group.release(
             value=rounded(group.ball, footpoint, velocity[None], noise.scale, v_max),
             statistic=self.title,
@@ -214,55 +207,57 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
 
     def further_columns(self, releases: Releases[GeodesicRelease]) -> dict[str, FloatArray]:
         """Where the footpoint of whitened steps stands, and what bands are computed from."""
-        if not self.is_whitened:
+        if self.is_drawn:
             return {}
         q, found = self.beside_width, releases.results or ()
         columns = {
             "x_center": np.full((len(found), q), np.nan),
             "moments": np.full((len(found), (q + 1) ** 2), np.nan),
+            "meat": np.full((len(found), (q + 1) ** 2), np.nan),
+            "leverage": np.full(len(found), np.nan),
             "deviation": np.full(len(found), np.nan),
+            "arrived": np.full(len(found), np.nan),
         }
         for number, own in enumerate(found):
-            if own is not None:
-                columns["x_center"][number] = own.x_center
-                columns["moments"][number] = own.moments.ravel()
-                if own.deviation is not None:
-                    columns["deviation"][number] = own.deviation
+            if own is not None and own.moments is not None:
+                for name, column in columns.items():
+                    column[number] = (
+                        np.ravel(getattr(own, name)) if column.ndim > 1 else getattr(own, name)
+                    )
         if q == 1:
             columns["x_center"] = columns["x_center"][:, 0].copy()
         return columns
 
     def _adaptive(self, group: Group, times: FloatArray) -> GeodesicRelease:
-        design: AdaptiveDesign = replace(group.design, ball=group.ball)
+        design: AdaptiveDesign = group.design
+        if group.ball is not design.ball:
+            design = replace(design, ball=group.ball)
         fit = AdaptiveFit.run(design, group.enter(), times, group.ends, group.stream(0))
         noise = design.last_noise(fit.length)
-        after = design.noise_after(fit.length)
         # functions of noisy vectors on grids of their own: this grid only shortens digits
         grid = design.coarsest_scale
         value = rounded(group.ball, fit.footpoint, fit.velocities, grid, design.v_max)
+        usual = design.deviation_after(fit.length) * math.sqrt(fit.metric().spread)
         released = group.release(
             value=value,
             statistic=self.title,
             sensitivity=noise.sensitivity,
             solver_tolerance=noise.rounding,
             scale=noise.scale,
-            expected_error=after * math.sqrt(design.size) if fit.arrived else None,
+            expected_error=None if fit.doubts else usual,
         )
         return GeodesicRelease(
             **vars(released),
             x_range=self.x_range,
             tau=self.tau,
             v_max=design.v_max,
-            moments=fit.moments,
+            moments=fit.law.moments,
             x_center=from_times(fit.center, self.x_range),
-            deviation=_deviation(fit, after) if self.tau is None and fit.arrived else None,
+            leverage=fit.leverage,
+            meat=fit.meat,
+            deviation=design.deviation_after(fit.length, CLIPPED_AT_MOST),
+            doubts=tuple(fit.doubts),
         )
-
-
-def _deviation(fit: AdaptiveFit, after: float) -> float:
-    """Of an entry of the result, whitened: `after` from noise, and from sampling."""
-    design = fit.design
-    return math.sqrt(_UNLIKE * (after**2 + fit.length**2 / (design.n * design.size)))
 
 
 @overload
@@ -278,6 +273,7 @@ def geodesic_regression(
     groups: None = None,
     sampler: str = "auto",
     chain_length: int = 10_000,
+    robust: bool = False,
     **call: Unpack[CallOptions],
 ) -> GeodesicRelease: ...
 @overload
@@ -293,6 +289,7 @@ def geodesic_regression(
     groups: GroupsLike,
     sampler: str = "auto",
     chain_length: int = 10_000,
+    robust: bool = False,
     **call: Unpack[CallOptions],
 ) -> Releases[GeodesicRelease]: ...
 @quiet
@@ -309,6 +306,7 @@ def geodesic_regression(
     groups: GroupsLike = None,
     sampler: str = "auto",
     chain_length: int = 10_000,
+    robust: bool = False,
     **call: Unpack[CallOptions],
 ) -> GeodesicRelease | Releases[GeodesicRelease]:
     """Release the geodesic along which records move with one or several covariates.
@@ -343,29 +341,31 @@ def geodesic_regression(
         the largest residual expected, with `units` the largest mean residual of a person.
     v_max : float, optional
         Public bound V on the length of the geodesic over the range, of all velocities together. By
-        default 8 r, without influence on the noise; 2 r with `tau`, where a larger one costs noise
+        default 8 r, without influence on the noise; 2 r for draws, where a larger one costs noise
         on curved space and 2 r + V/2 must be below the injectivity radius.
-    sampler : {"auto", "whitened", "gradient", "exact", "metropolis"}
-        "whitened", the only one without `tau`, clips the whole contribution of a unit. "gradient"
-        is noisy Riemannian gradient descent with a public number of steps. "exact" draws from the
-        K-norm gradient by rejection, in dimensions up to 3; how long that takes depends on the
-        records, from milliseconds to seconds. "metropolis" runs a Markov chain of `chain_length`
-        steps towards the same law in any dimension; the release is then `Unproved`. With `tau`
-        "auto" takes "gradient" or "exact", whichever has the smaller expected error, which n, the
-        guarantee and the other public parameters decide.
+    sampler : {"auto", "whitened", "exact", "metropolis"}
+        "whitened", the only one without `tau`, takes Gauss-Newton steps on clipped contributions of
+        units. "exact" draws from the K-norm gradient by rejection, in dimensions up to 3; how long
+        that takes depends on the records, from milliseconds to seconds. "metropolis" runs a Markov
+        chain of `chain_length` steps towards the same law in any dimension; the release is then
+        `Unproved`. "auto" takes "whitened" or with `tau` "exact", whichever has the smaller
+        expected error, which n, the guarantee and the other public parameters decide.
     chain_length : int
         Steps of the Markov chain of "metropolis".
+    robust : bool
+        With the sampler "whitened", without `tau`: shorten the longest two fifths of the residuals.
+        For records of which many may be wild: the result is then an M-estimate, which outliers move
+        less, and which skewed residuals move off least squares at every n.
     records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
         As in `frechet_mean`; a unit's pairs (x_i, y_i) count as its records.
 
     Returns
     -------
     GeodesicRelease, or Releases of them with `groups`
-        With `intercept`, `slope` and `predict`. `sensitivity` and `scale` are those of the last
-        step; without `tau`, `expected_error` is the root mean square error of predictions at the
-        records' covariates that the noise of the last steps causes. On uneven or skewed covariates,
-        under skewed residuals and on long geodesics in negatively curved spaces the error may be
-        many times larger at every n: docs/geodesic-regression.md, Limits.
+        With `intercept`, `slope`, `predict`, `band`, `summary` and `doubts`. `sensitivity` and
+        `scale` are those of the last step; `expected_error`, of the sampler "whitened", is the root
+        mean square distance of predictions from those of the least-squares geodesic of the records,
+        None where `doubts` tell that the steps may not have arrived there.
 
     Raises
     ------
@@ -387,8 +387,8 @@ def geodesic_regression(
     units = call.get("units")
     if units is not None and sampler == "auto":
         sampler = "whitened"
-    statistic = GeodesicLine(x_range, tau, v_max, sampler, chain_length)
-    if units is not None and not statistic.is_whitened:
+    statistic = GeodesicLine(x_range, tau, v_max, sampler, chain_length, robust)
+    if units is not None and statistic.is_drawn:
         raise ValueError(f"sampler={sampler!r} knows no units: say records_per_unit")
     return release(statistic, y, ball, guarantee, covariate=x, groups=groups, **call)
 
@@ -405,14 +405,13 @@ def check_reach(ball: Ball, v_max: float) -> None:
 
 
 def check_support(ball: Ball, v_max: float) -> None:
-    """Refuses geodesics that could meet the cut locus of a record, or leave double precision."""
-    check_reach(ball, v_max)
-    reach = 2 * ball.radius + 0.5 * v_max
-    if reach >= ball.manifold.injectivity_radius:
+    """Refuses geodesics that could meet the cut locus of a record."""
+    if not is_supported(ball, v_max):
         raise ValueError(
             f"2 r + v_max/2 must be below the injectivity radius "
-            f"{ball.manifold.injectivity_radius:.6g} of {ball.manifold.spec}, got {reach:.6g}: "
-            "use a smaller ball or a smaller v_max"
+            f"{ball.manifold.injectivity_radius:.6g} of {ball.manifold.spec}, got "
+            f"{2 * ball.radius + 0.5 * v_max:.6g}: use a smaller ball or a smaller v_max, or "
+            "sampler='whitened'"
         )
 
 

@@ -3,22 +3,45 @@
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
-from curvedp._validation import FloatArray, as_level, as_positive
+from curvedp._validation import FloatArray, as_choice, as_level, as_positive
 from curvedp.manifolds import as_manifold
 from curvedp.privacy import Release
 from curvedp.privacy.release import frozen_array
-from curvedp.regression.covariate import Ranges, are_several, as_ranges, pairs_of
+from curvedp.regression.covariate import Ranges, are_several, as_ranges, pairs_of, to_times
 from curvedp.regression.geodesic import Geodesic
+from curvedp.regression.whitening import CovariateLaw, StepMetric
+from curvedp.statistics.quantiles import mixed_quantile, mixed_tail
 
 #: Below it the bound of tails that bands rest on does not hold.
 _LEAST_LEVEL = 0.8
+#: Leverage over the released one beyond which too few records lie for a band.
+_BEYOND = 1.3
+
+
+class Coefficient(NamedTuple):
+    """The slope of a released geodesic along one covariate.
+
+    Attributes
+    ----------
+    speed : float
+        Length of the velocity at the footpoint for a unit of the covariate.
+    standard_error : float
+        Root mean square length of the velocity's error, from noise and sampling.
+    p_value : float
+        Probability of a longer velocity without a slope, at most, if it is below about .2; NaN
+        where steps may not have arrived.
+    """
+
+    speed: float
+    standard_error: float
+    p_value: float
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -35,15 +58,22 @@ class GeodesicRelease(Release):
         Public bound on the length of the velocity over the whole range, for several covariates on
         the sum of their lengths.
     moments : ndarray, shape (1 + q, 1 + q), or None
-        Released second moments of (1, t), t the covariates from `x_center` on, in widths of their
-        ranges; None for other samplers than "whitened".
+        Released second moments M of z = (1, t), t the covariates from `x_center` on, in widths of
+        their ranges; None for other samplers than "whitened".
     x_center : float, tuple of float, or None
         Released means of the covariates, where the footpoint stands; None for the middle of the
         range.
+    leverage : float or None
+        Released leverage z^T M^-1 z above which few records lie; bands end there.
+    meat : ndarray, shape (1 + q, 1 + q), or None
+        Released second moments of the records' contributions |u| M^(-1/2) z, u the residual: the
+        meat of a sandwich estimator.
     deviation : float or None
-        Standard deviation of an entry of footpoint and velocities in coordinates whitened by
-        `moments`, from noise and from sampling; None if `tau` was given, and where steps may not
-        have arrived (`expected_error` is None).
+        Standard deviation of the noise in each coordinate of footpoint and velocities whitened by
+        `moments`, clipping included.
+    doubts : tuple of str
+        Why the steps may not have arrived at the fit, by released and public numbers; empty if
+        nothing tells so. With doubts there is no expected error, and no band.
     """
 
     x_range: Ranges
@@ -51,7 +81,10 @@ class GeodesicRelease(Release):
     v_max: float
     moments: FloatArray | None = None
     x_center: float | tuple[float, ...] | None = None
+    leverage: float | None = None
+    meat: FloatArray | None = None
     deviation: float | None = None
+    doubts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -61,8 +94,10 @@ class GeodesicRelease(Release):
         object.__setattr__(self, "v_max", as_positive(self.v_max, "v_max"))
         if isinstance(self.x_center, list):
             object.__setattr__(self, "x_center", tuple(self.x_center))
-        if self.moments is not None:
-            object.__setattr__(self, "moments", frozen_array(self.moments))
+        for name in ("moments", "meat"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen_array(getattr(self, name)))
+        object.__setattr__(self, "doubts", tuple(map(str, self.doubts)))
         if self.deviation is not None:
             object.__setattr__(self, "deviation", as_positive(self.deviation, "deviation"))
         if self.value.ndim < 1 or len(self.value) != 1 + len(pairs_of(self.x_range)):
@@ -93,38 +128,145 @@ class GeodesicRelease(Release):
         """Points of the released geodesic, shape (..., *point_shape); see `Geodesic.predict`."""
         return self.geodesic.predict(x)
 
-    def band(self, x: ArrayLike, level: float = 0.95) -> FloatArray:
+    @property
+    def arrived(self) -> bool:
+        """False if the steps may not have arrived at the fit; see `doubts`."""
+        return not self.doubts
+
+    def band(
+        self, x: ArrayLike, level: float = 0.95, *, interval: str = "confidence"
+    ) -> FloatArray:
         """Distances from `predict(x)` within which the population's geodesic lies, shape (...).
 
-        For one x at a time, asymptotically, measured with at least the probability `level` where
-        covariates are uniform and residuals spread alike at all x. **Not in general**: on rare
-        groups, skewed covariates, skewed residuals, long geodesics in negatively curved spaces, and
-        where the spread changes with x, bands are too narrow, in some cases with a coverage of 0:
-        docs/geodesic-regression.md, Limits. d h(x) s^2 times the quantile of chi^2_1, s the
-        `deviation`, h(x) = (1, t)^T M^-1 (1, t). It is about the geodesic that clipped
-        contributions estimate. Post-processing: it costs no budget.
+        For one x at a time, asymptotically. The prediction is off by noise with the variance
+        s^2 tr E(x) and by sampling with the variance <meat, E(x)>/(n d), E(x) the effect of
+        whitened coordinates on it, for flat spaces d (M^-1/2 z)(M^-1/2 z)^T: a sandwich, so that
+        the spread may change with x. How sampling divides among directions is not released: the
+        quantile is that of the worst division. Post-processing: it costs no budget.
 
         Parameters
         ----------
         x : array-like, shape (...), or (..., q) for several covariates
         level : float
             At least 0.8.
+        interval : {"confidence", "prediction"}
+            Of the geodesic, or of a new observation at x, for residuals that spread alike at all x.
 
         Returns
         -------
         ndarray, shape (...)
-            NaN where `deviation` is None.
+            NaN for other samplers than "whitened", where steps may not have arrived (`doubts`), and
+            at x with a higher leverage than the records.
         """
         level = as_level(level, "level")
         if level < _LEAST_LEVEL:
             raise ValueError(f"level must be at least {_LEAST_LEVEL}, got {level}")
+        as_choice(interval, ("confidence", "prediction"), "interval")
         t = self.geodesic.times(x)
-        if self.moments is None or self.deviation is None:
-            return np.full(t.shape[:-1], np.nan)
-        z = np.concatenate([np.ones((*t.shape[:-1], 1)), t], axis=-1)
-        height = np.einsum("...i,ij,...j", z, np.linalg.inv(self.moments), z)
-        dim = as_manifold(self.manifold).dim
-        return np.asarray(self.deviation * np.sqrt(dim * scipy.stats.chi2.ppf(level, 1) * height))
+        found = np.full(t.shape[:-1], np.nan)
+        if self.deviation is None or self.leverage is None or self.doubts:
+            return found
+        dim = self._dim
+        noise, spread = self._variances(t)
+        if interval == "prediction":
+            spread = spread + self.residual_variance
+        inside = self._law.leverage(t) <= _BEYOND * self.leverage
+        for place in zip(*np.nonzero(inside), strict=True):
+            square = mixed_quantile(level, noise[place] / dim, spread[place], dim)
+            found[place] = math.sqrt(square)
+        return found
+
+    @property
+    def residual_variance(self) -> float:
+        """Mean squared length of residuals, for residuals that spread alike at all x.
+
+        tr meat over the mean of z^T D^-1 z; NaN for other samplers than "whitened".
+        """
+        if self.meat is None or self.leverage is None:
+            return math.nan
+        return self._law.residual_variance(self.meat, self.leverage)
+
+    @property
+    def prediction_error(self) -> float:
+        """Root mean square distance of predictions from the population's geodesic, over records.
+
+        From noise, `expected_error`, and from sampling; NaN where it is not known.
+        """
+        if self.meat is None or self.expected_error is None:
+            return math.nan
+        nodes, weights = self._law.nodes
+        _, sampling = self._variances(nodes)
+        return math.hypot(self.expected_error, math.sqrt(float(weights @ sampling)))
+
+    @functools.cached_property
+    def coefficients(self) -> tuple[Coefficient, ...]:
+        """One for each covariate: slope, its standard error, and a p-value.
+
+        Raises
+        ------
+        ValueError
+            For other samplers than "whitened", which release no moments.
+        """
+        if self.meat is None or self.deviation is None:
+            raise ValueError("this sampler releases no moments that errors of slopes rest on")
+        blocks = self._metric.solution.reshape(len(self.meat), self._dim, len(self.meat), -1)
+        found = []
+        for number, (low, high) in enumerate(pairs_of(self.x_range), start=1):
+            effect = np.einsum("iaj,ibj->ab", blocks[number], blocks[number])
+            noise = self.deviation**2 * float(np.trace(effect))
+            spread = float(np.sum(self.meat * effect)) / (self.n * self._dim)
+            length = float(np.linalg.norm(self.velocity_coords[number - 1]))
+            tail = mixed_tail(length**2, noise / self._dim, spread, self._dim)
+            error = math.sqrt(noise + spread)
+            width = high - low
+            p_value = math.nan if self.doubts else tail
+            found.append(Coefficient(length / width, error / width, p_value))
+        return tuple(found)
+
+    def summary(self) -> str:
+        """The table of `coefficients`, with the spread of residuals, as text."""
+        lines = [f"{'covariate':>12}{'speed':>12}{'std. error':>12}{'p-value':>12}"]
+        for number, own in enumerate(self.coefficients, start=1):
+            p = "-" if math.isnan(own.p_value) else f"{own.p_value:.3g}"
+            name = f"x{number}" if are_several(self.x_range) else "x"
+            lines.append(f"{name:>12}{own.speed:>12.4g}{own.standard_error:>12.4g}{p:>12}")
+        spread = math.sqrt(self.residual_variance)
+        lines += [f"residual standard error {spread:.4g} on {self.n} records", *self._spread()]
+        return "\n".join(lines) + "\n"
+
+    @functools.cached_property
+    def _law(self) -> CovariateLaw:
+        assert self.moments is not None
+        if self.x_center is None:
+            center = np.zeros(len(self.moments) - 1)
+        else:
+            center = np.ravel(to_times(np.asarray(self.x_center, dtype=float), self.x_range))
+        return CovariateLaw.about(center, self.moments)
+
+    @functools.cached_property
+    def velocity_coords(self) -> FloatArray:
+        """Coordinates of the velocities at the footpoint, shape (q, d)."""
+        space = as_manifold(self.manifold)
+        return np.stack([space.tangent_to_coords(v, self.value[0]) for v in self.value[1:]])
+
+    @functools.cached_property
+    def _metric(self) -> StepMetric:
+        assert self.leverage is not None
+        kernels = as_manifold(self.manifold).kernels
+        return StepMetric.at(kernels, self.velocity_coords, self._law, self.leverage)
+
+    @property
+    def _dim(self) -> int:
+        return as_manifold(self.manifold).dim
+
+    def _variances(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean squared distances of predictions from noise, and from sampling."""
+        assert self.meat is not None
+        assert self.deviation is not None
+        effect = self._metric.effect(t)
+        noise = self.deviation**2 * np.trace(effect, axis1=-2, axis2=-1)
+        spread = np.sum(self.meat * effect, axis=(-2, -1)) / (self.n * self._dim)
+        return noise, spread
 
     @property
     def loss_bound(self) -> float:
@@ -137,13 +279,18 @@ class GeodesicRelease(Release):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionary for JSON; `from_dict` reads it."""
-        own = {"x_range": np.asarray(self.x_range).tolist()}
+        own = {"x_range": np.asarray(self.x_range).tolist(), "doubts": list(self.doubts)}
         if isinstance(self.x_center, tuple):
             own["x_center"] = list(self.x_center)
         return {**super().to_dict(), **own}
 
     def _error(self) -> str:
-        return "not known" if self.expected_error is None else super()._error()
+        if self.expected_error is None:
+            return "not known"
+        fit = f"{self.expected_error:.6g} (from the fit of the records, by noise)"
+        if math.isnan(self.prediction_error):
+            return fit
+        return f"{fit}; of a prediction {self.prediction_error:.3g} (noise and sampling)"
 
     def _notes(self) -> list[str]:
         ranges = ", ".join(f"[{low:.6g}, {high:.6g}]" for low, high in pairs_of(self.x_range))
@@ -162,13 +309,7 @@ class GeodesicRelease(Release):
         return ", ".join(f"{x:.6g}" for x in np.ravel(self.x_center))
 
     def _spread(self) -> list[str]:
-        if self.moments is None or self.expected_error is not None:
-            return []
-        return [
-            "the budget is too small for steps to arrive, or for the covariate's spread within "
-            "its range, so that the slope is too short: use a larger budget, more records, a "
-            "narrower range, or tau if about the largest residual is known"
-        ]
+        return [f"may not have arrived at the fit: {doubt}" for doubt in self.doubts]
 
 
 def stack(footpoint: FloatArray, *velocities: FloatArray) -> FloatArray:

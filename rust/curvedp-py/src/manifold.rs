@@ -401,6 +401,15 @@ impl Manifold {
         moments::exp_differential(py, self, coords, base)
     }
 
+    /// The curvature operator v -> R(v, u)u of the tangent vector u with the given coordinates.
+    fn curvature_operator<'py>(
+        &self,
+        py: Python<'py>,
+        coords: PyReadonlyArray1<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        moments::curvature_operator(py, self, coords)
+    }
+
     /// Energy of the geodesic exp_footpoint(t velocity) with residuals clipped at `max_residual`, and its
     /// gradients; velocity and gradients in coordinates at the footpoint.
     fn regression_energy<'py>(

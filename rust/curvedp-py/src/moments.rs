@@ -86,6 +86,23 @@ pub fn exp_differential<'py>(
     matrix(py, entries, dim)
 }
 
+/// The matrix of the curvature operator of the tangent vector with the given coordinates.
+pub fn curvature_operator<'py>(
+    py: Python<'py>,
+    manifold: &Manifold,
+    coords: PyReadonlyArray1<'py, f64>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let manifold = &*manifold.inner;
+    let dim = manifold.dim();
+    let coords = row(&coords, dim)?;
+    let entries = run(py, |_| {
+        let mut out = vec![0.0; dim * dim];
+        manifold.curvature_function(coords, &|k| k, &mut out);
+        Ok(out)
+    })?;
+    matrix(py, entries, dim)
+}
+
 /// See [`curvedp_core::moments::vecd`].
 pub fn vecd(matrix: &Input<'_>, stretch: f64, out: &mut [f64]) -> PyResult<()> {
     let dim = matrix.shape()[0];

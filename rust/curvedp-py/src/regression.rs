@@ -83,7 +83,7 @@ pub fn contributions<'py>(
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let (inner, count, covariates) = (&*manifold.inner, points.shape()[0], times.shape()[1]);
     let ends = offsets(&ends, count, "ends of units")?;
-    let width = covariates + 1;
+    let width = (covariates + 1) * inner.dim();
     let filled = ends.windows(2).all(|end| end[0] < end[1]);
     if covariates == 0
         || !filled
@@ -107,7 +107,7 @@ pub fn contributions<'py>(
         whitening: whitening.as_slice()?,
     };
     let found = run(py, |interrupt| regression::contributions(&units, &at, interrupt))?;
-    PyArray1::from_vec(py, found).reshape([ends.len() - 1, width * inner.dim()])
+    PyArray1::from_vec(py, found).reshape([ends.len() - 1, width])
 }
 
 /// The mean of rows, each shortened; see [`regression::clipped_mean`].

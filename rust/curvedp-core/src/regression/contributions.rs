@@ -40,7 +40,7 @@ pub struct Position<'a> {
     pub footpoint: &'a [f64],
     /// Coordinates of the velocities, one after the other.
     pub velocities: &'a [f64],
-    /// W, row by row, q + 1 of them.
+    /// W, symmetric, row by row, (q + 1) `dim` of them.
     pub whitening: &'a [f64],
 }
 
@@ -156,15 +156,18 @@ impl<'a> Piece<'a> {
         first.iter_mut().for_each(|x| *x *= times[0]);
     }
 
-    /// Adds `share` times W b.
+    /// Adds `share` times W b, a sum of rows of W: entries next to each other are independent.
     fn add_whitened(&self, b: &[f64], share: f64, sum: &mut [f64]) {
-        let width = self.units.covariates + 1;
-        let rows = self.at.whitening.chunks_exact(width);
-        for (row, sum) in rows.zip(sum.chunks_exact_mut(self.dim)) {
-            for (w, b) in row.iter().zip(b.chunks_exact(self.dim)) {
-                sum.iter_mut().zip(b).for_each(|(sum, b)| *sum += share * w * b);
-            }
-        }
+        let rows = self.at.whitening.chunks_exact(b.len());
+        vectorize(
+            #[inline(always)]
+            || {
+                for (row, b) in rows.zip(b) {
+                    let b = share * b;
+                    sum.iter_mut().zip(row).for_each(|(sum, w)| *sum += w * b);
+                }
+            },
+        );
     }
 }
 
