@@ -69,15 +69,18 @@ def population(name: str) -> Population:
 
 
 def replication(name: str, index: int) -> np.ndarray:
-    """Metrics of one data set, shape (2 calibrations, budgets + 1, metrics).
+    """Metrics of one data set, shape (3 calibrations, budgets + 1, metrics).
 
-    The last budget is none: there both calibrations hold the figures without privacy.
+    Calibrations: proved, and published with R = 2 r and R = r. The last budget is none: there all
+    hold the figures without privacy.
     """
     target = population(name)
     ball, eta = target.ball, target.ball.center
     rng = np.random.default_rng([5, index])
     records = target.sample(N, rng)
-    result = np.empty((2, len(BUDGETS) + 1, len(METRICS)))
+    shortened = {"max_dist": ball.radius}
+    calibrations = ((cdp, {}), (cdp.published, {}), (cdp.published, shortened))
+    result = np.empty((len(calibrations), len(BUDGETS) + 1, len(METRICS)))
 
     def figures(mean, region, interval) -> list[float]:
         return [
@@ -90,15 +93,14 @@ def replication(name: str, index: int) -> np.ndarray:
             interval.upper - interval.lower,
         ]
 
-    for c, module in enumerate((cdp, cdp.published)):
+    for c, (module, options) in enumerate(calibrations):
         for k, mu in enumerate(BUDGETS):
-            guarantee = cdp.GDP(mu)
             mean, region, interval = (
-                statistic(records, ball, guarantee, seed=int(rng.integers(2**62)))
+                statistic(records, ball, cdp.GDP(mu), seed=int(rng.integers(2**62)))
                 for statistic in (
                     module.frechet_mean,
-                    module.confidence_region,
-                    module.variance_interval,
+                    functools.partial(module.confidence_region, **options),
+                    functools.partial(module.variance_interval, **options),
                 )
             )
             result[c, k] = figures(mean.value, region, interval)
@@ -113,7 +115,7 @@ def _start() -> None:
 
 
 def simulate(name: str, replications: int, processes: int) -> np.ndarray:
-    """Mean metrics over replications, shape (2, budgets + 1, metrics)."""
+    """Mean metrics over replications, shape (3, budgets + 1, metrics)."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(processes, initializer=_start) as pool:
         rows = pool.map(functools.partial(replication, name), range(replications), chunksize=10)

@@ -7,12 +7,28 @@ may move records and the base point out of the ball; that of PrivateMail bounds 
 from __future__ import annotations
 
 import math
+from typing import TypedDict, Unpack
 
 from curvedp._validation import as_count, as_positive
 from curvedp.curvature import excess_diameter, finite, radial_excess
 from curvedp.domain import Ball
 from curvedp.manifolds import Manifold
 from curvedp.published import laplacian
+
+
+class Options(TypedDict, total=False):
+    """Keywords of the sensitivities of moments.
+
+    Attributes
+    ----------
+    records_per_unit : int
+        Number k of records that one unit (a person) contributes at most; 1 if not given.
+    max_dist : float or None
+        Length R to which logarithms are shortened; if None they are as they are, and R = 2 r.
+    """
+
+    records_per_unit: int
+    max_dist: float | None
 
 
 def frechet_mean(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
@@ -56,10 +72,17 @@ def frechet_mean(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
     return moved * (2 * r * (math.tan(2 * s) / s - 1)) / count
 
 
-def frechet_variance(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
-    """Sensitivity of the mean squared distance: 4 k r^2/n (Jiang et al., Theorem 2).
+def frechet_variance(ball: Ball, n: int, **options: Unpack[Options]) -> float:
+    """Sensitivity of the mean squared distance: k R^2/n (Jiang et al., Theorem 2, where R = 2 r).
 
-    Parameters as in `frechet_mean`.
+    Parameters
+    ----------
+    ball : Ball
+    n : int
+        Number of records.
+    **options
+        `records_per_unit` k, and `max_dist` R, the length to which distances are cut; R = 2 r if
+        it is not given.
 
     Returns
     -------
@@ -76,14 +99,14 @@ def frechet_variance(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
     >>> frechet_variance(ball, 100)
     0.01
     """
-    reach, share = _reach_and_share(ball, n, records_per_unit)
-    return reach * reach * share
+    dist, share = _reach_and_share(ball, n, **options)
+    return dist * dist * share
 
 
-def fourth_moment(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
-    """Sensitivity of the mean fourth power of the distance: 16 k r^4/n (Jiang et al., Theorem 7).
+def fourth_moment(ball: Ball, n: int, **options: Unpack[Options]) -> float:
+    """Sensitivity of the mean fourth power of the distance: k R^4/n (Theorem 7, where R = 2 r).
 
-    Parameters as in `frechet_mean`.
+    Parameters as in `frechet_variance`.
 
     Returns
     -------
@@ -100,14 +123,14 @@ def fourth_moment(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
     >>> fourth_moment(ball, 100)
     0.01
     """
-    reach, share = _reach_and_share(ball, n, records_per_unit)
-    return reach**4 * share
+    dist, share = _reach_and_share(ball, n, **options)
+    return dist**4 * share
 
 
-def log_covariance(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
-    """Sensitivity of the centred covariance of the logarithms: 6 k (2 r)^2/n (Jiang et al., Thm 6).
+def log_covariance(ball: Ball, n: int, **options: Unpack[Options]) -> float:
+    """Sensitivity of the centred covariance of the logarithms: 6 k R^2/n (Jiang et al., Theorem 6).
 
-    In the Frobenius norm. Parameters as in `frechet_mean`.
+    In the Frobenius norm, with R of their assumption 3. Parameters as in `frechet_variance`.
 
     Returns
     -------
@@ -124,15 +147,15 @@ def log_covariance(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
     >>> log_covariance(ball, 100)
     0.06
     """
-    reach, share = _reach_and_share(ball, n, records_per_unit)
-    return 6 * (reach * reach) * share
+    dist, share = _reach_and_share(ball, n, **options)
+    return 6 * (dist * dist) * share
 
 
-def mean_hessian(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
+def mean_hessian(ball: Ball, n: int, **options: Unpack[Options]) -> float:
     """Sensitivity of the mean Hessian of the squared distance: 2 k B/n (Jiang et al., Theorem 6).
 
-    B is the largest Frobenius norm of a Hessian within the distance 2 r. Parameters as in
-    `frechet_mean`.
+    B is the largest Frobenius norm of a Hessian within the distance R. Parameters as in
+    `frechet_variance`.
 
     Returns
     -------
@@ -141,7 +164,7 @@ def mean_hessian(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
     Raises
     ------
     ValueError
-        If the Hessian is unbounded within 2 r: from r = pi/(2 sqrt(kappa)) on.
+        If the Hessian is unbounded within R: from R = pi/sqrt(kappa) on.
 
     Examples
     --------
@@ -149,8 +172,8 @@ def mean_hessian(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
     >>> round(mean_hessian(ball, 100), 4)
     0.0709
     """
-    reach, share = _reach_and_share(ball, n, records_per_unit)
-    return 2 * _hessian_bound(ball.manifold, reach) * share
+    dist, share = _reach_and_share(ball, n, **options)
+    return 2 * _hessian_bound(ball.manifold, dist) * share
 
 
 def mail_iteration(
@@ -202,9 +225,17 @@ def mail_iteration(
     return laplacian.global_bound(count, k, phi, chosen, as_positive(start_scale, "start_scale"))
 
 
-def _reach_and_share(ball: Ball, n: int, records_per_unit: int) -> tuple[float, float]:
-    """The largest distance 2 r and the share k/n of the records that a unit replaces."""
-    return 2 * ball.radius, as_count(records_per_unit, "records_per_unit") / as_count(n, "n")
+def reach(ball: Ball, max_dist: float | None) -> float:
+    """The largest distance R of a record from the mean (Jiang et al., assumption 3)."""
+    return 2 * ball.radius if max_dist is None else as_positive(max_dist, "max_dist")
+
+
+def _reach_and_share(
+    ball: Ball, n: int, records_per_unit: int = 1, max_dist: float | None = None
+) -> tuple[float, float]:
+    """R, and the share k/n of the records that a unit replaces."""
+    share = as_count(records_per_unit, "records_per_unit") / as_count(n, "n")
+    return reach(ball, max_dist), share
 
 
 def _hessian_bound(manifold: Manifold, dist: float) -> float:
