@@ -33,6 +33,11 @@ def test_more_distance_and_less_noise_cost_more() -> None:
         assert exact_mu("sphere:3", sigma, 1.1 * gap) > mu > exact_mu("sphere:3", 1.1 * sigma, gap)
 
 
+def test_it_does_not_depend_on_the_unit() -> None:
+    mu = exact_mu(cdp.Sphere(3, radius=2.0), 1.0, 0.8)
+    assert mu == pytest.approx(exact_mu("sphere:3", 0.5, 0.4), rel=1e-9)
+
+
 def profile(sigma: float, gap: float, epsilon: float, count: int = 1500) -> float:
     """delta(epsilon) on S^2 by the midpoint rule in spherical coordinates about the one mean."""
     polar = (np.arange(count) + 0.5) / count * math.pi
@@ -78,7 +83,7 @@ def test_draws_fall_on_either_side_as_often_as_it_says() -> None:
         (("spd:2", 0.1, 0.1), "sphere"),
         (("sphere:2", 0.0, 0.1), "sigma"),
         (("sphere:2", 0.1, -1.0), "sensitivity"),
-        (("sphere:2", 0.1, 3.2), "below pi"),
+        (("sphere:2", 0.1, 3.2), r"below 3\.14159, the distance of antipodes"),
     ],
     ids=str,
 )

@@ -34,9 +34,9 @@ def exact_mu(manifold: Manifold | str, sigma: float, sensitivity: float) -> floa
     manifold : Manifold or str
         A sphere of dimension 2 or more.
     sigma : float
-        Scale of the noise, in radians.
+        Scale of the noise, in the units of the metric.
     sensitivity : float
-        Distance Delta of the two means, in radians, below pi.
+        Distance Delta of the two means, below that of antipodes.
 
     Returns
     -------
@@ -61,10 +61,14 @@ def exact_mu(manifold: Manifold | str, sigma: float, sensitivity: float) -> floa
     space = as_manifold(manifold)
     if not isinstance(space, Sphere) or space.dim < 2:
         raise ValueError(f"manifold must be a sphere of dimension 2 or more, got {space.spec}")
-    gap = as_positive(sensitivity, "sensitivity")
+    root = math.sqrt(space.curvature_bounds[1])
+    gap = root * as_positive(sensitivity, "sensitivity")
     if gap >= math.pi:
-        raise ValueError(f"sensitivity must be below pi, got {gap:.6g}")
-    noise = _Noise(space.dim, as_positive(sigma, "sigma"), gap)
+        raise ValueError(
+            f"sensitivity must be below {math.pi / root:.6g}, the distance of antipodes, got "
+            f"{sensitivity:.6g}"
+        )
+    noise = _Noise(space.dim, root * as_positive(sigma, "sigma"), gap)
     bound = gap / noise.sigma
     # where the log-ratio ends, and where both tests have hardly any errors left to compare
     last = min(0.95 * gap * (2 * math.pi - gap) / (2 * noise.sigma**2), bound**2 / 2 + 2 * bound)
@@ -74,7 +78,7 @@ def exact_mu(manifold: Manifold | str, sigma: float, sensitivity: float) -> floa
 
 @dataclass(frozen=True)
 class _Noise:
-    """The noise about p, and the distance of p' from p."""
+    """The noise about p on a unit sphere, and the distance of p' from p."""
 
     dim: int
     sigma: float

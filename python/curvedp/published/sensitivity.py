@@ -1,12 +1,14 @@
 """Sensitivities as the papers state them, for comparison with `curvedp.sensitivity`.
 
 That of the Fréchet mean is larger than the proved one; those of the moments leave out that rounding
-may move records and the base point out of the ball; that of PrivateMail bounds nothing.
+may move records and the base point out of the ball; those of regression hold at one and the same
+shooting vector, which moves with the records; that of PrivateMail bounds nothing.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TypedDict, Unpack
 
 from curvedp._validation import as_count, as_positive
@@ -14,6 +16,9 @@ from curvedp.curvature import excess_diameter, finite, radial_excess
 from curvedp.domain import Ball
 from curvedp.manifolds import Manifold
 from curvedp.published import laplacian
+
+#: Longest geodesic in radii of curvature: squares of hyperbolic functions of it are finite.
+_LONGEST = 300.0
 
 
 class Options(TypedDict, total=False):
@@ -176,6 +181,68 @@ def mean_hessian(ball: Ball, n: int, **options: Unpack[Options]) -> float:
     return 2 * _hessian_bound(ball.manifold, dist) * share
 
 
+def regression_footpoint(ball: Ball, n: int, *, tau: float, records_per_unit: int = 1) -> float:
+    """Sensitivity of regression's gradient in the footpoint (Kulkarni and Soto, Theorem 3.3).
+
+    (2 k tau/n) cosh(2 sqrt(-kappa) (r + tau)) for the lower curvature bound kappa < 0, 2 k tau/n
+    otherwise, with k = `records_per_unit`; the radius r takes the place of the paper's tau_m, and
+    geodesics start where the covariate is least.
+
+    Parameters
+    ----------
+    ball : Ball
+        The paper assumes r <= pi/(8 sqrt(kappa)) for an upper curvature bound kappa > 0
+        (assumption 3.2), on which the bound does not depend: it is not checked.
+    n : int
+        Number of records.
+    tau : float
+        Bound on the residuals of the least-squares geodesic.
+    records_per_unit : int
+        Number of records that one person contributes at most.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or the bound too large for double precision.
+
+    Examples
+    --------
+    >>> ball = Ball("spd:2", center="identity", radius=1.0)
+    >>> round(regression_footpoint(ball, 100, tau=0.1), 6)
+    0.004952
+    """
+    return _regression(ball, n, tau, records_per_unit, math.cosh)
+
+
+def regression_shooting(ball: Ball, n: int, *, tau: float, records_per_unit: int = 1) -> float:
+    """Sensitivity of regression's gradient in the shooting vector (Kulkarni and Soto, eq. 20, 44).
+
+    (2 k tau/n) sinh(x)/x with x = 2 sqrt(-kappa) (r + tau) for the lower curvature bound kappa < 0,
+    2 k tau/n otherwise. The paper's Theorem D.1 prints sinh(sqrt(-kappa) tau)/sqrt(-kappa) for the
+    last factor, which contradicts both equations. Parameters as in `regression_footpoint`.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or the bound too large for double precision.
+
+    Examples
+    --------
+    >>> ball = Ball("spd:2", center="identity", radius=1.0)
+    >>> round(regression_shooting(ball, 100, tau=0.1), 6)
+    0.002909
+    """
+    return _regression(ball, n, tau, records_per_unit, lambda x: math.sinh(x) / x)
+
+
 def mail_iteration(
     n: int,
     n_components: int,
@@ -223,6 +290,25 @@ def mail_iteration(
     if not chosen <= largest:
         raise ValueError(f"log_beta must be at most {largest:.6g}: the bound is not real above")
     return laplacian.global_bound(count, k, phi, chosen, as_positive(start_scale, "start_scale"))
+
+
+def _regression(
+    ball: Ball, n: int, tau: float, records_per_unit: int, growth: Callable[[float], float]
+) -> float:
+    """2 k tau/n, times the growth of Jacobi fields on negative curvature."""
+    count, moved = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
+    residual, kappa = as_positive(tau, "tau"), ball.manifold.curvature_bounds[0]
+    flat = 2 * moved * residual / count
+    if kappa >= 0:
+        return flat
+    length = 2 * math.sqrt(-kappa) * (ball.radius + residual)
+    if length > _LONGEST:
+        raise ValueError(
+            f"r + tau must be at most {_LONGEST / (2 * math.sqrt(-kappa)):.6g} on "
+            f"{ball.manifold.spec}, got {ball.radius + residual:.6g}: the bound is too large for "
+            "double precision"
+        )
+    return flat * growth(length)
 
 
 def reach(ball: Ball, max_dist: float | None) -> float:
