@@ -27,6 +27,9 @@ PRINTED = {
         (0.95, 0.964, 0.939, 0.948, 0.937, 0.937, 0.946, 0.947, 0.95, 0.954)),
 }  # fmt: skip
 
+#: mu* of Table 1, as printed.
+PRINTED_MU = (0.099, 0.199, 0.300, 0.500, 0.700, 0.999, 1.500, 2.000, 2.500)
+
 #: Results of one replication at one budget; per calibration a mean released alone, as part of a
 #: region, and an interval.
 METRICS = (
@@ -66,6 +69,13 @@ def population(name: str) -> Population:
         return Population(name, cdp.Ball(cdp.Sphere(2), [0.0, 0.0, 1.0], r), variance)
     ball = cdp.Ball(cdp.SPD(2), "identity", TANGENT_RADIUS)
     return Population(name, ball, 0.6 * TANGENT_RADIUS**2)
+
+
+def exact_mus() -> list[float]:
+    """mu* of the noise that equation 1 gives the mean on the sphere at each budget."""
+    ball = population("sphere").ball
+    delta = cdp.published.sensitivity.frechet_mean(ball, N)
+    return [cdp.published.exact_mu(ball.manifold, delta / mu, delta) for mu in BUDGETS]
 
 
 def replication(name: str, index: int) -> np.ndarray:

@@ -64,7 +64,6 @@ class Outcome:
 
 _RATS = "landmarks/rats.npz"
 _CALLOSA = "corpus_callosum_adhd200/cc_landmarks.npz"
-_XRAYS = "pneumoniamnist/pneumoniamnist_val_test.npz"
 _FASHION = "retrieval_features/fashion_pca64_unit_5000.npz"
 _LEAVES = "landmarks/passiflora.npz"
 _CIFAR = "cifar10/cifar10_2000.npz"
@@ -125,7 +124,7 @@ PAGES = (
                 "inference.py",
                 "--quick --out {out}",
                 "--out {out}",
-                uses=(_XRAYS,),
+                uses=_ALL_FASHION,
             ),
             Part(
                 "A smeary mean",
