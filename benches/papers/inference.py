@@ -1,4 +1,6 @@
-"""Jiang, Chang and Hu, "Differentially private inference on manifolds": tables and figures.
+"""Tables and figures of Jiang, Chang and Hu.
+
+"Differentially private inference framework of Riemannian manifold data".
 
     python benches/papers/inference.py                       # about ten minutes on two cores
     python benches/papers/inference.py --quick --out figures

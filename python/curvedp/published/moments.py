@@ -75,7 +75,7 @@ def frechet_variance(
 
     References
     ----------
-    Jiang, Chang and Hu, Differentially private inference on manifolds.
+    Jiang, Chang and Hu, Differentially private inference framework of Riemannian manifold data.
 
     Examples
     --------

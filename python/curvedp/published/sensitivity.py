@@ -213,7 +213,7 @@ def regression_footpoint(ball: Ball, n: int, *, tau: float, records_per_unit: in
     --------
     >>> ball = Ball("spd:2", center="identity", radius=1.0)
     >>> round(regression_footpoint(ball, 100, tau=0.1), 6)
-    0.004952
+    0.004949
     """
     return _regression(ball, n, tau, records_per_unit, math.cosh)
 
@@ -238,7 +238,7 @@ def regression_shooting(ball: Ball, n: int, *, tau: float, records_per_unit: int
     --------
     >>> ball = Ball("spd:2", center="identity", radius=1.0)
     >>> round(regression_shooting(ball, 100, tau=0.1), 6)
-    0.002909
+    0.00291
     """
     return _regression(ball, n, tau, records_per_unit, lambda x: math.sinh(x) / x)
 
