@@ -131,10 +131,10 @@ def coverage(
     inside: np.ndarray, ball: cdp.Ball, sizes: tuple[int, ...], count: int
 ) -> dict[tuple[int, float], float]:
     """Share of 95 % intervals that hold the variance of all records, `count` data sets a number."""
-    rng = np.random.default_rng(1)
     whole = cdp.nonprivate.frechet_variance(inside, ball.manifold)
     held = {(n, mu): 0 for n in sizes for mu in BUDGETS}
     for n in sizes:
+        rng = np.random.default_rng([1, n])
         for _ in range(count):
             own = inside[rng.integers(len(inside), size=n)]
             for mu in BUDGETS:
