@@ -410,7 +410,7 @@ for _name, (_home, _own, _guarantee) in _PUBLISHED.items():
 add(
     "published.geodesic_regression",
     lambda data, folder: published.geodesic_regression(
-        data.x, data.rows, BALL, cdp.PureDP(8.0), tau=0.3, v_max=0.5, chain_length=20, **RANGE
+        data.x, data.rows, BALL, cdp.PureDP(8.0), tau=0.3, chain_length=20, **RANGE
     ),
     "published.regression.geodesic_regression",
     scales_are_drawn=True,

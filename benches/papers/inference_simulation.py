@@ -27,6 +27,9 @@ PRINTED = {
         (0.95, 0.964, 0.939, 0.948, 0.937, 0.937, 0.946, 0.947, 0.95, 0.954)),
 }  # fmt: skip
 
+#: mu* of Table 1, as printed.
+PRINTED_MU = (0.099, 0.199, 0.300, 0.500, 0.700, 0.999, 1.500, 2.000, 2.500)
+
 #: Results of one replication at one budget; per calibration a mean released alone, as part of a
 #: region, and an interval.
 METRICS = (
@@ -68,16 +71,26 @@ def population(name: str) -> Population:
     return Population(name, ball, 0.6 * TANGENT_RADIUS**2)
 
 
-def replication(name: str, index: int) -> np.ndarray:
-    """Metrics of one data set, shape (2 calibrations, budgets + 1, metrics).
+def exact_mus() -> list[float]:
+    """mu* of the noise that equation 1 gives the mean on the sphere at each budget."""
+    ball = population("sphere").ball
+    delta = cdp.published.sensitivity.frechet_mean(ball, N)
+    return [cdp.published.exact_mu(ball.manifold, delta / mu, delta) for mu in BUDGETS]
 
-    The last budget is none: there both calibrations hold the figures without privacy.
+
+def replication(name: str, index: int) -> np.ndarray:
+    """Metrics of one data set, shape (3 calibrations, budgets + 1, metrics).
+
+    Calibrations: proved, and published with R = 2 r and R = r. The last budget is none: there all
+    hold the figures without privacy.
     """
     target = population(name)
     ball, eta = target.ball, target.ball.center
     rng = np.random.default_rng([5, index])
     records = target.sample(N, rng)
-    result = np.empty((2, len(BUDGETS) + 1, len(METRICS)))
+    shortened = {"max_dist": ball.radius}
+    calibrations = ((cdp, {}), (cdp.published, {}), (cdp.published, shortened))
+    result = np.empty((len(calibrations), len(BUDGETS) + 1, len(METRICS)))
 
     def figures(mean, region, interval) -> list[float]:
         return [
@@ -90,15 +103,14 @@ def replication(name: str, index: int) -> np.ndarray:
             interval.upper - interval.lower,
         ]
 
-    for c, module in enumerate((cdp, cdp.published)):
+    for c, (module, options) in enumerate(calibrations):
         for k, mu in enumerate(BUDGETS):
-            guarantee = cdp.GDP(mu)
             mean, region, interval = (
-                statistic(records, ball, guarantee, seed=int(rng.integers(2**62)))
+                statistic(records, ball, cdp.GDP(mu), seed=int(rng.integers(2**62)))
                 for statistic in (
                     module.frechet_mean,
-                    module.confidence_region,
-                    module.variance_interval,
+                    functools.partial(module.confidence_region, **options),
+                    functools.partial(module.variance_interval, **options),
                 )
             )
             result[c, k] = figures(mean.value, region, interval)
@@ -113,7 +125,7 @@ def _start() -> None:
 
 
 def simulate(name: str, replications: int, processes: int) -> np.ndarray:
-    """Mean metrics over replications, shape (2, budgets + 1, metrics)."""
+    """Mean metrics over replications, shape (3, budgets + 1, metrics)."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(processes, initializer=_start) as pool:
         rows = pool.map(functools.partial(replication, name), range(replications), chunksize=10)

@@ -22,7 +22,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 import curvedp as cdp
-from regression import Problem, drawn, gdp_of_bounded_range, shift_ratios, spd, sphere
+from regression import Problem, as_in_the_paper, gdp_of_bounded_range, shift_ratios, spd, sphere
 
 TOTAL = 2.02
 SHARES = np.linspace(0.02, 2.0, 10)
@@ -124,13 +124,8 @@ def drawn_curves(rows: list[list[float | str]]) -> plt.Figure:
     return figure
 
 
-def problem(ball: cdp.Ball, n: int, variance: float, seed: int = 1) -> Problem:
-    noise = float(np.sqrt(ball.manifold.dim * variance))
-    return drawn(ball, n, noise, 2.5 * noise, 1.5, seed)
-
-
 def figure_1(run: Run) -> None:
-    cases = [(f"n = {n}", problem(sphere(), n, 0.001)) for n in SIZES]
+    cases = [(f"n = {n}", as_in_the_paper(sphere(), n, 0.001, 1)) for n in SIZES]
     curves(run, "figure-1", cases, run.pairs)
 
 
@@ -193,7 +188,7 @@ def figure_5(run: Run) -> None:
     figure = plt.figure(figsize=(9.5, 4.5), layout="constrained")
     rows: list[list[float | str]] = []
     for i, variance in enumerate((0.01, 0.1)):
-        one, fit = with_largest_residual(problem(sphere(), 50, variance))
+        one, fit = with_largest_residual(as_in_the_paper(sphere(), 50, variance, 1))
         axis = figure.add_subplot(1, 2, i + 1, projection="3d", title=f"variance {variance:g}")
         axis.set_box_aspect((1, 1, 1), zoom=0.9)
         axis.set(xlim=(-1, 1), ylim=(-1, 1), zlim=(-1, 1))
@@ -212,20 +207,45 @@ def figure_5(run: Run) -> None:
     run.save("figure-5", figure)
 
 
+def half_extent(y: np.ndarray) -> float:
+    """Half the largest distance of two records on the sphere: less than the radius of a ball."""
+    return float(0.5 * np.arccos(np.clip((y @ y.T).min(), -1.0, 1.0)))
+
+
+def assumption_3_2(problems: dict[float, Problem], draws: int = 20_000) -> str:
+    """Whether records on the sphere lie in a ball of radius pi/8, as the paper assumes."""
+    rng, least = np.random.default_rng(0), np.inf
+    for _ in range(draws):
+        y = np.array([0.0, 0.0, 1.0]) + np.sqrt(0.1) * rng.standard_normal((50, 3))
+        least = min(least, half_extent(y / np.linalg.norm(y, axis=1, keepdims=True)))
+    return (
+        "Assumption 3.2 asks that the records on the sphere lie in a ball of radius π/8 = 0.393. "
+        "Half the largest distance of two records, with noise of variance "
+        + ", ".join(f"{variance:g}" for variance in problems)
+        + ": "
+        + ", ".join(f"{half_extent(one.y):.3f}" for one in problems.values())
+        + f"; of 50 records with noise of variance 0.1 about one point {least:.3f} or more in "
+        f"{draws:,} draws. The ball here has the radius π/4; outside it lay "
+        + ", ".join(str(one.outside) for one in problems.values())
+        + " of 50 records, which are projected (the paper projects none).\n"
+    )
+
+
 def figure_6(run: Run) -> None:
-    cases = [(f"variance {d:g}", problem(sphere(), 50, d)) for d in (0.001, 0.01, 0.1)]
-    curves(run, "figure-6", cases, run.pairs)
+    problems = {d: as_in_the_paper(sphere(), 50, d, 1) for d in (0.001, 0.01, 0.1)}
+    print(assumption_3_2(problems), flush=True)
+    curves(run, "figure-6", [(f"variance {d:g}", one) for d, one in problems.items()], run.pairs)
 
 
 def figure_7(run: Run) -> None:
-    cases = [(f"n = {n}", problem(spd(), n, 0.01**2)) for n in SIZES]
+    cases = [(f"n = {n}", as_in_the_paper(spd(), n, 0.01**2, 1)) for n in SIZES]
     curves(run, "figure-7", cases, run.pairs)
 
 
 def figure_8(run: Run) -> None:
     from curvedp.plotting import GeodesicDisplay
 
-    one, fit = with_largest_residual(problem(spd(), 100, 0.01**2))
+    one, fit = with_largest_residual(as_in_the_paper(spd(), 100, 0.01**2, 1))
     release = one.release(cdp.PureDP(0.4), published=True, chain_length=CHAIN)
     at = np.linspace(-0.5, 0.5, 5)
     rows = [[x, *fit.predict(x).ravel(), *release.predict(x).ravel()] for x in at]
@@ -236,15 +256,20 @@ def figure_8(run: Run) -> None:
 
 def ratios(run: Run, name: str, ball: cdp.Ball, variance: float) -> None:
     """Box plots of bound over shift, 20 pairs of adjacent data sets for each n."""
-    noise = float(np.sqrt(ball.manifold.dim * variance))
-    found = {n: np.array([shift_ratios(ball, n, noise, seed) for seed in range(20)]) for n in SIZES}
+    found = {n: np.array([shift_ratios(ball, n, variance, i) for i in range(20)]) for n in SIZES}
     figure, axes = plt.subplots(1, 2, figsize=(8, 4))
     for j, (axis, title) in enumerate(zip(axes, ("footpoint", "velocity"), strict=True)):
         axis.boxplot([found[n][:, j] for n in SIZES], tick_labels=[str(n) for n in SIZES])
         axis.set(title=title, xlabel="n", ylabel="bound / shift", yscale="log")
     rows = [[n, p, v] for n in SIZES for p, v in found[n]]
-    least = min(min(p, v) for _, p, v in rows)
-    print(f"{name}: least ratio of bound to shift {least:.2f}\n", flush=True)
+    print(f"{name}: bound over shift, least and median of 20 pairs\n", flush=True)
+    for n in SIZES:
+        least, middle = found[n].min(axis=0), np.median(found[n], axis=0)
+        print(
+            f"- n = {n}: footpoint {least[0]:.2f} and {middle[0]:.2f}, velocity {least[1]:.2f} and "
+            f"{middle[1]:.2f}"
+        )
+    print(flush=True)
     run.write(name, ["n", "footpoint", "velocity"], rows)
     run.save(name, figure)
 

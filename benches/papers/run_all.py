@@ -64,8 +64,8 @@ class Outcome:
 
 _RATS = "landmarks/rats.npz"
 _CALLOSA = "corpus_callosum_adhd200/cc_landmarks.npz"
-_XRAYS = "pneumoniamnist/pneumoniamnist_val_test.npz"
 _FASHION = "retrieval_features/fashion_pca64_unit_5000.npz"
+_WORDS = "hyperbolic/wordnet_mammals_poincare2d.csv"
 _LEAVES = "landmarks/passiflora.npz"
 _CIFAR = "cifar10/cifar10_2000.npz"
 _ALL_FASHION = (
@@ -125,7 +125,13 @@ PAGES = (
                 "inference.py",
                 "--quick --out {out}",
                 "--out {out}",
-                uses=(_XRAYS,),
+                uses=_ALL_FASHION,
+            ),
+            Part(
+                "Coverage on other records",
+                "inference_coverage.py",
+                "--replications 20",
+                uses=(_WORDS, _FASHION),
             ),
             Part(
                 "A smeary mean",

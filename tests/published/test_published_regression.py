@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
 
 import curvedp as cdp
-from curvedp import sensitivity
+from curvedp import _core, sensitivity
 from regression_problems import SPACES, problem
 
 
 def published(space, x, y, **changes):
-    arguments = {"x_range": (-0.5, 0.5), "tau": 0.2, "v_max": space.v_max, **changes}
+    arguments = {"x_range": (-0.5, 0.5), "tau": 0.2, **changes}
     return cdp.published.geodesic_regression(x, y, space.ball, cdp.PureDP(4.0), **arguments)
 
 
@@ -32,7 +35,7 @@ def test_published_release_is_unproved_and_near_the_fit(space):
 def test_published_needs_pure_dp_and_no_ledger_takes_it():
     space = SPACES[0]
     times, points, _, _ = problem(space, np.random.default_rng(2), 20, 0.02)
-    arguments = {"x_range": (-0.5, 0.5), "tau": 0.2, "v_max": 1.0}
+    arguments = {"x_range": (-0.5, 0.5), "tau": 0.2}
     regression = cdp.published.geodesic_regression
     with pytest.raises(TypeError, match="pure DP"):
         regression(times, points, space.ball, cdp.GDP(1.0), **arguments)
@@ -40,6 +43,90 @@ def test_published_needs_pure_dp_and_no_ledger_takes_it():
         regression(times, points, space.ball, cdp.PureDP(1.0), weights=(1.0,), **arguments)
     with cdp.Ledger(cdp.PureDP(9.0)) as ledger, pytest.raises(Exception, match="npro"):
         regression(times, points, space.ball, cdp.PureDP(1.0), ledger=ledger, **arguments)
+
+
+def paper_bounds(n, tau, tau_m, kappa):
+    """Delta_p of Theorem 3.3 and Delta_v of equation 44, as printed."""
+    if kappa >= 0:
+        return 2 * tau / n, 2 * tau / n
+    root = math.sqrt(-kappa)
+    reach = tau_m + tau
+    return (
+        2 * tau / n * math.cosh(2 * root * reach),
+        tau / n * math.sinh(2 * root * reach) / (root * reach),
+    )
+
+
+@pytest.mark.parametrize("space", SPACES, ids=repr)
+@pytest.mark.parametrize("tau", [0.05, 0.4])
+def test_bounds_are_the_paper_s_two_as_printed(space, tau):
+    bounds = cdp.published.sensitivity
+    kappa = space.manifold.curvature_bounds[0]
+    expected = paper_bounds(120, tau, space.ball.radius, kappa)
+    for bound, value in zip(
+        (bounds.regression_footpoint, bounds.regression_shooting), expected, strict=True
+    ):
+        assert bound(space.ball, 120, tau=tau) == pytest.approx(value, rel=1e-12)
+        assert bound(space.ball, 120, tau=tau, records_per_unit=3) == pytest.approx(3 * value)
+        with pytest.raises(ValueError, match="tau"):
+            bound(space.ball, 120, tau=0.0)
+        with pytest.raises(ValueError, match="n must"):
+            bound(space.ball, 0, tau=tau)
+
+
+def test_a_bound_too_large_for_doubles_is_refused():
+    ball = cdp.Ball("hyperboloid:2", [1.0, 0.0, 0.0], 10.0)
+    bounds = cdp.published.sensitivity
+    for bound in (bounds.regression_footpoint, bounds.regression_shooting):
+        assert math.isfinite(bound(ball, 10, tau=139.0))
+        with pytest.raises(ValueError, match="r \\+ tau must be at most 150"):
+            bound(ball, 10, tau=141.0)
+
+
+@pytest.mark.parametrize("space", SPACES, ids=repr)
+def test_no_record_weighs_more_than_half_of_either_bound(space):
+    """At a geodesic tau-close to the records, with x in [0, 1]: both bounds hold at a fixed one."""
+    rng, bounds = np.random.default_rng(4), cdp.published.sensitivity
+    largest = np.zeros(2)
+    for _ in range(20):
+        times, points, _, _ = problem(space, rng, 60, 0.05)
+        x, y = times + 0.5, space.ball.project(points)
+        fit = cdp.nonprivate.geodesic_regression(x, y, space.manifold, x_range=(0.0, 1.0))
+        tau = float(space.manifold.dist(fit.predict(x), y).max())
+        shooting = space.manifold.tangent_to_coords(fit.slope, fit.intercept)
+        limits = [
+            bound(space.ball, 1, tau=tau) / 2
+            for bound in (bounds.regression_footpoint, bounds.regression_shooting)
+        ]
+        for one in range(60):
+            sides = space.manifold.kernels.regression_energy(
+                y[one].reshape(1, -1), x[one : one + 1], fit.intercept.reshape(-1), shooting, 10.0
+            )[1:]
+            sizes = [np.linalg.norm(g) / limit for g, limit in zip(sides, limits, strict=True)]
+            largest = np.maximum(largest, sizes)
+    assert (largest <= 1 + 1e-9).all()
+    assert largest[0] > 0.3
+
+
+@pytest.mark.parametrize("spec", ["spd:2", "sphere:2"])
+def test_each_stage_has_noise_of_its_own_bound(spec, monkeypatch):
+    """The scales that reach the chains: Delta_p/epsilon_p and Delta_v/epsilon_v."""
+    space = next(one for one in SPACES if one.manifold.spec == spec)
+    times, points, _, _ = problem(space, np.random.default_rng(3), 50, 0.02)
+    scales = []
+    for name in ("published_footpoint", "published_shooting"):
+        inner = getattr(_core, name)
+
+        def recorded(*arguments, inner=inner):
+            scales.append(arguments[5])
+            return inner(*arguments)
+
+        monkeypatch.setattr(_core, name, recorded)
+    release = published(space, times, points, chain_length=10, weights=(1.0, 3.0))
+    delta_p, delta_v = paper_bounds(50, 0.2, space.ball.radius, space.manifold.curvature_bounds[0])
+    np.testing.assert_allclose(scales, [delta_p / 1.0, delta_v / 3.0], rtol=1e-9)
+    assert release.sensitivity == pytest.approx(delta_p)
+    assert release.v_max == pytest.approx(2 * (space.ball.radius + 0.2))
 
 
 def flat_neighbours():
@@ -67,18 +154,18 @@ def test_free_shooting_vector_is_found_out_and_the_proved_mechanism_is_not():
     ball, draws, epsilon = cdp.Ball("euclidean:1", [0.5], 1.5), 120, 1.0
     x, data = flat_neighbours()
     bounds = {}
-    for name, call in {"published": cdp.published, "proved": cdp}.items():
+    proved = functools.partial(cdp.geodesic_regression, v_max=4.0)
+    for name, call in {"published": cdp.published.geodesic_regression, "proved": proved}.items():
         hits = []
         for y in data:
             ends = [
-                call.geodesic_regression(
+                call(
                     x,
                     y,
                     ball,
                     cdp.PureDP(epsilon),
                     x_range=(0.0, 1.0),
                     tau=0.05,
-                    v_max=4.0,
                     chain_length=100,
                     seed=seed,
                 ).intercept[0]

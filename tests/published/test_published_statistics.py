@@ -16,6 +16,7 @@ from curvedp import published
 from curvedp.curvature import has_curved_hessian
 from curvedp.published.sensitivity import _excess_norm, _hessian_bound
 from inference_cases import make_ball, spread_records
+from inference_populations import SPD_BALL
 from manifold_list import BY_NAME
 from reference.curvature import curvature_form, hessian_excess
 
@@ -181,11 +182,45 @@ def test_no_excess_of_a_hessian_is_longer_than_its_bound(spec: str) -> None:
 
 
 @each_moment
-def test_a_moment_has_its_own_sensitivity(call: Call) -> None:
-    release = call(RECORDS, SPHERE, cdp.GDP(2.0), mean=SPHERE.center, records_per_unit=2)
-    expected = getattr(published.sensitivity, call.__name__)(SPHERE, 300, records_per_unit=2)
+@pytest.mark.parametrize("max_dist", [None, 0.7])
+def test_a_moment_has_its_own_sensitivity(call: Call, max_dist: float | None) -> None:
+    options = {"records_per_unit": 2, "max_dist": max_dist}
+    release = call(RECORDS, SPHERE, cdp.GDP(2.0), mean=SPHERE.center, **options)
+    expected = getattr(published.sensitivity, call.__name__)(SPHERE, 300, **options)
     assert release.sensitivity == expected
     assert release.scale == pytest.approx(expected / 2.0)
+
+
+def test_sensitivities_of_shortened_logarithms() -> None:
+    ball, n, reach = cdp.Ball("spd:3", np.eye(3), 1.5), 600, {"max_dist": 1.5}
+    bound = published.sensitivity
+    assert bound.frechet_variance(ball, n, **reach) == pytest.approx(1.5**2 / n)
+    assert bound.fourth_moment(ball, n, **reach) == pytest.approx(1.5**4 / n)
+    assert bound.log_covariance(ball, n, **reach) == pytest.approx(6 * 1.5**2 / n)
+    hessian = 2 * _hessian_bound(ball.manifold, 1.5) / n
+    assert bound.mean_hessian(ball, n, **reach) == pytest.approx(hessian)
+    with pytest.raises(ValueError, match="max_dist"):
+        bound.log_covariance(ball, n, max_dist=0.0)
+
+
+@pytest.mark.parametrize("spec", ["sphere:2", "spd:2", "hyperboloid:2"])
+def test_a_moment_has_the_records_nearer_than_max_dist(spec: str) -> None:
+    """Those further away count as the points at that distance on the way to them."""
+    ball = make_ball(spec)
+    space, base, limit = ball.manifold, ball.center, 0.4 * ball.radius
+    records = spread_records(ball, 300)
+    logs = space.log(records, base)
+    dist = space.norm(logs, base)
+    assert 30 < np.count_nonzero(dist > limit) < 300
+    share = np.minimum(1.0, limit / dist).reshape(-1, *(1,) * base.ndim)
+    moved = space.exp(share * logs, base)
+    for call in MOMENTS:
+        found, expected, whole = (
+            call(rows, ball, cdp.GDP(1e6), mean=base, max_dist=given, seed=3).value
+            for rows, given in ((records, limit), (moved, None), (records, None))
+        )
+        np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-6)
+        assert not np.allclose(found, whole, rtol=0.02, atol=1e-6)
 
 
 @each_moment
@@ -211,6 +246,8 @@ def test_wrong_base_points_are_refused(call: Call) -> None:
         call(RECORDS, SPHERE, cdp.GDP(1.0), mean=RECORDS)
     with pytest.raises(ValueError, match="weights"):
         call(RECORDS, SPHERE, cdp.GDP(1.0), weights=(1.0,))
+    with pytest.raises(ValueError, match="max_dist"):
+        call(RECORDS, SPHERE, cdp.GDP(1.0), max_dist=-1.0)
 
 
 def test_without_noise_moments_are_those_without_privacy() -> None:
@@ -251,6 +288,40 @@ def test_an_interval_splits_in_three() -> None:
     np.testing.assert_allclose(sizes, [4 * 0.7**2 / 300, 16 * 0.7**4 / 300], rtol=1e-12)
 
 
+@each_inference
+def test_max_dist_makes_the_noise_of_all_parts_but_the_mean_smaller(call: Call) -> None:
+    wide, narrow = (
+        call(RECORDS, SPHERE, cdp.GDP(1.0), max_dist=given) for given in (None, SPHERE.radius)
+    )
+    ratios = [b.scale / a.scale for a, b in zip(wide.parts, narrow.parts, strict=True)]
+    assert ratios[0] == 1
+    if call is published.confidence_region:
+        hessians = [_hessian_bound(SPHERE.manifold, reach) for reach in (1.4, 0.7)]
+        np.testing.assert_allclose(ratios[1:], [1 / 4, hessians[1] / hessians[0]], rtol=1e-9)
+    else:
+        np.testing.assert_allclose(ratios[1:], [1 / 4, 1 / 16], rtol=1e-9)
+        assert narrow.upper <= SPHERE.radius**2
+
+
+@pytest.mark.slow
+def test_published_regions_cover_with_the_paper_s_r_and_not_with_twice_it() -> None:
+    """SPD(2), n = 600, mu = 0.7, 600 data sets: .94 with R = r and .84 with R = 2 r, both +- .015.
+
+    Seeded; either bound is six standard errors away.
+    """
+    target = SPD_BALL
+    hits = dict.fromkeys((None, target.ball.radius), 0)
+    for i in range(600):
+        records = target.sample(600, np.random.default_rng([9, i]))
+        for reach in hits:
+            region = published.confidence_region(
+                records, target.ball, cdp.GDP(0.7), max_dist=reach, seed=i
+            )
+            hits[reach] += region.contains(target.ball.center)
+    assert hits[None] < 0.89 * 600
+    assert hits[target.ball.radius] > 0.9 * 600
+
+
 @pytest.mark.parametrize("mechanism", ["tangent-gaussian", "riemannian-gaussian"])
 @pytest.mark.parametrize("spec", ["sphere:2", "euclidean:3"])
 def test_with_little_noise_regions_and_intervals_are_those_without_privacy(
@@ -274,6 +345,7 @@ def test_with_little_noise_regions_and_intervals_are_those_without_privacy(
     ("changes", "word"),
     [
         *[({"level": level}, "level") for level in (0, 1.0, np.nan, "0.9", None)],
+        *[({"max_dist": dist}, "max_dist") for dist in (0.0, np.inf)],
         *[({"weights": w}, "weight") for w in ((), (1.0,), (1.0,) * 4, (1.0, 0.0, 0.0))],
         ({"guarantee": cdp.PureDP(1.0)}, "GDP, ZCDP or ApproxDP"),
         ({"records": RECORDS[:1]}, "records, got 1"),

@@ -7,6 +7,7 @@ in the proofs are listed in docs/papers.md.
 from curvedp.published import sensitivity
 from curvedp.published.chains import metropolis
 from curvedp.published.conformal import conformal_mean
+from curvedp.published.exact_mu import exact_mu
 from curvedp.published.frechet_mean import frechet_mean
 from curvedp.published.inference import confidence_region, variance_interval
 from curvedp.published.mail import private_mail
@@ -21,6 +22,7 @@ from curvedp.published.regression import geodesic_regression
 __all__ = [
     "confidence_region",
     "conformal_mean",
+    "exact_mu",
     "fourth_moment",
     "frechet_mean",
     "frechet_variance",

@@ -13,19 +13,24 @@ from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.privacy import Release
+from curvedp.published import sensitivity
 from curvedp.published.call import Call
 
 
 @dataclass(frozen=True)
 class BasePoint:
-    """A point p; `mean` is the release that it comes from, None for a point given as such."""
+    """A point p; `mean` is the release that it comes from, None for a point given as such.
+
+    Distances from p are cut and logarithms shortened to `max_dist`, if that is given.
+    """
 
     ball: Ball
     point: FloatArray
     mean: Release | None
+    max_dist: float | None
 
     @classmethod
-    def given(cls, call: Call, mean: Release | ArrayLike) -> BasePoint:
+    def given(cls, call: Call, mean: Release | ArrayLike, max_dist: float | None) -> BasePoint:
         """The point that the caller gives: a private mean, or a point promised to be public."""
         space = call.ball.manifold
         if isinstance(mean, Release):
@@ -37,16 +42,25 @@ class BasePoint:
                 raise ValueError(
                     f"mean must be the release of a Fréchet mean, not of {mean.statistic}"
                 )
-            return cls(call.ball, mean.value, mean)
+            return cls(call.ball, mean.value, mean, max_dist)
         point = space._points(mean, "mean")
         if point.shape != space.point_shape:
             raise ValueError(f"mean must be one point, got shape {point.shape}")
-        return cls(call.ball, point, None)
+        return cls(call.ball, point, None, max_dist)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Assumptions of a claim about this point, besides its proof."""
         return ("public-base-point",) if self.mean is None else ()
+
+    @property
+    def reach(self) -> float:
+        """The largest distance R of a record from p, as the paper takes it."""
+        return sensitivity.reach(self.ball, self.max_dist)
+
+    @property
+    def _limit(self) -> float:
+        return math.inf if self.max_dist is None else self.max_dist
 
     @functools.cached_property
     def inner(self) -> FloatArray:
@@ -63,13 +77,13 @@ class BasePoint:
 
     def dist_moments(self, rows: FloatArray) -> tuple[float, float]:
         """Mean second and fourth power of the distance of rows of the frame."""
-        return self.ball.frame.manifold.dist_moments(rows, self.inner, math.inf)
+        return self.ball.frame.manifold.dist_moments(rows, self.inner, self._limit)
 
     def log_moments(
         self, rows: FloatArray, *, hessian: bool
     ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
         """First and second moment of the logarithms and, where asked for, G; frame coordinates."""
-        return self.ball.frame.manifold.log_moments(rows, self.inner, math.inf, hessian)
+        return self.ball.frame.manifold.log_moments(rows, self.inner, self._limit, hessian)
 
     def to_outer(self, matrix: FloatArray) -> FloatArray:
         """A symmetric matrix in frame coordinates at p, in the manifold's coordinates at p."""

@@ -1,8 +1,8 @@
 """Confidence regions and intervals as in Jiang, Chang and Hu (Corollaries 1 and 2).
 
-The noise in the covariance, the Hessian and the fourth moment is not in the quantile. Logarithms
-are bounded by 2 r, with which regions cover too rarely at moderate budgets; with r, the paper's
-other choice, they cover about at their level (docs/papers.md).
+The noise in the covariance, the Hessian and the fourth moment is not in the quantile. With
+`max_dist=ball.radius`, one of the paper's two choices of R, regions cover about at their level;
+with the other, R = 2 r, too rarely at moderate budgets (docs/papers.md).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from curvedp._guard import quiet
 from curvedp._stages import tell_stage
-from curvedp._validation import FloatArray, as_probability
+from curvedp._validation import FloatArray, as_positive, as_probability
 from curvedp.curvature import has_curved_hessian
 from curvedp.domain import Ball
 from curvedp.mechanisms import ChartGaussian, Mechanism
@@ -43,6 +43,7 @@ def confidence_region(
     *,
     level: float = 0.95,
     weights: Sequence[float] | None = None,
+    max_dist: float | None = None,
     mechanism: str | type[Mechanism] | None = None,
     **options: Unpack[Options],
 ) -> ConfidenceRegion:
@@ -60,6 +61,9 @@ def confidence_region(
     weights : sequence of float, optional
         Shares of mu^2 of the mean, the covariance of the logarithms and (on curved manifolds) the
         mean Hessian; equal if not given.
+    max_dist : float, optional
+        R of assumption 3: logarithms are shortened to it. R = 2 r without shortening, if it is not
+        given; the paper's other choice is `ball.radius`.
     mechanism : str or Mechanism class, optional
         Of the mean; see `curvedp.mechanisms.choose_mechanism`.
     **options
@@ -87,6 +91,7 @@ def confidence_region(
     call = Call.check(records, ball, guarantee, **options)
     _refuse_pure(guarantee, "a region")
     confidence = as_probability(level, "level")
+    limit = None if max_dist is None else as_positive(max_dist, "max_dist")
     dim, curved = ball.manifold.dim, has_curved_hessian(ball.manifold)
     names = ("the mean", "the covariance", "the Hessian")[: 3 if curved else 2]
     shares = _shares(call, weights, names)
@@ -98,7 +103,7 @@ def confidence_region(
     call.pay("published confidence region")
     rows = call.enter()
     mean = design.release(rows)
-    base = BasePoint(ball, mean.value, mean)
+    base = BasePoint(ball, mean.value, mean, limit)
     tell_stage("moments")
     builds = (moments.covariance, moments.hessian)[: len(shares) - 1]
     parts = [
@@ -134,6 +139,7 @@ def variance_interval(
     *,
     level: float = 0.95,
     weights: Sequence[float] | None = None,
+    max_dist: float | None = None,
     **options: Unpack[Options],
 ) -> VarianceInterval:
     """Draw a confidence interval for the Fréchet variance of the population: `Unproved`.
@@ -149,6 +155,9 @@ def variance_interval(
         Probability of covering the variance, without the noise in the fourth moment.
     weights : sequence of float, optional
         Shares of mu^2 of the mean, the variance and the fourth moment; equal if not given.
+    max_dist : float, optional
+        Length R to which distances are cut. R = 2 r without cutting, if it is not given, which is
+        the paper's choice for intervals.
     **options
         As in `frechet_mean`.
 
@@ -174,6 +183,7 @@ def variance_interval(
     call = Call.check(records, ball, guarantee, **options)
     _refuse_pure(guarantee, "an interval")
     confidence = as_probability(level, "level")
+    limit = None if max_dist is None else as_positive(max_dist, "max_dist")
     shares = _shares(call, weights, ("the mean", "the variance", "the fourth moment"))
     if call.n < 2:
         raise ValueError("an interval needs at least 2 records, got 1")
@@ -181,7 +191,7 @@ def variance_interval(
     call.pay("published variance interval")
     rows = call.enter()
     mean = design.release(rows)
-    base = BasePoint(ball, mean.value, mean)
+    base = BasePoint(ball, mean.value, mean, limit)
     tell_stage("moments")
     square, fourth = (
         moments.release_moment(call, base, build(call, rows, base), share, stage=stage)
@@ -193,7 +203,7 @@ def variance_interval(
     sigma_f2 = max(float(fourth.value) - estimate**2, 0.0)
     half = float(scipy.stats.norm.ppf(0.5 + confidence / 2))
     half *= math.sqrt(sigma_f2 / call.n + square.scale**2)
-    most = (2 * ball.radius) ** 2
+    most = base.reach**2
     return VarianceInterval(
         lower=float(min(max(estimate - half, 0.0), most)),
         upper=float(max(min(estimate + half, most), 0.0)),

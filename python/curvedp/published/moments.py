@@ -1,7 +1,7 @@
 """Moments of the logarithms at the private mean, as in Jiang, Chang and Hu (Algorithm 2).
 
-Distances are not clipped and the mean is not moved back to the ball, so that no sensitivity covers
-them where the noise is large.
+Without `max_dist` distances are not cut and the mean is not moved back to the ball, so that no
+sensitivity covers them where the noise is large.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from curvedp import _core
 from curvedp._guard import quiet
 from curvedp._stages import tell_stage
-from curvedp._validation import FloatArray
+from curvedp._validation import FloatArray, as_positive
 from curvedp.curvature import has_curved_hessian
 from curvedp.domain import Ball
 from curvedp.manifolds import Euclidean
@@ -40,6 +40,7 @@ def frechet_variance(
     guarantee: Guarantee,
     *,
     mean: Release | ArrayLike | None = None,
+    max_dist: float | None = None,
     weights: Sequence[float] = _WEIGHTS,
     **options: Unpack[Options],
 ) -> Release:
@@ -54,6 +55,10 @@ def frechet_variance(
     mean : Release or array-like, optional
         The point from which distances are measured: a private mean, or a point that you promise is
         public. By default a published mean is drawn too.
+    max_dist : float, optional
+        R of the paper's assumption 3: distances are cut and logarithms shortened to it, and the
+        noise is in proportion to it. R = 2 r without cutting, if it is not given; the paper's other
+        choice is `ball.radius`.
     weights : pair of float
         Shares of the budget of the mean and of this statistic, without `mean`.
     **options
@@ -70,7 +75,7 @@ def frechet_variance(
 
     References
     ----------
-    Jiang, Chang and Hu, Differentially private inference on manifolds.
+    Jiang, Chang and Hu, Differentially private inference framework of Riemannian manifold data.
 
     Examples
     --------
@@ -82,7 +87,7 @@ def frechet_variance(
     ((), ['Fréchet mean'])
     """
     call = Call.check(records, ball, guarantee, **options)
-    return _release(call, variance, mean, weights)
+    return _release(call, variance, mean, max_dist, weights)
 
 
 @quiet
@@ -92,6 +97,7 @@ def fourth_moment(
     guarantee: Guarantee,
     *,
     mean: Release | ArrayLike | None = None,
+    max_dist: float | None = None,
     weights: Sequence[float] = _WEIGHTS,
     **options: Unpack[Options],
 ) -> Release:
@@ -117,7 +123,7 @@ def fourth_moment(
     ()
     """
     call = Call.check(records, ball, guarantee, **options)
-    return _release(call, fourth_power, mean, weights)
+    return _release(call, fourth_power, mean, max_dist, weights)
 
 
 @quiet
@@ -127,6 +133,7 @@ def log_covariance(
     guarantee: Guarantee,
     *,
     mean: Release | ArrayLike | None = None,
+    max_dist: float | None = None,
     weights: Sequence[float] = _WEIGHTS,
     **options: Unpack[Options],
 ) -> Release:
@@ -154,7 +161,7 @@ def log_covariance(
     (2, 2)
     """
     call = Call.check(records, ball, guarantee, **options)
-    return _release(call, covariance, mean, weights)
+    return _release(call, covariance, mean, max_dist, weights)
 
 
 @quiet
@@ -164,6 +171,7 @@ def mean_hessian(
     guarantee: Guarantee,
     *,
     mean: Release | ArrayLike | None = None,
+    max_dist: float | None = None,
     weights: Sequence[float] = _WEIGHTS,
     **options: Unpack[Options],
 ) -> Release:
@@ -195,7 +203,7 @@ def mean_hessian(
             f"on {ball.manifold.spec} the Hessian of the squared distance is 2 I whatever the "
             "records: there is nothing to release"
         )
-    return _release(call, hessian, mean, weights)
+    return _release(call, hessian, mean, max_dist, weights)
 
 
 @dataclass(frozen=True)
@@ -217,12 +225,11 @@ class Moment:
 def variance(call: Call, rows: FloatArray, base: BasePoint) -> Moment:
     """Mean squared distance from the base point."""
     square, _ = base.dist_moments(rows)
-    reach = 2 * call.ball.radius
     return Moment(
         name="Fréchet variance",
         vector=np.array([square]),
-        magnitude=reach * reach,
-        sensitivity=_size(sensitivity.frechet_variance, call),
+        magnitude=base.reach * base.reach,
+        sensitivity=_size(sensitivity.frechet_variance, call, base),
         rounding=_core.summation_error(call.n),
         finish=lambda noisy: np.array(noisy[0]),
     )
@@ -234,8 +241,8 @@ def fourth_power(call: Call, rows: FloatArray, base: BasePoint) -> Moment:
     return Moment(
         name="fourth moment of the distance",
         vector=np.array([fourth]),
-        magnitude=(2 * call.ball.radius) ** 4,
-        sensitivity=_size(sensitivity.fourth_moment, call),
+        magnitude=base.reach**4,
+        sensitivity=_size(sensitivity.fourth_moment, call, base),
         rounding=_core.summation_error(call.n),
         finish=lambda noisy: np.array(noisy[0]),
     )
@@ -245,12 +252,11 @@ def covariance(call: Call, rows: FloatArray, base: BasePoint) -> Moment:
     """Covariance of the logarithms about their mean."""
     first, second, _ = base.log_moments(rows, hessian=False)
     centred = (second - np.outer(first, first)) * call.n / max(call.n - 1, 1)
-    reach = 2 * call.ball.radius
     return Moment(
         name="covariance of the logarithms",
         vector=vecd(centred),
-        magnitude=math.sqrt(call.ball.manifold.dim + 1) * (reach * reach),
-        sensitivity=_size(sensitivity.log_covariance, call),
+        magnitude=math.sqrt(call.ball.manifold.dim + 1) * (base.reach * base.reach),
+        sensitivity=_size(sensitivity.log_covariance, call, base),
         rounding=_core.summation_error(call.n),
         finish=lambda noisy: base.to_outer(unvecd(noisy)),
     )
@@ -260,13 +266,13 @@ def hessian(call: Call, rows: FloatArray, base: BasePoint) -> Moment:
     """Mean Hessian 2 (I + G) of the squared distance; the noise is drawn on 2 G."""
     _, _, excess = base.log_moments(rows, hessian=True)
     assert excess is not None
-    ball = call.ball
+    ball, k = call.ball, call.records_per_unit
     flat = 2 * np.eye(ball.manifold.dim)
     return Moment(
         name="mean Hessian of the squared distance",
         vector=vecd(2 * excess),
-        magnitude=sensitivity.mean_hessian(ball, 1, records_per_unit=call.records_per_unit),
-        sensitivity=_size(sensitivity.mean_hessian, call),
+        magnitude=sensitivity.mean_hessian(ball, 1, records_per_unit=k, max_dist=base.max_dist),
+        sensitivity=_size(sensitivity.mean_hessian, call, base),
         rounding=ball.frame.manifold.hessian_error(call.n),
         finish=lambda noisy: base.to_outer(unvecd(noisy) + flat),
     )
@@ -306,11 +312,13 @@ def _release(
     call: Call,
     build: Callable[[Call, FloatArray, BasePoint], Moment],
     mean: Release | ArrayLike | None,
+    max_dist: float | None,
     weights: Sequence[float],
 ) -> Release:
     """A moment at the point given, or at a mean that is drawn with the first share."""
     if len(weights) != 2:
         raise ValueError("weights must be two positive numbers: of the mean and of the statistic")
+    limit = None if max_dist is None else as_positive(max_dist, "max_dist")
     parts: tuple[Release, ...] = ()
     if mean is None:
         first, share = call.shares(weights)
@@ -318,9 +326,9 @@ def _release(
         call.pay("published moment")
         rows = call.enter()
         parts = (design.release(rows),)
-        base = BasePoint(call.ball, parts[0].value, parts[0])
+        base = BasePoint(call.ball, parts[0].value, parts[0], limit)
     else:
-        share, base = call.native(), BasePoint.given(call, mean)
+        share, base = call.native(), BasePoint.given(call, mean, limit)
         call.pay("published moment")
         rows = call.enter()
     tell_stage("moments")
@@ -329,5 +337,6 @@ def _release(
     )
 
 
-def _size(formula: Callable[..., float], call: Call) -> float:
-    return formula(call.ball, call.n, records_per_unit=call.records_per_unit)
+def _size(formula: Callable[..., float], call: Call, base: BasePoint) -> float:
+    k = call.records_per_unit
+    return formula(call.ball, call.n, records_per_unit=k, max_dist=base.max_dist)

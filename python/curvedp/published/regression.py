@@ -1,9 +1,9 @@
 """Geodesic regression as published (Kulkarni and Soto 2025): for comparison, without a guarantee.
 
 The footpoint p at x_lo is drawn from exp(-|grad_p E(p, v)|/sigma_p) with v the non-private estimate
-carried to p, then v at that p from exp(-|grad_v E|/sigma_v), sigma = Delta/epsilon, each by a
-random-walk Metropolis chain that starts at the estimate. What is missing for a guarantee is listed
-in docs/proofs/geodesic-regression.md.
+carried to p, then v at that p from exp(-|grad_v E|/sigma_v), sigma = Delta/epsilon with the bounds
+of Theorem 3.3 and equation 44, each by a random-walk Metropolis chain that starts at the estimate.
+What is missing for a guarantee is listed in docs/proofs/geodesic-regression.md.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp import _core, nonprivate, sensitivity
+from curvedp import _core, nonprivate
 from curvedp._guard import quiet
 from curvedp._validation import FloatArray, as_count, as_float_array, as_positive
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee, PureDP
+from curvedp.published import sensitivity
 from curvedp.published.call import Call, Options
 from curvedp.regression.covariate import as_range, clipped_times
 from curvedp.regression.geodesic import Geodesic
-from curvedp.regression.private import check_support
 from curvedp.regression.release import GeodesicRelease, stack
 from curvedp.regression.steps import carry
 
@@ -44,7 +44,6 @@ def geodesic_regression(
     *,
     x_range: tuple[float, float],
     tau: float,
-    v_max: float,
     weights: Sequence[float] = (1.0, 1.0),
     chain_length: int = 10_000,
     **options: Unpack[Options],
@@ -58,12 +57,14 @@ def geodesic_regression(
     y : array-like, shape (n, *point_shape)
         Records.
     ball : Ball
+        The paper assumes a radius of at most pi/(8 sqrt(kappa)), kappa > 0 the upper curvature
+        bound (assumption 3.2). It is not checked: the noise does not depend on it, and records on
+        the sphere with the paper's noise of variance 0.1 lie in no such ball.
     guarantee : PureDP
         The guarantee that the paper claims for both parts together.
     x_range : pair of float
-    tau, v_max : float
-        Bounds on residuals and on the velocity over the range. The noise is in proportion to them;
-        nothing is clipped to them.
+    tau : float
+        Bound on residuals, to which the noise is in proportion; nothing is clipped to it.
     weights : pair of float
         Shares of epsilon of the footpoint and of the shooting vector.
     chain_length : int
@@ -74,7 +75,8 @@ def geodesic_regression(
     Returns
     -------
     GeodesicRelease
-        `sensitivity` and `scale` are those of the footpoint.
+        `sensitivity` and `scale` are those of the footpoint; `v_max` is the paper's bound
+        2 (r + tau) on the velocity over the range, to which nothing is shortened.
 
     Raises
     ------
@@ -89,7 +91,7 @@ def geodesic_regression(
     >>> ball = cdp.Ball("euclidean:1", center=[0.0], radius=2.0)
     >>> x = np.linspace(0.0, 1.0, 100)
     >>> release = cdp.published.geodesic_regression(
-    ...     x, x[:, None], ball, cdp.PureDP(1.0), x_range=(0.0, 1.0), tau=0.5, v_max=2.0
+    ...     x, x[:, None], ball, cdp.PureDP(1.0), x_range=(0.0, 1.0), tau=0.5
     ... )
     >>> release.slope.shape
     (1,)
@@ -99,24 +101,24 @@ def geodesic_regression(
     if covariates.shape != (call.n,):
         raise ValueError(f"x must have shape ({call.n},), got {covariates.shape}")
     limits = as_range(x_range)
-    clip, speed = as_positive(tau, "tau"), as_positive(v_max, "v_max")
+    largest = as_positive(tau, "tau")
     steps = as_count(chain_length, "chain_length")
-    check_support(ball, speed)
     if not isinstance(guarantee, PureDP):
         raise TypeError("the published mechanism claims pure DP: ask for PureDP(epsilon)")
     if len(weights) != 2:
         raise ValueError("weights must be two positive numbers: of footpoint and shooting vector")
     footpoint, shooting = guarantee.split(weights)
     call.pay("published geodesic regression")
-    # from the end of the range |t| <= 1: both gradients have the bound of the footpoint's
-    delta = sensitivity.regression_footpoint(ball, call.n, tau=clip, v_max=2 * speed)
-    scale = delta / footpoint.epsilon
+    k = call.records_per_unit
+    delta_p = sensitivity.regression_footpoint(ball, call.n, tau=largest, records_per_unit=k)
+    delta_v = sensitivity.regression_shooting(ball, call.n, tau=largest, records_per_unit=k)
+    scale = delta_p / footpoint.epsilon
     low, high = limits
     geodesic = _draw(
         low + 0.5 * (high - low) + clipped_times(covariates, limits) * (high - low),
         ball.project(call.data),
         ball,
-        (scale, delta / shooting.epsilon),
+        (scale, delta_v / shooting.epsilon),
         limits,
         steps,
         call.stream(0),
@@ -126,12 +128,13 @@ def geodesic_regression(
         value=stack(geodesic.footpoint, geodesic.velocity),
         mechanism="sequential K-norm gradient",
         statistic="geodesic regression",
-        sensitivity=scale * footpoint.epsilon,
+        sensitivity=delta_p,
         solver_tolerance=0.0,
         scale=scale,
         expected_error=None,
     )
-    return GeodesicRelease(**vars(release), x_range=limits, tau=clip, v_max=speed)
+    longest = 2 * (ball.radius + largest)
+    return GeodesicRelease(**vars(release), x_range=limits, tau=largest, v_max=longest)
 
 
 def _draw(

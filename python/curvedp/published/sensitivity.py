@@ -1,18 +1,39 @@
 """Sensitivities as the papers state them, for comparison with `curvedp.sensitivity`.
 
 That of the Fréchet mean is larger than the proved one; those of the moments leave out that rounding
-may move records and the base point out of the ball; that of PrivateMail bounds nothing.
+may move records and the base point out of the ball; those of regression hold at one and the same
+shooting vector, which moves with the records; that of PrivateMail bounds nothing.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import TypedDict, Unpack
 
 from curvedp._validation import as_count, as_positive
 from curvedp.curvature import excess_diameter, finite, radial_excess
 from curvedp.domain import Ball
 from curvedp.manifolds import Manifold
 from curvedp.published import laplacian
+
+#: Longest geodesic in radii of curvature: squares of hyperbolic functions of it are finite.
+_LONGEST = 300.0
+
+
+class Options(TypedDict, total=False):
+    """Keywords of the sensitivities of moments.
+
+    Attributes
+    ----------
+    records_per_unit : int
+        Number k of records that one unit (a person) contributes at most; 1 if not given.
+    max_dist : float or None
+        Length R to which logarithms are shortened; if None they are as they are, and R = 2 r.
+    """
+
+    records_per_unit: int
+    max_dist: float | None
 
 
 def frechet_mean(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
@@ -56,10 +77,17 @@ def frechet_mean(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
     return moved * (2 * r * (math.tan(2 * s) / s - 1)) / count
 
 
-def frechet_variance(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
-    """Sensitivity of the mean squared distance: 4 k r^2/n (Jiang et al., Theorem 2).
+def frechet_variance(ball: Ball, n: int, **options: Unpack[Options]) -> float:
+    """Sensitivity of the mean squared distance: k R^2/n (Jiang et al., Theorem 2, where R = 2 r).
 
-    Parameters as in `frechet_mean`.
+    Parameters
+    ----------
+    ball : Ball
+    n : int
+        Number of records.
+    **options
+        `records_per_unit` k, and `max_dist` R, the length to which distances are cut; R = 2 r if
+        it is not given.
 
     Returns
     -------
@@ -76,14 +104,14 @@ def frechet_variance(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
     >>> frechet_variance(ball, 100)
     0.01
     """
-    reach, share = _reach_and_share(ball, n, records_per_unit)
-    return reach * reach * share
+    dist, share = _reach_and_share(ball, n, **options)
+    return dist * dist * share
 
 
-def fourth_moment(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
-    """Sensitivity of the mean fourth power of the distance: 16 k r^4/n (Jiang et al., Theorem 7).
+def fourth_moment(ball: Ball, n: int, **options: Unpack[Options]) -> float:
+    """Sensitivity of the mean fourth power of the distance: k R^4/n (Theorem 7, where R = 2 r).
 
-    Parameters as in `frechet_mean`.
+    Parameters as in `frechet_variance`.
 
     Returns
     -------
@@ -100,14 +128,14 @@ def fourth_moment(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
     >>> fourth_moment(ball, 100)
     0.01
     """
-    reach, share = _reach_and_share(ball, n, records_per_unit)
-    return reach**4 * share
+    dist, share = _reach_and_share(ball, n, **options)
+    return dist**4 * share
 
 
-def log_covariance(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
-    """Sensitivity of the centred covariance of the logarithms: 6 k (2 r)^2/n (Jiang et al., Thm 6).
+def log_covariance(ball: Ball, n: int, **options: Unpack[Options]) -> float:
+    """Sensitivity of the centred covariance of the logarithms: 6 k R^2/n (Jiang et al., Theorem 6).
 
-    In the Frobenius norm. Parameters as in `frechet_mean`.
+    In the Frobenius norm, with R of their assumption 3. Parameters as in `frechet_variance`.
 
     Returns
     -------
@@ -124,15 +152,15 @@ def log_covariance(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
     >>> log_covariance(ball, 100)
     0.06
     """
-    reach, share = _reach_and_share(ball, n, records_per_unit)
-    return 6 * (reach * reach) * share
+    dist, share = _reach_and_share(ball, n, **options)
+    return 6 * (dist * dist) * share
 
 
-def mean_hessian(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
+def mean_hessian(ball: Ball, n: int, **options: Unpack[Options]) -> float:
     """Sensitivity of the mean Hessian of the squared distance: 2 k B/n (Jiang et al., Theorem 6).
 
-    B is the largest Frobenius norm of a Hessian within the distance 2 r. Parameters as in
-    `frechet_mean`.
+    B is the largest Frobenius norm of a Hessian within the distance R. Parameters as in
+    `frechet_variance`.
 
     Returns
     -------
@@ -141,7 +169,7 @@ def mean_hessian(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
     Raises
     ------
     ValueError
-        If the Hessian is unbounded within 2 r: from r = pi/(2 sqrt(kappa)) on.
+        If the Hessian is unbounded within R: from R = pi/sqrt(kappa) on.
 
     Examples
     --------
@@ -149,8 +177,70 @@ def mean_hessian(ball: Ball, n: int, *, records_per_unit: int = 1) -> float:
     >>> round(mean_hessian(ball, 100), 4)
     0.0709
     """
-    reach, share = _reach_and_share(ball, n, records_per_unit)
-    return 2 * _hessian_bound(ball.manifold, reach) * share
+    dist, share = _reach_and_share(ball, n, **options)
+    return 2 * _hessian_bound(ball.manifold, dist) * share
+
+
+def regression_footpoint(ball: Ball, n: int, *, tau: float, records_per_unit: int = 1) -> float:
+    """Sensitivity of regression's gradient in the footpoint (Kulkarni and Soto, Theorem 3.3).
+
+    (2 k tau/n) cosh(2 sqrt(-kappa) (r + tau)) for the lower curvature bound kappa < 0, 2 k tau/n
+    otherwise, with k = `records_per_unit`; the radius r takes the place of the paper's tau_m, and
+    geodesics start where the covariate is least.
+
+    Parameters
+    ----------
+    ball : Ball
+        The paper assumes r <= pi/(8 sqrt(kappa)) for an upper curvature bound kappa > 0
+        (assumption 3.2), on which the bound does not depend: it is not checked.
+    n : int
+        Number of records.
+    tau : float
+        Bound on the residuals of the least-squares geodesic.
+    records_per_unit : int
+        Number of records that one person contributes at most.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or the bound too large for double precision.
+
+    Examples
+    --------
+    >>> ball = Ball("spd:2", center="identity", radius=1.0)
+    >>> round(regression_footpoint(ball, 100, tau=0.1), 6)
+    0.004949
+    """
+    return _regression(ball, n, tau, records_per_unit, math.cosh)
+
+
+def regression_shooting(ball: Ball, n: int, *, tau: float, records_per_unit: int = 1) -> float:
+    """Sensitivity of regression's gradient in the shooting vector (Kulkarni and Soto, eq. 20, 44).
+
+    (2 k tau/n) sinh(x)/x with x = 2 sqrt(-kappa) (r + tau) for the lower curvature bound kappa < 0,
+    2 k tau/n otherwise. The paper's Theorem D.1 prints sinh(sqrt(-kappa) tau)/sqrt(-kappa) for the
+    last factor, which contradicts both equations. Parameters as in `regression_footpoint`.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or the bound too large for double precision.
+
+    Examples
+    --------
+    >>> ball = Ball("spd:2", center="identity", radius=1.0)
+    >>> round(regression_shooting(ball, 100, tau=0.1), 6)
+    0.00291
+    """
+    return _regression(ball, n, tau, records_per_unit, lambda x: math.sinh(x) / x)
 
 
 def mail_iteration(
@@ -202,9 +292,36 @@ def mail_iteration(
     return laplacian.global_bound(count, k, phi, chosen, as_positive(start_scale, "start_scale"))
 
 
-def _reach_and_share(ball: Ball, n: int, records_per_unit: int) -> tuple[float, float]:
-    """The largest distance 2 r and the share k/n of the records that a unit replaces."""
-    return 2 * ball.radius, as_count(records_per_unit, "records_per_unit") / as_count(n, "n")
+def _regression(
+    ball: Ball, n: int, tau: float, records_per_unit: int, growth: Callable[[float], float]
+) -> float:
+    """2 k tau/n, times the growth of Jacobi fields on negative curvature."""
+    count, moved = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
+    residual, kappa = as_positive(tau, "tau"), ball.manifold.curvature_bounds[0]
+    flat = 2 * moved * residual / count
+    if kappa >= 0:
+        return flat
+    length = 2 * math.sqrt(-kappa) * (ball.radius + residual)
+    if length > _LONGEST:
+        raise ValueError(
+            f"r + tau must be at most {_LONGEST / (2 * math.sqrt(-kappa)):.6g} on "
+            f"{ball.manifold.spec}, got {ball.radius + residual:.6g}: the bound is too large for "
+            "double precision"
+        )
+    return flat * growth(length)
+
+
+def reach(ball: Ball, max_dist: float | None) -> float:
+    """The largest distance R of a record from the mean (Jiang et al., assumption 3)."""
+    return 2 * ball.radius if max_dist is None else as_positive(max_dist, "max_dist")
+
+
+def _reach_and_share(
+    ball: Ball, n: int, records_per_unit: int = 1, max_dist: float | None = None
+) -> tuple[float, float]:
+    """R, and the share k/n of the records that a unit replaces."""
+    share = as_count(records_per_unit, "records_per_unit") / as_count(n, "n")
+    return reach(ball, max_dist), share
 
 
 def _hessian_bound(manifold: Manifold, dist: float) -> float:
