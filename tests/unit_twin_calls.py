@@ -145,6 +145,26 @@ add(
 )
 
 
+def _k_samples(data: Data, folder: Path) -> Any:
+    arm = np.arange(len(data.rows)) % 2
+    return _paid(cdp.k_sample_test, data.rows, arm, BALL, guarantee=GDP)
+
+
+def _k_samples_of_persons(data: Data, folder: Path) -> Any:
+    arm = [int(person[1:]) % 2 for person in data.persons]
+    named = {"units": data.persons, "groups": data.site, "groups_per_unit": 2}
+    return _paid(cdp.k_sample_test, data.rows, arm, BALL, guarantee=GDP, **named)
+
+
+add("k_sample_test", _k_samples, "statistics.k_samples.k_sample_test")
+add(
+    "k_sample_test of persons",
+    _k_samples_of_persons,
+    "statistics.k_samples.k_sample_test",
+    by_unit=True,
+)
+
+
 def _classified(data: Data, folder: Path, **named: Any) -> Any:
     public = {"classes": [0, 1], "n_steps": 4}
     return _paid(cdp.tangent_logistic, data.rows, data.y, BALL, guarantee=GDP, **public, **named)

@@ -165,11 +165,7 @@ class PermutationTest(EachGroup[Outcome]):
 
     def bandwidth(self, ball: Ball) -> float:
         """The width of the Gaussian kernel on a ball; 0 for the linear one."""
-        if not _LEAST_RADIUS <= ball.radius <= 1 / _LEAST_RADIUS:
-            raise ValueError(
-                f"tests need a radius from {_LEAST_RADIUS:g} to {1 / _LEAST_RADIUS:g}, got "
-                f"{ball.radius:g}: measure in other units"
-            )
+        check_radius(ball)
         if self.kernel == "linear":
             return 0.0
         width = ball.radius if self.width is None else self.width
@@ -209,7 +205,7 @@ class PermutationTest(EachGroup[Outcome]):
         coords = chart_coords(group.ball, group.enter())
         lead = np.array([design.lead(coords, self.weights(group), relabelling(group.stream(1)))])
         released = group.release(
-            value=design.mechanism._release(lead, group.stream(0), 1)[0, 0],
+            value=group.drawn(lead, design.mechanism)[0],
             statistic=self.title,
             sensitivity=design.sensitivity,
             solver_tolerance=design.tolerance,
@@ -222,6 +218,15 @@ class PermutationTest(EachGroup[Outcome]):
     def further_columns(self, releases: Releases[Outcome]) -> dict[str, FloatArray]:
         """1 where the test rejects, 0 where it does not."""
         return {"rejects": np.where(releases.released, releases.value > 0, np.nan)}
+
+
+def check_radius(ball: Ball) -> None:
+    """Raises for balls in which squares of lengths are no doubles."""
+    if not _LEAST_RADIUS <= ball.radius <= 1 / _LEAST_RADIUS:
+        raise ValueError(
+            f"tests need a radius from {_LEAST_RADIUS:g} to {1 / _LEAST_RADIUS:g}, got "
+            f"{ball.radius:g}: measure in other units"
+        )
 
 
 def relabelling(stream: _core.Stream) -> np.random.Generator:

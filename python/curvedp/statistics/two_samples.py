@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from curvedp._guard import quiet
 from curvedp._hints import hinting
-from curvedp._labels import as_labels, ordered_codes
+from curvedp._labels import as_labels
 from curvedp._validation import FloatArray, as_count, as_float_array
 from curvedp.domain import Ball, check_ball
 from curvedp.errors import ExistenceError
@@ -32,6 +32,7 @@ from curvedp.statistics.permutation import (
 )
 from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
+from curvedp.statistics.samples import sample_numbers, sample_of_units, sizes_of_samples
 
 #: What a report says of the linear kernel.
 _OF_LAWS = (
@@ -116,28 +117,14 @@ class TwoSampleTest(PermutationTest[TwoSampleRelease]):
 
     def read_beside(self, given: Any, n: int) -> FloatArray:
         """0 for a record of the first sample, 1 for one of the second."""
-        labels, codes = ordered_codes(as_labels(given, "labels"), "labels")
-        samples = tuple(labels) if self.samples is None else self.samples
-        if len(samples) != 2 or not set(labels) <= set(samples):
-            raise ValueError(
-                "labels must be those of two samples, which are public: "
-                f"got {len(labels)} labels, samples={self.samples!r}"
-            )
-        number = np.array([samples.index(label) for label in labels], dtype=float)
-        return number[codes]
+        return sample_numbers(given, self.samples, 2)
 
     def beside_of_units(self, beside: FloatArray, ends: Offsets) -> FloatArray:
-        own = np.add.reduceat(beside, ends[:-1]) / np.diff(ends)
-        if not np.isin(own, (0.0, 1.0)).all():
-            raise ValueError(
-                "a unit has records in both samples: leave units out, and say records_per_unit"
-            )
-        return own
+        return sample_of_units(beside, ends)
 
     def parts(self, beside: FloatArray | None, offsets: Offsets) -> Offsets:
         assert beside is not None
-        second = np.add.reduceat(beside, offsets[:-1]).astype(np.int64)
-        return np.stack([np.diff(offsets) - second, second], axis=1)
+        return sizes_of_samples(beside, offsets, 2)
 
     def design_of_parts(self, call: Call, ball: Ball, sizes: tuple[int, ...]) -> PermutationDesign:
         first, second = sizes
