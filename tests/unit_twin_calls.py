@@ -113,19 +113,19 @@ add("quantile", _of_values, "statistics.quantile.quantile")
 add("quantile of persons", _of_persons_values, "statistics.quantile.quantile", by_unit=True)
 
 
-def _two_samples(kernel: str, guarantee: Any) -> Callable[[Data, Path], Any]:
+def _two_samples(guarantee: Any) -> Callable[[Data, Path], Any]:
     def run(data: Data, folder: Path) -> Any:
         half = PERSONS
         first, second = data.rows[:half], data.rows[half:]
-        return _paid(cdp.two_sample_test, first, second, BALL, guarantee=guarantee, kernel=kernel)
+        return _paid(cdp.two_sample_test, first, second, BALL, guarantee=guarantee)
 
     return run
 
 
-for _kernel, _budget in (("gaussian", GDP), ("linear", PURE)):
+for _name, _budget in (("Gaussian noise", GDP), ("Laplace noise", PURE)):
     add(
-        f"two_sample_test, {_kernel}",
-        _two_samples(_kernel, _budget),
+        f"two_sample_test, {_name}",
+        _two_samples(_budget),
         "statistics.two_samples.two_sample_test",
     )
 

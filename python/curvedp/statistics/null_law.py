@@ -19,7 +19,7 @@ from curvedp._validation import FloatArray
 #: Smallest p-value told: the law is not known further out.
 LEAST_P = 1e-9
 #: Values of the unknown variances that are averaged over, and points of their densities.
-_DRAWS = 512
+_DRAWS = 256
 _NODES = 128
 #: The root of an unknown variance has the density root^0.4 before its noisy value is known: the
 #: exponent 1, of the variance alike everywhere, costs power, 0 keeps no level on a line.
