@@ -110,6 +110,10 @@ def halves_tested(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None)
     return cdp.two_sample_test(x[::2], x[1::2], ball, claim, groups=both)
 
 
+def samples_tested(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
+    return cdp.k_sample_test(x, np.arange(len(x)) % 3, ball, claim, groups=groups)
+
+
 def trend_sought(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
     times = np.linspace(0.0, 1.0, len(x))
     return cdp.trend_test(times, x, ball, claim, x_range=(0.0, 1.0), groups=groups)
@@ -357,7 +361,17 @@ ROWS = (
         compared,
         ("confidence-region",),
         whole_audit("compare_means"),
-        "confidence-regions",
+        "tests",
+    ),
+    Row(
+        "test of k means",
+        "k_sample_test",
+        "Gaussian noise",
+        everywhere(GAUSSIAN),
+        samples_tested,
+        ("k-samples",),
+        ("statistics/test_k_samples.py::test_the_released_values_are_audited",),
+        "tests",
     ),
     Row(
         "test of two samples",
@@ -371,7 +385,7 @@ ROWS = (
             "test_exact_probabilities_keep_the_guarantee_and_half_the_noise_does_not",
             "statistics/test_two_samples.py::test_the_released_gap_is_audited",
         ),
-        "confidence-regions",
+        "tests",
     ),
     Row(
         "test of a trend",
@@ -385,7 +399,7 @@ ROWS = (
             "test_exact_probabilities_keep_the_guarantee_and_a_tenth_of_the_noise_does_not",
             "regression/test_trend.py::test_the_released_gap_is_audited",
         ),
-        "geodesic-regression",
+        "tests",
     ),
     Row(
         "share explained by a geodesic",

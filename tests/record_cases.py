@@ -223,6 +223,10 @@ def _two_samples(sample: Sample, ball: cdp.Ball, claim: Any, seed: int) -> Array
     return released(cdp.two_sample_test(sample.records, other.records, ball, claim, **how))
 
 
+def _k_samples(sample: Sample, ball: cdp.Ball, claim: Any, seed: int) -> Array:
+    return released(cdp.k_sample_test(sample.records, sample.classes, ball, claim, seed=seed))
+
+
 def _trend(sample: Sample, ball: cdp.Ball, claim: Any, seed: int) -> Array:
     how = {"x_range": TIMES, "relabellings": 19_999, "seed": seed}
     return released(cdp.trend_test(sample.times, sample.records, ball, claim, **how))
@@ -334,6 +338,7 @@ CASES = (
     Case(
         "two samples", ("two_sample_test",), _two_samples, spaces=FEW[1:], kinds=ENDS, tolerance=0.5
     ),
+    Case("k samples", ("k_sample_test",), _k_samples, spaces=FEW),
     Case("trend", ("trend_test",), _trend, spaces=FEW[1:], kinds=ENDS, tolerance=0.5),
     Case("two regions", ("compare_means",), _compared, spaces=FEW),
     Case(

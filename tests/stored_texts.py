@@ -50,6 +50,7 @@ def texts() -> dict[str, tuple[str, Callable[[str], Any]]]:
         "explained": cdp.r_squared(x, ROWS, fit, cdp.GDP(2.0)),
         "trend": cdp.trend_test(x, ROWS, BALL, mu, x_range=(0.0, 1.0)),
         "two samples": cdp.two_sample_test(ROWS[:150], ROWS[150:], BALL, mu),
+        "k samples": cdp.k_sample_test(ROWS, np.arange(len(ROWS)) % 3, BALL, mu),
         "density": density(ROWS, BALL, cdp.PureDP(1.0), mesh=fibonacci_mesh(60)),
     }
     read: dict[str, tuple[str, Callable[[str], Any]]] = {

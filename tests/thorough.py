@@ -278,6 +278,11 @@ KEPT: dict[str, dict[str, str | None]] = {
     "statistics/test_geometric_median.py": {
         "test_it_is_near_the_exact_median_where_noise_is_small": "^GDP-(sphere:2|spd:2|torus)",
     },
+    "statistics/test_k_samples.py": {
+        "test_no_neighbour_moves_the_values_further_than_their_sensitivity": "^[12]-",
+        "test_power_is_that_of_the_test": None,
+        "test_the_level_holds_at_unequal_sizes_and_spreads": "^normal-[16]-",
+    },
     "statistics/test_last_stages.py": {
         "test_the_last_mean_on_a_ball_that_has_shrunk": "^(sphere|hyperboloid):2-",
     },
@@ -314,8 +319,8 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "statistics/test_two_samples.py": {
         "test_a_shift_is_found_in_dimension_406": None,
-        "test_no_neighbour_moves_the_lead_further_than_its_sensitivity": "^1-linear",
-        "test_the_level_holds_at_every_size_and_dimension": "^6-sizes0-GDP.*linear",
+        "test_no_neighbour_moves_the_lead_further_than_its_sensitivity": "^1",
+        "test_the_level_holds_at_every_size_and_dimension": "^6-sizes0-GDP",
         "test_the_released_gap_is_audited": None,
     },
     "statistics/test_variance.py": {

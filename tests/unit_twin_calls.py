@@ -113,19 +113,19 @@ add("quantile", _of_values, "statistics.quantile.quantile")
 add("quantile of persons", _of_persons_values, "statistics.quantile.quantile", by_unit=True)
 
 
-def _two_samples(kernel: str, guarantee: Any) -> Callable[[Data, Path], Any]:
+def _two_samples(guarantee: Any) -> Callable[[Data, Path], Any]:
     def run(data: Data, folder: Path) -> Any:
         half = PERSONS
         first, second = data.rows[:half], data.rows[half:]
-        return _paid(cdp.two_sample_test, first, second, BALL, guarantee=guarantee, kernel=kernel)
+        return _paid(cdp.two_sample_test, first, second, BALL, guarantee=guarantee)
 
     return run
 
 
-for _kernel, _budget in (("gaussian", GDP), ("linear", PURE)):
+for _name, _budget in (("Gaussian noise", GDP), ("Laplace noise", PURE)):
     add(
-        f"two_sample_test, {_kernel}",
-        _two_samples(_kernel, _budget),
+        f"two_sample_test, {_name}",
+        _two_samples(_budget),
         "statistics.two_samples.two_sample_test",
     )
 
@@ -141,6 +141,26 @@ add(
     "release of two samples of persons",
     _two_samples_of_persons,
     "statistics.release.release",
+    by_unit=True,
+)
+
+
+def _k_samples(data: Data, folder: Path) -> Any:
+    arm = np.arange(len(data.rows)) % 2
+    return _paid(cdp.k_sample_test, data.rows, arm, BALL, guarantee=GDP)
+
+
+def _k_samples_of_persons(data: Data, folder: Path) -> Any:
+    arm = [int(person[1:]) % 2 for person in data.persons]
+    named = {"units": data.persons, "groups": data.site, "groups_per_unit": 2}
+    return _paid(cdp.k_sample_test, data.rows, arm, BALL, guarantee=GDP, **named)
+
+
+add("k_sample_test", _k_samples, "statistics.k_samples.k_sample_test")
+add(
+    "k_sample_test of persons",
+    _k_samples_of_persons,
+    "statistics.k_samples.k_sample_test",
     by_unit=True,
 )
 

@@ -79,6 +79,8 @@ from curvedp.statistics import Interval as Interval
 from curvedp.statistics import KMeans as KMeans
 from curvedp.statistics import KMeansRelease as KMeansRelease
 from curvedp.statistics import KNGMean as KNGMean
+from curvedp.statistics import KSampleRelease as KSampleRelease
+from curvedp.statistics import KSampleTest as KSampleTest
 from curvedp.statistics import LogCovariance as LogCovariance
 from curvedp.statistics import LogisticRelease as LogisticRelease
 from curvedp.statistics import Mean as Mean
@@ -108,6 +110,8 @@ from curvedp.statistics import frechet_mean as frechet_mean
 from curvedp.statistics import frechet_variance as frechet_variance
 from curvedp.statistics import geometric_median as geometric_median
 from curvedp.statistics import k_means as k_means
+from curvedp.statistics import k_sample_power as k_sample_power
+from curvedp.statistics import k_sample_test as k_sample_test
 from curvedp.statistics import kng_mean as kng_mean
 from curvedp.statistics import log_covariance as log_covariance
 from curvedp.statistics import mean_hessian as mean_hessian

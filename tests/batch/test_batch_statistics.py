@@ -270,7 +270,7 @@ def test_two_samples_of_each_group(tmp_path, secret):
         cases.release(
             cases.write(tmp_path / "in.parquet", data), **asked, out=tmp_path / "out.parquet"
         )
-    with pytest.raises(ValueError, match="those of two samples"):
+    with pytest.raises(ValueError, match="those of 2 samples"):
         cases.release(data, **asked | {"statistic": cdp.TwoSampleTest(samples=("drug", "none"))})
 
 

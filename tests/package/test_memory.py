@@ -38,7 +38,7 @@ def call(name, n, how):
         case "units":
             cdp.frechet_mean(records, ball, gdp, units=np.arange(len(records)) // 2, **how)
         case "test":
-            cdp.two_sample_test(records, records, ball, gdp, kernel="linear", **how)
+            cdp.k_sample_test(records, np.arange(len(records)) % 2, ball, gdp, **how)
         case "regression":
             cdp.geodesic_regression(x[:n], records, ball, gdp, x_range=(0.0, 1.0), **how)
         case "explained":

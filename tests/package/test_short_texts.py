@@ -77,6 +77,7 @@ def stored_kinds() -> list[object]:
         cdp.tangent_logistic(y, x > 0, ball, noise, classes=[False, True]),
         cdp.variance_interval(y, ball, noise),
         cdp.two_sample_test(y[:40], y[40:], ball, noise),
+        cdp.k_sample_test(y, x > 0, ball, noise),
         cdp.trend_test(x, y, ball, noise, x_range=(-1.0, 1.0)),
         fit,
         fit.geodesic,

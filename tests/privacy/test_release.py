@@ -89,6 +89,7 @@ def stored_releases():
         cdp.tangent_logistic(records, x > 0, ball, noise, classes=[False, True]),
         cdp.two_sample_test(records[::2], records[1::2], ball, noise),
         cdp.geodesic_regression(x, records, ball, noise, x_range=(-1.0, 1.0), tau=0.2, v_max=0.5),
+        cdp.k_sample_test(records, x > 0, ball, noise),
         cdp.trend_test(x, records, ball, noise, x_range=(-1.0, 1.0)),
         cdp.r_squared(x, records, fit, noise),
         cdp.conformal.density(records, ball, cdp.PureDP(1.0), mesh=mesh),

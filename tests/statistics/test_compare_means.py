@@ -95,6 +95,41 @@ def test_the_test_rejects_equal_means_about_as_often_as_its_level() -> None:
     assert overlapping / repetitions > 0.97
 
 
+def test_the_region_of_the_difference_holds_it_about_as_often_as_its_level() -> None:
+    """A cap and the same turned by a fifth, at unequal sizes, in a ball that holds both."""
+    ball = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.7)
+    cos, sin = np.cos(0.2), np.sin(0.2)
+    turn = np.array([[1.0, 0.0, 0.0], [0.0, cos, -sin], [0.0, sin, cos]])
+    means = np.array([ball.center, turn @ ball.center])
+    coords = ball.manifold.tangent_to_coords(ball.manifold.log(means, ball.center), ball.center)
+    held, repetitions = 0, 400
+    for i in range(repetitions):
+        rng = np.random.default_rng([10, i])
+        a = cdp.confidence_region(CAP.sample(150, rng), ball, cdp.GDP(2.0), seed=2 * i)
+        moved = CAP.sample(400, rng) @ turn.T
+        b = cdp.confidence_region(moved, ball, cdp.GDP(2.0), seed=2 * i + 1)
+        outcome = cdp.compare_means(a, b)
+        assert outcome.contains(outcome.difference)
+        assert outcome.contains(np.zeros(2)) == (not outcome.rejects)
+        held += outcome.contains(coords[0] - coords[1])
+    assert 0.91 <= held / repetitions <= 0.985
+
+
+def test_the_region_of_the_difference_is_where_its_axes_end() -> None:
+    a = ellipse(np.array([0.3, -0.2]), np.diag([0.04, 0.01]))
+    b = ellipse(np.array([-0.1, 0.1]), np.diag([0.01, 0.02]))
+    outcome = cdp.compare_means(a, b, level=0.1)
+    assert outcome.difference == pytest.approx([0.4, -0.3])
+    radii, directions = outcome.axes()
+    assert radii == pytest.approx(np.sqrt(stats.chi2.ppf(0.9, 2) * np.array([0.05, 0.03])))
+    for sign in (-1, 1):
+        ends = outcome.difference + sign * radii[:, None] * directions
+        inside = outcome.difference + 0.999 * (ends - outcome.difference)
+        outside = outcome.difference + 1.001 * (ends - outcome.difference)
+        assert outcome.contains(inside).all()
+        assert not outcome.contains(outside).any()
+
+
 @pytest.mark.parametrize("spec", ["sphere:2", "spd:2", "hyperboloid:2", "kendall:3", "euclidean:3"])
 def test_the_test_finds_means_that_differ_and_disjoint_regions_are_rarer(spec: str) -> None:
     """The second group is moved along the first coordinate by a tenth of the radius and more."""

@@ -14,6 +14,7 @@ import curvedp as cdp
 from curvedp import sensitivity
 from curvedp.statistics.quantiles import hotelling_quantile
 from inference_cases import BALLS, GUARANTEES, make_ball, spread_records
+from inference_populations import CAP
 
 CURVED = ("sphere:2", "sphere:5", "hyperboloid:2", "spd:2", "spd:3", "kendall:3", "kendall:5")
 
@@ -286,3 +287,34 @@ def test_a_smaller_share_of_the_quantile_makes_a_smaller_region() -> None:
     inner = replace(region, quantile=region.quantile / 4)
     assert math.isclose(inner.volume(), region.volume() / 8, rel_tol=1e-12)
     assert region.contains(inner.boundary(200)).all()
+
+
+@pytest.mark.parametrize("spec", ["sphere:2", "spd:2"])
+def test_p_values_say_what_the_region_says_at_every_level(spec: str) -> None:
+    ball = make_ball(spec)
+    records = spread_records(ball, 300)
+    regions = [
+        cdp.confidence_region(records, ball, cdp.GDP(3.0), level=level, seed=1)
+        for level in (0.5, 0.95)
+    ]
+    assert regions[0].p_value(regions[0].estimate) == pytest.approx(1.0)
+    for region in regions:
+        around = np.concatenate([own.boundary(40) for own in regions])
+        found = region.p_value(around)
+        assert found.shape == (len(around),)
+        assert found[:40] == pytest.approx(0.5, abs=1e-6)
+        assert found[40:] == pytest.approx(0.05, abs=1e-6)
+        far = region.p_value(ball.manifold.random_point(rng=3))
+        assert region.contains(ball.manifold.random_point(rng=3)) == (far >= 1 - region.level)
+
+
+def test_the_p_value_of_the_true_mean_is_below_a_level_about_so_often() -> None:
+    found, off = [], []
+    for i in range(400):
+        records = CAP.sample(150, np.random.default_rng([11, i]))
+        region = cdp.confidence_region(records, CAP.ball, cdp.GDP(1.0), seed=i)
+        found.append(float(region.p_value(CAP.ball.center)))
+        off.append(float(region.p_value([np.sin(0.08), 0.0, np.cos(0.08)])))
+    for level in (0.01, 0.05, 0.2, 0.5):
+        assert abs(np.mean(np.array(found) < level) - level) < 4 * (level / 400) ** 0.5
+    assert np.mean(np.array(off) < 0.05) > 0.5  # the control

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from curvedp._guard import quiet
 from curvedp._hints import hinting
-from curvedp._validation import FloatArray, as_count, as_float_array, as_positive
+from curvedp._validation import FloatArray, as_choice, as_count, as_float_array, as_positive
 from curvedp.domain import Ball, check_ball
 from curvedp.privacy import Guarantee
 from curvedp.regression.covariate import (
@@ -45,6 +45,8 @@ from curvedp.statistics.permutation import (
 from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
 
+KERNELS = ("gaussian", "linear")
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class TrendRelease(PermutationRelease):
@@ -53,6 +55,7 @@ class TrendRelease(PermutationRelease):
     Attributes
     ----------
     x_range : pair of float, or tuple of pairs
+    kernel : str
 
     Examples
     --------
@@ -65,6 +68,7 @@ class TrendRelease(PermutationRelease):
     """
 
     x_range: Ranges
+    kernel: str
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -102,7 +106,13 @@ class TrendTest(PermutationTest[TrendRelease]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if as_choice(self.kernel, KERNELS, "kernel") == "linear" and self.width is not None:
+            raise ValueError("width is that of the Gaussian kernel: leave it out for a linear one")
         object.__setattr__(self, "x_range", as_ranges(self.x_range))
+
+    def bandwidth(self, ball: Ball) -> float:
+        width = super().bandwidth(ball)
+        return 0.0 if self.kernel == "linear" else width
 
     def read_beside(self, given: Any, n: int) -> FloatArray:
         return as_covariates(given, self.x_range)
@@ -128,7 +138,7 @@ class TrendTest(PermutationTest[TrendRelease]):
         return _weights(clipped_times(group.beside, self.x_range))
 
     def outcome(self, group: Group, told: dict[str, Any]) -> TrendRelease:
-        return TrendRelease(**told, x_range=self.x_range)
+        return TrendRelease(**told, x_range=self.x_range, kernel=self.kernel)
 
 
 @overload

@@ -17,6 +17,8 @@ from curvedp.statistics.dispersion import (
 from curvedp.statistics.frechet_mean import Mean, expected_error, frechet_mean, required_n
 from curvedp.statistics.geometric_median import GeometricMedian, geometric_median
 from curvedp.statistics.interval import VarianceInterval
+from curvedp.statistics.k_sample_power import k_sample_power
+from curvedp.statistics.k_samples import KSampleRelease, KSampleTest, k_sample_test
 from curvedp.statistics.kmeans import KMeans, KMeansRelease, k_means
 from curvedp.statistics.kng_mean import KNGMean, kng_mean
 from curvedp.statistics.logistic import LogisticRelease, TangentLogistic, tangent_logistic
@@ -47,6 +49,8 @@ __all__ = [
     "KMeans",
     "KMeansRelease",
     "KNGMean",
+    "KSampleRelease",
+    "KSampleTest",
     "LogCovariance",
     "LogisticRelease",
     "Mean",
@@ -76,6 +80,8 @@ __all__ = [
     "frechet_variance",
     "geometric_median",
     "k_means",
+    "k_sample_power",
+    "k_sample_test",
     "kng_mean",
     "log_covariance",
     "mean_hessian",

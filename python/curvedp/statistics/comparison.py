@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import overload
 
 import numpy as np
 import scipy
+from numpy.typing import ArrayLike, NDArray
 
 from curvedp._html import card
 from curvedp._validation import FloatArray, as_probability
 from curvedp.manifolds import Manifold, as_manifold
-from curvedp.statistics.quantiles import effective_dof, hotelling_tail
-from curvedp.statistics.region import ConfidenceRegion
+from curvedp.statistics.quantiles import effective_dof, hotelling_quantile, hotelling_tail
+from curvedp.statistics.region import ConfidenceRegion, principal_axes
 from curvedp.statistics.releases import Releases
 
 
@@ -38,6 +39,12 @@ class MeanComparison:
         Geodesic distance between the two private means, in the units of the metric.
     dof : float
         Degrees of freedom of the statistic's Hotelling law.
+    difference : ndarray, shape (dim,)
+        phi(p_a) - phi(p_b), in tangent coordinates at `chart_point`.
+    covariance : ndarray, shape (dim, dim)
+        Gamma_a + Gamma_b, the estimated covariance of the difference.
+    chart_point : ndarray, shape point_shape
+        The balls' centre, if the regions share it; otherwise the midpoint of the estimates.
     """
 
     statistic: float
@@ -47,6 +54,44 @@ class MeanComparison:
     regions_overlap: bool
     dist: float
     dof: float
+    difference: FloatArray = field(repr=False, compare=False)
+    covariance: FloatArray = field(repr=False, compare=False)
+    chart_point: FloatArray = field(repr=False, compare=False)
+
+    @property
+    def quantile(self) -> float:
+        """q of the 1 - `level` region {v : (v - difference)' covariance^-1 (v - difference) <= q}
+        for the difference of the means.
+        """
+        return hotelling_quantile(1 - self.level, len(self.difference), self.dof)
+
+    def contains(self, differences: ArrayLike) -> NDArray[np.bool_]:
+        """True for differences of the means that lie in the 1 - `level` region.
+
+        Parameters
+        ----------
+        differences : array-like, shape (..., dim)
+            In tangent coordinates at `chart_point`, as `difference` is.
+
+        Returns
+        -------
+        ndarray of bool, shape (...)
+        """
+        offset = np.asarray(differences, dtype=float) - self.difference
+        solved = np.linalg.solve(self.covariance, offset[..., None])[..., 0]
+        return np.asarray(np.sum(offset * solved, axis=-1) <= self.quantile)
+
+    def axes(self) -> tuple[FloatArray, FloatArray]:
+        """Half-lengths of that region's principal axes, longest first, and their directions.
+
+        Returns
+        -------
+        radii : ndarray, shape (dim,)
+            In the units of the metric.
+        directions : ndarray, shape (dim, dim)
+            One unit vector a row, in tangent coordinates at `chart_point`.
+        """
+        return principal_axes(self.quantile * self.covariance)
 
     def report(self) -> str:
         """Plain text: the test's result, and the distance of the means."""
@@ -85,7 +130,7 @@ def compare_means(
     """Test whether two populations have the same Fréchet mean, from their released regions.
 
     For low dimension: conservative in dozens of dimensions, and without power, or refused, where
-    the dimension is near n. There use `two_sample_test`, which has a budget of its own. This one
+    the dimension is near n. There use `k_sample_test`, which has a budget of its own. This one
     uses released quantities only, so it costs no further budget. Groups of disjoint records whose
     membership is public compose in parallel; otherwise both budgets add up.
 
@@ -133,12 +178,12 @@ def compare_means(
     if a.manifold != b.manifold:
         raise ValueError(f"the regions lie on different manifolds, {a.manifold} and {b.manifold}")
     space = as_manifold(a.manifold)
-    difference, gamma_a, gamma_b = _common_chart(space, a, b)
+    chart_point, difference, gamma_a, gamma_b = _common_chart(space, a, b)
     total = gamma_a + gamma_b
     solved = np.linalg.solve(total, difference)
     statistic = float(difference @ solved)
     dof = _pooled_dof(total, (gamma_a, a.dof), (gamma_b, b.dof))
-    p_value = hotelling_tail(statistic, a.dim, dof)
+    p_value = float(hotelling_tail(np.asarray(statistic), a.dim, dof))
     return MeanComparison(
         statistic=statistic,
         p_value=p_value,
@@ -147,23 +192,26 @@ def compare_means(
         regions_overlap=_overlap(difference, a.quantile * gamma_a, b.quantile * gamma_b),
         dist=float(space.dist(a.estimate, b.estimate)),
         dof=dof,
+        difference=difference,
+        covariance=total,
+        chart_point=chart_point,
     )
 
 
 def _common_chart(
     space: Manifold, a: ConfidenceRegion, b: ConfidenceRegion
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Difference of the estimates and both covariances in one chart.
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Base point of a chart, the difference of the estimates and both covariances in it.
 
     The chart at the balls' centre if they share it, otherwise that at the midpoint of the two
     estimates, which treats them alike.
     """
     if np.array_equal(a.chart_point, b.chart_point):
         difference = a._coords(a.estimate) - b._coords(b.estimate)
-        return difference, a.covariance, b.covariance
+        return a.chart_point, difference, a.covariance, b.covariance
     middle = space.exp(0.5 * space.log(b.estimate, a.estimate), a.estimate)
     ends = [region.in_chart(middle) for region in (a, b)]
-    return ends[0][0] - ends[1][0], ends[0][1], ends[1][1]
+    return middle, ends[0][0] - ends[1][0], ends[0][1], ends[1][1]
 
 
 def _pooled_dof(total: FloatArray, *groups: tuple[FloatArray, float]) -> float:

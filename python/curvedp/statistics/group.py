@@ -13,6 +13,7 @@ from curvedp import _core
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.manifolds import Manifold
+from curvedp.mechanisms.base import Mechanism
 from curvedp.privacy import Guarantee, Release
 from curvedp.statistics.call import Call, Result, Statistic
 from curvedp.statistics.grouping import Offsets
@@ -91,6 +92,10 @@ class Group:
         """The randomness of a stage."""
         rows = self.paid.records.reshape(len(self.paid.records), self.manifold.point_size)
         return self.core.stream(rows, self.paid.keys, self.number, self.stages, stage)
+
+    def drawn(self, value: FloatArray, mechanism: Mechanism) -> FloatArray:
+        """Numbers, shape (m,), with noise of the first stage."""
+        return np.asarray(mechanism._release(value, self.stream(0), 1)[0])
 
     def release(self, **fields: Any) -> Release:
         """A release of this group, with what it promises."""

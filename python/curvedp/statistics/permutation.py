@@ -20,7 +20,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from curvedp import _core
-from curvedp._validation import FloatArray, as_choice, as_count, as_positive, as_probability
+from curvedp._validation import FloatArray, as_count, as_positive, as_probability
 from curvedp.domain import BOUNDARY_SLACK, Ball
 from curvedp.manifolds import Euclidean
 from curvedp.mechanisms import choose_mechanism, ways_to_meet
@@ -30,8 +30,6 @@ from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.call import Call
 from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.releases import Releases
-
-KERNELS = ("gaussian", "linear")
 
 #: Normal numbers are cut here, so that the rounding of what is added to them has a bound.
 _LONGEST = 40.0
@@ -53,14 +51,12 @@ class PermutationRelease(Release):
     ----------
     level : float
         Largest probability of rejecting what is true.
-    kernel : str
     width : float
-        Of the Gaussian kernel; 0 for the linear one.
+        Of the Gaussian kernel; 0 for a linear one.
     relabellings : int
     """
 
     level: float
-    kernel: str
     width: float
     relabellings: int
 
@@ -110,7 +106,7 @@ class PermutationTest(EachGroup[Outcome]):
 
     Parameters
     ----------
-    level, kernel, width, relabellings
+    level, width, relabellings
         As in `two_sample_test`.
     """
 
@@ -118,13 +114,11 @@ class PermutationTest(EachGroup[Outcome]):
     memory: ClassVar[float] = 8.0
 
     level: float = 0.05
-    kernel: str = "gaussian"
     width: float | None = None
     relabellings: int = 199
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "level", as_probability(self.level, "level"))
-        as_choice(self.kernel, KERNELS, "kernel")
         object.__setattr__(self, "relabellings", as_count(self.relabellings, "relabellings"))
         if self.level * (self.relabellings + 1) < 1:
             least = math.ceil(1 / self.level) - 1
@@ -133,10 +127,6 @@ class PermutationTest(EachGroup[Outcome]):
                 f"{self.relabellings}"
             )
         if self.width is not None:
-            if self.kernel == "linear":
-                raise ValueError(
-                    "width is that of the Gaussian kernel: leave it out for a linear one"
-                )
             object.__setattr__(self, "width", as_positive(self.width, "width"))
 
     @abc.abstractmethod
@@ -164,14 +154,8 @@ class PermutationTest(EachGroup[Outcome]):
             self.bandwidth(ball)
 
     def bandwidth(self, ball: Ball) -> float:
-        """The width of the Gaussian kernel on a ball; 0 for the linear one."""
-        if not _LEAST_RADIUS <= ball.radius <= 1 / _LEAST_RADIUS:
-            raise ValueError(
-                f"tests need a radius from {_LEAST_RADIUS:g} to {1 / _LEAST_RADIUS:g}, got "
-                f"{ball.radius:g}: measure in other units"
-            )
-        if self.kernel == "linear":
-            return 0.0
+        """The width of the Gaussian kernel on a ball; 0 for a linear one."""
+        check_radius(ball)
         width = ball.radius if self.width is None else self.width
         if not 1e-3 <= width / ball.radius <= 1e3:
             raise ValueError(
@@ -209,19 +193,28 @@ class PermutationTest(EachGroup[Outcome]):
         coords = chart_coords(group.ball, group.enter())
         lead = np.array([design.lead(coords, self.weights(group), relabelling(group.stream(1)))])
         released = group.release(
-            value=design.mechanism._release(lead, group.stream(0), 1)[0, 0],
+            value=group.drawn(lead, design.mechanism)[0],
             statistic=self.title,
             sensitivity=design.sensitivity,
             solver_tolerance=design.tolerance,
             scale=design.scale,
             expected_error=design.expected_error,
         )
-        test = {"level": self.level, "kernel": self.kernel, "relabellings": self.relabellings}
+        test = {"level": self.level, "relabellings": self.relabellings}
         return self.outcome(group, vars(released) | test | {"width": design.width})
 
     def further_columns(self, releases: Releases[Outcome]) -> dict[str, FloatArray]:
         """1 where the test rejects, 0 where it does not."""
         return {"rejects": np.where(releases.released, releases.value > 0, np.nan)}
+
+
+def check_radius(ball: Ball) -> None:
+    """Raises for balls in which squares of lengths are no doubles."""
+    if not _LEAST_RADIUS <= ball.radius <= 1 / _LEAST_RADIUS:
+        raise ValueError(
+            f"tests need a radius from {_LEAST_RADIUS:g} to {1 / _LEAST_RADIUS:g}, got "
+            f"{ball.radius:g}: measure in other units"
+        )
 
 
 def relabelling(stream: _core.Stream) -> np.random.Generator:
@@ -240,10 +233,10 @@ class PermutationDesign:
     ball : Ball
     way : PureDP or GDP
         The guarantee that its noise is calibrated to.
-    level, kernel, relabellings
+    level, relabellings
         As in `PermutationTest`.
     width : float
-        Of the Gaussian kernel; 0 for the linear one.
+        Of the Gaussian kernel; 0 for a linear one.
     sensitivity, tolerance : float
         Of T less a rank of relabelled ones, and the bound on its error.
     largest : float
@@ -255,7 +248,6 @@ class PermutationDesign:
     ball: Ball
     way: PureDP | GDP
     level: float
-    kernel: str
     width: float
     relabellings: int
     sensitivity: float
@@ -301,7 +293,6 @@ class PermutationDesign:
                 ball,
                 way,
                 test.level,
-                test.kernel,
                 width,
                 test.relabellings,
                 moved,
@@ -330,7 +321,7 @@ class PermutationDesign:
         return np.concatenate([self._statistics(coords, weights) for weights in labellings])
 
     def _statistics(self, coords: FloatArray, weights: FloatArray) -> FloatArray:
-        if self.kernel == "linear":
+        if not self.width:
             return np.asarray(np.linalg.norm(weights @ coords, axis=(1, 2)))
         squares = np.zeros(len(weights))
         for rows, block in self._gram(coords):

@@ -50,11 +50,11 @@ def dof_at_quantile(q: float, dim: int) -> float:
     return math.exp(float(scipy.optimize.brentq(excess, least, math.log(1e9), xtol=1e-9)))
 
 
-def hotelling_tail(q: float, dim: int, dof: float) -> float:
+def hotelling_tail(q: FloatArray, dim: int, dof: float) -> FloatArray:
     """P(y' G^-1 y > q)."""
     if math.isinf(dof):
-        return float(scipy.special.chdtrc(dim, q))
-    return float(scipy.special.fdtrc(dim, dof - dim + 1, q / _ratio(dim, dof)))
+        return np.asarray(scipy.special.chdtrc(dim, q))
+    return np.asarray(scipy.special.fdtrc(dim, dof - dim + 1, q / _ratio(dim, dof)))
 
 
 def mixed_tail(square: float, noise: float, spread: float, dim: int) -> float:

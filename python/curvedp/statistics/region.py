@@ -25,6 +25,7 @@ from curvedp.privacy.release import (
 )
 from curvedp.privacy.statement import Statement
 from curvedp.privacy.stored import restored
+from curvedp.statistics.quantiles import hotelling_tail
 
 _SCHEMA_VERSION = 1
 
@@ -107,9 +108,30 @@ class ConfidenceRegion:
         -------
         ndarray of bool, shape (...)
         """
+        return np.asarray(self._squares(points) <= self.quantile)
+
+    def p_value(self, points: ArrayLike) -> FloatArray:
+        """Probability of a larger distance from the estimate if a point were the population's mean.
+
+        At most 1 - level for points outside the region, and a point is tested at every level.
+        Computed from the region alone: it costs nothing more.
+
+        Parameters
+        ----------
+        points : array-like
+            In any form that `Manifold.as_points` reads: public, or released.
+
+        Returns
+        -------
+        ndarray, shape (...)
+        """
+        return np.asarray(hotelling_tail(self._squares(points), self.dim, self.dof))
+
+    def _squares(self, points: ArrayLike) -> FloatArray:
+        """(phi(v) - phi(p))' Gamma^-1 (phi(v) - phi(p))."""
         offset = self._coords(self._space.as_points(points)) - self._center
         solved = np.linalg.solve(self.covariance, offset[..., None])[..., 0]
-        return np.asarray(np.sum(offset * solved, axis=-1) <= self.quantile)
+        return np.asarray(np.sum(offset * solved, axis=-1))
 
     def in_chart(self, point: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """The estimate's coordinates and its covariance in the chart at another point.
@@ -147,8 +169,7 @@ class ConfidenceRegion:
         directions : ndarray, shape (dim, dim)
             One unit vector a row, in tangent coordinates at `chart_point`.
         """
-        values, vectors = np.linalg.eigh(self.covariance)
-        return np.sqrt(self.quantile * values[::-1]), np.ascontiguousarray(vectors.T[::-1])
+        return principal_axes(self.quantile * self.covariance)
 
     def volume(self) -> float:
         """Volume of the ellipsoid in tangent coordinates, in units of the metric to the dim."""
@@ -255,6 +276,12 @@ class ConfidenceRegion:
         data["guarantee"] = None if given is None else Guarantee.from_dict(given)
         data["parts"] = tuple(map(Release.from_dict, data["parts"]))
         return cls(**data)
+
+
+def principal_axes(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Half-lengths of the axes of {x : x' covariance^-1 x <= 1}, longest first, and directions."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.sqrt(values[::-1]), np.ascontiguousarray(vectors.T[::-1])
 
 
 def _unit_vectors(n: int, dim: int) -> FloatArray:

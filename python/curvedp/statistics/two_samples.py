@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from curvedp._guard import quiet
 from curvedp._hints import hinting
-from curvedp._labels import as_labels, ordered_codes
+from curvedp._labels import as_labels
 from curvedp._validation import FloatArray, as_count, as_float_array
 from curvedp.domain import Ball, check_ball
 from curvedp.errors import ExistenceError
@@ -32,12 +32,7 @@ from curvedp.statistics.permutation import (
 )
 from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
-
-#: What a report says of the linear kernel.
-_OF_LAWS = (
-    "the level is that for samples of one law: with the linear kernel too, samples of equal means "
-    "but unequal spreads are rejected more often if the smaller one spreads more"
-)
+from curvedp.statistics.samples import sample_numbers, sample_of_units, sizes_of_samples
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -70,8 +65,7 @@ class TwoSampleRelease(PermutationRelease):
         told = "differ" if self.rejects else "were not told apart"
         return [
             f"the samples of {self.sizes[0]} and {self.sizes[1]} records {told} at the level "
-            f"{self.level:g} ({self.relabellings} relabellings, {self.kernel} kernel)",
-            *([_OF_LAWS] if self.kernel == "linear" else []),
+            f"{self.level:g} ({self.relabellings} relabellings): their laws, not their means alone"
         ]
 
 
@@ -81,7 +75,7 @@ class TwoSampleTest(PermutationTest[TwoSampleRelease]):
 
     Parameters
     ----------
-    level, kernel, width, relabellings
+    level, width, relabellings
         As in `two_sample_test`.
     samples : pair, optional
         The labels of the first and the second sample; by default the two that occur, in order.
@@ -116,28 +110,14 @@ class TwoSampleTest(PermutationTest[TwoSampleRelease]):
 
     def read_beside(self, given: Any, n: int) -> FloatArray:
         """0 for a record of the first sample, 1 for one of the second."""
-        labels, codes = ordered_codes(as_labels(given, "labels"), "labels")
-        samples = tuple(labels) if self.samples is None else self.samples
-        if len(samples) != 2 or not set(labels) <= set(samples):
-            raise ValueError(
-                "labels must be those of two samples, which are public: "
-                f"got {len(labels)} labels, samples={self.samples!r}"
-            )
-        number = np.array([samples.index(label) for label in labels], dtype=float)
-        return number[codes]
+        return sample_numbers(given, self.samples, 2)
 
     def beside_of_units(self, beside: FloatArray, ends: Offsets) -> FloatArray:
-        own = np.add.reduceat(beside, ends[:-1]) / np.diff(ends)
-        if not np.isin(own, (0.0, 1.0)).all():
-            raise ValueError(
-                "a unit has records in both samples: leave units out, and say records_per_unit"
-            )
-        return own
+        return sample_of_units(beside, ends)
 
     def parts(self, beside: FloatArray | None, offsets: Offsets) -> Offsets:
         assert beside is not None
-        second = np.add.reduceat(beside, offsets[:-1]).astype(np.int64)
-        return np.stack([np.diff(offsets) - second, second], axis=1)
+        return sizes_of_samples(beside, offsets, 2)
 
     def design_of_parts(self, call: Call, ball: Ball, sizes: tuple[int, ...]) -> PermutationDesign:
         first, second = sizes
@@ -168,7 +148,6 @@ def two_sample_test(
     guarantee: Guarantee,
     *,
     level: float = 0.05,
-    kernel: str = "gaussian",
     width: float | None = None,
     relabellings: int = 199,
     groups: None = None,
@@ -183,7 +162,6 @@ def two_sample_test(
     guarantee: Guarantee,
     *,
     level: float = 0.05,
-    kernel: str = "gaussian",
     width: float | None = None,
     relabellings: int = 199,
     groups: tuple[GroupsLike, GroupsLike],
@@ -199,7 +177,6 @@ def two_sample_test(
     guarantee: Guarantee,
     *,
     level: float = 0.05,
-    kernel: str = "gaussian",
     width: float | None = None,
     relabellings: int = 199,
     groups: tuple[GroupsLike, GroupsLike] | None = None,
@@ -212,14 +189,8 @@ def two_sample_test(
     at most, at every n and dimension. Several records of one person are not independent, nor are
     paired samples: average them first, or do not rely on the level.
 
-    The linear kernel has power against shifts of the mean in the chart at the ball's centre alone,
-    but is no test of equal means: its level is that for samples of one law. With 40 records of
-    standard deviation 0.3 in each direction and 400 of 0.05 about the same mean it rejected at the
-    level 0.05 in 0.10 of 300 cases at mu = 1 and 0.42 at mu = 5 on the sphere (r = 1), in 0.13 and
-    0.64 on SPD(3) (r = 1.5), with the spreads exchanged in at most 0.017; with equal spreads in
-    0.037 to 0.057. The Gaussian kernel compares laws, and tells small shifts as well as the linear
-    one where its width is the ball's radius.
-    Where means were released anyway and the dimension is low, `compare_means` costs nothing more.
+    It compares laws by a Gaussian kernel: equal means with unequal spreads are a difference.
+    `k_sample_test` asks whether means are equal, whatever the spreads.
 
     Parameters
     ----------
@@ -231,7 +202,6 @@ def two_sample_test(
         Guarantee of the outcome when one unit's records are replaced.
     level : float
         Chosen beforehand: one test is released, not a p-value.
-    kernel : {"gaussian", "linear"}
     width : float, optional
         Of the Gaussian kernel, public; by default the ball's radius. A smaller one where the ball
         is known to be generous.
@@ -280,9 +250,7 @@ def two_sample_test(
     sizes = (len(samples[0]), len(samples[1]))
     if not all(sizes):
         raise ValueError(f"both samples must hold records, got {sizes[0]} and {sizes[1]}")
-    test = TwoSampleTest(
-        level=level, kernel=kernel, width=width, relabellings=relabellings, samples=(0, 1)
-    )
+    test = TwoSampleTest(level=level, width=width, relabellings=relabellings, samples=(0, 1))
     return release(
         test,
         np.concatenate(samples),
@@ -316,7 +284,6 @@ def two_sample_power(
     shift: float,
     spread: ArrayLike,
     level: float = 0.05,
-    kernel: str = "gaussian",
     width: float | None = None,
     relabellings: int = 199,
     records_per_unit: int = 1,
@@ -330,7 +297,7 @@ def two_sample_power(
     ball : Ball
     n : pair of int
         Sizes of the samples.
-    guarantee, level, kernel, width, relabellings, records_per_unit
+    guarantee, level, width, relabellings, records_per_unit
         As in `two_sample_test`.
     shift : float
         Distance of the means, in a random direction of the chart.
@@ -362,7 +329,7 @@ def two_sample_power(
     """
     first, second = (as_count(size, "n") for size in n)
     labels = _labels((first, second), as_count(records_per_unit, "records_per_unit"))
-    test = TwoSampleTest(level=level, kernel=kernel, width=width, relabellings=relabellings)
+    test = TwoSampleTest(level=level, width=width, relabellings=relabellings)
     design = PermutationDesign.of(test, check_ball(ball), check_guarantee(guarantee), labels)
     distance = float(as_float_array(shift, "shift"))
     return simulated_power(

@@ -1,0 +1,113 @@
+"""Level and power of the test of k means beside a Wald test of released means.
+
+python benches/k_samples.py [--quick]
+
+The Wald test has the same budget, three quarters of it for the means, and is told the true
+covariances, which no release has: `compare_means` is below it. Cells are a fixed grid on which
+nothing was chosen. Records are in the chart at the ball's centre, cut to the ball of radius 1.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import scipy.special
+
+import curvedp as cdp
+from curvedp.statistics.k_samples import KSampleDesign, p_value_of
+
+LAWS = ("normal", "skewed", "t3", "contaminated")
+#: Sizes, and root mean square distances from the mean in radii.
+SHAPES = (
+    ((20, 200), (0.35, 0.1)),
+    ((200, 20), (0.35, 0.1)),
+    ((1000, 100), (0.1, 0.3)),
+    ((50, 150, 500), (0.4, 0.2, 0.1)),
+    ((100, 100, 100, 300, 300), (0.1, 0.2, 0.3, 0.3, 0.1)),
+)
+BUDGETS = (0.3, 1.0, 3.0)
+DIMS = (2, 6, 36, 406)
+#: Law, dim, sizes, spreads, mu and shift of the first mean.
+SHIFTS = (
+    ("normal", 2, (60, 60), (0.35, 0.35), 1.0, 0.18),
+    ("normal", 2, (400, 400), (0.3, 0.3), 1.0, 0.06),
+    ("skewed", 6, (60, 300), (0.3, 0.15), 1.0, 0.16),
+    ("t3", 6, (150, 150, 150), (0.2, 0.2, 0.2), 1.0, 0.08),
+    ("normal", 36, (80, 80), (0.4, 0.4), 1.0, 0.15),
+    ("contaminated", 36, (1000, 300), (0.2, 0.3), 0.3, 0.08),
+    ("normal", 406, (43, 43), (0.6, 0.6), 1.0, 0.35),
+    ("normal", 406, (200, 200), (0.5, 0.5), 1.0, 0.15),
+)
+
+
+def drawn(law: str, n: int, dim: int, rng: np.random.Generator) -> np.ndarray:
+    """Records of mean 0 and mean square 1, with a decaying spectrum."""
+    skewed = law == "skewed"
+    rows = rng.exponential(size=(n, dim)) - 1 if skewed else rng.standard_normal((n, dim))
+    if law == "t3":
+        rows /= np.sqrt(rng.chisquare(3, (n, 1)))
+    if law == "contaminated":
+        rows *= np.where(rng.random((n, 1)) < 0.05, 4.0, 1.0) / np.sqrt(1.75)
+    deviations = 1 / np.sqrt(np.arange(1, dim + 1))
+    return rows * deviations / np.linalg.norm(deviations)
+
+
+def wald(parts: list[np.ndarray], truth: list[np.ndarray], mu: float, rng) -> float:
+    """p-value of means with isotropic noise and known covariances."""
+    means, weights = [], []
+    for own, covariance in zip(parts, truth, strict=True):
+        scale = 2 / len(own) / (mu * np.sqrt(0.75))
+        means.append(own.mean(axis=0) + scale * rng.standard_normal(own.shape[1]))
+        weights.append(np.linalg.inv(covariance / len(own) + scale**2 * np.eye(own.shape[1])))
+    middle = np.linalg.solve(sum(weights), sum(w @ m for w, m in zip(weights, means, strict=True)))
+    square = sum((m - middle) @ w @ (m - middle) for w, m in zip(weights, means, strict=True))
+    return float(scipy.special.chdtrc(len(middle) * (len(parts) - 1), square))
+
+
+def rejected(cell: tuple, times: int, seed: int) -> tuple[float, float]:
+    """Shares of the test of k means and of the Wald test."""
+    law, dim, sizes, spreads, mu, shift = cell
+    ball = cdp.Ball(cdp.Euclidean(dim), np.zeros(dim), 1.0)
+    design = KSampleDesign.of(ball, cdp.GDP(mu), sizes, 1)
+    scale, numbers = design.mechanism.scale, np.repeat(np.arange(len(sizes)), sizes)
+    rng, found = np.random.default_rng(seed), np.zeros(2)
+    truth = []
+    if shift:
+        for spread in spreads:
+            many = spread * drawn(law, 20_000, dim, rng)
+            many /= np.maximum(np.linalg.norm(many, axis=1, keepdims=True), 1.0)
+            truth.append(np.atleast_2d(np.cov(many.T)))
+    for _ in range(times):
+        parts = [s * drawn(law, n, dim, rng) for n, s in zip(sizes, spreads, strict=True)]
+        direction = rng.standard_normal(dim)
+        parts[0] += shift * direction / np.linalg.norm(direction)
+        coords = np.concatenate(parts)
+        coords /= np.maximum(np.linalg.norm(coords, axis=1, keepdims=True), 1.0)
+        if shift:
+            own = np.split(coords, np.cumsum(sizes)[:-1])
+            found[1] += wald(own, truth, mu, rng) <= 0.05
+        value = design.values(coords, numbers)
+        value += scale * rng.standard_normal(len(value))
+        found[0] += p_value_of(value, sizes, scale, dim) <= 0.05
+    return found[0] / times, found[1] / times
+
+
+def main(times: int) -> None:
+    """Prints the tables of docs/proofs/k-samples.md."""
+    print("| law | d | sizes | spreads | rejected at mu = 0.3 | 1 | 3 |")
+    print("|---|---|---|---|---|---|---|")
+    for number, (sizes, spreads) in enumerate(SHAPES):
+        for law, dim in zip(LAWS, np.roll(DIMS, number), strict=True):
+            cells = [(law, int(dim), sizes, spreads, mu, 0.0) for mu in BUDGETS]
+            own = [f"{rejected(cell, times, 7)[0]:.3f}" for cell in cells]
+            print(f"| {law} | {dim} | {sizes} | {spreads} | {' | '.join(own)} |", flush=True)
+    print("\n| law | d | sizes | spreads | mu | shift | power | Wald, covariances known |")
+    print("|---|---|---|---|---|---|---|---|")
+    for cell in SHIFTS:
+        ours, theirs = rejected(cell, times, 8)
+        print(f"| {' | '.join(map(str, cell))} | {ours:.2f} | {theirs:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main(20 if "--quick" in sys.argv else 600)

@@ -1,0 +1,418 @@
+"""A private test of k samples for equal means, in spite of unequal sizes and spreads.
+
+    records -> projection on the public ball -> chart coordinates at its centre, |u| <= r
+            -> T = sqrt(sum_g n_g |mean_g - mean|^2), and of each sample the trace V_g and the
+               Frobenius norm F_g of its covariance
+            -> all with noise of one scale -> p-value
+
+Only the numbers with noise are looked at for the p-value: it costs nothing more. The noise has
+1 + 2k dimensions, whatever the records' is. Proof: docs/proofs/k-samples.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Unpack, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from curvedp._guard import quiet
+from curvedp._hints import hinting
+from curvedp._labels import as_labels, ordered_codes
+from curvedp._validation import FloatArray, as_probability
+from curvedp.domain import BOUNDARY_SLACK, Ball
+from curvedp.errors import ExistenceError
+from curvedp.manifolds import Euclidean, as_manifold
+from curvedp.mechanisms import choose_mechanism
+from curvedp.mechanisms.base import Mechanism
+from curvedp.mechanisms.calibration import calibrated_scale, unit_error
+from curvedp.privacy import GDP, Guarantee, PureDP, Release
+from curvedp.statistics.call import Call, CallOptions
+from curvedp.statistics.confidence_region import gaussian_way
+from curvedp.statistics.group import EachGroup, Group
+from curvedp.statistics.grouping import GroupsLike, Offsets
+from curvedp.statistics.null_law import tail_of_between
+from curvedp.statistics.permutation import chart_coords, check_radius
+from curvedp.statistics.release import release
+from curvedp.statistics.releases import Releases
+from curvedp.statistics.samples import sample_numbers, sample_of_units, sizes_of_samples
+
+#: Shares of mu^2 of T, of the traces and of the norms.
+SHARES = (0.75, 0.2, 0.05)
+_LONGEST = 40.0
+_U = 2.0**-53
+
+
+def units_of_values(sizes: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """V_g/r and F_g/r that one unit of `KSampleRelease.value` stands for, each of shape (k,).
+
+    T moves by D = 2r sqrt(1/min n - 1/N) at most and is its own unit; V_g and F_g move by 4 r^2/n_g
+    at most and have the share x_V or x_F for T's x_T: a unit is 4 r^2/(n_g D) sqrt(x_T/x_V).
+    """
+    own = np.asarray(sizes, dtype=float)
+    move = 2 / own / math.sqrt(1 / own.min() - 1 / own.sum())
+    of_between, of_traces, of_norms = SHARES
+    return move * math.sqrt(of_between / of_traces), move * math.sqrt(of_between / of_norms)
+
+
+def p_value_of(value: FloatArray, sizes: Sequence[int], scale: float, dim: int) -> float:
+    """The p-value of `KSampleRelease.value` with noise of that scale, both in radii of the ball."""
+    of_traces, of_norms = units_of_values(sizes)
+    traces, norms = np.split(value[1:], 2)
+    scales = (scale, scale * of_traces, scale * of_norms)
+    numbers = np.array(sizes, dtype=float)
+    return tail_of_between(
+        float(value[0]), of_traces * traces, of_norms * norms, numbers, scales, dim
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class KSampleRelease(Release):
+    """The outcome of `k_sample_test`.
+
+    Attributes
+    ----------
+    value : ndarray, shape (1 + 2k,)
+        `between`, then `variances` and `frobenius` in units in which the noise of all has one
+        scale.
+    sizes : tuple of int
+        Records of each sample.
+    level : float
+        Largest p-value at which the test rejects.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> ball = cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=1.0)
+    >>> x = 0.2 * np.random.default_rng(0).standard_normal((900, 2))
+    >>> arm = np.repeat(["a", "b", "c"], 300)
+    >>> x[arm == "c", 0] += 0.3
+    >>> test = cdp.k_sample_test(x, arm, ball, cdp.GDP(mu=1.0))
+    >>> test.sizes, test.rejects, test.variances.shape
+    ((300, 300, 300), True, (3,))
+    """
+
+    sizes: tuple[int, ...]
+    level: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "sizes", tuple(int(size) for size in self.sizes))
+        if len(self.sizes) < 2 or self.value.shape != (1 + 2 * len(self.sizes),):
+            raise ValueError("a test of k samples has k sizes, k >= 2, and 1 + 2k values")
+
+    @property
+    def between(self) -> float:
+        """sqrt(sum_g n_g |mean_g - mean|^2), with noise."""
+        return float(self.value[0])
+
+    @property
+    def variances(self) -> FloatArray:
+        """Trace of each sample's covariance, with noise: mean squared distance from its mean."""
+        return self._in_units(0)
+
+    @property
+    def frobenius(self) -> FloatArray:
+        """Frobenius norm of each sample's covariance, with noise."""
+        return self._in_units(1)
+
+    def _in_units(self, which: int) -> FloatArray:
+        units = self.ball_radius * units_of_values(self.sizes)[which]
+        return units * np.split(self.value[1:], 2)[which]
+
+    @property
+    def p_value(self) -> float:
+        """Probability of a larger `between` where all populations have one mean, at least 1e-9.
+
+        Computed from released numbers alone. For large n: docs/proofs/k-samples.md has the measured
+        level at n from 20.
+        """
+        radius, dim = self.ball_radius, as_manifold(self.manifold).dim
+        return p_value_of(self.value / radius, self.sizes, self.scale / radius, dim)
+
+    @property
+    def rejects(self) -> bool:
+        """True if `p_value` is at most `level`: the means differ."""
+        return self.p_value <= self.level
+
+    def _notes(self) -> list[str]:
+        p_value = self.p_value
+        told = "differ" if p_value <= self.level else "were not told apart"
+        sizes = ", ".join(map(str, self.sizes))
+        return [
+            f"the means of {len(self.sizes)} samples of {sizes} records {told}: p = {p_value:.4g} "
+            f"(level {self.level:g}); means of logarithms at the ball's centre"
+        ]
+
+    def _error(self) -> str:
+        return f"{self.expected_error:.6g} (mean length of the noise of all values)"
+
+
+@dataclass(frozen=True)
+class KSampleDesign:
+    """Everything about a test that is fixed before a record is seen.
+
+    Attributes
+    ----------
+    way : GDP
+    sizes : tuple of int
+    radius : float
+    sensitivity, tolerance : float
+        Of the values, all in their units, and the bound on their error.
+    mechanism : Mechanism
+    """
+
+    way: GDP
+    sizes: tuple[int, ...]
+    radius: float
+    sensitivity: float
+    tolerance: float
+    mechanism: Mechanism
+
+    @classmethod
+    def of(
+        cls, ball: Ball, way: GDP, sizes: tuple[int, ...], records_per_unit: int
+    ) -> KSampleDesign:
+        """The design for samples of these sizes in a ball."""
+        radius, dim, total = ball.radius, ball.manifold.dim, sum(sizes)
+        moved = 2 * radius * (1 + BOUNDARY_SLACK) ** 2 / math.sqrt(SHARES[0])
+        moved *= math.sqrt(1 / min(sizes) - 1 / total) * records_per_unit
+        rounding = 4 * _U * (total + len(sizes) * dim + 16) * math.sqrt(total) * radius
+        largest = 2 * math.sqrt(total) * radius
+        for units in units_of_values(sizes):
+            numbers = np.array(sizes) + dim + dim**2 + 16
+            rounding += float(np.sum(32 * _U * radius * numbers / units))
+            largest += float(np.sum(2 * radius / units))
+        longest = largest + _LONGEST * 2 * (1 + 2 * len(sizes)) * (moved + 4 * rounding) / way.mu
+        tolerance = 2 * rounding + 8 * _U * longest
+        count = 1 + 2 * len(sizes)
+        domain = Ball(Euclidean(count), np.zeros(count), calibrated_scale(moved, tolerance, way))
+        drawn = choose_mechanism(domain, way)(domain, moved + 2 * tolerance, way)
+        return cls(way, sizes, radius, moved, tolerance, drawn)
+
+    def values(self, coords: FloatArray, numbers: FloatArray) -> FloatArray:
+        """T, V_g and F_g in their units, shape (1 + 2k,), of records and their samples' numbers."""
+        means, traces, norms = [], [], []
+        for g, size in enumerate(self.sizes):
+            own = coords[numbers == g] / self.radius
+            mean = own.mean(axis=0)
+            own -= mean
+            means.append(mean)
+            traces.append(np.sum(own**2) / (size - 1))
+            product = own.T @ own if own.shape[1] < size else own @ own.T
+            norms.append(np.linalg.norm(product) / (size - 1))
+        sizes = np.array(self.sizes, dtype=float)
+        apart = np.array(means) - sizes @ np.array(means) / sizes.sum()
+        between = math.sqrt(float(sizes @ np.sum(apart**2, axis=1)))
+        of_traces, of_norms = units_of_values(self.sizes)
+        values = np.concatenate([[between], traces / of_traces, norms / of_norms])
+        return np.asarray(self.radius * values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KSampleTest(EachGroup[KSampleRelease]):
+    """A test of k samples for equal means as a value; `k_sample_test` releases it.
+
+    Parameters
+    ----------
+    samples : tuple
+        The labels of the samples, at least two: public.
+    level : float
+        As in `k_sample_test`.
+
+    Examples
+    --------
+    >>> KSampleTest(samples=("drug", "placebo")).level
+    0.05
+    """
+
+    title: ClassVar[str] = "test of k means"
+    word: ClassVar[str | None] = "k-samples"
+    beside: ClassVar[Literal["labels"]] = "labels"
+    has_parts: ClassVar[bool] = True
+    memory: ClassVar[float] = 8.0
+
+    samples: tuple[Hashable, ...] = field(kw_only=True)
+    level: float = 0.05
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "samples", tuple(self.samples))
+        if len(self.samples) < 2 or len(set(self.samples)) < len(self.samples):
+            raise ValueError(
+                f"samples must be at least two labels, each once, got {self.samples!r}"
+            )
+        object.__setattr__(self, "level", as_probability(self.level, "level"))
+
+    def read_beside(self, given: Any, n: int) -> FloatArray:
+        """The number of each record's sample."""
+        return sample_numbers(given, self.samples, len(self.samples))
+
+    def beside_of_units(self, beside: FloatArray, ends: Offsets) -> FloatArray:
+        return sample_of_units(beside, ends)
+
+    def parts(self, beside: FloatArray | None, offsets: Offsets) -> Offsets:
+        assert beside is not None
+        return sizes_of_samples(beside, offsets, len(self.samples))
+
+    def check(self, call: Call) -> None:
+        gaussian_way(call.guarantee, "a test of k means")
+        for ball in call.balls:
+            check_radius(ball)
+
+    def design_of_parts(self, call: Call, ball: Ball, sizes: tuple[int, ...]) -> KSampleDesign:
+        if min(sizes) < 2:
+            raise ExistenceError(
+                f"a test of k means needs at least two records in each sample, got {sizes}",
+                smallest_n=2 * len(self.samples),
+            )
+        (way,) = gaussian_way(call.guarantee, "a test of k means")
+        return KSampleDesign.of(ball, way, sizes, call.records_per_unit)
+
+    def design(self, call: Call, ball: Ball, n: int) -> KSampleDesign:
+        """Of samples of equal sizes."""
+        count = len(self.samples)
+        return self.design_of_parts(call, ball, tuple((n + g) // count for g in range(count)))
+
+    def value_shape(self, call: Call) -> tuple[int, ...]:
+        return (1 + 2 * len(self.samples),)
+
+    def is_exact(self, call: Call) -> bool:
+        return True
+
+    def mechanism_of(self, design: KSampleDesign) -> str:
+        return design.mechanism.name
+
+    def way_of(self, design: KSampleDesign) -> PureDP | GDP:
+        return design.way
+
+    def outlook(self, call: Call, design: KSampleDesign, n: int) -> tuple[float, float]:
+        scale = design.mechanism.scale
+        return scale, scale * unit_error(design.way, 1 + 2 * len(self.samples))
+
+    def noise_share(self, call: Call, design: KSampleDesign, n: int) -> float:
+        return design.mechanism.scale * unit_error(design.way, 1) / (math.sqrt(n) * design.radius)
+
+    def extent(self, call: Call) -> tuple[float, str]:
+        return math.nan, "largest distance between means"
+
+    def memory_of_group(self, call: Call, n: int) -> float:
+        dim = call.manifold.dim
+        return 8.0 * (4.0 * n * (dim + 4) + 2.0 * dim**2)
+
+    def release_group(self, group: Group) -> KSampleRelease:
+        design: KSampleDesign = group.design
+        values = design.values(chart_coords(group.ball, group.enter()), group.beside)
+        scale, expected_error = self.outlook(group.call, design, group.n)
+        released = group.release(
+            value=group.drawn(values, design.mechanism),
+            statistic=self.title,
+            sensitivity=design.sensitivity,
+            solver_tolerance=design.tolerance,
+            scale=scale,
+            expected_error=expected_error,
+        )
+        return KSampleRelease(**vars(released), sizes=design.sizes, level=self.level)
+
+    def further_columns(self, releases: Releases[KSampleRelease]) -> dict[str, FloatArray]:
+        """The p-values, and 1 where the test rejects, 0 where it does not."""
+        results = releases.results or ()
+        found = np.array([math.nan if own is None else own.p_value for own in results])
+        rejects = np.where(releases.released, found <= self.level, np.nan)
+        return {"p_value": found, "rejects": rejects}
+
+
+@overload
+def k_sample_test(
+    records: ArrayLike,
+    labels: ArrayLike,
+    ball: Ball,
+    guarantee: Guarantee,
+    *,
+    level: float = 0.05,
+    groups: None = None,
+    **call: Unpack[CallOptions],
+) -> KSampleRelease: ...
+@overload
+def k_sample_test(
+    records: ArrayLike,
+    labels: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    level: float = 0.05,
+    groups: GroupsLike,
+    **call: Unpack[CallOptions],
+) -> Releases[KSampleRelease]: ...
+@quiet
+@hinting
+def k_sample_test(
+    records: ArrayLike,
+    labels: ArrayLike,
+    ball: Ball | Sequence[Ball],
+    guarantee: Guarantee,
+    *,
+    level: float = 0.05,
+    groups: GroupsLike = None,
+    **call: Unpack[CallOptions],
+) -> KSampleRelease | Releases[KSampleRelease]:
+    """Test privately whether k samples have equal means, whatever their sizes and spreads.
+
+    A one-way analysis of variance. The means are those of the logarithms, at the ball's centre, of
+    records projected on the ball: on flat spaces, and where the means lie at the centre, Fréchet
+    means. The p-value is computed from released numbers and may be compared with any level.
+    `two_sample_test` compares whole laws.
+
+    Parameters
+    ----------
+    records : array-like, shape (n, *point_shape)
+        No value raises.
+    labels : array-like, shape (n,)
+        Label of each record's sample; labels and sizes are public. Each sample needs two records.
+    ball : Ball, or a list with one for each group
+        Public domain of the records.
+    guarantee : GDP, ZCDP or ApproxDP
+        Guarantee of the outcome when one unit's records are replaced. The noise is that of the
+        smallest sample.
+    level : float
+        Largest p-value at which ``rejects`` is true.
+    groups : array-like, optional
+        Labels or offsets of public groups, one test of all samples for each: see `frechet_mean`.
+    units : array-like, shape (n,), optional
+        Label of the person to whom each record belongs, none of whom is in two samples: one record
+        for each, the mean of the person's own.
+    records_per_unit : int
+        Number of records that one unit contributes to all samples together. Several records of one
+        person are not independent: the guarantee holds, the level does not.
+    groups_per_unit, skip_small, ledger, secret, seed, progress, timing
+        As in `frechet_mean`.
+
+    Returns
+    -------
+    KSampleRelease, or Releases of them with `groups`
+
+    Raises
+    ------
+    BudgetError, ExistenceError, ValueError, TypeError
+        As in `frechet_mean`.
+
+    References
+    ----------
+    Satterthwaite (1946), An approximate distribution of estimates of variance components.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.8)
+    >>> rng, arm = np.random.default_rng(0), np.repeat(["a", "b", "c"], [60, 300, 300])
+    >>> spread, shift = np.where(arm == "a", 0.2, 0.05), np.where(arm == "b", 0.2, 0.0)
+    >>> coords = spread[:, None] * rng.standard_normal((660, 2)) + np.outer(shift, [1.0, 0.0])
+    >>> y = ball.manifold.exp(ball.manifold.coords_to_tangent(coords, ball.center), ball.center)
+    >>> cdp.k_sample_test(y, arm, ball, cdp.GDP(mu=1.0)).rejects
+    True
+    """
+    found, _ = ordered_codes(as_labels(labels, "labels"), "labels")
+    test = KSampleTest(samples=tuple(found), level=level)
+    return release(test, records, ball, guarantee, labels=labels, groups=groups, **call)

@@ -1,0 +1,408 @@
+"""The test of k means: its privacy, its level at unequal sizes and spreads, its power."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+import curvedp as cdp
+from chance import CONFIDENCE
+from curvedp.audit import audit_samples
+from curvedp.errors import ExistenceError
+from curvedp.statistics import k_samples
+from curvedp.statistics.k_samples import KSampleDesign, KSampleRelease, p_value_of, units_of_values
+from curvedp.statistics.null_law import LEAST_P, tail_of_between
+from curvedp.statistics.permutation import chart_coords
+
+MU = cdp.GDP(1.0)
+
+
+def flat(dim: int, radius: float = 1.0) -> cdp.Ball:
+    return cdp.Ball(cdp.Euclidean(dim), np.zeros(dim), radius)
+
+
+def numbers_of(sizes: tuple[int, ...]) -> np.ndarray:
+    return np.repeat(np.arange(len(sizes)), sizes).astype(float)
+
+
+def on(ball: cdp.Ball, coords: np.ndarray) -> np.ndarray:
+    """Points with these coordinates in the chart at the centre."""
+    return ball.manifold.exp(ball.manifold.coords_to_tangent(coords, ball.center), ball.center)
+
+
+# ------------------------------------------------------------------ privacy
+
+
+def furthest(design: KSampleDesign, dim: int, rng: np.random.Generator, starts: int) -> float:
+    """Largest move of the values that coordinate ascent finds, over neighbours."""
+    numbers, count, best = numbers_of(design.sizes), sum(design.sizes), 0.0
+
+    def cut(rows: np.ndarray) -> np.ndarray:
+        return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True) / design.radius, 1.0)
+
+    def move(rows: np.ndarray, changed: int) -> float:
+        """Of replacing the record in place `changed` by the last row."""
+        other = rows[:count].copy()
+        other[changed] = rows[count]
+        return float(
+            np.linalg.norm(design.values(rows[:count], numbers) - design.values(other, numbers))
+        )
+
+    for _ in range(starts):
+        changed = int(np.argmin(np.array(design.sizes)[numbers.astype(int)]))
+        rows = cut(3 * rng.standard_normal((count + 1, dim)))
+        found, step = move(rows, changed), 1.0
+        while step > 1e-3:
+            trial = rows.copy()
+            trial[rng.integers(count + 1)] += step * rng.standard_normal(dim)
+            trial = cut(trial)
+            own = move(trial, changed)
+            step *= 0.97 if own <= found else 1.3
+            step = min(step, 2.0)
+            if own > found:
+                rows, found = trial, own
+        best = max(best, found)
+    return best
+
+
+@pytest.mark.parametrize(("dim", "sizes"), [(1, (2, 3)), (2, (3, 3)), (3, (2, 4, 3)), (2, (2, 9))])
+def test_no_neighbour_moves_the_values_further_than_their_sensitivity(dim, sizes) -> None:
+    rng, ball = np.random.default_rng(len(sizes) + dim), flat(dim)
+    design = KSampleDesign.of(ball, MU, sizes, 1)
+    worst = furthest(design, dim, rng, 6)
+    assert worst <= design.sensitivity
+    assert worst > 0.6 * design.sensitivity  # the search is no idle one
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_each_bound_is_nearly_attained(which: int) -> None:
+    """Of T, V_g and F_g alone: two records at a pole, one of which crosses the ball."""
+    size, ball = (3, 3), flat(2)
+    design = KSampleDesign.of(ball, MU, size, 1)
+    pole = np.array([1.0, 0.0])
+    there = np.tile(-pole, (6, 1))
+    if which == 0:  # far apart, and further
+        there[:3] = pole / 3
+    other = there.copy()
+    other[0] = pole if which else -pole
+    there[0] = -pole if which else pole
+    moved = np.abs(np.diff([design.values(x, numbers_of(size)) for x in (there, other)], axis=0))[0]
+    place = (0, 1, 3)[which]
+    share = k_samples.SHARES[which]
+    bound = design.sensitivity * np.sqrt(share)
+    assert moved[place] <= bound * (1 + 1e-12)
+    assert moved[place] > 0.8 * bound
+
+
+def test_a_unit_with_three_records_moves_the_values_three_times_as_far_at_most() -> None:
+    rng, ball, sizes = np.random.default_rng(0), flat(2), (4, 5)
+    design = KSampleDesign.of(ball, MU, sizes, 3)
+    assert design.sensitivity == pytest.approx(
+        3 * KSampleDesign.of(ball, MU, sizes, 1).sensitivity, rel=1e-12
+    )
+    for _ in range(300):
+        coords = rng.standard_normal((9, 2))
+        coords /= np.linalg.norm(coords, axis=1, keepdims=True)
+        other = coords.copy()
+        other[rng.choice(9, 3, replace=False)] = -np.sign(rng.standard_normal()) * coords[0]
+        values = [design.values(x, numbers_of(sizes)) for x in (coords, other)]
+        assert np.linalg.norm(values[0] - values[1]) <= design.sensitivity
+
+
+def test_the_bound_of_all_values_together_is_attained() -> None:
+    design = KSampleDesign.of(flat(1), MU, (2, 4), 1)
+    values = [design.values(x, numbers_of((2, 4))) for x in worst_pair()]
+    assert np.linalg.norm(values[0] - values[1]) == pytest.approx(design.sensitivity, rel=1e-6)
+
+
+def worst_pair() -> tuple[np.ndarray, np.ndarray]:
+    """Samples of two and of four at opposite ends of a line; a record of the first crosses it."""
+    first = np.array([1.0, 1.0, -1.0, -1.0, -1.0, -1.0])[:, None]
+    second = first.copy()
+    second[0] = -1.0
+    return first, second
+
+
+def released(worst: tuple[np.ndarray, np.ndarray], sizes: tuple[int, ...]) -> list[list[float]]:
+    """Released on neighbours, in the direction in which the values move."""
+    ball = flat(1)
+    design = KSampleDesign.of(ball, MU, sizes, 1)
+    values = [design.values(x.copy(), numbers_of(sizes)) for x in worst]
+    direction = (values[0] - values[1]) / np.linalg.norm(values[0] - values[1])
+    labels = numbers_of(sizes).astype(int)
+    return [
+        [float(cdp.k_sample_test(x, labels, ball, MU).value @ direction) for _ in range(1500)]
+        for x in worst
+    ]
+
+
+def test_the_released_values_are_audited(monkeypatch) -> None:
+    pair, sizes = worst_pair(), (2, 4)
+    result = audit_samples(*released(pair, sizes), MU, n_thresholds=5, confidence=CONFIDENCE)
+    assert result.passed, result.report()
+    # the control: a quarter of the noise
+    of = KSampleDesign.of.__func__
+    monkeypatch.setattr(
+        KSampleDesign,
+        "of",
+        classmethod(lambda cls, ball, way, own, unit: of(cls, ball, cdp.GDP(4.0), own, unit)),
+    )
+    assert not audit_samples(
+        *released(pair, sizes), MU, n_thresholds=5, confidence=CONFIDENCE
+    ).passed
+
+
+def test_rounding_stays_within_its_bound() -> None:
+    """Records alike but far from the centre, where squares cancel: against exact sums."""
+    from fractions import Fraction
+
+    rng, sizes, dim = np.random.default_rng(0), (7, 12), 3
+    ball = flat(dim)
+    design = KSampleDesign.of(ball, MU, sizes, 1)
+    of_traces, _ = units_of_values(sizes)
+    coords = np.array([0.57, 0.57, 0.57]) + 1e-9 * rng.standard_normal((19, dim))
+    found = design.values(coords.copy(), numbers_of(sizes))
+    exact, rows = [], [[Fraction(float(x)) for x in row] for row in coords]
+    means = []
+    for own in (rows[:7], rows[7:]):
+        mean = [sum(row[j] for row in own) / len(own) for j in range(dim)]
+        means.append(mean)
+        squares = sum((row[j] - mean[j]) ** 2 for row in own for j in range(dim))
+        exact.append(float(squares / (len(own) - 1)))
+    apart = sum((a - b) ** 2 for a, b in zip(*means, strict=True)) * 7 * 12 / 19
+    assert abs(found[0] - float(apart) ** 0.5) < design.tolerance / 2
+    assert np.abs(found[1:3] - np.array(exact) / of_traces).max() < design.tolerance / 2
+
+
+# ------------------------------------------------------------------ level and power
+
+
+def rejections(ball, sizes, mu: float, draw, count: int, seed: int, level: float = 0.05) -> int:
+    """Of so many tests, with noise from the seed: `draw` returns coordinates one after another."""
+    rng, numbers = np.random.default_rng(seed), numbers_of(sizes)
+    design = KSampleDesign.of(ball, cdp.GDP(mu), sizes, 1)
+    scale, found = design.mechanism.scale, 0
+    for _ in range(count):
+        coords = draw(rng)
+        coords /= np.maximum(np.linalg.norm(coords, axis=1, keepdims=True) / ball.radius, 1.0)
+        value = design.values(coords, numbers)
+        value += scale * rng.standard_normal(len(value))
+        radius = ball.radius
+        found += p_value_of(value / radius, sizes, scale / radius, ball.manifold.dim) <= level
+    return found
+
+
+def spread_of(rng, sizes, spreads, dim: int, law: str = "normal") -> np.ndarray:
+    """Records of one mean; `spreads` are root mean square distances from it."""
+    shape = (sum(sizes), dim)
+    drawn = rng.standard_normal(shape) if law == "normal" else rng.exponential(size=shape) - 1
+    return np.repeat(spreads, sizes)[:, None] * drawn / np.sqrt(dim)
+
+
+CELLS = [
+    ("normal", 2, (40, 400), (0.3, 0.05), 5.0),
+    ("normal", 6, (400, 40), (0.3, 0.05), 5.0),
+    ("skew", 6, (20, 200), (0.3, 0.1), 3.0),
+    ("normal", 1, (100, 100), (0.4, 0.4), 1.0),
+    ("normal", 36, (50, 500, 100), (0.4, 0.1, 0.2), 1.0),
+]
+
+
+@pytest.mark.parametrize(("law", "dim", "sizes", "spreads", "mu"), CELLS)
+def test_the_level_holds_at_unequal_sizes_and_spreads(law, dim, sizes, spreads, mu) -> None:
+    count = 300
+    found = rejections(
+        flat(dim), sizes, mu, lambda rng: spread_of(rng, sizes, spreads, dim, law), count, 7
+    )
+    assert found <= binom.ppf(0.999, count, 0.07)
+
+
+def test_a_permutation_of_the_records_would_not_hold_it() -> None:
+    """The control, without privacy: 40 records that spread six times as far as 400 others."""
+    rng, sizes, found = np.random.default_rng(0), (40, 400), 0
+    for _ in range(150):
+        coords = spread_of(rng, sizes, (0.3, 0.05), 2)
+        weights = np.repeat([1 / 40, -1 / 400], sizes)
+        relabelled = rng.permuted(np.tile(weights, (199, 1)), axis=1)
+        lengths = np.linalg.norm(np.vstack([weights, relabelled]) @ coords, axis=1)
+        found += np.mean(lengths[1:] >= lengths[0]) < 0.05
+    assert found > 60
+
+
+def test_power_exceeds_that_of_released_means() -> None:
+    """Beside the Wald test of regions, at the same budget for each sample."""
+    ball, sizes, count = flat(6), (100, 100), 60
+    labels, rng = np.repeat([0, 1], sizes), np.random.default_rng(0)
+    ours = theirs = 0
+    for seed in range(count):
+        x = spread_of(rng, sizes, (0.4, 0.4), 6)
+        x[labels == 1, 0] += 0.13
+        ours += cdp.k_sample_test(x, labels, ball, MU, seed=seed).rejects
+        halves = [x[labels == g] for g in (0, 1)]
+        regions = [cdp.confidence_region(half, ball, MU, seed=seed) for half in halves]
+        theirs += cdp.compare_means(*regions).rejects
+    assert ours > theirs + 10
+
+
+def test_power_is_that_of_the_test() -> None:
+    ball, sizes = cdp.Ball("spd:3", center="identity", radius=2.0), (50, 80)
+    public = {"shift": 0.33, "spread": (0.7, 0.4)}
+    planned = cdp.k_sample_power(ball, sizes, MU, **public, simulations=300)
+    rng, found, labels = np.random.default_rng(1), 0, numbers_of(sizes).astype(int)
+    for _ in range(150):
+        coords = spread_of(rng, sizes, (0.7, 0.4), 6)
+        direction = rng.standard_normal(6)
+        coords[:50] += 0.33 * direction / np.linalg.norm(direction)
+        found += cdp.k_sample_test(on(ball, coords), labels, ball, MU).rejects
+    assert 0.3 < planned < 0.9
+    # with fresh noise: seven standard errors
+    assert abs(found / 150 - planned) < 0.35
+    with pytest.raises(ValueError, match="spread"):
+        cdp.k_sample_power(ball, sizes, MU, shift=0.1, spread=[1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="n must be"):
+        cdp.k_sample_power(ball, (1, 5), MU, shift=0.1, spread=1.0)
+
+
+@pytest.mark.parametrize(("dim", "count"), [(1, 2), (6, 2), (6, 5), (36, 3)])
+def test_the_law_is_that_of_normal_means_where_the_noise_is_small(dim: int, count: int) -> None:
+    """Of covariances alike but for their size: chi-square sums, drawn."""
+    rng = np.random.default_rng(dim + count)
+    sizes = np.linspace(2000.0, 5000.0, count)
+    spreads = np.linspace(0.3, 0.8, count)
+    covariances = spreads[:, None, None] ** 2 * np.eye(dim) / dim
+    errors = rng.standard_normal((40_000, count, dim)) * spreads[:, None] / np.sqrt(dim)
+    weights = np.sqrt(sizes / sizes.sum())
+    errors -= weights[:, None] * np.einsum("g,dgj->dj", weights, errors)[:, None]
+    between = np.sqrt(np.sum(errors**2, axis=(1, 2)))
+    traces = np.trace(covariances, axis1=1, axis2=2)
+    norms = np.sqrt(traces**2 / dim + traces**2 / sizes)  # as of samples
+    for q in (0.5, 0.9, 0.99):
+        found = tail_of_between(
+            float(np.quantile(between, q)),
+            traces,
+            norms,
+            sizes,
+            (1e-3, 1e-4 * traces, 1e-4 * traces),
+            dim,
+        )
+        assert found == pytest.approx(1 - q, rel=0.2)
+
+
+def test_what_is_known_of_the_variance_is_told_from_what_is_not() -> None:
+    """A noisier variance never makes a large distance more significant than a known one."""
+    sizes, unit = np.array([50.0, 50.0]), np.full(2, 0.1)
+
+    def tail(between: float, noise: float) -> float:
+        scales = (0.1, noise * unit, noise * unit)
+        return tail_of_between(between, unit, unit, sizes, scales, 2)
+
+    assert tail(0.9, 1e-3) < tail(0.9, 1.0) < tail(0.9, 5.0)
+    values = [tail(x, 0.3) for x in np.linspace(-0.7, 4.0, 40)]
+    assert np.all(np.diff(values) <= 0)
+    assert values[0] == pytest.approx(1.0, abs=1e-6)
+    assert tail(1e3, 0.1) == LEAST_P
+    # on a line and without any noise: Student's t
+    assert tail_of_between(
+        2 * 0.1**0.5, unit, unit, np.full(2, 900.0), (1e-4, 1e-4 * unit, 1e-4 * unit), 1
+    ) == pytest.approx(2 * norm.sf(2.0), rel=0.03)
+
+
+# ------------------------------------------------------------------ the call
+
+
+def test_the_release_says_what_was_done_and_is_stored_whole() -> None:
+    ball = cdp.Ball("spd:3", center="identity", radius=1.5)
+    rng = np.random.default_rng(0)
+    coords = spread_of(rng, (200, 300, 100), (0.2, 0.4, 0.3), 6)
+    records, arm = on(ball, coords), np.repeat(["a", "b", "c"], [200, 300, 100])
+    with cdp.Ledger(cdp.GDP(9.0)) as ledger:
+        test = cdp.k_sample_test(records, arm, ball, cdp.GDP(8.0), ledger=ledger)
+        assert ledger.spent == cdp.GDP(8.0)
+    assert test.sizes == (200, 300, 100)
+    assert test.guarantee == test.calibrated_to == cdp.GDP(8.0)
+    assert test.scale == pytest.approx((test.sensitivity + 2 * test.solver_tolerance) / 8.0)
+    assert test.variances == pytest.approx([0.04, 0.16, 0.09], abs=0.05)
+    assert test.rejects == (test.p_value <= 0.05)
+    stored = cdp.Release.from_json(test.to_json())
+    assert isinstance(stored, KSampleRelease)
+    assert stored == test
+    assert stored.p_value == test.p_value
+    assert f"p = {test.p_value:.4g}" in test.report()
+
+
+def test_the_values_are_those_of_the_formula() -> None:
+    sizes, rng, ball = (5, 9, 4), np.random.default_rng(1), flat(3)
+    coords = 0.3 * rng.standard_normal((18, 3))
+    design = KSampleDesign.of(ball, MU, sizes, 1)
+    value = design.values(coords.copy(), numbers_of(sizes))
+    parts = np.split(coords, np.cumsum(sizes)[:-1])
+    between = sum(len(x) * np.sum((x.mean(0) - coords.mean(0)) ** 2) for x in parts)
+    covariances = [np.cov(x.T) for x in parts]
+    of_traces, of_norms = units_of_values(sizes)
+    assert value[0] == pytest.approx(np.sqrt(between))
+    assert value[1:4] * of_traces == pytest.approx([np.trace(c) for c in covariances])
+    assert value[4:] * of_norms == pytest.approx([np.linalg.norm(c) for c in covariances])
+
+
+def test_groups_persons_and_a_secret_as_in_every_release(tmp_path) -> None:
+    ball, rng = flat(2), np.random.default_rng(0)
+    records = 0.2 * rng.standard_normal((80, 2))
+    arm, site = np.tile(["x", "y"], 40), np.repeat(["a", "b"], 40)
+    secret = cdp.NoiseSecret.create(tmp_path / "secret")
+    how = {"groups": site, "secret": secret}
+    found, again = (cdp.k_sample_test(records, arm, ball, MU, **how) for _ in range(2))
+    assert [test.sizes for test in found] == [(20, 20), (20, 20)]
+    assert np.array_equal(found.value, again.value)
+    columns = found.columns()
+    assert columns["p_value"].tolist() == [test.p_value for test in found]
+    assert columns["rejects"].tolist() == [float(test.rejects) for test in found]
+    person = np.repeat(np.arange(20), 4)
+    with pytest.raises(ValueError, match="in several samples"):
+        cdp.k_sample_test(records, arm, ball, MU, units=person)
+    of_persons = cdp.k_sample_test(records, person % 2, ball, MU, units=person)
+    assert of_persons.sizes == (10, 10)
+    assert of_persons.n == 20
+
+
+def test_the_samples_are_those_of_the_chart_at_the_centre() -> None:
+    ball = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 1.0)
+    coords = np.random.default_rng(2).uniform(-0.5, 0.5, (9, 2))
+    assert chart_coords(ball, ball.enter(on(ball, coords))) == pytest.approx(coords)
+
+
+@pytest.mark.parametrize("fill", [np.nan, np.inf, 0.0, 1e308])
+def test_no_record_raises_or_warns(fill: float) -> None:
+    ball = cdp.Ball("spd:3", center="identity", radius=1.0)
+    records = np.tile(np.eye(3), (30, 1, 1))
+    records[::4] = fill
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        test = cdp.k_sample_test(records, np.arange(30) % 3, ball, cdp.GDP(8.0))
+        assert np.isfinite(test.value).all()
+        assert 0 < test.p_value <= 1
+
+
+def test_parameters_are_refused_before_the_ledger_is_asked() -> None:
+    records = np.zeros((30, 2))
+    arm = np.arange(30) % 2
+    for wrong, kind, words in (
+        ({"level": 1.5}, ValueError, "level"),
+        ({"labels": np.zeros(30, int)}, ValueError, "at least two labels"),
+        ({"labels": np.arange(30) == 3}, ExistenceError, "two records in each sample"),
+        ({"labels": arm[:9]}, ValueError, "labels"),
+        ({"guarantee": cdp.PureDP(1.0)}, TypeError, "Gaussian noise"),
+        ({"ball": flat(2, 1e-110)}, ValueError, "radius from"),
+    ):
+        with cdp.Ledger(cdp.GDP(2.0)) as ledger:
+            public = {"labels": arm, "ball": flat(2), "guarantee": MU, "ledger": ledger} | wrong
+            with pytest.raises(kind, match=words):
+                cdp.k_sample_test(records, **public)
+            assert ledger.spent is None
+    with pytest.raises(ValueError, match="each once"):
+        cdp.KSampleTest(samples=("a", "a"))
+    test = cdp.KSampleTest(samples=("a", "b"))
+    with pytest.raises(ValueError, match="those of 2 samples"):
+        cdp.release(test, records, flat(2), MU, labels=np.arange(30) % 3)
