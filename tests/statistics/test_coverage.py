@@ -15,7 +15,15 @@ from curvedp import _core
 from curvedp.audit import audit_samples
 from curvedp.errors import CoverageWarning, ExistenceError, NoiseWarning
 from curvedp.privacy import ZCDP, ApproxDP
-from curvedp.statistics.coverage import Counting, categories, share_of, weights_of
+from curvedp.statistics.coverage import (
+    UNIT,
+    Counting,
+    Tally,
+    categories,
+    share_of,
+    weights_of,
+    whole_weights,
+)
 from exact_laws import RadialLaw, flat_volume, gaussian, ks_critical, ks_statistic, laplace
 from manifold_list import SMALL
 from statistic_list import STATISTICS
@@ -65,7 +73,8 @@ def test_the_noise_of_the_point_has_its_exact_law(way):
     own = counting(way, 400)
     keys = _core.GroupKeys.numbered(bytes(32))
     points = [
-        own.draw((30.0, 20.0), way, keys.part(number).first()).noisy for number in range(4000)
+        own.draw(whole_weights((30, 20)), way, keys.part(number).first()).noisy
+        for number in range(4000)
     ]
     _, outside, no_point = np.array(points).T
     z = np.column_stack([outside + 0.5 * no_point, 0.5 * math.sqrt(3.0) * no_point])
@@ -87,7 +96,9 @@ def test_the_noise_of_the_point_has_its_exact_law(way):
 def test_the_three_numbers_are_unbiased_and_err_as_stated(way):
     own = counting(way, 400)
     keys = _core.GroupKeys.numbered(bytes(31) + b"1")
-    drawn = [own.draw((30.0, 20.0), way, keys.part(number).first()) for number in range(4000)]
+    drawn = [
+        own.draw(whole_weights((30, 20)), way, keys.part(number).first()) for number in range(4000)
+    ]
     noisy = np.array([one.noisy for one in drawn])
     error = drawn[0].standard_error
     assert np.abs(noisy.mean(axis=0) - [350, 30, 20]).max() < DEVIATIONS * error / math.sqrt(4000)
@@ -179,7 +190,7 @@ def test_mean_and_count_together_keep_the_guarantee_and_a_quarter_of_its_noise_d
 def test_a_persons_share_is_that_of_the_persons_records_before_they_are_averaged():
     found = np.array([0.0, 2.0, 2.0, 1.0, 0.0, 0.0, 1.0])
     ends = np.array([0, 2, 3, 6, 7])
-    outside, no_point = weights_of(found, ends)
+    outside, no_point = (own / UNIT for own in weights_of(found, ends))
     assert outside == pytest.approx(1 / 3 + 1, abs=1e-11)
     assert no_point == pytest.approx(1.5, abs=1e-11)
     assert outside <= 4 / 3  # cut down, never up
@@ -266,6 +277,55 @@ def test_every_statistic_counts_or_says_that_it_does_not(entry):
         promised = found.guarantee
         claimed = getattr(promised, "claimed", promised)
         assert claimed == entry.guarantee
+
+
+def with_others(n):
+    """Records of which every ninth lies outside the ball, and every fourteenth is no point."""
+    records = SPHERE.project(cdp.Sphere(2).random_point(n, rng=0))
+    records[::9] = [1.0, 0.0, 0.0]
+    records[::14] = np.nan
+    return records
+
+
+@pytest.mark.parametrize("ball", [SPHERE, [SPHERE] * 3], ids=["one ball", "a ball each"])
+@pytest.mark.parametrize("entry", STATISTICS, ids=repr)
+def test_compiled_code_counts_each_record_once(monkeypatch, entry, ball):
+    if not entry.statistic.counted:
+        return
+    records, offsets, seen = with_others(601), [0, 300, 600, 601], []
+
+    def counts(kept, records, balls):
+        seen.append(kept.counts)
+        return None
+
+    how = {"groups": offsets, "skip_small": True, "seed": 1, "coverage": True}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = entry.call(records, ball, entry.guarantee, **how).coverage
+        monkeypatch.setattr(Tally, "of", counts)
+        assert entry.call(records, ball, entry.guarantee, **how).coverage == found
+    true = (sum(1 for i in range(0, 601, 9) if i % 14), len(range(0, 601, 14)))
+    if entry.statistic.word in ("mean", "adaptive", "variance"):
+        assert seen == [true]
+    else:
+        assert set(seen) <= {true, None}
+
+
+def test_records_of_groups_that_are_skipped_are_counted_too():
+    ball = cdp.Ball("hyperboloid:2", center=[1.0, 0.0, 0.0], radius=5.0)
+    records = np.tile([1.0, 0.0, 0.0], (2010, 1))
+    records[::3] = np.nan
+    how = {"groups": [0, 2000, 2010], "skip_small": True, "coverage": True}
+    with pytest.warns(CoverageWarning):
+        found = cdp.frechet_mean(records, ball, cdp.PureDP(1.0), **how)
+    assert found.released.tolist() == [True, False]
+    assert found.coverage.n == 2010
+    seen = []
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        patch.setattr(Tally, "of", lambda kept, records, balls: seen.append(kept.counts))
+        cdp.frechet_mean(records, ball, cdp.PureDP(1.0), **how)
+    assert seen == [(0, 670)]
 
 
 @pytest.mark.parametrize("own", WRONG, ids=repr)
