@@ -281,12 +281,7 @@ class Paid:
     def _stream_of_count(self) -> _core.Stream:
         """Randomness of the count alone: under a secret, of all that the release is made of."""
         rows = self.records.reshape(len(self.records), self.call.manifold.point_size)
-        frame = _core.Frame(_flat(rows.shape[1]), np.zeros(rows.shape[1]), 1.0)
-        design = _core.GroupDesign(1.0, None)
-        ends, choice = np.array([0, len(rows)], dtype=np.int64), np.zeros(1, dtype=np.int32)
-        name = joined([self._all_but_records()]) if self.by_secret else None
-        groups = _core.Groups([frame], ends, [design], choice, name)
-        return groups.stream(rows, self.keys.part(_COUNT), 0, 1, 0)
+        return stream_of_count(self.keys, rows, self._all_but_records() if self.by_secret else None)
 
     def _all_but_records(self) -> bytes:
         """All that the release is computed from besides points of records, for keys of noise."""
@@ -323,6 +318,25 @@ class Paid:
         """The noise of a release that is calibrated to a share of the guarantee."""
         promised = self.promise(share)
         return NoiseLaw(mechanism, None if isinstance(promised, Unproved) else share, promised)
+
+
+def stream_of_count(keys: _core.GroupKeys, rows: FloatArray, name: bytes | None) -> _core.Stream:
+    """Randomness of the count of a call: of numbers and a name, if its keys come from a secret.
+
+    Parameters
+    ----------
+    keys : GroupKeys
+        Of the call.
+    rows : ndarray, shape (n, size)
+    name : bytes or None
+        None for keys that know their groups by number.
+    """
+    frame = _core.Frame(_flat(rows.shape[1]), np.zeros(rows.shape[1]), 1.0)
+    design = _core.GroupDesign(1.0, None)
+    ends, choice = np.array([0, len(rows)], dtype=np.int64), np.zeros(1, dtype=np.int32)
+    ids = None if name is None else joined([name])
+    groups = _core.Groups([frame], ends, [design], choice, ids)
+    return groups.stream(rows, keys.part(_COUNT), 0, 1, 0)
 
 
 def _flat(size: int) -> _core.Manifold:
