@@ -58,6 +58,8 @@ def test_a_batch_writes_releases_and_manifest(source, tmp_path):
     assert cdp.SPD(3).belongs(values).all()
     told = json.loads((tmp_path / "out.parquet.manifest.json").read_text())
     assert told["guarantee_of_all"] == cdp.GDP(1.0).to_dict()
+    assert told["coverage"]["n"] == told["records"]
+    assert "of the records were points inside the ball" in result.stdout
     assert cdp.Ledger(cdp.GDP(2.0), path=ledger).spent == cdp.GDP(1.0)
 
 
