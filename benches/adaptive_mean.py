@@ -78,9 +78,11 @@ def errors(setting: Setting, spread: float, rounds: int) -> np.ndarray:
         exact = cdp.nonprivate.frechet_mean(records, manifold).value
         for j, release in enumerate(
             (
-                cdp.frechet_mean(records, ball, guarantee),
-                cdp.adaptive_mean(records, ball, guarantee, schedule="adaptive"),
-                cdp.frechet_mean(records, oracle_ball(ball, mean, spread), guarantee),
+                cdp.frechet_mean(records, ball, guarantee, coverage=False),
+                cdp.adaptive_mean(records, ball, guarantee, schedule="adaptive", coverage=False),
+                cdp.frechet_mean(
+                    records, oracle_ball(ball, mean, spread), guarantee, coverage=False
+                ),
             )
         ):
             found[i, j] = manifold.dist(release.value, exact)
@@ -118,7 +120,10 @@ def rule(rounds: int) -> None:
                 plan = cdp.adaptive_schedule(
                     setting.ball, 500, setting.guarantee, schedule="adaptive"
                 )
-                a = cdp.expected_error(setting.ball, 500, setting.guarantee) / radius
+                a = (
+                    cdp.expected_error(setting.ball, 500, setting.guarantee, coverage=False)
+                    / radius
+                )
                 root = np.sqrt if kind is cdp.GDP else np.asarray
                 shares = " ".join(f"{share:.2f}" for share in root(plan.weights))
                 ratios = [
@@ -174,9 +179,13 @@ def failures(rounds: int) -> None:
             for i in range(rounds):
                 records = true_mean(setting.ball, rng) + law(setting.n, rng)
                 exact = records.mean(axis=0)
-                releases = [cdp.frechet_mean(records, setting.ball, setting.guarantee)]
+                releases = [
+                    cdp.frechet_mean(records, setting.ball, setting.guarantee, coverage=False)
+                ]
                 releases += [
-                    cdp.adaptive_mean(records, setting.ball, setting.guarantee, quantile=q)
+                    cdp.adaptive_mean(
+                        records, setting.ball, setting.guarantee, quantile=q, coverage=False
+                    )
                     for q in levels
                 ]
                 found[i] = [np.linalg.norm(release.value - exact) for release in releases]
@@ -222,8 +231,9 @@ def measured(
         offsets = np.arange(rounds // draws + 1) * n
         rows = np.concatenate([rows] * (rounds // draws))
         try:
-            one = cdp.frechet_mean(rows, ball, guarantee, groups=offsets)
-            own = cdp.adaptive_mean(rows, ball, guarantee, groups=offsets, schedule=schedule)
+            how = {"groups": offsets, "coverage": False}
+            one = cdp.frechet_mean(rows, ball, guarantee, **how)
+            own = cdp.adaptive_mean(rows, ball, guarantee, schedule=schedule, **how)
         except cdp.errors.ExistenceError:
             return None
         found += [

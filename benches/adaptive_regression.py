@@ -102,7 +102,8 @@ def row(
         t, records, truth = problem(space, n, seed)
 
         def error(truth: np.ndarray = truth, t: np.ndarray = t, y: np.ndarray = records, **how):
-            made = cdp.geodesic_regression(t, y, space.ball, guarantee, x_range=x_range, **how)
+            how |= {"x_range": x_range, "coverage": False}
+            made = cdp.geodesic_regression(t, y, space.ball, guarantee, **how)
             return made, float(np.mean(space.ball.manifold.dist(made.predict(GRID), truth)))
 
         made, found = error()
@@ -149,7 +150,7 @@ def rats(repetitions: int) -> list[str]:
             slopes, gaps = [], []
             for _ in range(repetitions):
                 made = cdp.geodesic_regression(
-                    x, records, ball, cdp.GDP(mu), x_range=x_range, **how
+                    x, records, ball, cdp.GDP(mu), x_range=x_range, coverage=False, **how
                 )
                 middle = made.geodesic.at(float(np.mean(x_range)))
                 velocity = manifold.parallel_transport(

@@ -121,7 +121,7 @@ def large() -> None:
     lap("mesh and graph, k = 10")
     operator = laplacian(graph)
     lap("Laplacian, scaled to -Delta_g")
-    released = density(records, ball, cdp.PureDP(0.5), mesh=operator, heat_time=0)
+    released = density(records, ball, cdp.PureDP(0.5), mesh=operator, heat_time=0, coverage=False)
     lap("density of 1e5 records")
     found = factor(released, 1.0)
     lap(f"solve, upsilon = 1 ({found.solution.method}, error {found.max_error:.0e})")

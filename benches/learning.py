@@ -186,7 +186,9 @@ def tell_inertias(name: str, ball: cdp.Ball, records: np.ndarray, clusters: int,
             found = []
             for seed in range(n):
                 init = blind_centers(ball, clusters, seed) if starts == "random points" else None
-                model = PrivateKMeans(clusters, ball=ball, guarantee=guarantee, init=init)
+                model = PrivateKMeans(
+                    clusters, ball=ball, guarantee=guarantee, init=init, coverage=False
+                )
                 found.append(model.fit(records).inertia_ / len(records))
             error = np.std(found, ddof=1) / np.sqrt(n)
             print(f"  {guarantee} {starts}: {np.mean(found):.4f} +- {error:.4f}", flush=True)
@@ -211,7 +213,7 @@ def main() -> None:
             for adaptive in (True, False):
                 told(
                     f"MDM {guarantee} adaptive={adaptive}",
-                    lambda: PrivateMDM(ball, guarantee, adaptive=adaptive),  # noqa: B023
+                    lambda: PrivateMDM(ball, guarantee, adaptive=adaptive, coverage=False),  # noqa: B023
                 )
     if "grouped" in given.parts:
         for name, splits in whole_splits(Path(os.environ["CURVEDP_DATA"])).items():

@@ -158,8 +158,8 @@ def rows_of(data: Data, noises: int, intervals: int) -> Iterator[str]:
             variance = float(np.mean(space.dist(exact, own) ** 2))
             for mu in BUDGETS:
                 for _ in range(noises):
-                    mean = cdp.frechet_mean(own, ball, cdp.GDP(mu))
-                    spread = cdp.frechet_variance(own, ball, cdp.GDP(mu))
+                    mean = cdp.frechet_mean(own, ball, cdp.GDP(mu), coverage=False)
+                    spread = cdp.frechet_variance(own, ball, cdp.GDP(mu), coverage=False)
                     found[mu].append(
                         (
                             mean.expected_error,

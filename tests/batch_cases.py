@@ -158,11 +158,11 @@ def interrupted(tmp_path, source, monkeypatch, after=2, **changes):
     """A batch that is cut off after some chunks."""
     store, done = jobs.Job.store, []
 
-    def few(job, number, keys, releases):
+    def few(job, number, *released):
         if len(done) == after:
             raise Stop
         done.append(number)
-        return store(job, number, keys, releases)
+        return store(job, number, *released)
 
     with monkeypatch.context() as patch:
         patch.setattr(jobs.Job, "store", few)

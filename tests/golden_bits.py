@@ -101,7 +101,7 @@ KEYS = [
 def of_one(case: Case, statistic: str, guarantee: str) -> list[float]:
     """A release of one data set, from a seed."""
     ball = domain(case)
-    release = ONE[statistic](records(ball), ball, GUARANTEES[guarantee], seed=SEED)
+    release = ONE[statistic](records(ball), ball, GUARANTEES[guarantee], seed=SEED, coverage=False)
     return numbers(release)
 
 
@@ -109,6 +109,7 @@ def of_groups(case: Case, statistic: str, guarantee: str, *, secret: bool) -> li
     """Releases of two groups, from a seed or a secret."""
     ball = domain(case)
     how: dict[str, Any] = {"secret": cdp.NoiseSecret(SECRET)} if secret else {"seed": SEED}
+    how["coverage"] = False
     offsets = np.cumsum((0, *SIZES))
     own = GUARANTEES[guarantee]
     releases = ONE[statistic](records(ball), ball, own, groups=offsets, **how)
@@ -138,6 +139,7 @@ def of_table(case: Case, statistic: str, guarantee: str) -> list[float]:
         guarantee=GUARANTEES[guarantee],
         public_keys=True,
         secret=cdp.NoiseSecret(SECRET),
+        coverage=False,
     )
     return drawn(released.table)
 
@@ -167,6 +169,7 @@ def regression() -> list[float]:
                 v_max=0.5,
                 sampler=sampler,
                 seed=SEED,
+                coverage=False,
             )
         )
     ]
@@ -185,12 +188,12 @@ def quantile() -> list[float]:
 
 
 def coverage() -> list[float]:
-    """Means and the numbers of their records inside the ball, from a seed and from a secret."""
+    """Means with the numbers of their records inside the ball, from a seed and from a secret."""
     ball = cdp.Ball("sphere:2", [0.0, 0.6, 0.8], 0.4)
     found = []
     for guarantee in (cdp.GDP(2.0), cdp.PureDP(20.0)):
         for how in ({"seed": SEED}, {"secret": cdp.NoiseSecret(SECRET)}):
-            release = cdp.frechet_mean(records(ball), ball, guarantee, coverage=True, **how)
+            release = cdp.frechet_mean(records(ball), ball, guarantee, **how)
             found += [*numbers(release), *release.coverage.noisy]
     return found
 

@@ -28,6 +28,7 @@ from pathlib import Path
 import batch_cases as cases
 import curvedp as cdp
 import curvedp.batch
+from curvedp.batch.output import output_of
 
 _EVENTS = frozenset(
     {"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.rmdir", "os.chmod", "os.listdir"}
@@ -120,10 +121,14 @@ def outcome(folder: Path) -> dict[str, object]:
 
 
 def digest(out: Path) -> str | None:
-    """Checksum of a result's bytes; None for none."""
+    """Checksum of a result's bytes and of its count of records; None for none."""
     files = [out] if out.is_file() else sorted(out.glob("*.parquet"))
     held = b"".join(path.read_bytes() for path in files)
-    return hashlib.sha256(held).hexdigest() if held else None
+    if not held:
+        return None
+    told = json.loads(output_of(out, out, "").manifest.read_text())["coverage"]
+    assert told is not None
+    return hashlib.sha256(held + json.dumps(told).encode()).hexdigest()
 
 
 def main(folder: Path, how: str, order: str, secret: str, result: str, step: int) -> None:

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 import curvedp as cdp
+from curvedp.errors import CoverageWarning
 
 PERSONS = 12
 #: The person whose records are replaced.
@@ -211,12 +212,15 @@ def _state(value: Any) -> dict[str, Any]:
     return dict(getattr(value, "__dict__", {}))
 
 
-#: Times, drawn names, and numbers with a fraction.
-_DRAWN = r"\d+-\d+-\d+[ T]\d+:\d+:\d+(,\d+)?|[0-9a-f]{32,}|-?\d+\.\d*(e[-+]?\d+)?|-?\d+e[-+]?\d+"
+#: Times, drawn names, percents of counts, and numbers with a fraction.
+_DRAWN = (
+    r"\d+ %|\d+-\d+-\d+[ T]\d+:\d+:\d+(,\d+)?|[0-9a-f]{32,}|-?\d+\.\d*(e[-+]?\d+)?|-?\d+e[-+]?\d+"
+)
 
 
 def words_of(text: str, *, with_numbers: bool = True) -> str:
     """A text without what is drawn, `with_numbers` that are whole or without them."""
+    text = re.sub(r"WARNING: (only )?about [^:]*:[^.:]*(rank|radius)\s", "", text)
     return re.sub(
         r"\s*#\s*", "#", re.sub(_DRAWN if with_numbers else f"{_DRAWN}|-?\\d+", "#", text)
     )
@@ -277,7 +281,11 @@ def outcome(call: Callable[[], Any], folder: Path, hidden: Sequence[str] = ()) -
             found = told(call(), public)
         except Exception as error:
             found = (type(error).__qualname__, str(error))
-    warned = [(own.category.__name__, str(own.message), Path(own.filename).name) for own in noted]
+    warned = [
+        (own.category.__name__, str(own.message), Path(own.filename).name)
+        for own in noted
+        if own.category is not CoverageWarning  # follows from drawn numbers
+    ]
     words = [words_of(stream.getvalue()) for stream in (out, err)]
     return [found, warned, words, heard.lines, _files(folder, public)]
 

@@ -26,6 +26,7 @@ import os
 import warnings
 import zlib
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,21 +84,21 @@ def _conformal(published: bool = False, **settings: float) -> Release:
         if published:
             return cdp.published.conformal_mean(x, ball, budget, seed=seed, **settings)
         mesh = default_laplacian(ball)
-        return cdp.conformal_mean(x, ball, budget, mesh=mesh, seed=seed, **settings)
+        return cdp.conformal_mean(x, ball, budget, mesh=mesh, seed=seed, coverage=False, **settings)
 
     return release
 
 
 CURVES: dict[str, Release] = {
     "Laplace, published": _laplace(cdp.published.frechet_mean),
-    "Laplace, proved": _laplace(cdp.frechet_mean),
+    "Laplace, proved": _laplace(partial(cdp.frechet_mean, coverage=False)),
     "tangent Gaussian, published": _tangent(cdp.published.frechet_mean),
-    "tangent Gaussian, proved": _tangent(cdp.frechet_mean),
+    "tangent Gaussian, proved": _tangent(partial(cdp.frechet_mean, coverage=False)),
     "conformal, published": _conformal(published=True),
     "conformal, proved": _conformal(),
-    "adaptive": _laplace(cdp.adaptive_mean),
+    "adaptive": _laplace(partial(cdp.adaptive_mean, coverage=False)),
     "adaptive, δ = 1e-9": lambda x, ball, epsilon, seed: cdp.adaptive_mean(
-        x, ball, cdp.ApproxDP(epsilon, DELTA), seed=seed
+        x, ball, cdp.ApproxDP(epsilon, DELTA), seed=seed, coverage=False
     ),
 }
 #: The same with other parameters: part "means".
@@ -141,10 +142,10 @@ def errors(
 def closed_form(name: str, ball: cdp.Ball, n: int, epsilon: float) -> float | None:
     """Expected error of a curve that has one, from public numbers alone."""
     if name == "Laplace, proved":
-        return cdp.expected_error(ball, n, cdp.PureDP(epsilon))
+        return cdp.expected_error(ball, n, cdp.PureDP(epsilon), coverage=False)
     if name == "tangent Gaussian, proved":
         budget = cdp.ApproxDP(epsilon, DELTA)
-        return cdp.expected_error(ball, n, budget, mechanism="tangent-gaussian")
+        return cdp.expected_error(ball, n, budget, mechanism="tangent-gaussian", coverage=False)
     return None
 
 

@@ -119,7 +119,7 @@ def plan(
     v_max: float | None = None,
     records_per_unit: int = 1,
     mechanism: str | type[Mechanism] | None = None,
-    coverage: bool = False,
+    coverage: bool | None = None,
 ) -> Plan:
     """The error to expect of a release, or the number of records it takes; reads no data.
 
@@ -158,8 +158,8 @@ def plan(
         Of the regression; without `tau` its clipping length is found privately.
     records_per_unit, mechanism
         As in the function; its other parameters at their defaults.
-    coverage : bool
-        True for a release that also counts the records inside the ball: see `frechet_mean`.
+    coverage : bool or None
+        Whether the release also counts the records inside the ball: see `frechet_mean`.
 
     Returns
     -------
@@ -178,9 +178,9 @@ def plan(
     >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
     >>> design = cdp.plan("frechet_variance", ball, cdp.GDP(mu=1.0), n=1000)
     >>> round(design.low, 6), round(design.high, 6)
-    (0.000216, 0.000844)
+    (0.000217, 0.000849)
     >>> cdp.plan("frechet_mean", ball, cdp.PureDP(epsilon=1.0), error=0.01).n
-    219
+    243
     """
     as_choice(statistic, tuple(_PLANNERS), "statistic")
     if (n is None) == (error is None):
@@ -195,9 +195,11 @@ def plan(
         records_per_unit=as_count(records_per_unit, "records_per_unit"),
         mechanism=mechanism,
     )
-    planner = _counted(_PLANNERS[statistic]) if coverage else _PLANNERS[statistic]
-    if coverage and statistic == "confidence_region":
+    planner, counts = _PLANNERS[statistic], statistic != "confidence_region"
+    if coverage and not counts:
         raise ValueError("the confidence region does not count records: leave coverage out")
+    if counts and coverage is not False:
+        planner = _counted(planner, must=coverage is True)
     least = ball.manifold.dim + 2 if statistic == "confidence_region" else 1
     if n is not None:
         return planner(request, as_count(n, "n", least=least))
@@ -252,8 +254,13 @@ class _Request:
         return MeanNoise.of(design.mean.mechanism, self.ball)
 
 
-def _counted(planner: Callable[[_Request, int], Plan]) -> Callable[[_Request, int], Plan]:
-    """The plan of a release that counts its records, as `release` divides its guarantee."""
+def _counted(
+    planner: Callable[[_Request, int], Plan], *, must: bool
+) -> Callable[[_Request, int], Plan]:
+    """The plan of a release that counts its records, as `release` divides its guarantee.
+
+    One that need not count them does without where there is no such release.
+    """
 
     def counted(request: _Request, n: int) -> Plan:
         whole, unit = request.guarantee, request.records_per_unit
@@ -271,7 +278,9 @@ def _counted(planner: Callable[[_Request, int], Plan]) -> Callable[[_Request, in
                 refused = error
         if not found:
             assert refused is not None
-            raise refused
+            if must:
+                raise refused
+            return planner(request, n)
         best, way = min(found, key=lambda pair: pair[0].high)
         share, name = share_of(way, n, unit), "epsilon" if isinstance(way, PureDP) else "mu"
         assert share is not None

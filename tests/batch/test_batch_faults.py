@@ -21,7 +21,7 @@ from curvedp.batch import job as jobs
 from curvedp.batch import output
 from curvedp.batch.parquet import Source
 from curvedp.batch.storage import locked
-from curvedp.errors import BatchError, BudgetError
+from curvedp.errors import BatchError, BudgetError, SecretError
 
 
 @pytest.mark.parametrize("ordered", [True, False], ids=["in order", "shuffled"])
@@ -34,7 +34,7 @@ def test_an_interrupted_batch_goes_on_where_it_stopped_and_pays_once(
     common = {"secret": secret, "ledger": ledger, "chunk_rows": 500}
     interrupted(tmp_path, source, monkeypatch, **common)
     [folder] = (tmp_path / "out.parquet.job").glob("parts-*")
-    parts = sorted(folder.iterdir())
+    parts = sorted(folder.glob("*.arrow"))
     assert len(parts) == 2
     stored = [part.stat().st_mtime_ns for part in parts]
     with pytest.raises(BatchError, match="interrupted: resume it"):
@@ -73,12 +73,12 @@ def test_a_failure_while_a_chunk_is_stored_ends_the_batch_and_is_mended(
     common = {"secret": secret, "ledger": ledger, "chunk_rows": 300}
     store = jobs.Job.store
 
-    def full(job, number, keys, releases):
+    def full(job, number, *released):
         if number == 3:
             if step == "after the part":
-                store(job, number, keys, releases)
+                store(job, number, *released)
             raise error
-        return store(job, number, keys, releases)
+        return store(job, number, *released)
 
     with monkeypatch.context() as patch:
         patch.setattr(jobs.Job, "store", full)
@@ -286,8 +286,8 @@ def test_a_chunk_of_an_earlier_job_in_the_same_place_is_not_taken_for_one_of_thi
     second.prepare()
     with pytest.raises(BatchError, match="another batch by now"):
         jobs.release_chunk(str(first.folder), first.identity, 0)
-    with pytest.raises(FileNotFoundError):
-        first.store(0, (chunk := second.read(0)).keys, second.release(chunk))
+    with pytest.raises(SecretError, match="not the secret"):
+        first.store(0, (chunk := second.read(0)).keys, *second.release(chunk))
     assert second.pending() == list(range(second.layout.chunks))
     assert jobs.release_chunk(str(second.folder), second.identity, 0) > 0
     assert 0 not in second.pending()

@@ -311,7 +311,7 @@ def test_a_source_that_changes_meanwhile_is_noticed(tmp_path, secret, monkeypatc
         jobs.release_chunk(str(job.folder), job.identity, job.pending()[0])
     for number in job.pending():
         chunk = job.read(number)
-        job.store(number, chunk.keys, job.release(chunk))
+        job.store(number, chunk.keys, *job.release(chunk))
     with pytest.raises(BatchError, match="has changed since"):
         job.finish()
 

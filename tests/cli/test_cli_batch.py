@@ -58,12 +58,17 @@ def test_a_batch_writes_releases_and_manifest(source, tmp_path):
     assert cdp.SPD(3).belongs(values).all()
     told = json.loads((tmp_path / "out.parquet.manifest.json").read_text())
     assert told["guarantee_of_all"] == cdp.GDP(1.0).to_dict()
+    assert told["coverage"]["n"] == told["records"]
+    assert "of the records were points inside the ball" in result.stdout
     assert cdp.Ledger(cdp.GDP(2.0), path=ledger).spent == cdp.GDP(1.0)
 
 
 def test_a_dry_run_tells_cost_and_error_and_spends_nothing(source, tmp_path):
     out, ledger = tmp_path / "out.parquet", tmp_path / "ledger"
-    result = batch(source, out, "--dry-run", "--ledger", ledger, "--ledger-budget", "mu=2")
+    how = ("--dry-run", "--ledger", ledger, "--ledger-budget", "mu=2")
+    assert "coverage         counted" in batch(source, out, *how).stdout
+    result = batch(source, out, *how, "--no-coverage")
+    assert "not counted: coverage=False" in result.stdout
     assert result.exit_code == 0, result.output
     assert "40 groups by site, scanner" in result.stdout
     for name, unit in (("time", " s to release all"), ("memory", " MB"), ("result", " MB")):
@@ -79,7 +84,7 @@ def test_a_dry_run_tells_cost_and_error_and_spends_nothing(source, tmp_path):
         .to_pylist()
     )
     ball = cdp.Ball(cdp.SPD(3), center="identity", radius=1.5)
-    error = cdp.expected_error(ball, smallest, cdp.GDP(1.0))
+    error = cdp.expected_error(ball, smallest, cdp.GDP(1.0), coverage=False)
     assert f"{error:.4g}" in result.stdout
     assert "Nothing was spent" in result.stdout
     with cdp.Ledger(cdp.GDP(2.0), path=ledger) as book:

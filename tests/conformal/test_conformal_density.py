@@ -339,7 +339,8 @@ def test_a_groups_density_is_that_of_the_group_alone():
 
     def released(records, site):
         secret = cdp.NoiseSecret(bytes(range(32)))
-        return density(records, ball, cdp.PureDP(1.0), mesh=mesh, groups=site, secret=secret)
+        how = {"mesh": mesh, "groups": site, "secret": secret, "coverage": False}
+        return density(records, ball, cdp.PureDP(1.0), **how)
 
     found = released(records, site)
     for name in ("a", "b"):
@@ -415,7 +416,8 @@ def test_units_count_once_and_no_group_is_too_small():
     assert release.n == 60
     assert counted(release, mesh, 60).sum() == 60
     assert "units-by-name" in release.assumptions
-    found = density(records, ball, cdp.PureDP(1.0), mesh=mesh, groups=site, skip_small=True)
+    how = {"groups": site, "skip_small": True, "coverage": False}
+    found = density(records, ball, cdp.PureDP(1.0), mesh=mesh, **how)
     assert found.released.all()
     assert found.columns()["scale"].tolist() == pytest.approx([2.0, 2.0])
 

@@ -46,7 +46,8 @@ def records():
 )
 @pytest.mark.parametrize("split", [0.1, 0.5, 0.9])
 def test_parts_compose_to_the_whole(ball, operator, records, guarantee, split):
-    release = cdp.conformal_mean(records, ball, guarantee, mesh=operator, split=split)
+    how = {"mesh": operator, "split": split, "coverage": False}
+    release = cdp.conformal_mean(records, ball, guarantee, **how)
     assert release.guarantee == guarantee
     density, node = release.parts
     assert density.statistic == "density of the records"
@@ -182,7 +183,8 @@ def test_meshes_of_few_nodes(ball, records, nodes):
 
 
 def test_default_cells_are_as_many_as_the_noise_allows(ball, operator, records):
-    release = cdp.conformal_mean(records, ball, cdp.PureDP(1.0), mesh=operator)
+    how = {"mesh": operator, "coverage": False}
+    release = cdp.conformal_mean(records, ball, cdp.PureDP(1.0), **how)
     assert release.parts[0].value.shape == (int(200 * 0.5 / math.sqrt(8)),)
     huge = cdp.conformal_mean(records, ball, cdp.PureDP(1e6), mesh=operator)
     assert huge.parts[0].value.shape == (5000,)
@@ -216,7 +218,8 @@ def test_a_groups_mean_is_that_of_the_group_alone(ball, operator, records):
     site = np.repeat(["a", "b"], [80, 120])
 
     def released(records, site, **how):
-        how = {"mesh": operator, "secret": cdp.NoiseSecret(bytes(range(32)))} | how
+        secret = cdp.NoiseSecret(bytes(range(32)))
+        how = {"mesh": operator, "secret": secret, "coverage": False} | how
         return cdp.conformal_mean(records, ball, cdp.PureDP(1.0), groups=site, **how)
 
     found = released(records, site)

@@ -319,6 +319,7 @@ def test_rates_of_counts_are_rounded_down() -> None:
             mesh=mesh,
             heat_time=0.0,
             records_per_unit=k,
+            coverage=False,
         )
         assert covers(found.scale, epsilon, 2 * k)
         assert found.scale <= math.nextafter(2 * k / epsilon, math.inf) * (1 + 1e-15)

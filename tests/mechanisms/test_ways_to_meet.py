@@ -95,12 +95,12 @@ def test_the_way_follows_the_number_of_records_and_the_release_says_which():
     offsets = np.cumsum((0, *sizes))
     records = np.tile(ball.center, (offsets[-1], 1))
     wanted = cdp.ApproxDP(1.0, 1e-6)
-    releases = cdp.frechet_mean(records, ball, wanted, groups=offsets)
+    releases = cdp.frechet_mean(records, ball, wanted, groups=offsets, coverage=False)
     wrapped, laplace = "exponential-wrapped Gaussian", "Riemannian Laplace"
     assert releases.mechanism.tolist() == [wrapped, laplace, wrapped, laplace]
     pure = ways_to_meet(wanted)[1]
     for g, n in enumerate(sizes):
-        alone = cdp.frechet_mean(records[:n], ball, wanted)
+        alone = cdp.frechet_mean(records[:n], ball, wanted, coverage=False)
         assert releases[g].guarantee == alone.guarantee == wanted
         assert releases[g].calibrated_to == alone.calibrated_to
         assert releases[g].mechanism == alone.mechanism
@@ -117,7 +117,8 @@ def test_parts_hold_shares_of_the_way_of_their_own_group():
     """The first group is too small for a mean by Laplace noise."""
     ball = cdp.Ball("hyperboloid:2", [1.0, 0.0, 0.0], 1.0)
     records = np.tile(ball.center, (4 + 2000, 1))
-    releases = cdp.log_covariance(records, ball, cdp.ApproxDP(1.0, 1e-6), groups=[0, 4, 2004])
+    how = {"groups": [0, 4, 2004], "coverage": False}
+    releases = cdp.log_covariance(records, ball, cdp.ApproxDP(1.0, 1e-6), **how)
     for release, kind in zip(releases, (cdp.GDP, cdp.PureDP), strict=True):
         assert isinstance(release.calibrated_to, kind)
         (mean,) = release.parts

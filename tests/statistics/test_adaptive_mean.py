@@ -114,7 +114,8 @@ def test_the_parts_of_a_release_add_up_to_no_more_than_its_guarantee(
     guarantee: Any, schedule: Any
 ) -> None:
     ball = make_ball("sphere:2")
-    release = cdp.adaptive_mean(clump(ball, 900, 0.1), ball, guarantee, schedule=schedule)
+    how = {"schedule": schedule, "coverage": False}
+    release = cdp.adaptive_mean(clump(ball, 900, 0.1), ball, guarantee, **how)
     parts, way = release.parts, release.calibrated_to
     if isinstance(guarantee, cdp.PureDP):
         whole = Fraction(guarantee.epsilon)
@@ -135,7 +136,8 @@ def test_every_part_is_calibrated_to_its_own_ball_and_share(spec: str) -> None:
     plan = cdp.adaptive_schedule(ball, 4000, cdp.GDP(1.0), records_per_unit=2)
     records = clump(ball, 4000, 0.1)
     # about one of five keeps the public ball: all of forty with a probability below 1e-27
-    drawn = (cdp.adaptive_mean(records, ball, cdp.GDP(1.0), records_per_unit=2) for _ in range(40))
+    how = {"records_per_unit": 2, "coverage": False}
+    drawn = (cdp.adaptive_mean(records, ball, cdp.GDP(1.0), **how) for _ in range(40))
     release = next(own for own in drawn if own.parts[-1].ball_radius < ball.radius)
     last = ball
     for i, part in enumerate(release.parts):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from fractions import Fraction
 
@@ -15,7 +16,15 @@ from curvedp import _core
 from curvedp.audit import audit_samples
 from curvedp.errors import CoverageWarning, ExistenceError, NoiseWarning
 from curvedp.privacy import ZCDP, ApproxDP
-from curvedp.statistics.coverage import Counting, categories, share_of, weights_of
+from curvedp.statistics.coverage import (
+    UNIT,
+    Counting,
+    Tally,
+    categories,
+    share_of,
+    weights_of,
+    whole_weights,
+)
 from exact_laws import RadialLaw, flat_volume, gaussian, ks_critical, ks_statistic, laplace
 from manifold_list import SMALL
 from statistic_list import STATISTICS
@@ -65,7 +74,8 @@ def test_the_noise_of_the_point_has_its_exact_law(way):
     own = counting(way, 400)
     keys = _core.GroupKeys.numbered(bytes(32))
     points = [
-        own.draw((30.0, 20.0), way, keys.part(number).first()).noisy for number in range(4000)
+        own.draw(whole_weights((30, 20)), way, keys.part(number).first()).noisy
+        for number in range(4000)
     ]
     _, outside, no_point = np.array(points).T
     z = np.column_stack([outside + 0.5 * no_point, 0.5 * math.sqrt(3.0) * no_point])
@@ -87,7 +97,9 @@ def test_the_noise_of_the_point_has_its_exact_law(way):
 def test_the_three_numbers_are_unbiased_and_err_as_stated(way):
     own = counting(way, 400)
     keys = _core.GroupKeys.numbered(bytes(31) + b"1")
-    drawn = [own.draw((30.0, 20.0), way, keys.part(number).first()) for number in range(4000)]
+    drawn = [
+        own.draw(whole_weights((30, 20)), way, keys.part(number).first()) for number in range(4000)
+    ]
     noisy = np.array([one.noisy for one in drawn])
     error = drawn[0].standard_error
     assert np.abs(noisy.mean(axis=0) - [350, 30, 20]).max() < DEVIATIONS * error / math.sqrt(4000)
@@ -179,7 +191,7 @@ def test_mean_and_count_together_keep_the_guarantee_and_a_quarter_of_its_noise_d
 def test_a_persons_share_is_that_of_the_persons_records_before_they_are_averaged():
     found = np.array([0.0, 2.0, 2.0, 1.0, 0.0, 0.0, 1.0])
     ends = np.array([0, 2, 3, 6, 7])
-    outside, no_point = weights_of(found, ends)
+    outside, no_point = (own / UNIT for own in weights_of(found, ends))
     assert outside == pytest.approx(1 / 3 + 1, abs=1e-11)
     assert no_point == pytest.approx(1.5, abs=1e-11)
     assert outside <= 4 / 3  # cut down, never up
@@ -213,7 +225,8 @@ def test_the_release_carries_the_whole_guarantee(guarantee):
     ledger = cdp.Ledger(guarantee)
     found = cdp.frechet_mean(np.zeros((800, 1)), LINE, guarantee, coverage=True, ledger=ledger)
     assert found.guarantee == guarantee
-    assert cdp.frechet_mean(np.zeros((800, 1)), LINE, guarantee).scale < found.scale
+    without = cdp.frechet_mean(np.zeros((800, 1)), LINE, guarantee, coverage=False)
+    assert without.scale < found.scale
     again = type(found).from_json(found.to_json())
     assert again == found
     assert again.coverage == found.coverage
@@ -266,6 +279,55 @@ def test_every_statistic_counts_or_says_that_it_does_not(entry):
         promised = found.guarantee
         claimed = getattr(promised, "claimed", promised)
         assert claimed == entry.guarantee
+
+
+def with_others(n):
+    """Records of which every ninth lies outside the ball, and every fourteenth is no point."""
+    records = SPHERE.project(cdp.Sphere(2).random_point(n, rng=0))
+    records[::9] = [1.0, 0.0, 0.0]
+    records[::14] = np.nan
+    return records
+
+
+@pytest.mark.parametrize("ball", [SPHERE, [SPHERE] * 3], ids=["one ball", "a ball each"])
+@pytest.mark.parametrize("entry", STATISTICS, ids=repr)
+def test_compiled_code_counts_each_record_once(monkeypatch, entry, ball):
+    if not entry.statistic.counted:
+        return
+    records, offsets, seen = with_others(601), [0, 300, 600, 601], []
+
+    def counts(kept, records, balls):
+        seen.append(kept.counts)
+        return None
+
+    how = {"groups": offsets, "skip_small": True, "seed": 1, "coverage": True}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = entry.call(records, ball, entry.guarantee, **how).coverage
+        monkeypatch.setattr(Tally, "of", counts)
+        assert entry.call(records, ball, entry.guarantee, **how).coverage == found
+    true = (sum(1 for i in range(0, 601, 9) if i % 14), len(range(0, 601, 14)))
+    if entry.statistic.word in ("mean", "adaptive", "variance"):
+        assert seen == [true]
+    else:
+        assert set(seen) <= {true, None}
+
+
+def test_records_of_groups_that_are_skipped_are_counted_too():
+    ball = cdp.Ball("hyperboloid:2", center=[1.0, 0.0, 0.0], radius=5.0)
+    records = np.tile([1.0, 0.0, 0.0], (2010, 1))
+    records[::3] = np.nan
+    how = {"groups": [0, 2000, 2010], "skip_small": True, "coverage": True}
+    with pytest.warns(CoverageWarning):
+        found = cdp.frechet_mean(records, ball, cdp.PureDP(1.0), **how)
+    assert found.released.tolist() == [True, False]
+    assert found.coverage.n == 2010
+    seen = []
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        patch.setattr(Tally, "of", lambda kept, records, balls: seen.append(kept.counts))
+        cdp.frechet_mean(records, ball, cdp.PureDP(1.0), **how)
+    assert seen == [(0, 670)]
 
 
 @pytest.mark.parametrize("own", WRONG, ids=repr)
@@ -377,3 +439,118 @@ def test_two_scales_of_one_secret_do_not_tell_the_numbers(other):
     xi = (np.array(first.noisy) - true) / s
     same = (t * (true + s * xi) - s * (true + t * xi)) / (t - s)
     assert np.abs(same - true).max() < 1e-6
+
+
+# ------------------------------------------------------------------ by default
+
+
+def of_kind(kind):
+    """A class and all below it."""
+    return [kind, *(own for child in kind.__subclasses__() for own in of_kind(child))]
+
+
+def test_all_but_these_statistics_count_by_default():
+    import curvedp.mail.private_mail  # noqa: F401
+
+    own = [kind for kind in of_kind(cdp.Statistic) if kind.__module__.startswith("curvedp")]
+    never = {kind.__name__ for kind in own if not kind.counted}
+    assert never == {"Region", "Interval", "Quantile", "PrivateQuery", "Embedding"}
+    for function in (cdp.confidence_region, cdp.variance_interval, cdp.quantile):
+        assert "does not count its records" in function.__doc__
+
+
+@pytest.mark.parametrize("entry", STATISTICS, ids=repr)
+def test_every_statistic_counts_by_default_or_the_report_says_why_not(entry):
+    records = SPHERE.project(cdp.Sphere(2).random_point(600, rng=0))
+    few = records[:30]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = entry.call(records, SPHERE, entry.guarantee, seed=1)
+        if entry.statistic.counted:
+            assert found == entry.call(records, SPHERE, entry.guarantee, seed=1, coverage=True)
+            assert found.coverage.n == 600
+            never = entry.call(records, SPHERE, entry.guarantee, seed=1, coverage=False)
+            assert (never.coverage, never.uncounted) == (None, "coverage=False")
+            assert "(coverage=False)." in " ".join(never.report().split())
+        elif isinstance(found, cdp.Release):
+            assert found.coverage is None
+            assert "does not count" in found.uncounted
+        both = entry.call(few, SPHERE, cdp.GDP(1.0), seed=1, groups=[0, 15, 30], skip_small=True)
+    assert getattr(both, "coverage", None) is None
+    if entry.statistic.counted:
+        assert "n = 30 is too small" in both.uncounted
+        assert "n = 39" in " ".join(both.report().split())
+
+
+def test_the_reason_names_what_would_do():
+    def told(n, guarantee, **how):
+        return cdp.frechet_mean(np.zeros((n, 1)), LINE, guarantee, **how)
+
+    for guarantee, how in (
+        (cdp.GDP(0.5), {}),
+        (cdp.PureDP(0.25), {}),
+        (cdp.GDP(1.0), {"records_per_unit": 3}),
+        (ApproxDP(0.4, 1e-6), {}),
+    ):
+        few = told(20, guarantee, **how)
+        least, budget = re.search(r"n = (\d+), or \w+ = (\S+), would do", few.uncounted).groups()
+        assert few.coverage is None
+        assert told(int(least), guarantee, **how).coverage is not None
+        if not isinstance(guarantee, ApproxDP):
+            assert told(int(least) - 1, guarantee, **how).coverage is None
+            assert told(20, type(guarantee)(float(budget)), **how).coverage is not None
+
+
+def test_a_count_takes_no_release_away():
+    """Where the rest of the budget is too small there is no count, unless it is insisted on."""
+    ball = cdp.Ball("hyperboloid:16", center=np.eye(17)[0], radius=10.0)
+    records = np.tile(ball.center, (2500, 1))
+    with pytest.raises(ExistenceError) as refused:
+        cdp.frechet_mean(records, ball, cdp.PureDP(0.1), coverage=False)
+    budget = cdp.PureDP(refused.value.smallest_epsilon)
+    with pytest.raises(ExistenceError):
+        cdp.frechet_mean(records, ball, budget, coverage=True)
+    found = cdp.frechet_mean(records, ball, budget)
+    assert found.coverage is None
+    assert "rest of the budget" in found.uncounted
+    expected = cdp.expected_error(ball, 2500, budget)
+    assert expected == cdp.expected_error(ball, 2500, budget, coverage=False)
+    plan = cdp.plan("frechet_mean", ball, budget, n=2500)
+    assert plan == cdp.plan("frechet_mean", ball, budget, n=2500, coverage=False)
+
+
+def test_groups_that_exist_without_a_count_exist_with_the_default():
+    ball = cdp.Ball("hyperboloid:2", center=[1.0, 0.0, 0.0], radius=5.0)
+    offsets = np.concatenate(([0], np.cumsum(np.arange(1, 120))))
+    records = np.tile(ball.center, (offsets[-1], 1))
+    how = {"groups": offsets, "skip_small": True}
+    for epsilon in (0.9, 0.97, 1.0, 1.03):
+        claim = cdp.PureDP(epsilon)
+        without = cdp.frechet_mean(records, ball, claim, coverage=False, **how)
+        assert not without.released.all()
+        found = cdp.frechet_mean(records, ball, claim, **how)
+        np.testing.assert_array_equal(found.released, without.released)
+
+
+def test_public_prices_include_the_count():
+    for guarantee in (cdp.GDP(1.0), cdp.PureDP(1.0), ApproxDP(1.0, 1e-6)):
+        for n in (20, 60, 300, 4000):
+            found = cdp.frechet_mean(np.zeros((n, 1)), LINE, guarantee)
+            expected = cdp.expected_error(LINE, n, guarantee)  # at another place of the mean
+            assert expected == pytest.approx(found.expected_error, rel=1e-3)
+            plan = cdp.plan("frechet_mean", LINE, guarantee, n=n)
+            assert plan.low <= found.expected_error * (1 + 1e-9)
+            assert found.expected_error <= plan.high * (1 + 1e-9)
+    n = cdp.required_n(LINE, 0.01, cdp.GDP(1.0))
+    assert cdp.expected_error(LINE, n, cdp.GDP(1.0)) <= 0.01
+    assert n > cdp.required_n(LINE, 0.01, cdp.GDP(1.0), coverage=False)
+
+
+def test_a_group_alone_says_where_its_count_is():
+    records = np.zeros((500, 1))
+    found = cdp.frechet_mean(records, LINE, cdp.GDP(1.0), groups=[0, 150, 500])
+    assert found.coverage is not None
+    assert found[0].coverage is None
+    assert "all groups have one count" in found[0].report().replace("\n", " ").replace("  ", "")
+    again = cdp.Release.from_json(found[0].to_json())
+    assert again.uncounted == found[0].uncounted

@@ -94,11 +94,13 @@ def secret():
 def test_groups_on_balls_of_different_width_are_what_each_is_alone(own, name, kinds):
     balls, records, group, labels = mixed(name, kinds)
     claim, ledger = own.guarantee, cdp.Ledger(own.guarantee)
-    whole = own.call(records, balls, claim, groups=group, secret=secret(), ledger=ledger)
+    how = {"groups": group, "secret": secret(), "coverage": False}
+    whole = own.call(records, balls, claim, ledger=ledger, **how)
     assert ledger.spent == claim
     for label, ball in zip(labels, balls, strict=True):
         rows = records[group == label]
-        alone = own.call(rows, ball, claim, groups=[label] * len(rows), secret=secret())
+        how = {"groups": [label] * len(rows), "secret": secret(), "coverage": False}
+        alone = own.call(rows, ball, claim, **how)
         assert but_for_provenance(whole[label]) == but_for_provenance(alone[label])
     assert np.array_equal(whole.to_pandas()["n"], [np.sum(group == label) for label in labels])
 
@@ -114,10 +116,11 @@ def test_moments_at_given_points_on_balls_of_different_width_are_what_each_is_al
     means = cdp.frechet_mean(records, balls, claim, groups=group, seed=4)
     points = np.array([balls[0].center, *(ball.center for ball in balls[1:])])
     for given, each in ((means, [means[label] for label in labels]), (points, points)):
-        whole = own(records, balls, claim, groups=group, mean=given, secret=secret())
+        how = {"groups": group, "secret": secret(), "coverage": False}
+        whole = own(records, balls, claim, mean=given, **how)
         for label, ball, mean in zip(labels, balls, each, strict=True):
             rows = records[group == label]
-            how = {"groups": [label] * len(rows), "secret": secret()}
+            how = {"groups": [label] * len(rows), "secret": secret(), "coverage": False}
             alone = own(rows, ball, claim, mean=mean, **how)[label]
             assert but_for_provenance(whole[label]) == but_for_provenance(alone)
 

@@ -131,7 +131,7 @@ def agree(name, ball, records, offsets):
             statistic(records, ball, guarantee, groups=offsets)
         return
     kept = [g for g, size in enumerate(sizes) if size >= least(statistic, ball)]
-    how = {"groups": offsets, "seed": 5, "skip_small": True} | options
+    how = {"groups": offsets, "seed": 5, "skip_small": True, "coverage": False} | options
     releases = statistic(records, ball, guarantee, **how)
     stages = max(len(drawn(release)) for release in releases)
     for g in kept:
@@ -151,7 +151,8 @@ def agree(name, ball, records, offsets):
 @pytest.mark.parametrize("guarantee", [cdp.PureDP(2000.0), cdp.GDP(1.0), cdp.GDP(0.01)], ids=repr)
 def test_means_are_released_as_the_twin_releases_each(small_case, guarantee):
     ball, records, offsets = groups(small_case)
-    releases = cdp.frechet_mean(records, ball, guarantee, groups=offsets, seed=5)
+    how = {"groups": offsets, "seed": 5, "coverage": False}
+    releases = cdp.frechet_mean(records, ball, guarantee, **how)
     for g, (start, end) in enumerate(itertools.pairwise(offsets)):
         value, design = plain.plain_mean(
             records[start:end],
@@ -179,8 +180,9 @@ def test_the_secret_yields_the_documented_keys(name):
         "region": (cdp.confidence_region, cdp.Region(), plain.plain_region),
     }[name]
     call = Call(statistic=value, balls=(ball,), guarantee=claim)
-    named = statistic(records, ball, claim, groups=labels, secret=secret)
-    numbered = statistic(records, ball, claim, groups=np.arange(0, 4001, 100), secret=secret)
+    how = {"secret": secret, "coverage": False}
+    named = statistic(records, ball, claim, groups=labels, **how)
+    numbered = statistic(records, ball, claim, groups=np.arange(0, 4001, 100), **how)
     for g in (0, 7, 39):
         own = records[100 * g : 100 * g + 100]
         for group, release in (
@@ -208,7 +210,7 @@ def test_the_secret_yields_the_documented_keys(name):
 def test_a_large_group_among_small_ones_is_released_as_the_twin_releases_it():
     ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.6, 0.8], radius=0.9)
     records = ball.project(cdp.Sphere(2).random_point(100_020, rng=1))
-    how = {"groups": [0, 10, 100_010, 100_020], "seed": 5}
+    how = {"groups": [0, 10, 100_010, 100_020], "seed": 5, "coverage": False}
     releases = cdp.adaptive_mean(records, ball, cdp.GDP(1.0), **how)
     expected = plain.plain_adaptive(
         records[10:100_010], ball, cdp.GDP(1.0), lambda k: _core.Stream.of_groups(KEY, 5 + k)

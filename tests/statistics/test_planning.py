@@ -251,7 +251,8 @@ def test_a_plan_with_coverage_is_that_of_the_release(guarantee):
     release = cdp.frechet_mean(np.tile(ball.center, (700, 1)), ball, guarantee, coverage=True)
     assert design.low <= release.expected_error * (1 + 1e-9)
     assert release.expected_error <= design.high * (1 + 1e-9)
-    assert design.low > cdp.plan("frechet_mean", ball, guarantee, n=700).low
+    assert design == cdp.plan("frechet_mean", ball, guarantee, n=700)
+    assert design.low > cdp.plan("frechet_mean", ball, guarantee, n=700, coverage=False).low
     assert design.guarantee == guarantee
     assert "count of records" in design.meaning
     least = cdp.plan("frechet_mean", ball, guarantee, error=2 * design.high, coverage=True).n

@@ -251,7 +251,8 @@ def test_the_release_says_what_was_done_and_is_stored_whole() -> None:
     rng = np.random.default_rng(0)
     records = SPD.manifold.random_point(100, rng=rng)
     with cdp.Ledger(cdp.GDP(2.0)) as ledger:
-        test = cdp.two_sample_test(records[:40], records[40:], SPD, cdp.GDP(1.5), ledger=ledger)
+        how = {"ledger": ledger, "coverage": False}
+        test = cdp.two_sample_test(records[:40], records[40:], SPD, cdp.GDP(1.5), **how)
         assert ledger.spent == cdp.GDP(1.5)
     assert test.sizes == (40, 60)
     assert test.guarantee == test.calibrated_to == cdp.GDP(1.5)

@@ -60,7 +60,7 @@ print(cdp.plan("geodesic_regression", ball, cdp.GDP(mu=1.0), n=n, spread=0.1).re
 ledger = cdp.Ledger(cdp.GDP(mu=1.5))
 test = cdp.trend_test(age, outlines, ball, cdp.GDP(mu=0.5), x_range=ages, ledger=ledger)
 release = cdp.geodesic_regression(
-    age, outlines, ball, cdp.GDP(mu=1.0), x_range=ages, ledger=ledger, coverage=True
+    age, outlines, ball, cdp.GDP(mu=1.0), x_range=ages, ledger=ledger
 )
 share = cdp.r_squared(age, outlines, release, cdp.GDP(mu=0.5), ledger=ledger)
 print(release.coverage)

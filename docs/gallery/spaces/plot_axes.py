@@ -10,11 +10,14 @@ are points of the projective plane, and the private mean does not depend on the 
 # 400 axes of fibres, made up with a stated seed: normally distributed about an axis that dips by
 # 40 degrees. Whoever wrote them down chose one of two opposite vectors at random.
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 
 import curvedp as cdp
 from curvedp.datasets import wrapped_normal
+from curvedp.errors import CoverageWarning
 
 space = cdp.Projective(2)
 true_axis = np.array([np.cos(np.radians(40.0)), 0.0, -np.sin(np.radians(40.0))])
@@ -57,6 +60,7 @@ print("same release for other signs:", np.array_equal(*same))
 # %%
 # 300 releases for each budget, for the picture only, measure the errors that were expected.
 
+warnings.simplefilter("ignore", CoverageWarning)  # a few of many, by chance
 budgets = [0.3, 1.0, 3.0]
 measured, stated = [], []
 for epsilon in budgets:

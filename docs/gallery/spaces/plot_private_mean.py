@@ -10,11 +10,14 @@ before any record is read.
 # The ball is public: directions of the northern hemisphere that are less than 0.7 rad from the
 # pole. Directions outside are projected on its edge.
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 
 import curvedp as cdp
 from curvedp.datasets import von_mises_fisher
+from curvedp.errors import CoverageWarning
 
 pole = np.array([0.0, 0.0, 1.0])
 ball = cdp.Ball(cdp.Sphere(2), center=pole, radius=0.7)
@@ -31,6 +34,7 @@ for epsilon in epsilons:
 # %%
 # Twenty releases for each budget, for the picture only: their epsilons add up to 86.
 
+warnings.simplefilter("ignore", CoverageWarning)  # a few of many, by chance
 exact = cdp.nonprivate.frechet_mean(ball.project(records), ball.manifold).value
 figure, axes = plt.subplots(
     1, 3, figsize=(9, 3.8), sharex=True, sharey=True, layout="constrained"

@@ -11,12 +11,15 @@ one mean, and its power is known before the images are.
 # record to protect is one image; its descriptor, the covariance of grey values and their
 # derivatives over the pixels, is a symmetric positive definite 5 × 5 matrix.
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
 import curvedp as cdp
 from curvedp.descriptors import image_covariance
+from curvedp.errors import CoverageWarning
 
 digits = load_digits()
 images = (digits.images * (255 / 16)).astype(np.uint8)
@@ -75,6 +78,9 @@ print(f"p = {comparison.p_value:.2g}, distance of the means {comparison.dist:.2f
 # divides one collection at random into halves, which do not differ.
 
 rng = np.random.default_rng(0)
+
+
+warnings.simplefilter("ignore", CoverageWarning)  # a few of many, by chance
 
 
 def rejected(mu, a, b=None):

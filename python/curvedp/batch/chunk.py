@@ -12,6 +12,7 @@ from curvedp._validation import FloatArray, as_count
 from curvedp.batch.columns import Hashes, RecordColumns, group_names
 from curvedp.privacy import NoiseSecret
 from curvedp.statistics.call import Call, Designs, Report, Statistic
+from curvedp.statistics.coverage import Weights
 from curvedp.statistics.grouping import Names, Offsets, side_by_side, units_of_groups
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.release import sizes_of
@@ -90,8 +91,11 @@ class Chunk:
         secret: NoiseSecret | None,
         designs: Designs | None = None,
         report: Report | None = None,
-    ) -> Releases[Any]:
-        """The releases of its groups, for which the ledger has paid."""
+    ) -> tuple[Releases[Any], Weights | None]:
+        """The releases of its groups, for which the ledger has paid, and its share of a count.
+
+        That share is exact: it is private like the records.
+        """
         paid = Paid(
             call=call,
             records=self.points,
@@ -104,5 +108,7 @@ class Chunk:
             beside=self.beside,
             unit_ends=self.unit_ends,
             units_by_name=self.unit_ends is not None,
-        ).by_unit()
-        return call.statistic.release(paid if secret is None else paid.salted())
+        )
+        ready = paid.by_unit()
+        found = call.statistic.release(ready if secret is None else ready.salted())
+        return found, None if call.counting is None else paid.weights()

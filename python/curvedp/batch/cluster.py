@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from curvedp._validation import FloatArray
 from curvedp.batch.job import Job, release_chunk
 from curvedp.batch.log import Pace, tell
@@ -20,7 +18,7 @@ from curvedp.errors import BatchError, MissingExtraError
 from curvedp.statistics.call import Report
 
 if TYPE_CHECKING:
-    from curvedp.batch.large import PointsOfFile
+    from curvedp.batch.large import PointsOfFile, Sums
 
 try:
     import distributed
@@ -79,17 +77,19 @@ def release_on(client: Any, job: Job, progress: Report) -> None:
         )
 
 
-def sums_on(client: Any, points: PointsOfFile, rows: int, base: FloatArray) -> FloatArray:
-    """The sums of a gradient of the mean over all pieces of a file, in order.
+def sums_on(client: Any, points: PointsOfFile, rows: int, base: FloatArray) -> list[Sums]:
+    """`PointsOfFile.piece_sums` of all rows of a file, in order.
 
-    File names, a point of the iteration and sums over pieces of 1024 records travel through the
-    scheduler: exact numbers about the records, so the cluster must be as trusted as the caller.
+    File names, a point of the iteration, sums over pieces of 1024 records and counts of records
+    travel through the scheduler: exact numbers about the records, so the cluster must be as
+    trusted as the caller.
     """
     total = points.open().rows
     starts = list(range(0, total, rows))
     stops = [min(start + rows, total) for start in starts]
     tasks = client.map(points.sums_of_range, starts, stops, base=base, pure=False)
-    return np.concatenate(client.gather(tasks))
+    found: list[Sums] = client.gather(tasks)
+    return found
 
 
 @contextmanager

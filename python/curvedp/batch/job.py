@@ -9,7 +9,8 @@ A job lives in a folder beside its result until it is finished (see `curvedp.bat
     units        while the chunks are found, the units of each group, if they have names
     chunks/      each chunk's keys and how many records each has, if the keys are in order, and
                  otherwise the rows by hash of their key
-    parts-.../   the releases of each finished chunk, never drawn again
+    parts-.../   the releases of each finished chunk, never drawn again, and what it adds to the
+                 count of all records, under a pad of the secret (see `curvedp.batch.counts`)
     result       what the parts make, until it stands in its place
 
 The state appears whole or not at all, and so do parts; both are sealed with the job's identity. A
@@ -35,6 +36,7 @@ from typing import Any
 import numpy as np
 
 from curvedp.batch.chunk import Chunk
+from curvedp.batch.counts import added_up, count_of, hidden, shown
 from curvedp.batch.files import Location, check_outside, location_of
 from curvedp.batch.folder import check_own, folder_of, new_folder, remove_folder, sweep
 from curvedp.batch.layout import Layout, divide, groups_path
@@ -46,6 +48,9 @@ from curvedp.batch.results import charged, manifest, with_plain_lists
 from curvedp.batch.storage import as_json, read_json, read_table, write_json, write_table
 from curvedp.errors import BatchError, BudgetError, ConversionError, SecretError
 from curvedp.privacy import Ledger, NoiseSecret
+from curvedp.privacy.coverage import Coverage
+from curvedp.statistics.call import Call, Designs
+from curvedp.statistics.coverage import Weights
 from curvedp.statistics.releases import Releases
 from curvedp.statistics.tables import releases_table
 
@@ -150,9 +155,9 @@ class Job:
         if "layout" not in self.noted or not self._chunks.is_dir():
             where = (self.chunk_rows, self._chunks, self.identity)
             layout = divide(self.source, self.points, self.parameters, *where)
-            call, sizes = self.parameters.call, np.array(sorted(layout.sizes), dtype=np.int64)
-            designs = call.designs(sizes)
-            call.warn_of_noise(designs, sizes, np.array([layout.sizes[n] for n in sizes.tolist()]))
+            call, designs, _ = self.parameters.planned(layout.sizes)
+            sizes, counts = np.array(sorted(layout.sizes.items()), dtype=np.int64).T
+            call.warn_of_noise(designs, sizes, counts)
             self._note(layout=layout.to_dict())
         self._bind_secret(keep=True)
         self.parts.mkdir(mode=0o700, exist_ok=True)
@@ -216,6 +221,20 @@ class Job:
         """The file of a chunk's releases."""
         return self.parts / f"{number:06d}.arrow"
 
+    def count(self, number: int) -> Path:
+        """The file of what a chunk adds to the count of all records."""
+        return self.parts / f"{number:06d}.count"
+
+    @cached_property
+    def planned(self) -> tuple[Call, Designs, str | None]:
+        """See `BatchParameters.planned`."""
+        return self.parameters.planned(self.layout.sizes)
+
+    @property
+    def call(self) -> Call:
+        """The call of all chunks."""
+        return self.planned[0]
+
     def released(self, number: int) -> int:
         """The number of groups in a finished chunk."""
         return len(self.stored(number))
@@ -231,7 +250,13 @@ class Job:
 
     def pending(self) -> list[int]:
         """Chunks without releases."""
-        return [number for number in range(self.layout.chunks) if not self.part(number).exists()]
+        return [number for number in range(self.layout.chunks) if not self.is_done(number)]
+
+    def is_done(self, number: int) -> bool:
+        """True if a chunk needs no more work."""
+        needed = [self.part(number)]
+        needed += [] if self.call.counting is None else [self.count(number)]
+        return all(path.exists() for path in needed)
 
     def done(self) -> int:
         """Number of groups in finished chunks."""
@@ -255,15 +280,37 @@ class Job:
 
     def release(
         self, chunk: Chunk, progress: Callable[[int, int], object] | None = None
-    ) -> Releases[Any]:
-        """Draws the releases of a chunk: the same each time."""
-        return chunk.release(self.parameters.call, self.secret, report=progress)
+    ) -> tuple[Releases[Any], Weights | None]:
+        """Draws the releases of a chunk and counts its records: the same each time."""
+        return chunk.release(self.call, self.secret, report=progress)
 
-    def store(self, number: int, keys: Any, releases: Releases[Any]) -> Any:
-        """Stores the releases of a chunk, and returns them as a table."""
+    def store(
+        self, number: int, keys: Any, releases: Releases[Any], weights: Weights | None
+    ) -> Any:
+        """Stores the releases of a chunk, and returns them as a table; before these its count."""
         table = releases_table(keys, releases)
+        if weights is not None:
+            sums = hidden(weights, self.secret, self._owner(number))
+            write_json(self.count(number), self.identity, {"sums": sums})
         write_table(self.part(number), self.identity, table)
         return table
+
+    def _owner(self, number: int) -> str:
+        return f"chunk {number} of {self.identity}"
+
+    def _coverage(self) -> Coverage | None:
+        """The count of all records, drawn: the same each time."""
+        if self.call.counting is None:
+            return None
+        weights = [
+            shown(
+                read_json(self.count(number), self.identity)["sums"],
+                self.secret,
+                self._owner(number),
+            )
+            for number in range(self.layout.chunks)
+        ]
+        return count_of(self.call, added_up(weights), self.secret)
 
     def stored(self, number: int) -> Any:
         """The releases of a finished chunk as a table."""
@@ -308,7 +355,7 @@ class Job:
     def _describe(self) -> dict[str, Any]:
         """The manifest."""
         sizes = sorted(self.layout.sizes)
-        designs, choice = self.parameters.call.designs(np.array(sizes, dtype=np.int64))
+        _, (designs, choice), uncounted = self.planned
         chosen = zip(sizes, choice.tolist(), strict=True)
         described = manifest(
             self.parameters,
@@ -316,6 +363,8 @@ class Job:
             {size for size, number in chosen if designs[number] is None},
             noise="deleted" if self.given_secret is None else "kept",
             ledger=charged(self.parameters) if self.noted.get("ledger") else None,
+            coverage=self._coverage(),
+            uncounted=uncounted,
         )
         described |= {"job": self.identity, "asked": _digest(self.parameters)}
         described["result_sha256"] = self.noted["result"]
@@ -412,10 +461,10 @@ def _is_gone(name: str, ledger: Ledger | None) -> bool:
 def release_chunk(folder: str, identity: str, number: int) -> int:
     """Releases one chunk of a job; returns the number of its groups. For worker processes."""
     job = _loaded(folder, identity)
-    if job.part(number).exists():
+    if job.is_done(number):
         return job.released(number)
     chunk = job.read(number)
-    return len(job.store(number, chunk.keys, job.release(chunk)))
+    return len(job.store(number, chunk.keys, *job.release(chunk)))
 
 
 @lru_cache(maxsize=4)

@@ -18,6 +18,7 @@ from curvedp._guard import quiet
 from curvedp._validation import FloatArray
 from curvedp.batch.chunk import rows_of_chunk
 from curvedp.batch.columns import RecordColumns
+from curvedp.batch.counts import added_up, count_of
 from curvedp.batch.files import Location, location_of
 from curvedp.batch.parameters import ball_from_dict, ball_to_dict
 from curvedp.batch.parquet import Source
@@ -25,10 +26,16 @@ from curvedp.domain import Ball, check_ball
 from curvedp.errors import BatchError
 from curvedp.privacy import Ledger, Release
 from curvedp.statistics.call import Call, Report
+from curvedp.statistics.coverage import whole_weights
 from curvedp.statistics.frechet_mean import released_means
 from curvedp.statistics.paid import Paid
+from curvedp.statistics.release import counted, with_coverage
 
 __all__ = ["PointsOfFile", "release_mean_of_file", "whole_pieces"]
+
+
+#: Sums over pieces of records, and exact numbers of records outside the ball and of no points.
+Sums = tuple[FloatArray, tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -64,18 +71,18 @@ class PointsOfFile:
         return file
 
     @quiet
-    def piece_sums(self, table: Any, ball: Ball, base: FloatArray) -> FloatArray:
-        """Sums over the pieces of a table's rows."""
+    def piece_sums(self, table: Any, ball: Ball, base: FloatArray) -> Sums:
+        """Sums over the pieces of a table's rows, and how many are outside and no points."""
         frame = ball.frame
         rows = RecordColumns(self.points, ball.manifold).read(table)
         inside = np.empty((len(rows), frame.manifold.point_size))
-        frame.enter(rows, inside)
+        counts = frame.enter(rows, inside)
         sums = np.empty((-(-len(rows) // _core.PIECE), frame.manifold.dim + 2))
         frame.piece_sums(inside, base, sums)
-        return sums
+        return sums, counts
 
-    def sums_of_range(self, start: int, stop: int, base: FloatArray) -> FloatArray:
-        """Sums over the pieces of some rows. For worker processes; `start` begins a piece."""
+    def sums_of_range(self, start: int, stop: int, base: FloatArray) -> Sums:
+        """`piece_sums` of some rows. For worker processes; `start` begins a piece."""
         point = np.array(base)  # what a scheduler hands over need not be aligned
         return self.piece_sums(self.open().read(start, stop), ball_from_dict(self.ball), point)
 
@@ -88,6 +95,7 @@ def release_mean_of_file(
     on: Any = None,
     chunk_rows: int | None = None,
     progress: Report | None = None,
+    coverage: bool | None = None,
 ) -> Release:
     """The mean of all records of a file, which need not fit in memory.
 
@@ -97,13 +105,15 @@ def release_mean_of_file(
     file = points.open()
     rows = whole_pieces(chunk_rows, call.ball)
     offsets = np.array([0, file.rows], dtype=np.int64)
-    keys, designs = call.keys(None, None), call.designs(np.diff(offsets), alone=True)
+    call, designs, uncounted = counted(call, np.diff(offsets), coverage, file.rows, alone=True)
+    keys, counts = call.keys(None, None), (0, 0)
     call.warn_of_noise(designs, np.diff(offsets))
     provenance = call.pay(ledger, None)
     (design,) = designs[0]
     descent, readings = _core.Descent(call.ball.frame, design.plan), 0
     while (base := descent.wanted()) is not None:
-        descent.advance(_sums(points, call.ball, rows, base, on), file.rows)
+        sums, counts = _sums(points, call.ball, rows, base, on)
+        descent.advance(sums, file.rows)
         readings += 1
         if progress is not None:
             progress(readings, 0)
@@ -124,18 +134,25 @@ def release_mean_of_file(
     frame.keep(raw.reshape(1, size), value.reshape(1, size))
     place = np.array(frame.place(raw.reshape(size), design.mean_square, in_chart))
     releases = released_means(paid, value, raw, *place[:, None])
-    found: Release = call.statistic.result(releases, 0)
+    of_ball = count_of(call, whole_weights(counts), None)
+    found: Release = with_coverage(call.statistic.result(releases, 0), of_ball, uncounted)
     return found
 
 
-def _sums(points: PointsOfFile, ball: Ball, rows: int, base: FloatArray, on: Any) -> FloatArray:
-    """The sums over all pieces at a point, in order: shape (pieces, dim + 2)."""
+def _sums(points: PointsOfFile, ball: Ball, rows: int, base: FloatArray, on: Any) -> Sums:
+    """The sums over all pieces at a point, in order, shape (pieces, dim + 2), and the counts."""
     if on is not None:
         from curvedp.batch.cluster import sums_on
 
-        return sums_on(on, points, rows, base)
+        return joined_sums(sums_on(on, points, rows, base))
     blocks = blocks_of(points.open(), rows)
-    return np.concatenate([points.piece_sums(block, ball, base) for block in blocks])
+    return joined_sums([points.piece_sums(block, ball, base) for block in blocks])
+
+
+def joined_sums(found: Sequence[Sums]) -> Sums:
+    """The sums of consecutive rows."""
+    sums, counts = zip(*found, strict=True)
+    return np.concatenate(sums), added_up(counts)
 
 
 def blocks_of(source: Source, rows: int) -> Iterator[Any]:

@@ -75,7 +75,7 @@ def outlook_of(
     )
     designs = call.designs(chunk.sizes(call.statistic))
     begun = time.perf_counter()
-    releases = chunk.release(call, None, designs)
+    releases, _ = chunk.release(call, None, designs)
     seconds = time.perf_counter() - begun
     rows, row_bytes = rows_of_chunk(chunk_rows, columns.width), 8 * columns.width
     under_way = min(AT_ONCE, _core.num_threads()) * max(rows, int(found.max()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -15,9 +16,9 @@ from curvedp.errors import BatchError
 from curvedp.mechanisms.choice import MECHANISMS
 from curvedp.privacy import Guarantee, Unproved
 from curvedp.statistics import Statistic
-from curvedp.statistics.call import Call
+from curvedp.statistics.call import Call, Designs
 from curvedp.statistics.moments import Moment
-from curvedp.statistics.release import check_statistic
+from curvedp.statistics.release import check_coverage, check_statistic, counted
 
 __all__ = [
     "REFUSAL",
@@ -62,6 +63,8 @@ class BatchParameters:
         The column of what the statistic takes beside the points.
     units : str or None
         The column that names each record's person.
+    coverage : bool or None
+        Whether the records inside the ball are counted.
     """
 
     by: tuple[str, ...]
@@ -69,6 +72,7 @@ class BatchParameters:
     call: Call
     beside: str | None = None
     units: str | None = None
+    coverage: bool | None = None
 
     @classmethod
     def check(
@@ -86,6 +90,7 @@ class BatchParameters:
         covariate: str | None = None,
         labels: str | None = None,
         units: str | None = None,
+        coverage: bool | None = None,
         for_files: bool = False,
     ) -> BatchParameters:
         """The parameters, checked; `for_files` if records come chunk by chunk."""
@@ -129,7 +134,24 @@ class BatchParameters:
         promise = statistic.promise(call)
         if isinstance(promise, Unproved):
             raise ValueError(f"a batch releases what is proved, and here {promise.why}")
-        return cls(keys, columns, call, beside, units)
+        check_coverage(call, coverage)
+        return cls(keys, columns, call, beside, units, coverage)
+
+    def planned(self, sizes: Counter[int]) -> tuple[Call, Designs, str | None]:
+        """The call with the share of its count, the designs of all sizes, or why it does not count.
+
+        Parameters
+        ----------
+        sizes : Counter
+            Number of groups of each number of records; designs come in the order of these.
+
+        Raises
+        ------
+        ExistenceError
+            If groups have no release and may not be skipped.
+        """
+        total = sum(n * count for n, count in sizes.items())
+        return counted(self.call, np.array(sorted(sizes), dtype=np.int64), self.coverage, total)
 
     @property
     def ball(self) -> Ball:
@@ -149,6 +171,7 @@ class BatchParameters:
             "points": list(self.points),
             "beside": self.beside,
             "units": self.units,
+            "coverage": self.coverage,
             "ball": ball_to_dict(self.ball),
             "statistic": self.call.statistic.asked.name(),
             "options": self.call.statistic.options(),
@@ -166,6 +189,7 @@ class BatchParameters:
             points=tuple(data["points"]),
             beside=data["beside"],
             units=data["units"],
+            coverage=data["coverage"],
             call=Call(
                 statistic=statistic_named(data["statistic"]).from_options(data["options"]),
                 balls=(ball_from_dict(data["ball"]),),

@@ -26,7 +26,7 @@ from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.statistics import Mean, Statistic
 from curvedp.statistics.call import Call, Progress, reporter
-from curvedp.statistics.release import check_statistic, release_read
+from curvedp.statistics.release import check_statistic, release_read, warn_of_coverage
 
 __all__ = ["release"]
 
@@ -57,6 +57,7 @@ def release(
     chunk_rows: int | None = None,
     resume: bool = False,
     progress: Progress = False,
+    coverage: bool | None = None,
 ) -> Any:
     """Release a statistic of every group of a table or file, or of all its records.
 
@@ -137,6 +138,9 @@ def release(
         all records of a file with the number of readings done, and 0; True prints them to standard
         error. A job also logs a line for each chunk,
         with rate and time left, as ``curvedp.batch`` (see `logging`).
+    coverage : bool or None
+        As in `curvedp.frechet_mean`: one count of the records of all groups, skipped ones too,
+        which the manifest holds. Between chunks its sums are kept under a pad of the secret.
 
     Returns
     -------
@@ -192,6 +196,7 @@ def release(
             secret=secret,
             chunk_rows=chunk_rows,
             progress=progress,
+            coverage=coverage,
         )
     parameters = BatchParameters.check(
         statistic,
@@ -200,10 +205,13 @@ def release(
         groups_per_unit=groups_per_unit,
         skip_small=skip_small,
         for_files=is_file,
+        coverage=coverage,
         **common,
     )
     if not is_file:
-        return release_table(source, parameters, ledger, _loaded(secret), reporter(progress))
+        found = release_table(source, parameters, ledger, _loaded(secret), reporter(progress))
+        warn_of_coverage(found.coverage)
+        return found
     if out is None:
         raise TypeError("a file needs out, the Parquet file to write")
     if isinstance(secret, NoiseSecret):
@@ -220,7 +228,9 @@ def release(
         resume=resume,
         progress=reporter(progress),
     )
-    return BatchReleases(described, path=place_of(out, stage)[0])
+    found = BatchReleases(described, path=place_of(out, stage)[0])
+    warn_of_coverage(found.coverage)
+    return found
 
 
 def _checked(on: Any) -> Any:
@@ -257,6 +267,7 @@ def _release_all_records(
     secret: NoiseSecret | _PathLike | None,
     chunk_rows: int | None,
     progress: Progress,
+    coverage: bool | None,
 ) -> Any:
     """The release of all records of a table or file as one data set."""
     beside = check_beside(check_statistic(statistic), covariate, labels)
@@ -282,6 +293,7 @@ def _release_all_records(
             on=on,
             chunk_rows=chunk_rows,
             progress=reporter(progress),
+            coverage=coverage,
         )
     if on is not None:
         raise TypeError(
@@ -300,6 +312,7 @@ def _release_all_records(
         progress=progress,
         beside=columns.beside_of(rows),
         units=columns.units_of(rows),
+        coverage=coverage,
     )
 
 

@@ -12,6 +12,7 @@ import curvedp
 from curvedp._arrow import pa
 from curvedp.batch.parameters import BatchParameters, ball_to_dict
 from curvedp.privacy import ASSUMPTIONS, NEIGHBOURING
+from curvedp.privacy.coverage import Coverage
 
 __all__ = [
     "MANIFEST_VERSION",
@@ -50,6 +51,8 @@ def manifest(
     *,
     noise: str,
     ledger: str | None,
+    coverage: Coverage | None,
+    uncounted: str | None,
 ) -> dict[str, Any]:
     """Everything public about a batch; never the secret.
 
@@ -64,6 +67,10 @@ def manifest(
         Source of the noise: a fresh key, a secret that is kept, or one that is deleted.
     ledger : str or None
         A sentence on the budget that was spent, see `charged`.
+    coverage : Coverage or None
+        Released numbers of records inside the ball.
+    uncounted : str or None
+        Why there are none.
     """
     call = parameters.call
     groups = sum(sizes.values())
@@ -96,6 +103,8 @@ def manifest(
         "composition": composition(parameters, groups - skipped),
         "assumptions": {name: ASSUMPTIONS[name] for name in assumptions},
         "noise": _NOISE[noise],
+        "coverage": None if coverage is None else coverage.to_dict(),
+        "uncounted": uncounted,
         "ledger": ledger or "none: what these releases cost was not charged to a ledger",
     }
 

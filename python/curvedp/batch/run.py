@@ -26,6 +26,7 @@ from curvedp.batch.upload import place_of
 from curvedp.errors import BatchError
 from curvedp.privacy import Ledger
 from curvedp.statistics.call import Report
+from curvedp.statistics.coverage import Weights
 from curvedp.statistics.releases import Releases
 
 __all__ = ["AT_ONCE", "release_all", "run"]
@@ -113,14 +114,14 @@ def release_all(job: Job, progress: Report) -> None:
         return
     threads = _core.num_threads()
     at_once = min(AT_ONCE, threads)
-    waiting: deque[Future[tuple[Any, Releases[Any]]]] = deque()
+    waiting: deque[Future[tuple[Any, Releases[Any], Weights | None]]] = deque()
     missing, reading, begun = set(left), _InTurn(), itertools.count()
 
-    def released(number: int, place: int, alone: bool) -> tuple[Any, Releases[Any]]:
+    def released(number: int, place: int, alone: bool) -> tuple[Any, Releases[Any], Weights | None]:
         with reading.turn(place):
             chunk = job.read(number)
         _core.set_alone(alone and len(chunk.points) < 2 * job.chunk_rows)
-        return chunk.keys, job.release(chunk, tally.of_chunk(number))
+        return chunk.keys, *job.release(chunk, tally.of_chunk(number))
 
     with job.result_draft() as append, contextlib.ExitStack() as stack:
         workers = ThreadPoolExecutor(at_once)
@@ -135,8 +136,8 @@ def release_all(job: Job, progress: Report) -> None:
                 continue
             while not wait([waiting[0]], timeout=_LOOK).done:
                 tally.tell()
-            keys, releases = waiting.popleft().result()
-            append(job.store(number, keys, releases))
+            keys, releases, weights = waiting.popleft().result()
+            append(job.store(number, keys, releases, weights))
             tally.finish(number, len(releases))
 
 

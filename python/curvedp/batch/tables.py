@@ -17,15 +17,17 @@ from curvedp._html import MOST_ROWS, card
 from curvedp._validation import FloatArray
 from curvedp.batch.chunk import Chunk, rows_of_chunk
 from curvedp.batch.columns import RecordColumns, as_table, in_order, key_columns, runs, select
+from curvedp.batch.counts import added_up, count_of
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.results import charged, count_sizes, manifest
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
-from curvedp.privacy.release import unproved_text
+from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.release import coverage_text, unproved_text
 from curvedp.privacy.secret import fingerprint_of
 from curvedp.statistics.call import Designs, Report
 from curvedp.statistics.grouping import Offsets, most_groups, refuse_many_groups
-from curvedp.statistics.release import numbers_of
+from curvedp.statistics.release import counted, numbers_of
 from curvedp.statistics.tables import releases_table
 
 __all__ = ["BatchReleases", "release_table"]
@@ -54,6 +56,12 @@ class BatchReleases:
     manifest: dict[str, Any]
     path: Path | None = None
     _table: Any = None
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """Numbers of records of all groups inside the ball, if they were counted."""
+        found = self.manifest["coverage"]
+        return None if found is None else Coverage.from_dict(found)
 
     @property
     def table(self) -> Any:
@@ -85,7 +93,7 @@ class BatchReleases:
             f"BatchReleases: {self._about}",
             [fact for fact in facts if fact[0] not in absent],
             alarm=unproved_text(guarantee),
-            notes=[found["composition"]],
+            notes=[found["composition"], coverage_text(self.coverage, found["uncounted"])],
             columns=names,
             rows=rows,
         )
@@ -142,7 +150,8 @@ def release_table(
             refuse_many_groups(most_groups(whole.units), call.groups_per_unit)
     else:
         columns.read(table.slice(0, 1))  # their shape, before all else
-    designs, choice = call.designs(sizes)
+    total = int(numbers_of(sizes).sum())
+    call, (designs, choice), uncounted = counted(call, sizes, parameters.coverage, total)
     call.warn_of_noise((designs, choice), numbers_of(sizes))
     if whole is not None:
         by_unit = whole.units is not None
@@ -151,19 +160,20 @@ def release_table(
         secret._bind(_fingerprint(table, columns))
     call.pay(ledger, len(n))
     ends = np.concatenate(([0], np.cumsum(n)))
-    parts, skipped = [], set[int]()
+    parts, skipped, weights = [], set[int](), [(0, 0)]
     for start, stop in itertools.pairwise(cuts):
         chunk = whole
         if chunk is None:
             rows = columns.read(table.slice(ends[start], ends[stop] - ends[start]))
             chunk = Chunk.of(firsts.slice(start, stop - start), n[start:stop], rows, columns)
-        releases = chunk.release(
+        releases, own = chunk.release(
             call,
             secret,
             _of_some(designs, choice[start:stop]),
             report=progress and _of_all(progress, start, len(n)),
         )
         parts.append(releases_table(chunk.keys, releases))
+        weights += [] if own is None else [own]
         skipped.update(np.unique(releases.n[~releases.released]).tolist())
     described = manifest(
         parameters,
@@ -171,6 +181,8 @@ def release_table(
         skipped,
         noise="fresh" if secret is None else "kept",
         ledger=None if ledger is None else charged(parameters),
+        coverage=count_of(call, added_up(weights), secret),
+        uncounted=uncounted,
     )
     return BatchReleases(described, _table=pa.concat_tables(parts))
 

@@ -21,13 +21,14 @@ from curvedp._text import rounded_down
 from curvedp.cli.options import (
     ball_options,
     budget_options,
+    coverage_option,
     mechanism_option,
     units_option,
 )
 from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee, parse_levels
 from curvedp.cli.tables import FileError
 from curvedp.errors import MissingExtraError
-from curvedp.privacy import Ledger, NoiseSecret
+from curvedp.privacy import Coverage, Ledger, NoiseSecret
 from curvedp.privacy.release import limits_of_error
 from curvedp.statistics import Statistic
 from curvedp.statistics.schedule import SCHEDULES
@@ -181,6 +182,7 @@ _WORDS = (
     type=click.IntRange(min=1),
     help="Records in a chunk, at least; by default 524,288, or as many as make 32 MiB.",
 )
+@coverage_option
 @click.option("--resume", is_flag=True, help="Go on with a batch that was interrupted.")
 @click.option(
     "--log",
@@ -237,6 +239,7 @@ def batch(
     ledger_budget: str | None,
     secret: Path | None,
     chunk_rows: int | None,
+    coverage: bool | None,
     resume: bool,
     log: Path | None,
     log_json: bool,
@@ -299,6 +302,7 @@ def batch(
         covariate=covariate,
         labels=labels,
         units=units,
+        coverage=coverage,
     )
     console = Console(soft_wrap=True, highlight=False)
     if dry_run:
@@ -328,11 +332,23 @@ def batch(
             progress=report,
         )
     console.print(described["composition"], markup=False)
+    _print_coverage(console, described)
     released = described["groups"] - described["groups_skipped"]
     console.print(f"{released} releases written to {out}", markup=False)
     if stage is None:
         place = output_of(Path(out), folder_of(Path(out)), "").manifest
         console.print(f"Manifest written to {place}", markup=False)
+
+
+def _print_coverage(console: Console, described: dict[str, Any]) -> None:
+    """Prints the numbers of records inside the ball, and what they tell."""
+    from curvedp.privacy.release import coverage_text
+
+    found = described["coverage"]
+    coverage = None if found is None else Coverage.from_dict(found)
+    for text in () if coverage is None else coverage.warnings:
+        console.print(f"WARNING: {text}", markup=False)
+    console.print(coverage_text(coverage, described["uncounted"]), markup=False)
 
 
 def _statistic(kind: type[Statistic[Any]], **given: Any) -> Statistic[Any]:
@@ -456,20 +472,19 @@ def _print_plan(
     from curvedp.batch.parquet import Source
     from curvedp.batch.results import composition
 
-    call = parameters.call
     file = Source(location_of(source), [*parameters.by, *parameters.columns.names])
     sizes = group_sizes(file, parameters.by, parameters.units)
-    ordered = np.array(sorted(sizes), dtype=np.int64)
-    designs, choice = call.designs(ordered)
-    chosen = {int(n): designs[number] for n, number in zip(ordered, choice, strict=True)}
+    call, (designs, choice), uncounted = parameters.planned(sizes)
+    chosen = {n: designs[number] for n, number in zip(sorted(sizes), choice.tolist(), strict=True)}
     left_out = sum(sizes[n] for n, design in chosen.items() if design is None)
     groups, total = sum(sizes.values()), sum(n * count for n, count in sizes.items())
     counted = "records" if parameters.units is None else "persons"
     rows = [
         (counted, f"{total} in {groups} groups by {', '.join(parameters.by)}"),
-        ("each group", str(call.guarantee)),
+        ("each group", str(call.promised)),
         ("cost of all", str(call.total)),
         ("skipped", f"{left_out} groups, too small for the noise to exist"),
+        ("coverage", f"not counted: {uncounted}" if uncounted else "counted, with a small share"),
     ]
     told = outlook_of(parameters, sizes, chunk_rows)
     rows += [

@@ -152,15 +152,18 @@ def data_options(command: Command) -> Command:
     return command
 
 
+coverage_option = click.option(
+    "--coverage/--no-coverage",
+    default=None,
+    help="Also release how many records were points inside the ball, with a small share of "
+    "the guarantee; warns if they are few. By default where there are enough records.",
+)
+
+
 def output_options(command: Command) -> Command:
     """Options for the file of the release and the budget that it spends."""
     for option in (
-        click.option(
-            "--coverage",
-            is_flag=True,
-            help="Also release how many records were points inside the ball, with a small share of "
-            "the guarantee; warns if they are few.",
-        ),
+        coverage_option,
         click.option(
             "--seed",
             type=click.IntRange(min=0),

@@ -225,7 +225,7 @@ def density(
     units : array-like, shape (n,), optional
         Label of the person to whom each record belongs: the mean of a person's records on the ball
         then counts once.
-    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, coverage
         As in `frechet_mean`.
 
     Returns

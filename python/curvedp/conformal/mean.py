@@ -317,7 +317,8 @@ def conformal_mean(
         Public; see `curvedp.conformal.factor`.
     groups : array-like, optional
         Labels or offsets of public groups, the mean of each: see `frechet_mean`.
-    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, units
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, units,
+    coverage
         As in `frechet_mean`.
 
     Returns
@@ -344,7 +345,7 @@ def conformal_mean(
     >>> records = np.tile([0.0, 0.1, 1.0] / np.sqrt(1.01), (500, 1))
     >>> release = cdp.conformal_mean(records, ball, cdp.PureDP(2.0))
     >>> [part.guarantee.epsilon for part in release.parts], release.value.shape
-    ([1.0, 1.0], (3,))
+    ([0.96, 0.96], (3,))
     """
     statistic = ConformalMean(
         split=split,

@@ -90,7 +90,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     ledger: Ledger | None = None
     secret: NoiseSecret | None = None
     seed: int | None = None
-    coverage: bool | None = False
+    coverage: bool | None = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of the constructor; parameters as in `sklearn.base.BaseEstimator`."""

@@ -193,6 +193,8 @@ class Release:
         Version and day, and the ledger that paid; no part of what makes two releases equal.
     coverage : Coverage or None
         How many records were points inside the ball, if they were counted; the guarantee covers it.
+    uncounted : str or None
+        Why they were not counted, where that is known.
     """
 
     #: Where the function stands that draws it.
@@ -219,6 +221,7 @@ class Release:
     parts: tuple[Release, ...] = ()
     provenance: Provenance | None = None
     coverage: Coverage | None = None
+    uncounted: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Guarantee):
@@ -232,6 +235,7 @@ class Release:
         assumptions = frozenset(self.assumptions)
         for name, text in (
             *((name, getattr(self, name)) for name in ("mechanism", "statistic", "manifold")),
+            ("uncounted", self.uncounted or ""),
             *(("an assumption", key) for key in assumptions),
         ):
             if not isinstance(text, str) or not text.isprintable():
@@ -605,7 +609,7 @@ class Release:
 
     def _counted(self) -> str:
         """A sentence on the count of records inside the ball, after a space."""
-        return "" if self.is_local else f" {coverage_text(self.coverage)}"
+        return "" if self.is_local else f" {coverage_text(self.coverage, self.uncounted)}"
 
     def _domain(self) -> str:
         """Where records lie, and what became of others."""
@@ -726,9 +730,11 @@ def limits_of_error(statistic: str) -> str:
     return next(found, "")
 
 
-def coverage_text(coverage: Coverage | None) -> str:
-    """A sentence on how many records were points inside the ball."""
-    return NOT_COUNTED if coverage is None else f"Counted: {coverage}."
+def coverage_text(coverage: Coverage | None, uncounted: str | None) -> str:
+    """A sentence on how many records were points inside the ball, or why that is not known."""
+    if coverage is not None:
+        return f"Counted: {coverage}."
+    return f"{NOT_COUNTED} ({uncounted})." if uncounted else f"{NOT_COUNTED}."
 
 
 def percent(share: float) -> str:

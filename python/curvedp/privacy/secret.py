@@ -175,6 +175,16 @@ class NoiseSecret:
         """A checksum by which the same secret is known again, and from which it cannot be found."""
         return hmac.digest(self._secret, f"digest for {owner}".encode(), "sha256").hex()
 
+    def pad(self, owner: str) -> bytes:
+        """32 bytes for one owner, which nobody tells from random ones without the secret.
+
+        Parameters
+        ----------
+        owner : str
+            Name of what the bytes hide: of one thing alone.
+        """
+        return hmac.digest(self._secret, f"pad of {owner}".encode(), "sha256")
+
     def _keys(self, context: bytes) -> _core.GroupKeys:
         """Keys of groups whose common parameters are `context`."""
         return _core.GroupKeys.derived(self._secret, context)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["FALSE_ALARMS", "NOT_COUNTED", "Statement", "accuracy_of", "cost_of", "statement"]
 
 #: Stands for the numbers of records inside the ball where they were not counted.
-NOT_COUNTED = "Not counted: how many records were points inside the ball."
+NOT_COUNTED = "Not counted: how many records were points inside the ball"
 #: Share of false alarms of the test by which guarantees are explained.
 FALSE_ALARMS = 0.05
 #: A test that is that sure finds anybody.

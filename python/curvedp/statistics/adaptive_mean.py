@@ -280,7 +280,7 @@ def adaptive_mean(
         printed as the error.
     mechanism : str, optional
         For the means; see `choose_mechanism`.
-    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, coverage
         As in `frechet_mean`.
 
     Returns

@@ -437,13 +437,16 @@ class Call:
         asked = self.statistic.asked
         return replace(self, statistic=asked, guarantee=counting.rest, counting=counting)
 
-    def largest_error(self, parts: Offsets) -> float:
-        """Expected error of the group with most records; infinite where it is not known."""
+    def design_of_largest(self, parts: Offsets) -> tuple[Any, int]:
+        """Design and number of records of the group with most."""
         n = parts if parts.ndim == 1 else parts.sum(axis=1)
         largest = int(np.argmax(n))
         own = tuple(np.atleast_1d(parts[largest]).tolist())
-        design = self.statistic.design_of_parts(self, self.ball_of(largest), own)
-        error = self.statistic.outlook(self, design, int(n[largest]))[1]
+        return self.statistic.design_of_parts(self, self.ball_of(largest), own), int(n[largest])
+
+    def largest_error(self, parts: Offsets) -> float:
+        """Expected error of the group with most records; infinite where it is not known."""
+        error = self.statistic.outlook(self, *self.design_of_largest(parts))[1]
         return math.inf if math.isnan(error) else error
 
     @property

@@ -129,7 +129,7 @@ def combine(releases: Iterable[Release], *, spread: float = 0.0) -> CombinedMean
     >>> releases = [cdp.frechet_mean(records, ball, cdp.GDP(mu=1.0)) for records in sites]
     >>> combined = cdp.combine(releases)
     >>> combined.weights.round(3).tolist(), combined.value.shape
-    ([0.059, 0.941], (2, 2))
+    ([0.056, 0.944], (2, 2))
     >>> cdp.combine(releases, spread=float("inf")).weights.tolist()
     [0.2, 0.8]
     """

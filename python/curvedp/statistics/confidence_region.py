@@ -298,7 +298,7 @@ def confidence_region(
     mechanism : str or Mechanism class, optional
         Of the mean; see `choose_mechanism`.
     records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
-        As in `frechet_mean`.
+        As in `frechet_mean`; there is no `coverage`, since it does not count its records.
 
     Returns
     -------

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from curvedp import _core
+from curvedp._text import rounded_up
 from curvedp._validation import FloatArray
 from curvedp.domain import Ball, ProductBall
 from curvedp.errors import ExistenceError
@@ -30,8 +31,13 @@ _PER_DEVIATION = 2.0 / math.sqrt(3.0)
 _WANTED, _LARGEST = 1 / 20, 1 / 10
 #: Least and largest share of mu, and of epsilon.
 _SHARES = {True: (0.02, 0.1), False: (0.1, 0.3)}
-#: Weights of a unit's records are cut to multiples of 2^-40, in two halves of 20 bits.
+#: Weights are whole numbers of 2^-40, to which those of a unit's records are cut in two halves of
+#: 20 bits.
 _HALF = 20
+UNIT = 1 << 2 * _HALF
+
+#: Sums of weights of records outside the ball and of no points, in multiples of 2^-40.
+Weights = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -82,11 +88,10 @@ class Counting:
         pure = isinstance(way, PureDP)
         share = share_of(way, n, records, groups)
         if share is None:
-            least = math.ceil(whole_error(way, records, groups) / (_SHARES[pure][1] * _LARGEST))
             raise ExistenceError(
                 f"too few records, or too small a budget, to count how many of {n} are points "
                 "inside the ball: leave coverage out",
-                smallest_n=least,
+                smallest_n=_least_n(way, records, groups),
             )
         power = 1 if pure else 2
         rest, own = way.split((1.0 - share**power, share**power))
@@ -108,20 +113,18 @@ class Counting:
         sensitivity = self.moved * (1.0 + 2.0**-38)
         return VectorNoise.of(2, sensitivity, self.n * 2.0**-50, float(self.n), own)
 
-    def draw(
-        self, weights: tuple[float, float], promised: Guarantee, stream: _core.Stream
-    ) -> Coverage:
+    def draw(self, weights: Weights, promised: Guarantee, stream: _core.Stream) -> Coverage:
         """The numbers with noise.
 
         Parameters
         ----------
-        weights : pair of float
-            Sums of weights outside and of no points, right to half a unit in the last place.
+        weights : pair of int
+            See `weights_of`.
         promised : Guarantee
             What these numbers may claim.
         stream : Stream
         """
-        outside, no_point = weights
+        outside, no_point = (own / UNIT for own in weights)
         point = np.array([outside + 0.5 * no_point, 0.5 * math.sqrt(3.0) * no_point])
         noise = self.noise
         kind = "Laplace" if noise.pure else "Gaussian"
@@ -146,6 +149,39 @@ def whole_error(way: PureDP | GDP, records: int = 1, groups: int = 1) -> float:
     if isinstance(way, PureDP):
         return _PER_DEVIATION * math.sqrt(3.0) * records / way.epsilon
     return _PER_DEVIATION * records * math.sqrt(groups) / way.mu
+
+
+def _least_n(way: PureDP | GDP, records: int, groups: int) -> int:
+    """Fewest records that are counted."""
+    most = _SHARES[isinstance(way, PureDP)][1]
+    return math.ceil(whole_error(way, records, groups) / (most * _LARGEST))
+
+
+def why_not(way: PureDP | GDP, n: int, records: int = 1, groups: int = 1) -> str:
+    """Reason that the public rule leaves a count out, with what would do.
+
+    Parameters
+    ----------
+    way, n, records, groups
+        As in `share_of`, which is None of them.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> why_not(GDP(1.0), 30)
+    'n = 30 is too small for mu = 1: n = 39, or mu = 1.29, would do'
+    """
+    least = _least_n(way, records, groups)
+    pure = isinstance(way, PureDP)
+    name, amount = ("epsilon", way.epsilon) if isinstance(way, PureDP) else ("mu", way.mu)
+    enough = amount * whole_error(way, records, groups) / (_SHARES[pure][1] * _LARGEST * n)
+    return (
+        f"n = {n} is too small for {name} = {rounded_up(amount, 3)}: n = {least}, or {name} = "
+        f"{rounded_up(enough, 3)}, would do"
+    )
 
 
 def share_of(way: PureDP | GDP, n: int, records: int = 1, groups: int = 1) -> float | None:
@@ -213,7 +249,34 @@ def _categories_of(ball: Ball, records: FloatArray) -> FloatArray:
     return found[:, 0]
 
 
-def weights_of(found: FloatArray, unit_ends: Offsets | None) -> tuple[float, float]:
+class Tally:
+    """Exact numbers of records that compiled code counted while it read them: private."""
+
+    def __init__(self) -> None:
+        self.counts: tuple[int, int] | None = None
+        self._of: tuple[FloatArray, Sequence[Ball]] | None = None
+
+    def note(
+        self, records: FloatArray, balls: Sequence[Ball], counts: tuple[int, int] | None
+    ) -> None:
+        """Keeps the numbers of these records outside these balls and of no points."""
+        if counts is not None:
+            self.counts, self._of = counts, (records, balls)
+
+    def of(self, records: FloatArray, balls: Sequence[Ball]) -> tuple[int, int] | None:
+        """The numbers of these very records in these balls; None if others were counted."""
+        if self._of is None or self._of[0] is not records or self._of[1] is not balls:
+            return None
+        return self.counts
+
+
+def whole_weights(counts: tuple[int, int]) -> Weights:
+    """Weights of so many records outside and of no points."""
+    outside, no_point = counts
+    return outside * UNIT, no_point * UNIT
+
+
+def weights_of(found: FloatArray, unit_ends: Offsets | None) -> Weights:
     """Sums of the weights outside and of no points: of records, or of units' shares of theirs.
 
     Parameters
@@ -225,10 +288,12 @@ def weights_of(found: FloatArray, unit_ends: Offsets | None) -> tuple[float, flo
 
     Returns
     -------
-    outside, no_point : float
+    outside, no_point : int
+        In multiples of 2^-40, exact.
     """
     if unit_ends is None:
-        return float(np.count_nonzero(found == 1.0)), float(np.count_nonzero(found == 2.0))
+        counts = (int(np.count_nonzero(found == 1.0)), int(np.count_nonzero(found == 2.0)))
+        return whole_weights(counts)
     sizes = np.diff(unit_ends)
     outside, no_point = (
         _sum_of_shares(np.add.reduceat((found == kind).astype(np.int64), unit_ends[:-1]), sizes)
@@ -237,12 +302,11 @@ def weights_of(found: FloatArray, unit_ends: Offsets | None) -> tuple[float, flo
     return outside, no_point
 
 
-def _sum_of_shares(counts: Offsets, sizes: Offsets) -> float:
-    """The sum of counts/sizes, each cut to a multiple of 2^-40, exact before it is rounded."""
+def _sum_of_shares(counts: Offsets, sizes: Offsets) -> int:
+    """The sum of counts/sizes, each cut to a multiple of 2^-40."""
     high, rest = np.divmod(counts << _HALF, sizes)
     low = (rest << _HALF) // sizes
-    whole = (int(high.sum()) << _HALF) + int(low.sum())
-    return whole / (1 << 2 * _HALF)
+    return (int(high.sum()) << _HALF) + int(low.sum())
 
 
 def _composed(own: GDP, groups: int) -> GDP:

@@ -82,7 +82,7 @@ def fourth_moment(
         The base point p: a private mean released before (with `groups` their means), or a point
         that you promise is public (the release then carries the assumption "public-base-point").
         By default a private mean is released too, and the guarantee covers both.
-    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, coverage
         As in `frechet_mean`.
 
     Returns
@@ -157,7 +157,7 @@ def log_covariance(
     ----------
     records, ball, guarantee, groups, max_dist, weights, mean
         As in `fourth_moment`.
-    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, coverage
         As in `frechet_mean`.
 
     Returns
@@ -232,7 +232,7 @@ def mean_hessian(
     ----------
     records, ball, guarantee, groups, max_dist, weights, mean
         As in `fourth_moment`.
-    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, coverage
         As in `frechet_mean`.
 
     Returns

@@ -20,7 +20,7 @@ from curvedp import _core
 from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_count, as_positive
-from curvedp.domain import Ball, ProductBall, check_ball
+from curvedp.domain import Ball, check_any_ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism, choose_mechanism
 from curvedp.mechanisms.choice import draws_exactly
@@ -47,7 +47,7 @@ from curvedp.statistics.mean_release import MeanRelease
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.product import OfFactors
 from curvedp.statistics.public_time import Timing
-from curvedp.statistics.release import release
+from curvedp.statistics.release import counted, release
 from curvedp.statistics.releases import Releases, release_fields, release_of
 from curvedp.statistics.shrinkage import error_ratio, numbers_of_noise, shrunk_points
 
@@ -215,7 +215,7 @@ def frechet_mean(
     seed: int | None = None,
     progress: Progress = False,
     timing: Timing = "prompt",
-    coverage: bool | None = False,
+    coverage: bool | None = None,
 ) -> MeanRelease | Releases[MeanRelease]:
     """Release the Fréchet mean of records under differential privacy.
 
@@ -270,9 +270,9 @@ def frechet_mean(
     coverage : bool or None
         Also release how many records were points inside the ball, outside it, and no points, with
         a share of the guarantee: from .1 to .3 of mu, from .02 to .1 of epsilon. The release holds
-        them as `coverage`, and a `CoverageWarning` says what they tell. True insists on it, None
-        leaves it out where the numbers would err by more than n/10. Default False. Groups share one
-        count. See docs/proofs/coverage.md.
+        them as `coverage`, and a `CoverageWarning` says what they tell. By default (None) this is
+        left out where the numbers would err by more than n/10, which the report says; True insists
+        on it, False never counts. Groups share one count. See docs/proofs/coverage.md.
 
     Returns
     -------
@@ -330,6 +330,7 @@ def expected_error(
     *,
     records_per_unit: int = 1,
     mechanism: str | type[Mechanism] | None = None,
+    coverage: bool | None = None,
 ) -> float:
     """Expected distance between the private and the true mean, before any record is seen.
 
@@ -342,7 +343,7 @@ def expected_error(
     ball : Ball
     n : int
         Number of records.
-    guarantee, records_per_unit, mechanism
+    guarantee, records_per_unit, mechanism, coverage
         As in `frechet_mean`.
 
     Returns
@@ -362,20 +363,18 @@ def expected_error(
     >>> import curvedp as cdp
     >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
     >>> round(expected_error(ball, n=1000, guarantee=cdp.PureDP(epsilon=1.0)), 5)
-    0.00219
+    0.00228
     """
     count, unit = as_count(n, "n"), as_count(records_per_unit, "records_per_unit")
-    if isinstance(ball, ProductBall):
-        call = Call(
-            statistic=Mean(mechanism),
-            balls=(ball,),
-            guarantee=check_guarantee(guarantee),
-            records_per_unit=unit,
-        )
-        design = call.statistic.design(call, ball, count)
-        return call.statistic.outlook(call, design, count)[1]
-    own = design_mean(check_ball(ball), count, check_guarantee(guarantee), unit, mechanism)
-    return own.expected_error
+    call = Call(
+        statistic=Mean(mechanism),
+        balls=(check_any_ball(ball),),
+        guarantee=check_guarantee(guarantee),
+        records_per_unit=unit,
+    )
+    sizes = np.array([count], dtype=np.int64)
+    call, designs, _ = counted(call, sizes, coverage, count, alone=True)
+    return call.statistic.outlook(call, designs[0][0], count)[1]
 
 
 @hinting
@@ -386,6 +385,7 @@ def required_n(
     *,
     records_per_unit: int = 1,
     mechanism: str | type[Mechanism] | None = None,
+    coverage: bool | None = None,
 ) -> int:
     """Smallest number of records at which the expected error is at most `error`.
 
@@ -394,7 +394,7 @@ def required_n(
     ball : Ball
     error : float
         Wished expected distance between the private and the true mean.
-    guarantee, records_per_unit, mechanism
+    guarantee, records_per_unit, mechanism, coverage
         As in `frechet_mean`.
 
     Returns
@@ -411,14 +411,19 @@ def required_n(
     >>> import curvedp as cdp
     >>> ball = cdp.Ball(cdp.Sphere(2), center=[0.0, 0.0, 1.0], radius=0.5)
     >>> required_n(ball, 0.01, cdp.PureDP(epsilon=1.0))
-    219
+    243
     """
     wished = as_positive(error, "error")
 
     def enough(n: int) -> bool:
         try:
             return wished >= expected_error(
-                ball, n, guarantee, records_per_unit=records_per_unit, mechanism=mechanism
+                ball,
+                n,
+                guarantee,
+                records_per_unit=records_per_unit,
+                mechanism=mechanism,
+                coverage=coverage,
             )
         except ExistenceError:
             return False

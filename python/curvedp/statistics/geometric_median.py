@@ -306,7 +306,7 @@ def geometric_median(
     guarantee : PureDP, ApproxDP, ZCDP or GDP
         Guarantee of the release when one unit's records are replaced. It is divided among the
         steps by public rules.
-    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, coverage
         As in `frechet_mean`.
 
     Returns

@@ -323,7 +323,7 @@ def k_means(
     units : array-like, shape (n,), optional
         Label of the person to whom each record belongs: each of k records of a person then counts
         1/k.
-    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, coverage
         As in `frechet_mean`.
 
     Returns

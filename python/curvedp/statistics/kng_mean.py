@@ -241,7 +241,7 @@ def kng_mean(
         release is then `Unproved`.
     chain_length : int
         Steps of the Markov chain.
-    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, coverage
         As in `frechet_mean`.
 
     Returns

@@ -271,7 +271,7 @@ def tangent_logistic(
     units : array-like, shape (n,), optional
         Label of the person to whom each record belongs: the mean of the gradients of a person's
         records then counts as one.
-    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, coverage
         As in `frechet_mean`.
 
     Returns

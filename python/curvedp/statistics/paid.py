@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,7 +24,7 @@ from curvedp.statistics.call import (
     Report,
     Statistic,
 )
-from curvedp.statistics.coverage import categories, weights_of
+from curvedp.statistics.coverage import Tally, Weights, categories, weights_of, whole_weights
 from curvedp.statistics.design import Design
 from curvedp.statistics.grouping import (
     Names,
@@ -73,6 +73,8 @@ class Paid:
     provenance : Provenance or None
     by_secret : bool
         True if the keys come from a secret.
+    tally : Tally
+        What the first statistic of these records counts while it reads them.
     """
 
     call: Call
@@ -91,6 +93,7 @@ class Paid:
     given: GivenPoints | None = None
     provenance: Provenance | None = None
     by_secret: bool = False
+    tally: Tally = field(default_factory=Tally)
 
     @cached_property
     def n(self) -> Offsets:
@@ -167,6 +170,7 @@ class Paid:
             records=records,
             beside=own,
             keys=_core.GroupKeys.fresh(),
+            tally=Tally(),
         )
 
     def by_unit(self) -> Paid:
@@ -204,12 +208,15 @@ class Paid:
         """Columns that compiled code releases, by name; `means` has one for each design."""
         size = self.call.manifold.point_size
         report, count = self.report, len(self)
-        return self.core_groups(means).release(
+        columns, counts = self.core_groups(means).release(
             self.records.reshape(len(self.records), size),
             statistic,
             self.keys,
             None if report is None else lambda done: report(done, count),
+            self.call.counting is not None and self.tally.counts is None,
         )
+        self.tally.note(self.records, self.call.balls, counts)
+        return columns
 
     def core_groups(self, means: Sequence[Design | None]) -> _core.Groups:
         """The groups for compiled code; `means` has one design of a mean for each design."""
@@ -256,22 +263,25 @@ class Paid:
         counting = self.call.counting
         if counting is None:
             return None
-        found = categories(self.call.balls, self.records, self.offsets)
+        promised = self.promise(counting.total)
+        return counting.draw(self.weights(), promised, self._stream_of_count())
+
+    def weights(self) -> Weights:
+        """Exact sums of weights of records outside the ball and of no points: private."""
+        own = None
         if self.beside is not None:
             own = self.call.statistic.categories_beside(self.beside)
-            found = found if own is None else np.maximum(found, own)
-        promised = self.promise(counting.total)
-        return counting.draw(weights_of(found, self.unit_ends), promised, self._stream_of_count())
+        if own is None and self.unit_ends is None:
+            counts = self.tally.of(self.records, self.call.balls)
+            if counts is not None:
+                return whole_weights(counts)
+        found = categories(self.call.balls, self.records, self.offsets)
+        return weights_of(found if own is None else np.maximum(found, own), self.unit_ends)
 
     def _stream_of_count(self) -> _core.Stream:
         """Randomness of the count alone: under a secret, of all that the release is made of."""
         rows = self.records.reshape(len(self.records), self.call.manifold.point_size)
-        frame = _core.Frame(_flat(rows.shape[1]), np.zeros(rows.shape[1]), 1.0)
-        design = _core.GroupDesign(1.0, None)
-        ends, choice = np.array([0, len(rows)], dtype=np.int64), np.zeros(1, dtype=np.int32)
-        name = joined([self._all_but_records()]) if self.by_secret else None
-        groups = _core.Groups([frame], ends, [design], choice, name)
-        return groups.stream(rows, self.keys.part(_COUNT), 0, 1, 0)
+        return stream_of_count(self.keys, rows, self._all_but_records() if self.by_secret else None)
 
     def _all_but_records(self) -> bytes:
         """All that the release is computed from besides points of records, for keys of noise."""
@@ -308,6 +318,25 @@ class Paid:
         """The noise of a release that is calibrated to a share of the guarantee."""
         promised = self.promise(share)
         return NoiseLaw(mechanism, None if isinstance(promised, Unproved) else share, promised)
+
+
+def stream_of_count(keys: _core.GroupKeys, rows: FloatArray, name: bytes | None) -> _core.Stream:
+    """Randomness of the count of a call: of numbers and a name, if its keys come from a secret.
+
+    Parameters
+    ----------
+    keys : GroupKeys
+        Of the call.
+    rows : ndarray, shape (n, size)
+    name : bytes or None
+        None for keys that know their groups by number.
+    """
+    frame = _core.Frame(_flat(rows.shape[1]), np.zeros(rows.shape[1]), 1.0)
+    design = _core.GroupDesign(1.0, None)
+    ends, choice = np.array([0, len(rows)], dtype=np.int64), np.zeros(1, dtype=np.int32)
+    ids = None if name is None else joined([name])
+    groups = _core.Groups([frame], ends, [design], choice, ids)
+    return groups.stream(rows, keys.part(_COUNT), 0, 1, 0)
 
 
 def _flat(size: int) -> _core.Manifold:

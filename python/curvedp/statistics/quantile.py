@@ -239,7 +239,7 @@ def quantile(
         values are found. By default a power of ten of at most 2^-32 of the interval; a fifth of
         the mass is on its multiples of 10, 100, ..., such as 5 and 0.1.
     records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
-        As in `frechet_mean`.
+        As in `frechet_mean`; there is no `coverage`, since it does not count its records.
 
     Returns
     -------

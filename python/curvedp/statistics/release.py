@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -15,12 +13,13 @@ from curvedp._guard import warn_caller
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
 from curvedp.errors import CoverageWarning, ExistenceError
-from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP
+from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Release
 from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.secret import fingerprint_of
 from curvedp.statistics.call import (
     Call,
     CallOptions,
+    Designs,
     Progress,
     Result,
     Statistic,
@@ -28,7 +27,7 @@ from curvedp.statistics.call import (
     check_timing,
     reporter,
 )
-from curvedp.statistics.coverage import Counting
+from curvedp.statistics.coverage import Counting, share_of, why_not
 from curvedp.statistics.grouping import Grouping, GroupsLike, Offsets
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.public_time import KINDS, Timing, at_public_time
@@ -112,7 +111,7 @@ def release_read(
     progress: Progress = False,
     timing: Timing = "prompt",
     units: GroupsLike = None,
-    coverage: bool | None = False,
+    coverage: bool | None = None,
 ) -> Result | Releases[Result]:
     """`release` of records that were read already, and of the numbers beside them."""
     call = Call(
@@ -124,6 +123,7 @@ def release_read(
         skip_small=bool(skip_small),
     )
     check_timing(timing, progress)
+    check_coverage(call, coverage)
     statistic, is_grouped = call.statistic, groups is not None
     grouping = Grouping.of(groups, len(data), with_units=units is not None)
     unit_ends = None
@@ -137,9 +137,9 @@ def release_read(
     names = None if secret is None else grouping.names()
     beside = None if beside is None else grouping.arranged(beside)
     sizes = sizes_of(statistic, beside, grouping.offsets, unit_ends)
-    call = counted(call, sizes, coverage)
+    total = int(numbers_of(sizes).sum())
+    call, designs, uncounted = counted(call, sizes, coverage, total, alone=not is_grouped)
     keys, given = call.keys(secret, seed), statistic.given_points(call, grouping.labels)
-    designs = call.designs(sizes, alone=not is_grouped)
     call.warn_of_noise(designs, numbers_of(sizes))
     largest = int(grouping.n.max())
     call.ask_for_memory(
@@ -177,11 +177,14 @@ def release_read(
         released, of_ball = answer(paid)
     else:
         released, of_ball = at_public_time(answer, map(paid.rehearsed, KINDS), paid)
-    return released if of_ball is None else with_coverage(released, of_ball)
+    whole: Result | Releases[Result] = with_coverage(released, of_ball, uncounted)
+    return whole
 
 
-def counted(call: Call, sizes: Offsets, coverage: bool | None) -> Call:
-    """The call with a share of its budget for how many records are points inside the ball.
+def counted(
+    call: Call, sizes: Offsets, coverage: bool | None, total: int, *, alone: bool = False
+) -> tuple[Call, Designs, str | None]:
+    """The call with a share of its budget for a count, its designs, or why it does not count.
 
     Parameters
     ----------
@@ -189,48 +192,108 @@ def counted(call: Call, sizes: Offsets, coverage: bool | None) -> Call:
     sizes : ndarray
         See `sizes_of`.
     coverage : bool or None
-        None where the public rule says so, True always, False never.
+        None where the public rule says so and every release exists beside the count, True always,
+        False never.
+    total : int
+        Number of records of all groups.
+    alone : bool
+        True for one data set.
 
     Raises
     ------
     ExistenceError
-        For True where there are too few records for the budget.
+        If there is no such release; for True also where there are too few records to count.
     ValueError
         For True where the statistic does not count.
     """
-    if coverage is False or (coverage is None and not call.statistic.counted):
-        return call
-    if coverage is not None and coverage is not True:
-        raise TypeError(f"coverage must be True, False or None, got {coverage!r}")
+    check_coverage(call, coverage)
+    trials: list[Call] = []
+    why = None if coverage is None else "coverage=False"
     if not call.statistic.counted:
+        why = f"the {call.statistic.title} does not count them"
+    elif coverage is not False:
+        trials, why = _with_count(call, sizes, total, must=coverage is True)
+    refused: ExistenceError | None = None
+    for trial in trials:
+        try:
+            designs = trial.designs(sizes, alone=alone)
+        except ExistenceError as error:
+            refused = refused or error
+        else:
+            if coverage or not _skips(designs) or _same_skipped(designs, call.designs(sizes)):
+                return trial, designs, None
+    if coverage and refused is not None:
+        raise refused
+    if trials:
+        why = f"the rest of the budget would be too small for the {call.statistic.title}"
+    return call, call.designs(sizes, alone=alone), why
+
+
+def check_coverage(call: Call, coverage: bool | None) -> None:
+    """Refuses what is neither True, False nor None, and True where the statistic does not count."""
+    if coverage is not None and coverage is not True and coverage is not False:
+        raise TypeError(f"coverage must be True, False or None, got {coverage!r}")
+    if coverage and not call.statistic.counted:
         raise ValueError(f"the {call.statistic.title} does not count records: leave coverage out")
-    own, refused = call.guarantee, None
+
+
+def _with_count(
+    call: Call, sizes: Offsets, total: int, *, must: bool
+) -> tuple[list[Call], str | None]:
+    """Calls that count, the best first, or why there are none, which raises if it must.
+
+    The best of several ways is that with the least expected error, or without one known the usual.
+    """
+    own, unit = call.guarantee, (call.records_per_unit, call.groups_per_unit)
     ways = (own,) if isinstance(own, (GDP, PureDP)) else call.ways()
-    found: list[tuple[float, Call]] = []
+    found: list[tuple[float, bool, Call]] = []
+    refused: list[ExistenceError] = []
     for way in ways:
         try:
-            total = int(numbers_of(sizes).sum())
-            unit = (call.records_per_unit, call.groups_per_unit)
-            trial = call.shared(Counting.of(own, way, total, *unit))
-            found.append((math.inf if len(ways) == 1 else trial.largest_error(sizes), trial))
-        except ExistenceError as error:
-            refused = error
+            trial, error, usual = call.shared(Counting.of(own, way, total, *unit)), 0.0, True
+            if len(ways) > 1:
+                error = trial.largest_error(sizes)
+                usual = way == call.statistic.way_of(call.design_of_largest(sizes)[0])
+            found.append((error, not usual, trial))
+        except ExistenceError as refusal:
+            refused.append(refusal)
     if found:
-        return min(found, key=lambda pair: pair[0])[1]
-    if coverage is None or refused is None:
-        return call
-    raise refused
+        return [trial for *_, trial in sorted(found, key=lambda one: one[:2])], None
+    if must:
+        raise refused[-1]
+    short = next((way for way in ways if share_of(way, total, *unit) is None), None)
+    rest = f"the rest of the budget would be too small for the {call.statistic.title}"
+    return [], rest if short is None else why_not(short, total, *unit)
 
 
-def with_coverage(released: Any, coverage: Coverage) -> Any:
-    """The release, or releases, with released numbers of records; warns of what they tell.
+def _skips(designs: Designs) -> bool:
+    return any(design is None for design in designs[0])
 
-    A warning that is made an error does not lose what was paid for: the report has it too.
+
+def _same_skipped(one: Designs, other: Designs) -> bool:
+    """True if the same groups have no release."""
+    gone, others = ([design is None for design in found] for found, _ in (one, other))
+    return gone == others
+
+
+def with_coverage(released: Any, coverage: Coverage | None, uncounted: str | None) -> Any:
+    """The same fresh release, or releases, with numbers of records, or with why there are none.
+
+    Warns of what they tell; a warning that is made an error does not lose what was paid for: the
+    report has it too.
     """
-    for text in coverage.warnings:
+    warn_of_coverage(coverage)
+    if isinstance(released, (Release, Releases)):
+        for name, own in (("coverage", coverage), ("uncounted", uncounted)):
+            object.__setattr__(released, name, own)  # a copy would lose what is in no field
+    return released
+
+
+def warn_of_coverage(coverage: Coverage | None) -> None:
+    """Warns of what released numbers of records tell."""
+    for text in () if coverage is None else coverage.warnings:
         with suppress(CoverageWarning):
             warn_caller(text, CoverageWarning)
-    return replace(released, coverage=coverage)
 
 
 def check_statistic(statistic: Statistic[Result]) -> Statistic[Result]:

@@ -93,6 +93,8 @@ class Releases(Generic[Result]):
         Version and day, and the ledger that paid.
     coverage : Coverage or None
         How many records of all groups were points inside their ball, if they were counted.
+    uncounted : str or None
+        Why they were not counted, where that is known.
     """
 
     call: Call
@@ -116,6 +118,7 @@ class Releases(Generic[Result]):
     results: Sequence[Any] | None = None
     provenance: Provenance | None = None
     coverage: Coverage | None = None
+    uncounted: str | None = None
 
     @property
     def mechanism(self) -> NDArray[np.object_]:
@@ -202,7 +205,9 @@ class Releases(Generic[Result]):
     def _accuracy(self) -> str:
         """The range of the expected errors."""
         known = self.expected_error[np.isfinite(self.expected_error)]
-        told = "" if self.statistic.startswith(LOCAL) else coverage_text(self.coverage)
+        told = (
+            "" if self.statistic.startswith(LOCAL) else coverage_text(self.coverage, self.uncounted)
+        )
         if not len(known):
             return accuracy_of(None, limits_of_error(self.statistic), told)
         about = limits_of_error(self.statistic) or "mean distance from that of a group's records"
@@ -290,6 +295,9 @@ class Releases(Generic[Result]):
         index : int
         """
         found: Result = self.call.statistic.result(self, index)
+        if isinstance(found, Release):
+            uncounted = self.uncounted if self.coverage is None else _OF_ALL
+            object.__setattr__(found, "uncounted", uncounted)
         return found
 
     @cached_property
@@ -339,6 +347,10 @@ class Releases(Generic[Result]):
         error = float(self.expected_error[index])
         known = "not known" if math.isnan(error) else f"{error:.4g}"
         return label, n, numbers(self.value[index]), known
+
+
+#: Why a group's release has no count of its own.
+_OF_ALL = "of this group alone: all groups have one count, the coverage of the releases"
 
 
 def release_of(releases: Releases[Any], index: int) -> Release:

@@ -458,7 +458,7 @@ def frechet_variance(
     weights : pair of float
         Shares of the budget (of mu^2 for GDP) of the mean's distance from the centre and of the
         variance, without `within`.
-    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
+    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, coverage
         As in `frechet_mean`.
 
     Returns

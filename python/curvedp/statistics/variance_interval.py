@@ -272,7 +272,7 @@ def variance_interval(
         Public length at which distances from a released mean are clipped; by default r + rho(c, p),
         which never clips. With it the interval always rests on a released mean.
     records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
-        As in `frechet_mean`.
+        As in `frechet_mean`; there is no `coverage`, since it does not count its records.
 
     Returns
     -------

@@ -42,6 +42,7 @@ fn report(kind: &str, size: usize, center: &[f64], space: Space, count: usize, n
             }),
         }],
         choice: &vec![0; count],
+        tally: None,
         ids: None,
     };
     let mut out = vec![0.0; count * width];

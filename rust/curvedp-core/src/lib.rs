@@ -22,5 +22,6 @@ pub mod release;
 pub mod roots;
 pub mod rows;
 pub mod simd;
+pub mod tally;
 pub mod twofold;
 pub mod vector;

@@ -8,6 +8,7 @@ use curvedp_core::law::STEPS_PER_SCALE;
 use curvedp_core::mean::{self, RestrictedBounds};
 use curvedp_core::release::Grid;
 use curvedp_core::rows::Rows;
+use curvedp_core::tally::Tally;
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -58,12 +59,20 @@ impl Frame {
         run(py, |interrupt| self.inner.project(records, out, interrupt))
     }
 
-    /// Projects records on the ball and moves them into the frame.
-    fn enter(&self, py: Python<'_>, records: Input<'_>, mut out: Output<'_>) -> PyResult<()> {
+    /// Projects records on the ball and moves them into the frame. Returns how many were points outside the ball, and
+    /// how many no points.
+    fn enter(
+        &self,
+        py: Python<'_>,
+        records: Input<'_>,
+        mut out: Output<'_>,
+    ) -> PyResult<(u64, u64)> {
         let size = self.inner.manifold().point_size();
         let (out, count) = output(&mut out, self.inner.ball().manifold.point_size())?;
         let records = rows(&records, count, size)?;
-        run(py, |interrupt| self.inner.enter_into(records, out, interrupt))
+        let tally = Tally::default();
+        run(py, |interrupt| self.inner.enter_into(records, out, &tally, interrupt))?;
+        Ok(tally.counts())
     }
 
     /// Writes 0 for points of the ball, 1 for points outside and 2 for what stands for no point.

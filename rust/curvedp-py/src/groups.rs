@@ -12,6 +12,7 @@ use curvedp_core::manifold;
 use curvedp_core::noise;
 use curvedp_core::release::{self, Grid, Placement};
 use curvedp_core::rows::Rows;
+use curvedp_core::tally::Tally;
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -258,7 +259,8 @@ impl Groups {
     }
 
     /// Releases a statistic of each group of records: arrays by name, one row for each group, NaN for groups
-    /// that have no design. `progress` is called with the number of groups done.
+    /// that have no design. `progress` is called with the number of groups done. With `count` also how many records
+    /// of all groups were points outside the ball, and how many no points.
     fn release<'py>(
         &self,
         py: Python<'py>,
@@ -266,18 +268,20 @@ impl Groups {
         statistic: &GroupStatistic,
         keys: &GroupKeys,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+        count: bool,
+    ) -> PyResult<(Bound<'py, PyDict>, Option<(u64, u64)>)> {
         let (statistic, drawn) = (&*statistic.inner, keys.open()?);
         if statistic.has_means() && self.designs.iter().any(|own| own.get().mean.is_none()) {
             return Err(PyValueError::new_err("designs do not match"));
         }
-        let count = self.offsets.len() - 1;
-        let columns = self.with(&records, |groups| statistic.columns(groups))?;
+        let tally = count.then(Tally::default);
+        let rows = self.offsets.len() - 1;
+        let columns = self.with(&records, None, |groups| statistic.columns(groups))?;
         let width = columns.iter().map(|column| column.width).sum();
-        let out = PyArray2::<f64>::zeros(py, [count, width], false);
+        let out = PyArray2::<f64>::zeros(py, [rows, width], false);
         let mut entries = out.try_readwrite()?;
         let entries = entries.as_slice_mut()?;
-        self.with(&records, |groups| {
+        self.with(&records, tally.as_ref(), |groups| {
             run(py, |interrupt| {
                 let raised = RefCell::new(None);
                 let report = |done: usize| {
@@ -304,7 +308,7 @@ impl Groups {
             )?;
             start = end;
         }
-        Ok(named)
+        Ok((named, tally.map(|tally| tally.counts())))
     }
 }
 
@@ -468,8 +472,13 @@ impl Groups {
         }
     }
 
-    /// Calls `work` with the groups and their records.
-    fn with<T>(&self, records: &Input<'_>, work: impl FnOnce(&groups::Groups) -> T) -> PyResult<T> {
+    /// Calls `work` with the groups and their records, which it may count.
+    fn with<T>(
+        &self,
+        records: &Input<'_>,
+        tally: Option<&Tally>,
+        work: impl FnOnce(&groups::Groups) -> T,
+    ) -> PyResult<T> {
         let records = self.rows_of(records)?;
         let frames: Vec<_> = self.frames.iter().map(|frame| &frame.get().inner).collect();
         let designs: Vec<_> = self.designs.iter().map(|design| design.get().as_design()).collect();
@@ -480,6 +489,7 @@ impl Groups {
             designs: &designs,
             choice: &self.choice,
             ids: self.ids(),
+            tally,
         };
         Ok(work(&groups))
     }

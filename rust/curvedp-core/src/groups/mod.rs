@@ -25,6 +25,7 @@ use crate::noise::{
 use crate::parallel::{Interrupt, Pace, attended, pass};
 use crate::release::{Grid, Placement, flat_grid_step};
 use crate::rows::Rows;
+use crate::tally::Tally;
 
 pub use adaptive::{
     AdaptiveMeans, AdaptiveSchedule, BIAS, EXPECTED_SHRINKAGE, MOST_OUTSIDE, RadiusLaw,
@@ -90,6 +91,8 @@ pub struct Groups<'a> {
     pub choice: &'a [i32],
     /// Names of the groups, one after the other; group g is named by its number if there are none.
     pub ids: Option<Ids<'a>>,
+    /// Counts the records of all groups, those that are skipped too, if they are to be counted.
+    pub tally: Option<&'a Tally>,
 }
 
 /// Byte strings, one after the other.
@@ -162,6 +165,18 @@ impl Groups<'_> {
 
     fn entries(&self, groups: Range<usize>) -> usize {
         (self.offsets[groups.end] - self.offsets[groups.start]) * self.records.size()
+    }
+
+    /// The records of groups with one ball, projected on it, moved into its frame and counted.
+    fn enter(&self, groups: Range<usize>, interrupt: Interrupt) -> Result<Points, Error> {
+        let (frame, records) = (self.frame(groups.start), self.records(groups.clone()));
+        let (entries, unused) = (self.entries(groups), Tally::default());
+        let (count, tally) = (entries / records.size(), self.tally.unwrap_or(&unused));
+        if entries > LARGE {
+            frame.enter(records, count, tally, interrupt)
+        } else {
+            Ok(frame.enter_here(records, count, tally))
+        }
     }
 
     fn input(&self, group: usize) -> GroupInput<'_> {
@@ -250,6 +265,9 @@ fn release_here(
     let one = |range: Range<usize>, out: &mut [f64], interrupt: Interrupt| {
         if groups.design(range.start).is_none() {
             out.fill(f64::NAN);
+            if groups.tally.is_some() && groups.entries(range.clone()) > 0 {
+                groups.enter(range, interrupt)?;
+            }
             return Ok(());
         }
         let streams = keys.streams(range.clone(), statistic.stages(), |group| groups.input(group));
@@ -343,16 +361,9 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Its records, projected on the ball and moved into its frame.
+    /// Its records, projected on the ball, moved into its frame and counted: once for each task.
     fn enter(&self) -> Result<Points, Error> {
-        let (frame, records) = (self.frame(), self.groups.records(self.range.clone()));
-        let entries = self.groups.entries(self.range.clone());
-        let count = entries / records.size();
-        if entries > LARGE {
-            frame.enter(records, count, self.interrupt)
-        } else {
-            Ok(frame.enter_here(records, count))
-        }
+        self.groups.enter(self.range.clone(), self.interrupt)
     }
 }
 
