@@ -152,7 +152,7 @@ def drawn(releases: Any) -> list[float]:
 
 
 def regression() -> list[float]:
-    """A descent and an exact draw of geodesic regression."""
+    """Whitened steps and an exact draw of geodesic regression."""
     ball = cdp.Ball("sphere:2", [0.0, 0.6, 0.8], 0.4)
     x = np.linspace(0.0, 1.0, 40)
     return [

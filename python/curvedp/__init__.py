@@ -84,6 +84,7 @@ _PUBLIC = {
         "compose",
     ),
     "regression": (
+        "Coefficient",
         "Geodesic",
         "GeodesicFit",
         "GeodesicLine",

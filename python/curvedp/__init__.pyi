@@ -58,6 +58,7 @@ from curvedp.privacy import PureDP as PureDP
 from curvedp.privacy import Release as Release
 from curvedp.privacy import Unproved as Unproved
 from curvedp.privacy import compose as compose
+from curvedp.regression import Coefficient as Coefficient
 from curvedp.regression import Geodesic as Geodesic
 from curvedp.regression import GeodesicFit as GeodesicFit
 from curvedp.regression import GeodesicLine as GeodesicLine

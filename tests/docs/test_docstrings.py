@@ -45,6 +45,7 @@ WITHOUT_EXAMPLE = {
     "Auditable",
     "BudgetError",
     "ChartGaussian",
+    "Coefficient",
     "CombinedMean",
     "ConfidenceRegion",
     "ConformalFactor",

@@ -2,8 +2,8 @@
 Directions that move with time
 ==============================
 
-The geodesic along which directions move, released privately. Footpoint and velocity come from one
-noisy descent, so their guarantee holds together.
+The geodesic along which directions move, released privately. Footpoint and velocity come from the
+same noisy steps, so their guarantee holds together.
 """
 
 import matplotlib.pyplot as plt

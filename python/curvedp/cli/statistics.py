@@ -94,9 +94,17 @@ def _release(
         )
         file.write(release.to_json())
     report_to = messages if str(out) == "-" else Console(soft_wrap=True, highlight=False)
-    report_to.print(release.report().rstrip(), markup=False)
+    report_to.print(_report(release), markup=False)
     if str(out) != "-":
         report_to.print(f"Written to {out}", markup=False)
+
+
+def _report(release: Result) -> str:
+    """The report, and the slopes of a regression where their errors are known."""
+    report = release.report().rstrip()
+    if isinstance(release, curvedp.GeodesicRelease) and release.meat is not None:
+        return f"{report}\n\n{release.summary().rstrip()}"
+    return report
 
 
 def _dialect(options: dict[str, Any]) -> Dialect:
@@ -317,7 +325,7 @@ def compare(first: Path, second: Path, level: float) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 def show(file: Path) -> None:
     """Print the report of a stored release, region or interval."""
-    click.echo(read_stored(file).report().rstrip())
+    click.echo(_report(read_stored(file)))
 
 
 @click.command(epilog=example("curvedp ledger study.ledger"))
@@ -397,6 +405,11 @@ def region(data: Path, level: float, mechanism: str | None, **options: Any) -> N
     show_default=True,
     help="How the geodesic is drawn. Exact draws, in small dimensions, may take minutes.",
 )
+@click.option(
+    "--robust",
+    is_flag=True,
+    help="Shorten the longest two fifths of the residuals, for records of which many may be wild.",
+)
 @data_options
 @output_options
 def regression(
@@ -406,6 +419,7 @@ def regression(
     tau: float | None,
     v_max: float | None,
     sampler: str,
+    robust: bool,
     **options: Any,
 ) -> None:
     """Private geodesic along which records move.
@@ -420,6 +434,7 @@ def regression(
         curvedp.geodesic_regression,
         x,
         sampler=sampler,
+        robust=robust,
         x_range=x_range,
         tau=tau,
         v_max=v_max,

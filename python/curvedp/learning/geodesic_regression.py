@@ -29,7 +29,7 @@ class GeodesicRegression(RegressorMixin, Estimator):  # type: ignore[misc]
     ----------
     ball, guarantee, records_per_unit, ledger, secret, seed, coverage
         As in `Estimator`; the ball is that of y.
-    x_range, tau, v_max, sampler, chain_length, progress, timing
+    x_range, tau, v_max, sampler, chain_length, robust, progress, timing
         As in `geodesic_regression`.
 
     Attributes
@@ -60,6 +60,7 @@ class GeodesicRegression(RegressorMixin, Estimator):  # type: ignore[misc]
     v_max: float | None = field(default=None, kw_only=True)
     sampler: str = field(default="auto", kw_only=True)
     chain_length: int = field(default=10_000, kw_only=True)
+    robust: bool = field(default=False, kw_only=True)
     progress: Progress = field(default=False, kw_only=True)
     timing: Timing = field(default="prompt", kw_only=True)
 
@@ -97,6 +98,7 @@ class GeodesicRegression(RegressorMixin, Estimator):  # type: ignore[misc]
             v_max=self.v_max,
             sampler=self.sampler,
             chain_length=self.chain_length,
+            robust=self.robust,
             units=units,
             **options,
         )

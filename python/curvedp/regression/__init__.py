@@ -4,10 +4,11 @@ from curvedp.regression.fit import GeodesicFit
 from curvedp.regression.geodesic import Geodesic
 from curvedp.regression.private import GeodesicLine, geodesic_regression
 from curvedp.regression.r_squared import RSquared, RSquaredRelease, r_squared
-from curvedp.regression.release import GeodesicRelease
+from curvedp.regression.release import Coefficient, GeodesicRelease
 from curvedp.regression.trend import TrendRelease, TrendTest, trend_power, trend_test
 
 __all__ = [
+    "Coefficient",
     "Geodesic",
     "GeodesicFit",
     "GeodesicLine",
