@@ -321,13 +321,6 @@ CASES = (
     Case("interval", ("variance_interval",), _plain(cdp.variance_interval)),
     Case("regression", ("geodesic_regression",), _regression(), spaces=FEW),
     Case(
-        "regression by descent",
-        ("geodesic_regression",),
-        _regression(tau=True, sampler="whitened"),
-        cdp.GDP(1e3),
-        FEW,
-    ),
-    Case(
         "regression, whitened",
         ("geodesic_regression",),
         _regression(tau=True, sampler="whitened"),

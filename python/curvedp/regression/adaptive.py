@@ -95,6 +95,8 @@ class Arrival:
     @property
     def is_seen(self) -> bool:
         """False if the steps are longer than noise makes them, but for `_FALSE_ALARMS`."""
+        if not self.count:  # one step tells nothing
+            return True
         dof = float(self.size)
         if self.pure:  # of the squared length of one noise, by its first two moments
             dof = dof * (dof + 1.0) / (2.0 * dof + 3.0)
@@ -165,7 +167,7 @@ class AdaptiveFit:
             footpoint=design.ball.frame.origin,
             velocities=np.zeros((q, design.ball.manifold.dim)),
             center=np.zeros(q),
-            law=CovariateLaw.about(np.zeros(q), np.eye(q + 1)),
+            law=CovariateLaw.about(np.zeros(q), np.diag([1.0, *[1 / 12] * q])),
             leverage=1.0,
             residual=design.ball.radius,
             meat=np.eye(q + 1),
@@ -203,7 +205,11 @@ class AdaptiveFit:
 
     def _run_schedule(self, stream: _core.Stream) -> None:
         """All stages in turn."""
-        self._release_leverage(self._release_moments(stream), stream)
+        noise = self.design.moments
+        if noise is None:
+            self.leverage = self.law.highest_leverage
+        else:
+            self._release_leverage(self._release_moments(noise, stream), stream)
         leverages = self.law.design_leverage(self.times, self.leverage)
         leverages = self._of_units(leverages[:, None])[:, 0]
         arrival = None
@@ -239,14 +245,14 @@ class AdaptiveFit:
             self.step((length * metric.solution @ gradient).reshape(q + 1, -1))
         return arrival
 
-    def _release_moments(self, stream: _core.Stream) -> float:
+    def _release_moments(self, noise: VectorNoise, stream: _core.Stream) -> float:
         """Private second moments of (1, t); eigenvalues are raised by the noise's deviation.
 
         Too large a variance makes steps too short; too small a one makes them too long. Returns the
         mean leverage less 1.
         """
         design = self.design
-        q, a, noise = design.covariates, second_weight(design.covariates), design.moments
+        q, a = design.covariates, second_weight(design.covariates)
         upper = np.triu_indices(q)
         weight = np.where(upper[0] == upper[1], a, math.sqrt(2.0) * a)
         products = weight * (self.times[:, :, None] * self.times[:, None, :])[:, *upper]

@@ -90,9 +90,14 @@ class Schedule:
     cycles: tuple[Cycle, ...]
     meat: float
 
+    @property
+    def measures(self) -> bool:
+        """True if covariates are measured; otherwise they count as spread evenly."""
+        return self.moments > 0.0
+
     def weights(self) -> list[float]:
         """Of all stages in turn."""
-        found = [self.moments, self.leverages]
+        found = [self.moments, self.leverages] if self.measures else []
         for cycle in self.cycles:
             found += [cycle.quantile] if cycle.quantile else []
             found += [share for share, _ in cycle.steps]
@@ -144,11 +149,10 @@ _PURE_GIVEN = Schedule(
     ),
     0.07,
 )
-#: The same for budgets too small to travel at longer lengths first.
+#: The same for Gaussian budgets too small to measure covariates, and to travel at longer lengths.
 _GAUSSIAN_SHORT = Schedule(
-    0.2, 0.04, (Cycle(0.0, ((0.2, 1.0), (0.2, 1.0), (0.2, 1.0), (0.2, 1 / 2))),), 0.05
+    0.0, 0.0, (Cycle(0.0, ((0.25, 1.0), (0.25, 1.0), (0.25, 1.0), (0.25, 1 / 2))),), 0.05
 )
-_PURE_SHORT = Schedule(0.2, 0.04, (Cycle(0.0, ((0.36, 1.0), (0.38, 1.0))),), 0.06)
 #: Noise of a step with the whole budget over its clipping length, beyond which steps may not
 #: arrive: with a public length of residuals, and without.
 _GAUSSIAN_NOISE = {True: 0.1, False: 0.06}
@@ -174,9 +178,9 @@ def schedule_for(ratio: float, pure: bool, given: bool) -> Schedule:
     """The shares of the budget for a `noise_ratio`."""
     if not given:
         return _PURE if pure else _GAUSSIAN_RICH if ratio < _RICH else _GAUSSIAN
-    if is_short(ratio, pure, given):
-        return _PURE_SHORT if pure else _GAUSSIAN_SHORT
-    return _PURE_GIVEN if pure else _GAUSSIAN_GIVEN
+    if pure:
+        return _PURE_GIVEN
+    return _GAUSSIAN_SHORT if is_short(ratio, pure, given) else _GAUSSIAN_GIVEN
 
 
 @dataclass(frozen=True)
@@ -201,8 +205,8 @@ class AdaptiveDesign:
     schedule : Schedule
     shares : tuple of PureDP or GDP
         Of all stages in turn.
-    moments : VectorNoise
-        Of the moments of the covariates.
+    moments : VectorNoise or None
+        Of the moments of the covariates; None where they count as spread evenly.
     """
 
     ball: Ball
@@ -215,7 +219,7 @@ class AdaptiveDesign:
     way: PureDP | GDP
     schedule: Schedule
     shares: tuple[PureDP | GDP, ...]
-    moments: VectorNoise
+    moments: VectorNoise | None
 
     @classmethod
     def of(
@@ -235,7 +239,7 @@ class AdaptiveDesign:
         ratio = noise_ratio(n, ball.manifold.dim * (covariates + 1), way, units)
         schedule = schedule_for(ratio, isinstance(way, PureDP), tau is not None)
         shares = way.split(schedule.weights())
-        moments = moment_noise(n, covariates, units, shares[0])
+        moments = moment_noise(n, covariates, units, shares[0]) if schedule.measures else None
         public = (ball, n, units, covariates, v_max, tau, robust)
         design = cls(*public, way, schedule, tuple(shares), moments)
         # a clipping length lies between these: noise of either size must exist
@@ -243,7 +247,8 @@ class AdaptiveDesign:
         for length in (min(shortest, tau or shortest) * root, max(ball.radius, tau or 0.0) * root):
             _ = [design.noise(length, share) for share in design.step_shares]
             _ = design.meat_noise(length)
-        _ = [design.leverage_noise(count) for count in (1, _MOST_CUTS)]
+        if schedule.measures:
+            _ = [design.leverage_noise(count) for count in (1, _MOST_CUTS)]
         grid_step(ball, design.coarsest_scale)
         _ = design.clipped_units  # raises here where there is no quantile
         return design
@@ -291,7 +296,7 @@ class AdaptiveDesign:
     @functools.cached_property
     def cycle_shares(self) -> list[tuple[PureDP | GDP | None, list[PureDP | GDP]]]:
         """Of each cycle the share of its quantile, if it has one, and those of its steps."""
-        remaining = iter(self.shares[2:])
+        remaining = iter(self.shares[2 if self.schedule.measures else 0 :])
         return [
             (next(remaining) if cycle.quantile else None, [next(remaining) for _ in cycle.steps])
             for cycle in self.schedule.cycles
