@@ -103,6 +103,34 @@ def test_regression_needs_no_clipping_length(tmp_path, ages):
     stored = cdp.GeodesicRelease.from_json(out.read_text())
     np.testing.assert_allclose(stored.value, expected.value, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(stored.band([30.0, 70.0]), expected.band([30.0, 70.0]), rtol=1e-6)
+    assert " ".join(stored.summary().split()) in " ".join(result.stdout.split())
+    shown = run("show", out).stdout
+    assert shown.rstrip().endswith(stored.summary().rstrip())
+
+
+def test_regression_may_be_robust(tmp_path, ages):
+    age, points = directions_by_age()
+    ball = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.7)
+    robust, plain = (
+        cdp.geodesic_regression(
+            age, points, ball, cdp.GDP(1.0), x_range=(0, 120), robust=robust, seed=7
+        )
+        for robust in (True, False)
+    )
+    data, where = next(iter(ages.items()))
+    out = tmp_path / "out.json"
+    arguments = [*SPHERE_OPTIONS, "--covariate", "age", "--x-range", 0, 120, *where]
+    result = run("regression", data, *arguments, "--mu", 1, "--seed", 7, "--robust", "--out", out)
+    assert result.exit_code == 0, result.output
+    stored = cdp.GeodesicRelease.from_json(out.read_text())
+    np.testing.assert_allclose(stored.value, robust.value, rtol=1e-9, atol=1e-12)
+    assert np.abs(stored.value - plain.value).max() > 1e-6
+
+
+def test_regression_says_that_a_robust_one_finds_its_length(tmp_path, ages):
+    data, where = next(iter(ages.items()))
+    arguments = [*SPHERE_OPTIONS, *COVARIATE, *where, "--robust", "--mu", 1]
+    assert_fails(run("regression", data, *arguments, "--out", tmp_path / "a.json"), 2, "tau")
 
 
 @pytest.mark.parametrize("command", ["mean", "variance"])

@@ -178,6 +178,15 @@ def test_estimator_wraps_a_release(data):
     assert model.coef_ @ model.intercept_ == pytest.approx(0.0, abs=1e-9)
 
 
+def test_estimator_may_be_robust(data):
+    x, y = data
+    public = {"x_range": (-0.5, 0.5), "seed": 3}
+    model = cdp.GeodesicRegression(SPHERE.ball, GDP(20.0), robust=True, **public).fit(x, y)
+    alone = cdp.geodesic_regression(x, y, SPHERE.ball, GDP(20.0), robust=True, **public)
+    assert model.release_ == alone
+    assert model.release_ != cdp.geodesic_regression(x, y, SPHERE.ball, GDP(20.0), **public)
+
+
 def test_a_velocity_that_lost_all_digits_is_no_longer_than_promised():
     """Parallel transport between matrices of condition e^20 returns vectors of other lengths."""
     ball = cdp.Ball("spd:3", "identity", 14.0)
