@@ -109,8 +109,9 @@ def region_figure(shown: dict[str, list[cdp.ConfidenceRegion]], ball: cdp.Ball) 
     for column, (label, regions) in enumerate(shown.items()):
         for row, mu in enumerate(IMAGE_BUDGETS[:2]):
             ax = figure.add_subplot(2, len(shown), row * len(shown) + column + 1, projection="3d")
-            RegionDisplay([regions[0], regions[1 + row]], base_point=ball.center).plot(ax)
-            ax.set_title(f"{label}, μ = {mu:g}", fontsize=10)
+            pair, names = [regions[0], regions[1 + row]], ["without privacy", f"μ = {mu:g}"]
+            RegionDisplay(pair, names=names, base_point=ball.center).plot(ax)
+            ax.set_title(label, fontsize=10)
     return figure
 
 

@@ -305,10 +305,7 @@ def test_max_dist_makes_the_noise_of_all_parts_but_the_mean_smaller(call: Call) 
 
 @pytest.mark.slow
 def test_published_regions_cover_with_the_paper_s_r_and_not_with_twice_it() -> None:
-    """SPD(2), n = 600, mu = 0.7, 600 data sets: .94 with R = r and .84 with R = 2 r, both +- .015.
-
-    Seeded; either bound is six standard errors away.
-    """
+    """SPD(2), n = 600, mu = 0.7, 600 seeded data sets; of 2,000: .94 with R = r, .82 with 2 r."""
     target = SPD_BALL
     hits = dict.fromkeys((None, target.ball.radius), 0)
     for i in range(600):

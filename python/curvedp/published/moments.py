@@ -56,9 +56,9 @@ def frechet_variance(
         The point from which distances are measured: a private mean, or a point that you promise is
         public. By default a published mean is drawn too.
     max_dist : float, optional
-        R of the paper's assumption 3: distances are cut and logarithms shortened to it, and the
-        noise is in proportion to it. R = 2 r without cutting, if it is not given; the paper's other
-        choice is `ball.radius`.
+        Length R to which distances are cut and logarithms shortened; the noise belongs to it. R =
+        2 r without cutting, if it is not given. For logarithms (assumption 3) `ball.radius` is the
+        paper's other choice.
     weights : pair of float
         Shares of the budget of the mean and of this statistic, without `mean`.
     **options
