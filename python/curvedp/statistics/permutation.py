@@ -327,11 +327,14 @@ class PermutationDesign:
         return np.concatenate([self._statistics(coords, weights) for weights in labellings])
 
     def _statistics(self, coords: FloatArray, weights: FloatArray) -> FloatArray:
+        rows_of_weights = weights.reshape(-1, weights.shape[2])  # one product is faster than many
         if not self.width:
-            return np.asarray(np.linalg.norm(weights @ coords, axis=(1, 2)))
+            sums = (rows_of_weights @ coords).reshape(len(weights), -1)
+            return np.asarray(np.linalg.norm(sums, axis=1))
         squares = np.zeros(len(weights))
         for rows, block in self._gram(coords):
-            squares += np.sum((weights @ block) * weights[..., rows], axis=(1, 2))
+            products = (rows_of_weights @ block) * rows_of_weights[:, rows]
+            squares += products.reshape(len(weights), -1).sum(axis=1)
         return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
     def _gram(self, coords: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
