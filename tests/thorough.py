@@ -239,6 +239,7 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_error_falls_with_the_number_of_records": None,
     },
     "regression/test_trend.py": {
+        "test_a_ball_that_is_wide_beside_the_records_costs_little": "^0.785-2-100",
         "test_exact_probabilities_keep_the_guarantee_and_a_tenth_of_the_noise_does_not": None,
         "test_no_neighbour_moves_the_lead_further_than_its_sensitivity": "1-1-linear",
         "test_power_is_that_of_the_test": None,

@@ -102,7 +102,7 @@ def _command(
 
 #: Commands whose reports say in words what was released: where the noise led out of the range,
 #: whether a test rejects, whether steps arrived, which balls were taken.
-TELLS_OUTCOMES = ("adaptive-mean", "variance", "region", "regression", "trend", "test")
+TELLS_OUTCOMES = ("adaptive-mean", "variance", "region", "regression", "trend", "test", "means")
 _SPHERE = ("--manifold", "sphere:2", "--center", "0,0.6,0.8", "--radius", 0.7, "--mu", 8)
 _POINTS = ("IN", *_SPHERE, "--columns", "a,b,c")
 _AGE = ("--covariate", "x", "--x-range", 0, 1)
@@ -118,13 +118,14 @@ COMMANDS = {
     "regression": (*_POINTS, *_AGE),
     "trend": (*_POINTS, *_AGE),
     "test": ("IN", *_POINTS),
+    "means": (*_POINTS, "--labels", "site"),
 }
 _BATCHED = ("IN", "--by", "site", "--points", "a,b,c", *_SPHERE, "--public-keys")
 PERSONS = ("--units", "person")
 for _name, _options in COMMANDS.items():
     _how = {"kinds": ("array", "frame"), "scales_are_drawn": _name not in ("mean", "quantile")}
     add(f"curvedp {_name}", _command(_name, _options), **_how)
-    if _name != "test":
+    if _name not in ("test", "means"):
         of_persons = _command(_name, (*_options, *PERSONS))
         add(f"curvedp {_name} of persons", of_persons, by_unit=True, **_how)
 

@@ -275,6 +275,17 @@ def test_two_samples_of_each_group(tmp_path, secret):
         cases.release(data, **asked | {"statistic": cdp.TwoSampleTest(samples=("drug", "none"))})
 
 
+def test_k_samples_of_each_group(secret):
+    data = cases.table(20)
+    test = cdp.KSampleTest(samples=("drug", "placebo"))
+    asked = {"statistic": test, "guarantee": cases.LARGE, "skip_small": True, "labels": "arm"}
+    found = cases.release(data, **asked, secret=secret).table
+    values = [value for value in found["value"].to_pylist() if value is not None]
+    assert {len(value) for value in values} == {5}
+    again = cases.release(data, **asked, secret=cases.unused(secret)).table
+    assert again["value"].to_pylist() == found["value"].to_pylist()
+
+
 # ------------------------------------------------------------------------------------ all records
 
 

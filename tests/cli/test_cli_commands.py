@@ -56,6 +56,22 @@ def test_two_files_are_tested(tmp_path, tensors):
     assert found == same
 
 
+def test_means_of_samples_are_tested(tmp_path):
+    rng = np.random.default_rng(0)
+    points = 0.2 * rng.standard_normal((90, 2))
+    arm = np.tile(["a", "b", "c"], 30)
+    data = tmp_path / "a.csv"
+    lines = [f"{x!r},{y!r},{name}" for (x, y), name in zip(points.tolist(), arm, strict=True)]
+    data.write_text("\n".join(["x,y,arm", *lines]) + "\n")
+    plane = ("--manifold", "euclidean:2", "--center", "0,0", "--radius", 1)
+    options = [*plane, "--columns", "x,y", "--labels", "arm", *BUDGET]
+    found = released("means", data, *options, out=tmp_path / "out.json")
+    ball = cdp.Ball("euclidean:2", [0.0, 0.0], 1.0)
+    same = cdp.k_sample_test(points, arm, ball, cdp.GDP(mu=1.0), seed=7)
+    assert found == same
+    assert found.p_value == same.p_value
+
+
 def test_regions_are_compared_and_shown(tmp_path, tensors):
     paths = [tmp_path / name for name in ("a.json", "b.json")]
     for path in paths:

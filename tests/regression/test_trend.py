@@ -12,9 +12,10 @@ from scipy.stats import binom, norm
 
 import curvedp as cdp
 from chance import CONFIDENCE
+from curvedp import _core
 from curvedp.audit import audit_samples
 from curvedp.errors import NoiseWarning
-from curvedp.regression import trend
+from curvedp.regression import trend, trend_features
 from curvedp.regression.trend import TrendRelease, _labels, _weights
 from curvedp.statistics import permutation
 from curvedp.statistics.permutation import Labels, PermutationDesign
@@ -23,8 +24,14 @@ PLANE = cdp.Ball("euclidean:2", [0.0, 0.0], 1.0)
 
 
 def design(ball, n, guarantee, kernel="linear", relabellings=99, q=1, unit=1) -> PermutationDesign:
+    """Of features that are public: nothing is spent on them."""
     test = cdp.TrendTest(x_range=(0.0, 1.0), kernel=kernel, relabellings=relabellings)
     return PermutationDesign.of(test, ball, guarantee, _labels(n, q, unit))
+
+
+def weights(times: np.ndarray, kernel: str = "linear") -> np.ndarray:
+    """Of a linear kernel about the middle of the range, of the Gaussian one about their mean."""
+    return _weights(times) if kernel == "gaussian" else np.atleast_2d(times.T) / len(times)
 
 
 def skewed(rng: np.random.Generator, n: int, dim: int) -> np.ndarray:
@@ -46,7 +53,7 @@ def test_the_level_holds_at_every_size_and_dimension(kernel, guarantee, dim, n, 
     found = 0
     for _ in range(count):
         times = np.minimum(0.5, rng.exponential(0.1, (n, q)) - 0.5)
-        found += own.rejects(skewed(rng, n, dim), _weights(times), rng)
+        found += own.rejects(skewed(rng, n, dim), weights(times, kernel), rng)
     # outside with probability 1e-5
     assert binom.ppf(5e-6, count, 0.05) <= found <= binom.ppf(1 - 5e-6, count, 0.05)
 
@@ -56,24 +63,87 @@ def test_dependent_records_break_the_level() -> None:
     own, rng, found = design(PLANE, 60, cdp.GDP(50.0)), np.random.default_rng(0), 0
     for _ in range(200):
         persons = np.repeat(skewed(rng, 6, 2), 10, axis=0)
-        found += own.rejects(persons, _weights(np.repeat(rng.uniform(-0.5, 0.5, 6), 10)), rng)
+        found += own.rejects(persons, weights(np.repeat(rng.uniform(-0.5, 0.5, 6), 10)), rng)
     assert found > 60
 
 
 def test_power_is_that_of_the_test() -> None:
     ball = cdp.Ball("spd:3", center="identity", radius=2.0)
     space, n, x = ball.manifold, 300, np.linspace(15.0, 75.0, 300)
-    public = {"slope": 1.0, "spread": 0.7}
+    public = {"slope": 0.35, "spread": 0.7}
     planned = cdp.trend_power(ball, n, cdp.GDP(1.0), **public)
     rng, found = np.random.default_rng(1), 0
     for _ in range(200):
         direction = rng.standard_normal(6)
         coords = 0.7 / math.sqrt(6) * rng.standard_normal((n, 6))
-        coords += np.outer((x - 45.0) / 60.0, direction / np.linalg.norm(direction))
+        coords += 0.35 * np.outer((x - 45.0) / 60.0, direction / np.linalg.norm(direction))
         y = space.exp(space.coords_to_tangent(coords, ball.center), ball.center)
         found += cdp.trend_test(x, y, ball, cdp.GDP(1.0), x_range=(15.0, 75.0)).rejects
     assert 0.2 < planned < 0.95
     assert abs(found / 200 - planned) < 0.25  # 7 deviations  # four standard errors
+
+
+@pytest.mark.parametrize(
+    ("radius", "dim", "n", "slope", "spread", "least"),
+    [
+        (0.785, 2, 100, 0.5, 0.1, 0.8),
+        (0.785, 2, 300, 0.1, 0.1, 0.85),
+        (1.0, 36, 100, 0.5, 0.3, 0.5),
+    ],
+)
+def test_a_ball_that_is_wide_beside_the_records_costs_little(
+    radius, dim, n, slope, spread, least
+) -> None:
+    """Noise of the ball's size finds these in 0.25, 0.11 and 0.13 of the cases."""
+    ball = cdp.Ball(cdp.Euclidean(dim), np.zeros(dim), radius)
+    public = {"slope": slope, "spread": spread, "simulations": 150}
+    assert cdp.trend_power(ball, n, cdp.GDP(1.0), **public) > least
+
+
+@pytest.mark.parametrize("guarantee", [cdp.GDP(1.0), cdp.PureDP(2.0)], ids=str)
+def test_the_level_holds_about_private_middles(guarantee) -> None:
+    """Skewed covariates in a corner of their range, skewed records off the ball's centre."""
+    ball, n = cdp.Ball(cdp.Euclidean(3), np.zeros(3), 1.0), 40
+    test = cdp.TrendTest(x_range=(0.0, 1.0), relabellings=99)
+    own = trend._design(test, ball, guarantee, n, 1)
+    middles, rng, count = trend._middles(test, own, n, 1), np.random.default_rng(5), 1500
+    found = 0
+    for _ in range(count):
+        times = np.minimum(0.5, rng.exponential(0.1, n) - 0.5)
+        keys = _core.GroupKeys.numbered(rng.bytes(32))
+        streams = [keys.part(stage).first() for stage in range(3)]
+        features, about = trend._about(middles, skewed(rng, n, 3), times, streams)
+        assert np.linalg.norm(features, axis=1).max() <= 1 + 1e-15
+        assert np.abs(about).max() <= 0.5 / n
+        found += own.rejects(features, about, rng)
+    assert binom.ppf(5e-6, count, 0.05) <= found <= binom.ppf(1 - 5e-6, count, 0.05)
+
+
+def test_middles_that_follow_the_covariates_would_change_the_level() -> None:
+    """The control: records moved to the mean of those with covariates as large or as small."""
+    ball, n, found = cdp.Ball(cdp.Euclidean(3), np.zeros(3), 1.0), 40, 0
+    own, rng = design(ball, n, cdp.GDP(50.0)), np.random.default_rng(6)
+    for _ in range(200):
+        times, coords = rng.uniform(-0.5, 0.5, n), 0.3 * rng.standard_normal((n, 3))
+        coords[times > 0] -= coords[times > 0].mean(axis=0)
+        coords[times < 0] -= coords[times < 0].mean(axis=0)
+        found += own.rejects(coords, weights(times), rng)
+    assert found <= 1
+
+
+def test_noise_of_the_middles_is_that_of_what_a_record_moves() -> None:
+    ball = cdp.Ball(cdp.Euclidean(2), np.zeros(2), 1.0)
+    test = cdp.TrendTest(x_range=[(0.0, 1.0)] * 2)
+    own = trend._design(test, ball, cdp.GDP(1.0), 50, 3)
+    middles = trend._middles(test, own, 50, 3)
+    parts = cdp.GDP(1.0).split((trend.MEASURED, 1 - trend.MEASURED))
+    shares = parts[0].split(trend_features.OF_THREE)
+    assert middles.center.scale == pytest.approx(2 * 3 / 50 / shares[0].mu, rel=1e-6)
+    assert middles.middle.scale == pytest.approx(2**0.5 * 3 / 50 / shares[1].mu, rel=1e-6)
+    assert middles.length.guarantee == shares[2]
+    assert middles.length.sensitivity == 3
+    assert own.scale == pytest.approx(own.sensitivity / parts[1].mu, rel=1e-6)
+    assert cdp.privacy.compose(*shares, parts[1]).mu <= 1.0 + 1e-12
 
 
 def test_several_covariates_are_sought_together() -> None:
@@ -108,7 +178,7 @@ def test_no_neighbour_moves_the_lead_further_than_its_sensitivity(kernel, q, uni
         changed = rng.choice(n, unit, replace=False)
         other[changed], moved[changed] = -coords[changed], -times[changed]
         leads = [
-            own.lead(data, _weights(t), np.random.default_rng(trial))
+            own.lead(data, weights(t, kernel), np.random.default_rng(trial))
             for data, t in ((coords, times), (other, moved))
         ]
         worst = max(worst, abs(leads[0] - leads[1]))
@@ -127,7 +197,7 @@ def neighbours() -> list[tuple[np.ndarray, np.ndarray]]:
 
 def leads(own: PermutationDesign, seed: int) -> list[float]:
     rng = np.random.default_rng
-    return [own.lead(coords, _weights(times), rng(seed)) for coords, times in neighbours()]
+    return [own.lead(coords, weights(times), rng(seed)) for coords, times in neighbours()]
 
 
 def loss(share: float, monkeypatch) -> float:
@@ -148,13 +218,19 @@ def test_exact_probabilities_keep_the_guarantee_and_a_tenth_of_the_noise_does_no
     assert loss(0.1, monkeypatch) > 1.2  # the control
 
 
-def gaps(labelling: int) -> list[list[float]]:
+def as_they_are(middles, coords, times, streams) -> tuple[np.ndarray, np.ndarray]:
+    """Features about the middles of ball and range, which are public."""
+    return coords, weights(times)
+
+
+def gaps(labelling: int, about=as_they_are) -> list[list[float]]:
     """Released on the neighbours, by the same relabellings, with noise as drawn."""
     ball = cdp.Ball("euclidean:1", [0.0], 1.0)
     public = {"x_range": (-0.5, 0.5), "relabellings": 19}
     same, own = np.random.default_rng, []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(permutation, "relabelling", lambda _: same(labelling))
+        patch.setattr(trend, "_about", about)
         for coords, times in neighbours():
             tests = (
                 cdp.trend_test(times, coords, ball, cdp.GDP(1.0), **public) for _ in range(1500)
@@ -170,8 +246,10 @@ def told_most() -> int:
 
 
 def test_the_released_gap_is_audited(monkeypatch) -> None:
-    result = audit_samples(*gaps(told_most()), cdp.GDP(1.0), n_thresholds=5, confidence=CONFIDENCE)
-    assert result.passed, result.report()
+    for about in (as_they_are, trend._about):
+        drawn = gaps(told_most(), about)
+        result = audit_samples(*drawn, cdp.GDP(1.0), n_thresholds=5, confidence=CONFIDENCE)
+        assert result.passed, result.report()
     weak = Labels(count=12, moved=0.02, largest=0.5, total=0.5)
     for module in (trend, sys.modules[__name__]):
         monkeypatch.setattr(module, "_labels", lambda *_: weak)
@@ -190,8 +268,8 @@ def test_the_release_says_what_was_done_and_is_stored_whole() -> None:
         test = cdp.trend_test(x, y, PLANE, cdp.GDP(1.5), x_range=(0.0, 1.0), ledger=ledger)
         assert ledger.spent == cdp.GDP(1.5)
     assert test.guarantee == test.calibrated_to == cdp.GDP(1.5)
-    # 3D/n with D = 2
-    assert test.sensitivity == pytest.approx(3 * 2 / 200)
+    # 3/n: features are at most 1 long
+    assert test.sensitivity == pytest.approx(3 / 200)
     stored = cdp.Release.from_json(test.to_json())
     assert isinstance(stored, TrendRelease)
     assert stored == test

@@ -318,12 +318,12 @@ def test_the_release_says_what_was_done_and_is_stored_whole() -> None:
     rng = np.random.default_rng(0)
     coords = spread_of(rng, (200, 300, 100), (0.2, 0.4, 0.3), 6)
     records, arm = on(ball, coords), np.repeat(["a", "b", "c"], [200, 300, 100])
-    with cdp.Ledger(cdp.GDP(9.0)) as ledger:
-        test = cdp.k_sample_test(records, arm, ball, cdp.GDP(8.0), ledger=ledger)
-        assert ledger.spent == cdp.GDP(8.0)
+    with cdp.Ledger(cdp.GDP(60.0)) as ledger:
+        test = cdp.k_sample_test(records, arm, ball, cdp.GDP(50.0), ledger=ledger)
+        assert ledger.spent == cdp.GDP(50.0)
     assert test.sizes == (200, 300, 100)
-    assert test.guarantee == test.calibrated_to == cdp.GDP(8.0)
-    assert test.scale == pytest.approx((test.sensitivity + 2 * test.solver_tolerance) / 8.0)
+    assert test.guarantee == test.calibrated_to == cdp.GDP(50.0)
+    assert test.scale == pytest.approx((test.sensitivity + 2 * test.solver_tolerance) / 50.0)
     assert test.variances == pytest.approx([0.04, 0.16, 0.09], abs=0.05)
     assert test.rejects == (test.p_value <= 0.05)
     stored = cdp.Release.from_json(test.to_json())

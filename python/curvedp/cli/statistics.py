@@ -256,6 +256,42 @@ def test(data_a: Path, data_b: Path, level: float, **options: Any) -> None:
     _release(data_a, options, of_both)
 
 
+@click.command(
+    epilog=example(
+        "curvedp means subjects.csv --manifold sphere:2 --center 0,0,1 --radius 0.7 "
+        "--columns x,y,z --labels arm --mu 1 --out means.json"
+    )
+)
+@data_argument
+@ball_options
+@center_option
+@budget_options
+@click.option(
+    "--labels",
+    required=True,
+    metavar="NAME",
+    help="Column of the samples' labels, or member of an npz file: public.",
+)
+@level_option("Significance level.", 0.05)
+@data_options
+@output_options
+def means(data: Path, labels: str, level: float, **options: Any) -> None:
+    """Private test whether samples have equal means, whatever their sizes and spreads.
+
+    A one-way analysis of variance with a p-value. DATA is read as by the command mean; which record
+    is in which sample is public.
+    """
+    samples = read_labels(data, labels, _dialect(options))
+
+    def of_samples(records: Array, ball: Ball, guarantee: Any, **how: Any) -> Result:
+        if len(samples) != len(records):
+            raise FileError(f"{data}: {len(samples)} labels for {len(records)} records")
+        found: Result = curvedp.k_sample_test(records, samples, ball, guarantee, level=level, **how)
+        return found
+
+    _release(data, options, of_samples)
+
+
 def covariate_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The covariate, and its public range."""
     for option in (
@@ -451,6 +487,7 @@ COMMANDS = (
     regression,
     trend,
     test,
+    means,
     compare,
     show,
     ledger,

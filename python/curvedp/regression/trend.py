@@ -1,21 +1,24 @@
 """A private permutation test of a trend: do records change with covariates?
 
-    T = |1/n sum_i (z_i - mean z) phi(u_i)^T|,
+    T = |1/n sum_i z_i phi(u_i)^T|,
 
 z_i the covariates moved to [-1/2, 1/2] by their public ranges; a relabelling gives the covariates
-to other records: see `statistics.permutation`. T is the root of an HSIC with a linear kernel of z.
+to other records: see `statistics.permutation`. Linear kernel: records and covariates are first
+moved to private middles, and records cut at a private length, see `regression.trend_features`.
+Gaussian: z_i less their mean; T is the root of an HSIC with a linear kernel of z.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp import _core
 from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_choice, as_count, as_float_array, as_positive
@@ -31,6 +34,7 @@ from curvedp.regression.covariate import (
     pairs_of,
     slow_covariates,
 )
+from curvedp.regression.trend_features import MEASURED, Middles
 from curvedp.statistics.call import Call, CallOptions, check_guarantee
 from curvedp.statistics.group import Group
 from curvedp.statistics.grouping import GroupsLike, Offsets
@@ -40,6 +44,7 @@ from curvedp.statistics.permutation import (
     PermutationRelease,
     PermutationTest,
     as_deviations,
+    chart_coords,
     simulated_power,
 )
 from curvedp.statistics.release import release
@@ -99,6 +104,7 @@ class TrendTest(PermutationTest[TrendRelease]):
 
     title: ClassVar[str] = "permutation test of a trend"
     word: ClassVar[str | None] = "trend"
+    stages: ClassVar[int] = 5
     beside: ClassVar[Literal["covariate"]] = "covariate"
 
     x_range: Ranges = field(kw_only=True)
@@ -131,11 +137,16 @@ class TrendTest(PermutationTest[TrendRelease]):
         return mean_times(beside, self.x_range, ends)
 
     def design(self, call: Call, ball: Ball, n: int) -> PermutationDesign:
-        labels = _labels(n, len(pairs_of(self.x_range)), call.records_per_unit)
-        return PermutationDesign.of(self, ball, call.guarantee, labels)
+        return _design(self, ball, call.guarantee, n, call.records_per_unit)
 
-    def weights(self, group: Group) -> FloatArray:
-        return _weights(clipped_times(group.beside, self.x_range))
+    def features(self, group: Group) -> tuple[FloatArray, FloatArray]:
+        coords = chart_coords(group.ball, group.enter())
+        times = clipped_times(group.beside, self.x_range)
+        if self.kernel == "gaussian":
+            return coords, _weights(times)
+        middles = _middles(self, group.design, group.n, group.call.records_per_unit)
+        streams = [group.stream(stage) for stage in (2, 3, 4)]
+        return _about(middles, coords, times, streams)
 
     def outcome(self, group: Group, told: dict[str, Any]) -> TrendRelease:
         return TrendRelease(**told, x_range=self.x_range, kernel=self.kernel)
@@ -191,9 +202,10 @@ def trend_test(
 
     If pairs of records and covariates are independent and of one law, and records are independent
     of their covariates, the test rejects with probability `level` at most, at every n and
-    dimension. It needs no fit: the trend is sought in
-    the chart at the ball's centre. A fit does not replace it: its band holds the noise, not how
-    far a sample of these records strays from its population.
+    dimension. It needs no fit: the trend is sought in the chart at the ball's centre, after records
+    are cut at a length that a fifth of the budget is spent on, so that a wide ball costs little.
+    A fit does not replace it: its band holds the noise, not how far a sample of these records
+    strays from its population. For groups, such as columns of 0 and 1, see `k_sample_test`.
 
     Parameters
     ----------
@@ -317,18 +329,26 @@ def trend_power(
     True
     """
     count = as_count(n, "n")
-    labels = _labels(count, 1, as_count(records_per_unit, "records_per_unit"))
+    unit = as_count(records_per_unit, "records_per_unit")
     test = TrendTest(
         x_range=(0.0, 1.0), level=level, kernel=kernel, width=width, relabellings=relabellings
     )
-    design = PermutationDesign.of(test, check_ball(ball), check_guarantee(guarantee), labels)
+    design = _design(test, check_ball(ball), check_guarantee(guarantee), count, unit)
     share = as_positive(x_share, "x_share")
     if share > 1:
         raise ValueError(f"x_share must be at most 1, got {share:g}")
     times = share * ((np.arange(count) + 0.5) / count - 0.5)
+    middles = _middles(test, design, count, unit) if kernel == "linear" else None
+
+    def features(coords: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        if middles is None:
+            return coords, _weights(times)
+        keys = _core.GroupKeys.numbered(rng.bytes(32))
+        return _about(middles, coords, times, [keys.part(stage).first() for stage in range(3)])
+
     return simulated_power(
         design,
-        _weights(times),
+        features,
         float(as_float_array(slope, "slope")) * times,
         as_deviations(as_float_array(spread, "spread"), ball.manifold.dim),
         as_count(simulations, "simulations"),
@@ -336,10 +356,28 @@ def trend_power(
     )
 
 
+def _design(
+    test: TrendTest, ball: Ball, guarantee: Guarantee, n: int, records_per_unit: int
+) -> PermutationDesign:
+    columns = len(pairs_of(test.x_range))
+    measured = MEASURED if test.kernel == "linear" else 0.0
+    labels = replace(_labels(n, columns, records_per_unit), measured=measured)
+    design = PermutationDesign.of(test, ball, guarantee, labels)
+    if measured:
+        _middles(test, design, n, records_per_unit)  # raises here where there are none
+    return design
+
+
+def _middles(test: TrendTest, design: PermutationDesign, n: int, records_per_unit: int) -> Middles:
+    """The noise of what records and covariates are moved to, for a linear kernel."""
+    own = design.way.split((MEASURED, 1 - MEASURED))[0]
+    return Middles.of(design.ball, n, len(pairs_of(test.x_range)), records_per_unit, own)
+
+
 def _labels(n: int, q: int, records_per_unit: int) -> Labels:
     root = math.sqrt(q)
     # T moves by 1/n, a relabelled one, where covariates and features belong to different terms, by
-    # 2/n; no mean product of deviations is longer than half the diameters' product
+    # 2/n, and neither is longer than half
     share = records_per_unit / n
     moved = root * (min(0.5, share) + min(0.5, 2 * share))
     rounding = 32 * root * 2.0**-53
@@ -351,3 +389,12 @@ def _weights(times: FloatArray) -> FloatArray:
     """(z_i - mean z)/n, one row for each covariate."""
     rows = np.ascontiguousarray(np.atleast_2d(times.T))  # NumPy adds up pairwise
     return np.asarray((rows - rows.mean(axis=1, keepdims=True)) / rows.shape[1])
+
+
+def _about(
+    middles: Middles, coords: FloatArray, times: FloatArray, streams: Sequence[_core.Stream]
+) -> tuple[FloatArray, FloatArray]:
+    """Features about private middles, and the covariates about theirs over n."""
+    rows = times.reshape(len(times), -1)
+    features, about = middles.applied(coords, rows, streams)
+    return features, np.ascontiguousarray(about.T / len(rows))

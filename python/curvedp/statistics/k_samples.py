@@ -410,7 +410,7 @@ def k_sample_test(
     >>> spread, shift = np.where(arm == "a", 0.2, 0.05), np.where(arm == "b", 0.2, 0.0)
     >>> coords = spread[:, None] * rng.standard_normal((660, 2)) + np.outer(shift, [1.0, 0.0])
     >>> y = ball.manifold.exp(ball.manifold.coords_to_tangent(coords, ball.center), ball.center)
-    >>> cdp.k_sample_test(y, arm, ball, cdp.GDP(mu=1.0)).rejects
+    >>> cdp.k_sample_test(y, arm, ball, cdp.GDP(mu=3.0)).rejects
     True
     """
     found, _ = ordered_codes(as_labels(labels, "labels"), "labels")

@@ -1,7 +1,7 @@
 """Private permutation tests (after Kim and Schrab 2023), and what all of them share.
 
     records -> projection on the public ball -> chart coordinates at its centre, |u| <= r
-            -> T(w) = |sum_i w_i phi(u_i)| with weights w of the records
+            -> T(w) = |sum_i w_i phi(u_i)| with features phi and weights w of the records
             -> S_0 = T + noise against the same of random relabellings: rejected if it is large
 
 A relabelling gives the weights to other records. One of them is the true one, and noise of the same
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -82,7 +82,8 @@ class Labels:
         Records.
     moved : float
         Most that T less an order statistic of relabelled ones moves when a unit's records are
-        replaced, in diameters of the features: the sum of what both move.
+        replaced, in diameters of the features, or lengths for a linear kernel: the sum of what both
+        move.
     largest : float
         Largest T, in diameters.
     total : float
@@ -90,6 +91,8 @@ class Labels:
     columns : int
     rounding : float
         Error of T from rounded weights, in lengths of the features.
+    measured : float
+        Share of the budget that the features take.
     """
 
     count: int
@@ -98,6 +101,7 @@ class Labels:
     total: float
     columns: int = 1
     rounding: float = 0.0
+    measured: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,8 +134,10 @@ class PermutationTest(EachGroup[Outcome]):
             object.__setattr__(self, "width", as_positive(self.width, "width"))
 
     @abc.abstractmethod
-    def weights(self, group: Group) -> FloatArray:
-        """Weights of the records of a group, shape (q, n).
+    def features(self, group: Group) -> tuple[FloatArray, FloatArray]:
+        """Features of the records of a group, shape (n, m), and weights, shape (q, n).
+
+        Chart coordinates for a Gaussian kernel; features at most 1 long for a linear one.
 
         Parameters
         ----------
@@ -190,8 +196,7 @@ class PermutationTest(EachGroup[Outcome]):
 
     def release_group(self, group: Group) -> Outcome:
         design: PermutationDesign = group.design
-        coords = chart_coords(group.ball, group.enter())
-        lead = np.array([design.lead(coords, self.weights(group), relabelling(group.stream(1)))])
+        lead = np.array([design.lead(*self.features(group), relabelling(group.stream(1)))])
         released = group.release(
             value=group.drawn(lead, design.mechanism)[0],
             statistic=self.title,
@@ -271,7 +276,7 @@ class PermutationDesign:
     ) -> PermutationDesign:
         """The design with less noise of a pure and a Gaussian one."""
         radius, width = ball.radius * (1 + BOUNDARY_SLACK), test.bandwidth(ball)
-        diameter, dim = 2 * radius, ball.manifold.dim
+        diameter, dim = 1 + 1e-12, ball.manifold.dim
         if width:
             diameter = math.sqrt(-2 * math.expm1(-2 * (radius / width) ** 2)) * (1 + 1e-12)
             # T is the root of a sum of N^2 terms |w_i w_j| times a kernel value
@@ -279,16 +284,17 @@ class PermutationDesign:
             rounding = labels.total * math.sqrt(_U * (of_kernel + 2 * (labels.count + 4)))
         else:
             numbers = labels.count + labels.columns * dim + 12
-            rounding = 1.01 * _U * numbers * labels.total * radius
-        rounding += labels.rounding * (1.0 if width else radius)
+            rounding = 1.01 * _U * numbers * labels.total
+        rounding += labels.rounding
         moved, largest = diameter * labels.moved, diameter * labels.largest
 
         def under(way: PureDP | GDP) -> PermutationDesign:
-            budget = budget_of(way)
+            own = way.split((labels.measured, 1 - labels.measured))[1] if labels.measured else way
+            budget = budget_of(own)
             longest = max(diameter, largest) + _LONGEST * 2 * (moved + 4 * rounding) / budget
             tolerance = 2 * rounding + 8 * _U * longest
-            domain = Ball(Euclidean(1), [0.0], calibrated_scale(moved, tolerance, way))
-            drawn = choose_mechanism(domain, way)(domain, moved + 2 * tolerance, way)
+            domain = Ball(Euclidean(1), [0.0], calibrated_scale(moved, tolerance, own))
+            drawn = choose_mechanism(domain, own)(domain, moved + 2 * tolerance, own)
             return cls(
                 ball,
                 way,
@@ -321,11 +327,14 @@ class PermutationDesign:
         return np.concatenate([self._statistics(coords, weights) for weights in labellings])
 
     def _statistics(self, coords: FloatArray, weights: FloatArray) -> FloatArray:
+        rows_of_weights = weights.reshape(-1, weights.shape[2])  # one product is faster than many
         if not self.width:
-            return np.asarray(np.linalg.norm(weights @ coords, axis=(1, 2)))
+            sums = (rows_of_weights @ coords).reshape(len(weights), -1)
+            return np.asarray(np.linalg.norm(sums, axis=1))
         squares = np.zeros(len(weights))
         for rows, block in self._gram(coords):
-            squares += np.sum((weights @ block) * weights[..., rows], axis=(1, 2))
+            products = (rows_of_weights @ block) * rows_of_weights[:, rows]
+            squares += products.reshape(len(weights), -1).sum(axis=1)
         return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
     def _gram(self, coords: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
@@ -365,7 +374,7 @@ class PermutationDesign:
 
 def simulated_power(
     design: PermutationDesign,
-    weights: FloatArray,
+    features: Callable[[FloatArray, np.random.Generator], tuple[FloatArray, FloatArray]],
     shift: FloatArray,
     spread: FloatArray,
     simulations: int,
@@ -381,7 +390,7 @@ def simulated_power(
         coords = spread * rng.standard_normal((len(shift), dim))
         coords += shift[:, None] * direction / np.linalg.norm(direction)
         _core.shorten(coords, ball.radius)
-        rejected += design.rejects(coords, weights, rng)
+        rejected += design.rejects(*features(coords, rng), rng)
     return rejected / simulations
 
 

@@ -28,6 +28,7 @@ from curvedp.statistics.permutation import (
     PermutationRelease,
     PermutationTest,
     as_deviations,
+    chart_coords,
     simulated_power,
 )
 from curvedp.statistics.release import release
@@ -130,10 +131,11 @@ class TwoSampleTest(PermutationTest[TwoSampleRelease]):
         """Of samples of n/2 records each."""
         return self.design_of_parts(call, ball, (n // 2, n - n // 2))
 
-    def weights(self, group: Group) -> FloatArray:
+    def features(self, group: Group) -> tuple[FloatArray, FloatArray]:
         second = group.beside > 0
         sizes = len(second) - int(second.sum()), int(second.sum())
-        return np.where(second, -1 / sizes[1], 1 / sizes[0])[None]
+        weights = np.where(second, -1 / sizes[1], 1 / sizes[0])[None]
+        return chart_coords(group.ball, group.enter()), weights
 
     def outcome(self, group: Group, told: dict[str, Any]) -> TwoSampleRelease:
         second = int(group.beside.sum())
@@ -331,10 +333,10 @@ def two_sample_power(
     labels = _labels((first, second), as_count(records_per_unit, "records_per_unit"))
     test = TwoSampleTest(level=level, width=width, relabellings=relabellings)
     design = PermutationDesign.of(test, check_ball(ball), check_guarantee(guarantee), labels)
-    distance = float(as_float_array(shift, "shift"))
+    distance, weights = float(as_float_array(shift, "shift")), _weights((first, second))
     return simulated_power(
         design,
-        _weights((first, second)),
+        lambda coords, _: (coords, weights),
         np.repeat([distance, 0.0], (first, second)),
         as_deviations(as_float_array(spread, "spread"), ball.manifold.dim),
         as_count(simulations, "simulations"),
