@@ -15,7 +15,8 @@ import numpy as np
 import scipy.special
 
 import curvedp as cdp
-from curvedp.statistics.k_samples import KSampleDesign, p_value_of
+from curvedp.statistics.k_samples import KSampleDesign
+from curvedp.statistics.null_law import p_value_of
 
 LAWS = ("normal", "skewed", "t3", "contaminated")
 #: Sizes, and root mean square distances from the mean in radii.

@@ -12,9 +12,14 @@ import curvedp as cdp
 from chance import CONFIDENCE
 from curvedp.audit import audit_samples
 from curvedp.errors import ExistenceError
-from curvedp.statistics import k_samples
-from curvedp.statistics.k_samples import KSampleDesign, KSampleRelease, p_value_of, units_of_values
-from curvedp.statistics.null_law import LEAST_P, tail_of_between
+from curvedp.statistics.k_samples import KSampleDesign, KSampleRelease
+from curvedp.statistics.null_law import (
+    LEAST_P,
+    SHARES,
+    p_value_of,
+    tail_of_between,
+    units_of_values,
+)
 from curvedp.statistics.permutation import chart_coords
 
 MU = cdp.GDP(1.0)
@@ -91,7 +96,7 @@ def test_each_bound_is_nearly_attained(which: int) -> None:
     there[0] = -pole if which else pole
     moved = np.abs(np.diff([design.values(x, numbers_of(size)) for x in (there, other)], axis=0))[0]
     place = (0, 1, 3)[which]
-    share = k_samples.SHARES[which]
+    share = SHARES[which]
     bound = design.sensitivity * np.sqrt(share)
     assert moved[place] <= bound * (1 + 1e-12)
     assert moved[place] > 0.8 * bound

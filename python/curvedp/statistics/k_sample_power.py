@@ -15,7 +15,8 @@ from curvedp.errors import ExistenceError
 from curvedp.privacy import Guarantee
 from curvedp.statistics.call import check_guarantee
 from curvedp.statistics.confidence_region import gaussian_way
-from curvedp.statistics.k_samples import KSampleDesign, p_value_of
+from curvedp.statistics.k_samples import KSampleDesign
+from curvedp.statistics.null_law import p_value_of
 
 
 def k_sample_power(

@@ -34,39 +34,14 @@ from curvedp.statistics.call import Call, CallOptions
 from curvedp.statistics.confidence_region import gaussian_way
 from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.grouping import GroupsLike, Offsets
-from curvedp.statistics.null_law import tail_of_between
+from curvedp.statistics.null_law import SHARES, p_value_of, units_of_values
 from curvedp.statistics.permutation import chart_coords, check_radius
 from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
 from curvedp.statistics.samples import sample_numbers, sample_of_units, sizes_of_samples
 
-#: Shares of mu^2 of T, of the traces and of the norms.
-SHARES = (0.75, 0.2, 0.05)
 _LONGEST = 40.0
 _U = 2.0**-53
-
-
-def units_of_values(sizes: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """V_g/r and F_g/r that one unit of `KSampleRelease.value` stands for, each of shape (k,).
-
-    T moves by D = 2r sqrt(1/min n - 1/N) at most and is its own unit; V_g and F_g move by 4 r^2/n_g
-    at most and have the share x_V or x_F for T's x_T: a unit is 4 r^2/(n_g D) sqrt(x_T/x_V).
-    """
-    own = np.asarray(sizes, dtype=float)
-    move = 2 / own / math.sqrt(1 / own.min() - 1 / own.sum())
-    of_between, of_traces, of_norms = SHARES
-    return move * math.sqrt(of_between / of_traces), move * math.sqrt(of_between / of_norms)
-
-
-def p_value_of(value: FloatArray, sizes: Sequence[int], scale: float, dim: int) -> float:
-    """The p-value of `KSampleRelease.value` with noise of that scale, both in radii of the ball."""
-    of_traces, of_norms = units_of_values(sizes)
-    traces, norms = np.split(value[1:], 2)
-    scales = (scale, scale * of_traces, scale * of_norms)
-    numbers = np.array(sizes, dtype=float)
-    return tail_of_between(
-        float(value[0]), of_traces * traces, of_norms * norms, numbers, scales, dim
-    )
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -10,12 +10,16 @@ noisy values: what they may be, given these, is averaged over. docs/proofs/k-sam
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import scipy
+from numpy.typing import ArrayLike
 
 from curvedp._validation import FloatArray
 
+#: Shares of mu^2 of T, of the traces and of the norms.
+SHARES = (0.75, 0.2, 0.05)
 #: Smallest p-value told: the law is not known further out.
 LEAST_P = 1e-9
 #: Values of the unknown variances that are averaged over, and points of their densities.
@@ -28,6 +32,29 @@ _POWER_OF_ROOT = 0.4
 _REACH = 7.0
 _NOISE = np.linspace(-6.2, 6.2, 63)
 _WEIGHTS = np.exp(-0.5 * _NOISE**2) / np.exp(-0.5 * _NOISE**2).sum()
+
+
+def units_of_values(sizes: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """V_g/r and F_g/r that one unit of `KSampleRelease.value` stands for, each of shape (k,).
+
+    T moves by D = 2r sqrt(1/min n - 1/N) at most and is its own unit; V_g and F_g move by 4 r^2/n_g
+    at most and have the share x_V or x_F for T's x_T: a unit is 4 r^2/(n_g D) sqrt(x_T/x_V).
+    """
+    own = np.asarray(sizes, dtype=float)
+    move = 2 / own / math.sqrt(1 / own.min() - 1 / own.sum())
+    of_between, of_traces, of_norms = SHARES
+    return move * math.sqrt(of_between / of_traces), move * math.sqrt(of_between / of_norms)
+
+
+def p_value_of(value: FloatArray, sizes: Sequence[int], scale: float, dim: int) -> float:
+    """The p-value of `KSampleRelease.value` with noise of that scale, both in radii of the ball."""
+    of_traces, of_norms = units_of_values(sizes)
+    traces, norms = np.split(value[1:], 2)
+    scales = (scale, scale * of_traces, scale * of_norms)
+    numbers = np.array(sizes, dtype=float)
+    return tail_of_between(
+        float(value[0]), of_traces * traces, of_norms * norms, numbers, scales, dim
+    )
 
 
 @np.errstate(under="ignore")
