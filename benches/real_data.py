@@ -103,7 +103,6 @@ SETS = (
         lambda: spd("eeg_covariances/mne_sample_erp_cov.npz", "cov16", 2.0, 4.0),
         (30, 100, 200, 400),
         6,
-        is_quick=False,
     ),
     Data("DTI, SPD(3)", tensors),
     Data(
