@@ -112,7 +112,7 @@ def make_frechet_mean(
     def release(records: Any) -> FloatArray:
         if np.shape(records) != shape:
             raise ValueError(f"records must have shape {shape}, got {np.shape(records)}")
-        return frechet_mean(records, ball, guarantee, mechanism=mechanism).value
+        return frechet_mean(records, ball, guarantee, mechanism=mechanism, coverage=False).value
 
     def privacy_map(changed: int) -> float:
         k = min(as_count(changed, "d_in", least=0), count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -166,3 +167,15 @@ def test_without_the_extra_the_message_names_the_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "opendp", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'curvedp\[opendp\]'"):
         cdp.RiemannianLaplace(BALL, 0.1, cdp.PureDP(1.0)).to_opendp()
+
+
+def test_nothing_beside_the_mean_tells_of_its_records():
+    """A count would warn, which is an output that the privacy map does not cover."""
+    rows = np.full((500, 3), np.nan)
+    mean = make_frechet_mean(BALL, 500, cdp.ZCDP(rho=0.5))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        mean(rows)
+        assert not told
+        cdp.frechet_mean(rows, BALL, cdp.ZCDP(rho=0.5))  # the control
+        assert told

@@ -374,11 +374,11 @@ def test_covariates_count_too():
 @pytest.mark.parametrize(
     "name", ["FrechetMean", "GeodesicRegression", "PrivateKMeans", "PrivateMDM"]
 )
-def test_a_fitted_learner_holds_its_coverage(name):
+def test_a_fitted_learner_counts_by_default(name):
     records = SPHERE.project(cdp.Sphere(2).random_point(600, rng=0))
     further = {"PrivateKMeans": {"n_clusters": 2}, "GeodesicRegression": {"x_range": (0.0, 1.0)}}
     kind = getattr(cdp.learning, name)
-    model = kind(ball=SPHERE, guarantee=cdp.GDP(3.0), coverage=True, **further.get(name, {}))
+    model = kind(ball=SPHERE, guarantee=cdp.GDP(3.0), **further.get(name, {}))
     y = {"PrivateMDM": np.arange(600) % 2, "GeodesicRegression": records}.get(name)
     X = np.linspace(0.0, 1.0, 600) if name == "GeodesicRegression" else records
     with warnings.catch_warnings():

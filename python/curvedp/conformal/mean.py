@@ -345,7 +345,7 @@ def conformal_mean(
     >>> records = np.tile([0.0, 0.1, 1.0] / np.sqrt(1.01), (500, 1))
     >>> release = cdp.conformal_mean(records, ball, cdp.PureDP(2.0))
     >>> [part.guarantee.epsilon for part in release.parts], release.value.shape
-    ([0.96, 0.96], (3,))
+    ([0.958, 0.958], (3,))
     """
     statistic = ConformalMean(
         split=split,

@@ -28,7 +28,7 @@ from curvedp.statistics.grouping import Offsets
 #: Largest of the three numbers' standard errors, for a standard deviation 1 of each coordinate.
 _PER_DEVIATION = 2.0 / math.sqrt(3.0)
 #: Standard error that the rule aims at, and the largest that it accepts, in records.
-_WANTED, _LARGEST = 1 / 20, 1 / 10
+_WANTED, _LARGEST = 1 / 21, 1 / 10
 #: Least and largest share of mu, and of epsilon.
 _SHARES = {True: (0.02, 0.1), False: (0.1, 0.3)}
 #: Weights are whole numbers of 2^-40, to which those of a unit's records are cut in two halves of
@@ -187,7 +187,7 @@ def why_not(way: PureDP | GDP, n: int, records: int = 1, groups: int = 1) -> str
 def share_of(way: PureDP | GDP, n: int, records: int = 1, groups: int = 1) -> float | None:
     """The count's share of epsilon or mu by the public rule; None if it is not worth it.
 
-    Such that the standard error is n/20, but from .02 to .1 of epsilon and .1 to .3 of mu; None if
+    Such that the standard error is n/21, but from .02 to .1 of epsilon and .1 to .3 of mu; None if
     it then exceeds n/10.
 
     Parameters

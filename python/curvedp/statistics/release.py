@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Unpack
@@ -248,13 +249,16 @@ def _with_count(
     ways = (own,) if isinstance(own, (GDP, PureDP)) else call.ways()
     found: list[tuple[float, bool, Call]] = []
     refused: list[ExistenceError] = []
+
+    def usual_way() -> PureDP | GDP | None:
+        return call.statistic.way_of(call.design_of_largest(sizes)[0])
+
     for way in ways:
         try:
-            trial, error, usual = call.shared(Counting.of(own, way, total, *unit)), 0.0, True
-            if len(ways) > 1:
-                error = trial.largest_error(sizes)
-                usual = way == call.statistic.way_of(call.design_of_largest(sizes)[0])
-            found.append((error, not usual, trial))
+            trial = call.shared(Counting.of(own, way, total, *unit))
+            error = trial.largest_error(sizes) if len(ways) > 1 else 0.0
+            other = math.isinf(error) and way != usual_way()
+            found.append((error, other, trial))
         except ExistenceError as refusal:
             refused.append(refusal)
     if found:

@@ -32,6 +32,9 @@ type Share = (bool, f64);
 /// radius.
 type MeanParts = (Py<Plan>, Py<Noise>, bool, f64, f64, f64);
 
+/// Columns by name, and how many records were points outside the ball and no points, if they were counted.
+type Released<'py> = (Bound<'py, PyDict>, Option<(u64, u64)>);
+
 /// See [`GroupStatistic::variance`].
 type VarianceParts<'a> = (PyRef<'a, Plan>, Share, f64, Option<(Share, f64)>);
 
@@ -269,7 +272,7 @@ impl Groups {
         keys: &GroupKeys,
         progress: Option<Py<PyAny>>,
         count: bool,
-    ) -> PyResult<(Bound<'py, PyDict>, Option<(u64, u64)>)> {
+    ) -> PyResult<Released<'py>> {
         let (statistic, drawn) = (&*statistic.inner, keys.open()?);
         if statistic.has_means() && self.designs.iter().any(|own| own.get().mean.is_none()) {
             return Err(PyValueError::new_err("designs do not match"));
