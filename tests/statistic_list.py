@@ -196,7 +196,7 @@ STATISTICS = [
         _regression,
         GeodesicLine((-1.0, 1.0), 0.2, 0.5),
         drawn_by_kernels=False,
-        refused=(({"tau": -1.0}, "tau"), ({"v_max": 99.0}, "v_max"), ({"sampler": "x"}, "sampler")),
+        refused=(({"tau": -1.0}, "tau"), ({"v_max": -1.0}, "v_max"), ({"sampler": "x"}, "sampler")),
     ),
     Entry(
         "adaptive regression",

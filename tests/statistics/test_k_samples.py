@@ -324,7 +324,8 @@ def test_the_release_says_what_was_done_and_is_stored_whole() -> None:
     coords = spread_of(rng, (200, 300, 100), (0.2, 0.4, 0.3), 6)
     records, arm = on(ball, coords), np.repeat(["a", "b", "c"], [200, 300, 100])
     with cdp.Ledger(cdp.GDP(60.0)) as ledger:
-        test = cdp.k_sample_test(records, arm, ball, cdp.GDP(50.0), ledger=ledger)
+        how = {"ledger": ledger, "coverage": False}
+        test = cdp.k_sample_test(records, arm, ball, cdp.GDP(50.0), **how)
         assert ledger.spent == cdp.GDP(50.0)
     assert test.sizes == (200, 300, 100)
     assert test.guarantee == test.calibrated_to == cdp.GDP(50.0)

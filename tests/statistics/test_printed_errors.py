@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 import curvedp as cdp
-from curvedp.regression import GeodesicLine
 from curvedp.statistics import AdaptiveMean
 
 MU = cdp.GDP(mu=1.0)
@@ -67,17 +66,19 @@ def test_the_error_of_an_adaptive_mean_is_no_bound():
     assert said in words(releases[0])
 
 
-def test_the_error_of_a_regression_leaves_out_a_rare_group():
+def test_the_error_of_a_regression_is_that_from_the_fit_also_for_a_rare_group():
+    """The old level of the quantile left the steps more than 20 printed errors away."""
     x, y, ball = rare_group()
-    release = cdp.geodesic_regression(x, y, ball, MU, x_range=(0.0, 1.0), seed=4)
     fit = cdp.nonprivate.geodesic_regression(x, y, ball.manifold)
-    away = ball.manifold.dist(release.predict(1.0), fit.predict(1.0))
-    assert away > 20 * release.expected_error
-    assert away > release.band(1.0)
-    assert "(root mean square, of the noise of the last steps alone: it and bands" in words(release)
-    given = cdp.geodesic_regression(x, y, ball, MU, x_range=(0.0, 1.0), tau=0.4, seed=4)
-    assert given.expected_error is None
-    assert "of the last steps" not in given.report()
+    releases = [
+        cdp.geodesic_regression(x, y, ball, MU, x_range=(0.0, 1.0), seed=seed) for seed in range(20)
+    ]
+    arrived = [own for own in releases if own.arrived]
+    assert len(arrived) >= 15  # a false alarm in 200
+    away = [np.mean(ball.manifold.dist(own.predict(x), fit.predict(x)) ** 2) for own in arrived]
+    printed = [own.expected_error**2 for own in arrived]
+    assert 0.4 < np.sqrt(np.mean(away) / np.mean(printed)) < 1.8
+    assert "(from the fit of the records, by noise); of a prediction" in words(arrived[0])
 
 
 def test_a_quantile_is_within_the_ranks_that_it_says():
@@ -112,5 +113,5 @@ def test_tables_of_groups_say_it_too():
 def test_what_is_said_is_found_by_the_names_of_the_statistics():
     from curvedp.privacy.release import limits_of_error
 
-    assert all(limits_of_error(kind.title) for kind in (AdaptiveMean, GeodesicLine, cdp.Quantile))
+    assert all(limits_of_error(kind.title) for kind in (AdaptiveMean, cdp.Quantile))
     assert not limits_of_error(cdp.Mean.title)

@@ -209,6 +209,8 @@ class KSampleTest(EachGroup[KSampleRelease]):
     beside: ClassVar[Literal["labels"]] = "labels"
     has_parts: ClassVar[bool] = True
     memory: ClassVar[float] = 8.0
+    #: The null law counts on Gaussian noise.
+    mechanism: ClassVar[str] = "riemannian-gaussian"
 
     samples: tuple[Hashable, ...] = field(kw_only=True)
     level: float = 0.05
