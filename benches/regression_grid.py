@@ -139,7 +139,9 @@ def measured(
         x, y = drawn(space, laws, n, seed)
         fit = fitted(space, x, y).predict(x)
         for row, mu in enumerate(budgets):
-            made = cdp.geodesic_regression(x, y, space.ball, cdp.GDP(mu), x_range=(0.0, 1.0))
+            made = cdp.geodesic_regression(
+                x, y, space.ball, cdp.GDP(mu), x_range=(0.0, 1.0), coverage=False
+            )
             gaps = manifold.dist(made.predict(x), fit)
             errors[row, seed] = np.sqrt(np.mean(gaps**2))
             printed[row, seed] = np.nan if made.expected_error is None else made.expected_error
@@ -209,9 +211,9 @@ def by_size(repetitions: int) -> list[str]:
             texts = []
             for n in sizes:
                 (cell,) = measured(space, laws, n, (1.0,), repetitions)
-                text = f"{np.sqrt(np.mean(cell.errors**2)):.4f}"
+                text = f"{np.sqrt(np.mean(cell.errors**2)):.2g}"
                 if ":" in laws[0]:
-                    text += f" ({two_means(space, laws, n, repetitions):.4f})"
+                    text += f" ({two_means(space, laws, n, repetitions):.2g})"
                 texts.append(text)
             lines.append(f"| {space.name} | {laws[0]} | {laws[1]} | " + " | ".join(texts) + " |")
             print(lines[-1], flush=True)
@@ -222,7 +224,8 @@ def two_means(space: Space, laws: tuple[str, str], n: int, repetitions: int) -> 
     squares = []
     for seed in range(repetitions):
         x, y = drawn(space, laws, n, seed)
-        means = cdp.frechet_mean(y, space.ball, cdp.GDP(1.0), groups=x.astype(int))
+        groups = x.astype(int)
+        means = cdp.frechet_mean(y, space.ball, cdp.GDP(1.0), groups=groups, coverage=False)
         for label, mean in means.items():
             own = y[x == label]
             exact = cdp.nonprivate.frechet_mean(own, space.ball.manifold).value

@@ -49,7 +49,7 @@ class Problem:
         if published:
             return cdp.published.geodesic_regression(self.x, self.y, self.ball, guarantee, **given)
         return cdp.geodesic_regression(
-            self.x, self.y, self.ball, guarantee, v_max=self.v_max, **given
+            self.x, self.y, self.ball, guarantee, v_max=self.v_max, coverage=False, **given
         )
 
     def error(self, guarantee: cdp.PureDP | cdp.GDP, **changes: object) -> float:
