@@ -193,6 +193,44 @@ def test_steps_that_have_not_arrived_are_said():
     assert cdp.Release.from_json(made.to_json()).doubts == made.doubts
 
 
+@pytest.mark.parametrize(
+    ("x", "range_of_x"),
+    [
+        (lambda rng, n: rng.uniform(80.0, 82.0, n), (0.0, 100.0)),
+        (lambda rng, n: (rng.random(n) < 0.02) * 1.0, (0.0, 1.0)),
+    ],
+    ids=["a fiftieth of the range", "one in fifty"],
+)
+def test_narrow_and_rare_covariates_arrive(x, range_of_x):
+    """The law of nodes of the covariates was not finite, or had another variance."""
+    rng, n = np.random.default_rng(2), 200_000
+    covariate = x(rng, n)
+    low, high = covariate.min(), covariate.max()
+    ball = cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=1.0)
+    y = np.outer((covariate - low) / (high - low) - 0.5, [0.6, 0.0])
+    y += 0.05 * rng.standard_normal((n, 2))
+    how = {"x_range": range_of_x, "v_max": 40.0}
+    made = cdp.geodesic_regression(covariate, y, ball, cdp.GDP(8.0), **how)
+    np.testing.assert_allclose(made.predict([low, high])[:, 0], [-0.3, 0.3], atol=0.05)
+    assert made.prediction_error < 0.05 or not made.arrived
+    if range_of_x[1] == 100.0:  # 30 over the range, more than the default bound of 8 radii
+        short = cdp.geodesic_regression(covariate, y, ball, cdp.GDP(8.0), x_range=range_of_x)
+        assert any("v_max" in doubt for doubt in short.doubts)
+
+
+def test_a_single_x_has_a_band(data):
+    x, y = data
+    made = release(SPHERE, x, y, cdp.GDP(20.0))
+    assert made.arrived
+    assert made.band(0.1).shape == ()
+    assert float(made.band(0.1)) == made.band([0.1])[0]
+    assert made.band([[0.1, 0.2]]).shape == (1, 2)
+    with pytest.raises(ValueError, match="go together"):
+        cdp.GeodesicRelease.from_dict(made.to_dict() | {"meat": None})
+    with pytest.raises(ValueError, match="do not fit"):
+        cdp.GeodesicRelease.from_dict(made.to_dict() | {"leverage": -1.0})
+
+
 def test_a_robust_fit_is_moved_less_by_wild_records(data):
     ball = cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=1.0)
     rng = np.random.default_rng(0)

@@ -157,3 +157,22 @@ def test_extreme_velocities_and_moments_leave_the_metric_finite(space):
                         metric = StepMetric.at(manifold, velocities, law, max(leverage, q + 1.0))
                         assert np.isfinite(metric.whitening).all()
                         assert np.isfinite(metric.solution).all()
+
+
+def test_nodes_have_the_moments_whatever_these_are():
+    """Means anywhere in the range, and variances from nearly 0 to that of a law on both ends."""
+    for mean in (-0.499, -0.4, -0.05, 0.0, 0.3, 0.45, 0.4999):
+        low, high = -0.5 - mean, 0.5 - mean
+        for share in (1e-12, 1e-6, 1e-4, 1e-3, 0.02, 0.3, 0.9, 0.97, 0.999, 1.0):
+            variance = share * -low * high
+            law = CovariateLaw.about(np.array([mean]), np.diag([1.0, variance]))
+            nodes, weights = law.nodes
+            assert weights.sum() == pytest.approx(1.0)
+            assert (weights >= -1e-12).all()
+            spread = math.sqrt(variance)
+            assert weights @ nodes[:, 0] == pytest.approx(0.0, abs=1e-3 * spread), (mean, share)
+            assert weights @ nodes[:, 0] ** 2 == pytest.approx(variance, rel=0.03), (mean, share)
+    # raised above what is possible, and about an end
+    for center, variance in ((0.45, 0.2), (0.5, 0.01)):
+        law = CovariateLaw.about(np.array([center]), np.diag([1.0, variance]))
+        assert np.isfinite(law.nodes[0]).all()

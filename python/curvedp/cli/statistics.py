@@ -444,7 +444,7 @@ def region(data: Path, level: float, mechanism: str | None, **options: Any) -> N
 @click.option(
     "--robust",
     is_flag=True,
-    help="Shorten the longest two fifths of the residuals, for records of which many may be wild.",
+    help="Shorten residuals beyond about their middle length, if many records may be wild.",
 )
 @data_options
 @output_options

@@ -53,6 +53,7 @@ _STEPS = (
     "its last steps are longer than noise makes them; use more records or a larger budget, or for "
     "groups release their means instead"
 )
+_LONG = "the velocity is as long as v_max allows; use a larger v_max, or a narrower range"
 _BENT = "its noise is large beside the radius of curvature; use more records or a larger budget"
 
 
@@ -332,8 +333,10 @@ class AdaptiveFit:
         design = self.design
         if design.is_short:
             self.doubts.append(_BUDGET)
-        if not arrival.is_seen:
+        if not arrival.is_seen or not math.isfinite(self.metric().spread):
             self.doubts.append(_STEPS)
+        if np.linalg.norm(self.velocities, axis=1).sum() > 0.99 * design.v_max:
+            self.doubts.append(_LONG)
         curvature = math.sqrt(max(map(abs, design.ball.manifold.curvature_bounds)))
         noise: VectorNoise = design.last_noise(self.length)
         if curvature * noise.deviation * math.sqrt(design.size) > _MOST_BENT:

@@ -199,7 +199,7 @@ class AdaptiveDesign:
     tau : float or None
         Public length of residuals; None if it is to be found.
     robust : bool
-        True if about two fifths of the residuals are shortened.
+        True if residuals beyond about the .6 quantile are shortened.
     way : PureDP or GDP
         The guarantee that all noise together is calibrated to.
     schedule : Schedule
@@ -310,7 +310,7 @@ class AdaptiveDesign:
     def cuts(self, highest: float) -> FloatArray:
         """Leverages at which those of units are cut, the last one `highest`.
 
-        From that of covariates spread evenly on in powers of 2, if that makes few enough.
+        From that of covariates spread evenly on in equal ratios, about 2 if that is few enough.
         """
         usual = min(self.usual_leverage, highest)
         octaves = math.ceil(math.log2((highest - 1.0) / (usual - 1.0)))

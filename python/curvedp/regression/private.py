@@ -333,7 +333,7 @@ def geodesic_regression(
         by any number of others. In place of `records_per_unit`, by the sampler "whitened".
     x_range : pair of float, or list of q pairs
         Public range (x_lo, x_hi) of the covariate. From about a thousand records on a range four
-        times too wide costs nothing at mu = 1.
+        times too wide costs little at mu = 1.
     tau : float, optional
         Public length at which residuals are clipped, in the units of the metric: noise is
         proportional to it. By default the length is found privately, which costs part of the
@@ -353,9 +353,10 @@ def geodesic_regression(
     chain_length : int
         Steps of the Markov chain of "metropolis".
     robust : bool
-        With the sampler "whitened", without `tau`: shorten the longest two fifths of the residuals.
-        For records of which many may be wild: the result is then an M-estimate, which outliers move
-        less, and which skewed residuals move off least squares at every n.
+        With the sampler "whitened", without `tau`: shorten residuals beyond 1.15 times a private
+        quantile of the level .6. For records of which many may be wild: the result is then an
+        M-estimate, which outliers move less, and which skewed residuals move off least squares at
+        every n.
     records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
         As in `frechet_mean`; a unit's pairs (x_i, y_i) count as its records.
 

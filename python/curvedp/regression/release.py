@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from curvedp._guard import quiet
 from curvedp._validation import FloatArray, as_choice, as_level, as_positive
 from curvedp.manifolds import as_manifold
 from curvedp.privacy import Release
@@ -66,11 +67,12 @@ class GeodesicRelease(Release):
     leverage : float or None
         Released leverage z^T M^-1 z above which few records lie; bands end there.
     meat : ndarray, shape (1 + q, 1 + q), or None
-        Released second moments of the records' contributions |u| M^(-1/2) z, u the residual: the
-        meat of a sandwich estimator.
+        Released second moments of the records' contributions |u| D^(-1/2) z, u the residual and D
+        those of an optimal design for covariates up to `leverage`: the meat of a sandwich
+        estimator. With `units` of persons' mean contributions.
     deviation : float or None
-        Standard deviation of the noise in each coordinate of footpoint and velocities whitened by
-        `moments`, clipping included.
+        Standard deviation of the noise in each coordinate of contributions so whitened, clipping
+        included.
     doubts : tuple of str
         Why the steps may not have arrived at the fit, by released and public numbers; empty if
         nothing tells so. With doubts there is no expected error, and no band.
@@ -98,10 +100,24 @@ class GeodesicRelease(Release):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen_array(getattr(self, name)))
         object.__setattr__(self, "doubts", tuple(map(str, self.doubts)))
+        self._check_what_bands_rest_on()
         if self.deviation is not None:
             object.__setattr__(self, "deviation", as_positive(self.deviation, "deviation"))
         if self.value.ndim < 1 or len(self.value) != 1 + len(pairs_of(self.x_range)):
             raise ValueError("value must hold a footpoint and a velocity for each covariate")
+
+    def _check_what_bands_rest_on(self) -> None:
+        """Refuses a part of the numbers, and other shapes."""
+        rows = len(self.value) if self.value.ndim else 0
+        found = (self.moments, self.meat, self.leverage, self.deviation)
+        if all(own is None for own in found):
+            return
+        if self.moments is None or self.meat is None or self.leverage is None:
+            raise ValueError("moments, meat, leverage and deviation go together")
+        square = (rows, rows)
+        is_whole = self.deviation is not None and math.isfinite(self.leverage) and self.leverage > 1
+        if not is_whole or self.moments.shape != square or self.meat.shape != square:
+            raise ValueError("moments, meat, leverage and deviation do not fit the value")
 
     @functools.cached_property
     def geodesic(self) -> Geodesic:
@@ -133,6 +149,7 @@ class GeodesicRelease(Release):
         """False if the steps may not have arrived at the fit; see `doubts`."""
         return not self.doubts
 
+    @quiet
     def band(
         self, x: ArrayLike, level: float = 0.95, *, interval: str = "confidence"
     ) -> FloatArray:
@@ -140,9 +157,9 @@ class GeodesicRelease(Release):
 
         For one x at a time, asymptotically. The prediction is off by noise with the variance
         s^2 tr E(x) and by sampling with the variance <meat, E(x)>/(n d), E(x) the effect of
-        whitened coordinates on it, for flat spaces d (M^-1/2 z)(M^-1/2 z)^T: a sandwich, so that
-        the spread may change with x. How sampling divides among directions is not released: the
-        quantile is that of the worst division. Post-processing: it costs no budget.
+        whitened coordinates on it, for flat spaces d (D^1/2 M^-1 z)(D^1/2 M^-1 z)^T: a sandwich, so
+        that the spread may change with x. How sampling divides among directions is not released:
+        the quantile is that of the worst division. Post-processing: it costs no budget.
 
         Parameters
         ----------
@@ -150,7 +167,8 @@ class GeodesicRelease(Release):
         level : float
             At least 0.8.
         interval : {"confidence", "prediction"}
-            Of the geodesic, or of a new observation at x, for residuals that spread alike at all x.
+            Of the geodesic, or of a new observation at x, for residuals that spread alike at all x;
+            with `units` of the mean observation of a new person.
 
         Returns
         -------
@@ -163,7 +181,8 @@ class GeodesicRelease(Release):
             raise ValueError(f"level must be at least {_LEAST_LEVEL}, got {level}")
         as_choice(interval, ("confidence", "prediction"), "interval")
         t = self.geodesic.times(x)
-        found = np.full(t.shape[:-1], np.nan)
+        shape, t = t.shape[:-1], t.reshape(-1, t.shape[-1])
+        found = np.full(shape, np.nan)
         if self.deviation is None or self.leverage is None or self.doubts:
             return found
         dim = self._dim
@@ -171,16 +190,19 @@ class GeodesicRelease(Release):
         if interval == "prediction":
             spread = spread + self.residual_variance
         inside = self._law.leverage(t) <= _BEYOND * self.leverage
-        for place in zip(*np.nonzero(inside), strict=True):
+        bands = np.full(len(t), np.nan)
+        for place in np.flatnonzero(inside):
             square = mixed_quantile(level, noise[place] / dim, spread[place], dim)
-            found[place] = math.sqrt(square)
+            bands[place] = math.sqrt(square)
+        found[...] = bands.reshape(shape)
         return found
 
     @property
     def residual_variance(self) -> float:
         """Mean squared length of residuals, for residuals that spread alike at all x.
 
-        tr meat over the mean of z^T D^-1 z; NaN for other samplers than "whitened".
+        tr meat over the mean of z^T D^-1 z; NaN for other samplers than "whitened". With `units`
+        the residuals are means over a person's records.
         """
         if self.meat is None or self.leverage is None:
             return math.nan
@@ -223,15 +245,23 @@ class GeodesicRelease(Release):
             found.append(Coefficient(length / width, error / width, p_value))
         return tuple(found)
 
+    @quiet
     def summary(self) -> str:
         """The table of `coefficients`, with the spread of residuals, as text."""
         lines = [f"{'covariate':>12}{'speed':>12}{'std. error':>12}{'p-value':>12}"]
         for number, own in enumerate(self.coefficients, start=1):
-            p = "-" if math.isnan(own.p_value) else f"{own.p_value:.3g}"
+            error, p = f"{own.standard_error:.4g}", f"{max(own.p_value, 1e-16):.3g}"
+            if self.doubts:
+                error = p = "-"
+            elif own.p_value < 1e-16:
+                p = "<1e-16"
             name = f"x{number}" if are_several(self.x_range) else "x"
-            lines.append(f"{name:>12}{own.speed:>12.4g}{own.standard_error:>12.4g}{p:>12}")
-        spread = math.sqrt(self.residual_variance)
-        lines += [f"residual standard error {spread:.4g} on {self.n} records", *self._spread()]
+            lines.append(f"{name:>12}{own.speed:>12.4g}{error:>12}{p:>12}")
+        if not self.doubts:
+            of = "persons' means" if "units-by-name" in self.assumptions else "records"
+            spread = math.sqrt(self.residual_variance)
+            lines.append(f"residual standard error {spread:.4g} on {self.n} {of}")
+        lines += self._spread()
         return "\n".join(lines) + "\n"
 
     @functools.cached_property

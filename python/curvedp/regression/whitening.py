@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,8 +26,9 @@ from curvedp._validation import FloatArray
 
 #: Nodes of the law of one covariate.
 _NODES = 8
-#: Smallest sum of the parameters of its Beta law, which then stands on the ends of the range.
-_LEAST_CONCENTRATION = 0.02
+#: Smallest parameter of a Beta law whose nodes have its moments, and largest variance of a law on
+#: both ends, over that of the covariate, for which nodes are finite.
+_LEAST_PARAMETER, _NARROW = 0.01, 100.0
 #: Longest argument of hyperbolic functions: their squares are finite.
 _LONGEST = 300.0
 #: Covariates up to which all corners of the ranges are looked at.
@@ -116,27 +118,33 @@ class CovariateLaw:
     def nodes(self) -> tuple[FloatArray, FloatArray]:
         """Covariates, shape (m, q), and weights, shape (m,), with these moments.
 
-        Of one covariate those of the Beta law on its range, which has every law that is uniform and
-        every one on two ends; of several, points on the principal axes, cut to the ranges.
+        Of one covariate those of the Beta law on its range, uniform among them; where it comes
+        close to a law on the ends and the mean these three points, and where it is narrow two. Of
+        several, points on the principal axes, cut to the ranges.
         """
         if len(self.low) == 1:
-            return _beta_nodes(
-                float(self.low[0]), float(self.high[0]), float(self.covariance[0, 0])
-            )
+            low, high, variance = self.low[0], self.high[0], self.covariance[0, 0]
+            return _nodes_of_one(float(low), float(high), float(variance))
         values, vectors = np.linalg.eigh(self.covariance)
         steps = (vectors * np.sqrt(len(values) * values)).T
         nodes = np.clip(np.concatenate([steps, -steps]), self.low, self.high)
         return nodes, np.full(len(nodes), 1.0 / len(nodes))
 
 
-def _beta_nodes(low: float, high: float, variance: float) -> tuple[FloatArray, FloatArray]:
-    """Gauss-Jacobi nodes and weights of the Beta law on [low, high] with mean 0."""
-    share = -low / (high - low)
-    relative = variance / (high - low) ** 2
-    concentration = max(share * (1.0 - share) / relative - 1.0, _LEAST_CONCENTRATION)
-    ends = [max(concentration * part, 1e-3) for part in (share, 1.0 - share)]
-    x, weights = scipy.special.roots_jacobi(_NODES, ends[1] - 1.0, ends[0] - 1.0)
-    return (low + (high - low) * (x[:, None] + 1.0) / 2.0), weights / weights.sum()
+def _nodes_of_one(low: float, high: float, variance: float) -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights of a law on [low, high] with mean 0 and a variance, at most the largest."""
+    room = -low * high  # the variance of a law on both ends
+    if variance * _NARROW >= room:
+        parts = room / variance - 1.0
+        shares = [max(parts, 0.0) * end / (high - low) for end in (-low, high)]
+        if min(shares) >= _LEAST_PARAMETER:
+            x, weights = scipy.special.roots_jacobi(_NODES, shares[1] - 1.0, shares[0] - 1.0)
+            return low + (high - low) * (x[:, None] + 1.0) / 2.0, weights / weights.sum()
+        if room > 0.0:
+            ends = min(variance, room) / (high - low) / np.array([-low, high])
+            return np.array([[low], [0.0], [high]]), np.array([ends[0], 1.0 - ends.sum(), ends[1]])
+    # narrow beside the range, or about its end: two points
+    return math.sqrt(variance) * np.array([[-1.0], [1.0]]), np.array([0.5, 0.5])
 
 
 @dataclass(frozen=True)
