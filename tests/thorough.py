@@ -221,12 +221,14 @@ KEPT: dict[str, dict[str, str | None]] = {
     "published/test_published_conformal.py": {
         "test_the_exact_density_of_the_factor_is_a_density": None,
     },
+    "regression/test_adaptive_privacy.py": {
+        "test_longer_contributions_and_sharper_quantiles_are_found": None,
+        "test_too_little_noise_is_found_by_an_audit": None,
+    },
     "regression/test_adaptive_regression.py": {
         "test_a_range_four_times_too_wide_costs_nothing": None,
-        "test_bands_cover_where_residuals_spread_alike": None,
-        "test_half_the_noise_is_found_by_an_audit": None,
-        "test_longer_contributions_and_sharper_quantiles_are_found": None,
-        "test_the_printed_error_is_that_of_the_noise": None,
+        "test_a_release_is_as_far_from_the_fit_as_it_says": "GDP.*skewed-one in twenty",
+        "test_bands_cover_the_geodesic_of_least_squares": "spread-one in ten",
     },
     "regression/test_r_squared.py": {
         "test_its_noise_is_what_it_says": None,

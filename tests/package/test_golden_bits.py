@@ -90,6 +90,7 @@ def test_files_and_clusters_release_what_tables_release(client, tmp_path, statis
             "guarantee": golden.GUARANTEES["GDP"],
             "public_keys": True,
             "secret": secret,
+            "coverage": False,
         }
         local, remote = tmp_path / f"{number}.local", tmp_path / f"{number}.remote"
         own = golden.GROUPS[statistic]

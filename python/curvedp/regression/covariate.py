@@ -111,7 +111,8 @@ def categories_of(x: FloatArray, x_range: Ranges) -> FloatArray:
     x : ndarray, shape (n,) or (n, q)
     x_range : pair of float, or tuple of pairs
     """
-    times = to_times(x, x_range).reshape(len(x), -1)
+    times = to_times(x, x_range)
+    times = times if are_several(x_range) else times[:, None]
     away = (np.abs(times) > 0.5 * (1.0 + 1e-9)).any(axis=1)
     return np.where(np.isnan(times).any(axis=1), 2.0, np.where(away, 1.0, 0.0))
 
