@@ -6,9 +6,11 @@ import math
 from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import curvedp as cdp
+from curvedp.regression.private import GeodesicLine
 from regression_problems import ONE, SPHERE, geodesic, problem, release
 
 
@@ -45,6 +47,34 @@ def test_rows_of_a_unit_may_stand_anywhere(data):
     apart = release(SPHERE, x[order], y[order], cdp.GDP(1e3), units=units[order])
     together = release(SPHERE, x, y, cdp.GDP(1e3), units=units)
     assert SPHERE.manifold.dist(apart.value[0], together.value[0]) < 1e-3
+
+
+def test_a_draw_of_records_is_no_draw_of_persons(data, tmp_path):
+    """As a value, in batches of tables and files: one person with half of all records counted as
+    one of many, so that noise was far too small."""
+    x, y = data
+    persons = np.minimum(np.arange(300), 150)
+    how = {"covariate": x, "units": persons}
+    values = {name: GeodesicLine((-0.5, 0.5), 0.2, 1.0, name) for name in ("exact", "auto")}
+    columns = {name: y[:, k] for k, name in enumerate("uvw")}
+    table = pd.DataFrame(columns | {"x": x, "who": persons, "site": "a"})
+    table.to_parquet(tmp_path / "records.parquet")
+    named = {"points": list("uvw"), "ball": SPHERE.ball, "covariate": "x", "units": "who"}
+    named["guarantee"] = cdp.PureDP(8.0)
+    with cdp.Ledger(cdp.PureDP(50.0)) as ledger:
+        for by in ({}, {"by": "site", "public_keys": True}):
+            for source in (table, tmp_path / "records.parquet"):
+                with pytest.raises(ValueError, match="knows no units"):
+                    cdp.batch.release(values["exact"], source, ledger=ledger, **by, **named)
+        with pytest.raises(ValueError, match="knows no units"):
+            cdp.release(values["exact"], y, SPHERE.ball, cdp.PureDP(8.0), ledger=ledger, **how)
+        assert ledger.spent is None
+    alone = cdp.release(values["auto"], y, SPHERE.ball, cdp.PureDP(8.0), **how)
+    grouped = cdp.batch.release(values["auto"], table, by="site", public_keys=True, **named)
+    assert alone.mechanism == "adaptive noisy Gauss-Newton steps"
+    assert list(map(str, grouped.table["mechanism"])) == [alone.mechanism]
+    without = cdp.release(values["auto"], y, SPHERE.ball, cdp.PureDP(8.0), covariate=x)
+    assert without.mechanism == "K-norm gradient"  # so the persons made the difference
 
 
 def test_units_weigh_alike_and_pay_once(data):

@@ -105,6 +105,8 @@ class BatchParameters:
         if beside in {*keys, *columns}:
             raise BatchError(f"the {statistic.beside} must be a column of its own")
         check_units(units, records_per_unit)
+        if units is not None:
+            statistic = statistic.with_units()
         if units in {*keys, *columns, beside} - {None}:
             raise BatchError("the units' names must be a column of their own")
         if _RESERVED & set(keys):

@@ -132,6 +132,8 @@ class AdaptiveFit:
         Length of residuals beyond which contributions are shortened.
     meat : ndarray, shape (q + 1, q + 1)
         Released second moments of whitened contributions.
+    spread : float
+        Of the metric at the end: see `StepMetric`.
     doubts : list of str
         Why steps may not have arrived; empty if nothing released tells so.
     """
@@ -147,6 +149,7 @@ class AdaptiveFit:
     leverage: float
     residual: float
     meat: FloatArray
+    spread: float = math.nan
     doubts: list[str] = field(default_factory=list)
 
     @classmethod
@@ -217,7 +220,9 @@ class AdaptiveFit:
         for number in range(len(self.design.schedule.cycles)):
             arrival = self._run_cycle(number, leverages, stream)
         assert arrival is not None
-        self._release_meat(stream)
+        metric = self.metric()
+        self.spread = metric.spread
+        self._release_meat(metric, stream)
         self._say_doubts(arrival)
 
     def _run_cycle(self, number: int, leverages: FloatArray, stream: _core.Stream) -> Arrival:
@@ -284,9 +289,7 @@ class AdaptiveFit:
         leverages = self._of_units(self.law.leverage(self.times)[:, None])
         shares = np.clip((leverages - 1.0) / (cuts - 1.0), 0.0, 1.0)
         noise = self.design.leverage_noise(len(cuts))
-        found = noise.add(
-            _core.clipped_mean(np.ascontiguousarray(np.minimum(shares, 1.0)), noise.largest), stream
-        )
+        found = noise.add(_core.clipped_mean(shares, noise.largest), stream)
         beyond = mean - (cuts - 1.0) * found
         known = (cuts - 1.0) * noise.deviation
         # nothing lies beyond the highest
@@ -299,14 +302,14 @@ class AdaptiveFit:
         if hidden or known[chosen] > _UNKNOWN:
             self.doubts.append(_RARE)
 
-    def _release_meat(self, stream: _core.Stream) -> None:
+    def _release_meat(self, metric: StepMetric, stream: _core.Stream) -> None:
         """Private second moments of whitened contributions, added up over directions.
 
         Eigenvalues are at least the deviation of the noise.
         """
         design, rows = self.design, self.design.covariates + 1
         noise = design.meat_noise(self.length)
-        found = self.contributions(self.metric())
+        found = self.contributions(metric)
         limit = MEAT_CLIP * self.length
         lengths = np.linalg.norm(found, axis=1, keepdims=True)
         with np.errstate(all="ignore"):
@@ -333,7 +336,7 @@ class AdaptiveFit:
         design = self.design
         if design.is_short:
             self.doubts.append(_BUDGET)
-        if not arrival.is_seen or not math.isfinite(self.metric().spread):
+        if not arrival.is_seen or not math.isfinite(self.spread):
             self.doubts.append(_STEPS)
         if np.linalg.norm(self.velocities, axis=1).sum() > 0.99 * design.v_max:
             self.doubts.append(_LONG)

@@ -28,8 +28,8 @@ from curvedp.mechanisms.vector_noise import VectorNoise
 from curvedp.privacy import GDP, Guarantee, PureDP
 from curvedp.statistics.design import least_error
 
-#: Lengths of residuals over their private quantile.
-ABOVE_QUANTILE = 1.15
+#: Lengths of residuals over their private quantile, and that over their root mean square, about.
+ABOVE_QUANTILE, _USUAL_QUANTILE = 1.15, 1.5
 #: Lengths of residuals are sought from this fraction of the longest on.
 _SHORTEST = 1 / 500
 #: Intervals of quantiles end at this multiple of the longest value.
@@ -289,7 +289,7 @@ class AdaptiveDesign:
     def length_for(self, spread: float) -> float:
         """The clipping length to expect for residuals of that root mean square length."""
         radius = self.ball.radius
-        tau = self.tau if self.tau is not None else ABOVE_QUANTILE * 1.5 * spread
+        tau = self.tau if self.tau is not None else ABOVE_QUANTILE * _USUAL_QUANTILE * spread
         length = min(max(tau, 2 * radius * _SHORTEST), max(radius, self.tau or 0.0))
         return length * math.sqrt(self.covariates + 1)
 

@@ -100,6 +100,12 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
         """True for draws from the K-norm gradient whatever the public numbers are."""
         return self.sampler in ("exact", "metropolis")
 
+    def with_units(self) -> GeodesicLine:
+        """Whitened steps: draws weigh records, of which a unit may have any number."""
+        if self.is_drawn:
+            raise ValueError(f"sampler={self.sampler!r} knows no units: say records_per_unit")
+        return replace(self, sampler="whitened")
+
     def check(self, call: Call) -> None:
         for ball in call.balls:
             v_max = longest_velocity(ball, self.v_max, exact=self.is_drawn)
@@ -221,9 +227,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
         for number, own in enumerate(found):
             if own is not None and own.moments is not None:
                 for name, column in columns.items():
-                    column[number] = (
-                        np.ravel(getattr(own, name)) if column.ndim > 1 else getattr(own, name)
-                    )
+                    column[number] = np.reshape(getattr(own, name), column.shape[1:])
         if q == 1:
             columns["x_center"] = columns["x_center"][:, 0].copy()
         return columns
@@ -237,7 +241,7 @@ class GeodesicLine(EachGroup[GeodesicRelease]):
         # functions of noisy vectors on grids of their own: this grid only shortens digits
         grid = design.coarsest_scale
         value = rounded(group.ball, fit.footpoint, fit.velocities, grid, design.v_max)
-        usual = design.deviation_after(fit.length) * math.sqrt(fit.metric().spread)
+        usual = design.deviation_after(fit.length) * math.sqrt(fit.spread)
         released = group.release(
             value=value,
             statistic=self.title,
@@ -385,12 +389,7 @@ def geodesic_regression(
     >>> release.predict([0.0, 5.0, 10.0]).shape
     (3, 3)
     """
-    units = call.get("units")
-    if units is not None and sampler == "auto":
-        sampler = "whitened"
     statistic = GeodesicLine(x_range, tau, v_max, sampler, chain_length, robust)
-    if units is not None and statistic.is_drawn:
-        raise ValueError(f"sampler={sampler!r} knows no units: say records_per_unit")
     return release(statistic, y, ball, guarantee, covariate=x, groups=groups, **call)
 
 

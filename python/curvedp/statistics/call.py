@@ -14,7 +14,7 @@ import math
 import sys
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +97,16 @@ class Statistic(abc.ABC, Generic[Result]):
     @abc.abstractmethod
     def check(self, call: Call) -> None:
         """Raises for parameters that do not fit each other."""
+
+    def with_units(self) -> Self:
+        """The statistic where units have names, each of them with any number of records.
+
+        Raises
+        ------
+        ValueError
+            If there is none.
+        """
+        return self
 
     @abc.abstractmethod
     def mechanism_of(self, design: Any) -> str:

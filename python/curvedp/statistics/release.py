@@ -116,7 +116,7 @@ def release_read(
 ) -> Result | Releases[Result]:
     """`release` of records that were read already, and of the numbers beside them."""
     call = Call(
-        statistic=statistic,
+        statistic=statistic if units is None else statistic.with_units(),
         balls=as_balls(ball),
         guarantee=guarantee,
         records_per_unit=as_count(records_per_unit, "records_per_unit"),
