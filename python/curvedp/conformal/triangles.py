@@ -40,8 +40,11 @@ class TriangleMesh(Mesh):
     --------
     >>> corners = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
     >>> square = TriangleMesh(corners, [[0, 1, 2], [0, 2, 3]])
-    >>> square.dim, float(square.volumes.sum().round(9)), square.nearest([[0.9, 0.2, 0.5]])[0].tolist()
-    (2, 1.0, [1])
+    >>> square.dim, float(square.volumes.sum().round(9))
+    (2, 1.0)
+    >>> index, distance = square.nearest([[0.9, 0.2, 0.5]])
+    >>> index.tolist(), distance.round(4).tolist()
+    ([1], [0.5477])
     """
 
     def __init__(self, vertices: ArrayLike, triangles: ArrayLike) -> None:
