@@ -47,11 +47,11 @@ def test_power_under_gdp_is_that_of_shifted_normals(mu, false_alarms):
 @given(st.floats(1e-6, 20.0), st.floats(1e-6, 1 - 1e-6))
 def test_power_under_pure_privacy_is_reached_by_randomised_response(epsilon, false_alarms):
     """Of the pair (p, 1 - p) with odds e^epsilon: its test with a coin has the largest power."""
-    p = 1.0 / (1.0 + math.exp(-epsilon))
+    p, lie = 1.0 / (1.0 + math.exp(-epsilon)), 1.0 / (1.0 + math.exp(epsilon))
     exact = (
-        false_alarms * p / (1 - p)
-        if false_alarms <= 1 - p
-        else p + (false_alarms - (1 - p)) * (1 - p) / p
+        false_alarms * math.exp(epsilon)
+        if false_alarms <= lie
+        else p + (false_alarms - lie) * math.exp(-epsilon)
     )
     assert cdp.PureDP(epsilon).power(false_alarms) == pytest.approx(exact, rel=1e-10)
     assert cdp.PureDP(epsilon).power(false_alarms) >= exact * (1 - 1e-13)
