@@ -83,6 +83,9 @@ def test_every_iteration_is_equation_7_with_the_labels(n_classes):
     for _ in range(2):
         z = np.where(inverse[:, None], twin.iterate(z, w_z, w_y, 0.6, "published"), z)
     assert np.abs(z - release.value).max() < 1e-8 * np.abs(z).max()
+    given = private_mail(rows, labels, cdp.PureDP(1e15), **how, start=release.value[::-1])
+    first = twin.iterate(release.value[::-1], w_x, w_y, 0.6, "published")
+    assert np.abs(given.parts[0].value - first).max() < 1e-8 * np.abs(first).max()
     without = twin.iterate(release.parts[-1].value, w_z, 0 * w_y, 0.6, "published")
     assert np.abs(without - release.value).max() > 1e-3 * np.abs(z).max()
 
@@ -296,6 +299,7 @@ def test_impossible_parameters_are_refused():
         ({"n_classes": 1}, "n_classes"),
         ({"start_scale": 0.0}, "start_scale"),
         ({"bandwidth": 0.3}, "larger bandwidth"),
+        ({"start": np.zeros((60, 3))}, "start must have shape"),
     ):
         with pytest.raises(ValueError, match=message):
             private_mail(*blobs(), cdp.GDP(1.0), **{**REAL, **wrong})

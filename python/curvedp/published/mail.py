@@ -24,7 +24,7 @@ from curvedp import _core
 from curvedp._guard import quiet
 from curvedp._labels import codes_among, label_codes
 from curvedp._stages import tell_stage
-from curvedp._validation import FloatArray, as_count, as_positive
+from curvedp._validation import FloatArray, as_count, as_float_array, as_positive
 from curvedp.domain import Ball
 from curvedp.laplacian_bounds import LEAST_WEIGHT
 from curvedp.mail.iteration import MEMORY_LIMIT
@@ -62,6 +62,7 @@ def private_mail(
     private_iterations: int = 2,
     post_iterations: int = 2,
     start_scale: float = 1.0,
+    start: ArrayLike | None = None,
     **options: Unpack[Options],
 ) -> Release:
     """Embed rows with labels by equation 7 and noise of the published bound: `Unproved`.
@@ -88,6 +89,9 @@ def private_mail(
         With and after the noise.
     start_scale : float
         Standard deviation sigma_q of the random start.
+    start : array-like, shape (n, n_components), optional
+        A start that you promise to have drawn without the data, with that deviation, such as one
+        that client and server share; the paper draws it.
     **options
         As in `frechet_mean`.
 
@@ -127,10 +131,10 @@ def private_mail(
         log_beta=log_beta,
         start_scale=start_scale,
     )
+    z = _start(start, (call.n, n_components), start_scale, call)
     call.pay("published PrivateMail embedding")
     tell_stage("kernel")
     step = _Iteration(_unit(call.enter()), bandwidth, codes, kernel, alpha)
-    z = as_positive(start_scale, "start_scale") * _normals((call.n, n_components), call.stream(0))
     parts: list[Release] = []
     for stage, share in enumerate(shares, start=1):
         tell_stage(f"private iteration {stage}")
@@ -240,10 +244,16 @@ def _unit(rows: FloatArray) -> FloatArray:
     return unit
 
 
-def _normals(shape: tuple[int, int], stream: _core.Stream) -> FloatArray:
-    normals = np.empty(shape)
-    _core.Noise("flat", shape[1], 0.0, "gaussian", 1.0).sample_coords(stream, normals)
-    return normals
+def _start(given: ArrayLike | None, shape: tuple[int, int], scale: float, call: Call) -> FloatArray:
+    """The start: the one given, or normal entries."""
+    if given is None:
+        drawn = np.empty(shape)
+        _core.Noise("flat", shape[1], 0.0, "gaussian", scale).sample_coords(call.stream(0), drawn)
+        return drawn
+    start = as_float_array(given, "start")
+    if start.shape != shape:
+        raise ValueError(f"start must have shape {shape}, got {start.shape}")
+    return start
 
 
 def _noise(
