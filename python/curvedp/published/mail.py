@@ -131,28 +131,14 @@ def private_mail(
         log_beta=log_beta,
         start_scale=start_scale,
     )
-    z = _start(start, (call.n, n_components), start_scale, call)
     call.pay("published PrivateMail embedding")
     tell_stage("kernel")
     step = _Iteration(_unit(call.enter()), bandwidth, codes, kernel, alpha)
+    z = _start(start, (call.n, n_components), start_scale, call)
     parts: list[Release] = []
-    for stage, share in enumerate(shares, start=1):
-        tell_stage(f"private iteration {stage}")
-        pure = isinstance(share, PureDP)
-        scale = delta / (share.epsilon if isinstance(share, PureDP) else share.mu)
-        z = _cut(step(z) + _noise(z.shape, "laplace" if pure else "gaussian", scale, call, stage))
-        parts.append(
-            call.release(
-                share,
-                value=z,
-                mechanism="multi-dimensional Laplace" if pure else "Gaussian",
-                statistic="iteration of the supervised embedding",
-                sensitivity=delta,
-                solver_tolerance=0.0,
-                scale=scale,
-                expected_error=None,
-            )
-        )
+    for share in shares:
+        parts.append(_with_noise(step(z), delta, share, call, len(parts) + 1))
+        z = parts[-1].value
     tell_stage("iterations after the noise")
     if later:
         step = _Iteration(z, bandwidth, codes, kernel, alpha)
@@ -169,6 +155,30 @@ def private_mail(
         scale=last.scale,
         expected_error=None,
         parts=tuple(parts),
+    )
+
+
+def _with_noise(
+    exact: FloatArray, delta: float, share: PureDP | GDP, call: Call, stage: int
+) -> Release:
+    """An iteration with independent noise for each entry (Figure 3, step 3c)."""
+    tell_stage(f"private iteration {stage}")
+    profile, budget = (
+        ("laplace", share.epsilon) if isinstance(share, PureDP) else ("gaussian", share.mu)
+    )
+    scale = delta / budget
+    noise = np.zeros((exact.size, 1))
+    if scale > 0:
+        _core.Noise("flat", 1, 0.0, profile, scale).sample_coords(call.stream(stage), noise)
+    return call.release(
+        share,
+        value=_cut(exact + noise.reshape(exact.shape)),
+        mechanism="multi-dimensional Laplace" if profile == "laplace" else "Gaussian",
+        statistic="iteration of the supervised embedding",
+        sensitivity=delta,
+        solver_tolerance=0.0,
+        scale=scale,
+        expected_error=None,
     )
 
 
@@ -254,16 +264,6 @@ def _start(given: ArrayLike | None, shape: tuple[int, int], scale: float, call: 
     if start.shape != shape:
         raise ValueError(f"start must have shape {shape}, got {start.shape}")
     return start
-
-
-def _noise(
-    shape: tuple[int, int], profile: str, scale: float, call: Call, stage: int
-) -> FloatArray:
-    """Independent noise for each entry (Figure 3, step 3c)."""
-    noise = np.zeros((shape[0] * shape[1], 1))
-    if scale > 0:
-        _core.Noise("flat", 1, 0.0, profile, scale).sample_coords(call.stream(stage), noise)
-    return noise.reshape(shape)
 
 
 def _cut(z: FloatArray) -> FloatArray:
