@@ -25,7 +25,7 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """What a client sends once: public, the same for all clients with one model and its anchors.
+    """Message of a client before all requests: public, and the same for all clients of one model.
 
     Attributes
     ----------

@@ -27,6 +27,7 @@ from curvedp.mail.query import PrivateQuery
 from curvedp.mail.retrieval import in_turn
 from curvedp.mail.rows import as_rows
 from curvedp.privacy import Ledger
+from curvedp.statistics.call import check_guarantee
 
 #: Sessions that a server keeps; then it forgets the one that was opened first.
 _MOST_SESSIONS = 256
@@ -74,7 +75,7 @@ class Client:
         self._statistic = PrivateQuery(
             anchors=self._anchors, method=method, n_cells=n_cells, subset_size=subset_size
         )
-        self._response = self._statistic.response(embedding._guarantee())
+        self._response = self._statistic.response(check_guarantee(embedding.guarantee))
         cells = None if self._response is None else self._response.cells.values
         embedded = self._anchors.landmarks.embedding
         self.session = Session(len(self._anchors.rows), embedded, cells)
