@@ -214,6 +214,19 @@ def test_a_group_of_several_queries_is_refused_before_it_is_paid_or_skipped():
     assert not ledger.entries
 
 
+@pytest.mark.parametrize("method", ["cell", "subset", "noise"])
+def test_a_query_is_told_as_that_of_an_owner_who_trusts_nobody(method):
+    """Alone and in a batch."""
+    public = mail().anchors(*blobs())
+    queries = blobs(n=2, seed=5)[0]
+    alone = mail().embed_query(queries[0], public, method=method)
+    many = mail().embed_queries(queries, public, method=method)
+    for told in (alone.release, many[0]):
+        assert told.is_local
+        assert "any other record in its place" in told.report()
+        assert "the method tells them" in " ".join(told.report().split())
+
+
 def test_many_queries_are_no_single_one():
     queries, public = blobs(n=5, seed=5)[0], mail().anchors(*blobs())
     with pytest.raises(ValueError, match="embed_queries for many"):
