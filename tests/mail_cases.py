@@ -13,6 +13,14 @@ from reference import mail as twin
 N = 41
 
 
+def blobs(n=200, m=6, classes=4, seed=0):
+    """Unit rows about axes, one for each class, and their classes."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, classes, n)
+    rows = np.eye(m)[labels] + 0.15 * rng.standard_normal((n, m))
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True), labels
+
+
 def neighbours():
     """Two data sets at which the normalised bound of the replaced row is attained, and a start.
 

@@ -13,7 +13,7 @@ import numpy as np
 import curvedp as cdp
 import drawn_keys
 from curvedp.conformal import density, fibonacci_mesh
-from curvedp.mail.roles import Client, Reply, Request
+from curvedp.mail import Client, Reply, Request, Session
 
 
 def but_for_provenance(release: Any) -> Any:
@@ -38,7 +38,7 @@ def texts() -> dict[str, tuple[str, Callable[[str], Any]]]:
     fit = cdp.geodesic_regression(x, ROWS, BALL, mu, x_range=(0.0, 1.0))
     anchors, labels = np.eye(3)[[0, 1, 2] * 10], [0, 1, 2] * 10
     mail = cdp.PrivateMail(2, guarantee=cdp.PureDP(3.0))
-    request = Client(mail, anchors, labels).ask(anchors[0], n_matches=4)
+    client = Client(mail, anchors, labels)
     releases = {
         "mean": cdp.frechet_mean(ROWS, BALL, mu),
         "variance": cdp.frechet_variance(ROWS, BALL, mu),
@@ -60,7 +60,8 @@ def texts() -> dict[str, tuple[str, Callable[[str], Any]]]:
     return read | {
         "region": (region(ROWS, BALL, mu).to_json(), cdp.ConfidenceRegion.from_json),
         "interval": (interval(ROWS, BALL, mu).to_json(), cdp.VarianceInterval.from_json),
-        "request": (request.to_json(), Request.from_json),
+        "session": (client.session.to_json(), Session.from_json),
+        "request": (client.ask(anchors[0], n_matches=4).to_json(), Request.from_json),
         "reply": (Reply(np.array([3, 1, 2])).to_json(), Reply.from_json),
     }
 

@@ -30,7 +30,7 @@ PERSONS = 12
 #: The person whose records are replaced.
 MOVED = 5
 #: Numbers that the noise may make infinite, or unknown.
-DRAWN = ("dof", "expected_error", "deviation", "doubts")
+DRAWN = ("dof", "expected_error", "deviation", "doubts", "named")
 #: Floats that a release tells before it is drawn.
 PUBLIC = ("ball_center", "ball_radius", "sensitivity", "solver_tolerance", "scale", "level")
 

@@ -13,6 +13,7 @@ import curvedp as cdp
 from curvedp import conformal, descriptors, published
 from curvedp.learning import PrivateKMeans, PrivateMDM, TangentLogisticRegression, TangentPCA
 from curvedp.mail import Client
+from curvedp.mail.query import METHODS
 from unit_twin import BALL, CENTER, PERSONS, Data
 
 GDP, PURE, LARGE = cdp.GDP(1.0), cdp.PureDP(2.0), cdp.GDP(8.0)
@@ -368,7 +369,7 @@ def _query(data: Data, folder: Path) -> Any:
     labels = [k % 2 for k in range(12)]
     private = np.ma.array(data.rows) if isinstance(data.rows, np.ma.MaskedArray) else data.rows
     row = list(private)[10]
-    released = [mail.embed_query(row, ANCHORS, labels, method=own) for own in ("cell", "noise")]
+    released = [mail.embed_query(row, ANCHORS, labels, method=own) for own in METHODS]
     return released, Client(mail, ANCHORS, labels).ask(row, n_matches=3)
 
 
@@ -378,15 +379,13 @@ def _queries(data: Data, folder: Path) -> Any:
     names = [f"query {j}" for j in range(len(list(private)))]
     labels = [k % 2 for k in range(12)]
     how = {"groups": names, "groups_per_unit": 2}
-    return [
-        mail.embed_query(private, ANCHORS, labels, method=own, **how) for own in ("cell", "noise")
-    ]
+    return [mail.embed_queries(private, ANCHORS, labels, method=own, **how) for own in METHODS]
 
 
 add(
     "PrivateMail of many queries",
     _queries,
-    "mail.private_mail.PrivateMail.embed_query",
+    "mail.private_mail.PrivateMail.embed_queries",
     kinds=ARRAYS,
 )
 add(

@@ -71,5 +71,4 @@ class Release:
 
     def time_queries(self) -> None:
         """Seconds for a query of each row, all in one call."""
-        names = [f"row {j}" for j in range(len(self.rows))]
-        self.mail.embed_query(self.rows, self.anchors, groups=names)
+        self.mail.embed_queries(self.rows, self.anchors)

@@ -2,23 +2,25 @@
 
     python docs/examples/private_retrieval_http.py
 
-Starts a server on the loopback interface and asks it for images like a private one. Made-up
-features stand for those of two different models. A real server also needs TLS and authentication.
+Starts a server on the loopback interface, opens a session by sending embedded public anchors, and
+asks for images like a private one by numbers of cells, about 200 bytes a query. Made-up features
+stand for those of two different models. A real server also needs TLS and authentication.
 """
 
 from __future__ import annotations
 
 import json
 import threading
+import urllib.error
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 
 import curvedp as cdp
-from curvedp.mail import Client, PrivateMail, Reply, Request, Server
+from curvedp.mail import Client, PrivateMail, Reply, Request, Server, Session
 
-LARGEST_REQUEST = 16 * 2**20
+LARGEST_MESSAGE = 16 * 2**20
 
 
 def serve(server: Server, port: int = 0) -> ThreadingHTTPServer:
@@ -27,14 +29,27 @@ def serve(server: Server, port: int = 0) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             try:
-                length = int(self.headers.get("Content-Length", "0"))
-                if not 0 < length <= LARGEST_REQUEST:
-                    raise ValueError("the request is empty or too large")
-                reply = server.answer(Request.from_json(self.rfile.read(length)))
+                text = self._answer(self._read())
             except (TypeError, ValueError) as error:
                 self._send(400, json.dumps({"error": str(error)}))
             else:
-                self._send(200, reply.to_json())
+                self._send(200, text)
+
+        def _read(self) -> bytes:
+            length = int(self.headers.get("Content-Length", "0"))
+            if 0 < length <= LARGEST_MESSAGE:
+                return self.rfile.read(length)
+            # who still writes would see a broken pipe and not the answer
+            left = min(length, 4 * LARGEST_MESSAGE)
+            while left > 0 and (part := self.rfile.read(min(left, 2**16))):
+                left -= len(part)
+            raise ValueError(f"a message must have 1 to {LARGEST_MESSAGE} bytes, got {length}")
+
+        def _answer(self, body: bytes) -> str:
+            if self.path == "/session":
+                server.open(Session.from_json(body))
+                return "{}"
+            return server.answer(Request.from_json(body)).to_json()
 
         def _send(self, status: int, text: str) -> None:
             body = text.encode()
@@ -52,13 +67,25 @@ def serve(server: Server, port: int = 0) -> ThreadingHTTPServer:
     return listening
 
 
+def post(url: str, text: str) -> bytes:
+    """The answer to a message; raises ValueError with the server's words if it refuses."""
+    message = urllib.request.Request(url, text.encode(), {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(message, timeout=30) as response:
+            return response.read()
+    except urllib.error.HTTPError as refusal:
+        with refusal:
+            raise ValueError(json.loads(refusal.read())["error"]) from None
+
+
+def open_session(url: str, client: Client) -> None:
+    """Sends the client's public anchors and cells, once."""
+    post(f"{url}/session", client.session.to_json())
+
+
 def send(url: str, request: Request) -> Reply:
-    """Posts a request and reads the reply."""
-    message = urllib.request.Request(
-        url, request.to_json().encode(), {"Content-Type": "application/json"}
-    )
-    with urllib.request.urlopen(message, timeout=30) as response:
-        return Reply.from_json(response.read())
+    """Posts a request of an open session and reads the reply."""
+    return Reply.from_json(post(f"{url}/query", request.to_json()))
 
 
 def features(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -84,7 +111,9 @@ def main() -> None:
         client = Client(embedding, anchors, anchor_labels)
         with cdp.Ledger(cdp.PureDP(5.0)) as ledger:
             request = client.ask(queries[0], n_matches=8, ledger=ledger)
-        reply = send(f"http://127.0.0.1:{listening.server_port}", request)
+        url = f"http://127.0.0.1:{listening.server_port}"
+        open_session(url, client)
+        reply = send(url, request)
     finally:
         listening.shutdown()
         listening.server_close()

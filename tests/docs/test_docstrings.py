@@ -76,6 +76,7 @@ WITHOUT_EXAMPLE = {
     "Request",
     "RetrievalScore",
     "Schedule",
+    "Session",
     "Statistic",
     "VarianceInterval",
     "load_cifar10",

@@ -8,7 +8,7 @@ import pytest
 import curvedp as cdp
 from chance import CONFIDENCE
 from curvedp.audit import audit_release_function
-from curvedp.mail import PrivateMail
+from curvedp.mail import PrivateMail, PrivateQuery
 from curvedp.mail import noise as mail_noise
 from mail_cases import along, audit, estimator
 
@@ -112,3 +112,55 @@ def test_a_response_that_lies_too_rarely_is_found_out():
     anchors = PrivateMail(1, guarantee=cdp.PureDP(1.0)).anchors(ANCHORS, CLASSES)
     sign = np.sign(anchors.embedding[0, 0] - anchors.embedding[2, 0])
     assert not query_audit("cell", cdp.PureDP(1.0), 6000, lambda data: sign * release(data)).passed
+
+
+# ------------------------------------------------------------------ several cells named
+
+CORNERS = np.eye(6)
+KINDS = np.arange(6).repeat(5)
+
+
+def subset_audit(count):
+    """Two of six cells named: score 1 if the first query's is and the second's is not."""
+    claimed = cdp.PureDP(1.0)
+    mail = PrivateMail(5, guarantee=claimed, alpha=0.0)
+    anchors = mail.anchors(CORNERS[KINDS], KINDS)
+    statistic = PrivateQuery(anchors=anchors, method="subset", subset_size=2)
+    response = statistic.response(claimed)
+
+    def embed(data):
+        return mail.embed_query(data[0], anchors, method="subset", subset_size=2).release
+
+    def score(value):
+        named = response.numbers(value.reshape(2, 5))
+        return float((0 in named) - (1 in named))
+
+    return audit_release_function(
+        embed,
+        CORNERS[:1],
+        CORNERS[1:2],
+        score,
+        n_releases=count,
+        claimed=claimed,
+        confidence=CONFIDENCE,
+    )
+
+
+def test_a_query_that_names_several_cells_keeps_its_guarantee():
+    result = subset_audit(3000)
+    assert result.passed, result
+    assert result.lower_bound > 0.4
+
+
+def test_odds_that_forget_how_many_cells_are_named_are_found_out(monkeypatch):
+    """The true cell with odds e^eps : 1, as if there were as many subsets without it as with it."""
+    rng = np.random.default_rng(0)
+
+    def forgetful(cell, count, size, epsilon, stream):
+        others = rng.permutation(np.delete(np.arange(count), cell))[:size]
+        if rng.random() < np.exp(epsilon) / (np.exp(epsilon) + 1):
+            others[0] = cell
+        return np.sort(others)
+
+    monkeypatch.setattr("curvedp.mail.query.subset_response", forgetful)
+    assert not subset_audit(3000).passed

@@ -1,8 +1,7 @@
-"""A private query among public anchors: cells, randomised response, retrieval by two roles."""
+"""A private query among public anchors: cells, randomised response, retrieval."""
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 
 import numpy as np
@@ -12,29 +11,14 @@ import scipy.stats
 import curvedp as cdp
 from curvedp import _core
 from curvedp.errors import ExistenceError
-from curvedp.mail import (
-    Client,
-    PrivateMail,
-    PrivateQuery,
-    Reply,
-    Request,
-    Server,
-    align,
-    retrieval_score,
-)
+from curvedp.mail import PrivateMail, PrivateQuery, align, retrieval_score
 from curvedp.mail.cells import (
     choose_n_cells,
     predict_class,
     randomised_response,
     sufficient,
 )
-
-
-def blobs(n=200, m=6, classes=4, seed=0):
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(0, classes, n)
-    rows = np.eye(m)[labels] + 0.15 * rng.standard_normal((n, m))
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True), labels
+from mail_cases import blobs
 
 
 def mail(epsilon=4.0, **parameters):
@@ -154,11 +138,11 @@ def released(queries, who, method="cell", **changed):
     return cdp.release(records=queries, ball=ball, groups=who, **own)
 
 
-@pytest.mark.parametrize("method", ["cell", "noise"])
+@pytest.mark.parametrize("method", ["cell", "subset", "noise"])
 def test_a_query_among_many_is_released_as_it_is_alone(method):
     queries, who = blobs(n=30, seed=5)[0], [f"client {j}" for j in range(30)]
     found = released(queries, who, method)
-    assert found.value.shape == (30, 3)
+    assert found.value.shape == ((30, 3, 3) if method == "subset" else (30, 3))
     assert found.total == cdp.GDP(0.5)
     for j in (0, 7, 29):
         alone = released(queries[j : j + 1], who[j : j + 1], method)
@@ -197,15 +181,18 @@ def test_an_estimator_releases_many_queries_for_one_price_each():
     queries, ledger = blobs(n=5, seed=5)[0], cdp.Ledger(cdp.PureDP(12.0))
     estimator = mail(ledger=ledger)
     public = estimator.anchors(rows, labels)
-    found = estimator.embed_query(queries, public, groups=list("abcde"))
+    found = estimator.embed_queries(queries, public)
     assert found.value.shape == (5, 3)
+    assert list(found.labels) == [0, 1, 2, 3, 4]
     assert ledger.spent == cdp.PureDP(4.0)
-    estimator.embed_query(queries, public, groups=list("abcde"), groups_per_unit=2)
+    estimator.embed_queries(queries, public, groups=list("abcde"), groups_per_unit=2)
     assert ledger.spent == cdp.PureDP(12.0)
     with pytest.raises(cdp.BudgetError):
-        estimator.embed_query(queries[0], public)
+        estimator.embed_queries(queries, public)
+    # all or none: what was refused left nothing behind
+    assert ledger.spent == cdp.PureDP(12.0)
     # one query of each of two persons, from three rows
-    by_name = mail().embed_query(queries[:3], public, groups=[0, 0, 1], units=["x", "x", "y"])
+    by_name = mail().embed_queries(queries[:3], public, groups=[0, 0, 1], units=["x", "x", "y"])
     assert by_name.n.tolist() == [1, 1]
 
 
@@ -225,6 +212,26 @@ def test_a_group_of_several_queries_is_refused_before_it_is_paid_or_skipped():
     with pytest.raises(ValueError, match="do not hold the anchors"):
         PrivateQuery.from_options(statistic.options())
     assert not ledger.entries
+
+
+@pytest.mark.parametrize("method", ["cell", "subset", "noise"])
+def test_a_query_is_told_as_that_of_an_owner_who_trusts_nobody(method):
+    """Alone and in a batch."""
+    public = mail().anchors(*blobs())
+    queries = blobs(n=2, seed=5)[0]
+    alone = mail().embed_query(queries[0], public, method=method)
+    many = mail().embed_queries(queries, public, method=method)
+    for told in (alone.release, many[0]):
+        assert told.is_local
+        assert "any other record in its place" in told.report()
+        assert "the method tells them" in " ".join(told.report().split())
+
+
+def test_many_queries_are_no_single_one():
+    queries, public = blobs(n=5, seed=5)[0], mail().anchors(*blobs())
+    with pytest.raises(ValueError, match="embed_queries for many"):
+        mail().embed_query(queries, public)
+    assert mail().embed_query(queries[:1], public).value.shape == (3,)
 
 
 def test_queries_of_a_table_are_those_of_arrays():
@@ -290,80 +297,3 @@ def test_scores_count_matches_of_the_querys_class():
     assert score.precision == {1: 0.5, 2: 0.75, 3: pytest.approx(2 / 3)}
     with pytest.raises(ValueError, match="match_labels"):
         retrieval_score([1, 2], [1, 2])
-
-
-# ------------------------------------------------------------------ roles
-
-
-def parties(m_server=6):
-    rows, labels = blobs(500, 6)
-    public, images, queries = slice(0, 150), slice(150, 400), slice(400, 500)
-    # the server's model: other features of the same images
-    turn = np.linalg.qr(np.random.default_rng(5).standard_normal((m_server, m_server)))[0][:, :6]
-    other = rows @ turn.T
-    client = Client(mail(8.0), rows[public], labels[public])
-    server = Server(mail(), other[images], other[public], labels[images], labels[public])
-    return client, server, rows[queries], labels[queries], labels[images]
-
-
-@pytest.mark.parametrize("m_server", [6, 9])
-def test_matches_have_the_querys_class_though_the_models_differ(m_server):
-    client, server, queries, wanted, images = parties(m_server)
-    answers = []
-    for query in queries[:60]:
-        request = Request.from_json(client.ask(query, n_matches=8).to_json())
-        answers.append(Reply.from_json(server.answer(request).to_json()).matches)
-    score = retrieval_score(images[np.array(answers)], wanted[:60])
-    assert score.recall[1] > 0.9
-    assert score.precision[8] > 0.9
-
-
-def test_a_request_holds_embedded_anchors_released_query_and_guarantee_and_no_more():
-    client, server, queries, _, _ = parties()
-    request = client.ask(queries[0], n_matches=3)
-    data = json.loads(request.to_json())
-    assert set(data) == {"schema_version", "anchors", "query", "guarantee", "n_matches"}
-    assert np.array(data["anchors"]).shape == (150, 3)
-    assert data["guarantee"] == {"kind": "PureDP", "epsilon": 8.0}
-    others = [client.ask(query).anchors for query in queries[1:4]]
-    assert all(np.array_equal(request.anchors, other) for other in others)
-    assert set(json.loads(server.answer(request).to_json())) == {"schema_version", "matches"}
-    assert len(server.answer(request).matches) == 3
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"anchors": [[1.0, "x"]]},
-        {"anchors": []},
-        {"anchors": [[1.0, 2.0, 3.0], [1.0]]},
-        {"query": [1.0]},
-        {"query": [1.0, float("inf"), 2.0]},
-        {"guarantee": 3},
-        {"guarantee": {"kind": "Other"}},
-        {"guarantee": {"kind": "GDP", "mu": "1"}},
-        {"n_matches": 0},
-        {"n_matches": "8"},
-        {"schema_version": 2},
-        {"features": [1.0]},
-    ],
-)
-def test_malformed_requests_are_refused(change):
-    client, _, queries, _, _ = parties()
-    data = json.loads(client.ask(queries[0]).to_json())
-    with pytest.raises(ValueError, match=r".+"):
-        Request.from_json(json.dumps({**data, **change}))
-    for text in ("[]", "{}", "nonsense", "[" * 100_000):
-        with pytest.raises(ValueError, match=r".+"):
-            Request.from_json(text)
-        with pytest.raises(ValueError, match=r".+"):
-            Reply.from_json(text)
-
-
-def test_a_server_refuses_other_anchors_and_too_many_matches():
-    client, server, queries, _, _ = parties()
-    request = client.ask(queries[0])
-    with pytest.raises(ValueError, match="same anchors"):
-        server.answer(Request(request.anchors[:-1], request.query, request.guarantee, 3))
-    with pytest.raises(ValueError, match="n_matches"):
-        server.answer(Request(request.anchors, request.query, request.guarantee, 251))

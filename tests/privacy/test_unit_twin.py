@@ -43,7 +43,6 @@ ABOUT_PUBLIC = {
     "mail.private_mail.PrivateMail.anchors": "public anchors",
     "mail.reference.": "the paper's dense formulas",
     "mail.retrieval.": "embeddings",
-    "mail.roles.Request.": "a released query",
     "mail.roles.Server.": "the server's own images",
     "mechanisms.base.": "true values that statistics compute, which lie in the ball",
     "mechanisms.chains.": "chains about a true value",

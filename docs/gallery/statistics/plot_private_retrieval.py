@@ -22,11 +22,8 @@ found = []
 for epsilon in epsilons:
     mail = cdp.PrivateMail(n_components=4, guarantee=cdp.PureDP(epsilon))
     public = mail.anchors(anchors, labels[50:])
-    answers = mail.embed_query(
-        queries, public, groups=[f"client {j}" for j in range(50)]
-    )
-    places = np.array([answers[f"client {j}"].value for j in range(50)])
-    matches = nearest(places, public.embedding, 1)[:, 0]
+    answers = mail.embed_queries(queries, public)
+    matches = nearest(answers.value, public.embedding, 1)[:, 0]
     found.append(np.mean(labels[50:][matches] == labels[:50]))
 
 figure, ax = plt.subplots(figsize=(5, 3.2))

@@ -7,6 +7,7 @@ the nearest of the centres that k-means finds among the anchors. Everything but 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,8 +28,11 @@ _VOTERS = 5
 #: Neighbours by which representatives are judged, and anchors considered for one cell.
 _NEIGHBOURS, _CANDIDATES = 8, 200
 
-#: Iterations of k-means.
-_ITERATIONS = 20
+#: The most cells that are chosen without being asked for.
+_MOST_CELLS = 512
+
+#: Iterations of k-means, and rows that it sees.
+_ITERATIONS, _SAMPLE = 20, 50_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,34 +72,71 @@ class Cells:
 
 def predict_class(queries: FloatArray, rows: FloatArray, codes: Codes) -> Codes:
     """The class of most of the nearest anchors, among equals that of the nearest."""
-    votes = codes[nearest(queries, rows, min(_VOTERS, len(rows)))]
-    counts = np.sum(votes[:, :, None] == votes[:, None, :], axis=2)
-    winners: Codes = votes[np.arange(len(votes)), np.argmax(counts, axis=1)]
-    return winners
+    found = [_vote(_squares(query, rows), codes) for query in queries]
+    return np.array(found, dtype=np.int64)
 
 
-def choose_n_cells(epsilon: float, n_anchors: int, codes: Codes | None) -> int:
+def leave_one_out(tested: NDArray[np.int64], rows: FloatArray, codes: Codes) -> Codes:
+    """The class that the other anchors predict for some of them."""
+    found = np.empty(len(tested), dtype=np.int64)
+    for number, place in enumerate(tested.tolist()):
+        squares = _squares(rows[place], rows)
+        squares[place] = np.inf
+        found[number] = _vote(squares, codes)
+    return found
+
+
+def _squares(query: FloatArray, rows: FloatArray) -> FloatArray:
+    """Squared distances, shape (n,); takes as long for every query, and no search structure."""
+    found: FloatArray = scipy.spatial.distance.cdist(query[None], rows, "sqeuclidean")[0]
+    return found
+
+
+def _vote(squares: FloatArray, codes: Codes) -> int:
+    """The class of most of the nearest, of equally near ones the first in order."""
+    count = min(_VOTERS, len(squares))
+    within = np.flatnonzero(squares <= np.partition(squares, count - 1)[count - 1])
+    votes = codes[within[np.argsort(squares[within], kind="stable")[:count]]]
+    counts = np.sum(votes[:, None] == votes[None, :], axis=1)
+    return int(votes[np.argmax(counts)])
+
+
+def even_sample(n: int, most: int) -> NDArray[np.int64]:
+    """Places of at most so many of n rows, evenly spaced, in order."""
+    return np.arange(n) if n <= most else np.arange(most) * n // most
+
+
+def choose_n_cells(epsilon: float, n_anchors: int, codes: Codes | None, named: int = 1) -> int:
     """The number of cells that suits a budget, from public values alone.
 
-    The true cell is released with probability e^eps/(e^eps + K - 1). With C classes, each has one
-    cell, or more as long as that probability stays at 0.99. Without labels K = 4 e^(eps/2): cells
-    become purer slowly as K grows, and the probability falls only once K is near e^eps
-    (docs/privatemail.md).
+    s named of K cells hold the true one with probability s e^eps/(s e^eps + K - s). With C
+    classes, each has one cell, or more where one is named, as long as that probability stays at
+    0.99. Without labels K = 4 sqrt(s e^eps): cells become purer slowly as K grows, and the
+    probability falls only once K is near s e^eps (docs/privatemail.md).
     """
-    most = max(2, n_anchors // 8)
+    most = max(2, min(n_anchors // 8, _MOST_CELLS))
     odds = math.exp(min(epsilon, 30.0))
     if codes is None:
-        return min(most, int(4 * math.sqrt(odds)))
+        return min(most, max(int(4 * math.sqrt(named * odds)), named + 1))
     classes = len(np.unique(codes))
-    parts = max(1, int((1 + odds / 99) / classes))
+    parts = max(1, int((1 + odds / 99) / classes)) if named == 1 else 1
     return max(2, min(most, parts * classes, n_anchors))
 
 
-def make_cells(rows: FloatArray, codes: Codes | None, embedding: FloatArray, n_cells: int) -> Cells:
-    """K cells, or with labels the nearest multiple of the number of classes (one each at least)."""
+def make_cells(
+    rows: FloatArray,
+    codes: Codes | None,
+    embed: Callable[[NDArray[np.int64]], FloatArray],
+    landmarks: tuple[FloatArray, Codes | None],
+    n_cells: int,
+) -> Cells:
+    """K cells, or with labels the nearest multiple of the number of classes (one each at least).
+
+    `embed` embeds rows by their places; `landmarks` are embedded anchors with their codes.
+    """
     if codes is None:
         centres, members = _divide(rows, n_cells)
-        values = _representatives(embedding, members, None)
+        values = _representatives(codes, embed, landmarks, members)
         return Cells(centres, None, values, rows, None)
     present = np.unique(codes)
     parts = max(1, n_cells // len(present))
@@ -106,7 +147,7 @@ def make_cells(rows: FloatArray, codes: Codes | None, embedding: FloatArray, n_c
         all_centres.append(centres)
         all_members += [own[part] for part in members]
         classes += [label] * len(centres)
-    values = _representatives(embedding, all_members, codes)
+    values = _representatives(codes, embed, landmarks, all_members)
     centres = np.concatenate(all_centres)
     if len(centres) == 1:  # randomised response needs two: a cell that no query falls into
         centres, values = np.repeat(centres, 2, axis=0), np.repeat(values, 2, axis=0)
@@ -115,41 +156,48 @@ def make_cells(rows: FloatArray, codes: Codes | None, embedding: FloatArray, n_c
 
 
 def _divide(rows: FloatArray, parts: int) -> tuple[FloatArray, list[NDArray[np.int64]]]:
-    """k-means centres and the rows nearest to each; centres without rows are dropped.
+    """k-means centres and rows of an even sample nearest to each; centres without are dropped.
 
     SciPy's kmeans2 warns of a centre without rows, and no thread can hush that for itself alone:
     what it does in an iteration stands here, to the same bits.
     """
     if parts == 1:
         return rows.mean(axis=0, keepdims=True), [np.arange(len(rows))]
-    every = np.arange(len(rows))
+    sample = even_sample(len(rows), max(_SAMPLE, 8 * parts))
+    rows, every = rows[sample], np.arange(len(sample))
     centres = rows[np.linspace(0, len(rows) - 1, parts).astype(np.int64)]
     for _ in range(_ITERATIONS):
         owner = scipy.cluster.vq.vq(rows, centres)[0]
         sizes = np.bincount(owner, minlength=parts)[:, None]
         belongs = scipy.sparse.csr_array((np.ones(len(rows)), (owner, every)), (parts, len(rows)))
         centres = np.where(sizes > 0, (belongs @ rows) / np.maximum(sizes, 1), centres)
-    members = [np.flatnonzero(owner == part) for part in range(parts)]
+    members = [sample[owner == part] for part in range(parts)]
     kept = [part for part in range(parts) if len(members[part])]
     return np.ascontiguousarray(centres[kept]), [members[part] for part in kept]
 
 
 def _representatives(
-    embedding: FloatArray, cells: list[NDArray[np.int64]], codes: Codes | None
+    codes: Codes | None,
+    embed: Callable[[NDArray[np.int64]], FloatArray],
+    landmarks: tuple[FloatArray, Codes | None],
+    cells: list[NDArray[np.int64]],
 ) -> FloatArray:
     """One embedded anchor for each cell: that whose neighbours share its label most, else the most
     central one."""
+    known, known_codes = landmarks
     values = []
-    for members in cells:
-        mean = embedding[members].mean(axis=0, keepdims=True)
-        count = min(_CANDIDATES, len(members))
-        candidates = members[nearest(mean, embedding[members], count)[0]]
+    for everyone in cells:
+        members = everyone[even_sample(len(everyone), len(known))]
+        own = embed(members)
+        mean = own.mean(axis=0, keepdims=True)
+        candidates = nearest(mean, own, min(_CANDIDATES, len(members)))[0]
         best = 0
-        if codes is not None:
-            k = min(_NEIGHBOURS, len(embedding))
-            around = codes[nearest(embedding[candidates], embedding, k)]
-            best = int(np.argmax(np.mean(around == codes[candidates][:, None], axis=1)))
-        values.append(embedding[candidates[best]])
+        if codes is not None and known_codes is not None:
+            k = min(_NEIGHBOURS, len(known))
+            around = known_codes[nearest(own[candidates], known, k)]
+            shared = around == codes[members[candidates]][:, None]
+            best = int(np.argmax(np.mean(shared, axis=1)))
+        values.append(own[candidates[best]])
     return np.stack(values)
 
 

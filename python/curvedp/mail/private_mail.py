@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any, ClassVar, Self, Unpack, cast, overload
+from typing import Any, ClassVar, Self, Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,7 @@ from curvedp.mail.anchors import Anchors
 from curvedp.mail.conventions import Conventions
 from curvedp.mail.embedding import Embedding
 from curvedp.mail.iteration import MEMORY_LIMIT
+from curvedp.mail.landmarks import Settings
 from curvedp.mail.query import PrivateQuery, QueryRelease
 from curvedp.mail.rows import as_rows
 from curvedp.manifolds import Euclidean
@@ -57,7 +58,8 @@ class PrivateMail(Conventions):
     guarantee : PureDP, ApproxDP, ZCDP or GDP
         Of the whole embedding, or of one query. There is no default: naming it is the decision. No
         epsilon-DP release names the right one of K equally likely classes of a query with
-        probability above e^epsilon/(e^epsilon + K - 1): 0.23 of 10 at 1, 0.94 at 5.
+        probability above e^epsilon/(e^epsilon + K - 1): 0.23 of 10 at 1, 0.94 at 5; for several
+        matches see `expected_recall`.
     private_iterations, post_iterations : int
     form : {"normalised", "published"}
         "published" is equation 7, whose sensitivity is exp(2 r^2/sigma^2) alpha D/2 and more.
@@ -229,10 +231,7 @@ class PrivateMail(Conventions):
         statistic, points = self._statistic(), as_rows(rows)
         ball = self._ball(points.shape[1])
         of_rows, of_labels = statistic.bandwidths(ball)
-        return Anchors(
-            points,
-            labels,
-            ball=ball,
+        settings = Settings(
             n_components=self.n_components,
             bandwidth=of_rows,
             label_bandwidth=of_labels,
@@ -242,31 +241,8 @@ class PrivateMail(Conventions):
             dtype=self.dtype,
             memory_limit=self.memory_limit,
         )
+        return Anchors(points, labels, ball, settings)
 
-    @overload
-    def embed_query(
-        self,
-        query: ArrayLike,
-        anchors: ArrayLike | Anchors,
-        anchor_labels: ArrayLike | None = None,
-        *,
-        method: str = "cell",
-        n_cells: int | None = None,
-        groups: None = None,
-        **call: Unpack[CallOptions],
-    ) -> QueryRelease: ...
-    @overload
-    def embed_query(
-        self,
-        query: ArrayLike,
-        anchors: ArrayLike | Anchors,
-        anchor_labels: ArrayLike | None = None,
-        *,
-        method: str = "cell",
-        n_cells: int | None = None,
-        groups: GroupsLike,
-        **call: Unpack[CallOptions],
-    ) -> Releases[Release]: ...
     @quiet
     @hinting
     def embed_query(
@@ -277,37 +253,38 @@ class PrivateMail(Conventions):
         *,
         method: str = "cell",
         n_cells: int | None = None,
-        groups: GroupsLike = None,
+        subset_size: int | None = None,
         **call: Unpack[CallOptions],
-    ) -> QueryRelease | Releases[Release]:
-        """One private query among public anchors, or many. Works unfitted.
+    ) -> QueryRelease:
+        """One private query among public anchors. Works unfitted.
 
         Parameters
         ----------
-        query : array-like, shape (m,), or (q, m) with `groups`
+        query : array-like, shape (m,)
             The private record, projected on the ball; no value raises.
         anchors : array-like, shape (n, m), or Anchors
             Public rows, or what `anchors` made of them.
         anchor_labels : array-like, shape (n,), optional
             Public labels.
-        method : {"cell", "noise"}
-            "cell" releases the query's public cell by randomised response: pure differential
-            privacy, an error that does not grow with the dimension. "noise" is the paper's way:
-            noise on the kernel-weighted mean of the embedded anchors.
+        method : {"cell", "subset", "noise"}
+            "cell" names the query's public cell by randomised response: pure differential
+            privacy, an error that does not grow with the dimension. "subset" names several, for
+            those who look at several matches. "noise" is the paper's way: noise on the
+            kernel-weighted mean of the embedded anchors. See `expected_recall`.
         n_cells : int, optional
-            For "cell" without labels, or as cells of all classes together; chosen from the budget
-            and the anchors if not given.
-        groups : array-like, shape (q,), optional
-            A public name for each query, all different. The guarantee is that of each; say
-            `groups_per_unit` if a person has several.
+            K, for cells without labels, or as cells of all classes together; chosen from the
+            budget and the anchors if not given.
+        subset_size : int, optional
+            s, cells that "subset" names, below K: as many as matches are looked at, which makes
+            `expected_recall` largest. The smaller of 8 and K - 1 if not given.
         units, records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
             As in `frechet_mean`; by default those of the estimator.
 
         Returns
         -------
-        QueryRelease, or Releases with `groups`
-            `value` is the embedded query, shape (n_components,), `anchors` the embedded anchors;
-            with `groups` `value` has the shape (q, n_components).
+        QueryRelease
+            `value` is the embedded query, shape (n_components,), for "subset" the representatives
+            of the named cells, shape (s, n_components), `anchors` the embedded anchors.
 
         Raises
         ------
@@ -316,19 +293,88 @@ class PrivateMail(Conventions):
         ValueError, TypeError
             For wrong shapes, dtypes and parameters; never for the value of a query.
         """
+        row = as_float_array(query, "query")
+        if row.ndim != 1 and len(row) != 1:
+            raise ValueError(
+                f"query must have shape (m,), got {row.shape}: use embed_queries for many"
+            )
+        public, statistic = self._asked(anchors, anchor_labels, method, n_cells, subset_size)
+        found = self._ask(statistic, row.reshape(1, -1), None, dict(call))
+        response = statistic.response(self._guarantee())
+        return QueryRelease(cast(Release, found), public, response)
+
+    @quiet
+    @hinting
+    def embed_queries(
+        self,
+        queries: ArrayLike,
+        anchors: ArrayLike | Anchors,
+        anchor_labels: ArrayLike | None = None,
+        *,
+        groups: GroupsLike = None,
+        method: str = "cell",
+        n_cells: int | None = None,
+        subset_size: int | None = None,
+        **call: Unpack[CallOptions],
+    ) -> Releases[Release]:
+        """Many private queries, each with the guarantee of its own; a ledger pays for all or none.
+
+        Every row is **another person's**: changing one moves one release, so the whole call costs
+        what one query does. If a person may have r of them, say ``groups_per_unit=r``: it costs r
+        times as much.
+
+        Parameters
+        ----------
+        queries : array-like, shape (q, m)
+            The private records, projected on the ball; no value raises.
+        groups : array-like, shape (q,), optional
+            A public name for each query, all different; their numbers 0, 1, ... if not given.
+        anchors, anchor_labels, method, n_cells, subset_size
+            As in `embed_query`.
+        units, records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
+            As in `frechet_mean`; by default those of the estimator.
+
+        Returns
+        -------
+        Releases
+            `value` has the shape (q, n_components), for "subset" (q, s, n_components).
+
+        Raises
+        ------
+        BudgetError, ValueError, TypeError
+            As in `embed_query`.
+        """
+        statistic = self._asked(anchors, anchor_labels, method, n_cells, subset_size)[1]
+        rows = as_rows(queries)
+        names = np.arange(len(rows)) if groups is None else groups
+        return cast(Releases[Release], self._ask(statistic, rows, names, dict(call)))
+
+    def _asked(
+        self,
+        anchors: ArrayLike | Anchors,
+        labels: ArrayLike | None,
+        method: str,
+        n_cells: int | None,
+        subset_size: int | None,
+    ) -> tuple[Anchors, PrivateQuery]:
+        """The anchors of a query and its statistic; parameters are checked."""
         self._statistic()
-        public = anchors if isinstance(anchors, Anchors) else self.anchors(anchors, anchor_labels)
-        statistic = PrivateQuery(anchors=public, method=method, n_cells=n_cells)
-        rows = as_float_array(query, "query").reshape(1, -1) if groups is None else as_rows(query)
+        public = anchors if isinstance(anchors, Anchors) else self.anchors(anchors, labels)
+        return public, PrivateQuery(
+            anchors=public, method=method, n_cells=n_cells, subset_size=subset_size
+        )
+
+    def _ask(
+        self, statistic: PrivateQuery, rows: FloatArray, groups: GroupsLike, call: dict[str, Any]
+    ) -> Release | Releases[Release]:
+        public = statistic.anchors
         if rows.shape[1] != public.n_features:
             raise ValueError(
                 f"query must have {public.n_features} entries as the anchors have, "
                 f"got {rows.shape[1]}"
             )
-        how = self._options(dict(call))
-        guarantee = self._guarantee()
-        found = release_read(statistic, rows, public.ball, guarantee, groups=groups, **how)
-        return found if isinstance(found, Releases) else QueryRelease(found, public.embedding)
+        how, guarantee = self._options(call), self._guarantee()
+        return release_read(statistic, rows, public.ball, guarantee, groups=groups, **how)
 
     def _statistic(self) -> Embedding:
         """The statistic that `fit_transform` releases; its parameters are checked."""

@@ -48,6 +48,38 @@ def nearest(queries: ArrayLike, points: ArrayLike, k: int) -> NDArray[np.int64]:
     return indices.reshape(len(a), count)
 
 
+def in_turn(places: ArrayLike, points: ArrayLike, k: int) -> NDArray[np.int64]:
+    """Indices of k points, all different: the nearest of each place, then the second of each.
+
+    The matches of a query by `method="subset"`, one of each named cell first.
+
+    Parameters
+    ----------
+    places : array-like, shape (s, d)
+    points : array-like, shape (n, d)
+    k : int
+        From 1 to n.
+
+    Returns
+    -------
+    ndarray of int, shape (k,)
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `nearest`.
+
+    Examples
+    --------
+    >>> in_turn([[0.1], [2.2]], [[0.0], [1.0], [2.0]], k=3).tolist()
+    [0, 2, 1]
+    """
+    ranked = nearest(places, points, k).T.reshape(-1)
+    firsts = np.unique(ranked, return_index=True)[1]
+    found: NDArray[np.int64] = ranked[np.sort(firsts)[:k]]
+    return found
+
+
 @dataclass(frozen=True)
 class RetrievalScore:
     """Rates at which the class of a query is among its matches, averaged over queries.

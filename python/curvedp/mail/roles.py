@@ -1,118 +1,36 @@
 """The two roles of Algorithm 1, which exchange no more than the algorithm lets them.
 
-    Client  query (private), its model's features of the public anchors  -> Request
-    Server  its images, its own features of the same anchors             -> Reply
+    Client  query (private), its model's features of the public anchors  -> Session, Requests
+    Server  its images, its own features of the same anchors             -> Replies
 
-A request holds the embedded anchors, the released query and its guarantee; a reply the matches.
-Features, labels, bandwidths and images stay where they are.
+A session holds embedded anchors and cells, all public, and is sent once; a request the released
+query and its guarantee; a reply the matches. Features, labels, bandwidths and images stay where
+they are.
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from typing import Any
+import copy
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from curvedp._guard import quiet
 from curvedp._labels import as_labels
 from curvedp._validation import FloatArray, as_count
-from curvedp.mail.alignment import align
+from curvedp.mail.alignment import Alignment, align
+from curvedp.mail.cells import even_sample
+from curvedp.mail.landmarks import LANDMARKS
+from curvedp.mail.messages import Reply, Request, Session
 from curvedp.mail.private_mail import PrivateMail
-from curvedp.mail.retrieval import nearest
+from curvedp.mail.query import PrivateQuery
+from curvedp.mail.retrieval import in_turn
 from curvedp.mail.rows import as_rows
-from curvedp.privacy import Guarantee, Ledger
-from curvedp.privacy.stored import read
+from curvedp.privacy import Ledger
+from curvedp.statistics.call import check_guarantee
 
-SCHEMA_VERSION = 1
-
-
-@dataclass(frozen=True, eq=False)
-class Request:
-    """Message of the client to the server.
-
-    Attributes
-    ----------
-    anchors : ndarray, shape (n, k)
-        Embedded anchors, in the order that both sides know.
-    query : ndarray, shape (k,)
-        The released query.
-    guarantee : Guarantee
-        The guarantee for the query.
-    n_matches : int
-    """
-
-    anchors: FloatArray
-    query: FloatArray
-    guarantee: Guarantee
-    n_matches: int
-
-    def to_json(self) -> str:
-        """JSON text; floats survive it exactly."""
-        return json.dumps(
-            {
-                "schema_version": SCHEMA_VERSION,
-                "anchors": self.anchors.tolist(),
-                "query": self.query.tolist(),
-                "guarantee": self.guarantee.to_dict(),
-                "n_matches": self.n_matches,
-            },
-            allow_nan=False,
-        )
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Request:
-        """Inverse of `to_json`.
-
-        Raises
-        ------
-        ValueError
-            If the text is no request of this schema.
-        """
-        return read(text, "request", cls._from_dict)
-
-    @classmethod
-    def _from_dict(cls, data: Any) -> Request:
-        _check_fields(data, {"anchors", "query", "guarantee", "n_matches"})
-        anchors = _numbers(data["anchors"], 2, "anchors")
-        query = _numbers(data["query"], 1, "query")
-        if query.shape != anchors.shape[1:]:
-            raise ValueError("query and anchors have different dimensions")
-        if not isinstance(data["guarantee"], dict):
-            raise ValueError("guarantee must be an object")
-        guarantee = Guarantee.from_dict(data["guarantee"])
-        return cls(anchors, query, guarantee, as_count(data["n_matches"], "n_matches"))
-
-
-@dataclass(frozen=True, eq=False)
-class Reply:
-    """Answer of the server: places of the matches in its database, the best first.
-
-    Attributes
-    ----------
-    matches : ndarray of int, shape (n_matches,)
-    """
-
-    matches: NDArray[np.int64]
-
-    def to_json(self) -> str:
-        """JSON text."""
-        return json.dumps({"schema_version": SCHEMA_VERSION, "matches": self.matches.tolist()})
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Reply:
-        """Inverse of `to_json`; raises ValueError if the text is no reply."""
-        return read(text, "reply", cls._from_dict)
-
-    @classmethod
-    def _from_dict(cls, data: Any) -> Reply:
-        _check_fields(data, {"matches"})
-        matches = data["matches"]
-        if not isinstance(matches, list) or not all(type(place) is int for place in matches):
-            raise ValueError("matches must be a list of integers")
-        return cls(np.array(matches, dtype=np.int64))
+#: Sessions that a server keeps; then it forgets the one that was opened first.
+_MOST_SESSIONS = 256
 
 
 class Client:
@@ -123,33 +41,47 @@ class Client:
     embedding : PrivateMail
     anchors : array-like, shape (n, m)
     anchor_labels : array-like, shape (n,), optional
+    method, n_cells, subset_size
+        As in `PrivateMail.embed_query`.
+
+    Attributes
+    ----------
+    session : Session
+        For the server, once, before the first request.
 
     Examples
     --------
     >>> import curvedp as cdp
     >>> anchors, labels = np.eye(3)[[0, 1, 2] * 10], [0, 1, 2] * 10
     >>> mail = cdp.PrivateMail(2, guarantee=cdp.PureDP(epsilon=3.0))
-    >>> request = Client(mail, anchors, labels).ask(anchors[0], n_matches=4)
-    >>> request.query.shape, request.guarantee == cdp.PureDP(epsilon=3.0)
-    ((2,), True)
+    >>> client = Client(mail, anchors, labels)
+    >>> request = client.ask(anchors[0], n_matches=4)
+    >>> len(request.named), request.session == client.session.name
+    (1, True)
     """
 
     def __init__(
-        self, embedding: PrivateMail, anchors: ArrayLike, anchor_labels: ArrayLike | None = None
-    ) -> None:
-        self._embedding = embedding
-        self._anchors = embedding.anchors(anchors, anchor_labels)
-
-    @quiet
-    def ask(
         self,
-        query: ArrayLike,
-        n_matches: int = 8,
+        embedding: PrivateMail,
+        anchors: ArrayLike,
+        anchor_labels: ArrayLike | None = None,
         *,
         method: str = "cell",
         n_cells: int | None = None,
-        ledger: Ledger | None = None,
-    ) -> Request:
+        subset_size: int | None = None,
+    ) -> None:
+        self._embedding = copy.copy(embedding)
+        self._anchors = embedding.anchors(anchors, anchor_labels)
+        self._statistic = PrivateQuery(
+            anchors=self._anchors, method=method, n_cells=n_cells, subset_size=subset_size
+        )
+        self._response = self._statistic.response(check_guarantee(embedding.guarantee))
+        cells = None if self._response is None else self._response.cells.values
+        embedded = self._anchors.landmarks.embedding
+        self.session = Session(len(self._anchors.rows), embedded, cells)
+
+    @quiet
+    def ask(self, query: ArrayLike, n_matches: int = 8, *, ledger: Ledger | None = None) -> Request:
         """A request about one private query.
 
         Parameters
@@ -157,7 +89,7 @@ class Client:
         query : array-like, shape (m,)
         n_matches : int
             Number of images asked for.
-        method, n_cells, ledger
+        ledger
             As in `PrivateMail.embed_query`.
 
         Returns
@@ -170,10 +102,18 @@ class Client:
             As `PrivateMail.embed_query`.
         """
         wanted = as_count(n_matches, "n_matches")
+        own, response = self._statistic, self._response
         found = self._embedding.embed_query(
-            query, self._anchors, method=method, n_cells=n_cells, ledger=ledger
+            query,
+            self._anchors,
+            method=own.method,
+            n_cells=own.n_cells,
+            subset_size=own.subset_size,
+            ledger=ledger,
         )
-        return Request(found.anchors, found.value, found.guarantee, wanted)
+        named = None if response is None else response.numbers(found.value)
+        place = found.value if response is None else None
+        return Request(self.session.name, named, place, found.guarantee, wanted)
 
 
 class Server:
@@ -196,8 +136,9 @@ class Server:
     >>> import curvedp as cdp
     >>> anchors, images = np.eye(3)[[0, 1, 2] * 10], np.eye(3)[[2, 1, 0, 0, 1, 2]]
     >>> mail = cdp.PrivateMail(2, guarantee=cdp.PureDP(epsilon=3.0))
-    >>> request = Client(mail, anchors).ask(anchors[0], n_matches=4)
-    >>> Server(mail, images, anchors).answer(request).matches.shape
+    >>> client, server = Client(mail, anchors), Server(mail, images, anchors)
+    >>> server.open(client.session)
+    >>> server.answer(client.ask(anchors[0], n_matches=4)).matches.shape
     (4,)
     """
 
@@ -219,40 +160,65 @@ class Server:
             both = {"anchor_labels": anchor_labels, "database_labels": database_labels}
             own = [as_labels(given, name).astype(object) for name, given in both.items()]
             labels = np.concatenate(own)
-        together = embedding.anchors(np.concatenate([public, images]), labels).embedding
-        self._anchors, self._images = together[: len(public)], together[len(public) :]
+        together = embedding.anchors(np.concatenate([public, images]), labels)
+        compared = even_sample(len(public), LANDMARKS)
+        places = np.concatenate([compared, len(public) + np.arange(len(images))])
+        embedded = together.embed(places)
+        self._n_anchors = len(public)
+        self._anchors, self._images = embedded[: len(compared)], embedded[len(compared) :]
+        self._sessions: dict[str, tuple[Alignment, FloatArray | None]] = {}
 
     @quiet
-    def answer(self, request: Request) -> Reply:
-        """Aligns the client's anchors with its own and returns the nearest images.
+    def open(self, session: Session) -> None:
+        """Aligns a client's anchors with its own, for all requests of the session.
 
         Raises
         ------
         ValueError
-            If the request's anchors are not the server's, or it asks for more than all images.
+            If the session's anchors are not the server's.
         """
-        if request.anchors.shape != self._anchors.shape:
+        own, given = (self._n_anchors, self._anchors.shape), session.anchors.shape
+        if (session.n_anchors, given) != own:
             raise ValueError(
-                f"the request has anchors of shape {request.anchors.shape}, the server "
-                f"{self._anchors.shape}: both must embed the same anchors in as many dimensions"
+                f"the session has {session.n_anchors} anchors, compared by an array of shape "
+                f"{given}, the server {own[0]} and {own[1]}: both must embed the same anchors in "
+                "as many dimensions"
             )
+        alignment = align(session.anchors, self._anchors)
+        cells = None if session.cells is None else alignment(session.cells)
+        self._sessions[session.name] = (alignment, cells)
+        for name in list(self._sessions)[:-_MOST_SESSIONS]:
+            self._sessions.pop(name, None)
+
+    def is_open(self, name: str) -> bool:
+        """True if requests of the session with this name are answered."""
+        return name in self._sessions
+
+    @quiet
+    def answer(self, request: Request) -> Reply:
+        """The images nearest to the query; to its cells in turn, if several are named.
+
+        Raises
+        ------
+        ValueError
+            If the session is not open, the request does not fit it, or it asks for more than all
+            images.
+        """
         as_count(request.n_matches, "n_matches", most=len(self._images))
-        moved = align(request.anchors, self._anchors)(request.query)
-        return Reply(nearest(moved[None], self._images, request.n_matches)[0])
+        found = self._sessions.get(request.session)
+        if found is None:
+            raise ValueError("the session is not open: send it first, and then the request again")
+        return Reply(in_turn(self._places(request, *found), self._images, request.n_matches))
 
-
-def _check_fields(data: Any, names: set[str]) -> None:
-    if not isinstance(data, dict) or data.get("schema_version") != SCHEMA_VERSION:
-        raise ValueError(f"another schema than {SCHEMA_VERSION}")
-    if set(data) != names | {"schema_version"}:
-        raise ValueError(f"it must hold {', '.join(sorted(names))} and nothing else")
-
-
-def _numbers(data: Any, ndim: int, name: str) -> FloatArray:
-    try:
-        array = np.array(data, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold numbers") from None
-    if array.ndim != ndim or array.size == 0 or not np.all(np.isfinite(array)):
-        raise ValueError(f"{name} must be {ndim}-dimensional and finite")
-    return array
+    def _places(
+        self, request: Request, alignment: Alignment, cells: FloatArray | None
+    ) -> FloatArray:
+        """The query's places among the server's own images."""
+        named, place = request.named, request.place
+        if named is not None:
+            if cells is None or not all(0 <= number < len(cells) for number in named):
+                raise ValueError("the request names cells that its session does not have")
+            return cells[list(named)]
+        if place is None or place.shape != self._anchors.shape[1:]:
+            raise ValueError("the place of a query must have as many entries as embedded anchors")
+        return alignment(place)[None]

@@ -210,10 +210,10 @@ def _against(guarantee: Guarantee, steady: bool, local: bool) -> str:
     """Whom the guarantee stops."""
     if isinstance(guarantee, Unproved):
         return "nobody, as far as is proved."
-    knows = "the method" if local else "the method and all other records"
+    knows = "the method tells" if local else "the method and all other records tell"
     seen = "" if steady else ", nor how long the computation took"
     return (
-        f"everybody who sees the release, whoever that is, whatever {knows} tell them, with any "
+        f"everybody who sees the release, whoever that is, whatever {knows} them, with any "
         f"computer. Not against who sees the records themselves or the computer's memory{seen}."
     )
 
