@@ -23,7 +23,7 @@ from statistic_list import STATISTICS
 from stored_texts import but_for_provenance
 
 #: Releases that are a row for each record, or of a single one.
-WITHOUT = {"PrivateMail", "PrivateMail.embed_query"}
+WITHOUT = {"PrivateMail", "PrivateMail.embed_query", "PrivateMail.embed_queries"}
 PLACES = {repr(place): place for place in places_of_all()}
 PRECISE = [name for name, place in PLACES.items() if place.kind == "precise"]
 #: Shares of what a record moves: more than the tolerance is found, a fault makes more than that.
