@@ -94,9 +94,7 @@ def test_a_range_leaves_out_what_is_not_known():
     assert errors_of(table()) is None
 
 
-def test_a_job_that_is_resumed_keeps_the_day_and_the_entry_that_paid(
-    source, tmp_path, monkeypatch
-):
+def test_a_job_that_is_resumed_keeps_the_day_and_the_entry_that_paid(source, tmp_path, monkeypatch):
     """The control is a job of its own: on another day, by the next entry."""
     path = tmp_path / "study.ledger"
     ledger = cdp.Ledger(cdp.PureDP(5.0), path=path, data="visits", unit="patient")

@@ -114,11 +114,11 @@ class BatchReleases:
         return report_of_groups(
             f"Batch of releases: {self._about}",
             self.statement,
-            self._guarantee,
-            self.coverage,
             self._facts(),
             self._first_rows(),
             self.manifest["groups"],
+            alarm=unproved_text(self._guarantee),
+            warnings=() if self.coverage is None else self.coverage.warnings,
         )
 
     def _repr_html_(self) -> str:

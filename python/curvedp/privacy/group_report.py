@@ -9,7 +9,7 @@ from curvedp._html import MOST_ROWS
 from curvedp.privacy.base import Guarantee
 from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.provenance import Provenance
-from curvedp.privacy.release import LOCAL, coverage_text, limits_of_error, unproved_text
+from curvedp.privacy.release import LOCAL, coverage_text, limits_of_error
 from curvedp.privacy.statement import Statement, accuracy_of, statement
 
 __all__ = ["Range", "report_of_groups", "statement_of_groups"]
@@ -67,11 +67,12 @@ def statement_of_groups(
 def report_of_groups(
     title: str,
     told: Statement,
-    guarantee: Guarantee,
-    coverage: Coverage | None,
     facts: Sequence[tuple[str, str]],
     table: Sequence[Sequence[str]],
     groups: int,
+    *,
+    alarm: str,
+    warnings: Sequence[str],
 ) -> str:
     """Plain text: the statement about all groups, the facts, then a table of the first groups.
 
@@ -79,18 +80,18 @@ def report_of_groups(
     ----------
     title : str
     told : Statement
-    guarantee : Guarantee
-        Of each group's release.
-    coverage : Coverage or None
     facts : sequence of (name, text)
     table : sequence of rows of texts
         The first is its head.
     groups : int
         Number of groups, of which at most ten are shown.
+    alarm : str
+        Empty if all guarantees are proved.
+    warnings : sequence of str
+        See `Coverage.warnings`.
     """
-    alarm = unproved_text(guarantee)
-    lines = [title, "", *([alarm, ""] if alarm else [])]
-    for text in () if coverage is None else coverage.warnings:
+    lines = [title, "", *([*textwrap.wrap(alarm, _WIDTH), ""] if alarm else [])]
+    for text in warnings:
         lines += [*textwrap.wrap(f"WARNING: {text}", _WIDTH), ""]
     lines += [*told.lines(), ""]
     for name, text in facts:

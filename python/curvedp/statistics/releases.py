@@ -208,11 +208,11 @@ class Releases(Generic[Result]):
         return report_of_groups(
             self._title,
             self.statement,
-            self.guarantee,
-            self.coverage,
             self._facts(),
             [_COLUMNS, *map(self._row, shown)],
             len(self),
+            alarm=unproved_text(self.guarantee),
+            warnings=() if self.coverage is None else self.coverage.warnings,
         )
 
     @property
