@@ -170,7 +170,7 @@ def _loss(release: Any, guarantee: Guarantee, made: Provenance, delta: float) ->
 
 
 def _model(release: Any, made: Provenance) -> dict[str, str]:
-    """Who is trusted, and how often something is released."""
+    """Trust, and how often something is released."""
     if release.is_local:
         name, trust = (
             "Local",
@@ -192,7 +192,7 @@ def _model(release: Any, made: Provenance) -> dict[str, str]:
 
 
 def _counted(release: Any) -> str:
-    """What n is the number of."""
+    """The word for what n counts."""
     return "units" if release.units_by_name else "records"
 
 

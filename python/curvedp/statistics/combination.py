@@ -129,7 +129,7 @@ class CombinedMean:
         return str(index + 1), str(part.n), weight, str(part.guarantee), error
 
     def _warnings(self) -> list[str]:
-        """What the counts tell against balls or formats of records."""
+        """Sentences of the counts against balls or formats of records."""
         return [
             f"release {number}: {text}"
             for number, part in enumerate(self.parts, 1)
@@ -176,7 +176,7 @@ class CombinedMean:
 
 
 def _statement_at_a_site(part: Release) -> Statement:
-    """What a site's release promises, without its number of records and the entry that paid."""
+    """The statement of a site's release, without its number of records and the entry that paid."""
     made = part.provenance
     told = statement(
         part.guarantee,
