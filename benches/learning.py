@@ -1,7 +1,7 @@
 """Private classifiers, tangent components and clusters, beside the same without noise.
 
-    CURVEDP_DATA=... python benches/learning.py [--repeats 20] [mdm] [logistic] [pca] [kmeans]
-        [regression]
+    CURVEDP_DATA=... python benches/learning.py [--repeats 20] [--splits sessions,people]
+        [mdm] [logistic] [pca] [kmeans] [regression]
 
 Covariances of eight electrodes, five gestures (emg_covariances). The first session is public and
 gives the ball, its Fréchet mean and the distance that 90 % of it keep; the other three are private.
@@ -19,6 +19,7 @@ import argparse
 import csv
 import itertools
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from typing import Any
 import numpy as np
 
 import curvedp as cdp
+from curvedp.errors import NoiseWarning
 from curvedp.learning import (
     PrivateKMeans,
     PrivateMDM,
@@ -36,6 +38,7 @@ from curvedp.statistics import cells, logistic
 
 GUARANTEES = (cdp.GDP(0.25), cdp.GDP(0.5), cdp.GDP(1.0), cdp.GDP(2.0), cdp.PureDP(1.0))
 PARTS = ("mdm", "logistic", "pca", "kmeans", "regression")
+KINDS = "windows,recordings,sessions,people"
 COUNTS = (1, 3, 5)
 #: Numbers of records to fit and to score, by what is held out.
 Splits = dict[str, list[tuple[np.ndarray, np.ndarray]]]
@@ -259,10 +262,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"of {PARTS}; by default all")
     parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--splits", default=KINDS, help=f"of gestures, by default {KINDS}")
     given = parser.parse_args()
+    warnings.simplefilter("ignore", NoiseWarning)
     parts, repeats, folder = given.parts or PARTS, given.repeats, Path(os.environ["CURVEDP_DATA"])
     ball, records, labels = gestures(folder)
-    splits = gesture_splits(folder)
+    splits = {kind: gesture_splits(folder)[kind] for kind in given.splits.split(",")}
     print(f"{len(records)} private records, radius {ball.radius:.2f}")
 
     def accuracy(name: str, make: Callable[[], Any], n: int = repeats) -> None:
