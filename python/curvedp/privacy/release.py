@@ -84,6 +84,10 @@ _LIMITS_OF_ERROR = {
         "about the Fréchet mean of the records projected on the public ball; an estimate and no "
         "bound: a few records far from the others move that mean and cannot be told from none"
     ),
+    "geometric median": (
+        "the noise is not all of it: how near the steps come to the median, and how far shortened "
+        "logarithms move where they end, depends on the records and cannot be told from a release"
+    ),
     "quantile": ("the noise scale counts ranks; the release is usually off by a few times as many"),
 }
 
