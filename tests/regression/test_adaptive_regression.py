@@ -382,6 +382,6 @@ def test_budgets_that_no_number_of_records_meets_are_refused_before_payment(samp
     how = {"x_range": (0.0, 1.0), "sampler": sampler, "tau": 0.1, "v_max": 0.5}
     how |= {"records_per_unit": 10**9, "coverage": coverage}
     with cdp.Ledger(cdp.PureDP(1.0)) as ledger:
-        with pytest.raises(ValueError, match="too few records|scale must be"):
+        with pytest.raises(ValueError, match=r"too few records|scale must be"):
             cdp.geodesic_regression(x, y, ball, cdp.PureDP(1e-300), ledger=ledger, **how)
         assert ledger.spent is None
