@@ -369,3 +369,31 @@ def test_no_record_or_covariate_raises_or_warns(space, bad):
         warnings.simplefilter("ignore", NoiseWarning)  # depends on public numbers alone
         for guarantee in (cdp.GDP(0.01), cdp.PureDP(1e4)):
             assert np.isfinite(release(space, times, points, guarantee).value).all()
+
+
+def test_predictions_far_out_on_hyperbolic_space_are_points():
+    """Velocities of 64 at points 8 from the centre were read off points whose digits were lost."""
+    ball = cdp.Ball("hyperboloid:2", center=[1.0, 0.0, 0.0], radius=8.0)
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0.0, 1.0, 200)
+    tangent = ball.manifold.coords_to_tangent(np.outer(x - 0.5, [3.0, 0.0]), ball.center)
+    y = ball.manifold.exp(tangent, ball.center)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoiseWarning)
+        for _ in range(60):
+            made = cdp.geodesic_regression(x, y, ball, cdp.GDP(0.01), x_range=(0.0, 1.0))
+            assert ball.manifold.norm(made.value[1], made.value[0]) <= 64.0 * (1 + 1e-6)
+            assert ball.manifold.belongs(made.predict(np.linspace(0.0, 1.0, 11))).all()
+
+
+@pytest.mark.parametrize(("sampler", "coverage"), [("auto", None), ("auto", True), ("exact", True)])
+def test_budgets_that_no_number_of_records_meets_are_refused_before_payment(sampler, coverage):
+    """They raised OverflowError where the least number of records was to be named."""
+    ball = cdp.Ball("hyperboloid:2", center=[1.0, 0.0, 0.0], radius=1.0)
+    x, y = np.linspace(0.0, 1.0, 50), np.tile(ball.center, (50, 1))
+    how = {"x_range": (0.0, 1.0), "sampler": sampler, "tau": 0.1, "v_max": 0.5}
+    how |= {"records_per_unit": 10**9, "coverage": coverage}
+    with cdp.Ledger(cdp.PureDP(1.0)) as ledger:
+        with pytest.raises(ValueError, match=r"too few records|scale must be"):
+            cdp.geodesic_regression(x, y, ball, cdp.PureDP(1e-300), ledger=ledger, **how)
+        assert ledger.spent is None
