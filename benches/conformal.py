@@ -149,7 +149,7 @@ def release() -> None:
         "conformal, 5000 nodes": lambda: cdp.conformal_mean(records, ball, cdp.PureDP(0.3)),
         "conformal, mesh and graph made anew": fresh,
         "conformal, published, 1e4 steps": lambda: cdp.published.conformal_mean(
-            records, ball, cdp.PureDP(0.3)
+            records, ball, cdp.PureDP(0.3), bandwidth=0.5, distance="graph"
         ),
         "published, NumPy and SciPy": lambda: conformal.release(records, rng),
     }

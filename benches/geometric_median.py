@@ -1,16 +1,20 @@
 """Errors of the geometric median with and without hostile records, beside the other means.
 
 python benches/geometric_median.py
+CURVEDP_DATA=/path/to/data python benches/geometric_median.py real
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
 
 import curvedp as cdp
+from curvedp.statistics.geometric_median import MedianDesign
+from real_data import Data
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 SPACES = {
@@ -19,6 +23,11 @@ SPACES = {
     "SPD(3)": (cdp.SPD(3), 1.5),
     "SPD(8)": (cdp.SPD(8), 2.0),
 }
+
+REAL = (
+    *("wind", "comets", "quakes", "quakes, California", "airports, S²"),
+    *("DTI small_64D", "rats", "leaves", "fashion, SPD(5)", "digits, S⁶³"),
+)
 
 
 def moved(space: cdp.Manifold, point: Array, coords: Array) -> Array:
@@ -75,5 +84,38 @@ def main(repetitions: int = 40) -> None:
                     print(f"| {name} | {kind} | {n} | {hostile:.0%} | {row} |", flush=True)
 
 
+def last_noise(found: cdp.Release, ball: cdp.Ball, budget: cdp.GDP) -> float:
+    """Root mean square distance by which the noise of the last steps moves a release."""
+    lengths = MedianDesign(ball, found.n, 1, budget).schedule.lengths(ball.manifold.dim)
+    return found.scale * math.sqrt(ball.manifold.dim * lengths[0] * lengths[-1])
+
+
+def over_noise(data: Data, n: int, budget: cdp.GDP, rng: np.random.Generator, count: int) -> float:
+    """Mean distance of releases from the exact median of their records over that of the noise."""
+    rows, ball = data.load()
+    errors, noise = [], []
+    for _ in range(count):
+        drawn = ball.project(rows[rng.integers(len(rows), size=n)])
+        found = cdp.geometric_median(drawn, ball, budget, coverage=False)
+        errors.append(ball.manifold.dist(found.value, exact_median(ball.manifold, drawn)))
+        noise.append(last_noise(found, ball, budget))
+    return float(np.mean(errors) / np.mean(noise))
+
+
+def real(repetitions: int = 10) -> None:
+    """Prints how far releases on real data are from the median, over the noise of last steps."""
+    from adaptive_sets import OTHERS, TUNED
+
+    cells = [(n, cdp.GDP(mu)) for n in (100, 1000) for mu in (0.3, 1.0, 3.0)]
+    heads = ["records", "d", *(f"n = {n}, μ = {budget.mu:g}" for n, budget in cells)]
+    print("| " + " | ".join(heads) + " |\n|" + "---|" * len(heads))
+    rng = np.random.default_rng(0)
+    for data in (*TUNED, *OTHERS):
+        if data.name in REAL:
+            found = [f"{over_noise(data, *cell, rng, repetitions):.1f}" for cell in cells]
+            dim = data.load()[1].manifold.dim
+            print(f"| {data.name} | {dim} | " + " | ".join(found) + " |", flush=True)
+
+
 if __name__ == "__main__":
-    main()
+    real() if sys.argv[1:] == ["real"] else main()

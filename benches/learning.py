@@ -1,21 +1,25 @@
 """Private classifiers, tangent components and clusters, beside the same without noise.
 
-    CURVEDP_DATA=... python benches/learning.py [--repeats 20] [mdm] [grouped] [logistic] [pca]
-        [kmeans]
+    CURVEDP_DATA=... python benches/learning.py [--repeats 20] [--splits sessions,people]
+        [mdm] [logistic] [pca] [kmeans] [regression]
 
 Covariances of eight electrodes, five gestures (emg_covariances). The first session is public and
-gives the ball, its Fréchet mean and the distance that 90 % of it keep; the others are private.
-Accuracies are those of the 30 % held out, means over splits, each with noise of its own; `grouped`
-holds whole sessions and whole recordings out, standard errors are those of the noise. Clusters
-also of a week's earthquakes (sphere/earthquakes_week2018.csv). The tables of docs/learning.md are
-this script's output.
+gives the ball, its Fréchet mean and the distance that 90 % of it keep; the other three are private.
+All scores are those of records held out: 30 % of the windows, 30 % of the recordings, one session,
+or one of the two people; means over the same splits (ten, ten, three, two) in each repetition, with
+fresh noise, and standard errors of the noise. Clusters also of a week's earthquakes
+(sphere/earthquakes_week2018.csv) with a day held out, regressions of the skulls of rats
+(landmarks/rats.npz) with a fifth of the rats held out. The tables of docs/learning.md are this
+script's output.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +27,7 @@ from typing import Any
 import numpy as np
 
 import curvedp as cdp
+from curvedp.errors import NoiseWarning
 from curvedp.learning import (
     PrivateKMeans,
     PrivateMDM,
@@ -32,8 +37,11 @@ from curvedp.learning import (
 from curvedp.statistics import cells, logistic
 
 GUARANTEES = (cdp.GDP(0.25), cdp.GDP(0.5), cdp.GDP(1.0), cdp.GDP(2.0), cdp.PureDP(1.0))
-PARTS = ("mdm", "grouped", "logistic", "pca", "kmeans")
+PARTS = ("mdm", "logistic", "pca", "kmeans", "regression")
+KINDS = "windows,recordings,sessions,people"
 COUNTS = (1, 3, 5)
+#: Numbers of records to fit and to score, by what is held out.
+Splits = dict[str, list[tuple[np.ndarray, np.ndarray]]]
 #: For clusters, and numbers of clusters of each data set.
 SPENT = (cdp.GDP(0.1), cdp.GDP(0.3), cdp.GDP(1.0), cdp.GDP(3.0), cdp.PureDP(1.0), cdp.PureDP(5.0))
 QUAKES, GESTURES = (5, 8), (5,)
@@ -50,27 +58,47 @@ def gestures(folder: Path) -> tuple[cdp.Ball, np.ndarray, np.ndarray]:
     return cdp.Ball(manifold, center, float(radius)), records[~public], labels[~public]
 
 
-def whole_splits(folder: Path) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
-    """Splits of the private records that leave whole sessions, or whole recordings, out."""
-    from sklearn.model_selection import GroupShuffleSplit, LeaveOneGroupOut
+def gesture_splits(folder: Path) -> Splits:
+    """Splits of the private records that leave windows, recordings, sessions or people out."""
+    from sklearn.model_selection import GroupShuffleSplit, LeaveOneGroupOut, ShuffleSplit
 
     stored = np.load(folder / "emg_covariances" / "emg_cov_8x8.npz", allow_pickle=True)
     session, segment = stored["session"].astype(str), stored["segment"]
     private = session != "mg_s1"
-    rows = np.zeros(int(private.sum()))
+    session, segment = session[private], segment[private]
+    rows, one = np.zeros(len(session)), LeaveOneGroupOut()
     recordings = GroupShuffleSplit(10, test_size=0.3, random_state=1)
     return {
-        "one session": list(LeaveOneGroupOut().split(rows, rows, session[private])),
-        "30 % of recordings": list(recordings.split(rows, rows, segment[private])),
+        "windows": list(ShuffleSplit(10, test_size=0.3, random_state=1).split(rows)),
+        "recordings": list(recordings.split(rows, rows, segment)),
+        "sessions": list(one.split(rows, rows, session)),
+        "people": list(one.split(rows, rows, [name[:2] for name in session])),
     }
 
 
-def earthquakes(folder: Path) -> tuple[cdp.Ball, np.ndarray]:
-    """Epicentres as unit vectors, and a ball about the Pacific and its coasts."""
+def earthquakes(folder: Path) -> tuple[cdp.Ball, np.ndarray, Splits]:
+    """Epicentres as unit vectors, a ball about the Pacific and its coasts, one day held out."""
+    from sklearn.model_selection import LeaveOneGroupOut
+
     with (folder / "sphere" / "earthquakes_week2018.csv").open() as table:
-        found = [[float(row["lon"]), float(row["lat"])] for row in csv.DictReader(table)]
+        rows = list(csv.DictReader(table))
+    found = directions(np.array([[float(row["lon"]), float(row["lat"])] for row in rows]))
+    times = np.array([int(row["time_ms"]) for row in rows])
+    day = (times.max() - times) // 86_400_000
     ball = cdp.Ball(cdp.Sphere(2), directions(np.array([-150.0, 40.0])), 1.5)
-    return ball, directions(np.array(found))
+    return ball, found, {"days": list(LeaveOneGroupOut().split(found, found, day))}
+
+
+def rats(folder: Path) -> tuple[cdp.Ball, np.ndarray, np.ndarray, Splits]:
+    """Ball about a shape of a rat that is left out, log ages, shapes, a fifth of rats held out."""
+    from sklearn.model_selection import GroupKFold
+
+    stored = np.load(folder / "landmarks" / "rats.npz")
+    space, rat = cdp.KendallPlanar(8), stored["rat"]
+    shapes, ages = space.as_points(stored["landmarks"]), np.log(stored["age_days"])
+    private = rat != rat[0]
+    folds = list(GroupKFold(5).split(ages[private], groups=rat[private]))
+    return cdp.Ball(space, shapes[0], 0.3), ages[private], shapes[private], {"rats": folds}
 
 
 def directions(degrees: np.ndarray) -> np.ndarray:
@@ -79,37 +107,23 @@ def directions(degrees: np.ndarray) -> np.ndarray:
     return np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=-1)
 
 
-def held_out(
-    make: Callable[[], Any], records: np.ndarray, labels: np.ndarray, repeats: int
-) -> tuple[float, float]:
-    """Mean accuracy on 30 % held out, and its standard error."""
-    hits = []
-    for split in range(repeats):
-        order = np.random.default_rng(split).permutation(len(records))
-        cut = int(0.7 * len(records))
-        train, test = order[:cut], order[cut:]
-        hits.append(make().fit(records[train], labels[train]).score(records[test], labels[test]))
-    return float(np.mean(hits)), float(np.std(hits, ddof=1) / np.sqrt(repeats))
-
-
-def held_out_whole(
-    make: Callable[[], Any],
-    records: np.ndarray,
-    labels: np.ndarray,
-    splits: list[tuple[np.ndarray, np.ndarray]],
+def tell(
+    name: str,
+    score: Callable[[np.ndarray, np.ndarray], float | list[float]],
+    splits: Splits,
     repeats: int,
-) -> tuple[float, float]:
-    """Mean accuracy over the same splits again and again, and its standard error by the noise."""
-    hits = [
-        np.mean(
-            [
-                make().fit(records[train], labels[train]).score(records[test], labels[test])
-                for train, test in splits
-            ]
-        )
-        for _ in range(repeats)
-    ]
-    return float(np.mean(hits)), float(np.std(hits, ddof=1) / np.sqrt(repeats))
+) -> None:
+    """Prints mean scores over the splits of each kind, with standard errors over repetitions.
+
+    `score` fits the records with the first numbers and scores those with the second.
+    """
+    told = []
+    for kind, pairs in splits.items():
+        found = [np.mean([score(*pair) for pair in pairs], axis=0) for _ in range(repeats)]
+        mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(repeats)
+        shown = zip(np.atleast_1d(mean), np.atleast_1d(error), strict=True)
+        told.append(f"{kind} " + ", ".join(f"{a:.4f} ({b:.4f})" for a, b in shown))
+    print(f"{name}: " + "; ".join(told), flush=True)
 
 
 class PlainMDM(PrivateMDM):
@@ -144,17 +158,33 @@ class PlainRegression(TangentLogisticRegression):
         return self.classes_[scores.argmax(axis=1)]
 
 
-def explained(ball: cdp.Ball, records: np.ndarray, model: TangentPCA, plain: bool) -> list[float]:
-    """Share of the second moment about the model's mean along its first components."""
-    manifold, mean = ball.manifold, model.mean_
-    logs = manifold.tangent_to_coords(manifold.log(ball.project(records), mean), mean)
-    moment = logs.T @ logs / len(logs)
-    rows = np.linalg.eigh(moment)[1].T[::-1] if plain else model.components_
-    return [float(np.trace(rows[:k] @ moment @ rows[:k].T) / np.trace(moment)) for k in COUNTS]
+def tell_components(ball: cdp.Ball, records: np.ndarray, splits: Splits, repeats: int) -> None:
+    """Share of the second moment of records held out, about the released mean, by components."""
+    manifold = ball.manifold
+
+    def told(name: str, guarantee: cdp.Guarantee, share: float, plain: bool) -> None:
+        def explained(train: np.ndarray, test: np.ndarray) -> list[float]:
+            model = TangentPCA(ball, guarantee, 5, weights=(share, 1 - share), coverage=False)
+            model.fit(records[train])
+
+            def moment(rows: np.ndarray) -> np.ndarray:
+                logs = manifold.log(ball.project(rows), model.mean_)
+                coords = manifold.tangent_to_coords(logs, model.mean_)
+                return coords.T @ coords / len(coords)
+
+            exact = np.linalg.eigh(moment(records[train]))[1].T[::-1]
+            rows, held = exact if plain else model.components_, moment(records[test])
+            return [float(np.trace(rows[:k] @ held @ rows[:k].T) / np.trace(held)) for k in COUNTS]
+
+        tell(f"components, {name}", explained, splits, repeats)
+
+    told("without noise about a mean at GDP(2.0)", cdp.GDP(2.0), 0.1, plain=True)
+    for guarantee, share in itertools.product(GUARANTEES, (0.1, 0.25, 0.5)):
+        told(f"{guarantee}, share of the mean {share}", guarantee, share, plain=False)
 
 
-def plain_inertia(ball: cdp.Ball, records: np.ndarray, clusters: int) -> float:
-    """Mean squared distance from centres without noise: the best of six k-means++ starts."""
+def plain_centers(ball: cdp.Ball, records: np.ndarray, clusters: int) -> np.ndarray:
+    """Centres without noise: the best of six k-means++ starts."""
     rows = ball.enter(records)
     alone = cells.Cells(np.ones(len(rows)), np.zeros((len(rows), ball.manifold.dim)), 0.0)
     centers = cells.seeds(ball, rows, np.ones(len(rows)), alone, clusters)
@@ -163,7 +193,7 @@ def plain_inertia(ball: cdp.Ball, records: np.ndarray, clusters: int) -> float:
         found = cells.table(ball, cells.Rows(rows), centers, lengths)
         share = np.maximum(found[:, -1:], 0.5 / len(rows))
         centers = cells.stepped(ball, centers, found[:, :-1] / share * lengths[:, None])
-    return float((cells.distances(ball, rows, centers).min(axis=1) ** 2).mean())
+    return ball.leave(centers)
 
 
 def blind_centers(ball: cdp.Ball, clusters: int, seed: int) -> np.ndarray:
@@ -175,93 +205,109 @@ def blind_centers(ball: cdp.Ball, clusters: int, seed: int) -> np.ndarray:
     return manifold.exp(manifold.coords_to_tangent(coords, ball.center), ball.center)
 
 
-def tell_inertias(name: str, ball: cdp.Ball, records: np.ndarray, clusters: int, n: int) -> None:
-    """Mean squared distances of records, projected, from released centres, and standard errors."""
-    print(f"{name}, {len(records)} records, K={clusters}")
-    single = (ball.manifold.dist(ball.project(records), ball.center) ** 2).mean()
-    print(f"  from the ball's centre {single:.4f}")
-    print(f"  without noise {plain_inertia(ball, records, clusters):.4f}", flush=True)
+def tell_inertias(
+    name: str, ball: cdp.Ball, records: np.ndarray, clusters: int, splits: Splits, repeats: int
+) -> None:
+    """Mean squared distances of records held out, projected, from the nearest centre."""
+    points = ball.project(records)
+
+    def told(what: str, centers: Callable[[np.ndarray], np.ndarray], n: int) -> None:
+        def inertia(train: np.ndarray, test: np.ndarray) -> float:
+            away = ball.manifold.pairwise_dist(points[test], centers(records[train]))
+            return float((away.min(axis=1) ** 2).mean())
+
+        tell(f"{name}, K={clusters}, {what}", inertia, splits, n)
+
+    seeds = itertools.count()
+
+    def private(guarantee: cdp.Guarantee, blind: bool) -> Callable[[np.ndarray], np.ndarray]:
+        def centers(rows: np.ndarray) -> np.ndarray:
+            init = blind_centers(ball, clusters, next(seeds)) if blind else None
+            how = {"ball": ball, "guarantee": guarantee, "init": init, "coverage": False}
+            return PrivateKMeans(clusters, **how).fit(rows).cluster_centers_
+
+        return centers
+
+    told("the ball's centre", lambda _: ball.center[None], 2)
+    told("without noise", lambda rows: plain_centers(ball, rows, clusters), 2)
     for guarantee in SPENT:
-        for starts in ("released cells", "random points"):
-            found = []
-            for seed in range(n):
-                init = blind_centers(ball, clusters, seed) if starts == "random points" else None
-                model = PrivateKMeans(
-                    clusters, ball=ball, guarantee=guarantee, init=init, coverage=False
-                )
-                found.append(model.fit(records).inertia_ / len(records))
-            error = np.std(found, ddof=1) / np.sqrt(n)
-            print(f"  {guarantee} {starts}: {np.mean(found):.4f} +- {error:.4f}", flush=True)
+        told(f"{guarantee}", private(guarantee, blind=False), repeats)
+        if isinstance(guarantee, cdp.GDP):
+            told(f"{guarantee}, random first centres", private(guarantee, blind=True), repeats)
+
+
+def tell_regressions(folder: Path, repeats: int) -> None:
+    """Share of the variance of rats held out that growth curves explain."""
+    ball, ages, shapes, splits = rats(folder)
+
+    def told(name: str, fit: Callable[[np.ndarray, np.ndarray], Any], n: int) -> None:
+        def explained(train: np.ndarray, test: np.ndarray) -> float:
+            predicted = fit(ages[train], shapes[train]).predict(ages[test])
+            residual = (ball.manifold.dist(predicted, shapes[test]) ** 2).mean()
+            return 1 - residual / cdp.nonprivate.frechet_variance(shapes[test], ball.manifold)
+
+        tell(f"regression, {name}", explained, splits, n)
+
+    space, span = ball.manifold, (np.log(7.0), np.log(150.0))
+    told("without noise", lambda x, y: cdp.nonprivate.geodesic_regression(x, y, space), 2)
+    for mu in (1.0, 2.0, 4.0, 8.0):
+        for robust in (False, True):
+            model = cdp.GeodesicRegression(
+                ball, cdp.GDP(mu), x_range=span, robust=robust, coverage=False
+            )
+            told(f"GDP({mu}) robust={robust}", model.fit, repeats)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"of {PARTS}; by default all")
     parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--splits", default=KINDS, help=f"of gestures, by default {KINDS}")
     given = parser.parse_args()
-    given.parts = given.parts or PARTS
-    ball, records, labels = gestures(Path(os.environ["CURVEDP_DATA"]))
+    warnings.simplefilter("ignore", NoiseWarning)
+    parts, repeats, folder = given.parts or PARTS, given.repeats, Path(os.environ["CURVEDP_DATA"])
+    ball, records, labels = gestures(folder)
+    splits = {kind: gesture_splits(folder)[kind] for kind in given.splits.split(",")}
     print(f"{len(records)} private records, radius {ball.radius:.2f}")
 
-    def told(name: str, make: Callable[[], Any]) -> None:
-        mean, error = held_out(make, records, labels, given.repeats)
-        print(f"{name:50s} {mean:.3f} +- {error:.3f}", flush=True)
+    def accuracy(name: str, make: Callable[[], Any], n: int = repeats) -> None:
+        def score(train: np.ndarray, test: np.ndarray) -> float:
+            model = make().fit(records[train], labels[train])
+            return float(model.score(records[test], labels[test]))
 
-    if "mdm" in given.parts:
-        told("MDM without noise", lambda: PlainMDM(ball, None))
-        for guarantee in GUARANTEES:
-            for adaptive in (True, False):
-                told(
-                    f"MDM {guarantee} adaptive={adaptive}",
-                    lambda: PrivateMDM(ball, guarantee, adaptive=adaptive, coverage=False),  # noqa: B023
-                )
-    if "grouped" in given.parts:
-        for name, splits in whole_splits(Path(os.environ["CURVEDP_DATA"])).items():
-            for guarantee in (None, cdp.GDP(0.3), cdp.GDP(1.0)):
-                for adaptive in (True, False) if guarantee else (False,):
-                    kind = PrivateMDM if guarantee else PlainMDM
-                    mean, error = held_out_whole(
-                        lambda: kind(ball, guarantee, adaptive=adaptive),  # noqa: B023
-                        records,
-                        labels,
-                        splits,
-                        max(given.repeats // 2, 2) if guarantee else 2,
-                    )
-                    print(
-                        f"MDM, {name} out, {guarantee} adaptive={adaptive}: "
-                        f"{mean:.3f} +- {error:.3f}",
-                        flush=True,
-                    )
-    if "logistic" in given.parts:
-        for steps in (30, 60, 120):
-            told(
+        tell(name, score, splits, n)
+
+    if "mdm" in parts:
+        accuracy("MDM without noise", lambda: PlainMDM(ball, None), 2)
+        for guarantee, adaptive in itertools.product(GUARANTEES, (True, False)):
+            how = {"adaptive": adaptive, "coverage": False}
+            accuracy(
+                f"MDM {guarantee} adaptive={adaptive}",
+                lambda: PrivateMDM(ball, guarantee, **how),  # noqa: B023
+            )
+    if "logistic" in parts:
+        for steps in (15, 30, 60, 120):
+            how = {"n_steps": steps, "coverage": False}
+            accuracy(
                 f"logistic, {steps} steps without noise",
-                lambda: PlainRegression(ball, None, n_steps=steps),  # noqa: B023
+                lambda: PlainRegression(ball, None, **how),  # noqa: B023
+                2,
             )
             for guarantee in (*GUARANTEES[:-1], cdp.PureDP(5.0)):
-                told(
+                accuracy(
                     f"logistic, {steps} steps {guarantee}",
-                    lambda: TangentLogisticRegression(ball, guarantee, n_steps=steps),  # noqa: B023
+                    lambda: TangentLogisticRegression(ball, guarantee, **how),  # noqa: B023
                 )
-    if "kmeans" in given.parts:
-        world, quakes = earthquakes(Path(os.environ["CURVEDP_DATA"]))
+    if "kmeans" in parts:
+        world, quakes, days = earthquakes(folder)
         for clusters in QUAKES:
-            tell_inertias("earthquakes", world, quakes, clusters, given.repeats)
+            tell_inertias("earthquakes", world, quakes, clusters, days, repeats)
         for clusters in GESTURES:
-            tell_inertias("gestures", ball, records, clusters, given.repeats)
-    if "pca" in given.parts:
-        for guarantee in GUARANTEES:
-            for share in (0.05, 0.1, 0.25, 0.5):
-                found, exact = [], []
-                for _ in range(given.repeats):
-                    model = TangentPCA(ball, guarantee, 5, weights=(share, 1 - share)).fit(records)
-                    found.append(explained(ball, records, model, plain=False))
-                    exact.append(explained(ball, records, model, plain=True))
-                shown = " ".join(
-                    f"{a:.3f}/{b:.3f}"
-                    for a, b in zip(np.mean(found, axis=0), np.mean(exact, axis=0), strict=True)
-                )
-                print(f"pca {guarantee} share of the mean {share}: {shown}", flush=True)
+            tell_inertias("gestures", ball, records, clusters, splits, repeats)
+    if "pca" in parts:
+        tell_components(ball, records, splits, repeats)
+    if "regression" in parts:
+        tell_regressions(folder, repeats)
 
 
 if __name__ == "__main__":

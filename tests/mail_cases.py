@@ -50,7 +50,7 @@ class FixedStart(PrivateMail):
 
 
 def estimator(**parameters):
-    settings = {"private_iterations": 1, "post_iterations": 0, "max_norm": 0.5}
+    settings = {"private_iterations": 1, "post_iterations": 0, "max_norm": 0.5, "bandwidth": 1.0}
     return FixedStart(1, **{"guarantee": cdp.GDP(2.0), **settings, **parameters})
 
 

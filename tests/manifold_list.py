@@ -23,6 +23,7 @@ from reference.special_orthogonal import SpecialOrthogonal
 from reference.sphere import Sphere
 from reference.torus import Torus
 from reference.twin import Twin
+from reference.unitary import Unitary
 
 if TYPE_CHECKING:
     import curvedp
@@ -162,6 +163,16 @@ def _special_orthogonal(n: int) -> Case:
     )
 
 
+def _unitary(n: int) -> Case:
+    return Case(
+        f"unitary:{n}",
+        lambda: _library().Unitary(n),
+        Unitary(n),
+        precise.PreciseUnitary(),
+        (0.0, 0.0 if n == 1 else 0.5),
+    )
+
+
 def _spd(m: int, metric: str = "affine-invariant") -> Case:
     twin, exact = {
         "affine-invariant": (SPDAffine, precise.PreciseSPDAffine),
@@ -223,6 +234,10 @@ CASES = [
     _special_orthogonal(4),
     _special_orthogonal(5),
     _special_orthogonal(8),
+    _unitary(1),
+    _unitary(2),
+    _unitary(3),
+    _unitary(8),
     _spd(1),
     _spd(2),
     _spd(3),
@@ -258,6 +273,7 @@ SMALL = [
         "torus:2",
         "grassmann:4:2",
         "so:4",
+        "unitary:2",
         "spd:2",
         "spd:3",
         "hpd:2",

@@ -228,7 +228,8 @@ def _k_samples(sample: Sample, ball: cdp.Ball, claim: Any, seed: int) -> Array:
 
 
 def _trend(sample: Sample, ball: cdp.Ball, claim: Any, seed: int) -> Array:
-    # the linear kernel cuts records, so that one far away moves less than another order of all
+    # the linear kernel cuts records, so that one far away moves less than another order of all: see
+    # tests/regression/test_trend.py
     how = {"x_range": TIMES, "relabellings": 19_999, "seed": seed, "kernel": "gaussian"}
     return released(cdp.trend_test(sample.times, sample.records, ball, claim, **how))
 

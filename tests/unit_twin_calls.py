@@ -436,9 +436,7 @@ add(
 )
 add(
     "published.private_mail",
-    lambda data, folder: published.private_mail(
-        data.rows, data.y, cdp.PrivateMail(2, guarantee=GDP)
-    ),
+    lambda data, folder: published.private_mail(data.rows, data.y, GDP),
     "published.mail.private_mail",
     kinds=(*ARRAYS, "frame"),
     scales_are_drawn=True,

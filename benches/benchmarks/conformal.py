@@ -173,7 +173,11 @@ class Release:
     def time_published(self) -> None:
         """Seconds for the published mechanism with 10,000 chain steps."""
         cdp.published.conformal_mean(
-            self.records, _BALL, cdp.PureDP(0.3), chain_length=workloads.size(10_000)
+            self.records,
+            _BALL,
+            cdp.PureDP(0.3),
+            distance="graph",
+            chain_length=workloads.size(10_000),
         )
 
 

@@ -1,10 +1,9 @@
-"""Vepakomma, Balla and Raskar, "Differentially private supervised manifold learning": figures.
+"""Vepakomma, Balla and Raskar, "Differentially private supervised manifold learning": queries.
 
     python benches/papers/privatemail.py                 # digits; with CURVEDP_DATA also images
     python benches/papers/privatemail.py --quick --out figures
 
-Prints Markdown: retrieval scores against the budget for one private query among public anchors, and
-for tables of private rows; published and proved calibration.
+Prints Markdown: retrieval scores against the budget for one private query among public anchors.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ class Queries:
 
     def __init__(self, data, n_components: int, bandwidth: float, alpha: float) -> None:
         self.anchors, self.labels, self.queries, self.wanted = data
-        self.settings = {"bandwidth": bandwidth, "alpha": alpha}
+        self.settings = {"bandwidth": bandwidth, "alpha": alpha, "private_iterations": 2}
         self.n_components = n_components
         self.labelled = self._mail(1.0).anchors(self.anchors, self.labels)
         self.plain = self._mail(1.0).anchors(self.anchors)
@@ -196,52 +195,6 @@ def query_table(
     return epsilons, curves
 
 
-def table_table(name: str, data, bandwidth: float) -> None:
-    """A table of private rows: each row's nearest others, in the embedding, have its class?"""
-    rows, labels = data[0][:1000], data[1][:1000]
-    print(f"\n### A table of private rows, {name}: n={len(rows)}, k=16, bandwidth {bandwidth:g}\n")
-    scores = "recall@1 | recall@8 | precision@8"
-    print(f"| form | alpha | guarantee | noise scale | {scores} |")
-    print("|---|---|---|---|---|---|---|")
-    for form, alpha in (("normalised", 0.5), ("published", 0.5), ("normalised", -1.0)):
-        print_row = _table_row_printer(rows, labels, bandwidth=bandwidth, form=form, alpha=alpha)
-        for epsilon in (1.0, 10.0, 100.0, 1000.0):
-            print_row(cdp.ApproxDP(epsilon, DELTA), f"ε={epsilon:g}, δ={DELTA:g}")
-        # a budget with which noise does not matter
-        print_row(cdp.GDP(1e9), "none to speak of")
-    print("\nRows of alpha = 0.5 say nothing of noise: they are at chance without it, too.")
-
-
-def _table_row_printer(rows, labels, **settings):
-    def print_row(guarantee, words: str) -> None:
-        mail = PrivateMail(16, guarantee=guarantee, **settings).fit(rows, labels)
-        z = mail.release_.value
-        others = nearest(z, z, 9)
-        own = others == np.arange(len(z))[:, None]
-        own[~own.any(axis=1), -1] = True
-        others = others[~own].reshape(len(z), 8)
-        score = _cells(retrieval_score(labels[others], labels))
-        kind = f"{mail.form} | {mail.alpha:g}"
-        print(f"| {kind} | {words} | {mail.release_.scale:.3g} | {score} |", flush=True)
-
-    return print_row
-
-
-def sign_table(name: str, data, bandwidth: float) -> None:
-    """Effect of the sign of alpha on classes, without noise."""
-    rows, labels = data[0], data[1]
-    print(f"\n### The sign of alpha, {name}, no noise, 16 components, bandwidth {bandwidth:g}\n")
-    print("| alpha | spread within classes / spread of all |")
-    print("|---|---|")
-    for alpha in (-1.0, -0.5, 0.0, 0.5, 1.0):
-        mail = PrivateMail(16, guarantee=cdp.GDP(1.0), bandwidth=bandwidth, alpha=alpha)
-        z = mail.anchors(rows, labels).embedding
-        means = np.stack([z[labels == label].mean(axis=0) for label in np.unique(labels)])
-        within = np.mean(np.sum((z - means[np.searchsorted(np.unique(labels), labels)]) ** 2, 1))
-        total = np.mean(np.sum((z - z.mean(axis=0)) ** 2, axis=1))
-        print(f"| {alpha:g} | {np.sqrt(within / total):.3f} |")
-
-
 def recall_figure(folder: Path, data, found: tuple[list[float], dict[str, list[float]]]) -> None:
     """Recall@1 against the budget."""
     from curvedp.mail.display import RetrievalDisplay
@@ -250,24 +203,6 @@ def recall_figure(folder: Path, data, found: tuple[list[float], dict[str, list[f
     baseline = retrieval_score(data[1][nearest(data[2], data[0], 8)], data[3]).recall[1]
     display = RetrievalDisplay(*found, baseline=baseline).plot()
     display.figure_.savefig(folder / "privatemail-recall.png", dpi=120)
-
-
-def figures(folder: Path, data) -> None:
-    """Figures 2 and 4 for this data."""
-    from curvedp.mail.display import EmbeddingDisplay
-
-    folder.mkdir(parents=True, exist_ok=True)
-    rows, labels = data[0][:600], data[1][:600]
-    mail = PrivateMail(2, guarantee=cdp.ApproxDP(100.0, DELTA)).fit(rows, labels)
-    EmbeddingDisplay.from_iterations(mail, labels=labels).figure_.savefig(
-        folder / "privatemail-iterations.png", dpi=120
-    )
-    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((rows.shape[1],) * 2))[0]
-    client, server = mail.anchors(rows, labels), mail.anchors(rows @ turn, labels)
-    flipped = client.embedding * np.array([-1.0, 1.0])
-    EmbeddingDisplay.from_alignment(flipped, server.embedding, labels=labels).figure_.savefig(
-        folder / "privatemail-alignment.png", dpi=120
-    )
 
 
 def main() -> None:
@@ -282,13 +217,6 @@ def main() -> None:
         found = query_table(name, data, draws, bandwidth=0.3)
         if arguments.out:
             recall_figure(arguments.out / name.lower(), data, found)
-        if name == "leaves":
-            # many classes are a matter of the query
-            continue
-        table_table(name, data, bandwidth=1.0)
-        sign_table(name, data, bandwidth=0.5)
-        if arguments.out:
-            figures(arguments.out / name.lower(), data)
 
 
 if __name__ == "__main__":

@@ -240,7 +240,8 @@ def choice(repetitions: int) -> None:
 def splits(repetitions: int) -> None:
     """Figures 1, 2 and 7: n, noise and splits of epsilon = 2 on the sphere, SPD(2) at 0.01."""
     heading(
-        "epsilon = 2: proved, and published with equal and unequal splits (no guarantee)",
+        "epsilon = 2: proved, and published with equal and unequal splits (no guarantee), "
+        f"{repetitions} repetitions",
         ["proved", "published 1:1", "published 1:3", "published 3:1"],
     )
     cases = [(sphere(), n, variance) for variance in (0.001, 0.01, 0.1) for n in (20, 50, 100)]
@@ -329,7 +330,8 @@ def shapes(repetitions: int) -> None:
     ]
     budgets = [cdp.GDP(0.5), cdp.GDP(1.0), cdp.GDP(4.0), cdp.PureDP(4.0), cdp.PureDP(64.0)]
     heading(
-        "Distance from the non-private fit; in front its length and the residuals' spread",
+        "Distance from the non-private fit; in front its length and the residuals' spread, "
+        f"{repetitions} repetitions",
         ["length", "residual", *map(str, budgets)],
     )
     for name, landmarks, x, radius, tau, v_max, unit in cases:

@@ -56,6 +56,9 @@ class Run:
         with (self.out / f"{name}.csv").open("w", newline="") as file:
             csv.writer(file).writerows([header, *rows])
 
+    def say_pairs(self, name: str, pairs: int) -> None:
+        print(f"{name}: {pairs} pairs for each budget (100 in the paper)\n", flush=True)
+
     def save(self, name: str, figure: plt.Figure) -> None:
         if figure.get_layout_engine() is None:
             figure.tight_layout()
@@ -125,6 +128,7 @@ def drawn_curves(rows: list[list[float | str]]) -> plt.Figure:
 
 
 def figure_1(run: Run) -> None:
+    run.say_pairs("figure-1", run.pairs)
     cases = [(f"n = {n}", as_in_the_paper(sphere(), n, 0.001, 1)) for n in SIZES]
     curves(run, "figure-1", cases, run.pairs)
 
@@ -146,7 +150,7 @@ def callosa(count: int | None = None) -> tuple[Problem, cdp.GeodesicFit]:
 
 
 def figure_2(run: Run) -> None:
-    print(f"figure-2: {run.shape_pairs} pairs for each budget (100 in the paper)\n", flush=True)
+    run.say_pairs("figure-2", run.shape_pairs)
     curves(run, "figure-2", [("n = 100", callosa(100)[0])], run.shape_pairs)
 
 
@@ -234,10 +238,12 @@ def assumption_3_2(problems: dict[float, Problem], draws: int = 20_000) -> str:
 def figure_6(run: Run) -> None:
     problems = {d: as_in_the_paper(sphere(), 50, d, 1) for d in (0.001, 0.01, 0.1)}
     print(assumption_3_2(problems), flush=True)
+    run.say_pairs("figure-6", run.pairs)
     curves(run, "figure-6", [(f"variance {d:g}", one) for d, one in problems.items()], run.pairs)
 
 
 def figure_7(run: Run) -> None:
+    run.say_pairs("figure-7", run.pairs)
     cases = [(f"n = {n}", as_in_the_paper(spd(), n, 0.01**2, 1)) for n in SIZES]
     curves(run, "figure-7", cases, run.pairs)
 

@@ -166,6 +166,15 @@ PAGES = (
                 "--out {out}",
                 uses=(_FASHION, _LEAVES),
             ),
+            Part("Tables of private rows", "privatemail_rows.py", uses=(_FASHION,)),
+            Part(
+                "Figures 2 and 4",
+                "privatemail_figures.py",
+                "--quick --out {out}",
+                "--out {out}",
+                uses=(_FASHION, _LEAVES),
+            ),
+            Part("The published bound, budgets and convergence", "privatemail_bound.py"),
         ),
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import curvedp as cdp
@@ -12,6 +14,7 @@ from peers import conformal
 from rows import ROWS
 
 _POLE = np.array([0.0, 0.0, 1.0])
+_AS_PEER: Any = {"bandwidth": 0.5, "distance": "graph"}
 
 
 def _row(target: float | None, *, published: bool):
@@ -23,7 +26,8 @@ def _row(target: float | None, *, published: bool):
 
         def release() -> cdp.Release:
             if published:
-                return cdp.published.conformal_mean(records, ball, budget, chain_length=steps)
+                how = {**_AS_PEER, "chain_length": steps}
+                return cdp.published.conformal_mean(records, ball, budget, **how)
             return cdp.conformal_mean(records, ball, budget)
 
         peer = Peer(lambda: conformal.release(records, rng, steps), target, comparable=False)

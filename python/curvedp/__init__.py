@@ -60,6 +60,7 @@ _PUBLIC = {
         "SpecialOrthogonal",
         "Sphere",
         "Torus",
+        "Unitary",
         "as_manifold",
     ),
     "mechanisms": (

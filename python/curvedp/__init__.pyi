@@ -42,6 +42,7 @@ from curvedp.manifolds import Rotations as Rotations
 from curvedp.manifolds import SpecialOrthogonal as SpecialOrthogonal
 from curvedp.manifolds import Sphere as Sphere
 from curvedp.manifolds import Torus as Torus
+from curvedp.manifolds import Unitary as Unitary
 from curvedp.manifolds import as_manifold as as_manifold
 from curvedp.mechanisms import ExponentialWrappedGaussian as ExponentialWrappedGaussian
 from curvedp.mechanisms import RiemannianGaussian as RiemannianGaussian

@@ -10,6 +10,7 @@ import functools
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import ParamSpec, TypeVar
 
 import numpy as np
@@ -34,6 +35,12 @@ def quiet(call: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
 def warn_of_noise(message: str) -> None:
     """A `NoiseWarning` at the line that called curvedp."""
     warn_caller(message, NoiseWarning)
+
+
+def warn_of_paid(message: str, kind: type[Warning]) -> None:
+    """A warning about what was released; made an error it does not lose what was paid for."""
+    with suppress(kind):
+        warn_caller(message, kind)
 
 
 def warn_caller(message: str, kind: type[Warning]) -> None:

@@ -38,9 +38,11 @@ class CoverageWarning(UserWarning):
 
 
 class NoiseWarning(UserWarning):
-    """The noise of a release is larger than the range that its ball alone leaves.
+    """The noise of a release is larger than what it could tell.
 
-    Raised before anything is spent, from public numbers alone.
+    Than the range that its ball alone leaves: raised before anything is spent, from public numbers
+    alone. Than what a classifier tells its classes apart by: raised after, from released numbers
+    alone, which then also stand in the report.
     """
 
 

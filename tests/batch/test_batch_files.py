@@ -440,7 +440,7 @@ def test_a_folder_holds_a_file_for_each_block_of_groups_and_the_manifest(
     assert names == ["_manifest.json", *(f"part-{k:06d}.parquet" for k in range(len(names) - 1))]
     assert len(names) == 1 + 7
     assert many.table.equals(one.table)
-    own = {name: many.manifest[name] for name in ("job", "result_sha256")}
+    own = {name: many.manifest[name] for name in ("job", "result_sha256", "provenance")}
     assert many.manifest == one.manifest | own
     assert json.loads((many.path / "_manifest.json").read_text()) == many.manifest
     again = release(source, out=tmp_path / "many", secret=secret, resume=True)

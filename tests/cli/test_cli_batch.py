@@ -51,7 +51,8 @@ def test_a_batch_writes_releases_and_manifest(source, tmp_path):
     result = batch(source, out, "--ledger", ledger, "--ledger-budget", "mu=2")
     assert result.exit_code == 0, result.output
     assert "40 releases written to" in result.stdout
-    assert "Parallel composition over 40 disjoint groups" in result.stdout
+    said = " ".join(result.stdout.split())
+    assert "Parallel composition over 40 disjoint groups" in said
     table = pq.read_table(out)
     assert table.num_rows == 40
     values = np.array(table["value"].to_pylist()).reshape(-1, 3, 3)
@@ -59,7 +60,11 @@ def test_a_batch_writes_releases_and_manifest(source, tmp_path):
     told = json.loads((tmp_path / "out.parquet.manifest.json").read_text())
     assert told["guarantee_of_all"] == cdp.GDP(1.0).to_dict()
     assert told["coverage"]["n"] == told["records"]
-    assert "of the records were points inside the ball" in result.stdout
+    assert "of the records were points inside the ball" in said
+    assert all(" ".join(text.split()) in said for text in told["statement"].values())
+    again = run("show", out)
+    assert again.exit_code == 0, again.output
+    assert " ".join(again.stdout.split()) in said
     assert cdp.Ledger(cdp.GDP(2.0), path=ledger).spent == cdp.GDP(1.0)
 
 

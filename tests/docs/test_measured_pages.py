@@ -144,6 +144,7 @@ def test_the_papers_name_scripts_that_exist(bench):
     assert all((BENCHES / "papers" / name).is_file() for name in named)
     assert {"claims.py", "conformal.py", "inference.py", "privatemail.py"} < named
     assert {"regression.py", "regression_figures.py"} < named
+    assert {f"privatemail_{name}.py" for name in ("rows", "figures", "bound")} < named
 
 
 def test_the_papers_pages_have_the_parts_of_today_and_no_paths(bench):

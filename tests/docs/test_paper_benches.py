@@ -105,6 +105,52 @@ def test_no_channel_names_classes_more_often_than_the_bound(paper):
     assert all(value > math.e**2 / (math.e**2 + 1) for value in threshold)
 
 
+def test_equation_7_grows_or_shrinks_as_its_eigenvalues_say(paper, capsys):
+    pytest.importorskip("sklearn")
+    paper("privatemail_bound").convergence(count=100, steps=30)
+    lines = [line.split("|") for line in capsys.readouterr().out.splitlines() if "of 30" in line]
+    assert len(lines) == 9
+    directions = set()
+    for _, _, _, eigenvalue, objective, rises, size, _ in lines:
+        first, last = map(float, size.split(","))
+        assert (last > first) == (float(eigenvalue) > 1)
+        assert rises.strip() == "0 of 30"
+        before, after = map(float, objective.split(","))
+        assert after < before
+        directions.add(last > first)
+    assert directions == {True, False}
+
+
+def test_the_table_of_bounds_says_where_there_is_none(paper):
+    bound = paper("privatemail_bound")
+    assert bound.published(1001, 2, 6.0, 0.6, 1e-6) == "6.72"
+    assert bound.published(1001, 2, 6.0, 0.6, 0.97) == "not real"
+    assert bound.published(1000, 16, 0.2, 0.5, 1e-6) == "no constants"
+    assert bound.largest_beta(1001, 2, 6.0, 0.6) == "0.9663"
+
+
+def test_no_published_embedding_of_figure_4_is_cut(paper, monkeypatch):
+    figures = paper("privatemail_figures")
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 260)
+    rows = np.eye(5)[labels] + 0.3 * rng.standard_normal((260, 5))
+    settings = {"authors'": figures.SETTINGS["authors'"]}
+    monkeypatch.setattr(figures, "SETTINGS", settings)
+    sides = figures.Sides((rows[:250], labels[:250], rows[250:], labels[250:]), 10)
+    how = settings["authors'"]
+    starts = [sides.start(how, count, seed) for count, seed in ((126, 1), (126, 2), (250, 0))]
+    assert np.array_equal(starts[0][:125], starts[1][:125])
+    assert np.array_equal(starts[0][:125], starts[2][:125])
+    assert not np.array_equal(starts[0][125], starts[1][125])
+    assert 0.2 <= sides.score("authors'", 10.0).recall[8] <= 1
+    # the control: noise that parts the rows further than their kernel reaches
+    monkeypatch.setattr(figures, "START", 1.0)
+    wide = {**how, "n_components": 40, "post_iterations": 8}
+    monkeypatch.setitem(settings, "authors'", wide)
+    with pytest.raises(ValueError, match="were cut"):
+        sides.client("authors'", 0, 0.05)
+
+
 def test_the_smeary_law_has_no_hessian_at_its_mean_and_the_projected_one_does(paper):
     smeary = paper("inference_smeary")
     rng = np.random.default_rng(0)

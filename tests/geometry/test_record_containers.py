@@ -114,7 +114,7 @@ def test_masked_covariates_and_rows_are_missing(dtype: Any) -> None:
     masked = np.ma.array(numbers, mask=False)
     masked[2, 1] = np.ma.masked
     missing = [[0, 1], [1, 0], [1, None], [0, 0]]
-    mail = PrivateMail(1, guarantee=cdp.GDP(1.0), alpha=0.0, seed=1)
+    mail = PrivateMail(1, guarantee=cdp.GDP(1.0), alpha=0.0, bandwidth=1.0, seed=1, max_norm=1e3)
     plain, hidden, expected = (mail.fit_transform(x) for x in (numbers, masked, missing))
     assert np.array_equal(hidden, expected)
     assert not np.array_equal(hidden, plain)

@@ -57,6 +57,10 @@ BALLS = [
     ("so:4", 1.55),
     ("so:5", 1.2),
     ("so:8", 1.0),
+    ("unitary:1", 1.5),
+    ("unitary:2", 1e-6),
+    ("unitary:2", 1.55),
+    ("unitary:3", 1.2),
 ]
 
 
@@ -66,7 +70,7 @@ def origin(case: Case) -> np.ndarray:
         return case.manifold.origin
     if case.name.startswith("spd"):
         return np.eye(case.manifold.m)
-    if case.name.startswith(("grassmann", "so:")):
+    if case.name.startswith(("grassmann", "so:", "unitary")):
         return case.manifold.origin
     if case.name.startswith("sphere"):
         return float(case.manifold.radius) * np.eye(case.manifold.dim + 1)[0]
@@ -84,7 +88,7 @@ def exact_norm(case: Case, points: np.ndarray, base: np.ndarray, *, is_precise: 
     if case.name.startswith("kendall"):
         twin, shape = PreciseProjective(), (-1, 2)
     with mp.workdps(DIGITS):
-        if case.name.startswith(("grassmann", "so:")):
+        if case.name.startswith(("grassmann", "so:", "unitary")):
             lifted, *others = (of_chart(case, row) for row in [base, *points])
         else:
             lifted, *others = (lift(row.reshape(shape)) for row in [base, *points])
@@ -96,12 +100,25 @@ def of_chart(case: Case, row: np.ndarray) -> Numbers:
     """The point whose logarithm at the origin has these coordinates."""
     origin = case.manifold.origin
     vector = np.zeros(origin.shape)
+    if case.name.startswith("unitary"):
+        return case.precise.exp(of_hermitian(len(origin), lift(row)), lift(origin))
     if case.name.startswith("so:"):
         rows, columns = np.tril_indices(len(origin), -1)
         vector[rows, columns], vector[columns, rows] = row, -row
     else:
         vector[origin.shape[1] :] = row.reshape(-1, origin.shape[1])
     return case.precise.exp(lift(vector), lift(origin))
+
+
+def of_hermitian(n: int, coords: Numbers) -> Numbers:
+    """Parts of i H for the Hermitian matrix H with these coordinates, which are a triangle."""
+    parts, numbers = lift(np.zeros((n, n, 2))), iter(coords)
+    for i in range(n):
+        parts[i, i, 1] = next(numbers)
+        for j in range(i + 1, n):
+            x, y = (next(numbers) / mp.sqrt(2) for _ in range(2))
+            parts[i, j], parts[j, i] = (-y, x), (y, x)
+    return parts
 
 
 def counted(ball: cdp.Ball, n: int) -> float:

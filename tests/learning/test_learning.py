@@ -96,6 +96,21 @@ def test_releases_carry_the_guarantee(kind):
     assert {release.guarantee for release in releases_of(model)} == {cdp.GDP(0.7)}
 
 
+@each
+def test_a_fit_reports_what_it_released(kind):
+    model = made(kind, BALL, cdp.GDP(0.7)).fit(*gestures())
+    assert "0.7" in model.report()
+    assert model.report().startswith("Release")
+    assert all(line in model.report() for line in model.statement.lines())
+    with pytest.raises(NotFittedError):
+        made(kind, BALL, cdp.GDP(0.7)).report()
+
+
+def test_a_report_of_means_has_a_line_for_each_class():
+    report = PrivateMDM(BALL, cdp.GDP(0.7)).fit(*gestures()).report()
+    assert all(f"\n{label} " in report for label in ("left", "middle", "right"))
+
+
 def test_a_person_in_several_classes_is_paid_for():
     with cdp.Ledger(cdp.GDP(2.0)) as ledger:
         model = PrivateMDM(BALL, cdp.GDP(0.5), classes_per_unit=3, ledger=ledger)

@@ -21,7 +21,12 @@ def few_landmarks(monkeypatch):
 
 
 def mail(**parameters):
-    own = {"n_components": 3, "guarantee": cdp.PureDP(4.0), "bandwidth": 0.4}
+    own = {
+        "n_components": 3,
+        "guarantee": cdp.PureDP(4.0),
+        "bandwidth": 0.4,
+        "private_iterations": 2,
+    }
     return PrivateMail(**(own | parameters))
 
 

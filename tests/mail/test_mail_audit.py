@@ -47,7 +47,7 @@ def test_half_the_noise_is_found_out(monkeypatch):
 
 
 def test_a_variance_in_the_place_of_a_deviation_is_found_out(monkeypatch):
-    """The public implementation draws noise of standard deviation (Delta/mu)^2, Delta/mu < 1."""
+    """The authors' code squares the deviation Delta/mu, which is below 1 at their sigma_q."""
     honest = mail_noise.noisy_embedding
 
     def squared(group, exact_value, guarantee, *, sensitivity, **fields):

@@ -97,7 +97,7 @@ class Stored:
         with tempfile.TemporaryDirectory() as folder:
             made = batch(Path(folder))
             shown: str = made._repr_html_()
-        assert "expected error" not in made._repr_html_()
+        assert "&lt;a&gt;" not in made._repr_html_()
         return shown
 
 

@@ -14,7 +14,8 @@ pytest.importorskip("matplotlib")
 def test_iterations_are_drawn_from_the_release_alone():
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 30)
-    mail = cdp.PrivateMail(2, guarantee=cdp.GDP(1.0)).fit(rng.standard_normal((30, 3)), labels)
+    mail = cdp.PrivateMail(2, guarantee=cdp.GDP(1.0), private_iterations=2)
+    mail.fit(rng.standard_normal((30, 3)), labels)
     display = EmbeddingDisplay.from_iterations(mail)
     drawn = [ax.collections[0].get_offsets() for ax in display.ax_]
     expected = [*(part.value for part in mail.release_.parts), mail.release_.value]

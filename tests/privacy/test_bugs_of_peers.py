@@ -1,17 +1,22 @@
 """Bugs that outsiders found in other libraries in 2026, asked of this one; each with a control.
 
 smartnoise-sdk#621 (an odometer whose formula lacked a logarithm), smartnoise-sdk#622 (clipping in
-the wrong order), google/differential-privacy#428 (outputs of one record priced one by one).
+the wrong order), jax_privacy#338 (a documented sensitivity that an option made false),
+google/differential-privacy#378 (noise for a record's length where one is replaced by its opposite),
+google/differential-privacy#428 (outputs of one record priced one by one).
 """
 
 from __future__ import annotations
 
+import inspect
+import itertools
 import math
 
 import numpy as np
 import pytest
 
 import curvedp as cdp
+from sensitivity_cases import CASES
 from statistic_list import STATISTICS
 
 dp_accounting = pytest.importorskip("dp_accounting")
@@ -122,6 +127,84 @@ def test_a_person_far_outside_moves_the_mean_by_one_record(count):
     )
     exact = np.array([1.0, 0.0]) / 201
     assert np.linalg.norm(found.value - exact) <= 30 * found.scale
+
+
+# ------------------------------------------------------- documented sensitivities (jax_privacy#338)
+
+#: Options that change nothing, or too little for neighbours that were searched for.
+WITHOUT_EFFECT = {("distance_moments", "max_dist"), ("mail_iteration", "weight_error")}
+
+
+def reached_and_told(name, chosen):
+    """The largest change that was found under some options, and the sensitivity under them."""
+    search, about, _ = CASES[name]
+    return search(**chosen), getattr(cdp.sensitivity, name)(*about, **chosen)
+
+
+def test_every_public_sensitivity_is_searched_under_every_option():
+    assert set(CASES) == set(cdp.sensitivity.__all__)
+    for name, (search, _, options) in CASES.items():
+        parameters = inspect.signature(getattr(cdp.sensitivity, name)).parameters.values()
+        own = {one.name for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY}
+        assert own == set(options) == set(inspect.signature(search).parameters), name
+        assert all(len(values) > 1 for values in options.values()), name
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_neighbours_lie_farther_apart_than_is_documented_under_any_options(name):
+    options = CASES[name][2]
+    closest = 0.0
+    for values in itertools.product(*options.values()):
+        reached, told = reached_and_told(name, dict(zip(options, values, strict=True)))
+        assert reached <= told * (1 + 1e-9), values
+        assert reached >= 0.3 * told, values  # a bound that is far off tells of no search
+        closest = max(closest, reached / told)
+    assert closest >= 0.85
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_sensitivity_that_forgets_an_option_is_caught(name):
+    """The control: under one value neighbours lie farther apart than another value allows."""
+    options = CASES[name][2]
+    for option, values in options.items():
+        first = {own: known[0] for own, known in options.items()}
+        found = [reached_and_told(name, first | {option: value}) for value in values]
+        most, least = max(reached for reached, _ in found), min(told for _, told in found)
+        assert (most > 1.01 * least) != ((name, option) in WITHOUT_EFFECT), option
+
+
+# --------------------------------------------------------- opposite ends of the ball (google#378)
+
+
+@pytest.mark.parametrize("n", [1, 7, 500])
+@pytest.mark.parametrize("mu", [0.3, 2.0])
+def test_noise_serves_a_record_that_is_replaced_by_its_opposite(n, mu):
+    """Means of data sets with one record at either end of the ball, by an accountant of others."""
+    ends = np.zeros((2, n, 2))
+    ends[:, 0, 0] = 1.0, -1.0
+    apart = np.linalg.norm(np.subtract(*ends.mean(axis=1)))
+    found = cdp.frechet_mean(ends[0], PLANE, cdp.GDP(mu), coverage=False)
+    assert found.mechanism == "tangent Gaussian"
+    truth = independent_epsilon([found.scale / apart])
+    assert truth <= found.guarantee.to_epsilon(DELTA) * (1 + 2e-3)
+    assert is_total(truth, cdp.GDP(mu).to_epsilon(DELTA))  # nor more noise than that
+    for kind in (dp_accounting.pld.PLDAccountant, dp_accounting.rdp.RdpAccountant):
+        accountant = kind(neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_ONE)
+        accountant.compose(found.guarantee.to_dp_event(accountant))
+        assert accountant.get_epsilon(DELTA) >= truth * (1 - 2e-3)
+    # the control: noise for the length of a record, which is half as much
+    assert independent_epsilon([0.5 * found.scale / apart]) > 1.5 * truth
+
+
+@pytest.mark.parametrize("n", [1, 7, 500])
+def test_noise_under_pure_privacy_serves_the_same_pair(n):
+    """On a line the largest log ratio of Laplace densities is the distance over the scale."""
+    line = cdp.Ball("euclidean:1", center=[0.0], radius=1.0)
+    found = cdp.frechet_mean(np.zeros((n, 1)), line, cdp.PureDP(0.7), coverage=False)
+    assert found.mechanism == "Riemannian Laplace"
+    apart = 2.0 / n
+    assert 0.7 * (1 - 1e-3) <= apart / found.scale <= 0.7
+    assert apart / (0.5 * found.scale) > 0.7  # the control
 
 
 # ----------------------------------------------------------- joint releases, jointly priced (#428)

@@ -26,6 +26,7 @@ ROWS = np.tile([0.0, 0.1, 1.0] / np.sqrt(1.01), (300, 1))
 PRODUCT = {
     "name": "Mean direction",
     "data_curator": "A laboratory",
+    "curator_type": "Nonprofit",
     "description": "Of 300 records",
     "intended_use": "Research",
     "region": "Europe",
@@ -47,11 +48,11 @@ def test_power_under_gdp_is_that_of_shifted_normals(mu, false_alarms):
 @given(st.floats(1e-6, 20.0), st.floats(1e-6, 1 - 1e-6))
 def test_power_under_pure_privacy_is_reached_by_randomised_response(epsilon, false_alarms):
     """Of the pair (p, 1 - p) with odds e^epsilon: its test with a coin has the largest power."""
-    p = 1.0 / (1.0 + math.exp(-epsilon))
+    p, lie = 1.0 / (1.0 + math.exp(-epsilon)), 1.0 / (1.0 + math.exp(epsilon))
     exact = (
-        false_alarms * p / (1 - p)
-        if false_alarms <= 1 - p
-        else p + (false_alarms - (1 - p)) * (1 - p) / p
+        false_alarms * math.exp(epsilon)
+        if false_alarms <= lie
+        else p + (false_alarms - lie) * math.exp(-epsilon)
     )
     assert cdp.PureDP(epsilon).power(false_alarms) == pytest.approx(exact, rel=1e-10)
     assert cdp.PureDP(epsilon).power(false_alarms) >= exact * (1 - 1e-13)
@@ -210,13 +211,41 @@ def test_entries_of_all_statistics_have_the_registrys_form(own):
         assert json.loads(json.dumps(entry)) == entry
 
 
+#: Fields of the form that are for others to fill in, or have nothing to say of a single release.
+LEFT_OUT = {
+    "evidence_sources",
+    "data_product_sector",
+    "model_name_details",
+    "data_source_type_details",
+    "access_type_details",
+    "additional_information",
+}
+
+
+def leaves(form):
+    """Names of the fields of a form that hold no others."""
+    for name, inner in form.items():
+        if isinstance(inner, dict) and "privacy_parameters" not in name:
+            yield from leaves(inner)
+        else:
+            yield name.rstrip("?")
+
+
+def test_an_entry_fills_in_every_field_of_its_tier():
+    entry = cdp.frechet_mean(ROWS, BALL, cdp.GDP(1.0)).to_registry(**PRODUCT)
+    assert set(leaves(registry._FORM)) - set(leaves(entry)) == LEFT_OUT
+
+
 @pytest.mark.parametrize("guarantee", KINDS, ids=str)
 def test_parameters_are_never_below_the_guarantee(guarantee):
     entry = cdp.frechet_mean(ROWS, BALL, guarantee).to_registry(**PRODUCT, delta=1e-5)
     assert registry.problems(entry) == []
-    flavor = entry["deployment"]["dp_flavor"]
-    given = entry["deployment"]["privacy_loss"]["privacy_parameters"]
-    assert (flavor["name"] == "Custom") == isinstance(guarantee, cdp.GDP)
+    loss = entry["deployment"]["privacy_loss"]
+    given = loss["privacy_parameters"]
+    is_custom = entry["deployment"]["dp_variant"]["variant_name"] == "Custom"
+    assert is_custom == isinstance(guarantee, cdp.GDP)
+    assert ("Input metric" in loss["privacy_parameters_details"]) == is_custom
+    assert loss["number_of_privacy_units"] == 300
     delta = given.get("delta", 0.0)
     if delta:
         assert given["epsilon"] >= guarantee.to_epsilon(delta)
@@ -226,20 +255,46 @@ def test_parameters_are_never_below_the_guarantee(guarantee):
         assert given["rho"] >= guarantee.to_zcdp().rho
 
 
+def administrative(deployment, **changes):
+    """Other fields of the entry itself."""
+    deployment["administrative"].update(changes)
+
+
+def test_a_number_of_units_is_stated_only_where_it_is_known():
+    by_name = cdp.frechet_mean(ROWS, BALL, cdp.GDP(1.0), units=np.arange(300) // 3)
+    loss = by_name.to_registry(**PRODUCT)["deployment"]["privacy_loss"]
+    assert (loss["privacy_unit"], loss["number_of_privacy_units"]) == ("person-level", 100)
+    several = cdp.frechet_mean(ROWS, BALL, cdp.GDP(1.0), records_per_unit=3)
+    assert (
+        "number_of_privacy_units"
+        not in several.to_registry(**PRODUCT)["deployment"]["privacy_loss"]
+    )
+
+
 def test_an_entry_that_lacks_or_invents_a_field_has_not_the_form():
     entry = cdp.frechet_mean(ROWS, BALL, cdp.GDP(1.0)).to_registry(**PRODUCT)
     for place, change in (
-        ("/deployment/name: missing", lambda own: own["deployment"].pop("name")),
-        ("/deployment/new: unknown", lambda own: own["deployment"].update(new="")),
-        ("/status: 'Done' is none", lambda own: own.update(status="Done")),
-        ("/tier: no int", lambda own: own.update(tier="3")),
+        ("/basic/name: missing", lambda own: own["basic"].pop("name")),
+        ("/new: unknown", lambda own: own.update(new="")),
+        ("/administrative/status: 'Done' is none", lambda own: administrative(own, status="Done")),
+        ("/administrative/tier: no int", lambda own: administrative(own, tier="3")),
         (
-            "/deployment/publication_date: no",
-            lambda own: own["deployment"].update(publication_date="today"),
+            "/administrative/registry_authors: no list",
+            lambda own: administrative(own, registry_authors=[]),
+        ),
+        ("/basic/publication_date: no", lambda own: own["basic"].update(publication_date="today")),
+        (
+            "/basic/data_curators/0/data_curator_type: 'Club' is none",
+            lambda own: own["basic"]["data_curators"][0].update(data_curator_type="Club"),
+        ),
+        (
+            "/privacy_loss/number_of_privacy_units: no int",
+            lambda own: own["privacy_loss"].update(number_of_privacy_units=3.5),
         ),
     ):
         copy = json.loads(json.dumps(entry))
-        change(copy)
+        change(copy["deployment"])
+        place = f"/deployment{place}"
         assert any(told.startswith(place) for told in registry.problems(copy)), place
 
 
@@ -250,6 +305,8 @@ def test_what_cannot_be_entered_is_refused():
     proved = cdp.frechet_mean(ROWS, BALL, cdp.GDP(1.0))
     with pytest.raises(ValueError, match="region must be a text"):
         proved.to_registry(**PRODUCT | {"region": " "})
+    with pytest.raises(ValueError, match="curator_type"):
+        proved.to_registry(**PRODUCT | {"curator_type": "Club"})
     with pytest.raises(ValueError, match="sector"):
         proved.to_registry(**PRODUCT, sector="Sport")
 

@@ -14,7 +14,16 @@ from curvedp import _core
 from curvedp.conformal import Mesh, fibonacci_mesh, knn_graph, laplacian
 from curvedp.datasets import von_mises_fisher
 from curvedp.published import conformal_mean, metropolis
-from curvedp.published.conformal import ball_volume
+from curvedp.published.call import Call
+from curvedp.published.conformal import WHY, ConformalPlan, RecordsGraph
+from curvedp.published.density import (
+    DensityNoise,
+    ball_volume,
+    default_bandwidth,
+    greatest_deviation,
+    kernel_mass,
+    volume_growth,
+)
 from manifold_list import SMALL
 from reference import conformal as twin
 
@@ -50,6 +59,135 @@ def test_it_needs_pure_dp_and_a_small_ball_and_no_ledger_takes_it():
         conformal_mean(records, ball(), cdp.PureDP(1.0), ledger=ledger, **settings)
 
 
+def plan(domain, n, epsilon, **settings):
+    """The plan of a call on n records, none of which it reads."""
+    points = np.broadcast_to(domain.center, (n, *domain.center.shape))
+    return ConformalPlan.make(Call.check(points, domain, cdp.PureDP(epsilon), why=WHY), **settings)
+
+
+@pytest.mark.parametrize("spec", ["sphere:2", "hyperboloid:3", "euclidean:4"])
+def test_volumes_and_kernels_are_those_of_quadrature(spec):
+    """Balls of radius 0.7 and the kernel of bandwidth 0.6, in spherical coordinates."""
+    space = cdp.as_manifold(spec)
+    stretch = {"s": math.sin, "h": math.sinh, "e": lambda t: t}[spec[0]]
+    area = 2 * math.pi ** (space.dim / 2) / math.gamma(space.dim / 2)
+
+    def total(profile, reach):
+        found = integrate.quad(lambda t: profile(t) * stretch(t) ** (space.dim - 1), 0, reach)
+        return area * found[0]
+
+    domain = cdp.Ball(space, space.origin, 0.7)
+    assert ball_volume(domain) == pytest.approx(total(lambda t: 1.0, 0.7), rel=1e-5)
+    expected = total(lambda t: math.exp(-1 / max(1 - (t / 0.6) ** 2, 1e-9)), 0.6) / 0.6**space.dim
+    assert kernel_mass(space, 0.6) == pytest.approx(expected, rel=1e-5)
+
+
+def test_volume_where_it_depends_on_the_direction():
+    """SPD(2) is a line times a plane of curvature -1/2, by quadrature."""
+    root = math.sqrt(0.5)
+    expected = integrate.quad(
+        lambda t: 2 * math.pi / 0.5 * (math.cosh(root * math.sqrt(max(4 - t * t, 0))) - 1), -2, 2
+    )[0]
+    domain = cdp.Ball("spd:2", np.eye(2), 2.0)
+    assert ball_volume(domain) == pytest.approx(expected, rel=0.02)
+
+
+def test_the_growth_of_volumes_is_the_length_of_the_sum_of_roots():
+    for m in (2, 3, 9):
+        assert volume_growth(cdp.SPD(m)) == pytest.approx(math.sqrt(m * (m * m - 1) / 12), rel=0.01)
+        assert volume_growth(cdp.SPD(m, metric="log-euclidean")) == 0.0
+    assert volume_growth(cdp.Hyperboloid(5)) == pytest.approx(4, rel=0.01)
+    assert volume_growth(cdp.Sphere(3)) == 0.0
+
+
+def test_the_noise_of_the_density_has_both_scales():
+    domain, n, epsilon = ball(), 500, 0.4
+    mass = kernel_mass(domain.manifold, default_bandwidth(domain))
+    expected = {
+        "measure": 2 * mass / (epsilon * ball_volume(domain)),
+        "pointwise": 2 * mass / (epsilon * n),
+    }
+    records = von_mises_fisher(n, POLE, 100.0, rng=1)
+    for noise, scale in expected.items():
+        settings = {"noise": noise, "seed": 3, "chain_length": 10}
+        release = conformal_mean(records, domain, cdp.PureDP(2 * epsilon), **settings)
+        part = release.parts[0]
+        assert part.scale == pytest.approx(scale)
+        assert part.sensitivity == pytest.approx(2 * mass / n)
+        exact = _core.bump_density(
+            domain.manifold.kernels, domain.project(records), default_bandwidth(domain)
+        )
+        # seeded: the mean absolute deviation of 500 Laplace variables
+        assert np.abs(part.value - exact).mean() == pytest.approx(scale, rel=0.15)
+
+
+def test_a_bandwidth_follows_the_ball_and_the_dimension():
+    assert default_bandwidth(ball()) == pytest.approx(math.exp(-0.5))
+    assert default_bandwidth(cdp.Ball(cdp.SPD(9), np.eye(9), 4.0)) == 2.0
+    assert default_bandwidth(cdp.Ball("projective:2", [0, 0, 1.0], 0.3)) == math.exp(-0.5)
+    with pytest.raises(ValueError, match="half the injectivity radius"):
+        plan(ball(), 20, 1.0, bandwidth=1.6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "epsilon"),
+    [({"bandwidth": 0.02}, 5.0), ({}, 0.05), ({"noise": "pointwise", "bandwidth": 0.02}, 1.0)],
+    ids=["narrow", "noisy", "narrow, pointwise"],
+)
+def test_a_factor_that_may_be_cut_is_refused_with_an_upsilon_that_works(settings, epsilon):
+    with pytest.raises(ValueError, match="would be cut at 300") as refused:
+        plan(ball(), 500, epsilon, **settings)
+    needed = float(str(refused.value).partition("upsilon of at least ")[2].split(",")[0])
+    assert (
+        plan(ball(), 500, epsilon, upsilon=needed, **settings).noise.greatest_sigma(needed) <= 300
+    )
+    with pytest.raises(ValueError, match="would be cut"):
+        plan(ball(), 500, epsilon, upsilon=0.95 * needed, **settings)
+
+
+def test_no_data_set_reaches_the_bound_and_the_worst_comes_near():
+    """All records at one point have the kernel's peak; noise keeps to its bound, a tenth of it
+    does not."""
+    domain, n = ball(), 40
+    noise = DensityNoise.make(domain, n, 0.5, noise="measure", bandwidth=0.3)
+    graph = RecordsGraph.of(np.tile(POLE, (n, 1)), domain, 0.3)
+    assert graph.density.max() == pytest.approx(math.exp(-1) / 0.09)
+    drawn = [noise.add(graph.density, _core.Stream.from_key(bytes(32), i)) for i in range(2000)]
+    largest = max(float(np.abs(one - one.mean()).max()) for one in drawn)
+    bound = noise.greatest_sigma(1.0)
+    assert 0.1 * bound < largest < bound
+    assert greatest_deviation(1) < greatest_deviation(2) < greatest_deviation(1000)
+
+
+def test_a_law_without_a_normaliser_is_refused():
+    domain = cdp.Ball(cdp.SPD(3), np.eye(3), 2.0)
+    with pytest.raises(cdp.ExistenceError, match="normalising") as refused:
+        plan(domain, 50, 0.2, noise="pointwise")
+    enough = refused.value.smallest_epsilon
+    assert plan(domain, 50, enough, noise="pointwise").shares[1].epsilon == pytest.approx(
+        enough / 2, rel=1e-3
+    )
+    assert plan(domain, refused.value.smallest_n, 0.2, noise="pointwise").call.n > 50
+    flat = cdp.Ball(cdp.SPD(3, metric="log-euclidean"), np.eye(3), 2.0)
+    assert plan(flat, 50, 0.2, noise="pointwise").sensitivity == pytest.approx(4 / 50)
+
+
+def test_along_the_graph_the_error_ends_at_the_nearest_record_and_along_lines_it_does_not():
+    """Records on a circle about their mean, 0.3 away, and a budget that leaves little noise."""
+    angle = np.linspace(0, 2 * math.pi, 41)[:-1]
+    ring = np.sin(0.3) * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    records = np.concatenate([ring, np.full((40, 1), math.cos(0.3))], axis=1)
+    found = {}
+    for way in ("graph", "line"):
+        settings = {"distance": way, "noise": "pointwise", "upsilon": 100.0, "chain_length": 4000}
+        releases = [
+            conformal_mean(records, ball(), cdp.PureDP(500.0), seed=i, **settings) for i in range(8)
+        ]
+        found[way] = [np.arccos(release.value @ POLE) for release in releases]
+    assert np.mean(found["line"]) < 0.02
+    assert np.mean(found["graph"]) > 0.1
+
+
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_few_records_and_bad_ones(n):
     for records in (np.tile(POLE, (n, 1)), np.full((n, 3), np.nan)):
@@ -79,7 +217,7 @@ def log_density_of_sigma(points, sigma, epsilon, bandwidth, upsilon):
         scaled=False,
     )
     matrix = operator.stiffness.toarray() + upsilon * np.eye(n)
-    scale = 2 / epsilon / ball_volume(domain)
+    scale = DensityNoise.make(domain, n, epsilon, noise="measure", bandwidth=bandwidth).scale
     dist = domain.manifold.pairwise_dist(points)
     kinks = np.sort(matrix @ sigma + twin.bump_density(dist, bandwidth, 2))
     top = np.abs(np.median(kinks) - kinks).sum() / scale

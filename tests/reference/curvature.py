@@ -19,6 +19,7 @@ from reference.kendall import KendallPlanar, to_complex, to_real
 from reference.spd_affine import SPDAffine
 from reference.special_orthogonal import SpecialOrthogonal
 from reference.twin import Array, Twin
+from reference.unitary import Unitary
 
 DIGITS = 40
 
@@ -69,13 +70,14 @@ def curvature_form(
                 excess = f(-0.25 * (values[i] - values[j]) ** 2) - f(0.0)
                 gram += excess * np.outer(entries, entries)
         return gram
-    if isinstance(twin, HPD):
+    if isinstance(twin, HPD | Unitary):
+        curvature = -0.25 if isinstance(twin, HPD) else 0.25
         values, q = np.linalg.eigh(twin.whiten(u, base))
         rotated = [q.conj().T @ twin.whiten(e, base) @ q for e in frame]
-        for i in range(twin.m):
+        for i in range(len(values)):
             for j in range(i):
                 entries = np.sqrt(2.0) * np.array([e[i, j] for e in rotated])
-                excess = f(-0.25 * (values[i] - values[j]) ** 2) - f(0.0)
+                excess = f(curvature * (values[i] - values[j]) ** 2) - f(0.0)
                 for part in (entries.real, entries.imag):
                     gram += excess * np.outer(part, part)
     if isinstance(twin, SpecialOrthogonal):

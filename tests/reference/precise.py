@@ -588,6 +588,39 @@ class PreciseSpecialOrthogonal(PreciseRotations):
         return self.on_manifold(base) @ self.skew(found)
 
 
+class PreciseUnitary:
+    """Unitary matrices, as rotations of real and imaginary parts: blocks (x, -y; y, x)."""
+
+    rotations = PreciseSpecialOrthogonal()
+
+    @staticmethod
+    def spread(array: Numbers) -> Numbers:
+        x, y = array[..., 0], array[..., 1]
+        return np.array(np.block([[x, -y], [y, x]]), dtype=object)
+
+    @staticmethod
+    def gather(matrix: Numbers) -> Numbers:
+        n = len(matrix) // 2
+        return np.stack([matrix[:n, :n], matrix[n:, :n]], axis=-1)
+
+    def norm(self, vector: Numbers, base: Numbers) -> Any:
+        return length(vector)
+
+    def exp(self, vector: Numbers, base: Numbers) -> Numbers:
+        return self.gather(self.rotations.exp(self.spread(vector), self.spread(base)))
+
+    def log(self, point: Numbers, base: Numbers) -> Numbers:
+        return self.gather(self.rotations.log(self.spread(point), self.spread(base)))
+
+    def dist(self, a: Numbers, b: Numbers) -> Any:
+        return self.rotations.dist(self.spread(a), self.spread(b))
+
+    def parallel_transport(self, vector: Numbers, base: Numbers, end: Numbers) -> Numbers:
+        return self.gather(
+            self.rotations.parallel_transport(*map(self.spread, (vector, base, end)))
+        )
+
+
 def frechet_mean(
     manifold: Any, points: Numbers, weights: Numbers, start: Numbers, digits: int, step: float = 1.0
 ) -> Numbers:

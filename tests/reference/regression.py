@@ -13,6 +13,7 @@ from reference.kendall import KendallPlanar
 from reference.spd_affine import SPDAffine
 from reference.special_orthogonal import SpecialOrthogonal
 from reference.twin import Array, Twin
+from reference.unitary import Unitary
 
 
 def energy(twin: Twin, points: Array, times: Array, footpoint: Array, velocity: Array) -> float:
@@ -24,13 +25,13 @@ def energy(twin: Twin, points: Array, times: Array, footpoint: Array, velocity: 
 
 def curvature_operator(twin: Twin, velocity: Array, base: Array) -> Callable[[Array], Array]:
     """u -> R(u, v)v at the base point."""
-    if isinstance(twin, SPDAffine | HPD):
-        v = twin.whiten(velocity, base)
+    if isinstance(twin, SPDAffine | HPD | Unitary):
+        v, curvature = twin.whiten(velocity, base), 0.25 if isinstance(twin, Unitary) else -0.25
 
         def spd(u: Array) -> Array:
             w = twin.whiten(u, base)
             inner = v @ w - w @ v
-            return twin.colour(-(v @ inner - inner @ v) / 4, base)
+            return twin.colour(curvature * (v @ inner - inner @ v), base)
 
         return spd
     if isinstance(twin, Grassmann):

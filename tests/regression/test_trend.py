@@ -161,6 +161,47 @@ def test_several_covariates_are_sought_together() -> None:
     assert laws.rejects  # not in their mean: in their spread
 
 
+@pytest.mark.parametrize("n", [5, 36, 70])
+def test_the_linear_statistic_is_that_of_all_records_wherever_they_stand(n, monkeypatch) -> None:
+    """Cut records move T by little: so T itself is asked, beside plain NumPy, for one far away at
+    each place. The control: what a fault would make that reads the first two thirds alone."""
+    ball = cdp.Ball("sphere:2", [0.0, 0.6, 0.8], 0.7)
+    space, rng, seen = ball.manifold, np.random.default_rng(n), {}
+    statistics, sample = PermutationDesign.statistics, trend_features.RankExponential.sample
+
+    def seen_statistics(own, *given):
+        found = statistics(own, *given)
+        seen["T"] = float(found[0])
+        return found
+
+    def seen_sample(own, *given):
+        found = sample(own, *given)
+        seen["R"] = float(found[0])
+        return found
+
+    monkeypatch.setattr(PermutationDesign, "statistics", seen_statistics)
+    monkeypatch.setattr(trend_features.RankExponential, "sample", seen_sample)
+
+    def plain(x, y, length) -> float:
+        u = space.tangent_to_coords(space.log(y, ball.center), ball.center)
+        u = (u - u.mean(axis=0)) / length
+        u /= np.maximum(1.0, np.linalg.norm(u, axis=1, keepdims=True))
+        return float(np.linalg.norm(np.clip(x - x.mean(), -0.5, 0.5) @ u) / len(x))
+
+    x = rng.uniform(0.0, 1.0, n)
+    near, far = 0.1 * rng.standard_normal((n, 2)) + np.outer(x, [0.1, 0.0]), [0.0, 0.6]
+    first, part = 2 * n // 3, []
+    for place in range(n):
+        coords = near.copy()
+        coords[place] = far
+        y = space.exp(space.coords_to_tangent(coords, ball.center), ball.center)
+        # middles without noise, but for a millionth
+        cdp.trend_test(x, y, ball, cdp.GDP(1e6), x_range=(0.0, 1.0), relabellings=19)
+        assert seen["T"] == pytest.approx(plain(x, y, seen["R"]), rel=1e-4)
+        part.append(abs(plain(x[:first], y[:first], seen["R"]) / seen["T"] - 1))
+    assert min(part) > 1e-3
+
+
 # ------------------------------------------------------------------ privacy
 
 

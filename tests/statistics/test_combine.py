@@ -142,3 +142,48 @@ def test_the_report_gives_weights_guarantees_and_error():
     assert "NO GUARANTEE" not in text
     seeded = [cdp.frechet_mean(np.zeros((50, 2)), BALL, cdp.GDP(1.0), seed=s) for s in (1, 2)]
     assert cdp.combine(seeded).report().splitlines()[2].startswith("!!! NO GUARANTEE")
+
+
+def test_the_statement_is_that_of_a_site_where_sites_are_alike():
+    releases = sites()
+    told, own = cdp.combine(releases).statement, releases[0].statement
+    assert told.against == own.against
+    assert told.protected == own.protected.replace(
+        "n = 200 records", "the number of records of each site"
+    )
+    assert told.assuming.startswith(own.assuming)
+    assert "otherwise their guarantees compose" in told.assuming
+    assert told.cost.startswith(own.cost)
+    assert "costs nothing more" in told.cost
+    total = sum(one.coverage.inside for one in releases)
+    assert f"about {total / 10:.0f} %" in told.accuracy
+    assert f"{cdp.combine(releases).expected_error:.6g}" in told.accuracy
+    assert "Release" not in told.protected + told.against + told.assuming
+
+
+def test_the_statement_tells_sites_apart_that_differ():
+    """Guarantee, unit, ledger and count: nothing is said of one release that holds of another."""
+    records = np.zeros((100, 2))
+    ledger = cdp.Ledger(cdp.GDP(2.0), data="visits", unit="patient")
+    releases = [
+        cdp.frechet_mean(records, BALL, cdp.GDP(1.0), ledger=ledger),
+        cdp.frechet_mean(records, BALL, cdp.PureDP(1.0), units=np.arange(100) // 2),
+        cdp.frechet_mean(records + 50.0, BALL, cdp.GDP(1.0), coverage=True),
+        cdp.frechet_mean(records, BALL, cdp.GDP(1.0), seed=1),
+    ]
+    combined = cdp.combine(releases)
+    told = combined.statement
+    assert "Release 1: the record of one patient" in told.protected
+    assert "Release 2: all records of one person" in told.protected
+    assert "Release 4: nobody, as far as is proved" in told.protected
+    assert "Releases 1, 2, 3: everybody who sees" in told.against
+    assert "Release 4: nobody" in told.against
+    assert "Releases 1, 3: GDP(mu=1)" in told.cost
+    assert "Release 2: PureDP(epsilon=1)" in told.cost
+    assert "Entry 1 of a ledger in memory charged GDP(mu=1)" in told.cost
+    assert "No ledger was asked for 3 of the releases" in told.cost
+    text = " ".join(combined.report().split())
+    assert "WARNING: release 3: only about" in text
+    assert "NO GUARANTEE" in text
+    rows = [line.split() for line in combined.report().splitlines()][-4:]
+    assert [row[:2] for row in rows] == [["1", "100"], ["2", "50"], ["3", "100"], ["4", "100"]]

@@ -144,3 +144,22 @@ def test_a_refusal_comes_before_the_ledger_is_asked() -> None:
         cdp.geometric_median(records, ball, cdp.GDP(0.1), ledger=ledger)
     with pytest.warns(NoiseWarning):
         cdp.geometric_median(records[:3], ball, cdp.GDP(0.1))
+
+
+def test_noise_does_not_tell_the_error_and_the_report_says_so() -> None:
+    ball = cdp.Ball(cdp.Euclidean(1), [0.0], 10.0)
+    levels = (np.arange(1001) + 0.5) / 1001
+    symmetric, skewed = np.log(levels / (1 - levels)) / 2, -np.log(1 - levels)
+    errors, scales = [], []
+    for records in (symmetric, skewed):
+        releases = [
+            cdp.geometric_median(records[:, None], ball, cdp.GDP(3.0), coverage=False)
+            for _ in range(10)
+        ]
+        errors.append(np.mean([abs(own.value[0] - np.median(records)) for own in releases]))
+        scales.append(np.mean([own.scale for own in releases]))
+        assert {own.expected_error for own in releases} == {None}
+        report = " ".join(releases[0].report().split())
+        assert "cannot be told from a release" in report
+    assert scales[1] == pytest.approx(scales[0], rel=0.3)
+    assert errors[1] > 2 * errors[0]  # 17 times

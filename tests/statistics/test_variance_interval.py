@@ -7,7 +7,9 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
+import chance
 import curvedp as cdp
 from curvedp import sensitivity
 from inference_cases import BALLS, GUARANTEES, make_ball, spread_records
@@ -160,11 +162,11 @@ def test_intervals_cover_where_the_noise_of_a_mean_is_large(spec, n, mu, size) -
     records = population[rng.integers(4000, size=80 * n)]
     found = cdp.variance_interval(records, ball, cdp.GDP(mu), groups=groups)
     covered = (found.more["lower"] <= true) & (true <= found.more["upper"])
-    assert covered.mean() >= 0.9  # 0.95 less twice the standard error of 80
+    assert covered.sum() >= stats.binom.ppf(chance.FAILURE, 80, 0.95)
     assert all(part.statistic == "Fréchet variance" for own in found for part in own.parts)
     if n > 40:  # else the noise is as large as the variance can be
         wide = found.more["upper"] - found.more["lower"]
-        assert np.median(wide) < 0.5 * ball.radius**2
+        assert np.median(wide) < 0.6 * ball.radius**2  # 0.456, drawn with a deviation of 0.013
 
 
 def test_groups_take_the_way_of_their_own_size() -> None:

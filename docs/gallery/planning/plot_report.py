@@ -51,6 +51,7 @@ figure.tight_layout()
 entry = mean.to_registry(
     name="Mean direction of earthquakes",
     data_curator="An observatory",
+    curator_type="Nonprofit",
     description="The mean place of the earthquakes of one year",
     intended_use="Teaching",
     region="The whole Earth",

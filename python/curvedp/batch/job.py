@@ -44,11 +44,14 @@ from curvedp.batch.output import Append, Output, output_of, read_manifest
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.parquet import Source
 from curvedp.batch.partitions import Partition
-from curvedp.batch.results import charged, manifest, with_plain_lists
+from curvedp.batch.results import errors_of, manifest, with_plain_lists
 from curvedp.batch.storage import as_json, read_json, read_table, write_json, write_table
 from curvedp.errors import BatchError, BudgetError, ConversionError, SecretError
 from curvedp.privacy import Ledger, NoiseSecret
 from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.group_report import Range
+from curvedp.privacy.provenance import Provenance
+from curvedp.privacy.store import LedgerEntry
 from curvedp.statistics.call import Call, Designs
 from curvedp.statistics.coverage import Weights
 from curvedp.statistics.releases import Releases
@@ -56,7 +59,7 @@ from curvedp.statistics.tables import releases_table
 
 __all__ = ["Job", "open_job", "release_chunk"]
 
-_SCHEMA = 5
+_SCHEMA = 6
 #: The file of the state, and the owner in its seal: it says the identity itself.
 _STATE, _ANY = "job.json", "job"
 #: What must be asked for again to resume, by what messages call it.
@@ -82,7 +85,7 @@ class Job:
     chunk_rows: int
     given_secret: str | None
     secret_digest: str
-    #: What has been found or done: "layout", "ledger", "result".
+    #: What has been found or done: "layout", "ledger", "provenance", "errors", "result".
     noted: dict[str, Any] = field(default_factory=dict)
 
     # ------------------------------------------------------------------ what was asked for
@@ -193,16 +196,25 @@ class Job:
             raise BatchError(
                 f"the batch in {self.folder} was begun with another ledger: resume it with that"
             )
-        if ledger is None:
-            return
-        if noted is None:
-            self._note(ledger=asked)
+        entry = None
+        if ledger is not None:
+            if noted is None:
+                self._note(ledger=asked)
+            entry = self._charge(ledger)
+        made, known = Provenance.now(ledger, entry).to_dict(), self.noted.get("provenance")
+        made = made if known is None else made | {"day": known["day"]}
+        if made != known:
+            self._note(provenance=made)
+
+    def _charge(self, ledger: Ledger) -> LedgerEntry:
+        """The ledger's entry for the batch, made unless it is there."""
         mark = f"batch {self.identity}: "
-        if any(entry.label.startswith(mark) for entry in ledger.entries):
-            return
+        for entry in ledger.entries:
+            if entry.label.startswith(mark):
+                return entry
         call = self.parameters.call
         try:
-            ledger.spend(call.total, label=mark + call.label(self.groups))
+            return ledger.spend(call.total, label=mark + call.label(self.groups))
         except (BudgetError, ConversionError):  # decided before anything was charged
             self._note(ledger=None)
             raise
@@ -323,9 +335,16 @@ class Job:
         repeated = self.parameters.by if len(self.parameters.by) > 1 else ()
         encoded = [*repeated, "n", "guarantee", "mechanism", "calibrated_to"]
         plain = self.parameters.call.skip_small
+        errors: Range | None = None
         with self.output.draft(encoded) as append:
-            yield lambda table: append(with_plain_lists(table) if plain else table)
-        self._note(result=self.output.digest(self.output.written))
+
+            def add(table: Any) -> None:
+                nonlocal errors
+                errors = errors_of(table, errors)
+                append(with_plain_lists(table) if plain else table)
+
+            yield add
+        self._note(errors=errors, result=self.output.digest(self.output.written))
 
     @property
     def output(self) -> Output:
@@ -362,9 +381,10 @@ class Job:
             self.layout.sizes,
             {size for size, number in chosen if designs[number] is None},
             noise="deleted" if self.given_secret is None else "kept",
-            ledger=charged(self.parameters) if self.noted.get("ledger") else None,
+            errors=self.noted["errors"],
             coverage=self._coverage(),
             uncounted=uncounted,
+            provenance=Provenance.from_dict(self.noted["provenance"]),
         )
         described |= {"job": self.identity, "asked": _digest(self.parameters)}
         described["result_sha256"] = self.noted["result"]

@@ -99,10 +99,15 @@ class Output(abc.ABC):
         """True if it is this job's and stands in its place."""
         try:  # the manifest comes first: somebody else's file may have taken the place since
             told = read_manifest(self)
-            return told.get("job") == self.identity and (
-                told.get("result_sha256") == self.digest(self.out)
-            )
-        except (BatchError, OSError):
+            return told.get("job") == self.identity and self.is_result_of(told)
+        except BatchError:
+            return False
+
+    def is_result_of(self, told: dict[str, Any]) -> bool:
+        """True if what stands in its place is what a manifest tells of."""
+        try:
+            return bool(told.get("result_sha256") == self.digest(self.out))
+        except OSError:
             return False
 
     def check_free(self) -> None:

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import curvedp
 from curvedp._arrow import pa
 from curvedp.batch.parameters import BatchParameters, ball_to_dict
 from curvedp.privacy import ASSUMPTIONS, NEIGHBOURING
 from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.group_report import Range, statement_of_groups
+from curvedp.privacy.provenance import Provenance
 
 __all__ = [
     "MANIFEST_VERSION",
-    "charged",
     "count_sizes",
+    "errors_of",
     "manifest",
     "with_plain_lists",
 ]
@@ -50,9 +51,10 @@ def manifest(
     too_small: set[int],
     *,
     noise: str,
-    ledger: str | None,
+    errors: Range | None,
     coverage: Coverage | None,
     uncounted: str | None,
+    provenance: Provenance,
 ) -> dict[str, Any]:
     """Everything public about a batch; never the secret.
 
@@ -65,12 +67,13 @@ def manifest(
         Those numbers at which groups were skipped.
     noise : {"fresh", "kept", "deleted"}
         Source of the noise: a fresh key, a secret that is kept, or one that is deleted.
-    ledger : str or None
-        A sentence on the budget that was spent, see `charged`.
+    errors : pair of float or None
+        See `errors_of`.
     coverage : Coverage or None
         Released numbers of records inside the ball.
     uncounted : str or None
         Why there are none.
+    provenance : Provenance
     """
     call = parameters.call
     groups = sum(sizes.values())
@@ -79,9 +82,20 @@ def manifest(
     by_name = () if parameters.units is None else ("units-by-name",)
     assumptions = (*idealized, "public-groups", *by_name)
     counted = "records" if parameters.units is None else "units"
+    told = statement_of_groups(
+        call.total,
+        statistic=call.statistic.title,
+        groups=groups,
+        by_name=parameters.units is not None,
+        records_per_unit=call.records_per_unit,
+        errors=errors,
+        coverage=coverage,
+        uncounted=uncounted,
+        provenance=provenance,
+    )
     return {
         "schema_version": MANIFEST_VERSION,
-        "curvedp": curvedp.__version__,
+        "statement": told.to_dict(),
         "statistic": call.statistic.title,
         "options": call.statistic.options(),
         "by": list(parameters.by),
@@ -103,9 +117,10 @@ def manifest(
         "composition": composition(parameters, groups - skipped),
         "assumptions": {name: ASSUMPTIONS[name] for name in assumptions},
         "noise": _NOISE[noise],
+        "expected_errors": None if errors is None else list(errors),
         "coverage": None if coverage is None else coverage.to_dict(),
         "uncounted": uncounted,
-        "ledger": ledger or "none: what these releases cost was not charged to a ledger",
+        "provenance": provenance.to_dict(),
     }
 
 
@@ -143,6 +158,19 @@ def count_sizes(n: NDArray[np.int64]) -> Counter[int]:
     return Counter(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
 
 
-def charged(parameters: BatchParameters) -> str:
-    """A sentence on the budget that a batch spent."""
-    return f"{parameters.call.total} was charged before any noise was drawn"
+def errors_of(table: Any, before: Range | None = None) -> Range | None:
+    """The least and the largest expected error of a table of releases, and of those before.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    before : pair of float or None
+
+    Returns
+    -------
+    pair of float or None
+        None if none is known.
+    """
+    errors = table.column("expected_error").to_numpy()
+    known = np.append(errors[np.isfinite(errors)], before or ())
+    return (float(known.min()), float(known.max())) if len(known) else None

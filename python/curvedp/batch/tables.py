@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +19,18 @@ from curvedp._validation import FloatArray
 from curvedp.batch.chunk import Chunk, rows_of_chunk
 from curvedp.batch.columns import RecordColumns, as_table, in_order, key_columns, runs, select
 from curvedp.batch.counts import added_up, count_of
+from curvedp.batch.folder import folder_of
+from curvedp.batch.output import output_of, read_manifest
 from curvedp.batch.parameters import BatchParameters
-from curvedp.batch.results import charged, count_sizes, manifest
+from curvedp.batch.results import count_sizes, errors_of, manifest
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.privacy.coverage import Coverage
-from curvedp.privacy.release import coverage_text, unproved_text
+from curvedp.privacy.group_report import report_of_groups
+from curvedp.privacy.provenance import Provenance
+from curvedp.privacy.release import unproved_text
 from curvedp.privacy.secret import fingerprint_of
+from curvedp.privacy.statement import Statement
 from curvedp.statistics.call import Designs, Report
 from curvedp.statistics.grouping import Offsets, most_groups, refuse_many_groups
 from curvedp.statistics.release import counted, numbers_of
@@ -40,9 +46,10 @@ class BatchReleases:
     Attributes
     ----------
     manifest : dict
-        The guarantee of all releases together, and everything public about their input; for JSON.
+        The guarantee of all releases together, the `statement`, and everything public about their
+        input; for JSON.
     path : Path or None
-        The Parquet file that holds them, if they were written to one.
+        The Parquet file, or the folder of such files, that holds them, if they were written.
     table : pyarrow.Table
         One row per group in the order of the keys: the key's columns, `n`, `value` (of a mean or a
         matrix a fixed-size list, row-major; of a variance a number, beside it `within` and
@@ -56,6 +63,32 @@ class BatchReleases:
     manifest: dict[str, Any]
     path: Path | None = None
     _table: Any = None
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> BatchReleases:
+        """The releases of a finished batch of files.
+
+        Parameters
+        ----------
+        path : path
+            The Parquet file, whose manifest must stand beside it, or the folder that holds both.
+
+        Raises
+        ------
+        BatchError
+            If the manifest cannot be read, or is that of another result.
+        """
+        place = Path(path).resolve()
+        output = output_of(place, folder_of(place), "")
+        found = read_manifest(output)
+        if not output.is_result_of(found):
+            raise BatchError(f"{output.manifest}: not the manifest of {place} as it stands now")
+        return cls(found, path=place)
+
+    @property
+    def statement(self) -> Statement:
+        """Five sentences about all releases together; see `curvedp.Release.statement`."""
+        return Statement(**self.manifest["statement"])
 
     @property
     def coverage(self) -> Coverage | None:
@@ -76,27 +109,49 @@ class BatchReleases:
         where = "" if self.path is None else f" in {str(self.path)!r}"
         return f"<BatchReleases: {self._about}{where}>"
 
+    def report(self) -> str:
+        """Plain text: the `statement` about all groups, then a line for each of the first ten."""
+        return report_of_groups(
+            f"Batch of releases: {self._about}",
+            self.statement,
+            self._facts(),
+            self._first_rows(),
+            self.manifest["groups"],
+            alarm=unproved_text(self._guarantee),
+            warnings=() if self.coverage is None else self.coverage.warnings,
+        )
+
     def _repr_html_(self) -> str:
-        found = self.manifest
-        guarantee = Guarantee.from_dict(found["guarantee_of_all"])
-        facts = [
-            ("groups", f"{found['groups']}, by {', '.join(found['by'])}"),
-            ("skipped: too small", str(found["groups_skipped"])),
-            ("guarantee of each", str(Guarantee.from_dict(found["guarantee_of_each_group"]))),
-            ("of all to one unit", str(guarantee)),
-            ("ledger", found["ledger"]),
-            ("file", str(self.path)),
-        ]
-        absent = {"file"} if self.path is None else set()
-        names, rows = self._first_rows()
+        columns, *rows = self._first_rows()
         return card(
             f"BatchReleases: {self._about}",
-            [fact for fact in facts if fact[0] not in absent],
-            alarm=unproved_text(guarantee),
-            notes=[found["composition"], coverage_text(self.coverage, found["uncounted"])],
-            columns=names,
+            self._facts(),
+            alarm=unproved_text(self._guarantee),
+            notes=[
+                *(f"{name}: {text}" for name, text in self.statement.items()),
+                *(() if self.coverage is None else self.coverage.warnings),
+            ],
+            columns=columns,
             rows=rows,
         )
+
+    def _facts(self) -> list[tuple[str, str]]:
+        found = self.manifest
+        return [
+            ("groups", f"{found['groups']}, by {', '.join(found['by'])}"),
+            ("skipped: too small", str(found["groups_skipped"])),
+            ("guarantee of each", str(self._guarantee)),
+            ("of all to one unit", str(Guarantee.from_dict(found["guarantee_of_all"]))),
+            ("composition", found["composition"]),
+            ("noise", found["noise"]),
+            ("provenance", str(Provenance.from_dict(found["provenance"]))),
+            *([] if self.path is None else [("file", str(self.path))]),
+        ]
+
+    @property
+    def _guarantee(self) -> Guarantee:
+        """That of each group's release."""
+        return Guarantee.from_dict(self.manifest["guarantee_of_each_group"])
 
     @property
     def _about(self) -> str:
@@ -104,23 +159,28 @@ class BatchReleases:
         of = found["groups"] - found["groups_skipped"]
         return f"{found['statistic']} on {found['ball']['manifold']} of {of} groups"
 
-    def _first_rows(self) -> tuple[list[str], list[list[str]]]:
-        """Keys, numbers of records and expected errors of the first groups."""
-        if self.path is None:
-            first = self._table.slice(0, MOST_ROWS)
-        elif self.path.is_file():
-            with pq.ParquetFile(self.path) as file:
-                first = pa.Table.from_batches(
-                    [next(file.iter_batches(MOST_ROWS))] if file.metadata.num_rows else [],
-                    file.schema_arrow,
-                )
-        else:
-            return [], []
+    def _first_rows(self) -> list[list[str]]:
+        """Names, then keys, numbers of records and expected errors of the first groups.
+
+        Of a result that was moved away, nothing.
+        """
+        if self.path is not None and not self.path.exists():
+            return [[]]
+        first = self._table.slice(0, MOST_ROWS) if self.path is None else _first_of(self.path)
         shown = [*self.manifest["by"], "n", "expected_error"]
         columns = [first.column(name).to_pylist() for name in shown]
         texts = [f"{own:.4g}" if isinstance(own, float) else str(own) for own in columns.pop()]
         rows = [list(map(str, row)) for row in zip(*columns, texts, strict=True)]
-        return [*shown[:-1], "expected error"], rows
+        return [[*shown[:-1], "expected error"], *rows]
+
+
+def _first_of(path: Path) -> Any:
+    """The first releases of a file, or of a folder of files."""
+    with pq.ParquetFile(path if path.is_file() else min(path.glob("*.parquet"))) as file:
+        return pa.Table.from_batches(
+            [next(file.iter_batches(MOST_ROWS))] if file.metadata.num_rows else [],
+            file.schema_arrow,
+        )
 
 
 def release_table(
@@ -158,7 +218,7 @@ def release_table(
         call.ask_for_memory(rows.nbytes, int(n.max()), by_unit=by_unit, groups=len(n))
     if secret is not None:
         secret._bind(_fingerprint(table, columns))
-    call.pay(ledger, len(n))
+    provenance = call.pay(ledger, len(n))
     ends = np.concatenate(([0], np.cumsum(n)))
     parts, skipped, weights = [], set[int](), [(0, 0)]
     for start, stop in itertools.pairwise(cuts):
@@ -175,16 +235,18 @@ def release_table(
         parts.append(releases_table(chunk.keys, releases))
         weights += [] if own is None else [own]
         skipped.update(np.unique(releases.n[~releases.released]).tolist())
+    found = pa.concat_tables(parts)
     described = manifest(
         parameters,
         count_sizes(numbers_of(sizes)),
         skipped,
         noise="fresh" if secret is None else "kept",
-        ledger=None if ledger is None else charged(parameters),
+        errors=errors_of(found),
         coverage=count_of(call, added_up(weights), secret),
         uncounted=uncounted,
+        provenance=provenance,
     )
-    return BatchReleases(described, _table=pa.concat_tables(parts))
+    return BatchReleases(described, _table=found)
 
 
 def _fingerprint(table: Any, columns: RecordColumns) -> str:

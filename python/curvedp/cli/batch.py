@@ -28,7 +28,7 @@ from curvedp.cli.options import (
 from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee, parse_levels
 from curvedp.cli.tables import FileError
 from curvedp.errors import MissingExtraError
-from curvedp.privacy import Coverage, Ledger, NoiseSecret
+from curvedp.privacy import Ledger, NoiseSecret
 from curvedp.privacy.release import limits_of_error
 from curvedp.statistics import Statistic
 from curvedp.statistics.schedule import SCHEDULES
@@ -264,6 +264,8 @@ def batch(
         from curvedp.batch.output import output_of
         from curvedp.batch.parameters import REFUSAL, BatchParameters, statistic_named
         from curvedp.batch.run import release_all, run
+        from curvedp.batch.tables import BatchReleases
+        from curvedp.batch.upload import place_of
     except MissingExtraError as error:
         raise click.UsageError(str(error)) from error
     if not public_keys:
@@ -331,24 +333,13 @@ def batch(
             resume=resume,
             progress=report,
         )
-    console.print(described["composition"], markup=False)
-    _print_coverage(console, described)
+    done = BatchReleases(described, path=place_of(out, stage)[0])
+    console.print(done.report(), markup=False)
     released = described["groups"] - described["groups_skipped"]
     console.print(f"{released} releases written to {out}", markup=False)
     if stage is None:
         place = output_of(Path(out), folder_of(Path(out)), "").manifest
         console.print(f"Manifest written to {place}", markup=False)
-
-
-def _print_coverage(console: Console, described: dict[str, Any]) -> None:
-    """Prints the numbers of records inside the ball, and what they tell."""
-    from curvedp.privacy.release import coverage_text
-
-    found = described["coverage"]
-    coverage = None if found is None else Coverage.from_dict(found)
-    for text in () if coverage is None else coverage.warnings:
-        console.print(f"WARNING: {text}", markup=False)
-    console.print(coverage_text(coverage, described["uncounted"]), markup=False)
 
 
 def _statistic(kind: type[Statistic[Any]], **given: Any) -> Statistic[Any]:

@@ -85,13 +85,21 @@ class ReleaseFile:
 
 
 def read_stored(path: Path) -> Any:
-    """The release, region or interval that a json file holds.
+    """The release, region or interval that a json file holds, or the result of a batch.
 
     Raises
     ------
     FileError
         The file cannot be read, or holds none.
+    MissingExtraError
+        For the result of a batch, if pyarrow is not installed.
+    BatchError
+        If its manifest is missing, or not its own.
     """
+    if path.is_dir() or path.suffix.lower() in (".parquet", ".parq", ".pq"):
+        from curvedp.batch import BatchReleases
+
+        return BatchReleases.open(path)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -360,7 +360,11 @@ def compare(first: Path, second: Path, level: float) -> None:
 @click.command(epilog=example("curvedp show mean.json"))
 @click.argument("file", type=click.Path(path_type=Path))
 def show(file: Path) -> None:
-    """Print the report of a stored release, region or interval."""
+    """Print the report of a stored release, region or interval, or of the result of a batch.
+
+    FILE is what --out named: of a batch the Parquet file, with its manifest beside it, or the
+    folder that holds both.
+    """
     click.echo(_report(read_stored(file)))
 
 

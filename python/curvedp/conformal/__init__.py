@@ -14,6 +14,7 @@ from curvedp.conformal.mechanism import MeshExponential
 from curvedp.conformal.mesh import Mesh, ball_mesh, fibonacci_mesh, icosphere_mesh
 from curvedp.conformal.nodes import default_laplacian
 from curvedp.conformal.solve import HelmholtzSolution, heat_smooth, helmholtz_poisson
+from curvedp.conformal.triangles import TriangleMesh, cotangent_laplacian, edge_graph
 
 __all__ = [
     "ConformalFactor",
@@ -25,12 +26,15 @@ __all__ = [
     "Laplacian",
     "Mesh",
     "MeshExponential",
+    "TriangleMesh",
     "ball_mesh",
     "conformal_mean",
+    "cotangent_laplacian",
     "default_cells",
     "default_heat_time",
     "default_laplacian",
     "density",
+    "edge_graph",
     "factor",
     "fibonacci_mesh",
     "heat_smooth",

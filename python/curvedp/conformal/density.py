@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._stages import tell_stage
+from curvedp._validation import FloatArray
 from curvedp.conformal.density_plan import (
     MECHANISM,
     DensityPlan,
@@ -26,6 +27,7 @@ from curvedp.conformal.density_plan import (
     needs_graph,
 )
 from curvedp.conformal.density_release import DensityRelease
+from curvedp.conformal.mesh import Mesh
 from curvedp.conformal.nodes import (
     DEFAULT_NODES,
     Nodes,
@@ -36,6 +38,7 @@ from curvedp.conformal.nodes import (
     refuse_told,
     told,
 )
+from curvedp.conformal.triangles import TriangleMesh
 from curvedp.domain import Ball
 from curvedp.privacy import Guarantee
 from curvedp.statistics.call import Call, CallOptions
@@ -142,11 +145,16 @@ class Density(EachGroup[DensityRelease]):
             nodes=plan.mesh.points,
             volumes=plan.mesh.volumes,
             projected=plan.is_inside,
+            triangles=_triangles_of(plan.mesh),
         )
         if plan.laplacian is not None:
             found.__dict__["laplacian"] = plan.laplacian
             found.__dict__["mesh"] = plan.mesh
         return found
+
+
+def _triangles_of(mesh: Mesh) -> FloatArray | None:
+    return mesh.triangles.astype(float) if isinstance(mesh, TriangleMesh) else None
 
 
 @overload

@@ -199,7 +199,7 @@ def default_heat_time(operator: Laplacian, n: int, rate: float) -> float:
     >>> round(default_heat_time(operator, n=1000, rate=0.25), 4)
     0.008
     """
-    dim, volume = operator.graph.mesh.manifold.dim, float(operator.mass.sum())
+    dim, volume = operator.graph.mesh.dim, float(operator.mass.sum())
     falling = math.exp(-rate)
     variance = 2 * falling / (math.expm1(-rate) ** 2)
     wished = (variance * len(operator.mass) * volume / n**2) ** (2 / dim) / (8 * math.pi)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
+import numpy as np
+
 from curvedp._validation import FloatArray
 from curvedp.conformal.graph import Laplacian
 from curvedp.conformal.mesh import Mesh
 from curvedp.conformal.nodes import as_laplacian
+from curvedp.conformal.triangles import TriangleMesh
 from curvedp.privacy import Release
 from curvedp.privacy.release import frozen_array
 
@@ -30,6 +33,8 @@ class DensityRelease(Release):
     nodes : ndarray, shape (n, *point_shape)
     volumes : ndarray, shape (n,)
         The public mesh.
+    triangles : ndarray, shape (m, 3), or None
+        The corners of its triangles, where it is a `TriangleMesh`.
     projected : bool
         True if records beyond the ball were projected on it; False if the mesh reaches out of the
         ball, and they counted where they are.
@@ -52,17 +57,22 @@ class DensityRelease(Release):
     nodes: FloatArray
     volumes: FloatArray
     projected: bool
+    triangles: FloatArray | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("nodes", "volumes"):
             object.__setattr__(self, name, frozen_array(getattr(self, name)))
+        if self.triangles is not None:
+            object.__setattr__(self, "triangles", frozen_array(self.triangles))
         if not self.value.shape == self.volumes.shape == self.nodes.shape[:1]:
             raise ValueError("value, nodes and volumes must have the same length")
 
     @functools.cached_property
     def mesh(self) -> Mesh:
         """The public mesh."""
+        if self.triangles is not None:
+            return TriangleMesh(self.nodes, self.triangles.astype(np.int64))
         return Mesh(self.manifold, self.nodes, self.volumes)
 
     @functools.cached_property

@@ -28,11 +28,11 @@ class Graph:
     Attributes
     ----------
     mesh : Mesh
-    k : int
-        Neighbours of every node before the graph was made symmetric.
+    k : int or None
+        Neighbours of every node before the graph was made symmetric; None for given edges.
     """
 
-    def __init__(self, mesh: Mesh, k: int, core: _core.Graph) -> None:
+    def __init__(self, mesh: Mesh, k: int | None, core: _core.Graph) -> None:
         self.mesh, self.k, self.kernels = mesh, k, core
 
     @functools.cached_property
@@ -182,7 +182,7 @@ def laplacian(
     True
     """
     kind = as_choice(normalization, NORMALIZATIONS, "normalization")
-    dim = graph.mesh.manifold.dim
+    dim = graph.mesh.dim
     if bandwidth is None:
         time = graph.kernels.mean_square_length() / (4 * dim) or 1.0
     else:

@@ -73,6 +73,11 @@ class Mesh:
         return self._manifold
 
     @property
+    def dim(self) -> int:
+        """Dimension of what the nodes fill."""
+        return self.manifold.dim
+
+    @property
     def points(self) -> FloatArray:
         """The nodes, shape (n, *point_shape), read-only."""
         return self._points

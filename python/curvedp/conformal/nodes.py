@@ -10,6 +10,7 @@ from typing import Any
 from curvedp._validation import as_count
 from curvedp.conformal.graph import Graph, Laplacian, knn_graph, laplacian
 from curvedp.conformal.mesh import Mesh, ball_mesh
+from curvedp.conformal.triangles import TriangleMesh, cotangent_laplacian
 from curvedp.domain import Ball
 
 Nodes = Mesh | Graph | Laplacian
@@ -51,6 +52,8 @@ def as_laplacian(mesh: Nodes) -> Laplacian:
     nodes = mesh_of(mesh)
     if isinstance(mesh, Graph):
         return laplacian(mesh)
+    if isinstance(nodes, TriangleMesh):
+        return cotangent_laplacian(nodes)
     return laplacian(knn_graph(nodes, min(_NEIGHBOURS, max(1, len(nodes) - 1))))
 
 
@@ -84,6 +87,8 @@ def told(mesh: Nodes | None) -> dict[str, Any] | None:
         how += [time, mesh.normalization, str(mesh.scaled)]
     digest = hashlib.sha256("|".join([nodes.manifold.spec, str(len(nodes)), *how]).encode())
     digest.update(b"\0" + nodes.points.tobytes() + nodes.volumes.tobytes())
+    if isinstance(nodes, TriangleMesh):
+        digest.update(nodes.triangles.tobytes())
     return {"nodes": len(nodes), "digest": digest.hexdigest()}
 
 

@@ -125,20 +125,16 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     @property
-    def _released(self) -> Any:
-        """The release of a fit, or those of its classes."""
-        check_is_fitted(self)
-        return next(vars(self)[name] for name in _PAID if name in vars(self))
-
-    @property
     def statement(self) -> Statement:
         """Five sentences about the fit; see `Release.statement`."""
-        found: Statement = self._released.statement
+        check_is_fitted(self)
+        found: Statement = vars(self)["release_"].statement
         return found
 
     def report(self) -> str:
         """Plain text about what the fit released; see `Release.report`."""
-        text: str = self._released.report()
+        check_is_fitted(self)
+        text: str = vars(self)["release_"].report()
         return text
 
     def __sklearn_tags__(self) -> Any:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import textwrap
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from curvedp._guard import quiet
+from curvedp._guard import quiet, warn_of_paid
 from curvedp._validation import FloatArray
-from curvedp.learning._sklearn import ClassifierMixin
+from curvedp.errors import NoiseWarning
+from curvedp.learning._sklearn import ClassifierMixin, check_is_fitted
 from curvedp.learning.estimator import Transformer, all_or_nothing, public_labels
+from curvedp.manifolds import Manifold
 from curvedp.privacy import Guarantee, Release
+from curvedp.privacy.statement import Statement
 from curvedp.statistics.adaptive_mean import adaptive_mean
 from curvedp.statistics.frechet_mean import frechet_mean
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.logistic import softmax
 from curvedp.statistics.releases import Releases
+
+#: Most classes that a warning names.
+_NAMED = 6
 
 
 @dataclass(eq=False, repr=False)
@@ -51,6 +58,8 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         The release of each class by its label.
     guarantee_ : Guarantee
         Of all releases together.
+    doubts_ : tuple of str
+        Empty unless the noise of a mean is larger than its distance from another class's.
 
     Notes
     -----
@@ -94,6 +103,12 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         ------
         BudgetError, ExistenceError, ValueError, TypeError
             As `frechet_mean`; never for the value of a record.
+
+        Warns
+        -----
+        NoiseWarning
+            If the noise of a class's mean is larger than its distance from the mean of another
+            class (`doubts_`), which the released means and their expected errors tell.
         """
         records = self._open(X)
         classes, codes = public_labels(y, len(records))
@@ -105,13 +120,29 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         }
         release = adaptive_mean if self.adaptive else frechet_mean
         found: Releases[Any] = release(records, self._domain, self.guarantee, **options)
-        own = [found[code] for code in range(len(classes))]
         self.classes_: NDArray[Any] = classes
-        self.means_: FloatArray = np.stack([each.value for each in own])
-        self.releases_: dict[Any, Release] = dict(zip(classes.tolist(), own, strict=True))
+        self.means_: FloatArray = np.array(found.value)
+        named = replace(found, labels=classes.tolist())
+        self.releases_: dict[Any, Release] = dict(named.items())
+        self._statement, self._report = named.statement, named.report()
         self.guarantee_: Guarantee = found.total
         self.coverage_ = found.coverage
+        self.doubts_ = _doubts(self._manifold, classes, self.means_, found.expected_error)
+        for doubt in self.doubts_:
+            warn_of_paid(f"{type(self).__name__}: {doubt}", NoiseWarning)
         return self
+
+    @property
+    def statement(self) -> Statement:
+        """Five sentences about the releases of all classes; see `Release.statement`."""
+        check_is_fitted(self)
+        return self._statement
+
+    def report(self) -> str:
+        """Plain text about the releases of all classes, and `doubts_`; see `Releases.report`."""
+        check_is_fitted(self)
+        lines = (line for doubt in self.doubts_ for line in ["", *textwrap.wrap(doubt, 88)])
+        return self._report + "".join(f"{line}\n" for line in lines)
 
     @quiet
     def transform(self, X: ArrayLike) -> FloatArray:
@@ -152,3 +183,25 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
     @property
     def _n_features_out(self) -> int:
         return len(self.classes_)
+
+
+def _doubts(
+    space: Manifold, classes: NDArray[Any], means: FloatArray, errors: FloatArray
+) -> tuple[str, ...]:
+    """What released means of classes tell beside their expected errors, shape (K,).
+
+    The mean squared distance of two of them is about that without noise and that of the noise.
+    """
+    squares = space.pairwise_dist(means, means) ** 2
+    noise = errors[:, None] ** 2 + errors**2
+    close = squares < 2 * noise
+    np.fill_diagonal(close, False)
+    doubtful = classes[close.any(axis=1)].tolist()
+    if not doubtful:
+        return ()
+    named = ", ".join(map(str, doubtful[:_NAMED])) + (", ..." if len(doubtful) > _NAMED else "")
+    return (
+        f"the noise of the means of {len(doubtful)} of {len(classes)} classes ({named}) is larger "
+        "than the distance of another class's mean: they are told apart less well than by means "
+        "without noise. Use a larger budget, more records, a smaller ball or fewer classes.",
+    )

@@ -30,6 +30,10 @@ from curvedp.statistics.call import Call
 from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.grouping import Offsets
 
+#: Bandwidth in radii of the ball, unless told otherwise: unrelated rows on its sphere, sqrt(2) r
+#: apart, then weigh exp(-25) and rows r/2 apart exp(-3).
+BANDWIDTH_SHARE = 0.2
+
 #: Bytes of the kernel's tiles that a thread works on.
 _UNDER_WAY = 5e6
 
@@ -79,9 +83,9 @@ class Embedding(EachGroup[Release]):
     counted: ClassVar[bool] = False
 
     n_components: int = 2
-    bandwidth: float = 1.0
+    bandwidth: float | None = None
     alpha: float = 0.5
-    private_iterations: int = 2
+    private_iterations: int = 10
     post_iterations: int = 2
     form: str = "normalised"
     label_bandwidth: float | None = None
@@ -93,7 +97,6 @@ class Embedding(EachGroup[Release]):
 
     def __post_init__(self) -> None:
         as_count(self.n_components, "n_components")
-        as_bandwidth(self.bandwidth, "bandwidth")
         as_count(self.private_iterations, "private_iterations")
         as_count(self.post_iterations, "post_iterations", least=0)
         as_choice(self.form, FORMS, "form")
@@ -102,7 +105,7 @@ class Embedding(EachGroup[Release]):
         as_positive(self.start_scale, "start_scale")
         if isinstance(self.alpha, str) or not math.isfinite(self.alpha):
             raise ValueError(f"alpha must be a finite number, got {self.alpha!r}")
-        for name in ("label_bandwidth", "post_bandwidth"):
+        for name in ("bandwidth", "label_bandwidth", "post_bandwidth"):
             if getattr(self, name) is not None:
                 as_bandwidth(getattr(self, name), name)
         if self.max_norm is not None:
@@ -138,12 +141,13 @@ class Embedding(EachGroup[Release]):
             )
         # of computed weights: error of half a squared distance, over sigma^2, and own rounding
         unit = 2.0**-24 if self.dtype == "float32" else 2.0**-53
-        spread = (ball.radius / self.bandwidth) ** 2
+        of_rows, of_labels = self.bandwidths(ball)
+        spread = (ball.radius / of_rows) ** 2
         delta = sensitivity.mail_iteration(
             n,
-            bandwidth=self.bandwidth,
+            bandwidth=of_rows,
             alpha=self.alpha,
-            label_bandwidth=self.label_bandwidth,
+            label_bandwidth=of_labels,
             radius=ball.radius,
             form=self.form,
             records_per_unit=call.records_per_unit,
@@ -203,6 +207,18 @@ class Embedding(EachGroup[Release]):
             parts=tuple(parts),
         )
 
+    def bandwidths(self, ball: Ball) -> tuple[float, float]:
+        """Bandwidths of the kernels of rows and of labels, by default from the ball's radius.
+
+        Parameters
+        ----------
+        ball : Ball
+        """
+        of_rows = BANDWIDTH_SHARE * ball.radius if self.bandwidth is None else self.bandwidth
+        if self.label_bandwidth is not None:
+            return of_rows, self.label_bandwidth
+        return of_rows, of_rows / ball.radius
+
     def operators(
         self, rows: FloatArray, codes: NDArray[np.int64] | None, ball: Ball
     ) -> Laplacians:
@@ -216,11 +232,12 @@ class Embedding(EachGroup[Release]):
             Numbers of the labels.
         ball : Ball
         """
+        of_rows, of_labels = self.bandwidths(ball)
         return Laplacians(
             rows,
-            self.bandwidth,
+            of_rows,
             labels=codes,
-            label_bandwidth=self.label_bandwidth,
+            label_bandwidth=of_labels,
             radius=ball.radius * (1 + BOUNDARY_SLACK),
             dtype=self.dtype,
             memory_limit=self.memory_limit,
@@ -263,7 +280,8 @@ class Embedding(EachGroup[Release]):
         """
         label_share = 1.0
         if self.form == "published":
-            label_share = math.exp(min(2 * (ball.radius / self.bandwidth) ** 2, 700.0))
+            spread = (ball.radius / self.bandwidths(ball)[0]) ** 2
+            label_share = math.exp(min(2 * spread, 700.0))
         return rounding_error(n, self.largest_norm, self.alpha, label_share)
 
     def post_process(self, z: FloatArray, ball: Ball) -> FloatArray:
@@ -282,7 +300,7 @@ class Embedding(EachGroup[Release]):
         if bandwidth is None:
             # rows on the sphere of the ball are sqrt(2) r apart in root mean square
             spread = math.sqrt(2 * float(np.mean(np.sum((z - z.mean(axis=0)) ** 2, axis=1))))
-            relative = self.bandwidth / (math.sqrt(2) * ball.radius)
+            relative = self.bandwidths(ball)[0] / (math.sqrt(2) * ball.radius)
             bandwidth = relative * max(spread, 1e-6 * self.largest_norm)
         operators = Laplacians(z, bandwidth, dtype=self.dtype, memory_limit=self.memory_limit)
         for _ in range(self.post_iterations):

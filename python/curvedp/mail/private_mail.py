@@ -40,15 +40,18 @@ class PrivateMail(Conventions):
 
     **The noise of `fit_transform` does not fall with the number of rows.** Each row of the result
     belongs to one record, so its noise is at least (D/2) tanh(r^2/sigma^2)/mu per entry, D the
-    diameter of the embedding, as under local differential privacy. For one private query among
-    public anchors use `embed_query`.
+    diameter of the embedding, as under local differential privacy; with a bandwidth well below r a
+    record may move every other row, and it grows with the square root of the number. For one
+    private query among public anchors use `embed_query`.
 
     Parameters
     ----------
     n_components : int
         Columns k of the embedding.
-    bandwidth : float
-        Sigma of the kernel exp(-d^2/2 sigma^2) of the rows; public, in units of their distances.
+    bandwidth : float, optional
+        Sigma of the kernel exp(-d^2/2 sigma^2) of the rows; public, in units of their distances. A
+        fifth of the ball's radius if not given, at which the embedding without noise separates
+        classes of images; a wider kernel needs less noise (docs/privatemail.md).
     alpha : float
         Weight of the label term. Equation 3 subtracts it: alpha > 0 drives equal labels apart and
         alpha < 0 draws them together (docs/privatemail.md).
@@ -61,7 +64,8 @@ class PrivateMail(Conventions):
     form : {"normalised", "published"}
         "published" is equation 7, whose sensitivity is exp(2 r^2/sigma^2) alpha D/2 and more.
     label_bandwidth : float, optional
-        Sigma of the kernel of one-hot labels; `bandwidth` if not given, as in the paper.
+        Sigma of the kernel of one-hot labels; if not given `bandwidth` over the ball's radius, as
+        in the paper, where rows have length 1.
     post_bandwidth : float, optional
         Sigma of the kernel of the released embedding; by default `bandwidth`, scaled to it.
     ball : Ball, optional
@@ -116,10 +120,10 @@ class PrivateMail(Conventions):
         self,
         n_components: int = 2,
         *,
-        bandwidth: float = 1.0,
+        bandwidth: float | None = None,
         alpha: float = 0.5,
         guarantee: Guarantee | None = None,
-        private_iterations: int = 2,
+        private_iterations: int = 10,
         post_iterations: int = 2,
         form: str = "normalised",
         label_bandwidth: float | None = None,
@@ -224,19 +228,20 @@ class PrivateMail(Conventions):
         labels : array-like, shape (n,), optional
             Public as well. Without labels alpha counts as 0.
         """
-        self._statistic()
-        points = as_rows(rows)
+        statistic, points = self._statistic(), as_rows(rows)
+        ball = self._ball(points.shape[1])
+        of_rows, of_labels = statistic.bandwidths(ball)
         settings = Settings(
             n_components=self.n_components,
-            bandwidth=self.bandwidth,
-            label_bandwidth=self.label_bandwidth,
+            bandwidth=of_rows,
+            label_bandwidth=of_labels,
             alpha=self.alpha,
             form=self.form,
             iterations=self.private_iterations + self.post_iterations,
             dtype=self.dtype,
             memory_limit=self.memory_limit,
         )
-        return Anchors(points, labels, self._ball(points.shape[1]), settings)
+        return Anchors(points, labels, ball, settings)
 
     @quiet
     @hinting

@@ -16,6 +16,7 @@ from curvedp.manifolds.spaces import (
     SpecialOrthogonal,
     Sphere,
     Torus,
+    Unitary,
 )
 
 __all__ = [
@@ -34,5 +35,6 @@ __all__ = [
     "SpecialOrthogonal",
     "Sphere",
     "Torus",
+    "Unitary",
     "as_manifold",
 ]

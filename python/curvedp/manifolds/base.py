@@ -189,8 +189,8 @@ class Manifold(ABC):
     def random_point(self, n_samples: int = 1, *, rng: Seed = None) -> FloatArray:
         """Random points, for tests and examples.
 
-        Uniform on spheres, shapes, axes, tori, subspaces and SO(n); elsewhere the exponential of a
-        standard normal tangent vector at the origin.
+        Uniform on spheres, shapes, axes, tori, subspaces, SO(n) and U(n); elsewhere the exponential
+        of a standard normal tangent vector at the origin.
 
         Parameters
         ----------
@@ -230,8 +230,8 @@ class Manifold(ABC):
         Parameters
         ----------
         records : array-like, shape (..., *point_shape), (..., point_size) or (..., short form)
-            Landmarks also as an array of complex numbers, shape (..., k_landmarks), Hermitian
-            matrices as one of shape (..., m, m).
+            Landmarks also as an array of complex numbers, shape (..., k_landmarks), Hermitian and
+            unitary matrices as one of shape (..., m, m).
 
         Returns
         -------

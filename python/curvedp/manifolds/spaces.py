@@ -19,6 +19,8 @@ MAX_SIZE = 1_000_000
 MOST_AXES = 1000
 #: Largest dimension of a space whose rotations are points: that of the exact samplers of noise.
 MOST_TURNED = 33
+#: Largest order of unitary matrices, for the same reason.
+MOST_UNITARY = 16
 SPD_METRICS = ("affine-invariant", "log-euclidean", "log-cholesky")
 
 #: Centres on hyperbolic space are served up to this distance from its origin, in units of
@@ -184,43 +186,15 @@ class SPD(Manifold):
         return np.eye(self.m)
 
 
-class HPD(Manifold):
-    """Hermitian positive definite matrices, <V, W>_P = Re tr(P^-1 V P^-1 W); points (m, m, 2).
+class _ComplexMatrices(Manifold):
+    """Spaces of complex matrices, in real and imaginary parts on the last axis of points."""
 
-    The last axis holds real and imaginary parts, as complex numbers lie in memory. Arrays of
-    complex numbers, shape (..., m, m), are read wherever points or tangent vectors are; what is
-    returned is real, like every array that is released, stored or sent, and `to_complex` views it
-    as complex matrices. Dimension m^2, sectional curvature in [-1/2, 0]; real matrices are a
-    totally geodesic part, with the affine-invariant metric (proof:
-    docs/proofs/hermitian-matrices.md).
-
-    Parameters
-    ----------
-    m : int
-
-    Examples
-    --------
-    >>> space = HPD(2)
-    >>> coherent = np.array([[2.0, 1.0j], [-1.0j, 2.0]])  # eigenvalues 1 and 3
-    >>> float(space.dist(space.origin, coherent).round(4))
-    1.0986
-    """
-
-    _names: ClassVar[dict[str, dict[str, Any]]] = {"hpd": {}}
     _origin_name = "identity"
-
-    def __init__(self, m: int) -> None:
-        self.m = as_count(m, "m", most=500)
-        super().__init__("hpd", self.m, 0.0, (self.m, self.m, 2))
-
-    @property
-    def spec(self) -> str:
-        return f"hpd:{self.m}"
 
     @property
     def origin(self) -> FloatArray:
         """The identity matrix."""
-        return _complex_parts(np.eye(self.m, dtype=np.complex128))
+        return _complex_parts(np.eye(self.point_shape[0], dtype=np.complex128))
 
     def to_complex(self, points: ArrayLike) -> NDArray[np.complex128]:
         """Points or tangent vectors as complex matrices; a view where their memory allows it.
@@ -247,13 +221,47 @@ class HPD(Manifold):
         if isinstance(value, np.ndarray) and value.dtype.kind == "c":
             return _complex_parts(value)
         numbers = super()._numbers(value, name)
-        if numbers.shape[-2:] == (self.m, self.m) and numbers.shape[-3:] != self.point_shape:
+        m = self.point_shape[0]
+        if numbers.shape[-2:] == (m, m) and numbers.shape[-3:] != self.point_shape:
             raise ValueError(
-                f"{name} must be complex, shape (..., {self.m}, {self.m}), or real and imaginary "
-                f"parts, shape (..., {self.m}, {self.m}, 2), got real numbers of shape "
+                f"{name} must be complex, shape (..., {m}, {m}), or real and imaginary "
+                f"parts, shape (..., {m}, {m}, 2), got real numbers of shape "
                 f"{numbers.shape}"
             )
         return numbers
+
+
+class HPD(_ComplexMatrices):
+    """Hermitian positive definite matrices, <V, W>_P = Re tr(P^-1 V P^-1 W); points (m, m, 2).
+
+    The last axis holds real and imaginary parts, as complex numbers lie in memory. Arrays of
+    complex numbers, shape (..., m, m), are read wherever points or tangent vectors are; what is
+    returned is real, like every array that is released, stored or sent, and `to_complex` views it
+    as complex matrices. Dimension m^2, sectional curvature in [-1/2, 0]; real matrices are a
+    totally geodesic part, with the affine-invariant metric (proof:
+    docs/proofs/hermitian-matrices.md).
+
+    Parameters
+    ----------
+    m : int
+
+    Examples
+    --------
+    >>> space = HPD(2)
+    >>> coherent = np.array([[2.0, 1.0j], [-1.0j, 2.0]])  # eigenvalues 1 and 3
+    >>> float(space.dist(space.origin, coherent).round(4))
+    1.0986
+    """
+
+    _names: ClassVar[dict[str, dict[str, Any]]] = {"hpd": {}}
+
+    def __init__(self, m: int) -> None:
+        self.m = as_count(m, "m", most=500)
+        super().__init__("hpd", self.m, 0.0, (self.m, self.m, 2))
+
+    @property
+    def spec(self) -> str:
+        return f"hpd:{self.m}"
 
 
 class Correlation(Manifold):
@@ -675,6 +683,49 @@ class SpecialOrthogonal(Manifold):
         return _unit_columns(self.point_shape[1])
 
 
+class Unitary(_ComplexMatrices):
+    """Unitary matrices, U(n), <V, W>_U = Re tr(V^* W); points (n, n, 2).
+
+    The last axis holds real and imaginary parts; arrays of complex numbers, shape (..., n, n), are
+    read as well, and `to_complex` views points as complex matrices, as on ``HPD``. U^* V has
+    eigenvalues exp(i t_j) with t_j in (-pi, pi]; the distance is sqrt(sum of t_j^2), in radians,
+    |log(U^* V)| in Frobenius norm. Matrices that differ by a phase are two points: for gates up to
+    a phase, fix the phase of each record by a public rule. Dimension n^2, sectional curvature in
+    [0, 1/2] (0 for n = 1, the circle), injectivity radius pi; balls have a radius below pi/2.
+    Proof: docs/proofs/special-orthogonal.md, section 7.
+
+    Parameters
+    ----------
+    n : int
+        1 to 16.
+
+    Examples
+    --------
+    >>> space = Unitary(2)
+    >>> gate = np.diag([1.0, 1.0j])
+    >>> bool(np.isclose(space.dist(space.origin, gate), np.pi / 2))
+    True
+    """
+
+    _names: ClassVar[dict[str, dict[str, Any]]] = {"unitary": {}}
+
+    def __init__(self, n: int) -> None:
+        self.n = as_count(n, "n", most=MOST_UNITARY)
+        super().__init__("unitary", self.n, 0.0, (self.n, self.n, 2))
+
+    @property
+    def spec(self) -> str:
+        return f"unitary:{self.n}"
+
+    def _random_points(self, count: int, rng: np.random.Generator) -> FloatArray:
+        return self.project(rng.standard_normal((count, *self.point_shape)))
+
+    def _equations(self) -> Sequence[Equation]:
+        width = 2 * self.n
+        rows = [slice(i * width, (i + 1) * width) for i in range(self.n)]
+        return [Equation(f"|row {i}|^2 - 1", row, True, Fraction(1)) for i, row in enumerate(rows)]
+
+
 def _unit_columns(width: int) -> list[Equation]:
     """The columns of a matrix have length 1."""
     names = [f"|column {j}|^2 - 1" for j in range(width)]
@@ -716,5 +767,6 @@ SPACES: tuple[type[Manifold], ...] = (
     Torus,
     Grassmann,
     SpecialOrthogonal,
+    Unitary,
     Euclidean,
 )

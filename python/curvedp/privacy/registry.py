@@ -1,14 +1,14 @@
 """An entry for a public registry of deployments, as far as a release knows its fields.
 
 The form is that of the deployments registry (Dwork, Kohli, Mulligan 2019, Differential privacy in
-practice: expose your epsilons!; its schema at commit 617ad17). Every sentence that is filled in
+practice: expose your epsilons!; its schema at commit 057e5d8). Every sentence that is filled in
 follows from the release.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +18,17 @@ from curvedp.privacy.base import Guarantee
 from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved
 from curvedp.privacy.provenance import Provenance
 
-__all__ = ["SECTORS", "entry", "problems"]
+__all__ = ["CURATORS", "SECTORS", "entry", "problems"]
 
-#: Words of the registry for sectors and for kinds of products.
-SECTORS = ("Technology", "Healthcare", "Education", "Government")
+#: Words of the registry for kinds of publishers and for sectors.
+CURATORS = ("Government", "Industry", "Nonprofit")
+SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
 _MODELS = ("geodesic regression", "tangent logistic", "k-means")
+_VARIANTS: dict[type[Guarantee], str] = {
+    PureDP: "Pure DP",
+    ApproxDP: "Approximate DP",
+    ZCDP: "Zero-concentrated DP",
+}
 _DELTA = 1e-6
 _STATED = "Not stated."
 
@@ -34,6 +40,8 @@ class Product:
     Attributes
     ----------
     name, data_curator, description, intended_use, region : str
+    curator_type : str
+        One of `CURATORS`.
     sector : str or None
         One of `SECTORS`.
     authors : tuple of str
@@ -45,6 +53,7 @@ class Product:
 
     name: str
     data_curator: str
+    curator_type: str
     description: str
     intended_use: str
     region: str
@@ -58,6 +67,7 @@ class Product:
             text = getattr(self, field)
             if not isinstance(text, str) or not text.strip():
                 raise ValueError(f"{field} must be a text: the registry requires it")
+        as_choice(self.curator_type, CURATORS, "curator_type")
         if self.sector is not None:
             as_choice(self.sector, SECTORS, "sector")
         if not self.authors or not all(isinstance(own, str) and own for own in self.authors):
@@ -85,90 +95,113 @@ def entry(release: Any, product: Product, *, delta: float = _DELTA) -> dict[str,
     if made is None:
         raise ValueError("the release does not say when it was made: it has no provenance")
     as_probability(delta, "delta")
-    local = release.is_local
-    unit = made.unit or ("person" if release.units_by_name else "record")
-    described: dict[str, Any] = {
+    return {
+        "url_slug": re.sub(r"[^a-z0-9]+", "-", product.name.lower()).strip("-") or "entry",
+        "deployment": {
+            "basic": _basic(release, product, made),
+            "dp_variant": {
+                "variant_name": _VARIANTS.get(type(guarantee), "Custom"),
+                "data_domain": (
+                    f"Points of {release.n} {_counted(release)} on {release.manifold}; those "
+                    f"outside a public ball of radius {release.ball_radius:.6g} were moved to its "
+                    "edge."
+                ),
+                "unprotected_quantities": _unprotected(release),
+            },
+            "privacy_loss": _loss(release, guarantee, made, delta),
+            "deployment_model": _model(release, made),
+            "implementation": {
+                "preprocessing_and_hyperparameter_tuning": product.preparation or _STATED,
+                "mechanisms": _mechanisms(release, made),
+                "composition": _composition(release),
+                "post_processing": "None that touches the records again.",
+                "justification": product.justification or _STATED,
+                "utility": release.statement.accuracy,
+            },
+            "administrative": {
+                "status": "Draft",
+                "registry_authors": list(product.authors),
+                "tier": 3,
+            },
+        },
+    }
+
+
+def _basic(release: Any, product: Product, made: Provenance) -> dict[str, Any]:
+    """Product and publisher."""
+    is_model = release.statistic.startswith(_MODELS)
+    sector = {} if product.sector is None else {"data_product_sector": product.sector}
+    return {
         "name": product.name,
-        "data_curator": product.data_curator,
+        "data_curators": [
+            {
+                "data_curator_name": product.data_curator,
+                "data_curator_type": product.curator_type,
+            }
+        ],
         "description": product.description,
         "intended_use": product.intended_use,
-        "data_product_type": _kind(release.statistic),
-        "publication_date": made.day,
+        "data_product_type": "Machine learning model" if is_model else "Summary statistics",
         "data_product_region": product.region,
-        "dp_flavor": _flavor(release, guarantee),
-        "privacy_loss": {
-            "privacy_unit": f"{unit}-level",
-            "privacy_unit_description": _unit(release),
-            "privacy_parameters": _parameters(guarantee, delta),
-            "privacy_parameters_description": f"{guarantee}. {release.statement.cost}",
-        },
-        "model": {
-            "model_name": "Local" if local else "Central",
-            "actors": (
-                "The owner of the record, who trusts nobody, and everybody who sees the release."
-                if local
-                else "The curator, who sees the records and is trusted; everybody who sees the "
-                "release, who is not."
-            ),
-            "is_many_release": False,
-            "is_many_release_description": _later(made),
-            "is_dynamic": False,
-            "is_interactive": False,
-        },
-        "accounting": {
-            "post_processing": "None that touches the records again.",
-            "composition": _composition(release),
-        },
-        "implementation": {
-            "pre_processing_eda_hyperparameter_tuning": product.preparation or _STATED,
-            "mechanisms": _mechanisms(release, made),
-            "justification": product.justification or _STATED,
-        },
+        **sector,
+        "publication_date": made.day,
     }
-    if product.sector is not None:
-        described["data_product_sector"] = product.sector
+
+
+def _loss(release: Any, guarantee: Guarantee, made: Provenance, delta: float) -> dict[str, Any]:
+    """Unit and parameters; of a kind without a word of its own the whole privacy relation."""
+    unit = made.unit or ("person" if release.units_by_name else "record")
+    details = f"{guarantee}. {release.statement.cost}"
+    if isinstance(guarantee, GDP):
+        mu = rounded_up(guarantee.mu)
+        details = (
+            "Gaussian differential privacy. Input metric: the number of replaced units, their "
+            "number being public; bound: 1. Output measure: the trade-off curve of tests; bound: "
+            f"that of N(0, 1) and N({mu}, 1). {details}"
+        )
+    counted = {} if release.records_per_unit > 1 else {"number_of_privacy_units": release.n}
     return {
-        "status": "Draft",
-        "registry_authors": list(product.authors),
-        "tier": 3,
-        "deployment": described,
+        "privacy_unit": f"{unit}-level",
+        "privacy_unit_details": _unit(release),
+        **counted,
+        "privacy_parameters": _parameters(guarantee, delta),
+        "privacy_parameters_details": details,
     }
 
 
-def _kind(statistic: str) -> str:
-    return "Machine learning model" if statistic.startswith(_MODELS) else "Summary statistics"
-
-
-def _flavor(release: Any, guarantee: Guarantee) -> dict[str, str]:
-    """Name, domain and what is not protected."""
-    common = {
-        "data_domain": (
-            f"{release.n} records on {release.manifold}; those outside a public ball of radius "
-            f"{release.ball_radius:.6g} were moved to its edge"
-        ),
-        "unprotected_quantities": _unprotected(release),
-    }
-    names = {PureDP: "Pure DP", ApproxDP: "Approximate DP", ZCDP: "Zero-concentrated DP"}
-    if type(guarantee) in names:
-        return {"name": names[type(guarantee)], **common}
-    assert isinstance(guarantee, GDP)
+def _model(release: Any, made: Provenance) -> dict[str, str]:
+    """Trust, and how often something is released."""
+    if release.is_local:
+        name, trust = (
+            "Local",
+            "Nobody is trusted: noise is added before the record leaves its owner.",
+        )
+        actors = "The owner of the record, and everybody who sees the release."
+    else:
+        name, trust = "Central", "The curator is trusted; who sees the release is not."
+        actors = "The curator, who sees the records; everybody who sees the release."
     return {
-        "name": "Custom",
-        "input_metric": "number of replaced units, their number being public",
-        "bound_on_input_distance": "1",
-        "output_measure": "trade-off curve of tests (Gaussian differential privacy)",
-        "bound_on_output_distance": f"that of N(0, 1) and N({rounded_up(guarantee.mu)}, 1)",
-        **common,
+        "model_name": name,
+        "trust_assumptions": trust,
+        "actors": actors,
+        "release_type": "One release",
+        "release_type_details": _later(made),
+        "data_source_type": "Static",
+        "access_type": "Non-interactive",
     }
+
+
+def _counted(release: Any) -> str:
+    """The word for what n counts."""
+    return "units" if release.units_by_name else "records"
 
 
 def _unprotected(release: Any) -> str:
     """Quantities that are public."""
-    counted = "units" if release.units_by_name else "records"
     groups = "; which unit is in which group" if "public-groups" in release.assumptions else ""
     return (
-        f"The number of {counted}, {release.n}{groups}; the ball and all parameters, which were "
-        "known or chosen without a look at the records."
+        f"The number of {_counted(release)}, {release.n}{groups}; the ball and all parameters, "
+        "which were known or chosen without a look at the records."
     )
 
 
@@ -243,60 +276,68 @@ def _mechanisms(release: Any, made: Provenance) -> str:
     )
 
 
-#: Fields of the registry's form: for an object its fields, for others their kind or their words.
+#: Fields of the registry's form: for an object its fields, for a list what its items are, for
+#: others their kind or their words.
 _TEXT: tuple[str, ...] = ()
 _FORM: dict[str, Any] = {
-    "status": ("Draft",),
-    "registry_authors": list,
-    "tier": int,
+    "url_slug": _TEXT,
     "deployment": {
-        "name": _TEXT,
-        "data_curator": _TEXT,
-        "description": _TEXT,
-        "intended_use": _TEXT,
-        "data_product_type": ("Summary statistics", "Machine learning model", "Dataset"),
-        "publication_date": _TEXT,
-        "data_product_region": _TEXT,
-        "data_product_sector?": SECTORS,
-        "dp_flavor?": {
-            "name": (
-                "Pure DP",
-                "Approximate DP",
-                "Zero-concentrated DP",
-                "Renyi DP",
-                "Custom",
+        "basic": {
+            "name": _TEXT,
+            "data_curators": [{"data_curator_name": _TEXT, "data_curator_type": CURATORS}],
+            "description": _TEXT,
+            "intended_use": _TEXT,
+            "data_product_type": (
+                "Summary statistics",
+                "Machine learning model",
+                "Dataset",
+                "Synthetic data",
+                "Interactive API",
+                "SQL queries",
             ),
-            "data_domain": _TEXT,
-            "unprotected_quantities": _TEXT,
-            "input_metric?": _TEXT,
-            "bound_on_input_distance?": _TEXT,
-            "output_measure?": _TEXT,
-            "bound_on_output_distance?": _TEXT,
+            "data_product_region": _TEXT,
+            "data_product_sector?": SECTORS,
+            "publication_date": _TEXT,
+        },
+        "dp_variant?": {
+            "variant_name?": (*_VARIANTS.values(), "Renyi DP", "Custom"),
+            "data_domain?": _TEXT,
+            "unprotected_quantities?": _TEXT,
         },
         "privacy_loss?": {
-            "privacy_unit": _TEXT,
-            "privacy_unit_description?": _TEXT,
-            "privacy_parameters": {"epsilon?": float, "rho?": float, "delta?": float},
-            "privacy_parameters_description?": _TEXT,
+            "privacy_unit?": _TEXT,
+            "privacy_unit_details?": _TEXT,
+            "number_of_privacy_units?": int,
+            "privacy_parameters?": {"epsilon?": float, "delta?": float, "rho?": float},
+            "privacy_parameters_details?": _TEXT,
         },
-        "model?": {
-            "model_name": ("Local", "Central", "Shuffle", "Federated", "Varies"),
-            "model_name_description?": _TEXT,
+        "deployment_model?": {
+            "model_name?": ("Local", "Central", "Shuffle", "Federated", "Varies"),
+            "model_name_details?": _TEXT,
+            "trust_assumptions?": _TEXT,
             "actors?": _TEXT,
-            "is_many_release?": bool,
-            "is_many_release_description?": _TEXT,
-            "is_dynamic?": bool,
-            "is_dynamic_description?": _TEXT,
-            "is_interactive?": bool,
-            "is_interactive_description?": _TEXT,
+            "release_type?": ("One release", "Many releases"),
+            "release_type_details?": _TEXT,
+            "data_source_type?": ("Static", "Dynamic"),
+            "data_source_type_details?": _TEXT,
+            "access_type?": ("Interactive", "Non-interactive"),
+            "access_type_details?": _TEXT,
         },
-        "accounting?": {"post_processing": _TEXT, "composition": _TEXT},
         "implementation?": {
-            "pre_processing_eda_hyperparameter_tuning": _TEXT,
-            "mechanisms": _TEXT,
-            "justification": _TEXT,
+            "preprocessing_and_hyperparameter_tuning?": _TEXT,
+            "mechanisms?": _TEXT,
+            "composition?": _TEXT,
+            "post_processing?": _TEXT,
+            "justification?": _TEXT,
+            "utility?": _TEXT,
+            "additional_information?": _TEXT,
         },
-        "additional_information?": _TEXT,
+        "administrative": {
+            "evidence_sources?": dict,
+            "status": ("Draft",),
+            "registry_authors": [_TEXT],
+            "tier": int,
+        },
     },
 }
 
@@ -323,7 +364,15 @@ def problems(found: Any, form: Any = None, place: str = "") -> list[str]:
             for name in inside
             for told in problems(found[name], names[name], f"{place}/{name}")
         ]
-    if isinstance(form, Sequence):
+    if isinstance(form, list):
+        if not isinstance(found, list) or not found:
+            return [f"{place}: no list with an item"]
+        return [
+            told
+            for at, item in enumerate(found)
+            for told in problems(item, form[0], f"{place}/{at}")
+        ]
+    if isinstance(form, tuple):
         if not isinstance(found, str) or not found.strip():
             return [f"{place}: no text"]
         if form and found not in form:

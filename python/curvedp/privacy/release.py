@@ -84,6 +84,10 @@ _LIMITS_OF_ERROR = {
         "about the Fréchet mean of the records projected on the public ball; an estimate and no "
         "bound: a few records far from the others move that mean and cannot be told from none"
     ),
+    "geometric median": (
+        "the noise is not all of it: how near the steps come to the median, and how far shortened "
+        "logarithms move where they end, depends on the records and cannot be told from a release"
+    ),
     "quantile": ("the noise scale counts ranks; the release is usually off by a few times as many"),
 }
 
@@ -430,6 +434,7 @@ class Release:
         *,
         name: str,
         data_curator: str,
+        curator_type: str,
         description: str,
         intended_use: str,
         region: str,
@@ -441,18 +446,20 @@ class Release:
     ) -> dict[str, Any]:
         """An entry for a public registry of deployments (Dwork, Kohli, Mulligan 2019), tier 3.
 
-        What follows from the release is filled in: flavour, parameters, unit and adjacency,
-        quantities that are not protected, composition, mechanisms and measures against leaks. The
-        registry has no word for Gaussian differential privacy: such a guarantee is "Custom", with
-        its epsilon at `delta` and its rho.
+        What follows from the release is filled in: variant, parameters, unit and adjacency,
+        quantities that are not protected, composition, mechanisms, measures against leaks and the
+        error to expect. The registry has no word for Gaussian differential privacy: such a
+        guarantee is "Custom", with its epsilon at `delta`, its rho and its privacy relation.
 
         Parameters
         ----------
         name, data_curator, description, intended_use, region : str
             Of the data product and its publisher.
+        curator_type : {"Government", "Industry", "Nonprofit"}
         authors : sequence of str
             Of the entry.
-        sector : {"Technology", "Healthcare", "Education", "Government"}, optional
+        sector : str, optional
+            "Technology", "Healthcare", "Education", "Government", "Energy" or "Finance".
         preparation : str
             What was done with the records before, how parameters were chosen, and whether that was
             accounted for.
@@ -478,8 +485,9 @@ class Release:
         >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
         >>> mean = cdp.frechet_mean(np.tile(ball.center, (500, 1)), ball, cdp.PureDP(1.0))
         >>> entry = mean.to_registry(
-        ...     name="Mean direction", data_curator="A laboratory", description="Of 500 records",
-        ...     intended_use="Research", region="Europe", authors=["A. Author"],
+        ...     name="Mean direction", data_curator="A laboratory", curator_type="Nonprofit",
+        ...     description="Of 500 records", intended_use="Research", region="Europe",
+        ...     authors=["A. Author"],
         ... )
         >>> entry["deployment"]["privacy_loss"]["privacy_parameters"]
         {'epsilon': 1.0}
@@ -487,6 +495,7 @@ class Release:
         product = Product(
             name=name,
             data_curator=data_curator,
+            curator_type=curator_type,
             description=description,
             intended_use=intended_use,
             region=region,

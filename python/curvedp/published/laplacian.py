@@ -1,6 +1,6 @@
 """The published sensitivity of PrivateMail (Vepakomma, Balla and Raskar), exactly as printed.
 
-It bounds nothing (docs/proofs/privatemail.md): the proof keeps the spurious root of a quadratic.
+Its proof keeps the spurious root of a quadratic (docs/proofs/privatemail.md).
 """
 
 from __future__ import annotations

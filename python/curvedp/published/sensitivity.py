@@ -2,7 +2,7 @@
 
 That of the Fréchet mean is larger than the proved one; those of the moments leave out that rounding
 may move records and the base point out of the ball; those of regression hold at one and the same
-shooting vector, which moves with the records; that of PrivateMail bounds nothing.
+shooting vector, which moves with the records; that of PrivateMail is not what its proof bounds.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from curvedp.curvature import excess_diameter, finite, radial_excess
 from curvedp.domain import Ball
 from curvedp.manifolds import Manifold
 from curvedp.published import laplacian
+
+#: ln of the paper's beta, unless told otherwise.
+LOG_BETA = math.log(1e-6)
 
 #: Longest geodesic in radii of curvature: squares of hyperbolic functions of it are finite.
 _LONGEST = 300.0
@@ -250,10 +253,13 @@ def mail_iteration(
     bandwidth: float,
     alpha: float,
     n_classes: int | None = None,
-    log_beta: float | None = None,
+    log_beta: float = LOG_BETA,
     start_scale: float = 1.0,
 ) -> float:
-    """Sensitivity of PrivateMail's iteration (Vepakomma et al., Corollary 1.1): bounds nothing.
+    """Sensitivity of PrivateMail's iteration (Vepakomma et al., Corollary 1.1), as printed.
+
+    Its proof keeps the spurious root of a quadratic: how far a record moves an iteration is another
+    matter (docs/proofs/privatemail.md).
 
     Parameters
     ----------
@@ -261,8 +267,10 @@ def mail_iteration(
     bandwidth, alpha : float
     n_classes : int, optional
         For labels coded 0 .. n_classes - 1; one-hot labels if not given.
-    log_beta : float, optional
-        ln of the paper's beta; by default the largest at which the bound is a real number, 0.
+    log_beta : float
+        ln of the paper's beta, the probability at which the bound is said to fail; 1e-6 by default.
+        The bound is 0 at the largest at which it is a real number (`laplacian.largest_log_beta`),
+        and grows without limit as beta falls.
     start_scale : float
         Standard deviation sigma_q of the random start.
 
@@ -277,18 +285,18 @@ def mail_iteration(
 
     Examples
     --------
-    >>> mail_iteration(1000, 2, bandwidth=1.0, alpha=0.5)
-    0.0
+    >>> round(mail_iteration(1001, 2, bandwidth=6.0, alpha=0.6), 2)
+    6.72
     """
     count, k = as_count(n, "n", least=2), as_count(n_components, "n_components")
     sigma = as_positive(bandwidth, "bandwidth")
     phi = laplacian.constants(count, float(alpha), sigma, n_classes)
-    largest = laplacian.largest_log_beta(count, k, phi)
-    if log_beta is None:
-        return 0.0
-    chosen = float(log_beta)
+    largest, chosen = laplacian.largest_log_beta(count, k, phi), float(log_beta)
     if not chosen <= largest:
-        raise ValueError(f"log_beta must be at most {largest:.6g}: the bound is not real above")
+        raise ValueError(
+            f"log_beta must be at most {largest:.6g}, got {chosen:.6g}: the published bound is not "
+            "a real number above; a larger bandwidth allows a larger one"
+        )
     return laplacian.global_bound(count, k, phi, chosen, as_positive(start_scale, "start_scale"))
 
 

@@ -88,6 +88,21 @@ def slow_covariates(n: int, x_range: Ranges) -> FloatArray:
     return x if are_several(x_range) else x[:, 0]
 
 
+def own_ranges(x: FloatArray, n: int) -> Ranges:
+    """Of each covariate from its least to its largest value, or of width 1 if they are equal.
+
+    Raises
+    ------
+    ValueError
+        For other shapes than (n,) and (n, q), and values that are not finite.
+    """
+    if x.ndim not in (1, 2) or len(x) != n or x.size == 0:
+        raise ValueError(f"x must have shape ({n},) or ({n}, q), got {x.shape}")
+    if not np.isfinite(x).all():
+        raise ValueError("x must be finite")
+    return own_range(x) if x.ndim == 1 else tuple(map(own_range, x.T))
+
+
 def own_range(x: FloatArray) -> tuple[float, float]:
     """From the least to the largest value, or of width 1 if they are equal."""
     low, high = float(x.min()), float(x.max())

@@ -427,11 +427,13 @@ def rounded(
     step = grid_step(ball, scale)
     carried = shorten_together(carry(manifold, velocities, base, footpoint), v_max)
     outer = ball.leave(footpoint)[0]
+    root = math.sqrt(max(0.0, -ball.manifold.curvature_bounds[0]))
+    short = min(0.25 * ball.manifold.injectivity_radius, 1.0 / root if root > 0 else math.inf)
     found = []
     for velocity in np.round(carried / step) * step:
         length = float(np.linalg.norm(velocity))
         # an isometry takes geodesics to geodesics: the velocity outside is read off a short piece
-        share = min(1.0, 0.25 * ball.manifold.injectivity_radius / length) if length > 0 else 1.0
+        share = min(1.0, short / length) if length > 0 else 1.0
         ahead = np.empty_like(footpoint)
         manifold.exp_coords(np.ascontiguousarray(share * velocity[None]), footpoint, ahead)
         further = ball.leave(ahead)[0]

@@ -192,14 +192,8 @@ class StepMetric:
             whitening, solution, spread = _solved(*grams)
             whitening, solution = _along(axes, whitening), _along(axes, solution)
             return cls(manifold, velocities, whitening, solution, spread)
-        dim = velocities.shape[1]
-        gram, of_design = (
-            _gram(manifold, velocities, times, own)
-            for times, own in ((nodes, weights), (design, even))
-        )
-        # exact on flat space, also where nodes were cut
-        z = np.column_stack([np.ones(len(nodes)), nodes])
-        gram += np.kron(law.moments - (z.T * weights) @ z, np.eye(dim))
+        gram = mean_of_fields(manifold, velocities, nodes, weights, law.moments)
+        of_design = _gram(manifold, velocities, design, even)
         return cls(manifold, velocities, *_solved(gram, of_design))
 
     def effect(self, times: FloatArray) -> FloatArray:
@@ -234,6 +228,28 @@ def _along(axes: FloatArray, blocks: FloatArray) -> FloatArray:
     dim = len(axes)
     whole = (axes * blocks.transpose(1, 2, 0)[:, :, None, :]) @ axes.T
     return np.ascontiguousarray(whole.transpose(0, 2, 1, 3).reshape(2 * dim, 2 * dim))
+
+
+def mean_of_fields(
+    manifold: _core.Manifold,
+    velocities: FloatArray,
+    times: FloatArray,
+    weights: FloatArray,
+    moments: FloatArray,
+) -> FloatArray:
+    """The mean of J J^T over nodes, exact on flat space for these `moments` of z = (1, t).
+
+    Parameters
+    ----------
+    manifold : _core.Manifold
+    velocities : ndarray, shape (q, d)
+    times : ndarray, shape (m, q)
+    weights : ndarray, shape (m,)
+    moments : ndarray, shape (q + 1, q + 1)
+    """
+    z = np.column_stack([np.ones(len(times)), times])
+    missing = np.kron(moments - (z.T * weights) @ z, np.eye(velocities.shape[1]))
+    return np.asarray(_gram(manifold, velocities, times, weights) + missing)
 
 
 def _gram(

@@ -620,7 +620,7 @@ def as_balls(ball: Ball | Sequence[Ball]) -> tuple[Ball, ...]:
     return tuple(map(check_any_ball, given))
 
 
-def check_guarantee(guarantee: Guarantee) -> Guarantee:
+def check_guarantee(guarantee: Guarantee | None) -> Guarantee:
     """The guarantee, if a mechanism can be calibrated to it."""
     if not isinstance(guarantee, Guarantee) or isinstance(guarantee, Unproved):
         raise TypeError(

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-import textwrap
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from curvedp import nonprivate
-from curvedp._html import card
-from curvedp._text import numbers, one_line
+from curvedp._html import MOST_ROWS, card
+from curvedp._text import numbers
 from curvedp._validation import FloatArray, as_number
 from curvedp.manifolds import as_manifold
 from curvedp.privacy import Guarantee, Release
-from curvedp.privacy.release import unproved_text
+from curvedp.privacy.group_report import report_of_groups
+from curvedp.privacy.release import coverage_text, unproved_text
+from curvedp.privacy.statement import Statement, accuracy_of, cost_of, statement
 from curvedp.statistics.adaptive_mean import AdaptiveMean
 from curvedp.statistics.frechet_mean import Mean
 
@@ -26,9 +27,12 @@ __all__ = ["CombinedMean", "combine"]
 _MEANS = (Mean.title, AdaptiveMean.title)
 
 _DISJOINT = (
-    "Each record has the guarantee of its own release, if no record, and no person, is in two of "
-    "them; otherwise compose them."
+    "No record, and no person, is in two of the releases: otherwise their guarantees compose."
 )
+_ABOUT = "mean distance from the mean of the sites' exact means with these weights"
+_NO_LEDGER = "No ledger was asked"
+#: Head of the table of a report.
+_COLUMNS = ("release", "n", "weight", "guarantee", "expected error")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,27 +49,58 @@ class CombinedMean:
         weights: the root of the sum of squares of weight times noise, and of the square of the sum
         of weight times bias, which adaptive means alone have and which is alike at all sites. About
         right where the noise is small beside the radius of curvature.
-    n : int
-        Records of all sites.
-    guarantees : tuple of Guarantee
-        Of the releases, in their order: what each site's records have, if no record, and no person,
-        is in two of them. Otherwise compose them (`curvedp.compose`).
+    parts : tuple of Release
+        The releases.
     """
 
     value: FloatArray
     weights: NDArray[np.float64]
     expected_error: float
-    n: int
-    guarantees: tuple[Guarantee, ...]
+    parts: tuple[Release, ...]
 
-    __repr__ = one_line
+    def __repr__(self) -> str:
+        error = f"expected_error={self.expected_error:.4g}"
+        return f"<{self._title}: value={numbers(self.value)}, {error}, n={self.n}>"
+
+    @property
+    def n(self) -> int:
+        """Records of all sites."""
+        return sum(part.n for part in self.parts)
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """Those of the releases, in their order.
+
+        What each site's records have, if no record, and no person, is in two of them. Otherwise
+        compose them (`curvedp.compose`).
+        """
+        return tuple(part.guarantee for part in self.parts)
+
+    @property
+    def statement(self) -> Statement:
+        """See `Release.statement`: about the releases together, as far as sites are disjoint."""
+        own = [_statement_at_a_site(part) for part in self.parts]
+        assuming = f"{_by_release([told.assuming for told in own])} {_DISJOINT}"
+        return Statement(
+            protected=_by_release([told.protected for told in own]),
+            against=_by_release([told.against for told in own]),
+            assuming=assuming,
+            cost=f"{_by_release([told.cost for told in own])} {self._paid()}",
+            accuracy=accuracy_of(self.expected_error, _ABOUT, self._counted()),
+        )
 
     def report(self) -> str:
-        """Plain text: the mean, its weights, the guarantees, and the error to expect."""
-        alarm = [*textwrap.wrap(self._alarm, 88), ""] if self._alarm else []
-        rows = [f"{f'{name}:':<16}{text}" for name, text in self._facts()]
-        note = textwrap.wrap(_DISJOINT, 88)
-        return "\n".join([self._title, "", *alarm, *rows, "", *note, ""])
+        """Plain text: the `statement`, then a line for each of the first ten releases."""
+        shown = range(min(len(self.parts), MOST_ROWS))
+        return report_of_groups(
+            self._title,
+            self.statement,
+            self._facts(),
+            [_COLUMNS, *map(self._row, shown)],
+            len(self.parts),
+            alarm=self._alarm,
+            warnings=self._warnings(),
+        )
 
     @property
     def _title(self) -> str:
@@ -77,16 +112,96 @@ class CombinedMean:
         return next(filter(None, map(unproved_text, self.guarantees)), "")
 
     def _facts(self) -> list[tuple[str, str]]:
+        made = dict.fromkeys(str(own.provenance) for own in self.parts if own.provenance)
         return [
             ("value", numbers(self.value)),
             ("records", f"n = {self.n}"),
             ("weights", numbers(self.weights)),
             ("guarantees", ", ".join(dict.fromkeys(map(str, self.guarantees)))),
             ("expected error", f"{self.expected_error:.6g} (mean distance)"),
+            *([("provenance", "; ".join(made))] if made else []),
         ]
 
+    def _row(self, index: int) -> tuple[str, ...]:
+        """Number, size, weight, guarantee and error of a release."""
+        part = self.parts[index]
+        weight, error = f"{self.weights[index]:.4g}", f"{part.expected_error:.4g}"
+        return str(index + 1), str(part.n), weight, str(part.guarantee), error
+
+    def _warnings(self) -> list[str]:
+        """Sentences of the counts against balls or formats of records."""
+        return [
+            f"release {number}: {text}"
+            for number, part in enumerate(self.parts, 1)
+            if part.coverage is not None
+            for text in part.coverage.warnings
+        ]
+
+    def _paid(self) -> str:
+        """Sentences on the ledgers, and on the combination itself."""
+        paid = [own.provenance and own.provenance.payment for own in self.parts]
+        entries = list(dict.fromkeys(str(own) for own in paid if own is not None))
+        told = [f"{text[0].upper()}{text[1:]}." for text in entries[:MOST_ROWS]]
+        if (rest := len(entries) - MOST_ROWS) > 0:
+            told.append(f"{rest} more entries of ledgers stand with the releases.")
+        if not entries:
+            told = [f"{_NO_LEDGER}: nobody adds up what else was released."]
+        elif missing := paid.count(None):
+            told.append(f"{_NO_LEDGER} for {missing} of the releases.")
+        return " ".join([*told, "To combine them costs nothing more."])
+
+    def _counted(self) -> str:
+        """A sentence on the records inside the balls of the sites that counted them."""
+        counts = [part.coverage for part in self.parts if part.coverage is not None]
+        if not counts:
+            return coverage_text(None, next((own.uncounted for own in self.parts), None))
+        n = sum(own.n for own in counts)
+        inside = 100 * sum(own.inside for own in counts) / n
+        error = 200 * math.hypot(*(own.standard_error for own in counts)) / n
+        return (
+            f"Counted at {len(counts)} of {len(self.parts)} sites: about {inside:.0f} % (± "
+            f"{error:.0f} %) of their records were points inside the ball."
+        )
+
     def _repr_html_(self) -> str:
-        return card(self._title, self._facts(), alarm=self._alarm, notes=[_DISJOINT])
+        return card(
+            self._title,
+            self._facts(),
+            alarm=self._alarm,
+            notes=[
+                *(f"{name}: {text}" for name, text in self.statement.items()),
+                *self._warnings(),
+            ],
+        )
+
+
+def _statement_at_a_site(part: Release) -> Statement:
+    """The statement of a site's release, without its number of records and the entry that paid."""
+    made = part.provenance
+    told = statement(
+        part.guarantee,
+        n="the number of records of each site",
+        accuracy="",
+        by_name=part.units_by_name,
+        records_per_unit=part.records_per_unit,
+        grouped="public-groups" in part.assumptions,
+        steady=made is not None and made.steady,
+        provenance=made,
+    )
+    return replace(told, cost=cost_of(part.guarantee))
+
+
+def _by_release(texts: Sequence[str]) -> str:
+    """One text if all are alike; otherwise each with the numbers of its releases."""
+    numbers_of: dict[str, list[str]] = {}
+    for number, text in enumerate(texts, 1):
+        numbers_of.setdefault(text, []).append(str(number))
+    if len(numbers_of) == 1:
+        return texts[0]
+    return " ".join(
+        f"Release{'s' if len(own) > 1 else ''} {', '.join(own)}: {text}"
+        for text, own in numbers_of.items()
+    )
 
 
 def combine(releases: Iterable[Release], *, spread: float = 0.0) -> CombinedMean:
@@ -172,8 +287,7 @@ def combine(releases: Iterable[Release], *, spread: float = 0.0) -> CombinedMean
         value=mean.value,
         weights=weights,
         expected_error=math.hypot(float(np.linalg.norm(weights * noise)), float(weights @ bias)),
-        n=int(n.sum()),
-        guarantees=tuple(own.guarantee for own in found),
+        parts=tuple(found),
     )
 
 

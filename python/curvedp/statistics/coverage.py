@@ -151,10 +151,11 @@ def whole_error(way: PureDP | GDP, records: int = 1, groups: int = 1) -> float:
     return _PER_DEVIATION * records * math.sqrt(groups) / way.mu
 
 
-def _least_n(way: PureDP | GDP, records: int, groups: int) -> int:
-    """Fewest records that are counted."""
+def _least_n(way: PureDP | GDP, records: int, groups: int) -> int | None:
+    """Fewest records that are counted; None if no double is as large."""
     most = _SHARES[isinstance(way, PureDP)][1]
-    return math.ceil(whole_error(way, records, groups) / (most * _LARGEST))
+    least = whole_error(way, records, groups) / (most * _LARGEST)
+    return math.ceil(least) if math.isfinite(least) else None
 
 
 def why_not(way: PureDP | GDP, n: int, records: int = 1, groups: int = 1) -> str:
@@ -177,6 +178,8 @@ def why_not(way: PureDP | GDP, n: int, records: int = 1, groups: int = 1) -> str
     least = _least_n(way, records, groups)
     pure = isinstance(way, PureDP)
     name, amount = ("epsilon", way.epsilon) if isinstance(way, PureDP) else ("mu", way.mu)
+    if least is None:
+        return f"no n is large enough for {name} = {rounded_up(amount, 3)}"
     enough = amount * whole_error(way, records, groups) / (_SHARES[pure][1] * _LARGEST * n)
     return (
         f"n = {n} is too small for {name} = {rounded_up(amount, 3)}: n = {least}, or {name} = "

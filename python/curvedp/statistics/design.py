@@ -257,5 +257,9 @@ def _with_smallest_n(error: ExistenceError, n: int, guarantee: Guarantee) -> Exi
     epsilon = getattr(guarantee, "epsilon", None)
     if smallest is None or epsilon is None:
         return error
-    needed = math.ceil(n * smallest / epsilon)
-    return ExistenceError(error.message, smallest_epsilon=smallest, smallest_n=needed)
+    needed = n * smallest / epsilon
+    return ExistenceError(
+        error.message,
+        smallest_epsilon=smallest,
+        smallest_n=math.ceil(needed) if math.isfinite(needed) else None,
+    )

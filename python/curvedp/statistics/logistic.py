@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from curvedp import _core
-from curvedp._guard import quiet
+from curvedp._guard import quiet, warn_of_paid
 from curvedp._hints import hinting
 from curvedp._labels import LabelsLike, codes_among, refuse_missing
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
+from curvedp.errors import NoiseWarning
 from curvedp.manifolds import as_manifold
 from curvedp.mechanisms import RiemannianLaplace, TangentGaussian, ways_to_meet
 from curvedp.mechanisms.vector_noise import VectorNoise
@@ -56,6 +57,8 @@ class LogisticRelease(Release):
     ----------
     classes : tuple
         The K labels in order.
+    doubts : tuple of str
+        Empty unless the noise of the coefficients is larger than what they learned.
 
     Examples
     --------
@@ -68,9 +71,11 @@ class LogisticRelease(Release):
     """
 
     classes: tuple[Label, ...]
+    doubts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "doubts", tuple(map(str, self.doubts)))
         classes = as_classes(self.classes)
         if classes != tuple(self.classes):
             raise ValueError("classes must stand in order, each once")
@@ -113,7 +118,8 @@ class LogisticRelease(Release):
 
     def _notes(self) -> list[str]:
         named = ", ".join(map(str, self.classes[:12])) + (", ..." if len(self.classes) > 12 else "")
-        return [f"a row of the value for each class, the intercept last: {named}"]
+        rows = f"a row of the value for each class, the intercept last: {named}"
+        return [*self.doubts, rows]
 
 
 @dataclass(frozen=True)
@@ -202,7 +208,8 @@ class TangentLogistic(EachGroup[LogisticRelease]):
             scale=noise.scale,
             expected_error=None,
         )
-        return LogisticRelease(**vars(released), classes=tuple(self.classes))
+        doubts = _doubts(average[:, :-1], noise.deviation * noise_gain(self.n_steps))
+        return LogisticRelease(**vars(released), classes=tuple(self.classes), doubts=doubts)
 
 
 @overload
@@ -283,6 +290,12 @@ def tangent_logistic(
     BudgetError, ValueError, TypeError
         As in `frechet_mean`.
 
+    Warns
+    -----
+    NoiseWarning
+        If the noise of the released coefficients is larger than what they learned (`doubts`), which
+        they tell beside the public scale of the noise.
+
     References
     ----------
     Bassily, Smith and Thakurta 2014 (noisy gradient descent); Barachant et al. 2012 (classifiers on
@@ -299,7 +312,9 @@ def tangent_logistic(
     ['left', 'right']
     """
     statistic = TangentLogistic(classes, n_steps)
-    return release(statistic, records, ball, guarantee, labels=labels, groups=groups, **call)
+    found = release(statistic, records, ball, guarantee, labels=labels, groups=groups, **call)
+    _warn_of_doubts([found] if isinstance(found, LogisticRelease) else list(found))
+    return found
 
 
 def as_classes(given: Any) -> tuple[Label, ...]:
@@ -383,6 +398,44 @@ def descend(
             if step >= n_steps - kept:
                 average += weights / kept
     return average
+
+
+@functools.lru_cache(maxsize=64)
+def noise_gain(n_steps: int) -> float:
+    """Standard deviation of the noise in `descend` over that of a gradient's, on a flat loss.
+
+    The loss is convex, so that its curvature takes some of the noise of early steps away.
+    """
+    kept = n_steps - n_steps // 2
+    response = _STEP * (1 - _MOMENTUM ** np.arange(1, n_steps + 1)) / (1 - _MOMENTUM)
+    summed = np.append(0.0, np.cumsum(response))
+    left = np.arange(n_steps, 0, -1)
+    in_average = summed[left] - summed[np.maximum(left - kept, 0)]
+    return float(np.linalg.norm(in_average)) / kept
+
+
+def _doubts(coef: FloatArray, deviation: float) -> tuple[str, ...]:
+    """What released coefficients tell, shape (K, dim), whose entries have noise of that deviation.
+
+    About their mean over the classes, which moves no probability.
+    """
+    found = float(np.linalg.norm(coef - coef.mean(axis=0)))
+    noise = deviation * math.sqrt((len(coef) - 1) * coef.shape[1])
+    if found > math.sqrt(2.0) * noise:
+        return ()
+    return (
+        f"the noise of the coefficients, {noise:.3g}, is larger than what they learned (together "
+        f"{found:.3g}): the classes are told apart less well than by coefficients without noise. "
+        "Use a larger budget, more records, fewer classes or a space of fewer dimensions.",
+    )
+
+
+def _warn_of_doubts(found: list[LogisticRelease]) -> None:
+    """One warning for all groups."""
+    doubted = [release.doubts[0] for release in found if release.doubts]
+    if doubted:
+        groups = f" ({len(doubted)} of {len(found)} groups)" if len(found) > 1 else ""
+        warn_of_paid(f"{found[0].statistic}{groups}: {doubted[0]}", NoiseWarning)
 
 
 def softmax(scores: FloatArray) -> FloatArray:

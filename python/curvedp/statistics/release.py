@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp._guard import warn_caller
+from curvedp._guard import warn_of_paid
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
 from curvedp.errors import CoverageWarning, ExistenceError
@@ -296,8 +295,7 @@ def with_coverage(released: Any, coverage: Coverage | None, uncounted: str | Non
 def warn_of_coverage(coverage: Coverage | None) -> None:
     """Warns of what released numbers of records tell."""
     for text in () if coverage is None else coverage.warnings:
-        with suppress(CoverageWarning):
-            warn_caller(text, CoverageWarning)
+        warn_of_paid(text, CoverageWarning)
 
 
 def check_statistic(statistic: Statistic[Result]) -> Statistic[Result]:

@@ -18,9 +18,10 @@ from curvedp._validation import FloatArray
 from curvedp.domain import Ball
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.group_report import report_of_groups, statement_of_groups
 from curvedp.privacy.provenance import Provenance
-from curvedp.privacy.release import LOCAL, coverage_text, limits_of_error, unproved_text
-from curvedp.privacy.statement import Statement, accuracy_of, statement
+from curvedp.privacy.release import unproved_text
+from curvedp.privacy.statement import Statement
 from curvedp.statistics.call import Call, Result, composed
 
 #: Head of the table of a report.
@@ -188,44 +189,31 @@ class Releases(Generic[Result]):
     @property
     def statement(self) -> Statement:
         """See `Release.statement`: about all releases together."""
-        by_name = "units-by-name" in self.assumptions
-        return statement(
+        known = self.expected_error[np.isfinite(self.expected_error)]
+        return statement_of_groups(
             self.total,
-            n=f"the sizes of {len(self)} groups and which {'person' if by_name else 'record'} is "
-            "in which",
-            accuracy=self._accuracy(),
-            by_name=by_name,
+            statistic=self.statistic,
+            groups=len(self),
+            by_name="units-by-name" in self.assumptions,
             records_per_unit=self.records_per_unit,
-            grouped=True,
-            steady=self.provenance is not None and self.provenance.steady,
-            local=self.statistic.startswith(LOCAL),
+            errors=(float(known.min()), float(known.max())) if len(known) else None,
+            coverage=self.coverage,
+            uncounted=self.uncounted,
             provenance=self.provenance,
         )
 
-    def _accuracy(self) -> str:
-        """The range of the expected errors."""
-        known = self.expected_error[np.isfinite(self.expected_error)]
-        told = (
-            "" if self.statistic.startswith(LOCAL) else coverage_text(self.coverage, self.uncounted)
-        )
-        if not len(known):
-            return accuracy_of(None, limits_of_error(self.statistic), told)
-        about = limits_of_error(self.statistic) or "mean distance from that of a group's records"
-        least, most = float(known.min()), float(known.max())
-        if least == most:
-            return accuracy_of(least, about, told)
-        return f"expected errors {least:.6g} to {most:.6g} ({about}). {told}"
-
     def report(self) -> str:
         """Plain text: the `statement` about all groups, then a line for each of the first ten."""
-        alarm = unproved_text(self.guarantee)
-        lines = [self._title, "", *([alarm, ""] if alarm else []), *self.statement.lines(), ""]
-        lines += [f"{f'{name}:':<20}{text}" for name, text in self._facts()]
-        rows = [_COLUMNS, *map(self._row, range(min(len(self), MOST_ROWS)))]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines += ["", *("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)]
-        hidden = len(self) - MOST_ROWS
-        return "\n".join([*lines, *([f"and {hidden} more"] if hidden > 0 else [])]) + "\n"
+        shown = range(min(len(self), MOST_ROWS))
+        return report_of_groups(
+            self._title,
+            self.statement,
+            self._facts(),
+            [_COLUMNS, *map(self._row, shown)],
+            len(self),
+            alarm=unproved_text(self.guarantee),
+            warnings=() if self.coverage is None else self.coverage.warnings,
+        )
 
     @property
     def _title(self) -> str:
@@ -238,6 +226,7 @@ class Releases(Generic[Result]):
             ("groups", f"{count}{skipped}"),
             ("guarantee of each", str(self.guarantee)),
             ("of all to one unit", str(self.total)),
+            *([] if self.provenance is None else [("provenance", str(self.provenance))]),
         ]
 
     def plot(self, ax: Any = None) -> Shown:
@@ -333,6 +322,7 @@ class Releases(Generic[Result]):
             alarm=unproved_text(self.guarantee),
             notes=[
                 *(f"{name}: {text}" for name, text in self.statement.items()),
+                *(() if self.coverage is None else self.coverage.warnings),
                 *([f"The first {len(shown)} groups; {hidden} more."] if hidden else []),
             ],
             columns=_COLUMNS,

@@ -96,7 +96,7 @@ impl Roots {
     }
 
     /// True where all roots are differences: multiples of (1, ..., 1) are in no curved plane.
-    fn has_flat_factor(self) -> bool {
+    pub(crate) fn has_flat_factor(self) -> bool {
         self.sums + self.single + self.double == 0
     }
 
@@ -328,19 +328,25 @@ pub enum Compact {
         /// Dimension of the space that is turned.
         n: usize,
     },
+    /// Unitary matrices of order n >= 1. Coordinates are those of the Hermitian matrix H = -i X: see [`Matrices`].
+    Unitary {
+        /// The order.
+        n: usize,
+    },
 }
 
 impl Compact {
-    /// Entries of the matrix of a point: n k or n^2.
+    /// Numbers in the matrix of a point: n k, n^2 or 2 n^2.
     #[must_use]
     pub fn matrix_size(self) -> usize {
         match self {
             Self::Subspaces { n, k } => n * k,
             Self::Rotations { n } => n * n,
+            Self::Unitary { n } => 2 * n * n,
         }
     }
 
-    /// Its restricted roots: of singular values, and of halves of angles.
+    /// Its restricted roots: of singular values, and of halves of angles, which have signs in unitary matrices.
     #[must_use]
     pub fn roots(self) -> Roots {
         match self {
@@ -362,6 +368,9 @@ impl Compact {
                 double: 0,
                 farthest: PI,
             },
+            Self::Unitary { n } => {
+                Roots { rank: n, curvature: 0.25, differences: 2, farthest: PI, ..Roots::NONE }
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use curvedp_graph::graph::{self, Assembly, Csr, Neighbours, Nodes, Normalization};
 use curvedp_graph::solve;
-use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -15,6 +15,9 @@ use crate::manifold::Manifold;
 /// Offsets, columns and entries of compressed sparse rows.
 pub type Rows<'py> =
     (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
+
+/// Pairs of nodes, shape (m, 2).
+type Edges<'py> = PyReadonlyArray2<'py, i64>;
 
 /// Indices and distances, `k` of each for every query.
 pub type Nearest<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
@@ -100,6 +103,23 @@ fn every_row<'a>(array: &'a Input<'_>, size: usize) -> PyResult<curvedp_core::ro
     Ok(curvedp_core::rows::Rows::new(all.data(), size))
 }
 
+/// The symmetric matrix with one value for each of ascending edges, the smaller node first.
+fn symmetric(size: usize, edges: &Edges<'_>, values: &PyReadonlyArray1<'_, f64>) -> PyResult<Csr> {
+    let edges = edges.as_slice().ok().filter(|_| edges.shape()[1] == 2);
+    let edges = edges.ok_or_else(|| PyValueError::new_err("edges must be contiguous pairs"))?;
+    let values = row(values, edges.len() / 2)?;
+    let pairs = edges.chunks_exact(2).map(|edge| (edge[0], edge[1]));
+    let inside = |&(i, j): &(i64, i64)| 0 <= i && i < j && (j as u64) < size as u64;
+    if size > u32::MAX as usize
+        || !pairs.clone().all(|edge| inside(&edge))
+        || !pairs.clone().is_sorted()
+    {
+        return Err(PyValueError::new_err("edges must ascend, the smaller node first"));
+    }
+    let triples = pairs.zip(values).map(|((i, j), &value)| (i as u32, j as u32, value));
+    Ok(Csr::symmetric(size, triples))
+}
+
 /// A graph with symmetric edge lengths.
 #[pyclass(frozen, module = "curvedp._core")]
 pub struct Graph {
@@ -121,6 +141,26 @@ impl Graph {
             graph::neighbours(&nodes, k, interrupt).map(|neighbours| neighbours.graph())
         })?;
         Ok(Self { inner })
+    }
+
+    /// Joins the nodes of given edges, which ascend and have the smaller node first.
+    #[staticmethod]
+    fn joined(size: usize, edges: Edges<'_>, lengths: PyReadonlyArray1<'_, f64>) -> PyResult<Self> {
+        Ok(Self { inner: graph::Graph::new(symmetric(size, &edges, &lengths)?) })
+    }
+
+    /// The operator with given weights on edges as in `joined`, and given masses.
+    fn weighted(
+        &self,
+        edges: Edges<'_>,
+        weights: PyReadonlyArray1<'_, f64>,
+        mass: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<Laplacian> {
+        let size = self.inner.lengths.size();
+        let weights = symmetric(size, &edges, &weights)?;
+        let mass = row(&mass, size)?.to_vec();
+        let order = Arc::clone(&self.inner.order);
+        Ok(Laplacian { inner: Arc::new(graph::Laplacian::new(weights, mass, order)) })
     }
 
     /// Mean of the squared lengths of the edges, 0 if there are none.

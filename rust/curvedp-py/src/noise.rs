@@ -158,6 +158,7 @@ pub(crate) fn space(kind: &str, size: usize, parameter: f64) -> PyResult<Space> 
         "hpd" => Matrices::hermitian(size).into(),
         "grassmann" => Compact::Subspaces { n: size, k: parameter as usize }.into(),
         "so" => Compact::Rotations { n: size }.into(),
+        "unitary" => Compact::Unitary { n: size }.into(),
         other => return Err(PyValueError::new_err(format!("unknown space {other:?}"))),
     })
 }
@@ -172,6 +173,7 @@ pub(crate) fn space_name(space: Space) -> (&'static str, usize, f64) {
         Space::Matrices(space) => (if space.is_complex() { "hpd" } else { "spd" }, space.m, 0.0),
         Space::Compact(Compact::Subspaces { n, k }) => ("grassmann", n, k as f64),
         Space::Compact(Compact::Rotations { n }) => ("so", n, 0.0),
+        Space::Compact(Compact::Unitary { n }) => ("unitary", n, 0.0),
     }
 }
 

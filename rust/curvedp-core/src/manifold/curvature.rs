@@ -211,7 +211,9 @@ impl HessianTrace {
             quadratic = -roots.ricci() / 3.0 * (dim - 1.0) / dim;
         } else {
             let count = roots.count() as f64;
-            curvatures.push((count, roots.ricci() / count));
+            // the flat factor has a share in the mean direction
+            let share = if roots.has_flat_factor() { (dim - 1.0) / dim } else { 1.0 };
+            curvatures.push((count, share * (roots.ricci() / count)));
         }
         Self { dim, curvatures, quadratic }
     }

@@ -434,7 +434,8 @@ pub(crate) fn add_coords(manifold: &impl Manifold, ambient: &[f64], base: Rows, 
 
 /// The manifold called `kind`: "euclidean" (size = dim), "sphere" (dim, radius), "hyperboloid" (dim,
 /// curvature), "spd" / "spd:log-euclidean" / "spd:log-cholesky" (m), "hpd" (m), "correlation" (m),
-/// "kendall" (landmarks), "rotations", "projective" (dim), "torus" (dim), "grassmann" (n, k), "so" (n).
+/// "kendall" (landmarks), "rotations", "projective" (dim), "torus" (dim), "grassmann" (n, k), "so" (n),
+/// "unitary" (n).
 pub fn build(kind: &str, size: usize, parameter: f64) -> Result<Box<dyn Manifold>, Error> {
     let (least, allowed) = match kind {
         "kendall" => (3, "at least 3"),
@@ -474,6 +475,7 @@ pub fn build(kind: &str, size: usize, parameter: f64) -> Result<Box<dyn Manifold
             Box::new(Checked(Grassmann::new(size, k as usize)))
         }
         "so" => Box::new(Checked(SpecialOrthogonal::new(size))),
+        "unitary" => Box::new(Checked(SpecialOrthogonal::unitary(size))),
         "spd" => Box::new(Checked(SpdAffine::new(size))),
         "hpd" => Box::new(Checked(Hpd::new(size))),
         "spd:log-euclidean" => Box::new(Checked(Flat(LogEuclidean::new(size)))),

@@ -1,4 +1,4 @@
-//! Isotropic noise on compact symmetric spaces of any rank: Grassmannians and rotation groups.
+//! Isotropic noise on compact symmetric spaces of any rank: Grassmannians, rotation groups, unitary groups.
 //!
 //! In the chart exp at any point the tangent vector X has angles a_1, ..., a_p: on the Grassmannian of k-dimensional
 //! subspaces of R^n its singular values, p = min(k, n - k), on SO(n) half the angles of the planes that it turns,
@@ -6,13 +6,15 @@
 //!
 //! L(X) = s sum_i ln sinc a_i + m sum_{i<j} (ln sinc(a_i + a_j) + ln sinc(a_i - a_j)),  sinc x = sin(x)/x,
 //!
-//! with m = 1 and s = |n - 2k| on Grassmannians, m = 2 and s = 0 or 2 on SO(n) of even or odd n.
+//! with m = 1 and s = |n - 2k| on Grassmannians, m = 2 and s = 0 or 2 on SO(n) of even or odd n. On U(n) the a_i are
+//! halves of eigenvalues of -i X, with signs, p = n, and all roots are differences: L(X) = 2 sum_{i<j} ln sinc(a_i - a_j).
 //!
 //! With the dimension D and M = D - p propose t = |X| from the density
 //!
 //! t^(D-1) psi(t) e^B(t),  B(t) = M ln sinc(a t),  a^2 = (n - 2)/M on Grassmannians, (n - 2)/2M on SO(n),
 //!
-//! and the direction of X uniformly; accept with probability e^(L - B), or 0 beyond pi/2.
+//! and the direction of X uniformly; accept with probability e^(L - B), or 0 beyond pi/2. On U(n) B = 0: multiples of the
+//! identity have L = 0.
 //!
 //! *The acceptance probability is at most 1.* ln sinc(sqrt y) is concave in y, and the M arguments squared, s times
 //! a_i^2 and m times (a_i +- a_j)^2, have the sum M (a t)^2: Jensen. *The proposal is log-concave*, as D - 1 >= M and
@@ -23,24 +25,25 @@ use super::log_concave::{LogConcave, Support};
 use super::quadrature::GaussLegendre;
 use super::radial::{Profile, fill_direction, root};
 use super::spd::{ACCEPTANCE_FLOOR, largest_between};
-use super::spd_volume::{MAX_ORDER, Spectrum, eigenvalues_in_place};
+use super::spd_volume::{MAX_ORDER, Spectrum, eigenvalues_in_place, spectrum};
 use super::stream::Stream;
 use super::{NoiseError, Sampler};
 use crate::exact::Effort;
-use crate::roots::{Compact, Roots};
-use std::f64::consts::{FRAC_PI_2, PI};
+use crate::roots::{Compact, Matrices, Roots};
+use crate::vector::norm;
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2, FRAC_PI_3, PI};
 
 /// The angles of tangent vectors, and the envelope of the volumes that they give.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Angles {
     pub space: Compact,
-    /// Singular values, or angles of planes; a_i is `factor` times one of these.
+    /// Singular values, or angles of planes or eigenvalues; a_i is `factor` times one of these.
     pub roots: Roots,
     /// Root of the factor of squared roots.
     pub factor: f64,
-    /// M
+    /// M, or 0 where B is 0.
     pub count: usize,
-    /// a, or 0 if there are no roots.
+    /// a, or 0 where B is 0.
     pub mean: f64,
     /// No point is farther.
     pub diameter: f64,
@@ -49,7 +52,7 @@ pub(super) struct Angles {
 impl Angles {
     pub(super) fn new(space: Compact) -> Self {
         let roots = space.roots();
-        let count = roots.count();
+        let count = if roots.has_flat_factor() { 0 } else { roots.count() };
         let mean = if count == 0 { 0.0 } else { (roots.ricci() / count as f64).sqrt() };
         let farthest = (roots.rank as f64).sqrt() * roots.farthest;
         let diameter = if count == 0 { farthest } else { farthest.min(PI / mean) };
@@ -57,7 +60,7 @@ impl Angles {
     }
 
     pub(super) fn dim(&self) -> usize {
-        self.count + self.roots.rank
+        self.roots.dim()
     }
 
     /// B(t)
@@ -82,13 +85,19 @@ impl Angles {
         let mut sum = 0.0;
         for (i, a) in angles.iter().enumerate() {
             let a = factor * a;
-            if a >= FRAC_PI_2 {
+            if a.abs() >= FRAC_PI_2 {
                 return f64::NEG_INFINITY;
             }
             sum += self.roots.single as f64 * ln_sinc(a);
             for b in &angles[..i] {
-                let pair = ln_sinc(a + factor * b) + ln_sinc(a - factor * b);
-                sum += self.roots.sums as f64 * pair;
+                let b = factor * b;
+                let difference = self.roots.differences as f64 * ln_sinc(a - b);
+                // where the angles have signs, their sums may be far from 0
+                let other = match self.roots.sums {
+                    0 => 0.0,
+                    multiplicity => multiplicity as f64 * ln_sinc(a + b),
+                };
+                sum += difference + other;
             }
         }
         sum
@@ -99,6 +108,7 @@ impl Angles {
         let mut angles = match self.space {
             Compact::Subspaces { n, k } => self.singular_values(coords, n - k, k),
             Compact::Rotations { n } => turned_angles(coords, n),
+            Compact::Unitary { n } => spectrum(coords, Matrices::hermitian(n)),
         };
         angles[..self.roots.rank].iter_mut().for_each(|angle| *angle *= self.factor);
         angles
@@ -252,6 +262,7 @@ fn spectra(angles: &Angles, key: [u8; 32]) -> Vec<(f64, Spectrum)> {
             values[0] = factor;
             vec![(1.0, values)]
         }
+        _ if roots.has_flat_factor() => spectra_about_identity(angles, key),
         // (cos x, sin x) with density (cos x sin x)^s (cos 2x)^m
         2 => {
             let rule = GaussLegendre::<16>::new();
@@ -275,6 +286,63 @@ fn spectra(angles: &Angles, key: [u8; 32]) -> Vec<(f64, Spectrum)> {
             let mut draw = || {
                 fill_direction(&mut stream, 1.0, &mut coords);
                 (1.0 / count as f64, angles.of(&coords))
+            };
+            (0..count).map(|_| draw()).collect()
+        }
+    }
+}
+
+/// The same on U(n), rank n > 1: at the angle y from multiples of the identity, of density sin^(D-2) y, y up to pi/2 by
+/// symmetry.
+fn spectra_about_identity(angles: &Angles, key: [u8; 32]) -> Vec<(f64, Spectrum)> {
+    let Angles { roots, factor, .. } = *angles;
+    let nodes: Vec<_> = GaussLegendre::<16>::new().on_panels(0.0, FRAC_PI_2, 8).collect();
+    let count = (BUDGET / (16 * PANELS * roots.rank * roots.rank)).min(4096) / nodes.len();
+    let mut stream = Stream::from_key(key, 0);
+    let mut weighted = vec![];
+    for (y, w) in nodes {
+        let (sin, cos) = libm::sincos(y);
+        let density = w * libm::pow(sin, roots.dim() as f64 - 2.0);
+        let along = cos / (roots.rank as f64).sqrt();
+        for (share, mut values) in spectra_across(angles, count.max(1), &mut stream) {
+            values.iter_mut().for_each(|x| *x = factor * (along + sin * *x));
+            weighted.push((density * share, values));
+        }
+    }
+    let total: f64 = weighted.iter().map(|(w, _)| w).sum();
+    weighted.into_iter().map(|(w, values)| (w / total, values)).collect()
+}
+
+/// Eigenvalues of Hermitian matrices of length 1 and trace 0, with weights whose sum is the same each time.
+fn spectra_across(angles: &Angles, count: usize, stream: &mut Stream) -> Vec<(f64, Spectrum)> {
+    let (rank, mut values) = (angles.roots.rank, [0.0; MAX_ORDER]);
+    match rank {
+        2 => {
+            values[..2].copy_from_slice(&[FRAC_1_SQRT_2, -FRAC_1_SQRT_2]);
+            vec![(1.0, values)]
+        }
+        // cosines of x and 120 degrees before and after it, with density sin^2 3x
+        3 => {
+            let rule = GaussLegendre::<16>::new();
+            let nodes = rule.on_panels(0.0, FRAC_PI_3, 1);
+            let spectrum = |(x, w): (f64, f64)| {
+                let cosine =
+                    |i: usize| (2.0f64 / 3.0).sqrt() * libm::cos(x + (i * 2) as f64 * FRAC_PI_3);
+                (0..3).for_each(|i| values[i] = cosine(i));
+                (w * libm::sin(3.0 * x).powi(2), values)
+            };
+            nodes.map(spectrum).collect()
+        }
+        _ => {
+            let mut coords = vec![0.0; angles.dim()];
+            let mut draw = || {
+                fill_direction(stream, 1.0, &mut coords);
+                let mut values = spectrum(&coords, Matrices::hermitian(rank));
+                let mean = values[..rank].iter().sum::<f64>() / rank as f64;
+                values[..rank].iter_mut().for_each(|x| *x -= mean);
+                let length = norm(&values[..rank]);
+                values.iter_mut().for_each(|x| *x /= length);
+                (1.0, values)
             };
             (0..count).map(|_| draw()).collect()
         }
@@ -350,7 +418,7 @@ pub(super) fn largest_scale(angles: Angles, shape: Profile) -> f64 {
     largest_between(low, high, is_served)
 }
 
-/// Exact sampler of isotropic noise on a Grassmannian, min(k, n - k) <= 16, or on SO(n), n <= 33.
+/// Exact sampler of isotropic noise on a Grassmannian, min(k, n - k) <= 16, on SO(n), n <= 33, or on U(n), n <= 16.
 ///
 /// Coordinates are those of [`Compact`].
 pub(super) struct CompactNoise {
@@ -377,6 +445,9 @@ impl CompactNoise {
             }
             Compact::Rotations { n } if n < 2 || n / 2 > MAX_ORDER => {
                 return wrong("n", "from 2 to 33", n);
+            }
+            Compact::Unitary { n } if n < 1 || n > MAX_ORDER => {
+                return wrong("n", "from 1 to 16", n);
             }
             _ => profile.check()?,
         }
@@ -449,8 +520,11 @@ mod tests {
     use super::*;
     use crate::roots::Space;
 
+    /// U(n) among pairs.
+    const UNITARY: usize = usize::MAX;
+
     /// Numbers n and k of Grassmannians, k = 0 for SO(n).
-    const SHAPES: [(usize, usize); 14] = [
+    const SHAPES: [(usize, usize); 17] = [
         (2, 1),
         (3, 1),
         (4, 2),
@@ -465,10 +539,17 @@ mod tests {
         (5, 0),
         (6, 0),
         (7, 0),
+        (1, UNITARY),
+        (2, UNITARY),
+        (3, UNITARY),
     ];
 
     fn space(n: usize, k: usize) -> Compact {
-        if k == 0 { Compact::Rotations { n } } else { Compact::Subspaces { n, k } }
+        match k {
+            0 => Compact::Rotations { n },
+            UNITARY => Compact::Unitary { n },
+            _ => Compact::Subspaces { n, k },
+        }
     }
 
     fn angles(n: usize, k: usize) -> Angles {

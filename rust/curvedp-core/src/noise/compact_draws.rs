@@ -1,4 +1,4 @@
-//! Noise on Grassmannians and rotation groups, drawn exactly (docs/proofs/exact-draws.md).
+//! Noise on Grassmannians, rotation groups and unitary groups, drawn exactly (docs/proofs/exact-draws.md).
 //!
 //! [`super::compact`] describes the law of the tangent vector: propose its length and a direction, accept by its
 //! angles. *Subspaces:* the base point has the basis W = (cos; A sinc), functions of A^T A, A its
@@ -6,7 +6,7 @@
 //! Y = W cos + X sinc, functions of X^T X. What is rounded is Y V for a uniform orthogonal V: a uniform basis of
 //! the subspace, whose law depends on nothing else. *Rotations:* the base point is exp(A) = cos + A sinc, functions of
 //! A^T A, A the skew matrix of its coordinates; a direction is that of a skew matrix of normals, the point is
-//! exp(A) exp(X).
+//! exp(A) exp(X). *Unitary matrices* are rotations of R^2n: x + iy is the block (x, -y; y, x).
 
 use super::NoiseError;
 use super::compact::{Angles, Proposal, skew_matrix};
@@ -18,10 +18,10 @@ use super::radial::Profile;
 use super::steps::{LogDensity, Place, Scaled, Steps};
 use super::stream::{Stream, Variable};
 use crate::exact::matrices::{
-    Unit, Vector, circular, eigenvalues, gram, orthonormal, product, transpose_product,
+    Unit, Vector, circular, eigenvalues, gram, orthonormal, pairs, product, transpose_product,
 };
 use crate::exact::{Effort, Enclosure, Question, Undecided, decide};
-use crate::roots::{Compact, Roots};
+use crate::roots::{Compact, Matrices, Roots};
 
 /// The logarithm of the proposed density of the length t, in units of the scale or of 1, whichever is less:
 /// t^power psi(t) sinc(a t)^count.
@@ -93,7 +93,7 @@ impl LogDensity for Length {
 /// No length is more units: of probability e^-2^59.
 const MOST_UNITS: f64 = (1u64 << 60) as f64;
 
-/// Noise on a Grassmannian or SO(n).
+/// Noise on a Grassmannian, SO(n) or U(n).
 pub(super) struct ExactCompact {
     angles: Angles,
     lengths: Steps<Scaled<Length>>,
@@ -124,7 +124,7 @@ impl ExactCompact {
     }
 
     /// Draws a point about that with coordinates `base` at the origin: multiples of 2^`grid` that are closest to
-    /// the entries of a uniform orthonormal basis of a subspace or to those of a rotation matrix, row by row.
+    /// the entries of a uniform orthonormal basis of a subspace or to those of a rotation or unitary matrix, row by row.
     pub(super) fn draw(
         &self,
         base: &[f64],
@@ -148,6 +148,12 @@ impl ExactCompact {
                     let height = stream.variable();
                     let proposal = Proposed { noise: self, length, direction, height, stream };
                     decide(&Rotation { proposal, n, base, grid }, effort)
+                }
+                Compact::Unitary { n } => {
+                    let direction = Normal::draw_all(self.angles.dim(), stream, effort);
+                    let height = stream.variable();
+                    let proposal = Proposed { noise: self, length, direction, height, stream };
+                    decide(&Unitary { proposal, n, base, grid }, effort)
                 }
             };
             if let Some(multiples) = multiples {
@@ -178,13 +184,7 @@ impl Proposed<'_> {
     ) -> Result<bool, Undecided> {
         let Roots { rank, single, sums, curvature, .. } = self.noise.angles.roots;
         let square = square.times(&Enclosure::double(curvature, 0));
-        let largest = units[0].times(&square);
-        // (pi/2)^2 < 4
-        if Enclosure::integer(4).is_less(&largest)? {
-            return Ok(false);
-        }
-        let (cos, _) = largest.circular()?;
-        if cos.sign()? == std::cmp::Ordering::Less {
+        if !is_within(&units[0].times(&square))? {
             return Ok(false);
         }
         let of = &self.noise.lengths.density().of;
@@ -207,6 +207,38 @@ impl Proposed<'_> {
         }
         left.is_less(&right)
     }
+
+    /// The same, with B = 0, for roots that are differences of eigenvalues in falling order: `units` times the length, whose
+    /// square is `square`.
+    fn is_accepted_by_differences<const N: usize>(
+        &self,
+        units: &[Enclosure<N>],
+        square: &Enclosure<N>,
+    ) -> Result<bool, Undecided> {
+        let Roots { rank, differences, curvature, .. } = self.noise.angles.roots;
+        let square = square.times(&Enclosure::double(curvature, 0));
+        for end in [&units[0], &units[rank - 1]] {
+            if !is_within(&end.times(end).times(&square))? {
+                return Ok(false);
+            }
+        }
+        let mut right = Enclosure::integer(1);
+        for (i, j) in pairs(rank) {
+            let gap = units[i].minus(&units[j]);
+            let (_, sinc) = gap.times(&gap).times(&square).circular()?;
+            right = right.times(&power(&sinc, differences));
+        }
+        self.height.at::<N>(self.stream).is_less(&right)
+    }
+}
+
+/// Is an angle below pi/2?
+fn is_within<const N: usize>(square: &Enclosure<N>) -> Result<bool, Undecided> {
+    // (pi/2)^2 < 4
+    if Enclosure::integer(4).is_less(square)? {
+        return Ok(false);
+    }
+    Ok(square.circular()?.0.sign()? != std::cmp::Ordering::Less)
 }
 
 /// Which multiples of the step are closest to the entries of the drawn basis? None for a proposal that is not
@@ -301,16 +333,87 @@ impl Question for Rotation<'_> {
         if !proposal.is_accepted(&length, &units[..rank], &radians.times(&radians))? {
             return Ok(None);
         }
-        // the angles are below pi
-        let halvings = HALVINGS + i32::from(rank > 3) + i32::from(rank > 12);
         let x: Vector<N> = direction.iter().map(|x| x.times(&radians)).collect();
-        let drawn = exponential(&x, n, halvings)?;
+        let drawn = exponential(&x, n, halvings(rank))?;
         let base: Vector<N> = self.base.iter().map(|x| Enclosure::double(*x, 0)).collect();
         let base = exponential(&skew_enclosures(n, &base), n, HALVINGS)?;
         let multiples = product(&base, &drawn, n);
         let multiples = multiples.iter().map(|x| x.nearest_multiple(self.grid));
         multiples.collect::<Result<_, _>>().map(Some)
     }
+}
+
+/// Which multiples of the step are closest to the parts of the entries of the drawn matrix? None for a proposal that is not
+/// accepted.
+struct Unitary<'a> {
+    proposal: Proposed<'a>,
+    n: usize,
+    base: &'a [f64],
+    grid: i32,
+}
+
+impl Question for Unitary<'_> {
+    type Answer = Option<Multiples>;
+
+    fn ask<const N: usize>(&self) -> Result<Option<Multiples>, Undecided> {
+        let Self { ref proposal, n, .. } = *self;
+        let order = 2 * n;
+        let direction = Unit::of(all_at::<N>(&proposal.direction, proposal.stream)?)?.vector;
+        let direction = hermitian_enclosures(n, &direction)?;
+        // each eigenvalue is that of a vector and of its product by i
+        let units: Vec<_> =
+            eigenvalues(direction.to_vec(), order)?.into_iter().step_by(2).collect();
+        let length = proposal.length.at::<N>(proposal.stream)?;
+        let radians = proposal.noise.lengths.density().of.radians(&length);
+        if !proposal.is_accepted_by_differences(&units, &radians.times(&radians))? {
+            return Ok(None);
+        }
+        let x: Vector<N> = direction.iter().map(|x| x.times(&radians)).collect();
+        let drawn = exponential(&times_i(&x, order), order, halvings(n))?;
+        let base: Vector<N> = self.base.iter().map(|x| Enclosure::double(*x, 0)).collect();
+        let base = times_i(&hermitian_enclosures(n, &base)?, order);
+        let matrix = product(&exponential(&base, order, HALVINGS)?, &drawn, order);
+        let entries = (0..n).flat_map(|i| (0..n).map(move |j| 2 * (i * order + j)));
+        let parts = entries.flat_map(|at| [&matrix[at], &matrix[at + order]]);
+        parts.map(|x| x.nearest_multiple(self.grid)).collect::<Result<_, _>>().map(Some)
+    }
+}
+
+/// The Hermitian matrix with these coordinates, in blocks.
+fn hermitian_enclosures<const N: usize>(
+    n: usize,
+    coords: &[Enclosure<N>],
+) -> Result<Vector<N>, Undecided> {
+    let (order, matrices) = (2 * n, Matrices::hermitian(n));
+    let root = Enclosure::integer(2).inverse_sqrt()?;
+    let mut h: Vector<N> = std::iter::repeat_n(Enclosure::ZERO, order * order).collect();
+    let mut set = |i: usize, j: usize, re: Enclosure<N>, im: Enclosure<N>| {
+        let at = 2 * (i * order + j);
+        (h[at], h[at + 1], h[at + order], h[at + order + 1]) = (re, im.negated(), im, re);
+    };
+    for i in 0..n {
+        set(i, i, coords[matrices.at(i, i)], Enclosure::ZERO);
+        for j in i + 1..n {
+            let [re, im] = [0, 1].map(|k| coords[matrices.at(i, j) + k].times(&root));
+            set(i, j, re, im);
+            set(j, i, re, im.negated());
+        }
+    }
+    Ok(h)
+}
+
+/// i H, in blocks.
+fn times_i<const N: usize>(h: &[Enclosure<N>], order: usize) -> Vector<N> {
+    let rows = h.chunks_exact(2 * order).flat_map(|block| {
+        let (upper, lower) = block.split_at(order);
+        lower.iter().map(Enclosure::negated).chain(upper.iter().copied())
+    });
+    rows.collect()
+}
+
+/// Doublings of angles in [`circular`] for up to 16 angles below pi, each of two eigenvectors.
+fn halvings(angles: usize) -> i32 {
+    HALVINGS + i32::from(angles > 3) + i32::from(angles > 12)
 }
 
 /// The skew matrix with these entries below the diagonal.
@@ -339,16 +442,41 @@ mod tests {
     use crate::rows::Rows;
     use crate::vector::{exponent, norm};
 
+    /// U(n) among pairs.
+    const UNITARY: usize = usize::MAX;
+
     /// Numbers n and k of Grassmannians, k = 0 for SO(n).
-    const SHAPES: [(usize, usize); 10] =
-        [(2, 1), (4, 1), (4, 2), (5, 3), (7, 3), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0)];
+    const SHAPES: [(usize, usize); 13] = [
+        (2, 1),
+        (4, 1),
+        (4, 2),
+        (5, 3),
+        (7, 3),
+        (2, 0),
+        (3, 0),
+        (4, 0),
+        (5, 0),
+        (6, 0),
+        (1, UNITARY),
+        (2, UNITARY),
+        (3, UNITARY),
+    ];
 
     fn space(n: usize, k: usize) -> Space {
-        if k == 0 { Compact::Rotations { n }.into() } else { Compact::Subspaces { n, k }.into() }
+        let space = match k {
+            0 => Compact::Rotations { n },
+            UNITARY => Compact::Unitary { n },
+            _ => Compact::Subspaces { n, k },
+        };
+        space.into()
     }
 
     fn chart(n: usize, k: usize) -> Box<dyn Manifold> {
-        if k == 0 { Box::new(RotationChart::new(n)) } else { Box::new(SubspaceChart::new(n, k)) }
+        match k {
+            0 => Box::new(RotationChart::new(n)),
+            UNITARY => Box::new(RotationChart::unitary(n)),
+            _ => Box::new(SubspaceChart::new(n, k)),
+        }
     }
 
     fn noise(n: usize, k: usize, profile: Profile) -> IsotropicNoise {

@@ -55,7 +55,7 @@ use crate::vector::exponent;
 pub enum Drawing {
     /// Coordinates in a chart to which noise on flat space is added.
     Chart,
-    /// Coordinates of the ambient space; entries of a random orthonormal basis of a subspace, or of a rotation matrix.
+    /// Coordinates of the ambient space; entries of a random orthonormal basis of a subspace, or of a rotation or unitary matrix.
     Ambient,
     /// Coordinates of the logarithm at the origin.
     LogOrigin,
@@ -125,8 +125,8 @@ impl IsotropicNoise {
 
     /// Draws an isotropic tangent vector in orthonormal coordinates, of length the noise's distance
     /// from its centre; `out` has [`IsotropicNoise::dim`] entries. On SPD(m) and HPD(m) the
-    /// coordinates at the identity are those of [`Matrices`](crate::roots::Matrices), on Grassmannians those of the
-    /// chart at the subspace of the first axes, on SO(n) those of the chart at the identity.
+    /// coordinates at the identity are those of [`Matrices`](crate::roots::Matrices), on compact
+    /// spaces those of the chart at the origin.
     pub fn sample_coords(&self, stream: &mut Stream, out: &mut [f64]) {
         self.sampler.sample_coords(stream, out);
     }

@@ -108,7 +108,7 @@ pub fn laplacian(graph: &Graph, assembly: &Assembly) -> Laplacian {
     }
     weights.values.iter_mut().for_each(|w| *w *= scale);
     // the sums of the scaled weights, not the scaled sums, which differ in the last digit
-    Laplacian { degrees: sums(&weights), weights, mass, order: Arc::clone(&graph.order) }
+    Laplacian::new(weights, mass, Arc::clone(&graph.order))
 }
 
 /// The sum of every row.
@@ -129,6 +129,11 @@ fn pairwise(count: usize, term: &dyn Fn(usize) -> f64) -> f64 {
 }
 
 impl Laplacian {
+    /// The operator of symmetric nonnegative weights and positive masses.
+    pub fn new(weights: Csr, mass: Vec<f64>, order: Arc<[u32]>) -> Self {
+        Self { degrees: sums(&weights), weights, mass, order }
+    }
+
     /// The symmetric matrix with the entries sum_j w_ij on the diagonal and -w_ij off it.
     pub fn stiffness(&self) -> Csr {
         let size = self.weights.size();

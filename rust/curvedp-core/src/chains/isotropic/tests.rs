@@ -30,6 +30,7 @@ fn manifold_of(space: Space) -> Box<dyn Manifold> {
         Space::Matrices(Matrices { m, .. }) => Box::new(Hpd::new(m)),
         Space::Compact(Compact::Subspaces { n, k }) => Box::new(SubspaceChart::new(n, k)),
         Space::Compact(Compact::Rotations { n }) => Box::new(RotationChart::new(n)),
+        Space::Compact(Compact::Unitary { n }) => Box::new(RotationChart::unitary(n)),
     }
 }
 

@@ -1,14 +1,14 @@
-//! Rotations by their logarithm X at the identity; a tangent vector at exp(X) is exp(X) times the skew matrix with its
-//! coordinates.
+//! Rotations and unitary matrices by their logarithm X at the identity; a tangent vector at exp(X) is exp(X) times the
+//! skew matrix with its coordinates.
 
 use super::planes::{self, Planes};
-use super::turn::{Log, identity, rotation_minus_identity, turned_back};
+use super::turn::{identity, rotation_minus_identity, turned_back};
 use super::{Matrix, Shape};
 use crate::manifold::chart::{Chart, Logarithm, Turning};
-use crate::manifold::curvature;
-use crate::roots::{Compact, Space};
+use crate::manifold::{Hpd, Manifold, curvature};
+use crate::roots::Space;
 
-/// The rotations within the cut locus of the identity.
+/// The rotations, or unitary matrices, within the cut locus of the identity.
 pub type RotationChart = Chart<Shape>;
 
 impl RotationChart {
@@ -16,6 +16,14 @@ impl RotationChart {
     /// Unless n >= 2.
     pub fn new(n: usize) -> Self {
         Self { shape: Shape::new(n) }
+    }
+
+    /// Unitary matrices.
+    ///
+    /// # Panics
+    /// Unless n >= 1.
+    pub fn unitary(n: usize) -> Self {
+        Self { shape: Shape::unitary(n) }
     }
 }
 
@@ -25,11 +33,11 @@ impl Turning for Shape {
     type Place = Matrix;
 
     fn space(self) -> Space {
-        Compact::Rotations { n: self.n }.into()
+        self.compact().into()
     }
 
     fn size(self) -> [usize; 2] {
-        [self.n; 2]
+        [self.order(); 2]
     }
 
     fn turn(self, log: &[f64]) -> Matrix {
@@ -52,23 +60,28 @@ impl Turning for Shape {
     }
 
     fn log(self, place: &Matrix) -> Logarithm {
-        let log = Log::of(place);
-        let (length, mut angles) = (log.length(), log.angles);
+        let log = self.log_of(place);
+        let (coords, length) = (self.coords(&log.x), log.length());
+        if self.is_complex {
+            let angles = self.spectrum(&coords);
+            return Logarithm { coords, length, angles };
+        }
+        let mut angles = log.angles;
         angles.sort_by(|a, b| b.total_cmp(a));
         // each of a plane is there twice
         let angles = angles.into_iter().step_by(2).take(self.n / 2).collect();
-        Logarithm { coords: self.read(&log.x), length, angles }
+        Logarithm { coords, length, angles }
     }
 
     fn log_along(self, way: &[f64], place: &Matrix) -> Vec<f64> {
         let way = self.skew(way);
-        let log = Log::of(&Self::seen(&rotation_minus_identity(&way), place));
-        self.read(&turned_back(&log.x, &way, -0.5))
+        let log = self.log_of(&Self::seen(&rotation_minus_identity(&way), place));
+        self.coords(&turned_back(&log.x, &way, -0.5))
     }
 
     /// Coordinates turned back by half of exp(V).
     fn carry(self, vector: &[f64], velocity: &[f64], _: &[f64], _: &[f64]) -> Vec<f64> {
-        self.read(&turned_back(&self.skew(vector), &self.skew(velocity), 0.5))
+        self.coords(&turned_back(&self.skew(vector), &self.skew(velocity), 0.5))
     }
 
     fn matrix(place: &Matrix) -> Vec<f64> {
@@ -77,10 +90,15 @@ impl Turning for Shape {
 
     fn closest(self, matrix: &[f64]) -> Option<Matrix> {
         let mut matrix = matrix.to_vec();
-        self.project(&mut matrix).then(|| self.rotation(&matrix).plus(-1.0, &identity(self.n)))
+        self.project(&mut matrix)
+            .then(|| self.rotation(&matrix).plus(-1.0, &identity(self.order())))
     }
 
+    /// Angles of planes; of unitary matrices eigenvalues, with signs.
     fn spectrum(self, u: &[f64]) -> Vec<f64> {
+        if self.is_complex {
+            return Hpd::new(self.n).spectrum(u);
+        }
         Planes::of(&self.skew(u)).angles
     }
 
@@ -88,6 +106,8 @@ impl Turning for Shape {
         let roots = self.space().roots();
         match roots.rank {
             1 => curvature::function(roots, u, f, out),
+            // the dual space: the same roots in the same coordinates, of the other sign
+            _ if self.is_complex => Hpd::new(self.n).curvature_function(u, &|k| f(0.0 - k), out),
             _ => planes::curvature_function(self.n, u, f, out),
         }
     }

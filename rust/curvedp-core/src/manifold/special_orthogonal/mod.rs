@@ -2,8 +2,12 @@
 //! R^T S in the planes that it turns (docs/proofs/special-orthogonal.md).
 //!
 //! The tangent vector R X at R, X skew, has the coordinates X_ij, i > j, row by row.
+//!
+//! Unitary matrices of order n are the rotations of R^2n that commute with the product by i: the same code serves them, by
+//! blocks of two (see [`complex`]). Their points are real and imaginary parts of entries in turn.
 
 mod chart;
+mod complex;
 mod planes;
 mod turn;
 
@@ -15,7 +19,7 @@ use super::chart::Turning;
 use super::matrix::{Matrix, Spectrum};
 use super::{Embedding, LogSums, Manifold};
 use crate::manifold::checked::Checked;
-use crate::roots::Space;
+use crate::roots::{Compact, Space};
 use crate::rows::Rows;
 use crate::vector::norm;
 
@@ -99,35 +103,77 @@ fn closest(matrix: &Matrix) -> Option<Matrix> {
     Some(left.times_transpose(&right).rounded().rounded())
 }
 
-/// Rotations of R^n.
+/// Rotations of R^n, or unitary matrices of order n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     n: usize,
+    is_complex: bool,
 }
 
 impl Shape {
     fn new(n: usize) -> Self {
         assert!(n >= 2, "rotations turn planes");
-        Self { n }
+        Self { n, is_complex: false }
+    }
+
+    fn unitary(n: usize) -> Self {
+        assert!(n >= 1, "matrices have entries");
+        Self { n, is_complex: true }
+    }
+
+    fn compact(self) -> Compact {
+        if self.is_complex {
+            Compact::Unitary { n: self.n }
+        } else {
+            Compact::Rotations { n: self.n }
+        }
     }
 
     fn dim(self) -> usize {
-        self.n * (self.n - 1) / 2
+        self.compact().roots().dim()
     }
 
+    /// Order of the matrices of rotations.
+    fn order(self) -> usize {
+        if self.is_complex { 2 * self.n } else { self.n }
+    }
+
+    /// The skew matrix with these coordinates.
     fn skew(self, coords: &[f64]) -> Matrix {
-        skew(self.n, coords)
+        if self.is_complex { complex::skew(self.n, coords) } else { skew(self.n, coords) }
     }
 
-    /// The entries below the diagonal of a skew matrix.
-    fn read(self, x: &Matrix) -> Vec<f64> {
+    /// The coordinates of a skew matrix.
+    fn read(self, x: &Matrix, coords: &mut [f64]) {
+        if self.is_complex { complex::read(x, coords) } else { read(x, coords) }
+    }
+
+    fn coords(self, x: &Matrix) -> Vec<f64> {
         let mut coords = vec![0.0; self.dim()];
-        read(x, &mut coords);
+        self.read(x, &mut coords);
         coords
     }
 
+    /// The matrix of a point or an ambient vector.
     fn rotation(self, row: &[f64]) -> Matrix {
-        Matrix::of(self.n, self.n, row)
+        if self.is_complex {
+            complex::from_parts(self.n, row)
+        } else {
+            Matrix::of(self.n, self.n, row)
+        }
+    }
+
+    /// The point or ambient vector with this matrix.
+    fn write(self, matrix: &Matrix, out: &mut [f64]) {
+        if self.is_complex {
+            complex::to_parts(matrix, out);
+        } else {
+            out.copy_from_slice(&matrix.data);
+        }
+    }
+
+    fn log_of(self, difference: &Matrix) -> Log {
+        Log::of(difference, self.is_complex)
     }
 
     /// See [`Manifold::project`], for matrices.
@@ -136,19 +182,19 @@ impl Shape {
         let defect = defect(&matrix);
         if defect <= NEAR {
             if defect > ROUNDING {
-                point.copy_from_slice(&matrix.rounded().rounded().data);
+                self.write(&matrix.rounded().rounded(), point);
             }
             return true;
         }
         let found = closest(&matrix);
         if let Some(rotation) = &found {
-            point.copy_from_slice(&rotation.data);
+            self.write(rotation, point);
         }
         found.is_some()
     }
 }
 
-/// The manifold of rotations of R^n.
+/// The manifold of rotations of R^n, or that of unitary matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpecialOrthogonal {
     shape: Shape,
@@ -159,6 +205,14 @@ impl SpecialOrthogonal {
     /// Unless n >= 2.
     pub fn new(n: usize) -> Self {
         Self { shape: Shape::new(n) }
+    }
+
+    /// Unitary matrices of order n, <V, W> = Re tr(V^* W).
+    ///
+    /// # Panics
+    /// Unless n >= 1.
+    pub fn unitary(n: usize) -> Self {
+        Self { shape: Shape::unitary(n) }
     }
 
     /// R^T S - I
@@ -174,7 +228,7 @@ impl SpecialOrthogonal {
 
 impl Manifold for SpecialOrthogonal {
     fn point_size(&self) -> usize {
-        self.shape.n * self.shape.n
+        self.shape.compact().matrix_size()
     }
 
     fn dim(&self) -> usize {
@@ -205,7 +259,7 @@ impl Manifold for SpecialOrthogonal {
     fn to_tangent(&self, vector: Rows, base: Rows, out: &mut [f64]) {
         for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
             let base = self.shape.rotation(base.row(i));
-            out.copy_from_slice(&base.times(&self.algebra(vector.row(i), &base)).data);
+            self.shape.write(&base.times(&self.algebra(vector.row(i), &base)), out);
         }
     }
 
@@ -213,55 +267,57 @@ impl Manifold for SpecialOrthogonal {
         for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
             let base = self.shape.rotation(base.row(i));
             let turn = rotation(&self.algebra(tangent.row(i), &base));
-            out.copy_from_slice(&base.times(&turn).rounded().data);
+            self.shape.write(&base.times(&turn).rounded(), out);
         }
     }
 
     fn log(&self, point: Rows, base: Rows, out: &mut [f64]) {
         for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
             let base = self.shape.rotation(base.row(i));
-            let log = Log::of(&self.between(&base, point.row(i)));
-            out.copy_from_slice(&base.times(&log.x).data);
+            let log = self.shape.log_of(&self.between(&base, point.row(i)));
+            self.shape.write(&base.times(&log.x), out);
         }
     }
 
     fn dist(&self, a: Rows, b: Rows, out: &mut [f64]) {
         for (i, out) in out.iter_mut().enumerate() {
-            *out = Log::of(&self.between(&self.shape.rotation(a.row(i)), b.row(i))).length();
+            let base = self.shape.rotation(a.row(i));
+            *out = self.shape.log_of(&self.between(&base, b.row(i))).length();
         }
     }
 
     fn parallel_transport(&self, tangent: Rows, base: Rows, end: Rows, out: &mut [f64]) {
         for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
             let (base, end) = (self.shape.rotation(base.row(i)), end.row(i));
-            let way = Log::of(&self.between(&base, end)).x;
+            let way = self.shape.log_of(&self.between(&base, end)).x;
             let carried = turned_back(&self.algebra(tangent.row(i), &base), &way, 0.5);
-            out.copy_from_slice(&self.shape.rotation(end).times(&carried).data);
+            self.shape.write(&self.shape.rotation(end).times(&carried), out);
         }
     }
 
     fn inner(&self, a: Rows, b: Rows, _base: Rows, out: &mut [f64]) {
+        let unit = if self.shape.is_complex { 1.0 } else { 0.5 };
         for (i, inner) in out.iter_mut().enumerate() {
-            *inner = 0.5 * a.row(i).iter().zip(b.row(i)).map(|(x, y)| x * y).sum::<f64>();
+            *inner = unit * a.row(i).iter().zip(b.row(i)).map(|(x, y)| x * y).sum::<f64>();
         }
     }
 
     fn coords(&self, tangent: Rows, base: Rows, out: &mut [f64]) {
         for (i, out) in out.chunks_exact_mut(self.dim()).enumerate() {
             let base = self.shape.rotation(base.row(i));
-            read(&self.algebra(tangent.row(i), &base), out);
+            self.shape.read(&self.algebra(tangent.row(i), &base), out);
         }
     }
 
     fn from_coords(&self, coords: Rows, base: Rows, out: &mut [f64]) {
         for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
             let base = self.shape.rotation(base.row(i));
-            out.copy_from_slice(&base.times(&self.shape.skew(coords.row(i))).data);
+            self.shape.write(&base.times(&self.shape.skew(coords.row(i))), out);
         }
     }
 
     fn embedding(&self) -> Option<Embedding<'_>> {
-        Some(compact::embedding(self.shape, <[f64]>::to_vec))
+        Some(compact::embedding(self.shape, |point| self.shape.rotation(point).data))
     }
 
     fn centred(&self) -> Box<dyn Manifold> {
@@ -269,13 +325,16 @@ impl Manifold for SpecialOrthogonal {
     }
 
     fn origin(&self) -> Vec<f64> {
-        identity(self.shape.n).data
+        let mut origin = vec![0.0; self.point_size()];
+        self.shape.write(&identity(self.shape.order()), &mut origin);
+        origin
     }
 
     fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {
         let center = self.shape.rotation(center);
         for (i, out) in out.chunks_exact_mut(self.dim()).enumerate() {
-            read(&Log::of(&self.between(&center, point.row(i))).x, out);
+            let log = self.shape.log_of(&self.between(&center, point.row(i)));
+            self.shape.read(&log.x, out);
         }
     }
 
@@ -283,7 +342,7 @@ impl Manifold for SpecialOrthogonal {
         let center = self.shape.rotation(center);
         for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
             let turn = rotation(&self.shape.skew(point.row(i)));
-            out.copy_from_slice(&center.times(&turn).rounded().data);
+            self.shape.write(&center.times(&turn).rounded(), out);
         }
     }
 
@@ -312,7 +371,7 @@ impl Manifold for SpecialOrthogonal {
         let way = self.algebra(velocity, &base);
         for (i, out) in out.chunks_exact_mut(self.point_size()).enumerate() {
             let carried = turned_back(&self.algebra(tangent.row(i), &base), &way, 0.5);
-            out.copy_from_slice(&end.times(&carried).data);
+            self.shape.write(&end.times(&carried), out);
         }
     }
 

@@ -62,7 +62,7 @@ fn across(vector: &[f64], others: &[Vec<f64>]) -> Vec<f64> {
 }
 
 /// The direction of a vector across others, so short it may be.
-fn unit(vector: &[f64], others: &[Vec<f64>]) -> Vec<f64> {
+pub(super) fn unit(vector: &[f64], others: &[Vec<f64>]) -> Vec<f64> {
     let largest = vector.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
     let scaled: Vec<f64> = vector.iter().map(|x| x / largest).collect();
     let rest = across(&scaled, others);
@@ -71,7 +71,7 @@ fn unit(vector: &[f64], others: &[Vec<f64>]) -> Vec<f64> {
 }
 
 /// The direction across those found of the first candidate of which enough is left, or else of that of which most is.
-fn next(candidates: &[Vec<f64>], found: &[Vec<f64>]) -> Vec<f64> {
+pub(super) fn next(candidates: &[Vec<f64>], found: &[Vec<f64>]) -> Vec<f64> {
     let mut most: Option<(f64, Vec<f64>)> = None;
     for candidate in candidates {
         let rest = across(candidate, found);

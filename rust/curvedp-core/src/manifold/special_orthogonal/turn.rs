@@ -7,6 +7,7 @@
 //! t = 2 atan2(|N v|, |N v + 2 v|),     log Q = sum of t (A v/|A v|) v^T,     A = (N - N^T)/2.
 //! ```
 
+use super::complex;
 use super::planes::Planes;
 use crate::manifold::matrix::{Matrix, Spectrum};
 use crate::simd::elementary::{atan2_nonneg, sinc};
@@ -57,8 +58,8 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// That of the rotation I + N; at the cut locus one of them.
-    pub(super) fn of(difference: &Matrix) -> Self {
+    /// That of the rotation I + N; at the cut locus one of them. What commutes with the product by i keeps to that.
+    pub(super) fn of(difference: &Matrix, is_complex: bool) -> Self {
         let n = difference.rows;
         let (skew, gram) = (skew_part(difference), difference.gram());
         let mut vectors = Spectrum::of(&gram).vectors;
@@ -69,12 +70,19 @@ impl Log {
         let close = lengths.half_turns();
         if !close.is_empty() {
             let span = Matrix::from(n, close.len(), |i, j| vectors.at(i, close[j]));
-            let within = skew_part(&span.transpose_times(&skew.times(&span)));
-            let planes = span.times(&Planes::of(&within).vectors);
+            let planes = if is_complex {
+                complex::lines(&skew, &span)
+            } else {
+                let within = skew_part(&span.transpose_times(&skew.times(&span)));
+                let Planes { vectors, angles } = Planes::of(&within);
+                Planes { vectors: span.times(&vectors), angles }
+            };
             for (j, at) in close.iter().enumerate() {
                 let (other, sign) = if j % 2 == 0 { (j + 1, 1.0) } else { (j - 1, -1.0) };
-                let image: Vec<f64> = planes.column(other).iter().map(|x| sign * x).collect();
-                vectors.set_column(*at, &planes.column(j));
+                let sign = if planes.angles[j / 2] < 0.0 { -sign } else { sign };
+                let image: Vec<f64> =
+                    planes.vectors.column(other).iter().map(|x| sign * x).collect();
+                vectors.set_column(*at, &planes.vectors.column(j));
                 turned.set_column(*at, &image);
             }
             lengths = Lengths::of(difference, &vectors);

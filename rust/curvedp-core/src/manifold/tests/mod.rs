@@ -51,6 +51,10 @@ fn manifolds() -> Vec<(String, Box<dyn Manifold>)> {
         list.push((format!("so:{n}"), Box::new(SpecialOrthogonal::new(n))));
         list.push((format!("rotation chart:{n}"), Box::new(RotationChart::new(n))));
     }
+    for n in [1, 2, 3] {
+        list.push((format!("unitary:{n}"), Box::new(SpecialOrthogonal::unitary(n))));
+        list.push((format!("unitary chart:{n}"), Box::new(RotationChart::unitary(n))));
+    }
     list
 }
 

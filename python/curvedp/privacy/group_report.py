@@ -1,0 +1,115 @@
+"""Statement and report about releases of groups, whether they stand in memory or in files."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from curvedp._html import MOST_ROWS
+from curvedp.privacy.base import Guarantee
+from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.provenance import Provenance
+from curvedp.privacy.release import LOCAL, coverage_text, limits_of_error
+from curvedp.privacy.statement import Statement, accuracy_of, statement
+
+__all__ = ["Range", "report_of_groups", "statement_of_groups"]
+
+_WIDTH, _INDENT = 88, 20
+#: The least and the largest of the expected errors that are known.
+Range = tuple[float, float]
+
+
+def statement_of_groups(
+    total: Guarantee,
+    *,
+    statistic: str,
+    groups: int,
+    by_name: bool,
+    records_per_unit: int,
+    errors: Range | None,
+    coverage: Coverage | None,
+    uncounted: str | None,
+    provenance: Provenance | None,
+) -> Statement:
+    """The statement about the releases of all groups together.
+
+    Parameters
+    ----------
+    total : Guarantee
+        Of all releases, to one unit.
+    statistic : str
+    groups : int
+        With those that were skipped.
+    by_name : bool
+        True if units are known by name.
+    records_per_unit : int
+    errors : pair of float or None
+        The range of the expected errors; None if none is known.
+    coverage : Coverage or None
+    uncounted : str or None
+        Why the records inside the ball were not counted.
+    provenance : Provenance or None
+    """
+    local = statistic.startswith(LOCAL)
+    return statement(
+        total,
+        n=f"the sizes of {groups} groups and which {'person' if by_name else 'record'} is in which",
+        accuracy=_accuracy(statistic, errors, "" if local else coverage_text(coverage, uncounted)),
+        by_name=by_name,
+        records_per_unit=records_per_unit,
+        grouped=True,
+        steady=provenance is not None and provenance.steady,
+        local=local,
+        provenance=provenance,
+    )
+
+
+def report_of_groups(
+    title: str,
+    told: Statement,
+    facts: Sequence[tuple[str, str]],
+    table: Sequence[Sequence[str]],
+    groups: int,
+    *,
+    alarm: str,
+    warnings: Sequence[str],
+) -> str:
+    """Plain text: the statement about all groups, the facts, then a table of the first groups.
+
+    Parameters
+    ----------
+    title : str
+    told : Statement
+    facts : sequence of (name, text)
+    table : sequence of rows of texts
+        The first is its head.
+    groups : int
+        Number of groups, of which at most ten are shown.
+    alarm : str
+        Empty if all guarantees are proved.
+    warnings : sequence of str
+        See `Coverage.warnings`.
+    """
+    lines = [title, "", *([*textwrap.wrap(alarm, _WIDTH), ""] if alarm else [])]
+    for text in warnings:
+        lines += [*textwrap.wrap(f"WARNING: {text}", _WIDTH), ""]
+    lines += [*told.lines(), ""]
+    for name, text in facts:
+        row = f"{f'{name}:':<{_INDENT}}{text}"
+        lines += textwrap.wrap(row, _WIDTH, subsequent_indent=" " * _INDENT)
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines += ["", *("  ".join(map(str.ljust, row, widths)).rstrip() for row in table)]
+    hidden = groups - MOST_ROWS
+    return "\n".join([*lines, *([f"and {hidden} more"] if hidden > 0 else [])]) + "\n"
+
+
+def _accuracy(statistic: str, errors: Range | None, counted: str) -> str:
+    """The range of the expected errors."""
+    limits = limits_of_error(statistic)
+    if errors is None:
+        return accuracy_of(None, limits, counted)
+    about = limits or "mean distance from that of a group's records"
+    least, most = errors
+    if least == most:
+        return accuracy_of(least, about, counted)
+    return f"expected errors {least:.6g} to {most:.6g} ({about}). {counted}"
