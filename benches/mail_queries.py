@@ -24,6 +24,7 @@ from curvedp.mail.cells import predict_class, randomised_response
 from curvedp.mail.subset import subset_response
 from papers.privatemail import digits, images, leaves
 
+SETTINGS = {"bandwidth": 0.3, "alpha": 0.0, "private_iterations": 2, "post_iterations": 2}
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 5.0)
 DELTA = 1e-6
 
@@ -37,9 +38,8 @@ class Queries:
     def __init__(self, data, draws: int) -> None:
         self.rows, self.labels, self.queries, self.wanted = data
         self.draws = draws
-        self.mail = PrivateMail(
-            min(64, self.rows.shape[1]), bandwidth=0.3, alpha=0.0, guarantee=cdp.PureDP(1.0)
-        )
+        components = min(64, self.rows.shape[1])
+        self.mail = PrivateMail(components, guarantee=cdp.PureDP(1.0), **SETTINGS)
         self.public = {
             True: self.mail.anchors(self.rows, self.labels),
             False: self.mail.anchors(self.rows),
@@ -137,7 +137,7 @@ def scale(count: int) -> None:
 
     labels = rng.integers(0, 40, count)
     rows, queries = unit_rows(labels), unit_rows(np.arange(100) % 40)
-    mail = PrivateMail(16, bandwidth=0.3, alpha=0.0, guarantee=cdp.PureDP(5.0))
+    mail = PrivateMail(16, guarantee=cdp.PureDP(5.0), **SETTINGS)
     before, found = _megabytes(), []
 
     def timed(run):

@@ -232,6 +232,11 @@ def test_many_queries_are_no_single_one():
     with pytest.raises(ValueError, match="embed_queries for many"):
         mail().embed_query(queries, public)
     assert mail().embed_query(queries[:1], public).value.shape == (3,)
+    for wrong in (1.0, queries[0, :4], queries[:, :4]):
+        with pytest.raises(ValueError, match=r"6 entries|embed_queries"):
+            mail().embed_query(wrong, public)
+    with pytest.raises(ValueError, match="6 entries"):
+        mail().embed_queries(queries[:, :4], public)
 
 
 def test_queries_of_a_table_are_those_of_arrays():

@@ -25,7 +25,7 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """Message of a client before all requests: public, and the same for all clients of one model.
+    """Message of a client before all requests: public, the same for all of one model and budget.
 
     Attributes
     ----------

@@ -294,7 +294,7 @@ class PrivateMail(Conventions):
             For wrong shapes, dtypes and parameters; never for the value of a query.
         """
         row = as_float_array(query, "query")
-        if row.ndim != 1 and len(row) != 1:
+        if row.ndim > 1 and len(row) != 1:
             raise ValueError(
                 f"query must have shape (m,), got {row.shape}: use embed_queries for many"
             )

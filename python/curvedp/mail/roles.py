@@ -39,6 +39,7 @@ class Client:
     Parameters
     ----------
     embedding : PrivateMail
+        With the parameters that it has now: cells of a session follow from its guarantee.
     anchors : array-like, shape (n, m)
     anchor_labels : array-like, shape (n,), optional
     method, n_cells, subset_size
@@ -75,6 +76,8 @@ class Client:
         self._statistic = PrivateQuery(
             anchors=self._anchors, method=method, n_cells=n_cells, subset_size=subset_size
         )
+        if embedding.guarantee is None:
+            raise TypeError("guarantee is not set: pass PureDP, ApproxDP, ZCDP or GDP")
         self._response = self._statistic.response(check_guarantee(embedding.guarantee))
         cells = None if self._response is None else self._response.cells.values
         embedded = self._anchors.landmarks.embedding
