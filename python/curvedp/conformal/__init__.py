@@ -7,16 +7,17 @@ else is computed from public values alone or is post-processing of what has been
 from curvedp.conformal.density import Density, density
 from curvedp.conformal.density_plan import default_heat_time
 from curvedp.conformal.density_release import DensityRelease
-from curvedp.conformal.factor import ConformalFactor, factor
+from curvedp.conformal.factor import ConformalFactor, factor, mean_in_metric, sigma_error
 from curvedp.conformal.graph import Graph, Laplacian, knn_graph, laplacian, shortest_paths
 from curvedp.conformal.mean import ConformalMean, conformal_mean, default_cells
-from curvedp.conformal.mechanism import MeshExponential
+from curvedp.conformal.mechanism import ConformalLaplace
 from curvedp.conformal.mesh import Mesh, ball_mesh, fibonacci_mesh, icosphere_mesh
 from curvedp.conformal.nodes import default_laplacian
 from curvedp.conformal.solve import HelmholtzSolution, heat_smooth, helmholtz_poisson
 
 __all__ = [
     "ConformalFactor",
+    "ConformalLaplace",
     "ConformalMean",
     "Density",
     "DensityRelease",
@@ -24,7 +25,6 @@ __all__ = [
     "HelmholtzSolution",
     "Laplacian",
     "Mesh",
-    "MeshExponential",
     "ball_mesh",
     "conformal_mean",
     "default_cells",
@@ -38,5 +38,7 @@ __all__ = [
     "icosphere_mesh",
     "knn_graph",
     "laplacian",
+    "mean_in_metric",
     "shortest_paths",
+    "sigma_error",
 ]
