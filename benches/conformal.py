@@ -1,11 +1,12 @@
 """Accuracy and cost of the conformal mean's tools on S^2.
 
-    python benches/conformal.py [eigenvalues] [harmonics] [large] [release] [--threads 2]
+    python benches/conformal.py [eigenvalues] [harmonics] [large] [release] [errors] [--threads 2]
 
 ``eigenvalues``: of the Laplacian at 1e5 nodes against l(l + 1). ``harmonics``: error of solutions
 against spherical harmonics. ``large``: seconds and memory at 1e6 nodes. ``release``: one release
-beside the paper's pipeline in NumPy and SciPy. The figures of docs/conformal.md are its output;
-errors of private means: `papers/conformal.py`.
+beside the paper's pipeline in NumPy and SciPy. ``errors``: of the conformal mean, beside what it
+prints and beside Laplace noise. The figures of docs/conformal.md are its output; errors in the
+paper's experiments: `papers/conformal.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import resource
 import time
 from collections.abc import Callable
 
-PARTS = ("eigenvalues", "harmonics", "large", "release")
+PARTS = ("eigenvalues", "harmonics", "large", "release", "errors")
 
 
 def _arguments() -> argparse.Namespace:
@@ -40,7 +41,7 @@ from scipy.special import sph_harm_y  # noqa: E402
 
 import curvedp as cdp  # noqa: E402
 from curvedp.conformal import (  # noqa: E402
-    MeshExponential,
+    ConformalLaplace,
     density,
     factor,
     fibonacci_mesh,
@@ -125,11 +126,11 @@ def large() -> None:
     lap("density of 1e5 records")
     found = factor(released, 1.0)
     lap(f"solve, upsilon = 1 ({found.solution.method}, error {found.max_error:.0e})")
-    mechanism = MeshExponential(
-        graph, found.sigma, ball=ball, sensitivity=1e-4, guarantee=cdp.PureDP(0.5)
+    mechanism = ConformalLaplace(
+        graph.mesh, found.sigma, ball=ball, sensitivity=1e-4, guarantee=cdp.PureDP(0.5)
     )
     mechanism.sample(POLE)
-    lap("shortest paths and draw")
+    lap("draw")
     print(f"| in all | {last - begin:.2f} | |", flush=True)
 
 
@@ -158,12 +159,55 @@ def release() -> None:
         print(f"| {name} | {1e3 * seconds:.2f} |", flush=True)
 
 
+def errors() -> None:
+    """Mean distances from the exact mean, epsilon = 1: normal records of spread r/2 at r/3 from the
+    centre; what is printed before and at the release; outside the ball; over the Laplace's."""
+    claim, rng = cdp.PureDP(1.0), np.random.default_rng(0)
+    for spec, radius, draws in (
+        ("sphere:2", 0.5, 100),
+        ("rotations:3", 0.5, 100),
+        ("hyperboloid:3", 0.5, 100),
+        ("spd:2", 0.5, 100),
+        ("spd:4", 0.5, 60),
+        ("spd:9", 2.0, 20),
+    ):
+        space = cdp.as_manifold(spec)
+        ball = cdp.Ball(space, space.origin, radius)
+        for n in (500, 7_000, 20_000):
+            coords = rng.normal(size=(n, space.dim)) * radius / 2 / space.dim**0.5
+            coords[:, 0] += radius / 3
+            tangent = space.coords_to_tangent(coords, ball.center)
+            records = ball.project(space.exp(tangent, ball.center))
+            exact = cdp.nonprivate.frechet_mean(records, space).value
+
+            def drawn(records=records, ball=ball, draws=draws, **phi: object) -> list[cdp.Release]:
+                how = phi | {"coverage": False}
+                return [cdp.conformal_mean(records, ball, claim, **how) for _ in range(draws)]
+
+            found = drawn()
+            phi = factor(cdp.conformal.density(records, ball, claim, coverage=False))
+            given = drawn(phi=phi)
+            value, own = (np.array([x.value for x in part]) for part in (found, given))
+            error = space.dist(exact, value)
+            mean, spread = error.mean(), error.std() / draws**0.5
+            printed = np.mean([x.expected_error for x in found])
+            plan = cdp.plan("conformal_mean", ball, claim, n=n, coverage=False)
+            laplace = cdp.expected_error(ball, n, claim, coverage=False)
+            outside = int((~ball.contains(value)).sum() + (~ball.contains(own)).sum())
+            print(
+                f"| {space} | {n} | {mean:.3g} ± {spread:.1g} | {mean / printed:.2f} | "
+                f"{plan.low:.3g} to {plan.high:.3g} | {outside} | {mean / laplace:.2f} | "
+                f"{space.dist(exact, own).mean() / laplace:.2f} |",
+                flush=True,
+            )
+
+
 def main() -> None:
     """Measure and print."""
     cdp.set_num_threads(ARGUMENTS.threads)
     for part in ARGUMENTS.parts or PARTS:
         print(f"{part}, {ARGUMENTS.threads} thread(s)")
-        {f.__name__: f for f in (eigenvalues, harmonics, large, release)}[part]()
+        {f.__name__: f for f in (eigenvalues, harmonics, large, release, errors)}[part]()
 
 
 if __name__ == "__main__":

@@ -280,14 +280,13 @@ ROWS = (
     Row(
         "conformal mean",
         "conformal_mean",
-        "exponential mechanism on a mesh",
+        "conformal Laplace",
         everywhere(BOTH),
         conformal,
         ("conformal-mean", *MEAN_PROOFS),
         (
             *whole_audit("conformal_mean"),
-            "mesh/test_mesh_exponential.py::test_neighbouring_data_sets_found_by_search_keep_epsilon",
-            "conformal/test_conformal_audit.py::test_the_mesh_mechanism_keeps_its_claim",
+            "conformal/test_conformal_audit.py::test_conformal_noise_keeps_its_claim",
             "conformal/test_conformal_audit.py::test_whole_releases_keep_their_claim",
         ),
         "conformal",

@@ -101,8 +101,12 @@ def _command(
 
 
 #: Commands whose reports say in words what was released: where the noise led out of the range,
-#: whether a test rejects, whether steps arrived, which balls were taken.
-TELLS_OUTCOMES = ("adaptive-mean", "variance", "region", "regression", "trend", "test", "means")
+#: whether a test rejects, whether steps arrived, which balls were taken; or whose lines
+#: break by how many digits the error at the released point has.
+TELLS_OUTCOMES = (
+    *("adaptive-mean", "conformal-mean", "variance", "region"),
+    *("regression", "trend", "test", "means"),
+)
 _SPHERE = ("--manifold", "sphere:2", "--center", "0,0.6,0.8", "--radius", 0.7, "--mu", 8)
 _POINTS = ("IN", *_SPHERE, "--columns", "a,b,c")
 _AGE = ("--covariate", "x", "--x-range", 0, 1)
@@ -111,6 +115,7 @@ _COLUMN = ("IN", "--columns", "x", "--q", 0.5, "--low", 0, "--high", 1, "--mu", 
 COMMANDS = {
     "mean": _POINTS,
     "adaptive-mean": _POINTS,
+    "conformal-mean": _POINTS,
     "median": _POINTS,
     "variance": _POINTS,
     "region": _POINTS,

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+import curvedp
 from curvedp import _core
 from curvedp._hints import hinting
 from curvedp._html import card
@@ -127,6 +128,8 @@ def plan(
       ball's centre or at its edge: noise in a chart is longer there.
     - "adaptive_mean": the same, estimated as the release estimates it: least if all records are
       equal, largest if the public ball is kept. With `spread`, for normal records.
+    - "conformal_mean": the same as for "frechet_mean": least if no records are denser than others
+      about a mean at the ball's centre, largest if they are densest about a mean at its edge.
     - "frechet_variance": mean absolute error. Least where the records' mean is the
       ball's centre; largest where it lies at the edge, for noise of sensitivity (2 r)^2/n.
     - "confidence_region": half-length of the region's axes (their geometric mean), were the noise
@@ -375,6 +378,25 @@ def _largest_error(request: _Request, design: AdaptiveDesign, n: int) -> float:
     return max(kept, request.shrunk_error(n, schedule.shares[-1], law.top, level))
 
 
+def _conformal_mean(request: _Request, n: int) -> Plan:
+    if request.mechanism is not None:
+        raise ValueError("the conformal mean has one mechanism: leave mechanism out")
+    ball, statistic = request.ball, curvedp.conformal.ConformalMean()
+    low, high = statistic.design(request.call(statistic), ball, n).errors
+    return Plan(
+        statistic="conformal_mean",
+        n=n,
+        guarantee=request.guarantee,
+        quantity="expected error",
+        low=low,
+        high=high,
+        meaning="The error is the distance from the exact mean of the projected records: least if "
+        "the records are nowhere dense and that is the ball's centre, largest if they are densest "
+        "about it and it lies at the edge.",
+        radius=ball.radius,
+    )
+
+
 def _frechet_variance(request: _Request, n: int) -> Plan:
     ball, statistic = request.ball, Variance()
     design = statistic.design(request.call(statistic), ball, n)
@@ -494,6 +516,7 @@ def _adaptive_regression(request: _Request, n: int) -> Plan:
 _PLANNERS: dict[str, Callable[[_Request, int], Plan]] = {
     "frechet_mean": _frechet_mean,
     "adaptive_mean": _adaptive_mean,
+    "conformal_mean": _conformal_mean,
     "frechet_variance": _frechet_variance,
     "confidence_region": _confidence_region,
     "geodesic_regression": _geodesic_regression,

@@ -254,6 +254,7 @@ def test_plan_does_not_depend_on_the_centre():
 
 PLANNED = {
     "adaptive-mean": ("adaptive_mean", {"spread": 0.2}),
+    "conformal-mean": ("conformal_mean", {}),
     "variance": ("frechet_variance", {}),
     "region": ("confidence_region", {"level": 0.9}),
     "regression": ("geodesic_regression", {"tau": 0.2, "v_max": 0.8}),

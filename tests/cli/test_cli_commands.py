@@ -25,7 +25,11 @@ def released(command, *arguments, out):
 
 @pytest.mark.parametrize(
     ("command", "function"),
-    [("adaptive-mean", cdp.adaptive_mean), ("median", cdp.geometric_median)],
+    [
+        ("adaptive-mean", cdp.adaptive_mean),
+        ("conformal-mean", cdp.conformal_mean),
+        ("median", cdp.geometric_median),
+    ],
 )
 def test_means_are_the_librarys(tmp_path, tensors, command, function):
     found = released(command, tensors, *SPD_OPTIONS, *BUDGET, out=tmp_path / "out.json")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy
 from scipy.special import lpmv
 
 import curvedp as cdp
 from curvedp.conformal import (
     Mesh,
+    ball_mesh,
     density,
     factor,
     fibonacci_mesh,
@@ -16,6 +18,8 @@ from curvedp.conformal import (
     icosphere_mesh,
     knn_graph,
     laplacian,
+    mean_in_metric,
+    sigma_error,
 )
 
 
@@ -125,3 +129,47 @@ def test_parameters_are_checked():
         factor(np.full(400, np.inf), 1.0, laplacian=operator)
     with pytest.raises(ValueError, match="shape"):
         factor(np.zeros(3), 1.0, laplacian=operator)
+
+
+def test_noise_moves_sigma_by_less_than_the_bound_and_by_more_than_a_thirtieth():
+    ball = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.7)
+    operator = laplacian(knn_graph(ball_mesh(ball, 40), 8))
+    records = ball.project(cdp.Sphere(2).random_point(400, rng=3))
+    counts = np.bincount(operator.graph.mesh.nearest(records)[0], minlength=40)
+    exact = factor(counts / (400 * operator.graph.mesh.volumes), 1e4, laplacian=operator).sigma
+    moved = []
+    for _ in range(30):
+        found = density(
+            records, ball, cdp.PureDP(1.0), mesh=operator, heat_time=0.0, coverage=False
+        )
+        moved.append(np.abs(factor(found, 1e4, laplacian=operator).sigma - exact).max())
+        bound = sigma_error(found, 1e4, confidence=1 - 1e-12)
+    assert max(moved) < bound
+    assert max(moved) > bound / 30, "a thirtieth would not hold"
+    for bad in ({"upsilon": 0.0}, {"confidence": 1.0}):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            sigma_error(found, **bad)
+
+
+def test_the_mean_in_the_metric_has_the_least_energy_of_all_nodes():
+    mesh = fibonacci_mesh(150)
+    graph = knn_graph(mesh, 8)
+    sides = np.array([[s * np.sqrt(3) / 2, 0.0, 0.5] for s in (1, -1)])
+    found = factor(np.exp(4 * mesh.points @ sides[0]), 2.0, laplacian=laplacian(graph))
+    weights = np.zeros(150)
+    weights[mesh.nearest(sides)[0]] = 1.0
+
+    def energies(root):
+        edges = graph.lengths.toarray() * (root[:, None] + root) / 2
+        return scipy.sparse.csgraph.shortest_path(edges, directed=False) ** 2 @ weights
+
+    node = mean_in_metric(found, weights)
+    assert node == energies(np.exp(found.sigma)).argmin()
+    # between the two, nearer to the side where the metric is long than without it
+    assert mesh.points[node, 0] < mesh.points[energies(np.ones(150)).argmin(), 0] - 0.1
+    alone = np.zeros(150)
+    alone[7] = 2.0
+    assert mean_in_metric(found, alone) == 7
+    for bad in (-alone, 0 * alone, alone[:5]):
+        with pytest.raises(ValueError, match="weights"):
+            mean_in_metric(found, bad)

@@ -11,6 +11,7 @@ import curvedp as cdp
 from bad_record_cases import bad_records
 from curvedp import sensitivity
 from curvedp.conformal import (
+    ConformalLaplace,
     ConformalMean,
     Mesh,
     ball_mesh,
@@ -51,81 +52,135 @@ def test_parts_compose_to_the_whole(ball, operator, records, guarantee, split):
     assert release.guarantee == guarantee
     density, node = release.parts
     assert density.statistic == "density of the records"
-    if isinstance(guarantee, cdp.PureDP):
+    if isinstance(node.guarantee, cdp.PureDP):  # pure noise may err less than Gaussian
+        whole = cdp.mechanisms.pure_epsilon(guarantee)
         first, second = density.guarantee.epsilon, node.guarantee.epsilon
-        assert first + second <= guarantee.epsilon
-        assert first == pytest.approx(split)
+        assert first + second <= whole
+        assert first == pytest.approx(split * whole)
         assert density.scale == pytest.approx(2 / first)
     else:
         whole = cdp.compose(density.guarantee, node.guarantee)
-        allowed = {
-            cdp.GDP: lambda g: g.mu,
-            cdp.ZCDP: lambda g: math.sqrt(2 * g.rho),
-            cdp.ApproxDP: lambda g: g.sufficient_gdp().mu,
-        }[type(guarantee)](guarantee)
-        assert whole.mu <= allowed
-        assert whole.mu > 0.999 * allowed
+        allowed = guarantee.mu if isinstance(guarantee, cdp.GDP) else math.sqrt(2 * guarantee.rho)
+        assert 0.999 * allowed < whole.mu <= allowed
     delta = sensitivity.frechet_mean(ball, 200)
     assert release.sensitivity == delta
-    if isinstance(guarantee, cdp.PureDP):
-        total = delta + 2 * release.solver_tolerance
-        assert node.scale == pytest.approx(2 * total / second, rel=1e-6)
-        assert node.scale >= 2 * total / second
+    total = delta + 2 * release.solver_tolerance
+    if isinstance(node.guarantee, cdp.PureDP):
+        assert total / second < node.scale < 1.2 * total / second
+    else:
+        budget = cdp.mechanisms.bounded_range_epsilon(node.guarantee)
+        assert node.scale == pytest.approx(2 * total / budget, rel=1e-6)
+    assert np.array_equal(node.value, release.value)
 
 
 def test_the_second_stage_is_the_mechanism_at_the_first_stages_factor(ball, operator, records):
-    """Frequencies of nodes over seeds that share a factor: with epsilon huge in stage one."""
-    release = cdp.conformal_mean(
-        records,
-        ball,
-        cdp.PureDP(2000.0),
-        mesh=operator,
-        cells=operator,
-        split=0.999,
-        upsilon=0.3,
-        seed=1,
-    )
-    density, node = release.parts
-    sigma = factor(density.value, 0.3, laplacian=operator).sigma
-    mechanism = cdp.conformal.MeshExponential(
-        operator.graph,
-        sigma,
+    how = {"mesh": operator, "cells": operator, "upsilon": 0.3, "coverage": False, "contrast": 1.3}
+    release = cdp.conformal_mean(records, ball, cdp.PureDP(2.0), **how)
+    density, point = release.parts
+    noise = ConformalLaplace(
+        operator.graph.mesh,
+        factor(density.value, 0.3, laplacian=operator).sigma,
         ball=ball,
         sensitivity=release.sensitivity + 2 * release.solver_tolerance,
-        guarantee=cdp.PureDP(2.0),
+        guarantee=point.guarantee,
+        contrast=1.3,
     )
-    mean = cdp.nonprivate.frechet_mean(ball.project(records), ball.manifold).value
-    expected = np.exp(mechanism.log_probabilities(mean))
-    drawn = [
-        cdp.conformal_mean(
-            records,
-            ball,
-            cdp.PureDP(2000.0),
-            mesh=operator,
-            cells=operator,
-            split=0.999,
-            upsilon=0.3,
-            seed=s,
-        )
-        .parts[1]
-        .value
-        for s in range(300)
-    ]
-    index = operator.graph.mesh.nearest(np.array(drawn))[0]
-    found = np.bincount(index, minlength=300) / 300
-    far = operator.graph.mesh.points[:, 2] < np.quantile(operator.graph.mesh.points[:, 2], 0.5)
-    for region in (far, ~far, expected > np.median(expected)):
-        p = expected[region].sum()
-        assert abs(found[region].sum() - p) < 5 * math.sqrt(p * (1 - p) / 300) + 0.01
-    assert operator.graph.mesh.nearest(node.value[None])[1][0] < 1e-12
+    assert release.scale == pytest.approx(noise.scale, rel=1e-9)
+    assert release.expected_error == pytest.approx(noise.error_at(release.value), rel=1e-9)
 
 
-def test_the_value_lies_in_the_cell_of_the_node(ball, operator, records):
-    for _ in range(20):
-        release = cdp.conformal_mean(records, ball, cdp.PureDP(1.0), mesh=operator)
-        gap = ball.manifold.dist(release.value, release.parts[1].value)
-        assert 0 < gap <= 1.01 * math.sqrt(operator.graph.mesh.volumes[0] / math.pi)
-        assert ball.manifold.belongs(release.value, atol=1e-12)
+def test_a_given_factor_takes_none_of_the_budget(ball, operator, records):
+    found = factor(density(records, ball, cdp.PureDP(0.5), mesh=operator), 2.0)
+    pure, total = cdp.PureDP(1.0), sensitivity.frechet_mean(ball, 200)
+    how = {"coverage": False, "seed": 3}
+    release = cdp.conformal_mean(records, ball, pure, phi=found, **how)
+    assert release.parts == ()
+    assert total < release.scale < 1.2 * total
+    values = {"phi": found.phi, "mesh": operator}
+    again = cdp.conformal_mean(records, ball, pure, **values, **how)
+    assert again.to_json() == release.to_json()
+    flat = cdp.conformal_mean(records, ball, pure, phi=np.full(300, 7.0), mesh=operator, **how)
+    assert flat.scale == pytest.approx(total + 2 * flat.solver_tolerance, rel=1e-6)  # Laplace noise
+    secret = cdp.NoiseSecret(bytes(32))
+    for other in (1.01 * found.phi, found.phi[::-1]):  # another factor, another noise
+        both = [
+            cdp.conformal_mean(
+                records, ball, pure, phi=phi, mesh=operator, secret=secret, coverage=False
+            )
+            for phi in (found.phi, other)
+        ]
+        assert not np.array_equal(both[0].value, both[1].value)
+    for bad, word in (
+        ({"phi": found.phi}, "give mesh"),
+        ({"phi": found, "mesh": ball_mesh(ball, 300)}, "leave mesh out"),
+        ({"phi": found, "cells": operator}, "cells"),
+        ({"phi": -found.phi, "mesh": operator}, "positive"),
+        ({"phi": found.phi[:5], "mesh": operator}, "phi"),
+    ):
+        with pytest.raises(ValueError, match=word):
+            ConformalMean(**bad)
+    given = ConformalMean(phi=found)
+    assert given.options()["phi"]["nodes"] == 300
+    assert hash(given) != hash(ConformalMean())
+    with pytest.raises(ValueError, match="leave mesh out"):
+        ConformalMean.from_options(given.options())
+
+
+@pytest.mark.parametrize(
+    ("spec", "radius", "count"),
+    [
+        ("sphere:2", 0.5, 120),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                ("rotations:3", 0.5, 100),
+                ("hyperboloid:3", 0.5, 100),
+                ("spd:2", 0.5, 100),
+                ("so:3", 0.5, 100),
+                ("spd:4", 0.5, 40),
+                ("spd:9", 2.0, 20),
+            )
+        ),
+    ],
+)
+def test_errors_are_as_printed_fall_like_the_number_of_records_and_end_in_the_ball(
+    spec, radius, count
+):
+    space = cdp.as_manifold(spec)
+    ball, planned = cdp.Ball(space, space.origin, radius), []
+    rng, pure = np.random.default_rng(2), cdp.PureDP(1.0)
+    for n in (500, 7_000, 20_000):
+        spread = ball.project(space.random_point(100, rng=rng))
+        records = np.concatenate([np.repeat(ball.center[None], n - 100, axis=0), spread])
+        exact = cdp.nonprivate.frechet_mean(records, space).value
+        found = [cdp.conformal_mean(records, ball, pure, coverage=False) for _ in range(count)]
+        value = np.array([release.value for release in found])
+        assert ball.contains(value).all()
+        error = space.dist(exact, value).mean()
+        printed = float(np.mean([release.expected_error for release in found]))
+        assert printed / 1.5 < error < 1.5 * printed
+        before = cdp.plan("conformal_mean", ball, pure, n=n, coverage=False)
+        assert before.low <= printed <= before.high
+        assert before.high < 2.2 * cdp.expected_error(ball, n, pure, coverage=False)
+        planned.append(before.high * n)
+    assert max(planned[1:]) < 1.1 * min(planned[1:])
+
+
+def test_noise_wider_than_the_ball_warns_and_what_cannot_be_drawn_is_refused(operator, ball):
+    records = np.tile(POLE, (5, 1))
+    with pytest.warns(cdp.errors.NoiseWarning, match="conformal Fréchet mean"):
+        cdp.conformal_mean(records, ball, cdp.PureDP(0.5), mesh=operator, coverage=False)
+    far = cdp.Ball("spd:3", np.eye(3), 2.0)
+    n, pure = 20, cdp.PureDP(0.1)
+    with pytest.raises(cdp.ExistenceError) as refused:
+        cdp.plan("conformal_mean", far, pure, n=n, coverage=False)
+    enough = refused.value.smallest_n
+    assert cdp.plan("conformal_mean", far, pure, n=enough, coverage=False).high > 0
+    epsilon = refused.value.smallest_epsilon
+    assert cdp.plan("conformal_mean", far, cdp.PureDP(epsilon), n=n, coverage=False).high > 0
+    wished = cdp.plan("conformal_mean", ball, cdp.PureDP(1.0), error=0.01)
+    less = cdp.plan("conformal_mean", ball, cdp.PureDP(1.0), n=wished.n - 1)
+    assert wished.high <= 0.01 < less.high
 
 
 @pytest.mark.parametrize("method", ["histogram", "kde"])
@@ -185,7 +240,7 @@ def test_meshes_of_few_nodes(ball, records, nodes):
 def test_default_cells_are_as_many_as_the_noise_allows(ball, operator, records):
     how = {"mesh": operator, "coverage": False}
     release = cdp.conformal_mean(records, ball, cdp.PureDP(1.0), **how)
-    assert release.parts[0].value.shape == (int(200 * 0.5 / math.sqrt(8)),)
+    assert release.parts[0].value.shape == (int(200 * 0.2 / math.sqrt(8)),)
     huge = cdp.conformal_mean(records, ball, cdp.PureDP(1e6), mesh=operator)
     assert huge.parts[0].value.shape == (5000,)
     tiny = cdp.conformal_mean(records, ball, cdp.PureDP(1e-6), mesh=operator)
@@ -229,7 +284,8 @@ def test_a_groups_mean_is_that_of_the_group_alone(ball, operator, records):
         assert released(own, [name] * len(own))[name].to_json() == found[name].to_json()
     assert found.total == found.guarantee == cdp.PureDP(1.0)
     # another ball, another density, another mean: other noise
-    for how in ({"split": 0.4}, {"upsilon": 2.0}, {"cells": operator}, {"mesh": operator.graph}):
+    others = ({"split": 0.4}, {"upsilon": 2.0}, {"cells": operator}, {"mesh": operator.graph})
+    for how in (*others, {"contrast": 1.2}):
         assert not np.array_equal(released(records, site, **how).value, found.value)
     turned = [ball, cdp.Ball("sphere:2", [0.0, 0.1, 0.99498743710662], 0.7)]
     found = cdp.conformal_mean(records, turned, cdp.PureDP(20.0), groups=site)
@@ -282,6 +338,7 @@ def test_parameters_are_checked(ball, operator, records):
         ({"split": 1.0}, "split"),
         ({"method": "spline"}, "method"),
         ({"upsilon": 0.0}, "upsilon"),
+        ({"contrast": 1.0}, "contrast"),
         ({"mesh": ball_mesh(cdp.Ball("spd:2", np.eye(2), 1.0), 20)}, "mesh is on"),
         ({"cells": ball_mesh(cdp.Ball("spd:2", np.eye(2), 1.0), 20)}, "cells are on"),
     ):

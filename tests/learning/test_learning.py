@@ -504,6 +504,17 @@ def test_an_estimator_of_covariates_knows_their_number():
         clone(one).predict(x)
 
 
+def test_conformal_means_are_those_of_the_function():
+    records, guarantee = gestures()[0], cdp.PureDP(2.0)
+    model = FrechetMean(BALL, guarantee, conformal=True, seed=4).fit(records)
+    release = cdp.conformal_mean(records, BALL, guarantee, seed=4)
+    np.testing.assert_array_equal(model.estimate_, release.value)
+    assert clone(model).conformal
+    for wrong in ({"adaptive": True}, {"mechanism": "tangent-gaussian"}):
+        with pytest.raises(ValueError, match="mechanism of its own"):
+            FrechetMean(BALL, guarantee, conformal=True, **wrong).fit(records)
+
+
 def test_a_mean_of_a_product_of_manifolds_is_served_and_others_are_refused():
     pair = cdp.ProductBall(BALL, cdp.Ball("euclidean:1", [0.0], 1.0))
     records = pair.manifold.join([gestures()[0], np.zeros((300, 1))])

@@ -14,7 +14,7 @@ import pytest
 
 import curvedp as cdp
 from curvedp import laplacian_bounds, sensitivity
-from curvedp.conformal import MeshExponential, fibonacci_mesh, knn_graph
+from curvedp.conformal import ConformalLaplace, fibonacci_mesh
 from curvedp.mail.noise import EmbeddingNoise
 from curvedp.mechanisms import RankExponential, bounded_range_epsilon, outward_scale
 from curvedp.privacy import Release
@@ -96,13 +96,15 @@ def test_ranks_cover_what_one_unit_moves(guarantee: Any) -> None:
         assert covers(law.scale, bounded_range_epsilon(asked), 2 * k)
 
 
-def test_nodes_of_a_mesh_cover_their_sensitivity() -> None:
-    graph = knn_graph(fibonacci_mesh(60))
-    for delta, epsilon in list(pairs(6, largest=0.1))[:200]:
-        law = MeshExponential(
-            graph, np.zeros(60), ball=SPHERE, sensitivity=delta, guarantee=cdp.PureDP(epsilon)
-        )
-        assert covers(law.scale, epsilon, 2 * (Fraction(delta) + 2 * Fraction(law.rounding)))
+def test_conformal_noise_covers_its_sensitivity() -> None:
+    mesh = fibonacci_mesh(60)
+    wide = [pair for pair in pairs(6, largest=0.1) if pair[0] > 1e-8 * pair[1]]
+    for delta, epsilon in wide[:100]:
+        for sigma, times in ((np.zeros(60), 1), (mesh.points[:, 2], 1), (mesh.points[:, 2], 2)):
+            claim = cdp.PureDP(epsilon) if times == 1 else cdp.GDP(epsilon)
+            law = ConformalLaplace(mesh, sigma, ball=SPHERE, sensitivity=delta, guarantee=claim)
+            budget = bounded_range_epsilon(claim)
+            assert covers(law.scale, budget, times * Fraction(delta))
 
 
 @pytest.mark.parametrize("guarantee", [cdp.PureDP, cdp.GDP])

@@ -122,6 +122,7 @@ def demo(out: Path, data: Path | None) -> None:
 _STATISTICS = {
     "mean": "frechet_mean",
     "adaptive-mean": "adaptive_mean",
+    "conformal-mean": "conformal_mean",
     "variance": "frechet_variance",
     "region": "confidence_region",
     "regression": "geodesic_regression",

@@ -175,6 +175,29 @@ def adaptive_mean(data: Path, mechanism: str | None, **options: Any) -> None:
     _release(data, options, curvedp.adaptive_mean, mechanism=mechanism)
 
 
+@click.command(epilog=example("curvedp conformal-mean tensors.csv {spd} --mu 1 --out mean.json"))
+@data_argument
+@ball_options
+@center_option
+@budget_options
+@click.option(
+    "--split",
+    type=float,
+    default=0.2,
+    show_default=True,
+    help="Share of the density in the budget.",
+)
+@data_options
+@output_options
+def conformal_mean(data: Path, split: float, **options: Any) -> None:
+    """Private Frechet mean whose noise follows a private density of the records.
+
+    The mechanism of He et al. made private; its noise is longer than that of mean. DATA is read as
+    by the command mean.
+    """
+    _release(data, options, curvedp.conformal_mean, split=split)
+
+
 @click.command(epilog=example("curvedp median tensors.csv {spd} --mu 1 --out median.json"))
 @data_argument
 @ball_options
@@ -484,6 +507,7 @@ def regression(
 COMMANDS = (
     mean,
     adaptive_mean,
+    conformal_mean,
     median,
     variance,
     region,

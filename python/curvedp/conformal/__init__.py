@@ -7,10 +7,10 @@ else is computed from public values alone or is post-processing of what has been
 from curvedp.conformal.density import Density, density
 from curvedp.conformal.density_plan import default_heat_time
 from curvedp.conformal.density_release import DensityRelease
-from curvedp.conformal.factor import ConformalFactor, factor
+from curvedp.conformal.factor import ConformalFactor, factor, mean_in_metric, sigma_error
 from curvedp.conformal.graph import Graph, Laplacian, knn_graph, laplacian, shortest_paths
 from curvedp.conformal.mean import ConformalMean, conformal_mean, default_cells
-from curvedp.conformal.mechanism import MeshExponential
+from curvedp.conformal.mechanism import ConformalLaplace
 from curvedp.conformal.mesh import Mesh, ball_mesh, fibonacci_mesh, icosphere_mesh
 from curvedp.conformal.nodes import default_laplacian
 from curvedp.conformal.solve import HelmholtzSolution, heat_smooth, helmholtz_poisson
@@ -18,6 +18,7 @@ from curvedp.conformal.triangles import TriangleMesh, cotangent_laplacian, edge_
 
 __all__ = [
     "ConformalFactor",
+    "ConformalLaplace",
     "ConformalMean",
     "Density",
     "DensityRelease",
@@ -25,7 +26,6 @@ __all__ = [
     "HelmholtzSolution",
     "Laplacian",
     "Mesh",
-    "MeshExponential",
     "TriangleMesh",
     "ball_mesh",
     "conformal_mean",
@@ -42,5 +42,7 @@ __all__ = [
     "icosphere_mesh",
     "knn_graph",
     "laplacian",
+    "mean_in_metric",
     "shortest_paths",
+    "sigma_error",
 ]

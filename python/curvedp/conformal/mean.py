@@ -1,10 +1,11 @@
 """The conformal mean (He et al.): a private mean whose noise follows a private density.
 
-    records -> density on a public mesh (share of the budget) -> sigma, phi = exp(2 sigma)
+    records -> density on public nodes (share of the budget) -> sigma, phi = exp(2 sigma)
             -> mean, within a public tolerance of the true one
-            -> exponential mechanism on the mesh in the metric phi g (the rest) -> point in the cell
+            -> Laplace noise of the metric phi g about it (the rest) -> point of the ball
 
-Proof: docs/proofs/conformal-mean.md. Comparison with other means: docs/conformal.md.
+Or the factor phi is given, and all of the budget goes to the point. Proof:
+docs/proofs/conformal-mean.md. Comparison with other means: docs/conformal.md.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from typing import Any, ClassVar, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from curvedp import _core
 from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray, as_count, as_positive, as_probability
 from curvedp.conformal.density_plan import DensityPlan, check_density, needs_graph
-from curvedp.conformal.factor import factor
+from curvedp.conformal.factor import ConformalFactor, factor
 from curvedp.conformal.graph import Laplacian
-from curvedp.conformal.mechanism import MeshExponential, jitter
+from curvedp.conformal.mean_plan import ConformalPlan, given_factor
+from curvedp.conformal.mechanism import ConformalLaplace, as_contrast, default_contrast
 from curvedp.conformal.mesh import ball_mesh
 from curvedp.conformal.nodes import (
     DEFAULT_NODES,
@@ -37,53 +38,17 @@ from curvedp.conformal.nodes import (
     mesh_of,
     refuse_told,
     told,
+    told_values,
 )
 from curvedp.domain import Ball
 from curvedp.mechanisms import pure_epsilon, ways_to_meet
 from curvedp.privacy import GDP, Guarantee, PureDP, Release
 from curvedp.statistics.call import Call, CallOptions
-from curvedp.statistics.design import plan_mean
+from curvedp.statistics.design import least_error, plan_mean
 from curvedp.statistics.group import EachGroup, Group
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.release import release
 from curvedp.statistics.releases import Releases
-
-
-@dataclass(frozen=True)
-class ConformalPlan:
-    """Everything about a conformal mean that is fixed before a record is seen.
-
-    Attributes
-    ----------
-    ball : Ball
-    shares : pair
-        Guarantees of the density and of the node.
-    density : DensityPlan
-    operator : Laplacian
-        On the nodes to draw from.
-    sensitivity : float
-        Of the mean.
-    solver : Plan
-        Of the mean.
-    """
-
-    ball: Ball
-    shares: tuple[PureDP | GDP, ...]
-    density: DensityPlan
-    operator: Laplacian
-    sensitivity: float
-    solver: _core.Plan
-
-    def mechanism(self, sigma: FloatArray) -> MeshExponential:
-        """The mechanism that draws a node, given the released factor."""
-        total = self.sensitivity + 2 * self.solver.tolerance
-        return MeshExponential(
-            self.operator.graph,
-            sigma,
-            ball=self.ball,
-            sensitivity=total,
-            guarantee=self.shares[1],
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,27 +57,29 @@ class ConformalMean(EachGroup[Release]):
 
     Parameters
     ----------
-    split, mesh, cells, method, bandwidth, heat_time, upsilon
+    phi, split, mesh, cells, method, bandwidth, heat_time, upsilon, contrast
         As in `conformal_mean`.
 
     Examples
     --------
     >>> from curvedp.conformal import ConformalMean
-    >>> ConformalMean(split=0.2).split
-    0.2
+    >>> ConformalMean(split=0.1).split
+    0.1
     """
 
     title: ClassVar[str] = "conformal Fréchet mean"
-    stages: ClassVar[int] = 3
+    stages: ClassVar[int] = 2
     memory: ClassVar[float] = 8.0
 
-    split: float = 0.5
+    phi: ConformalFactor | ArrayLike | None = None
+    split: float = 0.2
     mesh: Nodes | None = None
     cells: Nodes | None = None
     method: str = "histogram"
     bandwidth: float | None = None
     heat_time: float | None = None
     upsilon: float = 1.0
+    contrast: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "split", as_probability(self.split, "split"))
@@ -121,18 +88,25 @@ class ConformalMean(EachGroup[Release]):
         for name in ("mesh", "cells"):
             if getattr(self, name) is not None:
                 mesh_of(getattr(self, name), name)
+        if self.contrast is not None:
+            object.__setattr__(self, "contrast", as_contrast(self.contrast))
+        if self.phi is not None:
+            nodes, values = given_factor(self.phi, self.mesh, self.cells)
+            object.__setattr__(self, "mesh", nodes)
+            object.__setattr__(self, "phi", tuple(values.tolist()))
 
     @property
     def _how(self) -> dict[str, Any]:
         return {"method": self.method, "bandwidth": self.bandwidth, "heat_time": self.heat_time}
 
     def options(self) -> dict[str, Any]:
-        nodes = {"mesh": told(self.mesh), "cells": told(self.cells)}
-        return nodes | self._how | {"split": self.split, "upsilon": self.upsilon}
+        nodes = {"mesh": told(self.mesh), "cells": told(self.cells), "phi": told_values(self.phi)}
+        own = {"split": self.split, "upsilon": self.upsilon, "contrast": self.contrast}
+        return nodes | self._how | own
 
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> ConformalMean:
-        refuse_told(options, "mesh", "cells")
+        refuse_told(options, "mesh", "cells", "phi")
         return cls(**options)
 
     def check(self, call: Call) -> None:
@@ -144,6 +118,11 @@ class ConformalMean(EachGroup[Release]):
         return None if self.mesh is None else as_laplacian(self.mesh)
 
     @cached_property
+    def _sigma(self) -> FloatArray | None:
+        """log √phi, where it is given."""
+        return None if self.phi is None else 0.5 * np.log(np.asarray(self.phi))
+
+    @cached_property
     def _cells(self) -> Nodes | None:
         """The cells, with their operator where that is needed."""
         if self.cells is None or not needs_graph(**self._how):
@@ -151,29 +130,51 @@ class ConformalMean(EachGroup[Release]):
         return self._operator if self.cells is self.mesh else as_laplacian(self.cells)
 
     def design(self, call: Call, ball: Ball, n: int) -> ConformalPlan:
-        plan = self._plan(call, ball, n)
-        # what is wrong with the parameters is told before spending, of all balls of that size
-        like = [own for own in call.balls if own.radii == ball.radii]
-        for own in like:
-            (plan if own is ball else self._plan(call, own, n)).mechanism(
-                np.zeros(len(plan.operator.mass))
-            )
-        return plan
+        def design_under(way: PureDP | GDP) -> ConformalPlan:
+            # what is wrong with the parameters is told before spending, of all balls of that size
+            for own in call.balls:
+                if own.radii == ball.radii and own is not ball:
+                    self._plan(call, own, n, way).check()
+            plan = self._plan(call, ball, n, way)
+            plan.check()
+            return plan
 
-    def _plan(self, call: Call, ball: Ball, n: int) -> ConformalPlan:
+        ways = ways_to_meet(call.guarantee)
+        return least_error(ways, design_under, lambda plan: plan.expected_error)
+
+    def _plan(self, call: Call, ball: Ball, n: int, way: PureDP | GDP) -> ConformalPlan:
+        moved = call.records_per_unit
+        contrast = default_contrast(ball.manifold.dim) if self.contrast is None else self.contrast
+        if self._sigma is not None:
+            assert self.mesh is not None
+            delta, solver = plan_mean(ball, n, moved, way)
+            nodes = mesh_of(self.mesh)
+            return ConformalPlan(
+                ball, (way,), way, nodes, None, None, self._sigma, delta, solver, contrast, n
+            )
+        shares = way.split([self.split, 1 - self.split])
+        delta, solver = plan_mean(ball, n, moved, shares[1])
         operator = default_laplacian(ball) if self._operator is None else self._operator
-        shares = ways_to_meet(call.guarantee)[0].split([self.split, 1 - self.split])
-        moved, cells = call.records_per_unit, self._cells
+        cells = self._cells
         if cells is None:
             cells = ball_mesh(ball, default_cells(n, shares[0], moved))
         density = DensityPlan.make(cells, ball, shares[0], n, moved, **self._how)
-        return ConformalPlan(ball, shares, density, operator, *plan_mean(ball, n, moved))
+        nodes = operator.graph.mesh
+        return ConformalPlan(
+            ball, shares, way, nodes, density, operator, None, delta, solver, contrast, n
+        )
 
     def mechanism_of(self, design: ConformalPlan) -> str:
-        return MeshExponential.name
+        return ConformalLaplace.name
 
     def is_exact(self, call: Call) -> bool:
         return True
+
+    def outlook(self, call: Call, design: ConformalPlan, n: int) -> tuple[float, float]:
+        return design.scale, design.expected_error
+
+    def noise_share(self, call: Call, design: ConformalPlan, n: int) -> float:
+        return design.noise_share
 
     def memory_of_group(self, call: Call, n: int) -> float:
         nodes = DEFAULT_NODES if self.mesh is None else len(mesh_of(self.mesh))
@@ -182,51 +183,46 @@ class ConformalMean(EachGroup[Release]):
 
     def memory_of_result(self, call: Call) -> float:
         cells = DEFAULT_NODES if self.cells is None else len(mesh_of(self.cells))
-        return 8.0 * cells
+        return 0.0 if self.phi is not None else 8.0 * cells
 
     def release_group(self, group: Group) -> Release:
         plan: ConformalPlan = group.design
         if group.ball is not plan.ball:  # another centre
-            plan = self._plan(group.call, group.ball, group.n)
-        nodes, promise = plan.operator.graph.mesh, group.paid.promise
-        first, second = map(promise, plan.shares)
-        values = plan.density.values(group.ball.project(group.records), group.stream(0))
-        density = group.release(value=values, **plan.density.told() | {"guarantee": first})
-        mechanism = plan.mechanism(self._sigma(plan, density.value))
+            plan = self._plan(group.call, group.ball, group.n, plan.way)
+        sigma, parts = plan.sigma, []
+        if plan.density is not None:
+            first, second = map(group.paid.promise, plan.shares)
+            values = plan.density.values(group.ball.project(group.records), group.stream(0))
+            parts = [group.release(value=values, **plan.density.told() | {"guarantee": first})]
+            sigma = self._solved(plan, plan.density, parts[0].value)
+        assert sigma is not None
+        mechanism = plan.mechanism(sigma)
         rows = group.enter()
         tell_stage("mean")
         eta = group.ball.frame.mean(rows, plan.solver)
         tell_stage("noise")
-        node = int(mechanism._draw(mechanism._path_lengths(eta), group.stream(1), 1)[0])
+        value = mechanism._draw(eta, group.stream(1))[0]
         noise: dict[str, Any] = {
+            "value": value,
             "mechanism": mechanism.name,
             "sensitivity": plan.sensitivity,
             "solver_tolerance": plan.solver.tolerance,
             "scale": mechanism.scale,
-            "expected_error": None,
+            "expected_error": mechanism.error_at(value),
         }
-        drawn = group.release(
-            value=nodes.points[node],
-            statistic="node of a public mesh about the Fréchet mean",
-            guarantee=second,
-            **noise,
-        )
-        return group.release(
-            value=jitter(nodes, node, group.stream(2)),
-            statistic=self.title,
-            parts=(density, drawn),
-            **noise,
-        )
+        if parts:
+            about = "point about the Fréchet mean in a released metric"
+            parts.append(group.release(statistic=about, guarantee=second, **noise))
+        return group.release(statistic=self.title, parts=tuple(parts), **noise)
 
-    def _sigma(self, plan: ConformalPlan, density: FloatArray) -> FloatArray:
+    def _solved(self, plan: ConformalPlan, density: DensityPlan, values: FloatArray) -> FloatArray:
         """log of the root of the conformal factor at the nodes: post-processing of the density."""
         tell_stage("conformal factor")
-        nodes = plan.operator.graph.mesh
-        if plan.density.mesh is not nodes:
-            density = density[plan.density.mesh.nearest(nodes.points)[0]]
+        if density.mesh is not plan.mesh:
+            values = values[density.mesh.nearest(plan.mesh.points)[0]]
         # in the plane a hierarchy costs little, and is kept for the next call with that operator
-        way = "multigrid" if nodes.manifold.dim <= 2 else "auto"
-        return factor(density, self.upsilon, laplacian=plan.operator, method=way).sigma
+        way = "multigrid" if plan.mesh.manifold.dim <= 2 else "auto"
+        return factor(values, self.upsilon, laplacian=plan.operator, method=way).sigma
 
 
 @overload
@@ -235,13 +231,15 @@ def conformal_mean(
     ball: Ball,
     guarantee: Guarantee,
     *,
-    split: float = 0.5,
+    phi: ConformalFactor | ArrayLike | None = None,
+    split: float = 0.2,
     mesh: Nodes | None = None,
     cells: Nodes | None = None,
     method: str = "histogram",
     bandwidth: float | None = None,
     heat_time: float | None = None,
     upsilon: float = 1.0,
+    contrast: float | None = None,
     groups: None = None,
     **call: Unpack[CallOptions],
 ) -> Release: ...
@@ -251,13 +249,15 @@ def conformal_mean(
     ball: Ball | Sequence[Ball],
     guarantee: Guarantee,
     *,
-    split: float = 0.5,
+    phi: ConformalFactor | ArrayLike | None = None,
+    split: float = 0.2,
     mesh: Nodes | None = None,
     cells: Nodes | None = None,
     method: str = "histogram",
     bandwidth: float | None = None,
     heat_time: float | None = None,
     upsilon: float = 1.0,
+    contrast: float | None = None,
     groups: GroupsLike,
     **call: Unpack[CallOptions],
 ) -> Releases[Release]: ...
@@ -268,31 +268,29 @@ def conformal_mean(
     ball: Ball | Sequence[Ball],
     guarantee: Guarantee,
     *,
-    split: float = 0.5,
+    phi: ConformalFactor | ArrayLike | None = None,
+    split: float = 0.2,
     mesh: Nodes | None = None,
     cells: Nodes | None = None,
     method: str = "histogram",
     bandwidth: float | None = None,
     heat_time: float | None = None,
     upsilon: float = 1.0,
+    contrast: float | None = None,
     groups: GroupsLike = None,
     **call: Unpack[CallOptions],
 ) -> Release | Releases[Release]:
     """Release the Fréchet mean of records with noise that follows their private density.
 
     A density released with the share `split` of the budget gives the conformal factor phi, small
-    where records are many; a node z of the mesh is then drawn with probability proportional to
-    w_z phi_z^{d/2} exp(-u(eta, z)/scale), u the distance from the mean eta in the metric phi g over
-    its greatest stretch, and moved to a random place in its cell.
+    where records are many. The density of the released point z is proportional to phi(z)^{d/2}
+    exp(-c rho(eta, z)/scale), eta the mean and c = √phi(z) over its largest value: the volume of
+    the metric phi g, and the distance from eta in it to first order. It is drawn exactly, without a
+    mesh, and moved to the ball.
 
-    This is the mechanism of He et al. made private, not a more accurate mean: its error exceeds
-    that of `frechet_mean` unless phi falls with the distance from the mean, and it does not fall
-    for records that are concentrated, and ends at the spacing of the mesh, however large n is: 52
-    times the error of `frechet_mean` on the sphere, 790 times on SPD(3) at n = 20,000, epsilon = 1,
-    r = 0.5. In high dimension the release may lie outside the ball. Figures in docs/conformal.md.
+    This is the mechanism of He et al. made private, not a more accurate mean than `frechet_mean`:
+    the noise is longer where phi is small, up to √2 times, and the density costs its share.
 
-    Parameters
-    ----------
     records : array-like, shape (n, *point_shape)
         One record per row; n is public. No value raises: a record that is not a point of the
         manifold counts as the ball's centre.
@@ -301,12 +299,15 @@ def conformal_mean(
     guarantee : PureDP, ApproxDP, ZCDP or GDP
         Guarantee of the release of each group, both parts together, when one unit's records are
         replaced.
+    phi : ConformalFactor or array-like, shape (n,), optional
+        A conformal factor that is public or was released before, such as ``factor(density)``, or
+        positive values at the nodes of `mesh`. No density is then released, and the whole budget
+        goes to the point.
     split : float
         Share of the density, strictly between 0 and 1: of epsilon for PureDP, of mu^2 otherwise.
     mesh : Mesh, Graph or Laplacian, optional
-        Public nodes to draw from, chosen without looking at the records; by default 5000 on the
-        ball. Their spacing is a floor of the error: with r = 0.5 about 0.02 in dimension 2, 0.06 in
-        3, 0.2 in 6. One Laplacian given to many calls saves making it.
+        Public nodes on which phi stands, chosen without looking at the records; by default 5000 on
+        the ball. One Laplacian given to many calls saves making it.
     cells : Mesh, Graph or Laplacian, optional
         Public nodes of the density. By default as many on the ball as let a node's mean number of
         records match the noise, see `default_cells`; its value counts for all nodes of `mesh` in a
@@ -315,6 +316,11 @@ def conformal_mean(
         Of the density; see `curvedp.conformal.density`.
     upsilon : float
         Public; see `curvedp.conformal.factor`.
+    contrast : float, optional
+        Largest quotient of √phi at two places, above 1: if phi has more, the largest of its powers
+        that has not more is taken. By default √2, or 4^{1/d} if that is less. The noise is then at
+        most so many times longer in one place than in another, and about contrast^d proposals are
+        drawn until one is kept; how many depends on the records.
     groups : array-like, optional
         Labels or offsets of public groups, the mean of each: see `frechet_mean`.
     records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, units,
@@ -324,12 +330,16 @@ def conformal_mean(
     Returns
     -------
     Release, or Releases of them with `groups`
-        `parts` holds the density (`value` at the nodes of the mesh) and the node that was drawn.
+        In the ball; `parts` holds the density (`value` at the cells) and the point, unless phi was
+        given. `expected_error` is that at the released point.
 
     Raises
     ------
     BudgetError
         If the ledger refuses.
+    ExistenceError
+        If Laplace noise does not exist at this budget; carries the smallest epsilon and n that
+        work, except for GDP.
     ValueError, TypeError
         For wrong shapes, dtypes and parameters; never for the value of a record.
 
@@ -345,9 +355,10 @@ def conformal_mean(
     >>> records = np.tile([0.0, 0.1, 1.0] / np.sqrt(1.01), (500, 1))
     >>> release = cdp.conformal_mean(records, ball, cdp.PureDP(2.0))
     >>> [part.guarantee.epsilon for part in release.parts], release.value.shape
-    ([0.958, 0.958], (3,))
+    ([0.3832, 1.5328], (3,))
     """
     statistic = ConformalMean(
+        phi=phi,
         split=split,
         mesh=mesh,
         cells=cells,
@@ -355,6 +366,7 @@ def conformal_mean(
         bandwidth=bandwidth,
         heat_time=heat_time,
         upsilon=upsilon,
+        contrast=contrast,
     )
     return release(statistic, records, ball, guarantee, groups=groups, **call)
 

@@ -1,142 +1,156 @@
-"""Exponential mechanism on the nodes of a public mesh, in a released conformal metric.
+"""Laplace noise in a released conformal metric, drawn exactly and without a mesh.
 
-P(z) is proportional to w_z phi_z^{d/2} exp(-lambda u(eta, z)) with
-u(eta, z) = min_a [M rho(eta, a) + d*(a, z)], d* the shortest path in the graph with edges
-(√phi_i + √phi_j)/2 rho(i, j). u is M-Lipschitz in eta whatever the mesh and the factor are, so with
-lambda = epsilon/(2 M Delta) the loss has a range of length epsilon.
-Proof: docs/proofs/conformal-mean.md, section 3.
+The density of z, with respect to the volume of g, is proportional to
+c(z)^d exp(-c(z) rho(eta, z)/scale), c = √phi/max √phi: the volume of phi g, and the distance from
+eta in phi g to first order. Proof: docs/proofs/conformal-mean.md, section 3.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from curvedp import _core
-from curvedp._text import rounded_down
+from curvedp._text import rounded_down, rounded_up
 from curvedp._validation import FloatArray, as_count, as_positive
-from curvedp.conformal.graph import Graph, as_node_values
+from curvedp.conformal.graph import as_node_values
 from curvedp.conformal.mesh import Mesh
+from curvedp.conformal.normaliser import normaliser_bound
 from curvedp.domain import Ball
-from curvedp.mechanisms import bounded_range_epsilon
+from curvedp.errors import ExistenceError
+from curvedp.mechanisms.base import largest_laplace_scale
+from curvedp.mechanisms.bounded_range import bounded_range_epsilon
 from curvedp.mechanisms.calibration import outward_scale
-from curvedp.privacy import Guarantee
+from curvedp.mechanisms.grid import clip_radius, grid_step
+from curvedp.privacy import GDP, PureDP
 
-#: log √phi is kept within this of log M: edges and weights stay in the range of double precision.
-_LOG_CLIP = 50.0
+#: Largest quotient of the lengths √phi at two places, and of volumes phi^{d/2}, by default.
+_MOST_LENGTH, _MOST_VOLUME = math.sqrt(2), 4.0
+
+#: Proposals that are drawn at once for a release, and at most.
+_BLOCK, _MOST = 4, 1024
+
+#: Rates above are accepted part by part, and rates below count as 0.
+_PART, _LEAST_RATE = 32.0, 1e-18
+
+#: Numbers drawn at once for a coin, of which less than half are negative.
+_TOSSES = 8
 
 
-class MeshExponential:
-    """The exponential mechanism on a mesh.
+def default_contrast(dim: int) -> float:
+    """Largest quotient of √phi at two places: √2, or less where volumes would differ by over 4.
+
+    Examples
+    --------
+    >>> [round(default_contrast(dim), 3) for dim in (2, 6, 45)]
+    [1.414, 1.26, 1.031]
+    """
+    return min(_MOST_LENGTH, math.pow(_MOST_VOLUME, 1 / dim))
+
+
+def log_lengths(sigma: FloatArray, contrast: float) -> FloatArray:
+    """log c, from a quotient of at most `contrast` up to 0: phi^t with the largest t <= 1."""
+    top, bottom = float(sigma.max()), float(sigma.min())
+    room = math.log(contrast)
+    share = min(1.0, room / (top - bottom)) if top > bottom else 1.0
+    return np.clip(share * (sigma - top), -room, 0.0)
+
+
+class ConformalLaplace:
+    """Laplace noise in the metric phi g.
 
     Parameters
     ----------
-    graph : Graph
-        Public.
+    mesh : Mesh
+        Public nodes; phi at a point is that of the node nearest to it.
     sigma : array-like, shape (n,)
         log √phi at the nodes: public, or released before.
     ball : Ball
-        Domain of the true value; M = exp(sigma) at its largest over the nodes in the ball (over all
-        nodes if none lies in it).
+        Domain of the true value and of the release.
     sensitivity : float
         Largest distance between the true values of neighbouring data sets, solver error included.
-    guarantee : PureDP, ApproxDP, ZCDP or GDP
+    guarantee : PureDP or GDP
+    contrast : float, optional
+        Largest quotient of √phi at two places, above 1; a power of phi has it if phi has more. By
+        default √2, or 4^{1/d} if that is less.
 
     Attributes
     ----------
     scale : float
-        1/(lambda M): the length over which the probabilities fall by e where √phi = M.
-    rounding : float
-        Bound on the rounding error of u/M; it is counted twice as sensitivity.
+        1/lambda: the length over which the density falls by e where phi is largest.
+    least : float
+        The least c = √phi/max √phi. Outside the ball c is this.
 
     Examples
     --------
-    >>> import curvedp as cdp
-    >>> from curvedp.conformal import ball_mesh, knn_graph
+    >>> import numpy as np, curvedp as cdp
+    >>> from curvedp.conformal import ball_mesh
     >>> ball = cdp.Ball("sphere", center=[0, 0, 1], radius=0.7)
-    >>> mechanism = MeshExponential(
-    ...     knn_graph(ball_mesh(ball, 500)),
-    ...     np.zeros(500),
-    ...     ball=ball,
-    ...     sensitivity=0.003,
-    ...     guarantee=cdp.PureDP(0.5),
+    >>> mesh = ball_mesh(ball, 500)
+    >>> sigma = mesh.points[:, 0]
+    >>> noise = ConformalLaplace(
+    ...     mesh, sigma, ball=ball, sensitivity=0.003, guarantee=cdp.PureDP(0.5)
     ... )
-    >>> round(mechanism.scale, 6)
-    0.012
-    >>> bool(mechanism.log_probabilities([0, 0, 1]).argmax() == 0)  # the node at the centre
+    >>> round(noise.scale, 5), round(noise.least, 4)  # plain Laplace noise: .006
+    (0.00704, 0.7071)
+    >>> bool(ball.contains(noise.sample([0, 0, 1], n_samples=20)).all())
     True
     """
 
-    name: ClassVar[str] = "exponential mechanism on a mesh"
+    name: ClassVar[str] = "conformal Laplace"
     proof: ClassVar[str] = "docs/proofs/conformal-mean.md"
 
     def __init__(
         self,
-        graph: Graph,
+        mesh: Mesh,
         sigma: ArrayLike,
         *,
         ball: Ball,
         sensitivity: float,
-        guarantee: Guarantee,
+        guarantee: PureDP | GDP,
+        contrast: float | None = None,
     ) -> None:
-        mesh = graph.mesh
         if ball.manifold != mesh.manifold:
             raise ValueError(f"the mesh is on {mesh.manifold.spec}, the ball elsewhere")
         values = as_node_values(sigma, mesh, "sigma", one=True)
         if not np.isfinite(values).all():
             raise ValueError("sigma must be finite")
-        self.graph, self.ball, self.guarantee = graph, ball, guarantee
+        self.mesh, self.ball, self.guarantee = mesh, ball, guarantee
         self.sensitivity = as_positive(sensitivity, "sensitivity")
-        dist = mesh.manifold.dist(ball.center, mesh.points)
-        inside = dist <= ball.radius
-        top = values[inside].max() if inside.any() else values.max()
-        #: log √phi - log M, so that M = 1 in what follows
-        self._sigma: FloatArray = np.clip(values - top, -_LOG_CLIP, _LOG_CLIP)
-        self._log_base: FloatArray = np.log(mesh.volumes) + mesh.manifold.dim * self._sigma
-        farthest = max(ball.radius, float(dist.max()))
-        self._wide, self._rows = _centred(ball, mesh, farthest)
-        # a path of n edges takes n roundings; u is at most the distance itself
-        roundings = len(mesh) + 256 * _amplification(ball, farthest)
-        self.rounding = roundings * 2.0**-52 * (ball.radius + farthest)
-        total = self.sensitivity + 2 * self.rounding
-        self.scale = outward_scale(2 * total, bounded_range_epsilon(guarantee))
-        if not 1e-250 < self.scale < 1e250:
-            raise ValueError(
-                f"no node can be drawn at a scale of {self.scale:g}: use another budget"
-            )
+        most = default_contrast(ball.manifold.dim) if contrast is None else as_contrast(contrast)
+        self._logs = log_lengths(values, most)
+        self.least = math.exp(float(self._logs.min()))
+        self.scale = conformal_scale(ball, self.sensitivity, guarantee, self.least)
+        self._widest = math.nextafter(self.scale / self.least, math.inf)
+        self._grid = grid_step(ball, self._widest, guarantee), clip_radius(ball)
+        self._noise = laplace(ball, self._widest)
+        # about the origin, where coming back from the manifold loses no digits
+        self._home = _core.Frame(ball.frame.manifold, ball.frame.origin, ball.radius)
 
-    def path_lengths(self, true_value: ArrayLike) -> FloatArray:
-        """u(eta, z)/M for every node z, shape (n,)."""
-        mesh = self.graph.mesh
-        eta = mesh.manifold._points(true_value, "true_value")
-        if eta.shape != mesh.manifold.point_shape:
-            raise ValueError(f"true_value must be one point, got shape {eta.shape}")
-        if self._wide is not None:
-            return self._path_lengths(self._wide.enter(eta[None])[0])
-        return self._paths_from(mesh.manifold.dist(eta, mesh.points))
+    def error_at(self, point: ArrayLike) -> float:
+        """Expected distance of a release from a true value near `point`, c being constant there.
 
-    def _path_lengths(self, row: FloatArray) -> FloatArray:
-        """`path_lengths` of a point of the ball's frame."""
-        if self._wide is None:
-            return self.path_lengths(self.ball.leave(row[None])[0])
-        start = np.empty(len(self._rows))
-        self._wide.frame.manifold.dist(row[None], self._rows, start)
-        return self._paths_from(start)
+        Parameters
+        ----------
+        point : array-like, shape point_shape
 
-    def _paths_from(self, start: FloatArray) -> FloatArray:
-        return self.graph.kernels.shortest_paths(start, np.exp(self._sigma))
-
-    def log_probabilities(self, true_value: ArrayLike) -> FloatArray:
-        """Logarithms of the exact output probabilities of all nodes, shape (n,)."""
-        logs = self._log_weights(self.path_lengths(true_value))
-        top = logs.max()
-        return np.asarray(logs - (top + math.log(np.exp(logs - top).sum())))
+        Returns
+        -------
+        float
+        """
+        row = np.asarray(point, dtype=np.float64)[None]
+        length = math.exp(float(self._logs[self.mesh.nearest(row)[0][0]]))
+        dist = float(self.ball.manifold.dist(self.ball.center, row[0]))
+        return laplace_error(self.ball, self.scale / length, dist)
 
     def log_density(self, point: ArrayLike, true_value: ArrayLike) -> FloatArray:
-        """Logarithm of the probability of the node nearest to each point.
+        """Logarithm of the density at points inside the ball, up to a constant.
+
+        The constant depends on `true_value`, by at most R sensitivity/scale between neighbours.
 
         Parameters
         ----------
@@ -147,97 +161,192 @@ class MeshExponential:
         -------
         ndarray, shape (...)
         """
-        mesh = self.graph.mesh
-        points = mesh.manifold._points(point, "point")
-        lead = points.shape[: points.ndim - len(mesh.manifold.point_shape)]
-        index = mesh.nearest(points.reshape(-1, *mesh.manifold.point_shape))[0]
-        return np.asarray(self.log_probabilities(true_value)[index].reshape(lead))
+        space = self.mesh.manifold
+        points = space._points(point, "point")
+        lead = points.shape[: points.ndim - len(space.point_shape)]
+        rows = points.reshape(-1, *space.point_shape)
+        logs = self._logs[self.mesh.nearest(rows)[0]].reshape(lead)
+        return np.asarray(
+            space.dim * logs - np.exp(logs) * space.dist(true_value, points) / self.scale
+        )
 
-    def sample_node(
+    def sample(
         self, true_value: ArrayLike, stream: _core.Stream | None = None, n_samples: int = 1
-    ) -> NDArray[np.intp]:
-        """Indices of nodes drawn independently.
-
-        Given the computed path lengths, each draw has exactly the probabilities of real numbers,
-        however small they are.
+    ) -> FloatArray:
+        """Independent draws, points of the ball.
 
         Parameters
         ----------
         true_value : array-like, shape point_shape
+            Projected on the ball, outside which the calibration does not hold.
         stream : Stream, optional
             Source of randomness; by default a fresh key from the operating system.
         n_samples : int
 
         Returns
         -------
-        ndarray of int, shape (n_samples,)
-        """
-        return self._draw(self.path_lengths(true_value), stream, as_count(n_samples, "n_samples"))
-
-    def _draw(
-        self, lengths: FloatArray, stream: _core.Stream | None, count: int
-    ) -> NDArray[np.intp]:
-        stream = _core.Stream.from_os() if stream is None else stream
-        drawn = np.empty(count)
-        _core.choose(self._log_base, lengths, self.scale, stream, drawn)
-        return drawn.astype(np.intp)
-
-    def sample(
-        self, true_value: ArrayLike, stream: _core.Stream | None = None, n_samples: int = 1
-    ) -> FloatArray:
-        """Nodes drawn independently, as points.
-
-        Parameters
-        ----------
-        true_value, stream, n_samples
-            As in `sample_node`.
-
-        Returns
-        -------
         ndarray, shape (n_samples, *point_shape)
         """
-        return self.graph.mesh.points[self.sample_node(true_value, stream, n_samples)]
+        count = as_count(n_samples, "n_samples")
+        space = self.ball.manifold
+        eta = space._points(true_value, "true_value")
+        if eta.shape != space.point_shape:
+            raise ValueError(f"true_value must be one point, got shape {eta.shape}")
+        stream = _core.Stream.from_os() if stream is None else stream
+        row = self.ball.enter(eta[None])[0]
+        return self._draw(row, stream, count)
 
-    def _log_weights(self, lengths: FloatArray) -> FloatArray:
-        return np.asarray(self._log_base - lengths / self.scale)
+    def _draw(self, eta: FloatArray, stream: _core.Stream, count: int = 1) -> FloatArray:
+        """Draws about a point of the ball's frame, shape (count, *point_shape)."""
+        proposals = self._proposals(eta, stream, min(_BLOCK * count, _MOST))
+        kept: list[FloatArray] = []
+        while len(kept) < count:
+            point, rate = next(proposals)
+            if _accepted(rate, stream):
+                kept.append(point)
+        return self.ball.project(np.array(kept))
+
+    def _proposals(
+        self, eta: FloatArray, stream: _core.Stream, block: int
+    ) -> Iterator[tuple[FloatArray, float]]:
+        """Points with Laplace noise of the widest scale, and minus the logarithms of the
+        probabilities with which they are kept."""
+        home, dim = self._home, self.ball.manifold.dim
+        rows = np.empty((block, len(eta)))
+        inner, dist = np.empty_like(rows), np.empty(block)
+        lowest = math.log(self.least)
+        while True:
+            self._noise.release(home, eta, stream, self._grid, rows)
+            inside = np.array(home.contains(rows), dtype=np.bool_)
+            home.enter(rows, inner)
+            home.manifold.dist(eta[None], inner, dist)
+            points = self.ball.leave(rows)
+            logs = np.where(inside, self._logs[self.mesh.nearest(points)[0]], lowest)
+            further = np.maximum(np.exp(logs) - self.least, 0.0) * dist / self.scale
+            rates = np.where(inside, further, 0.0) - dim * logs
+            yield from zip(points, rates.tolist(), strict=True)
 
     def __repr__(self) -> str:
         scale = rounded_down(self.scale)
-        return f"{type(self).__name__}({self.graph!r}, {self.guarantee!r}, scale={scale})"
+        return f"{type(self).__name__}({self.mesh!r}, {self.guarantee!r}, scale={scale})"
 
 
-def _centred(ball: Ball, mesh: Mesh, farthest: float) -> tuple[Ball | None, FloatArray]:
-    """On Hadamard manifolds, a ball about the same centre that holds all nodes, and the nodes in
-    its frame, where rounding does not depend on where the centre lies; none elsewhere."""
-    if not ball.manifold.is_hadamard:
-        return None, mesh.points
-    wide = Ball(ball.manifold, ball.center, 1.01 * farthest)
-    return wide, wide.enter(mesh.points)
+def as_contrast(contrast: float) -> float:
+    """The number, if it is finite and above 1."""
+    number = as_positive(contrast, "contrast")
+    if number <= 1.0:
+        raise ValueError(f"contrast must be above 1, got {number:g}")
+    return number
 
 
-def _amplification(ball: Ball, farthest: float) -> float:
-    """Factor by which rounding of points that far from the frame's origin grows in distances."""
-    if not ball.manifold.is_hadamard or ball.manifold.is_flat:
-        return 1.0
-    return math.exp(4 * math.sqrt(-ball.manifold.curvature_bounds[0]) * farthest)
+def conformal_scale(ball: Ball, sensitivity: float, way: PureDP | GDP, least: float) -> float:
+    """The scale for a factor whose least c is `least`, rounding included.
 
+    2 sensitivity/epsilon for the bounded range that implies GDP, and (1 + R) sensitivity/epsilon
+    for pure DP, R the bound on the change of the normalising constant.
 
-def jitter(mesh: Mesh, node: int, stream: _core.Stream) -> FloatArray:
-    """A point drawn uniformly, in normal coordinates, from a ball as large as a node's cell.
+    Parameters
+    ----------
+    ball : Ball
+    sensitivity : float
+        Solver error included.
+    way : PureDP or GDP
+    least : float
 
-    The ball has the volume of the cell on flat space, and at most the distance to the nearest node
-    as radius. It depends on the released node alone.
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import curvedp as cdp
+    >>> ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    >>> [round(conformal_scale(ball, 0.01, cdp.PureDP(1.0), c), 5) for c in (1.0, 0.9, 0.5)]
+    [0.01, 0.01051, 0.01368]
     """
-    space, dim = mesh.manifold, mesh.manifold.dim
-    log_unit_ball = dim / 2 * math.log(math.pi) - math.lgamma(dim / 2 + 1)
-    radius = math.exp((math.log(mesh.volumes[node]) - log_unit_ball) / dim)
-    base = mesh.points[node]
-    others = np.delete(space.dist(base, mesh.points), node)
-    radius = min(radius, 0.5 * space.injectivity_radius, others.min(initial=math.inf))
-    noise = np.empty((1, dim))
-    _core.Noise("flat", dim, 0.0, "gaussian", 1.0).sample_coords(stream, noise)
-    uniform = np.empty(1)
-    stream.uniform(uniform)
-    length = float(np.linalg.norm(noise))
-    coords = noise[0] * (radius * uniform[0] ** (1 / dim) / length) if length > 0 else noise[0]
-    return space.exp(space.coords_to_tangent(coords, base), base)
+    rounding = 4 * ball.frame.dist_error + 2.0**-44 * ball.radius
+    total = sensitivity + 2 * rounding
+    budget = bounded_range_epsilon(way)
+    coarse = outward_scale(2 * total, budget)
+    if isinstance(way, GDP):
+        return coarse
+    moved = rounding + _moved_by_grid(ball, coarse / least, way)
+    change = normaliser_bound(ball.manifold, least, coarse)
+    own = total + change * sensitivity + 2 * (1 - least) * moved + 2.0**-44 * coarse
+    return min(coarse, outward_scale(own, budget))
+
+
+def _moved_by_grid(ball: Ball, scale: float, way: PureDP | GDP) -> float:
+    """A bound on how far rounding to the grid moves a point inside the ball."""
+    steep = max(-ball.manifold.curvature_bounds[0], 0.0) ** 0.5 * ball.radius
+    stretch = math.sinh(steep) / steep if steep > 0 else 1.0
+    return 8 * math.sqrt(ball.manifold.point_size) * stretch * grid_step(ball, scale, way)
+
+
+def laplace(ball: Ball, scale: float) -> _core.Noise:
+    """Riemannian Laplace noise of that scale."""
+    return _core.Noise(*ball.manifold.noise_space, "laplace", scale)
+
+
+def laplace_error(ball: Ball, scale: float, dist: float) -> float:
+    """Expected distance of a release on the ball from a true value that far from its centre.
+
+    Moved to the ball, noise across is no longer than the half chord there.
+    """
+    length = laplace(ball, scale).expected_dist_within(math.hypot(ball.radius, dist))
+    return min(length, ball.radius + dist)
+
+
+def check_widest(ball: Ball, scale: float, n: int, way: PureDP | GDP) -> None:
+    """Refuses proposals of a scale at which Laplace noise cannot be drawn.
+
+    Raises
+    ------
+    ExistenceError
+        With the smallest epsilon and n that work, if the noise is calibrated to PureDP.
+    """
+    largest = largest_laplace_scale(ball.manifold.noise_space)
+    if scale <= largest:
+        return
+    spec = ball.manifold.spec
+    if largest == 0:
+        raise ExistenceError(
+            f"Riemannian Laplace noise on {spec} has no exact sampler; matrices up to 16 by 16 "
+            "have one. Use frechet_mean with GDP, whose noise always exists."
+        )
+    message = (
+        f"conformal noise on {spec} cannot be drawn at scale {rounded_up(scale, 4)}, because "
+        f"volumes grow exponentially: scales up to {rounded_down(largest, 4)} can. Use more "
+        "budget, more records, a smaller radius, or frechet_mean with GDP, whose noise always "
+        "exists."
+    )
+    if isinstance(way, GDP):
+        raise ExistenceError(message)
+    share = scale / largest * (1 + 1e-9)
+    raise ExistenceError(
+        message, smallest_epsilon=way.epsilon * share, smallest_n=math.ceil(n * share)
+    )
+
+
+def _accepted(rate: float, stream: _core.Stream) -> bool:
+    """True with probability exp(-rate), up to 2^-60 of the rate: drawn from fair bits."""
+    while rate > 0:
+        part = min(rate, _PART)
+        digits, exponent = math.frexp(part)
+        high = math.ldexp(math.floor(math.ldexp(digits, 32)), exponent - 32)
+        for own in (high, part - high):
+            if own >= _LEAST_RATE and not _one_or_more(own, stream):
+                return False
+        rate -= part
+    return True
+
+
+def _one_or_more(rate: float, stream: _core.Stream) -> bool:
+    """True with probability exp(-rate), that of one or more among the numbers 0, 1, ... of the
+    two-sided geometric law, whose rate has 32 digits."""
+    drawn, zero = np.empty(_TOSSES), np.zeros(_TOSSES, dtype=np.int64)
+    while True:
+        stream.add_discrete_laplace(rate, zero, drawn)
+        kept = drawn[drawn >= 0]
+        if len(kept):
+            return bool(kept[0] > 0)

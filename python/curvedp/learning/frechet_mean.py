@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+import curvedp
 from curvedp._guard import quiet
 from curvedp._validation import FloatArray
 from curvedp.learning._sklearn import check_is_fitted
@@ -24,7 +25,9 @@ from curvedp.statistics.public_time import Timing
 
 @dataclass(eq=False, repr=False)
 class FrechetMean(Transformer):
-    """`frechet_mean` or `adaptive_mean` as an estimator, with the records given to `fit`.
+    """A private mean as an estimator, with the records given to `fit`.
+
+    It releases `frechet_mean`, or `adaptive_mean` or `conformal_mean` with their defaults.
 
     As in geomstats the result is `estimate_`; as in pyRiemann's tangent space, `transform` maps
     points to coordinates at it.
@@ -35,8 +38,10 @@ class FrechetMean(Transformer):
         As in `Estimator`; the ball also one of a product of manifolds.
     adaptive : bool
         True to release `adaptive_mean`, which shrinks the ball privately.
+    conformal : bool
+        True to release `conformal_mean`, whose noise follows a private density.
     mechanism : str or Mechanism class, optional
-        As in `frechet_mean`.
+        As in `frechet_mean`; a conformal mean has one of its own.
     progress, timing
         As in `frechet_mean`.
 
@@ -59,6 +64,7 @@ class FrechetMean(Transformer):
     _takes_products: ClassVar[bool] = True
 
     adaptive: bool = field(default=False, kw_only=True)
+    conformal: bool = field(default=False, kw_only=True)
     mechanism: str | type[Mechanism] | None = field(default=None, kw_only=True)
     progress: Progress = field(default=False, kw_only=True)
     timing: Timing = field(default="prompt", kw_only=True)
@@ -86,15 +92,20 @@ class FrechetMean(Transformer):
         BudgetError, ExistenceError, ValueError, TypeError
             As `frechet_mean`; never for the value of a record.
         """
+        if self.conformal and (self.adaptive or self.mechanism is not None):
+            raise ValueError("a conformal mean has a mechanism of its own, and is not adaptive")
         release: Callable[..., Any] = adaptive_mean if self.adaptive else frechet_mean
+        own: dict[str, Any] = {"mechanism": self.mechanism}
+        if self.conformal:
+            release, own = curvedp.conformal_mean, {}
         self.release_: Release = release(
             self._open(X),
             self._domain,
             self.guarantee,
-            mechanism=self.mechanism,
             units=units,
             progress=self.progress,
             timing=self.timing,
+            **own,
             **self._options,
         )
         self.coverage_ = self.release_.coverage

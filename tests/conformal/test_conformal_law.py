@@ -1,0 +1,234 @@
+"""Conformal Laplace noise: draws against quadrature, the bound on its constant, the coin.
+
+The density of z is proportional to c(z)^d exp(-c(z) rho(eta, z)/scale), c that of the nearest node
+inside the ball and the least c outside of it, from where draws are moved to the rim.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import curvedp as cdp
+from chance import DEVIATIONS, FAILURE
+from curvedp import _core
+from curvedp.conformal import ConformalLaplace, Mesh, ball_mesh
+from curvedp.conformal.mechanism import _accepted, conformal_scale, default_contrast, log_lengths
+from curvedp.conformal.normaliser import normaliser_bound
+
+DRAWS = 1_500
+
+
+def line():
+    """Points of the line and their volumes, the ball and the true value."""
+    x = (np.arange(20_000) + 0.5) / 500 - 20
+    return cdp.Ball("euclidean:1", [0.0], 1.0), x[:, None], np.full(len(x), 2e-3), [0.3]
+
+
+def plane():
+    x = (np.arange(500) + 0.5) / 25 - 10
+    points = np.stack(np.meshgrid(x, x), axis=-1).reshape(-1, 2)
+    return (
+        cdp.Ball("euclidean:2", [0.0, 0.0], 1.0),
+        points,
+        np.full(len(points), 1.6e-3),
+        [0.3, 0.1],
+    )
+
+
+def sphere():
+    height = (np.arange(500) + 0.5) / 250 - 1
+    turn = (np.arange(400) + 0.5) * math.pi / 200
+    z, phi = (x.ravel() for x in np.meshgrid(height, turn))
+    flat = np.sqrt(1 - z**2)
+    points = np.stack([flat * np.cos(phi), flat * np.sin(phi), z], axis=-1)
+    ball = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.9)
+    return ball, points, np.full(len(z), 4 * math.pi / len(z)), [math.sin(0.3), 0.0, math.cos(0.3)]
+
+
+def noise_on(ball):
+    mesh = ball_mesh(ball, 9)
+    sigma = np.random.default_rng(1).normal(size=9)
+    return ConformalLaplace(
+        mesh, sigma, ball=ball, sensitivity=0.2, guarantee=cdp.PureDP(1.0), contrast=1.8
+    )
+
+
+def chances(noise, points, volumes, eta, *, volume=True, distance=True):
+    """Of the nine cells inside the ball, and of the rim."""
+    space, cell = noise.ball.manifold, noise.mesh.nearest(points)[0]
+    inside = noise.ball.contains(points)
+    c = np.where(inside, np.exp(noise._logs[cell]), noise.least)
+    rho = space.dist(np.array(eta), points)
+    weight = volumes * np.exp(-(c if distance else 1.0) * rho / noise.scale)
+    if volume:
+        weight *= c**space.dim
+    found = np.bincount(np.where(inside, cell, 9), weights=weight, minlength=10)
+    return found / found.sum()
+
+
+@pytest.mark.parametrize("setting", [line, plane, sphere])
+def test_draws_have_the_law(setting):
+    ball, points, volumes, eta = setting()
+    noise = noise_on(ball)
+    drawn = noise.sample(eta, n_samples=DRAWS)
+    rim = ball.manifold.dist(ball.center, drawn) > ball.radius * (1 - 1e-7)
+    assert ball.contains(drawn).all()
+    counts = np.bincount(np.where(rim, 9, noise.mesh.nearest(drawn)[0]), minlength=10)
+    right = chances(noise, points, volumes, eta)
+    assert stats.chisquare(counts, DRAWS * right).pvalue > FAILURE
+    for wrong in ("volume", "distance"):
+        if wrong == "volume" and setting is line:
+            continue  # more draws would be needed to see it there
+        other = chances(noise, points, volumes, eta, **{wrong: False})
+        assert stats.chisquare(counts, DRAWS * other).pvalue < FAILURE
+
+
+def worst_change(dim, least, bend, curvature, half_width=9.0):
+    """The largest derivative of log Z that an attack finds, in units of the rate.
+
+    On spaces of constant curvature, by the choice of c at every distance t and angle: that which
+    maximises the derivative of Z less a multiple of Z (Dinkelbach).
+    """
+    end = (dim + half_width * math.sqrt(dim) + 30) / least
+    end = min(end, math.pi / bend) if curvature > 0 else end
+    t = (np.arange(1_000) + 0.5) * end / 1_000
+    angle = (np.arange(40) + 0.5) * math.pi / 40
+    cosine = np.cos(angle) if dim > 1 else np.array([-1.0, 1.0])
+    around = np.sin(angle) ** (dim - 2) if dim > 1 else np.ones(2)
+    size = {0: t, 1: np.sin(bend * t) / bend, -1: np.sinh(bend * t) / bend}[curvature]
+    weight = np.exp((dim - 1) * np.log(size) - math.lgamma(dim))
+    c = np.linspace(least, 1.0, 21)[:, None]
+    h = np.exp(dim * np.log(c) - c * t)  # (c, t)
+    rate, best = 0.0, -1.0
+    while rate > best + 1e-9:
+        best, moved, whole = rate, 0.0, 0.0
+        for own, share in zip(cosine, around, strict=True):
+            chosen = np.argmax((c * own - best) * h, axis=0)
+            value = h[chosen, np.arange(len(t))] * weight * share
+            moved += float((c[chosen, 0] * own * value).sum())
+            whole += float(value.sum())
+        rate = moved / whole
+    return rate
+
+
+@pytest.mark.parametrize("least", [0.5, 0.75, 0.95])
+@pytest.mark.parametrize(
+    ("spec", "curvature"),
+    [(f"euclidean:{d}", 0) for d in (1, 2, 3, 10)]
+    + [("sphere:2", 1), ("sphere:5", 1), ("hyperboloid:3", -1)],
+)
+def test_no_factor_moves_the_constant_by_more_than_the_bound_and_some_by_over_half_of_it(
+    spec, curvature, least
+):
+    space = cdp.as_manifold(spec)
+    for scale in (1e-3, 0.1):
+        bound = normaliser_bound(space, least, scale)
+        found = worst_change(space.dim, least, scale, curvature)
+        assert found <= bound * (1 + 1e-3)
+        if scale < 0.01 and least**space.dim > 0.1:
+            assert found > 0.5 * bound, "half the bound would not hold"
+
+
+def test_the_bound_holds_for_finer_noise_and_vanishes_with_the_contrast():
+    for spec in ("sphere:3", "spd:3", "rotations:3", "torus:2", "kendall:5", "so:4"):
+        space = cdp.as_manifold(spec)
+        bounds = [normaliser_bound(space, 0.8, scale) for scale in (1e-6, 1e-3, 0.1, 0.5, 5.0)]
+        assert bounds == sorted(bounds)
+        assert bounds[-1] <= 1.0
+        falling = [normaliser_bound(space, least, 1e-3) for least in (0.6, 0.9, 0.99, 1.0)]
+        assert falling == sorted(falling, reverse=True)
+        assert falling[-1] == 0.0
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e-12, 0.05, 0.7, 3.0, 33.0, 70.0])
+def test_the_coin_has_its_probability(rate):
+    key = _core.Stream.from_os()
+    kept = sum(_accepted(rate, key) for _ in range(400))
+    p = math.exp(-rate)
+    assert abs(kept - 400 * p) <= DEVIATIONS * math.sqrt(400 * p * (1 - p)) + 1e-6
+
+
+def test_coins_of_rates_that_32_digits_do_not_hold_are_of_exactly_that_rate(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "curvedp.conformal.mechanism._one_or_more", lambda rate, stream: not asked.append(rate)
+    )
+    for rate in np.random.default_rng(0).exponential(20.0, 200):
+        asked.clear()
+        assert _accepted(float(rate), _core.Stream.from_os())
+        assert math.fsum(asked) == rate
+        for own in asked:
+            numerator = math.frexp(own)[0] * 2**32
+            assert numerator == int(numerator) or own < 2**-31 * rate
+
+
+def test_scales_count_the_constant_and_never_more_than_twice_the_plain_noise():
+    pure = cdp.PureDP(0.7)
+    for spec, radius in (("sphere:2", 0.5), ("spd:3", 1.0), ("torus:2", 0.5)):
+        space = cdp.as_manifold(spec)
+        ball = cdp.Ball(space, space.origin, radius)
+        for delta in (1e-6, 1e-3, 0.1):
+            plain = delta / 0.7
+            scales = [conformal_scale(ball, delta, pure, c) for c in (1.0, 0.99, 0.9, 0.7, 0.3)]
+            assert scales == sorted(scales)
+            assert plain <= scales[0] <= plain * (1 + 1e-4)
+            assert scales[-1] <= 2 * plain * (1 + 1e-4)
+            gaussian = conformal_scale(ball, delta, cdp.GDP(1.0), 0.9)
+            assert gaussian == pytest.approx(2 * delta / 1.61387, rel=1e-4)
+
+
+def test_the_largest_power_within_the_contrast_is_taken():
+    sigma = np.array([0.0, 1.0, 3.0])
+    np.testing.assert_allclose(log_lengths(sigma, 1e9), sigma - 3)
+    np.testing.assert_allclose(log_lengths(sigma, math.e), (sigma - 3) / 3)
+    np.testing.assert_array_equal(log_lengths(np.full(4, 7.0), 2.0), np.zeros(4))
+    assert default_contrast(1) == default_contrast(4) == math.sqrt(2)
+    assert default_contrast(45) == pytest.approx(4 ** (1 / 45))
+
+
+@pytest.mark.parametrize("spec", ["sphere:2", "rotations:3", "spd:3", "hyperboloid:2", "kendall:4"])
+def test_errors_are_those_of_the_place(spec):
+    space = cdp.as_manifold(spec)
+    ball = cdp.Ball(space, space.origin, min(0.5, 0.6 * space.max_ball_radius))
+    mesh = ball_mesh(ball, 200)
+    sigma = 3 * space.dist(space.origin, mesh.points)
+    noise = ConformalLaplace(mesh, sigma, ball=ball, sensitivity=1e-3, guarantee=cdp.PureDP(1.0))
+    for eta in (space.origin, mesh.points[-1]):
+        eta = ball.project(eta)
+        drawn = noise.sample(eta, n_samples=150)
+        errors = space.dist(eta, drawn)
+        assert errors.mean() == pytest.approx(noise.error_at(eta), rel=0.4)
+    assert noise.error_at(space.origin) > 1.1 * noise.error_at(mesh.points[-1])
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e6])
+def test_extreme_budgets_give_points_of_the_ball(size):
+    ball, _, _, eta = sphere()
+    noise = ConformalLaplace(
+        ball_mesh(ball, 9), np.arange(9.0), ball=ball, sensitivity=1e-2, guarantee=cdp.PureDP(size)
+    )
+    drawn = noise.sample(eta, n_samples=20)
+    assert ball.contains(drawn).all()
+    assert (ball.manifold.dist(eta, drawn) < 1e-6).all() == (size > 1)
+
+
+def test_parameters_are_checked():
+    ball, _, _, _ = sphere()
+    good = {"ball": ball, "sensitivity": 0.1, "guarantee": cdp.PureDP(1.0)}
+    mesh = ball_mesh(ball, 9)
+    for bad, word in (
+        ({"sigma": np.zeros(8)}, "sigma"),
+        ({"sigma": np.full(9, np.nan)}, "finite"),
+        ({"sensitivity": -1.0}, "sensitivity"),
+        ({"contrast": 1.0}, "contrast"),
+        ({"mesh": Mesh("euclidean:1", [[0.0]])}, "the mesh is on"),
+    ):
+        arguments = {"mesh": mesh, "sigma": np.zeros(9), **good, **bad}
+        with pytest.raises(ValueError, match=word):
+            ConformalLaplace(arguments.pop("mesh"), arguments.pop("sigma"), **arguments)
+    with pytest.raises(ValueError, match="one point"):
+        ConformalLaplace(mesh, np.zeros(9), **good).sample(np.eye(3))
