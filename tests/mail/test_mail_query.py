@@ -239,11 +239,12 @@ def test_many_queries_are_no_single_one():
         mail().embed_queries(queries[:, :4], public)
 
 
-def test_queries_of_a_table_are_those_of_arrays():
+@pytest.mark.parametrize("method", ["cell", "subset"])
+def test_queries_of_a_table_are_those_of_arrays(method):
     pa = pytest.importorskip("pyarrow")
     batch = pytest.importorskip("curvedp.batch")
     queries, who = blobs(n=6, seed=5)[0], list("abcdef")
-    statistic = PrivateQuery(anchors=mail().anchors(*blobs()))
+    statistic = PrivateQuery(anchors=mail().anchors(*blobs()), method=method)
     table = pa.table({"who": who, "features": list(queries)})
     found = batch.release(
         *(statistic, table),
@@ -254,9 +255,9 @@ def test_queries_of_a_table_are_those_of_arrays():
         public_keys=True,
         secret=cdp.NoiseSecret(bytes(range(32))),
     ).table
-    plain = released(queries, [f"1:{name}" for name in who])
+    plain = released(queries, [f"1:{name}" for name in who], method)
     for name, value in zip(found["who"].to_pylist(), found["value"].to_pylist(), strict=True):
-        np.testing.assert_array_equal(value, plain[f"1:{name}"].value)
+        np.testing.assert_array_equal(value, plain[f"1:{name}"].value.reshape(-1))
 
 
 # ------------------------------------------------------------------ alignment and scores
