@@ -114,7 +114,8 @@ with cdp.Ledger(cdp.GDP(mu=2.0)) as folds:
 # %%
 # 5. What a budget buys
 # ---------------------
-# One fit each, with fresh noise: another build draws other curves.
+# One fit each, with fresh noise: another build draws other curves. Fits warn where their noise is
+# larger than what they tell the classes apart by.
 
 budgets = [0.25, 0.5, 1.0, 2.0, 4.0]
 figure, ax = plt.subplots(figsize=(5.5, 3.4), layout="constrained")

@@ -43,7 +43,7 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
         records of a unit in any one class.
     adaptive : bool
         True for means by `adaptive_mean`, False for those by `frechet_mean`. On muscle signals the
-        two classify alike, with whole sessions or recordings held out too (docs/learning.md).
+        two classify alike, on new recordings, sessions and people too (docs/learning.md).
     classes_per_unit : int
         Number of classes to which one unit contributes records at most: the guarantee of `fit` is
         `guarantee` composed so many times.
