@@ -15,6 +15,7 @@ import warnings
 import numpy as np
 from scipy.integrate import quad
 from scipy.spatial import cKDTree
+from scipy.special import expit
 
 import curvedp as cdp
 from curvedp import sensitivity
@@ -129,6 +130,27 @@ def hyperbolic_utility() -> list[str]:
     return lines
 
 
+def sphere_utility() -> list[str]:
+    """The same on S^2, compact as the paper has it, λ = 100: φ rises from 1 to M² at radius 0.04.
+
+    At once or by a logistic function of the radius of width 0.002. φ is radial, so that meridians
+    are shortest paths of φ g, too; spheres t have the length 2π √φ sin t.
+    """
+    rate, at = 100.0, 0.04
+    t = np.linspace(0, math.pi, 400_001)[1:]
+    lines = ["| φ_max/φ_min | at once: mean squared distance / claimed bound | smooth |"]
+    lines.append("|---|---|---|")
+    for m in (1.0, 2.0, 10.0, 100.0):
+        cells = []
+        for share in ((t > at).astype(float), expit((t - at) / 0.002)):
+            phi = 1 + (m * m - 1) * share
+            dist = np.cumsum(np.sqrt(phi)) * t[0]
+            weight = np.exp(-rate * dist) * phi * np.sin(t)
+            cells.append(f"{t**2 @ weight / weight.sum() * rate**2 / 6:.3g}")
+        lines.append(f"| {m * m:g} | " + " | ".join(cells) + " |")
+    return lines
+
+
 def one_way_edges() -> list[str]:
     """Share of the directed edges of a k-nearest-neighbour graph that have no edge back."""
     lines = ["| k | edges without an edge back |", "|---|---|"]
@@ -148,6 +170,7 @@ def main() -> None:
         ("Solvers and the sensitivity bound (S², r = 0.6, n = 1000)", solver),
         ("Theorem V.2 of He et al. on the plane, λ = 1, φ larger beyond 4", utility),
         ("The same on the hyperbolic plane, φ = 1", hyperbolic_utility),
+        ("The same on S², λ = 100, φ larger beyond 0.04", sphere_utility),
         ("k-nearest-neighbour graphs of 500 records on S²", one_way_edges),
     ):
         print(f"\n{title}\n", *table(), sep="\n")

@@ -74,15 +74,14 @@ _ALL_FASHION = (
 )
 
 
-def _conformal(name: str, title: str, repetitions: int, *needs: str) -> Part:
-    only = f"--only {name} --out {{out}}"
-    return Part(
-        title,
-        "conformal.py",
-        f"{only} --repetitions 2 --images 300",
-        f"{only} --repetitions {repetitions}",
-        needs,
-    )
+def _conformal(name: str, title: str, repetitions: int) -> Part:
+    only = f"--only {name} --out {{out}} --repetitions"
+    return Part(title, "conformal.py", f"{only} 2", f"{only} {repetitions}")
+
+
+def _images(name: str, title: str, *needs: str) -> Part:
+    only = f"--only {name} --out {{out}} --repetitions"
+    return Part(title, "conformal_images.py", f"{only} 2 --images 300", f"{only} 10", needs)
 
 
 def _regression(name: str, title: str, quick: int, full: int, *needs: str) -> Part:
@@ -111,9 +110,13 @@ PAGES = (
             _conformal("5", "Figure 5: error against the budget", 200),
             _conformal("means", "Other parameters and laws", 200),
             _conformal("6", "Figure 6: where releases land", 1),
-            _conformal("7", "Figure 7: CIFAR-10", 10, _CIFAR),
-            _conformal("8", "Figure 8: Fashion-MNIST", 10, *_ALL_FASHION),
-            _conformal("classes", "Figures 7 and 8: classes, numbers", 10, _CIFAR, *_ALL_FASHION),
+            _images("7", "Figure 7: CIFAR-10", _CIFAR),
+            _images("7-log", "Figure 7, log-Euclidean: CIFAR-10", _CIFAR),
+            _images("8", "Figure 8: Fashion-MNIST", *_ALL_FASHION),
+            _images("8-fewer", "Figure 8, 2,000 images: Fashion-MNIST", *_ALL_FASHION),
+            _images("8-log", "Figure 8, log-Euclidean: Fashion-MNIST", *_ALL_FASHION),
+            _images("classes", "Figures 7 and 8: classes, numbers", _CIFAR, *_ALL_FASHION),
+            _conformal("time", "Section VII-A: time", 15),
         ),
     ),
     Page(

@@ -142,7 +142,13 @@ def test_the_papers_name_scripts_that_exist(bench):
     run_all = bench("run_all")
     named = {part.script for page in run_all.PAGES for part in page.parts}
     assert all((BENCHES / "papers" / name).is_file() for name in named)
-    assert {"claims.py", "conformal.py", "inference.py", "privatemail.py"} < named
+    assert {
+        "claims.py",
+        "conformal.py",
+        "conformal_images.py",
+        "inference.py",
+        "privatemail.py",
+    } < named
     assert {"regression.py", "regression_figures.py"} < named
     assert {f"privatemail_{name}.py" for name in ("rows", "figures", "bound")} < named
 

@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 
 import curvedp as cdp
+from curvedp.conformal.factor import GREATEST_SIGMA
+from curvedp.published.call import Call
+from curvedp.published.conformal import WHY, ConformalPlan
 
 PAPERS = Path(__file__).resolve().parents[2] / "benches" / "papers"
 SCRIPTS = [path.stem for path in PAPERS.glob("*.py")]
@@ -29,7 +32,7 @@ def paper():
 
 
 def test_a_cell_has_the_same_number_in_every_figure_and_a_closed_form(paper):
-    conformal = paper("conformal")
+    conformal = paper("conformal_cells")
     few = {name: conformal.CURVES[name] for name in ("Laplace, proved", "adaptive")}
     arguments = (3, 0.1, 500, 0.3, 20)
     cells = [conformal.on_sphere(*arguments, curves) for curves in (few, conformal.PLAIN)]
@@ -45,7 +48,7 @@ def test_a_cell_has_the_same_number_in_every_figure_and_a_closed_form(paper):
 
 
 def test_a_figure_with_standard_errors_is_written(paper, tmp_path):
-    conformal = paper("conformal")
+    conformal = paper("conformal_cells")
     figure = conformal.Figure("2a: test", "dimension", tmp_path)
     few = {"Laplace, proved": conformal.CURVES["Laplace, proved"]}
     figure.add(3, conformal.on_sphere(3, 0.1, 500, 0.3, 20, few))
@@ -57,8 +60,109 @@ def test_a_figure_with_standard_errors_is_written(paper, tmp_path):
     assert (tmp_path / "conformal-figure-2a.png").exists()
 
 
+def test_curves_that_are_not_drawn_anew_keep_their_cells(paper, tmp_path):
+    conformal = paper("conformal_cells")
+    cell = {name: conformal.Error(1.0, 0.1, 4, None) for name in ("adaptive", "conformal, proved")}
+    for only, mean in (("", 1.0), ("conformal, proved", 2.0)):
+        figure = conformal.Figure("2a: test", "dimension", tmp_path, only)
+        drawn = {name: one._replace(mean=mean) for name, one in cell.items() if only in name}
+        figure.add(3, drawn)
+        figure.write()
+    stored = conformal.read_cells(tmp_path / "conformal-figure-2a.csv")
+    assert {name: one.mean for name, one in stored[3.0].items()} == {
+        "conformal, proved": 2.0,
+        "adaptive": 1.0,
+    }
+
+
+MEASURED = PAPERS.parents[1] / "docs" / "measured"
+#: Number of records, dimension and budget of figures 2 to 5; None is what the axis says.
+SETTINGS = {
+    "2a": (500, None, 0.3),
+    "2b": (500, None, 0.3),
+    "3a": (None, 3, 0.3),
+    "3b": (None, 10, 0.3),
+    "4a": (1000, 3, 0.3),
+    "4b": (500, 10, 0.3),
+    "5a": (500, 3, None),
+    "5b": (500, 10, None),
+}
+
+
+def wrong(one, farthest, nearest):
+    """True of an error that is no distance, or is the nearest record's with hardly a spread."""
+    is_floor = abs(one.mean - nearest) < 0.1 * nearest and one.standard_error < 0.05 * nearest
+    return not 0 < one.mean <= farthest or is_floor
+
+
+@pytest.mark.parametrize("number", SETTINGS)
+def test_published_conformal_cells_on_spheres_are_of_the_mechanism(paper, number):
+    """Each stored cell belongs to a plan whose factor is not cut, and each missing one to none."""
+    cells = paper("conformal_cells")
+    n, dim, epsilon = SETTINGS[number]
+    stored = cells.read_cells(MEASURED / f"conformal-figure-{number}.csv")
+    assert len(stored) >= 5
+    for x, cell in stored.items():
+        size, axis, budget = n or int(x), dim or int(x), epsilon or x
+        records, ball, _ = cells.sphere(axis, 0.1, 5)
+        call = Call.check(np.resize(records, (size, axis)), ball, cdp.PureDP(budget), why=WHY)
+        for reading, noise in cells.READINGS.items():
+            one = cell.get(f"conformal, published, {reading}")
+            try:
+                plan = ConformalPlan.make(call, noise=noise)
+            except ValueError:
+                assert one is None
+                continue
+            assert plan.noise.greatest_sigma(plan.upsilon) <= GREATEST_SIGMA
+            assert plan.distance == "line"
+            assert one is not None
+            assert not wrong(one, math.pi, 0.0)
+
+
+#: Distances of the nearest record to the mean, as the page has them.
+NEAREST = {"7-log": 1.27, "8-fewer": 0.512, "8-log": 0.387}
+
+
+@pytest.mark.parametrize("number", NEAREST)
+def test_published_conformal_cells_of_images_are_those_of_laplace_noise(paper, number):
+    """φ is 1 to rounding: they agree with the closed form, which no clipped or floored one does."""
+    cells = paper("conformal_cells")
+    stored = cells.read_cells(MEASURED / f"conformal-figure-{number}.csv")
+    found = [
+        one
+        for cell in stored.values()
+        for name, one in cell.items()
+        if name.startswith("conformal, published")
+    ]
+    assert len(found) >= 6
+    for one in found:
+        assert one.mean == pytest.approx(one.closed_form, rel=0.25)
+        assert not wrong(one, math.inf, NEAREST[number])
+    page = (MEASURED / "conformal.md").read_text(encoding="utf-8")
+    assert f"the record nearest to the mean {NEAREST[number]:g}." in page
+
+
+def test_the_cells_of_a_clipped_factor_would_be_seen(paper):
+    """The control: figures as they stood, ln of the largest double and the nearest record."""
+    error = paper("conformal_cells").Error
+    assert wrong(error(710.24, 0.06, 2, None), math.pi, 0.0)
+    assert wrong(error(0.512, 0.004, 2, None), math.inf, 0.507)
+    assert not wrong(error(0.22, 0.01, 5, None), math.inf, 0.507)
+
+
+def test_images_are_the_same_in_flat_coordinates(paper):
+    images = paper("conformal_images")
+    pixels = np.random.default_rng(0).integers(0, 255, (20, 12, 12)).astype(np.uint8)
+    curved = images.Images("Fashion-MNIST", pixels, np.arange(20) % 10)
+    flat = curved.flat()
+    space = cdp.SPD(curved.records.shape[-1], metric="log-euclidean")
+    np.testing.assert_allclose(
+        flat.space.pairwise_dist(flat.records), space.pairwise_dist(curved.records), atol=1e-9
+    )
+
+
 def test_images_come_with_a_ball_of_another_class(paper):
-    conformal = paper("conformal")
+    conformal = paper("conformal_images")
     rng = np.random.default_rng(0)
     pixels = rng.integers(0, 255, (60, 12, 12)).astype(np.uint8)
     images = conformal.Images("Fashion-MNIST", pixels, np.arange(60) % 10)
@@ -76,6 +180,12 @@ def test_the_utility_theorem_is_exact_without_density_and_fails_with_one(paper):
     assert cells[0] == [1.0, 1.0, 1.0]
     assert all(claimed > 1 for _, claimed, _ in cells[1:])
     assert all(proved <= 1 for *_, proved in cells)
+    compact = [
+        list(map(float, line.strip("| ").split(" | "))) for line in claims.sphere_utility()[2:]
+    ]
+    assert compact[0][1:] == pytest.approx([1, 1], abs=1e-3)
+    assert all(jump > 1.05 for _, jump, _ in compact[1:])
+    assert compact[2][2] > 1.1
     curved = [float(line.strip("| ").split(" | ")[1]) for line in claims.hyperbolic_utility()[2:]]
     assert all(ratio > 1 for ratio in curved)
     # by summation: sinh t exp(-3t) on a fine grid

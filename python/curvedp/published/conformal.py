@@ -85,7 +85,7 @@ def conformal_mean(
     distance : {"line", "graph"}
         Distances in the metric phi g: along the geodesic of g from the mean, or along the graph of
         the records, where no path to a point is shorter than that over the record nearest to it:
-        the error then ends at the distance of the mean from the nearest record.
+        the error then ends near the distance of the mean from the nearest record.
     chain_length : int
         Steps of the Markov chain. In the first half the proposals adapt to the paper's acceptance
         of 72 %.
