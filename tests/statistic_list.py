@@ -224,7 +224,7 @@ STATISTICS = [
         "conformal mean",
         _conformal,
         ConformalMean(),
-        guarantee=cdp.PureDP(1.0),
+        guarantee=cdp.PureDP(4.0),
         drawn_by_kernels=False,
         refused=(({"split": 1.0}, "split"), ({"upsilon": 0.0}, "upsilon")),
     ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import stats
@@ -16,10 +17,10 @@ import curvedp as cdp
 from chance import DEVIATIONS, FAILURE
 from curvedp import _core
 from curvedp.conformal import ConformalLaplace, Mesh, ball_mesh
-from curvedp.conformal.mechanism import _accepted, conformal_scale, default_contrast, log_lengths
+from curvedp.conformal.mechanism import accepted, conformal_scale, default_contrast, log_lengths
 from curvedp.conformal.normaliser import normaliser_bound
 
-DRAWS = 1_500
+DRAWS = 6_000
 
 
 def line():
@@ -81,8 +82,6 @@ def test_draws_have_the_law(setting):
     right = chances(noise, points, volumes, eta)
     assert stats.chisquare(counts, DRAWS * right).pvalue > FAILURE
     for wrong in ("volume", "distance"):
-        if wrong == "volume" and setting is line:
-            continue  # more draws would be needed to see it there
         other = chances(noise, points, volumes, eta, **{wrong: False})
         assert stats.chisquare(counts, DRAWS * other).pvalue < FAILURE
 
@@ -144,26 +143,47 @@ def test_the_bound_holds_for_finer_noise_and_vanishes_with_the_contrast():
         assert falling[-1] == 0.0
 
 
-@pytest.mark.parametrize("rate", [0.0, 1e-12, 0.05, 0.7, 3.0, 33.0, 70.0])
+class Words:
+    """A stream of uniform numbers that are given."""
+
+    def __init__(self, *digits):
+        self.left = list(digits)
+
+    def uniform(self, out):
+        out[0] = word_of(self.left.pop(0))
+
+
+def word_of(digits):
+    """52 binary digits as streams give them: the odd multiple of 2^-53 above."""
+    return (2 * digits + 1) / 2**53
+
+
+@pytest.mark.parametrize("rate", [0.0, 5e-324, 1e-17, 0.05, math.log(2), 3.0, 33.0, 745.0, 1e5])
+def test_the_coin_compares_every_digit_of_its_probability(rate):
+    """The first digits of exp(-rate) do not decide; one more or less does."""
+    with mpmath.workprec(2_000):
+        scaled = mpmath.exp(-mpmath.mpf(rate)) * 2**156
+        whole = min(int(mpmath.floor(scaled)), 2**156 - 1)
+    for moved, kept in ((-1, True), (1, False)):
+        number = whole + moved
+        if not 0 <= number < 2**156:
+            continue
+        first, second, third = ((number >> place) % 2**52 for place in (104, 52, 0))
+        assert accepted(rate, word_of(first), Words(second, third)) is kept
+    # digits that are those of the probability ask for more
+    if 0.05 <= rate < 100:
+        stream = Words((whole >> 52) % 2**52, whole % 2**52, 0)
+        assert accepted(rate, word_of(whole >> 104), stream)
+        assert not stream.left
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.7, 3.0])
 def test_the_coin_has_its_probability(rate):
-    key = _core.Stream.from_os()
-    kept = sum(_accepted(rate, key) for _ in range(400))
+    key, words = _core.Stream.from_os(), np.empty(40_000)
+    key.uniform(words)
+    kept = sum(accepted(rate, word, key) for word in words.tolist())
     p = math.exp(-rate)
-    assert abs(kept - 400 * p) <= DEVIATIONS * math.sqrt(400 * p * (1 - p)) + 1e-6
-
-
-def test_coins_of_rates_that_32_digits_do_not_hold_are_of_exactly_that_rate(monkeypatch):
-    asked = []
-    monkeypatch.setattr(
-        "curvedp.conformal.mechanism._one_or_more", lambda rate, stream: not asked.append(rate)
-    )
-    for rate in np.random.default_rng(0).exponential(20.0, 200):
-        asked.clear()
-        assert _accepted(float(rate), _core.Stream.from_os())
-        assert math.fsum(asked) == rate
-        for own in asked:
-            numerator = math.frexp(own)[0] * 2**32
-            assert numerator == int(numerator) or own < 2**-31 * rate
+    assert abs(kept - 40_000 * p) <= DEVIATIONS * math.sqrt(40_000 * p * (1 - p))
 
 
 def test_scales_count_the_constant_and_never_more_than_twice_the_plain_noise():
@@ -199,7 +219,7 @@ def test_errors_are_those_of_the_place(spec):
     noise = ConformalLaplace(mesh, sigma, ball=ball, sensitivity=1e-3, guarantee=cdp.PureDP(1.0))
     for eta in (space.origin, mesh.points[-1]):
         eta = ball.project(eta)
-        drawn = noise.sample(eta, n_samples=150)
+        drawn = noise.sample(eta, n_samples=300)
         errors = space.dist(eta, drawn)
         assert errors.mean() == pytest.approx(noise.error_at(eta), rel=0.4)
     assert noise.error_at(space.origin) > 1.1 * noise.error_at(mesh.points[-1])

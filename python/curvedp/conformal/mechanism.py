@@ -7,8 +7,10 @@ eta in phi g to first order. Proof: docs/proofs/conformal-mean.md, section 3.
 
 from __future__ import annotations
 
+import decimal
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -33,12 +35,6 @@ _MOST_LENGTH, _MOST_VOLUME = math.sqrt(2), 4.0
 
 #: Proposals that are drawn at once for a release, and at most.
 _BLOCK, _MOST = 4, 1024
-
-#: Rates above are accepted part by part, and rates below count as 0.
-_PART, _LEAST_RATE = 32.0, 1e-18
-
-#: Numbers drawn at once for a coin, of which less than half are negative.
-_TOSSES = 8
 
 
 def default_contrast(dim: int) -> float:
@@ -201,30 +197,31 @@ class ConformalLaplace:
         proposals = self._proposals(eta, stream, min(_BLOCK * count, _MOST))
         kept: list[FloatArray] = []
         while len(kept) < count:
-            point, rate = next(proposals)
-            if _accepted(rate, stream):
+            point, rate, word = next(proposals)
+            if accepted(rate, word, stream):
                 kept.append(point)
         return self.ball.project(np.array(kept))
 
     def _proposals(
         self, eta: FloatArray, stream: _core.Stream, block: int
-    ) -> Iterator[tuple[FloatArray, float]]:
-        """Points with Laplace noise of the widest scale, and minus the logarithms of the
-        probabilities with which they are kept."""
+    ) -> Iterator[tuple[FloatArray, float, float]]:
+        """Points with Laplace noise of the widest scale, minus the logarithms of the probabilities
+        with which they are kept, and uniform numbers."""
         home, dim = self._home, self.ball.manifold.dim
         rows = np.empty((block, len(eta)))
-        inner, dist = np.empty_like(rows), np.empty(block)
+        inner, dist, words = np.empty_like(rows), np.empty(block), np.empty(block)
         lowest = math.log(self.least)
         while True:
             self._noise.release(home, eta, stream, self._grid, rows)
             inside = np.array(home.contains(rows), dtype=np.bool_)
+            stream.uniform(words)
             home.enter(rows, inner)
             home.manifold.dist(eta[None], inner, dist)
             points = self.ball.leave(rows)
             logs = np.where(inside, self._logs[self.mesh.nearest(points)[0]], lowest)
             further = np.maximum(np.exp(logs) - self.least, 0.0) * dist / self.scale
             rates = np.where(inside, further, 0.0) - dim * logs
-            yield from zip(points, rates.tolist(), strict=True)
+            yield from zip(points, rates.tolist(), words.tolist(), strict=True)
 
     def __repr__(self) -> str:
         scale = rounded_down(self.scale)
@@ -328,25 +325,30 @@ def check_widest(ball: Ball, scale: float, n: int, way: PureDP | GDP) -> None:
     )
 
 
-def _accepted(rate: float, stream: _core.Stream) -> bool:
-    """True with probability exp(-rate), up to 2^-60 of the rate: drawn from fair bits."""
-    while rate > 0:
-        part = min(rate, _PART)
-        digits, exponent = math.frexp(part)
-        high = math.ldexp(math.floor(math.ldexp(digits, 32)), exponent - 32)
-        for own in (high, part - high):
-            if own >= _LEAST_RATE and not _one_or_more(own, stream):
-                return False
-        rate -= part
-    return True
+def accepted(rate: float, word: float, stream: _core.Stream) -> bool:
+    """True with probability exp(-rate), exactly: is a uniform number below it?
 
-
-def _one_or_more(rate: float, stream: _core.Stream) -> bool:
-    """True with probability exp(-rate), that of one or more among the numbers 0, 1, ... of the
-    two-sided geometric law, whose rate has 32 digits."""
-    drawn, zero = np.empty(_TOSSES), np.zeros(_TOSSES, dtype=np.int64)
+    Parameters
+    ----------
+    rate : float
+        Nonnegative.
+    word : float
+        The number's first 52 binary digits, as `Stream.uniform` gives them.
+    stream : Stream
+        Source of the next 52, as long as they do not decide.
+    """
+    digits, words = math.floor(math.ldexp(word, 52)), 1
     while True:
-        stream.add_discrete_laplace(rate, zero, drawn)
-        kept = drawn[drawn >= 0]
-        if len(kept):
-            return bool(kept[0] > 0)
+        context = decimal.Context(prec=20 * (words + 1), Emin=decimal.MIN_EMIN)
+        context.Emax = decimal.MAX_EMAX
+        # rounded to the nearest: off by less than one unit of its last digit
+        middle = Fraction(context.exp(decimal.Decimal(-rate)))
+        slack, unit = middle / 10 ** (context.prec - 1), 1 << (52 * words)
+        if digits + 1 <= (middle - slack) * unit:
+            return True
+        if digits >= (middle + slack) * unit:
+            return False
+        further = np.empty(1)
+        stream.uniform(further)
+        digits = (digits << 52) + math.floor(math.ldexp(float(further[0]), 52))
+        words += 1
