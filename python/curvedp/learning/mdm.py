@@ -188,7 +188,7 @@ class PrivateMDM(ClassifierMixin, Transformer):  # type: ignore[misc]
 def _doubts(
     space: Manifold, classes: NDArray[Any], means: FloatArray, errors: FloatArray
 ) -> tuple[str, ...]:
-    """What released means of classes tell beside their expected errors, shape (K,).
+    """Doubts about released means of classes beside their expected errors, shape (K,).
 
     The mean squared distance of two of them is about that without noise and that of the noise.
     """

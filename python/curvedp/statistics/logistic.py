@@ -415,7 +415,7 @@ def noise_gain(n_steps: int) -> float:
 
 
 def _doubts(coef: FloatArray, deviation: float) -> tuple[str, ...]:
-    """What released coefficients tell, shape (K, dim), whose entries have noise of that deviation.
+    """Doubts about released coefficients, shape (K, dim), with noise of that deviation in each.
 
     About their mean over the classes, which moves no probability.
     """
