@@ -92,7 +92,7 @@ class ConformalLaplace:
     ...     mesh, sigma, ball=ball, sensitivity=0.003, guarantee=cdp.PureDP(0.5)
     ... )
     >>> round(noise.scale, 5), round(noise.least, 4)  # plain Laplace noise: .006
-    (0.00704, 0.7071)
+    (0.00703, 0.7071)
     >>> bool(ball.contains(noise.sample([0, 0, 1], n_samples=20)).all())
     True
     """
