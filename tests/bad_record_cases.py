@@ -39,6 +39,11 @@ def bad_records(case: Case, center: Array) -> dict[str, Array]:
     if case.name.startswith("kendall"):
         bad["one place"] = np.ones(shape)
         bad["one place up to rounding"] = np.ones(shape) + 1e-16 * center
+    if case.name.startswith("unitary"):
+        bad["scaled"] = 1.001 * center
+        bad["sheared"] = center + np.triu(np.full(shape[:2], 0.1), 1)[..., None]
+        if shape[0] == 1:
+            bad["sheared"] = center * [2.0, 0.5]
     if case.name.startswith("so"):
         bad["turned over"] = center * np.where(np.arange(shape[0]) == 0, -1.0, 1.0)
         bad["scaled"] = 1.001 * center

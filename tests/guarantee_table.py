@@ -30,7 +30,9 @@ COLUMNS = {
         *("correlation:3", "torus:2"),
     ),
     "hyperbolic": ("hyperboloid:2",),
-    "planar shapes, subspaces, SO(n)": ("kendall:5", "grassmann:4:2", "so:4"),
+    "planar shapes, subspaces, SO(n), U(n)": (
+        *("kendall:5", "grassmann:4:2", "so:4", "unitary:2"),
+    ),
 }
 PURE, GAUSSIAN, BOTH, NONE = "ε", "μ", "ε, μ", "–"
 
@@ -232,7 +234,7 @@ ROWS = (
         "",
         "frechet_mean",
         "exponential-wrapped Gaussian",
-        everywhere(GAUSSIAN, sphere_rotations_axes=NONE, planar_shapes_subspaces_SO_n=NONE),
+        everywhere(GAUSSIAN, sphere_rotations_axes=NONE, planar_shapes_subspaces_SO_n_U_n=NONE),
         mean_by("exponential-wrapped-gaussian"),
         (*MEAN_PROOFS, "exponential-wrapped-gaussian"),
         MECHANISM_AUDITS,
@@ -443,7 +445,7 @@ ROWS = (
         "",
         "geodesic_regression",
         "K-norm gradient, dimension up to 3, given tau",
-        everywhere(BOTH, planar_shapes_subspaces_SO_n=NONE),
+        everywhere(BOTH, planar_shapes_subspaces_SO_n_U_n=NONE),
         regressed("exact"),
         ("geodesic-regression",),
         whole_audit("geodesic_regression drawn exactly"),

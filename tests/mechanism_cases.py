@@ -83,6 +83,7 @@ LAPLACE = [
         ("torus:2", 0.5),
         ("grassmann:4:2", 0.3),
         ("so:4", 0.4),
+        ("unitary:2", 0.3),
         ("spd:2", 0.6),
         ("spd:3", 0.4),
         ("hpd:2", 0.3),
@@ -101,6 +102,7 @@ GAUSSIAN = [
         ("torus:2", 0.7),
         ("grassmann:4:2", 0.4),
         ("so:4", 0.6),
+        ("unitary:2", 0.6),
     )
 ]
 WRAPPED = [

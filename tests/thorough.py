@@ -242,6 +242,10 @@ KEPT: dict[str, dict[str, str | None]] = {
     "regression/test_regression_release.py": {
         "test_error_falls_with_the_number_of_records": None,
     },
+    "regression/test_wald.py": {
+        "test_the_level_holds_for_correlated_covariates": "line-rare",
+        "test_without_noise_it_is_the_classical_test": "True",
+    },
     "regression/test_trend.py": {
         "test_a_ball_that_is_wide_beside_the_records_costs_little": "^0.785-2-100",
         "test_exact_probabilities_keep_the_guarantee_and_a_tenth_of_the_noise_does_not": None,

@@ -40,24 +40,35 @@ def _sphere_fit(quick: bool) -> Row:
     )
 
 
-@ROWS.add("private geodesic regression S^2")
-def _private(quick: bool) -> Row:
+def _private(spec: str, space, n: int, **peers):
     """A release with all that it measures beside others' fits without privacy."""
-    t, y = _sphere_data(1000)
-    ball, space = cdp.Ball("sphere:2", [0.0, 0.0, 1.0], 0.78), Hypersphere(dim=2)
 
-    def geomstats():
-        estimator = GeodesicRegression(space, method="extrinsic", initialization="frechet")
-        return estimator.fit(t, y).predict(t)
+    def build(quick: bool) -> Row:
+        count = min(n, 1000) if quick else n
+        ball = workloads.ball(spec, 0.78)
+        x, y = workloads.along_geodesic(ball, count)
+        t = x + 0.5
 
-    return Row(
-        "n=1000",
-        lambda: cdp.geodesic_regression(t, y, ball, cdp.GDP(1.0), x_range=(0.0, 1.0)),
-        {
-            "SciPy L-BFGS": Peer(lambda: regression.fit(t, y), comparable=False),
-            "geomstats": Peer(geomstats, comparable=False),
-        },
+        def geomstats():
+            estimator = GeodesicRegression(space, method="extrinsic", initialization="frechet")
+            return estimator.fit(t, y).predict(t)
+
+        runs = {name: (lambda fit=fit: fit(t, y)) for name, fit in peers.items()}
+        runs["geomstats"] = geomstats
+        return Row(
+            f"n={count}",
+            lambda: cdp.geodesic_regression(t, y, ball, cdp.GDP(1.0), x_range=(0.0, 1.0)),
+            {name: Peer(run, comparable=False) for name, run in runs.items()},
+        )
+
+    return build
+
+
+for _n in (1000, 100_000):
+    ROWS.add(f"private geodesic regression S^2, n={_n}")(
+        _private("sphere:2", Hypersphere(dim=2), _n, **{"SciPy L-BFGS": regression.fit})
     )
+ROWS.add("private geodesic regression SPD(3)")(_private("spd:3", SPDMatrices(n=3), 100_000))
 
 
 @ROWS.add("geodesic regression fit SPD(2)")

@@ -182,6 +182,26 @@ def test_the_shortest_loop_winds_the_determinant_once() -> None:
     assert cdp.sensitivity.frechet_mean(ball, 500) == pytest.approx(expected, rel=1e-8)
 
 
+@pytest.mark.parametrize("radius", [0.5, 1.4])
+def test_the_mean_moves_as_far_as_its_sensitivity_and_no_further(radius: float) -> None:
+    """Half the mass at either end of a diameter, the moved record across it, in a plane of
+    curvature 1/2. The control: the bound of curvature 1/4 is exceeded."""
+    space, half = cdp.Unitary(2), 1000
+    ball = cdp.Ball(space, "identity", radius)
+
+    coords, ends = np.zeros((2 * half + 1, 4)), []
+    coords[:half, 1], coords[half:-1, 1] = radius, -radius
+    for sign in (1.0, -1.0):
+        coords[-1, 2] = sign * radius
+        x = space.exp(space.coords_to_tangent(coords, ball.center), ball.center)
+        ends.append(cdp.nonprivate.frechet_mean(x, space).value)
+    moved = float(space.dist(*ends))
+    bound = cdp.sensitivity.frechet_mean(ball, 2 * half + 1)
+    assert 0.995 < moved / bound <= 1 + 1e-6
+    lesser = 4 * np.tan(radius / 2) / (2 * half + 1)
+    assert moved > (1.15 if radius > 1 else 1.01) * lesser
+
+
 @pytest.mark.parametrize("n", ORDERS)
 def test_the_closest_unitary_matrix_is_the_polar_factor(n: int) -> None:
     space, rng = cdp.Unitary(n), np.random.default_rng(0)

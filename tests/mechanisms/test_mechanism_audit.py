@@ -33,7 +33,7 @@ def audited(case: Case, n_samples: int, noise: float = 1.0):
 
 def is_slow(case: Case) -> bool:
     """True where a draw takes tens of microseconds."""
-    return case.spec.startswith(("so:", "grassmann:"))
+    return case.spec.startswith(("so:", "unitary:", "grassmann:"))
 
 
 @pytest.mark.parametrize("case", EVERY, ids=str)

@@ -186,6 +186,7 @@ class Transcript:
         self.centers, self.outputs, self.replayed = [], [], None
         first = run(data_a)
         centers, self.replayed, self.centers = self.centers, self.outputs, []
+        self.before = centers
         second = run(data_b)
         shares = []
         for (mechanism, a), (_, b), output in zip(centers, self.centers, self.outputs, strict=True):
@@ -239,6 +240,38 @@ def test_longer_contributions_and_sharper_quantiles_are_found(monkeypatch):
         utility = RankExponential._utility
         broken.setattr(RankExponential, "_utility", lambda own, *ranks: 4 * utility(own, *ranks))
         assert transcripts(SPHERE, broken, trials=150) > 1.05
+
+
+def test_one_unit_moves_second_moments_by_at_most_their_sensitivity(monkeypatch):
+    """Both parts: orthogonal contributions move S, one more in the same direction moves |Omega|."""
+    audit, largest = Transcript(monkeypatch), [0.0, 0.0]
+    ball = cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=1.0)
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        n = int(rng.choice([2, 3]))
+        x, y = rng.choice([-0.5, 0.5], n), rng.choice([-1.0, 0.0, 1.0], (n, 2))
+        y += 1e-3 * rng.standard_normal((n, 2))
+        other_x, other = x.copy(), y.copy()
+        other_x[-1] = rng.choice([-0.5, 0.5])
+        other[-1] = rng.choice([-1.0, 0.0, 1.0], 2)
+
+        def run(data):
+            # residuals of .05 and less are whole: others have the clipping length
+            how = {"x_range": (-0.5, 0.5), "tau": 0.05, "coverage": False}
+            return cdp.geodesic_regression(*data, ball, cdp.GDP(30.0), **how)
+
+        shares, _, _ = audit.losses(run, (x, y), (other_x, other))
+        assert shares[-1] <= 1 + 1e-9
+        noise, mean = audit.centers[-1]
+        first = audit.before[-1][1]
+        parts = np.abs(mean - first) / noise.sensitivity
+        largest = [
+            max(largest[0], float(np.linalg.norm(parts[:-1]))),
+            max(largest[1], float(parts[-1])),
+        ]
+    # 1/sqrt(1.25) and half of 1/sqrt(2.5), if each were attained alone
+    assert 0.6 < largest[0] <= 1 / math.sqrt(1.25)
+    assert 0.2 < largest[1] <= 0.5 / math.sqrt(1.25)
 
 
 @pytest.mark.parametrize("space", SPACES, ids=repr)

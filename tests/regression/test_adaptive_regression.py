@@ -36,7 +36,7 @@ def test_stages_compose_to_the_budget(way, n):
             budget = share.mu if isinstance(share, cdp.GDP) else share.epsilon
             assert design.noise(0.1, share).scale >= 2 * 0.1 * min(3, n) / n / budget
     meat = design.meat_noise(0.1)
-    assert meat.sensitivity >= math.sqrt(2) * (2 * 0.1) ** 2 * min(3, n) / n
+    assert meat.sensitivity >= math.sqrt(2.5) * (2 * 0.1) ** 2 * min(3, n) / n
     last = design.shares[-1]
     assert meat.scale >= meat.sensitivity / (last.mu if isinstance(last, cdp.GDP) else last.epsilon)
 

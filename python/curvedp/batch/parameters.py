@@ -35,7 +35,16 @@ _RESERVED = frozenset(
     {"n", "value", "mean", "mean_scale", "radius", "chart_point", "covariance", "quantile", "dof"}
     | {"lower", "upper", "sensitivity", "scale", "expected_error", "guarantee"}
     | {"mechanism", "calibrated_to", "within", "unclipped", "shrunk", "shrunk_error"}
-    | {"x_center", "moments", "meat", "leverage", "deviation", "arrived"}
+    | {
+        "x_center",
+        "moments",
+        "meat",
+        "meat_norm",
+        "meat_deviation",
+        "leverage",
+        "deviation",
+        "arrived",
+    }
     | {"rejects", "r_squared", "sizes"}
 )
 

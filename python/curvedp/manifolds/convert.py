@@ -53,14 +53,14 @@ def as_manifold(space: Any, point_shape: tuple[int, ...] | None = None) -> Manif
     space : Manifold, str, geomstats or pymanopt space
         Text is ``name:size[:parameter]``: ``"sphere:2"``, ``"spd:3"``, ``"spd:3:log-euclidean"``,
         ``"hpd:3"``, ``"hyperboloid:2"``, ``"kendall:10"``, ``"rotations:3"``, ``"projective:2"``,
-        ``"torus:3"``, ``"correlation:5"``, ``"grassmann:5:2"``, ``"so:4"``, ``"euclidean:4"``,
-        ``"rigid-motions:1.5"``, or a product such as ``"sphere:2 x euclidean:1"``. pyRiemann's
-        metric names ("riemann", "logeuclid", "logchol") mean SPD matrices. The sizes may be left
-        out if `point_shape` is given. Geomstats spaces (Hypersphere, SPDMatrices, HPDMatrices,
-        FullRankCorrelationMatrices, Hyperboloid, Euclidean, PreShapeSpace in the plane,
-        Grassmannian, whose distances are sqrt 2 times those here, SpecialOrthogonal in matrices)
-        and pymanopt's Grassmann and SpecialOrthogonalGroup (sqrt 2 times, too) are recognised by
-        their attributes; neither need be installed.
+        ``"torus:3"``, ``"correlation:5"``, ``"grassmann:5:2"``, ``"so:4"``, ``"unitary:2"``,
+        ``"euclidean:4"``, ``"rigid-motions:1.5"``, or a product such as
+        ``"sphere:2 x euclidean:1"``. pyRiemann's metric names ("riemann", "logeuclid", "logchol")
+        mean SPD matrices. The sizes may be left out if `point_shape` is given. Geomstats spaces
+        (Hypersphere, SPDMatrices, HPDMatrices, FullRankCorrelationMatrices, Hyperboloid,
+        Euclidean, PreShapeSpace in the plane, Grassmannian, whose distances are sqrt 2 times those
+        here, SpecialOrthogonal in matrices) and pymanopt's Grassmann and SpecialOrthogonalGroup
+        (sqrt 2 times, too) are recognised by their attributes; neither need be installed.
     point_shape : tuple of int, optional
         Shape of one point.
 

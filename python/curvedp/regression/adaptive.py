@@ -20,6 +20,8 @@ from curvedp.privacy import PureDP
 from curvedp.regression.adaptive_design import (
     ABOVE_QUANTILE,
     MEAT_CLIP,
+    NORM_WEIGHT,
+    UNITS_AT_ONCE,
     AdaptiveDesign,
     added_variance,
     second_weight,
@@ -131,7 +133,12 @@ class AdaptiveFit:
     residual : float
         Length of residuals beyond which contributions are shortened.
     meat : ndarray, shape (q + 1, q + 1)
-        Released second moments of whitened contributions.
+        Released second moments of whitened contributions, added up over directions.
+    meat_norm, meat_deviation : float
+        Norm of those added up over covariates, and the noise of an entry of `meat`.
+    remains, growth : ndarray, shape (q, q)
+        What steps may have left of the slopes, for the noise of the covariates' moments; and by
+        what their noise is larger than of steps with the right moments.
     spread : float
         Of the metric at the end: see `StepMetric`.
     doubts : list of str
@@ -149,6 +156,10 @@ class AdaptiveFit:
     leverage: float
     residual: float
     meat: FloatArray
+    meat_norm: float = math.nan
+    meat_deviation: float = math.nan
+    remains: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    growth: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     spread: float = math.nan
     doubts: list[str] = field(default_factory=list)
 
@@ -175,6 +186,8 @@ class AdaptiveFit:
             leverage=1.0,
             residual=design.ball.radius,
             meat=np.eye(q + 1),
+            remains=np.zeros((q, q)),
+            growth=np.eye(q),
         )
         fit._run_schedule(stream)
         return fit
@@ -279,8 +292,31 @@ class AdaptiveFit:
         moments[1:, 1:] = (vectors * np.minimum(raised, q / 4)) @ vectors.T
         self.center, self.times = mean, self.times - mean
         self.law = CovariateLaw.about(mean, moments)
+        error = variance_error(noise, q, length)
+        remains, growth = self._of_wrong_steps(values, error, raised)
+        self.remains, self.growth = ((vectors * own) @ vectors.T for own in (remains, growth))
         # the mean leverage less 1, but for the noise of the moments
         return float(np.sum(np.clip(values, 0.0, q / 4) / np.minimum(raised, q / 4)))
+
+    def _of_wrong_steps(
+        self, values: FloatArray, error: float, raised: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """What slopes along eigenvectors of the covariance suffer from its noise.
+
+        A step of length l leaves the share 1 - a l of what it should take away, a the variance over
+        the released one. Returns the share that all steps leave, were the variance off by two
+        deviations; and the root of the variance of noise over that of a = 1.
+        """
+        power = 2.0 if isinstance(self.design.way, PureDP) else 1.0
+        offsets = error * np.array([-2.0, -1.0, 0.0, 1.0, 2.0])[:, None]
+        ratios = np.append(np.maximum(values + offsets, 0.0) / raised, np.ones((1, len(values))), 0)
+        left, variance = np.ones_like(ratios), np.zeros_like(ratios)
+        steps = [own for cycle in self.design.schedule.cycles for own in cycle.steps]
+        for share, step in steps:
+            left *= 1.0 - step * ratios
+            variance = (1.0 - step * ratios) ** 2 * variance + step**2 / share**power
+        remains = np.minimum(np.abs(left[[0, 4]]).max(axis=0), 1.0)
+        return remains, np.sqrt(np.maximum(variance[1:4].mean(axis=0) / variance[5], 1.0))
 
     def _release_leverage(self, mean: float, stream: _core.Stream) -> None:
         """The least cut of leverages that leaves about their `mean`, less 1, by private means."""
@@ -305,7 +341,7 @@ class AdaptiveFit:
     def _release_meat(self, metric: StepMetric, stream: _core.Stream) -> None:
         """Private second moments of whitened contributions, added up over directions.
 
-        Eigenvalues are at least the deviation of the noise.
+        And the norm of those added up over covariates.
         """
         design, rows = self.design, self.design.covariates + 1
         noise = design.meat_noise(self.length)
@@ -318,13 +354,15 @@ class AdaptiveFit:
         products = blocks @ blocks.transpose(0, 2, 1)
         upper = np.triu_indices(rows)
         weight = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))
-        mean = _core.clipped_mean(np.ascontiguousarray(weight * products[:, *upper]), noise.largest)
+        mean = _core.clipped_mean(np.ascontiguousarray(weight * products[:, *upper]), limit**2)
+        norm = min(float(np.linalg.norm(_second_moments(blocks))), limit**2)
+        noisy = noise.add(np.append(mean, NORM_WEIGHT * norm), stream)
         second = np.zeros((rows, rows))
-        second[upper] = noise.add(mean, stream) / weight
-        second = second + np.triu(second, 1).T
-        values, vectors = np.linalg.eigh(second)
-        raised = np.clip(values, noise.deviation, noise.largest)
-        self.meat = (vectors * raised) @ vectors.T
+        # without noise no entry is larger
+        second[upper] = np.clip(noisy[:-1] / weight, -(limit**2), limit**2)
+        self.meat = second + np.triu(second, 1).T
+        self.meat_norm = float(np.clip(noisy[-1] / NORM_WEIGHT, 0.0, limit**2))
+        self.meat_deviation = noise.deviation
 
     def _of_units(self, of_records: FloatArray) -> FloatArray:
         """Means over the records of units, one row each."""
@@ -344,3 +382,12 @@ class AdaptiveFit:
         noise: VectorNoise = design.last_noise(self.length)
         if curvature * noise.deviation * math.sqrt(design.size) > _MOST_BENT:
             self.doubts.append(_BENT)
+
+
+def _second_moments(blocks: FloatArray) -> FloatArray:
+    """Mean over units of sum_a b_a b_a^T, b_a the rows of a block, shape (d, d)."""
+    total = np.zeros((blocks.shape[2], blocks.shape[2]))
+    for begin in range(0, len(blocks), UNITS_AT_ONCE):
+        part = blocks[begin : begin + UNITS_AT_ONCE].reshape(-1, blocks.shape[2])
+        total += part.T @ part
+    return np.asarray(total / len(blocks))

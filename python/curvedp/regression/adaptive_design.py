@@ -49,6 +49,10 @@ _CLIPPED, CLIPPED_AT_MOST = 0.1, 0.25
 _UNIT_ROUNDING = 2.0**-12
 #: Clipping length of the second moments of contributions, over that of the last steps.
 MEAT_CLIP = 2.0
+#: Weight of the norm that tells how these moments divide among directions.
+NORM_WEIGHT = 0.5
+#: Units whose products are added up at once.
+UNITS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -413,17 +417,21 @@ class AdaptiveDesign:
     def meat_noise(self, length: float) -> VectorNoise:
         """Of the second moments of contributions clipped at `MEAT_CLIP` times `length`.
 
-        Those of a unit are a positive semidefinite matrix, in Frobenius norm at most the square
-        of the clipping length; two of them have a nonnegative inner product, so their distance is
-        at most sqrt 2 times that.
+        Those of a unit, added up over directions, are a positive semidefinite matrix, in Frobenius
+        norm at most the square of the clipping length; two of them have a nonnegative inner
+        product, so their distance is at most sqrt 2 times that. So are those added up over
+        covariates, whose mean's norm counts with the weight `NORM_WEIGHT`.
         """
         rows = self.covariates + 1
         largest = (MEAT_CLIP * length) ** 2
+        both = math.hypot(1.0, NORM_WEIGHT)
+        # of the norm: products of a chunk of units added up in any order, then the chunks
+        products = UNITS_AT_ONCE * rows + self.n / UNITS_AT_ONCE + self.ball.manifold.dim**2
         return VectorNoise.of(
-            rows * (rows + 1) // 2,
-            (1 + _UNIT_ROUNDING) * math.sqrt(2) * largest * self.moved_units / self.n,
-            largest * _core.summation_error(self.n),
-            largest,
+            rows * (rows + 1) // 2 + 1,
+            (1 + _UNIT_ROUNDING) * both * math.sqrt(2) * largest * self.moved_units / self.n,
+            largest * (_core.summation_error(self.n) + 2.0**-52 * products),
+            both * largest,
             self.shares[-1],
         )
 

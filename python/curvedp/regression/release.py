@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,10 +16,18 @@ from curvedp._validation import FloatArray, as_choice, as_level, as_positive
 from curvedp.manifolds import as_manifold
 from curvedp.privacy import Release
 from curvedp.privacy.release import frozen_array
+from curvedp.regression.adaptive_design import NORM_WEIGHT
 from curvedp.regression.covariate import Ranges, are_several, as_ranges, pairs_of, to_times
 from curvedp.regression.geodesic import Geodesic
-from curvedp.regression.whitening import CovariateLaw, StepMetric
-from curvedp.statistics.quantiles import mixed_quantile, mixed_tail
+from curvedp.regression.wald import (
+    WaldTest,
+    raised_diagonal,
+    share_of_one_direction,
+    shrunk_meat,
+    wald,
+)
+from curvedp.regression.whitening import CovariateLaw, StepMetric, solved
+from curvedp.statistics.quantiles import mixed_quantile
 
 #: Below it the bound of tails that bands rest on does not hold.
 _LEAST_LEVEL = 0.8
@@ -36,8 +45,8 @@ class Coefficient(NamedTuple):
     standard_error : float
         Root mean square length of the velocity's error, from noise and sampling.
     p_value : float
-        Probability of a longer velocity without a slope, at most, if it is below about .2; NaN
-        where steps may not have arrived.
+        Of the hypothesis that the slope is 0, given all other covariates: see
+        `GeodesicRelease.wald_test`. NaN where steps may not have arrived.
     """
 
     speed: float
@@ -69,7 +78,18 @@ class GeodesicRelease(Release):
     meat : ndarray, shape (1 + q, 1 + q), or None
         Released second moments of the records' contributions |u| D^(-1/2) z, u the residual and D
         those of an optimal design for covariates up to `leverage`: the meat of a sandwich
-        estimator. With `units` of persons' mean contributions.
+        estimator. With noise, so that it may not be positive. With `units` of persons' mean
+        contributions.
+    meat_norm : float or None
+        Released Frobenius norm of the second moments of these contributions among directions, shape
+        (d, d): it is tr meat if residuals lie in one direction, and 1/sqrt(d) of it if they spread
+        alike in all.
+    meat_deviation : float or None
+        Standard deviation of the noise of a diagonal entry of `meat`; twice that of `meat_norm`'s.
+    remains, growth : ndarray, shape (q, q), or None
+        Share of the velocities that steps may have left undone, were the noise of `moments` two
+        standard deviations; and by what the noise of velocities is larger than with the right
+        moments. Errors of slopes hold both.
     deviation : float or None
         Standard deviation of the noise in each coordinate of contributions so whitened, clipping
         included.
@@ -85,6 +105,10 @@ class GeodesicRelease(Release):
     x_center: float | tuple[float, ...] | None = None
     leverage: float | None = None
     meat: FloatArray | None = None
+    meat_norm: float | None = None
+    meat_deviation: float | None = None
+    remains: FloatArray | None = None
+    growth: FloatArray | None = None
     deviation: float | None = None
     doubts: tuple[str, ...] = ()
 
@@ -96,28 +120,33 @@ class GeodesicRelease(Release):
         object.__setattr__(self, "v_max", as_positive(self.v_max, "v_max"))
         if isinstance(self.x_center, list):
             object.__setattr__(self, "x_center", tuple(self.x_center))
-        for name in ("moments", "meat"):
+        for name in ("moments", "meat", "remains", "growth"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen_array(getattr(self, name)))
         object.__setattr__(self, "doubts", tuple(map(str, self.doubts)))
         self._check_what_bands_rest_on()
-        if self.deviation is not None:
-            object.__setattr__(self, "deviation", as_positive(self.deviation, "deviation"))
         if self.value.ndim < 1 or len(self.value) != 1 + len(pairs_of(self.x_range)):
             raise ValueError("value must hold a footpoint and a velocity for each covariate")
 
     def _check_what_bands_rest_on(self) -> None:
         """Refuses a part of the numbers, and other shapes."""
         rows = len(self.value) if self.value.ndim else 0
-        found = (self.moments, self.meat, self.leverage, self.deviation)
+        numbers = (self.leverage, self.meat_norm, self.meat_deviation, self.deviation)
+        matrices = (self.moments, self.meat, self.remains, self.growth)
+        found = (*matrices, *numbers)
         if all(own is None for own in found):
             return
-        if self.moments is None or self.meat is None or self.leverage is None:
-            raise ValueError("moments, meat, leverage and deviation go together")
-        square = (rows, rows)
-        is_whole = self.deviation is not None and math.isfinite(self.leverage) and self.leverage > 1
-        if not is_whole or self.moments.shape != square or self.meat.shape != square:
+        if any(own is None for own in found):
+            raise ValueError("moments, meat and its noise, leverage and deviation go together")
+        assert self.leverage is not None
+        is_whole = math.isfinite(self.leverage) and self.leverage > 1
+        sizes = (rows, rows, rows - 1, rows - 1)
+        for own, size in zip(matrices, sizes, strict=True):
+            is_whole = is_whole and np.shape(own) == (size, size)
+        if not is_whole:
             raise ValueError("moments, meat, leverage and deviation do not fit the value")
+        for name in ("meat_deviation", "deviation"):
+            object.__setattr__(self, name, as_positive(getattr(self, name), name))
 
     @functools.cached_property
     def geodesic(self) -> Geodesic:
@@ -206,7 +235,7 @@ class GeodesicRelease(Release):
         """
         if self.meat is None or self.leverage is None:
             return math.nan
-        return self._law.residual_variance(self.meat, self.leverage)
+        return self._law.residual_variance(self._raised_meat, self.leverage)
 
     @property
     def prediction_error(self) -> float:
@@ -229,21 +258,50 @@ class GeodesicRelease(Release):
         ValueError
             For other samplers than "whitened", which release no moments.
         """
-        if self.meat is None or self.deviation is None:
-            raise ValueError("this sampler releases no moments that errors of slopes rest on")
-        blocks = self._metric.solution.reshape(len(self.meat), self._dim, len(self.meat), -1)
+        products, noise, sampling = self._slopes
         found = []
-        for number, (low, high) in enumerate(pairs_of(self.x_range), start=1):
-            effect = np.einsum("iaj,ibj->ab", blocks[number], blocks[number])
-            noise = self.deviation**2 * float(np.trace(effect))
-            spread = float(np.sum(self.meat * effect)) / (self.n * self._dim)
-            length = float(np.linalg.norm(self.velocity_coords[number - 1]))
-            tail = mixed_tail(length**2, noise / self._dim, spread, self._dim)
-            error = math.sqrt(noise + spread)
+        for number, (low, high) in enumerate(pairs_of(self.x_range)):
+            length = math.sqrt(products[number, number])
+            error = math.sqrt(noise[number, number] + sampling[number, number])
             width = high - low
-            p_value = math.nan if self.doubts else tail
+            p_value = self.wald_test([number]).p_value
             found.append(Coefficient(length / width, error / width, p_value))
         return tuple(found)
+
+    @quiet
+    def wald_test(self, covariates: Sequence[int] | None = None) -> WaldTest:
+        """The Wald test of the hypothesis that some slopes are 0, given all other covariates.
+
+        Of sum_ab (A^-1)_ab <v_a, v_b> over these covariates, A the covariance of their velocities
+        from noise and from sampling (a sandwich, so that the spread may change with x), traced over
+        directions. Post-processing: it costs no budget.
+
+        Parameters
+        ----------
+        covariates : sequence of int, optional
+            Their columns, from 0: all by default. Those of one factor are tested together.
+
+        Returns
+        -------
+        WaldTest
+
+        Raises
+        ------
+        ValueError
+            For other columns, and other samplers than "whitened".
+        """
+        count = len(pairs_of(self.x_range))
+        chosen = list(range(count)) if covariates is None else [int(j) for j in covariates]
+        if not chosen or len(set(chosen)) < len(chosen) or not set(chosen) <= set(range(count)):
+            raise ValueError(f"covariates must be different columns from 0 to {count - 1}")
+        products, noise, sampling = (own[np.ix_(chosen, chosen)] for own in self._slopes)
+        assert self.meat is not None
+        assert self.meat_norm is not None
+        assert self.meat_deviation is not None
+        error = self.meat_deviation / NORM_WEIGHT
+        share = share_of_one_direction(self._raised_meat, self.meat_norm, error, self._dim)
+        test = wald(products, noise, sampling, share, self._dim)
+        return test._replace(p_value=math.nan) if self.doubts else test
 
     @quiet
     def summary(self) -> str:
@@ -263,6 +321,44 @@ class GeodesicRelease(Release):
             lines.append(f"residual standard error {spread:.4g} on {self.n} {of}")
         lines += self._spread()
         return "\n".join(lines) + "\n"
+
+    @functools.cached_property
+    def _slopes(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Inner products of velocities, and of their errors by noise and sampling, (q, q)."""
+        if self.meat is None or self.meat_deviation is None or self.deviation is None:
+            raise ValueError("this sampler releases no moments that errors of slopes rest on")
+        assert self.leverage is not None
+        assert self.remains is not None
+        assert self.growth is not None
+        rows, law = len(self.meat), self._law
+        design = law.design(self.leverage)
+        whitening, *_ = solved(
+            law.moments, CovariateLaw.gram(design, np.full(len(design), 1 / len(design)))
+        )
+        meat = shrunk_meat(self.meat, self.meat_deviation, whitening @ law.moments @ whitening)
+        blocks = self._metric.solution.reshape(rows, self._dim, rows, -1)[1:]
+        effect = np.einsum("xiaj,yibj->xyab", blocks, blocks)
+        deviation = self.deviation
+        if self.expected_error is not None:
+            # what clipping adds as a rule, not at most
+            deviation = self.expected_error / math.sqrt(self._metric.spread)
+        noise = deviation**2 * np.trace(effect, axis1=-2, axis2=-1)
+        sampling = np.sum(meat * effect, axis=(-2, -1)) / (self.n * self._dim)
+        own = np.einsum("xxab->xab", effect)
+        raw = np.sum(self.meat * own, axis=(-2, -1))
+        error = self.meat_deviation * np.linalg.norm(own, axis=(-2, -1))
+        sampling = raised_diagonal(sampling, *np.stack([raw, error]) / (self.n * self._dim))
+        noise = self.growth @ noise @ self.growth
+        left = self.remains @ self.velocity_coords
+        return self.velocity_coords @ self.velocity_coords.T, noise, sampling + left @ left.T
+
+    @functools.cached_property
+    def _raised_meat(self) -> FloatArray:
+        """`meat` with eigenvalues of at least the deviation of its noise."""
+        assert self.meat is not None
+        assert self.meat_deviation is not None
+        values, vectors = np.linalg.eigh(self.meat)
+        return np.asarray((vectors * np.maximum(values, self.meat_deviation)) @ vectors.T)
 
     @functools.cached_property
     def _law(self) -> CovariateLaw:
@@ -295,7 +391,7 @@ class GeodesicRelease(Release):
         assert self.deviation is not None
         effect = self._metric.effect(t)
         noise = self.deviation**2 * np.trace(effect, axis1=-2, axis2=-1)
-        spread = np.sum(self.meat * effect, axis=(-2, -1)) / (self.n * self._dim)
+        spread = np.sum(self._raised_meat * effect, axis=(-2, -1)) / (self.n * self._dim)
         return noise, spread
 
     @property

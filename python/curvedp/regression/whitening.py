@@ -56,6 +56,12 @@ class CovariateLaw:
         """With the mean `center` in [-1/2, 1/2]^q."""
         return cls(moments, -0.5 - center, 0.5 - center)
 
+    @staticmethod
+    def gram(times: FloatArray, weights: FloatArray) -> FloatArray:
+        """Moments of z = (1, t) over nodes, shape (q + 1, q + 1)."""
+        z = np.column_stack([np.ones(len(times)), times])
+        return np.asarray((z.T * weights) @ z)
+
     @property
     def covariance(self) -> FloatArray:
         """Shape (q, q)."""
@@ -189,12 +195,12 @@ class StepMetric:
                 _grams_of_one(curvatures, times, own)
                 for times, own in ((nodes, weights), (design, even))
             ]
-            whitening, solution, spread = _solved(*grams)
+            whitening, solution, spread = solved(*grams)
             whitening, solution = _along(axes, whitening), _along(axes, solution)
             return cls(manifold, velocities, whitening, solution, spread)
         gram = mean_of_fields(manifold, velocities, nodes, weights, law.moments)
         of_design = _gram(manifold, velocities, design, even)
-        return cls(manifold, velocities, *_solved(gram, of_design))
+        return cls(manifold, velocities, *solved(gram, of_design))
 
     def effect(self, times: FloatArray) -> FloatArray:
         """E_ab = sum over blocks of (S J(t))_a (S J(t))_b, S = (G^-1 W^-1)^T, (..., q + 1, q + 1).
@@ -261,7 +267,7 @@ def _gram(
     return np.asarray(np.sum(sums, axis=0))
 
 
-def _solved(gram: FloatArray, of_design: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+def solved(gram: FloatArray, of_design: FloatArray) -> tuple[FloatArray, FloatArray, float]:
     """W, G^(-1) W^(-1) and tr G^(-1) D, of matrices of shape (..., k, k)."""
     values, vectors = np.linalg.eigh(of_design)
     # a positive definite matrix has no smaller eigenvalue, but for rounding

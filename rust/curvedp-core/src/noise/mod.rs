@@ -5,6 +5,7 @@
 mod choice;
 mod compact;
 mod compact_draws;
+mod compact_spectra;
 mod curved;
 mod discrete_laplace;
 mod error;

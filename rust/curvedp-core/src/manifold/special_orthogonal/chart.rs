@@ -112,12 +112,17 @@ impl Turning for Shape {
         }
     }
 
-    /// The matrix over sqrt 2: |R - S|/sqrt 2 = (sum of the squared 2 sin(t/2) of the angles)^(1/2).
+    /// The matrix over sqrt 2, or the parts of complex entries: |R - S|/sqrt 2 = (sum of the squared 2 sin(t/2) of the angles)^(1/2).
     fn image(self, matrix: &[f64]) -> Vec<f64> {
+        if self.is_complex {
+            let mut parts = vec![0.0; self.image_size()];
+            self.write(&Matrix::of(self.order(), self.order(), matrix), &mut parts);
+            return parts;
+        }
         matrix.iter().map(|x| std::f64::consts::FRAC_1_SQRT_2 * x).collect()
     }
 
     fn image_size(self) -> usize {
-        self.n * self.n
+        self.compact().matrix_size()
     }
 }

@@ -69,7 +69,7 @@ pub(super) fn lines(x: &Matrix, span: &Matrix) -> Planes {
     let image = x.times(span);
     // H = -i X
     let turned = |i: usize, j: usize| {
-        if i % 2 == 0 { image.at(i + 1, j) } else { -image.at(i - 1, j) }
+        if i.is_multiple_of(2) { image.at(i + 1, j) } else { -image.at(i - 1, j) }
     };
     let own = Spectrum::of(&span.transpose_times(&Matrix::from(rows, count, turned)));
     let mut order: Vec<usize> = (0..count).collect();

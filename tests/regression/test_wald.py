@@ -1,0 +1,150 @@
+"""Wald tests of slopes given other covariates: level, power, agreement with the classical test."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import curvedp as cdp
+from curvedp.regression.wald import shrunk_meat, wald
+
+LINE = cdp.Ball("euclidean:1", center=[0.0], radius=1.0)
+SPHERE = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.8)
+UNIT = [(0.0, 1.0)] * 2
+
+
+def correlated(rng, n, dummy=False):
+    """Two covariates with correlation .9; or the second is 1 for the tenth with the highest."""
+    z = rng.standard_normal((n, 2))
+    z[:, 1] = 0.9 * z[:, 0] + np.sqrt(1 - 0.81) * z[:, 1]
+    u = scipy.stats.norm.cdf(z)
+    return np.column_stack([u[:, 0], 1.0 * (u[:, 1] > 0.9)]) if dummy else u
+
+
+def records(rng, ball, x, slopes, spread=False):
+    """About a trend along the axes, with residuals that may grow with the second covariate."""
+    dim = ball.manifold.dim
+    move = np.zeros((x.shape[1], dim))
+    move[0, 0] = slopes[0]
+    move[1:, -1] = slopes[1:]
+    space, center = ball.manifold, ball.center
+    means = space.exp(space.coords_to_tangent((x - 0.5) @ move, center), center)
+    steps = 0.06 * rng.standard_normal((len(x), dim))
+    if spread:
+        steps *= 0.3 + 2 * x[:, [1]]
+    return ball.project(space.exp(space.coords_to_tangent(steps, means), means))
+
+
+def sandwich(x, y, chosen):
+    """Wald's statistic of slopes on the line, without privacy, by White's covariance (HC0)."""
+    z = np.column_stack([np.ones(len(x)), x])
+    inverse = np.linalg.inv(z.T @ z)
+    slopes = inverse @ z.T @ y
+    own = (z * (y - z @ slopes)[:, None]) @ inverse
+    rows = 1 + np.array(chosen)
+    covariance = (own.T @ own)[np.ix_(rows, rows)]
+    return float(slopes[rows] @ np.linalg.solve(covariance, slopes[rows]))
+
+
+@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize("chosen", [[0], [1], [0, 1], [2], [1, 2]], ids=str)
+def test_without_noise_it_is_the_classical_test(chosen, spread):
+    rng = np.random.default_rng(3)
+    x = np.column_stack([correlated(rng, 20_000), rng.uniform(0.0, 1.0, 20_000)])
+    y = records(rng, LINE, x, [0.004, 0.006, 0.0], spread)
+    made = cdp.geodesic_regression(x, y, LINE, cdp.GDP(1000.0), x_range=[(0.0, 1.0)] * 3)
+    test, expected = made.wald_test(chosen), sandwich(x, y[:, 0], chosen)
+    assert test.dof == pytest.approx(len(chosen))
+    assert test.statistic == pytest.approx(expected, rel=0.1, abs=0.2)
+    assert test.p_value == pytest.approx(scipy.stats.chi2.sf(test.statistic, test.dof))
+    assert made.coefficients[chosen[0]].p_value == made.wald_test(chosen[:1]).p_value
+
+
+@pytest.mark.parametrize("dummy", [False, True], ids=["even", "rare"])
+@pytest.mark.parametrize(
+    ("ball", "spread"), [(LINE, True), (SPHERE, False)], ids=["line", "sphere"]
+)
+def test_the_level_holds_for_correlated_covariates(ball, spread, dummy):
+    """One slope is long, the other 0. Of 80, more than 20 at .07 have a chance of 1e-8.
+
+    The median length of a vector of one or two entries is .67 or .83 of its root mean square.
+    """
+    p_values, ratios = [], []
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        x = correlated(rng, 4000, dummy)
+        y = records(rng, ball, x, [0.8, 0.0], spread)
+        made = cdp.geodesic_regression(x, y, ball, cdp.GDP(3.0), x_range=UNIT, coverage=False)
+        own = made.coefficients[1]
+        p_values.append(own.p_value)
+        ratios.append(own.speed / own.standard_error)
+    assert np.isnan(p_values).sum() < 10
+    assert np.sum(np.array(p_values) < 0.05) <= 20
+    assert 0.3 < np.median(ratios) < 1.1
+
+
+def test_levels_of_a_factor_are_tested_together():
+    """Three dummies, of which one has an effect; each by itself and all."""
+    rng = np.random.default_rng(5)
+    level = rng.integers(0, 4, 4000)
+    x = np.column_stack([rng.uniform(0.0, 1.0, 4000), *(1.0 * (level == k) for k in (1, 2, 3))])
+    made = [
+        cdp.geodesic_regression(
+            x,
+            records(rng, SPHERE, x, [0.5, 0.0, 0.0, effect]),
+            SPHERE,
+            cdp.GDP(1.0),
+            x_range=[(0.0, 1.0)] * 4,
+        )
+        for effect in (0.0, 0.1)
+    ]
+    assert made[0].wald_test([1, 2, 3]).p_value > 0.001
+    assert made[1].wald_test([1, 2, 3]).p_value < 1e-6
+    assert made[1].wald_test().p_value < 1e-6
+    assert made[1].coefficients[0].p_value < 1e-6
+    assert made[1].coefficients[3].p_value < 1e-6
+    assert made[1].coefficients[1].p_value > 0.001
+    again = cdp.Release.from_json(made[1].to_json())
+    assert again.wald_test([1, 2, 3]) == made[1].wald_test([1, 2, 3])
+
+
+def test_errors_in_one_direction_have_one_degree_of_freedom():
+    square = np.eye(2)
+    none = 0.0 * square
+    assert wald(square, none, square, 1.0, 6).dof == pytest.approx(2.0)
+    assert wald(square, none, square, 1 / 6, 6).dof == pytest.approx(12.0)
+    assert wald(square, square, none, 1.0, 6).dof == pytest.approx(12.0)
+    # 3.84 of chi^2_1, whatever part of it is noise
+    assert wald(np.array([[3.841459]]), *np.full((2, 1, 1), 0.5), 1.0, 1).p_value == pytest.approx(
+        0.05, rel=1e-6
+    )
+
+
+def test_moments_that_are_noise_become_those_of_even_spread():
+    even = np.array([[1.0, 0.2], [0.2, 0.1]])
+    own = np.array([[2.0, 0.9], [0.9, 0.6]])
+    np.testing.assert_allclose(shrunk_meat(own, 1e-9, even), own, rtol=1e-6)
+    values, axes = np.linalg.eigh(even)
+    # in the direction that varies least 300 with a noise of 500, where 100 are usual; then without
+    larger = 100 * even + 200 * values[0] * np.outer(axes[:, 0], axes[:, 0])
+    shrunk = [
+        axes[:, 0] @ shrunk_meat(larger, deviation, even) @ axes[:, 0] / values[0]
+        for deviation in (500 * values[0], 1e-9)
+    ]
+    assert 95 < shrunk[0] < 130
+    assert shrunk[1] == pytest.approx(300)
+
+
+def test_other_columns_are_refused():
+    rng = np.random.default_rng(6)
+    x = rng.uniform(0.0, 1.0, (500, 2))
+    made = cdp.geodesic_regression(x, x[:, :1], LINE, cdp.GDP(1.0), x_range=UNIT)
+    for wrong in ([2], [-1], [0, 0], []):
+        with pytest.raises(ValueError, match="columns from 0 to 1"):
+            made.wald_test(wrong)
+    drawn = cdp.geodesic_regression(
+        x[:, 0], x[:, :1], LINE, cdp.PureDP(4.0), x_range=(0.0, 1.0), tau=0.2, sampler="exact"
+    )
+    with pytest.raises(ValueError, match="no moments"):
+        drawn.wald_test()
