@@ -142,7 +142,7 @@ class GeodesicRelease(Release):
         is_whole = math.isfinite(self.leverage) and self.leverage > 1
         sizes = (rows, rows, rows - 1, rows - 1)
         for own, size in zip(matrices, sizes, strict=True):
-            is_whole = is_whole and np.shape(own) == (size, size)
+            is_whole = is_whole and own is not None and own.shape == (size, size)
         if not is_whole:
             raise ValueError("moments, meat, leverage and deviation do not fit the value")
         for name in ("meat_deviation", "deviation"):
