@@ -49,7 +49,7 @@ ABOUT_PUBLIC = {
     "domain.Ball.covering": "public points",
     "domain.Ball.enter": "what every release does with its records",
     "domain.Ball.leave": "released points",
-    "manifolds.spaces.HPD.to_complex": "another form of released points",
+    "manifolds.spaces._ComplexMatrices.to_complex": "another form of released points",
     "manifolds.spaces.Hyperboloid.to_poincare": "another form of released points",
     "learning.geodesic_regression.GeodesicRegression.score": "without privacy, as it says",
     "regression.geodesic.": "public covariates",

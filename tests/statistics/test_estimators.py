@@ -120,7 +120,7 @@ def test_estimators_take_what_the_functions_take():
             names = names - {"call"} | set(CallOptions.__annotations__)
         return names - {"records", "x", "y", *own} - of_data
 
-    assert options(cdp.FrechetMean, "adaptive") == options(cdp.frechet_mean)
+    assert options(cdp.FrechetMean, "adaptive", "conformal") == options(cdp.frechet_mean)
     assert options(cdp.GeodesicRegression) == options(cdp.geodesic_regression)
 
 

@@ -336,10 +336,10 @@ def batch(
     done = BatchReleases(described, path=place_of(out, stage)[0])
     console.print(done.report(), markup=False)
     released = described["groups"] - described["groups_skipped"]
-    console.print(f"{released} releases written to {out}", markup=False)
+    console.print(f"{released} releases written to {out}", markup=False, soft_wrap=True)
     if stage is None:
         place = output_of(Path(out), folder_of(Path(out)), "").manifest
-        console.print(f"Manifest written to {place}", markup=False)
+        console.print(f"Manifest written to {place}", markup=False, soft_wrap=True)
 
 
 def _statistic(kind: type[Statistic[Any]], **given: Any) -> Statistic[Any]:
