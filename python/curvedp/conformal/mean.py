@@ -291,6 +291,8 @@ def conformal_mean(
     This is the mechanism of He et al. made private, not a more accurate mean than `frechet_mean`:
     the noise is longer where phi is small, up to √2 times, and the density costs its share.
 
+    Parameters
+    ----------
     records : array-like, shape (n, *point_shape)
         One record per row; n is public. No value raises: a record that is not a point of the
         manifold counts as the ball's centre.
