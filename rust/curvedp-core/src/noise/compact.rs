@@ -20,168 +20,17 @@
 //! a_i^2 and m times (a_i +- a_j)^2, have the sum M (a t)^2: Jensen. *The proposal is log-concave*, as D - 1 >= M and
 //! ln t + ln sinc(a t) = ln sin(a t) - ln a is concave. For p = 1 all proposals are accepted.
 
+use super::compact_angles::{Angles, PANELS, spectra};
 use super::compact_draws::ExactCompact;
-use super::compact_spectra::spectra;
 use super::log_concave::{LogConcave, Support};
 use super::quadrature::GaussLegendre;
 use super::radial::{Profile, fill_direction, root};
 use super::spd::{ACCEPTANCE_FLOOR, largest_between};
-use super::spd_volume::{MAX_ORDER, Spectrum, eigenvalues_in_place, spectrum};
+use super::spd_volume::{MAX_ORDER, Spectrum};
 use super::stream::Stream;
 use super::{NoiseError, Sampler};
 use crate::exact::Effort;
-use crate::roots::{Compact, Matrices, Roots};
-use std::f64::consts::{FRAC_PI_2, PI};
-
-/// The angles of tangent vectors, and the envelope of the volumes that they give.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Angles {
-    pub space: Compact,
-    /// Singular values, or angles of planes or eigenvalues; a_i is `factor` times one of these.
-    pub roots: Roots,
-    /// Root of the factor of squared roots.
-    pub factor: f64,
-    /// M, or 0 where B is 0.
-    pub count: usize,
-    /// a, or 0 where B is 0.
-    pub mean: f64,
-    /// No point is farther.
-    pub diameter: f64,
-}
-
-impl Angles {
-    pub(super) fn new(space: Compact) -> Self {
-        let roots = space.roots();
-        let count = if roots.has_flat_factor() { 0 } else { roots.count() };
-        let mean = if count == 0 { 0.0 } else { (roots.ricci() / count as f64).sqrt() };
-        let farthest = (roots.rank as f64).sqrt() * roots.farthest;
-        let diameter = if count == 0 { farthest } else { farthest.min(PI / mean) };
-        Self { space, roots, factor: roots.curvature.sqrt(), count, mean, diameter }
-    }
-
-    pub(super) fn dim(&self) -> usize {
-        self.roots.dim()
-    }
-
-    /// B(t)
-    pub(super) fn envelope(&self, t: f64) -> f64 {
-        self.count as f64 * ln_sinc(self.mean * t)
-    }
-
-    fn envelope_slope(&self, t: f64) -> f64 {
-        let x = self.mean * t;
-        // cot x - 1/x
-        let slope = if x < 0.05 {
-            let z = x * x;
-            -x / 3.0 * (1.0 + z / 15.0 * (1.0 + 2.0 * z / 21.0))
-        } else {
-            1.0 / libm::tan(x) - 1.0 / x
-        };
-        self.count as f64 * self.mean * slope
-    }
-
-    /// L at `factor` times `angles`; minus infinity beyond pi/2.
-    pub(super) fn ln_product(&self, angles: &[f64], factor: f64) -> f64 {
-        let mut sum = 0.0;
-        for (i, a) in angles.iter().enumerate() {
-            let a = factor * a;
-            if a.abs() >= FRAC_PI_2 {
-                return f64::NEG_INFINITY;
-            }
-            sum += self.roots.single as f64 * ln_sinc(a);
-            for b in &angles[..i] {
-                let b = factor * b;
-                let difference = self.roots.differences as f64 * ln_sinc(a - b);
-                // where the angles have signs, their sums may be far from 0
-                let other = match self.roots.sums {
-                    0 => 0.0,
-                    multiplicity => multiplicity as f64 * ln_sinc(a + b),
-                };
-                sum += difference + other;
-            }
-        }
-        sum
-    }
-
-    /// The angles a_i of the vector with these coordinates.
-    pub(super) fn of(&self, coords: &[f64]) -> Spectrum {
-        let mut angles = match self.space {
-            Compact::Subspaces { n, k } => self.singular_values(coords, n - k, k),
-            Compact::Rotations { n } => turned_angles(coords, n),
-            Compact::Unitary { n } => spectrum(coords, Matrices::hermitian(n)),
-        };
-        angles[..self.roots.rank].iter_mut().for_each(|angle| *angle *= self.factor);
-        angles
-    }
-
-    /// Singular values of the matrix with these coordinates.
-    fn singular_values(&self, coords: &[f64], rows: usize, columns: usize) -> Spectrum {
-        let rank = self.roots.rank;
-        let at = |i: usize, j: usize| coords[i * columns + j];
-        let mut gram = vec![0.0; rank * rank];
-        for i in 0..rank {
-            for j in i..rank {
-                gram[i * rank + j] = if rows < columns {
-                    (0..columns).map(|l| at(i, l) * at(j, l)).sum()
-                } else {
-                    (0..rows).map(|l| at(l, i) * at(l, j)).sum()
-                };
-            }
-        }
-        eigenvalues_in_place(&mut gram, rank);
-        let mut values = [0.0; MAX_ORDER];
-        for (i, value) in values[..rank].iter_mut().enumerate() {
-            *value = gram[i * (rank + 1)].max(0.0).sqrt();
-        }
-        values
-    }
-}
-
-/// Angles of the planes that the skew matrix with these entries below the diagonal turns: singular values of
-/// which every other one counts.
-fn turned_angles(coords: &[f64], n: usize) -> Spectrum {
-    let skew = skew_matrix(n, coords, 0.0, |x| -x);
-    let mut gram = vec![0.0; n * n];
-    for i in 0..n {
-        for j in i..n {
-            gram[i * n + j] = (0..n).map(|l| skew[l * n + i] * skew[l * n + j]).sum();
-        }
-    }
-    eigenvalues_in_place(&mut gram, n);
-    let mut squares: Vec<f64> = (0..n).map(|i| gram[i * (n + 1)]).collect();
-    squares.sort_by(|x, y| y.total_cmp(x));
-    let mut angles = [0.0; MAX_ORDER];
-    for (angle, pair) in angles.iter_mut().zip(squares.chunks_exact(2)) {
-        *angle = (0.5 * (pair[0] + pair[1])).max(0.0).sqrt();
-    }
-    angles
-}
-
-/// The skew matrix of order n with these entries below the diagonal, row by row.
-pub(super) fn skew_matrix<T: Copy>(
-    n: usize,
-    coords: &[T],
-    zero: T,
-    negated: impl Fn(&T) -> T,
-) -> Vec<T> {
-    let mut matrix = vec![zero; n * n];
-    for i in 0..n {
-        for j in 0..i {
-            let x = &coords[i * (i - 1) / 2 + j];
-            (matrix[i * n + j], matrix[j * n + i]) = (*x, negated(x));
-        }
-    }
-    matrix
-}
-
-/// ln(sin(x)/x)
-fn ln_sinc(x: f64) -> f64 {
-    let z = x * x;
-    if z < 1e-3 {
-        return -z / 6.0 * (1.0 + z / 30.0 * (1.0 + 4.0 * z / 63.0));
-    }
-    libm::log(libm::sin(x) / x)
-}
+use crate::roots::Compact;
 
 /// The proposal's density of the radius.
 #[derive(Clone, Copy)]
@@ -247,9 +96,6 @@ struct Moments {
 
 /// Key with which directions are drawn.
 const DIRECTIONS: [u8; 32] = *b"directions of singular spectra  ";
-
-/// Panels of lengths for each direction.
-pub(super) const PANELS: usize = 5;
 
 impl Moments {
     /// With min(t, limit) in place of the distance t; the mean over directions is that over `spectra`.

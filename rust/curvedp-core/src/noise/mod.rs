@@ -4,8 +4,8 @@
 
 mod choice;
 mod compact;
+mod compact_angles;
 mod compact_draws;
-mod compact_spectra;
 mod curved;
 mod discrete_laplace;
 mod error;

@@ -2,7 +2,8 @@
 //! an exact sampler.
 
 use super::NoiseError;
-use super::compact::{self, Angles};
+use super::compact;
+use super::compact_angles::Angles;
 use super::radial::{Profile, RadialDensity, RadialNoise, check_existence};
 use super::spd::{Proposal, is_served, largest_between};
 use super::spd_volume::MAX_ORDER;
