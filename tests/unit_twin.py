@@ -31,7 +31,7 @@ PERSONS = 12
 MOVED = 5
 #: Numbers that the noise may make infinite, or unknown.
 DRAWN = (
-    *("dof", "expected_error", "deviation", "doubts"),
+    *("dof", "expected_error", "deviation", "doubts", "named"),
     *("doubts_", "_report", "_statement"),  # words about them
 )
 #: Floats that a release tells before it is drawn.
