@@ -161,7 +161,6 @@ def test_noise_of_a_secret_is_another_for_whatever_changes():
         (moved, None, {}),
         (queries, turned, {}),
         (queries, wide, {}),
-        (queries, None, {"records_per_unit": 2}),
         (queries, None, {"guarantee": cdp.GDP(0.5001)}),
     ):
         if anchors is not None:
@@ -303,3 +302,25 @@ def test_scores_count_matches_of_the_querys_class():
     assert score.precision == {1: 0.5, 2: 0.75, 3: pytest.approx(2 / 3)}
     with pytest.raises(ValueError, match="match_labels"):
         retrieval_score([1, 2], [1, 2])
+
+
+def test_records_of_one_person_are_several_queries():
+    """As one unit's records they would be paid once, though each lies in a group of its own."""
+    queries = blobs(n=2, seed=5)[0]
+    with cdp.Ledger(cdp.PureDP(10.0)) as ledger:
+        with pytest.raises(ValueError, match="groups_per_unit"):
+            released(queries, ["a", "b"], ledger=ledger, records_per_unit=2)
+        assert ledger.spent is None
+    rows, labels = blobs()
+    own = mail(records_per_unit=2).embed_queries(queries, rows, labels)
+    assert own[0].records_per_unit == 1
+    twice = mail().embed_queries(queries, rows, labels, groups_per_unit=2)
+    assert twice.total.epsilon == 2 * own.total.epsilon
+
+
+def test_equal_anchors_are_refused_before_paying():
+    with cdp.Ledger(cdp.PureDP(10.0)) as ledger:
+        for method in ("cell", "subset"):
+            with pytest.raises(ValueError, match="one cell"):
+                mail(ledger=ledger).embed_query(np.ones(3), np.ones((30, 3)), method=method)
+        assert ledger.spent is None

@@ -158,10 +158,17 @@ def test_a_server_refuses_other_anchors_unknown_sessions_and_too_many_matches():
     ):
         with pytest.raises(ValueError, match="same anchors"):
             server.open(wrong)
+    for wrong in (
+        Session(150, own.anchors * 1e200, own.cells),
+        Session(150, own.anchors, own.cells * 1e308),
+    ):
+        with np.errstate(over="ignore"), pytest.raises(ValueError, match="must lie within"):
+            server.open(wrong)
     cases = (
         (("other", request.named, None), 3, "not open"),
         ((own.name, (len(own.cells),), None), 3, "cells that its session does not have"),
         ((own.name, (-1,), None), 3, "cells that its session does not have"),
+        ((own.name, (0,) * 1000, None), 3, "names a cell twice"),
         ((own.name, None, np.zeros(2)), 3, "as many entries"),
         ((own.name, request.named, None), 251, "n_matches"),
     )

@@ -277,8 +277,8 @@ class PrivateMail(Conventions):
         subset_size : int, optional
             s, cells that "subset" names, below K: as many as matches are looked at, which makes
             `expected_recall` largest. The smaller of 8 and K - 1 if not given.
-        units, records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
-            As in `frechet_mean`; by default those of the estimator.
+        units, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
+            As in `frechet_mean`; ledger and seed by default those of the estimator.
 
         Returns
         -------
@@ -331,8 +331,8 @@ class PrivateMail(Conventions):
             A public name for each query, all different; their numbers 0, 1, ... if not given.
         anchors, anchor_labels, method, n_cells, subset_size
             As in `embed_query`.
-        units, records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
-            As in `frechet_mean`; by default those of the estimator.
+        units, groups_per_unit, skip_small, ledger, secret, seed, progress, timing
+            As in `frechet_mean`; ledger and seed by default those of the estimator.
 
         Returns
         -------
@@ -373,7 +373,7 @@ class PrivateMail(Conventions):
                 f"query must have {public.n_features} entries as the anchors have, "
                 f"got {rows.shape[1]}"
             )
-        how, guarantee = self._options(call), self._guarantee()
+        how, guarantee = self._options({"records_per_unit": 1} | call), self._guarantee()
         return release_read(statistic, rows, public.ball, guarantee, groups=groups, **how)
 
     def _statistic(self) -> Embedding:

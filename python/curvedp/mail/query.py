@@ -208,6 +208,11 @@ class PrivateQuery(EachGroup[Release]):
             same = ball.manifold == own.manifold and ball.radius == own.radius
             if not same or not np.array_equal(ball.center, own.center):
                 raise ValueError("queries are projected on the anchors' own ball: give it")
+        if call.records_per_unit != 1:
+            raise ValueError(
+                "each query is one record in a group of its own: for a person with several queries "
+                "give their number as groups_per_unit"
+            )
 
     def design(self, call: Call, ball: Ball, n: int) -> Response | PlaceDesign:
         if n != 1:
@@ -222,6 +227,8 @@ class PrivateQuery(EachGroup[Release]):
         named = 1 if self.method == "cell" else self.subset_size or SUBSET_SIZE
         count = self.n_cells or choose_n_cells(epsilon, len(anchors.rows), anchors.codes, named)
         cells = anchors.cells(as_count(count, "n_cells", least=2, most=len(anchors.rows)))
+        if cells.count < 2:
+            raise ValueError("all anchors are the same row: there is one cell, and nothing to ask")
         if self.subset_size is not None:
             as_count(named, "subset_size", most=cells.count - 1)
         return Response(cells, min(named, cells.count - 1), epsilon, self.method)

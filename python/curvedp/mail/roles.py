@@ -31,6 +31,8 @@ from curvedp.statistics.call import check_guarantee
 
 #: Sessions that a server keeps; then it forgets the one that was opened first.
 _MOST_SESSIONS = 256
+#: Entries of places beyond which sums of their squares could overflow.
+_LARGEST = 1e100
 
 
 class Client:
@@ -187,6 +189,11 @@ class Server:
                 f"{given}, the server {own[0]} and {own[1]}: both must embed the same anchors in "
                 "as many dimensions"
             )
+        most = max(float(np.abs(part).max()) for part in (session.anchors, self._anchors))
+        if session.cells is not None:
+            most = max(most, float(np.abs(session.cells).max()))
+        if most > _LARGEST:
+            raise ValueError(f"embedded anchors and cells must lie within {_LARGEST:g}")
         alignment = align(session.anchors, self._anchors)
         cells = None if session.cells is None else alignment(session.cells)
         self._sessions[session.name] = (alignment, cells)
@@ -221,6 +228,8 @@ class Server:
         if named is not None:
             if cells is None or not all(0 <= number < len(cells) for number in named):
                 raise ValueError("the request names cells that its session does not have")
+            if len(set(named)) != len(named):
+                raise ValueError("the request names a cell twice")
             return cells[list(named)]
         if place is None or place.shape != self._anchors.shape[1:]:
             raise ValueError("the place of a query must have as many entries as embedded anchors")
