@@ -56,7 +56,7 @@ def _conformal(**settings: Any) -> Release:
 
     def release(x: np.ndarray, ball: cdp.Ball, epsilon: float, seed: int) -> cdp.Release:
         if ball.manifold.dim > LARGEST_DIM:
-            raise cdp.ExistenceError("no mesh is fine enough")
+            raise cdp.ExistenceError("not drawn: neighbours of 5,000 nodes take too long")
         how = {"mesh": default_laplacian(ball), "coverage": False, **settings}
         return cdp.conformal_mean(x, ball, cdp.PureDP(epsilon), seed=seed, **how)
 

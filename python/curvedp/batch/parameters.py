@@ -44,6 +44,8 @@ _RESERVED = frozenset(
         "leverage",
         "deviation",
         "arrived",
+        "growth",
+        "remains",
     }
     | {"rejects", "r_squared", "sizes"}
 )

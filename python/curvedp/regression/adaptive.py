@@ -301,7 +301,7 @@ class AdaptiveFit:
     def _of_wrong_steps(
         self, values: FloatArray, error: float, raised: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """What slopes along eigenvectors of the covariance suffer from its noise.
+        """Effects of the covariance's noise on slopes along its eigenvectors.
 
         A step of length l leaves the share 1 - a l of what it should take away, a the variance over
         the released one. Returns the share that all steps leave, were the variance off by two
