@@ -252,3 +252,12 @@ def test_parameters_are_checked():
             ConformalLaplace(arguments.pop("mesh"), arguments.pop("sigma"), **arguments)
     with pytest.raises(ValueError, match="one point"):
         ConformalLaplace(mesh, np.zeros(9), **good).sample(np.eye(3))
+
+
+@pytest.mark.parametrize("way", [cdp.PureDP(1e-16), cdp.GDP(1e-16)], ids=str)
+def test_a_budget_as_small_as_rounding_is_refused(way):
+    ball = cdp.Ball("euclidean:2", center=[0.0, 0.0], radius=1.0)
+    with pytest.raises(cdp.ExistenceError, match="rounding"):
+        conformal_scale(ball, 1e-18, way, 0.7)
+    fine = cdp.PureDP(1e-9) if isinstance(way, cdp.PureDP) else cdp.GDP(1e-9)
+    assert conformal_scale(ball, 1e-12, fine, 0.7) > 1e-12 / 1e-9

@@ -263,7 +263,11 @@ def conformal_scale(ball: Ball, sensitivity: float, way: PureDP | GDP, least: fl
     """
     rounding = 4 * ball.frame.dist_error + 2.0**-44 * ball.radius
     total = sensitivity + 2 * rounding
-    budget = bounded_range_epsilon(way)
+    # sums of two logarithms are rounded by an absolute amount, whatever the scale
+    lost = 2.0**-50 * (1 - ball.manifold.dim * math.log(least))
+    budget = math.nextafter(bounded_range_epsilon(way) - lost, 0.0)
+    if budget <= 0:
+        raise ExistenceError(f"an epsilon of {lost:.3g} is lost to rounding: use a larger budget")
     coarse = outward_scale(2 * total, budget)
     if isinstance(way, GDP):
         return coarse
