@@ -101,8 +101,8 @@ def test_whole_releases_keep_their_claim(operator, ball, n_releases):
     assert max(np.abs(first).max(), np.abs(second).max()) > 0.5 * EPSILON
 
 
-def test_four_times_the_claim_is_flagged_by_whole_releases(operator, ball):
+def test_ten_times_the_claim_is_flagged_by_whole_releases(operator, ball):
     result = audit_samples(
-        *losses(operator, ball, 600, 4 * EPSILON), cdp.PureDP(EPSILON), confidence=CONFIDENCE
+        *losses(operator, ball, 600, 10 * EPSILON), cdp.PureDP(EPSILON), confidence=CONFIDENCE
     )
     assert not result.passed, result.report()
