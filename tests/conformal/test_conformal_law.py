@@ -132,6 +132,71 @@ def test_no_factor_moves_the_constant_by_more_than_the_bound_and_some_by_over_ha
             assert found > 0.5 * bound, "half the bound would not hold"
 
 
+def largest_rate(z, moved, measure):
+    """The largest quotient of the sums of `moved` and `z` over choices of a row for each column."""
+    rate, best, columns = 0.0, -1.0, np.arange(z.shape[1])
+    while rate > best + 1e-12:
+        best, chosen = rate, np.argmax(moved - rate * z, axis=0)
+        rate = float(moved[chosen, columns] @ measure / (z[chosen, columns] @ measure))
+    return rate
+
+
+def worst_on_a_circle(rate, c):
+    """Noise is drawn on the line, kept by the distance on the circle: every turn counts."""
+    at = ((np.arange(4000) + 0.5) / 2000 - 1) * math.pi
+    turns = at + 2 * math.pi * np.arange(-40, 41)[:, None]
+    far = np.exp(-rate * c[0] * np.abs(turns))
+    kept = c * np.exp(-rate * (c - c[0]) * np.abs(at))
+    moved = (c - c[0]) * np.sign(at) * far.sum(0) + c[0] * (np.sign(turns) * far).sum(0)
+    return largest_rate(kept * far.sum(0), kept * moved, np.ones(len(at)))
+
+
+def worst_on_axes(rate, c, dim):
+    """Noise is drawn on the sphere, where each axis has two points."""
+    rho, angle = np.meshgrid(
+        (np.arange(600) + 0.5) * math.pi / 1200, (np.arange(40) + 0.5) * math.pi / 40
+    )
+    rho, cosine, sine = rho.ravel(), np.cos(angle).ravel(), np.sin(angle).ravel()
+    near, far = np.exp(-rate * c[0] * rho), np.exp(-rate * c[0] * (math.pi - rho))
+    kept = c**dim * np.exp(-rate * (c - c[0]) * rho)
+    moved = cosine * ((c - c[0]) * (near + far) + c[0] * (near - far))
+    measure = np.sin(rho) ** (dim - 1) * sine ** (dim - 2)
+    return largest_rate(kept * (near + far), kept * moved, measure)
+
+
+def worst_on_spd_2(rate, c):
+    """A hyperbolic plane of curvature -1/2 times a line: volumes grow in some directions alone."""
+    axes = [(np.arange(n) + 0.5) / n for n in (300, 30, 24)]
+    axes[0] *= 40 / (rate * c[0, 0])
+    axes[1], axes[2] = axes[1] * math.pi, axes[2] * 2 * math.pi
+    rho, tilt, turn = (x.ravel() for x in np.meshgrid(*axes, indexing="ij"))
+    measure = rho * np.sinh(rho * np.sin(tilt) / math.sqrt(2))
+    z = c**3 * np.exp(-rate * c * rho)
+    along = (np.cos(tilt), np.sin(tilt) * np.cos(turn))
+    return max(largest_rate(z, c * z * own, measure) for own in along)
+
+
+@pytest.mark.parametrize("least", [0.5, 0.75, 0.95])
+@pytest.mark.parametrize(
+    ("spec", "worst"),
+    [
+        ("torus:1", worst_on_a_circle),
+        ("projective:2", lambda rate, c: worst_on_axes(rate, c, 2)),
+        ("projective:5", lambda rate, c: worst_on_axes(rate, c, 5)),
+        ("spd:2", worst_on_spd_2),
+    ],
+    ids=["circle", "axes of 3", "axes of 6", "spd:2"],
+)
+def test_neither_covers_nor_curved_directions_move_the_constant_by_more(spec, worst, least):
+    space, c = cdp.as_manifold(spec), np.linspace(least, 1.0, 21)[:, None]
+    for scale in (0.02, 0.1, 0.5):
+        bound = normaliser_bound(space, least, scale)
+        found = worst(1 / scale, c)
+        assert found <= bound * (1 + 1e-3)
+        if scale < 0.1 and least**space.dim > 0.1:
+            assert found > 0.5 * bound, "half the bound would not hold"
+
+
 def test_the_bound_holds_for_finer_noise_and_vanishes_with_the_contrast():
     for spec in ("sphere:3", "spd:3", "rotations:3", "torus:2", "kendall:5", "so:4"):
         space = cdp.as_manifold(spec)
