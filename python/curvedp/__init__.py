@@ -94,6 +94,7 @@ _PUBLIC = {
         "RSquaredRelease",
         "TrendRelease",
         "TrendTest",
+        "WaldTest",
         "geodesic_regression",
         "r_squared",
         "trend_power",

@@ -68,6 +68,7 @@ from curvedp.regression import RSquared as RSquared
 from curvedp.regression import RSquaredRelease as RSquaredRelease
 from curvedp.regression import TrendRelease as TrendRelease
 from curvedp.regression import TrendTest as TrendTest
+from curvedp.regression import WaldTest as WaldTest
 from curvedp.regression import geodesic_regression as geodesic_regression
 from curvedp.regression import r_squared as r_squared
 from curvedp.regression import trend_power as trend_power

@@ -79,6 +79,7 @@ WITHOUT_EXAMPLE = {
     "Session",
     "Statistic",
     "VarianceInterval",
+    "WaldTest",
     "load_cifar10",
     "load_fashion_mnist",
     "load_medmnist",

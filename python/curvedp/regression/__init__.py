@@ -6,6 +6,7 @@ from curvedp.regression.private import GeodesicLine, geodesic_regression
 from curvedp.regression.r_squared import RSquared, RSquaredRelease, r_squared
 from curvedp.regression.release import Coefficient, GeodesicRelease
 from curvedp.regression.trend import TrendRelease, TrendTest, trend_power, trend_test
+from curvedp.regression.wald import WaldTest
 
 __all__ = [
     "Coefficient",
@@ -17,6 +18,7 @@ __all__ = [
     "RSquaredRelease",
     "TrendRelease",
     "TrendTest",
+    "WaldTest",
     "geodesic_regression",
     "r_squared",
     "trend_power",
