@@ -80,7 +80,7 @@ class BudgetError(CurvedpError):
 
 
 class ConversionError(CurvedpError, TypeError):
-    """One kind of guarantee was asked for where another kind does not imply it."""
+    """A guarantee was asked for where that of another kind or relation does not imply it."""
 
 
 class ExistenceError(CurvedpError, ValueError):

@@ -25,13 +25,14 @@ from curvedp._validation import as_choice, as_count, as_positive, as_probability
 from curvedp.domain import Ball, check_ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism, ways_to_meet
+from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import GDP, Guarantee, PureDP
 from curvedp.privacy.release import percent
 from curvedp.regression.choice import expected_choice, longest_velocity
 from curvedp.regression.private import GeodesicLine
 from curvedp.statistics.adaptive_mean import AdaptiveDesign, AdaptiveMean, combined_error
 from curvedp.statistics.base_point import MeanNoise
-from curvedp.statistics.call import Call, Statistic, check_guarantee
+from curvedp.statistics.call import Call, Statistic
 from curvedp.statistics.confidence_region import Region, expected_region
 from curvedp.statistics.coverage import Counting, share_of
 from curvedp.statistics.design import design_mean_under, smallest_n

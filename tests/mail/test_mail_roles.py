@@ -75,7 +75,7 @@ def test_messages_hold_what_is_public_or_released_and_no_more():
     request = client.ask(queries[0], n_matches=3)
     data = json.loads(request.to_json())
     assert set(data) == {"schema_version", "session", "named", "place", "guarantee", "n_matches"}
-    assert data["guarantee"] == {"kind": "PureDP", "epsilon": 8.0}
+    assert data["guarantee"] == {"kind": "PureDP", "epsilon": 8.0, "neighbours": "replace"}
     assert len(data["named"]) == 1
     assert len(request.to_json()) < 250
     assert {client.ask(query).session for query in queries[:4]} == {client.session.name}
@@ -104,7 +104,7 @@ REQUESTS = [
     {"session": 3},
     {"guarantee": 3},
     {"guarantee": {"kind": "Other"}},
-    {"guarantee": {"kind": "GDP", "mu": "1"}},
+    {"guarantee": {"kind": "GDP", "mu": "1", "neighbours": "replace"}},
     {"n_matches": 0},
     {"n_matches": "8"},
     {"schema_version": 2},

@@ -79,15 +79,27 @@ EDITS = {
     "a table": "CREATE TABLE other (id INTEGER)",
     "no budget": "UPDATE account SET budget = 'null'",
     "a nested budget": f"UPDATE account SET budget = '{'[' * 20000}'",
-    "another budget": 'UPDATE account SET budget = \'{"epsilon": 9.0, "kind": "PureDP"}\'',
+    "another budget": (
+        'UPDATE account SET budget = \'{"epsilon": 9.0, "kind": "PureDP", '
+        '"neighbours": "replace"}\''
+    ),
+    "another relation": (
+        'UPDATE account SET budget = \'{"epsilon": 1.0, "kind": "PureDP", '
+        '"neighbours": "add-remove"}\''
+    ),
+    "a spend of another relation": (
+        'UPDATE entry SET guarantee = \'{"kind": "PureDP", "epsilon": 0.25, '
+        '"neighbours": "add-remove"}\' WHERE id = 1'
+    ),
     "no account": "DELETE FROM account",
     "no guarantee": "UPDATE entry SET guarantee = '{}' WHERE id = 2",
     "a smaller guarantee": (
-        'UPDATE entry SET guarantee = \'{"kind": "PureDP", "epsilon": 0.1}\' WHERE id = 1'
+        'UPDATE entry SET guarantee = \'{"kind": "PureDP", "epsilon": 0.1, '
+        '"neighbours": "replace"}\' WHERE id = 1'
     ),
     "an unproved one": (
         'UPDATE entry SET guarantee = \'{"kind": "Unproved", "claimed": {"kind": "PureDP", '
-        '"epsilon": 0.25}, "why": "x"}\' WHERE id = 1'
+        '"epsilon": 0.25, "neighbours": "replace"}, "why": "x"}\' WHERE id = 1'
     ),
     "no time": "UPDATE entry SET time = 'yesterday' WHERE id = 2",
     "a label of bytes": "UPDATE entry SET label = x'00ff' WHERE id = 2",

@@ -46,7 +46,7 @@ def numbers_in(text):
 
 def claims_too_much(text, guarantee):
     """The numbers of a text that are below those of the guarantee."""
-    own = guarantee._parameters()
+    own = guarantee._amounts()
     found = numbers_in(text)
     assert {name for name, _ in found} >= set(own), text
     return [(name, number) for name, number in found if number < own.get(name, -1.0)]
@@ -54,7 +54,7 @@ def claims_too_much(text, guarantee):
 
 def to_nearest(guarantee):
     """A guarantee as it would look with six digits rounded to the nearest."""
-    inside = ", ".join(f"{name}={value:.6g}" for name, value in guarantee._parameters().items())
+    inside = ", ".join(f"{name}={value:.6g}" for name, value in guarantee._amounts().items())
     return f"{type(guarantee).__name__}({inside})"
 
 
@@ -112,7 +112,7 @@ def test_none_of_many_random_guarantees_prints_below_itself():
     wrong = 0
     for guarantee in random_guarantees(100_000):
         inside = NAMED.findall(str(guarantee))
-        for (_, text), exact in zip(inside, guarantee._parameters().values(), strict=True):
+        for (_, text), exact in zip(inside, guarantee._amounts().values(), strict=True):
             wrong += float(text) < exact
     assert wrong == 0
 
@@ -131,9 +131,9 @@ def test_texts_of_a_guarantee_claim_no_less_than_it_is(guarantee):
     for text in texts:
         assert not claims_too_much(text, guarantee), text
     shown = guarantee._repr_html_()
-    assert all(f">{value!r}<" in shown for value in guarantee._parameters().values())
+    assert all(f">{value!r}<" in shown for value in guarantee._amounts().values())
     (promised, *rest) = re.findall(NUMBER, re.sub(r"alpha > 1$", "", guarantee._promise))
-    own = list(guarantee._parameters().values())
+    own = list(guarantee._amounts().values())
     if isinstance(guarantee, cdp.PureDP):
         assert Fraction(promised) >= Fraction(math.exp(own[0]))
     else:
@@ -202,7 +202,7 @@ def test_the_numbers_of_a_report_give_no_less_than_the_budget(guarantee):
         ).groups()
         scale = re.search(rf"noise scale: +{NUMBER}", lines).group(1)
         moved = Fraction(sensitivity) + 2 * Fraction(tolerance)
-        assert moved / Fraction(scale) >= Fraction(*guarantee._parameters().values())
+        assert moved / Fraction(scale) >= Fraction(*guarantee._amounts().values())
 
 
 def audit_result(lower, claimed):

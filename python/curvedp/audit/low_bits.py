@@ -19,7 +19,7 @@ from curvedp._validation import FloatArray, as_count, as_positive
 from curvedp.audit.bounds import claim_of, event_error, parameter_of
 from curvedp.audit.discrete import Search
 from curvedp.audit.low_bit_statistics import Values, statistics_of
-from curvedp.audit.release_function import require_neighbouring
+from curvedp.audit.release_function import relation_of, require_relation
 from curvedp.audit.result import AuditResult
 from curvedp.manifolds import Manifold, as_manifold
 from curvedp.mechanisms.grid import STEPS_PER_SCALE
@@ -64,8 +64,7 @@ def low_bits(
         one release. Called until there are ``n_releases`` of each data set and expected to draw
         fresh noise each time.
     data_a, data_b : array_like
-        Two neighbouring data sets: equally many records along the first axis, of which at most
-        ``records_per_unit`` differ.
+        Two neighbouring data sets, see :func:`audit_release_function`.
     n_releases : int
         Releases of each data set, at least 8.
     claimed : guarantee, optional
@@ -137,13 +136,14 @@ def low_bits(
         raise ValueError(f"n_releases must be at least {_LEAST_RELEASES}, not {count}")
     event_error(confidence, 1)
     a, b = np.asarray(data_a), np.asarray(data_b)
-    require_neighbouring(a, b, records_per_unit)
+    relation = relation_of(a, b, records_per_unit)
     drawn_a, drawn_b = _draw(release, a, count), _draw(release, b, count)
     if drawn_a.values.shape != drawn_b.values.shape:
         raise ValueError("release must give values of one shape, these differ between data sets")
     guarantee = drawn_a.guarantee if claimed is None else claimed
     if guarantee is None:
         raise TypeError("claimed is needed: the release function returns no guarantee")
+    require_relation(guarantee, relation)
     claim = claim_of(guarantee)
     parameter = parameter_of(claim)
     search = Search(count, parameter, confidence)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from curvedp._arrow import pa
 from curvedp.batch.parameters import BatchParameters, ball_to_dict
-from curvedp.privacy import ASSUMPTIONS, NEIGHBOURING
+from curvedp.privacy import ASSUMPTIONS
 from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.group_report import Range, statement_of_groups
 from curvedp.privacy.provenance import Provenance
@@ -109,7 +109,6 @@ def manifest(
         "groups": groups,
         "groups_skipped": skipped,
         counted: sum(n * count for n, count in sizes.items()),
-        "neighbouring": NEIGHBOURING,
         "records_per_unit": call.records_per_unit,
         "groups_per_unit": call.groups_per_unit,
         "guarantee_of_each_group": call.guarantee.to_dict(),

@@ -26,7 +26,7 @@ from curvedp.domain import Ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms.base import largest_laplace_scale
 from curvedp.mechanisms.bounded_range import bounded_range_epsilon
-from curvedp.mechanisms.calibration import outward_scale
+from curvedp.mechanisms.calibration import check_guarantee, outward_scale
 from curvedp.mechanisms.grid import clip_radius, grid_step
 from curvedp.privacy import GDP, PureDP
 
@@ -115,6 +115,7 @@ class ConformalLaplace:
         values = as_node_values(sigma, mesh, "sigma", one=True)
         if not np.isfinite(values).all():
             raise ValueError("sigma must be finite")
+        check_guarantee(guarantee)
         self.mesh, self.ball, self.guarantee = mesh, ball, guarantee
         self.sensitivity = as_positive(sensitivity, "sensitivity")
         most = default_contrast(ball.manifold.dim) if contrast is None else as_contrast(contrast)

@@ -19,6 +19,7 @@ from curvedp._labels import Codes
 from curvedp._validation import FloatArray
 from curvedp.mail.retrieval import nearest
 from curvedp.mechanisms import outward_scale
+from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP
 from curvedp.privacy.conversion import last_true_above, pure_mu
 
@@ -217,6 +218,7 @@ def sufficient(guarantee: Guarantee) -> float:
 
     sqrt(2 rho) for ZCDP, log(Phi(mu/2)/Phi(-mu/2)) for GDP.
     """
+    check_guarantee(guarantee)
     match guarantee:
         case PureDP(epsilon) | ApproxDP(epsilon, _):
             found = epsilon

@@ -10,7 +10,8 @@ import numpy as np
 from curvedp import _core
 from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray
-from curvedp.mechanisms import Mechanism, RiemannianLaplace, TangentGaussian, outward_scale
+from curvedp.mechanisms import Mechanism, RiemannianLaplace, TangentGaussian
+from curvedp.mechanisms.calibration import calibrated_scale
 from curvedp.mechanisms.grid import STEPS_PER_SCALE
 from curvedp.privacy import GDP, PureDP, Release
 from curvedp.statistics.group import Group
@@ -52,8 +53,7 @@ class EmbeddingNoise:
         rounding: float,
     ) -> EmbeddingNoise:
         """Noise of an embedding of that shape that meets a guarantee."""
-        budget = guarantee.epsilon if isinstance(guarantee, PureDP) else guarantee.mu
-        scale = outward_scale(sensitivity + 2 * rounding, budget)
+        scale = calibrated_scale(sensitivity, rounding, guarantee)
         return cls(kind_of(guarantee), shape, sensitivity, rounding, scale)
 
     def add(self, exact: FloatArray, largest: float, stream: _core.Stream) -> FloatArray:

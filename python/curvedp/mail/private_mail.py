@@ -21,8 +21,9 @@ from curvedp.mail.landmarks import Settings
 from curvedp.mail.query import PrivateQuery, QueryRelease
 from curvedp.mail.rows import as_rows
 from curvedp.manifolds import Euclidean
+from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret, Release
-from curvedp.statistics.call import CallOptions, check_guarantee
+from curvedp.statistics.call import CallOptions
 from curvedp.statistics.grouping import GroupsLike
 from curvedp.statistics.release import release_read
 from curvedp.statistics.releases import Releases

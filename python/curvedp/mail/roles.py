@@ -26,8 +26,8 @@ from curvedp.mail.private_mail import PrivateMail
 from curvedp.mail.query import PrivateQuery
 from curvedp.mail.retrieval import in_turn
 from curvedp.mail.rows import as_rows
+from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import Ledger
-from curvedp.statistics.call import check_guarantee
 
 #: Sessions that a server keeps; then it forgets the one that was opened first.
 _MOST_SESSIONS = 256

@@ -13,6 +13,7 @@ from curvedp import _core
 from curvedp._text import rounded_down
 from curvedp._validation import FloatArray, as_count, as_positive
 from curvedp.domain import Ball
+from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.mechanisms.grid import clip_radius, grid_step
 from curvedp.mechanisms.measurement import make_measurement
 from curvedp.privacy import GDP, PureDP
@@ -46,6 +47,7 @@ class Mechanism(abc.ABC):
     def __init__(self, ball: Ball, sensitivity: float, guarantee: PureDP | GDP) -> None:
         self.ball = ball
         self.sensitivity = as_positive(sensitivity, "sensitivity")
+        check_guarantee(guarantee)
         self.guarantee = guarantee
         self.scale = self._calibrate()
         step = grid_step(ball, self.scale, guarantee, in_chart=self.in_chart)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 from fractions import Fraction
 
+from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import GDP, ZCDP, ApproxDP, Guarantee, PureDP
 from curvedp.privacy.conversion import (
     approx_epsilon,
@@ -51,6 +52,7 @@ def bounded_range_epsilon(guarantee: Guarantee, draws: int = 1) -> float:
     >>> round(bounded_range_epsilon(GDP(mu=1.0)), 4)
     1.6139
     """
+    check_guarantee(guarantee)
     match guarantee:
         case PureDP(epsilon):
             return round_down(Fraction(epsilon) / draws)
@@ -90,6 +92,7 @@ def pure_epsilon(guarantee: Guarantee) -> float:
     >>> round(pure_epsilon(ZCDP(rho=0.5)), 12), round(pure_epsilon(GDP(mu=1.0)), 3)
     (1.0, 0.807)
     """
+    check_guarantee(guarantee)
     match guarantee:
         case PureDP(epsilon):
             return epsilon

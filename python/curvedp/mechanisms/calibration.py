@@ -9,7 +9,34 @@ from __future__ import annotations
 
 from curvedp import _core
 from curvedp._validation import as_positive
-from curvedp.privacy import GDP, PureDP
+from curvedp.errors import ConversionError
+from curvedp.privacy import GDP, Guarantee, PureDP, Unproved
+
+
+def check_guarantee(guarantee: Guarantee | None) -> Guarantee:
+    """The guarantee, if noise can be calibrated to it: every calibration passes here.
+
+    All sensitivities are those of replacing a record.
+
+    Raises
+    ------
+    TypeError
+        If it is no guarantee, or `Unproved`.
+    ConversionError
+        If it is about adding or removing a record.
+    """
+    if not isinstance(guarantee, Guarantee) or isinstance(guarantee, Unproved):
+        raise TypeError(
+            "guarantee must be PureDP, ApproxDP, ZCDP or GDP, such as PureDP(epsilon=1.0), got "
+            f"{type(guarantee).__name__}"
+        )
+    if guarantee.neighbours != "replace":
+        raise ConversionError(
+            f"{guarantee} cannot be met: noise is calibrated to replacing a record, with the "
+            'number of records public. Leave out neighbours="add-remove" if that number may be '
+            "known"
+        )
+    return guarantee
 
 
 def outward_scale(sensitivity: float, budget: float) -> float:
@@ -74,6 +101,7 @@ def calibrated_scale(sensitivity: float, tolerance: float, way: PureDP | GDP) ->
 
 def budget_of(way: PureDP | GDP) -> float:
     """epsilon or mu."""
+    check_guarantee(way)
     return way.epsilon if isinstance(way, PureDP) else way.mu
 
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 from curvedp.domain import Ball
 from curvedp.mechanisms.base import Mechanism
 from curvedp.mechanisms.bounded_range import pure_epsilon
+from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.mechanisms.exponential_wrapped_gaussian import ExponentialWrappedGaussian
 from curvedp.mechanisms.riemannian_gaussian import RiemannianGaussian
 from curvedp.mechanisms.riemannian_laplace import RiemannianLaplace
@@ -65,6 +66,7 @@ def choose_mechanism(
     >>> choose_mechanism(ball, GDP(mu=1.0)).name, choose_mechanism(ball, PureDP(epsilon=1.0)).name
     ('Riemannian Gaussian', 'Riemannian Laplace')
     """
+    check_guarantee(way)
     if mechanism is not None:
         return _as_kind(mechanism)
     if isinstance(way, PureDP):
@@ -141,6 +143,7 @@ def ways_to_meet(
 
 @lru_cache(maxsize=1024)
 def _ways(guarantee: Guarantee) -> tuple[PureDP | GDP, ...]:
+    check_guarantee(guarantee)
     match guarantee:
         case PureDP():
             return (guarantee,)

@@ -4,10 +4,10 @@ from curvedp.privacy.accounting import compose_mixed, to_dp_event
 from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.guarantees import (
     GDP,
-    NEIGHBOURING,
     ZCDP,
     ApproxDP,
     Guarantee,
+    Neighbours,
     PureDP,
     Unproved,
     compose,
@@ -21,13 +21,13 @@ from curvedp.privacy.statement import Statement
 __all__ = [
     "ASSUMPTIONS",
     "GDP",
-    "NEIGHBOURING",
     "ZCDP",
     "ApproxDP",
     "Coverage",
     "Guarantee",
     "Ledger",
     "LedgerEntry",
+    "Neighbours",
     "NoiseSecret",
     "Payment",
     "Provenance",

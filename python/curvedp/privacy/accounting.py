@@ -5,15 +5,18 @@
 response with a total loss of probability delta for (epsilon, delta)-DP. `to_dp_event` hands single
 guarantees to its accountants.
 
-Both avoid the library's pitfalls, found by running version 0.6.0; a test covers each:
+The accountant's relation must be the guarantee's: REPLACE_ONE for "replace", ADD_OR_REMOVE_ONE for
+"add-remove". Both functions avoid the library's pitfalls, found by running version 0.6.0; a test
+covers each:
 
 - REPLACE_ONE doubles a Gaussian's sensitivity in `PLDAccountant`. Ours are replace-one already:
-  `GaussianDpEvent(2 / mu)` there.
+  `GaussianDpEvent(2 / mu)` there, `GaussianDpEvent(1 / mu)` under ADD_OR_REMOVE_ONE.
 - `RdpAccountant` ignores the neighbouring relation: the same event there would understate the loss
   fourfold, so GDP goes to it as `ZCDpEvent(mu^2 / 2)`. `GaussianDpEvent(1 / mu)` is exact there and
   counts as 2 mu in `PLDAccountant`: safe in both, it stands for GDP where no accountant is named.
-- REPLACE_SPECIAL understates `RandomizedResponseDpEvent`; other relations than REPLACE_ONE are
-  refused.
+- REPLACE_SPECIAL understates `RandomizedResponseDpEvent`, and ADD_OR_REMOVE_ONE does not know it.
+  `LaplaceDpEvent`, which it knows, understates what mechanisms with a pure guarantee may lose
+  together: PureDP for adding or removing a record has no event, only `compose_mixed`.
 - `PLDAccountant.compose(event, count)` ignores the count for `RandomizedResponseDpEvent`: compose
   the event once per release.
 - Its distributions are pessimistic but for the rounding error of Fourier transforms, seen at 2e-15:
@@ -32,7 +35,15 @@ from typing import Any
 from curvedp.errors import ConversionError, MissingExtraError
 from curvedp.privacy.base import Guarantee, probability
 from curvedp.privacy.conversion import round_down, round_up
-from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP, Unproved, compose
+from curvedp.privacy.guarantees import (
+    GDP,
+    ZCDP,
+    ApproxDP,
+    PureDP,
+    Unproved,
+    compose,
+    one_relation,
+)
 
 __all__ = ["compose_mixed", "to_dp_event"]
 
@@ -59,6 +70,7 @@ def compose_mixed(guarantees: Iterable[Guarantee], delta: float) -> ApproxDP:
     Parameters
     ----------
     guarantees : iterable of PureDP, ApproxDP, ZCDP, GDP
+        All of one neighbouring relation, which the result has, too.
     delta : float
         Target, above the sum of all deltas in `guarantees`.
 
@@ -72,7 +84,7 @@ def compose_mixed(guarantees: Iterable[Guarantee], delta: float) -> ApproxDP:
     Raises
     ------
     ConversionError
-        If one is `Unproved`.
+        If one is `Unproved`, or the neighbouring relations differ.
     MissingExtraError
         If dp-accounting is not installed.
 
@@ -90,6 +102,7 @@ def compose_mixed(guarantees: Iterable[Guarantee], delta: float) -> ApproxDP:
     for part in parts:
         if not isinstance(part, PureDP | ApproxDP | ZCDP | GDP):
             raise ConversionError(f"{type(part).__name__} composes with nothing: it proves nothing")
+    neighbours = one_relation(parts)
     distributions = _library("pld.privacy_loss_distribution")
     left = Fraction(target) - sum(Fraction(p.delta) for p in parts if isinstance(p, ApproxDP))
     if left <= 0:
@@ -103,7 +116,7 @@ def compose_mixed(guarantees: Iterable[Guarantee], delta: float) -> ApproxDP:
     if concentrated:
         bounded.append(compose(*concentrated).to_approx_dp(round_down(left / 2)))
     candidates.append(_by_distributions(distributions, bounded, gaussian, target))
-    return ApproxDP(min(candidates), target)
+    return ApproxDP(min(candidates), target, neighbours=neighbours)
 
 
 def _basic(parts: tuple[Guarantee, ...], left: Fraction) -> float:
@@ -193,23 +206,25 @@ def to_dp_event(guarantee: Guarantee, accountant: Any = None) -> Any:
     Parameters
     ----------
     guarantee : PureDP, GDP, or ZCDP where the accountant is an `RdpAccountant`
+        PureDP for replacing a record only.
     accountant : dp_accounting.pld.PLDAccountant or dp_accounting.rdp.RdpAccountant, optional
-        With the neighbouring relation REPLACE_ONE. Without it the event understates the loss in
-        neither of them under REPLACE_ONE; other relations are not meant.
+        With the neighbouring relation REPLACE_ONE for "replace", ADD_OR_REMOVE_ONE for
+        "add-remove". Without it the event understates the loss in neither of them under that
+        relation; others are not meant.
 
     Returns
     -------
     dp_accounting.DpEvent
         GDP: ``GaussianDpEvent(2 / mu)``, or ``ZCDpEvent(mu^2 / 2)`` for Rényi accounting, or
-        ``GaussianDpEvent(1 / mu)`` for an unknown accountant; ZCDP: ``ZCDpEvent(rho)``; PureDP: the
-        randomised response of two buckets that dominates it.
+        ``GaussianDpEvent(1 / mu)`` for an unknown accountant and for adding or removing a record;
+        ZCDP: ``ZCDpEvent(rho)``; PureDP: the randomised response of two buckets that dominates it.
 
     Raises
     ------
     ConversionError
         If there is no event for this guarantee in this accountant.
     ValueError
-        If the accountant's neighbouring relation is not REPLACE_ONE.
+        If the accountant's neighbouring relation is not the guarantee's.
 
     Examples
     --------
@@ -224,34 +239,36 @@ def to_dp_event(guarantee: Guarantee, accountant: Any = None) -> Any:
     events = _library("dp_event")
     if accountant is None:
         return _safe_event(guarantee, events)
-    relation = _library("privacy_accountant").NeighboringRelation.REPLACE_ONE
     by_distribution = isinstance(accountant, _library("pld.pld_privacy_accountant").PLDAccountant)
     by_divergence = isinstance(accountant, _library("rdp.rdp_privacy_accountant").RdpAccountant)
     if not (by_distribution or by_divergence):
         raise TypeError("accountant must be a PLDAccountant or an RdpAccountant")
-    if accountant.neighboring_relation is not relation:
+    by_replacing = guarantee.neighbours == "replace"
+    word = "REPLACE_ONE" if by_replacing else "ADD_OR_REMOVE_ONE"
+    known = _library("privacy_accountant").NeighboringRelation
+    if accountant.neighboring_relation is not getattr(known, word):
         raise ValueError(
-            "curvedp's guarantees are about replacing one record: create the accountant with "
-            "neighboring_relation=NeighboringRelation.REPLACE_ONE"
+            f"the guarantee's neighbouring relation is {guarantee.neighbours!r}: create the "
+            f"accountant with neighboring_relation=NeighboringRelation.{word}"
         )
     match guarantee:
         case GDP(mu) if by_distribution:
-            return events.GaussianDpEvent(round_down(2 / Fraction(mu)))
+            return events.GaussianDpEvent(round_down((2 if by_replacing else 1) / Fraction(mu)))
         case GDP() | ZCDP() if by_divergence:
             return events.ZCDpEvent(guarantee.to_zcdp().rho)
-        case PureDP(epsilon):
+        case PureDP(epsilon) if by_replacing:
             return events.RandomizedResponseDpEvent(_lie_probability(epsilon), 2)
     raise _no_event(guarantee, type(accountant).__name__)
 
 
 def _safe_event(guarantee: Guarantee, events: Any) -> Any:
-    """The event that no accountant for REPLACE_ONE understates."""
+    """The event that no accountant for the guarantee's relation understates."""
     match guarantee:
         case GDP(mu):
             return events.GaussianDpEvent(round_down(1 / Fraction(mu)))
         case ZCDP(rho):
             return events.ZCDpEvent(rho)
-        case PureDP(epsilon):
+        case PureDP(epsilon) if guarantee.neighbours == "replace":
             return events.RandomizedResponseDpEvent(_lie_probability(epsilon), 2)
     raise _no_event(guarantee, "dp_accounting")
 

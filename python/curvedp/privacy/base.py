@@ -7,18 +7,29 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self
 
 from curvedp._html import card
 from curvedp._text import rounded_down, rounded_up
-from curvedp._validation import as_probability
+from curvedp._validation import as_choice, as_probability
 from curvedp.errors import ConversionError
-from curvedp.privacy.conversion import round_down
+from curvedp.privacy.conversion import round_down, round_up
 
 if TYPE_CHECKING:
     from curvedp.privacy.guarantees import GDP, ZCDP, ApproxDP, PureDP
 
-NEIGHBOURING = "replace one record"
+#: The neighbouring relation of a guarantee: which data sets it is hard to tell apart.
+Neighbours = Literal["replace", "add-remove"]
+
+RELATIONS: dict[Neighbours, str] = {
+    "replace": "replace one record, n public",
+    "add-remove": "add or remove one record",
+}
+
+
+def check_relation(neighbours: str) -> None:
+    """Refuses what is no neighbouring relation."""
+    as_choice(neighbours, tuple(RELATIONS), "neighbours")
 
 
 def number(name: str, value: object) -> float:
@@ -59,9 +70,9 @@ def probability(name: str, value: object) -> float:
 
 
 class Guarantee:
-    """Base of all guarantees; neighbouring data sets differ by replacing one record, n public.
+    """Base of all guarantees: a kind, exact parameters and the neighbouring relation.
 
-    Equality, hash and `to_dict` use the kind and the exact parameters.
+    Equality, hash and `to_dict` use all three.
     """
 
     _kinds: ClassVar[dict[str, type[Guarantee]]] = {}
@@ -69,22 +80,33 @@ class Guarantee:
     def __init_subclass__(cls) -> None:
         Guarantee._kinds[cls.__name__] = cls
 
+    @property
+    def neighbours(self) -> Neighbours:
+        """The neighbouring relation, "replace" (one record, n public) or "add-remove"."""
+        raise NotImplementedError
+
     def _not_implied(self, wanted: str, reason: str) -> NoReturn:
         raise ConversionError(f"{type(self).__name__} does not imply {wanted}: {reason}")
 
     def _parameters(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
+    def _amounts(self) -> dict[str, Any]:
+        """The parameters without the relation."""
+        return {name: own for name, own in self._parameters().items() if name != "neighbours"}
+
     def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={value!r}" for name, value in self._parameters().items())
-        return f"<{type(self).__name__}({inside}); neighbouring: {NEIGHBOURING}, n public>"
+        inside = ", ".join(f"{name}={value!r}" for name, value in self._amounts().items())
+        return f"<{type(self).__name__}({inside}); neighbouring: {RELATIONS[self.neighbours]}>"
 
     def __str__(self) -> str:
         return self._shown(rounded_up)
 
     def _shown(self, rounded: Callable[[float], str]) -> str:
-        inside = ", ".join(f"{name}={rounded(value)}" for name, value in self._parameters().items())
-        return f"{type(self).__name__}({inside})"
+        inside = [f"{name}={rounded(value)}" for name, value in self._amounts().items()]
+        if self.neighbours != "replace":
+            inside.append(f"neighbours={self.neighbours!r}")
+        return f"{type(self).__name__}({', '.join(inside)})"
 
     def as_rest(self) -> str:
         """Its text as what is left of a budget: rounded down, so that all of it can be spent."""
@@ -101,8 +123,8 @@ class Guarantee:
         return "nothing"
 
     def _repr_html_(self) -> str:
-        named = [(name, repr(value)) for name, value in self._parameters().items()]
-        meaning = [("meaning", self._promise), ("neighbouring", f"{NEIGHBOURING}, n public")]
+        named = [(name, repr(value)) for name, value in self._amounts().items()]
+        meaning = [("meaning", self._promise), ("neighbouring", RELATIONS[self.neighbours])]
         return card(type(self).__name__, [*named, *meaning])
 
     def additive(self) -> tuple[Fraction, ...]:
@@ -114,7 +136,11 @@ class Guarantee:
 
     @classmethod
     def from_additive(
-        cls, parameters: Sequence[Fraction], rounding: Callable[[Fraction], float] = float
+        cls,
+        parameters: Sequence[Fraction],
+        rounding: Callable[[Fraction], float] = float,
+        *,
+        neighbours: Neighbours,
     ) -> Self:
         """The guarantee of this kind with given additive parameters; inverse of `additive`.
 
@@ -123,6 +149,8 @@ class Guarantee:
         parameters : sequence of Fraction
         rounding : callable
             From a fraction to a float, on the side that the caller needs.
+        neighbours : {"replace", "add-remove"}
+            The neighbouring relation, which `additive` leaves out.
 
         Returns
         -------
@@ -134,7 +162,7 @@ class Guarantee:
             If a parameter is out of range.
         """
         try:
-            return cls(*map(rounding, parameters))
+            return cls(*map(rounding, parameters), neighbours=neighbours)  # type: ignore[call-arg]
         except OverflowError:
             raise ValueError(f"the parameters are too large for {cls.__name__}") from None
 
@@ -179,11 +207,12 @@ class Guarantee:
         self._not_implied("(epsilon, delta)-DP", "no proof stands behind the claim")
 
     def power(self, false_alarms: float) -> float:
-        """Largest power of a test that tells two values of one record apart.
+        """Largest power of a test that tells two neighbouring data sets apart.
 
         Whoever knows the method and all other records, and must tell from the release which of two
-        values a record has: the largest probability of finding one of them, if the other is taken
-        for it with the probability `false_alarms` (Wasserman, Zhou 2010; Dong, Roth, Su 2022).
+        values a record has ("replace"), or whether it is there ("add-remove"): the largest
+        probability of finding one of both, if the other is taken for it with the probability
+        `false_alarms` (Wasserman, Zhou 2010; Dong, Roth, Su 2022).
 
         Parameters
         ----------
@@ -215,7 +244,8 @@ class Guarantee:
         """The (epsilon, delta)-DP guarantee implied at a delta."""
         from curvedp.privacy.guarantees import ApproxDP
 
-        return ApproxDP(self.to_epsilon(probability("delta", delta)), delta)
+        epsilon = self.to_epsilon(probability("delta", delta))
+        return ApproxDP(epsilon, delta, neighbours=self.neighbours)
 
     def to_pure_dp(self) -> PureDP:
         """The pure guarantee implied; only `PureDP` has one."""
@@ -229,14 +259,46 @@ class Guarantee:
         """The GDP guarantee implied, where there is one."""
         self._not_implied("GDP", "an event of probability delta may lose everything")
 
+    def to_replace(self) -> Self:
+        """The guarantee implied for replacing one record, which is to remove one and add one.
+
+        From "add-remove": 2 epsilon, 2 mu, 4 rho, (2 epsilon, (1 + e^epsilon) delta), rounded up.
+        "replace" gives itself and implies nothing about adding or removing a record. Proof:
+        docs/proofs/conversions.md, section 9.
+
+        Returns
+        -------
+        guarantee of the same kind
+
+        Raises
+        ------
+        ConversionError
+            If nothing is proved.
+        ValueError
+            If what is implied is no guarantee: a delta of 1 or more, or beyond the range of floats.
+
+        Examples
+        --------
+        >>> import curvedp as cdp
+        >>> print(cdp.GDP(1.0, neighbours="add-remove").to_replace())
+        GDP(mu=2)
+        """
+        if self.neighbours == "replace":
+            return self
+        return self.from_additive(self._additive_of_two(), round_up, neighbours="replace")
+
+    def _additive_of_two(self) -> tuple[Fraction, ...]:
+        """Additive parameters of what holds two steps of the relation apart."""
+        raise NotImplementedError
+
     def to_dp_event(self, accountant: Any = None) -> Any:
         """The event of Google's `dp_accounting` (an extra) that stands for this guarantee.
 
         Parameters
         ----------
         accountant : dp_accounting.pld.PLDAccountant or dp_accounting.rdp.RdpAccountant, optional
-            The accountant that will compose it, created for REPLACE_ONE. What an event means
-            depends on it: without it the event is one that understates in neither, see
+            The accountant that will compose it, created for this guarantee's relation. What an
+            event means depends on it: without it the event is one that understates in neither, see
             `curvedp.privacy.to_dp_event`.
 
         Returns
@@ -266,20 +328,23 @@ class Guarantee:
 
         Returns
         -------
-        tuple of guarantees of the same kind, rounded down: their exact total never exceeds self.
+        tuple of guarantees of the same kind and relation, rounded down: their exact total never
+        exceeds self.
         """
         exact = [Fraction(positive("a weight", weight)) for weight in weights]
         if not exact:
             raise ValueError("split needs at least one weight")
         total, parts = sum(exact), self.additive()
         return tuple(
-            self.from_additive([weight / total * part for part in parts], round_down)
+            self.from_additive(
+                [weight / total * part for part in parts], round_down, neighbours=self.neighbours
+            )
             for weight in exact
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionary for JSON; floats survive the round trip exactly."""
-        return {"kind": type(self).__name__, **self._parameters()}
+        return {"kind": type(self).__name__, **self._amounts(), "neighbours": self.neighbours}
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Guarantee:
@@ -291,3 +356,11 @@ class Guarantee:
         if "claimed" in rest:
             rest["claimed"] = Guarantee.from_dict(rest["claimed"])
         return kind(**rest)
+
+
+def calibration_of(guarantee: Guarantee) -> dict[str, Any]:
+    """Kind and parameters on which noise depends, for its keys.
+
+    Without the relation: all noise is calibrated to replacing a record.
+    """
+    return {name: own for name, own in guarantee.to_dict().items() if name != "neighbours"}

@@ -267,6 +267,12 @@ def approx_epsilon(epsilon: float, delta: float, larger: float) -> float:
     return min(epsilon, max(0.0, implied))
 
 
+def delta_of_two(epsilon: float, delta: float) -> Fraction:
+    """(1 + e^epsilon) delta from above: what (epsilon, delta)-DP of each of two steps leaves."""
+    odds = _inflate(math.exp(min(epsilon, 709.0)), 8.0 * _UNIT_ROUNDOFF)
+    return (1 + Fraction(odds)) * Fraction(delta) if epsilon <= 709.0 else Fraction(1)
+
+
 def approx_power(epsilon: float, delta: float, false_alarms: float) -> float:
     """Largest power of a test with that share of false alarms, of laws that are (epsilon, delta)
     close: from P(A) <= e^epsilon Q(A) + delta for the alarm and for its complement."""

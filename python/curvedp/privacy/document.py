@@ -51,8 +51,9 @@ def _curve(guarantee: Guarantee) -> str:
     """Power of tests, and epsilons at several deltas."""
     if isinstance(guarantee, Unproved):
         return "Nothing is proved, so there is no curve."
+    finds = "one of two values of a record" if guarantee.neighbours == "replace" else "a record"
     power = [
-        "| false alarms of a test | finds one of two values of a record in at most |",
+        f"| false alarms of a test | finds {finds} in at most |",
         "|---|---|",
         *(
             f"| {100 * own:g} % | {rounded_up(100 * guarantee.power(own), 3)} % |"

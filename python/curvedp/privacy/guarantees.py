@@ -1,8 +1,11 @@
 r"""Guarantees: what a release promises about any single record.
 
-One neighbouring relation throughout: two data sets are neighbouring when one is the other with
-**one record replaced**; the number of records n is public. With M a mechanism and D, D' any
-neighbouring data sets, the guarantees are
+Every guarantee names its neighbouring relation. With "replace", the default, two data sets are
+neighbouring when one is the other with **one record replaced**; the number of records n is public.
+With "add-remove" they are when one is the other with **one record more**; then n is protected, too.
+"add-remove" implies "replace" at a price (`Guarantee.to_replace`), "replace" implies nothing about
+"add-remove", and nothing composes guarantees of different relations. With M a mechanism and D, D'
+any neighbouring data sets, the guarantees are
 
 - `PureDP`: P(M(D) in A) <= e^epsilon P(M(D') in A) for every event A;
 - `ApproxDP`: the same up to an additive delta;
@@ -19,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Self, TypeVar
 
@@ -28,8 +31,9 @@ from curvedp._text import rounded_up
 from curvedp.errors import ConversionError
 from curvedp.privacy import conversion
 from curvedp.privacy.base import (
-    NEIGHBOURING,
     Guarantee,
+    Neighbours,
+    check_relation,
     non_negative,
     number,
     positive,
@@ -38,10 +42,10 @@ from curvedp.privacy.base import (
 
 __all__ = [
     "GDP",
-    "NEIGHBOURING",
     "ZCDP",
     "ApproxDP",
     "Guarantee",
+    "Neighbours",
     "PureDP",
     "Unproved",
     "compose",
@@ -55,12 +59,14 @@ NO_GUARANTEE = "!!! NO GUARANTEE: NOTHING IS PROVED ABOUT THE PRIVACY OF THIS VA
 
 @dataclass(frozen=True, repr=False)
 class PureDP(Guarantee):
-    """epsilon-differential privacy under replacing one record, n public.
+    """epsilon-differential privacy.
 
     Parameters
     ----------
     epsilon : float
         Bound on the privacy loss in nats; finite and positive.
+    neighbours : {"replace", "add-remove"}
+        The neighbouring relation.
 
     Examples
     --------
@@ -71,9 +77,11 @@ class PureDP(Guarantee):
     """
 
     epsilon: float
+    neighbours: Neighbours = field(default="replace", kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        check_relation(self.neighbours)
 
     @property
     def _promise(self) -> str:
@@ -85,6 +93,9 @@ class PureDP(Guarantee):
     def additive(self) -> tuple[Fraction, ...]:
         """(epsilon): losses bounded by epsilon_i add up to one bounded by their sum."""
         return (Fraction(self.epsilon),)
+
+    def _additive_of_two(self) -> tuple[Fraction, ...]:
+        return (2 * Fraction(self.epsilon),)
 
     def to_epsilon(self, delta: float = 0.0) -> float:
         """Smallest epsilon' implied at delta in [0, 1).
@@ -122,7 +133,8 @@ class PureDP(Guarantee):
             for each pair of neighbours the loss lies in an interval of length epsilon.
         """
         width = Fraction(self.epsilon) * (1 if bounded_range else 2)
-        return ZCDP.from_additive([width * width / 8], conversion.round_up)
+        rho = [width * width / 8]
+        return ZCDP.from_additive(rho, conversion.round_up, neighbours=self.neighbours)
 
     def to_gdp(self, *, bounded_range: bool = False) -> GDP:
         """mu = 2 Phi^-1(1 / (1 + e^-epsilon)); with epsilon / 2 if the mechanism is bounded-range.
@@ -132,12 +144,13 @@ class PureDP(Guarantee):
         the Gaussian curve is convex, so mu = Phi^-1(p) - Phi^-1(q) suffices. Phi^-1(logistic) is
         odd and concave on [0, oo), so this is largest at p = 1 - q. w is as in `to_zcdp`.
         """
-        return GDP(conversion.pure_mu(0.5 * self.epsilon if bounded_range else self.epsilon))
+        mu = conversion.pure_mu(0.5 * self.epsilon if bounded_range else self.epsilon)
+        return GDP(mu, neighbours=self.neighbours)
 
 
 @dataclass(frozen=True, repr=False)
 class ApproxDP(Guarantee):
-    """(epsilon, delta)-differential privacy under replacing one record, n public.
+    """(epsilon, delta)-differential privacy.
 
     Parameters
     ----------
@@ -145,6 +158,8 @@ class ApproxDP(Guarantee):
         Finite, at least 0.
     delta : float
         Strictly between 0 and 1; a mechanism with delta near 1/n may publish a whole record.
+    neighbours : {"replace", "add-remove"}
+        The neighbouring relation.
 
     Examples
     --------
@@ -154,10 +169,12 @@ class ApproxDP(Guarantee):
 
     epsilon: float
     delta: float
+    neighbours: Neighbours = field(default="replace", kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", non_negative("epsilon", self.epsilon))
         object.__setattr__(self, "delta", probability("delta", self.delta))
+        check_relation(self.neighbours)
 
     @property
     def _promise(self) -> str:
@@ -169,6 +186,15 @@ class ApproxDP(Guarantee):
     def additive(self) -> tuple[Fraction, ...]:
         """(epsilon, delta): basic composition. Valid; `compose_mixed` gives the smallest."""
         return (Fraction(self.epsilon), Fraction(self.delta))
+
+    def _additive_of_two(self) -> tuple[Fraction, ...]:
+        delta = conversion.delta_of_two(self.epsilon, self.delta)
+        if delta >= 1:
+            raise ValueError(
+                f"{self} implies nothing about replacing a record, (1 + e^epsilon) delta being 1 "
+                "or more: lower epsilon or delta"
+            )
+        return (2 * Fraction(self.epsilon), delta)
 
     def to_epsilon(self, delta: float) -> float:
         """Smallest epsilon' implied at a delta' of at least self.delta.
@@ -189,21 +215,25 @@ class ApproxDP(Guarantee):
 
     def sufficient_gdp(self) -> GDP:
         """The largest mu with mu-GDP implying this guarantee, rounded down; not an implication."""
-        return GDP(conversion.gdp_mu(self.epsilon, self.delta))
+        mu = conversion.gdp_mu(self.epsilon, self.delta)
+        return GDP(mu, neighbours=self.neighbours)
 
     def sufficient_zcdp(self) -> ZCDP:
         """The largest rho with rho-zCDP implying this guarantee, rounded down."""
-        return ZCDP(conversion.zcdp_rho(self.epsilon, self.delta))
+        rho = conversion.zcdp_rho(self.epsilon, self.delta)
+        return ZCDP(rho, neighbours=self.neighbours)
 
 
 @dataclass(frozen=True, repr=False)
 class ZCDP(Guarantee):
-    """rho-zero-concentrated differential privacy under replacing one record, n public.
+    """rho-zero-concentrated differential privacy.
 
     Parameters
     ----------
     rho : float
         Finite and positive.
+    neighbours : {"replace", "add-remove"}
+        The neighbouring relation.
 
     Examples
     --------
@@ -212,9 +242,11 @@ class ZCDP(Guarantee):
     """
 
     rho: float
+    neighbours: Neighbours = field(default="replace", kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", positive("rho", self.rho))
+        check_relation(self.neighbours)
 
     @property
     def _promise(self) -> str:
@@ -223,6 +255,9 @@ class ZCDP(Guarantee):
     def additive(self) -> tuple[Fraction, ...]:
         """(rho): Rényi divergences of one order add up."""
         return (Fraction(self.rho),)
+
+    def _additive_of_two(self) -> tuple[Fraction, ...]:
+        return (4 * Fraction(self.rho),)
 
     def to_epsilon(self, delta: float) -> float:
         """Smallest epsilon of the Canonne-Kamath-Steinke bound, optimised over the order alpha.
@@ -251,12 +286,14 @@ class ZCDP(Guarantee):
 
 @dataclass(frozen=True, repr=False)
 class GDP(Guarantee):
-    """mu-Gaussian differential privacy under replacing one record, n public.
+    """mu-Gaussian differential privacy.
 
     Parameters
     ----------
     mu : float
         Shift of the unit normal that is as hard to see as any record; finite and positive.
+    neighbours : {"replace", "add-remove"}
+        The neighbouring relation.
 
     Examples
     --------
@@ -267,9 +304,11 @@ class GDP(Guarantee):
     """
 
     mu: float
+    neighbours: Neighbours = field(default="replace", kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", positive("mu", self.mu))
+        check_relation(self.neighbours)
 
     @property
     def _promise(self) -> str:
@@ -279,14 +318,21 @@ class GDP(Guarantee):
         """(mu^2): N(0, 1) against N(mu_i, 1) for all i is N(0, 1) against N(|mu|, 1)."""
         return (Fraction(self.mu) ** 2,)
 
+    def _additive_of_two(self) -> tuple[Fraction, ...]:
+        return (4 * Fraction(self.mu) ** 2,)
+
     @classmethod
     def from_additive(
-        cls, parameters: Sequence[Fraction], rounding: Callable[[Fraction], float] = float
+        cls,
+        parameters: Sequence[Fraction],
+        rounding: Callable[[Fraction], float] = float,
+        *,
+        neighbours: Neighbours,
     ) -> Self:
         """The root of the summed squares, rounded on the same side as asked for."""
         lower, upper = conversion.sqrt_bounds(parameters[0])
         root = upper if rounding is conversion.round_up else lower
-        return super().from_additive([root], rounding)
+        return super().from_additive([root], rounding, neighbours=neighbours)
 
     def to_epsilon(self, delta: float) -> float:
         """Smallest epsilon with delta_mu(epsilon) <= delta; see `to_delta`."""
@@ -306,7 +352,8 @@ class GDP(Guarantee):
 
         Proof: Rényi divergence shrinks under processing and is alpha mu^2/2 between the normals.
         """
-        return ZCDP.from_additive([Fraction(self.mu) ** 2 / 2], conversion.round_up)
+        rho = [Fraction(self.mu) ** 2 / 2]
+        return ZCDP.from_additive(rho, conversion.round_up, neighbours=self.neighbours)
 
     def _power(self, false_alarms: float) -> float:
         return conversion.gdp_power(self.mu, false_alarms)
@@ -342,6 +389,11 @@ class Unproved(Guarantee):
         if not isinstance(self.why, str) or not self.why.strip():
             raise TypeError("why must be a sentence that says what the proof lacks")
 
+    @property
+    def neighbours(self) -> Neighbours:
+        """The neighbouring relation of the claim."""
+        return self.claimed.neighbours
+
     def __str__(self) -> str:
         return f"Unproved(claimed={self.claimed}, why={self.why!r})"
 
@@ -356,6 +408,10 @@ class Unproved(Guarantee):
     def _repr_html_(self) -> str:
         facts = [("claimed", str(self.claimed)), ("why not proved", self.why)]
         return card("Unproved", facts, alarm=NO_GUARANTEE)
+
+    def to_replace(self) -> Self:
+        """Not implied."""
+        self._not_implied("what it claims", "no proof stands behind the claim")
 
     def to_pure_dp(self) -> PureDP:
         """Not implied."""
@@ -384,16 +440,17 @@ def compose(first: GuaranteeT, *others: GuaranteeT) -> GuaranteeT:
     Raises
     ------
     ConversionError
-        If the kinds differ (convert them first, or use `compose_mixed`) or one is `Unproved`.
+        If the kinds differ (convert them first, or use `compose_mixed`), if the neighbouring
+        relations do (see `Guarantee.to_replace`), or if one is `Unproved`.
 
     Parameters
     ----------
     first, *others : PureDP, ApproxDP, ZCDP or GDP
-        All of one kind.
+        All of one kind and one neighbouring relation.
 
     Returns
     -------
-    guarantee of that kind
+    guarantee of that kind and relation
 
     Examples
     --------
@@ -407,8 +464,27 @@ def compose(first: GuaranteeT, *others: GuaranteeT) -> GuaranteeT:
                 f"{kind.__name__} and {type(other).__name__} are different kinds: convert them to "
                 "one kind (to_zcdp, to_gdp, to_approx_dp), or use compose_mixed at a delta"
             )
+    neighbours = one_relation((first, *others))
     columns = zip(*(guarantee.additive() for guarantee in (first, *others)), strict=True)
     totals = [sum(column, Fraction(0)) for column in columns]
     if kind is ApproxDP and totals[1] >= 1:
         raise ValueError("the deltas add up to 1 or more, which promises nothing: lower them")
-    return first.from_additive(totals)
+    return first.from_additive(totals, neighbours=neighbours)
+
+
+def one_relation(guarantees: Sequence[Guarantee]) -> Neighbours:
+    """The neighbouring relation of guarantees that are about to be composed.
+
+    Raises
+    ------
+    ConversionError
+        If they differ.
+    """
+    found, *more = {guarantee.neighbours for guarantee in guarantees}
+    if more:
+        raise ConversionError(
+            "guarantees of different neighbouring relations compose to none: those for adding or "
+            "removing a record imply some for replacing one, by to_replace(); the reverse holds "
+            "for none"
+        )
+    return found

@@ -44,8 +44,9 @@ __all__ = ["Ledger", "LedgerEntry"]
 _ALLOWANCE = Fraction(1, 2**50)
 
 
-def _cost(budget: Guarantee, guarantee: Guarantee) -> Total:
+def _cost(budget: Guarantee, spent: Guarantee) -> Total:
     """Exact amount of the budget's additive parameters that a guarantee uses up."""
+    guarantee = _at_relation(budget, spent)
     match budget, guarantee:
         case (PureDP(), PureDP()) | (ApproxDP(), ApproxDP()) | (ZCDP(), ZCDP()) | (GDP(), GDP()):
             return guarantee.additive()
@@ -57,15 +58,28 @@ def _cost(budget: Guarantee, guarantee: Guarantee) -> Total:
             return (Fraction(mu) ** 2 / 2,)
         case GDP(), PureDP():
             return guarantee.to_gdp().additive()
+    raise ConversionError(
+        f"{type(guarantee).__name__} does not imply {type(budget).__name__}, the kind of this "
+        "ledger's budget: ask the mechanism for a guarantee of that kind, or open a ledger of a "
+        "kind that covers both"
+    )
+
+
+def _at_relation(budget: Guarantee, guarantee: Guarantee) -> Guarantee:
+    """The guarantee that another implies under the budget's neighbouring relation."""
     if not isinstance(guarantee, Guarantee):
         raise TypeError(f"a ledger spends guarantees, not {type(guarantee).__name__}")
-    kind = type(guarantee).__name__
     if isinstance(guarantee, Unproved):
         raise ConversionError("an Unproved claim has no known cost: no ledger accepts it")
-    raise ConversionError(
-        f"{kind} does not imply {type(budget).__name__}, the kind of this ledger's budget: ask the "
-        "mechanism for a guarantee of that kind, or open a ledger of a kind that covers both"
-    )
+    if budget.neighbours == "replace":
+        return guarantee.to_replace()
+    if guarantee.neighbours == "replace":
+        raise ConversionError(
+            "this ledger's budget is for adding or removing a record, about which a guarantee for "
+            'replacing one says nothing: spend guarantees with neighbours="add-remove", or open a '
+            'ledger of a budget with neighbours="replace", which accepts both'
+        )
+    return guarantee
 
 
 def _as_guarantee(
@@ -75,8 +89,8 @@ def _as_guarantee(
     if not any(amount):
         return None
     if isinstance(budget, ApproxDP) and amount[1] == 0:
-        return PureDP.from_additive(amount[:1], rounding)
-    return type(budget).from_additive(amount, rounding)
+        return PureDP.from_additive(amount[:1], rounding, neighbours=budget.neighbours)
+    return type(budget).from_additive(amount, rounding, neighbours=budget.neighbours)
 
 
 def _left(remaining: Guarantee | None) -> str:
@@ -99,7 +113,9 @@ class Ledger:
     budget : PureDP, ApproxDP, ZCDP or GDP
         Total to which all spends on the data set may compose. PureDP accepts PureDP; ApproxDP
         accepts PureDP and ApproxDP (sums); ZCDP accepts PureDP (epsilon^2/2), ZCDP and GDP
-        (mu^2/2); GDP accepts PureDP and GDP (root of summed squares).
+        (mu^2/2); GDP accepts PureDP and GDP (root of summed squares). A budget for replacing a
+        record accepts guarantees for adding or removing one at what they imply
+        (`Guarantee.to_replace`: 2 mu for mu); one for adding or removing accepts only such.
     path : path, optional
         SQLite file shared by threads, processes and later sessions; created with mode 0600 when it
         does not exist, in a folder on a local disk to which nobody else may write, nor to one above
@@ -254,7 +270,7 @@ class Ledger:
         BudgetError
             If the budget does not cover it.
         ConversionError
-            If it does not imply the budget's kind, or is `Unproved`.
+            If it does not imply the budget's kind or neighbouring relation, or is `Unproved`.
         LedgerError
             If the ledger is closed or its file cannot be used.
         """

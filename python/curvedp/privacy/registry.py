@@ -31,6 +31,7 @@ _VARIANTS: dict[type[Guarantee], str] = {
 }
 _DELTA = 1e-6
 _STATED = "Not stated."
+_MOVED = "added or removed"
 
 
 @dataclass(frozen=True)
@@ -154,12 +155,17 @@ def _loss(release: Any, guarantee: Guarantee, made: Provenance, delta: float) ->
     details = f"{guarantee}. {release.statement.cost}"
     if isinstance(guarantee, GDP):
         mu = rounded_up(guarantee.mu)
-        details = (
-            "Gaussian differential privacy. Input metric: the number of replaced units, their "
-            "number being public; bound: 1. Output measure: the trade-off curve of tests; bound: "
-            f"that of N(0, 1) and N({mu}, 1). {details}"
+        metric = (
+            "the number of replaced units, their number being public"
+            if guarantee.neighbours == "replace"
+            else "the number of added and removed units"
         )
-    counted = {} if release.records_per_unit > 1 else {"number_of_privacy_units": release.n}
+        details = (
+            f"Gaussian differential privacy. Input metric: {metric}; bound: 1. Output measure: "
+            f"the trade-off curve of tests; bound: that of N(0, 1) and N({mu}, 1). {details}"
+        )
+    is_public = guarantee.neighbours == "replace" and release.records_per_unit == 1
+    counted = {"number_of_privacy_units": release.n} if is_public else {}
     return {
         "privacy_unit": f"{unit}-level",
         "privacy_unit_details": _unit(release),
@@ -199,21 +205,22 @@ def _counted(release: Any) -> str:
 def _unprotected(release: Any) -> str:
     """Quantities that are public."""
     groups = "; which unit is in which group" if "public-groups" in release.assumptions else ""
-    return (
-        f"The number of {_counted(release)}, {release.n}{groups}; the ball and all parameters, "
-        "which were known or chosen without a look at the records."
-    )
+    by_replacing = release.guarantee.neighbours == "replace"
+    n = f"The number of {_counted(release)}, {release.n}{groups}; the" if by_replacing else "The"
+    return f"{n} ball and all parameters, which were known or chosen without a look at the records."
 
 
 def _unit(release: Any) -> str:
     """Adjacent data sets."""
     if release.is_local:
         return "Any two records are adjacent."
+    by_replacing = release.guarantee.neighbours == "replace"
     if release.units_by_name:
-        return "All records of one unit are replaced by any others; the number of units stays."
+        done = "replaced by any others; the number of units stays" if by_replacing else _MOVED
+        return f"All records of one unit are {done}."
     k = release.records_per_unit
     which = "One record is" if k == 1 else f"At most {k} records, those of one unit, are"
-    return f"{which} replaced; the number of records stays."
+    return f"{which} {'replaced; the number of records stays' if by_replacing else _MOVED}."
 
 
 def _parameters(guarantee: Guarantee, delta: float) -> dict[str, float]:

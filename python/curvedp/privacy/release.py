@@ -22,7 +22,7 @@ from curvedp._displays import Shown, displayed
 from curvedp._html import card
 from curvedp._text import is_long, numbers, rounded_down, rounded_up
 from curvedp._validation import as_count, as_positive
-from curvedp.privacy.base import NEIGHBOURING, Guarantee
+from curvedp.privacy.base import Guarantee
 from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.document import page
 from curvedp.privacy.guarantees import GDP, NO_GUARANTEE, PureDP, Unproved, compose
@@ -219,7 +219,6 @@ class Release:
     expected_error: float | None
     assumptions: frozenset[str] = frozenset()
     calibration: str = "proved"
-    neighbouring: str = NEIGHBOURING
     base_point: NDArray[np.float64] | None = None
     calibrated_to: PureDP | GDP | None = None
     parts: tuple[Release, ...] = ()
@@ -232,8 +231,6 @@ class Release:
             raise TypeError("guarantee must be PureDP, ApproxDP, ZCDP, GDP or Unproved")
         if self.calibration not in ("proved", "published"):
             raise ValueError('calibration must be "proved" or "published"')
-        if self.neighbouring != NEIGHBOURING:
-            raise ValueError(f"neighbouring must be {NEIGHBOURING!r}, curvedp's only relation")
         if isinstance(self.assumptions, str):
             raise TypeError("assumptions must be a set of keys, not one string")
         assumptions = frozenset(self.assumptions)
@@ -664,9 +661,12 @@ class Release:
     def _neighbouring(self) -> str:
         if self.is_local:
             return "any other record in its place"
+        what, counted = "one record", "records"
         if self.units_by_name:
-            return "replace all records of one unit; the number of units n is public"
-        return f"{self.neighbouring}; the number of records n is public"
+            what, counted = "all records of one unit", "units"
+        if self.guarantee.neighbours == "replace":
+            return f"replace {what}; the number of {counted} n is public"
+        return f"add or remove {what}; the number of {counted} is protected"
 
 
 def statement_of(

@@ -105,7 +105,7 @@ def statement(
     guarantee : Guarantee
         Of all that is released, to one unit.
     n : str
-        What is public about numbers, such as ``"n = 600 records"``.
+        What is public about numbers where a record is replaced, such as ``"n = 600 records"``.
     accuracy : str
         See `accuracy_of`.
     by_name : bool
@@ -125,16 +125,21 @@ def statement(
     elif local:
         protected = f"{unit}: the release hardly depends on which record it is."
     else:
-        protected = (
-            f"{unit}: the release hardly depends on what {'they are' if by_name else 'it is'}. "
-            f"Not protected: {n}, which is public."
-        )
+        what = "what they are" if by_name else "what it is"
+        if guarantee.neighbours == "replace":
+            protected = f"{unit}: the release hardly depends on {what}. "
+            protected += f"Not protected: {n}, which is public."
+        else:
+            there = "whether they are there" if by_name else "whether it is there"
+            protected = f"{unit}: the release hardly depends on {there}, nor on {what}. "
+            protected += f"The number of {'units' if by_name else 'records'} is protected, too."
+            protected += " Not protected: the groups' keys, which are public." if grouped else ""
         if not by_name and records_per_unit == 1 and not _named(provenance):
             protected += " A person who contributes several records is protected less."
     return Statement(
         protected=protected,
         against=_against(guarantee, steady, local),
-        assuming=_assuming(grouped, local),
+        assuming=_assuming(guarantee, grouped, local),
         cost=cost_of(guarantee, provenance),
         accuracy=accuracy,
     )
@@ -158,8 +163,12 @@ def cost_of(guarantee: Guarantee, provenance: Provenance | None = None) -> str:
         return f"not known. {guarantee.claimed} was claimed, which no ledger accepts."
     power = guarantee.power(FALSE_ALARMS)
     share = math.ceil(100.0 * power - 1e-9)
+    question = {
+        "replace": "which of two values a protected record has",
+        "add-remove": "whether a protected record is there",
+    }[guarantee.neighbours]
     found = (
-        f"{guarantee}: whoever tests which of two values a protected record has, with "
+        f"{guarantee}: whoever tests {question}, with "
         f"{100 * FALSE_ALARMS:.0f} % false alarms, finds it in at most {share} % of cases."
     )
     if power > _SURE:
@@ -218,9 +227,10 @@ def _against(guarantee: Guarantee, steady: bool, local: bool) -> str:
     )
 
 
-def _assuming(grouped: bool, local: bool) -> str:
+def _assuming(guarantee: Guarantee, grouped: bool, local: bool) -> str:
     """Assumptions of every guarantee."""
-    public = "the domain" if local else "the domain, n"
+    n_is_public = not local and guarantee.neighbours == "replace"
+    public = "the domain, n" if n_is_public else "the domain"
     groups = ", the groups" if grouped else ""
     return (
         f"{public}{groups} and all parameters were known or chosen without a look at the records, "

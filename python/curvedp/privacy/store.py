@@ -106,7 +106,7 @@ class MemoryStore:
 
 
 _APPLICATION = 0x63647031
-_SCHEMA = 3
+_SCHEMA = 4
 _BUSY_SECONDS = 60.0
 _TABLES = """
 CREATE TABLE account (

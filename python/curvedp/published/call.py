@@ -13,6 +13,7 @@ from curvedp._stages import tell_stage
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball, check_ball
 from curvedp.mechanisms import ways_to_meet
+from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import GDP, Guarantee, Ledger, PureDP, Release, Unproved
 from curvedp.privacy.payment import pay
 from curvedp.privacy.provenance import Provenance
@@ -68,11 +69,7 @@ class Call:
     ) -> Call:
         """The call, with the records as an array; raises for shapes, dtypes and parameters."""
         check_ball(ball)
-        if not isinstance(guarantee, Guarantee) or isinstance(guarantee, Unproved):
-            raise TypeError(
-                "guarantee must be PureDP, ApproxDP, ZCDP or GDP, such as PureDP(epsilon=1.0), got "
-                f"{type(guarantee).__name__}"
-            )
+        check_guarantee(guarantee)
         return cls(
             data=ball.manifold.read_records(records),
             ball=ball,

@@ -23,6 +23,7 @@ from curvedp._guard import quiet
 from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_choice, as_count, as_float_array, as_positive
 from curvedp.domain import Ball, check_ball
+from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import Guarantee
 from curvedp.regression.covariate import (
     Ranges,
@@ -35,7 +36,7 @@ from curvedp.regression.covariate import (
     slow_covariates,
 )
 from curvedp.regression.trend_features import MEASURED, Middles
-from curvedp.statistics.call import Call, CallOptions, check_guarantee
+from curvedp.statistics.call import Call, CallOptions
 from curvedp.statistics.group import Group
 from curvedp.statistics.grouping import GroupsLike, Offsets
 from curvedp.statistics.permutation import (

@@ -28,7 +28,9 @@ from curvedp.domain import NOT_ON_PRODUCTS, Ball, ProductBall, check_any_ball
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
 from curvedp.mechanisms import ways_to_meet
+from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Unproved, compose
+from curvedp.privacy.base import calibration_of
 from curvedp.privacy.payment import pay
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.release import percent
@@ -474,7 +476,7 @@ class Call:
             "library": curvedp.__version__,
             "statistic": self.statistic.title,
             "manifold": self.manifold.spec,
-            "guarantee": self.guarantee.to_dict(),
+            "guarantee": calibration_of(self.guarantee),
             "records_per_unit": self.records_per_unit,
         }
         if self.counting is not None:
@@ -618,16 +620,6 @@ def as_balls(ball: Ball | Sequence[Ball]) -> tuple[Ball, ...]:
     if not given:
         raise ValueError("ball is empty: give one ball for all groups, or one for each")
     return tuple(map(check_any_ball, given))
-
-
-def check_guarantee(guarantee: Guarantee | None) -> Guarantee:
-    """The guarantee, if a mechanism can be calibrated to it."""
-    if not isinstance(guarantee, Guarantee) or isinstance(guarantee, Unproved):
-        raise TypeError(
-            "guarantee must be PureDP, ApproxDP, ZCDP or GDP, such as PureDP(epsilon=1.0), got "
-            f"{type(guarantee).__name__}"
-        )
-    return guarantee
 
 
 def composed(guarantee: Guarantee, times: int) -> Guarantee:

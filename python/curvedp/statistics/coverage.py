@@ -22,6 +22,7 @@ from curvedp.domain import Ball, ProductBall
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms.vector_noise import VectorNoise
 from curvedp.privacy import GDP, Guarantee, PureDP
+from curvedp.privacy.base import calibration_of
 from curvedp.privacy.coverage import Coverage
 from curvedp.statistics.grouping import Offsets
 
@@ -103,7 +104,7 @@ class Counting:
 
         Two scales with one key would tell the numbers: z = S + s xi and z' = S + s' xi.
         """
-        return {"total": self.total.to_dict(), "moved": self.moved, "n": self.n}
+        return {"total": calibration_of(self.total), "moved": self.moved, "n": self.n}
 
     @property
     def noise(self) -> VectorNoise:

@@ -23,6 +23,7 @@ from curvedp._validation import FloatArray, as_count, as_positive
 from curvedp.domain import Ball, check_any_ball
 from curvedp.errors import ExistenceError
 from curvedp.mechanisms import Mechanism, choose_mechanism
+from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.mechanisms.choice import draws_exactly
 from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP
 from curvedp.statistics.call import (
@@ -32,7 +33,6 @@ from curvedp.statistics.call import (
     Designs,
     Progress,
     Statistic,
-    check_guarantee,
 )
 from curvedp.statistics.design import (
     LIMITS,

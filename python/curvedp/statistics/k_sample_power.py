@@ -12,8 +12,8 @@ from curvedp import _core
 from curvedp._validation import FloatArray, as_count, as_float_array, as_probability
 from curvedp.domain import Ball, check_ball
 from curvedp.errors import ExistenceError
+from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import Guarantee
-from curvedp.statistics.call import check_guarantee
 from curvedp.statistics.confidence_region import gaussian_way
 from curvedp.statistics.k_samples import KSampleDesign
 from curvedp.statistics.null_law import p_value_of

@@ -18,8 +18,9 @@ from curvedp._labels import as_labels
 from curvedp._validation import FloatArray, as_count, as_float_array
 from curvedp.domain import Ball, check_ball
 from curvedp.errors import ExistenceError
+from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import Guarantee
-from curvedp.statistics.call import Call, CommonOptions, as_balls, check_guarantee
+from curvedp.statistics.call import Call, CommonOptions, as_balls
 from curvedp.statistics.group import Group
 from curvedp.statistics.grouping import GroupsLike, Offsets
 from curvedp.statistics.permutation import (
