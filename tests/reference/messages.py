@@ -306,14 +306,10 @@ class MessageSums:
         whole = ROUND_BOUND - 8 * dim
 
         def message(log: Array) -> Message:
-            if not np.isfinite(log).all():
-                return None
             length = _length(log)
-            if length <= radius:
-                z = np.rint(log / radius * whole)
-            else:
-                unit = log / np.max(np.abs(log))
-                z = np.rint(unit / np.linalg.norm(unit) * whole)
+            if not np.isfinite(length):
+                return None
+            z = np.rint(log / max(length, radius) * whole)
             z = z.astype(np.int64)
             rest = ROUND_BOUND**2 - norm_squared(z)
             return None if rest < 0 else np.append(z, isqrt(rest))
@@ -327,7 +323,7 @@ class MessageSums:
 
         def bin_of(log: Array) -> int | None:
             length = _length(log)
-            if np.isnan(length):
+            if not np.isfinite(length):
                 return None
             return max(sum(length <= y for y in grid) - 1, 0)
 
