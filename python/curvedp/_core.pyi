@@ -10,6 +10,8 @@ __all__ = [
     "EXPECTED_SHRINKAGE",
     "MOST_OUTSIDE",
     "PIECE",
+    "ROUND_BOUND",
+    "SCALE_BINS",
     "STEPS_PER_SCALE",
     "Chains",
     "Descent",
@@ -29,6 +31,7 @@ __all__ = [
     "Laplacian",
     "LogMoment",
     "Manifold",
+    "MessageSums",
     "Noise",
     "Plan",
     "RankExponential",
@@ -56,7 +59,11 @@ __all__ = [
     "shorten",
     "size_of_tiles",
     "solver_tolerance",
+    "square_root_column",
+    "start_bound",
+    "start_point",
     "summation_error",
+    "tail_bound",
     "time_series_covariance",
     "vecd",
 ]
@@ -72,6 +79,8 @@ BOUNDARY_SLACK: float
 EXPECTED_SHRINKAGE: tuple[float, float]
 MOST_OUTSIDE: float
 PIECE: int
+ROUND_BOUND: int
+SCALE_BINS: int
 STEPS_PER_SCALE: float
 
 def set_num_threads(threads: int) -> None: ...
@@ -94,6 +103,10 @@ def logistic_gradient(
     max_length: float,
 ) -> _Array: ...
 def summation_error(n: int) -> float: ...
+def square_root_column(bins: int) -> _Index: ...
+def tail_bound(bins: int) -> tuple[float, float]: ...
+def start_bound(manifold: Manifold) -> tuple[float, float, float, _Index] | None: ...
+def start_point(manifold: Manifold, vector: _Array) -> tuple[_Array, float, int]: ...
 def vecd(matrix: _Array, stretch: float, out: _Array) -> None: ...
 def image_covariance(
     images: NDArray[np.uint8] | _Array,
@@ -246,6 +259,16 @@ class Manifold:
         max_evaluations: int,
         max_speed: float,
     ) -> tuple[_Array, _Array, float, float, int, bool]: ...
+
+@final
+class MessageSums:
+    def __new__(
+        cls, manifold: Manifold, records: _Array, unit_ends: _Index | None = None
+    ) -> MessageSums: ...
+    def start(self) -> _Index | None: ...
+    def tail(self, base: _Array, largest: float, bins: int) -> _Index: ...
+    def round(self, base: _Array, radius: float) -> _Index: ...
+    def scale(self, bins: int) -> _Index: ...
 
 @final
 class Plan:

@@ -13,6 +13,7 @@ pub mod logistic;
 pub mod mail;
 pub mod manifold;
 pub mod mean;
+pub mod messages;
 pub mod moments;
 pub mod noise;
 pub mod parallel;

@@ -16,6 +16,7 @@ mod logistic;
 mod mail;
 mod manifold;
 mod mean;
+mod messages;
 mod moments;
 mod noise;
 mod regression;
@@ -51,6 +52,8 @@ mod _core {
     use crate::manifold::Manifold;
     #[pymodule_export]
     use crate::mean::{Descent, Plan};
+    #[pymodule_export]
+    use crate::messages::{MessageSums, square_root_column, start_bound, start_point, tail_bound};
     #[pymodule_export]
     use crate::noise::{
         GridQuantile, Noise, RankExponential, Stream, choose, largest_laplace_scale,
@@ -141,6 +144,8 @@ mod _core {
         module.add("MOST_OUTSIDE", curvedp_core::groups::MOST_OUTSIDE)?;
         module.add("EXPECTED_SHRINKAGE", curvedp_core::groups::EXPECTED_SHRINKAGE)?;
         module.add("BIAS", curvedp_core::groups::BIAS)?;
+        module.add("ROUND_BOUND", curvedp_core::messages::ROUND_BOUND)?;
+        module.add("SCALE_BINS", curvedp_core::messages::SCALE_BINS)?;
         module.add("STEPS_PER_SCALE", curvedp_core::law::STEPS_PER_SCALE)?;
         crate::call::silence_panics();
         Ok(())

@@ -8,6 +8,7 @@ use std::ops::Range as Indices;
 use std::sync::Arc;
 
 use super::{Embedding, LogMoments, LogSums, Manifold, Precise, Range};
+use crate::messages::Start;
 use crate::roots::{Roots, Space};
 use crate::rows::{Rows, row_count};
 
@@ -171,6 +172,10 @@ impl<M: Manifold> Manifold for Checked<M> {
 
     fn embedding(&self) -> Option<Embedding<'_>> {
         self.0.embedding()
+    }
+
+    fn start(&self) -> Start {
+        self.0.start()
     }
 
     fn is_quotient(&self) -> bool {

@@ -16,6 +16,7 @@ use super::projective::{ComplexProjective, carry, uncentre_row};
 use super::sphere::Exp;
 use super::{Embedding, LogSums, Manifold, transvection};
 use crate::manifold::checked::Checked;
+use crate::messages::{Columns, Start};
 use crate::roots::Space;
 use crate::rows::Rows;
 use crate::simd::blocks::Width;
@@ -80,6 +81,10 @@ impl Manifold for KendallPlanar {
 
     fn space(&self) -> Space {
         self.projective().space()
+    }
+
+    fn start(&self) -> Start {
+        Start::Projector { order: self.k, rank: 1, columns: Columns::Landmarks }
     }
 
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool {

@@ -20,12 +20,12 @@ impl Matrix {
         Self { rows, columns, data: vec![0.0; rows * columns] }
     }
 
-    pub(super) fn from(rows: usize, columns: usize, entry: impl Fn(usize, usize) -> f64) -> Self {
+    pub(crate) fn from(rows: usize, columns: usize, entry: impl Fn(usize, usize) -> f64) -> Self {
         let data = (0..rows * columns).map(|at| entry(at / columns, at % columns)).collect();
         Self { rows, columns, data }
     }
 
-    pub(super) fn at(&self, i: usize, j: usize) -> f64 {
+    pub(crate) fn at(&self, i: usize, j: usize) -> f64 {
         self.data[i * self.columns + j]
     }
 
@@ -111,13 +111,13 @@ impl Matrix {
 }
 
 /// The eigenvalues of a symmetric matrix, which are not in order, and its eigenvectors in columns.
-pub(super) struct Spectrum {
+pub(crate) struct Spectrum {
     pub values: Vec<f64>,
     pub vectors: Matrix,
 }
 
 impl Spectrum {
-    pub(super) fn of(matrix: &Matrix) -> Self {
+    pub(crate) fn of(matrix: &Matrix) -> Self {
         let m = matrix.rows;
         if m == 1 {
             return Self { values: matrix.data.clone(), vectors: Matrix::of(1, 1, &[1.0]) };

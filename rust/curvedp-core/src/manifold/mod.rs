@@ -40,10 +40,12 @@ pub use grassmann::{Grassmann, SubspaceChart};
 pub use hpd::{Hermitian, Hpd, HpdFactors};
 pub use hyperboloid::{HyperbolicChart, Hyperboloid};
 pub use kendall::KendallPlanar;
+pub(crate) use matrix::{Matrix, Spectrum};
 pub use projective::ComplexProjective;
 pub use range::{Limit, Range};
 pub use real_projective::RealProjective;
 pub use rotations::Rotations;
+pub(crate) use rotations::{quaternion, turn_of};
 pub use spd::{Flat, FlatChart, LogCholesky, LogEuclidean, OffLog, SpdAffine, SpdFactors};
 pub use special_orthogonal::{RotationChart, SpecialOrthogonal};
 pub use sphere::Sphere;
@@ -51,6 +53,7 @@ pub use sums::{LogMoments, LogSums};
 pub use torus::Torus;
 
 use crate::error::Error;
+use crate::messages::Start;
 use checked::Checked;
 use std::ops::Range as Indices;
 use std::sync::Arc;
@@ -180,6 +183,11 @@ pub trait Manifold: Send + Sync {
     /// curvature is nowhere positive.
     fn embedding(&self) -> Option<Embedding<'_>> {
         None
+    }
+
+    /// The kind of its start messages, see [`crate::messages`].
+    fn start(&self) -> Start {
+        Start::None
     }
 
     /// True if a point is a class of rows, whose average means nothing.

@@ -9,6 +9,7 @@ use std::f64::consts::FRAC_PI_2;
 use super::euclidean::Dot;
 use super::{Embedding, LogSums, Manifold, Sphere, exp_along};
 use crate::manifold::checked::Checked;
+use crate::messages::{Columns, Start};
 use crate::roots::Space;
 use crate::rows::Rows;
 use crate::simd::kernel::run;
@@ -67,6 +68,10 @@ impl Manifold for RealProjective {
 
     fn injectivity_radius(&self) -> f64 {
         FRAC_PI_2
+    }
+
+    fn start(&self) -> Start {
+        Start::Projector { order: self.point_size(), rank: 1, columns: Columns::Real }
     }
 
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool {

@@ -9,6 +9,7 @@ use std::f64::consts::PI;
 
 use super::{Embedding, LogSums, Manifold, Sphere};
 use crate::manifold::checked::Checked;
+use crate::messages::{Columns, Start};
 use crate::roots::{Radial, Space};
 use crate::rows::Rows;
 use crate::simd::elementary::{atan2_nonneg, sin_cos, sinc};
@@ -31,6 +32,8 @@ type Quaternion = [f64; 4];
 
 /// Entries of a point.
 const SIZE: usize = 9;
+
+const IDENTITY: Matrix = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
 
 /// Largest error of R^T R at which two Newton steps round a matrix onto the rotations.
 const NEAR: f64 = 1e-4;
@@ -134,6 +137,16 @@ fn between(base: &[f64], point: &[f64]) -> Quaternion {
     unit(if q[0] < 0.0 { q.map(|x| -x) } else { q })
 }
 
+/// A unit quaternion of a rotation.
+pub(crate) fn quaternion(point: &[f64]) -> Quaternion {
+    between(&IDENTITY, point)
+}
+
+/// The rotation of a quaternion of any length but 0.
+pub(crate) fn turn_of(q: &[f64]) -> Matrix {
+    rotation(unit([q[0], q[1], q[2], q[3]]))
+}
+
 /// R exp(q), rounded onto the rotations.
 fn turn(base: &[f64], q: Quaternion, out: &mut [f64]) {
     out.copy_from_slice(&times(base, &rotation(q)));
@@ -218,6 +231,10 @@ impl Manifold for Rotations {
 
     fn injectivity_radius(&self) -> f64 {
         PI
+    }
+
+    fn start(&self) -> Start {
+        Start::Projector { order: 4, rank: 1, columns: Columns::Quaternion }
     }
 
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool {
@@ -316,7 +333,7 @@ impl Manifold for Rotations {
     }
 
     fn origin(&self) -> Vec<f64> {
-        vec![1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
+        IDENTITY.to_vec()
     }
 
     fn centre(&self, point: Rows, center: &[f64], out: &mut [f64]) {

@@ -18,6 +18,7 @@ use super::polar::{PolarDist, dist_polar, exp_circular, log_polar, within_cone};
 use super::transvection::{Frame, log_along};
 use super::{Embedding, LogSums, Manifold};
 use crate::manifold::checked::Checked;
+use crate::messages::Start;
 use crate::roots::{Radial, Space};
 use crate::rows::Rows;
 use crate::simd::arc::arc_over_chord;
@@ -270,6 +271,10 @@ impl Manifold for Sphere {
 
     fn space(&self) -> Space {
         Radial::Sphere { dim: self.dim, radius: self.radius }.into()
+    }
+
+    fn start(&self) -> Start {
+        Start::Direction { size: self.dim + 1, radius: self.radius }
     }
 
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool {

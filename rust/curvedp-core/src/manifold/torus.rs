@@ -5,6 +5,7 @@ use std::f64::consts::{PI, TAU};
 
 use super::{Embedding, Euclidean, LogSums, Manifold, UNIT_ROUNDOFF, exp_along};
 use crate::manifold::checked::Checked;
+use crate::messages::Start;
 use crate::roots::Space;
 use crate::rows::Rows;
 
@@ -79,6 +80,10 @@ impl Manifold for Torus {
 
     fn injectivity_radius(&self) -> f64 {
         PI
+    }
+
+    fn start(&self) -> Start {
+        Start::Angles { count: self.dim() }
     }
 
     /// Angles of any size stand for directions.

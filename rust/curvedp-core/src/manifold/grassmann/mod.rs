@@ -18,6 +18,7 @@ use super::chart as compact;
 use super::chart::Turning;
 use super::{Embedding, LogSums, Manifold, RECORD_TOLERANCE};
 use crate::manifold::checked::Checked;
+use crate::messages::{Columns, Start};
 use crate::roots::Space;
 use crate::rows::Rows;
 use crate::vector::norm;
@@ -218,6 +219,10 @@ impl Manifold for Grassmann {
 
     fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
         self.shape.curvature_function(u, f, out);
+    }
+
+    fn start(&self) -> Start {
+        Start::Projector { order: self.shape.n, rank: self.shape.k, columns: Columns::Real }
     }
 
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool {

@@ -21,6 +21,7 @@ use super::{
     CLIP_LENGTH, LogMoments, LogSums, Manifold, Precise, RECORD_TOLERANCE, Range, moments,
 };
 use crate::manifold::checked::Checked;
+use crate::messages::Start;
 use crate::roots::{Matrices, Space};
 use crate::rows::Rows;
 use crate::simd::matrices::{hermitian_diagonal, packed_len};
@@ -150,6 +151,14 @@ impl<R: Real> Manifold for Hermitian<R> {
 
     fn clip_limit(&self) -> f64 {
         CLIP_LENGTH
+    }
+
+    fn start(&self) -> Start {
+        if R::IS_FACTOR {
+            Start::None
+        } else {
+            Start::Determinant { order: self.m, is_complex: true }
+        }
     }
 
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool {

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use crate::manifold::checked::Checked;
 use crate::manifold::{CLIP_LENGTH, LogMoments, LogSums, Manifold, Precise, Range, UNIT_ROUNDOFF};
+use crate::messages::Start;
 use crate::roots::{Matrices, Space};
 use crate::rows::Rows;
 use crate::simd::elementary::exp;
@@ -84,6 +85,10 @@ impl Manifold for SpdAffine {
 
     fn clip_limit(&self) -> f64 {
         CLIP_LENGTH
+    }
+
+    fn start(&self) -> Start {
+        Start::Determinant { order: self.m, is_complex: false }
     }
 
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool {

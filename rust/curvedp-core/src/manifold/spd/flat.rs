@@ -7,6 +7,7 @@ use crate::cascade::{ADDITIONS, PIECE};
 use crate::manifold::checked::Checked;
 use crate::manifold::curvature::scalar;
 use crate::manifold::{Euclidean, LogSums, Manifold};
+use crate::messages::Start;
 use crate::roots::Space;
 use crate::rows::Rows;
 use crate::simd::matrices::packed_len;
@@ -50,6 +51,10 @@ pub trait FlatChart: Send + Sync {
     }
     /// See [`Manifold::clip_limit`].
     fn clip_limit(&self) -> f64;
+    /// See [`Manifold::start`].
+    fn start(&self) -> Start {
+        Start::Determinant { order: self.order(), is_complex: false }
+    }
     /// phi(point)
     fn chart(&self, point: Rows, out: &mut [f64]);
     /// phi^-1(coords)
@@ -144,6 +149,10 @@ impl<C: FlatChart> Manifold for Flat<C> {
 
     fn clip_limit(&self) -> f64 {
         self.0.clip_limit()
+    }
+
+    fn start(&self) -> Start {
+        self.0.start()
     }
 
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool {

@@ -6,6 +6,7 @@ use super::{
     LogEuclidean, for_size, is_spd, is_symmetric, project_spd, require_definite, symmetrize,
 };
 use crate::manifold::{CLIP_LENGTH, RECORD_TOLERANCE};
+use crate::messages::Start;
 use crate::rows::Rows;
 use crate::simd::elementary::ln;
 use crate::simd::matrices::{packed, packed_len};
@@ -110,6 +111,10 @@ impl FlatChart for OffLog {
 
     fn dim(&self) -> usize {
         self.m * (self.m - 1) / 2
+    }
+
+    fn start(&self) -> Start {
+        Start::None
     }
 
     fn clip_limit(&self) -> f64 {

@@ -19,6 +19,7 @@ use super::chart::Turning;
 use super::matrix::{Matrix, Spectrum};
 use super::{Embedding, LogSums, Manifold};
 use crate::manifold::checked::Checked;
+use crate::messages::Start;
 use crate::roots::{Compact, Space};
 use crate::rows::Rows;
 use crate::vector::norm;
@@ -245,6 +246,10 @@ impl Manifold for SpecialOrthogonal {
 
     fn curvature_function(&self, u: &[f64], f: &dyn Fn(f64) -> f64, out: &mut [f64]) {
         self.shape.curvature_function(u, f, out);
+    }
+
+    fn start(&self) -> Start {
+        Start::Orthogonal { order: self.shape.n, is_complex: self.shape.is_complex }
     }
 
     fn belongs(&self, point: &[f64], tolerance: f64) -> bool {

@@ -1,0 +1,178 @@
+"""No message is longer than its public bound, and no two differ by more than theirs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from manifold_list import CASES, SMALL, Case
+from message_cases import base_of, core, hostile
+from reference import messages as twin
+from reference.messages import norm_squared
+from reference.twin import Array
+
+Integers = NDArray[np.int64]
+BINS = 16
+STARTED = [case for case in SMALL if twin.start_bound(case.manifold) is not None]
+PROJECTED = [
+    case
+    for case in CASES
+    if case.name.startswith(("projective", "rotations", "kendall", "grassmann"))
+    and case.manifold.point_size < 40
+]
+
+
+def messages(case: Case, rows: Array, ends: Any = None) -> dict[str, Integers]:
+    """What one unit, a record or some of them, sends in sums of every kind."""
+    sums = core().MessageSums(case.manifold.kernels, np.atleast_2d(rows), ends)
+    base = base_of(case)
+    found = {"round": sums.round(base, 0.5), "tail": sums.tail(base, 3.0, BINS)}
+    if twin.start_bound(case.manifold) is not None:
+        found["start"] = sums.start()
+    if case.name.startswith(("spd", "hpd")):
+        found["scale"] = sums.scale(BINS)
+    return found
+
+
+def of_each(case: Case, rows: Array) -> dict[str, Integers]:
+    """The messages of each row."""
+    sent = [messages(case, row) for row in rows]
+    return {kind: np.array([each[kind] for each in sent]) for kind in sent[0]}
+
+
+def bound(case: Case, kind: str) -> tuple[float, float, Any]:
+    """Longest message, largest difference, weights."""
+    if kind == "round":
+        largest = float(core().ROUND_BOUND)
+        return largest, 2 * largest, None
+    if kind == "start":
+        add, replace, _, weights = core().start_bound(case.manifold.kernels)
+        return add, replace, weights
+    return *core().tail_bound(BINS), None
+
+
+def longest(messages: Integers, weights: Any) -> int:
+    """The largest squared length, exactly: each is below 2^63."""
+    assert np.abs(messages).max() < 2**26
+    squares = messages * messages * (1 if weights is None else weights)
+    assert np.abs(squares.astype(float).sum(axis=1)).max() < 2.0**62
+    return int(squares.sum(axis=1).max())
+
+
+@pytest.mark.parametrize("count", [100_000, 1_000_000])
+@pytest.mark.parametrize("case", SMALL, ids=repr)
+def test_no_message_of_a_hostile_record_is_too_long(case: Case, count: int) -> None:
+    """Control: a bound that is a hundredth smaller is exceeded."""
+    chunk, most = 10_000, dict[str, int]()
+    for part in range(count // chunk):
+        for kind, sent in of_each(case, hostile(case, chunk, seed=100 + part)).items():
+            most[kind] = max(most.get(kind, 0), longest(sent, bound(case, kind)[2]))
+    for kind, square in most.items():
+        add = Fraction(bound(case, kind)[0])
+        assert square <= add**2, kind
+        assert square > (Fraction(99, 100) * add) ** 2, kind
+
+
+def population(case: Case) -> dict[str, Integers]:
+    """Messages of hostile records, of points on both sides of the base, and of units."""
+    rng = np.random.default_rng(11)
+    base = base_of(case).reshape(case.twin.point_shape)
+    reach = 0.9 * min(case.twin.injectivity_radius, 2.0)
+    rows = [hostile(case, 300)]
+    for _ in range(20):
+        vector = reach * case.twin.random_unit_vector(rng, base)
+        ends = [case.twin.exp(sign * vector, base) for sign in (-1.0, 1.0)]
+        rows.append(np.array(ends).reshape(2, -1))
+    points = np.concatenate(rows)
+    sent = [messages(case, row) for row in points]
+    bad = np.full_like(points[:1], np.nan)
+    for k in range(100):
+        some = points[rng.integers(len(points), size=1 + k % 4)]
+        own = np.concatenate([some, bad] if k % 3 == 0 else [some])
+        sent.append(messages(case, own, np.array([0, len(own)])))
+    sent += [messages(case, far.reshape(1, -1)) for far in opposite(case)]
+    return {kind: np.array([each[kind] for each in sent]) for kind in sent[0]}
+
+
+def opposite(case: Case) -> Array:
+    """Points whose embeddings are as far apart as any, where there is such a pair."""
+    eye = np.eye(*case.twin.point_shape[:2]) if len(case.twin.point_shape) > 1 else np.eye(2)
+    kind = case.name.partition(":")[0]
+    if kind == "sphere":
+        pole = np.eye(case.manifold.dim + 1)[0]
+        return case.manifold.radius * np.array([pole, -pole])
+    if kind == "projective":
+        return np.eye(case.manifold.dim + 1)[:2]
+    if kind == "torus":
+        return np.array([np.zeros(case.manifold.dim), np.full(case.manifold.dim, -np.pi)])
+    if kind == "rotations":
+        return np.array([eye, np.diag([1.0, -1.0, -1.0])])
+    if kind == "grassmann":
+        return np.array([eye, eye[::-1]])
+    if kind == "so":
+        return np.array([eye, -eye])
+    if kind == "unitary":
+        parts = np.stack([eye, 0 * eye], -1)
+        return np.array([parts, -parts])
+    if kind == "kendall":
+        k = case.twin.point_shape[0]
+        angles = 2 * np.pi * np.arange(k) / k
+        polygon = np.stack([np.cos(angles), np.sin(angles)], -1) / np.sqrt(k)
+        return np.array([polygon, polygon * [1.0, -1.0]])
+    return np.empty((0, *case.twin.point_shape))
+
+
+def farthest(sent: Integers, weights: Any) -> int:
+    """The largest squared distance of two messages, exactly."""
+    weighted = sent if weights is None else sent * weights
+    gram = sent @ weighted.T  # every entry and partial sum is below 2^63
+    squares = np.diag(gram)
+    i, j = np.unravel_index(np.argmax(squares[:, None] + squares - 2 * gram), gram.shape)
+    return norm_squared(sent[i] - sent[j], weights)
+
+
+@pytest.mark.parametrize("case", SMALL, ids=repr)
+def test_no_two_messages_differ_by_more_than_their_bound(case: Case) -> None:
+    """Control: rounds and starts exceed a fiftieth less, columns the bound on a single one."""
+    for kind, sent in population(case).items():
+        add, replace, weights = bound(case, kind)
+        square = farthest(sent, weights)
+        assert square <= Fraction(replace) ** 2, kind
+        if kind in ("tail", "scale"):
+            assert square > Fraction(add) ** 2, kind
+        else:
+            assert square > (Fraction(98, 100) * Fraction(replace)) ** 2, kind
+
+
+@pytest.mark.parametrize("case", PROJECTED, ids=repr)
+def test_projectors_have_no_negative_inner_product(case: Case) -> None:
+    """Control: without their part along the identity orthogonal ones have."""
+    rows = np.concatenate([hostile(case, 300), opposite(case).reshape(2, -1)])
+    sent, weights = of_each(case, rows)["start"], bound(case, "start")[2]
+    gram = sent @ (sent * weights).T
+    assert gram.min() >= 0
+    traces = sent[:, weights == 1].sum(axis=1) / 2**12
+    along = np.outer(traces, traces) / (weights == 1).sum()
+    assert (gram / 2**24 - along).min() < -(2**20)
+
+
+def test_bounds_are_above_their_squares_by_less_than_their_rounding() -> None:
+    for bins in (1, 2, 64, 80, 277, 400, 1000, 4096):
+        square = norm_squared(core().square_root_column(bins))
+        add, replace = core().tail_bound(bins)
+        for value, exact in ((add, square), (replace, 2 * square)):
+            assert exact <= Fraction(value) ** 2 <= exact * (1 + Fraction(1, 2**48))
+
+
+def test_no_two_columns_differ_by_more_than_their_bound() -> None:
+    for bins in (16, 80, 277):
+        column = core().square_root_column(bins)
+        columns = np.array([np.append(np.zeros(j, dtype=int), column)[:bins] for j in range(bins)])
+        add, replace = core().tail_bound(bins)
+        assert farthest(columns, None) <= Fraction(replace) ** 2
+        assert farthest(columns, None) > Fraction(add) ** 2
+        assert longest(columns, None) <= Fraction(add) ** 2
