@@ -244,7 +244,7 @@ def test_units_of_projectors_keep_the_wider_bound(parts):
     rng = np.random.default_rng(12 + parts)
     order, short = 4, 8  # short, so that a unit in the last place is no small part of the length
     negative = 0
-    for _ in range(1500):
+    for _ in range(500):
         units = []
         for _ in range(2):
             w = drawn(rng, order, parts, short)
