@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cache
+from itertools import combinations_with_replacement
 from math import isqrt
 
 import numpy as np
@@ -138,6 +139,33 @@ def test_counts_drawn_are_as_far_off_as_they_should_be():
     assert np.all(np.abs(off.mean(axis=0)) < DEVIATIONS * expected / math.sqrt(draws))
     ratio = off.std(axis=0) / expected
     assert np.all(np.abs(ratio - 1) < DEVIATIONS / math.sqrt(2 * draws))
+
+
+# ---- radii by ranks
+
+
+def largest_loss(level, scale):
+    """Over all data sets of up to 14 distances on three points and one more distance."""
+    worst = 0.0
+    points = np.arange(3)
+    for size in range(15):
+        for values in combinations_with_replacement(range(3), size):
+            for more in range(3):
+                logs = []
+                for v in (values, (*values, more)):
+                    ranks = (np.array(v, int)[:, None] <= points).sum(axis=0)
+                    scores = -np.abs(ranks - level * len(v)) / scale
+                    logs.append(scores - np.logaddexp.reduce(scores))
+                worst = max(worst, float(np.abs(logs[0] - logs[1]).max()))
+    return worst
+
+
+@pytest.mark.parametrize("level", [0.5, 0.7, 0.9])
+def test_ranks_need_the_larger_part_of_one_record(level):
+    epsilon = 1.0
+    assert largest_loss(level, 2 * level / epsilon) <= epsilon + 1e-12
+    if level > 0.5:  # the control: what is enough for the median
+        assert largest_loss(level, 1 / epsilon) > 1.1 * epsilon
 
 
 # ---- noise in shares
