@@ -97,6 +97,12 @@ def mean_by(mechanism: str) -> Run:
     return of_groups(functools.partial(cdp.frechet_mean, mechanism=mechanism))
 
 
+def without_ball(ball: cdp.Ball, x: np.ndarray, claim: Any, groups: Any = None) -> Any:
+    """Each record eight times: fewer are refused."""
+    ends = None if groups is None else [8 * end for end in groups]
+    return cdp.frechet_mean(np.repeat(x, 8, axis=0), ball.manifold, claim, groups=ends)
+
+
 def compared(ball: cdp.Ball, x: np.ndarray, claim: Any) -> Any:
     """The region of the first half, after it was compared with that of the second."""
     a, b = (cdp.confidence_region(half, ball, claim) for half in (x[::2], x[1::2]))
@@ -247,6 +253,20 @@ ROWS = (
         mean_by("tangent-gaussian"),
         (*MEAN_PROOFS, "tangent-gaussian"),
         MECHANISM_AUDITS,
+    ),
+    Row(
+        "mean without a ball",
+        "frechet_mean",
+        "rounded Gaussian",
+        everywhere(GAUSSIAN),
+        without_ball,
+        ("sums-of-messages",),
+        (
+            "sums/test_search_neighbours.py::"
+            "test_neighbours_are_told_apart_no_better_than_the_budget_allows",
+            "sums/test_search_neighbours.py::test_the_attack_finds_broken_searches",
+        ),
+        "no-ball",
     ),
     Row(
         "adaptive mean",

@@ -112,6 +112,8 @@ _PUBLIC = {
         "KNGMean",
         "KSampleRelease",
         "KSampleTest",
+        "LocatedMean",
+        "LocatedMeanRelease",
         "LogCovariance",
         "LogisticRelease",
         "Mean",

@@ -84,6 +84,8 @@ from curvedp.statistics import KMeansRelease as KMeansRelease
 from curvedp.statistics import KNGMean as KNGMean
 from curvedp.statistics import KSampleRelease as KSampleRelease
 from curvedp.statistics import KSampleTest as KSampleTest
+from curvedp.statistics import LocatedMean as LocatedMean
+from curvedp.statistics import LocatedMeanRelease as LocatedMeanRelease
 from curvedp.statistics import LogCovariance as LogCovariance
 from curvedp.statistics import LogisticRelease as LogisticRelease
 from curvedp.statistics import Mean as Mean

@@ -404,7 +404,7 @@ class ProductBall(Ball):
         self._manifold = space
         self._center = space.join([ball.center for ball in factors])
         self._center.flags.writeable = False
-        self._radius = float(space._joint([ball.radius for ball in factors]))
+        self._radius = float(space.joint_length([ball.radius for ball in factors]))
 
     @property
     def manifold(self) -> Product:
@@ -469,6 +469,47 @@ def _product_ball(factors: tuple[Ball, ...], manifold: Product) -> ProductBall:
     return ProductBall(*factors, manifold=manifold)
 
 
+class WholeSpace(Ball):
+    """The whole manifold as the domain of records: for statistics that need no public ball.
+
+    Parameters
+    ----------
+    manifold : Manifold, str or geomstats space
+
+    Examples
+    --------
+    >>> space = WholeSpace("spd:3")
+    >>> space, space.radius
+    (WholeSpace('spd:3'), inf)
+    """
+
+    def __init__(self, manifold: Manifold | str | Any) -> None:
+        self._manifold = as_manifold(manifold)
+        self._center = np.array(self._manifold.origin)
+        self._center.flags.writeable = False
+        self._radius = math.inf
+
+    def project(self, points: ArrayLike) -> FloatArray:
+        """The points themselves; NaN for what is none."""
+        return self.manifold.project(points)
+
+    def contains(self, points: ArrayLike) -> NDArray[np.bool_]:
+        """True for points of the manifold."""
+        return self.manifold.belongs(points)
+
+    @functools.cached_property
+    def frame(self) -> _core.Frame:
+        """Stands for the domain where only keys of noise are made: rows of numbers."""
+        size = self.manifold.point_size
+        return _core.Frame(as_manifold(f"euclidean:{size}").kernels, np.zeros(size), 1.0)
+
+    def __repr__(self) -> str:
+        return f"WholeSpace({self.manifold.spec!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.manifold,)
+
+
 def check_ball(ball: Ball) -> Ball:
     """The ball, if it is one on a manifold that is no product."""
     if isinstance(ball, ProductBall):
@@ -478,9 +519,21 @@ def check_ball(ball: Ball) -> Ball:
 
 def check_any_ball(ball: Ball) -> Ball:
     """The ball, if it is one."""
+    if isinstance(ball, (WholeSpace, Manifold)):
+        raise TypeError(
+            "this needs a public ball: give one, or release one first, as frechet_mean(records, "
+            "manifold, guarantee).ball"
+        )
     if not isinstance(ball, Ball):
         raise TypeError(f"ball must be a Ball(manifold, center, radius), got {type(ball).__name__}")
     return ball
+
+
+def as_domain(ball: Ball | Manifold) -> Ball:
+    """The ball, or the whole of a manifold."""
+    if isinstance(ball, WholeSpace):
+        return ball
+    return WholeSpace(ball) if isinstance(ball, Manifold) else check_any_ball(ball)
 
 
 def refused_radius(ball: Ball, is_served: Callable[[Ball], bool]) -> ValueError:

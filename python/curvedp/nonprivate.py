@@ -143,9 +143,9 @@ def _mean_of_parts(
     means = [frechet_mean(part, factor, weights, tol=tol) for part, factor in both]
     return FrechetMean(
         value=space.join([mean.value for mean in means]),
-        gradient_norm=float(space._joint([mean.gradient_norm for mean in means])),
-        certified_distance=float(space._joint([mean.certified_distance for mean in means])),
-        variance=float(space._joint([math.sqrt(mean.variance) for mean in means]) ** 2),
+        gradient_norm=float(space.joint_length([mean.gradient_norm for mean in means])),
+        certified_distance=float(space.joint_length([mean.certified_distance for mean in means])),
+        variance=float(space.joint_length([math.sqrt(mean.variance) for mean in means]) ** 2),
         n_iter=sum(mean.n_iter for mean in means),
         converged=all(mean.converged for mean in means),
     )

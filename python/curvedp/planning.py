@@ -22,8 +22,9 @@ from curvedp import _core
 from curvedp._hints import hinting
 from curvedp._html import card
 from curvedp._validation import as_choice, as_count, as_positive, as_probability
-from curvedp.domain import Ball, check_ball
+from curvedp.domain import Ball, WholeSpace, as_domain, check_ball
 from curvedp.errors import ExistenceError
+from curvedp.manifolds import Manifold
 from curvedp.mechanisms import Mechanism, ways_to_meet
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import GDP, Guarantee, PureDP
@@ -37,10 +38,12 @@ from curvedp.statistics.confidence_region import Region, expected_region
 from curvedp.statistics.coverage import Counting, share_of
 from curvedp.statistics.design import design_mean_under, smallest_n
 from curvedp.statistics.frechet_mean import Mean
+from curvedp.statistics.located_mean import LocatedMean
 from curvedp.statistics.quantiles import hotelling_quantile
 from curvedp.statistics.region import ConfidenceRegion
 from curvedp.statistics.schedule import is_stretched, radius_laws, steepness
 from curvedp.statistics.variance import Variance
+from curvedp.sums.search import mean_length
 
 __all__ = ["Plan", "plan"]
 
@@ -110,7 +113,7 @@ class Plan:
 @hinting
 def plan(
     statistic: str,
-    ball: Ball,
+    ball: Ball | Manifold,
     guarantee: Guarantee,
     *,
     n: int | None = None,
@@ -126,7 +129,9 @@ def plan(
     """The error to expect of a release, or the number of records it takes; reads no data.
 
     - "frechet_mean": mean distance from the exact mean of the projected records, were that the
-      ball's centre or at its edge: noise in a chart is longer there.
+      ball's centre or at its edge: noise in a chart is longer there. With a manifold in the ball's
+      place, which needs `spread`: for records of like distances, and for ones whose distances have
+      an exponential tail.
     - "adaptive_mean": the same, estimated as the release estimates it: least if all records are
       equal, largest if the public ball is kept. With `spread`, for normal records.
     - "conformal_mean": the same as for "frechet_mean": least if no records are denser than others
@@ -146,7 +151,7 @@ def plan(
     ----------
     statistic : str
         Name of the function: one of the above.
-    ball : Ball
+    ball : Ball, or a Manifold for a mean without a ball
     guarantee : PureDP, ApproxDP, ZCDP or GDP
     n : int, optional
         Number of records, to find the expected error.
@@ -189,9 +194,13 @@ def plan(
     as_choice(statistic, tuple(_PLANNERS), "statistic")
     if (n is None) == (error is None):
         raise ValueError("give either n (what error?) or error (how many records?)")
+    domain = as_domain(ball)
+    served = LocatedMean.served if isinstance(domain, WholeSpace) else ("replace",)
+    if statistic != "frechet_mean":
+        check_ball(domain)
     request = _Request(
-        ball=check_ball(ball),
-        guarantee=check_guarantee(guarantee),
+        ball=domain,
+        guarantee=check_guarantee(guarantee, served),
         spread=None if spread is None else as_positive(spread, "spread"),
         level=as_probability(level, "level"),
         tau=None if tau is None else as_positive(tau, "tau"),
@@ -202,9 +211,11 @@ def plan(
     planner, counts = _PLANNERS[statistic], statistic != "confidence_region"
     if coverage and not counts:
         raise ValueError("the confidence region does not count records: leave coverage out")
-    if counts and coverage is not False:
+    if isinstance(domain, WholeSpace):
+        planner = _located_mean
+    elif counts and coverage is not False:
         planner = _counted(planner, must=coverage is True)
-    least = ball.manifold.dim + 2 if statistic == "confidence_region" else 1
+    least = domain.manifold.dim + 2 if statistic == "confidence_region" else 1
     if n is not None:
         return planner(request, as_count(n, "n", least=least))
     assert error is not None
@@ -307,6 +318,38 @@ def _frechet_mean(request: _Request, n: int) -> Plan:
         meaning="The error is the distance from the exact mean of the projected records: least "
         "where that is the ball's centre, largest where it lies at the edge.",
         radius=request.ball.radius,
+    )
+
+
+#: Clip level of a mean without a ball in spreads of the records: least, and its growth with n mu
+#: where distances have an exponential tail. Measured: see docs/no-ball.md.
+_CLIP_LEAST, _CLIP_GROWTH, _CLIP_FROM = 1.8, 1.3, 10.0
+
+
+def _located_mean(request: _Request, n: int) -> Plan:
+    if request.spread is None:
+        raise ValueError(
+            "without a ball the error follows from how far the records spread: give spread, a "
+            "guess of their root mean square distance from the mean"
+        )
+    statistic, space = LocatedMean(), request.ball.manifold
+    design = statistic.design(request.call(statistic), request.ball, n)
+    amount = n * design.way.mu / request.records_per_unit
+    moved = 2.0 if design.way.neighbours == "replace" else 1.0
+    unit = moved * request.spread * mean_length(space.dim) / amount
+    largest = max(_CLIP_LEAST, _CLIP_GROWTH * (1.0 + math.log(max(amount / _CLIP_FROM, 1.0))))
+    return Plan(
+        statistic="frechet_mean",
+        n=n,
+        guarantee=request.guarantee,
+        quantity="expected error",
+        low=_CLIP_LEAST * unit,
+        high=largest * unit,
+        meaning=(
+            "Mean distance from the mean of the records, where no ball is given: for records of "
+            f"like distances, and for an exponential tail, at spread {request.spread:g}."
+        ),
+        radius=None,
     )
 
 

@@ -58,10 +58,6 @@ def test_an_empty_line_is_a_missing_value_in_a_table_of_one_column(tmp_path):
         ("sphere:2", "0,3,4", [0, 0.6, 0.8]),
         ("euclidean:2", "origin", [0, 0]),
         ("hyperboloid:2", "origin", [1, 0, 0]),
-        ("sphere:2", None, [0, 0, 1]),
-        ("spd:2:log-euclidean", None, np.eye(2)),
-        ("euclidean:3", None, [0, 0, 0]),
-        ("hyperboloid:3", None, [1, 0, 0, 0]),
     ],
 )
 def test_a_centre_is_a_name_or_numbers(manifold, center, expected):
@@ -70,9 +66,16 @@ def test_a_centre_is_a_name_or_numbers(manifold, center, expected):
 
 
 def test_the_reference_shape_is_a_regular_polygon():
-    ball = parse_ball("kendall:5", None, 0.5)
-    gaps = np.linalg.norm(np.diff(ball.center, axis=0, append=ball.center[:1]), axis=1)
+    center = curvedp.KendallPlanar(5).origin
+    gaps = np.linalg.norm(np.diff(center, axis=0, append=center[:1]), axis=1)
     np.testing.assert_allclose(gaps, gaps[0])
+
+
+def test_a_ball_has_both_a_centre_and_a_radius():
+    assert repr(parse_ball("sphere:2", None, None)) == "WholeSpace('sphere:2')"
+    for one in (("0,0,1", None), (None, 0.5)):
+        with pytest.raises(ValueError, match="both --center and --radius"):
+            parse_ball("sphere:2", *one)
 
 
 @pytest.mark.parametrize("name", ["c.csv", "c.npy"])

@@ -69,6 +69,7 @@ def stored_kinds() -> list[object]:
     return [
         *means,
         *regions,
+        cdp.frechet_mean(y, ball.manifold, cdp.GDP(4.0)),
         cdp.combine(means),
         cdp.compare_means(*regions),
         cdp.frechet_variance(y, ball, noise),

@@ -60,7 +60,7 @@ def outlook_of(
     n = rng.choice(found, size=_GROUPS, p=share)
     n = n[: max(1, int(np.searchsorted(np.cumsum(n), _RECORDS)))]
     coords = rng.standard_normal((int(n.sum()), space.dim))
-    coords *= 0.5 * call.ball.radius / np.sqrt(space.dim)
+    coords *= 0.5 * min(call.ball.radius, space.max_ball_radius, 1.0) / np.sqrt(space.dim)
     center = call.ball.center
     points = space.exp(space.coords_to_tangent(coords, center), center)
     beside = None

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from curvedp.batch.columns import RecordColumns
-from curvedp.domain import Ball, ProductBall, check_any_ball
+from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
 from curvedp.errors import BatchError
 from curvedp.mechanisms.choice import MECHANISMS
 from curvedp.privacy import Guarantee, Unproved
@@ -139,12 +139,17 @@ class BatchParameters:
             raise ValueError("a batch releases the means itself: leave mean out")
         call = Call(
             statistic=statistic,
-            balls=(check_any_ball(ball),),
+            balls=(as_domain(ball),),
             guarantee=guarantee,
             records_per_unit=records_per_unit,
             groups_per_unit=groups_per_unit,
             skip_small=bool(skip_small),
         )
+        if guarantee.neighbours != "replace":
+            raise ValueError(
+                "groups of a table or file are those whose keys occur, which would tell who is "
+                "there: release arrays with groups= and keys=, or all records at once"
+            )
         promise = statistic.promise(call)
         if isinstance(promise, Unproved):
             raise ValueError(f"a batch releases what is proved, and here {promise.why}")
@@ -267,6 +272,8 @@ def ball_to_dict(ball: Ball) -> dict[str, Any]:
     if isinstance(ball, ProductBall):
         factors = [ball_to_dict(factor) for factor in ball.factors]
         return {"manifold": ball.manifold.spec, "factors": factors}
+    if isinstance(ball, WholeSpace):
+        return {"manifold": ball.manifold.spec}
     return {
         "manifold": ball.manifold.spec,
         "center": ball.center.ravel().tolist(),
@@ -279,6 +286,8 @@ def ball_from_dict(data: dict[str, Any]) -> Ball:
     from curvedp.manifolds import Product, as_manifold
 
     space = as_manifold(data["manifold"])
+    if set(data) == {"manifold"}:
+        return WholeSpace(space)
     if isinstance(space, Product):
         return ProductBall(*map(ball_from_dict, data["factors"]), manifold=space)
     center = np.array(data["center"]).reshape(space.point_shape)

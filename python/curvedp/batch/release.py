@@ -21,7 +21,7 @@ from curvedp.batch.parquet import Source
 from curvedp.batch.run import release_all, run
 from curvedp.batch.tables import BatchReleases, release_table
 from curvedp.batch.upload import place_of
-from curvedp.domain import Ball, ProductBall, check_any_ball
+from curvedp.domain import Ball, ProductBall, WholeSpace, as_domain
 from curvedp.errors import BatchError
 from curvedp.privacy import Guarantee, Ledger, NoiseSecret
 from curvedp.statistics import Mean, Statistic
@@ -271,12 +271,13 @@ def _release_all_records(
 ) -> Any:
     """The release of all records of a table or file as one data set."""
     beside = check_beside(check_statistic(statistic), covariate, labels)
-    names, space = names_of(points, "points"), check_any_ball(ball).manifold
+    ball = as_domain(ball)
+    names, space = names_of(points, "points"), ball.manifold
     check_units(units, records_per_unit)
     columns = RecordColumns(names, space, beside, units, statistic)
     is_file = is_files(source)
-    is_product = isinstance(ball, ProductBall)
-    if is_file and type(statistic) is Mean and units is None and not is_product:
+    in_one_ball = not isinstance(ball, (ProductBall, WholeSpace))
+    if is_file and type(statistic) is Mean and units is None and in_one_ball:
         if secret is not None:
             raise TypeError(
                 "the mean of all records of a file has fresh noise, which no secret gives again"

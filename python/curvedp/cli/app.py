@@ -156,7 +156,7 @@ _STATISTICS = {
 def plan(
     statistic: str,
     manifold: str,
-    radius: float,
+    radius: float | None,
     center: str | None,
     epsilon: float | None,
     delta: float | None,
@@ -173,7 +173,11 @@ def plan(
     if (design["n"] is None) == (design["error"] is None):
         raise ValueError("give either --n (what error?) or --error (how many records?)")
     guarantee = parse_guarantee(epsilon, delta, rho, mu)
-    ball = parse_ball(manifold, center, radius)
+    if center is None and radius is not None:
+        space = curvedp.as_manifold(manifold)
+        ball = curvedp.Ball(space, space.origin, radius)
+    else:
+        ball = parse_ball(manifold, center, radius)
     found = curvedp.plan(_STATISTICS[statistic], ball, guarantee, **design)
     click.echo(found.to_json() if as_json else found.report().rstrip())
 

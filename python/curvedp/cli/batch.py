@@ -61,7 +61,6 @@ _WORDS = (
 @ball_options
 @click.option(
     "--center",
-    required=True,
     metavar="POINT",
     help="Centre of the ball, chosen without looking at the data; as for mean.",
 )
@@ -202,9 +201,9 @@ def batch(
     points: str,
     statistic: str,
     manifold: str,
-    radius: float,
+    radius: float | None,
     records_per_unit: int,
-    center: str,
+    center: str | None,
     epsilon: float | None,
     delta: float | None,
     rho: float | None,

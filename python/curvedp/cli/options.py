@@ -75,7 +75,10 @@ def ball_options(command: Command) -> Command:
     for option in (
         records_per_unit_option,
         click.option(
-            "--radius", type=float, required=True, help="Radius of the public ball, a distance."
+            "--radius",
+            type=float,
+            help="Radius of the public ball, a distance. A mean needs no ball under --mu, --rho or "
+            "--epsilon with --delta: leave --center and --radius out.",
         ),
         click.option(
             "--manifold",
@@ -93,7 +96,6 @@ def center_option(command: Command) -> Command:
     """The ball's centre."""
     return click.option(
         "--center",
-        required=True,
         metavar="POINT",
         help="Centre of the ball, chosen without looking at the data: identity, 0.8*identity, "
         "origin, numbers separated by commas, or a file (npy, npz, csv, parquet, or a release's "

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from curvedp.cli.csv_files import Dialect
 from curvedp.cli.tables import SUFFIXES, FileError, as_points, read_table
-from curvedp.domain import Ball
+from curvedp.domain import Ball, WholeSpace
 from curvedp.manifolds import Manifold, as_manifold
 from curvedp.privacy import GDP, ZCDP, ApproxDP, Ledger, PureDP, Release
 
@@ -103,19 +103,23 @@ def open_ledger(path: Path | None, budget: str | None) -> AbstractContextManager
         raise FileError(f"--ledger {path}: cannot be used ({error.strerror})") from error
 
 
-def parse_ball(manifold: str, center: str | None, radius: float) -> Ball:
-    """The public ball; without a centre the manifold's origin.
+def parse_ball(manifold: str, center: str | None, radius: float | None) -> Ball:
+    """The public ball, or the whole manifold without a centre and a radius.
 
     Raises
     ------
     ValueError
-        Unknown manifold, a centre that is not a point of it, or a radius beyond its bound.
+        Unknown manifold, a centre that is not a point of it, a radius beyond its bound, or one of
+        the two alone.
     FileError
         The centre names a file that cannot be read.
     """
     space = as_manifold(manifold)
-    point = space.origin if center is None else _parse_center(center, space)
-    return Ball(space, point, radius)
+    if center is None and radius is None:
+        return WholeSpace(space)
+    if center is None or radius is None:
+        raise ValueError("give both --center and --radius of a public ball, or neither")
+    return Ball(space, _parse_center(center, space), radius)
 
 
 def _parse_center(text: str, manifold: Manifold) -> Array:

@@ -258,8 +258,10 @@ class Manifold(ABC):
         points[~valid] = np.nan
         return points
 
-    def read_records(self, value: ArrayLike, name: str = "records") -> FloatArray:
-        """Records, shape (n, *point_shape) with n >= 1, whatever form they come in.
+    def read_records(
+        self, value: ArrayLike, name: str = "records", *, least: int = 1
+    ) -> FloatArray:
+        """Records, shape (n, *point_shape), whatever form they come in.
 
         Parameters
         ----------
@@ -267,11 +269,13 @@ class Manifold(ABC):
             Points, flat points or a shorter form of them; no value raises.
         name : str
             For messages.
+        least : int
+            Fewest records: 0 where their number is protected.
 
         Raises
         ------
         ValueError, TypeError
-            For another shape or dtype, and for no record.
+            For another shape or dtype, and for no record if there must be one.
         """
         array = self._numbers(value, name)
         if array.shape == self.point_shape and array.shape[1:] == (self.kernels.short_size,):
@@ -283,7 +287,7 @@ class Manifold(ABC):
         if array.ndim != len(self.point_shape) + 1:
             wanted = ", ".join(map(str, ("n", *self.point_shape)))
             raise ValueError(f"{name} must have shape ({wanted}), got {array.shape}")
-        if len(array) == 0:
+        if len(array) < least:
             raise ValueError(f"{name} is empty: a data set needs at least one record")
         return array
 

@@ -7,16 +7,21 @@ Proof: docs/proofs/conversions.md, section 8.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from curvedp import _core
 from curvedp._validation import as_positive
 from curvedp.errors import ConversionError
 from curvedp.privacy import GDP, Guarantee, PureDP, Unproved
+from curvedp.privacy.base import Neighbours
 
 
-def check_guarantee(guarantee: Guarantee | None) -> Guarantee:
+def check_guarantee(
+    guarantee: Guarantee | None, served: Sequence[Neighbours] = ("replace",)
+) -> Guarantee:
     """The guarantee, if noise can be calibrated to it: every calibration passes here.
 
-    All sensitivities are those of replacing a record.
+    All sensitivities are those of replacing a record, but where `served` names another relation.
 
     Raises
     ------
@@ -30,11 +35,11 @@ def check_guarantee(guarantee: Guarantee | None) -> Guarantee:
             "guarantee must be PureDP, ApproxDP, ZCDP or GDP, such as PureDP(epsilon=1.0), got "
             f"{type(guarantee).__name__}"
         )
-    if guarantee.neighbours != "replace":
+    if guarantee.neighbours not in served:
         raise ConversionError(
             f"{guarantee} cannot be met: noise is calibrated to replacing a record, with the "
             'number of records public. Leave out neighbours="add-remove" if that number may be '
-            "known"
+            "known, or release a mean without a ball: frechet_mean(records, manifold, guarantee)"
         )
     return guarantee
 

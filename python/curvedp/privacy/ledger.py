@@ -101,6 +101,12 @@ def _time(entry: LedgerEntry) -> str:
     return entry.time.isoformat(sep=" ", timespec="seconds")
 
 
+def _named(entry: LedgerEntry) -> str:
+    """The label of an entry, and the entry in whose place it stands."""
+    place = "" if entry.settles is None else f" (in place of entry {entry.settles})"
+    return f"{entry.label}{place}"
+
+
 def _open(made: MadeWith, path: str) -> Ledger:
     return Ledger._of_file(made, path)
 
@@ -128,7 +134,9 @@ class Ledger:
     Notes
     -----
     A spend is never taken back, also not when the release fails afterwards: the failure may have
-    been seen. A stored release may be shown again without a spend; a fresh draw is a new spend.
+    been seen. A search that ends before it spent all that was set aside for it settles its entry:
+    another one, for what it spent, stands in its place. A stored release may be shown again without
+    a spend; a fresh draw is a new spend.
 
     Examples
     --------
@@ -251,9 +259,9 @@ class Ledger:
     def _entry(self, spend: Spend, number: int, total: Total) -> LedgerEntry:
         spent = self._spent(total)
         assert spent is not None
-        return LedgerEntry(
-            spend.time, spend.label, spend.guarantee, number, spent, self._remaining(total)
-        )
+        rest = self._remaining(total)
+        own = (spend.time, spend.label, spend.guarantee, number, spent, rest, spend.settles)
+        return LedgerEntry(*own)
 
     def spend(self, guarantee: Guarantee, label: str = "") -> LedgerEntry:
         """Charge a guarantee, or refuse and charge nothing. Call it before drawing noise.
@@ -294,6 +302,49 @@ class Ledger:
         spend = Spend(datetime.now(UTC), label, guarantee)
         return self._entry(spend, *self._store.charge(decide, spend))
 
+    def settle(self, number: int, spent: Guarantee) -> LedgerEntry:
+        """Puts what a search spent in the place of what was set aside for it.
+
+        For searches whose steps are a filter within what was set aside, once they have ended
+        (docs/proofs/sums-of-messages.md, section 5): releases that make their own spend call it.
+        For everything else the promise of the ledger would be broken.
+
+        Parameters
+        ----------
+        number : int
+            Of the entry that set it aside.
+        spent : Guarantee
+            Costs no more than that entry did.
+
+        Returns
+        -------
+        LedgerEntry
+
+        Raises
+        ------
+        ValueError
+            If the entry was settled, settles another, or cost less.
+
+        Examples
+        --------
+        >>> ledger = Ledger(GDP(2.0))
+        >>> entry = ledger.spend(GDP(1.0), "mean without a ball")
+        >>> print(ledger.settle(entry.number, GDP(0.5)).remaining)
+        GDP(mu=1.9365)
+        """
+        cost = self._cost(spent)
+        own = self.entries[number - 1]
+        before = self._cost(own.guarantee)
+
+        def decide(total: Total) -> Total:
+            saved = tuple(old - new for old, new in zip(before, cost, strict=True))
+            if any(part < 0 for part in saved):
+                raise ValueError(f"entry {number} cost less than {spent}")
+            return tuple(used - part for used, part in zip(total, saved, strict=True))
+
+        spend = Spend(datetime.now(UTC), own.label, spent, number)
+        return self._entry(spend, *self._store.charge(decide, spend))
+
     def _spent(self, total: Total) -> Guarantee | None:
         return _as_guarantee(self._budget, tuple(map(min, total, self._limit)), round_up)
 
@@ -311,8 +362,9 @@ class Ledger:
             f"spent:      {self.spent or 'nothing'}",
             f"remaining:  {_left(self.remaining)}",
         ]
-        for entry in self.entries:
-            lines.append(f"{_time(entry)}  {entry.guarantee}  {entry.label}".rstrip())
+        lines += [
+            f"{_time(entry)}  {entry.guarantee}  {_named(entry)}".rstrip() for entry in self.entries
+        ]
         return "\n".join(lines) + "\n"
 
     def close(self) -> None:
@@ -361,5 +413,5 @@ class Ledger:
             facts,
             notes=[f"The last {len(last)} spends; {hidden} before them."] if hidden else (),
             columns=("time", "guarantee", "label") if last else (),
-            rows=((_time(entry), str(entry.guarantee), entry.label) for entry in last),
+            rows=((_time(entry), str(entry.guarantee), _named(entry)) for entry in last),
         )

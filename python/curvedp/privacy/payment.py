@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from curvedp.privacy.base import Guarantee
+from curvedp.privacy.guarantees import GDP, ZCDP
 from curvedp.privacy.ledger import Ledger
 from curvedp.privacy.store import LedgerEntry
 
@@ -30,3 +31,25 @@ def pay(ledger: Ledger | None, guarantee: Guarantee, label: str) -> LedgerEntry 
         For an `Unproved` guarantee.
     """
     return None if ledger is None else ledger.spend(guarantee, label=label)
+
+
+def settle(ledger: Ledger, number: int, spent: Guarantee) -> LedgerEntry | None:
+    """Puts what a search spent in the place of what was set aside, where that is proved.
+
+    Gaussian steps that stop early have spent the root of their squares to a budget of GDP or zCDP;
+    to one of an epsilon and a delta they have spent all.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    number : int
+        Of the entry.
+    spent : GDP
+
+    Returns
+    -------
+    LedgerEntry or None
+    """
+    if not isinstance(ledger.budget, (GDP, ZCDP)):
+        return None
+    return ledger.settle(number, spent)

@@ -587,7 +587,7 @@ class Release:
             ("meaning", self.guarantee._promise),
             *self._way(),
             ("neighbouring", self._neighbouring()),
-            ("units" if self.units_by_name else "records", f"n = {self.n}"),
+            ("units" if self.units_by_name else "records", self._number()),
             ("domain", self._domain()),
             (
                 "sensitivity",
@@ -602,6 +602,10 @@ class Release:
             ("calibration", self._calibration()),
             *([] if self.provenance is None else [("provenance", str(self.provenance))]),
         ]
+
+    def _number(self) -> str:
+        """The number of records, as far as it is public."""
+        return f"n = {self.n}"
 
     def _calibration(self) -> str:
         """The kind of calibration; "proved" only of what is."""

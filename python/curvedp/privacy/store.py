@@ -12,12 +12,14 @@ import os
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
+from types import NoneType
+from typing import Any
 
 from curvedp.errors import LedgerError
 from curvedp.privacy.base import Guarantee
@@ -44,6 +46,9 @@ class LedgerEntry:
         Composition of all spends up to it, rounded up.
     remaining : Guarantee or None
         What was left after it, rounded down.
+    settles : int or None
+        The number of the entry in whose place this one stands: of a search that stopped early, what
+        it spent instead of what had been set aside.
     """
 
     time: datetime
@@ -52,15 +57,17 @@ class LedgerEntry:
     number: int
     spent: Guarantee
     remaining: Guarantee | None
+    settles: int | None = None
 
 
 @dataclass(frozen=True)
 class Spend:
-    """A spend as stores keep it."""
+    """A spend as stores keep it; `settles` is the number of the one in whose place it stands."""
 
     time: datetime
     label: str
     guarantee: Guarantee
+    settles: int | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,8 @@ class MemoryStore:
         with self._lock:
             total, spends = self._account
             after = decide(total)
+            if spend.settles is not None:
+                check_settled(spend.settles, [own for own, _ in spends])
             self._account = (after, (*spends, (spend, after)))
             return len(spends) + 1, after
 
@@ -106,7 +115,7 @@ class MemoryStore:
 
 
 _APPLICATION = 0x63647031
-_SCHEMA = 4
+_SCHEMA = 5
 _BUSY_SECONDS = 60.0
 _TABLES = """
 CREATE TABLE account (
@@ -115,10 +124,12 @@ CREATE TABLE account (
 );
 CREATE TABLE entry (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
-    time TEXT NOT NULL, label TEXT NOT NULL, guarantee TEXT NOT NULL, total TEXT NOT NULL
+    time TEXT NOT NULL, label TEXT NOT NULL, guarantee TEXT NOT NULL, total TEXT NOT NULL,
+    settles INTEGER UNIQUE
 );
 """
-_INSERT = "INSERT INTO entry (time, label, guarantee, total) VALUES (?, ?, ?, ?)"
+_INSERT = "INSERT INTO entry (time, label, guarantee, total, settles) VALUES (?, ?, ?, ?, ?)"
+_ENTRIES = "SELECT time, label, guarantee, total, settles FROM entry ORDER BY id"
 
 # SQLite keeps per-process state about open files that a fork in mid-transaction would inherit:
 # connections are short and a fork waits for them.
@@ -271,7 +282,9 @@ class FileStore(_LedgerFile):
             after = decide(self._total(connection))
             total = _write(after)
             connection.execute("UPDATE account SET total = ?", (total,))
-            row = (spend.time.isoformat(), spend.label, described, total)
+            if spend.settles is not None:
+                check_settled(spend.settles, _spends(connection))
+            row = (spend.time.isoformat(), spend.label, described, total, spend.settles)
             number = connection.execute(_INSERT, row).lastrowid
             assert number is not None
             return number, after
@@ -280,14 +293,20 @@ class FileStore(_LedgerFile):
         """As `MemoryStore.read`."""
         with self._transaction("BEGIN") as connection:
             last = self._total(connection)
-            rows = connection.execute("SELECT time, label, guarantee, total FROM entry ORDER BY id")
             total, spends = self._start, list[tuple[Spend, Total]]()
-            for time, label, described, after in rows:
-                guarantee = Guarantee.from_dict(json.loads(described))
-                total = tuple(a + b for a, b in zip(total, self._cost(guarantee), strict=True))
-                if _read(after) != total or not isinstance(label, str):
+            for row in connection.execute(_ENTRIES):
+                spend, after = _spend(row), row[3]
+                cost = self._cost(spend.guarantee)
+                if spend.settles is not None:
+                    check_settled(spend.settles, [own for own, _ in spends])
+                    before = self._cost(spends[spend.settles - 1][0].guarantee)
+                    cost = tuple(own - old for own, old in zip(cost, before, strict=True))
+                    if any(own > 0 for own in cost):
+                        raise ValueError("an entry that settles another for more")
+                total = tuple(a + b for a, b in zip(total, cost, strict=True))
+                if _read(after) != total:
                     raise ValueError("a total that its entries do not make")
-                spends.append((Spend(datetime.fromisoformat(time), label, guarantee), total))
+                spends.append((spend, total))
             if last != total:
                 raise ValueError("a total that its entries do not make")
         return total, tuple(spends)
@@ -303,6 +322,27 @@ class FileStore(_LedgerFile):
         if text != (_write(self._start) if last is None else last[0]):
             raise ValueError("two totals")
         return _read(text)
+
+
+def check_settled(number: int, spends: Sequence[Spend]) -> None:
+    """Raises unless the entry of that number is there, settles none and is not settled."""
+    if not 1 <= number <= len(spends) or spends[number - 1].settles is not None:
+        raise ValueError("an entry that settles none")
+    if any(own.settles == number for own in spends):
+        raise ValueError("an entry that was settled")
+
+
+def _spends(connection: sqlite3.Connection) -> list[Spend]:
+    return [_spend(row) for row in connection.execute(_ENTRIES)]
+
+
+def _spend(row: Sequence[Any]) -> Spend:
+    """A row of the table of entries."""
+    time, label, described, _, settles = row
+    if not isinstance(label, str) or not isinstance(settles, (int, NoneType)):
+        raise ValueError("an entry of other types")
+    guarantee = Guarantee.from_dict(json.loads(described))
+    return Spend(datetime.fromisoformat(time), label, guarantee, settles)
 
 
 def made_with(path: str) -> MadeWith:

@@ -21,6 +21,7 @@ from curvedp.statistics.k_sample_power import k_sample_power
 from curvedp.statistics.k_samples import KSampleRelease, KSampleTest, k_sample_test
 from curvedp.statistics.kmeans import KMeans, KMeansRelease, k_means
 from curvedp.statistics.kng_mean import KNGMean, kng_mean
+from curvedp.statistics.located_mean import LocatedMean, LocatedMeanRelease
 from curvedp.statistics.logistic import LogisticRelease, TangentLogistic, tangent_logistic
 from curvedp.statistics.mean_release import MeanRelease
 from curvedp.statistics.moments import FourthMoment, LogCovariance, MeanHessian
@@ -51,6 +52,8 @@ __all__ = [
     "KNGMean",
     "KSampleRelease",
     "KSampleTest",
+    "LocatedMean",
+    "LocatedMeanRelease",
     "LogCovariance",
     "LogisticRelease",
     "Mean",

@@ -24,13 +24,13 @@ from curvedp import _core
 from curvedp._guard import warn_of_noise
 from curvedp._memory import ask_for_memory
 from curvedp._validation import FloatArray, as_choice, as_count
-from curvedp.domain import NOT_ON_PRODUCTS, Ball, ProductBall, check_any_ball
+from curvedp.domain import NOT_ON_PRODUCTS, Ball, ProductBall, WholeSpace, as_domain
 from curvedp.errors import ExistenceError
 from curvedp.manifolds import Manifold
 from curvedp.mechanisms import ways_to_meet
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Unproved, compose
-from curvedp.privacy.base import calibration_of
+from curvedp.privacy.base import Neighbours, calibration_of
 from curvedp.privacy.payment import pay
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.release import percent
@@ -59,6 +59,7 @@ class CommonOptions(TypedDict, total=False):
 
     records_per_unit: int
     groups_per_unit: int
+    keys: GroupsLike
     skip_small: bool
     ledger: Ledger | None
     secret: NoiseSecret | None
@@ -91,6 +92,8 @@ class Statistic(abc.ABC, Generic[Result]):
     beside: ClassVar[Literal["covariate", "labels"] | None] = None
     #: True if it averages over the records of units itself.
     takes_units: ClassVar[bool] = False
+    #: Neighbouring relations that its noise can be calibrated to.
+    served: ClassVar[tuple[Neighbours, ...]] = ("replace",)
     #: True if `coverage` may count which of its records are points inside the ball.
     counted: ClassVar[bool] = True
     #: Memory that it takes, in sizes of the records: measured and rounded up.
@@ -164,6 +167,16 @@ class Statistic(abc.ABC, Generic[Result]):
             The group's number.
         """
 
+    def spent(self, releases: Releases[Result]) -> Guarantee | None:
+        """The cost of all releases, where they may stop before they spent what was set aside.
+
+        Parameters
+        ----------
+        releases : Releases
+            As `release` returns them.
+        """
+        return None
+
     @property
     def asked(self) -> Statistic[Any]:
         """The statistic that the user asked for."""
@@ -172,6 +185,13 @@ class Statistic(abc.ABC, Generic[Result]):
     def of_factors(self) -> Statistic[Any]:
         """The statistic of a product of manifolds, whose parts are this one's of each factor."""
         raise ValueError(f"the {self.title} is {NOT_ON_PRODUCTS}")
+
+    def without_ball(self) -> Statistic[Any]:
+        """The statistic of records anywhere on the manifold."""
+        raise TypeError(
+            f"the {self.title} needs a public ball: give one, or release one first, as "
+            "frechet_mean(records, manifold, guarantee).ball"
+        )
 
     def promise(self, call: Call) -> Guarantee:
         """The guarantee that a release may claim: `Unproved` where there is no proof."""
@@ -421,8 +441,11 @@ class Call:
             raise ValueError("the balls of all groups must lie on one manifold")
         if isinstance(self.ball, ProductBall):
             object.__setattr__(self, "statistic", self.statistic.of_factors())
+        if any(isinstance(ball, WholeSpace) for ball in self.balls):
+            object.__setattr__(self, "statistic", self.statistic.without_ball())
         as_count(self.records_per_unit, "records_per_unit")
-        composed(check_guarantee(self.guarantee), as_count(self.groups_per_unit, "groups_per_unit"))
+        check_guarantee(self.guarantee, self.statistic.served)
+        composed(self.guarantee, as_count(self.groups_per_unit, "groups_per_unit"))
         self.statistic.check(self)
 
     @property
@@ -479,6 +502,8 @@ class Call:
             "guarantee": calibration_of(self.guarantee),
             "records_per_unit": self.records_per_unit,
         }
+        if self.guarantee.neighbours != "replace":  # another scale of the same noise
+            described["neighbours"] = self.guarantee.neighbours
         if self.counting is not None:
             described["counting"] = self.counting.told()
         asked = self.statistic.asked
@@ -614,12 +639,12 @@ def check_timing(timing: Timing, progress: Progress) -> Timing:
     return timing
 
 
-def as_balls(ball: Ball | Sequence[Ball]) -> tuple[Ball, ...]:
+def as_balls(ball: Ball | Sequence[Ball] | Manifold) -> tuple[Ball, ...]:
     """One ball for all groups, or one for each."""
     given = ball if isinstance(ball, (list, tuple)) else (ball,)
     if not given:
         raise ValueError("ball is empty: give one ball for all groups, or one for each")
-    return tuple(map(check_any_ball, given))
+    return tuple(map(as_domain, given))
 
 
 def composed(guarantee: Guarantee, times: int) -> Guarantee:

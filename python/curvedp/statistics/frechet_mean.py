@@ -22,6 +22,7 @@ from curvedp._hints import hinting
 from curvedp._validation import FloatArray, as_count, as_positive
 from curvedp.domain import Ball, check_any_ball
 from curvedp.errors import ExistenceError
+from curvedp.manifolds import Manifold
 from curvedp.mechanisms import Mechanism, choose_mechanism
 from curvedp.mechanisms.calibration import check_guarantee
 from curvedp.mechanisms.choice import draws_exactly
@@ -43,6 +44,7 @@ from curvedp.statistics.design import (
     smallest_n,
 )
 from curvedp.statistics.grouping import GroupsLike
+from curvedp.statistics.located_mean import LocatedMean, LocatedMeanRelease
 from curvedp.statistics.mean_release import MeanRelease
 from curvedp.statistics.paid import Paid
 from curvedp.statistics.product import OfFactors
@@ -74,6 +76,11 @@ class Mean(Calibrated[MeanRelease]):
 
     def of_factors(self) -> Statistic[Any]:
         return OfFactors(self)
+
+    def without_ball(self) -> Statistic[Any]:
+        if self.mechanism is not None:
+            raise ValueError("without a ball the noise is Gaussian: leave mechanism out")
+        return LocatedMean()
 
     def check(self, call: Call) -> None:
         for way in self.ways(call):
@@ -197,11 +204,31 @@ def frechet_mean(
     mechanism: str | type[Mechanism] | None = None,
     **call: Unpack[CallOptions],
 ) -> Releases[MeanRelease]: ...
+@overload
+def frechet_mean(
+    records: ArrayLike,
+    ball: Manifold,
+    guarantee: Guarantee,
+    *,
+    groups: None = None,
+    mechanism: None = None,
+    **call: Unpack[CallOptions],
+) -> LocatedMeanRelease: ...
+@overload
+def frechet_mean(
+    records: ArrayLike,
+    ball: Manifold,
+    guarantee: Guarantee,
+    *,
+    groups: GroupsLike,
+    mechanism: None = None,
+    **call: Unpack[CallOptions],
+) -> Releases[LocatedMeanRelease]: ...
 @quiet
 @hinting
 def frechet_mean(
     records: ArrayLike,
-    ball: Ball | Sequence[Ball],
+    ball: Ball | Sequence[Ball] | Manifold,
     guarantee: Guarantee,
     *,
     groups: GroupsLike = None,
@@ -209,6 +236,7 @@ def frechet_mean(
     units: GroupsLike = None,
     records_per_unit: int = 1,
     groups_per_unit: int = 1,
+    keys: GroupsLike = None,
     skip_small: bool = False,
     ledger: Ledger | None = None,
     secret: NoiseSecret | None = None,
@@ -216,19 +244,21 @@ def frechet_mean(
     progress: Progress = False,
     timing: Timing = "prompt",
     coverage: bool | None = None,
-) -> MeanRelease | Releases[MeanRelease]:
+) -> MeanRelease | LocatedMeanRelease | Releases[MeanRelease] | Releases[LocatedMeanRelease]:
     """Release the Fréchet mean of records under differential privacy.
 
     The mean minimises sum_i rho(p, x_i)^2 over the ball, x_i the records projected on it; it is
-    about the projected records.
+    about the projected records. Without a ball, with the manifold in its place, a ball is found
+    privately: see `LocatedMean` and docs/no-ball.md.
 
     Parameters
     ----------
     records : array-like, shape (n, *point_shape)
         One record per row; n is public. No value raises: a record that is not a point of the
         manifold counts as the ball's centre.
-    ball : Ball, or a list with one for each group
-        Public domain, chosen without looking at the records. A list follows the order of the
+    ball : Ball, a list with one for each group, or a Manifold
+        Public domain, chosen without looking at the records. A manifold says that there is no
+        public ball: GDP, ZCDP and ApproxDP serve that. A list follows the order of the
         groups' labels, see `Releases`.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
         Guarantee of the release (of each group) when one unit's records are replaced.
@@ -250,6 +280,10 @@ def frechet_mean(
         is not known who is who.
     groups_per_unit : int
         Number of groups to which one unit contributes at most.
+    keys : array-like, optional
+        Public labels of all groups that shall be released, under a guarantee with
+        ``neighbours="add-remove"``: which labels occur would tell who is there. Records with other
+        labels are left out.
     skip_small : bool
         Skip groups that are too small for the mechanism to exist, instead of raising.
     ledger : Ledger, optional
@@ -276,7 +310,7 @@ def frechet_mean(
 
     Returns
     -------
-    MeanRelease, or Releases with `groups`
+    MeanRelease, or LocatedMeanRelease without a ball, or Releases of them with `groups`
         `value` has shape point_shape, or (groups, *point_shape), and lies in the ball. `shrunk` is
         the same mean shrunk to the centre, which errs less where noise is large.
 
@@ -312,6 +346,7 @@ def frechet_mean(
         units=units,
         records_per_unit=records_per_unit,
         groups_per_unit=groups_per_unit,
+        keys=keys,
         skip_small=skip_small,
         ledger=ledger,
         secret=secret,

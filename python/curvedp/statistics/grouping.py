@@ -36,11 +36,46 @@ class Grouping:
         Group g holds the records ``offsets[g]:offsets[g + 1]``, once they are in order.
     order : ndarray of int, shape (n,), or None
         The records group by group; None if that is how they came.
+    total : int or None
+        Number of records, where some are in none of the groups.
     """
 
     labels: Sequence[Hashable]
     offsets: Offsets
     order: NDArray[np.int64] | None = None
+    total: int | None = None
+
+    @classmethod
+    def among(cls, keys: GroupsLike, groups: GroupsLike, n: int) -> Grouping:
+        """The groups of public keys, whether or not a record has them; others are left out.
+
+        Parameters
+        ----------
+        keys : sequence
+            Labels of the groups, in their order; no two are equal.
+        groups : array-like, shape (n,)
+            The label of each record.
+        n : int
+            Number of records.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For another number of labels, labels without equality and keys that are equal.
+        """
+        public, given = as_labels(keys, "keys"), as_labels(groups, "groups")
+        if given.shape != (n,):
+            raise ValueError(f"groups must have one label for each record, got {given.shape}")
+        names, places = exact_codes(public, "keys")
+        if len(names) < len(public):
+            raise ValueError("keys names a group twice")
+        number = {names[place]: index for index, place in enumerate(places.tolist())}
+        found, codes = exact_codes(given, "groups")
+        own = np.array([number.get(label, -1) for label in found], dtype=np.int64)[codes]
+        order = np.argsort(own, kind="stable")[np.count_nonzero(own < 0) :]
+        sizes = np.bincount(own[order], minlength=len(number))
+        ends = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+        return cls(list(number), ends, order, n)
 
     @classmethod
     def of(cls, groups: GroupsLike, n: int, *, with_units: bool = False) -> Grouping:
@@ -93,7 +128,7 @@ class Grouping:
             groups than `groups_per_unit`. Which units there are, whether some have no name, and
             which unit is in which group is public, as the groups are.
         """
-        count = int(self.offsets[-1])
+        count = int(self.offsets[-1]) if self.total is None else self.total
         given = as_labels(units, "units")
         if given.shape != (count,):
             raise ValueError(

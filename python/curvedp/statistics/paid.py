@@ -202,7 +202,7 @@ class Paid:
 
     def replaced(self, n: int) -> float:
         """The share of n records that a unit replaces."""
-        return min(1.0, self.call.records_per_unit / n)
+        return min(1.0, self.call.records_per_unit / max(n, 1))
 
     def columns(self, statistic: _core.GroupStatistic, means: Sequence[Design | None]) -> Columns:
         """Columns that compiled code releases, by name; `means` has one for each design."""

@@ -127,7 +127,7 @@ class OfFactors(Calibrated[Release]):
         scales, errors = (np.array(column) for column in zip(*parts, strict=True))
         space = _space(call)
         joint = joint_error(space, isinstance(design.way, GDP), errors[:, None])
-        return float(space._joint(scales)), float(joint[0])
+        return float(space.joint_length(scales)), float(joint[0])
 
     def noise_share(self, call: Call, design: FactorDesigns, n: int) -> float:
         shares = [self.of_factor.noise_share(call, own, n) for own in design.designs]
@@ -150,7 +150,7 @@ class OfFactors(Calibrated[Release]):
             part = self.of_factor.release(inner.by_unit())
             parts.append(_with_shares(part, paid, self.of_factor, found, i))
         lengths = {
-            name: space._joint([getattr(part, name) for part in parts])
+            name: space.joint_length([getattr(part, name) for part in parts])
             for name in ("sensitivity", "solver_tolerance", "scale")
         }
         errors = np.stack([part.expected_error for part in parts])

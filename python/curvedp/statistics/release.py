@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -13,8 +14,12 @@ from curvedp._guard import warn_of_paid
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
 from curvedp.errors import CoverageWarning, ExistenceError
+from curvedp.manifolds import Manifold
 from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Release
+from curvedp.privacy.base import Neighbours
 from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.payment import settle
+from curvedp.privacy.provenance import Payment
 from curvedp.privacy.secret import fingerprint_of
 from curvedp.statistics.call import (
     Call,
@@ -37,7 +42,7 @@ from curvedp.statistics.releases import Releases
 def release(
     statistic: Statistic[Result],
     records: ArrayLike,
-    ball: Ball | Sequence[Ball],
+    ball: Ball | Sequence[Ball] | Manifold,
     guarantee: Guarantee,
     *,
     covariate: ArrayLike | None = None,
@@ -53,7 +58,7 @@ def release(
         Such as ``Mean()``, ``TwoSampleTest()`` or one of your own.
     records : array-like, shape (n, *point_shape)
         No value raises: a record that is not a point of the manifold counts as the ball's centre.
-    ball : Ball, or a list with one for each group
+    ball : Ball, a list with one for each group, or a Manifold where the statistic needs none
         Public domain of the records.
     guarantee : PureDP, ApproxDP, ZCDP or GDP
         Of the release of each group, when one unit's records are replaced.
@@ -65,7 +70,8 @@ def release(
         Labels or offsets of public groups; see `frechet_mean`.
     units : array-like, shape (n,), optional
         Label of the person to whom each record belongs, instead of `records_per_unit`.
-    records_per_unit, groups_per_unit, skip_small, ledger, secret, seed, progress, timing, coverage
+    records_per_unit, groups_per_unit, keys, skip_small, ledger, secret, seed, progress, timing, \
+    coverage
         As in `frechet_mean`.
 
     Returns
@@ -89,7 +95,8 @@ def release(
     (2, 2, 2)
     """
     space = as_balls(ball)[0].manifold
-    data = space.read_records(records)
+    is_public = check_relation_of(guarantee) == "replace"
+    data = space.read_records(records, least=1 if is_public else 0)
     beside = read_beside(check_statistic(statistic), len(data), covariate=covariate, labels=labels)
     return release_read(statistic, data, ball, guarantee, beside=beside, groups=groups, **call)
 
@@ -97,13 +104,14 @@ def release(
 def release_read(
     statistic: Statistic[Result],
     data: FloatArray,
-    ball: Ball | Sequence[Ball],
+    ball: Ball | Sequence[Ball] | Manifold,
     guarantee: Guarantee,
     *,
     beside: FloatArray | None = None,
     groups: GroupsLike = None,
     records_per_unit: int = 1,
     groups_per_unit: int = 1,
+    keys: GroupsLike = None,
     skip_small: bool = False,
     ledger: Ledger | None = None,
     secret: NoiseSecret | None = None,
@@ -125,7 +133,7 @@ def release_read(
     check_timing(timing, progress)
     check_coverage(call, coverage)
     statistic, is_grouped = call.statistic, groups is not None
-    grouping = Grouping.of(groups, len(data), with_units=units is not None)
+    grouping = grouped(guarantee, keys, groups, len(data), with_units=units is not None)
     unit_ends = None
     if units is not None:
         if call.records_per_unit != 1:
@@ -168,17 +176,66 @@ def release_read(
         by_secret=secret is not None,
     )
 
-    def answer(paid: Paid) -> tuple[Result | Releases[Result], Coverage | None]:
+    def answer(
+        paid: Paid,
+    ) -> tuple[Result | Releases[Result], Coverage | None, Guarantee | None]:
         ready = paid.by_unit()
         found = statistic.release(ready if secret is None else ready.salted())
-        return found if is_grouped else statistic.result(found, 0), paid.coverage()
+        spent = statistic.spent(found)
+        return found if is_grouped else statistic.result(found, 0), paid.coverage(), spent
 
     if timing == "prompt":
-        released, of_ball = answer(paid)
+        released, of_ball, spent = answer(paid)
     else:
-        released, of_ball = at_public_time(answer, map(paid.rehearsed, KINDS), paid)
+        released, of_ball, spent = at_public_time(answer, map(paid.rehearsed, KINDS), paid)
+    if ledger is not None and spent is not None:
+        released = settled(released, ledger, spent)
     whole: Result | Releases[Result] = with_coverage(released, of_ball, uncounted)
     return whole
+
+
+def settled(released: Any, ledger: Ledger, spent: Guarantee) -> Any:
+    """The same fresh release, or releases, with the ledger's entry for what was spent."""
+    made = released.provenance
+    entry = settle(ledger, made.payment.number, spent)
+    if entry is not None:
+        payment = Payment.of(ledger, entry)
+        object.__setattr__(released, "provenance", replace(made, payment=payment))
+    return released
+
+
+def check_relation_of(guarantee: Guarantee) -> Neighbours:
+    """The neighbouring relation of what shall be a guarantee."""
+    return guarantee.neighbours if isinstance(guarantee, Guarantee) else "replace"
+
+
+def grouped(
+    guarantee: Guarantee, keys: GroupsLike, groups: GroupsLike, n: int, *, with_units: bool
+) -> Grouping:
+    """The groups of n records: of public keys where the number of records is protected.
+
+    Raises
+    ------
+    ValueError
+        For keys without need, and groups without keys where that would tell who is there.
+    """
+    if guarantee.neighbours == "replace":
+        if keys is not None:
+            raise ValueError(
+                'keys are for guarantees with neighbours="add-remove": leave them out, all labels '
+                "that occur are released"
+            )
+        return Grouping.of(groups, n, with_units=with_units)
+    if groups is None:
+        if keys is not None:
+            raise ValueError("give groups, the label of each record, with keys")
+        return Grouping.of(None, n)
+    if keys is None:
+        raise ValueError(
+            "which groups occur would tell who is there: give keys, the public labels of all "
+            "groups that shall be released"
+        )
+    return Grouping.among(keys, groups, n)
 
 
 def counted(

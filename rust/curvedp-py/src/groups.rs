@@ -226,7 +226,6 @@ impl Groups {
                 design.get().mean.as_ref().is_some_and(|mean| mean.noise.get().inner.dim() != dim)
             })
             || choice.iter().any(|&number| number >= designs.len() as i32)
-            || (0..count).any(|g| choice[g] >= 0 && offsets[g] == offsets[g + 1])
         {
             return Err(mismatch());
         }
@@ -274,7 +273,10 @@ impl Groups {
         count: bool,
     ) -> PyResult<Released<'py>> {
         let (statistic, drawn) = (&*statistic.inner, keys.open()?);
-        if statistic.has_means() && self.designs.iter().any(|own| own.get().mean.is_none()) {
+        let is_empty = |g: usize| self.choice[g] >= 0 && self.offsets[g] == self.offsets[g + 1];
+        if (0..self.choice.len()).any(is_empty)
+            || statistic.has_means() && self.designs.iter().any(|own| own.get().mean.is_none())
+        {
             return Err(PyValueError::new_err("designs do not match"));
         }
         let tally = count.then(Tally::default);

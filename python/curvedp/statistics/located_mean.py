@@ -1,0 +1,401 @@
+"""The Fréchet mean without a public ball, and with n protected: a search among sums of messages.
+
+    start -> counts of distances -> clipped logarithms -> mean, ball, count, error
+
+All of the guarantee is the noise of the sums. Proof: docs/proofs/sums-of-messages.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from curvedp._guard import warn_of_paid
+from curvedp._validation import FloatArray, as_choice, as_count, as_positive
+from curvedp.domain import Ball
+from curvedp.errors import CoverageWarning, ExistenceError
+from curvedp.manifolds import Manifold, Product, as_manifold
+from curvedp.mechanisms import ways_to_meet
+from curvedp.privacy import GDP, Release
+from curvedp.privacy.base import Neighbours
+from curvedp.privacy.conversion import round_up
+from curvedp.privacy.release import percent
+from curvedp.statistics.call import Call, Statistic
+from curvedp.statistics.group import EachGroup, Group
+from curvedp.statistics.paid import Paid
+from curvedp.statistics.releases import Releases
+from curvedp.sums.geometry import geometry_of
+from curvedp.sums.messages import start_of
+from curvedp.sums.records import RecordSums, searched
+from curvedp.sums.search import BALL_LIMIT, NOT_POINTS, Found, Search
+
+#: Streams of a group: one for each sum of each factor.
+_SUMS, _FACTORS = 32, 32
+#: Fewest records times mu with which a search may succeed, by the kind of start.
+_LEAST = {"none": 45.0, "vector": 45.0, "matrices": 80.0, "projector": 20.0}
+
+
+@dataclass(frozen=True)
+class SearchDesign:
+    """The shares of a search, fixed before a record is seen.
+
+    Attributes
+    ----------
+    way : GDP
+        The budget of all sums together.
+    shares : tuple of GDP
+        That of each factor of a product; of the whole otherwise.
+    """
+
+    way: GDP
+    shares: tuple[GDP, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LocatedMeanRelease(Release):
+    """A mean that was released without a public ball; all fields are released numbers.
+
+    Where no mean was found the guarantee is the same, and `spent` says what it cost.
+
+    Attributes
+    ----------
+    found : bool
+        False where no mean was found; `value` is NaN then, and `reason` says why.
+    reason : str or None
+    count, count_deviation : float
+        Number of records that are points, as counted, and its standard deviation.
+    clip_level : float
+        Distance from the last point at which logarithms were clipped.
+    within : float
+        Share of the records within it.
+    noise : float
+        Expected distance due to noise alone.
+    cut : float
+        Mean excess of distances over the clip level, as far as counts show it: clipping moves the
+        mean by about as much at most.
+    left : float
+        What the last step leaves of the way to the mean.
+    spread : float
+        Root mean square distance from the mean, of clipped distances.
+    level : float
+        Distance from `value` within which .95 of the records lie.
+    spent : float
+        mu of all sums that were drawn, at most the budget's.
+    blocks, rounds : int
+        Sums that it took: blocks of counts and a round, and rounds at the last clip level.
+
+    Examples
+    --------
+    >>> import numpy as np, curvedp as cdp
+    >>> sphere = cdp.Sphere(2)
+    >>> X = sphere.project([0.0, 0.0, 1.0] + 0.1 * np.random.default_rng(0).normal(size=(900, 3)))
+    >>> mean = cdp.frechet_mean(X, sphere, cdp.GDP(mu=1.0))
+    >>> mean.found, bool(abs(mean.count - 900) < 60), mean.ball.radius < 0.5
+    (True, True, True)
+    """
+
+    found: bool
+    reason: str | None
+    count: float
+    count_deviation: float
+    clip_level: float
+    within: float
+    noise: float
+    cut: float
+    left: float
+    spread: float
+    level: float
+    spent: float
+    blocks: int
+    rounds: int
+
+    @property
+    def ball(self) -> Ball | None:
+        """A ball about the mean with .95 of the records, to give to other statistics as public.
+
+        Its radius is `level`, at most .9 of the largest that a ball may have; None where the level
+        is beyond that, where no mean was found, and on products.
+        """
+        space = as_manifold(self.manifold)
+        if not self.found or isinstance(space, Product) or not math.isfinite(self.level):
+            return None
+        if self.level > BALL_LIMIT * space.max_ball_radius:
+            return None
+        try:
+            return Ball(space, self.value, self.level)
+        except ValueError:  # too far out, or too small, for doubles
+            return None
+
+    def _domain(self) -> str:
+        return "the whole space: no ball was given"
+
+    def _noise(self) -> list[tuple[str, str]]:
+        if not self.found:
+            return [("found", f"no mean: {self.reason}"), self._count()]
+        return [
+            self._count(),
+            ("clip level", f"{self.clip_level:.4g}; {percent(self.within)} of the records within"),
+            (
+                "of the error",
+                f"noise {self.noise:.3g}, clipping at most about {self.cut:.3g} as far as counts "
+                f"show, left of the way {self.left:.2g}; spread of the records {self.spread:.3g}",
+            ),
+            ("sums", f"{self.blocks} blocks, {self.rounds} rounds; mu spent {self.spent:.6g}"),
+        ]
+
+    def _number(self) -> str:
+        return super()._number() if self._is_n_public else f"{self.n}, as counted"
+
+    @property
+    def _is_n_public(self) -> bool:
+        return self.guarantee.neighbours == "replace"
+
+    def _count(self) -> tuple[str, str]:
+        error = f"(standard deviation {self.count_deviation:.2g})"
+        return "count", f"{self.count:.0f} records that are points {error}"
+
+    @property
+    def doubt(self) -> str | None:
+        """A sentence where the count tells of records that are no points."""
+        missing = self.n - self.count if self._is_n_public else 0.0
+        if not missing > NOT_POINTS * self.count_deviation:
+            return None
+        return (
+            f"about {missing:.0f} of {self.n} records are no points of {self.manifold} (standard "
+            f"deviation {self.count_deviation:.2g}): check their format. They were left out."
+        )
+
+    def _warnings(self) -> tuple[str, ...]:
+        return (self.doubt,) if self.doubt else ()
+
+    def _counted(self) -> str:
+        return f" Counted: {self._count()[1]}."
+
+    def _error(self) -> str:
+        if not self.found:
+            return "not known: no mean was found"
+        return (
+            f"{self.expected_error:.6g} (noise, clipping and what the last step leaves; an "
+            "estimate: records that lie apart and are too few to be counted may add more)"
+        )
+
+
+@dataclass(frozen=True)
+class LocatedMean(EachGroup[LocatedMeanRelease]):
+    """The Fréchet mean without a ball as a value; ``frechet_mean(records, manifold, ...)`` uses it.
+
+    Parameters
+    ----------
+    channels : {"own", "common"}
+        On SPD and HPD matrices "own" lets each channel have units of its own; "common" spends
+        nothing on finding them.
+    clip : float, optional
+        A public clip level for the last rounds, in place of the one that counts tell.
+    max_rounds : int
+        Most rounds at the last clip level besides the last.
+
+    Examples
+    --------
+    >>> LocatedMean(clip=2.0).options()
+    {'channels': 'own', 'clip': 2.0, 'max_rounds': 3}
+    """
+
+    title: ClassVar[str] = "Fréchet mean without a ball"
+    word: ClassVar[str | None] = "located"
+    takes_units: ClassVar[bool] = True
+    served: ClassVar[tuple[Neighbours, ...]] = ("replace", "add-remove")
+    counted: ClassVar[bool] = False
+    memory: ClassVar[float] = 4.0
+    stages: ClassVar[int] = _SUMS * _FACTORS
+
+    channels: str = "own"
+    clip: float | None = None
+    max_rounds: int = 3
+
+    def __post_init__(self) -> None:
+        as_choice(self.channels, ("own", "common"), "channels")
+        if self.clip is not None:
+            object.__setattr__(self, "clip", as_positive(self.clip, "clip"))
+        as_count(self.max_rounds, "max_rounds", least=0, most=8)
+
+    def without_ball(self) -> Statistic[Any]:
+        return self
+
+    def check(self, call: Call) -> None:
+        if any(math.isfinite(ball.radius) for ball in call.balls):
+            raise ValueError("with a ball use Mean: this mean takes the manifold in its place")
+        if isinstance(call.manifold, Product) and len(call.manifold.factors) > _FACTORS:
+            raise ValueError(f"at most {_FACTORS} factors")
+        _gaussian_way(call)
+
+    def mechanism_of(self, design: SearchDesign) -> str:
+        return "rounded Gaussian"
+
+    def way_of(self, design: SearchDesign) -> GDP:
+        return design.way
+
+    def is_exact(self, call: Call) -> bool:
+        return True
+
+    def design(self, call: Call, ball: Ball, n: int) -> SearchDesign:
+        way = _gaussian_way(call)
+        factors = _factors(call.manifold)
+        shares = way.split((1.0,) * len(factors)) if len(factors) > 1 else (way,)
+        least = max(
+            _least_product(factor) / share.mu for factor, share in zip(factors, shares, strict=True)
+        )
+        least *= 2.0 * call.records_per_unit
+        if n < least and way.neighbours == "replace":  # otherwise n is no public number
+            raise ExistenceError(
+                f"{n} records are too few to find a mean without a ball at {way}: give a public "
+                "ball, or a larger budget",
+                smallest_n=math.ceil(least),
+            )
+        return SearchDesign(way, shares)
+
+    def outlook(self, call: Call, design: SearchDesign, n: int) -> tuple[float, float]:
+        return math.nan, math.nan
+
+    def extent(self, call: Call) -> tuple[float, str]:
+        return math.inf, "space"
+
+    def release(self, paid: Paid) -> Releases[LocatedMeanRelease]:
+        found = super().release(paid)
+        doubts = [own.doubt for own in found.results or () if own and own.doubt]
+        if doubts:
+            of_groups = f"{len(doubts)} of {len(paid)} groups, the first: "
+            warn_of_paid((of_groups if paid.is_grouped else "") + doubts[0], CoverageWarning)
+        n = [1 if own is None else own.n for own in found.results or ()]
+        return replace(found, n=np.array(n, dtype=np.int64))  # as counted, where n is protected
+
+    def spent(self, releases: Releases[LocatedMeanRelease]) -> GDP | None:
+        """The root of the squares of the groups that spent most, as many as one unit is in."""
+        amounts = sorted((own.spent for own in releases.results or () if own), reverse=True)
+        call = releases.call
+        way = _gaussian_way(call)
+        most = amounts[: call.groups_per_unit]
+        if not most or all(own >= way.mu for own in most):
+            return None
+        square = sum((Fraction(own) ** 2 for own in most), Fraction(0))
+        return GDP.from_additive([square], round_up, neighbours=way.neighbours)
+
+    def release_group(self, group: Group) -> LocatedMeanRelease:
+        design: SearchDesign = group.design
+        space, rows = group.manifold, group.records
+        factors = _factors(space)
+        parts = space.split(rows) if isinstance(space, Product) else (rows,)
+        found = [
+            self._find(group, factor, part, share, number * _SUMS)
+            for number, (factor, part, share) in enumerate(
+                zip(factors, parts, design.shares, strict=True)
+            )
+        ]
+        return self._released(group, found)
+
+    def _find(
+        self, group: Group, manifold: Manifold, records: FloatArray, share: GDP, first: int
+    ) -> Found:
+        """The search on one factor, whose sums draw from the streams from `first` on."""
+        unit = group.call.records_per_unit
+        ends = group.ends if group.paid.units_by_name else None
+        sums = RecordSums(manifold, records, ends)
+        search = Search(
+            sums.geometry,
+            share.mu,
+            group.n if share.neighbours == "replace" else None,
+            moved=unit,
+            own_units=self.channels == "own",
+            clip=self.clip,
+            max_rounds=self.max_rounds,
+        )
+        return searched(search, sums, lambda number: group.stream(first + number))
+
+    def _released(self, group: Group, found: list[Found]) -> LocatedMeanRelease:
+        space = group.manifold
+        missing = [own for own in found if own.value is None]
+        value = np.full(space.point_shape, np.nan)
+        error: float | None = None
+        if not missing:
+            points = [
+                np.asarray(own.value).reshape(factor.point_shape)
+                for own, factor in zip(found, _factors(space), strict=True)
+            ]
+            whole = space.join(points) if isinstance(space, Product) else points[0]
+            value = np.asarray(whole).reshape(space.point_shape)
+            error = _joint(space, [own.expected_error for own in found])
+        count = min(found, key=lambda own: own.count_deviation)
+        largest = _joint(space, [geometry_of(own).largest for own in _factors(space)])
+        moved, scale = (
+            _joint(space, [getattr(own, name) for own in found])
+            for name in ("sensitivity", "scale")
+        )
+        released = group.release(
+            value=value,
+            statistic=self.title,
+            n=group.n if group.guarantee.neighbours == "replace" else _whole(count.count),
+            ball_center=space.origin,
+            ball_radius=largest,
+            sensitivity=largest if math.isnan(moved) else moved,
+            solver_tolerance=0.0,
+            scale=largest if math.isnan(scale) else scale,
+            expected_error=error,
+        )
+        return LocatedMeanRelease(
+            **vars(released),
+            found=not missing,
+            reason=missing[0].reason if missing else None,
+            count=count.count,
+            count_deviation=count.count_deviation,
+            clip_level=_joint(space, [own.radius for own in found]),
+            within=min(own.within for own in found),
+            noise=_joint(space, [own.noise for own in found]),
+            cut=_joint(space, [own.cut for own in found]),
+            left=_joint(space, [own.left for own in found]),
+            spread=_joint(space, [own.spread for own in found]),
+            level=_joint(space, [own.level for own in found]),
+            spent=math.hypot(*(own.spent for own in found)),
+            blocks=max(own.blocks for own in found),
+            rounds=max(own.rounds for own in found),
+        )
+
+
+def _gaussian_way(call: Call) -> GDP:
+    """The Gaussian guarantee that implies the call's, of the same relation."""
+    whole = call.guarantee
+    for way in ways_to_meet(replace(whole, neighbours="replace")):  # type: ignore[type-var]
+        if isinstance(way, GDP):
+            return GDP(way.mu, neighbours=whole.neighbours)
+    raise ValueError(
+        f"without a ball there is no mean under {type(call.guarantee).__name__}: use GDP, ZCDP or "
+        "ApproxDP, or give a public ball"
+    )
+
+
+def _whole(count: float) -> int:
+    """A count as a number of records."""
+    return max(1, round(count)) if math.isfinite(count) else 1
+
+
+def _factors(space: Manifold) -> tuple[Manifold, ...]:
+    return space.factors if isinstance(space, Product) else (space,)
+
+
+def _joint(space: Manifold, lengths: list[float]) -> float:
+    """Length of a vector whose parts have these lengths."""
+    return (
+        float(space.joint_length(np.array(lengths))) if isinstance(space, Product) else lengths[0]
+    )
+
+
+def _least_product(manifold: Manifold) -> float:
+    """Fewest records times mu, under add or remove, with which a search may succeed."""
+    start = start_of(manifold)
+    if start is not None and start.is_matrix:
+        return _LEAST["projector"] * math.sqrt(start.order)
+    if manifold.spec.partition(":")[0] in ("spd", "hpd"):
+        return _LEAST["matrices"]
+    return _LEAST["vector"]

@@ -1,0 +1,131 @@
+"""Public properties of a space that the search for a mean needs."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from curvedp._validation import FloatArray
+from curvedp.curvature import has_curved_hessian, mean_hessian_trace, radial_hessian
+from curvedp.manifolds import Euclidean, Manifold
+
+#: Octaves of distances below the largest one on compact spaces, on matrices and hyperbolic space,
+#: and on flat space; a grid has four levels in each.
+_OCTAVES = {"compact": 16, "open": 20, "flat": 100}
+#: Largest distance on hyperbolic space in units of 1/sqrt(-curvature), on matrices, on flat space.
+_FARTHEST = {"hyperboloid": 2.0**6, "matrices": 2.0**9, "flat": 2.0**40}
+
+#: Public random points of which distances are the uniform law's.
+_UNIFORM = 2001
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """A space as the search sees it.
+
+    Attributes
+    ----------
+    manifold : Manifold
+    largest : float
+        Distances beyond it count as it.
+    bins : int
+        Levels of the grid of distances.
+    """
+
+    manifold: Manifold
+    largest: float
+    bins: int
+
+    @property
+    def dim(self) -> int:
+        """Dimension."""
+        return self.manifold.dim
+
+    @property
+    def is_compact(self) -> bool:
+        """True where there is a uniform law."""
+        return math.isfinite(self.manifold.injectivity_radius)
+
+    def across(self, dist: FloatArray) -> FloatArray:
+        """Mean eigenvalue of Hess (1/2) rho^2 across the geodesic, at distances."""
+        if not has_curved_hessian(self.manifold):
+            return np.ones_like(dist)
+        return np.array([_across(self.manifold, float(t)) for t in dist])
+
+    def move(self, base: FloatArray, coords: FloatArray) -> FloatArray:
+        """exp of a tangent vector at `base` in coordinates; NaN where doubles end."""
+        space = self.manifold
+        point = np.empty((1, space.point_size))
+        row = np.ascontiguousarray(base).reshape(1, -1)
+        space.kernels.exp_coords(coords.reshape(1, -1), row, point)
+        return np.asarray(space.project(point.reshape(space.point_shape))).reshape(-1)
+
+    @property
+    def uniform_median(self) -> float:
+        """Median distance of a uniform point from a point; infinite where there is none."""
+        return _uniform_median(self.manifold) if self.is_compact else math.inf
+
+
+def geometry_of(manifold: Manifold) -> Geometry:
+    """The grid of distances follows from the kind of space."""
+    if math.isfinite(manifold.injectivity_radius):
+        largest, octaves = _diameter(manifold), _OCTAVES["compact"]
+    elif isinstance(manifold, Euclidean):
+        largest, octaves = _FARTHEST["flat"], _OCTAVES["flat"]
+    elif manifold.noise_space[0] == "hyperbolic":
+        unit = 1.0 / math.sqrt(-manifold.curvature_bounds[0])
+        largest, octaves = unit * _FARTHEST["hyperboloid"], _OCTAVES["open"]
+    else:
+        largest, octaves = _FARTHEST["matrices"], _OCTAVES["open"]
+    return Geometry(manifold, largest, 4 * octaves)
+
+
+def log_diagonals(order: int) -> Geometry:
+    """The logarithms of the diagonals of matrices as points of flat space."""
+    return Geometry(Euclidean(order), _FARTHEST["matrices"], 4 * _OCTAVES["open"])
+
+
+def _diameter(manifold: Manifold) -> float:
+    """Bound on distances: those of rank k have a flat torus of k circles through two points."""
+    return manifold.injectivity_radius * math.sqrt(_rank(manifold))
+
+
+def _rank(manifold: Manifold) -> int:
+    """Dimension of a maximal flat."""
+    rows = int(manifold.origin.shape[0])
+    match manifold.spec.partition(":")[0]:
+        case "torus":
+            return manifold.dim
+        case "grassmann":
+            columns = int(manifold.origin.shape[1])
+            return min(columns, rows - columns)
+        case "so":
+            return rows // 2
+        case "unitary" | "spd" | "hpd":
+            return rows
+    return 1
+
+
+def _across(manifold: Manifold, dist: float) -> float:
+    """As `Geometry.across`, at one distance up to the last before the conjugate one."""
+    others = manifold.dim - 1
+    _, upper = manifold.curvature_bounds
+    if upper <= 0.0 and manifold.noise_space[0] not in ("hyperbolic", "radial"):
+        # exact to second order: all curvatures but 0 count as their mean
+        rank = min(_rank(manifold), others)
+        count = manifold.dim - rank
+        step = 2.0**-10
+        second = (mean_hessian_trace(manifold, step) - manifold.dim) / step**2
+        kappa = -3.0 * second / count
+        return 1.0 + count / others * (radial_hessian(kappa, dist) - 1.0)
+    conjugate = 0.99 * math.pi / math.sqrt(upper) if upper > 0.0 else math.inf
+    return (mean_hessian_trace(manifold, min(dist, conjugate)) - 1.0) / others
+
+
+@functools.cache
+def _uniform_median(manifold: Manifold) -> float:
+    points = manifold.random_point(_UNIFORM, rng=0)
+    return float(np.median(manifold.dist(manifold.origin, points)))

@@ -1,0 +1,48 @@
+"""Shares of a budget that are chosen one after the other: their squares never exceed the whole."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from curvedp.sums.filter import Filter
+
+shares = st.lists(st.floats(1e-6, 2.0), max_size=12)
+
+
+def _square(numbers: list[float]) -> Fraction:
+    return sum((Fraction(own) ** 2 for own in numbers), Fraction(0))
+
+
+@given(st.floats(1e-3, 1e3), shares)
+def test_squares_of_shares_add_up_to_no_more_than_the_whole(mu: float, wished: list[float]) -> None:
+    budget = Filter(mu)
+    taken = [budget.take(own * mu) for own in wished]
+    taken.append(budget.take(budget.rest))
+    assert _square(taken) <= Fraction(mu) ** 2
+    assert all(own <= wish * mu for own, wish in zip(taken, wished, strict=False))
+    # what is left cannot be had, and almost nothing is left
+    assert Fraction(math.nextafter(budget.rest, math.inf)) ** 2 + _square(taken) > Fraction(mu) ** 2
+    assert budget.rest <= 1e-7 * mu
+
+
+@given(st.floats(1e-3, 1e3), shares)
+def test_what_was_spent_is_not_less_than_its_shares(mu: float, wished: list[float]) -> None:
+    budget = Filter(mu)
+    taken = [budget.take(own * mu) for own in wished]
+    assert Fraction(budget.spent) ** 2 >= _square(taken) or budget.spent == mu
+    assert budget.spent <= mu
+
+
+def test_shares_that_are_rounded_to_nearest_exceed_the_whole() -> None:
+    over = 0
+    for k in range(1, 400):
+        mu, first = 1.0, math.sqrt(k / 400)
+        rest = math.sqrt(mu * mu - first * first)
+        over += _square([first, rest]) > Fraction(mu) ** 2
+        budget = Filter(mu)
+        assert _square([budget.take(first), budget.take(budget.rest)]) <= 1
+    assert over > 50

@@ -1,0 +1,296 @@
+"""The mean without a public ball: what it finds, what it says, what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import curvedp as cdp
+from command_line import run
+from curvedp.errors import CoverageWarning
+from curvedp.manifolds import as_manifold
+
+#: One space of each kind, and the spread of records about a random point of it.
+SPACES = {
+    "euclidean:3": 2.0,
+    "sphere:2": 0.4,
+    "sphere:6": 0.4,
+    "rotations:3": 0.4,
+    "projective:2": 0.3,
+    "kendall:7": 0.2,
+    "grassmann:5:2": 0.3,
+    "so:4": 0.4,
+    "unitary:2": 0.4,
+    "torus:2": 0.4,
+    "hyperboloid:3": 1.0,
+    "correlation:4": 0.5,
+    "spd:3": 1.0,
+    "spd:3:log-euclidean": 1.0,
+    "spd:3:log-cholesky": 1.0,
+    "hpd:2": 1.0,
+}
+
+
+def _records(spec: str, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Normal records about a point, and that point."""
+    space, rng = as_manifold(spec), np.random.default_rng(seed)
+    center = space.random_point(rng=rng)
+    coords = rng.standard_normal((n, space.dim)) * SPACES[spec] / np.sqrt(space.dim)
+    return space.exp(space.coords_to_tangent(coords, center), center), center
+
+
+@pytest.mark.parametrize("spec", SPACES)
+def test_the_mean_is_found_within_a_few_expected_errors(spec: str) -> None:
+    space = as_manifold(spec)
+    records, _center = _records(spec, 800)
+    release = cdp.frechet_mean(records, space, cdp.GDP(2.0))
+    assert release.found
+    assert release.reason is None
+    assert space.belongs(release.value)
+    exact = cdp.nonprivate.frechet_mean(records, space).value
+    error = float(space.dist(release.value, exact))
+    assert error < 5.0 * release.expected_error
+    assert release.expected_error < 0.5 * SPACES[spec]
+    assert release.count == pytest.approx(800, abs=6.0 * release.count_deviation)
+    assert 0.4 * SPACES[spec] < release.spread < 2.5 * SPACES[spec]
+
+
+def test_a_manifold_stands_in_the_balls_place_of_means_alone() -> None:
+    records, _ = _records("sphere:2", 200)
+    sphere = as_manifold("sphere:2")
+    for function in (cdp.frechet_variance, cdp.adaptive_mean, cdp.confidence_region):
+        with pytest.raises(TypeError, match="needs a public ball"):
+            function(records, sphere, cdp.GDP(1.0))
+    with pytest.raises(TypeError, match="public ball"):
+        cdp.expected_error(sphere, 100, cdp.GDP(1.0))
+
+
+def test_the_released_ball_is_one_for_other_statistics() -> None:
+    records, _ = _records("sphere:2", 2000)
+    ledger = cdp.Ledger(cdp.GDP(2.0))
+    release = cdp.frechet_mean(records, cdp.Sphere(2), cdp.GDP(1.0), ledger=ledger)
+    assert release.ball is not None
+    inside = np.mean(release.ball.contains(records))
+    assert inside > 0.9
+    variance = cdp.frechet_variance(records, release.ball, cdp.GDP(1.0), ledger=ledger)
+    assert variance.value == pytest.approx(0.16, rel=0.3)
+    assert len(ledger.entries) == 2
+
+
+@pytest.mark.parametrize("kind", ["uniform", "antipodal", "circle"])
+def test_records_without_a_mean_have_none(kind: str) -> None:
+    rng, sphere = np.random.default_rng(3), cdp.Sphere(2)
+    records = rng.standard_normal((1000, 3))
+    if kind == "antipodal":
+        records = 0.1 * records + np.where(np.arange(1000) % 2, 1.0, -1.0)[:, None] * [0, 0, 1]
+    elif kind == "circle":
+        records[:, 2] = 0.0
+    release = cdp.frechet_mean(sphere.project(records), sphere, cdp.GDP(1.0))
+    assert not release.found
+    assert np.isnan(release.value).all()
+    assert release.ball is None
+    assert release.expected_error is None
+    assert release.reason in release.report().replace("\n                ", " ")
+
+
+def test_records_that_are_no_points_are_counted_out_and_said() -> None:
+    records, center = _records("sphere:2", 1000)
+    records[:300] = np.nan
+    with pytest.warns(CoverageWarning, match="no points of sphere:2"):
+        release = cdp.frechet_mean(records, cdp.Sphere(2), cdp.GDP(1.0))
+    assert release.count == pytest.approx(700, abs=6.0 * release.count_deviation)
+    assert float(cdp.Sphere(2).dist(release.value, center)) < 0.1
+    assert "no points of sphere:2" in release.report().replace("\n", " ")
+
+
+def test_too_few_records_are_refused_before_they_cost() -> None:
+    ledger = cdp.Ledger(cdp.GDP(1.0))
+    with pytest.raises(cdp.errors.ExistenceError) as refused:
+        cdp.frechet_mean(_records("spd:3", 20)[0], cdp.SPD(3), cdp.GDP(1.0), ledger=ledger)
+    least = refused.value.smallest_n
+    assert least is not None
+    assert not ledger.entries
+    cdp.frechet_mean(_records("spd:3", least)[0], cdp.SPD(3), cdp.GDP(1.0), ledger=ledger)
+    assert len(ledger.entries) == 1
+
+
+def test_pure_differential_privacy_is_refused_with_what_works() -> None:
+    with pytest.raises(ValueError, match="use GDP, ZCDP or ApproxDP"):
+        cdp.frechet_mean(_records("sphere:2", 500)[0], cdp.Sphere(2), cdp.PureDP(1.0))
+
+
+@pytest.mark.parametrize(
+    "guarantee", [cdp.GDP(1.0), cdp.ZCDP(0.5), cdp.ApproxDP(4.0, 1e-6)], ids=repr
+)
+def test_releases_survive_json_and_say_what_they_promise(guarantee: cdp.privacy.Guarantee) -> None:
+    records, _ = _records("hyperboloid:3", 500)
+    release = cdp.frechet_mean(records, as_manifold("hyperboloid:3"), guarantee)
+    assert release.guarantee == guarantee
+    again = cdp.Release.from_json(release.to_json())
+    assert again == release
+    assert type(again) is type(release)
+    assert "no ball was given" in release.report()
+
+
+def test_groups_are_searched_one_by_one() -> None:
+    north, _ = _records("sphere:2", 500, seed=1)
+    south, _ = _records("sphere:2", 500, seed=2)
+    both, labels = np.concatenate([north, south]), np.repeat(["north", "south"], 500)
+    releases = cdp.frechet_mean(both, cdp.Sphere(2), cdp.GDP(1.0), groups=labels)
+    for name, records in (("north", north), ("south", south)):
+        exact = cdp.nonprivate.frechet_mean(records, cdp.Sphere(2)).value
+        assert float(cdp.Sphere(2).dist(releases[name].value, exact)) < 0.05
+
+
+def test_the_same_seed_gives_the_same_release_whatever_the_order() -> None:
+    records, _ = _records("spd:3", 400)
+    mixed = np.random.default_rng(9).permutation(records)
+    one, other = (
+        cdp.frechet_mean(own, cdp.SPD(3), cdp.GDP(2.0), seed=4).value for own in (records, mixed)
+    )
+    np.testing.assert_array_equal(one, other)
+
+
+def test_a_person_counts_once_however_many_records() -> None:
+    rng = np.random.default_rng(8)
+    records, center = _records("sphere:2", 600)
+    far = cdp.Sphere(2).exp(np.zeros(3), -center)
+    many = np.concatenate([records, np.tile(far, (6000, 1))])
+    persons = np.concatenate([np.arange(600), np.full(6000, 600)])
+    order = rng.permutation(len(many))
+    release = cdp.frechet_mean(many[order], cdp.Sphere(2), cdp.GDP(1.0), units=persons[order])
+    exact = cdp.nonprivate.frechet_mean(records, cdp.Sphere(2)).value
+    assert release.n == 601
+    assert float(cdp.Sphere(2).dist(release.value, exact)) < 0.05
+
+
+def test_factors_of_a_product_are_searched_with_shares_of_the_budget() -> None:
+    space = cdp.Product("sphere:2", "euclidean:1")
+    rng = np.random.default_rng(5)
+    directions, _ = _records("sphere:2", 1000)
+    heights = 40.0 + rng.standard_normal((1000, 1))
+    release = cdp.frechet_mean(space.join((directions, heights)), space, cdp.GDP(2.0))
+    assert release.found
+    assert release.ball is None
+    point = space.split(release.value)
+    assert float(point[1][0]) == pytest.approx(heights.mean(), abs=5 * release.expected_error)
+    assert release.spent <= 2.0
+
+
+@pytest.mark.parametrize("unit", [1e-25, 1.0, 1e12])
+def test_matrices_in_any_unit_have_the_same_mean(unit: float) -> None:
+    records, _ = _records("spd:3", 500)
+    channels = np.array([1.0, 1e-3, 1e3])
+    scaled = unit * records * channels[:, None] * channels
+    release = cdp.frechet_mean(scaled, cdp.SPD(3), cdp.GDP(2.0))
+    exact = cdp.nonprivate.frechet_mean(scaled, cdp.SPD(3)).value
+    assert float(cdp.SPD(3).dist(release.value, exact)) < 5.0 * release.expected_error
+    assert release.expected_error < 0.2
+
+
+def test_a_public_clip_level_is_used() -> None:
+    records, _ = _records("sphere:2", 1000)
+    with_clip = cdp.release(cdp.LocatedMean(clip=0.7), records, cdp.Sphere(2), cdp.GDP(1.0))
+    assert with_clip.clip_level == 0.7
+
+
+def test_the_command_line_needs_no_ball(tmp_path: Path) -> None:
+    records, _ = _records("sphere:2", 500)
+    path = tmp_path / "directions.npy"
+    np.save(path, records)
+    done = run("mean", path, "--manifold", "sphere:2", "--mu", "1", "--out", tmp_path / "mean.json")
+    assert done.exit_code == 0, done.output
+    assert cdp.Release.from_json((tmp_path / "mean.json").read_text()).found
+
+
+ADD_REMOVE = cdp.GDP(1.0, neighbours="add-remove")
+
+
+def test_the_number_of_records_is_protected_and_counted() -> None:
+    records, center = _records("sphere:2", 1234)
+    ledger = cdp.Ledger(cdp.GDP(2.0))
+    release = cdp.frechet_mean(records, cdp.Sphere(2), ADD_REMOVE, ledger=ledger)
+    assert release.found
+    assert release.guarantee == ADD_REMOVE
+    assert release.n == round(release.count)
+    assert release.count == pytest.approx(1234, abs=6.0 * release.count_deviation)
+    assert float(cdp.Sphere(2).dist(release.value, center)) < 0.05
+    assert "1234" not in release.report() + release.to_json() + repr(release)
+    (entry,) = ledger.entries
+    assert entry.spent == cdp.GDP(2.0)
+    assert cdp.Release.from_json(release.to_json()) == release
+
+
+def test_half_of_the_noise_is_for_the_relation() -> None:
+    records, _ = _records("euclidean:3", 4000)
+    add, replace = (
+        cdp.frechet_mean(records, cdp.Euclidean(3), own) for own in (ADD_REMOVE, cdp.GDP(1.0))
+    )
+    assert 0.3 < add.noise / replace.noise < 0.8
+
+
+@pytest.mark.parametrize("spec", ["sphere:2", "spd:3", "hyperboloid:3", "euclidean:3", "so:4"])
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_no_number_of_records_raises_where_it_is_protected(spec: str, n: int) -> None:
+    records = _records(spec, 10)[0][:n]
+    release = cdp.frechet_mean(records, as_manifold(spec), ADD_REMOVE)
+    assert not release.found
+    assert abs(release.count) < 6.0 * release.count_deviation + 3.0
+    release.report()
+
+
+def test_groups_have_counts_of_their_own() -> None:
+    records, _ = _records("sphere:2", 900)
+    labels = np.repeat(["a", "b", "unasked"], [300, 500, 100])
+    order = np.random.default_rng(3).permutation(900)
+    how = {"groups": labels[order], "keys": ["b", "empty", "a"]}
+    releases = cdp.frechet_mean(records[order], cdp.Sphere(2), ADD_REMOVE, **how)
+    assert list(releases.keys()) == ["b", "empty", "a"]
+    for name, n in (("a", 300), ("b", 500), ("empty", 0)):
+        own = releases[name]
+        assert own.count == pytest.approx(n, abs=6.0 * own.count_deviation)
+        assert own.found == (n > 0)
+    assert releases.n.tolist() == [max(1, round(own.count)) for own in releases]
+    for text in (releases.report(), repr(releases), releases._repr_html_()):
+        assert "unasked" not in text
+        assert "300" not in text
+
+
+def test_persons_of_public_groups_count_once() -> None:
+    records, _ = _records("sphere:2", 900)
+    labels, persons = np.repeat(["a", "b", "unasked"], 300), np.arange(900) // 3
+    how = {"groups": labels, "units": persons, "keys": ["a", "b"]}
+    releases = cdp.frechet_mean(records, cdp.Sphere(2), ADD_REMOVE, **how)
+    for own in releases:
+        assert own.count == pytest.approx(100, abs=6.0 * own.count_deviation)
+
+
+def test_labels_that_occur_would_tell_who_is_there() -> None:
+    records, _ = _records("sphere:2", 200)
+    labels = np.repeat(["a", "b"], 100)
+    with pytest.raises(ValueError, match="give keys"):
+        cdp.frechet_mean(records, cdp.Sphere(2), ADD_REMOVE, groups=labels)
+    with pytest.raises(ValueError, match="leave them out"):
+        cdp.frechet_mean(records, cdp.Sphere(2), cdp.GDP(1.0), groups=labels, keys=["a"])
+    with pytest.raises(ValueError, match="twice"):
+        cdp.frechet_mean(records, cdp.Sphere(2), ADD_REMOVE, groups=labels, keys=["a", "a"])
+
+
+def test_a_ball_is_no_answer_to_adding_a_record() -> None:
+    ball = cdp.Ball("sphere:2", center=[0.0, 0.0, 1.0], radius=0.5)
+    with pytest.raises(cdp.errors.ConversionError, match="mean without a ball"):
+        cdp.frechet_mean(np.tile(ball.center, (200, 1)), ball, ADD_REMOVE)
+
+
+def test_a_secret_draws_other_noise_for_another_relation(tmp_path: Path) -> None:
+    records, _ = _records("euclidean:3", 1000)
+    secret = cdp.NoiseSecret.create(tmp_path / "secret")
+    one = cdp.frechet_mean(records, cdp.Euclidean(3), ADD_REMOVE, secret=secret)
+    again = cdp.frechet_mean(records, cdp.Euclidean(3), ADD_REMOVE, secret=secret)
+    np.testing.assert_array_equal(one.value, again.value)
+    other = cdp.frechet_mean(records, cdp.Euclidean(3), cdp.GDP(1.0), secret=secret)
+    # one noise at two scales would give the exact count away
+    first, second = (own.count - 1000 for own in (one, other))
+    assert first != second * one.count_deviation / other.count_deviation
