@@ -5,6 +5,7 @@ import pytest
 
 from curvedp.cli import tables
 from curvedp.cli.parameters import parse_ball, parse_guarantee
+from curvedp.manifolds import as_manifold
 
 MATRIX = np.array([[1.2, 0.1, 0.0], [0.1, 0.9, -0.2], [0.0, -0.2, 0.7]])
 
@@ -66,7 +67,7 @@ def test_a_centre_is_a_name_or_numbers(manifold, center, expected):
 
 
 def test_the_reference_shape_is_a_regular_polygon():
-    center = curvedp.KendallPlanar(5).origin
+    center = as_manifold("kendall:5").origin
     gaps = np.linalg.norm(np.diff(center, axis=0, append=center[:1]), axis=1)
     np.testing.assert_allclose(gaps, gaps[0])
 
