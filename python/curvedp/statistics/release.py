@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from curvedp._guard import warn_of_paid
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
-from curvedp.errors import CoverageWarning, ExistenceError
+from curvedp.errors import CoverageWarning, ExistenceError, LedgerError
 from curvedp.manifolds import Manifold
 from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Release
 from curvedp.privacy.base import Neighbours
@@ -197,9 +197,17 @@ def release_read(
 
 
 def settled(released: Any, ledger: Ledger, spent: Guarantee) -> Any:
-    """The same fresh release, or releases, with the ledger's entry for what was spent."""
+    """The same fresh release, or releases, with the ledger's entry for what was spent.
+
+    A ledger that cannot be written any more keeps the whole charge: the release is not lost.
+    """
     made = released.provenance
-    entry = settle(ledger, made.payment.number, spent)
+    try:
+        entry = settle(ledger, made.payment.number, spent)
+    except LedgerError as error:
+        text = f"the ledger keeps the whole charge of a release that spent {spent}: {error}"
+        warn_of_paid(text, RuntimeWarning)
+        return released
     if entry is not None:
         payment = Payment.of(ledger, entry)
         object.__setattr__(released, "provenance", replace(made, payment=payment))
