@@ -199,6 +199,18 @@ def test_too_few_records_are_told_in_sentences() -> None:
         cdp.frechet_mean(_north(20), SPHERE, cdp.GDP(1.0))
 
 
+@pytest.mark.parametrize(("spec", "least"), [("sphere:2", 45), ("spd:2", 80)])
+def test_a_plan_refuses_numbers_of_records_with_which_no_mean_is_found(
+    spec: str, least: int
+) -> None:
+    space = as_manifold(spec)
+    for guarantee, few in ((PROTECTED, least), (cdp.GDP(1.0), 2 * least)):
+        assert cdp.plan("frechet_mean", space, guarantee, n=few, spread=0.1).n == few
+        with pytest.raises(cdp.ExistenceError, match=f"n of at least {few}"):
+            cdp.plan("frechet_mean", space, guarantee, n=few - 1, spread=0.1)
+        assert cdp.plan("frechet_mean", space, guarantee, error=1e3, spread=0.1).n == few
+
+
 def test_no_more_records_than_there_are_are_called_no_points() -> None:
     told = []
     for seed in range(20):
