@@ -15,7 +15,7 @@ from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
 from curvedp.errors import CoverageWarning, ExistenceError
 from curvedp.manifolds import Manifold
-from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Release
+from curvedp.privacy import GDP, ApproxDP, Guarantee, Ledger, NoiseSecret, PureDP, Release
 from curvedp.privacy.base import Neighbours
 from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.payment import settle
@@ -129,8 +129,14 @@ def release_read(
         records_per_unit=as_count(records_per_unit, "records_per_unit"),
         groups_per_unit=as_count(groups_per_unit, "groups_per_unit"),
         skip_small=bool(skip_small),
+        private_keys=keys_are_private(guarantee, keys, groups),
     )
     check_timing(timing, progress)
+    if call.private_keys and (secret is not None or progress or timing == "steady"):
+        raise ValueError(
+            "secret, progress and timing='steady' would tell which groups there are: leave them "
+            "out, or give keys, the public labels of the groups"
+        )
     check_coverage(call, coverage)
     statistic, is_grouped = call.statistic, groups is not None
     grouping = grouped(guarantee, keys, groups, len(data), with_units=units is not None)
@@ -230,12 +236,25 @@ def grouped(
         if keys is not None:
             raise ValueError("give groups, the label of each record, with keys")
         return Grouping.of(None, n)
+    if keys_are_private(guarantee, keys, groups):
+        return Grouping.of(groups, n, with_units=True)
     if keys is None:
         raise ValueError(
             "which groups occur would tell who is there: give keys, the public labels of all "
-            "groups that shall be released"
+            "groups that shall be released, or an ApproxDP guarantee, which shows those with "
+            "enough records"
         )
     return Grouping.among(keys, groups, n)
+
+
+def keys_are_private(guarantee: Guarantee, keys: GroupsLike, groups: GroupsLike) -> bool:
+    """True if which groups occur is protected: (epsilon, delta) pays for showing some."""
+    return (
+        isinstance(guarantee, ApproxDP)
+        and guarantee.neighbours == "add-remove"
+        and groups is not None
+        and keys is None
+    )
 
 
 def counted(
@@ -267,7 +286,7 @@ def counted(
     trials: list[Call] = []
     why = None if coverage is None else "coverage=False"
     if not call.statistic.counted:
-        why = f"the {call.statistic.title} does not count them"
+        why = call.statistic.why_uncounted
     elif coverage is not False:
         trials, why = _with_count(call, sizes, total, must=coverage is True)
     refused: ExistenceError | None = None
