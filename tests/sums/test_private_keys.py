@@ -29,7 +29,7 @@ def test_groups_with_enough_records_are_shown_and_no_others() -> None:
         _records(len(labels)), cdp.Sphere(2), HIDDEN, groups=labels, ledger=ledger
     )
     assert list(releases.keys()) == ["large", "middle"]
-    assert all(type(label) is str for label in releases)
+    assert {type(label) for label in releases.labels} == {str}
     assert [own.found for own in releases] == [True, True]
     assert len(releases.laws) == 1
     shown = releases.report() + repr(releases) + releases._repr_html_() + ledger.report()
