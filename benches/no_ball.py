@@ -69,9 +69,7 @@ def on_ball(
     records: np.ndarray, ball: cdp.Ball, guarantee: cdp.GDP, exact: np.ndarray, count: int
 ) -> float:
     """Mean error of `count` means on a ball, none of it spent on a count of records."""
-    found = [
-        cdp.frechet_mean(records, ball, guarantee, coverage=False).value for _ in range(count)
-    ]
+    found = [cdp.frechet_mean(records, ball, guarantee, coverage=False).value for _ in range(count)]
     return float(np.mean(ball.manifold.dist(np.array(found), exact)))
 
 

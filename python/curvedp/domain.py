@@ -531,9 +531,14 @@ def check_any_ball(ball: Ball) -> Ball:
 
 def as_domain(ball: Ball | Manifold) -> Ball:
     """The ball, or the whole of a manifold."""
-    if isinstance(ball, WholeSpace):
-        return ball
-    return WholeSpace(ball) if isinstance(ball, Manifold) else check_any_ball(ball)
+    if isinstance(ball, Manifold):
+        return WholeSpace(ball)
+    if not isinstance(ball, Ball):
+        raise TypeError(
+            "ball must be a Ball(manifold, center, radius), or for a mean without a ball a "
+            f"Manifold, such as Sphere(2), got {type(ball).__name__}"
+        )
+    return ball
 
 
 def refused_radius(ball: Ball, is_served: Callable[[Ball], bool]) -> ValueError:

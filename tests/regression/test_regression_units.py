@@ -112,7 +112,7 @@ def test_units_stay_within_their_groups(data):
 def test_wrong_units_are_refused_before_a_budget_is_spent(data):
     with cdp.Ledger(ONE) as ledger:
         for changes, words in [
-            ({"units": np.arange(299)}, "one label for each of 300"),
+            ({"units": np.arange(299)}, "one label for each record"),
             ({"units": np.arange(300), "tau": 0.1, "sampler": "exact"}, "knows no units"),
             ({"units": np.arange(300), "records_per_unit": 2}, "not both"),
             ({"sampler": "exact"}, "needs tau"),

@@ -278,20 +278,22 @@ class Manifold(ABC):
             For another shape or dtype, and for no record if there must be one.
         """
         array = self._numbers(value, name)
+        if array.shape == (0,) and least == 0:
+            return np.empty((0, *self.point_shape))
         if array.shape == self.point_shape and array.shape[1:] == (self.kernels.short_size,):
             array = array[:, None, :]  # rows of short forms, not one point
             points = self._complete(array.reshape(len(array), -1))
             assert points is not None
             array = points.reshape(len(points), *self.point_shape)
-        array = self._whole(array, name)
+        array = self._whole(array, name, is_n_public=least > 0)
         if array.ndim != len(self.point_shape) + 1:
-            wanted = ", ".join(map(str, ("n", *self.point_shape)))
-            raise ValueError(f"{name} must have shape ({wanted}), got {array.shape}")
+            wanted, got = _shape(("n", *self.point_shape)), _shape(array.shape, least > 0)
+            raise ValueError(f"{name} must have shape {wanted}, got {got}")
         if len(array) < least:
             raise ValueError(f"{name} is empty: a data set needs at least one record")
         return array
 
-    def _whole(self, value: Any, name: str) -> FloatArray:
+    def _whole(self, value: Any, name: str, *, is_n_public: bool = True) -> FloatArray:
         """Records of any form in that of points, shape (..., *point_shape); values stay theirs."""
         array = self._numbers(value, name)
         size = len(self.point_shape)
@@ -301,9 +303,9 @@ class Manifold(ABC):
         if array.ndim > 0:
             rows = self._complete(array.reshape(math.prod(lead), array.shape[-1]))
         if rows is None:
-            wanted = ", ".join(map(str, ("...", *self.point_shape)))
+            wanted, got = _shape(("...", *self.point_shape)), _shape(array.shape, is_n_public)
             entries = f"; {self._expected_entries}" if self.kernels.short_size else ""
-            raise ValueError(f"{name} must have shape ({wanted}), got {array.shape}{entries}")
+            raise ValueError(f"{name} must have shape {wanted}, got {got}{entries}")
         return rows.reshape(*lead, *self.point_shape)
 
     def _numbers(self, value: Any, name: str) -> FloatArray:
@@ -660,6 +662,12 @@ class Manifold(ABC):
         if array.ndim != len(self.point_shape) + 1:
             raise ValueError(f"{name} must be one set of points, got shape {array.shape}")
         return self._flat(array)
+
+
+def _shape(sizes: tuple[object, ...], is_n_public: bool = True) -> str:
+    """A shape as text, without the number of records where that is protected."""
+    shown = sizes if is_n_public else ("n", *sizes[1:])
+    return f"({', '.join(map(str, shown))}{',' if len(shown) == 1 else ''})"
 
 
 def _rows(array: FloatArray, lead: tuple[int, ...], trail: tuple[int, ...]) -> FloatArray:

@@ -64,8 +64,10 @@ class Grouping:
             For another number of labels, labels without equality and keys that are equal.
         """
         public, given = as_labels(keys, "keys"), as_labels(groups, "groups")
+        if public.ndim != 1 or not len(public):
+            raise ValueError("keys must be labels, one for each group that shall be released")
         if given.shape != (n,):
-            raise ValueError(f"groups must have one label for each record, got {given.shape}")
+            raise ValueError("groups must have one label for each record")
         names, places = exact_codes(public, "keys")
         if len(names) < len(public):
             raise ValueError("keys names a group twice")
@@ -131,9 +133,7 @@ class Grouping:
         count = int(self.offsets[-1]) if self.total is None else self.total
         given = as_labels(units, "units")
         if given.shape != (count,):
-            raise ValueError(
-                f"units must have one label for each of {count} records, got shape {given.shape}"
-            )
+            raise ValueError("units must have one label for each record, in the same order")
         names, codes = exact_codes(self.arranged(given), "units")
         if any(map(has_missing_part, names)):
             raise ValueError("units must name each record's person: some labels are missing")

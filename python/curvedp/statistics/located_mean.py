@@ -35,6 +35,8 @@ from curvedp.sums.search import BALL_LIMIT, NOT_POINTS, NOT_SHOWN, Found, Search
 
 #: Streams of a group: one for each sum of each factor.
 _SUMS, _FACTORS = 32, 32
+#: Largest mu, and the inverse of the least one, that keep all numbers far from the ends of doubles.
+_MOST = 1e9
 #: Fewest records times mu with which a search may succeed, by the kind of start.
 _LEAST = {"none": 45.0, "vector": 45.0, "matrices": 80.0, "projector": 20.0}
 
@@ -168,7 +170,8 @@ class LocatedMeanRelease(Release):
         if not missing > NOT_POINTS * self.count_deviation:
             return None
         return (
-            f"about {missing:.0f} of {self.n} records are no points of {self.manifold} (standard "
+            f"about {min(missing, self.n):.0f} of {self.n} records are no points of "
+            f"{self.manifold} (standard "
             f"deviation {self.count_deviation:.2g}): check their format. They were left out."
         )
 
@@ -232,7 +235,12 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
             raise ValueError("with a ball use Mean: this mean takes the manifold in its place")
         if isinstance(call.manifold, Product) and len(call.manifold.factors) > _FACTORS:
             raise ValueError(f"at most {_FACTORS} factors")
-        _gaussian_way(call)
+        way = _gaussian_way(call)
+        if not 1.0 / _MOST <= way.mu <= _MOST:
+            raise ValueError(
+                f"without a ball mu must be between {1.0 / _MOST:g} and {_MOST:g}, got {way.mu:g}: "
+                "use another budget"
+            )
 
     def mechanism_of(self, design: SearchDesign) -> str:
         return "rounded Gaussian"
@@ -254,7 +262,7 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
         if n < least and _is_n_public(call):
             raise ExistenceError(
                 f"{n} records are too few to find a mean without a ball at {way}: give a public "
-                "ball, or a larger budget",
+                "ball, or a larger budget.",
                 smallest_n=math.ceil(least),
             )
         return SearchDesign(way, shares, call.private_keys)
@@ -268,7 +276,7 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
     def release(self, paid: Paid) -> Releases[LocatedMeanRelease]:
         found = super().release(paid)
         doubts = [own.doubt for own in found.results or () if own and own.doubt]
-        if doubts:
+        if doubts and not paid.is_rehearsal:
             of_groups = f"{len(doubts)} of {len(paid)} groups, the first: "
             warn_of_paid((of_groups if paid.is_grouped else "") + doubts[0], CoverageWarning)
         return found if _is_n_public(paid.call) else _shown(found)
@@ -281,8 +289,7 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
         most = amounts[: call.groups_per_unit]
         if not most or all(own >= way.mu for own in most):
             return None
-        square = sum((Fraction(own) ** 2 for own in most), Fraction(0))
-        return GDP.from_additive([square], round_up, neighbours=way.neighbours)
+        return GDP(_composed(most), neighbours=way.neighbours)
 
     def release_group(self, group: Group) -> LocatedMeanRelease:
         design: SearchDesign = group.design
@@ -359,7 +366,7 @@ class LocatedMean(EachGroup[LocatedMeanRelease]):
             left=_joint(space, [own.left for own in found]),
             spread=_joint(space, [own.spread for own in found]),
             level=_joint(space, [own.level for own in found]),
-            spent=math.hypot(*(own.spent for own in found)),
+            spent=min(group.design.way.mu, _composed([own.spent for own in found])),
             blocks=max(own.blocks for own in found),
             rounds=max(own.rounds for own in found),
         )
@@ -422,6 +429,14 @@ def _shown(found: Releases[LocatedMeanRelease]) -> Releases[LocatedMeanRelease]:
 def _plain(label: Any) -> Any:
     """A label that does not tell how wide the others are."""
     return label.item() if isinstance(label, np.generic) else label
+
+
+def _composed(amounts: list[float]) -> float:
+    """The root of the sum of squares, not rounded down."""
+    if len(amounts) == 1:
+        return amounts[0]
+    square = sum((Fraction(own) ** 2 for own in amounts), Fraction(0))
+    return GDP.from_additive([square], round_up, neighbours="replace").mu
 
 
 def _whole(count: float) -> int:

@@ -75,6 +75,8 @@ class Paid:
         True if the keys come from a secret.
     tally : Tally
         What the first statistic of these records counts while it reads them.
+    is_rehearsal : bool
+        True for public records of which nothing is released, nor said.
     """
 
     call: Call
@@ -94,6 +96,7 @@ class Paid:
     provenance: Provenance | None = None
     by_secret: bool = False
     tally: Tally = field(default_factory=Tally)
+    is_rehearsal: bool = False
 
     @cached_property
     def n(self) -> Offsets:
@@ -173,6 +176,7 @@ class Paid:
             beside=own,
             keys=_core.GroupKeys.fresh(),
             tally=Tally(),
+            is_rehearsal=True,
         )
 
     def by_unit(self) -> Paid:

@@ -117,5 +117,6 @@ def _points(kind: Coordinates, ball: Ball, count: int) -> FloatArray:
     if isinstance(ball, ProductBall):
         return ball.manifold.join([_points(kind, factor, count) for factor in ball.factors])
     space = ball.manifold
-    coords = ball.radius * kind(count, space.dim)
+    radius = ball.radius if math.isfinite(ball.radius) else min(1.0, 0.5 * space.max_ball_radius)
+    coords = radius * kind(count, space.dim)
     return space.exp(space.coords_to_tangent(coords, ball.center), ball.center)

@@ -151,6 +151,8 @@ def release_read(
     names = None if secret is None else grouping.names()
     beside = None if beside is None else grouping.arranged(beside)
     sizes = sizes_of(statistic, beside, grouping.offsets, unit_ends)
+    if guarantee.neighbours != "replace":  # no public numbers: nothing may follow from them
+        sizes = np.zeros_like(sizes)
     total = int(numbers_of(sizes).sum())
     call, designs, uncounted = counted(call, sizes, coverage, total, alone=not is_grouped)
     keys, given = call.keys(secret, seed), statistic.given_points(call, grouping.labels)

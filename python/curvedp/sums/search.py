@@ -250,7 +250,7 @@ class Search:
             raise Stopped(SPREAD_OUT)  # the rest stays
         radius, index = self._clip_level(geometry, tails, self.budget.rest)
         if self.clip is not None:
-            radius = self.clip
+            radius = min(self.clip, geometry.largest)
             index = int(np.argmin(np.abs(np.log(tails.level / radius))))
         slowness = min(0.6, 0.15 + abs(step.hessian - 1.0) / 2.0)
         for _ in range(self.max_rounds):

@@ -1,0 +1,185 @@
+"""Attacks on means without a ball: what is released beside the sums, and what costs a budget."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import warnings
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import curvedp as cdp
+from curvedp.domain import WholeSpace
+from curvedp.errors import CoverageWarning
+from curvedp.manifolds import as_manifold
+from curvedp.statistics.public_time import KINDS, slow_records
+from curvedp.statistics.releases import Releases
+from curvedp.sums.filter import Filter
+from sums.test_located_mean import SPACES
+
+SPHERE = cdp.Sphere(2)
+PROTECTED = cdp.GDP(1.0, neighbours="add-remove")
+NORTH = np.array([0.0, 0.0, 1.0])
+
+
+def _north(n: int) -> np.ndarray:
+    return np.tile(NORTH, (n, 1))
+
+
+# ------------------------------------------------------------------ protected numbers of records
+
+
+def _by_group(sizes: tuple[int, ...], guarantee: cdp.privacy.Guarantee) -> Releases[Any]:
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    given = {} if guarantee.neighbours == "replace" else {"keys": np.arange(len(sizes))}
+    return cdp.frechet_mean(_north(sum(sizes)), SPHERE, guarantee, groups=labels, **given)
+
+
+def _laws(releases: Releases[Any]) -> tuple[list[int], int]:
+    again = pickle.loads(pickle.dumps(releases))
+    assert again.law_of.tolist() == releases.law_of.tolist()
+    return releases.law_of.tolist(), len(releases.laws)
+
+
+@pytest.mark.parametrize("sizes", [(40, 40), (40, 41), (41, 40), (0, 7)])
+def test_protected_sizes_of_groups_are_neither_ranked_nor_compared(sizes: tuple[int, int]) -> None:
+    assert _laws(_by_group(sizes, PROTECTED)) == ([0, 0], 1)
+
+
+def test_public_sizes_of_groups_are_told_apart() -> None:
+    assert _laws(_by_group((121, 120), cdp.GDP(1.0))) == ([1, 0], 2)
+
+
+@pytest.mark.parametrize(
+    ("records", "given"),
+    [
+        (np.zeros((61, 4)), {}),
+        (np.zeros((61, 2, 3)), {}),
+        (np.zeros(61), {}),
+        (_north(61), {"units": np.arange(59)}),
+        (_north(61), {"groups": np.arange(59), "keys": [0]}),
+        (_north(61), {"groups": np.zeros((61, 2), dtype=int), "keys": [0]}),
+    ],
+)
+def test_no_error_names_a_protected_number_of_records(
+    records: np.ndarray, given: dict[str, Any]
+) -> None:
+    with pytest.raises(ValueError, match="must have") as caught:
+        cdp.frechet_mean(records, SPHERE, PROTECTED, **given)
+    assert "61" not in str(caught.value)
+    assert "59" not in str(caught.value)
+
+
+def test_no_records_at_all_may_come_as_an_empty_list() -> None:
+    release = cdp.frechet_mean([], cdp.SPD(2), PROTECTED)
+    assert not release.found
+    with pytest.raises(ValueError, match="shape"):
+        cdp.frechet_mean([], SPHERE, cdp.GDP(1.0))
+
+
+def test_groups_that_are_skipped_keep_their_public_number_of_records() -> None:
+    releases = cdp.frechet_mean(
+        _north(150), SPHERE, cdp.GDP(1.0), groups=np.repeat([0, 1], [130, 20]), skip_small=True
+    )
+    assert releases.released.tolist() == [True, False]
+    assert releases.n.tolist() == [130, 20]
+
+
+# ------------------------------------------------------------------ steady times
+
+
+@pytest.mark.parametrize("spec", SPACES)
+def test_searches_are_rehearsed_on_points(spec: str) -> None:
+    space = as_manifold(spec)
+    for kind in KINDS:
+        records = slow_records(
+            kind, (WholeSpace(space),), np.array([0, 40]), (40, *space.point_shape)
+        )
+        assert space.belongs(records).all()
+
+
+def test_a_rehearsal_says_nothing_of_its_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_points(kind: Any, balls: Any, offsets: Any, shape: tuple[int, ...]) -> np.ndarray:
+        return np.full(shape, np.nan)
+
+    monkeypatch.setattr("curvedp.statistics.paid.slow_records", no_points)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cdp.frechet_mean(_north(300), SPHERE, cdp.GDP(1.0), timing="steady", seed=0)
+    assert not [own for own in caught if issubclass(own.category, CoverageWarning)]
+    with pytest.warns(CoverageWarning, match="of 300 records are no points"):
+        cdp.frechet_mean(0.0 * _north(300), SPHERE, cdp.GDP(1.0), timing="steady", seed=0)
+
+
+# ------------------------------------------------------------------ what is charged
+
+
+@pytest.mark.parametrize("mu", np.linspace(0.5, 0.9, 17).tolist())
+def test_what_factors_of_a_product_spent_is_not_rounded_down(mu: float) -> None:
+    product = cdp.Product(SPHERE, SPHERE, SPHERE)
+    none = np.full((10, product.point_size), np.nan)
+    guarantee = cdp.GDP(mu, neighbours="add-remove")
+    release = cdp.frechet_mean(none, product, guarantee, seed=0)
+    assert release.reason == "the records have no common direction, or are too few to show one"
+    share = guarantee.split([1.0, 1.0, 1.0])[0].mu
+    spent = Filter(share).take(0.3 * share)
+    assert Fraction(release.spent) ** 2 >= 3 * Fraction(spent) ** 2
+    assert release.spent == pytest.approx(math.sqrt(3.0) * spent, rel=1e-15)
+
+
+@pytest.mark.parametrize("mu", [1e-300, 1e-20, 1e-10, 1e10, 1e300])
+def test_budgets_at_the_ends_of_doubles_are_refused_before_they_cost(mu: float) -> None:
+    ledger = cdp.Ledger(cdp.GDP(1e301, neighbours="add-remove"))
+    with pytest.raises(ValueError, match="between 1e-09 and 1e"):
+        cdp.frechet_mean(_north(9), SPHERE, cdp.GDP(mu, neighbours="add-remove"), ledger=ledger)
+    assert not ledger.entries
+
+
+@pytest.mark.parametrize("mu", [1e-9, 1e9])
+@pytest.mark.parametrize("n", [0, 300])
+def test_budgets_before_these_ends_are_served(mu: float, n: int) -> None:
+    guarantee = cdp.GDP(mu, neighbours="add-remove")
+    for space, records in ((SPHERE, _north(n)), (cdp.SPD(2), np.tile(np.eye(2), (n, 1, 1)))):
+        assert cdp.frechet_mean(records, space, guarantee).found == (mu > 1.0 and n > 0)
+
+
+# ------------------------------------------------------------------ what newcomers read
+
+
+@pytest.mark.parametrize("given", ["sphere:2", None, cdp.Sphere])
+def test_what_is_no_ball_is_told_that_a_manifold_would_do(given: Any) -> None:
+    with pytest.raises(TypeError, match="for a mean without a ball a Manifold, such as"):
+        cdp.frechet_mean(_north(300), given, cdp.GDP(1.0))
+
+
+def test_no_keys_are_refused_by_name() -> None:
+    for keys in ([], [[0], [1]]):
+        with pytest.raises((TypeError, ValueError), match="keys"):
+            cdp.frechet_mean(_north(9), SPHERE, PROTECTED, groups=np.zeros(9, int), keys=keys)
+
+
+def test_too_few_records_are_told_in_sentences() -> None:
+    with pytest.raises(cdp.ExistenceError, match=r"larger budget\. It works with n of at least 90"):
+        cdp.frechet_mean(_north(20), SPHERE, cdp.GDP(1.0))
+
+
+def test_no_more_records_than_there_are_are_called_no_points() -> None:
+    told = []
+    for seed in range(20):
+        with pytest.warns(CoverageWarning) as caught:
+            cdp.frechet_mean(np.zeros((120, 3)), SPHERE, cdp.GDP(1.0), seed=seed)
+        told += [int(str(own.message).split()[1]) for own in caught]
+    assert max(told) == 120
+
+
+def test_a_clip_level_beyond_all_distances_cuts_nobody_and_costs_nothing() -> None:
+    records = SPHERE.project(NORTH + 0.1 * np.random.default_rng(0).normal(size=(400, 3)))
+    errors = []
+    for clip in (math.pi, 100.0):
+        release = cdp.release(cdp.LocatedMean(clip=clip), records, SPHERE, cdp.GDP(2.0), seed=0)
+        assert release.clip_level == math.pi
+        errors.append(release.expected_error)
+    assert errors[1] == pytest.approx(errors[0], rel=0.2)
