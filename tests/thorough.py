@@ -242,7 +242,7 @@ KEPT: dict[str, dict[str, str | None]] = {
         "test_files_and_clusters_release_what_tables_release": None,
     },
     "package/test_import.py": {
-        "test_every_module_can_be_the_first": "^batch$",
+        "test_every_module_can_be_the_first": None,
     },
     "package/test_memory.py": {
         "test_a_lack_of_memory_is_an_error_before_the_ledger": "^mean-60",
