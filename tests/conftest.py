@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # before NumPy is imported: every processor has its worker
-    for _library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM"):
+    for _library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "RAYON"):
         os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 import pytest
@@ -49,6 +49,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     file, name = item.path.relative_to(_HERE).as_posix(), getattr(item, "originalname", item.name)
     spec = getattr(item, "callspec", None)
     ident, values = ("", ()) if spec is None else (spec.id, spec.params.values())
+    thorough.COLLECTED.setdefault((file, name), []).append(ident)
     if thorough.is_left_to_ci(file, name, ident, values):
         item.add_marker(pytest.mark.thorough)
 
