@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,8 @@ import drawn_keys
 import thorough
 from curvedp.privacy import provenance
 from manifold_list import CASES, SMALL, Case
+
+gc.disable()  # until all is collected, of which nothing is garbage
 
 _HERE = Path(__file__).parent
 _NO_DATA = "CURVEDP_DATA is not set"
@@ -52,6 +55,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     thorough.COLLECTED.setdefault((file, name), []).append(ident)
     if thorough.is_left_to_ci(file, name, ident, values):
         item.add_marker(pytest.mark.thorough)
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays, so that no search for garbage goes through it."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
