@@ -334,9 +334,6 @@ KEPT: dict[str, dict[str, str | None]] = {
             "^(mean|adaptive mean|variance|quantile)$"
         ),
     },
-    "statistics/test_frechet_mean.py": {
-        "test_error_is_as_expected": "-(sphere|kendall)",
-    },
     "statistics/test_frechet_mean_nonprivate.py": {
         "test_certificate_bounds_the_distance_to_the_exact_minimiser": "(sphere:2|spd:2)-0.1",
         "test_certificate_counts_the_rounding_of_the_mean_itself": (
@@ -372,7 +369,6 @@ KEPT: dict[str, dict[str, str | None]] = {
     },
     "statistics/test_planning.py": {
         "test_the_error_of_a_regression_is_the_planned_one": "GDP",
-        "test_the_noise_of_a_variance_lies_in_the_planned_range": "^sphere|0.5$",
     },
     "statistics/test_public_time.py": {
         "test_public_records_are_projected": (
