@@ -23,6 +23,14 @@ WORKERS = 8
 GENEROUS = 60
 
 
+@pytest.fixture(autouse=True)
+def _two_threads():
+    """The processes of pytest have one thread each (conftest.py); calls here share a pool."""
+    cdp.set_num_threads(2)
+    yield
+    cdp.set_num_threads(0)
+
+
 @pytest.fixture
 def together():
     """Calls a function of the worker's number in eight threads that begin at once."""
