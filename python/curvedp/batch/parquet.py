@@ -103,6 +103,11 @@ class Source:
         """Number of records."""
         return int(self._starts[-1])
 
+    @property
+    def files(self) -> int:
+        """Number of files."""
+        return len(self._files)
+
     def fingerprint(self) -> dict[str, Any]:
         """Fingerprint of the files: of one see `File.fingerprint`, of several a digest."""
         with self._readable():

@@ -470,7 +470,11 @@ def _print_plan(
     left_out = sum(sizes[n] for n, design in chosen.items() if design is None)
     groups, total = sum(sizes.values()), sum(n * count for n, count in sizes.items())
     counted = "records" if parameters.units is None else "persons"
+    read = f"{file.files} file{'s' if file.files > 1 else ''}"
+    if parameters.units is None:  # how many records persons have is protected
+        read += f", {file.rows} rows"
     rows = [
+        ("input", read),
         (counted, f"{total} in {groups} groups by {', '.join(parameters.by)}"),
         ("each group", str(call.promised)),
         ("cost of all", str(call.total)),
