@@ -305,10 +305,13 @@ def test_a_source_that_changes_meanwhile_is_noticed(tmp_path, secret, monkeypatc
     cases.write(source / "b.parquet", cases.table(60))
     how = {"secret": secret, "chunk_rows": 300}
     interrupted(tmp_path, source, monkeypatch, **how)
-    job = jobs.Job.load(tmp_path / "out.parquet.job")
+    job, late = (jobs.Job.load(tmp_path / "out.parquet.job") for _ in range(2))
+    assert job.points.files == 1
     cases.write(source / "a.parquet", cases.table(5, seed=2))
     with pytest.raises(BatchError, match="has changed since"):
         jobs.release_chunk(str(job.folder), job.identity, job.pending()[0])
+    with pytest.raises(BatchError, match="has changed since"):
+        late.read(late.pending()[0])
     for number in job.pending():
         chunk = job.read(number)
         job.store(number, chunk.keys, *job.release(chunk))

@@ -2,9 +2,10 @@
 
 A job lives in a folder beside its result until it is finished (see `curvedp.batch.folder`):
 
-    job.json     the state: what was asked for, the input's fingerprint, a digest of the secret, and
-                 as they come the chunks, the ledger that is charged (noted before it is asked) and
-                 the checksum of the result
+    job.json     the state: what was asked for, the input's fingerprint, sizes and times of its
+                 files, the library that began, a digest of the secret, and as they come the
+                 chunks, the ledger that is charged (noted before it is asked) and the checksum of
+                 the result
     secret       the noise secret, unless one was given (mode 0600)
     units        while the chunks are found, the units of each group, if they have names
     chunks/      each chunk's keys and how many records each has, if the keys are in order, and
@@ -35,9 +36,10 @@ from typing import Any
 
 import numpy as np
 
+from curvedp.batch.build import check_build, own_build
 from curvedp.batch.chunk import Chunk
 from curvedp.batch.counts import added_up, count_of, hidden, shown
-from curvedp.batch.files import Location, check_outside, location_of
+from curvedp.batch.files import Location, Stamp, check_outside, location_of
 from curvedp.batch.folder import check_own, folder_of, new_folder, remove_folder, sweep
 from curvedp.batch.layout import Layout, divide, groups_path
 from curvedp.batch.output import Append, Output, output_of, read_manifest
@@ -59,7 +61,7 @@ from curvedp.statistics.tables import releases_table
 
 __all__ = ["Job", "open_job", "release_chunk"]
 
-_SCHEMA = 6
+_SCHEMA = 7
 #: The file of the state, and the owner in its seal: it says the identity itself.
 _STATE, _ANY = "job.json", "job"
 #: What must be asked for again to resume, by what messages call it.
@@ -81,6 +83,8 @@ class Job:
     location: Location
     out: str
     fingerprint: dict[str, Any]
+    stamps: list[Stamp]
+    build: dict[str, str]
     parameters: BatchParameters
     chunk_rows: int
     given_secret: str | None
@@ -158,6 +162,10 @@ class Job:
         if "layout" not in self.noted or not self._chunks.is_dir():
             where = (self.chunk_rows, self._chunks, self.identity)
             layout = divide(self.source, self.points, self.parameters, *where)
+            if layout.partitions:
+                self.check_source()  # what was dealt out is read no more
+            else:
+                self.source.check_unchanged(self.stamps, 0, self.source.rows)
             call, designs, _ = self.parameters.planned(layout.sizes)
             sizes, counts = np.array(sorted(layout.sizes.items()), dtype=np.int64).T
             call.warn_of_noise(designs, sizes, counts)
@@ -287,7 +295,9 @@ class Job:
                 )
             return Chunk.of(*dealt.read(columns.width), columns)
         groups = read_table(groups_path(self._chunks, number), self.identity)
-        records = columns.read(self.points.read(*layout.bounds[number : number + 2]))
+        rows = layout.bounds[number : number + 2]
+        records = columns.read(self.points.read(*rows))
+        self.points.check_unchanged(self.stamps, *rows)
         return Chunk.of(groups.drop_columns("n"), groups.column("n").to_numpy(), records, columns)
 
     def release(
@@ -427,7 +437,9 @@ def open_job(
         identity=identity,
         location=read.location,
         out=str(target),
+        stamps=read.stamps(),  # before the fingerprint: what changes meanwhile is noticed
         fingerprint=read.fingerprint(),
+        build=own_build(),
         parameters=parameters,
         chunk_rows=chunk_rows,
         given_secret=None if secret is None else str(Path(secret).resolve()),
@@ -445,6 +457,7 @@ def open_job(
             found.remove()
             return None
         _require_same(found, asked)
+        check_build(found.build, f"the batch in {folder} began")
         return found
     place.check_free()
     with new_folder(folder) as draft:
@@ -497,6 +510,7 @@ def _loaded(folder: str, identity: str) -> Job:
     job = Job.load(Path(folder))
     if job.identity != identity:
         raise BatchError(f"{folder} is another batch by now")
+    check_build(job.build, "the batch began")
     if not job.layout.partitions:
         job.check_source()
     return job
