@@ -19,6 +19,7 @@ import curvedp.batch
 from batch_cases import Stop, interrupted, left_over, release, run
 from curvedp.batch import build, output
 from curvedp.batch import job as jobs
+from curvedp.batch.opening import open_job
 from curvedp.batch.parquet import Source
 from curvedp.batch.storage import locked
 from curvedp.errors import BatchError, BudgetError, SecretError
@@ -276,8 +277,14 @@ def test_a_chunk_of_an_earlier_job_in_the_same_place_is_not_taken_for_one_of_thi
     parameters = cases.check_parameters()
 
     def begin():
-        return jobs.open_job(
-            source, tmp_path / "out.parquet", parameters, chunk_rows=50, secret=None, resume=False
+        return open_job(
+            source,
+            tmp_path / "out.parquet",
+            parameters,
+            chunk_rows=50,
+            secret=None,
+            ledger=None,
+            resume=False,
         )
 
     first = begin()

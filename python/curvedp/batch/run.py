@@ -17,8 +17,9 @@ from curvedp import _core
 from curvedp.batch.chunk import rows_of_chunk
 from curvedp.batch.files import check_outside, location_of
 from curvedp.batch.folder import folder_of
-from curvedp.batch.job import Job, open_job
+from curvedp.batch.job import Job
 from curvedp.batch.log import Pace, tell
+from curvedp.batch.opening import open_job
 from curvedp.batch.output import output_of, read_manifest
 from curvedp.batch.parameters import BatchParameters
 from curvedp.batch.storage import locked
@@ -58,7 +59,15 @@ def run(
         if upload is not None:
             check_outside(upload.uri, location_of(source))
             upload.check_vacant()
-        job = open_job(source, target, parameters, chunk_rows=rows, secret=secret, resume=resume)
+        job = open_job(
+            source,
+            target,
+            parameters,
+            chunk_rows=rows,
+            secret=secret,
+            ledger=ledger,
+            resume=resume,
+        )
         if job is None:
             if upload is not None:
                 upload.copy()
