@@ -26,6 +26,7 @@ from curvedp.batch.parquet import Source
 from curvedp.domain import Ball, check_ball
 from curvedp.errors import BatchError
 from curvedp.privacy import Ledger, Release
+from curvedp.privacy.payment import charged
 from curvedp.statistics.call import Call, Report
 from curvedp.statistics.coverage import whole_weights
 from curvedp.statistics.frechet_mean import released_means
@@ -123,26 +124,27 @@ def release_mean_of_file(
             progress(readings, 0)
     points.open()  # what was read last is of the same file
     provenance = call.pay(ledger, None)  # all is read: only the draw is left
-    paid = Paid(
-        call=call,
-        records=np.empty((0, call.manifold.point_size)),
-        offsets=offsets,
-        designs=designs,
-        keys=keys,
-        labels=range(1),
-        is_grouped=False,
-        provenance=provenance,
-    )
-    raw = design.mechanism._release(descent.point, keys.first(), 1)
-    value = np.empty_like(raw)
-    size = call.manifold.point_size
-    frame, in_chart = call.ball.frame, design.mechanism.in_chart
-    frame.keep(raw.reshape(1, size), value.reshape(1, size))
-    place = np.array(frame.place(raw.reshape(size), design.mean_square, in_chart))
-    releases = released_means(paid, value, raw, *place[:, None])
-    of_ball = count_of(call, whole_weights(counts), None)
-    found: Release = with_coverage(call.statistic.result(releases, 0), of_ball, uncounted)
-    return found
+    with charged(ledger):
+        paid = Paid(
+            call=call,
+            records=np.empty((0, call.manifold.point_size)),
+            offsets=offsets,
+            designs=designs,
+            keys=keys,
+            labels=range(1),
+            is_grouped=False,
+            provenance=provenance,
+        )
+        raw = design.mechanism._release(descent.point, keys.first(), 1)
+        value = np.empty_like(raw)
+        size = call.manifold.point_size
+        frame, in_chart = call.ball.frame, design.mechanism.in_chart
+        frame.keep(raw.reshape(1, size), value.reshape(1, size))
+        place = np.array(frame.place(raw.reshape(size), design.mean_square, in_chart))
+        releases = released_means(paid, value, raw, *place[:, None])
+        of_ball = count_of(call, whole_weights(counts), None)
+        found: Release = with_coverage(call.statistic.result(releases, 0), of_ball, uncounted)
+        return found
 
 
 def _sums(points: PointsOfFile, ball: Ball, rows: int, base: FloatArray, on: Any) -> Sums:

@@ -25,6 +25,7 @@ from curvedp.cli.options import (
     mechanism_option,
     units_option,
 )
+from curvedp.cli.output import kept_in
 from curvedp.cli.parameters import open_ledger, parse_ball, parse_guarantee, parse_levels
 from curvedp.cli.tables import FileError
 from curvedp.errors import MissingExtraError
@@ -261,6 +262,7 @@ def batch(
         raise click.UsageError("give --workers or --scheduler, not both")
     try:
         from curvedp.batch.folder import folder_of
+        from curvedp.batch.listing import public_name
         from curvedp.batch.output import output_of
         from curvedp.batch.parameters import REFUSAL, BatchParameters, statistic_named
         from curvedp.batch.run import release_all, run
@@ -333,13 +335,14 @@ def batch(
             resume=resume,
             progress=report,
         )
-    done = BatchReleases(described, path=place_of(out, stage)[0])
-    console.print(done.report(), markup=False)
-    released = described["groups"] - described["groups_skipped"]
-    console.print(f"{released} releases written to {out}", markup=False, soft_wrap=True)
-    if stage is None:
-        place = output_of(Path(out), folder_of(Path(out)), "").manifest
-        console.print(f"Manifest written to {place}", markup=False, soft_wrap=True)
+    with kept_in(public_name(out)):
+        done = BatchReleases(described, path=place_of(out, stage)[0])
+        console.print(done.report(), markup=False)
+        released = described["groups"] - described["groups_skipped"]
+        console.print(f"{released} releases written to {out}", markup=False, soft_wrap=True)
+        if stage is None:
+            place = output_of(Path(out), folder_of(Path(out)), "").manifest
+            console.print(f"Manifest written to {place}", markup=False, soft_wrap=True)
 
 
 def _statistic(kind: type[Statistic[Any]], **given: Any) -> Statistic[Any]:

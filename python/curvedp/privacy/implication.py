@@ -1,4 +1,4 @@
-"""Which promises noise keeps that is calibrated to one."""
+"""Promises that noise keeps which is calibrated to one of them."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from curvedp.domain import Ball
 from curvedp.errors import CoverageWarning, ExistenceError
 from curvedp.privacy import GDP, Guarantee, Ledger, NoiseSecret, PureDP, Release
 from curvedp.privacy.coverage import Coverage
+from curvedp.privacy.payment import charged
 from curvedp.privacy.secret import fingerprint_of
 from curvedp.statistics.call import (
     Call,
@@ -149,36 +150,37 @@ def release_read(
         units_of = () if unit_ends is None else (grouping.arranged(np.arange(len(data))), unit_ends)
         secret._bind(fingerprint_of([data, *(() if beside is None else (beside,)), *units_of]))
     provenance = call.pay(ledger, count if is_grouped else None, seed, timing)
-    paid = Paid(
-        call=call,
-        records=grouping.arranged(data),
-        offsets=grouping.offsets,
-        designs=designs,
-        keys=keys,
-        labels=grouping.labels,
-        names=names,
-        seed=seed,
-        is_grouped=is_grouped,
-        report=reporter(progress),
-        beside=beside,
-        unit_ends=unit_ends,
-        units_by_name=units is not None,
-        given=given,
-        provenance=provenance,
-        by_secret=secret is not None,
-    )
+    with charged(ledger):
+        paid = Paid(
+            call=call,
+            records=grouping.arranged(data),
+            offsets=grouping.offsets,
+            designs=designs,
+            keys=keys,
+            labels=grouping.labels,
+            names=names,
+            seed=seed,
+            is_grouped=is_grouped,
+            report=reporter(progress),
+            beside=beside,
+            unit_ends=unit_ends,
+            units_by_name=units is not None,
+            given=given,
+            provenance=provenance,
+            by_secret=secret is not None,
+        )
 
-    def answer(paid: Paid) -> tuple[Result | Releases[Result], Coverage | None]:
-        ready = paid.by_unit()
-        found = statistic.release(ready if secret is None else ready.salted())
-        return found if is_grouped else statistic.result(found, 0), paid.coverage()
+        def answer(paid: Paid) -> tuple[Result | Releases[Result], Coverage | None]:
+            ready = paid.by_unit()
+            found = statistic.release(ready if secret is None else ready.salted())
+            return found if is_grouped else statistic.result(found, 0), paid.coverage()
 
-    if timing == "prompt":
-        released, of_ball = answer(paid)
-    else:
-        released, of_ball = at_public_time(answer, map(paid.rehearsed, KINDS), paid)
-    whole: Result | Releases[Result] = with_coverage(released, of_ball, uncounted)
-    return whole
+        if timing == "prompt":
+            released, of_ball = answer(paid)
+        else:
+            released, of_ball = at_public_time(answer, map(paid.rehearsed, KINDS), paid)
+        whole: Result | Releases[Result] = with_coverage(released, of_ball, uncounted)
+        return whole
 
 
 def counted(
