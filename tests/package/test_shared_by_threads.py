@@ -132,6 +132,7 @@ def test_chunks_of_one_job_are_released_by_threads_of_one_process(tmp_path, toge
     pytest.importorskip("pyarrow")
     import batch_cases as cases
     from curvedp.batch import job as jobs
+    from curvedp.batch.opening import open_job
 
     source = cases.write(tmp_path / "in.parquet", cases.table(200), row_group_size=90)
     secret = tmp_path / "secret"
@@ -139,8 +140,14 @@ def test_chunks_of_one_job_are_released_by_threads_of_one_process(tmp_path, toge
     parameters = cases.check_parameters()
 
     def opened(name):
-        job = jobs.open_job(
-            source, tmp_path / name, parameters, chunk_rows=100, secret=secret, resume=False
+        job = open_job(
+            source,
+            tmp_path / name,
+            parameters,
+            chunk_rows=100,
+            secret=secret,
+            ledger=None,
+            resume=False,
         )
         job.prepare()
         return job

@@ -26,6 +26,7 @@ from curvedp.privacy.base import Guarantee
 from curvedp.privacy.coverage import Coverage
 from curvedp.privacy.document import page
 from curvedp.privacy.guarantees import GDP, NO_GUARANTEE, PureDP, Unproved, compose
+from curvedp.privacy.implication import implies
 from curvedp.privacy.provenance import Provenance
 from curvedp.privacy.registry import Product
 from curvedp.privacy.registry import entry as registry_entry
@@ -264,6 +265,10 @@ class Release:
             raise ValueError("noise of an unproved release is calibrated to no guarantee")
         if not isinstance(self.calibrated_to, (PureDP, GDP, NoneType)):
             raise TypeError("calibrated_to must be PureDP, GDP or None")
+        if self.calibrated_to is not None and not implies(self.calibrated_to, self.guarantee):
+            raise ValueError(
+                f"noise for {self.calibrated_to} does not imply the guarantee {self.guarantee}"
+            )
         if not isinstance(self.provenance, (Provenance, NoneType)):
             raise TypeError("provenance must be a Provenance or None")
         expected = None if self.expected_error is None else float(self.expected_error)

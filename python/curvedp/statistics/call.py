@@ -614,10 +614,19 @@ class Call:
         `groups` is their number; None for one data set.
         """
         label = self.statistic.title if groups is None else self.label(groups)
+        entry = pay(ledger, self._cost(seed), label)
+        return Provenance.now(ledger, entry, steady=timing == "steady")
+
+    def check_budget(self, ledger: Ledger | None) -> None:
+        """Refuses what `pay` would refuse now, before long work that comes before it."""
+        if ledger is not None:
+            ledger.check(self._cost(None))
+
+    def _cost(self, seed: int | None) -> Guarantee:
+        """Guarantee of all releases, which a ledger charges."""
         claimed = self.statistic.promise(self)
         whole = claimed if isinstance(claimed, Unproved) else self.total
-        entry = pay(ledger, self.promise(whole, seed), label)
-        return Provenance.now(ledger, entry, steady=timing == "steady")
+        return self.promise(whole, seed)
 
     def label(self, groups: int) -> str:
         """A ledger's name for the releases of so many groups."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,12 +14,12 @@ from numpy.typing import ArrayLike
 from curvedp._guard import warn_of_paid
 from curvedp._validation import FloatArray, as_count
 from curvedp.domain import Ball
-from curvedp.errors import CoverageWarning, ExistenceError
+from curvedp.errors import CoverageWarning, ExistenceError, LedgerError
 from curvedp.manifolds import Manifold
 from curvedp.privacy import GDP, ApproxDP, Guarantee, Ledger, NoiseSecret, PureDP, Release
 from curvedp.privacy.base import Neighbours
 from curvedp.privacy.coverage import Coverage
-from curvedp.privacy.payment import settle
+from curvedp.privacy.payment import charged, settle
 from curvedp.privacy.provenance import Payment
 from curvedp.privacy.secret import fingerprint_of
 from curvedp.statistics.call import (
@@ -165,51 +166,55 @@ def release_read(
         units_of = () if unit_ends is None else (grouping.arranged(np.arange(len(data))), unit_ends)
         secret._bind(fingerprint_of([data, *(() if beside is None else (beside,)), *units_of]))
     provenance = call.pay(ledger, count if is_grouped else None, seed, timing)
-    paid = Paid(
-        call=call,
-        records=grouping.arranged(data),
-        offsets=grouping.offsets,
-        designs=designs,
-        keys=keys,
-        labels=grouping.labels,
-        names=names,
-        seed=seed,
-        is_grouped=is_grouped,
-        report=reporter(progress),
-        beside=beside,
-        unit_ends=unit_ends,
-        units_by_name=units is not None,
-        given=given,
-        provenance=provenance,
-        by_secret=secret is not None,
-    )
+    with charged(ledger):
+        paid = Paid(
+            call=call,
+            records=grouping.arranged(data),
+            offsets=grouping.offsets,
+            designs=designs,
+            keys=keys,
+            labels=grouping.labels,
+            names=names,
+            seed=seed,
+            is_grouped=is_grouped,
+            report=reporter(progress),
+            beside=beside,
+            unit_ends=unit_ends,
+            units_by_name=units is not None,
+            given=given,
+            provenance=provenance,
+            by_secret=secret is not None,
+        )
 
-    def answer(
-        paid: Paid,
-    ) -> tuple[Result | Releases[Result], Coverage | None, Guarantee | None]:
-        ready = paid.by_unit()
-        found = statistic.release(ready if secret is None else ready.salted())
-        spent = statistic.spent(found)
-        return found if is_grouped else statistic.result(found, 0), paid.coverage(), spent
+        def answer(
+            paid: Paid,
+        ) -> tuple[Result | Releases[Result], Coverage | None, Guarantee | None]:
+            ready = paid.by_unit()
+            found = statistic.release(ready if secret is None else ready.salted())
+            spent = statistic.spent(found)
+            return found if is_grouped else statistic.result(found, 0), paid.coverage(), spent
 
-    if timing == "prompt":
-        released, of_ball, spent = answer(paid)
-    else:
-        released, of_ball, spent = at_public_time(answer, map(paid.rehearsed, KINDS), paid)
-    if ledger is not None and spent is not None:
-        released = settled(released, ledger, spent)
-    whole: Result | Releases[Result] = with_coverage(released, of_ball, uncounted)
-    return whole
+        if timing == "prompt":
+            released, of_ball, spent = answer(paid)
+        else:
+            released, of_ball, spent = at_public_time(answer, map(paid.rehearsed, KINDS), paid)
+        if ledger is not None and spent is not None:
+            settle_release(released, ledger, spent)
+        whole: Result | Releases[Result] = with_coverage(released, of_ball, uncounted)
+        return whole
 
 
-def settled(released: Any, ledger: Ledger, spent: Guarantee) -> Any:
-    """The same fresh release, or releases, with the ledger's entry for what was spent."""
+def settle_release(released: Any, ledger: Ledger, spent: Guarantee) -> None:
+    """Puts the ledger's entry for what was spent on a fresh release, or releases.
+
+    A ledger that cannot be written then keeps what was set aside: the release is not lost for it.
+    """
     made = released.provenance
-    entry = settle(ledger, made.payment.number, spent)
-    if entry is not None:
-        payment = Payment.of(ledger, entry)
-        object.__setattr__(released, "provenance", replace(made, payment=payment))
-    return released
+    with contextlib.suppress(LedgerError):
+        entry = settle(ledger, made.payment.number, spent)
+        if entry is not None:
+            payment = Payment.of(ledger, entry)
+            object.__setattr__(released, "provenance", replace(made, payment=payment))
 
 
 def check_relation_of(guarantee: Guarantee) -> Neighbours:
