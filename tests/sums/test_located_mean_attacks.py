@@ -6,6 +6,7 @@ import math
 import pickle
 import warnings
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,15 @@ def test_no_error_names_a_protected_number_of_records(
         cdp.frechet_mean(records, SPHERE, PROTECTED, **given)
     assert "61" not in str(caught.value)
     assert "59" not in str(caught.value)
+
+
+@pytest.mark.parametrize("label", [None, 1.5, math.nan, [1], {}, object()])
+def test_no_label_of_a_record_raises_where_groups_are_protected(label: object) -> None:
+    labels = np.array([0] * 300, dtype=object)
+    labels[7] = label
+    releases = cdp.frechet_mean(_north(300), SPHERE, PROTECTED, groups=labels, keys=[0, 1])
+    assert releases[0].count == pytest.approx(299, abs=8.0 * releases[0].count_deviation)
+    assert not releases[1].found
 
 
 def test_no_records_at_all_may_come_as_an_empty_list() -> None:
@@ -144,6 +154,29 @@ def test_budgets_before_these_ends_are_served(mu: float, n: int) -> None:
     guarantee = cdp.GDP(mu, neighbours="add-remove")
     for space, records in ((SPHERE, _north(n)), (cdp.SPD(2), np.tile(np.eye(2), (n, 1, 1)))):
         assert cdp.frechet_mean(records, space, guarantee).found == (mu > 1.0 and n > 0)
+
+
+def test_a_ledger_that_breaks_while_it_is_searched_does_not_cost_the_release(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "ledger"
+    ledger = cdp.Ledger(cdp.GDP(3.0, neighbours="add-remove"), path=path)
+
+    def break_it(done: int, groups: int) -> None:
+        path.write_bytes(b"no ledger")
+
+    with pytest.warns(RuntimeWarning, match="keeps the whole charge"):
+        releases = cdp.frechet_mean(
+            np.full((9, 3), np.nan),
+            SPHERE,
+            PROTECTED,
+            groups=[0] * 9,
+            keys=[0],
+            ledger=ledger,
+            progress=break_it,
+        )
+    assert releases[0].spent < 1.0
+    assert releases.provenance.payment.guarantee == PROTECTED
 
 
 # ------------------------------------------------------------------ what newcomers read

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from curvedp._labels import (
     LabelsLike,
     as_labels,
+    codes_among,
     exact_codes,
     has_missing_part,
     ordered_codes,
@@ -61,7 +62,7 @@ class Grouping:
         Raises
         ------
         ValueError, TypeError
-            For another number of labels, labels without equality and keys that are equal.
+            For another number of labels, a dtype without equality and keys that are equal.
         """
         public, given = as_labels(keys, "keys"), as_labels(groups, "groups")
         if public.ndim != 1 or not len(public):
@@ -72,8 +73,11 @@ class Grouping:
         if len(names) < len(public):
             raise ValueError("keys names a group twice")
         number = {names[place]: index for index, place in enumerate(places.tolist())}
-        found, codes = exact_codes(given, "groups")
-        own = np.array([number.get(label, -1) for label in found], dtype=np.int64)[codes]
+        if given.dtype.kind == "O":  # one record's label may be anything, and must not raise
+            own = codes_among(public, given, n, "groups")
+        else:
+            found, codes = exact_codes(given, "groups")
+            own = np.array([number.get(label, -1) for label in found], dtype=np.int64)[codes]
         order = np.argsort(own, kind="stable")[np.count_nonzero(own < 0) :]
         sizes = np.bincount(own[order], minlength=len(number))
         ends = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -207,14 +206,18 @@ def release_read(
 def settle_release(released: Any, ledger: Ledger, spent: Guarantee) -> None:
     """Puts the ledger's entry for what was spent on a fresh release, or releases.
 
-    A ledger that cannot be written then keeps what was set aside: the release is not lost for it.
+    A ledger that cannot be written any more keeps the whole charge: the release is not lost.
     """
     made = released.provenance
-    with contextlib.suppress(LedgerError):
+    try:
         entry = settle(ledger, made.payment.number, spent)
-        if entry is not None:
-            payment = Payment.of(ledger, entry)
-            object.__setattr__(released, "provenance", replace(made, payment=payment))
+    except LedgerError as error:
+        text = f"the ledger keeps the whole charge of a release that spent {spent}: {error}"
+        warn_of_paid(text, RuntimeWarning)
+        return
+    if entry is not None:
+        payment = Payment.of(ledger, entry)
+        object.__setattr__(released, "provenance", replace(made, payment=payment))
 
 
 def check_relation_of(guarantee: Guarantee) -> Neighbours:
