@@ -144,7 +144,9 @@ def release_read(
     if units is not None:
         if call.records_per_unit != 1:
             raise ValueError("give units or records_per_unit, not both")
-        grouping, unit_ends = grouping.by_unit(units, call.groups_per_unit)
+        is_public = guarantee.neighbours == "replace"
+        arrange = grouping.by_unit if is_public else grouping.by_protected_unit
+        grouping, unit_ends = arrange(units, call.groups_per_unit)
     count = len(grouping.labels)
     if len(call.balls) not in (1, count):
         raise ValueError(f"{len(call.balls)} balls do not fit {count} groups")
